@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * clock.c - CLOCK_MONOTONIC with timers on a thread of our own, and the switch
+ * to a clock that a provider installs.
+ *
+ * The thread starts with the first timer, blocks all signals and lives as long
+ * as the process.  `lock' guards the heap and which timer's function runs; it
+ * is not held while that function runs.  A timer belongs to who started it
+ * until polycm_timer_cancel(), also after it fired, and remembers the clock it
+ * was started on, since a clock may be installed meanwhile.
+ */
+#include "config.h"
+
+#include "clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000u
+#define NOT_QUEUED SIZE_MAX
+
+struct installed {
+	struct polycm_clock clock;
+	void *ctx;
+};
+
+struct polycm_timer {
+	const struct installed *on;	/* NULL: ours, as below */
+	struct polycm_timer *theirs;	/* the installed clock's handle */
+	uint64_t deadline;
+	uint64_t seq;			/* equal deadlines: first started, first fired */
+	size_t index;			/* place in the heap, or NOT_QUEUED */
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work;		/* on CLOCK_MONOTONIC: the first deadline changed */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a timer's function returned */
+static bool thread_started;
+static struct polycm_timer **heap;	/* the earliest is heap[0] */
+static size_t heap_len, heap_room;
+static uint64_t next_seq;
+static const struct polycm_timer *running;
+
+/* Written once. */
+static struct installed installed_memory;
+static const struct installed *installed;
+
+static const struct installed *current(void)
+{
+	return __atomic_load_n(&installed, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t polycm_now_ns(void)
+{
+	const struct installed *in = current();
+
+	return in ? in->clock.now_ns(in->ctx) : monotonic_ns();
+}
+
+/* ------------------------------------------------------------------------
+ * The heap, with the lock held.
+ */
+
+static bool earlier(const struct polycm_timer *a, const struct polycm_timer *b)
+{
+	return a->deadline != b->deadline ? a->deadline < b->deadline : a->seq < b->seq;
+}
+
+static void place(size_t index, struct polycm_timer *timer)
+{
+	heap[index] = timer;
+	timer->index = index;
+}
+
+static void sift_up(size_t index)
+{
+	struct polycm_timer *timer = heap[index];
+
+	while (index && earlier(timer, heap[(index - 1) / 2])) {
+		place(index, heap[(index - 1) / 2]);
+		index = (index - 1) / 2;
+	}
+	place(index, timer);
+}
+
+static void sift_down(size_t index)
+{
+	struct polycm_timer *timer = heap[index];
+
+	for (;;) {
+		size_t child = 2 * index + 1;
+
+		if (child + 1 < heap_len && earlier(heap[child + 1], heap[child]))
+			child++;
+		if (child >= heap_len || !earlier(heap[child], timer))
+			break;
+		place(index, heap[child]);
+		index = child;
+	}
+	place(index, timer);
+}
+
+static int push(struct polycm_timer *timer)
+{
+	if (heap_len == heap_room) {
+		size_t room = heap_room ? 2 * heap_room : 16;
+		struct polycm_timer **longer = realloc(heap, room * sizeof(*heap));
+
+		if (!longer)
+			return -ENOMEM;
+		heap = longer;
+		heap_room = room;
+	}
+	timer->seq = next_seq++;
+	place(heap_len++, timer);
+	sift_up(timer->index);
+	return 0;
+}
+
+static void remove_queued(struct polycm_timer *timer)
+{
+	size_t index = timer->index;
+	struct polycm_timer *end = heap[--heap_len];
+
+	timer->index = NOT_QUEUED;
+	if (end == timer)
+		return;
+	place(index, end);
+	sift_up(index);
+	sift_down(end->index);
+}
+
+/* ------------------------------------------------------------------------
+ * The thread.
+ */
+
+static void *run_timers(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		struct polycm_timer *timer = heap_len ? heap[0] : NULL;
+
+		if (!timer) {
+			pthread_cond_wait(&work, &lock);
+			continue;
+		}
+		if (timer->deadline > monotonic_ns()) {
+			struct timespec until = {
+				.tv_sec = (time_t)(timer->deadline / NS_PER_S),
+				.tv_nsec = (long)(timer->deadline % NS_PER_S),
+			};
+
+			pthread_cond_timedwait(&work, &lock, &until);
+			continue;
+		}
+
+		remove_queued(timer);
+		running = timer;
+		pthread_mutex_unlock(&lock);
+		timer->fn(timer->arg);
+		pthread_mutex_lock(&lock);
+		running = NULL;
+		pthread_cond_broadcast(&idle);
+	}
+	return NULL;
+}
+
+static int start_thread(void)
+{
+	sigset_t all, before;
+	pthread_condattr_t condattr;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r;
+
+	if (thread_started)
+		return 0;
+	pthread_condattr_init(&condattr);
+	pthread_condattr_setclock(&condattr, CLOCK_MONOTONIC);
+	pthread_cond_init(&work, &condattr);
+	pthread_condattr_destroy(&condattr);
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, &attr, run_timers, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (r)
+		return -r;
+	pthread_setname_np(thread, "polycm-timers");
+	thread_started = true;
+	return 0;
+}
+
+static int start_ours(struct polycm_timer *timer)
+{
+	int r;
+
+	/* What time_t holds; nobody waits longer. */
+	if (timer->deadline > INT64_MAX)
+		timer->deadline = INT64_MAX;
+
+	pthread_mutex_lock(&lock);
+	r = start_thread();
+	if (!r)
+		r = push(timer);
+	if (!r && !timer->index)
+		pthread_cond_signal(&work);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+int polycm_timer_start(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
+		       struct polycm_timer **ret_timer)
+{
+	const struct installed *in = current();
+	struct polycm_timer *timer;
+	int r;
+
+	timer = calloc(1, sizeof(*timer));
+	if (!timer)
+		return -ENOMEM;
+	timer->deadline = deadline_ns;
+	timer->fn = fn;
+	timer->arg = arg;
+	timer->on = in;
+
+	/* fn may run at once and look for its timer. */
+	*ret_timer = timer;
+	if (in)
+		r = in->clock.timer_start(in->ctx, deadline_ns, fn, arg, &timer->theirs);
+	else
+		r = start_ours(timer);
+	if (r) {
+		*ret_timer = NULL;
+		free(timer);
+	}
+	return r;
+}
+
+void polycm_timer_cancel(struct polycm_timer *timer)
+{
+	if (!timer)
+		return;
+	if (timer->on) {
+		timer->on->clock.timer_cancel(timer->on->ctx, timer->theirs);
+	} else {
+		pthread_mutex_lock(&lock);
+		if (timer->index != NOT_QUEUED)
+			remove_queued(timer);
+		while (running == timer)
+			pthread_cond_wait(&idle, &lock);
+		pthread_mutex_unlock(&lock);
+	}
+	free(timer);
+}
+
+/* ------------------------------------------------------------------------
+ * Installed clocks.
+ */
+
+static int no_idle(void *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+int polycm_clock_install(const struct polycm_clock *clock, void *ctx)
+{
+	struct polycm_clock copy = { .size = 0 };
+	int r = 0;
+
+	if (!clock || clock->size < offsetof(struct polycm_clock, idle))
+		return -EINVAL;
+	memcpy(&copy, clock, clock->size < sizeof(copy) ? clock->size : sizeof(copy));
+	copy.size = sizeof(copy);
+	if (!copy.now_ns || !copy.timer_start || !copy.timer_cancel)
+		return -EINVAL;
+	if (!copy.idle)
+		copy.idle = no_idle;
+
+	pthread_mutex_lock(&lock);
+	if (!installed) {
+		installed_memory.clock = copy;
+		installed_memory.ctx = ctx;
+		__atomic_store_n(&installed, &installed_memory, __ATOMIC_RELEASE);
+	} else if (installed->ctx != ctx || installed->clock.now_ns != copy.now_ns) {
+		r = -EBUSY;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+int polycm_clock_idle(void)
+{
+	const struct installed *in = current();
+
+	return in ? in->clock.idle(in->ctx) : 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * device.h - the devices that providers announced, and their verbs contexts.
+ *
+ * A device lives until it was removed and nobody refers to it.  Its
+ * ibv_context is opened at the first use, shared by all ids of the process as
+ * librdmacm does, and stays open.
+ */
+#ifndef POLYCM_CORE_DEVICE_H
+#define POLYCM_CORE_DEVICE_H
+
+#include <pthread.h>
+#include "polycm/provider.h"
+
+struct polycm_device {
+	struct polycm_device *next;
+	struct polycm_module *module;
+	const struct polycm_transport *transport;
+	char name[64];
+	__be64 node_guid;
+	struct polycm_verbs_device *vdev;	/* NULL: libibverbs has it */
+	void *cookie;
+	unsigned int refs;			/* under the device list's lock */
+	bool removed;
+	bool busy;				/* somebody opens it or makes its PD */
+	/* Set once by polycm_device_open(). */
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;			/* the default PD, made when first needed */
+	uint8_t max_responder_resources;	/* device's max_qp_rd_atom */
+	uint8_t max_initiator_depth;		/* device's max_qp_init_rd_atom */
+	uint8_t link_layer;			/* of port 1 */
+};
+
+/* struct polycm_core members */
+int polycm_device_add(struct polycm_module *module, const struct polycm_device_info *info,
+		      struct polycm_device **ret_device);
+void polycm_device_remove(struct polycm_device *device);
+void *polycm_device_cookie(const struct polycm_device *device);
+
+/* Open the verbs context (once) and read the limits.  0, -ENODEV, or libibverbs' errno negated. */
+int polycm_device_open(struct polycm_device *device);
+/* The shared default protection domain of an opened device. */
+int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd);
+
+void polycm_device_get(struct polycm_device *device);
+void polycm_device_put(struct polycm_device *device);
+
+/* How many devices there are now (selected providers only). */
+size_t polycm_device_count(void);
+/* The device that a verbs context was opened for, or NULL. */
+struct polycm_device *polycm_device_of_context(const struct ibv_context *verbs);
+/* Referenced snapshot of all devices, to be given back with polycm_devices_free(). */
+int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num);
+void polycm_devices_free(struct polycm_device **devices, size_t num);
+
+/*
+ * For a call that finds no device: tell the person how to simulate one, once
+ * per process, unless the log already said what is wrong with the providers.
+ */
+void polycm_no_device_hint(void);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * id_internal.h - ids, channels and events as the rdma_*.c files keep them.
+ *
+ * Locks, in this order:
+ *   id->lock         one program call on the id at a time, and with it the
+ *                    operations of its provider; a listener's before a child's
+ *   (a provider's own locks)
+ *   channels lock    the list of all channels, and moves of ids between them
+ *   chan->lock       queue and ids of a channel; two of them by address
+ *   ack lock         who has not acked what (one of a few, by id)
+ * No provider is called, and nothing is logged about an id, under the last
+ * three.  Members of the public structs are written under the id's lock; what
+ * a log line shows of them (addresses, device, module) under both.
+ *
+ * Lifetime: an event that the program holds keeps the id that it is charged
+ * to alive (rdma_destroy_id() waits); an id keeps its device; a channel lives
+ * until the program destroys it and the last thread has left it.
+ */
+#ifndef POLYCM_CORE_ID_INTERNAL_H
+#define POLYCM_CORE_ID_INTERNAL_H
+
+#include <pthread.h>
+
+#include "device.h"
+#include "id.h"
+#include "registry.h"
+
+#define POLYCM_ID_MAGIC		0x69640001u
+#define POLYCM_CHANNEL_MAGIC	0x63680001u
+#define POLYCM_EVENT_MAGIC	0x65760001u
+
+#define POLYCM_MAX_BACKLOG	1024
+
+/* An event, queued on a channel or held by the program. */
+struct polycm_ev {
+	struct rdma_cm_event pub;	/* first */
+	uint32_t magic;
+	struct polycm_ev *prev, *next;	/* of the channel's queue, then of owner->unacked */
+	struct polycm_id *owner;	/* whom it is charged to: for a CONNECT_REQUEST the listener */
+	struct polycm_id *child;	/* CONNECT_REQUEST: the new id */
+	struct polycm_group *group;	/* multicast events */
+	struct polycm_ece ece;
+	bool is_ud;
+	uint64_t since_ns;		/* retrieved then */
+	uint8_t data[];			/* private data */
+};
+
+/* A provider's part in a channel, opened when its first id comes to the channel. */
+struct polycm_channel_slot {
+	enum { POLYCM_SLOT_CLOSED, POLYCM_SLOT_OPENING, POLYCM_SLOT_OPEN } state;
+	int fd;				/* to poll and then channel_read(); -1: it posts by itself */
+	struct polycm_module *module;
+	void *area;
+};
+
+struct polycm_channel {
+	struct rdma_event_channel pub;	/* first; fd is an epoll set */
+	uint32_t magic;
+	bool private;			/* of a synchronous id */
+	pthread_mutex_t lock;		/* the members below */
+	pthread_cond_t slot_opened;
+	int wake_fd;			/* eventfd in the set, readable while the queue is not empty */
+	uint32_t posts;			/* counts, for waiters to sleep on; read without the lock too */
+	unsigned int waiters;		/* threads inside rdma_get_cm_event() that may sleep */
+	unsigned int sleepers;		/* those that sleep on posts */
+	bool closed;			/* destroyed; the last waiter frees it */
+	struct polycm_ev *events;
+	struct polycm_id *ids;
+	struct polycm_channel *prev, *next;	/* under the channels lock */
+	pthread_mutex_t pull_lock;	/* one reader of the slots' fds at a time; before lock */
+	unsigned int num_pull;		/* slots with a fd */
+	unsigned int num_slots;
+	struct polycm_channel_slot *slots;
+	_Alignas(16) unsigned char areas[];	/* of the providers, then the slots */
+};
+
+/* A multicast group that the id joined. */
+struct polycm_group {
+	struct polycm_group *next;
+	void *context;
+	struct sockaddr_storage addr;
+	uint32_t join_flags;
+	bool attached;			/* the QP is */
+	union ibv_gid mgid;
+	uint16_t mlid;
+	unsigned int unacked;		/* under the ack lock of the id */
+};
+
+/* An option that was set before the id met its device. */
+struct polycm_saved_option {
+	struct polycm_saved_option *next;
+	int level, name;
+	size_t len;
+	unsigned char value[];
+};
+
+/* What rdma_create_ep() keeps for later. */
+struct polycm_ep {
+	struct ibv_pd *pd;
+	bool has_qp_attr;
+	struct ibv_qp_init_attr qp_attr;	/* for the QPs of requests */
+	size_t connect_len;
+	uint8_t connect[];		/* goes before the program's data in rdma_connect() */
+};
+
+/* May the id still change its provider? */
+enum polycm_place {
+	POLYCM_ROAMING,			/* not on a device: the next address decides */
+	POLYCM_RESOLVING,		/* resolve_addr() is under way */
+	POLYCM_PLACED,			/* on a device, listening, or a child: no */
+};
+
+struct polycm_id {
+	struct rdma_cm_id pub;		/* first */
+	void *rsocket_device;		/* librdmacm's rsockets look here; always NULL */
+	uint32_t magic;
+	pthread_mutex_t lock;
+
+	struct polycm_channel *chan;	/* atomic; NULL: the channel was destroyed under the id */
+	struct polycm_id *prev, *next;	/* under chan->lock, and all down to the blank line */
+	struct polycm_id *listener;	/* of a child whose request nobody has retrieved */
+	enum polycm_place place;
+	bool closing;			/* nothing is posted any more; written under id->lock too */
+	bool announced;			/* a child's CONNECT_REQUEST was posted */
+	bool accepted;			/* created or accepted by the program; as closing */
+	unsigned int backlog, pending;	/* CONNECT_REQUESTs: most, and waiting in the queue */
+
+	struct polycm_module *module;	/* NULL: not settled; written under chan->lock too */
+	struct polycm_device *device;	/* NULL: none yet; referenced; likewise */
+	struct polycm_id *master;	/* the visible listener of a shadow; never changes */
+	struct polycm_id *shadows, *next_shadow;
+	struct polycm_saved_option *options;
+	struct polycm_group *groups;
+	struct polycm_ep *ep;
+	struct polycm_ece local_ece, remote_ece;
+	uint8_t responder_resources, initiator_depth;	/* as the request has them */
+	bool sync;			/* has a private channel and waits for its events */
+	bool connect_error;		/* reported; what comes later is not */
+	bool port_asked;		/* bound to a port that the program chose */
+
+	struct polycm_ev *unacked;	/* under the ack lock */
+	_Alignas(16) unsigned char priv[];	/* the provider's */
+};
+
+/* --- rdma_channel.c --- */
+
+/* The registry is loaded and there is a device; else -ENODEV, said once. */
+int polycm_start(void);
+
+int polycm_channel_create(bool private, struct polycm_channel **ret_chan);
+void polycm_channel_destroy(struct polycm_channel *chan);
+/*
+ * A thread that is counted in chan->waiters leaves.  true: the channel was
+ * destroyed meanwhile, and may be gone now.
+ */
+bool polycm_channel_leave(struct polycm_channel *chan);
+/* The channel behind a program's pointer, or NULL. */
+struct polycm_channel *polycm_channel_of(struct rdma_event_channel *pub);
+/* The provider's area in the channel, opened if need be. */
+int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *module, void **ret_area);
+
+/* Lock the channel that the id is on; NULL: it has none any more. */
+struct polycm_channel *polycm_channel_lock(struct polycm_id *id);
+void polycm_channel_unlock(struct polycm_channel *chan);
+void polycm_channel_add_id_locked(struct polycm_channel *chan, struct polycm_id *id);
+void polycm_channel_add_id(struct polycm_channel *chan, struct polycm_id *id);
+void polycm_channel_remove_id(struct polycm_id *id);
+/* Move the id, what waits for it in the queue and the requests that nobody has retrieved. */
+void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to);
+/* fn for every id on every channel, under their locks. */
+void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
+					 void *arg), void *arg);
+
+size_t polycm_channels_live(void);
+
+/* Under chan->lock: put an event at the end, take one out (NULL: the first). */
+void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev);
+struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_ev *ev);
+
+/* --- rdma_wait.c --- */
+
+/*
+ * The next event, charged to its owner.  Waits as the channel's fd says:
+ * -EAGAIN with O_NONBLOCK; -EINTR; -EDEADLK where nothing can ever come;
+ * -EBADF when the channel was destroyed meanwhile.
+ */
+int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev);
+
+/* --- rdma_event.c --- */
+
+size_t polycm_events_live(void);
+/* "CONNECT_REQUEST"; the event is one that exists. */
+const char *polycm_event_name(enum rdma_cm_event_type event);
+struct polycm_ev *polycm_ev_of(struct rdma_cm_event *pub);
+/* Charge an event that leaves the queue; under the channel's lock. */
+void polycm_ev_charge(struct polycm_ev *ev);
+/* The program is done with it: frees. */
+void polycm_ev_ack(struct polycm_ev *ev);
+void polycm_ev_free(struct polycm_ev *ev);
+/* Take out what nobody has retrieved for the id (or for one group of it) and end requests in it. */
+void polycm_ev_drop(struct polycm_id *id, const struct polycm_group *group);
+/* Wait until everything charged to the id (or for one group of it) is acked. */
+void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group, const char *call);
+
+/* --- rdma_retrieve.c --- */
+
+/* rdma_get_cm_event() without errno. */
+int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_event);
+/* A synchronous id: give back its last event, wait for the next, its status as -errno. */
+int polycm_complete(struct polycm_id *id);
+/* What a synchronous call returns for this event. */
+int polycm_event_errno(const struct rdma_cm_event *event);
+void polycm_release_event(struct polycm_id *id);
+
+/* --- rdma_id.c --- */
+
+/* A call begins: the id behind the pointer, locked.  -EINVAL: no live id. */
+int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id);
+void polycm_leave(struct polycm_id *id);
+
+/* A new id on the channel, or on a private one if chan is NULL. */
+int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum ibv_qp_type qp_type,
+		     void *context, struct polycm_id **ret_id);
+void polycm_id_destroy(struct polycm_id *id);
+/* End an id that the program has never seen. */
+void polycm_id_end_child(struct polycm_id *child);
+/* The channel is going away under the id: end it at its provider; the program still has it. */
+void polycm_id_abandon(struct polycm_id *id);
+int polycm_id_alloc(enum rdma_port_space ps, enum ibv_qp_type qp_type, struct polycm_id **ret_id);
+void polycm_id_free(struct polycm_id *id);
+/* To another channel, NULL for a private one; events that the program holds are its caller's. */
+int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to);
+void polycm_id_describe_locked(const struct polycm_id *id, char *buf, size_t size);
+
+/* --- rdma_settle.c --- */
+
+/* Is the choice of a provider open to this id? */
+bool polycm_id_roams(struct polycm_id *id);
+/* Open the id in the module (out of another, if it was there) and set its options again. */
+int polycm_id_settle(struct polycm_id *id, struct polycm_module *module);
+void polycm_id_unsettle(struct polycm_id *id);
+/* The first module that carries an id from src to dst (each may be NULL). */
+int polycm_choose_module(const struct sockaddr *src, const struct sockaddr *dst,
+			 struct polycm_module **ret_module);
+/* The only module there is to choose, or NULL. */
+struct polycm_module *polycm_only_module(void);
+/* Ask the provider where the id is; take over device, addresses and, if asked for, paths. */
+int polycm_id_update(struct polycm_id *id, bool with_paths);
+void polycm_id_set_place(struct polycm_id *id, enum polycm_place place);
+/* The module or device, or -EINVAL with the reason in words. */
+int polycm_need_module(const struct polycm_id *id);
+int polycm_need_device(const struct polycm_id *id);
+/* Rules of the device's transport, else of the provider's own, else NULL. */
+const struct polycm_transport *polycm_id_transport(const struct polycm_id *id);
+
+/* --- rdma_option.c --- */
+
+void polycm_options_free(struct polycm_id *id);
+
+/* --- rdma_listen.c --- */
+
+void polycm_shadows_close(struct polycm_id *id);
+void polycm_shadows_free(struct polycm_id *id);
+
+/* --- rdma_addr.c --- */
+
+/* Under the id's lock. */
+int polycm_bind(struct polycm_id *id, const struct sockaddr *addr);
+/* These take it, and wait for the event of a synchronous id. */
+int polycm_resolve_addr(struct polycm_id *id, const struct sockaddr *src,
+			const struct sockaddr *dst, int timeout_ms);
+int polycm_resolve_route(struct polycm_id *id, int timeout_ms);
+
+/* --- rdma_qp.c --- */
+
+int polycm_qp_create(struct polycm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+/* Moves of the id's QP; 0 where it has none or the device does it. */
+int polycm_qp_connect(struct polycm_id *id, uint8_t responder_resources, uint8_t initiator_depth);
+int polycm_qp_error(struct polycm_id *id);
+int polycm_qp_shutdown(struct polycm_id *id);
+void polycm_qp_destroy(struct polycm_id *id);
+
+/* --- rdma_srq.c --- */
+
+void polycm_srq_destroy(struct polycm_id *id);
+
+/* --- rdma_ece.c --- */
+
+/* What to tell the peer, and what the QP is to be told of the peer. */
+void polycm_ece_offer(struct polycm_id *id, struct polycm_ece *ret_ece);
+int polycm_ece_accept(struct polycm_id *id, struct polycm_ece *ret_ece);
+int polycm_ece_response(struct polycm_id *id);
+
+/* --- rdma_multicast.c --- */
+
+void polycm_group_joined(struct polycm_id *id, struct polycm_ev *ev);
+/* Out of all groups at the device and at the provider; then their memory. */
+void polycm_groups_detach(struct polycm_id *id);
+void polycm_groups_leave(struct polycm_id *id);
+void polycm_groups_free(struct polycm_id *id);
+
+static inline bool polycm_id_is_ud(const struct polycm_id *id)
+{
+	return id->pub.qp_type == IBV_QPT_UD;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * log.h - one line per message to standard error, POLYCM_LOG decides which.
+ * Any thread; a line is written with one write() so that lines never mix.
+ */
+#ifndef POLYCM_CORE_LOG_H
+#define POLYCM_CORE_LOG_H
+
+#include <stdbool.h>
+#include "polycm/provider.h"
+
+extern int polycm_log_level;	/* set by polycm_log_init(); POLYCM_LOG_ERROR before; atomic */
+
+/* Read POLYCM_LOG, once per process. */
+void polycm_log_init(void);
+
+static inline bool polycm_log_enabled(enum polycm_log_level level)
+{
+	return __builtin_expect((int)level <= __atomic_load_n(&polycm_log_level, __ATOMIC_RELAXED),
+				0);
+}
+
+/* id may be NULL; else the line names provider, device and both addresses. */
+void polycm_log_id(enum polycm_log_level level, const struct polycm_id *id, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void polycm_logv_id(enum polycm_log_level level, const struct polycm_id *id, const char *format,
+		    va_list args) __attribute__((format(printf, 3, 0)));
+
+#define polycm_log(level, ...) polycm_log_id(level, NULL, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * provider_host.c - the core as providers see it.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "clock.h"
+#include "device.h"
+#include "id.h"
+#include "log.h"
+#include "options.h"
+#include "registry.h"
+
+static bool host_log_enabled(enum polycm_log_level level)
+{
+	return polycm_log_enabled(level);
+}
+
+static void host_log(enum polycm_log_level level, const struct polycm_id *id, const char *format,
+		     ...) __attribute__((format(printf, 3, 4)));
+
+static void host_log(enum polycm_log_level level, const struct polycm_id *id, const char *format,
+		     ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	polycm_logv_id(level, id, format, args);
+	va_end(args);
+}
+
+static void *host_alloc(size_t size)
+{
+	return calloc(1, size);
+}
+
+const struct polycm_core polycm_core_table = {
+	.size = sizeof(polycm_core_table),
+	.abi_minor = POLYCM_ABI_MINOR,
+	.post_event = polycm_post_event,
+	.child_create = polycm_child_create,
+	.child_destroy = polycm_child_destroy,
+	.device_add = polycm_device_add,
+	.device_remove = polycm_device_remove,
+	.device_cookie = polycm_device_cookie,
+	.transport = polycm_registry_transport,
+	.setting = polycm_setting,
+	.log_enabled = host_log_enabled,
+	.log = host_log,
+	.now_ns = polycm_now_ns,
+	.timer_start = polycm_timer_start,
+	.timer_cancel = polycm_timer_cancel,
+	.clock_install = polycm_clock_install,
+	.alloc = host_alloc,
+	.free = free,
+};

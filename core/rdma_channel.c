@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rdma_channel.c - event channels: the descriptor that programs poll, the
+ * queue behind it, and which ids are on it.
+ *
+ * chan->lock is a leaf but for the ack locks.  An id may move to another
+ * channel at any time, so the channel of an id is only found with
+ * polycm_channel_lock(); lookup_lock keeps a channel in memory for those that
+ * are between reading the pointer and holding chan->lock.
+ */
+#include "config.h"
+#include "id_internal.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "export.h"
+#include "log.h"
+#include "ret.h"
+
+static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct polycm_channel *channels;
+static size_t num_channels;		/* atomic */
+static pthread_rwlock_t lookup_lock = PTHREAD_RWLOCK_INITIALIZER;
+
+int polycm_start(void)
+{
+	int err = polycm_registry_get();
+
+	if (!err && !polycm_device_count()) {
+		polycm_registry_enumerate();
+		if (!polycm_device_count())
+			err = -ENODEV;
+	}
+	if (err)
+		polycm_no_device_hint();
+	return err;
+}
+
+static struct polycm_channel *channel_alloc(void)
+{
+	struct polycm_module *const *modules;
+	size_t num = polycm_registry_selected(&modules);
+	size_t area_size = polycm_registry_channel_size();
+	size_t size = sizeof(struct polycm_channel) + num * area_size +
+		      num * sizeof(struct polycm_channel_slot);
+	struct polycm_channel *chan;
+
+	size = (size + 15) & ~(size_t)15;
+	chan = aligned_alloc(16, size);
+	if (!chan)
+		return NULL;
+
+	memset(chan, 0, size);
+	chan->num_slots = (unsigned int)num;
+	chan->slots = (struct polycm_channel_slot *)(void *)(chan->areas + num * area_size);
+	for (size_t i = 0; i < num; i++) {
+		chan->slots[i].module = modules[i];
+		chan->slots[i].area = chan->areas + i * area_size;
+		chan->slots[i].fd = -1;
+	}
+	return chan;
+}
+
+int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct polycm_channel *chan = channel_alloc();
+	int err;
+
+	if (!chan)
+		return -ENOMEM;
+
+	chan->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (chan->wake_fd < 0) {
+		err = -errno;
+		goto err_free;
+	}
+	chan->pub.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (chan->pub.fd < 0) {
+		err = -errno;
+		goto err_close_wake;
+	}
+	if (epoll_ctl(chan->pub.fd, EPOLL_CTL_ADD, chan->wake_fd, &event)) {
+		err = -errno;
+		goto err_close_epoll;
+	}
+
+	chan->magic = POLYCM_CHANNEL_MAGIC;
+	chan->private = private;
+	pthread_mutex_init(&chan->lock, NULL);
+	pthread_mutex_init(&chan->pull_lock, NULL);
+	pthread_cond_init(&chan->slot_opened, NULL);
+
+	pthread_mutex_lock(&channels_lock);
+	DL_APPEND(channels, chan);
+	pthread_mutex_unlock(&channels_lock);
+	__atomic_add_fetch(&num_channels, 1, __ATOMIC_RELAXED);
+	*ret_chan = chan;
+	return 0;
+
+err_close_epoll:
+	close(chan->pub.fd);
+err_close_wake:
+	close(chan->wake_fd);
+err_free:
+	free(chan);
+	return err;
+}
+
+struct polycm_channel *polycm_channel_of(struct rdma_event_channel *pub)
+{
+	struct polycm_channel *chan = (struct polycm_channel *)(void *)pub;
+
+	return chan && __atomic_load_n(&chan->magic, __ATOMIC_RELAXED) == POLYCM_CHANNEL_MAGIC
+		? chan : NULL;
+}
+
+/* Call the provider; nobody else touches the slot while it is OPENING. */
+static int slot_open(struct polycm_channel *chan, struct polycm_channel_slot *slot)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = slot };
+	struct polycm_module *module = slot->module;
+	int fd = -1;
+	int err = module->ops.channel_open(module->ctx, slot->area, &fd);
+
+	if (err == -EOPNOTSUPP)
+		return 0;	/* needs nothing */
+	if (err)
+		return polycm_fail(err, "provider %s cannot open an event channel", module->name);
+
+	if (fd >= 0 && epoll_ctl(chan->pub.fd, EPOLL_CTL_ADD, fd, &event)) {
+		err = -errno;
+		module->ops.channel_close(slot->area);
+		return err;
+	}
+	slot->fd = fd;
+	return 0;
+}
+
+int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *module, void **ret_area)
+{
+	struct polycm_channel_slot *slot = NULL;
+	int err = 0;
+
+	for (unsigned int i = 0; i < chan->num_slots; i++)
+		if (chan->slots[i].module == module)
+			slot = &chan->slots[i];
+	if (!slot)
+		return -ENODEV;
+
+	pthread_mutex_lock(&chan->lock);
+	while (slot->state == POLYCM_SLOT_OPENING)
+		pthread_cond_wait(&chan->slot_opened, &chan->lock);
+	if (slot->state == POLYCM_SLOT_CLOSED) {
+		slot->state = POLYCM_SLOT_OPENING;
+		pthread_mutex_unlock(&chan->lock);
+		err = slot_open(chan, slot);
+		pthread_mutex_lock(&chan->lock);
+		slot->state = err ? POLYCM_SLOT_CLOSED : POLYCM_SLOT_OPEN;
+		chan->num_pull += !err && slot->fd >= 0;
+		pthread_cond_broadcast(&chan->slot_opened);
+	}
+	pthread_mutex_unlock(&chan->lock);
+
+	*ret_area = slot->area;
+	return err;
+}
+
+struct polycm_channel *polycm_channel_lock(struct polycm_id *id)
+{
+	struct polycm_channel *chan;
+
+	pthread_rwlock_rdlock(&lookup_lock);
+	for (;;) {
+		chan = __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE);
+		if (!chan)
+			break;
+		pthread_mutex_lock(&chan->lock);
+		if (chan == __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE))
+			break;
+		pthread_mutex_unlock(&chan->lock);
+	}
+	pthread_rwlock_unlock(&lookup_lock);
+	return chan;
+}
+
+void polycm_channel_unlock(struct polycm_channel *chan)
+{
+	if (chan)
+		pthread_mutex_unlock(&chan->lock);
+}
+
+void polycm_channel_add_id_locked(struct polycm_channel *chan, struct polycm_id *id)
+{
+	DL_APPEND(chan->ids, id);
+	__atomic_store_n(&id->chan, chan, __ATOMIC_RELEASE);
+}
+
+void polycm_channel_add_id(struct polycm_channel *chan, struct polycm_id *id)
+{
+	pthread_mutex_lock(&chan->lock);
+	polycm_channel_add_id_locked(chan, id);
+	pthread_mutex_unlock(&chan->lock);
+}
+
+void polycm_channel_remove_id(struct polycm_id *id)
+{
+	struct polycm_channel *chan = polycm_channel_lock(id);
+
+	if (!chan)
+		return;
+	DL_DELETE(chan->ids, id);
+	__atomic_store_n(&id->chan, NULL, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&chan->lock);
+}
+
+/* The counter of wake_fd goes 0, 1, 0, so neither call can fail. */
+static void set_readable(struct polycm_channel *chan, bool readable)
+{
+	uint64_t count = 1;
+	ssize_t n;
+
+	n = readable ? write(chan->wake_fd, &count, sizeof(count))
+		     : read(chan->wake_fd, &count, sizeof(count));
+	(void)n;
+}
+
+void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev)
+{
+	bool first = !chan->events;
+
+	DL_APPEND(chan->events, ev);
+	if (first)
+		set_readable(chan, true);
+	__atomic_add_fetch(&chan->posts, 1, __ATOMIC_RELAXED);
+	if (chan->sleepers)
+		(void)syscall(SYS_futex, &chan->posts, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_ev *ev)
+{
+	if (!ev)
+		ev = chan->events;
+	if (!ev)
+		return NULL;
+
+	DL_DELETE(chan->events, ev);
+	if (!chan->events)
+		set_readable(chan, false);
+	return ev;
+}
+
+static void lock_two(struct polycm_channel *a, struct polycm_channel *b)
+{
+	bool a_first = (uintptr_t)a < (uintptr_t)b;
+
+	pthread_mutex_lock(a_first ? &a->lock : &b->lock);
+	pthread_mutex_lock(a_first ? &b->lock : &a->lock);
+}
+
+void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to)
+{
+	struct polycm_channel *from = __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE);
+	struct polycm_id *other, *next_id;
+	struct polycm_ev *ev, *next_ev;
+
+	if (from == to || !from)
+		return;
+
+	pthread_mutex_lock(&channels_lock);
+	lock_two(from, to);
+
+	DL_FOREACH_SAFE(from->events, ev, next_ev) {
+		if (ev->owner == id || ev->owner->listener == id)
+			polycm_channel_push(to, polycm_channel_pop(from, ev));
+	}
+	DL_FOREACH_SAFE(from->ids, other, next_id) {
+		if (other != id && other->listener != id)
+			continue;
+		DL_DELETE(from->ids, other);
+		DL_APPEND(to->ids, other);
+		__atomic_store_n(&other->chan, to, __ATOMIC_RELEASE);
+	}
+
+	pthread_mutex_unlock(&to->lock);
+	pthread_mutex_unlock(&from->lock);
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
+					 void *arg), void *arg)
+{
+	struct polycm_channel *chan;
+	struct polycm_id *id;
+
+	pthread_mutex_lock(&channels_lock);
+	DL_FOREACH(channels, chan) {
+		pthread_mutex_lock(&chan->lock);
+		DL_FOREACH(chan->ids, id)
+			fn(chan, id, arg);
+		pthread_mutex_unlock(&chan->lock);
+	}
+	pthread_mutex_unlock(&channels_lock);
+}
+
+/*
+ * The program destroys the channel while ids are on it.  The kernel would end
+ * the connections when the descriptor is closed; so do we, and the ids stay
+ * what the program can still destroy.
+ */
+static void abandon_ids(struct polycm_channel *chan)
+{
+	struct polycm_id *id, *next_id;
+	unsigned int num = 0;
+
+	for (;;) {
+		pthread_mutex_lock(&chan->lock);
+		/* Those whose request was not posted yet end with their listener. */
+		for (id = chan->ids; id && id->listener; id = id->next)
+			;
+		if (!id) {
+			DL_FOREACH_SAFE(chan->ids, id, next_id) {
+				DL_DELETE(chan->ids, id);
+				__atomic_store_n(&id->chan, NULL, __ATOMIC_RELEASE);
+			}
+		}
+		pthread_mutex_unlock(&chan->lock);
+		if (!id)
+			break;
+		num++;
+		polycm_id_abandon(id);
+	}
+	if (num)
+		polycm_log(POLYCM_LOG_WARN, "rdma_destroy_event_channel: %u ids are still on it; "
+			   "their connections end here", num);
+}
+
+/*
+ * The memory of channels that programs destroyed is kept for a while: a thread
+ * of theirs may be on its way into rdma_get_cm_event(), as rping's is.
+ */
+#define KEPT_CHANNELS 8
+
+static void keep(struct polycm_channel *chan)
+{
+	static struct polycm_channel *kept[KEPT_CHANNELS];
+	static unsigned int oldest;
+
+	pthread_mutex_lock(&channels_lock);
+	free(kept[oldest]);
+	kept[oldest] = chan;
+	oldest = (oldest + 1) % KEPT_CHANNELS;
+	pthread_mutex_unlock(&channels_lock);
+}
+
+static void channel_free(struct polycm_channel *chan)
+{
+	for (unsigned int i = 0; i < chan->num_slots; i++)
+		if (chan->slots[i].state == POLYCM_SLOT_OPEN)
+			chan->slots[i].module->ops.channel_close(chan->slots[i].area);
+	close(chan->pub.fd);
+	close(chan->wake_fd);
+	pthread_cond_destroy(&chan->slot_opened);
+	pthread_mutex_destroy(&chan->pull_lock);
+	pthread_mutex_destroy(&chan->lock);
+	if (chan->private)
+		free(chan);
+	else
+		keep(chan);
+}
+
+void polycm_channel_destroy(struct polycm_channel *chan)
+{
+	bool in_use;
+
+	pthread_mutex_lock(&channels_lock);
+	DL_DELETE(channels, chan);
+	pthread_mutex_unlock(&channels_lock);
+
+	abandon_ids(chan);
+
+	/* Wait for those that read a pointer to it from an id that has left. */
+	pthread_rwlock_wrlock(&lookup_lock);
+	pthread_rwlock_unlock(&lookup_lock);
+
+	/*
+	 * A thread that sleeps in rdma_get_cm_event() goes on sleeping, as in
+	 * a kernel whose descriptor another thread closes.
+	 */
+	pthread_mutex_lock(&chan->lock);
+	__atomic_store_n(&chan->magic, 0, __ATOMIC_RELAXED);
+	chan->closed = true;
+	in_use = chan->waiters > 0;
+	pthread_mutex_unlock(&chan->lock);
+
+	__atomic_sub_fetch(&num_channels, 1, __ATOMIC_RELAXED);
+	if (!in_use)
+		channel_free(chan);
+}
+
+bool polycm_channel_leave(struct polycm_channel *chan)
+{
+	bool closed, last;
+
+	pthread_mutex_lock(&chan->lock);
+	chan->waiters--;
+	closed = chan->closed;
+	last = closed && !chan->waiters;
+	pthread_mutex_unlock(&chan->lock);
+	if (last)
+		channel_free(chan);
+	return closed;
+}
+
+size_t polycm_channels_live(void)
+{
+	return __atomic_load_n(&num_channels, __ATOMIC_RELAXED);
+}
+
+POLYCM_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct polycm_channel *chan;
+	int err;
+
+	polycm_why_clear();
+	err = polycm_start();
+	if (!err)
+		err = polycm_channel_create(false, &chan);
+	if (polycm_ret("rdma_create_event_channel", NULL, err))
+		return NULL;
+	return &chan->pub;
+}
+
+POLYCM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	struct polycm_channel *chan = polycm_channel_of(channel);
+
+	polycm_why_clear();
+	if (chan)
+		polycm_channel_destroy(chan);
+	else
+		(void)polycm_ret("rdma_destroy_event_channel", NULL, -EINVAL);
+}

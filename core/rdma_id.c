@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rdma_id.c - ids: made, described, moved to other channels, and ended in the
+ * order that providers rely on: close, stop, acks awaited, free.
+ */
+#include "config.h"
+#include "id_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "addr.h"
+#include "export.h"
+#include "log.h"
+#include "ret.h"
+
+static size_t num_ids;			/* atomic; children and shadows too */
+
+int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id)
+{
+	struct polycm_id *id = (struct polycm_id *)(void *)pub;
+
+	polycm_why_clear();
+	*ret_id = NULL;
+	if (!id || __atomic_load_n(&id->magic, __ATOMIC_RELAXED) != POLYCM_ID_MAGIC)
+		return polycm_fail(-EINVAL, "no id of rdma_create_id");
+
+	pthread_mutex_lock(&id->lock);
+	if (!__atomic_load_n(&id->chan, __ATOMIC_RELAXED)) {
+		pthread_mutex_unlock(&id->lock);
+		return polycm_fail(-EBADF, "the id's event channel was destroyed");
+	}
+	*ret_id = id;
+	return 0;
+}
+
+void polycm_leave(struct polycm_id *id)
+{
+	pthread_mutex_unlock(&id->lock);
+}
+
+int polycm_id_alloc(enum rdma_port_space ps, enum ibv_qp_type qp_type, struct polycm_id **ret_id)
+{
+	size_t size = sizeof(struct polycm_id) + polycm_registry_id_size();
+	struct polycm_id *id;
+
+	size = (size + 15) & ~(size_t)15;
+	id = aligned_alloc(16, size);
+	if (!id)
+		return -ENOMEM;
+
+	memset(id, 0, size);
+	pthread_mutex_init(&id->lock, NULL);
+	id->pub.ps = ps;
+	id->pub.qp_type = qp_type;
+	__atomic_add_fetch(&num_ids, 1, __ATOMIC_RELAXED);
+	*ret_id = id;
+	return 0;
+}
+
+void polycm_id_free(struct polycm_id *id)
+{
+	if (id->device)
+		polycm_device_put(id->device);
+	polycm_options_free(id);
+	free(id->ep);
+	free(id->pub.route.path_rec);
+	pthread_mutex_destroy(&id->lock);
+	free(id);
+	__atomic_sub_fetch(&num_ids, 1, __ATOMIC_RELAXED);
+}
+
+int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum ibv_qp_type qp_type,
+		     void *context, struct polycm_id **ret_id)
+{
+	struct polycm_module *only = polycm_only_module();
+	bool sync = !chan;
+	struct polycm_id *id;
+	int err;
+
+	err = polycm_id_alloc(ps, qp_type, &id);
+	if (err)
+		return err;
+	if (sync) {
+		err = polycm_channel_create(true, &chan);
+		if (err)
+			goto err_free;
+	}
+
+	id->sync = sync;
+	id->announced = true;
+	id->accepted = true;
+	id->place = only ? POLYCM_PLACED : POLYCM_ROAMING;
+	id->pub.context = context;
+	id->pub.channel = &chan->pub;
+	polycm_channel_add_id(chan, id);
+
+	err = only ? polycm_id_settle(id, only) : 0;
+	if (err)
+		goto err_remove;
+	__atomic_store_n(&id->magic, POLYCM_ID_MAGIC, __ATOMIC_RELAXED);
+	*ret_id = id;
+	return 0;
+
+err_remove:
+	polycm_channel_remove_id(id);
+	if (sync)
+		polycm_channel_destroy(chan);
+err_free:
+	polycm_id_free(id);
+	return err;
+}
+
+/* Nothing is posted for the id any more, and its provider's threads are out of it. */
+static void close_and_stop(struct polycm_id *id)
+{
+	struct polycm_channel *chan = polycm_channel_lock(id);
+
+	id->closing = true;
+	polycm_channel_unlock(chan);
+
+	polycm_shadows_close(id);
+	if (id->module) {
+		id->module->ops.close(id->priv);
+		id->module->ops.stop(id->priv);
+	}
+}
+
+static void free_at_provider(struct polycm_id *id)
+{
+	polycm_shadows_free(id);
+	if (id->module)
+		id->module->ops.free(id->priv);
+	id->module = NULL;
+}
+
+void polycm_id_destroy(struct polycm_id *id)
+{
+	struct polycm_channel *chan;
+
+	pthread_mutex_lock(&id->lock);
+	__atomic_store_n(&id->magic, 0, __ATOMIC_RELAXED);
+	polycm_groups_leave(id);
+	close_and_stop(id);
+	pthread_mutex_unlock(&id->lock);
+
+	polycm_ev_drop(id, NULL);
+	polycm_release_event(id);
+	polycm_ev_wait_acked(id, NULL, "rdma_destroy_id");
+
+	chan = id->chan;
+	polycm_channel_remove_id(id);
+	polycm_groups_free(id);
+	free_at_provider(id);
+	if (id->sync && chan)
+		polycm_channel_destroy(chan);
+	polycm_id_free(id);
+}
+
+void polycm_id_end_child(struct polycm_id *child)
+{
+	close_and_stop(child);
+	polycm_ev_drop(child, NULL);
+	polycm_channel_remove_id(child);
+	free_at_provider(child);
+	polycm_id_free(child);
+}
+
+void polycm_id_abandon(struct polycm_id *id)
+{
+	pthread_mutex_lock(&id->lock);
+	close_and_stop(id);
+	polycm_ev_drop(id, NULL);
+	polycm_channel_remove_id(id);
+	free_at_provider(id);
+	pthread_mutex_unlock(&id->lock);
+}
+
+int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child, void **ret_priv)
+{
+	struct polycm_id *target = listener->master ? listener->master : listener;
+	struct polycm_channel *chan;
+	struct polycm_id *child;
+	int err;
+
+	err = polycm_id_alloc(target->pub.ps, target->pub.qp_type, &child);
+	if (err)
+		return err;
+
+	chan = polycm_channel_lock(target);
+	if (!chan || target->closing || listener->closing) {
+		polycm_channel_unlock(chan);
+		polycm_id_free(child);
+		return -ECANCELED;
+	}
+	child->listener = target;
+	child->module = listener->module;
+	child->place = POLYCM_PLACED;
+	child->pub.channel = &chan->pub;
+	polycm_channel_add_id_locked(chan, child);
+	polycm_channel_unlock(chan);
+
+	*ret_child = child;
+	*ret_priv = child->priv;
+	return 0;
+}
+
+void polycm_child_destroy(struct polycm_id *child)
+{
+	polycm_channel_remove_id(child);
+	polycm_id_free(child);
+}
+
+/* Requests that wait in the queue go with their listener. */
+static void migrate_requests(struct polycm_id *id, struct polycm_channel *to)
+{
+	struct polycm_channel *from;
+	struct polycm_id *child;
+	void *area;
+
+	for (;;) {
+		from = polycm_channel_lock(id);
+		for (child = from->ids; child; child = child->next)
+			if (child->listener == id && child->announced &&
+			    child->pub.channel != &to->pub)
+				break;
+		polycm_channel_unlock(from);
+		if (!child)
+			return;
+		if (!polycm_channel_area(to, child->module, &area))
+			(void)child->module->ops.migrate(child->priv, area);
+		child->pub.channel = &to->pub;
+	}
+}
+
+static int migrate_at_provider(struct polycm_id *id, struct polycm_channel *to)
+{
+	void *area;
+	int err;
+
+	if (!id->module)
+		return 0;
+	err = polycm_channel_area(to, id->module, &area);
+	if (!err)
+		err = id->module->ops.migrate(id->priv, area);
+	return err == -EOPNOTSUPP ? 0 : err;
+}
+
+int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to)
+{
+	struct polycm_channel *from = id->chan, *private = NULL;
+	struct polycm_id *shadow;
+	int err;
+
+	if (!to) {
+		err = polycm_channel_create(true, &private);
+		if (err)
+			return err;
+		to = private;
+	}
+
+	err = migrate_at_provider(id, to);
+	for (shadow = id->shadows; shadow && !err; shadow = shadow->next_shadow)
+		err = migrate_at_provider(shadow, to);
+	if (err)
+		goto err_destroy;
+	migrate_requests(id, to);
+
+	polycm_channel_move_id(id, to);
+	id->pub.channel = &to->pub;
+	if (id->sync && from != to)
+		polycm_channel_destroy(from);
+	id->sync = private;
+	return 0;
+
+err_destroy:
+	if (private)
+		polycm_channel_destroy(private);
+	return err;
+}
+
+void polycm_id_describe_locked(const struct polycm_id *id, char *buf, size_t size)
+{
+	char src[POLYCM_ADDR_TEXT], dst[POLYCM_ADDR_TEXT];
+
+	(void)snprintf(buf, size, "%s %s %s > %s", id->module ? id->module->name : "-",
+		       id->device ? id->device->name : "-",
+		       polycm_addr_text(&id->pub.route.addr.src_addr, src),
+		       polycm_addr_text(&id->pub.route.addr.dst_addr, dst));
+}
+
+void polycm_id_describe(const struct polycm_id *id, char *buf, size_t size)
+{
+	/* The lock is found through the id but changes nothing of it. */
+	struct polycm_id *visible = id->master ? id->master : (struct polycm_id *)(uintptr_t)id;
+	struct polycm_channel *chan = polycm_channel_lock(visible);
+
+	polycm_id_describe_locked(id, buf, size);
+	polycm_channel_unlock(chan);
+}
+
+void polycm_live_counts(struct polycm_live_counts *ret_counts)
+{
+	ret_counts->ids = __atomic_load_n(&num_ids, __ATOMIC_RELAXED);
+	ret_counts->channels = polycm_channels_live();
+	ret_counts->events = polycm_events_live();
+}
+
+static int create_id(struct rdma_event_channel *channel, struct rdma_cm_id **ret_pub, void *context,
+		     enum rdma_port_space ps)
+{
+	struct polycm_channel *chan = polycm_channel_of(channel);
+	enum ibv_qp_type qp_type = IBV_QPT_RC;
+	struct polycm_id *id;
+	int err;
+
+	err = polycm_start();
+	if (err)
+		return err;
+	if (!ret_pub)
+		return polycm_fail(-EINVAL, "nowhere to put the id");
+	if (channel && !chan)
+		return polycm_fail(-EINVAL, "no channel of rdma_create_event_channel");
+
+	switch (ps) {
+	case RDMA_PS_TCP:
+	case RDMA_PS_IB:
+		break;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		qp_type = IBV_QPT_UD;
+		break;
+	default:
+		return polycm_fail(-EINVAL, "port space 0x%x is none", (unsigned int)ps);
+	}
+
+	err = polycm_id_create(chan, ps, qp_type, context, &id);
+	if (!err)
+		*ret_pub = &id->pub;
+	return err;
+}
+
+POLYCM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
+				 void *context, enum rdma_port_space ps)
+{
+	polycm_why_clear();
+	return polycm_ret("rdma_create_id", NULL, create_id(channel, id, context, ps));
+}
+
+/* Also for an id whose channel is gone, where polycm_enter() refuses. */
+POLYCM_EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	struct polycm_id *self;
+	int err = polycm_enter(id, &self);
+
+	if (!err)
+		polycm_leave(self);
+	else if (err != -EBADF)
+		return polycm_ret("rdma_destroy_id", NULL, err);
+	polycm_id_destroy((struct polycm_id *)(void *)id);
+	return 0;
+}
+
+POLYCM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+{
+	struct polycm_channel *to = polycm_channel_of(channel);
+	struct polycm_id *self;
+	int err = polycm_enter(id, &self);
+
+	if (err)
+		return polycm_ret("rdma_migrate_id", NULL, err);
+
+	if (channel && !to)
+		err = polycm_fail(-EINVAL, "no channel of rdma_create_event_channel");
+	else if (self->sync && (!channel || to == self->chan))
+		err = polycm_fail(-EINVAL, "the id is synchronous already");
+	else if (to != self->chan)
+		err = polycm_id_migrate(self, to);
+	if (!err)
+		polycm_release_event(self);
+	polycm_leave(self);
+	if (!err)
+		polycm_ev_wait_acked(self, NULL, "rdma_migrate_id");
+	return polycm_ret("rdma_migrate_id", self, err);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rdma_listen.c - rdma_listen() and rdma_get_request().
+ *
+ * A listener on a wildcard address listens in every provider: for each one
+ * after its own it has a shadow, an id that no program sees, bound to the same
+ * port.  What is posted for a shadow goes to the visible listener.
+ */
+#include "config.h"
+#include "id_internal.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "addr.h"
+#include "export.h"
+#include "ret.h"
+
+void polycm_shadows_close(struct polycm_id *id)
+{
+	struct polycm_channel *chan = polycm_channel_lock(id);
+	struct polycm_id *shadow;
+
+	for (shadow = id->shadows; shadow; shadow = shadow->next_shadow)
+		shadow->closing = true;
+	polycm_channel_unlock(chan);
+
+	for (shadow = id->shadows; shadow; shadow = shadow->next_shadow) {
+		if (!shadow->module)
+			continue;
+		shadow->module->ops.close(shadow->priv);
+		shadow->module->ops.stop(shadow->priv);
+	}
+}
+
+void polycm_shadows_free(struct polycm_id *id)
+{
+	struct polycm_id *shadow;
+
+	while ((shadow = id->shadows)) {
+		id->shadows = shadow->next_shadow;
+		if (shadow->module)
+			shadow->module->ops.free(shadow->priv);
+		polycm_id_free(shadow);
+	}
+}
+
+static int shadow_listen(struct polycm_id *id, struct polycm_module *module, int backlog)
+{
+	const struct sockaddr *addr = &id->pub.route.addr.src_addr;
+	char text[POLYCM_ADDR_TEXT];
+	struct polycm_id *shadow;
+	int err;
+
+	err = polycm_id_alloc(id->pub.ps, id->pub.qp_type, &shadow);
+	if (err)
+		return err;
+	shadow->master = id;
+	shadow->place = POLYCM_PLACED;
+	shadow->next_shadow = id->shadows;
+	id->shadows = shadow;
+
+	err = polycm_id_settle(shadow, module);
+	if (!err)
+		err = module->ops.bind(shadow->priv, addr);
+	if (!err)
+		err = module->ops.listen(shadow->priv, backlog);
+	if (err)
+		return polycm_fail(err, "provider %s cannot listen on %s", module->name,
+				   polycm_addr_text(addr, text));
+	return 0;
+}
+
+/* The other providers that have devices.  On an error the caller ends the shadows. */
+static int shadows_listen(struct polycm_id *id, int backlog)
+{
+	struct polycm_module *const *modules;
+	size_t num = polycm_registry_selected(&modules);
+	int err = 0;
+
+	for (size_t i = 0; i < num && !err; i++)
+		if (modules[i] != id->module && !modules[i]->ops.match(modules[i]->ctx, NULL, NULL))
+			err = shadow_listen(id, modules[i], backlog);
+	return err;
+}
+
+/* An id with the choice open: bound to a wildcard, or not yet, which means to any port. */
+static int prepare_roaming(struct polycm_id *id, int backlog)
+{
+	const struct sockaddr_in any = { .sin_family = AF_INET };
+	int err = 0;
+
+	if (!id->module)
+		err = polycm_bind(id, (const struct sockaddr *)&any);
+	else
+		err = polycm_id_update(id, false);
+	if (err)
+		return err;
+	if (id->device || !polycm_addr_wildcard(&id->pub.route.addr.src_addr))
+		return 0;
+	return shadows_listen(id, backlog);
+}
+
+static int listen_on(struct polycm_id *id, int backlog)
+{
+	struct polycm_channel *chan;
+	int err = 0;
+
+	if (backlog <= 0 || backlog > POLYCM_MAX_BACKLOG)
+		backlog = POLYCM_MAX_BACKLOG;
+
+	/* Requests may come before listen() returns. */
+	chan = polycm_channel_lock(id);
+	id->backlog = (unsigned int)backlog;
+	polycm_channel_unlock(chan);
+
+	if (polycm_id_roams(id))
+		err = prepare_roaming(id, backlog);
+	if (!err)
+		err = polycm_need_module(id);
+	if (!err)
+		err = id->module->ops.listen(id->priv, backlog);
+	if (err) {
+		polycm_shadows_close(id);
+		polycm_shadows_free(id);
+		return err;
+	}
+	polycm_id_set_place(id, POLYCM_PLACED);
+	return polycm_id_update(id, false);
+}
+
+POLYCM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	struct polycm_id *self;
+	int err = polycm_enter(id, &self);
+
+	if (!err) {
+		err = listen_on(self, backlog);
+		polycm_leave(self);
+	}
+	return polycm_ret("rdma_listen", self, err);
+}
+
+/* The QP that rdma_create_ep() was given attributes for. */
+static int create_request_qp(struct polycm_id *listener, struct polycm_id *child)
+{
+	struct ibv_qp_init_attr attr;
+	int err;
+
+	if (!listener->ep || !listener->ep->has_qp_attr)
+		return 0;
+	attr = listener->ep->qp_attr;
+	pthread_mutex_lock(&child->lock);
+	err = polycm_qp_create(child, listener->ep->pd, &attr);
+	pthread_mutex_unlock(&child->lock);
+	return err;
+}
+
+/* On an error the event stays with the listener, as librdmacm has it. */
+static int get_request(struct polycm_id *listener, struct rdma_cm_id **ret_pub)
+{
+	struct rdma_cm_event *event;
+	int err;
+
+	polycm_release_event(listener);
+	err = polycm_get_event(listener->chan, &event);
+	if (err)
+		return err;
+
+	err = polycm_event_errno(event);
+	if (!err && event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		err = polycm_fail(-EINVAL, "%s is no request", polycm_event_name(event->event));
+	if (!err)
+		err = create_request_qp(listener, (struct polycm_id *)(void *)event->id);
+	if (err) {
+		listener->pub.event = event;
+		return err;
+	}
+	event->id->event = event;
+	*ret_pub = event->id;
+	return 0;
+}
+
+POLYCM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
+{
+	struct polycm_id *self;
+	int err = polycm_enter(listen, &self);
+
+	if (err)
+		return polycm_ret("rdma_get_request", NULL, err);
+
+	/* Not under the lock, which would keep others out for as long as nothing comes. */
+	polycm_leave(self);
+	if (!id)
+		err = polycm_fail(-EINVAL, "nowhere to put the id");
+	else if (!self->sync)
+		err = polycm_fail(-EINVAL, "the id is not synchronous");
+	else
+		err = get_request(self, id);
+	return polycm_ret("rdma_get_request", self, err);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rdma_retrieve.c - rdma_get_cm_event(): what an event means for its id is
+ * done here, in the thread that retrieves it and no earlier: verbs and paths
+ * filled in, the QP moved, the RTU sent, the new id of a request completed.
+ *
+ * The event is already charged to its id when this begins, so the id cannot
+ * go away; but it may be closing, and then its provider must not be called.
+ */
+#include "config.h"
+#include "id_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "export.h"
+#include "log.h"
+#include "ret.h"
+#include "status.h"
+
+/* What librdmacm says in events that it makes an error of itself. */
+#define LIBRARY_STATUS (-1)
+
+static void turn(struct polycm_ev *ev, enum rdma_cm_event_type type, int err)
+{
+	polycm_log_id(POLYCM_LOG_DEBUG, ev->owner, "%s becomes %s: %s",
+		      polycm_event_name(ev->pub.event), polycm_event_name(type), strerror(-err));
+	ev->pub.event = type;
+	ev->pub.status = LIBRARY_STATUS;
+}
+
+static void resolved(struct polycm_id *id, struct polycm_ev *ev)
+{
+	bool route = ev->pub.event == RDMA_CM_EVENT_ROUTE_RESOLVED;
+	int err;
+
+	if (id->closing)
+		return;
+	err = polycm_id_update(id, route);
+	if (!err && !id->device)
+		err = -ENODEV;
+	if (err)
+		turn(ev, route ? RDMA_CM_EVENT_ROUTE_ERROR : RDMA_CM_EVENT_ADDR_ERROR, err);
+}
+
+/* The REP is here.  Without a QP of ours the program answers it, with rdma_establish(). */
+static void connect_response(struct polycm_id *id, struct polycm_ev *ev)
+{
+	int err = -ECANCELED;
+
+	id->remote_ece = ev->ece;
+	if (!id->pub.qp)
+		return;
+
+	if (!id->closing) {
+		err = polycm_ece_response(id);
+		if (!err)
+			err = polycm_qp_connect(id, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH);
+		if (!err)
+			err = id->module->ops.establish(id->priv);
+	}
+	if (!err) {
+		ev->pub.event = RDMA_CM_EVENT_ESTABLISHED;
+		return;
+	}
+	(void)polycm_qp_error(id);
+	id->connect_error = true;
+	turn(ev, RDMA_CM_EVENT_CONNECT_ERROR, err);
+}
+
+/* What the id of a request takes over from its listener. */
+static bool inherit(struct polycm_id *listener, struct polycm_id *child)
+{
+	bool sync;
+
+	pthread_mutex_lock(&listener->lock);
+	child->pub.context = listener->pub.context;
+	child->pub.ps = listener->pub.ps;
+	child->pub.qp_type = listener->pub.qp_type;
+	sync = listener->sync;
+	pthread_mutex_unlock(&listener->lock);
+	return sync;
+}
+
+/*
+ * The id of a request becomes the program's.  Until then only this thread and
+ * the provider's postings know it.  false: it could not be completed.
+ */
+static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
+{
+	struct polycm_id *child = ev->child;
+	bool sync = inherit(listener, child);
+	int err;
+
+	child->remote_ece = ev->ece;
+	if (!ev->is_ud) {
+		child->responder_resources = ev->pub.param.conn.responder_resources;
+		child->initiator_depth = ev->pub.param.conn.initiator_depth;
+	}
+
+	err = polycm_id_update(child, true);
+	if (!err && sync)
+		err = polycm_id_migrate(child, NULL);
+	if (err) {
+		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s",
+			      strerror(-err));
+		polycm_id_end_child(child);
+		return false;
+	}
+	child->pub.channel = &child->chan->pub;
+	__atomic_store_n(&child->magic, POLYCM_ID_MAGIC, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Do what the event asks for.  false: the program does not get to see it. */
+static bool process(struct polycm_ev *ev)
+{
+	struct polycm_id *id = ev->owner;
+	bool wanted = true;
+
+	if (ev->pub.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return connect_request(id, ev);
+
+	pthread_mutex_lock(&id->lock);
+	switch (ev->pub.event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		resolved(id, ev);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		connect_response(id, ev);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		if (id->connect_error)
+			wanted = false;
+		else
+			(void)polycm_qp_error(id);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		wanted = !id->connect_error;
+		break;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		polycm_group_joined(id, ev);
+		break;
+	default:
+		break;
+	}
+	pthread_mutex_unlock(&id->lock);
+	return wanted;
+}
+
+static bool is_bad(const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+		return true;
+	default:
+		return event->status != 0;
+	}
+}
+
+/* One line for each event: bad ones with their status in words. */
+static void log_event(const struct polycm_ev *ev)
+{
+	struct polycm_id *id = ev->child ? ev->child : ev->owner;
+	const struct rdma_conn_param *conn = &ev->pub.param.conn;
+	const char *name = polycm_event_name(ev->pub.event);
+	const struct polycm_transport *transport;
+
+	if (is_bad(&ev->pub)) {
+		if (!polycm_log_enabled(POLYCM_LOG_WARN))
+			return;
+		pthread_mutex_lock(&id->lock);
+		transport = polycm_id_transport(id);
+		pthread_mutex_unlock(&id->lock);
+		polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s", name,
+			      polycm_status_words(transport, ev->pub.event, ev->pub.status));
+		return;
+	}
+	if (!polycm_log_enabled(POLYCM_LOG_INFO))
+		return;
+
+	switch (ev->pub.event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (ev->is_ud)
+			polycm_log_id(POLYCM_LOG_INFO, id, "%s (QP %u, private data %u bytes)", name,
+				      ev->pub.param.ud.qp_num, ev->pub.param.ud.private_data_len);
+		else
+			polycm_log_id(POLYCM_LOG_INFO, id, "%s (responder resources %u, initiator "
+				      "depth %u, private data %u bytes)", name,
+				      conn->responder_resources, conn->initiator_depth,
+				      conn->private_data_len);
+		break;
+	default:
+		polycm_log_id(POLYCM_LOG_INFO, id, "%s", name);
+		break;
+	}
+}
+
+int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_event)
+{
+	struct polycm_ev *ev;
+	int err;
+
+	for (;;) {
+		err = polycm_channel_next(chan, &ev);
+		if (err)
+			return err;
+		if (process(ev))
+			break;
+		polycm_ev_ack(ev);
+	}
+	log_event(ev);
+	*ret_event = &ev->pub;
+	return 0;
+}
+
+int polycm_event_errno(const struct rdma_cm_event *event)
+{
+	if (!event->status)
+		return 0;
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		return -ECONNREFUSED;
+	return event->status < 0 ? event->status : -event->status;
+}
+
+void polycm_release_event(struct polycm_id *id)
+{
+	struct polycm_ev *ev = polycm_ev_of(id->pub.event);
+
+	id->pub.event = NULL;
+	if (ev)
+		polycm_ev_ack(ev);
+}
+
+int polycm_complete(struct polycm_id *id)
+{
+	int err;
+
+	if (!id->sync)
+		return 0;
+	polycm_release_event(id);
+	err = polycm_get_event(id->chan, &id->pub.event);
+	if (err)
+		return err;
+	err = polycm_event_errno(id->pub.event);
+	if (err)
+		return polycm_fail(err, "%s", polycm_event_name(id->pub.event->event));
+	return 0;
+}
+
+POLYCM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	struct polycm_channel *chan = polycm_channel_of(channel);
+	int err;
+
+	polycm_why_clear();
+	if (!chan || !event)
+		err = polycm_fail(-EINVAL, chan ? "nowhere to put the event"
+						: "no channel of rdma_create_event_channel");
+	else
+		err = polycm_get_event(chan, event);
+
+	/* Nothing there, or a signal: no failure to tell of. */
+	if (err == -EAGAIN || err == -EINTR) {
+		errno = -err;
+		return -1;
+	}
+	return polycm_ret("rdma_get_cm_event", NULL, err);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rdma_wait.c - taking the next event off a channel, and waiting for it.
+ *
+ * A thread that has to wait lets virtual time move first.  Then, where every
+ * event is posted, it sleeps on the channel's counter of posts, which, like
+ * the kernel's wait, a signal interrupts unless its handler restarts calls;
+ * where a provider's events must be fetched, it polls the channel's fd.  Both
+ * are cancellation points, as the call is in librdmacm.
+ */
+#include "config.h"
+#include "id_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "clock.h"
+#include "log.h"
+#include "ret.h"
+
+/* Let the providers post what lies on their descriptors. */
+static void pull(struct polycm_channel *chan)
+{
+	struct epoll_event ready[8];
+	int num;
+
+	pthread_mutex_lock(&chan->pull_lock);
+	num = epoll_wait(chan->pub.fd, ready, (int)(sizeof(ready) / sizeof(ready[0])), 0);
+	for (int i = 0; i < num; i++) {
+		struct polycm_channel_slot *slot = ready[i].data.ptr;
+
+		if (slot)
+			(void)slot->module->ops.channel_read(slot->area);
+	}
+	pthread_mutex_unlock(&chan->pull_lock);
+}
+
+/* Nothing can ever happen again: say who waits, since it is the program that is wrong. */
+static void deadlock(struct polycm_channel *chan)
+{
+	char text[512] = "", one[160];
+	struct polycm_id *id;
+	size_t len = 0;
+
+	pthread_mutex_lock(&chan->lock);
+	DL_FOREACH(chan->ids, id) {
+		polycm_id_describe_locked(id, one, sizeof(one));
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? "; " : "",
+					one);
+		if (len >= sizeof(text))
+			break;
+	}
+	pthread_mutex_unlock(&chan->lock);
+
+	polycm_log(POLYCM_LOG_ERROR, "rdma_get_cm_event waits for what can never happen: %s",
+		   text[0] ? text : "no id is on the channel");
+}
+
+static int sleep_on_posts(struct polycm_channel *chan, uint32_t seen)
+{
+	int old, err = 0;
+
+	pthread_mutex_lock(&chan->lock);
+	chan->sleepers++;
+	pthread_mutex_unlock(&chan->lock);
+
+	/* syscall() itself is none of the C library's cancellation points. */
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+	if (syscall(SYS_futex, &chan->posts, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0) < 0)
+		err = errno == EINTR ? -EINTR : 0;
+	pthread_setcanceltype(old, NULL);
+
+	pthread_mutex_lock(&chan->lock);
+	chan->sleepers--;
+	pthread_mutex_unlock(&chan->lock);
+	return err;
+}
+
+static int poll_fds(struct polycm_channel *chan)
+{
+	struct pollfd pfd = { .fd = chan->pub.fd, .events = POLLIN };
+
+	return poll(&pfd, 1, -1) < 0 ? -errno : 0;
+}
+
+/* Something may have happened: 0.  `seen' is the count of posts at which the queue was empty. */
+static int wait_once(struct polycm_channel *chan, uint32_t seen, bool pulls)
+{
+	int idle = polycm_clock_idle();
+
+	if (idle > 0)
+		return 0;
+	/* Another thread may have posted while this one asked. */
+	if (idle < 0)
+		return __atomic_load_n(&chan->posts, __ATOMIC_RELAXED) == seen ? idle : 0;
+	return pulls ? poll_fds(chan) : sleep_on_posts(chan, seen);
+}
+
+static void leave(void *chan)
+{
+	(void)polycm_channel_leave(chan);
+}
+
+/* Counted in, so that the channel stays in memory if another thread destroys it meanwhile. */
+static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
+{
+	int err;
+
+	pthread_mutex_lock(&chan->lock);
+	chan->waiters++;
+	pthread_mutex_unlock(&chan->lock);
+
+	pthread_cleanup_push(leave, chan);
+	err = wait_once(chan, seen, pulls);
+	if (err == -EDEADLK)
+		deadlock(chan);
+	pthread_cleanup_pop(0);
+
+	return polycm_channel_leave(chan) ? -EBADF : err;
+}
+
+/* Takes an event if there is one; else tells how to wait. */
+static int take(struct polycm_channel *chan, struct polycm_ev **ret_ev, uint32_t *ret_seen,
+		bool *ret_pulls)
+{
+	struct polycm_ev *ev;
+	int err = -EAGAIN;
+
+	pthread_mutex_lock(&chan->lock);
+	ev = polycm_channel_pop(chan, NULL);
+	if (ev) {
+		polycm_ev_charge(ev);
+		*ret_ev = ev;
+		err = 0;
+	}
+	*ret_seen = __atomic_load_n(&chan->posts, __ATOMIC_RELAXED);
+	*ret_pulls = chan->num_pull > 0;
+	pthread_mutex_unlock(&chan->lock);
+	return err;
+}
+
+int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
+{
+	uint32_t seen;
+	bool pulls;
+	int err;
+
+	do {
+		err = take(chan, ret_ev, &seen, &pulls);
+		if (err == -EAGAIN && pulls) {
+			pull(chan);
+			err = take(chan, ret_ev, &seen, &pulls);
+		}
+		if (err != -EAGAIN || fcntl(chan->pub.fd, F_GETFL) & O_NONBLOCK)
+			return err;
+		err = wait_counted(chan, seen, pulls);
+	} while (!err);
+	return err;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * verbs/devices.c - the exported ibv_* calls that take or list devices.
+ *
+ * A device list is one of ours, also when libibverbs made its entries: the
+ * word before the array keeps libibverbs' own list until ibv_free_device_list.
+ */
+#include "config.h"
+
+#include "verbs/real.h"
+#include "verbs/shim.h"
+#include "verbs/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+#include "export.h"
+#include "options.h"
+#include "registry.h"
+
+struct device_list {
+	struct ibv_device **real;	/* libibverbs', or NULL */
+	struct ibv_device *devices[];	/* NULL-terminated */
+};
+
+static struct device_list *list_of(struct ibv_device **devices)
+{
+	return (struct device_list *)((char *)devices - offsetof(struct device_list, devices));
+}
+
+static struct ibv_device **real_devices(int *ret_num)
+{
+	REAL_VERB(struct ibv_device **, "ibv_get_device_list", "IBVERBS_1.1", (int *));
+
+	*ret_num = 0;
+	return real ? real(ret_num) : NULL;
+}
+
+static void free_real_devices(struct ibv_device **devices)
+{
+	REAL_VERB(void, "ibv_free_device_list", "IBVERBS_1.1", (struct ibv_device **));
+
+	if (devices && real)
+		real(devices);
+}
+
+/*
+ * Hardware stays out of sight of a program that was told to use simulated
+ * devices only: it must not pick a real one by accident.
+ */
+static bool only_simulated(size_t num_simulated)
+{
+	struct polycm_device **devices;
+	struct polycm_module *const *modules;
+	size_t num_modules, num, simulating = 0;
+
+	if (!num_simulated || polycm_devices(&devices, &num))
+		return false;
+	num_modules = polycm_registry_selected(&modules);
+	for (size_t m = 0; m < num_modules; m++) {
+		bool simulates = false;
+
+		for (size_t i = 0; i < num; i++)
+			simulates |= devices[i]->module == modules[m] && devices[i]->vdev;
+		simulating += simulates;
+	}
+	polycm_devices_free(devices, num);
+	return simulating == num_modules;
+}
+
+POLYCM_EXPORT struct ibv_device **ibv_get_device_list(int *ret_num)
+{
+	struct polycm_verbs_device **simulated;
+	struct ibv_device **real = NULL;
+	struct device_list *list;
+	size_t num_simulated, n = 0;
+	int num_real = 0, r;
+
+	/* While providers load, they see what libibverbs sees. */
+	r = polycm_registry_get();
+	if (!r)
+		polycm_registry_enumerate();
+	r = polycm_shim_list(&simulated, &num_simulated);
+	if (r) {
+		errno = -r;
+		return NULL;
+	}
+	if (!only_simulated(num_simulated)) {
+		real = real_devices(&num_real);
+		if (!real && !num_simulated)
+			goto err_free_simulated;	/* errno is libibverbs' */
+	}
+
+	list = calloc(1, sizeof(*list) + (num_simulated + (size_t)num_real + 1) * sizeof(void *));
+	if (!list) {
+		errno = ENOMEM;
+		goto err_free_real;
+	}
+	list->real = real;
+	for (size_t i = 0; i < num_simulated; i++)
+		list->devices[n++] = &simulated[i]->device;
+	for (int i = 0; i < num_real; i++)
+		list->devices[n++] = real[i];
+	free(simulated);
+	if (ret_num)
+		*ret_num = (int)n;
+	return list->devices;
+
+err_free_real:
+	free_real_devices(real);
+err_free_simulated:
+	free(simulated);
+	if (ret_num)
+		*ret_num = 0;
+	return NULL;
+}
+
+POLYCM_EXPORT void ibv_free_device_list(struct ibv_device **devices)
+{
+	struct device_list *list;
+
+	if (!devices)
+		return;
+	list = list_of(devices);
+	free_real_devices(list->real);
+	free(list);
+}
+
+POLYCM_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+POLYCM_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	if (shim_table(device))
+		return ((struct polycm_verbs_device *)device)->node_guid;
+
+	REAL_VERB(__be64, "ibv_get_device_guid", "IBVERBS_1.1", (struct ibv_device *));
+	return real ? real(device) : 0;
+}
+
+POLYCM_EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	if (shim_table(device))
+		return -1;	/* the kernel numbers devices, and knows nothing of these */
+
+	REAL_VERB(int, "ibv_get_device_index", "IBVERBS_1.9", (struct ibv_device *));
+	return real ? real(device) : -1;
+}
+
+POLYCM_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	const struct polycm_verbs *table = shim_table(device);
+
+	if (table)
+		return table->open_device(device);
+
+	REAL_VERB(struct ibv_context *, "ibv_open_device", "IBVERBS_1.1", (struct ibv_device *));
+	return real ? real(device) : NULL;
+}
+
+/* Exported by libibverbs without a public declaration. */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+
+POLYCM_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
+{
+	struct polycm_verbs_device *device = polycm_shim_by_path(dir);
+
+	if (device)
+		return shim_table(&device->device)->read_sysfs_file(&device->device, file, buf,
+								    size);
+
+	REAL_VERB(int, "ibv_read_sysfs_file", "IBVERBS_1.0",
+		  (const char *, const char *, char *, size_t));
+	return real ? real(dir, file, buf, size) : -1;
+}

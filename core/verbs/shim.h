@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * verbs/shim.h - the exported ibv_* calls: those of simulated devices go to
+ * their provider's struct polycm_verbs, all others to libibverbs.
+ *
+ * Which is which costs one comparison: the core marks the ibv_device of a
+ * simulated device with a pointer that no other device has.
+ */
+#ifndef POLYCM_CORE_VERBS_SHIM_H
+#define POLYCM_CORE_VERBS_SHIM_H
+
+#include "polycm/provider.h"
+
+/*
+ * Take a provider's device: copy its verbs table into one of the core's
+ * without empty slots and mark it.  -EINVAL: the table is too short or lacks
+ * open_device or close_device.
+ */
+int polycm_shim_adopt(struct polycm_verbs_device *device);
+/* Forget it again, once no verbs context of it is open. */
+void polycm_shim_release(struct polycm_verbs_device *device);
+
+/* Is this device, or the device of this context, a simulated one? */
+bool polycm_shim_owns(const struct ibv_device *device);
+
+#endif

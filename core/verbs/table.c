@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * verbs/table.c - the simulated devices: their tables without empty slots,
+ * the mark that tells them from libibverbs' devices, and the list of them.
+ *
+ * The list's lock guards the list alone; a device's mark and table do not change
+ * between polycm_shim_adopt() and polycm_shim_release().
+ */
+#include "config.h"
+
+#include "verbs/table.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/rows.h"
+#include "verbs/shim.h"
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct polycm_verbs_device **list;
+static size_t list_len;
+
+struct ibv_context *polycm_shim_mark(struct ibv_device *device, int cmd_fd)
+{
+	(void)device;
+	(void)cmd_fd;
+	return NULL;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define STUB(slot, result, failure, parameters)                                                    \
+	static result stub_##slot parameters                                                       \
+	{                                                                                          \
+		errno = EOPNOTSUPP;                                                                \
+		return failure;                                                                    \
+	}
+#define PLAIN_STUB(slot, version, result, failure, context, parameters, arguments)                 \
+	STUB(slot, result, failure, parameters)
+SHIM_PLAIN_ROWS(PLAIN_STUB)
+SHIM_SLOT_ROWS(STUB)
+
+static void stub_ack_async_event(struct ibv_async_event *event)
+{
+}
+
+static void stub_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+}
+
+#pragma GCC diagnostic pop
+
+#define FILL(slot, ...)                                                                            \
+	if (!table->slot)                                                                          \
+		table->slot = stub_##slot;
+
+static void fill_stubs(struct polycm_verbs *table)
+{
+	SHIM_PLAIN_ROWS(FILL)
+	SHIM_SLOT_ROWS(FILL)
+	FILL(ack_async_event)
+	FILL(ack_cq_events)
+}
+
+int polycm_shim_adopt(struct polycm_verbs_device *device)
+{
+	const struct polycm_verbs *theirs = device->verbs;
+	struct polycm_verbs_device **longer;
+	struct polycm_verbs *table;
+	size_t size;
+	int r;
+
+	if (!theirs || theirs->size < offsetof(struct polycm_verbs, get_async_event) ||
+	    !theirs->open_device || !theirs->close_device)
+		return -EINVAL;
+
+	table = calloc(1, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	size = theirs->size < sizeof(*table) ? theirs->size : sizeof(*table);
+	memcpy(table, theirs, size);
+	fill_stubs(table);
+
+	pthread_mutex_lock(&list_lock);
+	longer = realloc(list, (list_len + 1) * sizeof(*list));
+	if (!longer) {
+		r = -ENOMEM;
+		goto err_unlock;
+	}
+	list = longer;
+	list[list_len++] = device;
+	device->core = table;
+	device->device._ops._dummy1 = polycm_shim_mark;
+	pthread_mutex_unlock(&list_lock);
+	return 0;
+
+err_unlock:
+	pthread_mutex_unlock(&list_lock);
+	free(table);
+	return r;
+}
+
+void polycm_shim_release(struct polycm_verbs_device *device)
+{
+	pthread_mutex_lock(&list_lock);
+	for (size_t i = 0; i < list_len; i++) {
+		if (list[i] != device)
+			continue;
+		memmove(&list[i], &list[i + 1], (list_len - i - 1) * sizeof(*list));
+		list_len--;
+		break;
+	}
+	pthread_mutex_unlock(&list_lock);
+
+	device->device._ops._dummy1 = NULL;
+	free(device->core);
+	device->core = NULL;
+}
+
+bool polycm_shim_owns(const struct ibv_device *device)
+{
+	return shim_table(device) != NULL;
+}
+
+struct polycm_verbs_device *polycm_shim_by_path(const char *ibdev_path)
+{
+	struct polycm_verbs_device *found = NULL;
+
+	pthread_mutex_lock(&list_lock);
+	for (size_t i = 0; i < list_len && !found; i++)
+		if (!strcmp(list[i]->device.ibdev_path, ibdev_path))
+			found = list[i];
+	pthread_mutex_unlock(&list_lock);
+	return found;
+}
+
+int polycm_shim_list(struct polycm_verbs_device ***ret_devices, size_t *ret_num)
+{
+	struct polycm_verbs_device **copy;
+	size_t num;
+
+	pthread_mutex_lock(&list_lock);
+	num = list_len;
+	copy = calloc(num + 1, sizeof(struct polycm_verbs_device *));
+	if (copy && num)
+		memcpy(copy, list, num * sizeof(struct polycm_verbs_device *));
+	pthread_mutex_unlock(&list_lock);
+	if (!copy)
+		return -ENOMEM;
+	*ret_devices = copy;
+	*ret_num = num;
+	return 0;
+}

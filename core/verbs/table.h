@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * verbs/table.h - how the shim finds the table of a simulated device.
+ */
+#ifndef POLYCM_CORE_VERBS_TABLE_H
+#define POLYCM_CORE_VERBS_TABLE_H
+
+#include "polycm/provider.h"
+
+/* Never called; its address marks the devices that are ours. */
+struct ibv_context *polycm_shim_mark(struct ibv_device *device, int cmd_fd);
+
+/* The table of a simulated device, or NULL for a device of libibverbs. */
+static inline const struct polycm_verbs *shim_table(const struct ibv_device *device)
+{
+	if (device->_ops._dummy1 != polycm_shim_mark)
+		return NULL;
+	return ((const struct polycm_verbs_device *)device)->core;
+}
+
+/* The adopted device whose ibdev_path this is, or NULL. */
+struct polycm_verbs_device *polycm_shim_by_path(const char *ibdev_path);
+
+/* Copy of the adopted devices in order of adoption; the caller frees it. */
+int polycm_shim_list(struct polycm_verbs_device ***ret_devices, size_t *ret_num);
+
+#endif

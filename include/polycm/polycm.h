@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * polycm/polycm.h - what a program may ask libpolycm itself: which providers,
+ * devices, settings and transport rules there are, and what an event's status
+ * means.  Programs need none of it to run.
+ *
+ * Threads: any.  Strings live as long as the process unless said otherwise;
+ * structs are the callee's during the callback only.  In a callback do not
+ * call polycm again.
+ *
+ * Structs begin with their size, as libpolycm was compiled; new members come
+ * only at the end.
+ */
+#ifndef POLYCM_POLYCM_H
+#define POLYCM_POLYCM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/rdma_cma.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "0.1.0" */
+const char *polycm_version(void);
+
+/* ------------------------------------------------------------------------
+ * Statuses in words: "REJ 8, invalid service id: nobody listens on that port".
+ * The string is valid until the thread's next call of either.
+ */
+
+/* Of an event from rdma_get_cm_event() that is not acknowledged yet. */
+const char *polycm_status_str(const struct rdma_cm_event *event);
+/* Of an event on a transport ("roce"); NULL or an unknown name: without the transport's own words. */
+const char *polycm_status_text(const char *transport, enum rdma_cm_event_type type, int status);
+
+/* ------------------------------------------------------------------------
+ * Walks.  They call fn for each thing, in a stable order, until it returns
+ * other than 0, and return what it returned last: 0 when all were seen.  An
+ * error of the walk itself is -1 with errno.
+ */
+
+struct polycm_provider_info {
+	size_t size;
+	const char *name;
+	const char *path;		/* of the file */
+	const char *problem;		/* why it cannot be used, or NULL; if set, the rest is unknown */
+	const char *version;
+	const char *description;
+	const char *transport;		/* whose rules it has, or NULL */
+	bool on_request;		/* carries connections only where POLYCM_PROVIDER names it */
+	bool selected;			/* may carry connections in this process */
+	int error;			/* of a selected one that could not start: negative errno, or 0 */
+	unsigned int num_devices;
+};
+
+/* installed: load and show all that are installed; else only those loaded so far. */
+int polycm_providers_walk(bool installed, int (*fn)(void *arg, const struct polycm_provider_info *),
+			  void *arg);
+
+struct polycm_device_view {
+	size_t size;
+	const char *name;		/* as in ibv_devices; during the callback */
+	const char *provider;
+	const char *transport;
+	uint64_t node_guid;		/* network byte order */
+	bool simulated;			/* libibverbs does not know it */
+};
+
+/* The devices that can carry connections now. */
+int polycm_devices_walk(int (*fn)(void *arg, const struct polycm_device_view *), void *arg);
+
+struct polycm_setting_info {
+	size_t size;
+	const char *name;		/* of the environment variable */
+	const char *owner;		/* provider, or "polycm" */
+	const char *value;		/* in force */
+	const char *default_value;	/* "": unset means something else */
+	const char *choices;		/* "a|b|c", or NULL: free text */
+	const char *help;
+	bool given;			/* by the environment */
+};
+
+/* The settings of the library and of the providers loaded so far. */
+int polycm_settings_walk(int (*fn)(void *arg, const struct polycm_setting_info *), void *arg);
+
+/*
+ * The rules of a transport as text, one line of a table after the other:
+ * rule "rdma_connect data, RDMA_PS_TCP", value "56 bytes, peer sees 56".  The
+ * strings are valid during the callback.  ENOENT: no such transport.
+ */
+int polycm_rules_walk(const char *transport, int (*fn)(void *arg, const char *rule, const char *value),
+		      void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* POLYCM_POLYCM_H */

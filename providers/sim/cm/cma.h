@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/cma.h - an rdma_cm_id on the simulator: what the kernel's RDMA CM does
+ * above the connection protocols.  States, address and route resolution,
+ * bindings, listeners, options and the choice of protocol engine are in
+ * cma*.c; ibcm*.c (MADs, SIDR included) and iwcm*.c (MPA over a simulated
+ * stream) are the two engines.
+ *
+ * All under the engine's lock; the operations in struct polycm_ops take it.
+ */
+#ifndef SIM_CMA_H
+#define SIM_CMA_H
+
+#include "../fabric.h"
+
+enum cma_state {
+	CMA_IDLE,
+	CMA_ADDR_QUERY,
+	CMA_ADDR_RESOLVED,
+	CMA_ROUTE_QUERY,
+	CMA_ROUTE_RESOLVED,
+	CMA_CONNECT,
+	CMA_DISCONNECT,
+	CMA_ADDR_BOUND,
+	CMA_LISTEN,
+	CMA_DEVICE_REMOVAL,
+	CMA_DESTROYING,
+};
+
+struct sim_id;
+
+/* A connection protocol.  All return 0 or a negative errno as the kernel would. */
+struct cm_engine {
+	int (*listen)(struct sim_id *id, int backlog);
+	int (*connect)(struct sim_id *id, const struct polycm_conn_param *param);
+	int (*accept)(struct sim_id *id, const struct polycm_conn_param *param);
+	int (*reject)(struct sim_id *id, const void *data, uint8_t len, uint8_t reason);
+	int (*establish)(struct sim_id *id);
+	int (*disconnect)(struct sim_id *id);
+	int (*notify)(struct sim_id *id, enum ibv_event_type event);
+	int (*init_qp_attr)(struct sim_id *id, struct ibv_qp_attr *attr, int *ret_mask);
+	/* Tell the peer what destroying means in this state; no events afterwards. */
+	void (*close)(struct sim_id *id);
+	void (*free)(struct sim_id *id);
+	/* After close, for what must be waited for; may be NULL. */
+	void (*stop)(struct sim_id *id);
+};
+
+extern const struct cm_engine sim_ibcm_engine, sim_iwcm_engine;
+
+/* Engines' private parts: defined in ibcm.h and iwcm.h, allocated on first use. */
+struct ibcm;
+struct iwcm;
+
+struct cma_group;		/* a multicast join (cma_multicast.c) */
+
+/* The provider's area of an id; kept small, there may be 100,000 of them. */
+struct sim_id {
+	struct polycm_id *id;		/* the core's handle */
+	struct sim_node *node;
+	struct sim_port *port;		/* NULL: no device yet */
+	const struct cm_engine *engine;	/* set with port; a wildcard listener has none */
+	enum cma_state state;
+	enum rdma_port_space ps;
+	enum ibv_qp_type qp_type;
+	union sim_sockaddr src, dst;
+	bool bound;			/* src's port is ours in the port table */
+	bool bound_any;			/* it was taken with the wildcard address */
+	bool accepted;			/* or created by the program: events may be posted */
+	bool reuse, afonly, afonly_set;
+	bool tos_set, ack_timeout_set;
+	uint8_t tos, ack_timeout;
+	uint8_t packet_lifetime;	/* of the path, valid from ROUTE_RESOLVED */
+	enum ibv_mtu path_mtu;
+	uint32_t qp_num;		/* given with connect or accept */
+	uint32_t starting_psn;		/* 24 bits: the peer must start here */
+	union ibv_gid sgid, dgid;
+	struct sim_timer timer;		/* resolution in progress */
+	int pending_status;		/* what it will end with */
+	union {
+		struct ibcm *ib;
+		struct iwcm *iw;
+	};
+	struct cma_group *groups;
+	uint32_t number;		/* in traces */
+	struct sim_id *next, *prev;	/* all ids of the process, in order of creation */
+};
+
+/* The operations for struct polycm_ops (cma_ops.c). */
+extern const struct polycm_ops sim_cma_ops;	/* all id ops; module ops are the provider's */
+
+int sim_cma_start(void);	/* packet handlers of both engines */
+void sim_cma_stop(void);
+/* The process ends without having destroyed its ids: tell the peers, as the kernel does. */
+void sim_cma_abandon_all(void);
+/* In the child of a fork(): the ids so far are copies of the parent's. */
+void sim_cma_forked(void);
+/* No lock needed: may there be ids that are not such copies? */
+bool sim_cma_has_own(void);
+unsigned int sim_cma_live_ids(void);
+
+/* --- For the engines. --- */
+
+/*
+ * Post an event.  As in the kernel, nothing but CONNECT_REQUEST is posted for
+ * an id that the program has not accepted yet.
+ */
+int cma_post(struct sim_id *id, const struct polycm_event *event);
+int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status);
+
+/*
+ * A request for src -> dst came in on port.  Finds the listener (listener's
+ * qp_type and ps must match), makes the child in state CONNECT with addresses,
+ * port, engine and options taken over, unaccepted.  -ECONNREFUSED: a
+ * listening service but none for this address or type; -ENOENT: no such
+ * service.
+ */
+int cma_request(struct sim_port *port, enum rdma_port_space ps, enum ibv_qp_type qp_type,
+		const union sim_sockaddr *src, const union sim_sockaddr *dst,
+		struct sim_id **ret_listener, struct sim_id **ret_child);
+/* Post CONNECT_REQUEST for the child; on an error the child is destroyed (engine's free included). */
+int cma_post_request(struct sim_id *listener, struct sim_id *child, struct polycm_event *event);
+
+/* As cma_request(), for a listener that the engine found itself. */
+int cma_child(struct sim_id *listener, struct sim_port *port, const union sim_sockaddr *src,
+	      const union sim_sockaddr *dst, struct sim_id **ret_child);
+
+/* Changes the state, and traces it. */
+void cma_set_state(struct sim_id *id, enum cma_state state);
+
+/* The port at the other end of a resolved id or of a child, or NULL: it is gone. */
+struct sim_port *cma_peer_port(const struct sim_id *id);
+
+/* The path of an id from ROUTE_RESOLVED on, as programs and REQs show it.  Not for iWARP. */
+void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path);
+
+/* Is the id live (not closing)?  Engines' timers and packets come through their own tables. */
+static inline bool cma_live(const struct sim_id *id) { return id->state != CMA_DESTROYING; }
+
+static inline const struct polycm_transport *cma_rules(const struct sim_id *id)
+{
+	return id->port->device->rules;
+}
+
+enum polycm_kind cma_kind(const struct sim_id *id);
+
+/* --- From the NIC. --- */
+
+/* The program (or the NIC) ended the stream under this id. */
+void sim_iw_qp_closed(struct sim_id *id, bool by_program);
+
+#endif

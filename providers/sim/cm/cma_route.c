@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/cma_route.c - rdma_resolve_route(), and the path that an id has then.
+ * InfiniBand asks the subnet administrator; RoCE and iWARP know the path
+ * already and only report it later.  Engine lock held.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cma_internal.h"
+#include "ibcm.h"
+
+/* A path record query and its answer; a work queue's hop. */
+#define SA_QUERY_NS SIM_US(50)
+#define LOCAL_NS SIM_US(1)
+
+/* The SA client's retries: one wait and ten more. */
+#define SA_TRIES 11u
+
+#define HOP_LIMIT 64u			/* of an IP route */
+#define SELECT_EXACTLY 2u		/* IBTA vol. 1, PathRecord: MtuSelector and the like */
+#define FLOW_LABEL_MASK 0xfffffu
+#define ALL_LIDS 0xffffu
+
+/* Does the SA know both ends?  -EAGAIN: there is no way to ask it. */
+static int ask_sa(const struct sim_id *id, bool *ret_answers)
+{
+	const struct sim_port *peer = cma_peer_port(id);
+
+	if (id->port->state != IBV_PORT_ACTIVE)
+		return -EAGAIN;
+	*ret_answers = peer && peer->state == IBV_PORT_ACTIVE;
+	return 0;
+}
+
+static uint64_t sa_deadline(uint32_t timeout_ms)
+{
+	uint32_t step = timeout_ms / 10;
+
+	return SIM_MS(step ? step : 1) * SA_TRIES;
+}
+
+static int start_query(struct sim_id *id, uint32_t timeout_ms)
+{
+	const struct polycm_transport *rules = cma_rules(id);
+	uint64_t delay = LOCAL_NS;
+	bool answers;
+	int r;
+
+	id->pending_status = 0;
+	if (rules->flags & POLYCM_T_HAS_SA) {
+		r = ask_sa(id, &answers);
+		if (r < 0)
+			return r;
+		delay = SA_QUERY_NS;
+		if (!answers) {
+			delay = sa_deadline(timeout_ms);
+			id->pending_status = -ETIMEDOUT;
+		}
+	} else if (rules->path_mtu && !rules->path_mtu(id->port->netdev_mtu)) {
+		return -EINVAL;
+	}
+	sim_timer_arm(&id->timer, sim_now() + delay);
+	return 0;
+}
+
+int cma_resolve_route(struct sim_id *id, int timeout_ms)
+{
+	int r;
+
+	if (!timeout_ms || id->state != CMA_ADDR_RESOLVED)
+		return -EINVAL;
+	r = start_query(id, (uint32_t)timeout_ms);
+	if (r < 0)
+		return r;
+	cma_set_state(id, CMA_ROUTE_QUERY);
+	return 0;
+}
+
+static enum ibv_mtu mtu_of_bytes(uint32_t bytes)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && 256u << mtu <= bytes)
+		mtu++;
+	return mtu;
+}
+
+static void set_path(struct sim_id *id)
+{
+	const struct polycm_transport *rules = cma_rules(id);
+	const struct sim_port *peer = cma_peer_port(id);
+
+	id->packet_lifetime = rules->packet_lifetime;
+	if (rules->flags & POLYCM_T_HAS_SA) {
+		id->path_mtu = id->port->active_mtu;
+		if (peer && peer->active_mtu < id->path_mtu)
+			id->path_mtu = peer->active_mtu;
+		return;
+	}
+	if (id->ack_timeout_set && id->ack_timeout)
+		id->packet_lifetime = (uint8_t)(id->ack_timeout - 1);
+	if (rules->path_mtu)
+		id->path_mtu = mtu_of_bytes(rules->path_mtu(id->port->netdev_mtu));
+}
+
+void cma_route_done(struct sim_id *id)
+{
+	if (id->pending_status) {
+		cma_set_state(id, CMA_ADDR_RESOLVED);
+		cma_post_simple(id, RDMA_CM_EVENT_ROUTE_ERROR, id->pending_status);
+		return;
+	}
+	set_path(id);
+	cma_set_state(id, CMA_ROUTE_RESOLVED);
+	cma_post_simple(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+}
+
+/* The kernel's choice, from which the UDP source port of RoCE v2 follows. */
+static uint32_t roce_flow_label(const struct sim_id *id)
+{
+	uint32_t label = 0;
+
+	if (id->src.sa.sa_family == AF_INET6)
+		label = ntohl(id->src.in6.sin6_flowinfo) & FLOW_LABEL_MASK;
+	if (!label)
+		label = ((uint32_t)cma_port_number(&id->src) * 31 + cma_port_number(&id->dst)) &
+			FLOW_LABEL_MASK;
+	return label;
+}
+
+void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
+{
+	const struct sim_port *peer = cma_peer_port(id);
+	bool subnet = cma_rules(id)->link_layer == IBV_LINK_LAYER_INFINIBAND;
+
+	memset(ret_path, 0, sizeof(*ret_path));
+	ret_path->sgid = id->sgid;
+	ret_path->dgid = id->dgid;
+	ret_path->traffic_class = id->tos_set ? id->tos : 0;
+	ret_path->reversible = 1;
+	ret_path->numb_path = 1;
+	ret_path->pkey = htons(SIM_PKEY);
+	ret_path->mtu_selector = SELECT_EXACTLY;
+	ret_path->mtu = (uint8_t)id->path_mtu;
+	ret_path->rate_selector = SELECT_EXACTLY;
+	ret_path->packet_life_time_selector = SELECT_EXACTLY;
+	ret_path->packet_life_time = id->packet_lifetime;
+	if (subnet) {
+		ret_path->slid = htons(id->port->lid);
+		ret_path->dlid = htons(peer ? peer->lid : ALL_LIDS);
+		ret_path->rate = IBV_RATE_100_GBPS;
+	} else {
+		ret_path->flow_label = htonl(roce_flow_label(id));
+		ret_path->hop_limit = HOP_LIMIT;
+		ret_path->rate = IBV_RATE_MAX;	/* the port's current */
+	}
+}
+
+static bool has_path(const struct sim_id *id)
+{
+	return id->port && cma_rules(id)->protocol == POLYCM_PROTO_IB_CM &&
+	       (id->state == CMA_ROUTE_RESOLVED || id->state == CMA_CONNECT ||
+		id->state == CMA_DISCONNECT);
+}
+
+/* A request's path is the one that its sender gave. */
+static void query_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
+{
+	cma_path(id, ret_path);
+	if (id->state == CMA_ROUTE_RESOLVED || !id->ib)
+		return;
+	ret_path->flow_label = htonl(id->ib->flow_label);
+	ret_path->hop_limit = id->ib->hop_limit;
+	ret_path->traffic_class = id->ib->traffic_class;
+	ret_path->sl = id->ib->sl;
+	ret_path->rate = id->ib->rate;
+}
+
+void cma_query(const struct sim_id *id, struct polycm_route_info *ret_info)
+{
+	uint32_t size = ret_info->size;
+
+	memset(ret_info, 0, sizeof(*ret_info));
+	ret_info->size = size;
+	memcpy(&ret_info->src, &id->src, sizeof(id->src));
+	memcpy(&ret_info->dst, &id->dst, sizeof(id->dst));
+	if (!id->port)
+		return;
+	ret_info->device = id->port->device->core;
+	ret_info->port_num = id->port->num;
+	ret_info->pkey = htons(SIM_PKEY);
+	ret_info->sgid = id->sgid;
+	ret_info->dgid = id->dgid;
+	if (has_path(id)) {
+		ret_info->num_paths = 1;
+		query_path(id, &ret_info->path[0]);
+	}
+}

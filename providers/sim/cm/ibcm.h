@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/ibcm.h - shared by the files of the InfiniBand CM engine, which plays the
+ * Linux ib_cm module: ibcm.c (the engine's table, what comes in, events),
+ * ibcm_table.c (lookup by communication ids), ibcm_send.c (messages out, with
+ * repetition), ibcm_active.c, ibcm_passive.c, ibcm_reject.c,
+ * ibcm_disconnect.c (the steps of a connection), ibcm_qp.c (attributes of
+ * QPs), sidr.c (UD).
+ *
+ * Engine lock held for all.  A struct ibcm belongs to its sim_id and lives
+ * until the engine's free(); close() takes it out of the lookup tables and
+ * stops its timer, so nothing happens to it in between.
+ */
+#ifndef SIM_IBCM_H
+#define SIM_IBCM_H
+
+#include "../link/link.h"
+#include "cma.h"
+#include "mad.h"
+
+/* Of a communication id, below the states of the rdma_cm_id. */
+enum ibcm_state {
+	IBCM_IDLE,
+	IBCM_REQ_SENT,
+	IBCM_REQ_RCVD,
+	IBCM_MRA_REQ_SENT,	/* waits for the program; an MRA goes out for a repeated REQ */
+	IBCM_MRA_REQ_RCVD,
+	IBCM_REP_SENT,
+	IBCM_REP_RCVD,
+	IBCM_MRA_REP_SENT,	/* likewise for a repeated REP */
+	IBCM_MRA_REP_RCVD,
+	IBCM_ESTABLISHED,
+	IBCM_DREQ_SENT,
+	IBCM_DREQ_RCVD,
+	IBCM_TIMEWAIT,
+	IBCM_SIDR_REQ_SENT,
+	IBCM_SIDR_REQ_RCVD,
+};
+
+/* How ids are found. */
+enum ibcm_table {
+	IBCM_BY_LOCAL,		/* our communication id */
+	IBCM_BY_REMOTE,		/* the peer's communication id and CA: repeated requests */
+	IBCM_BY_QPN,		/* the peer's QP and CA: stale connections */
+	IBCM_TABLES
+};
+
+struct ibcm_buffer;
+
+struct ibcm {
+	struct sim_id *id;
+	struct sim_port *peer;		/* NULL: gone, what is sent there is lost */
+	struct ibcm *next[IBCM_TABLES];
+	struct sim_timer timer;		/* the next repetition, or the end of TIMEWAIT */
+	struct ibcm_buffer *repeating;	/* the message that the timer repeats */
+	uint64_t tid;
+	uint64_t remote_ca_guid;	/* of a SIDR request: the sender's LID */
+	uint32_t local_id;
+	uint32_t remote_id;		/* 0: not known yet */
+	uint32_t remote_qpn;
+	uint32_t sq_psn;		/* the peer wants us to start here */
+	uint32_t qkey;			/* UD; 0: none yet */
+	uint32_t timeout_ms;		/* one wait for an answer */
+	uint32_t wait_ms;		/* the same for the message being repeated */
+	uint32_t flow_label;
+	uint16_t dlid;
+	uint16_t request_slot;		/* process that a REQ went to last */
+	uint8_t state;			/* enum ibcm_state */
+	uint8_t in_tables;		/* bit per enum ibcm_table */
+	uint8_t max_retries, retries_left;
+	uint8_t av_timeout;		/* exponent, twice the packet lifetime and the peer's delay */
+	uint8_t retry_count, rnr_retry_count;
+	uint8_t responder_resources, initiator_depth;
+	uint8_t sl, rate, traffic_class, hop_limit;
+	bool sidr;			/* of a UD id */
+};
+
+/* A wait of 2^(n-8) ms, at least 1: what Linux makes of 4.096 us * 2^n. */
+static inline uint32_t ibcm_exponent_to_ms(uint8_t exponent)
+{
+	return exponent > 8 ? 1u << (exponent - 8) : 1;
+}
+
+/* What a program may pass, and what fits: a vendor's rules could say more. */
+static inline size_t ibcm_limit(const struct sim_id *id, enum polycm_msg msg, size_t room)
+{
+	uint16_t limit = cma_rules(id)->limit[cma_kind(id)][msg];
+
+	return limit < room ? limit : room;
+}
+
+/* What the receiver's event shows.  The length sent is not on the wire. */
+static inline uint8_t ibcm_reported(const struct sim_id *id, enum polycm_msg msg, size_t room)
+{
+	uint16_t reported = cma_rules(id)->reported[cma_kind(id)][msg];
+
+	return (uint8_t)(reported && reported < room ? reported : room);
+}
+
+/* --- ibcm.c --- */
+
+/* Start taking MADs; and the end, when no id is left. */
+void sim_ibcm_start(void);
+void sim_ibcm_stop(void);
+/* A MAD came in. */
+void ibcm_receive(const struct sim_packet *packet);
+
+/* A fresh communication id for an id; NULL: no memory, or all 2^22 in use. */
+struct ibcm *ibcm_create(struct sim_id *id);
+/* Take it out of everything and free it. */
+void ibcm_destroy(struct ibcm *cm);
+
+void ibcm_set_state(struct ibcm *cm, enum ibcm_state state);
+/* IDLE, and no longer a connection that a request could repeat or find stale. */
+void ibcm_reset(struct ibcm *cm);
+/* TIMEWAIT, its timer started; a repetition ends. */
+void ibcm_enter_timewait(struct ibcm *cm);
+
+/* Post an event unless the rdma_cm_id has left CONNECT. */
+void ibcm_post(struct ibcm *cm, const struct polycm_event *event);
+void ibcm_post_status(struct ibcm *cm, enum rdma_cm_event_type type, int status);
+void ibcm_post_disconnected(struct ibcm *cm, int status);
+
+static inline struct sim_node *ibcm_node(const struct sim_packet *packet)
+{
+	return packet->to->device->node;
+}
+
+/* The id that a message means by both communication ids, or NULL. */
+struct ibcm *ibcm_find(const struct sim_packet *packet, uint32_t local_id, uint32_t remote_id);
+
+/* Our CA's GUID in host order. */
+uint64_t ibcm_ca_guid(const struct sim_id *id);
+
+/* --- ibcm_table.c --- */
+
+/* Make room for one more id, so that adding it cannot fail.  -ENOMEM. */
+int ibcm_table_reserve(void);
+void ibcm_table_add(struct ibcm *cm, enum ibcm_table table);
+void ibcm_table_remove(struct ibcm *cm, enum ibcm_table table);
+struct ibcm *ibcm_find_local(uint32_t local_id);
+struct ibcm *ibcm_find_remote(const struct sim_node *node, uint32_t remote_id, uint64_t ca_guid,
+			      bool sidr);
+struct ibcm *ibcm_find_qpn(const struct sim_node *node, uint32_t remote_qpn, uint64_t ca_guid);
+unsigned int ibcm_table_count(enum ibcm_table table);
+void ibcm_table_free(void);
+
+/* --- ibcm_send.c --- */
+
+/* A transaction id of our own: the agent of the port, and the communication id. */
+uint64_t ibcm_new_tid(const struct ibcm *cm);
+/* Begin a message of this id. */
+void ibcm_init_msg(const struct ibcm *cm, struct cm_msg *ret_msg, enum cm_attr_id attr_id);
+/* Send once. */
+void ibcm_send(struct ibcm *cm, const struct cm_msg *msg);
+/* Send, and again after each wait of wait_ms until ibcm_stop_repeating(). -ENOMEM. */
+int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg, uint32_t wait_ms);
+void ibcm_stop_repeating(struct ibcm *cm);
+/* The peer's MRA: this and all later waits are that long. */
+void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms);
+/* The timer fired.  true: all repetitions went unanswered. */
+bool ibcm_repeat(struct ibcm *cm);
+/* Send an answer to a packet without an id of ours, to the process of conn_id. */
+void ibcm_answer(const struct sim_packet *packet, uint32_t conn_id, const struct cm_msg *msg);
+void ibcm_trace_msg(const char *kind, const struct sim_port *from, const struct sim_port *to,
+		    const struct cm_msg *msg);
+void ibcm_send_free(void);
+
+/* --- The handlers of messages, and the calls of the engine. --- */
+
+int ibcm_connect(struct sim_id *id, const struct polycm_conn_param *param);
+int ibcm_establish(struct sim_id *id);
+void ibcm_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg);
+
+int ibcm_accept(struct sim_id *id, const struct polycm_conn_param *param);
+int ibcm_notify(struct sim_id *id, enum ibv_event_type event);
+void ibcm_recv_req(const struct sim_packet *packet, const struct cm_msg *msg);
+void ibcm_recv_rtu(const struct sim_packet *packet, const struct cm_msg *msg);
+
+int ibcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason);
+/* Send a REJ and leave the connection.  -EINVAL: nothing to reject in this state. */
+int ibcm_send_rej(struct ibcm *cm, uint16_t reason, const void *ari, uint8_t ari_len,
+		  const void *data, uint8_t len);
+/* Refuse a REQ or REP that has no id of ours. */
+void ibcm_issue_rej(const struct sim_packet *packet, const struct cm_msg *msg, uint16_t reason,
+		    const void *ari, uint8_t ari_len);
+void ibcm_send_mra(struct ibcm *cm, enum cm_which_message which);
+void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg);
+void ibcm_recv_mra(const struct sim_packet *packet, const struct cm_msg *msg);
+
+int ibcm_disconnect(struct sim_id *id);
+/* Ask for the end of an established connection.  -EINVAL in any other state. */
+int ibcm_send_dreq(struct ibcm *cm);
+void ibcm_recv_dreq(const struct sim_packet *packet, const struct cm_msg *msg);
+void ibcm_recv_drep(const struct sim_packet *packet, const struct cm_msg *msg);
+void ibcm_close(struct sim_id *id);
+
+/* Exponent of the local ACK time-out for a responder with this delay. */
+uint8_t ibcm_ack_timeout(const struct sim_id *id, uint8_t ack_delay, uint8_t packet_lifetime);
+/* Address vector of the connection, or of the path to a UD peer. */
+void ibcm_fill_ah(const struct ibcm *cm, struct ibv_ah_attr *ret_ah);
+/* Take over what the path of the id says. */
+void ibcm_use_path(struct ibcm *cm, const struct ibv_sa_path_rec *path);
+int ibcm_init_qp_attr(struct sim_id *id, struct ibv_qp_attr *attr, int *ret_mask);
+
+int sidr_connect(struct sim_id *id, const struct polycm_conn_param *param);
+int sidr_accept(struct sim_id *id, const struct polycm_conn_param *param);
+/* Answer a request that waits.  -EINVAL: none does, or too much data. */
+int sidr_reply(struct ibcm *cm, uint8_t status, const struct polycm_conn_param *param);
+/* The port space's Q_Key, unless the id has one. */
+void sidr_set_default_qkey(struct ibcm *cm);
+void sidr_recv_req(const struct sim_packet *packet, const struct cm_msg *msg);
+void sidr_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg);
+
+/* --- Requests of either kind (ibcm_request.c). --- */
+
+/* The service at an address, for the id's port space. */
+uint64_t ibcm_service_id(const struct sim_id *id, const union sim_sockaddr *addr);
+
+/* Lay out the private data of a REQ or SIDR_REQ, which has that room.  -EINVAL: too long. */
+int ibcm_put_request_data(const struct sim_id *id, const struct polycm_conn_param *param,
+			  uint8_t *data, size_t room);
+/* The port space that a service id names, or -ENOENT. */
+int ibcm_service(uint64_t service_id, enum rdma_port_space *ret_ps, uint16_t *ret_port);
+/* Does anyone on the node listen on that port, whatever the address? */
+bool ibcm_service_exists(struct sim_node *node, enum rdma_port_space ps, uint16_t port);
+/* Find the listener and make the child; as cma_request(), and -EPROTO: bad CMA header. */
+int ibcm_request(const struct sim_packet *packet, uint64_t service_id, enum ibv_qp_type qp_type,
+		 const uint8_t *data, size_t len, struct sim_id **ret_listener,
+		 struct sim_id **ret_child);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ibcm_table.c - finds communication ids: by our number, by the peer's number
+ * and CA (a repeated request), by the peer's QP and CA (a stale connection).
+ *
+ * Chained hash tables with the links inside struct ibcm, so that adding to
+ * them costs no memory beyond the buckets.  Chains are searched only, never
+ * walked, so their order shows nowhere.  The node is part of the peer's keys:
+ * each host has a CM of its own, although a fabric in one process has several.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "ibcm.h"
+
+#define FIRST_BUCKETS 64u
+
+struct table {
+	struct ibcm **buckets;
+	size_t num_buckets;	/* a power of two, or 0 */
+	size_t count;
+};
+
+static struct table tables[IBCM_TABLES];
+
+struct key {
+	const struct sim_node *node;
+	uint64_t guid;
+	uint32_t number;
+	bool sidr;
+};
+
+/* The node is left out: its address would differ from run to run. */
+static size_t hash_key(const struct key *key)
+{
+	uint64_t hash = (key->guid ^ key->number) * 0x9e3779b97f4a7c15u;
+
+	hash ^= hash >> 29;
+	hash *= 0xbf58476d1ce4e5b9u;
+	return (size_t)(hash ^ hash >> 32);
+}
+
+static struct key key_of(const struct ibcm *cm, enum ibcm_table table)
+{
+	if (table == IBCM_BY_LOCAL)
+		return (struct key){ .number = cm->local_id };
+	return (struct key){
+		.node = cm->id->node,
+		.guid = cm->remote_ca_guid,
+		.number = table == IBCM_BY_REMOTE ? cm->remote_id : cm->remote_qpn,
+		.sidr = cm->sidr,
+	};
+}
+
+static struct ibcm **bucket_of(const struct table *table, const struct key *key)
+{
+	return &table->buckets[hash_key(key) & (table->num_buckets - 1)];
+}
+
+static int grow(enum ibcm_table which)
+{
+	struct table *table = &tables[which];
+	struct table larger = {
+		.num_buckets = table->num_buckets ? table->num_buckets * 2 : FIRST_BUCKETS,
+		.count = table->count,
+	};
+	struct ibcm **bucket, *cm;
+	struct key key;
+	size_t i;
+
+	larger.buckets = sim_core->alloc(larger.num_buckets * sizeof(*larger.buckets));
+	if (!larger.buckets)
+		return -ENOMEM;
+	for (i = 0; i < table->num_buckets; i++)
+		while ((cm = table->buckets[i])) {
+			table->buckets[i] = cm->next[which];
+			key = key_of(cm, which);
+			bucket = bucket_of(&larger, &key);
+			cm->next[which] = *bucket;
+			*bucket = cm;
+		}
+	sim_core->free(table->buckets);
+	*table = larger;
+	return 0;
+}
+
+int ibcm_table_reserve(void)
+{
+	int i, ret;
+
+	for (i = 0; i < IBCM_TABLES; i++) {
+		if (tables[i].count < tables[i].num_buckets)
+			continue;
+		ret = grow((enum ibcm_table)i);
+		/* A full table still works, with longer chains. */
+		if (ret < 0 && !tables[i].buckets)
+			return ret;
+	}
+	return 0;
+}
+
+void ibcm_table_add(struct ibcm *cm, enum ibcm_table table)
+{
+	struct key key = key_of(cm, table);
+	struct ibcm **bucket = bucket_of(&tables[table], &key);
+
+	cm->next[table] = *bucket;
+	*bucket = cm;
+	cm->in_tables |= (uint8_t)(1u << table);
+	tables[table].count++;
+}
+
+void ibcm_table_remove(struct ibcm *cm, enum ibcm_table table)
+{
+	struct ibcm **link;
+	struct key key;
+
+	if (!(cm->in_tables & 1u << table))
+		return;
+	key = key_of(cm, table);
+	for (link = bucket_of(&tables[table], &key); *link != cm; link = &(*link)->next[table])
+		;
+	*link = cm->next[table];
+	cm->next[table] = NULL;
+	cm->in_tables &= (uint8_t)~(1u << table);
+	tables[table].count--;
+}
+
+static struct ibcm *find(enum ibcm_table which, const struct key *key)
+{
+	struct ibcm *cm;
+
+	if (!tables[which].num_buckets)
+		return NULL;
+	for (cm = *bucket_of(&tables[which], key); cm; cm = cm->next[which]) {
+		struct key other = key_of(cm, which);
+
+		if (other.number == key->number && other.guid == key->guid &&
+		    other.node == key->node && other.sidr == key->sidr)
+			return cm;
+	}
+	return NULL;
+}
+
+struct ibcm *ibcm_find_local(uint32_t local_id)
+{
+	return find(IBCM_BY_LOCAL, &(struct key){ .number = local_id });
+}
+
+struct ibcm *ibcm_find_remote(const struct sim_node *node, uint32_t remote_id, uint64_t ca_guid,
+			      bool sidr)
+{
+	return find(IBCM_BY_REMOTE, &(struct key){
+		.node = node, .guid = ca_guid, .number = remote_id, .sidr = sidr,
+	});
+}
+
+struct ibcm *ibcm_find_qpn(const struct sim_node *node, uint32_t remote_qpn, uint64_t ca_guid)
+{
+	return find(IBCM_BY_QPN, &(struct key){
+		.node = node, .guid = ca_guid, .number = remote_qpn,
+	});
+}
+
+unsigned int ibcm_table_count(enum ibcm_table table)
+{
+	return (unsigned int)tables[table].count;
+}
+
+void ibcm_table_free(void)
+{
+	int i;
+
+	for (i = 0; i < IBCM_TABLES; i++) {
+		sim_core->free(tables[i].buckets);
+		tables[i] = (struct table){ 0 };
+	}
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/iwcm.h - an iWARP connection: the engine's part (iwcm.c, what kernel iwcm
+ * and siw do) on top of a simulated TCP stream (iwcm_stream.c), which carries
+ * the MPA frames.  Data between the queue pairs goes the NIC's own way.
+ *
+ * A passive connection exists before its id: from the SYN until the MPA
+ * request was read it belongs to the stream's list, afterwards to the id.
+ * Engine lock held for all.
+ */
+#ifndef SIM_IWCM_H
+#define SIM_IWCM_H
+
+#include <uthash.h>
+
+#include "cma.h"
+#include "mpa.h"
+
+/* As kernel iwcm has them; connecting the stream is part of IDLE. */
+enum iwcm_state {
+	IWCM_IDLE,		/* not connected yet, or no more */
+	IWCM_CONN_RECV,		/* an MPA request that the program has not answered */
+	IWCM_CONN_SENT,		/* our MPA request is out */
+	IWCM_ESTABLISHED,
+};
+
+enum iw_stream_state {
+	IW_STREAM_CLOSED,
+	IW_STREAM_SYN_SENT,
+	IW_STREAM_OPEN,
+};
+
+/* What is needed only until the frames have been exchanged. */
+struct iw_handshake {
+	struct iwcm *cm;
+	struct iw_handshake *next, *prev;	/* passive and without an id */
+	union sim_sockaddr local, remote;
+	size_t len;				/* of what has come in */
+	uint8_t bytes[MPA_MAX_FRAME];
+};
+
+struct iwcm {
+	struct sim_id *id;			/* NULL: passive, no request yet */
+	enum iwcm_state state;
+	bool enhanced;				/* IRD and ORD are negotiated */
+	bool passive;
+	uint8_t revision;			/* of the request */
+	uint16_t ird, ord;			/* ours; CONN_RECV: the least and the most allowed */
+
+	enum iw_stream_state stream;
+	uint32_t local_id, peer_id;		/* of the stream; keys that segments carry */
+	struct sim_port *port, *peer;
+	uint32_t qpn, peer_qpn;
+	unsigned int syns;			/* sent so far */
+	int error;				/* why the stream did not open */
+	struct iw_handshake *handshake;
+	struct sim_timer timer;			/* SYN, MPA request or MPA reply */
+	UT_hash_handle hh;			/* by local_id while the stream is not closed */
+};
+
+/* --- The stream (iwcm_stream.c). --- */
+
+void iw_stream_start(void);
+void iw_stream_stop(void);
+
+/*
+ * Connect, waiting: 0, -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ENOMEM.
+ * cm->id has the addresses and the port.
+ */
+int iw_stream_connect(struct iwcm *cm);
+/* One MPA frame, and with it the number of our queue pair. */
+void iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len);
+/* Close it for both sides.  Nothing more comes from it. */
+void iw_stream_close(struct iwcm *cm);
+/* The frame was read: give the handshake's memory back. */
+void iw_stream_handshake_done(struct iwcm *cm);
+/* Who listens for addr here: *ret_slot is the process, *ret_id its id if it is ours. */
+bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *addr,
+			     unsigned int *ret_slot, struct sim_id **ret_id);
+
+/* --- Upcalls of the stream (iwcm.c). --- */
+
+/* A passive stream opened: wait for the request. */
+void iwcm_opened(struct iwcm *cm);
+/* More of a frame in cm->handshake. */
+void iwcm_input(struct iwcm *cm);
+/* The peer closed it, or broke the rules; the stream is closed already. */
+void iwcm_closed(struct iwcm *cm);
+
+void iwcm_free(struct iwcm *cm);
+
+#endif

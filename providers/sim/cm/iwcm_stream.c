@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/iwcm_stream.c - as much of TCP as MPA needs: SYN, SYN-ACK, RST, data and
+ * FIN as packets of the link, which keeps order and loses nothing but what
+ * goes to the dead.  Segments come from other processes: every field is
+ * checked, and what does not fit is dropped or answered with RST.
+ *
+ * Each end names its side of a stream by a connection id that tells the
+ * process.  The number of the sender's queue pair rides in the header, since
+ * MPA has no place for it.
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "../link/link.h"
+#include "../trace.h"
+#include "cma_internal.h"
+#include "iwcm.h"
+
+enum segment_type {
+	SEG_SYN = 1,
+	SEG_SYN_ACK,
+	SEG_RST,
+	SEG_DATA,
+	SEG_FIN,
+	SEG_TYPES
+};
+
+/*
+ * Bytes: type 0, version 1, IP version 2 (SYN only), zero 3, destination id 4,
+ * source id 8, QP number 12.  A SYN goes on: source port 16, destination port
+ * 18, source address 20, destination address 36.
+ */
+#define SEG_HEADER 16u
+#define SEG_SYN_LEN 52u
+#define SEG_VERSION 1u
+
+/* Linux' tcp_syn_retries: seven waits from one second on, doubled each time. */
+#define SYN_WAIT SIM_MS(1000)
+#define MAX_SYNS 7u
+
+#define NUM_INDICES (1u << SIM_CONN_INDEX_BITS)
+#define QPN_MASK 0xffffffu
+
+struct segment {
+	enum segment_type type;
+	uint32_t dst_id, src_id, qpn;
+	union sim_sockaddr src, dst;	/* SYN */
+	const uint8_t *data;
+	size_t len;
+};
+
+static struct iwcm *streams;		/* by local_id, in order of opening */
+static struct iw_handshake *embryos;	/* passive, without an id yet */
+static uint32_t last_index;
+
+static const char *const segment_names[SEG_TYPES] = {
+	[SEG_SYN] = "SYN",
+	[SEG_SYN_ACK] = "SYN_ACK",
+	[SEG_RST] = "RST",
+	[SEG_DATA] = "DATA",
+	[SEG_FIN] = "FIN",
+};
+
+/* --- Bytes. --- */
+
+static void put32(uint8_t *at, uint32_t value)
+{
+	value = htonl(value);
+	memcpy(at, &value, sizeof(value));
+}
+
+static uint32_t get32(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return ntohl(value);
+}
+
+static void put_address(uint8_t *port, uint8_t *ip, const union sim_sockaddr *addr)
+{
+	uint16_t number = htons(cma_port_number(addr));
+
+	memcpy(port, &number, sizeof(number));
+	if (addr->sa.sa_family == AF_INET)
+		memcpy(ip, &addr->in.sin_addr, 4);
+	else
+		memcpy(ip, &addr->in6.sin6_addr, 16);
+}
+
+static void get_address(const uint8_t *port, const uint8_t *ip, uint8_t version,
+			union sim_sockaddr *ret_addr)
+{
+	memset(ret_addr, 0, sizeof(*ret_addr));
+	if (version == 4) {
+		ret_addr->in.sin_family = AF_INET;
+		memcpy(&ret_addr->in.sin_port, port, 2);
+		memcpy(&ret_addr->in.sin_addr, ip, 4);
+	} else {
+		ret_addr->in6.sin6_family = AF_INET6;
+		memcpy(&ret_addr->in6.sin6_port, port, 2);
+		memcpy(&ret_addr->in6.sin6_addr, ip, 16);
+	}
+}
+
+static int parse(const struct sim_packet *packet, struct segment *ret_segment)
+{
+	const uint8_t *data = packet->data;
+	uint8_t version;
+
+	if (packet->len < SEG_HEADER || data[1] != SEG_VERSION || data[3] ||
+	    data[0] < SEG_SYN || data[0] >= SEG_TYPES)
+		return -EBADMSG;
+	memset(ret_segment, 0, sizeof(*ret_segment));
+	ret_segment->type = (enum segment_type)data[0];
+	ret_segment->dst_id = get32(data + 4);
+	ret_segment->src_id = get32(data + 8);
+	ret_segment->qpn = get32(data + 12) & QPN_MASK;
+	if (ret_segment->type == SEG_SYN) {
+		version = data[2];
+		if (packet->len != SEG_SYN_LEN || (version != 4 && version != 6))
+			return -EBADMSG;
+		get_address(data + 16, data + 20, version, &ret_segment->src);
+		get_address(data + 18, data + 36, version, &ret_segment->dst);
+	} else if (ret_segment->type == SEG_DATA) {
+		ret_segment->data = data + SEG_HEADER;
+		ret_segment->len = packet->len - SEG_HEADER;
+	} else if (packet->len != SEG_HEADER) {
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+static void transmit(struct sim_port *from, struct sim_port *to, unsigned int slot,
+		     const struct segment *segment)
+{
+	uint8_t header[SEG_SYN_LEN] = { (uint8_t)segment->type, SEG_VERSION };
+	struct iovec payload = { .iov_base = (void *)(uintptr_t)segment->data,
+				 .iov_len = segment->len };
+	size_t header_len = SEG_HEADER;
+
+	put32(header + 4, segment->dst_id);
+	put32(header + 8, segment->src_id);
+	put32(header + 12, segment->qpn);
+	if (segment->type == SEG_SYN) {
+		header[2] = segment->src.sa.sa_family == AF_INET ? 4 : 6;
+		put_address(header + 16, header + 20, &segment->src);
+		put_address(header + 18, header + 36, &segment->dst);
+		header_len = SEG_SYN_LEN;
+	}
+	sim_trace("send", "\"message\":\"%s\",\"from\":%u,\"to\":%u,\"len\":%zu",
+		  segment_names[segment->type], from->fabric_index, to->fabric_index,
+		  segment->len);
+	/* Memory may be short: then the segment is lost, and a timer notices. */
+	(void)sim_link_send(from, to, slot, SIM_PACKET_STREAM, header, header_len, &payload,
+			    segment->len ? 1 : 0, segment->len);
+}
+
+/* On an open stream. */
+static void send_on(const struct iwcm *cm, enum segment_type type, const uint8_t *data, size_t len)
+{
+	struct segment segment = {
+		.type = type,
+		.dst_id = cm->peer_id,
+		.src_id = cm->local_id,
+		.qpn = cm->qpn,
+		.data = data,
+		.len = len,
+	};
+
+	transmit(cm->port, cm->peer, sim_slot_of_conn(cm->peer_id), &segment);
+}
+
+static void send_rst(const struct sim_packet *packet, const struct segment *to)
+{
+	struct segment segment = {
+		.type = SEG_RST,
+		.dst_id = to->src_id,
+		.src_id = to->dst_id,
+	};
+
+	transmit(packet->to, packet->from, packet->from_slot, &segment);
+}
+
+/* --- The table of streams. --- */
+
+static struct iwcm *find(uint32_t local_id)
+{
+	struct iwcm *cm;
+
+	HASH_FIND(hh, streams, &local_id, sizeof(local_id), cm);
+	return cm;
+}
+
+/* Cyclic, so that a late segment meets no new stream. */
+static int enter(struct iwcm *cm)
+{
+	for (uint32_t i = 0; i < NUM_INDICES; i++) {
+		last_index = (last_index + 1) % NUM_INDICES;
+		cm->local_id = sim_conn_id(last_index);
+		if (!find(cm->local_id)) {
+			HASH_ADD(hh, streams, local_id, sizeof(cm->local_id), cm);
+			return 0;
+		}
+	}
+	return -ENOMEM;
+}
+
+static int open_handshake(struct iwcm *cm)
+{
+	cm->handshake = sim_core->alloc(sizeof(*cm->handshake));
+	if (!cm->handshake)
+		return -ENOMEM;
+	cm->handshake->cm = cm;
+	return 0;
+}
+
+void iw_stream_handshake_done(struct iwcm *cm)
+{
+	struct iw_handshake *handshake = cm->handshake;
+
+	if (!handshake)
+		return;
+	if (handshake->prev)
+		DL_DELETE(embryos, handshake);
+	sim_core->free(handshake);
+	cm->handshake = NULL;
+}
+
+/* No more segments for it. */
+static void forget(struct iwcm *cm)
+{
+	if (cm->stream != IW_STREAM_CLOSED)
+		HASH_DELETE(hh, streams, cm);
+	cm->stream = IW_STREAM_CLOSED;
+	sim_timer_disarm(&cm->timer);
+	iw_stream_handshake_done(cm);
+	sim_wake();
+}
+
+void iw_stream_close(struct iwcm *cm)
+{
+	if (cm->stream == IW_STREAM_OPEN)
+		send_on(cm, SEG_FIN, NULL, 0);
+	forget(cm);
+}
+
+void iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len)
+{
+	send_on(cm, SEG_DATA, data, len);
+}
+
+/* --- Opening. --- */
+
+bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *addr,
+			     unsigned int *ret_slot, struct sim_id **ret_id)
+{
+	/* A socket knows nothing of port spaces. */
+	static const enum rdma_port_space spaces[] = { RDMA_PS_TCP, RDMA_PS_IB, RDMA_PS_UDP };
+	struct sim_node *node = port->device->node;
+	bool service;
+
+	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+		if (sim_find_listener(node, spaces[i], &addr->sa, ret_slot, ret_id, &service))
+			return true;
+	return false;
+}
+
+/* Nobody listens: the host itself will say so, which any of its processes can do. */
+static void send_syn(struct iwcm *cm)
+{
+	struct segment segment = {
+		.type = SEG_SYN,
+		.src_id = cm->local_id,
+		.qpn = cm->qpn,
+		.src = cm->id->src,
+		.dst = cm->id->dst,
+	};
+	struct sim_id *listener;
+	unsigned int slot;
+
+	if (!iw_stream_find_listener(cm->peer, &segment.dst, &slot, &listener))
+		slot = sim_self_slot();
+	transmit(cm->port, cm->peer, slot, &segment);
+	sim_timer_arm(&cm->timer, sim_now() + (SYN_WAIT << cm->syns));
+	cm->syns++;
+}
+
+static struct iwcm *cm_of_timer(struct sim_timer *timer)
+{
+	return (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
+}
+
+static void syn_unanswered(struct sim_timer *timer)
+{
+	struct iwcm *cm = cm_of_timer(timer);
+
+	if (cm->syns < MAX_SYNS) {
+		send_syn(cm);
+		return;
+	}
+	cm->error = -ETIMEDOUT;
+	forget(cm);
+}
+
+static bool syn_answered(void *arg)
+{
+	struct iwcm *cm = arg;
+
+	return cm->stream != IW_STREAM_SYN_SENT;
+}
+
+int iw_stream_connect(struct iwcm *cm)
+{
+	int r;
+
+	cm->port = cm->id->port;
+	cm->peer = cma_peer_port(cm->id);
+	if (!cm->peer)
+		return -EHOSTUNREACH;
+	r = open_handshake(cm);
+	if (r < 0)
+		return r;
+	r = enter(cm);
+	if (r < 0)
+		goto err_enter;
+	cm->stream = IW_STREAM_SYN_SENT;
+	cm->error = -ECONNABORTED;
+	cm->syns = 0;
+	sim_timer_init(&cm->timer, syn_unanswered);
+	send_syn(cm);
+	r = sim_wait(syn_answered, cm, SIM_NEVER);
+	if (r < 0)
+		forget(cm);
+	if (cm->stream != IW_STREAM_OPEN)
+		return r < 0 ? r : cm->error;
+	return 0;
+
+err_enter:
+	iw_stream_handshake_done(cm);
+	return r;
+}
+
+/* Is addr what a peer on this port may call its own, or call us? */
+static bool address_fits(const struct sim_port *port, const union sim_sockaddr *addr, bool same)
+{
+	if (cma_is_any(&addr->sa))
+		return same;
+	return sim_node_address(port->device->node, &addr->sa) != NULL;
+}
+
+static bool already_open(const struct sim_packet *packet, const struct segment *syn)
+{
+	struct iw_handshake *embryo;
+
+	DL_FOREACH(embryos, embryo)
+		if (embryo->cm->peer == packet->from && embryo->cm->peer_id == syn->src_id)
+			return true;
+	return false;
+}
+
+static void passive_open(const struct sim_packet *packet, const struct segment *syn)
+{
+	bool same = packet->from == packet->to;
+	struct sim_id *listener = NULL;
+	unsigned int slot;
+	struct iwcm *cm;
+
+	if (sim_slot_of_conn(syn->src_id) != packet->from_slot ||
+	    !address_fits(packet->from, &syn->src, same) ||
+	    !address_fits(packet->to, &syn->dst, same) || already_open(packet, syn))
+		return;
+	if (!iw_stream_find_listener(packet->to, &syn->dst, &slot, &listener) || !listener) {
+		send_rst(packet, syn);
+		return;
+	}
+	cm = sim_core->alloc(sizeof(*cm));
+	if (!cm)
+		return;
+	cm->passive = true;
+	cm->port = packet->to;
+	cm->peer = packet->from;
+	cm->peer_id = syn->src_id;
+	sim_timer_init(&cm->timer, NULL);
+	if (open_handshake(cm) < 0 || enter(cm) < 0) {
+		iw_stream_handshake_done(cm);
+		sim_core->free(cm);
+		return;
+	}
+	cm->stream = IW_STREAM_OPEN;
+	cm->handshake->local = syn->dst;
+	cm->handshake->remote = syn->src;
+	DL_APPEND(embryos, cm->handshake);
+	send_on(cm, SEG_SYN_ACK, NULL, 0);
+	iwcm_opened(cm);
+}
+
+static void opened(struct iwcm *cm, const struct sim_packet *packet, const struct segment *segment)
+{
+	if (cm->stream == IW_STREAM_OPEN && segment->src_id == cm->peer_id)
+		return;
+	if (cm->stream != IW_STREAM_SYN_SENT ||
+	    sim_slot_of_conn(segment->src_id) != packet->from_slot) {
+		send_rst(packet, segment);
+		return;
+	}
+	cm->peer_id = segment->src_id;
+	cm->stream = IW_STREAM_OPEN;
+	sim_timer_disarm(&cm->timer);
+	sim_wake();
+}
+
+/* --- On an open stream. --- */
+
+static void peer_closed(struct iwcm *cm)
+{
+	forget(cm);
+	iwcm_closed(cm);
+}
+
+static void input(struct iwcm *cm, const struct segment *segment)
+{
+	struct iw_handshake *handshake = cm->handshake;
+
+	/* Nothing but the frames goes this way. */
+	if (!handshake || segment->len > sizeof(handshake->bytes) - handshake->len) {
+		iw_stream_close(cm);
+		iwcm_closed(cm);
+		return;
+	}
+	memcpy(handshake->bytes + handshake->len, segment->data, segment->len);
+	handshake->len += segment->len;
+	cm->peer_qpn = segment->qpn;
+	iwcm_input(cm);
+}
+
+static void receive(const struct sim_packet *packet)
+{
+	struct segment segment;
+	struct iwcm *cm;
+
+	if (parse(packet, &segment) < 0)
+		return;
+	sim_trace("recv", "\"message\":\"%s\",\"from\":%u,\"to\":%u,\"len\":%zu",
+		  segment_names[segment.type], packet->from->fabric_index,
+		  packet->to->fabric_index, segment.len);
+	if (segment.type == SEG_SYN) {
+		passive_open(packet, &segment);
+		return;
+	}
+	cm = find(segment.dst_id);
+	if (cm && (cm->peer != packet->from || cm->port != packet->to))
+		return;
+	if (cm && segment.type == SEG_SYN_ACK) {
+		opened(cm, packet, &segment);
+		return;
+	}
+	if (cm && cm->stream == IW_STREAM_SYN_SENT) {
+		if (segment.type == SEG_RST) {
+			cm->error = -ECONNREFUSED;
+			forget(cm);
+		}
+		return;
+	}
+	if (!cm || cm->peer_id != segment.src_id || sim_slot_of_conn(cm->peer_id) !=
+	    packet->from_slot) {
+		if (segment.type == SEG_DATA || segment.type == SEG_SYN_ACK)
+			send_rst(packet, &segment);
+		return;
+	}
+	if (segment.type == SEG_DATA)
+		input(cm, &segment);
+	else
+		peer_closed(cm);
+}
+
+void iw_stream_start(void)
+{
+	last_index = 0;
+	sim_link_set_handler(SIM_PACKET_STREAM, receive);
+}
+
+void iw_stream_stop(void)
+{
+	struct iw_handshake *embryo, *next;
+
+	DL_FOREACH_SAFE(embryos, embryo, next) {
+		struct iwcm *cm = embryo->cm;
+
+		iw_stream_close(cm);
+		iwcm_free(cm);
+	}
+	sim_link_set_handler(SIM_PACKET_STREAM, NULL);
+}

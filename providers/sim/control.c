@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * control.c - the table behind <polycm/sim.h>: a test makes a private fabric
+ * under the virtual clock, moves time, and looks at what is left.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "address.h"
+#include "cm/cma.h"
+#include "nic/nic.h"
+#include "polycm/sim.h"
+#include "provider.h"
+#include "trace.h"
+
+/* A struct polycm_sim_node is a struct sim_node. */
+
+static void count(struct polycm_sim_counts *ret_counts)
+{
+	struct sim_nic_counts nic;
+
+	memset(ret_counts, 0, sizeof(*ret_counts));
+	sim_lock();
+	sim_nic_counts(&nic);
+	ret_counts->ids = sim_cma_live_ids();
+	sim_unlock();
+	ret_counts->contexts = nic.contexts;
+	ret_counts->pds = nic.pds;
+	ret_counts->mrs = nic.mrs;
+	ret_counts->comp_channels = nic.channels;
+	ret_counts->cqs = nic.cqs;
+	ret_counts->srqs = nic.srqs;
+	ret_counts->qps = nic.qps;
+	ret_counts->ahs = nic.ahs;
+}
+
+/* Contexts and PDs may be the core's own, which go with their devices. */
+static bool in_use(void)
+{
+	struct polycm_sim_counts c;
+
+	count(&c);
+	return c.ids || c.mrs || c.comp_channels || c.cqs || c.srqs || c.qps || c.ahs;
+}
+
+static int drop(void)
+{
+	struct polycm_sim_counts c;
+
+	if (!sim_is_up())
+		return 0;
+	if (in_use())
+		return -EBUSY;
+	sim_remove_devices();
+	count(&c);
+	if (c.contexts) {
+		(void)sim_fabric_announce();	/* the error to tell is the other one */
+		return -EBUSY;
+	}
+	sim_down();
+	return 0;
+}
+
+static int create(uint64_t seed)
+{
+	int r;
+
+	pthread_mutex_lock(&sim_setup_lock);
+	r = drop();
+	if (!r)
+		r = sim_up_private(seed);
+	pthread_mutex_unlock(&sim_setup_lock);
+	return r;
+}
+
+static int destroy(void)
+{
+	int r;
+
+	pthread_mutex_lock(&sim_setup_lock);
+	r = drop();
+	pthread_mutex_unlock(&sim_setup_lock);
+	return r;
+}
+
+/* A test's fabric: ours alone. */
+static bool may_change(void)
+{
+	return sim_is_up() && !sim_fabric_is_shared();
+}
+
+/* An address for a new interface of the fabric. */
+static int check_address(const char *text)
+{
+	union sim_sockaddr addr;
+	uint8_t prefix_len;
+	int r;
+
+	r = sim_addr_parse(text, &addr, &prefix_len);
+	if (r < 0)
+		return r;
+	if (sim_addr_is_zero(&addr.sa) || sim_addr_is_loopback(&addr.sa) ||
+	    sim_node_of_address(&addr.sa))
+		return -EINVAL;
+	return 0;
+}
+
+static unsigned int num_devices(void)
+{
+	unsigned int num = 0;
+
+	for (struct sim_node *node = sim_first_node(); node; node = node->next)
+		for (struct sim_device *device = node->devices; device; device = device->next)
+			num++;
+	return num;
+}
+
+/* Engine lock held. */
+static int make_node(const char *name, const struct polycm_transport *rules, const char *address,
+		     struct sim_node **ret_node)
+{
+	char device_name[32];
+	struct sim_device *device;
+	int r;
+
+	r = check_address(address);
+	if (r < 0)
+		return r;
+	snprintf(device_name, sizeof(device_name), "sim%u", num_devices());
+	r = sim_node_add(name, ret_node);
+	if (r < 0)
+		return r == -EEXIST ? -EINVAL : r;
+	r = sim_device_add(*ret_node, device_name, rules, &device);
+	if (r < 0)
+		return r;
+	return sim_device_add_address(device, NULL, address);
+}
+
+static int node_add(const char *name, const char *transport, const char *address,
+		    struct polycm_sim_node **ret_node)
+{
+	const struct polycm_transport *rules;
+	struct sim_node *node;
+	int r = -EINVAL;
+
+	if (!name || !transport || !address || !ret_node)
+		return -EINVAL;
+	rules = sim_core->transport(transport);
+	if (!rules)
+		return -EINVAL;
+	pthread_mutex_lock(&sim_setup_lock);
+	if (may_change()) {
+		sim_lock();
+		r = make_node(name, rules, address, &node);
+		sim_unlock();
+	}
+	if (!r)
+		r = sim_fabric_announce();
+	pthread_mutex_unlock(&sim_setup_lock);
+	if (!r)
+		*ret_node = (struct polycm_sim_node *)node;
+	return r;
+}
+
+static int node_add_address(struct polycm_sim_node *handle, const char *address)
+{
+	struct sim_node *node = (struct sim_node *)handle;
+	int r = -EINVAL;
+
+	if (!node || !address)
+		return -EINVAL;
+	pthread_mutex_lock(&sim_setup_lock);
+	if (may_change()) {
+		sim_lock();
+		r = check_address(address);
+		if (!r)
+			r = sim_device_add_address(node->devices, NULL, address);
+		sim_unlock();
+	}
+	pthread_mutex_unlock(&sim_setup_lock);
+	return r == -ENOSPC ? -ENOMEM : r;
+}
+
+static int node_use(struct polycm_sim_node *handle)
+{
+	if (!handle)
+		return -EINVAL;
+	sim_lock();
+	sim_set_current_node((struct sim_node *)handle);
+	sim_unlock();
+	return 0;
+}
+
+static int now(uint64_t *ret_ns)
+{
+	if (!ret_ns)
+		return -EINVAL;
+	*ret_ns = sim_now();
+	return 0;
+}
+
+static int advance(uint64_t ns)
+{
+	return sim_advance(ns);
+}
+
+static int trace(const char *path)
+{
+	int r = 0;
+
+	sim_lock();
+	if (path)
+		r = sim_trace_open(path);
+	else
+		sim_trace_close();
+	sim_unlock();
+	return r;
+}
+
+static int live(struct polycm_sim_counts *counts)
+{
+	struct polycm_sim_counts c;
+	size_t size;
+
+	if (!counts || counts->size < sizeof(counts->size))
+		return -EINVAL;
+	size = counts->size;
+	count(&c);
+	c.size = size;
+	memcpy(counts, &c, size < sizeof(c) ? size : sizeof(c));
+	return 0;
+}
+
+const struct polycm_sim_ops sim_control_ops = {
+	.size = sizeof(sim_control_ops),
+	.create = create,
+	.destroy = destroy,
+	.node_add = node_add,
+	.node_add_address = node_add_address,
+	.node_use = node_use,
+	.now = now,
+	.advance = advance,
+	.trace = trace,
+	.live = live,
+};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fabric.h - nodes, their devices, ports and addresses, and the port numbers
+ * that programs bind.
+ *
+ * A private fabric lives in one process and has the nodes that a test made.
+ * The shared fabric has one node, this host, and every process of the user
+ * that names the same fabric has a replica of it; port numbers, QP numbers and
+ * connection ids are handed out from the fabric's shared segment so that a
+ * packet's destination tells the process ("slot") that it is for.
+ *
+ * All of it under the engine's lock.
+ */
+#ifndef SIM_FABRIC_H
+#define SIM_FABRIC_H
+
+#include <netinet/in.h>
+
+#include "engine.h"
+
+#define SIM_MAX_SLOTS 1024u	/* processes on one shared fabric */
+#define SIM_MAX_GIDS 64u
+#define SIM_PKEY 0xffffu
+
+struct sim_id;
+
+/* An IPv4 or IPv6 address with its port, small enough to keep per connection. */
+union sim_sockaddr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/* An address of a node. */
+struct sim_address {
+	union sim_sockaddr addr;	/* port 0 */
+	uint8_t prefix_len;
+	char ifname[16];
+	struct sim_port *port;		/* the device port behind that interface */
+};
+
+struct sim_gid {
+	union ibv_gid gid;
+	uint32_t type;			/* enum ibv_gid_type */
+	uint32_t ifindex;
+};
+
+struct sim_port {
+	struct sim_device *device;
+	uint8_t num;			/* 1.. */
+	enum ibv_port_state state;
+	enum ibv_mtu active_mtu, max_mtu;
+	uint32_t netdev_mtu;
+	uint16_t lid;			/* IB only */
+	uint8_t mac[6];
+	struct sim_gid gids[SIM_MAX_GIDS];
+	unsigned int num_gids;
+	uint32_t fabric_index;		/* the same in every process of a shared fabric */
+};
+
+struct sim_device {
+	struct polycm_verbs_device vdev;	/* first: programs see &vdev.device */
+	struct sim_node *node;
+	struct polycm_device *core;		/* from device_add() */
+	const struct polycm_transport *rules;
+	struct ibv_device_attr attr;		/* its limits */
+	unsigned int num_ports;
+	struct sim_port ports[2];		/* ports[n - 1] */
+	struct sim_device *next;
+};
+
+struct sim_node {
+	char name[32];
+	struct sim_address *addresses;
+	unsigned int num_addresses;
+	struct sim_device *devices;
+	struct sim_ports_table *port_table;	/* ports.c */
+	struct sim_node *next;
+};
+
+/* Make and drop the fabric that the settings ask for; tests: a private one. */
+int sim_fabric_open_default(void);
+int sim_fabric_open_private(void);
+void sim_fabric_close(void);
+bool sim_fabric_is_shared(void);
+
+int sim_node_add(const char *name, struct sim_node **ret_node);
+/* A device on a node playing a transport; addresses ("10.0.0.1/24") come next. */
+int sim_device_add(struct sim_node *node, const char *name, const struct polycm_transport *rules,
+		   struct sim_device **ret_device);
+int sim_device_add_address(struct sim_device *device, const char *ifname, const char *address);
+/* Who announces: set by the provider's init before the first announcement. */
+extern struct polycm_module *sim_module;
+/* Announce all devices that the core does not know yet. */
+int sim_fabric_announce(void);
+/* In the child of a fork(), at its first use of the simulator: a process of its own. */
+void sim_fabric_after_fork(void);
+
+/* The node that programs' calls come from where no source address says it. */
+struct sim_node *sim_current_node(void);
+void sim_set_current_node(struct sim_node *node);
+struct sim_node *sim_first_node(void);
+
+/* The node's own address equal to addr (port ignored), or NULL. */
+struct sim_address *sim_node_address(struct sim_node *node, const struct sockaddr *addr);
+/* The node, other than by wildcard, that has this address, or NULL. */
+struct sim_node *sim_node_of_address(const struct sockaddr *addr);
+/* The port that owns an address or GID anywhere on the fabric, or NULL. */
+struct sim_port *sim_port_of_address(const struct sockaddr *addr);
+struct sim_port *sim_port_of_gid(const union ibv_gid *gid);
+struct sim_port *sim_port_by_index(uint32_t fabric_index);
+/* The GID that stands for an address on a port; returns its table index or -EADDRNOTAVAIL. */
+int sim_port_gid_of_address(const struct sim_port *port, const struct sockaddr *addr,
+			    union ibv_gid *ret_gid);
+/*
+ * The source address that the node would use towards dst, as routing does:
+ * 0, -ENETUNREACH (no address of that family).  *ret_src has port 0.
+ */
+int sim_node_route(struct sim_node *node, const struct sockaddr *dst,
+		   struct sim_address **ret_src);
+
+/* --- Port numbers (ports.c): one table per node and port space. --- */
+
+#define SIM_BIND_REUSE (1u << 0)
+#define SIM_BIND_AFONLY (1u << 1)
+
+/*
+ * Take addr's port for an id; port 0 picks a free one of the local range and
+ * writes it back.  -EADDRINUSE: that very address; -EADDRNOTAVAIL: a wildcard
+ * or loopback address is in the way, or none is free; -EACCES: below 1024
+ * without CAP_NET_BIND_SERVICE.
+ */
+int sim_bind_port(struct sim_node *node, enum rdma_port_space ps, union sim_sockaddr *addr,
+		  unsigned int flags, struct sim_id *id);
+void sim_unbind_port(struct sim_node *node, enum rdma_port_space ps,
+		     const union sim_sockaddr *addr, struct sim_id *id);
+/* The id's binding now listens (or no more).  -EADDRINUSE: a reuse sibling listens. */
+int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
+		    const union sim_sockaddr *addr, struct sim_id *id, bool listening);
+
+/*
+ * Who listens for a connection to addr (its port included) on this node:
+ * *ret_slot is the process.  If it is ours, *ret_id is the listening id that
+ * matches best (exact address before wildcard); *ret_service says whether
+ * anyone listens on that port at all, whatever the address.
+ */
+bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
+		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service);
+
+/* --- Numbers that tell the process (numbers.c). --- */
+
+unsigned int sim_self_slot(void);		/* 0 on a private fabric */
+/* 256 consecutive QP numbers of ours; -ENOMEM when the 24 bits are used up. */
+int sim_qpn_block(uint32_t *ret_first);
+unsigned int sim_slot_of_qpn(uint32_t qpn);	/* SIM_MAX_SLOTS: nobody's */
+/* Connection ids (CM comm ids, stream ids): slot in the top 10 bits. */
+#define SIM_CONN_INDEX_BITS 22u
+static inline uint32_t sim_conn_id(uint32_t index)
+{
+	return sim_self_slot() << SIM_CONN_INDEX_BITS | index;
+}
+static inline unsigned int sim_slot_of_conn(uint32_t conn_id)
+{
+	return conn_id >> SIM_CONN_INDEX_BITS;
+}
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fabric_default.c - the fabric of programs that make none: one node, this
+ * host, with one device that has all its addresses.
+ *
+ * Under the real clock processes meet on it by its name; under the virtual
+ * one it is the process's own, since time has to be.  Engine lock held.
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "address.h"
+#include "fabric_internal.h"
+#include "link/link.h"
+#include "link/segment.h"
+#include "numbers.h"
+#include "ports.h"
+
+#define NODE_NAME "host"
+#define DEVICE_NAME "sim0"
+
+static char shared_name[160];	/* "FABRIC-TRANSPORT" while on a shared fabric */
+
+bool sim_fabric_is_shared(void)
+{
+	return sim_segment_joined();
+}
+
+void sim_fabric_detach(void)
+{
+	shared_name[0] = '\0';
+	sim_shm_leave();
+}
+
+/* The tables that lay in the shared segment lie elsewhere now. */
+static int renew_tables(void)
+{
+	struct sim_ports_table *table;
+	int r;
+
+	sim_numbers_close();
+	r = sim_numbers_open();
+	for (struct sim_node *node = sim_first_node(); node && !r; node = node->next) {
+		r = sim_ports_open(&table);
+		if (r < 0)
+			break;
+		sim_ports_close(node->port_table);
+		node->port_table = table;
+	}
+	return r;
+}
+
+void sim_fabric_after_fork(void)
+{
+	int r;
+
+	if (!shared_name[0])
+		return;
+	r = sim_shm_join(shared_name);
+	if (!r)
+		r = renew_tables();
+	if (r < 0)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "after fork(): no way back to fabric %s: %s",
+			      shared_name, strerror(-r));
+}
+
+static unsigned int prefix_of_mask(const struct sockaddr *mask, sa_family_t family)
+{
+	union sim_sockaddr copy;
+	uint8_t bytes[16];
+	unsigned int bits = 0, max;
+
+	if (!mask)
+		return family == AF_INET ? 32 : 128;
+	copy = sim_addr_copy(mask);
+	copy.sa.sa_family = family;
+	max = 8 * sim_addr_bytes(&copy, bytes);
+	while (bits < max && bytes[bits / 8] >> (7 - bits % 8) & 1)
+		bits++;
+	return bits;
+}
+
+static int add_address(struct sim_port *port, const char *ifname, const struct sockaddr *address,
+		       const struct sockaddr *mask)
+{
+	union sim_sockaddr addr = sim_addr_copy(address);
+	uint32_t ifindex = if_nametoindex(ifname);
+	char text[INET6_ADDRSTRLEN] = "?";
+	int r;
+
+	r = sim_port_add_address(port, ifname, ifindex, &addr,
+				 (uint8_t)prefix_of_mask(mask, addr.sa.sa_family));
+	if (r == -EEXIST)
+		return 0;
+	if (r == -ENOSPC) {
+		inet_ntop(addr.sa.sa_family, addr.sa.sa_family == AF_INET ?
+			  (void *)&addr.in.sin_addr : (void *)&addr.in6.sin6_addr,
+			  text, sizeof(text));
+		sim_core->log(POLYCM_LOG_INFO, NULL,
+			      "%s: no GID left for the address %s of %s", DEVICE_NAME, text, ifname);
+		return 0;
+	}
+	return r;
+}
+
+/* Addresses of the host that loopback is, or is not, the interface of. */
+static int add_addresses(struct sim_port *port, const struct ifaddrs *list, bool loopback)
+{
+	int r;
+
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
+		if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) ||
+		    (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6) ||
+		    !!(i->ifa_flags & IFF_LOOPBACK) != loopback)
+			continue;
+		r = add_address(port, i->ifa_name, i->ifa_addr, i->ifa_netmask);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Loopback works also where the host has none. */
+static int add_loopback(struct sim_port *port)
+{
+	union sim_sockaddr addr;
+	uint8_t prefix_len;
+	int r;
+
+	if (sim_addr_parse("127.0.0.1/8", &addr, &prefix_len))
+		return -EINVAL;
+	r = sim_port_add_address(port, "lo", 1, &addr, prefix_len);
+	return r == -EEXIST ? 0 : r;
+}
+
+/* Loopback comes last: programs take the first GIDs of a port. */
+static int add_host_addresses(struct sim_port *port)
+{
+	struct ifaddrs *list;
+	int r;
+
+	if (getifaddrs(&list) < 0) {
+		sim_core->log(POLYCM_LOG_INFO, NULL, "addresses of this host: %s", strerror(errno));
+		return add_loopback(port);
+	}
+	r = add_addresses(port, list, false);
+	if (!r)
+		r = add_addresses(port, list, true);
+	if (!r)
+		r = add_loopback(port);
+	freeifaddrs(list);
+	return r;
+}
+
+static int join(const char *transport)
+{
+	const char *fabric = sim_core->setting("POLYCM_SIM_FABRIC");
+
+	if (!fabric || !*fabric)
+		fabric = "default";
+	if ((size_t)snprintf(shared_name, sizeof(shared_name), "%s-%s", fabric, transport) >=
+	    sizeof(shared_name)) {
+		shared_name[0] = '\0';
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_FABRIC: the name is too long");
+		return -EINVAL;
+	}
+	return sim_shm_join(shared_name);
+}
+
+int sim_fabric_open_default(void)
+{
+	const char *transport = sim_core->setting("POLYCM_SIM_TRANSPORT");
+	const struct polycm_transport *rules;
+	struct sim_device *device;
+	struct sim_node *node;
+	int r;
+
+	if (!transport || !*transport)
+		transport = "roce";
+	rules = sim_core->transport(transport);
+	if (!rules) {
+		sim_core->log(POLYCM_LOG_ERROR, NULL,
+			      "POLYCM_SIM_TRANSPORT=%s: no installed provider has the rules of "
+			      "that transport", transport);
+		return -ENODEV;
+	}
+	if (!sim_is_virtual()) {
+		r = join(rules->name);
+		if (r < 0)
+			return r;
+	}
+	r = sim_numbers_open();
+	if (r < 0)
+		goto err_close;
+	r = sim_node_add(NODE_NAME, &node);
+	if (r < 0)
+		goto err_close;
+	r = sim_device_add(node, DEVICE_NAME, rules, &device);
+	if (r < 0)
+		goto err_close;
+	r = add_host_addresses(&device->ports[0]);
+	if (r < 0)
+		goto err_close;
+	return 0;
+
+err_close:
+	sim_fabric_close();
+	return r;
+}

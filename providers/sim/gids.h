@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gids.h - filling a port's GID table.  Engine lock held. */
+#ifndef SIM_GIDS_H
+#define SIM_GIDS_H
+
+#include "fabric.h"
+
+/* What kind of link a transport's devices are on. */
+enum sim_wire { SIM_WIRE_IB, SIM_WIRE_ROCE, SIM_WIRE_IWARP };
+enum sim_wire sim_wire_of(const struct polycm_transport *rules);
+
+/* The entries that a port has before any address; its MAC is set. */
+void sim_gids_init(struct sim_port *port, uint32_t ifindex);
+/* The entries of an address; false: the table is full, nothing was added. */
+bool sim_gids_add_address(struct sim_port *port, const union sim_sockaddr *addr, uint32_t ifindex);
+
+/* A locally administered MAC that depends on nothing but the name. */
+void sim_mac_of_name(const char *name, uint8_t mac[6]);
+/* The EUI-64 of a MAC, as in link-local addresses and GUIDs. */
+void sim_eui64_of_mac(const uint8_t mac[6], uint8_t eui64[8]);
+
+#endif

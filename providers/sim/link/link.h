@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/link.h - packets from port to port.
+ *
+ * Inside a process a packet is a timer that fires after the link's latency;
+ * between processes it goes through a ring in shared memory (one per ordered
+ * pair of processes, so a dying writer can harm nobody) and a futex doorbell.
+ * Order is kept per pair of ports.  A packet to a process that is gone is
+ * lost, as on a wire to a dead host.
+ *
+ * Engine lock held for all calls, and while handlers run.
+ */
+#ifndef SIM_LINK_H
+#define SIM_LINK_H
+
+#include <sys/uio.h>
+
+#include "../fabric.h"
+
+enum sim_packet_type {
+	SIM_PACKET_MAD,		/* 256 bytes */
+	SIM_PACKET_STREAM,	/* TCP segments of the iWARP engine */
+	SIM_PACKET_RC,		/* data path of connected QPs */
+	SIM_PACKET_UD,
+	SIM_PACKET_TYPES
+};
+
+#define SIM_LINK_MAX_PACKET 16384u	/* header and payload */
+
+struct sim_packet {
+	enum sim_packet_type type;
+	struct sim_port *from, *to;
+	unsigned int from_slot;
+	const uint8_t *data;	/* header, then payload; unaligned, peer input */
+	size_t len;
+};
+
+/*
+ * Send header and payload (both copied) to a port of the process `slot`.
+ * Never fails as seen from here: what the wire cannot take now is queued.
+ * -EMSGSIZE over the limit, -ENOMEM.
+ */
+int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
+		  enum sim_packet_type type, const void *header, size_t header_len,
+		  const struct iovec *payload, unsigned int payload_parts, size_t payload_len);
+
+/* One handler per type, set at start-up.  The packet is the handler's during the call only. */
+typedef void (*sim_packet_handler_t)(const struct sim_packet *packet);
+void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handler);
+
+/*
+ * Single copy out of another process's memory (process_vm_readv).
+ * sim_link_pullable(): may that process read OUR memory directly?  Known only
+ * once it has tried; false until then, and where the system forbids it.
+ */
+bool sim_link_pullable(unsigned int slot);
+int sim_link_pull(unsigned int slot, const struct iovec *remote, unsigned int remote_parts,
+		  const struct iovec *local, unsigned int local_parts, size_t len);
+
+/* --- Used by the engine and the fabric only. --- */
+
+/* Packets still under way inside the process are lost; handlers stay. */
+void sim_link_drop_all(void);
+
+/*
+ * Join the shared fabric of that name as a process, which gives us a slot;
+ * -EINVAL: no good name, -EPERM: its folder is not ours alone, -EPROTO: the
+ * files in it are none of ours or of another version.  Leave it again.
+ */
+int sim_shm_join(const char *fabric);
+void sim_shm_leave(void);
+/* In the child of a fork(): forget what the parent has; sim_shm_join() may follow. */
+void sim_shm_after_fork(void);
+
+/* No lock; harmless on a private fabric, also while another thread leaves. */
+bool sim_shm_pending(void);	/* has anything come in? */
+void sim_shm_ring_self(void);	/* wake our own NIC thread */
+void sim_shm_receive(void);	/* deliver what came in (lock held) */
+/*
+ * The NIC thread sleeps: prepare with the lock held, then wait without it.
+ * It ends with the deadline, a ring of our own since the preparation and,
+ * unless quiet, when a packet comes in.
+ */
+uint32_t sim_shm_prepare_wait(bool quiet);
+void sim_shm_wait(uint32_t ticket, bool quiet, uint64_t deadline);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link/link_internal.h - between link.c and the two kinds of link.  Engine lock held. */
+#ifndef SIM_LINK_INTERNAL_H
+#define SIM_LINK_INTERNAL_H
+
+#include "link.h"
+
+/* What there is to send, checked against SIM_LINK_MAX_PACKET. */
+struct sim_frame {
+	struct sim_port *from, *to;
+	enum sim_packet_type type;
+	const void *header;
+	size_t header_len;
+	const struct iovec *payload;
+	unsigned int payload_parts;
+	size_t payload_len;
+};
+
+static inline size_t sim_frame_len(const struct sim_frame *frame)
+{
+	return frame->header_len + frame->payload_len;
+}
+
+/* Header and payload, one after the other. */
+void sim_frame_copy(const struct sim_frame *frame, void *to);
+
+/* Hand a packet to its type's handler. */
+void sim_link_deliver(const struct sim_packet *packet);
+
+int sim_local_send(const struct sim_frame *frame);
+void sim_local_drop_all(void);
+
+int sim_shm_send(const struct sim_frame *frame, unsigned int slot);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/segment.h - the memory that all processes of a shared fabric map: who
+ * takes part, who is alive, whose numbers are whose, who has mail.
+ *
+ * Engine lock held for all, unless said otherwise.  Without a shared fabric
+ * the calls are harmless: there is slot 0 only, nobody to reclaim and nothing
+ * to lock.
+ */
+#ifndef SIM_SEGMENT_H
+#define SIM_SEGMENT_H
+
+#include <stdatomic.h>
+
+#include "../fabric.h"
+
+struct sim_folder;
+struct sim_ports_area;
+struct sim_qpn_area;
+
+enum sim_slot_state { SIM_SLOT_FREE, SIM_SLOT_LIVE };
+
+/* A process.  Mail: a bit for each slot that has something for it, and one for each word of bits. */
+struct sim_slot {
+	_Atomic uint32_t state;
+	_Atomic uint32_t generation;	/* counts the processes that had the slot */
+	int32_t pid;			/* for people */
+	_Alignas(64) _Atomic uint64_t summary;
+	_Atomic uint32_t sleeping;	/* ring the doorbell */
+	_Atomic uint32_t doorbell;	/* futex */
+	_Atomic uint64_t inbox[SIM_MAX_SLOTS / 64];
+};
+
+int sim_segment_join(const char *fabric);
+void sim_segment_leave(void);
+/* Forget it all without a trace in it: a child of fork(). */
+void sim_segment_abandon(void);
+
+bool sim_segment_joined(void);
+unsigned int sim_segment_slot(void);
+struct sim_qpn_area *sim_segment_qpns(void);
+struct sim_ports_area *sim_segment_ports(void);
+struct sim_folder *sim_segment_folder(void);
+
+struct sim_slot *sim_segment_peer(unsigned int slot);
+/* Our own; no lock needed, and never unmapped. */
+struct sim_slot *sim_segment_self(void);
+/* Tell `to` that there is something from `from`. */
+void sim_segment_notify(unsigned int to, unsigned int from);
+void sim_segment_ring(struct sim_slot *slot);	/* the doorbell, without looking whether it sleeps */
+
+/* The lock of the two tables; a holder that dies leaves them repaired. */
+void sim_segment_lock(void);
+void sim_segment_unlock(void);
+/* With it: if the process of a slot is gone, give back what it had.  True: so it was. */
+bool sim_segment_reclaim(unsigned int slot);
+bool sim_segment_reclaim_all(void);
+/* Make sure that part of the segment has memory behind it: 0 or -ENOMEM. */
+int sim_segment_reserve(const void *start, size_t len);
+
+/* Names of the files of rings: of whom to whom. */
+#define SIM_RING_NAME_MAX 64u
+struct sim_ring_name {
+	unsigned int from, to;
+	uint32_t from_generation, to_generation;
+};
+void sim_ring_name_format(const struct sim_ring_name *name, char text[SIM_RING_NAME_MAX]);
+bool sim_ring_name_parse(const char *text, struct sim_ring_name *ret_name);
+
+#endif

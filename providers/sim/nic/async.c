@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/async.c - asynchronous events of a context: queue, descriptor,
+ * acknowledgements.  Destroying an object forgets its unread events and waits
+ * for those that were read to be acknowledged.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "nic_internal.h"
+
+struct async_node {
+	struct nic_list node;
+	struct ibv_async_event event;
+	const void *element;
+	uint32_t *reported;		/* counter of the object */
+};
+
+static void post(struct ibv_context *ctx, const struct ibv_async_event *event, const void *element,
+		 uint32_t *reported)
+{
+	struct sim_context *context = nic_context(ctx);
+	struct async_node *async = malloc(sizeof(*async));
+
+	if (!async) {
+		nic_log(POLYCM_LOG_ERROR, "no memory for an asynchronous event, it is lost");
+		return;
+	}
+	async->event = *event;
+	async->element = element;
+	async->reported = reported;
+	nic_list_add(&context->events, &async->node);
+	nic_notify_set(&context->notify, true);
+}
+
+void nic_async_cq(struct sim_cq *cq, enum ibv_event_type type)
+{
+	struct ibv_async_event event = { .element.cq = &cq->pub.cq, .event_type = type };
+
+	post(cq->pub.cq.context, &event, cq, &cq->async_reported);
+}
+
+void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type)
+{
+	struct ibv_async_event event = { .element.qp = &qp->pub.qp, .event_type = type };
+
+	post(qp->pub.qp.context, &event, qp, &qp->async_reported);
+}
+
+void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type)
+{
+	struct ibv_async_event event = { .element.srq = &srq->pub, .event_type = type };
+
+	post(srq->pub.context, &event, srq, &srq->async_reported);
+}
+
+void nic_async_forget(struct sim_context *context, const void *element)
+{
+	struct nic_list *node = context->events.next;
+
+	while (node != &context->events) {
+		struct async_node *async = nic_container(node, struct async_node, node);
+
+		node = node->next;
+		if (element && async->element != element)
+			continue;
+		nic_list_del(&async->node);
+		free(async);
+	}
+	nic_notify_set(&context->notify, !nic_list_empty(&context->events));
+}
+
+static bool take(struct sim_context *context, struct ibv_async_event *ret_event)
+{
+	struct async_node *async;
+
+	if (nic_list_empty(&context->events))
+		return false;
+	async = nic_container(context->events.next, struct async_node, node);
+	nic_list_del(&async->node);
+	nic_notify_set(&context->notify, !nic_list_empty(&context->events));
+	++*async->reported;
+	*ret_event = async->event;
+	free(async);
+	return true;
+}
+
+int sim_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
+{
+	struct sim_context *context = nic_context(ctx);
+	unsigned int sequence, rounds = 0;
+	bool taken;
+	int err;
+
+	for (;;) {
+		sim_lock();
+		taken = take(context, event);
+		sequence = atomic_load(&context->notify.sequence);
+		sim_unlock();
+		if (taken)
+			return 0;
+		err = nic_notify_wait(&context->notify, sequence, &rounds);
+		if (err) {
+			errno = err;
+			return -1;
+		}
+	}
+}
+
+static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+	pthread_mutex_lock(mutex);
+	++*completed;
+	pthread_cond_signal(cond);
+	pthread_mutex_unlock(mutex);
+}
+
+void sim_ack_async_event(struct ibv_async_event *event)
+{
+	struct ibv_cq *cq = event->element.cq;
+	struct ibv_qp *qp = event->element.qp;
+	struct ibv_srq *srq = event->element.srq;
+
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		break;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
+		break;
+	default:
+		break;
+	}
+}
+
+void nic_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		    uint32_t reported, const char *what, uint32_t number)
+{
+	struct timespec warn_at;
+	bool warned = false;
+
+	clock_gettime(CLOCK_REALTIME, &warn_at);
+	warn_at.tv_sec++;
+	pthread_mutex_lock(mutex);
+	while (*completed != reported) {
+		if (warned) {
+			pthread_cond_wait(cond, mutex);
+		} else if (pthread_cond_timedwait(cond, mutex, &warn_at) == ETIMEDOUT) {
+			warned = true;
+			nic_log(POLYCM_LOG_WARN,
+				"destroying %s %u waits: the program has read %u of its events "
+				"but acknowledged %u", what, number, reported, *completed);
+		}
+	}
+	pthread_mutex_unlock(mutex);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/channel.c - completion channels: CQs with events queue up here in the
+ * order in which their first unread event came.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "nic_internal.h"
+
+struct ibv_comp_channel *sim_create_comp_channel(struct ibv_context *context)
+{
+	struct sim_channel *channel = calloc(1, sizeof(*channel));
+	int err = ENOMEM;
+
+	if (!channel)
+		goto err_errno;
+	err = nic_notify_open(&channel->notify);
+	if (err)
+		goto err_free;
+	nic_list_init(&channel->ready);
+	channel->pub.context = context;
+	channel->pub.fd = channel->notify.fd;
+	sim_lock();
+	nic_list_add(&nic_context(context)->channels, &channel->node);
+	nic_counts.channels++;
+	sim_unlock();
+	return &channel->pub;
+
+err_free:
+	free(channel);
+err_errno:
+	errno = err;
+	return NULL;
+}
+
+void nic_channel_free(struct sim_channel *channel)
+{
+	nic_list_del(&channel->node);
+	nic_notify_close(&channel->notify);
+	nic_counts.channels--;
+	free(channel);
+}
+
+int sim_destroy_comp_channel(struct ibv_comp_channel *pub)
+{
+	struct sim_channel *channel = nic_container(pub, struct sim_channel, pub);
+	int err = 0;
+
+	sim_lock();
+	if (pub->refcnt)
+		err = EBUSY;
+	else
+		nic_channel_free(channel);
+	sim_unlock();
+	return err;
+}
+
+void nic_channel_post(struct sim_channel *channel, struct sim_cq *cq)
+{
+	if (cq->events_queued++ == 0)
+		nic_list_add(&channel->ready, &cq->ready);
+	nic_notify_set(&channel->notify, true);
+}
+
+void nic_channel_forget(struct sim_channel *channel, struct sim_cq *cq)
+{
+	cq->events_queued = 0;
+	nic_list_del(&cq->ready);
+	nic_notify_set(&channel->notify, !nic_list_empty(&channel->ready));
+}
+
+static struct sim_cq *take(struct sim_channel *channel)
+{
+	struct sim_cq *cq;
+
+	if (nic_list_empty(&channel->ready))
+		return NULL;
+	cq = nic_container(channel->ready.next, struct sim_cq, ready);
+	nic_list_del(&cq->ready);
+	if (--cq->events_queued)
+		nic_list_add(&channel->ready, &cq->ready);
+	cq->events_reported++;
+	nic_notify_set(&channel->notify, !nic_list_empty(&channel->ready));
+	return cq;
+}
+
+int sim_get_cq_event(struct ibv_comp_channel *pub, struct ibv_cq **ret_cq, void **ret_context)
+{
+	struct sim_channel *channel = nic_container(pub, struct sim_channel, pub);
+	unsigned int sequence, rounds = 0;
+	struct sim_cq *cq;
+	int err;
+
+	for (;;) {
+		sim_lock();
+		cq = take(channel);
+		sequence = atomic_load(&channel->notify.sequence);
+		sim_unlock();
+		if (cq)
+			break;
+		err = nic_notify_wait(&channel->notify, sequence, &rounds);
+		if (err) {
+			errno = err;
+			return -1;
+		}
+	}
+	*ret_cq = &cq->pub.cq;
+	*ret_context = cq->pub.cq.cq_context;
+	return 0;
+}
+
+void sim_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_signal(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}

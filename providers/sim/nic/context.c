@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/context.c - opening and closing a device, and the tables of a context
+ * that the inline functions of <infiniband/verbs.h> call through.
+ *
+ * Closing a context takes all objects that the program left behind with it,
+ * as the kernel does when the descriptor of a real device is closed.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "nic_internal.h"
+
+struct sim_nic_counts nic_counts;
+
+static struct nic_list contexts = { &contexts, &contexts };
+
+static const struct ibv_context_ops context_ops = {
+	.poll_cq = sim_poll_cq,
+	.req_notify_cq = sim_req_notify_cq,
+	.post_srq_recv = sim_post_srq_recv,
+	.post_send = sim_post_send,
+	.post_recv = sim_post_recv,
+};
+
+static void fill_tables(struct verbs_context *verbs)
+{
+	verbs->query_port = sim_query_port_ex;
+	verbs->query_device_ex = sim_query_device_ex;
+	verbs->query_rt_values = sim_query_rt_values;
+	verbs->create_qp_ex = sim_create_qp_ex;
+	verbs->create_srq_ex = sim_create_srq_ex;
+	verbs->get_srq_num = sim_get_srq_num;
+	verbs->create_cq_ex = sim_create_cq_ex;
+	verbs->sz = sizeof(*verbs);
+	verbs->context.ops = context_ops;
+	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	verbs->context.num_comp_vectors = NIC_COMP_VECTORS;
+	verbs->context.cmd_fd = -1;
+}
+
+struct ibv_context *sim_open_device(struct ibv_device *ibdev)
+{
+	struct sim_device *device = nic_container(ibdev, struct sim_device, vdev.device);
+	struct sim_context *context = calloc(1, sizeof(*context));
+	int err = ENOMEM;
+
+	if (!context)
+		goto err_errno;
+	err = nic_notify_open(&context->notify);
+	if (err)
+		goto err_free;
+	context->device = device;
+	nic_list_init(&context->pds);
+	nic_list_init(&context->mrs);
+	nic_list_init(&context->channels);
+	nic_list_init(&context->cqs);
+	nic_list_init(&context->srqs);
+	nic_list_init(&context->qps);
+	nic_list_init(&context->ahs);
+	nic_list_init(&context->events);
+	fill_tables(&context->verbs);
+	context->verbs.context.device = ibdev;
+	context->verbs.context.async_fd = context->notify.fd;
+	pthread_mutex_init(&context->verbs.context.mutex, NULL);
+
+	sim_lock();
+	nic_list_add(&contexts, &context->node);
+	nic_counts.contexts++;
+	sim_unlock();
+	return &context->verbs.context;
+
+err_free:
+	free(context);
+err_errno:
+	errno = err;
+	return NULL;
+}
+
+/* Take each object off its list; what refers to others goes first. */
+#define FREE_ALL(list, type, free_one) \
+	while (!nic_list_empty(list)) \
+		free_one(nic_container((list)->next, type, node))
+
+void nic_context_close(struct sim_context *context)
+{
+	FREE_ALL(&context->qps, struct sim_qp, nic_qp_free);
+	FREE_ALL(&context->srqs, struct sim_srq, nic_srq_free);
+	FREE_ALL(&context->cqs, struct sim_cq, nic_cq_free);
+	FREE_ALL(&context->channels, struct sim_channel, nic_channel_free);
+	FREE_ALL(&context->ahs, struct sim_ah, nic_ah_free);
+	FREE_ALL(&context->mrs, struct sim_mr, nic_mr_free);
+	FREE_ALL(&context->pds, struct sim_pd, nic_pd_free);
+	nic_async_forget(context, NULL);
+	nic_notify_close(&context->notify);
+	nic_list_del(&context->node);
+	pthread_mutex_destroy(&context->verbs.context.mutex);
+	nic_counts.contexts--;
+	free(context);
+}
+
+void nic_close_all(void)
+{
+	FREE_ALL(&contexts, struct sim_context, nic_context_close);
+}
+
+int sim_close_device(struct ibv_context *context)
+{
+	sim_lock();
+	nic_context_close(nic_context(context));
+	sim_unlock();
+	return 0;
+}
+
+void sim_nic_counts(struct sim_nic_counts *ret_counts)
+{
+	*ret_counts = nic_counts;
+}
+
+int sim_nic_start(void)
+{
+	rc_start();
+	ud_start();
+	return 0;
+}
+
+void sim_nic_stop(void)
+{
+	nic_close_all();
+	nic_mr_stop();
+	nic_qpn_stop();
+}

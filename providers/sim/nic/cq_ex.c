@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/cq_ex.c - CQs of ibv_create_cq_ex(): the same queue, read through a
+ * cursor.  The cursor's mutex is held from a successful start to the end of
+ * polling, as programs expect that may poll in several threads.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "nic_internal.h"
+
+#define KNOWN_WC_FLAGS ((uint64_t)IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
+			IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
+struct nic_cq_cursor {
+	pthread_mutex_t mutex;
+	struct ibv_wc wc;
+};
+
+static struct nic_cq_cursor *cursor(struct ibv_cq_ex *ex)
+{
+	return nic_cq(ibv_cq_ex_to_cq(ex))->cursor;
+}
+
+static int ex_next(struct ibv_cq_ex *ex)
+{
+	struct nic_cq_cursor *at = cursor(ex);
+
+	if (sim_poll_cq(ibv_cq_ex_to_cq(ex), 1, &at->wc) != 1)
+		return ENOENT;
+	ex->wr_id = at->wc.wr_id;
+	ex->status = at->wc.status;
+	return 0;
+}
+
+static int ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	int err;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	pthread_mutex_lock(&cursor(ex)->mutex);
+	err = ex_next(ex);
+	if (err)
+		pthread_mutex_unlock(&cursor(ex)->mutex);
+	return err;
+}
+
+static void ex_end(struct ibv_cq_ex *ex)
+{
+	pthread_mutex_unlock(&cursor(ex)->mutex);
+}
+
+static enum ibv_wc_opcode ex_opcode(struct ibv_cq_ex *ex) { return cursor(ex)->wc.opcode; }
+static uint32_t ex_vendor_err(struct ibv_cq_ex *ex) { return cursor(ex)->wc.vendor_err; }
+static uint32_t ex_byte_len(struct ibv_cq_ex *ex) { return cursor(ex)->wc.byte_len; }
+static __be32 ex_imm_data(struct ibv_cq_ex *ex) { return cursor(ex)->wc.imm_data; }
+static uint32_t ex_qp_num(struct ibv_cq_ex *ex) { return cursor(ex)->wc.qp_num; }
+static uint32_t ex_src_qp(struct ibv_cq_ex *ex) { return cursor(ex)->wc.src_qp; }
+static unsigned int ex_wc_flags(struct ibv_cq_ex *ex) { return cursor(ex)->wc.wc_flags; }
+static uint32_t ex_slid(struct ibv_cq_ex *ex) { return cursor(ex)->wc.slid; }
+static uint8_t ex_sl(struct ibv_cq_ex *ex) { return cursor(ex)->wc.sl; }
+static uint8_t ex_path_bits(struct ibv_cq_ex *ex) { return cursor(ex)->wc.dlid_path_bits; }
+
+/* A completion's time is that of reading it: entries carry none. */
+static uint64_t ex_timestamp(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+	return sim_now();
+}
+
+static const struct ibv_cq_ex ex_table = {
+	.start_poll = ex_start,
+	.next_poll = ex_next,
+	.end_poll = ex_end,
+	.read_opcode = ex_opcode,
+	.read_vendor_err = ex_vendor_err,
+	.read_byte_len = ex_byte_len,
+	.read_imm_data = ex_imm_data,
+	.read_qp_num = ex_qp_num,
+	.read_src_qp = ex_src_qp,
+	.read_wc_flags = ex_wc_flags,
+	.read_slid = ex_slid,
+	.read_sl = ex_sl,
+	.read_dlid_path_bits = ex_path_bits,
+	.read_completion_ts = ex_timestamp,
+	.read_completion_wallclock_ns = ex_timestamp,
+};
+
+struct ibv_cq_ex *sim_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	struct nic_cq_cursor *at;
+	struct sim_cq *cq;
+	int err = EOPNOTSUPP;
+
+	if (attr->wc_flags & ~KNOWN_WC_FLAGS ||
+	    attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
+		goto err_errno;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+		goto err_errno;
+	err = EINVAL;
+	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX)
+		goto err_errno;
+	err = ENOMEM;
+	at = calloc(1, sizeof(*at));
+	if (!at)
+		goto err_errno;
+	err = nic_cq_create(context, sizeof(*cq), (int)attr->cqe, attr->cq_context, attr->channel,
+			    (int)attr->comp_vector, &cq);
+	if (err)
+		goto err_free;
+	pthread_mutex_init(&at->mutex, NULL);
+	cq->cursor = at;
+	memcpy((char *)&cq->pub.ex + offsetof(struct ibv_cq_ex, start_poll),
+	       (const char *)&ex_table + offsetof(struct ibv_cq_ex, start_poll),
+	       sizeof(ex_table) - offsetof(struct ibv_cq_ex, start_poll));
+	return &cq->pub.ex;
+
+err_free:
+	free(at);
+err_errno:
+	errno = err;
+	return NULL;
+}
+
+void nic_cursor_free(struct nic_cq_cursor *at)
+{
+	if (!at)
+		return;
+	pthread_mutex_destroy(&at->mutex);
+	free(at);
+}

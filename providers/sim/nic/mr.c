@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/mr.c - memory regions, their keys, and every check of local and remote
+ * access to memory.
+ *
+ * A key is an index into the table and a random tag, so that a stale or
+ * guessed key does not find what took its place.  A region's local and remote
+ * key are equal, as on most adapters.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "nic_internal.h"
+
+#define TAG_BITS 12u
+#define TAG_MASK ((1u << TAG_BITS) - 1)
+
+#define KNOWN_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+		      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | \
+		      IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+
+/* Slots of the table; free ones are linked in the order in which they became free. */
+struct key_slot {
+	struct sim_mr *mr;
+	uint32_t next_free;
+	uint32_t tag;
+};
+
+static struct key_slot *slots;		/* slot 0 is never used: no key is 0 */
+static uint32_t num_slots, first_free, last_free;
+
+static int grow(void)
+{
+	uint32_t more = num_slots ? num_slots * 2 : 64;
+	struct key_slot *bigger;
+
+	if (more > 1u << (32 - TAG_BITS))
+		return ENOMEM;
+	bigger = realloc(slots, more * sizeof(*slots));
+	if (!bigger)
+		return ENOMEM;
+	slots = bigger;
+	for (uint32_t i = num_slots ? num_slots : 1; i < more; i++)
+		slots[i] = (struct key_slot) { .next_free = i + 1 < more ? i + 1 : 0 };
+	first_free = num_slots ? num_slots : 1;
+	last_free = more - 1;
+	num_slots = more;
+	return 0;
+}
+
+static uint32_t make_key(uint32_t index)
+{
+	uint32_t tag;
+
+	do
+		tag = (uint32_t)sim_random() & TAG_MASK;
+	while (tag == slots[index].tag);
+	slots[index].tag = tag;
+	return index << TAG_BITS | tag;
+}
+
+static int key_take(struct sim_mr *mr)
+{
+	uint32_t index;
+	int err;
+
+	if (!first_free) {
+		err = grow();
+		if (err)
+			return err;
+	}
+	index = first_free;
+	first_free = slots[index].next_free;
+	slots[index].mr = mr;
+	mr->pub.handle = index;
+	mr->pub.lkey = mr->pub.rkey = make_key(index);
+	return 0;
+}
+
+static void key_drop(const struct sim_mr *mr)
+{
+	uint32_t index = mr->pub.handle;
+
+	slots[index].mr = NULL;
+	slots[index].next_free = 0;
+	if (first_free)
+		slots[last_free].next_free = index;
+	else
+		first_free = index;
+	last_free = index;
+}
+
+void nic_mr_stop(void)
+{
+	free(slots);
+	slots = NULL;
+	num_slots = first_free = last_free = 0;
+}
+
+static int check_access(unsigned int access)
+{
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return EOPNOTSUPP;
+	if (access & ~(unsigned int)KNOWN_ACCESS)
+		return EINVAL;
+	/* Whoever may write from afar must be allowed to write here: IBTA, 10.6.3.1. */
+	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
+		return EINVAL;
+	return 0;
+}
+
+static int check_range(const void *addr, size_t length, uint64_t iova)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+	uintptr_t start = (uintptr_t)addr & ~page;
+	uintptr_t end;
+
+	if (!length || __builtin_add_overflow((uintptr_t)addr, length, &end) ||
+	    iova + (length - 1) < iova)
+		return EINVAL;
+	if (((uintptr_t)addr & page) != (iova & page))
+		return EINVAL;
+	/* Walks the mappings and does nothing else: it fails where nothing is mapped. */
+	if (msync((void *)start, end - start, MS_ASYNC) && errno == ENOMEM)
+		return EFAULT;
+	return 0;
+}
+
+struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			  unsigned int access)
+{
+	struct sim_mr *mr;
+	int err = check_access(access);
+
+	if (!err)
+		err = check_range(addr, length, iova);
+	if (err)
+		goto err_errno;
+	err = ENOMEM;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		goto err_errno;
+	mr->pub.context = pd->context;
+	mr->pub.pd = pd;
+	mr->pub.addr = addr;
+	mr->pub.length = length;
+	mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
+	mr->access = access;
+
+	sim_lock();
+	err = key_take(mr);
+	if (!err) {
+		nic_list_add(&nic_context(pd->context)->mrs, &mr->node);
+		nic_pd(pd)->users++;
+		nic_counts.mrs++;
+	}
+	sim_unlock();
+	if (!err)
+		return &mr->pub;
+	free(mr);
+err_errno:
+	errno = err;
+	return NULL;
+}
+
+static int check_rereg(const struct sim_mr *mr, int flags, const struct ibv_pd *pd,
+		       const void *addr, size_t length, unsigned int access)
+{
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
+		return EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->context != mr->pub.context))
+		return EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && check_range(addr, length, (uintptr_t)addr))
+		return EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		return check_access(access);
+	return 0;
+}
+
+int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		 int access)
+{
+	struct sim_mr *mr = nic_container(ibmr, struct sim_mr, pub);
+	int err = check_rereg(mr, flags, pd, addr, length, (unsigned int)access);
+
+	if (err) {
+		errno = err;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	sim_lock();
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		nic_pd(mr->pub.pd)->users--;
+		nic_pd(pd)->users++;
+		mr->pub.pd = pd;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		mr->access = (unsigned int)access;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		mr->pub.addr = addr;
+		mr->pub.length = length;
+		mr->iova = mr->access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+	}
+	mr->pub.lkey = mr->pub.rkey = make_key(mr->pub.handle);
+	sim_unlock();
+	return 0;
+}
+
+void nic_mr_free(struct sim_mr *mr)
+{
+	nic_list_del(&mr->node);
+	key_drop(mr);
+	nic_pd(mr->pub.pd)->users--;
+	nic_counts.mrs--;
+	free(mr);
+}
+
+int sim_dereg_mr(struct ibv_mr *mr)
+{
+	sim_lock();
+	nic_mr_free(nic_container(mr, struct sim_mr, pub));
+	sim_unlock();
+	return 0;
+}
+
+void *nic_mr_resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t length,
+		     unsigned int access, const char **ret_why)
+{
+	uint32_t index = key >> TAG_BITS;
+	const struct sim_mr *mr = index < num_slots ? slots[index].mr : NULL;
+
+	if (!mr || mr->pub.rkey != key)
+		*ret_why = "there is no such key";
+	else if (mr->pub.pd != pd)
+		*ret_why = "the region is of another protection domain";
+	else if ((mr->access & access) != access)
+		*ret_why = access & IBV_ACCESS_LOCAL_WRITE ? "the region lacks local write" :
+			   access & IBV_ACCESS_REMOTE_WRITE ? "the region lacks remote write" :
+			   access & IBV_ACCESS_REMOTE_READ ? "the region lacks remote read" :
+			   "the region lacks remote atomic";
+	else if (addr < mr->iova || length > mr->pub.length ||
+		 addr - mr->iova > mr->pub.length - length)
+		*ret_why = "the range is not within the region";
+	else
+		return (char *)mr->pub.addr + (addr - mr->iova);
+	return NULL;
+}
+
+int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
+		    uint32_t offset, uint32_t length, unsigned int access,
+		    struct iovec iov[static NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	unsigned int parts = 0;
+	const char *why;
+
+	for (uint32_t i = 0; i < num_sge && length; i++) {
+		uint32_t len = sge[i].length;
+		void *memory;
+
+		if (offset >= len) {
+			offset -= len;
+			continue;
+		}
+		memory = nic_mr_resolve(qp->pub.qp.pd, sge[i].lkey, sge[i].addr, len, access, &why);
+		if (!memory) {
+			nic_debug("%s QP 0x%06x: local protection error: lkey 0x%x does not allow "
+				  "0x%llx + %u: %s", qp->port->device->vdev.device.name, nic_qpn(qp),
+				  sge[i].lkey, (unsigned long long)sge[i].addr, len, why);
+			return -EACCES;
+		}
+		len -= offset;
+		if (len > length)
+			len = length;
+		iov[parts].iov_base = (char *)memory + offset;
+		iov[parts++].iov_len = len;
+		length -= len;
+		offset = 0;
+	}
+	*ret_parts = parts;
+	return length ? -EMSGSIZE : 0;
+}

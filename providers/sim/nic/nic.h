@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/nic.h - what the rest of the simulator may ask of the simulated NIC.
+ * The NIC's own structs are in nic/nic_internal.h.
+ *
+ * Engine lock held, unless said otherwise.
+ */
+#ifndef SIM_NIC_H
+#define SIM_NIC_H
+
+#include "../fabric.h"
+
+struct sim_qp;
+
+/* The ibv_* side of a device (nic/verbs.c). */
+extern const struct polycm_verbs sim_verbs;
+
+/* Fill in device->attr and the ports' MTUs for a device of these rules (nic/device.c). */
+void sim_nic_init_device(struct sim_device *device);
+
+/* Register the packet handlers; drop what is left at the end. */
+int sim_nic_start(void);
+void sim_nic_stop(void);
+
+/* Live QPs, CQs, MRs, PDs ..., for tests. */
+struct sim_nic_counts {
+	unsigned int contexts, pds, mrs, channels, cqs, srqs, qps, ahs;
+};
+void sim_nic_counts(struct sim_nic_counts *ret_counts);
+
+/* --- For the CM engines. --- */
+
+/* The live QP of that number in this process on that device, or NULL. */
+struct sim_qp *sim_qp_find(const struct sim_device *device, uint32_t qpn);
+enum ibv_qp_state sim_qp_state(const struct sim_qp *qp);
+enum ibv_qp_type sim_qp_type(const struct sim_qp *qp);
+
+/*
+ * iWARP: the device moves the QP.  connect: to RTS, its stream leads to
+ * peer_qpn on peer.  error: the stream is gone, flush.  owner is told once,
+ * through sim_iw_qp_closed(), when the program itself ends the stream by
+ * moving the QP to SQD or ERR or destroying it; NULL: nobody any more.
+ */
+int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t peer_qpn,
+			  uint8_t responder_resources, uint8_t initiator_depth);
+void sim_qp_stream_error(struct sim_qp *qp);
+void sim_qp_stream_set_owner(struct sim_qp *qp, struct sim_id *owner);
+/* The NIC breaks the stream (a protocol or access error): told to the owner too. */
+
+#endif

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/nic_internal.h - the simulated NIC's objects.
+ *
+ * Ownership: a program's object lives from its create to its destroy call, or
+ * until its context is closed.  Everything is protected by the engine's lock
+ * but for the consumer side of a completion queue (cq.c) and the counters of
+ * acknowledged events, which have the mutex that is part of the public struct.
+ */
+#ifndef SIM_NIC_INTERNAL_H
+#define SIM_NIC_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "../fabric.h"
+#include "nic.h"
+
+#define NIC_PSN_MASK 0xffffffu
+#define NIC_QPN_MASK 0xffffffu
+#define NIC_MAX_SGE 32u
+#define NIC_MAX_INLINE 1024u
+#define NIC_MAX_MESSAGE (1u << 30)
+#define NIC_COMP_VECTORS 4
+#define NIC_GRH_SIZE 40u
+#define NIC_TCP_RETRIES 15u
+
+#define nic_container(ptr, type, member) \
+	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+
+/* --- Lists. --- */
+
+struct nic_list {
+	struct nic_list *next, *prev;
+};
+
+static inline void nic_list_init(struct nic_list *list)
+{
+	list->next = list->prev = list;
+}
+
+static inline bool nic_list_empty(const struct nic_list *list)
+{
+	return list->next == list;
+}
+
+static inline void nic_list_add(struct nic_list *list, struct nic_list *node)
+{
+	node->prev = list->prev;
+	node->next = list;
+	list->prev->next = node;
+	list->prev = node;
+}
+
+static inline void nic_list_del(struct nic_list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	nic_list_init(node);
+}
+
+static inline uint32_t nic_round_up(uint32_t size)
+{
+	return size < 2 ? 1 : 1u << (32 - __builtin_clz(size - 1));
+}
+
+/* --- Objects. --- */
+
+/* A descriptor that is readable while something is queued (notify.c). */
+struct nic_notify {
+	int fd;
+	bool signalled;
+	atomic_uint sequence;			/* a futex: changes when it becomes readable */
+	atomic_uint waiters;
+};
+
+struct sim_context {
+	struct sim_device *device;
+	struct nic_list node;			/* among all contexts */
+	struct nic_list pds, mrs, channels, cqs, srqs, qps, ahs;
+	struct nic_list events;			/* async.c: not read yet */
+	struct nic_notify notify;
+	struct verbs_context verbs;		/* last, as libibverbs wants it */
+};
+
+struct sim_pd {
+	struct ibv_pd pub;
+	struct nic_list node;
+	unsigned int users;
+};
+
+struct sim_mr {
+	struct ibv_mr pub;
+	struct nic_list node;
+	uint64_t iova;
+	unsigned int access;
+};
+
+struct sim_ah {
+	struct ibv_ah pub;
+	struct nic_list node;
+	struct ibv_ah_attr attr;
+	struct sim_port *peer;			/* NULL: nobody has that address */
+};
+
+struct sim_channel {
+	struct ibv_comp_channel pub;
+	struct nic_list node;
+	struct nic_list ready;			/* CQs with events that nobody has read */
+	struct nic_notify notify;
+};
+
+enum cq_armed { CQ_IDLE, CQ_ARMED_SOLICITED, CQ_ARMED };
+
+struct sim_cq {
+	struct nic_list node, ready;
+	unsigned int users;			/* queues that complete here */
+	uint32_t events_queued;			/* in the channel, not read yet */
+	uint32_t events_reported, async_reported;
+	bool overrun;
+
+	/* Shared with the consumer, who does not take the engine's lock. */
+	atomic_uint armed;			/* enum cq_armed */
+	atomic_uint head, tail;			/* producer's and consumer's count */
+	pthread_spinlock_t lock;		/* consumer side: tail, ring, size */
+	uint32_t ring_size;			/* power of two; ring is allocated on first use */
+	struct ibv_wc *ring;
+
+	struct nic_cq_cursor *cursor;		/* of an ibv_cq_ex, else NULL */
+	union {
+		struct ibv_cq cq;
+		struct ibv_cq_ex ex;		/* allocated for create_cq_ex() only */
+	} pub;					/* last */
+};
+
+struct nic_rwqe {
+	uint64_t wr_id;
+	uint32_t num_sge;
+	uint32_t reserved;
+	struct ibv_sge sge[];
+};
+
+/* A ring of receive requests; its memory is allocated on first use. */
+struct nic_rq {
+	uint8_t *ring;
+	uint32_t size, max_sge;
+	uint32_t mask;				/* of the ring, a power of two >= size */
+	uint32_t head, tail;			/* posted, taken */
+};
+
+struct sim_srq {
+	struct ibv_srq pub;
+	struct nic_list node;
+	struct nic_rq rq;
+	uint32_t limit;				/* 0: not armed */
+	unsigned int users;
+	uint32_t async_reported;
+	uint32_t number;
+};
+
+/* A send request.  Its scatter list, or its inline data, follows. */
+struct nic_swqe {
+	uint64_t wr_id;
+	uint64_t remote_addr;
+	uint64_t compare_add, swap;
+	uint32_t rkey;				/* UD: the remote Q_Key */
+	uint32_t imm;				/* network order, as given */
+	uint32_t length;
+	uint32_t inflight;			/* bytes copied to the link, not acknowledged */
+	uint32_t acked;				/* bytes of a fragmented message acknowledged */
+	uint32_t remote_qpn;			/* UD */
+	struct sim_port *ud_peer;
+	uint8_t opcode;				/* enum ibv_wr_opcode */
+	uint8_t flags;				/* enum ibv_send_flags */
+	uint8_t status;				/* a local error found when its turn came */
+	uint8_t num_sge;
+	struct ibv_sge sge[];
+};
+
+/* Result of an atomic operation, kept for a repeated request. */
+struct nic_atomic {
+	uint32_t psn;
+	bool valid;
+	uint64_t value;
+};
+
+struct nic_builder;
+
+struct sim_qp {
+	struct nic_list node;
+	struct sim_port *port;			/* ours */
+	struct sim_port *peer;			/* where the connection leads; NULL: nowhere */
+	struct sim_id *owner;			/* iWARP: whom to tell that the stream ended */
+	struct sim_timer timer;			/* requester: ACK time-out or RNR wait */
+
+	/* Attributes. */
+	uint8_t state;				/* enum ibv_qp_state */
+	uint8_t type;				/* enum ibv_qp_type */
+	uint8_t sq_sig_all;
+	uint8_t path_mtu, timeout, retry_cnt, rnr_retry, min_rnr_timer;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t path_mig_state, alt_port_num, alt_timeout;
+	bool sqd_notify;
+	unsigned int access;
+	uint32_t qkey;
+	uint32_t dest_qpn;
+	struct ibv_ah_attr ah, alt_ah;
+	struct ibv_qp_cap cap;
+	uint32_t first_sq_psn, first_rq_psn;	/* as they were set */
+
+	/* Send queue: tail <= next <= high <= head, counted without end. */
+	uint8_t *sq;				/* allocated on first use */
+	uint32_t sq_mask;			/* of the ring, a power of two >= cap.max_send_wr */
+	uint32_t sq_head;			/* posted */
+	uint32_t sq_high;			/* sent at least once */
+	uint32_t sq_next;			/* to be sent next */
+	uint32_t sq_tail;			/* oldest that is not complete */
+	uint32_t sq_psn;			/* PSN of request number 0 */
+	uint32_t tx_off;			/* of request sq_next, this much is sent */
+	uint32_t rd_off;			/* of the read at sq_tail, this much is here */
+	uint32_t inflight;
+	uint8_t rd_outstanding;
+	uint8_t retries_left, rnr_left;
+	bool rnr_wait;
+	bool no_ref, no_read_ref;		/* the peer, we cannot pull: send data instead */
+	bool read_by_value;			/* the last large read's data came in packets */
+	bool read_dropped;			/* an answer came too early and was dropped */
+	bool sqd_drained;
+	bool cqe_lost;
+
+	/* Receive queue. */
+	struct nic_rq rq;
+	uint32_t rq_psn;			/* expected next */
+	uint32_t rx_off;			/* of the message being received */
+	bool nak_sent;				/* until the expected message comes */
+	bool rx_held;				/* a receive request is taken for it */
+	bool comm_est;
+	struct nic_rwqe *srq_held;		/* that request, if it came from the SRQ */
+	struct nic_atomic *atomics;		/* max_dest_rd_atomic of them, on first use */
+	uint8_t num_atomics, next_atomic;
+
+	uint32_t async_reported;
+	struct nic_builder *builder;		/* of an ibv_qp_ex, else NULL */
+	union {
+		struct ibv_qp qp;
+		struct ibv_qp_ex ex;		/* allocated only if asked for */
+	} pub;					/* last */
+};
+
+static inline struct sim_context *nic_context(struct ibv_context *context)
+{
+	return nic_container(context, struct sim_context, verbs.context);
+}
+
+static inline struct sim_device *nic_device(struct ibv_context *context)
+{
+	return nic_context(context)->device;
+}
+
+static inline struct sim_pd *nic_pd(struct ibv_pd *pd)
+{
+	return nic_container(pd, struct sim_pd, pub);
+}
+
+static inline struct sim_cq *nic_cq(struct ibv_cq *cq)
+{
+	return nic_container(cq, struct sim_cq, pub);
+}
+
+static inline struct sim_srq *nic_srq(struct ibv_srq *srq)
+{
+	return nic_container(srq, struct sim_srq, pub);
+}
+
+static inline struct sim_qp *nic_qp(struct ibv_qp *qp)
+{
+	return nic_container(qp, struct sim_qp, pub);
+}
+
+static inline bool nic_is_iwarp(const struct sim_device *device)
+{
+	return device->rules->protocol == POLYCM_PROTO_MPA;
+}
+
+static inline bool nic_qp_is_iwarp(const struct sim_qp *qp)
+{
+	return nic_is_iwarp(qp->port->device);
+}
+
+static inline uint32_t nic_qpn(const struct sim_qp *qp)
+{
+	return qp->pub.qp.qp_num;
+}
+
+extern struct sim_nic_counts nic_counts;
+
+/* One line for people; free when nobody listens. */
+#define nic_log(level, ...) do { \
+	if (sim_core->log_enabled(level)) \
+		sim_core->log(level, NULL, __VA_ARGS__); \
+} while (0)
+#define nic_debug(...) nic_log(POLYCM_LOG_DEBUG, __VA_ARGS__)
+
+/* --- notify.c --- */
+
+int nic_notify_open(struct nic_notify *notify);	/* 0 or an errno */
+void nic_notify_close(struct nic_notify *notify);
+void nic_notify_set(struct nic_notify *notify, bool readable);
+/*
+ * Without the lock: somebody looked for what was not there when the sequence
+ * was that.  rounds counts the calls since it began to look.  0: look again;
+ * else an errno: EAGAIN (the descriptor is non-blocking), EDEADLK, EINTR.
+ */
+int nic_notify_wait(struct nic_notify *notify, unsigned int sequence, unsigned int *rounds);
+
+/* --- context.c, async.c --- */
+
+void nic_context_close(struct sim_context *context);
+void nic_close_all(void);
+
+void nic_async_cq(struct sim_cq *cq, enum ibv_event_type type);
+void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type);
+void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type);
+/* Forget the events about an object that nobody has read. */
+void nic_async_forget(struct sim_context *context, const void *element);
+int sim_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
+void sim_ack_async_event(struct ibv_async_event *event);
+/* Without the lock: wait until so many events were acknowledged. */
+void nic_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		    uint32_t reported, const char *what, uint32_t number);
+
+struct ibv_context *sim_open_device(struct ibv_device *device);
+int sim_close_device(struct ibv_context *context);
+
+/* --- device.c, sysfs.c --- */
+
+int sim_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
+int sim_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t size);
+int sim_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
+int sim_query_port_ex(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+		      size_t size);
+int sim_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
+int sim_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+		     struct ibv_gid_entry *entry, uint32_t flags);
+ssize_t sim_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+			    size_t max_entries, uint32_t flags);
+int sim_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
+int sim_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey);
+int sim_read_sysfs_file(struct ibv_device *device, const char *file, char *buf, size_t size);
+int sim_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
+void nic_port_attr(const struct sim_port *port, struct ibv_port_attr *ret_attr);
+/* The port of that number, or NULL. */
+struct sim_port *nic_port(struct sim_device *device, uint32_t num);
+/* Where an address vector leads: 0 and the port (NULL: to nobody), or EINVAL. */
+int nic_resolve_ah(struct sim_device *device, const struct ibv_ah_attr *attr,
+		   struct sim_port **ret_peer);
+
+/* --- pd.c, ah.c --- */
+
+struct ibv_pd *sim_alloc_pd(struct ibv_context *context);
+int sim_dealloc_pd(struct ibv_pd *pd);
+void nic_pd_free(struct sim_pd *pd);
+struct ibv_ah *sim_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int sim_destroy_ah(struct ibv_ah *ah);
+void nic_ah_free(struct sim_ah *ah);
+
+/* --- mr.c --- */
+
+struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			  unsigned int access);
+int sim_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		 int access);
+int sim_dereg_mr(struct ibv_mr *mr);
+void nic_mr_free(struct sim_mr *mr);
+void nic_mr_stop(void);
+/*
+ * The memory behind a key, if a QP of this PD may use it like that; NULL: it
+ * may not, and *ret_why says why.
+ */
+void *nic_mr_resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t length,
+		     unsigned int access, const char **ret_why);
+/* length bytes at offset of a scatter list: 0 and the parts, or -EACCES (with a log line). */
+int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
+		    uint32_t offset, uint32_t length, unsigned int access,
+		    struct iovec iov[static NIC_MAX_SGE], unsigned int *ret_parts);
+
+/* --- channel.c, cq.c, cq_ex.c --- */
+
+struct ibv_comp_channel *sim_create_comp_channel(struct ibv_context *context);
+int sim_destroy_comp_channel(struct ibv_comp_channel *channel);
+void nic_channel_free(struct sim_channel *channel);
+void nic_channel_post(struct sim_channel *channel, struct sim_cq *cq);
+void nic_channel_forget(struct sim_channel *channel, struct sim_cq *cq);
+int sim_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context);
+void sim_ack_cq_events(struct ibv_cq *cq, unsigned int nevents);
+
+struct ibv_cq *sim_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			     struct ibv_comp_channel *channel, int comp_vector);
+/* size is the allocation's, at least that of the struct with an ibv_cq; 0 or an errno. */
+int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_context,
+		  struct ibv_comp_channel *channel, int comp_vector, struct sim_cq **ret_cq);
+int sim_resize_cq(struct ibv_cq *cq, int cqe);
+int sim_destroy_cq(struct ibv_cq *cq);
+void nic_cq_free(struct sim_cq *cq);
+int sim_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int sim_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* false: the CQ is overrun and the completion lost. */
+bool nic_cq_push(struct sim_cq *cq, const struct ibv_wc *wc, bool solicited);
+struct ibv_cq_ex *sim_create_cq_ex(struct ibv_context *context,
+				   struct ibv_cq_init_attr_ex *attr);
+void nic_cursor_free(struct nic_cq_cursor *cursor);
+
+/* --- srq.c, wr_recv.c --- */
+
+struct ibv_srq *sim_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+struct ibv_srq *sim_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int sim_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int sim_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int sim_get_srq_num(struct ibv_srq *srq, uint32_t *number);
+int sim_destroy_srq(struct ibv_srq *srq);
+void nic_srq_free(struct sim_srq *srq);
+/* Copy the oldest request out, with what follows from that; false: there is none. */
+bool nic_srq_take(struct sim_srq *srq, struct nic_rwqe *ret_wqe);
+
+int sim_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int sim_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+static inline size_t nic_rwqe_size(uint32_t max_sge)
+{
+	return sizeof(struct nic_rwqe) + max_sge * sizeof(struct ibv_sge);
+}
+static inline struct nic_rwqe *nic_rq_at(const struct nic_rq *rq, uint32_t index)
+{
+	return (struct nic_rwqe *)(void *)(rq->ring + (index & rq->mask) * nic_rwqe_size(rq->max_sge));
+}
+/* The receive request that the message coming in now goes to; NULL: none is posted. */
+struct nic_rwqe *nic_rq_hold(struct sim_qp *qp);
+/* It is done: complete it. */
+void nic_rq_complete(struct sim_qp *qp, struct ibv_wc *wc, bool solicited);
+void nic_rq_flush(struct sim_qp *qp);
+
+/* --- qp.c, qpn.c, qp_modify.c, qp_ex.c --- */
+
+struct ibv_qp *sim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *sim_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+/* Sizes as for nic_cq_create(). */
+int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
+		  struct sim_qp **ret_qp);
+int sim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init_attr);
+int sim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int sim_destroy_qp(struct ibv_qp *qp);
+void nic_qp_free(struct sim_qp *qp);
+struct ibv_qp_ex *sim_qp_to_qp_ex(struct ibv_qp *qp);
+void nic_builder_free(struct nic_builder *builder);
+
+/* Forget all requests without completing them. */
+void nic_qp_reset(struct sim_qp *qp);
+/* Flush everything; by_program says what an iWARP stream's owner is told. */
+void nic_qp_error(struct sim_qp *qp, bool by_program);
+/* The same for a reason that the program has not caused: with an event. */
+void nic_qp_fatal(struct sim_qp *qp, enum ibv_event_type type);
+/* The program ends the stream: tell the owner, once. */
+void nic_stream_closed(struct sim_qp *qp, bool by_program);
+
+int nic_qpn_take(struct sim_qp *qp, uint32_t *ret_qpn);
+void nic_qpn_drop(uint32_t qpn);
+struct sim_qp *nic_qp_by_number(uint32_t qpn);
+void nic_qpn_stop(void);
+
+/* --- wr_send.c --- */
+
+int sim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+/* All of them or none; lock held.  0 or an errno. */
+int nic_post_all(struct sim_qp *qp, struct ibv_send_wr *wr);
+static inline size_t nic_swqe_size(const struct sim_qp *qp)
+{
+	size_t sges = qp->cap.max_send_sge * sizeof(struct ibv_sge);
+	size_t tail = sges > qp->cap.max_inline_data ? sges : qp->cap.max_inline_data;
+
+	return sizeof(struct nic_swqe) + (tail + 7) / 8 * 8;
+}
+static inline struct nic_swqe *nic_sq_at(const struct sim_qp *qp, uint32_t index)
+{
+	return (struct nic_swqe *)(void *)(qp->sq + (index & qp->sq_mask) * nic_swqe_size(qp));
+}
+static inline bool nic_is_read(const struct nic_swqe *wqe)
+{
+	return wqe->opcode == IBV_WR_RDMA_READ || wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+/* The local memory of a request: length bytes at offset. */
+int nic_swqe_resolve(const struct sim_qp *qp, struct nic_swqe *wqe, uint32_t offset,
+		     uint32_t length, struct iovec iov[static NIC_MAX_SGE],
+		     unsigned int *ret_parts);
+/* The oldest request is done. */
+void nic_sq_complete(struct sim_qp *qp, enum ibv_wc_status status);
+void nic_sq_flush(struct sim_qp *qp);
+
+/* --- rc_*.c, ud.c --- */
+
+void rc_start(void);
+void ud_start(void);
+/* Send what may be sent. */
+void rc_transmit(struct sim_qp *qp);
+void rc_timer(struct sim_timer *timer);
+void ud_transmit(struct sim_qp *qp);
+/* What sending or receiving has left to be done, outside of all loops. */
+void nic_settle(struct sim_qp *qp);
+/* Copy len bytes from one list of parts to another. */
+void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec *from,
+	      unsigned int from_parts, size_t len);
+
+#endif

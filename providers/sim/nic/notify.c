@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/notify.c - descriptors that are readable while a queue of events is not
+ * empty: an eventfd for programs that poll, a futex for those that wait in a
+ * get call.  Under the engine's lock but for nic_notify_wait().
+ *
+ * The descriptor stays a blocking one so that O_NONBLOCK, when the program
+ * sets it, can be seen; its counter is 1 exactly while `signalled' is set, so
+ * reading it never blocks.  Waiting uses a futex and not poll() because a
+ * signal with SA_RESTART must not end it, as it does not end the read() that
+ * programs know from real devices.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "nic_internal.h"
+
+int nic_notify_open(struct nic_notify *notify)
+{
+	notify->signalled = false;
+	atomic_init(&notify->sequence, 0);
+	atomic_init(&notify->waiters, 0);
+	notify->fd = eventfd(0, EFD_CLOEXEC);
+	return notify->fd < 0 ? errno : 0;
+}
+
+void nic_notify_close(struct nic_notify *notify)
+{
+	close(notify->fd);
+}
+
+void nic_notify_set(struct nic_notify *notify, bool readable)
+{
+	uint64_t count = 1;
+
+	if (notify->signalled == readable)
+		return;
+	notify->signalled = readable;
+	if (!readable) {
+		(void)!read(notify->fd, &count, sizeof(count));
+		return;
+	}
+	(void)!write(notify->fd, &count, sizeof(count));
+	atomic_fetch_add(&notify->sequence, 1);
+	if (atomic_load(&notify->waiters))
+		syscall(SYS_futex, &notify->sequence, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Programs cancel threads that wait here, so it must be a cancellation point like read(). */
+static int wait_for_change(struct nic_notify *notify, unsigned int sequence)
+{
+	int type, err = 0;
+
+	atomic_fetch_add(&notify->waiters, 1);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	if (syscall(SYS_futex, &notify->sequence, FUTEX_WAIT_PRIVATE, sequence, NULL, NULL, 0) < 0)
+		err = errno;
+	pthread_setcanceltype(type, NULL);
+	atomic_fetch_sub(&notify->waiters, 1);
+	return err == EINTR ? EINTR : 0;
+}
+
+int nic_notify_wait(struct nic_notify *notify, unsigned int sequence, unsigned int *rounds)
+{
+	bool nonblocking = fcntl(notify->fd, F_GETFL) & O_NONBLOCK;
+	int r;
+
+	if ((*rounds)++ == 0) {
+		if (!sim_is_virtual()) {
+			sim_progress();
+			return 0;
+		}
+		if (nonblocking) {
+			sim_spin();
+			return 0;
+		}
+	}
+	if (nonblocking)
+		return EAGAIN;
+	r = sim_idle(NULL);
+	if (r < 0)
+		return -r;
+	return r > 0 ? 0 : wait_for_change(notify, sequence);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/qp_ex.c - extended QPs: the wr_*() builder calls.  Between wr_start()
+ * and wr_complete() requests collect in a list that is the QP's own; its
+ * mutex is held meanwhile, as adapters hold the lock of their send queue.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "nic_internal.h"
+
+#define KNOWN_OPS ((uint64_t)IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
+		   IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
+		   IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+
+struct built_wr {
+	struct ibv_send_wr wr;
+	struct ibv_sge sge[NIC_MAX_SGE];
+};
+
+struct nic_builder {
+	pthread_mutex_t mutex;
+	struct built_wr **wrs;		/* allocated one by one: they point to each other */
+	size_t num, max;
+	int err;			/* the first that went wrong since wr_start() */
+	struct ibv_send_wr nowhere;	/* takes the rest of a batch that has failed */
+};
+
+static struct nic_builder *builder(struct ibv_qp_ex *ex)
+{
+	return nic_qp(&ex->qp_base)->builder;
+}
+
+/* The request being built. */
+static struct built_wr *current(struct ibv_qp_ex *ex)
+{
+	struct nic_builder *b = builder(ex);
+
+	return b->num && !b->err ? b->wrs[b->num - 1] : NULL;
+}
+
+static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
+{
+	struct nic_builder *b = builder(ex);
+	struct built_wr *built;
+
+	if (b->err)
+		return &b->nowhere;
+	if (b->num == b->max) {
+		struct built_wr **more = realloc(b->wrs, (b->max + 16) * sizeof(*more));
+
+		if (!more) {
+			b->err = ENOMEM;
+			return &b->nowhere;
+		}
+		memset(more + b->max, 0, 16 * sizeof(*more));
+		b->wrs = more;
+		b->max += 16;
+	}
+	if (!b->wrs[b->num])
+		b->wrs[b->num] = malloc(sizeof(*built));
+	built = b->wrs[b->num];
+	if (!built) {
+		b->err = ENOMEM;
+		return &b->nowhere;
+	}
+	if (b->num)
+		b->wrs[b->num - 1]->wr.next = &built->wr;
+	b->num++;
+	built->wr = (struct ibv_send_wr) {
+		.wr_id = ex->wr_id,
+		.sg_list = built->sge,
+		.opcode = opcode,
+		.send_flags = ex->wr_flags,
+	};
+	return &built->wr;
+}
+
+static void set_sges(struct ibv_qp_ex *ex, size_t num, const struct ibv_sge *list)
+{
+	struct built_wr *built = current(ex);
+
+	if (!built)
+		return;
+	if (num > NIC_MAX_SGE) {
+		builder(ex)->err = EINVAL;
+		return;
+	}
+	for (size_t i = 0; i < num; i++)
+		built->sge[i] = list[i];
+	built->wr.num_sge = (int)num;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+
+	set_sges(ex, 1, &sge);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *list)
+{
+	set_sges(ex, num_sge, list);
+}
+
+/*
+ * Inline data is copied when the batch is posted: the builder calls promise
+ * the buffers only until wr_complete() returns.
+ */
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
+				    const struct ibv_data_buf *bufs)
+{
+	struct built_wr *built = current(ex);
+
+	if (!built)
+		return;
+	if (num_buf > NIC_MAX_SGE) {
+		builder(ex)->err = EINVAL;
+		return;
+	}
+	for (size_t i = 0; i < num_buf; i++) {
+		if (bufs[i].length > NIC_MAX_INLINE)
+			builder(ex)->err = EINVAL;
+		built->sge[i] = (struct ibv_sge) {
+			.addr = (uintptr_t)bufs[i].addr,
+			.length = (uint32_t)bufs[i].length,
+		};
+	}
+	built->wr.num_sge = (int)num_buf;
+	built->wr.send_flags |= IBV_SEND_INLINE;
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	struct ibv_data_buf buf = { .addr = addr, .length = length };
+
+	wr_set_inline_data_list(ex, 1, &buf);
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
+{
+	struct built_wr *built = current(ex);
+
+	if (!built)
+		return;
+	built->wr.wr.ud.ah = ah;
+	built->wr.wr.ud.remote_qpn = remote_qpn;
+	built->wr.wr.ud.remote_qkey = remote_qkey;
+}
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	add(ex, IBV_WR_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
+{
+	add(ex, IBV_WR_SEND_WITH_IMM)->imm_data = imm_data;
+}
+
+static void set_remote(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr)
+{
+	wr->wr.rdma.rkey = rkey;
+	wr->wr.rdma.remote_addr = remote_addr;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	set_remote(add(ex, IBV_WR_RDMA_WRITE), rkey, remote_addr);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      __be32 imm_data)
+{
+	struct ibv_send_wr *wr = add(ex, IBV_WR_RDMA_WRITE_WITH_IMM);
+
+	set_remote(wr, rkey, remote_addr);
+	wr->imm_data = imm_data;
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	set_remote(add(ex, IBV_WR_RDMA_READ), rkey, remote_addr);
+}
+
+static void set_atomic(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr,
+		       uint64_t compare_add, uint64_t swap)
+{
+	wr->wr.atomic.rkey = rkey;
+	wr->wr.atomic.remote_addr = remote_addr;
+	wr->wr.atomic.compare_add = compare_add;
+	wr->wr.atomic.swap = swap;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
+{
+	set_atomic(add(ex, IBV_WR_ATOMIC_CMP_AND_SWP), rkey, remote_addr, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+				uint64_t value)
+{
+	set_atomic(add(ex, IBV_WR_ATOMIC_FETCH_AND_ADD), rkey, remote_addr, value, 0);
+}
+
+static void wr_start(struct ibv_qp_ex *ex)
+{
+	struct nic_builder *b = builder(ex);
+
+	pthread_mutex_lock(&b->mutex);
+	b->num = 0;
+	b->err = 0;
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+	struct nic_builder *b = builder(ex);
+	int err = b->err;
+
+	if (!err && b->num) {
+		sim_lock();
+		err = nic_post_all(nic_qp(&ex->qp_base), &b->wrs[0]->wr);
+		sim_unlock();
+	}
+	pthread_mutex_unlock(&b->mutex);
+	return err;
+}
+
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+	pthread_mutex_unlock(&builder(ex)->mutex);
+}
+
+static void fill_calls(struct ibv_qp_ex *ex, uint64_t ops)
+{
+	ex->wr_start = wr_start;
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_send = ops & IBV_QP_EX_WITH_SEND ? wr_send : NULL;
+	ex->wr_send_imm = ops & IBV_QP_EX_WITH_SEND_WITH_IMM ? wr_send_imm : NULL;
+	ex->wr_rdma_write = ops & IBV_QP_EX_WITH_RDMA_WRITE ? wr_rdma_write : NULL;
+	ex->wr_rdma_write_imm = ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM ? wr_rdma_write_imm : NULL;
+	ex->wr_rdma_read = ops & IBV_QP_EX_WITH_RDMA_READ ? wr_rdma_read : NULL;
+	ex->wr_atomic_cmp_swp = ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP ? wr_atomic_cmp_swp : NULL;
+	ex->wr_atomic_fetch_add =
+		ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD ? wr_atomic_fetch_add : NULL;
+}
+
+/* Operations that this kind of QP on this device does not have cannot be asked for. */
+static bool ops_supported(const struct sim_device *device, enum ibv_qp_type type, uint64_t ops)
+{
+	uint64_t have = IBV_QP_EX_WITH_SEND;
+
+	if (device->rules->services & POLYCM_SVC_IMM)
+		have |= IBV_QP_EX_WITH_SEND_WITH_IMM;
+	if (type == IBV_QPT_RC) {
+		have |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ;
+		if (device->rules->services & POLYCM_SVC_IMM)
+			have |= IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+		if (device->rules->services & POLYCM_SVC_ATOMIC)
+			have |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	}
+	return !(ops & ~have & KNOWN_OPS) && !(ops & ~KNOWN_OPS);
+}
+
+static int check_ex(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (attr->comp_mask & ~known ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd->context != context)
+		return EINVAL;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	    !ops_supported(nic_device(context), attr->qp_type, attr->send_ops_flags))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+static struct nic_builder *new_builder(void)
+{
+	struct nic_builder *b = calloc(1, sizeof(*b));
+
+	if (b)
+		pthread_mutex_init(&b->mutex, NULL);
+	return b;
+}
+
+void nic_builder_free(struct nic_builder *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->max; i++)
+		free(b->wrs[i]);
+	free(b->wrs);
+	pthread_mutex_destroy(&b->mutex);
+	free(b);
+}
+
+struct ibv_qp *sim_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	/* The extended struct begins with the members of the plain one. */
+	struct ibv_qp_init_attr *plain = (struct ibv_qp_init_attr *)attr;
+	struct nic_builder *b;
+	struct sim_qp *qp;
+	int err = check_ex(context, attr);
+
+	if (err)
+		goto err_errno;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		return sim_create_qp(attr->pd, plain);
+	err = ENOMEM;
+	b = new_builder();
+	if (!b)
+		goto err_errno;
+	err = nic_qp_create(attr->pd, sizeof(*qp), plain, &qp);
+	if (err)
+		goto err_free;
+	qp->builder = b;
+	fill_calls(&qp->pub.ex, attr->send_ops_flags);
+	return &qp->pub.qp;
+
+err_free:
+	nic_builder_free(b);
+err_errno:
+	errno = err;
+	return NULL;
+}
+
+struct ibv_qp_ex *sim_qp_to_qp_ex(struct ibv_qp *ibqp)
+{
+	struct sim_qp *qp = nic_qp(ibqp);
+
+	return qp->builder ? &qp->pub.ex : NULL;
+}

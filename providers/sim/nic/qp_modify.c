@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/qp_modify.c - ibv_modify_qp(): which transitions exist, which attributes
+ * each needs and takes (IBTA vol. 1, 10.3 and 11.2.5.2; ibv_modify_qp(3)), and
+ * what they do.  Everything is checked before anything changes.
+ */
+#include "config.h"
+
+#include "nic_internal.h"
+
+#define PATH_ATTRS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
+		    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define SEND_ATTRS (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | \
+		    IBV_QP_MAX_QP_RD_ATOMIC)
+#define RUNNING_ATTRS (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | \
+		       IBV_QP_PATH_MIG_STATE | IBV_QP_MIN_RNR_TIMER)
+#define DRAINED_ATTRS (IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | \
+		       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | \
+		       IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | \
+		       IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE)
+#define RC_INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+#define UD_INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
+
+/* Every state may go to RESET and ERR with no attribute but the state. */
+static const struct transition {
+	uint8_t from, to;
+	int rc_required, rc_optional;
+	int ud_required, ud_optional;
+} transitions[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT, RC_INIT, 0, UD_INIT, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, RC_INIT, 0, UD_INIT },
+	{ IBV_QPS_INIT, IBV_QPS_RTR,
+	  PATH_ATTRS, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX,
+	  0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, SEND_ATTRS, RUNNING_ATTRS,
+	  IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, RUNNING_ATTRS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, RUNNING_ATTRS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	{ IBV_QPS_SQD, IBV_QPS_SQD, 0, DRAINED_ATTRS, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
+	{ IBV_QPS_SQE, IBV_QPS_RTS, 0, 0, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+};
+
+static int check_transition(const struct sim_qp *qp, uint8_t to, int mask)
+{
+	int given = mask & ~IBV_QP_STATE;
+
+	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+		return given ? EINVAL : 0;
+	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
+		const struct transition *t = &transitions[i];
+		bool ud = qp->type == IBV_QPT_UD;
+		int required = ud ? t->ud_required : t->rc_required;
+		int optional = ud ? t->ud_optional : t->rc_optional;
+
+		if (t->from != qp->state || t->to != to)
+			continue;
+		if (t->from == IBV_QPS_SQE && !ud)
+			return EINVAL;
+		return (given & required) != required || given & ~(required | optional) ? EINVAL : 0;
+	}
+	return EINVAL;
+}
+
+static bool valid_access(unsigned int access)
+{
+	return !(access & ~(unsigned int)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+					  IBV_ACCESS_MW_BIND | IBV_ACCESS_OPTIONAL_RANGE));
+}
+
+static int check_values(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	struct sim_device *device = qp->port->device;
+	const struct ibv_device_attr *limits = &device->attr;
+
+	if ((mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->state) ||
+	    (mask & IBV_QP_PKEY_INDEX && attr->pkey_index) ||
+	    (mask & IBV_QP_PORT && !nic_port(device, attr->port_num)) ||
+	    (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags)) ||
+	    (mask & IBV_QP_PATH_MTU &&
+	     (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > qp->port->max_mtu)) ||
+	    (mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
+	     attr->max_dest_rd_atomic > limits->max_qp_rd_atom) ||
+	    (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > limits->max_qp_init_rd_atom) ||
+	    (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31) ||
+	    (mask & IBV_QP_TIMEOUT && attr->timeout > 31) ||
+	    (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) ||
+	    (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7) ||
+	    (mask & IBV_QP_ALT_PATH &&
+	     (!nic_port(device, attr->alt_port_num) || attr->alt_timeout > 31 ||
+	      attr->alt_pkey_index)) ||
+	    (mask & IBV_QP_PATH_MIG_STATE && attr->path_mig_state > IBV_MIG_ARMED))
+		return EINVAL;
+	return 0;
+}
+
+static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_PORT)
+		qp->port = nic_port(qp->port->device, attr->port_num);
+	if (mask & IBV_QP_AV)
+		qp->ah = attr->ah_attr;
+	if (mask & IBV_QP_PATH_MTU)
+		qp->path_mtu = (uint8_t)attr->path_mtu;
+	if (mask & IBV_QP_DEST_QPN)
+		qp->dest_qpn = attr->dest_qp_num & NIC_QPN_MASK;
+	if (mask & IBV_QP_ALT_PATH) {
+		qp->alt_ah = attr->alt_ah_attr;
+		qp->alt_port_num = attr->alt_port_num;
+		qp->alt_timeout = attr->alt_timeout;
+	}
+	if (mask & IBV_QP_PATH_MIG_STATE)
+		qp->path_mig_state = (uint8_t)attr->path_mig_state;
+	if (mask & IBV_QP_RQ_PSN)
+		qp->rq_psn = attr->rq_psn & NIC_PSN_MASK;
+	if (mask & IBV_QP_SQ_PSN)
+		qp->sq_psn = (attr->sq_psn - qp->sq_next) & NIC_PSN_MASK;
+}
+
+static void apply_attrs(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
+	if (mask & IBV_QP_QKEY)
+		qp->qkey = attr->qkey;
+	if (mask & IBV_QP_TIMEOUT)
+		qp->timeout = attr->timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		qp->retry_cnt = qp->retries_left = attr->retry_cnt;
+	if (mask & IBV_QP_RNR_RETRY)
+		qp->rnr_retry = qp->rnr_left = attr->rnr_retry;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		qp->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		qp->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		qp->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
+		qp->sqd_notify = attr->en_sqd_async_notify;
+}
+
+static void change_state(struct sim_qp *qp, uint8_t to)
+{
+	switch (to) {
+	case IBV_QPS_RESET:
+		nic_qp_reset(qp);
+		break;
+	case IBV_QPS_ERR:
+		nic_qp_error(qp, true);
+		break;
+	case IBV_QPS_SQD:
+		if (qp->state != IBV_QPS_SQD)
+			qp->sqd_drained = false;
+		qp->state = to;
+		break;
+	default:
+		qp->state = to;
+		break;
+	}
+}
+
+static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	uint8_t to = mask & IBV_QP_STATE ? (uint8_t)attr->qp_state : qp->state;
+	struct sim_port *peer = qp->peer;
+	int err = 0;
+
+	/* RESET to RESET and ERR to ERR happen, with nothing to set. */
+	err = check_transition(qp, to, mask);
+	if (!err)
+		err = check_values(qp, attr, mask);
+	if (!err && mask & IBV_QP_AV)
+		err = nic_resolve_ah(qp->port->device, &attr->ah_attr, &peer);
+	if (err)
+		return err;
+	apply_path(qp, attr, mask);
+	apply_attrs(qp, attr, mask);
+	qp->peer = peer;
+	if (mask & IBV_QP_AV && !peer)
+		nic_debug("%s QP 0x%06x: nobody has the address of its path",
+			  qp->port->device->vdev.device.name, nic_qpn(qp));
+	change_state(qp, to);
+	if (qp->type == IBV_QPT_UD)
+		ud_transmit(qp);
+	else
+		rc_transmit(qp);
+	return 0;
+}
+
+/*
+ * iWARP: the stream, that is the connection manager, brings a QP to RTS; the
+ * program can only ask for its end.  Drivers ignore attributes they have no
+ * use for.
+ */
+static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	uint8_t to = mask & IBV_QP_STATE ? (uint8_t)attr->qp_state : qp->state;
+	bool pending = qp->sq_tail != qp->sq_head;
+
+	if (mask & ~(int)((IBV_QP_DEST_QPN << 1) - 1) || to > IBV_QPS_ERR || to == IBV_QPS_SQE ||
+	    (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags)))
+		return EINVAL;
+	switch (to) {
+	case IBV_QPS_INIT:
+		if (qp->state > IBV_QPS_INIT)
+			return EINVAL;
+		break;
+	case IBV_QPS_RTR:
+		if (qp->state != IBV_QPS_INIT && qp->state != IBV_QPS_RTR)
+			return EINVAL;
+		break;
+	case IBV_QPS_RTS:
+		if (qp->state != IBV_QPS_RTS)
+			return EINVAL;
+		break;
+	default:
+		break;
+	}
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
+	if (to == IBV_QPS_SQD) {
+		/* A graceful end, unless requests are cut off by it; nothing to end otherwise. */
+		if (qp->state != IBV_QPS_RTS)
+			return 0;
+		if (pending) {
+			nic_qp_error(qp, true);
+			return 0;
+		}
+		nic_rq_flush(qp);
+		qp->state = IBV_QPS_SQD;
+		nic_stream_closed(qp, true);
+		return 0;
+	}
+	if (to == IBV_QPS_RESET)
+		nic_stream_closed(qp, true);
+	if (to != qp->state)
+		change_state(qp, to);
+	return 0;
+}
+
+int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct sim_qp *qp = nic_qp(ibqp);
+	int err;
+
+	sim_lock();
+	err = nic_qp_is_iwarp(qp) ? modify_iwarp(qp, attr, mask) : modify(qp, attr, mask);
+	if (!err)
+		ibqp->state = (enum ibv_qp_state)qp->state;
+	sim_unlock();
+	return err;
+}

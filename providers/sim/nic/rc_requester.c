@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/rc_requester.c - the requesting side of a connected QP: what is sent
+ * when, answers, retries and their timers.
+ *
+ * The send queue is a window: requests from sq_tail to sq_next are open (sent,
+ * not answered).  Going back moves sq_next to sq_tail; sq_high remembers how
+ * far it has been, so that late answers still count.
+ */
+#include "config.h"
+
+#include "rc.h"
+
+/* TCP's own retransmission, which carries iWARP: 200 ms, doubling up to 120 s, 15 times. */
+#define TCP_RTO SIM_MS(200)
+#define TCP_RTO_MAX SIM_MS(120000)
+
+/*
+ * With the real clock, the peer is a process that may wait for a processor:
+ * like the software devices of Linux, wait a little longer than asked for.
+ */
+#define REAL_TIMEOUT_MIN SIM_MS(64)
+
+/* RNR NAK timer codes in units of 10 us; IBTA vol. 1, 9.7.5.2.8. */
+static const uint16_t rnr_units[32] = {
+	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
+	49152,
+};
+
+static uint64_t rnr_delay(uint8_t code)
+{
+	code &= 31;
+	return SIM_US(10) * (code ? rnr_units[code] : 65536u);
+}
+
+static uint64_t ack_timeout(const struct sim_qp *qp)
+{
+	uint64_t ns;
+
+	if (nic_qp_is_iwarp(qp)) {
+		ns = TCP_RTO << (NIC_TCP_RETRIES - qp->retries_left);
+		return ns < TCP_RTO_MAX ? ns : TCP_RTO_MAX;
+	}
+	if (!qp->timeout)
+		return 0;
+	ns = 4096ull << qp->timeout;
+	return sim_is_virtual() || ns > REAL_TIMEOUT_MIN ? ns : REAL_TIMEOUT_MIN;
+}
+
+static bool is_open(const struct sim_qp *qp)
+{
+	return qp->sq_tail != qp->sq_next || qp->tx_off;
+}
+
+static void arm(struct sim_qp *qp)
+{
+	uint64_t ns;
+
+	if (sim_timer_armed(&qp->timer) || !is_open(qp))
+		return;
+	ns = ack_timeout(qp);
+	if (ns)
+		sim_timer_arm(&qp->timer, sim_now() + ns);
+}
+
+/* The peer answers: the counters of retries start afresh. */
+static void progress(struct sim_qp *qp)
+{
+	qp->retries_left = nic_qp_is_iwarp(qp) ? NIC_TCP_RETRIES : qp->retry_cnt;
+	qp->rnr_left = qp->rnr_retry;
+	qp->rnr_wait = false;
+	sim_timer_disarm(&qp->timer);
+}
+
+static void go_back(struct sim_qp *qp)
+{
+	for (uint32_t i = qp->sq_tail; i != qp->sq_high; i++) {
+		struct nic_swqe *wqe = nic_sq_at(qp, i);
+
+		wqe->inflight = wqe->acked = 0;
+	}
+	qp->sq_next = qp->sq_tail;
+	qp->tx_off = qp->inflight = 0;
+	qp->rd_outstanding = 0;
+	qp->read_dropped = false;
+	sim_timer_disarm(&qp->timer);
+}
+
+static void fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
+{
+	nic_debug("%s QP 0x%06x: a request to QP 0x%06x failed: %s",
+		  qp->port->device->vdev.device.name, nic_qpn(qp), qp->dest_qpn, why);
+	/* On iWARP nothing says which request it was: all are flushed with the stream. */
+	if (!nic_qp_is_iwarp(qp) || status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_LOC_LEN_ERR ||
+	    status == IBV_WC_LOC_QP_OP_ERR)
+		nic_sq_complete(qp, status);
+	nic_qp_error(qp, false);
+}
+
+static void check_drained(struct sim_qp *qp)
+{
+	if (qp->state != IBV_QPS_SQD || qp->sqd_drained || qp->sq_tail != qp->sq_high)
+		return;
+	qp->sqd_drained = true;
+	if (qp->sqd_notify)
+		nic_async_qp(qp, IBV_EVENT_SQ_DRAINED);
+}
+
+/* --- Sending. --- */
+
+static uint8_t op_of(uint8_t opcode)
+{
+	switch (opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return RC_WRITE;
+	case IBV_WR_RDMA_READ:
+		return RC_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return RC_CMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return RC_FETCH_ADD;
+	default:
+		return RC_SEND;
+	}
+}
+
+static struct rc_header header_of(const struct sim_qp *qp, uint32_t index)
+{
+	const struct nic_swqe *wqe = nic_sq_at(qp, index);
+	struct rc_header h = {
+		.psn = (qp->sq_psn + index) & NIC_PSN_MASK,
+		.op = op_of(wqe->opcode),
+		.length = wqe->length,
+		.imm = wqe->imm,
+		.rkey = wqe->rkey,
+		.remote_addr = wqe->remote_addr,
+		.compare_add = wqe->compare_add,
+		.swap = wqe->swap,
+	};
+
+	if (wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		h.flags |= RC_F_IMM;
+	if (wqe->flags & IBV_SEND_SOLICITED)
+		h.flags |= RC_F_SOLICITED;
+	return h;
+}
+
+static void send_read(struct sim_qp *qp, uint32_t index)
+{
+	struct rc_header h = header_of(qp, index);
+
+	h.rd_depth = qp->rd_outstanding;
+	if (qp->no_read_ref)
+		h.flags |= RC_F_NO_REF;
+	if (index == qp->sq_tail)
+		h.offset = qp->rd_off;
+	rc_send(qp, &h, NULL, 0, 0);
+}
+
+static void send_reference(struct sim_qp *qp, struct rc_header *h, const struct iovec *iov,
+			   unsigned int parts)
+{
+	struct rc_part list[NIC_MAX_SGE];
+	struct iovec payload = { .iov_base = list, .iov_len = parts * sizeof(list[0]) };
+
+	for (unsigned int i = 0; i < parts; i++) {
+		list[i].addr = (uintptr_t)iov[i].iov_base;
+		list[i].len = iov[i].iov_len;
+	}
+	h->flags |= RC_F_REF;
+	h->parts = (uint16_t)parts;
+	rc_send(qp, h, &payload, 1, payload.iov_len);
+}
+
+/* One packet of a message.  *ret_sent: that much of it.  0, or the local memory is wrong. */
+static int send_data(struct sim_qp *qp, uint32_t index, uint32_t *ret_sent)
+{
+	struct nic_swqe *wqe = nic_sq_at(qp, index);
+	struct rc_header h = header_of(qp, index);
+	unsigned int slot = sim_slot_of_qpn(qp->dest_qpn);
+	struct iovec iov[NIC_MAX_SGE];
+	uint32_t len = wqe->length - qp->tx_off;
+	bool by_value = wqe->length <= RC_INLINE_MAX, local = slot == sim_self_slot();
+	unsigned int parts;
+	int r;
+
+	if (!by_value && !local && (qp->no_ref || !sim_link_pullable(slot))) {
+		by_value = true;
+		if (len > RC_FRAGMENT)
+			len = RC_FRAGMENT;
+	}
+	r = nic_swqe_resolve(qp, wqe, qp->tx_off, len, iov, &parts);
+	if (r < 0)
+		return r;
+	h.offset = qp->tx_off;
+	*ret_sent = len;
+	if (by_value) {
+		rc_send(qp, &h, iov, parts, len);
+		wqe->inflight += len;
+		qp->inflight += len;
+	} else if (local) {
+		h.flags |= RC_F_LOCAL;
+		rc_send(qp, &h, NULL, 0, 0);
+	} else {
+		send_reference(qp, &h, iov, parts);
+	}
+	return 0;
+}
+
+/* May the request be started?  Its status is set if it cannot be carried out at all. */
+static bool may_start(struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	struct iovec iov[NIC_MAX_SGE];
+	unsigned int parts;
+
+	if (wqe->flags & IBV_SEND_FENCE && qp->rd_outstanding)
+		return false;
+	if (wqe->length > NIC_MAX_MESSAGE)
+		wqe->status = IBV_WC_LOC_LEN_ERR;
+	else if (nic_is_read(wqe) && !qp->max_rd_atomic)
+		wqe->status = IBV_WC_LOC_QP_OP_ERR;
+	else if (nic_is_read(wqe) && nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts))
+		wqe->status = IBV_WC_LOC_PROT_ERR;
+	if (wqe->status)
+		return false;
+	return !nic_is_read(wqe) || qp->rd_outstanding < qp->max_rd_atomic;
+}
+
+/*
+ * A large read whose data comes in chunks is alone in flight: answers to other
+ * requests would come between them.
+ */
+static bool read_in_chunks(const struct sim_qp *qp)
+{
+	const struct nic_swqe *wqe = nic_sq_at(qp, qp->sq_tail);
+
+	return qp->read_by_value && qp->sq_next != qp->sq_tail && wqe->opcode == IBV_WR_RDMA_READ &&
+	       wqe->length > RC_INLINE_MAX;
+}
+
+/* Send one packet of the next request; false: nothing can be sent now. */
+static bool transmit_one(struct sim_qp *qp)
+{
+	uint32_t limit = qp->state == IBV_QPS_SQD ? qp->sq_high : qp->sq_head;
+	struct nic_swqe *wqe;
+	uint32_t sent = 0;
+
+	if (qp->sq_next == limit || qp->rnr_wait || qp->inflight >= RC_WINDOW || read_in_chunks(qp))
+		return false;
+	wqe = nic_sq_at(qp, qp->sq_next);
+	if (wqe->status || (!qp->tx_off && !may_start(qp, wqe)))
+		return false;
+	if (nic_is_read(wqe)) {
+		qp->rd_outstanding++;
+		send_read(qp, qp->sq_next);
+	} else if (send_data(qp, qp->sq_next, &sent)) {
+		wqe->status = IBV_WC_LOC_PROT_ERR;
+		return false;
+	}
+	if (qp->sq_high == qp->sq_next)
+		qp->sq_high++;
+	qp->tx_off += sent;
+	if (nic_is_read(wqe) || qp->tx_off == wqe->length) {
+		qp->sq_next++;
+		qp->tx_off = 0;
+	}
+	return true;
+}
+
+void rc_transmit(struct sim_qp *qp)
+{
+	const struct nic_swqe *wqe;
+
+	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
+		return;
+	while (transmit_one(qp))
+		;
+	/* A request with a local error fails when all before it are complete. */
+	if (qp->sq_tail != qp->sq_head) {
+		wqe = nic_sq_at(qp, qp->sq_tail);
+		if (wqe->status) {
+			fail(qp, (enum ibv_wc_status)wqe->status, "local error");
+			return;
+		}
+	}
+	check_drained(qp);
+	arm(qp);
+}
+
+void rc_timer(struct sim_timer *timer)
+{
+	struct sim_qp *qp = nic_container(timer, struct sim_qp, timer);
+
+	if (qp->rnr_wait) {
+		qp->rnr_wait = false;
+	} else {
+		if (!qp->retries_left) {
+			fail(qp, IBV_WC_RETRY_EXC_ERR, "no answer, retries are used up");
+			return;
+		}
+		qp->retries_left--;
+		go_back(qp);
+	}
+	rc_transmit(qp);
+	nic_settle(qp);
+}
+
+/* --- Answers. --- */
+
+struct nic_swqe *rc_open_request(struct sim_qp *qp, uint32_t psn, uint32_t *ret_index)
+{
+	uint32_t ahead = (psn - (qp->sq_psn + qp->sq_tail)) & NIC_PSN_MASK;
+
+	if (ahead >= qp->sq_high - qp->sq_tail)
+		return NULL;
+	*ret_index = qp->sq_tail + ahead;
+	return nic_sq_at(qp, *ret_index);
+}
+
+/*
+ * Requests before `index' are answered.  false: a read among them is not, its
+ * answer was lost; go back to it.
+ */
+static bool complete_before(struct sim_qp *qp, uint32_t index)
+{
+	while (qp->sq_tail != index) {
+		if (nic_is_read(nic_sq_at(qp, qp->sq_tail)))
+			return false;
+		nic_sq_complete(qp, IBV_WC_SUCCESS);
+		progress(qp);
+	}
+	return true;
+}
+
+static void retry(struct sim_qp *qp)
+{
+	if (qp->rnr_wait)
+		return;		/* will go back when that is over */
+	if (!qp->retries_left) {
+		fail(qp, IBV_WC_RETRY_EXC_ERR, "out of sequence, retries are used up");
+		return;
+	}
+	qp->retries_left--;
+	go_back(qp);
+}
+
+static void handle_progress(struct sim_qp *qp, struct nic_swqe *wqe, uint32_t index, uint32_t offset)
+{
+	uint32_t freed;
+
+	if (nic_is_read(wqe) || offset <= wqe->acked || offset >= wqe->length)
+		return;
+	freed = offset - wqe->acked;
+	if (freed > wqe->inflight)
+		freed = wqe->inflight;
+	wqe->inflight -= freed;
+	qp->inflight -= freed;
+	wqe->acked = offset;
+	if (index == qp->sq_next && qp->tx_off < offset)
+		qp->tx_off = offset;
+	progress(qp);
+}
+
+static void handle_rnr(struct sim_qp *qp, uint8_t code)
+{
+	if (qp->rnr_wait)
+		return;		/* said twice */
+	if (qp->rnr_retry != 7 && !qp->rnr_left) {
+		fail(qp, IBV_WC_RNR_RETRY_EXC_ERR,
+		     "the peer has no receive posted, RNR retries are used up");
+		return;
+	}
+	if (qp->rnr_retry != 7)
+		qp->rnr_left--;
+	go_back(qp);
+	qp->rnr_wait = true;
+	sim_timer_arm(&qp->timer, sim_now() + rnr_delay(code));
+}
+
+static void handle_nak(struct sim_qp *qp, const struct rc_packet *p)
+{
+	switch (p->h.syndrome) {
+	case RC_NAK_SEQUENCE:
+		retry(qp);
+		break;
+	case RC_NAK_RNR:
+		handle_rnr(qp, p->h.rnr_timer);
+		break;
+	case RC_NAK_NO_REF:
+		qp->no_ref = true;
+		go_back(qp);
+		break;
+	case RC_NAK_INVALID_REQUEST:
+		fail(qp, IBV_WC_REM_INV_REQ_ERR, "the peer calls it invalid");
+		break;
+	case RC_NAK_REMOTE_ACCESS:
+		fail(qp, IBV_WC_REM_ACCESS_ERR, "the peer does not allow this access to its memory");
+		break;
+	default:
+		fail(qp, IBV_WC_REM_OP_ERR, "the peer could not carry it out");
+		break;
+	}
+}
+
+/* Data of the oldest request, a read.  false: the QP failed. */
+static bool read_data(struct sim_qp *qp, struct nic_swqe *wqe, const struct rc_packet *p)
+{
+	bool ref = p->h.flags & (RC_F_LOCAL | RC_F_REF);
+	uint32_t n = ref ? wqe->length - qp->rd_off : p->len;
+	struct iovec to[NIC_MAX_SGE];
+	unsigned int parts;
+	int r;
+
+	if (p->h.length != wqe->length || n > wqe->length - qp->rd_off || (!n && wqe->length)) {
+		fail(qp, IBV_WC_BAD_RESP_ERR, "the answer does not fit the request");
+		return false;
+	}
+	if (nic_swqe_resolve(qp, wqe, qp->rd_off, n, to, &parts)) {
+		fail(qp, IBV_WC_LOC_PROT_ERR, "local error");
+		return false;
+	}
+	r = rc_fetch(qp, p, to, parts, n);
+	if (r == -EAGAIN)
+		return true;
+	if (r < 0) {
+		qp->no_read_ref = true;
+		go_back(qp);
+		return true;
+	}
+	progress(qp);
+	qp->rd_off += n;
+	if (qp->rd_off == wqe->length)
+		nic_sq_complete(qp, IBV_WC_SUCCESS);
+	else if (p->h.flags & RC_F_CHUNK_END)
+		send_read(qp, qp->sq_tail);
+	return true;
+}
+
+static void handle_read_data(struct sim_qp *qp, struct nic_swqe *wqe, const struct rc_packet *p)
+{
+	if (wqe->opcode != IBV_WR_RDMA_READ) {
+		fail(qp, IBV_WC_BAD_RESP_ERR, "the answer is not one to this request");
+		return;
+	}
+	if (wqe->length > RC_INLINE_MAX)
+		qp->read_by_value = !(p->h.flags & (RC_F_LOCAL | RC_F_REF));
+	if (p->h.offset < qp->rd_off)
+		return;		/* we have that */
+	if (p->h.offset > qp->rd_off) {
+		retry(qp);
+		return;
+	}
+	read_data(qp, wqe, p);
+	if (qp->state != IBV_QPS_ERR && qp->read_dropped && !qp->rd_off)
+		go_back(qp);
+}
+
+static void handle_atomic(struct sim_qp *qp, struct nic_swqe *wqe, uint64_t value)
+{
+	struct iovec to[NIC_MAX_SGE], from = { .iov_base = &value, .iov_len = sizeof(value) };
+	unsigned int parts;
+
+	if (wqe->opcode != IBV_WR_ATOMIC_CMP_AND_SWP && wqe->opcode != IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		fail(qp, IBV_WC_BAD_RESP_ERR, "the answer is not one to this request");
+		return;
+	}
+	if (nic_swqe_resolve(qp, wqe, 0, sizeof(value), to, &parts)) {
+		fail(qp, IBV_WC_LOC_PROT_ERR, "local error");
+		return;
+	}
+	nic_copy(to, parts, &from, 1, sizeof(value));
+	progress(qp);
+	nic_sq_complete(qp, IBV_WC_SUCCESS);
+}
+
+void rc_handle_response(struct sim_qp *qp, const struct rc_packet *p)
+{
+	uint32_t index, done;
+	struct nic_swqe *wqe = rc_open_request(qp, p->h.psn, &index);
+
+	if (!wqe)
+		return;		/* an old one */
+	done = p->h.op == RC_ACK ? index + 1 : index;
+	if (!complete_before(qp, done)) {
+		/* A read before it has only part of its data: ask again when it has all. */
+		if (qp->rd_off)
+			qp->read_dropped = true;
+		else
+			retry(qp);
+		rc_transmit(qp);
+		return;
+	}
+	switch (p->h.op) {
+	case RC_PROGRESS:
+		handle_progress(qp, wqe, index, p->h.offset);
+		break;
+	case RC_READ_DATA:
+		handle_read_data(qp, wqe, p);
+		break;
+	case RC_ATOMIC_DATA:
+		handle_atomic(qp, wqe, p->h.compare_add);
+		break;
+	case RC_NAK:
+		handle_nak(qp, p);
+		break;
+	default:
+		break;
+	}
+	rc_transmit(qp);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/ud.c - unreliable datagrams.  A datagram is complete when it is sent;
+ * the receiver drops what it has no use for without a word.
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+
+#include "../link/link.h"
+#include "nic_internal.h"
+
+struct ud_header {
+	uint32_t dst_qpn, src_qpn;
+	uint32_t qkey;
+	uint32_t imm;
+	uint32_t length;
+	uint8_t flags;
+	uint8_t reserved[3];
+	union ibv_gid sgid, dgid;
+};
+
+enum { UD_F_IMM = 1 << 0, UD_F_SOLICITED = 1 << 1 };
+
+/* --- Sending. --- */
+
+static void send_datagram(struct sim_qp *qp, const struct nic_swqe *wqe, const struct iovec *iov,
+			  unsigned int parts)
+{
+	unsigned int slot = sim_slot_of_qpn(wqe->remote_qpn);
+	struct ud_header h = {
+		.dst_qpn = wqe->remote_qpn,
+		.src_qpn = nic_qpn(qp),
+		/* The high bit says: use the QP's own. */
+		.qkey = wqe->rkey & 0x80000000u ? qp->qkey : wqe->rkey,
+		.imm = wqe->imm,
+		.length = wqe->length,
+	};
+
+	if (!wqe->ud_peer || slot >= SIM_MAX_SLOTS)
+		return;
+	if (qp->port->num_gids)
+		h.sgid = qp->port->gids[0].gid;
+	if (wqe->ud_peer->num_gids)
+		h.dgid = wqe->ud_peer->gids[0].gid;
+	if (wqe->opcode == IBV_WR_SEND_WITH_IMM)
+		h.flags |= UD_F_IMM;
+	if (wqe->flags & IBV_SEND_SOLICITED)
+		h.flags |= UD_F_SOLICITED;
+	(void)sim_link_send(qp->port, wqe->ud_peer, slot, SIM_PACKET_UD, &h, sizeof(h), iov, parts,
+			    wqe->length);
+}
+
+/* A local error stops the send queue only: SQE, what is behind it is flushed. */
+static void send_error(struct sim_qp *qp, enum ibv_wc_status status)
+{
+	nic_sq_complete(qp, status);
+	qp->state = IBV_QPS_SQE;
+	nic_sq_flush(qp);
+}
+
+void ud_transmit(struct sim_qp *qp)
+{
+	struct iovec iov[NIC_MAX_SGE];
+	unsigned int parts;
+
+	if (qp->state == IBV_QPS_SQE)
+		nic_sq_flush(qp);
+	while (qp->state == IBV_QPS_RTS && qp->sq_tail != qp->sq_head) {
+		struct nic_swqe *wqe = nic_sq_at(qp, qp->sq_tail);
+
+		if (wqe->length > 128u << qp->port->active_mtu) {
+			send_error(qp, IBV_WC_LOC_LEN_ERR);
+		} else if (nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts)) {
+			send_error(qp, IBV_WC_LOC_PROT_ERR);
+		} else {
+			send_datagram(qp, wqe, iov, parts);
+			nic_sq_complete(qp, IBV_WC_SUCCESS);
+		}
+	}
+	if (qp->state == IBV_QPS_SQD && !qp->sqd_drained) {
+		qp->sqd_drained = true;
+		if (qp->sqd_notify)
+			nic_async_qp(qp, IBV_EVENT_SQ_DRAINED);
+	}
+}
+
+/* --- Receiving. --- */
+
+static bool is_v4_mapped(const union ibv_gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, prefix, sizeof(prefix));
+}
+
+/*
+ * The 40 bytes in front of the data: a GRH, or on RoCE v2 over IPv4 the IPv4
+ * header in the last 20 of them.
+ */
+static void fill_grh(const struct ud_header *h, uint8_t grh[NIC_GRH_SIZE])
+{
+	uint16_t len = htons((uint16_t)(h->length + 32));	/* BTH, DETH, ICRC and padding */
+
+	memset(grh, 0, NIC_GRH_SIZE);
+	if (is_v4_mapped(&h->sgid)) {
+		uint16_t total = htons((uint16_t)(h->length + 56));
+
+		grh[20] = 0x45;
+		memcpy(grh + 22, &total, 2);
+		grh[26] = 0x40;		/* do not fragment */
+		grh[28] = 64;		/* hop limit */
+		grh[29] = 17;		/* UDP */
+		memcpy(grh + 32, h->sgid.raw + 12, 4);
+		memcpy(grh + 36, h->dgid.raw + 12, 4);
+		return;
+	}
+	grh[0] = 0x60;
+	memcpy(grh + 4, &len, 2);
+	grh[6] = 0x1b;			/* IBA transport follows */
+	grh[7] = 64;
+	memcpy(grh + 8, h->sgid.raw, 16);
+	memcpy(grh + 24, h->dgid.raw, 16);
+}
+
+static void deliver(struct sim_qp *qp, const struct sim_packet *packet, const struct ud_header *h)
+{
+	bool ib = qp->port->device->rules->link_layer == IBV_LINK_LAYER_INFINIBAND;
+	uint32_t total = h->length + NIC_GRH_SIZE;
+	uint8_t grh[NIC_GRH_SIZE];
+	struct iovec from[2] = {
+		{ .iov_base = grh, .iov_len = sizeof(grh) },
+		{ .iov_base = (void *)(uintptr_t)(packet->data + sizeof(*h)), .iov_len = h->length },
+	};
+	struct ibv_wc wc = {
+		.opcode = IBV_WC_RECV,
+		.byte_len = total,
+		.src_qp = h->src_qpn,
+		.wc_flags = IBV_WC_GRH,
+		.slid = ib ? packet->from->lid : 0,
+	};
+	const struct nic_rwqe *wqe = nic_rq_hold(qp);
+	struct iovec to[NIC_MAX_SGE];
+	unsigned int parts;
+	int r;
+
+	if (!wqe)
+		return;
+	r = nic_sge_resolve(qp, wqe->sge, wqe->num_sge, 0, total, IBV_ACCESS_LOCAL_WRITE, to, &parts);
+	if (r < 0) {
+		wc.status = r == -EMSGSIZE ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR;
+		nic_rq_complete(qp, &wc, true);
+		nic_qp_error(qp, false);
+		return;
+	}
+	fill_grh(h, grh);
+	nic_copy(to, parts, from, 2, total);
+	if (h->flags & UD_F_IMM) {
+		wc.wc_flags |= IBV_WC_WITH_IMM;
+		wc.imm_data = h->imm;
+	}
+	nic_rq_complete(qp, &wc, h->flags & UD_F_SOLICITED);
+}
+
+static void receive(const struct sim_packet *packet)
+{
+	struct ud_header h;
+	struct sim_qp *qp;
+
+	if (packet->len < sizeof(h))
+		return;
+	memcpy(&h, packet->data, sizeof(h));
+	if (h.length != packet->len - sizeof(h) || h.src_qpn > NIC_QPN_MASK)
+		return;
+	qp = sim_qp_find(packet->to->device, h.dst_qpn);
+	if (!qp || qp->type != IBV_QPT_UD || qp->port != packet->to || qp->state < IBV_QPS_RTR ||
+	    qp->state == IBV_QPS_ERR)
+		return;
+	if (h.qkey != qp->qkey) {
+		nic_debug("%s QP 0x%06x: a datagram of QP 0x%06x is dropped: Q_Key 0x%x is not 0x%x",
+			  qp->port->device->vdev.device.name, nic_qpn(qp), h.src_qpn, h.qkey,
+			  qp->qkey);
+		return;
+	}
+	deliver(qp, packet, &h);
+	nic_settle(qp);
+}
+
+void ud_start(void)
+{
+	sim_link_set_handler(SIM_PACKET_UD, receive);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/wr_recv.c - receive requests: posting to a QP or an SRQ, and what the
+ * receiving side does with them.  A request is held by the message that is
+ * being received until that is complete or the QP fails.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "nic_internal.h"
+
+static int rq_post(struct nic_rq *rq, const struct ibv_recv_wr *wr)
+{
+	struct nic_rwqe *wqe;
+
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
+		return EINVAL;
+	if (rq->head - rq->tail >= rq->size)
+		return ENOMEM;
+	if (!rq->ring) {
+		rq->ring = malloc((rq->mask + 1) * nic_rwqe_size(rq->max_sge));
+		if (!rq->ring)
+			return ENOMEM;
+	}
+	wqe = nic_rq_at(rq, rq->head);
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = (uint32_t)wr->num_sge;
+	if (wqe->num_sge)
+		memcpy(wqe->sge, wr->sg_list, wqe->num_sge * sizeof(wqe->sge[0]));
+	rq->head++;
+	return 0;
+}
+
+int sim_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct sim_qp *qp = nic_qp(ibqp);
+	int err = 0;
+
+	sim_lock();
+	if (qp->state == IBV_QPS_RESET || ibqp->srq)
+		err = EINVAL;
+	for (; wr && !err; wr = err ? wr : wr->next)
+		err = rq_post(&qp->rq, wr);
+	if (err)
+		*bad_wr = wr;
+	if (qp->state == IBV_QPS_ERR)
+		nic_rq_flush(qp);
+	sim_unlock();
+	return err;
+}
+
+int sim_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct sim_srq *srq = nic_srq(ibsrq);
+	int err = 0;
+
+	sim_lock();
+	for (; wr && !err; wr = err ? wr : wr->next)
+		err = rq_post(&srq->rq, wr);
+	if (err)
+		*bad_wr = wr;
+	sim_unlock();
+	return err;
+}
+
+struct nic_rwqe *nic_rq_hold(struct sim_qp *qp)
+{
+	struct sim_srq *srq;
+
+	if (!qp->pub.qp.srq) {
+		if (qp->rq.head == qp->rq.tail)
+			return NULL;
+		qp->rx_held = true;
+		return nic_rq_at(&qp->rq, qp->rq.tail);
+	}
+	if (qp->rx_held)
+		return qp->srq_held;
+	srq = nic_srq(qp->pub.qp.srq);
+	if (!qp->srq_held)
+		qp->srq_held = malloc(nic_rwqe_size(srq->rq.max_sge));
+	if (!qp->srq_held || !nic_srq_take(srq, qp->srq_held))
+		return NULL;
+	qp->rx_held = true;
+	return qp->srq_held;
+}
+
+void nic_rq_complete(struct sim_qp *qp, struct ibv_wc *wc, bool solicited)
+{
+	if (qp->pub.qp.srq)
+		wc->wr_id = qp->srq_held->wr_id;
+	else
+		wc->wr_id = nic_rq_at(&qp->rq, qp->rq.tail++)->wr_id;
+	qp->rx_held = false;
+	wc->qp_num = nic_qpn(qp);
+	if (!nic_cq_push(nic_cq(qp->pub.qp.recv_cq), wc, solicited))
+		qp->cqe_lost = true;
+}
+
+void nic_rq_flush(struct sim_qp *qp)
+{
+	struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV };
+
+	if (qp->pub.qp.srq) {
+		if (qp->rx_held)
+			nic_rq_complete(qp, &wc, true);
+		return;
+	}
+	while (qp->rq.tail != qp->rq.head)
+		nic_rq_complete(qp, &wc, true);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/wr_send.c - send requests: posting, their local memory, completing.
+ * Requests complete in the order of posting; a slot is free again when its
+ * request is complete, signaled or not.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "nic_internal.h"
+
+#define KNOWN_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
+
+/* What a request of this opcode needs of the transport; -1: nobody has it. */
+static int needed_services(const struct sim_qp *qp, enum ibv_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IBV_WR_SEND:
+		return 0;
+	case IBV_WR_SEND_WITH_IMM:
+		return POLYCM_SVC_IMM;
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_READ:
+		return qp->type == IBV_QPT_RC ? 0 : -1;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return qp->type == IBV_QPT_RC ? (int)POLYCM_SVC_IMM : -1;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return qp->type == IBV_QPT_RC ? (int)POLYCM_SVC_ATOMIC : -1;
+	default:
+		return -1;
+	}
+}
+
+static int check_wr(const struct sim_qp *qp, const struct ibv_send_wr *wr, uint64_t length)
+{
+	const struct sim_device *device = qp->port->device;
+	int needed = needed_services(qp, wr->opcode);
+	bool inl = wr->send_flags & IBV_SEND_INLINE;
+
+	if (needed < 0 || ((uint32_t)needed & device->rules->services) != (uint32_t)needed)
+		return EINVAL;
+	if (wr->send_flags & ~(unsigned int)KNOWN_FLAGS)
+		return EINVAL;
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_READ:
+		return inl || wr->num_sge > device->attr.max_sge_rd ? EINVAL : 0;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return inl || length != 8 || wr->wr.atomic.remote_addr & 7 ? EINVAL : 0;
+	default:
+		break;
+	}
+	if (inl && length > qp->cap.max_inline_data)
+		return EINVAL;
+	if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
+		return EINVAL;
+	return 0;
+}
+
+static void copy_inline(struct nic_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	uint8_t *to = (uint8_t *)wqe->sge;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		if (!wr->sg_list[i].length)
+			continue;
+		memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+		to += wr->sg_list[i].length;
+	}
+}
+
+static void fill_wqe(const struct sim_qp *qp, struct nic_swqe *wqe, const struct ibv_send_wr *wr,
+		     uint64_t length)
+{
+	*wqe = (struct nic_swqe) {
+		.wr_id = wr->wr_id,
+		.imm = wr->imm_data,
+		.length = length > UINT32_MAX ? UINT32_MAX : (uint32_t)length,
+		.opcode = (uint8_t)wr->opcode,
+		.flags = (uint8_t)wr->send_flags,
+		.num_sge = (uint8_t)wr->num_sge,
+	};
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+		wqe->remote_addr = wr->wr.rdma.remote_addr;
+		wqe->rkey = wr->wr.rdma.rkey;
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		wqe->remote_addr = wr->wr.atomic.remote_addr;
+		wqe->rkey = wr->wr.atomic.rkey;
+		wqe->compare_add = wr->wr.atomic.compare_add;
+		wqe->swap = wr->wr.atomic.swap;
+		break;
+	default:
+		if (qp->type == IBV_QPT_UD) {
+			wqe->ud_peer = nic_container(wr->wr.ud.ah, struct sim_ah, pub)->peer;
+			wqe->remote_qpn = wr->wr.ud.remote_qpn & NIC_QPN_MASK;
+			wqe->rkey = wr->wr.ud.remote_qkey;
+		}
+		break;
+	}
+	if (wqe->flags & IBV_SEND_INLINE)
+		copy_inline(wqe, wr);
+	else if (wqe->num_sge)
+		memcpy(wqe->sge, wr->sg_list, wqe->num_sge * sizeof(wqe->sge[0]));
+}
+
+static int sq_post(struct sim_qp *qp, const struct ibv_send_wr *wr)
+{
+	uint64_t length = 0;
+	int err;
+
+	if (qp->state < IBV_QPS_RTS)
+		return nic_qp_is_iwarp(qp) ? ENOTCONN : EINVAL;
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
+		return EINVAL;
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	err = check_wr(qp, wr, length);
+	if (err)
+		return err;
+	if (qp->sq_head - qp->sq_tail >= qp->cap.max_send_wr)
+		return ENOMEM;
+	if (!qp->sq) {
+		qp->sq = malloc(((size_t)qp->sq_mask + 1) * nic_swqe_size(qp));
+		if (!qp->sq)
+			return ENOMEM;
+	}
+	fill_wqe(qp, nic_sq_at(qp, qp->sq_head++), wr, length);
+	return 0;
+}
+
+static void sq_kick(struct sim_qp *qp)
+{
+	if (qp->state == IBV_QPS_ERR)
+		nic_sq_flush(qp);
+	else if (qp->type == IBV_QPT_UD)
+		ud_transmit(qp);
+	else
+		rc_transmit(qp);
+	nic_settle(qp);
+}
+
+int sim_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct sim_qp *qp = nic_qp(ibqp);
+	int err = 0;
+
+	sim_lock();
+	for (; wr && !err; wr = err ? wr : wr->next)
+		err = sq_post(qp, wr);
+	if (err)
+		*bad_wr = wr;
+	sq_kick(qp);
+	sim_unlock();
+	return err;
+}
+
+int nic_post_all(struct sim_qp *qp, struct ibv_send_wr *wr)
+{
+	uint32_t head = qp->sq_head;
+	int err = 0;
+
+	for (; wr && !err; wr = wr->next)
+		err = sq_post(qp, wr);
+	if (err)
+		qp->sq_head = head;
+	else
+		sq_kick(qp);
+	return err;
+}
+
+int nic_swqe_resolve(const struct sim_qp *qp, struct nic_swqe *wqe, uint32_t offset,
+		     uint32_t length, struct iovec iov[static NIC_MAX_SGE],
+		     unsigned int *ret_parts)
+{
+	if (!(wqe->flags & IBV_SEND_INLINE))
+		return nic_sge_resolve(qp, wqe->sge, wqe->num_sge, offset, length,
+				       nic_is_read(wqe) ? IBV_ACCESS_LOCAL_WRITE : 0, iov, ret_parts);
+	iov[0].iov_base = (uint8_t *)wqe->sge + offset;
+	iov[0].iov_len = length;
+	*ret_parts = length ? 1 : 0;
+	return 0;
+}
+
+static enum ibv_wc_opcode wc_opcode(uint8_t opcode)
+{
+	switch (opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return IBV_WC_RDMA_WRITE;
+	case IBV_WR_RDMA_READ:
+		return IBV_WC_RDMA_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return IBV_WC_COMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return IBV_WC_FETCH_ADD;
+	default:
+		return IBV_WC_SEND;
+	}
+}
+
+void nic_sq_complete(struct sim_qp *qp, enum ibv_wc_status status)
+{
+	const struct nic_swqe *wqe = nic_sq_at(qp, qp->sq_tail);
+	struct ibv_wc wc = {
+		.wr_id = wqe->wr_id,
+		.status = status,
+		.opcode = wc_opcode(wqe->opcode),
+		.byte_len = wqe->length,
+		.qp_num = nic_qpn(qp),
+	};
+
+	qp->inflight -= wqe->inflight;
+	if (nic_is_read(wqe) && qp->sq_next != qp->sq_tail)
+		qp->rd_outstanding--;
+	qp->rd_off = 0;
+	if (qp->sq_next == qp->sq_tail) {
+		qp->sq_next++;
+		qp->tx_off = 0;
+	}
+	if (qp->sq_high == qp->sq_tail)
+		qp->sq_high++;
+	qp->sq_tail++;
+	if (status == IBV_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & IBV_SEND_SIGNALED))
+		return;
+	if (!nic_cq_push(nic_cq(qp->pub.qp.send_cq), &wc, false))
+		qp->cqe_lost = true;
+}
+
+void nic_sq_flush(struct sim_qp *qp)
+{
+	while (qp->sq_tail != qp->sq_head)
+		nic_sq_complete(qp, IBV_WC_WR_FLUSH_ERR);
+}

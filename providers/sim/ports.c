@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ports.c - binding port numbers for ids.
+ *
+ * Bindings stand in a table that other processes may share; which id one of
+ * ours belongs to stands in memory of our own, by number of the entry.
+ * Engine lock held, and the segment's inside it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "link/segment.h"
+#include "ports.h"
+#include "ports_area.h"
+
+#define FIRST_FREE_PORT 1024u		/* below are the system's */
+#define LOCAL_LOW 32768u		/* Linux's own default */
+#define LOCAL_HIGH 60999u
+
+struct sim_ports_table {
+	struct sim_ports_area *area;
+	bool shared;
+	struct sim_id **owners;		/* by entry; NULL: not ours */
+	uint32_t num_owners;
+	uint16_t last_used;		/* of the local range */
+	uint32_t low, high;		/* local range */
+};
+
+/* ip_local_port_range; a run under the virtual clock does not depend on the host. */
+static void read_local_range(struct sim_ports_table *table)
+{
+	unsigned int low, high;
+	FILE *file;
+
+	table->low = LOCAL_LOW;
+	table->high = LOCAL_HIGH;
+	if (sim_is_virtual())
+		return;
+	file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+	if (!file)
+		return;
+	if (fscanf(file, "%u %u", &low, &high) == 2 && low && low <= high && high <= UINT16_MAX) {
+		table->low = low;
+		table->high = high;
+	}
+	fclose(file);
+}
+
+int sim_ports_open(struct sim_ports_table **ret_table)
+{
+	struct sim_ports_table *table = calloc(1, sizeof(*table));
+	void *memory;
+
+	if (!table)
+		return -ENOMEM;
+	table->shared = sim_segment_joined();
+	if (table->shared) {
+		table->area = sim_segment_ports();
+	} else {
+		memory = mmap(NULL, sizeof(*table->area), PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (memory == MAP_FAILED) {
+			free(table);
+			return -ENOMEM;
+		}
+		table->area = memory;
+	}
+	read_local_range(table);
+	*ret_table = table;
+	return 0;
+}
+
+void sim_ports_close(struct sim_ports_table *table)
+{
+	if (!table)
+		return;
+	if (!table->shared)
+		munmap(table->area, sizeof(*table->area));
+	free(table->owners);
+	free(table);
+}
+
+static bool may_bind_low_ports(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	return data[0].effective & 1u << CAP_NET_BIND_SERVICE;
+}
+
+/* Room for the owner of one more entry, whichever number it gets. */
+static int reserve(struct sim_ports_table *table)
+{
+	struct sim_ports_area *area = table->area;
+	uint32_t wanted = area->used + 1;
+	struct sim_id **grown;
+	int r;
+
+	if (!area->free && area->used < SIM_PORT_ENTRIES) {
+		r = sim_segment_reserve(&area->entries[area->used], sizeof(area->entries[0]));
+		if (r < 0)
+			return r;
+	}
+	if (wanted <= table->num_owners)
+		return 0;
+	wanted += wanted / 2 + 64;
+	grown = reallocarray(table->owners, wanted, sizeof(struct sim_id *));
+	if (!grown)
+		return -ENOMEM;
+	for (uint32_t i = table->num_owners; i < wanted; i++)
+		grown[i] = NULL;
+	table->owners = grown;
+	table->num_owners = wanted;
+	return 0;
+}
+
+/* Enter it; bindings of processes that are gone are no hindrance. */
+static int add(struct sim_ports_table *table, const struct sim_port_binding *binding,
+	       struct sim_id *id)
+{
+	uint32_t entry;
+	int r;
+
+	r = reserve(table);
+	if (r < 0)
+		return r;
+	do
+		r = sim_ports_area_add(table->area, binding, &entry);
+	while ((r == -EADDRINUSE || r == -EADDRNOTAVAIL) &&
+	       sim_segment_reclaim(table->area->entries[entry].binding.slot));
+	if (!r)
+		table->owners[entry] = id;
+	return r;
+}
+
+/* A port of the local range that nobody has bound to any address. */
+static int add_any(struct sim_ports_table *table, struct sim_port_binding *binding,
+		   struct sim_id *id)
+{
+	uint32_t count = table->high - table->low + 1;
+	uint32_t start = sim_random_below(count);
+	int r;
+
+	for (uint32_t i = 0; i < count; i++) {
+		binding->port = (uint16_t)(table->low + (start + i) % count);
+		if (binding->port == table->last_used ||
+		    sim_ports_area_taken(table->area, binding->ps, binding->port))
+			continue;
+		r = add(table, binding, id);
+		if (!r)
+			table->last_used = binding->port;
+		return r;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+int sim_bind_port(struct sim_node *node, enum rdma_port_space ps, union sim_sockaddr *addr,
+		  unsigned int flags, struct sim_id *id)
+{
+	struct sim_ports_table *table = node->port_table;
+	struct sim_port_binding binding = sim_port_binding(ps, &addr->sa, flags, sim_self_slot());
+	int r;
+
+	if (!binding.family)
+		return -EINVAL;
+	if (binding.port && binding.port < FIRST_FREE_PORT && !may_bind_low_ports())
+		return -EACCES;
+
+	sim_segment_lock();
+	if (binding.port) {
+		r = add(table, &binding, id);
+	} else {
+		r = add_any(table, &binding, id);
+		if (r == -EADDRNOTAVAIL && sim_segment_reclaim_all())
+			r = add_any(table, &binding, id);
+	}
+	sim_segment_unlock();
+	if (r < 0)
+		return r;
+	sim_addr_set_port(addr, binding.port);
+	return 0;
+}
+
+/* The entry of an id of ours, or SIM_PORT_ENTRIES. */
+static uint32_t find_own(const struct sim_ports_table *table, enum rdma_port_space ps,
+			 const union sim_sockaddr *addr, const struct sim_id *id)
+{
+	uint16_t port = sim_addr_port(&addr->sa);
+	uint32_t entry = SIM_PORT_ENTRIES;
+
+	while ((entry = sim_ports_area_next(table->area, (uint16_t)ps, port, entry)) <
+	       SIM_PORT_ENTRIES)
+		if (entry < table->num_owners && table->owners[entry] == id)
+			break;
+	return entry;
+}
+
+void sim_unbind_port(struct sim_node *node, enum rdma_port_space ps,
+		     const union sim_sockaddr *addr, struct sim_id *id)
+{
+	struct sim_ports_table *table = node->port_table;
+	uint32_t entry;
+
+	sim_segment_lock();
+	entry = find_own(table, ps, addr, id);
+	if (entry < SIM_PORT_ENTRIES) {
+		table->owners[entry] = NULL;
+		sim_ports_area_remove(table->area, entry);
+	}
+	sim_segment_unlock();
+}
+
+int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
+		    const union sim_sockaddr *addr, struct sim_id *id, bool listening)
+{
+	struct sim_ports_table *table = node->port_table;
+	uint32_t entry, other;
+	int r = 0;
+
+	sim_segment_lock();
+	entry = find_own(table, ps, addr, id);
+	if (entry == SIM_PORT_ENTRIES) {
+		r = -EINVAL;
+	} else if (!listening) {
+		table->area->entries[entry].binding.flags &= (uint8_t)~SIM_PORT_LISTENING;
+	} else {
+		do
+			r = sim_ports_area_listen(table->area, entry, &other);
+		while (r < 0 && sim_segment_reclaim(table->area->entries[other].binding.slot));
+	}
+	sim_segment_unlock();
+	if (!r && listening)
+		sim_engine_need_thread();
+	return r;
+}
+
+bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
+		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service)
+{
+	struct sim_ports_table *table = node->port_table;
+	struct sim_port_binding dst = sim_port_binding(ps, addr, 0, 0);
+	unsigned int slot = SIM_MAX_SLOTS;
+	uint32_t entry;
+
+	*ret_id = NULL;
+	sim_segment_lock();
+	do {
+		entry = sim_ports_area_listener(table->area, &dst, ret_service);
+		if (entry < SIM_PORT_ENTRIES)
+			slot = table->area->entries[entry].binding.slot;
+	} while (entry < SIM_PORT_ENTRIES && sim_segment_reclaim(slot));
+	sim_segment_unlock();
+	if (entry == SIM_PORT_ENTRIES)
+		return false;
+	*ret_slot = slot;
+	if (slot == sim_self_slot() && entry < table->num_owners)
+		*ret_id = table->owners[entry];
+	return true;
+}

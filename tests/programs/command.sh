@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The polycm command: options of polycm run, exit statuses, what polycm info shows.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+run() { polycm run "$@"; }
+
+# --- What it says. ---
+
+help_is() {
+	exits 0 polycm help "$@" && golden "help${1:+-$1}" "$work/out"
+}
+check 'polycm help' help_is
+check 'polycm help run' help_is run
+check 'polycm help info' help_is info
+check 'polycm run --help' eval 'exits 0 run --help && golden help-run "$work/out"'
+check 'polycm info --help' eval 'exits 0 polycm info --help && golden help-info "$work/out"'
+check 'polycm --version' eval 'exits 0 polycm --version && counts "$work/out" 1 "^polycm [0-9]+\.[0-9]+\.[0-9]+$"'
+
+# One line on standard error, status 2, nothing else.
+complains() {
+	local line=$1
+
+	shift
+	exits 2 "$@" && [ ! -s "$work/out" ] && counts "$work/err" 1 . && has "$work/err" "$line"
+}
+check 'no arguments' eval 'exits 2 polycm && [ ! -s "$work/out" ] && has "$work/err" "usage: polycm COMMAND"'
+check 'an unknown subcommand' complains "'dance' is no polycm command" polycm dance
+check 'help for an unknown subcommand' complains "'dance' is no polycm command" polycm help dance
+check 'an unknown option of run' complains "unrecognized option '--dance'" run --dance true
+check 'an option without its value' complains "option '--log' requires an argument" run --log
+check 'an unknown option of info' complains "unrecognized option '--dance'" polycm info --dance
+check 'too many arguments for info' complains 'too many arguments' polycm info ib roce
+check 'no command to run' complains 'no command is given' run --provider sim
+
+check 'an unknown provider' complains "no provider 'simm'; installed: ib, iwarp, roce, sim" \
+	run --provider simm true
+check 'an unknown provider in a list' complains "no provider 'rose'" run --provider ib,rose true
+check 'an empty name in a list' complains "no provider ''" run --provider ib, true
+check 'an unknown provider to leave out' complains "no provider 'simm'" run --provider ^simm true
+check 'an unknown transport' complains "no transport 'rocky'; installed: ib, iwarp, roce" \
+	run --transport rocky true
+check 'an empty transport' complains "no transport ''" run --transport '' true
+check 'a seed that is no number' complains "'12x' is no number" run --seed 12x true
+check 'a negative seed' complains "'-1' is no number" run --seed -1 true
+check 'a seed that is too large' complains "'18446744073709551616' is no number" \
+	run --seed 18446744073709551616 true
+check 'an unknown clock' complains "'sundial' is not one of" run --clock sundial true
+check 'an unknown log level' complains \
+	"'loud' is not one of error|warn|info|debug|trace" run --log loud true
+check 'a prefix of a log level' complains "'inf' is not one of" run --log inf true
+check 'a fabric that would be a path' complains "'../x' is no name" run --fabric ../x true
+check 'a fabric without a name' complains "'' is no name" run --fabric '' true
+check 'a trace without a file' complains 'no file is named' run --trace '' true
+check 'a simulator that is left out' complains \
+	'--seed is for the simulator, which --provider roce leaves out' run --provider roce --seed 1 true
+check 'a provider that cannot be used, with the reason' eval '
+	echo nonsense >"$work/provider-acme.so" &&
+	POLYCM_PROVIDER_PATH=$work complains "$work/provider-acme.so: " run --provider acme true'
+
+# --- What it sets. ---
+
+# The environment of a program, without what the shell or timeout put there.
+environment() { run "$@" env | grep -E '^(POLYCM_|LD_PRELOAD=)' | LC_ALL=C sort; }
+
+sets() {
+	local expected=$1
+
+	shift
+	environment "$@" | grep -v -e ^LD_PRELOAD= -e ^POLYCM_PROVIDER_PATH= | diff <(printf '%s' "$expected") -
+}
+check 'nothing but LD_PRELOAD by itself' sets ''
+check 'each option its variable' sets 'POLYCM_LOG=info
+POLYCM_PROVIDER=ib,sim
+POLYCM_SIM_CLOCK=real
+POLYCM_SIM_FABRIC=a-1.b
+POLYCM_SIM_SEED=0x2a
+POLYCM_SIM_TRACE=/dev/null
+POLYCM_SIM_TRANSPORT=iwarp
+' --provider ib,sim --transport iwarp --seed 0x2a --clock real --fabric a-1.b --trace /dev/null --log info
+check 'an option of the simulator means the simulator' sets 'POLYCM_PROVIDER=sim
+POLYCM_SIM_TRANSPORT=ib
+' --transport=ib
+check 'POLYCM_PROVIDER stays as it is' eval "POLYCM_PROVIDER=roce sets 'POLYCM_PROVIDER=roce
+POLYCM_SIM_TRANSPORT=ib
+' --transport ib"
+check '--provider comes before POLYCM_PROVIDER' eval "POLYCM_PROVIDER=roce sets 'POLYCM_PROVIDER=sim
+' --provider sim"
+
+preloads() {
+	environment "${@:2}" | grep ^LD_PRELOAD= >"$work/preload"
+	printf 'LD_PRELOAD=%s\n' "$1" | diff - "$work/preload"
+}
+check 'LD_PRELOAD is the library' preloads "$library"
+check 'what LD_PRELOAD held comes behind' eval \
+	'LD_PRELOAD=libm.so.6 preloads "$library:libm.so.6"'
+check 'LD_PRELOAD names the library once' preloads "$library" "${command[@]:${#as_user[@]}}" run
+
+# --- What becomes of the program. ---
+
+check 'its exit status' exits 7 run sh -c 'exit 7'
+check 'its arguments, also those that look like options' eval \
+	'exits 0 run --log error -- echo --log " a  b" && [ "$(cat "$work/out")" = "--log  a  b" ]'
+check 'options after the command are its own' eval \
+	'exits 0 run echo --provider x && [ "$(cat "$work/out")" = "--provider x" ]'
+check 'a program that is not there' eval 'exits 127 run ./nowhere &&
+	has "$work/err" "polycm: ./nowhere: No such file or directory"'
+check 'a program that cannot be executed' eval 'exits 126 run /etc/passwd &&
+	has "$work/err" "polycm: /etc/passwd: Permission denied"'
+check 'a folder is no program' exits 126 run /
+
+# --- info. ---
+
+info_is() {
+	local name=$1
+
+	shift
+	exits 0 polycm info "$@" || return
+	# What differs from one place and release to the next.
+	sed -e "s#$abs_top_builddir#BUILD#g; s#${library%/lib/*}#PREFIX#g" \
+	    -e 's#polycm [0-9][0-9.]*, .*#polycm VERSION, LIBRARY#' \
+	    -e 's#  [0-9][0-9]*\.[0-9]*\.[0-9]*  #  X.Y.Z  #' \
+	    -e 's#  [^ ]*/provider-#  FOLDER/provider-#' "$work/out" >"$work/plain"
+	golden "$name" "$work/plain"
+}
+check 'polycm info without a device' info_is info
+check 'polycm info ib' info_is info-ib ib
+check 'polycm info roce' info_is info-roce roce
+check 'polycm info iwarp' info_is info-iwarp iwarp
+check 'polycm info --config' eval 'unset POLYCM_PROVIDER_PATH; info_is info-config --config'
+check 'polycm info of an unknown provider' eval 'exits 1 polycm info acme &&
+	has "$work/err" "there is no provider '"'acme'"'"'
+check 'polycm info of a provider that cannot be used' eval '
+	POLYCM_PROVIDER_PATH=$work exits 0 polycm info acme &&
+	has "$work/out" "$work/provider-acme.so" "cannot be used: "'
+check 'polycm info beside a provider that cannot be used' eval '
+	POLYCM_PROVIDER_PATH=$work exits 0 polycm info &&
+	has "$work/out" "$work/provider-acme.so" "RDMA_PS_TCP"'
+check 'where a setting comes from' eval '
+	POLYCM_LOG=warn exits 0 polycm info --config &&
+	has "$work/out" "POLYCM_LOG=warn" "from the environment; default: error"'
+check 'output that cannot be written' eval '! polycm info >/dev/full 2>"$work/err" &&
+	has "$work/err" "cannot write the output"'
+
+# --- Every setting is in the manual and in the README. ---
+
+documented() {
+	local setting settings
+
+	settings=$(polycm info --config | grep -oE '^POLYCM_[A-Z_]+')
+	[ -n "$settings" ] || return
+	for setting in $settings; do
+		grep -q "^\.It Ev $setting\$" "$abs_top_srcdir/man/polycm.7" || echo "polycm.7 lacks $setting"
+		grep -q "\`$setting\`" "$abs_top_srcdir/README.md" || echo "README.md lacks $setting"
+	done
+	for setting in $(grep -ohE '\bPOLYCM_[A-Z_]+' "$abs_top_srcdir"/man/* "$abs_top_srcdir/README.md"); do
+		grep -qx "$setting" <<<"$settings" || echo "there is no setting $setting"
+	done
+}
+check 'the manual has every setting and no other' eval \
+	'documented >"$work/lacks"; sort -u "$work/lacks"; [ ! -s "$work/lacks" ]'
+
+finish

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# make install into DESTDIR, the tree moved elsewhere: the command, the library and the plugins find each other.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+need rping make
+unset POLYCM_PROVIDER_PATH
+staged=$work/staged moved=$work/moved
+
+installs() {
+	make -C "$abs_top_builddir" install DESTDIR="$staged" >"$work/log" 2>&1 && return
+	tail -n 40 "$work/log"
+	return 1
+}
+check 'make install' installs
+
+# The prefix, wherever configure put it.
+prefix=$(cd "$staged" && find . -path '*/bin/polycm') prefix=${prefix%/bin/polycm}
+mkdir "$moved" && mv "$staged/$prefix" "$moved/there" || exit 99
+rm -rf "$staged"
+chmod -R go+rX "$work"
+installed=$moved/there/bin/polycm
+command=("${as_user[@]}" timeout --foreground -k 2 "$limit" "$installed")
+
+lists() {
+	local file
+
+	for file in bin/polycm include/polycm/{polycm,provider,sim}.h share/man/man1/polycm.1 \
+		    share/man/man7/polycm.7; do
+		[ -e "$moved/there/$file" ] || { echo "not installed: $file"; return 1; }
+	done
+	[ -z "$(find "$moved" -name 'provider-*.la')" ]
+}
+check 'what is installed' lists
+
+finds_its_own() {
+	exits 0 polycm info && has "$work/out" "$moved/there/lib" &&
+	counts "$work/out" 4 "$moved/there/.*/provider-[a-z]*\.so$" &&
+	lacks "$work/out" "$abs_top_builddir"
+}
+check 'it finds its own library and plugins' finds_its_own
+
+listening='listening'
+server_command=(rping -s -a 127.0.0.1 -C 3 -v -V)
+client_command=(rping -c -a 127.0.0.1 -C 3 -v -V)
+connects() {
+	mkdir -p "$work/pair"
+	pair "$work/pair" roce "test-$$" && counts "$work/pair/client.out" 3 '^ping data: '
+}
+check 'rping connects' connects
+
+uninstalls() {
+	make -C "$abs_top_builddir" install uninstall DESTDIR="$staged" >"$work/log" 2>&1 &&
+	[ -z "$(find "$staged" ! -type d)" ]
+}
+check 'make uninstall leaves nothing' uninstalls
+
+finish

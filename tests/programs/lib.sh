@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+#
+# What the tests of this folder share; each sources it first. It gives them
+#
+#	$work		a folder that goes away at the end
+#	polycm ARG...	the built command, as an ordinary user (also where the test runs as root)
+#	user ARG...	any program as that user
+#	check, finish	counting what passed and failed
+#	pairs		a server and a client as two processes, again and again, on each transport
+#
+# Nothing here sleeps or polls: a server is ready when its log says that it listens. Everything that is
+# started has a time limit and is ended when the test ends, whichever way that is.
+
+set -u
+
+: "${abs_top_builddir:?start it with ./run}"
+transports=(roce ib iwarp)
+limit=40	# seconds for one program
+work=$(mktemp -d) || exit 99
+# Where simulated networks are; empty again when all programs have ended.
+runtime=$(mktemp -d /dev/shm/polycm-test.XXXXXX 2>/dev/null || mktemp -d) || exit 99
+passed=0 failed=0
+started=()
+
+stop_started() {
+	[ ${#started[@]} -eq 0 ] || kill "${started[@]}" 2>/dev/null
+	started=()
+}
+
+clean_up() {
+	local status=$?
+
+	trap - EXIT
+	stop_started
+	wait
+	rm -rf "$work" "$runtime"
+	exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 143' INT TERM HUP
+
+# Exit status 77: skipped. The reason is the line before the last one.
+skip() {
+	printf 'skipped: %s\n\n' "$*"
+	exit 77
+}
+
+need() {
+	local program
+
+	for program; do
+		command -v "$program" >/dev/null || skip "$program is not installed"
+	done
+}
+
+# --- The user and the command. ---
+
+as_user=()
+if [ "$(id -u)" -eq 0 ]; then
+	need setpriv
+	as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups --)
+	chown 65534:65534 "$work" "$runtime"
+fi
+export HOME=$work XDG_RUNTIME_DIR=$runtime
+
+user() { "${as_user[@]}" "$@"; }
+
+# Where that user may not read the build tree, a copy of what `make install' would install.
+library=$abs_top_builddir/core/.libs/libpolycm.so.0
+command=$abs_top_builddir/tools/.libs/polycm
+if ! user test -r "$library" -a -x "$command"; then
+	copy=$work/copy
+	mkdir -p "$copy/bin" "$copy/lib/polycm" &&
+	cp "$command" "$copy/bin/" &&
+	cp "$library" "$copy/lib/" &&
+	cp "$abs_top_builddir"/providers/*/.libs/provider-*.so "$copy/lib/polycm/" || exit 99
+	unset POLYCM_PROVIDER_PATH
+	library=$copy/lib/libpolycm.so.0 command=$copy/bin/polycm
+fi
+
+# Not through libtool's wrapper script, which takes longer than the command itself.
+command=("${as_user[@]}" timeout --foreground -k 2 "$limit"
+	 env "LD_LIBRARY_PATH=${library%/*}" "$command")
+polycm() { "${command[@]}" "$@"; }
+
+# --- Counting. ---
+
+check() {
+	local what=$1
+
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		printf 'FAILED: %s\n' "$what"
+	fi
+}
+
+finish() {
+	printf '%d passed, %d failed\n' "$passed" "$failed"
+	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+	exit
+}
+
+# has FILE TEXT...: each text is in the file.
+has() {
+	local file=$1 text
+
+	shift
+	for text; do
+		grep -qF -e "$text" "$file" && continue
+		printf 'not in the output: %s\n--\n' "$text"
+		cat "$file"
+		echo --
+		return 1
+	done
+}
+
+# lacks FILE TEXT
+lacks() {
+	! grep -nF -e "$2" "$1"
+}
+
+# counts FILE NUMBER REGEX: so many lines match.
+counts() {
+	local number
+
+	number=$(grep -cE -e "$3" "$1")
+	[ "$number" -eq "$2" ] && return
+	printf '%s lines instead of %s match %s\n' "$number" "$2" "$3"
+	return 1
+}
+
+# exits STATUS COMMAND...: it ends with that status; its output is in $work/out and $work/err.
+exits() {
+	local expected=$1 status
+
+	shift
+	"$@" >"$work/out" 2>"$work/err" </dev/null
+	status=$?
+	[ "$status" -eq "$expected" ] && return
+	printf 'exit status %s instead of %s: %s\n' "$status" "$expected" "$*"
+	head -n 50 "$work/out" "$work/err"
+	return 1
+}
+
+# golden NAME FILE: the file is what NAME.golden has. UPDATE_GOLDEN=1 writes that anew.
+golden() {
+	local expected=$abs_top_srcdir/tests/programs/$1.golden
+
+	if [ -n "${UPDATE_GOLDEN-}" ]; then
+		cp "$2" "$expected"
+		return
+	fi
+	diff -u "$expected" "$2"
+}
+
+# --- Servers and clients. ---
+
+# start FOLDER COMMAND...: starts a server, its log in FOLDER/server.log, and returns when it listens. Its
+# process is $server.
+start() {
+	local folder=$1 log line listens=
+
+	shift
+	exec {log}< <(exec "$@" 2>&1 >"$folder/server.out" </dev/null)
+	server=$!
+	started+=("$server")
+	while IFS= read -r -t "$limit" -u "$log" line; do
+		printf '%s\n' "$line"
+		case $line in
+		*"$listening"*)
+			listens=1
+			break
+			;;
+		esac
+	done >"$folder/server.log"
+	cat <&"$log" >>"$folder/server.log" &
+	started+=($!)
+	exec {log}<&-
+	[ -n "$listens" ]
+}
+listening='listening'
+
+# pair FOLDER TRANSPORT FABRIC: runs ${server_command[@]} and ${client_command[@]}; both must end well.
+pair() {
+	local folder=$1 client status
+	local run=("${command[@]}" run --provider sim --transport "$2" --fabric "$3" --log info --)
+
+	if ! start "$folder" "${run[@]}" "${server_command[@]}"; then
+		echo 'the server does not listen'
+		stop_started
+		return 1
+	fi
+	"${run[@]}" "${client_command[@]}" >"$folder/client.out" 2>"$folder/client.log" </dev/null &
+	client=$!
+	started+=("$client")
+	wait "$client"
+	status=$?
+	if [ "$status" -ne 0 ]; then
+		printf 'the client ended with status %s\n' "$status"
+		stop_started
+		return 1
+	fi
+	wait "$server"
+	status=$?
+	wait
+	started=()
+	[ "$status" -eq 0 ] && return
+	printf 'the server ended with status %s\n' "$status"
+	return 1
+}
+
+# rounds TRANSPORT NUMBER: pairs one after the other on one fabric. good FOLDER judges what they printed.
+rounds() {
+	local transport=$1 number=$2 folder=$work/$1 round
+
+	mkdir -p "$folder"
+	for ((round = 1; round <= number; round++)); do
+		pair "$folder" "$transport" "test-$$-$transport" && good "$folder" && continue
+		printf 'round %d of %d on %s\n' "$round" "$number" "$transport"
+		tail -n 40 "$folder"/{server,client}.{out,log}
+		return 1
+	done
+}
+
+# pairs NUMBER: rounds on each transport at the same time.
+pairs() {
+	local number=$1 transport worker workers=()
+
+	for transport in "${transports[@]}"; do
+		(
+			trap - EXIT
+			trap 'stop_started; exit 143' INT TERM HUP
+			rounds "$transport" "$number" >"$work/$transport.report" 2>&1
+		) &
+		workers+=($!)
+		started+=($!)
+	done
+	for worker in "${!workers[@]}"; do
+		transport=${transports[worker]}
+		check "$number times on $transport" wait "${workers[worker]}"
+		cat "$work/$transport.report"
+	done
+	started=()
+	check 'nothing is left of the simulated networks' nothing_left
+}
+
+nothing_left() {
+	local left
+
+	left=$(find "$runtime" -type f)
+	[ -z "$left" ] && return
+	printf '%s\n' "$left"
+	return 1
+}

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# A program of one's own: linked with -lpolycm first, linked with librdmacm and the library preloaded by hand,
+# and started by polycm run. first.c is the program in README.md.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+: "${CC:=cc}"
+need "${CC%% *}" rping
+source=$abs_top_srcdir/tests/programs/first.c
+folder=${library%/*}
+ln -sf "$library" "$work/libpolycm.so"
+export POLYCM_SIM_FABRIC=test-$$
+[ -n "${POLYCM_PROVIDER_PATH-}" ] || export POLYCM_PROVIDER_PATH=$folder/polycm
+
+check 'first.c is the program of README.md' eval \
+	'diff <(sed -n "/^#include/,\$p" "$source") <(sed -n "/^#include <stdio.h>/,/^}/p" "$abs_top_srcdir/README.md")'
+check 'it compiles with -lpolycm first' \
+	$CC -Wall -Wextra -Werror -o "$work/first" "$source" -L"$work" -lpolycm -libverbs
+check 'it compiles with -lrdmacm' \
+	$CC -Wall -Wextra -Werror -o "$work/first-rdmacm" "$source" -lrdmacm -libverbs
+chmod -R go+rX "$work"
+
+first=(user env POLYCM_PROVIDER=sim timeout --foreground "$limit")
+
+# Nobody listens: the reason is in the log. Then somebody does.
+refused() {
+	exits 1 "$@" && has "$work/err" 'no connection: Connection refused' 'nobody listens'
+}
+connects() {
+	local status=1
+
+	mkdir -p "$work/server"
+	if start "$work/server" "${command[@]}" run --provider sim --log info rping -s -a 127.0.0.1 -p 7471; then
+		exits 0 "$@" && counts "$work/out" 1 '^connected through sim0$'
+		status=$?
+	fi
+	stop_started
+	wait
+	return "$status"
+}
+
+linked=("${first[@]}" env "LD_LIBRARY_PATH=$folder" POLYCM_LOG=warn "$work/first")
+preloaded=("${first[@]}" env "LD_PRELOAD=$library" POLYCM_LOG=warn "$work/first-rdmacm")
+started_by_run=(polycm run --provider sim --log warn "$work/first-rdmacm")
+for way in linked preloaded started_by_run; do
+	declare -n program=$way
+	check "$way: refused" refused "${program[@]}"
+	check "$way: connected" connects "${program[@]}"
+done
+
+binds_to_ours() {
+	user env "LD_LIBRARY_PATH=$folder" LD_DEBUG=bindings "$work/first" 2>&1 >/dev/null |
+		grep -E "binding file $work/first .* symbol .(rdma|ibv)_" >"$work/bindings"
+	counts "$work/bindings" 4 . && counts "$work/bindings" 4 "to [^ ]*/libpolycm.so.0 "
+}
+check 'every rdma_ call is bound to libpolycm' binds_to_ours
+
+finish

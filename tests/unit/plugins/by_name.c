@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A provider that behaves as the name of its file says, so that copies of one
+ * module make many plugins: good ones (acme, beta, lazy) and ones that are
+ * wrong in one way each.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "polycm/provider.h"
+
+static const struct polycm_core *core;
+static struct polycm_module *self;
+static char name[64];
+
+static int init(struct polycm_module *module, void **ret_ctx)
+{
+	self = module;
+	*ret_ctx = name;
+	return strcmp(name, "init-fails") ? 0 : -EIO;
+}
+
+static int enumerate(void *ctx)
+{
+	struct polycm_device_info info = {
+		.size = sizeof(info),
+		.name = "acme0",
+		.transport = "acme-wire",
+		.node_guid = 0x0102030405060708,
+		.cookie = ctx,
+	};
+	int r;
+
+	if (!strcmp(name, "enumerate-fails"))
+		return -EIO;
+	if (strcmp(name, "acme") != 0)
+		return 0;
+	r = core->device_add(self, &info, NULL);
+	return r == -EEXIST ? 0 : r;
+}
+
+static int match(void *ctx, const struct sockaddr *src, const struct sockaddr *dst)
+{
+	(void)ctx;
+	(void)src;
+	(void)dst;
+	return -ENODEV;
+}
+
+static int open_id(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
+{
+	(void)ctx;
+	(void)id;
+	(void)priv;
+	(void)how;
+	return 0;
+}
+
+static void end(void *priv)
+{
+	(void)priv;
+}
+
+static const void *extension(const char *what, unsigned int version)
+{
+	return !strcmp(what, "acme") && version == 3 ? name : NULL;
+}
+
+static void bogus(void)
+{
+	__builtin_trap();
+}
+
+/* Longer than the core knows them: what it does not know must not be looked at. */
+static struct {
+	struct polycm_provider provider;
+	uint64_t more[8];
+} desc;
+
+static struct {
+	struct polycm_ops ops;
+	void (*more[8])(void);
+} ops;
+
+static struct polycm_transport transport;
+
+static struct {
+	struct polycm_option option;
+	uint64_t more;
+} options[2];
+
+static void fill_good(void)
+{
+	ops.ops = (struct polycm_ops){
+		.size = sizeof(struct polycm_ops),
+		.init = init,
+		.enumerate = enumerate,
+		.match = match,
+		.open = open_id,
+		.close = end,
+		.stop = end,
+		.free = end,
+	};
+	transport = (struct polycm_transport){
+		.size = sizeof(transport),
+		.name = "acme-wire",
+		.description = "a vendor's own",
+		.protocol = POLYCM_PROTO_IB_CM,
+		.limit[POLYCM_KIND_RC] = { 50, 190, 140 },
+		.capacity[POLYCM_KIND_RC] = { 92, 196, 148 },
+		.cm_header_len = 36,
+		.max_retry_count = 7,
+	};
+	for (size_t i = 0; i < 2; i++)
+		options[i].option = (struct polycm_option){
+			.size = sizeof(options[i]),
+			.name = i ? "POLYCM_ACME_SIZE" : "POLYCM_ACME_COLOR",
+			.default_value = i ? "7" : "red",
+			.choices = i ? NULL : "red|green",
+			.help = "How it is.",
+		};
+	desc.provider = (struct polycm_provider){
+		.size = sizeof(struct polycm_provider),
+		.abi_minor = POLYCM_ABI_MINOR,
+		.name = name,
+		.version = "1.2",
+		.description = "a provider of a test",
+		.ops = &ops.ops,
+		.id_size = 40,
+		.channel_size = 24,
+		.extension = extension,
+	};
+}
+
+static void add_options(void)
+{
+	desc.provider.options = &options[0].option;
+	desc.provider.num_options = 2;
+}
+
+static void fill_tables(void)
+{
+	if (!strcmp(name, "acme") || !strcmp(name, "twin"))
+		desc.provider.transport = &transport;
+	if (!strcmp(name, "acme"))
+		add_options();
+	if (!strcmp(name, "lazy"))
+		desc.provider.flags = POLYCM_PROVIDER_ON_REQUEST;
+
+	if (!strcmp(name, "short-desc"))
+		desc.provider.size = offsetof(struct polycm_provider, num_options);
+	if (!strcmp(name, "old-desc")) {
+		desc.provider.size = offsetof(struct polycm_provider, extension);
+		desc.provider.extension = (const void *(*)(const char *, unsigned int))bogus;
+		desc.provider.flags = UINT32_MAX;
+	}
+	if (!strcmp(name, "short-ops"))
+		ops.ops.size = offsetof(struct polycm_ops, free);
+	if (!strcmp(name, "long-tables")) {
+		desc.provider.size = sizeof(desc);
+		ops.ops.size = sizeof(ops);
+		memset(desc.more, 0xff, sizeof(desc.more));
+		for (size_t i = 0; i < 8; i++)
+			ops.more[i] = bogus;
+	}
+	if (!strcmp(name, "no-ops"))
+		desc.provider.ops = NULL;
+}
+
+static void fill_names(void)
+{
+	if (!strcmp(name, "no-name"))
+		desc.provider.name = NULL;
+	if (!strcmp(name, "liar"))
+		desc.provider.name = "honest";
+	if (!strcmp(name, "bad-name"))
+		desc.provider.name = "../\n";
+	if (!strcmp(name, "huge-id"))
+		desc.provider.id_size = UINT32_MAX;
+
+	if (!strcmp(name, "no-match"))
+		ops.ops.match = NULL;
+	if (!strcmp(name, "no-enumerate"))
+		ops.ops.enumerate = NULL;
+	if (!strcmp(name, "no-open"))
+		ops.ops.open = NULL;
+	if (!strcmp(name, "no-close"))
+		ops.ops.close = NULL;
+	if (!strcmp(name, "no-stop"))
+		ops.ops.stop = NULL;
+	if (!strcmp(name, "no-free"))
+		ops.ops.free = NULL;
+}
+
+static void fill_options(void)
+{
+	if (!strncmp(name, "option", 6))
+		add_options();
+	if (!strcmp(name, "options-many"))
+		desc.provider.num_options = 100000000;
+	if (!strcmp(name, "options-null"))
+		desc.provider.options = NULL;
+	if (!strcmp(name, "options-short"))
+		options[0].option.size = 8;
+	if (!strcmp(name, "option-x")) {
+		options[0].option.name = "POLYCM_OPTION_X_A";
+		options[1].option.name = "POLYCM_OPTION_X_A";
+	}
+	if (!strcmp(name, "option-no-help")) {
+		options[0].option.name = "POLYCM_OPTION_NO_HELP_A";
+		options[0].option.help = NULL;
+	}
+}
+
+static void fill_transport(void)
+{
+	if (!strncmp(name, "wire", 4))
+		desc.provider.transport = &transport;
+	if (!strcmp(name, "wire-no-name"))
+		transport.name = NULL;
+	if (!strcmp(name, "wire-short"))
+		transport.size = 16;
+	if (!strcmp(name, "wire-limits"))
+		transport.limit[POLYCM_KIND_RC][POLYCM_MSG_CONNECT] = 57;
+}
+
+__attribute__((visibility("default")))
+int polycm_provider_query_v1(const struct polycm_core *host,
+			     const struct polycm_provider **ret_provider)
+{
+	Dl_info info;
+	const char *base;
+
+	if (!dladdr((void *)(uintptr_t)polycm_provider_query_v1, &info))
+		return -ENOEXEC;
+	base = strrchr(info.dli_fname, '/') + strlen("/provider-");
+	snprintf(name, sizeof(name), "%.*s", (int)(strlen(base) - strlen(".so")), base);
+	core = host;
+
+	if (!strcmp(name, "query-fails"))
+		return -ENOSYS;
+	if (!strcmp(name, "query-odd"))
+		return 12345;
+	if (!strcmp(name, "query-null"))
+		return 0;
+	fill_good();
+	fill_tables();
+	fill_names();
+	fill_options();
+	fill_transport();
+	*ret_provider = &desc.provider;
+	return 0;
+}

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine: order of timers, the two clocks, chance, the NIC thread.  Real
+ * time is waited for, but nothing is asserted about how long that took.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "providers/sim/engine.h"
+#include "sim_fake.h"
+#include "tests/cmocka_all.h"
+
+#define NO_HANG (sim_now() + SIM_MS(20000))
+
+static int start_virtual(void **state)
+{
+	(void)state;
+	sim_fake_init();
+	return sim_engine_start(SIM_CLOCK_VIRTUAL, 1);
+}
+
+static int start_real(void **state)
+{
+	(void)state;
+	sim_fake_init();
+	return sim_engine_start(SIM_CLOCK_REAL, 1);
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	sim_engine_stop();
+	return 0;
+}
+
+/* A timer that writes its name down. */
+struct probe {
+	struct sim_timer timer;
+	char name;
+	uint64_t at;
+	struct probe *arms;		/* when it fires, for now */
+};
+
+static char fired[64];
+static unsigned int num_fired;
+
+static void note(struct sim_timer *timer)
+{
+	struct probe *probe = (struct probe *)timer;
+
+	fired[num_fired++] = probe->name;
+	fired[num_fired] = '\0';
+	probe->at = sim_now();
+	if (probe->arms)
+		sim_timer_arm(&probe->arms->timer, sim_now());
+	sim_wake();
+}
+
+static void init_probes(struct probe *probes, unsigned int num)
+{
+	memset(probes, 0, num * sizeof(*probes));
+	for (unsigned int i = 0; i < num; i++) {
+		sim_timer_init(&probes[i].timer, note);
+		probes[i].name = (char)('a' + i);
+	}
+	num_fired = 0;
+	fired[0] = '\0';
+}
+
+static void arm(struct probe *probe, uint64_t deadline)
+{
+	sim_lock();
+	sim_timer_arm(&probe->timer, deadline);
+	sim_unlock();
+}
+
+/* ------------------------------------------------------------------------
+ * Virtual clock.
+ */
+
+static const struct {
+	uint64_t deadlines[5];		/* of a, b, c ...; 0: the end */
+	const char *order;
+	uint64_t end;
+} orders[] = {
+	{ { 10, 20, 30 }, "abc", 30 },
+	{ { 30, 20, 10 }, "cba", 30 },
+	{ { 20, 10, 20, 10, 20 }, "bdace", 20 },
+	{ { 7, 7, 7, 7, 7 }, "abcde", 7 },
+	{ { SIM_NEVER - 1, 1 }, "ba", SIM_NEVER - 1 },
+};
+
+static void timers_fire_by_deadline_then_by_arming(void **state)
+{
+	struct probe probes[5];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+		if (i) {
+			sim_engine_stop();
+			assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
+		}
+		init_probes(probes, 5);
+		for (unsigned int j = 0; j < 5 && orders[i].deadlines[j]; j++)
+			arm(&probes[j], orders[i].deadlines[j]);
+		while (sim_idle(NULL) == 1)
+			;
+		assert_string_equal(fired, orders[i].order);
+		assert_int_equal(sim_now(), orders[i].end);
+	}
+}
+
+static void rearming_moves_a_timer_behind_its_equals(void **state)
+{
+	struct probe probes[3];
+
+	(void)state;
+	init_probes(probes, 3);
+	for (unsigned int i = 0; i < 3; i++)
+		arm(&probes[i], 10);
+	arm(&probes[0], 10);
+	arm(&probes[1], 5);
+	arm(&probes[1], 20);
+	assert_int_equal(sim_advance(100), 0);
+	assert_string_equal(fired, "cab");
+	assert_int_equal(probes[1].at, 20);
+}
+
+static void disarmed_timers_do_not_fire(void **state)
+{
+	struct probe probes[3];
+
+	(void)state;
+	init_probes(probes, 3);
+	for (unsigned int i = 0; i < 3; i++)
+		arm(&probes[i], 10 + i);
+	sim_lock();
+	assert_true(sim_timer_armed(&probes[1].timer));
+	sim_timer_disarm(&probes[1].timer);
+	assert_false(sim_timer_armed(&probes[1].timer));
+	sim_timer_disarm(&probes[1].timer);
+	sim_unlock();
+	assert_int_equal(sim_advance(100), 0);
+	assert_string_equal(fired, "ac");
+	assert_false(sim_timer_armed(&probes[0].timer));
+}
+
+static void deadlines_in_the_past_fire_in_order_of_arming(void **state)
+{
+	struct probe probes[3];
+
+	(void)state;
+	assert_int_equal(sim_advance(1000), 0);
+	init_probes(probes, 3);
+	arm(&probes[0], 500);
+	arm(&probes[1], 100);
+	arm(&probes[2], 1000);
+	assert_int_equal(sim_advance(0), 0);
+	assert_string_equal(fired, "abc");
+	assert_int_equal(probes[1].at, 1000);
+}
+
+static void advance_fires_all_in_between_and_no_more(void **state)
+{
+	struct probe probes[4];
+
+	(void)state;
+	init_probes(probes, 4);
+	probes[0].arms = &probes[3];
+	arm(&probes[0], 10);
+	arm(&probes[1], 50);
+	arm(&probes[2], 51);
+	assert_int_equal(sim_advance(50), 0);
+	assert_string_equal(fired, "adb");
+	assert_int_equal(probes[3].at, 10);
+	assert_int_equal(sim_now(), 50);
+	assert_int_equal(sim_advance(UINT64_MAX), 0);
+	assert_string_equal(fired, "adbc");
+	assert_int_equal(sim_now(), SIM_NEVER - 1);
+}
+
+#define MANY 100000u
+
+static struct sim_timer many[MANY];
+static uint64_t last_deadline, last_seq;
+static unsigned int many_fired;
+
+static void in_order(struct sim_timer *timer)
+{
+	assert_true(timer->deadline > last_deadline ||
+		    (timer->deadline == last_deadline && timer->seq > last_seq) || !many_fired);
+	assert_int_equal(sim_now(), timer->deadline);
+	last_deadline = timer->deadline;
+	last_seq = timer->seq;
+	many_fired++;
+}
+
+static void a_hundred_thousand_timers_keep_their_order(void **state)
+{
+	unsigned int expected = MANY;
+
+	(void)state;
+	many_fired = 0;
+	sim_lock();
+	for (unsigned int i = 0; i < MANY; i++) {
+		sim_timer_init(&many[i], in_order);
+		sim_timer_arm(&many[i], sim_random_below(1000));
+	}
+	for (unsigned int i = 0; i < MANY; i += 3) {
+		sim_timer_disarm(&many[i]);
+		expected--;
+	}
+	for (unsigned int i = 1; i < MANY; i += 3)
+		sim_timer_arm(&many[i], 500 + sim_random_below(1000));
+	sim_unlock();
+	assert_int_equal(sim_advance(5000), 0);
+	assert_int_equal(many_fired, expected);
+}
+
+static bool is_true(void *arg)
+{
+	return *(const unsigned int *)arg;
+}
+
+static void waiting_moves_virtual_time(void **state)
+{
+	struct probe probes[2];
+	unsigned int never = 0;
+
+	(void)state;
+	init_probes(probes, 2);
+	arm(&probes[0], 100);
+	arm(&probes[1], 300);
+	sim_lock();
+	assert_int_equal(sim_wait(is_true, &num_fired, SIM_NEVER), 0);
+	assert_int_equal(sim_now(), 100);
+	assert_int_equal(sim_wait(is_true, &never, 200), -ETIMEDOUT);
+	assert_int_equal(sim_now(), 200);
+	assert_string_equal(fired, "a");
+	assert_int_equal(sim_wait(is_true, &never, 150), -ETIMEDOUT);
+	assert_int_equal(sim_now(), 200);
+	assert_int_equal(sim_wait(is_true, &never, SIM_NEVER), -EDEADLK);
+	assert_int_equal(sim_now(), 300);
+	sim_unlock();
+	assert_string_equal(fired, "ab");
+}
+
+static void idling_takes_one_timer_at_a_time(void **state)
+{
+	struct probe probes[2];
+
+	(void)state;
+	init_probes(probes, 2);
+	arm(&probes[0], 10);
+	arm(&probes[1], 10);
+	assert_int_equal(sim_idle(NULL), 1);
+	assert_string_equal(fired, "a");
+	assert_int_equal(sim_idle(NULL), 1);
+	assert_string_equal(fired, "ab");
+	assert_int_equal(sim_idle(NULL), -EDEADLK);
+	assert_int_equal(sim_now(), 10);
+}
+
+static pthread_barrier_t barrier;
+
+static void *late_armer(void *arg)
+{
+	pthread_barrier_wait(&barrier);
+	arm(arg, 1000);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+static void a_thread_that_computes_prevents_deadlock(void **state)
+{
+	struct probe probe;
+	pthread_t thread;
+
+	(void)state;
+	init_probes(&probe, 1);
+	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, late_armer, &probe), 0);
+	assert_int_equal(sim_idle(NULL), 1);	/* nothing happened, but look again */
+	assert_int_equal(sim_now(), 0);
+	pthread_barrier_wait(&barrier);
+	while (!num_fired)
+		assert_int_equal(sim_idle(NULL), 1);
+	assert_int_equal(sim_now(), 1000);
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&barrier);
+	assert_int_equal(sim_idle(NULL), -EDEADLK);
+}
+
+static void polling_in_vain_counts_as_waiting(void **state)
+{
+	struct probe probes[2];
+	unsigned int polls = 0;
+
+	(void)state;
+	init_probes(probes, 2);
+	arm(&probes[0], 10);
+	arm(&probes[1], 20);
+	for (; !num_fired; polls++)
+		sim_spin();
+	assert_string_equal(fired, "a");
+	assert_in_range(polls, 2, 1000);
+	while (num_fired < 2)
+		sim_spin();
+	for (unsigned int i = 0; i < 3 * polls; i++)
+		sim_spin();
+	assert_int_equal(sim_now(), 20);
+	assert_int_equal(sim_fake_log_count(POLYCM_LOG_WARN), 1);
+}
+
+static void calls_between_polls_are_no_waiting(void **state)
+{
+	struct probe probe;
+
+	(void)state;
+	init_probes(&probe, 1);
+	arm(&probe, 10);
+	for (unsigned int i = 0; i < 1000; i++) {
+		sim_spin();
+		sim_lock();
+		sim_unlock();
+	}
+	assert_int_equal(num_fired, 0);
+	assert_int_equal(sim_now(), 0);
+}
+
+/* ------------------------------------------------------------------------
+ * Chance, start and stop.
+ */
+
+static const struct {
+	uint64_t seed, values[4];
+} vectors[] = {		/* computed from the authors' definitions */
+	{ 0, { 0x99ec5f36cb75f2b4, 0xbf6e1f784956452a, 0x1a5f849d4933e6e0, 0x6aa594f1262d2d2c } },
+	{ 1, { 0xb3f2af6d0fc710c5, 0x853b559647364cea, 0x92f89756082a4514, 0x642e1c7bc266a3a7 } },
+	{ 0x123456789abcdef,
+	  { 0xa2c2a42038d4ec3d, 0x05fc25d0738e7b0f, 0x625e7bff938e701e, 0x1ba4ddc6fe2b5726 } },
+};
+
+static void chance_follows_from_the_seed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
+		assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, vectors[i].seed), 0);
+		for (unsigned int j = 0; j < 4; j++)
+			assert_true(sim_random() == vectors[i].values[j]);
+		sim_engine_stop();
+	}
+}
+
+static void chance_below_a_bound_is_even(void **state)
+{
+	unsigned int counts[6] = { 0 };
+
+	(void)state;
+	assert_int_equal(sim_random_below(0), 0);
+	assert_int_equal(sim_random_below(1), 0);
+	for (unsigned int i = 0; i < 60000; i++) {
+		uint32_t value = sim_random_below(6);
+
+		assert_in_range(value, 0, 5);
+		counts[value]++;
+	}
+	for (unsigned int i = 0; i < 6; i++)
+		assert_in_range(counts[i], 9600, 10400);
+	for (unsigned int i = 0; i < 1000; i++)
+		assert_in_range(sim_random_below(0x80000001u), 0, 0x80000000u);
+}
+
+static void stopping_forgets_timers_and_time(void **state)
+{
+	struct probe probe;
+
+	(void)state;
+	sim_fake_init();
+	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 5), 0);
+	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 5), -EBUSY);
+	assert_true(sim_is_virtual());
+	init_probes(&probe, 1);
+	assert_int_equal(sim_advance(70), 0);
+	arm(&probe, 100);
+	sim_engine_stop();
+	sim_engine_stop();
+	assert_false(sim_timer_armed(&probe.timer));
+	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 5), 0);
+	assert_int_equal(sim_now(), 0);
+	assert_int_equal(sim_idle(NULL), -EDEADLK);
+	sim_engine_stop();
+	assert_int_equal(sim_engine_start(SIM_CLOCK_REAL, 5), 0);
+	assert_false(sim_is_virtual());
+	assert_int_equal(sim_advance(1), -EINVAL);
+	sim_engine_stop();
+	assert_int_equal(num_fired, 0);
+}
+
+/* ------------------------------------------------------------------------
+ * Real clock.
+ */
+
+static void what_is_due_happens_before_the_lock_is_released(void **state)
+{
+	struct probe probes[3];
+
+	(void)state;
+	init_probes(probes, 3);
+	probes[1].arms = &probes[2];
+	sim_lock();
+	sim_timer_arm(&probes[0].timer, sim_now());
+	sim_timer_arm(&probes[1].timer, 1);
+	assert_int_equal(num_fired, 0);
+	sim_unlock();
+	assert_string_equal(fired, "abc");
+}
+
+static void the_nic_thread_fires_what_is_due_later(void **state)
+{
+	struct probe probes[2];
+	uint64_t deadline;
+	int r;
+
+	(void)state;
+	init_probes(probes, 2);
+	sim_lock();
+	deadline = sim_now() + SIM_MS(3);
+	sim_timer_arm(&probes[0].timer, sim_now() + SIM_MS(60000));
+	sim_timer_arm(&probes[1].timer, deadline);
+	r = sim_wait(is_true, &num_fired, NO_HANG);
+	sim_unlock();
+	assert_int_equal(r, 0);
+	assert_string_equal(fired, "b");
+	assert_true(probes[1].at >= deadline);
+}
+
+static void an_earlier_timer_wakes_the_nic_thread(void **state)
+{
+	struct probe probes[2];
+	int r;
+
+	(void)state;
+	init_probes(probes, 2);
+	arm(&probes[0], sim_now() + SIM_MS(60000));
+	for (unsigned int i = 0; i < 50; i++) {
+		num_fired = 0;
+		sim_lock();
+		sim_timer_arm(&probes[1].timer, sim_now() + SIM_US(100));
+		r = sim_wait(is_true, &num_fired, NO_HANG);
+		sim_unlock();
+		assert_int_equal(r, 0);
+		assert_string_equal(fired, "b");
+	}
+}
+
+static void waiting_in_real_time_ends_at_the_deadline(void **state)
+{
+	unsigned int never = 0;
+	uint64_t deadline;
+	int r;
+
+	(void)state;
+	sim_lock();
+	deadline = sim_now() + SIM_MS(2);
+	r = sim_wait(is_true, &never, deadline);
+	assert_true(sim_now() >= deadline);
+	sim_unlock();
+	assert_int_equal(r, -ETIMEDOUT);
+}
+
+static void a_poller_fires_timers_too(void **state)
+{
+	uint64_t end = NO_HANG;
+	struct probe probe;
+	bool done = false;
+
+	(void)state;
+	init_probes(&probe, 1);
+	arm(&probe, sim_now() + SIM_US(300));
+	while (!done) {
+		sim_progress();
+		assert_true(sim_now() < end);
+		sim_lock();
+		done = num_fired;
+		sim_unlock();
+	}
+	assert_int_equal(sim_idle(NULL), 0);
+}
+
+/* The value of a line of /proc/self/task/TID/status, or false. */
+static bool read_status(const char *tid, const char *key, char *value, size_t size)
+{
+	char path[300], line[256];
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, key, strlen(key)))
+			continue;
+		snprintf(value, size, "%.*s", (int)strcspn(line + strlen(key), "\n"),
+			 line + strlen(key));
+		found = true;
+	}
+	fclose(file);
+	return found;
+}
+
+static void the_nic_thread_has_a_name_and_takes_no_signals(void **state)
+{
+	unsigned long long blocked = 0;
+	struct dirent *entry;
+	struct probe probe;
+	char text[64];
+	DIR *dir;
+
+	(void)state;
+	init_probes(&probe, 1);
+	arm(&probe, sim_now() + SIM_MS(60000));
+	dir = opendir("/proc/self/task");
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		if (!read_status(entry->d_name, "Name:\t", text, sizeof(text)) ||
+		    strcmp(text, "polycm-nic") != 0)
+			continue;
+		assert_true(read_status(entry->d_name, "SigBlk:\t", text, sizeof(text)));
+		blocked = strtoull(text, NULL, 16);
+	}
+	closedir(dir);
+	for (int sig = 1; sig < 32; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			assert_true(blocked >> (sig - 1) & 1);
+}
+
+static void a_child_of_fork_has_an_engine_too(void **state)
+{
+	struct probe probe;
+	int status, r;
+	pid_t child;
+
+	(void)state;
+	if (SIM_FAKE_TSAN)
+		skip();			/* it allows no threads after fork() */
+	init_probes(&probe, 1);
+	arm(&probe, sim_now() + SIM_MS(60000));	/* so that the thread runs */
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		sim_lock();
+		sim_timer_arm(&probe.timer, sim_now() + SIM_US(200));
+		r = sim_wait(is_true, &num_fired, NO_HANG);
+		sim_unlock();
+		_exit(r ? 1 : 42);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 42);
+	assert_int_equal(num_fired, 0);
+}
+
+int main(void)
+{
+#define VIRTUAL(test) cmocka_unit_test_setup_teardown(test, start_virtual, stop)
+#define REAL(test) cmocka_unit_test_setup_teardown(test, start_real, stop)
+	const struct CMUnitTest tests[] = {
+		VIRTUAL(timers_fire_by_deadline_then_by_arming),
+		VIRTUAL(rearming_moves_a_timer_behind_its_equals),
+		VIRTUAL(disarmed_timers_do_not_fire),
+		VIRTUAL(deadlines_in_the_past_fire_in_order_of_arming),
+		VIRTUAL(advance_fires_all_in_between_and_no_more),
+		VIRTUAL(a_hundred_thousand_timers_keep_their_order),
+		VIRTUAL(waiting_moves_virtual_time),
+		VIRTUAL(idling_takes_one_timer_at_a_time),
+		VIRTUAL(a_thread_that_computes_prevents_deadlock),
+		VIRTUAL(polling_in_vain_counts_as_waiting),
+		VIRTUAL(calls_between_polls_are_no_waiting),
+		VIRTUAL(chance_below_a_bound_is_even),
+		cmocka_unit_test(chance_follows_from_the_seed),
+		cmocka_unit_test(stopping_forgets_timers_and_time),
+		REAL(what_is_due_happens_before_the_lock_is_released),
+		REAL(the_nic_thread_fires_what_is_due_later),
+		REAL(an_earlier_timer_wakes_the_nic_thread),
+		REAL(waiting_in_real_time_ends_at_the_deadline),
+		REAL(a_poller_fires_timers_too),
+		REAL(the_nic_thread_has_a_name_and_takes_no_signals),
+		REAL(a_child_of_fork_has_an_engine_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * info.c - polycm info: the providers, and one of them in detail.
+ */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "polycm.h"
+#include "polycm/polycm.h"
+
+#define MAX_TRANSPORTS 16
+
+/* A provider, copied: in a walk's callback the library must not be called again. */
+struct provider {
+	struct provider *next;
+	const char *name, *path, *problem, *version, *description, *transport, *carries;
+};
+
+struct providers {
+	struct provider *first;		/* in the order of their names */
+	bool any_device;
+};
+
+void info_usage(FILE *to)
+{
+	fputs("usage: polycm info [--config] [PROVIDER]\n"
+	      "\n"
+	      "Shows the providers that are installed, the rules of their transports and the\n"
+	      "devices that can carry connections, as a program in this environment has them.\n"
+	      "\n"
+	      "  PROVIDER   only this one, with its rules, devices and settings\n"
+	      "  --config   every setting: its value, where it comes from, its meaning\n"
+	      "\n"
+	      "With a simulated device: polycm run --provider sim polycm info\n", to);
+}
+
+static const char *plural(unsigned int n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* Does it carry connections, and if not why? */
+static const char *carries(const struct polycm_provider_info *info)
+{
+	if (info->problem)
+		return tool_printf("cannot be used: %s", info->problem);
+	if (info->selected && info->error)
+		return tool_printf("cannot start: %s", strerror(-info->error));
+	if (info->selected && !info->num_devices)
+		return "yes, no devices";
+	if (info->selected)
+		return tool_printf("yes, %u device%s", info->num_devices,
+				   plural(info->num_devices));
+	if (info->on_request)
+		return "on request";
+	return info->transport ? "no, rules only" : "no";
+}
+
+static const char *copy(const char *text)
+{
+	return text ? tool_strdup(text) : "-";
+}
+
+static int keep_provider(void *arg, const struct polycm_provider_info *info)
+{
+	struct providers *providers = arg;
+	struct provider *provider = calloc(1, sizeof(*provider)), **at;
+
+	if (!provider)
+		return -1;
+	provider->name = copy(info->name);
+	provider->path = copy(info->path);
+	provider->problem = info->problem ? tool_strdup(info->problem) : NULL;
+	provider->version = copy(info->version);
+	provider->description = copy(info->description);
+	provider->transport = copy(info->transport);
+	provider->carries = carries(info);
+	providers->any_device |= info->num_devices > 0;
+	for (at = &providers->first; *at && strcmp((*at)->name, provider->name) < 0;)
+		at = &(*at)->next;
+	provider->next = *at;
+	*at = provider;
+	return 0;
+}
+
+static bool has_rules(const struct provider *provider)
+{
+	return !provider->problem && strcmp(provider->transport, "-") != 0;
+}
+
+static void show_providers(const struct providers *providers)
+{
+	const struct provider *provider;
+	struct table table = { 0 };
+
+	puts("Providers");
+	TABLE_ROW(&table, "NAME", "VERSION", "RULES", "CARRIES", "FILE");
+	for (provider = providers->first; provider; provider = provider->next)
+		TABLE_ROW(&table, provider->name, provider->version, provider->transport,
+			  provider->carries, provider->path);
+	if (!providers->first)
+		TABLE_ROW(&table, "none");
+	table_print(&table, 2);
+}
+
+static int show_all(const struct providers *providers)
+{
+	const char *transports[MAX_TRANSPORTS];
+	const struct provider *provider;
+	size_t num = 0, i;
+	int status;
+
+	printf("polycm %s, %s\n\n", polycm_version(), place_library());
+	show_providers(providers);
+
+	for (provider = providers->first; provider && num < MAX_TRANSPORTS;
+	     provider = provider->next) {
+		if (!has_rules(provider))
+			continue;
+		for (i = 0; i < num && strcmp(transports[i], provider->transport); i++)
+			;
+		if (i == num)
+			transports[num++] = provider->transport;
+	}
+	if (num) {
+		puts("\nTransports");
+		status = info_rules(transports, num);
+		if (status)
+			return status;
+	}
+
+	puts("\nDevices");
+	if (providers->any_device)
+		return info_devices(NULL);
+	puts("  none; for a simulated one: polycm run --provider sim polycm info");
+	return 0;
+}
+
+static int show_one(const struct providers *providers, const char *name)
+{
+	const struct provider *provider;
+	struct table table = { 0 };
+	int status = 0;
+
+	for (provider = providers->first; provider; provider = provider->next)
+		if (!strcmp(provider->name, name))
+			break;
+	if (!provider) {
+		tool_error("info: there is no provider '%s'; 'polycm info' lists them", name);
+		return EXIT_FAILURE;
+	}
+
+	puts(provider->name);
+	if (!provider->problem) {
+		TABLE_ROW(&table, "description", provider->description);
+		TABLE_ROW(&table, "version", provider->version);
+	}
+	TABLE_ROW(&table, "file", provider->path);
+	TABLE_ROW(&table, "carries", provider->carries);
+	table_print(&table, 2);
+	if (provider->problem)
+		return 0;
+
+	if (has_rules(provider)) {
+		printf("\nRules of transport %s\n", provider->transport);
+		status = info_rules(&provider->transport, 1);
+	}
+	puts("\nDevices");
+	if (!status)
+		status = info_devices(provider->name);
+	puts("\nSettings");
+	if (!status)
+		status = info_settings(provider->name);
+	return status;
+}
+
+int info_command(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "config", no_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct providers providers = { 0 };
+	bool config = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			config = true;
+			break;
+		case 'h':
+			info_usage(stdout);
+			return 0;
+		default:
+			return STATUS_USAGE;
+		}
+	}
+	if (argc - optind > !config) {
+		tool_error("info: too many arguments; 'polycm help info' tells more");
+		return STATUS_USAGE;
+	}
+	/* This also loads them all, so that their settings are known. */
+	if (polycm_providers_walk(true, keep_provider, &providers) < 0) {
+		tool_error("info: cannot look for providers: %m");
+		return EXIT_FAILURE;
+	}
+	if (config)
+		return info_settings(NULL);
+	return optind < argc ? show_one(&providers, argv[optind]) : show_all(&providers);
+}

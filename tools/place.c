@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * place.c - where things are: the library that this process runs with, and
+ * the plugins of a build tree.
+ *
+ * Installed, the library finds its plugins beside itself.  In a build tree
+ * they lie in several folders, which build-tree.conf beside the command names.
+ */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "polycm.h"
+#include "polycm/polycm.h"
+
+#define PATH_VARIABLE "POLYCM_PROVIDER_PATH"
+
+/* The folder with its links resolved, the name as it is: it should be the library's soname. */
+static char *absolute(const char *path)
+{
+	char *folder = tool_strdup(path), *name = tool_strdup(path);
+	char *real = realpath(dirname(folder), NULL), *result = NULL;
+
+	if (real)
+		result = tool_printf("%s/%s", strcmp(real, "/") ? real : "", basename(name));
+	free(real);
+	free(name);
+	free(folder);
+	return result;
+}
+
+const char *place_library(void)
+{
+	static char *path;
+	Dl_info found;
+
+	if (path)
+		return path;
+	/* A string inside the library: the address of a function may be the command's own stub. */
+	if (dladdr(polycm_version(), &found) && found.dli_fname)
+		path = absolute(found.dli_fname);
+	if (!path)
+		tool_error("cannot tell where libpolycm is");
+	return path;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
+	bool same = real_a && real_b && !strcmp(real_a, real_b);
+
+	free(real_a);
+	free(real_b);
+	return same;
+}
+
+/* build-tree.conf of the tree that this command was built in, or NULL. */
+static FILE *open_build_tree(void)
+{
+	char exe[PATH_MAX], *folder, *name;
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	FILE *file;
+
+	if (len < 0)
+		return NULL;
+	exe[len] = '\0';
+	folder = dirname(exe);
+	/* libtool keeps the program in a folder of its own. */
+	len = (ssize_t)strlen(folder);
+	if (len > 6 && !strcmp(folder + len - 6, "/.libs"))
+		folder[len - 6] = '\0';
+	name = tool_printf("%s/build-tree.conf", folder);
+	file = fopen(name, "re");
+	free(name);
+	return file;
+}
+
+/* After the folders that the user gave. */
+static void add_provider_path(const char *folders)
+{
+	const char *given = getenv(PATH_VARIABLE);
+	char *both;
+
+	if (!given || !given[0]) {
+		setenv(PATH_VARIABLE, folders, 1);
+		return;
+	}
+	if (strstr(given, folders))
+		return;
+	both = tool_printf("%s:%s", given, folders);
+	setenv(PATH_VARIABLE, both, 1);
+	free(both);
+}
+
+void place_setup(void)
+{
+	FILE *file = open_build_tree();
+	char *line = NULL;
+	size_t size = 0;
+	bool ours = false;
+
+	if (!file)
+		return;
+	while (getline(&line, &size, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		/* An installed library has its own plugins. */
+		if (!strncmp(line, "library=", 8))
+			ours = place_library() && same_file(line + 8, place_library());
+		else if (ours && !strncmp(line, "providers=", 10))
+			add_provider_path(line + 10);
+	}
+	free(line);
+	fclose(file);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * polycm.h - what the files of the polycm command share.  One thread; memory
+ * that is needed until the end is not given back.
+ */
+#ifndef TOOLS_POLYCM_H
+#define TOOLS_POLYCM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Exit statuses besides 0 and 1. */
+#define STATUS_USAGE 2
+#define STATUS_CANNOT_EXECUTE 126
+#define STATUS_NOT_FOUND 127
+
+/* Subcommands: argv[0] is "polycm NAME". */
+int run_command(int argc, char **argv);
+void run_usage(FILE *to);
+int info_command(int argc, char **argv);
+void info_usage(FILE *to);
+
+/* The parts of polycm info, of one provider or (NULL) of all.  0 or an exit status. */
+int info_rules(const char *const *transports, size_t num);
+int info_devices(const char *provider);
+int info_settings(const char *owner);
+
+/* "polycm: TEXT" to standard error. */
+void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Like strdup() and asprintf(), but they end the program where memory is short. */
+char *tool_strdup(const char *text);
+char *tool_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* place.c: the path of libpolycm as this process has it, absolute, or NULL (the error is printed). */
+const char *place_library(void);
+/* Run from a build tree: let the library find that tree's plugins. */
+void place_setup(void);
+
+/*
+ * table.c: text in columns as wide as their contents.  Cells are copied, NULL
+ * is an empty one; numbers of cells per row may differ.
+ */
+struct table {
+	char ***rows;		/* each ends with NULL */
+	size_t num_rows;
+};
+
+void table_row(struct table *table, const char *const *cells, size_t num);
+#define TABLE_ROW(table, ...)								\
+	table_row(table, (const char *const[]){ __VA_ARGS__ },				\
+		  sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
+/* Prints it, each line after so many blanks, and empties it. */
+void table_print(struct table *table, int indent);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * table.c - text in columns.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "polycm.h"
+
+#define GAP 2
+
+static void *grown(void *array, size_t num, size_t size)
+{
+	array = reallocarray(array, num, size);
+	if (!array) {
+		tool_error("out of memory");
+		exit(EXIT_FAILURE);
+	}
+	return array;
+}
+
+void table_row(struct table *table, const char *const *cells, size_t num)
+{
+	char **row = grown(NULL, num + 1, sizeof(*row));
+	size_t i;
+
+	for (i = 0; i < num; i++)
+		row[i] = tool_strdup(cells[i] ? cells[i] : "");
+	row[num] = NULL;
+	table->rows = grown(table->rows, table->num_rows + 1, sizeof(*table->rows));
+	table->rows[table->num_rows++] = row;
+}
+
+/* The last cell of a row may be as long as it likes. */
+static size_t column_width(const struct table *table, size_t column)
+{
+	size_t width = 0, i, n;
+
+	for (i = 0; i < table->num_rows; i++) {
+		char **row = table->rows[i];
+
+		for (n = 0; row[n] && n < column; n++)
+			;
+		if (row[n] && row[n + 1] && strlen(row[n]) > width)
+			width = strlen(row[n]);
+	}
+	return width;
+}
+
+static void print_row(char **row, const size_t *widths, int indent)
+{
+	size_t blanks = (size_t)indent, n;
+
+	for (n = 0; row[n]; n++) {
+		/* Blanks come before the next cell that has text, so no line ends with any. */
+		if (row[n][0]) {
+			printf("%*s%s", (int)blanks, "", row[n]);
+			blanks = 0;
+		}
+		blanks += GAP;
+		if (widths[n] > strlen(row[n]))
+			blanks += widths[n] - strlen(row[n]);
+	}
+	putchar('\n');
+}
+
+void table_print(struct table *table, int indent)
+{
+	size_t columns = 0, i, n, *widths;
+
+	for (i = 0; i < table->num_rows; i++) {
+		for (n = 0; table->rows[i][n]; n++)
+			;
+		if (n > columns)
+			columns = n;
+	}
+	widths = grown(NULL, columns + 1, sizeof(*widths));
+	for (n = 0; n < columns; n++)
+		widths[n] = column_width(table, n);
+
+	for (i = 0; i < table->num_rows; i++) {
+		print_row(table->rows[i], widths, indent);
+		for (n = 0; table->rows[i][n]; n++)
+			free(table->rows[i][n]);
+		free(table->rows[i]);
+	}
+	free(widths);
+	free(table->rows);
+	*table = (struct table){ 0 };
+}
