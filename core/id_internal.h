@@ -28,6 +28,7 @@
 
 #define POLYCM_ID_MAGIC		0x69640001u
 #define POLYCM_CHANNEL_MAGIC	0x63680001u
+#define POLYCM_CHANNEL_GONE	0x63680002u	/* destroyed */
 #define POLYCM_EVENT_MAGIC	0x65760001u
 
 #define POLYCM_MAX_BACKLOG	1024
@@ -37,7 +38,7 @@ struct polycm_ev {
 	struct rdma_cm_event pub;	/* first */
 	uint32_t magic;
 	struct polycm_ev *prev, *next;	/* of the channel's queue, then of owner->unacked */
-	struct polycm_id *owner;	/* whom it is charged to: for a CONNECT_REQUEST the listener */
+	struct polycm_id *owner;	/* charged to it; a CONNECT_REQUEST to the listener */
 	struct polycm_id *child;	/* CONNECT_REQUEST: the new id */
 	struct polycm_group *group;	/* multicast events */
 	struct polycm_ece ece;
@@ -49,7 +50,7 @@ struct polycm_ev {
 /* A provider's part in a channel, opened when its first id comes to the channel. */
 struct polycm_channel_slot {
 	enum { POLYCM_SLOT_CLOSED, POLYCM_SLOT_OPENING, POLYCM_SLOT_OPEN } state;
-	int fd;				/* to poll and then channel_read(); -1: it posts by itself */
+	int fd;				/* to poll, then channel_read(); -1: none */
 	struct polycm_module *module;
 	void *area;
 };
@@ -60,11 +61,12 @@ struct polycm_channel {
 	bool private;			/* of a synchronous id */
 	pthread_mutex_t lock;		/* the members below */
 	pthread_cond_t slot_opened;
-	int wake_fd;			/* eventfd in the set, readable while the queue is not empty */
-	uint32_t posts;			/* counts, for waiters to sleep on; read without the lock too */
+	int wake_fd;			/* eventfd in the set, readable while events wait */
+	uint32_t posts;			/* a count to sleep on; atomic */
 	unsigned int waiters;		/* threads inside rdma_get_cm_event() that may sleep */
 	unsigned int sleepers;		/* those that sleep on posts */
 	bool closed;			/* destroyed; the last waiter frees it */
+	pthread_t destroyer;		/* the thread that did it */
 	struct polycm_ev *events;
 	struct polycm_id *ids;
 	struct polycm_channel *prev, *next;	/* under the channels lock */
@@ -172,6 +174,8 @@ void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to);
 void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
 					 void *arg), void *arg);
 
+/* Has another thread destroyed it, not long ago? */
+bool polycm_channel_gone(const struct rdma_event_channel *pub);
 size_t polycm_channels_live(void);
 
 /* Under chan->lock: put an event at the end, take one out (NULL: the first). */
@@ -182,10 +186,14 @@ struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_
 
 /*
  * The next event, charged to its owner.  Waits as the channel's fd says:
- * -EAGAIN with O_NONBLOCK; -EINTR; -EDEADLK where nothing can ever come;
- * -EBADF when the channel was destroyed meanwhile.
+ * -EAGAIN with O_NONBLOCK; -EINTR; -EDEADLK where nothing can ever come.
  */
 int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev);
+/*
+ * What a thread does whose channel another one destroys: it sleeps on, as in a
+ * kernel whose descriptor is closed meanwhile.  -EBADF once a signal ends that.
+ */
+int polycm_channel_sleep_on(void);
 
 /* --- rdma_event.c --- */
 
@@ -200,6 +208,8 @@ void polycm_ev_ack(struct polycm_ev *ev);
 void polycm_ev_free(struct polycm_ev *ev);
 /* Take out what nobody has retrieved for the id (or for one group of it) and end requests in it. */
 void polycm_ev_drop(struct polycm_id *id, const struct polycm_group *group);
+/* How long a wait for acks lasts before it is told of; for tests. */
+extern uint64_t polycm_ack_warning_ns;
 /* Wait until everything charged to the id (or for one group of it) is acked. */
 void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group, const char *call);
 
@@ -227,6 +237,8 @@ void polycm_id_destroy(struct polycm_id *id);
 void polycm_id_end_child(struct polycm_id *child);
 /* The channel is going away under the id: end it at its provider; the program still has it. */
 void polycm_id_abandon(struct polycm_id *id);
+/* Zeroed, and aligned as the areas of providers must be; free() gives it back. */
+void *polycm_block_alloc(size_t size);
 int polycm_id_alloc(enum rdma_port_space ps, enum ibv_qp_type qp_type, struct polycm_id **ret_id);
 void polycm_id_free(struct polycm_id *id);
 /* To another channel, NULL for a private one; events that the program holds are its caller's. */

@@ -19,7 +19,8 @@
 
 #define DEFAULT_PKEY 0xffff
 
-static int copy_addr(struct sockaddr **ret_addr, socklen_t *ret_len, const void *addr, socklen_t len)
+static int copy_addr(struct sockaddr **ret_addr, socklen_t *ret_len, const void *addr,
+		     socklen_t len)
 {
 	struct sockaddr *copy = malloc(len);
 

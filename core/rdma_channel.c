@@ -15,7 +15,6 @@
 #include <linux/futex.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -54,12 +53,10 @@ static struct polycm_channel *channel_alloc(void)
 		      num * sizeof(struct polycm_channel_slot);
 	struct polycm_channel *chan;
 
-	size = (size + 15) & ~(size_t)15;
-	chan = aligned_alloc(16, size);
+	chan = polycm_block_alloc(size);
 	if (!chan)
 		return NULL;
 
-	memset(chan, 0, size);
 	chan->num_slots = (unsigned int)num;
 	chan->slots = (struct polycm_channel_slot *)(void *)(chan->areas + num * area_size);
 	for (size_t i = 0; i < num; i++) {
@@ -122,6 +119,14 @@ struct polycm_channel *polycm_channel_of(struct rdma_event_channel *pub)
 
 	return chan && __atomic_load_n(&chan->magic, __ATOMIC_RELAXED) == POLYCM_CHANNEL_MAGIC
 		? chan : NULL;
+}
+
+bool polycm_channel_gone(const struct rdma_event_channel *pub)
+{
+	const struct polycm_channel *chan = (const struct polycm_channel *)(const void *)pub;
+
+	return chan && __atomic_load_n(&chan->magic, __ATOMIC_ACQUIRE) == POLYCM_CHANNEL_GONE &&
+	       !pthread_equal(chan->destroyer, pthread_self());
 }
 
 /* Call the provider; nobody else touches the slot while it is OPENING. */
@@ -344,9 +349,20 @@ static void abandon_ids(struct polycm_channel *chan)
 			   "their connections end here", num);
 }
 
+static void free_memory(struct polycm_channel *chan)
+{
+	if (!chan)
+		return;
+	pthread_cond_destroy(&chan->slot_opened);
+	pthread_mutex_destroy(&chan->pull_lock);
+	pthread_mutex_destroy(&chan->lock);
+	free(chan);
+}
+
 /*
- * The memory of channels that programs destroyed is kept for a while: a thread
- * of theirs may be on its way into rdma_get_cm_event(), as rping's is.
+ * The memory of channels that programs destroyed is kept for a while, the
+ * locks in it too: a thread of theirs may be on its way into
+ * rdma_get_cm_event(), as rping's is.
  */
 #define KEPT_CHANNELS 8
 
@@ -356,7 +372,7 @@ static void keep(struct polycm_channel *chan)
 	static unsigned int oldest;
 
 	pthread_mutex_lock(&channels_lock);
-	free(kept[oldest]);
+	free_memory(kept[oldest]);
 	kept[oldest] = chan;
 	oldest = (oldest + 1) % KEPT_CHANNELS;
 	pthread_mutex_unlock(&channels_lock);
@@ -369,11 +385,8 @@ static void channel_free(struct polycm_channel *chan)
 			chan->slots[i].module->ops.channel_close(chan->slots[i].area);
 	close(chan->pub.fd);
 	close(chan->wake_fd);
-	pthread_cond_destroy(&chan->slot_opened);
-	pthread_mutex_destroy(&chan->pull_lock);
-	pthread_mutex_destroy(&chan->lock);
 	if (chan->private)
-		free(chan);
+		free_memory(chan);
 	else
 		keep(chan);
 }
@@ -392,12 +405,10 @@ void polycm_channel_destroy(struct polycm_channel *chan)
 	pthread_rwlock_wrlock(&lookup_lock);
 	pthread_rwlock_unlock(&lookup_lock);
 
-	/*
-	 * A thread that sleeps in rdma_get_cm_event() goes on sleeping, as in
-	 * a kernel whose descriptor another thread closes.
-	 */
+	/* A thread that sleeps in rdma_get_cm_event() goes on sleeping. */
 	pthread_mutex_lock(&chan->lock);
-	__atomic_store_n(&chan->magic, 0, __ATOMIC_RELAXED);
+	chan->destroyer = pthread_self();
+	__atomic_store_n(&chan->magic, POLYCM_CHANNEL_GONE, __ATOMIC_RELEASE);
 	chan->closed = true;
 	in_use = chan->waiters > 0;
 	pthread_mutex_unlock(&chan->lock);

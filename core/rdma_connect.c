@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "export.h"
+#include "log.h"
 #include "ret.h"
 
 #define REJECT_CONSUMER		0	/* the provider's default */
@@ -128,6 +129,20 @@ static int fill_param(const struct polycm_id *id, const struct rdma_conn_param *
 	return 0;
 }
 
+/* What goes to the peer, in the order of the events' lines. */
+static void log_param(const struct polycm_id *id, const char *call,
+		      const struct polycm_conn_param *param)
+{
+	if (polycm_id_is_ud(id))
+		polycm_log_id(POLYCM_LOG_INFO, id, "%s (QP %u, private data %u bytes)", call,
+			      param->qp_num, param->private_data_len);
+	else
+		polycm_log_id(POLYCM_LOG_INFO, id, "%s (responder resources %u, initiator depth %u, "
+			      "retry count %u, RNR retry count %u, private data %u bytes)", call,
+			      param->responder_resources, param->initiator_depth,
+			      param->retry_count, param->rnr_retry_count, param->private_data_len);
+}
+
 static int connect_to(struct polycm_id *id, const struct rdma_conn_param *param)
 {
 	struct polycm_conn_param full;
@@ -140,6 +155,7 @@ static int connect_to(struct polycm_id *id, const struct rdma_conn_param *param)
 	if (err)
 		return err;
 	polycm_ece_offer(id, &full.ece);
+	log_param(id, "rdma_connect", &full);
 	return id->module->ops.connect(id->priv, &full);
 }
 
@@ -169,6 +185,7 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 		return err;
 
 	set_accepted(id);
+	log_param(id, "rdma_accept", &full);
 	err = id->module->ops.accept(id->priv, &full);
 	if (err && !polycm_id_is_ud(id))
 		(void)polycm_qp_error(id);

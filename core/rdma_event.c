@@ -25,8 +25,8 @@
 #define NUM_ACK_LOCKS	16
 #define NSEC_PER_SEC	UINT64_C(1000000000)
 
-/* A wait for acks is told of after 1 s, 10 s, 100 s ... */
-#define FIRST_WARNING_NS (1 * NSEC_PER_SEC)
+/* A wait for acks is told of after 1 s, 11 s, 111 s ... */
+uint64_t polycm_ack_warning_ns = NSEC_PER_SEC;
 
 static struct ack_lock {
 	pthread_mutex_t mutex;
@@ -290,7 +290,7 @@ static bool is_acked(const struct polycm_id *id, const struct polycm_group *grou
 void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group, const char *call)
 {
 	struct ack_lock *lock = ack_lock_of(id);
-	uint64_t pause_ns = FIRST_WARNING_NS;
+	uint64_t pause_ns = polycm_ack_warning_ns;
 	struct timespec until;
 	char text[400];
 
@@ -309,7 +309,8 @@ void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group
 
 		describe_unacked(id, text, sizeof(text));
 		pthread_mutex_unlock(&lock->mutex);
-		polycm_log_id(POLYCM_LOG_WARN, id, "%s waits for rdma_ack_cm_event of: %s", call, text);
+		polycm_log_id(POLYCM_LOG_WARN, id, "%s waits for rdma_ack_cm_event of: %s", call,
+			      text);
 		pthread_mutex_lock(&lock->mutex);
 		pause_ns *= 10;
 	}

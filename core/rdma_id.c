@@ -16,6 +16,8 @@
 #include "log.h"
 #include "ret.h"
 
+#define AREA_ALIGNMENT 16
+
 static size_t num_ids;			/* atomic; children and shadows too */
 
 int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id)
@@ -41,17 +43,28 @@ void polycm_leave(struct polycm_id *id)
 	pthread_mutex_unlock(&id->lock);
 }
 
+void *polycm_block_alloc(size_t size)
+{
+	void *block;
+
+	if (_Alignof(max_align_t) >= AREA_ALIGNMENT)
+		return calloc(1, size);
+
+	size = (size + AREA_ALIGNMENT - 1) & ~(size_t)(AREA_ALIGNMENT - 1);
+	block = aligned_alloc(AREA_ALIGNMENT, size);
+	if (block)
+		memset(block, 0, size);
+	return block;
+}
+
 int polycm_id_alloc(enum rdma_port_space ps, enum ibv_qp_type qp_type, struct polycm_id **ret_id)
 {
-	size_t size = sizeof(struct polycm_id) + polycm_registry_id_size();
 	struct polycm_id *id;
 
-	size = (size + 15) & ~(size_t)15;
-	id = aligned_alloc(16, size);
+	id = polycm_block_alloc(sizeof(*id) + polycm_registry_id_size());
 	if (!id)
 		return -ENOMEM;
 
-	memset(id, 0, size);
 	pthread_mutex_init(&id->lock, NULL);
 	id->pub.ps = ps;
 	id->pub.qp_type = qp_type;

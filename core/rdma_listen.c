@@ -15,6 +15,7 @@
 
 #include "addr.h"
 #include "export.h"
+#include "log.h"
 #include "ret.h"
 
 void polycm_shadows_close(struct polycm_id *id)
@@ -127,7 +128,10 @@ static int listen_on(struct polycm_id *id, int backlog)
 		return err;
 	}
 	polycm_id_set_place(id, POLYCM_PLACED);
-	return polycm_id_update(id, false);
+	err = polycm_id_update(id, false);
+	if (!err)
+		polycm_log_id(POLYCM_LOG_INFO, id, "listening (backlog %d)", backlog);
+	return err;
 }
 
 POLYCM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)

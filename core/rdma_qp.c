@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "export.h"
+#include "log.h"
 #include "ret.h"
 #include "rdma_cq.h"
 
@@ -73,6 +74,9 @@ static int move_to_rtr(struct polycm_id *id, uint8_t responder_resources)
 	err = verbs_err(ibv_modify_qp(id->pub.qp, &attr, mask));
 	if (err)
 		return polycm_fail(err, "QP %u cannot become RTR", id->pub.qp->qp_num);
+	polycm_log_id(POLYCM_LOG_INFO, id, "QP %u can receive (responder resources %u, minimum RNR "
+		      "NAK timer code %u)", id->pub.qp->qp_num, attr.max_dest_rd_atomic,
+		      attr.min_rnr_timer);
 	return 0;
 }
 
@@ -89,6 +93,9 @@ static int move_to_rts(struct polycm_id *id, uint8_t initiator_depth)
 	err = verbs_err(ibv_modify_qp(id->pub.qp, &attr, mask));
 	if (err)
 		return polycm_fail(err, "QP %u cannot become RTS", id->pub.qp->qp_num);
+	polycm_log_id(POLYCM_LOG_INFO, id, "QP %u can send (initiator depth %u, local ACK time-out "
+		      "%u, retry count %u, RNR retry count %u)", id->pub.qp->qp_num,
+		      attr.max_rd_atomic, attr.timeout, attr.retry_cnt, attr.rnr_retry);
 	return 0;
 }
 

@@ -256,13 +256,16 @@ int polycm_complete(struct polycm_id *id)
 	return 0;
 }
 
-POLYCM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+POLYCM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
+				    struct rdma_cm_event **event)
 {
 	struct polycm_channel *chan = polycm_channel_of(channel);
 	int err;
 
 	polycm_why_clear();
-	if (!chan || !event)
+	if (!chan && polycm_channel_gone(channel))
+		err = polycm_channel_sleep_on();
+	else if (!chan || !event)
 		err = polycm_fail(-EINVAL, chan ? "nowhere to put the event"
 						: "no channel of rdma_create_event_channel");
 	else

@@ -99,7 +99,8 @@ POLYCM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 	int err = polycm_enter(id, &self);
 
 	if (!err) {
-		err = attr ? create_basic_srq(self, pd, attr) : polycm_fail(-EINVAL, "no attributes");
+		err = attr ? create_basic_srq(self, pd, attr)
+			   : polycm_fail(-EINVAL, "no attributes");
 		polycm_leave(self);
 	}
 	return polycm_ret("rdma_create_srq", self, err);

@@ -64,23 +64,38 @@ static void deadlock(struct polycm_channel *chan)
 		   text[0] ? text : "no id is on the channel");
 }
 
-static int sleep_on_posts(struct polycm_channel *chan, uint32_t seen)
+static void wake_up(void *arg)
+{
+	struct polycm_channel *chan = arg;
+
+	pthread_mutex_lock(&chan->lock);
+	chan->sleepers--;
+	pthread_mutex_unlock(&chan->lock);
+}
+
+/* syscall() is none of the C library's cancellation points, so it is made one here. */
+static int futex_wait(const uint32_t *word, uint32_t seen)
 {
 	int old, err = 0;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+	if (syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0) < 0)
+		err = errno == EINTR ? -EINTR : 0;
+	pthread_setcanceltype(old, NULL);
+	return err;
+}
+
+static int sleep_on_posts(struct polycm_channel *chan, uint32_t seen)
+{
+	int err;
 
 	pthread_mutex_lock(&chan->lock);
 	chan->sleepers++;
 	pthread_mutex_unlock(&chan->lock);
 
-	/* syscall() itself is none of the C library's cancellation points. */
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
-	if (syscall(SYS_futex, &chan->posts, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0) < 0)
-		err = errno == EINTR ? -EINTR : 0;
-	pthread_setcanceltype(old, NULL);
-
-	pthread_mutex_lock(&chan->lock);
-	chan->sleepers--;
-	pthread_mutex_unlock(&chan->lock);
+	pthread_cleanup_push(wake_up, chan);
+	err = futex_wait(&chan->posts, seen);
+	pthread_cleanup_pop(1);
 	return err;
 }
 
@@ -109,14 +124,27 @@ static void leave(void *chan)
 	(void)polycm_channel_leave(chan);
 }
 
-/* Counted in, so that the channel stays in memory if another thread destroys it meanwhile. */
+int polycm_channel_sleep_on(void)
+{
+	static const uint32_t never;
+
+	while (!futex_wait(&never, never))
+		;
+	return -EBADF;
+}
+
+/* Counted in, so that the channel stays as it is if another thread destroys it meanwhile. */
 static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
 {
+	bool closed;
 	int err;
 
 	pthread_mutex_lock(&chan->lock);
-	chan->waiters++;
+	closed = chan->closed;
+	chan->waiters += !closed;
 	pthread_mutex_unlock(&chan->lock);
+	if (closed)
+		return polycm_channel_sleep_on();
 
 	pthread_cleanup_push(leave, chan);
 	err = wait_once(chan, seen, pulls);
@@ -124,7 +152,10 @@ static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
 		deadlock(chan);
 	pthread_cleanup_pop(0);
 
-	return polycm_channel_leave(chan) ? -EBADF : err;
+	/* An event on its way may have woken it before the channel went. */
+	if (polycm_channel_leave(chan))
+		return err ? -EBADF : polycm_channel_sleep_on();
+	return err;
 }
 
 /* Takes an event if there is one; else tells how to wait. */
@@ -147,6 +178,14 @@ static int take(struct polycm_channel *chan, struct polycm_ev **ret_ev, uint32_t
 	return err;
 }
 
+/* A descriptor that was closed under us is not. */
+static bool is_nonblocking(const struct polycm_channel *chan)
+{
+	int flags = fcntl(chan->pub.fd, F_GETFL);
+
+	return flags != -1 && flags & O_NONBLOCK;
+}
+
 int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
 {
 	uint32_t seen;
@@ -159,7 +198,7 @@ int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
 			pull(chan);
 			err = take(chan, ret_ev, &seen, &pulls);
 		}
-		if (err != -EAGAIN || fcntl(chan->pub.fd, F_GETFL) & O_NONBLOCK)
+		if (err != -EAGAIN || is_nonblocking(chan))
 			return err;
 		err = wait_counted(chan, seen, pulls);
 	} while (!err);

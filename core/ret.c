@@ -35,7 +35,8 @@ int polycm_ret(const char *call, const struct polycm_id *id, int err)
 
 	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
 		if (why[0])
-			polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s (%s)", call, strerror(-err), why);
+			polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s (%s)", call, strerror(-err),
+				      why);
 		else
 			polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s", call, strerror(-err));
 		why[0] = '\0';

@@ -195,19 +195,32 @@ static int check_installed(const char *name, size_t len, bool of_transport)
 	return status;
 }
 
+/* The next of names with commas and perhaps blanks between them, its length, and what follows or NULL. */
+static const char *next_name(const char **rest, size_t *ret_len)
+{
+	const char *name = *rest + strspn(*rest, " \t");
+	size_t len = strcspn(name, ",");
+
+	*rest = name[len] ? name + len + 1 : NULL;
+	while (len > 0 && strchr(" \t", name[len - 1]))
+		len--;
+	*ret_len = len;
+	return name;
+}
+
 /* "sim", "roce,iwarp", "^ib". */
 static int check_provider(const char *value)
 {
-	const char *name = value + (value[0] == '^');
+	const char *rest = value + (value[0] == '^');
+	int status = 0;
 
-	for (;;) {
-		size_t len = strcspn(name, ",");
-		int status = check_installed(name, len, false);
+	while (rest && !status) {
+		size_t len;
+		const char *name = next_name(&rest, &len);
 
-		if (status || !name[len])
-			return status;
-		name += len + 1;
+		status = check_installed(name, len, false);
 	}
+	return status;
 }
 
 static int check_transport(const char *value)
@@ -285,17 +298,16 @@ static int check_choice(const char *value)
 /* Does a list of providers leave the simulator in? */
 static bool names_simulator(const char *list)
 {
-	bool all_but = list[0] == '^', found = false;
-	const char *name = list + all_but;
+	const char *rest = list[0] == '^' ? NULL : list;
+	bool found = false;
 
-	for (;;) {
-		size_t len = strcspn(name, ",");
+	while (rest && !found) {
+		size_t len;
+		const char *name = next_name(&rest, &len);
 
-		found |= len == strlen(SIMULATOR) && !memcmp(name, SIMULATOR, len);
-		if (!name[len])
-			return found && !all_but;
-		name += len + 1;
+		found = len == strlen(SIMULATOR) && !memcmp(name, SIMULATOR, len);
 	}
+	return found;
 }
 
 /* ------------------------------------------------------------------------

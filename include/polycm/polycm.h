@@ -34,7 +34,7 @@ const char *polycm_version(void);
 
 /* Of an event from rdma_get_cm_event() that is not acknowledged yet. */
 const char *polycm_status_str(const struct rdma_cm_event *event);
-/* Of an event on a transport ("roce"); NULL or an unknown name: without the transport's own words. */
+/* On a transport ("roce"); NULL or an unknown name: without its own words. */
 const char *polycm_status_text(const char *transport, enum rdma_cm_event_type type, int status);
 
 /* ------------------------------------------------------------------------
@@ -53,7 +53,7 @@ struct polycm_provider_info {
 	const char *transport;		/* whose rules it has, or NULL */
 	bool on_request;		/* carries connections only where POLYCM_PROVIDER names it */
 	bool selected;			/* may carry connections in this process */
-	int error;			/* of a selected one that could not start: negative errno, or 0 */
+	int error;			/* negative errno of one that could not start, or 0 */
 	unsigned int num_devices;
 };
 

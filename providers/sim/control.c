@@ -11,65 +11,18 @@
 
 #include "address.h"
 #include "cm/cma.h"
-#include "nic/nic.h"
 #include "polycm/sim.h"
 #include "provider.h"
 #include "trace.h"
 
 /* A struct polycm_sim_node is a struct sim_node. */
 
-static void count(struct polycm_sim_counts *ret_counts)
-{
-	struct sim_nic_counts nic;
-
-	memset(ret_counts, 0, sizeof(*ret_counts));
-	sim_lock();
-	sim_nic_counts(&nic);
-	ret_counts->ids = sim_cma_live_ids();
-	sim_unlock();
-	ret_counts->contexts = nic.contexts;
-	ret_counts->pds = nic.pds;
-	ret_counts->mrs = nic.mrs;
-	ret_counts->comp_channels = nic.channels;
-	ret_counts->cqs = nic.cqs;
-	ret_counts->srqs = nic.srqs;
-	ret_counts->qps = nic.qps;
-	ret_counts->ahs = nic.ahs;
-}
-
-/* Contexts and PDs may be the core's own, which go with their devices. */
-static bool in_use(void)
-{
-	struct polycm_sim_counts c;
-
-	count(&c);
-	return c.ids || c.mrs || c.comp_channels || c.cqs || c.srqs || c.qps || c.ahs;
-}
-
-static int drop(void)
-{
-	struct polycm_sim_counts c;
-
-	if (!sim_is_up())
-		return 0;
-	if (in_use())
-		return -EBUSY;
-	sim_remove_devices();
-	count(&c);
-	if (c.contexts) {
-		(void)sim_fabric_announce();	/* the error to tell is the other one */
-		return -EBUSY;
-	}
-	sim_down();
-	return 0;
-}
-
 static int create(uint64_t seed)
 {
 	int r;
 
 	pthread_mutex_lock(&sim_setup_lock);
-	r = drop();
+	r = sim_down();
 	if (!r)
 		r = sim_up_private(seed);
 	pthread_mutex_unlock(&sim_setup_lock);
@@ -81,7 +34,7 @@ static int destroy(void)
 	int r;
 
 	pthread_mutex_lock(&sim_setup_lock);
-	r = drop();
+	r = sim_down();
 	pthread_mutex_unlock(&sim_setup_lock);
 	return r;
 }
@@ -228,7 +181,7 @@ static int live(struct polycm_sim_counts *counts)
 	if (!counts || counts->size < sizeof(counts->size))
 		return -EINVAL;
 	size = counts->size;
-	count(&c);
+	sim_count_live(&c);
 	c.size = size;
 	memcpy(counts, &c, size < sizeof(c) ? size : sizeof(c));
 	return 0;

@@ -3,7 +3,7 @@
  * engine.c - the simulator's lock, clock and timers, and who moves time on.
  *
  * Virtual clock: a thread that waits fires the next timer, whatever it waits
- * for.  Real clock: timers that are due when they are armed fire when the
+ * for, once no other thread of the program computes any more.  Real clock: timers that are due when they are armed fire when the
  * thread that armed them releases the lock, as a softirq would; all others,
  * and packets from other processes, are the NIC thread's or a poller's.
  *
@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "heap.h"
 #include "link/link.h"
 #include "random.h"
+#include "threads.h"
 #include "trace.h"
 
 #define SPINS_TO_WAIT 16u	/* vain polls in a row that count as waiting (virtual) */
@@ -33,30 +33,32 @@
 #define TIMERS_PER_UNLOCK 256u
 #define HOT_MIN SIM_US(50)	/* how long the NIC thread trusts a poller */
 #define HOT_MAX SIM_MS(1)
-#define LOOK_AGAIN SIM_MS(2)	/* real time between looks where other threads run */
-
-#if defined(__SANITIZE_THREAD__)
-#define OWN_THREADS 1u
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define OWN_THREADS 1u
-#endif
-#endif
-#ifndef OWN_THREADS
-#define OWN_THREADS 0u		/* threads that the sanitizer's runtime adds */
-#endif
+#define PATIENCE_MIN SIM_US(2)	/* how long a thread looks before it sleeps (real) */
+#define PATIENCE_MAX SIM_US(50)
+/* Where several threads live in virtual time, in real time: */
+#define LOOK_AGAIN SIM_MS(2)	/* between looks where nothing is left to happen */
+#define YIELD SIM_US(100)	/* for a thread that computes to call us */
+#define YIELD_MAX SIM_MS(10)	/* without a call: then time goes on without it */
 
 const struct polycm_core *sim_core;
+
+/* A thread that waits has looked at everything up to this change. */
+static __thread uint64_t looked_at;
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;		/* CLOCK_MONOTONIC; sim_wait(), virtual sim_idle() */
 	unsigned int waiters;		/* on changed */
+	unsigned int woken;		/* of them, told to look but not yet on their way */
+	unsigned int tellings;
+	uint64_t changes, told;		/* counts what a thread that waits should look at */
+	uint64_t busy_changes, busy_since;	/* others compute, without calls; 0: no */
 	bool running;
 	bool due;			/* a timer was armed for now (real) */
 	bool thread_runs, stop;
 	bool asleep;			/* the NIC thread, until sleep_until */
 	bool stuck_told;
+	int cancel_state;		/* of the thread that holds the lock */
 	uint64_t sleep_until;
 	uint64_t seq;
 	pthread_t thread;
@@ -66,7 +68,9 @@ static struct {
 	atomic_bool hot;
 	atomic_uint_fast64_t now;	/* virtual */
 	atomic_uint_fast64_t next;	/* earliest deadline */
+	atomic_uint_fast64_t patience;
 	atomic_uint spins, polls;
+	atomic_uint contenders;		/* threads that wait for the lock */
 } engine = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
@@ -98,6 +102,7 @@ uint64_t sim_now(void)
 
 static void timers_changed(void)
 {
+	engine.changes++;
 	relaxed_store(&engine.next, sim_heap_deadline());
 }
 
@@ -149,6 +154,29 @@ static unsigned int fire_due(unsigned int limit)
 	return fired;
 }
 
+static void wake_waiters(void)
+{
+	engine.told = engine.changes;
+	if (!engine.waiters)
+		return;
+	engine.woken = engine.waiters;
+	engine.tellings++;
+	pthread_cond_broadcast(&engine.changed);
+}
+
+void sim_wake(void)
+{
+	engine.changes++;
+	wake_waiters();
+}
+
+/* Virtual clock: whoever waits shall look at what has changed. */
+static void tell(void)
+{
+	if (engine.told != engine.changes)
+		wake_waiters();
+}
+
 /* Virtual clock: to the next timer, if it is not later than the limit. */
 static bool step(uint64_t limit)
 {
@@ -159,6 +187,7 @@ static bool step(uint64_t limit)
 	if (timer->deadline > relaxed_load(&engine.now))
 		relaxed_store(&engine.now, timer->deadline);
 	fire(timer);
+	tell();
 	return true;
 }
 
@@ -184,8 +213,27 @@ static void settle(void)
 	}
 }
 
-static void locked(void)
+/* A thread of the program that is cancelled must not take the lock with it. */
+static int forbid_cancel(void)
 {
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
+static void take_lock(void)
+{
+	if (!pthread_mutex_trylock(&engine.lock))
+		return;
+	atomic_fetch_add(&engine.contenders, 1);
+	pthread_mutex_lock(&engine.lock);
+	atomic_fetch_sub(&engine.contenders, 1);
+}
+
+static void locked(int cancel_state)
+{
+	engine.cancel_state = cancel_state;
 	relaxed_store(&engine.spins, 0);
 	if (__builtin_expect(relaxed_load(&engine.forked), 0)) {
 		relaxed_store(&engine.forked, false);
@@ -195,30 +243,38 @@ static void locked(void)
 
 void sim_lock(void)
 {
-	pthread_mutex_lock(&engine.lock);
-	locked();
+	int cancel_state = forbid_cancel();
+
+	take_lock();
+	locked(cancel_state);
 }
 
 bool sim_lock_within(uint64_t ns)
 {
+	const struct timespec pause = { .tv_nsec = 1000000 };
 	uint64_t until = monotonic() + ns;
-	struct timespec ts = {
-		.tv_sec = (time_t)(until / 1000000000u),
-		.tv_nsec = (long)(until % 1000000000u),
-	};
+	int cancel_state = forbid_cancel();
 
-	if (pthread_mutex_clocklock(&engine.lock, CLOCK_MONOTONIC, &ts))
-		return false;
-	locked();
+	while (pthread_mutex_trylock(&engine.lock)) {
+		if (monotonic() >= until) {
+			pthread_setcancelstate(cancel_state, NULL);
+			return false;
+		}
+		nanosleep(&pause, NULL);
+	}
+	locked(cancel_state);
 	return true;
 }
 
 void sim_unlock(void)
 {
+	int cancel_state = engine.cancel_state;
+
 	settle();
-	if (__builtin_expect(engine.waiters != 0, 0) && sim_is_virtual())
-		pthread_cond_broadcast(&engine.changed);
+	if (sim_is_virtual())
+		tell();
 	pthread_mutex_unlock(&engine.lock);
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 /* Wait on engine.changed until a time of CLOCK_MONOTONIC. */
@@ -228,6 +284,8 @@ static void wait_changed(uint64_t until)
 		.tv_sec = (time_t)(until / 1000000000u),
 		.tv_nsec = (long)(until % 1000000000u),
 	};
+	unsigned int tellings = engine.tellings;
+	int cancel_state = engine.cancel_state;
 
 	engine.waiters++;
 	if (until == SIM_NEVER)
@@ -235,18 +293,47 @@ static void wait_changed(uint64_t until)
 	else
 		pthread_cond_timedwait(&engine.changed, &engine.lock, &ts);
 	engine.waiters--;
+	if (tellings != engine.tellings)
+		engine.woken--;
+	engine.cancel_state = cancel_state;
 }
 
-void sim_wake(void)
+/* Threads that are about to take the lock. */
+static bool called_for(void)
 {
-	if (engine.waiters)
-		pthread_cond_broadcast(&engine.changed);
+	return engine.woken || relaxed_load(&engine.contenders);
+}
+
+/*
+ * Before time moves: let threads that compute go on until they wait too.  True:
+ * they have had some time, and may have changed anything.  One that neither
+ * calls us nor sleeps for long is not waited for.
+ */
+static bool yield_to_others(void)
+{
+	uint64_t now;
+
+	/* A thread that computed a moment ago may sleep now because of us. */
+	if (!called_for() && !sim_threads_compute() && !called_for()) {
+		engine.busy_since = 0;
+		return false;
+	}
+	now = monotonic();
+	if (!engine.busy_since || engine.changes != engine.busy_changes) {
+		engine.busy_changes = engine.changes;
+		engine.busy_since = now;
+	} else if (now - engine.busy_since > YIELD_MAX) {
+		engine.busy_since = now;
+		return false;
+	}
+	wait_changed(now + YIELD);
+	return true;
 }
 
 static int wait_virtual(bool (*done)(void *arg), void *arg, uint64_t deadline)
 {
 	while (!done(arg)) {
-		if (step(deadline))
+		if (yield_to_others() || step(deadline))
 			continue;
 		if (deadline == SIM_NEVER)
 			return -EDEADLK;
@@ -277,14 +364,10 @@ int sim_wait(bool (*done)(void *arg), void *arg, uint64_t deadline)
  * Programs that wait or poll.
  */
 
-/* Threads of the process; 1 where the system does not say. */
-static unsigned int count_threads(void)
+/* Did the thread, or did others, do something since it last looked at what it waits for? */
+static bool must_look(void)
 {
-	struct stat st;
-
-	if (stat("/proc/self/task", &st) || st.st_nlink < 3 + OWN_THREADS)
-		return 1;
-	return (unsigned int)st.st_nlink - 2 - OWN_THREADS;
+	return looked_at != engine.changes && sim_threads_count() > 1;
 }
 
 static int idle_virtual(void)
@@ -292,20 +375,37 @@ static int idle_virtual(void)
 	int ret = 1;
 
 	sim_lock();
-	if (!step(SIM_NEVER)) {
+	if (!must_look() && !yield_to_others() && !step(SIM_NEVER)) {
 		/* Another thread that still computes may yet do something. */
-		if (engine.waiters + 1 >= count_threads())
+		if (engine.waiters + 1 >= sim_threads_count() && !called_for())
 			ret = -EDEADLK;
 		else
 			wait_changed(monotonic() + LOOK_AGAIN);
 	}
+	looked_at = engine.changes;
 	sim_unlock();
 	return ret;
 }
 
+/*
+ * Look for mail a little longer before the thread sleeps, since waking it costs
+ * more than that; the longer, the more often it came in time.
+ */
+static bool watch(void)
+{
+	uint64_t patience = relaxed_load(&engine.patience);
+	bool came = sim_shm_watch(monotonic() + patience);
+
+	if (came && patience < PATIENCE_MAX)
+		relaxed_store(&engine.patience, patience * 2);
+	else if (!came && patience > PATIENCE_MIN)
+		relaxed_store(&engine.patience, patience / 2);
+	return came;
+}
+
 int sim_idle(void *ctx)
 {
-	bool pending;
+	bool came;
 
 	(void)ctx;
 	if (sim_is_virtual())
@@ -313,24 +413,24 @@ int sim_idle(void *ctx)
 	if (!relaxed_load(&engine.is_real))
 		return 0;
 
+	came = watch();
 	/* The poller stops: from now on senders must ring. */
 	relaxed_store(&engine.polls, 0);
-	if (relaxed_load(&engine.hot)) {
+	if (!came && relaxed_load(&engine.hot)) {
 		relaxed_store(&engine.hot, false);
 		sim_shm_ring_self();
 	}
 	sim_lock();
-	pending = sim_shm_pending();
-	if (pending)
-		sim_shm_receive();
+	sim_shm_receive();
 	sim_engine_need_thread();
 	sim_unlock();
-	return pending;
+	return came;
 }
 
 void sim_progress(void)
 {
 	unsigned int polls;
+	int cancel_state;
 
 	if (!relaxed_load(&engine.is_real))
 		return;
@@ -344,8 +444,12 @@ void sim_progress(void)
 		}
 		return;
 	}
-	if (pthread_mutex_trylock(&engine.lock))
+	cancel_state = forbid_cancel();
+	if (pthread_mutex_trylock(&engine.lock)) {
+		pthread_setcancelstate(cancel_state, NULL);
 		return;
+	}
+	engine.cancel_state = cancel_state;
 	fire_due(TIMERS_PER_UNLOCK);
 	sim_shm_receive();
 	sim_unlock();
@@ -360,7 +464,8 @@ void sim_spin(void)
 	if (atomic_fetch_add_explicit(&engine.spins, 1, memory_order_relaxed) + 1 < SPINS_TO_WAIT)
 		return;
 	sim_lock();
-	if (!step(SIM_NEVER) && !engine.stuck_told && count_threads() == 1) {
+	if (!yield_to_others() && !step(SIM_NEVER) && !engine.stuck_told &&
+	    sim_threads_count() == 1) {
 		engine.stuck_told = true;
 		sim_core->log(POLYCM_LOG_WARN, NULL,
 			      "the program polls, but nothing is left that could happen");
@@ -400,9 +505,10 @@ static void nic_sleep(bool quiet, uint64_t trust)
 	engine.asleep = true;
 	engine.sleep_until = deadline;
 	pthread_mutex_unlock(&engine.lock);
-	sim_shm_wait(ticket, quiet, deadline);
+	sim_shm_wait(ticket, deadline);
 	pthread_mutex_lock(&engine.lock);
 	engine.asleep = false;
+	sim_shm_awake();
 }
 
 static void *nic_thread(void *arg)
@@ -484,7 +590,7 @@ static void after_fork_child(void)
 {
 	pthread_mutex_init(&engine.lock, NULL);
 	init_changed();
-	engine.waiters = 0;
+	engine.waiters = engine.woken = 0;
 	engine.thread_runs = engine.asleep = false;
 	if (engine.running)
 		sim_shm_after_fork();
@@ -510,13 +616,14 @@ int sim_engine_start(enum sim_clock clock, uint64_t seed)
 	if (ret < 0)
 		goto out;
 	sim_random_seed(seed);
-	engine.seq = 0;
+	engine.seq = engine.busy_since = 0;
 	engine.due = engine.stop = engine.stuck_told = false;
 	relaxed_store(&engine.now, 0);
 	relaxed_store(&engine.next, SIM_NEVER);
 	relaxed_store(&engine.spins, 0);
 	relaxed_store(&engine.polls, 0);
 	relaxed_store(&engine.hot, false);
+	relaxed_store(&engine.patience, PATIENCE_MAX / 4);
 	relaxed_store(&engine.is_virtual, clock == SIM_CLOCK_VIRTUAL);
 	relaxed_store(&engine.is_real, clock == SIM_CLOCK_REAL);
 	engine.running = true;

@@ -157,7 +157,8 @@ bool sim_is_up(void)
 	return atomic_load(&up);
 }
 
-void sim_remove_devices(void)
+/* Take back all devices, which closes what the core has open on them. */
+static void remove_devices(void)
 {
 	struct polycm_device *core;
 
@@ -174,12 +175,9 @@ void sim_remove_devices(void)
 	}
 }
 
-void sim_down(void)
+static void take_down(void)
 {
-	if (!sim_is_up())
-		return;
 	atomic_store(&up, false);
-	sim_remove_devices();
 	sim_lock();
 	sim_cma_stop();
 	sim_nic_stop();
@@ -187,6 +185,45 @@ void sim_down(void)
 	sim_trace_close();
 	sim_unlock();
 	sim_engine_stop();
+}
+
+void sim_count_live(struct polycm_sim_counts *ret_counts)
+{
+	struct sim_nic_counts nic;
+
+	memset(ret_counts, 0, sizeof(*ret_counts));
+	sim_lock();
+	sim_nic_counts(&nic);
+	ret_counts->ids = sim_cma_live_ids();
+	sim_unlock();
+	ret_counts->contexts = nic.contexts;
+	ret_counts->pds = nic.pds;
+	ret_counts->mrs = nic.mrs;
+	ret_counts->comp_channels = nic.channels;
+	ret_counts->cqs = nic.cqs;
+	ret_counts->srqs = nic.srqs;
+	ret_counts->qps = nic.qps;
+	ret_counts->ahs = nic.ahs;
+}
+
+/* Contexts and PDs may be the core's own, which go with their devices. */
+int sim_down(void)
+{
+	struct polycm_sim_counts c;
+
+	if (!sim_is_up())
+		return 0;
+	sim_count_live(&c);
+	if (c.ids || c.mrs || c.comp_channels || c.cqs || c.srqs || c.qps || c.ahs)
+		return -EBUSY;
+	remove_devices();
+	sim_count_live(&c);
+	if (c.contexts) {
+		(void)sim_fabric_announce();	/* the error to tell is the other one */
+		return -EBUSY;
+	}
+	take_down();
+	return 0;
 }
 
 /* For the calls that need a fabric: after a test dropped its own. */
@@ -287,7 +324,7 @@ static int init(struct polycm_module *module, void **ret_ctx)
 	if (r < 0) {
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "another provider owns time: %s",
 			      strerror(-r));
-		sim_down();
+		take_down();
 		goto out;
 	}
 	if (atexit(at_exit) || pthread_atfork(NULL, NULL, sim_cma_forked))
@@ -297,11 +334,12 @@ out:
 	return r;
 }
 
+/* As a rule the process ends.  What threads of the program may still use stays. */
 static void fini(void *ctx)
 {
 	(void)ctx;
 	pthread_mutex_lock(&sim_setup_lock);
-	sim_down();
+	(void)sim_down();
 	pthread_mutex_unlock(&sim_setup_lock);
 }
 

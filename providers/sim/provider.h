@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "polycm/provider.h"
+#include "polycm/sim.h"
 
 /* Guards whether and how the simulator is up, and the list of devices. */
 extern pthread_mutex_t sim_setup_lock;
@@ -17,11 +18,11 @@ extern pthread_mutex_t sim_setup_lock;
 /* Setup lock held: engine, fabric, NIC and CM, with the fabric of the settings or an empty one. */
 int sim_up_default(void);
 int sim_up_private(uint64_t seed);
-void sim_down(void);
+/* -EBUSY: the program has something left on it. */
+int sim_down(void);
 bool sim_is_up(void);
 
-/* Setup lock held: take back all devices, which closes what the core has open on them. */
-void sim_remove_devices(void);
+void sim_count_live(struct polycm_sim_counts *ret_counts);
 
 /* extension("sim", 1) (control.c) */
 extern const struct polycm_sim_ops sim_control_ops;

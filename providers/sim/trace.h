@@ -21,6 +21,10 @@ void sim_trace_flush(void);
 void sim_trace_line(const char *kind, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-#define sim_trace(...) do { if (__builtin_expect(sim_trace_on, 0)) sim_trace_line(__VA_ARGS__); } while (0)
+#define sim_trace(...)						\
+	do {							\
+		if (__builtin_expect(sim_trace_on, 0))		\
+			sim_trace_line(__VA_ARGS__);		\
+	} while (0)
 
 #endif

@@ -4,7 +4,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const step_name[NUM_STEPS] = {
 	[STEP_IDLE] = "idle",
@@ -64,6 +66,18 @@ enum ibv_qp_state step_qp_state(struct rdma_cm_id *id)
 	assert_non_null(id->qp);
 	assert_int_equal(ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &init), 0);
 	return attr.qp_state;
+}
+
+void step_exec_self(const char *argument)
+{
+	char path[PATH_MAX];
+	/* Not executed as that: it is another program where an emulator runs this one. */
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (len <= 0)
+		return;
+	path[len] = '\0';
+	execl(path, path, argument, (char *)NULL);
 }
 
 void step_request(struct pair *pair, enum transport transport, enum rdma_port_space ps, bool qps)

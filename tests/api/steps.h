@@ -51,6 +51,9 @@ struct sockaddr *step_sa(const char *text, uint16_t port);
 /* IBV_QPS_* of the id's QP. */
 enum ibv_qp_state step_qp_state(struct rdma_cm_id *id);
 
+/* Start this program again, in a child process; comes back if that cannot be. */
+void step_exec_self(const char *argument);
+
 /* Exactly so much virtual time has passed since. */
 #define assert_elapsed(since, ns) assert_int_equal(pair_now() - (since), (ns))
 

@@ -292,6 +292,23 @@ static void failed_attempts_have_no_timewait(void **state)
 	}
 }
 
+/* Nor after a reply that was withdrawn, though both sides' connection managers wait then. */
+static void a_withdrawn_reply_has_no_timewait(void **state)
+{
+	(void)state;
+	for (enum transport t = ROCE; t <= IB; t++) {
+		struct pair pair;
+
+		step_open(&pair, t, STEP_RESPONSE);
+		assert_int_equal(rdma_reject(pair.server, NULL, 0), 0);
+		pair_take(pair.client_channel, RDMA_CM_EVENT_REJECTED, 28);
+		assert_int_equal(polycm_sim_advance(LONG), 0);
+		pair_none(pair.client_channel);
+		pair_none(pair.server_channel);
+		pair_close(&pair);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +323,7 @@ int main(void)
 		cmocka_unit_test(more_than_once),
 		cmocka_unit_test(datagrams_have_nothing_to_disconnect),
 		cmocka_unit_test(failed_attempts_have_no_timewait),
+		cmocka_unit_test(a_withdrawn_reply_has_no_timewait),
 	};
 
 	return cmocka_run_group_tests(tests, pair_group_setup, NULL);

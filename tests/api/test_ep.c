@@ -167,6 +167,44 @@ static void requests_get_their_queue_pair(void **state)
 	}
 }
 
+/* RDMA_PS_IB is for any kind of QP, so the port alone does not say who is meant. */
+static void kinds_must_match(void **state)
+{
+	(void)state;
+	for (enum transport t = ROCE; t <= IB; t++) {
+		for (int match = 0; match < 2; match++) {
+			struct rdma_conn_param param = pair_param(NULL, 0);
+			struct rdma_addrinfo *info;
+			struct rdma_cm_event *event;
+			struct pair pair;
+
+			pair_open(&pair, t, RDMA_PS_IB);
+			assert_int_equal(rdma_destroy_id(pair.listener), 0);
+			info = info_of(SERVER_ADDRESS, RAI_PASSIVE);
+			info->ai_port_space = RDMA_PS_IB;
+			info->ai_qp_type = match ? IBV_QPT_RC : IBV_QPT_UD;
+			assert_int_equal(rdma_create_ep(&pair.listener, info, NULL, NULL), 0);
+			rdma_freeaddrinfo(info);
+			assert_int_equal(pair.listener->qp_type, match ? IBV_QPT_RC : IBV_QPT_UD);
+			assert_int_equal(rdma_migrate_id(pair.listener, pair.server_channel), 0);
+			assert_int_equal(rdma_listen(pair.listener, 1), 0);
+			pair_resolve(&pair);
+			assert_int_equal(rdma_connect(pair.client, &param), 0);
+			if (match) {
+				event = pair_expect(pair.server_channel,
+						    RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+				assert_int_equal(event->id->qp_type, IBV_QPT_RC);
+				assert_int_equal(event->id->ps, RDMA_PS_IB);
+				pair.server = event->id;
+				rdma_ack_cm_event(event);
+			} else {
+				pair_take(pair.client_channel, RDMA_CM_EVENT_REJECTED, 28);
+			}
+			pair_close(&pair);
+		}
+	}
+}
+
 /* --- Two threads. --- */
 
 #define MESSAGE 16
@@ -286,6 +324,7 @@ int main(void)
 		cmocka_unit_test(active_ones_are_resolved),
 		cmocka_unit_test(a_failure_leaves_nothing),
 		cmocka_unit_test(requests_get_their_queue_pair),
+		cmocka_unit_test(kinds_must_match),
 		cmocka_unit_test(two_threads_that_wait_in_turn),
 	};
 

@@ -133,6 +133,19 @@ static void tos_becomes_the_traffic_class(void **state)
 	}
 }
 
+/* On InfiniBand a path query with IPv4 addresses has no traffic class. */
+static void tos_is_no_traffic_class_on_infiniband(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, IB, RDMA_PS_TCP);
+	assert_int_equal(set_byte(pair.client, RDMA_OPTION_ID_TOS, 0x20), 0);
+	pair_resolve(&pair);
+	assert_int_equal(pair.client->route.path_rec->traffic_class, 0);
+	pair_close(&pair);
+}
+
 /* --- Local ACK time-out. --- */
 
 static const struct ack_case {
@@ -318,6 +331,7 @@ static struct ibv_path_data path_of(const struct rdma_cm_id *id, uint32_t flags)
 	data.path.pkey = 0xffff;
 	data.path.mtu = 2 << 6 | IBV_MTU_1024;
 	data.path.packetlifetime = 2 << 6 | 17;
+	data.path.tclass = 0x60;
 	return data;
 }
 
@@ -344,6 +358,7 @@ static void a_path_makes_the_route(void **state)
 	assert_int_equal(pair.client->route.num_paths, 1);
 	assert_int_equal(pair.client->route.path_rec->packet_life_time, 17);
 	assert_int_equal(pair.client->route.path_rec->mtu, IBV_MTU_1024);
+	assert_int_equal(pair.client->route.path_rec->traffic_class, 0x60);
 	assert_errno(set_path(pair.client, path, sizeof(path)), EINVAL);
 	pair_close(&pair);
 }
@@ -374,6 +389,7 @@ int main(void)
 		cmocka_unit_test(checks_names_and_lengths),
 		cmocka_unit_test(ack_timeout_is_for_connections_only),
 		cmocka_unit_test(tos_becomes_the_traffic_class),
+		cmocka_unit_test(tos_is_no_traffic_class_on_infiniband),
 		cmocka_unit_test(ack_timeout_is_this_sides_only),
 		cmocka_unit_test(reuse_shares_a_port_until_somebody_listens),
 		cmocka_unit_test(reuse_can_be_set_on_a_bound_id),

@@ -82,6 +82,9 @@ POLYCM_SIM_TRANSPORT=iwarp
 check 'an option of the simulator means the simulator' sets 'POLYCM_PROVIDER=sim
 POLYCM_SIM_TRANSPORT=ib
 ' --transport=ib
+check 'blanks between names do not matter' sets 'POLYCM_PROVIDER=ib , sim
+POLYCM_SIM_SEED=7
+' --provider 'ib , sim' --seed 7
 check 'POLYCM_PROVIDER stays as it is' eval "POLYCM_PROVIDER=roce sets 'POLYCM_PROVIDER=roce
 POLYCM_SIM_TRANSPORT=ib
 ' --transport ib"

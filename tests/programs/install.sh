@@ -5,7 +5,7 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
 need rping make
-unset POLYCM_PROVIDER_PATH
+unset POLYCM_PROVIDER_PATH MAKEFLAGS MFLAGS
 staged=$work/staged moved=$work/moved
 
 installs() {

@@ -50,7 +50,7 @@ for way in linked preloaded started_by_run; do
 done
 
 binds_to_ours() {
-	user env "LD_LIBRARY_PATH=$folder" LD_DEBUG=bindings "$work/first" 2>&1 >/dev/null |
+	user env "LD_LIBRARY_PATH=$folder" LD_BIND_NOW=1 LD_DEBUG=bindings "$work/first" 2>&1 >/dev/null |
 		grep -E "binding file $work/first .* symbol .(rdma|ibv)_" >"$work/bindings"
 	counts "$work/bindings" 4 . && counts "$work/bindings" 4 "to [^ ]*/libpolycm.so.0 "
 }

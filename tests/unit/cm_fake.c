@@ -20,7 +20,7 @@ static int called(struct fake *fake, enum fake_op op)
 {
 	size_t len = strlen(fake->trace);
 
-	fake->calls[op]++;
+	__atomic_add_fetch(&fake->calls[op], 1, __ATOMIC_SEQ_CST);
 	if (op_names[op])
 		snprintf(fake->trace + len, sizeof(fake->trace) - len, "%s%s", len ? " " : "",
 			 op_names[op]);
@@ -62,7 +62,7 @@ static int op_enumerate(void *ctx)
 		.verbs = vdev,
 	};
 
-	if (fake->device)
+	if (fake->device || fake->absent)
 		return 0;
 	vdev->verbs = &fake_verbs_table;
 	vdev->device.node_type = IBV_NODE_CA;
@@ -131,7 +131,7 @@ static int op_open(void *ctx, struct polycm_id *id, void *priv, const struct pol
 	self->chan = how->channel_priv;
 	assert_ptr_equal(*(struct fake **)how->channel_priv, fake);
 	fake->last = self;
-	fake->ids++;
+	__atomic_add_fetch(&fake->ids, 1, __ATOMIC_SEQ_CST);
 	return called(fake, OP_OPEN);
 }
 
@@ -253,6 +253,9 @@ static int op_set_option(void *priv, int level, int optname, const void *optval,
 	(void)optname;
 	(void)optlen;
 	fake_of(priv)->option_value = *(const uint8_t *)optval;
+	if (fake_of(priv)->option_event)
+		assert_int_equal(post(&((struct fake_id *)priv)->id->pub,
+				      fake_of(priv)->option_event, 0), 0);
 	return id_called(priv, OP_SET_OPTION);
 }
 
@@ -288,8 +291,16 @@ static int op_query(void *priv, struct polycm_route_info *ret_info)
 
 static int op_join(void *priv, const struct polycm_multicast *mc)
 {
+	const struct fake_id *self = priv;
+	struct polycm_event event = {
+		.size = sizeof(event), .type = self->fake->join_event, .is_ud = true,
+		.group = mc->group,
+	};
+
 	((struct fake_id *)priv)->group = mc->group;
-	fake_of(priv)->join_flags = mc->join_flags;
+	self->fake->join_flags = mc->join_flags;
+	if (event.type)
+		assert_int_equal(polycm_post_event(self->id, &event), 0);
 	return id_called(priv, OP_JOIN);
 }
 
@@ -316,13 +327,17 @@ static void op_stop(void *priv)
 	/* The core takes nothing more for this id. */
 	assert_int_equal(post(&((struct fake_id *)priv)->id->pub, RDMA_CM_EVENT_DISCONNECTED, 0),
 			 -ECANCELED);
+	if (fake_of(priv)->stop_joins) {
+		assert_int_equal(pthread_join(*fake_of(priv)->stop_joins, NULL), 0);
+		fake_of(priv)->stop_joins = NULL;
+	}
 	id_called(priv, OP_STOP);
 }
 
 static void op_free(void *priv)
 {
 	id_called(priv, OP_FREE);
-	fake_of(priv)->ids--;
+	__atomic_sub_fetch(&fake_of(priv)->ids, 1, __ATOMIC_SEQ_CST);
 }
 
 static const struct polycm_ops ops = {
@@ -496,7 +511,9 @@ int post(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status)
 int post_request(struct fake *fake, struct polycm_id *listener, const struct rdma_conn_param *conn,
 		 struct polycm_id **ret_child)
 {
-	struct polycm_event event = { .size = sizeof(event), .type = RDMA_CM_EVENT_CONNECT_REQUEST };
+	struct polycm_event event = {
+		.size = sizeof(event), .type = RDMA_CM_EVENT_CONNECT_REQUEST,
+	};
 	struct fake_id *self;
 	void *priv;
 	int err;
@@ -515,13 +532,14 @@ int post_request(struct fake *fake, struct polycm_id *listener, const struct rdm
 	       sizeof(struct sockaddr_in));
 	if (conn)
 		event.param.conn = *conn;
+	event.ece = fake->request_ece;
 
 	err = polycm_post_event(listener, &event);
 	if (err) {
 		polycm_child_destroy(event.child);
 		return err;
 	}
-	fake->ids++;
+	__atomic_add_fetch(&fake->ids, 1, __ATOMIC_SEQ_CST);
 	if (ret_child)
 		*ret_child = event.child;
 	return 0;

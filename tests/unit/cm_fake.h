@@ -24,6 +24,7 @@
 #include <rdma/rdma_verbs.h>
 
 #include "capture.h"
+#include "addr.h"
 #include "id_internal.h"
 
 enum fake_op {
@@ -62,9 +63,12 @@ struct fake {
 	uint8_t data[256];		/* of those and reject */
 	uint8_t reason;
 	uint8_t option_value;
+	enum rdma_cm_event_type option_event;	/* set_option() posts it, if not 0 */
 	int backlog;
 	enum ibv_event_type notified;
 	uint32_t join_flags;
+	enum rdma_cm_event_type join_event;	/* join() posts it, if not 0 */
+	struct polycm_ece request_ece;		/* of post_request() */
 	struct sockaddr_storage last_bind;
 	uint16_t next_port;
 	int pull_fd;			/* channel_open() gives it; -1: none */
@@ -74,6 +78,7 @@ struct fake {
 	struct polycm_module *module;
 	struct polycm_device *device;
 	struct fake_id *last;		/* opened last */
+	pthread_t *stop_joins;		/* stop() waits for this thread to end */
 };
 
 extern struct fake fakes[2];
@@ -139,6 +144,9 @@ struct rdma_cm_id *listening_id(struct rdma_event_channel *channel);
 struct rdma_cm_id *requested_id(struct rdma_cm_id *listener);
 
 void create_qp(struct rdma_cm_id *id);
+
+#define RDMA_TEST(function) \
+	cmocka_unit_test_setup_teardown(function, fakes_reset, fakes_check)
 
 /* A call that fails so. */
 #define assert_errno(call, number) do { \

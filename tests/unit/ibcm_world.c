@@ -28,8 +28,11 @@ static unsigned int live_allocations, live_ids;
 
 static void *host_alloc(size_t size)
 {
-	void *memory = calloc(1, size);
+	void *memory;
 
+	if (world.fail_allocation && !--world.fail_allocation)
+		return NULL;
+	memory = calloc(1, size);
 	assert_non_null(memory);
 	live_allocations++;
 	return memory;

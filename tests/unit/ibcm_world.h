@@ -45,6 +45,7 @@ struct world {
 	unsigned int backlog;		/* of every listener */
 	int refuse;			/* what post_event() says to CONNECT_REQUESTs, if not 0 */
 	bool keep_mads;			/* false: count nothing, for long runs */
+	unsigned int fail_allocation;	/* the n-th from now on; 0: none */
 };
 
 extern struct world world;

@@ -133,6 +133,7 @@ int case_remove_folder(void **state)
 
 static void set_environment(const struct testcase *test)
 {
+	static char none[2 * sizeof(case_folder)];
 	char path[4 * sizeof(case_folder)];
 
 	/* What cmocka catches would make this process run the other tests. */
@@ -148,8 +149,8 @@ static void set_environment(const struct testcase *test)
 	if (test->variable)
 		setenv(test->variable, "1", 1);
 	polycm_privileged_override = test->privileged;
-	snprintf(path, sizeof(path), "%s/none", case_folder);
-	polycm_installed_folder = strdup(path);
+	snprintf(none, sizeof(none), "%s/none", case_folder);
+	polycm_installed_folder = none;
 }
 
 struct outcome {
@@ -265,12 +266,13 @@ void run_in_child(int (*fn)(void), const struct plugin *plugins, size_t num)
 	child = fork();
 	assert_true(child >= 0);
 	if (!child) {
-		int line, fd;
+		int line;
 
 		set_environment(&test);
 		line = fn();
-		fd = dprintf(STDOUT_FILENO, line ? "failed in line %d\n" : "", line);
-		_exit(line || fd < 0);
+		if (line)
+			dprintf(STDOUT_FILENO, "failed in line %d\n", line);
+		_exit(line != 0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);

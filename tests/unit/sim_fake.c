@@ -150,7 +150,8 @@ unsigned int sim_fake_log_count(enum polycm_log_level level)
 
 void sim_fake_make_runtime_dir(void)
 {
-	strcpy(runtime_dir, "/tmp/polycm-test-XXXXXX");
+	strcpy(runtime_dir, "/tmp/polycm-test-");
+	memset(runtime_dir + strlen(runtime_dir), 'X', 6);	/* for mkdtemp() to replace */
 	assert_non_null(mkdtemp(runtime_dir));
 	assert_int_equal(setenv("XDG_RUNTIME_DIR", runtime_dir, 1), 0);
 }

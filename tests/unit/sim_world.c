@@ -140,8 +140,8 @@ static void count_free(void *memory)
 	free(memory);
 }
 
-static const struct polycm_core core = {
-	.size = sizeof(core),
+struct polycm_core world_core = {
+	.size = sizeof(world_core),
 	.abi_minor = POLYCM_ABI_MINOR,
 	.post_event = post_event,
 	.child_create = child_create,
@@ -189,7 +189,7 @@ void world_open(enum world_transport t)
 	world.rules = rules[t];
 	for (size_t i = 0; i < sizeof(world_data); i++)
 		world_data[i] = (uint8_t)(i + 1);
-	sim_core = &core;
+	sim_core = &world_core;
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 42), 0);
 	sim_lock();
 	assert_int_equal(sim_nic_start(), 0);

@@ -54,6 +54,9 @@ struct world {
 
 extern struct world world;
 
+/* The table that the provider gets. */
+extern struct polycm_core world_core;
+
 void world_open(enum world_transport transport);
 /* Fails unless nothing is left of ids and memory. */
 void world_close(void);

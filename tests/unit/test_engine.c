@@ -302,6 +302,72 @@ static void a_thread_that_computes_prevents_deadlock(void **state)
 	assert_int_equal(sim_idle(NULL), -EDEADLK);
 }
 
+#define LETTERS 200u
+
+static struct {
+	struct sim_timer timer;
+	unsigned int written, read;	/* under the engine's lock */
+	uint64_t written_at;
+	bool late, failed;
+} post_box;
+
+static void write_letter(struct sim_timer *timer)
+{
+	post_box.written++;
+	post_box.written_at = sim_now();
+	if (post_box.written < LETTERS)
+		sim_timer_arm(timer, sim_now() + SIM_US(1));
+}
+
+/* Reads each letter, and takes its time before it looks for the next one. */
+static void *read_letters(void *arg)
+{
+	bool again, end = false;
+
+	(void)arg;
+	while (!end) {
+		sim_lock();
+		again = post_box.read < post_box.written;
+		if (again) {
+			post_box.late |= sim_now() != post_box.written_at;
+			end = ++post_box.read == LETTERS;
+		}
+		sim_unlock();
+		for (unsigned int i = 0; again && i < 20000; i++)
+			__asm__ volatile("");
+		if (!again && sim_idle(NULL) < 0) {
+			post_box.failed = true;
+			break;
+		}
+	}
+	return NULL;
+}
+
+static void time_stands_still_while_another_thread_computes(void **state)
+{
+	pthread_t thread;
+	bool done = false;
+
+	(void)state;
+	memset(&post_box, 0, sizeof(post_box));
+	sim_timer_init(&post_box.timer, write_letter);
+	assert_int_equal(pthread_create(&thread, NULL, read_letters, NULL), 0);
+	sim_lock();
+	sim_timer_arm(&post_box.timer, SIM_US(1));
+	sim_unlock();
+	while (!done) {
+		done = sim_idle(NULL) < 0;	/* the thread may have ended already */
+		sim_lock();
+		done |= post_box.read == LETTERS || post_box.failed;
+		sim_unlock();
+	}
+	pthread_join(thread, NULL);
+	assert_false(post_box.failed);
+	assert_false(post_box.late);
+	assert_int_equal(post_box.written, LETTERS);
+	assert_int_equal(sim_now(), SIM_US(LETTERS));
+}
+
 static void polling_in_vain_counts_as_waiting(void **state)
 {
 	struct probe probes[2];
@@ -587,6 +653,7 @@ int main(void)
 		VIRTUAL(waiting_moves_virtual_time),
 		VIRTUAL(idling_takes_one_timer_at_a_time),
 		VIRTUAL(a_thread_that_computes_prevents_deadlock),
+		VIRTUAL(time_stands_still_while_another_thread_computes),
 		VIRTUAL(polling_in_vain_counts_as_waiting),
 		VIRTUAL(calls_between_polls_are_no_waiting),
 		VIRTUAL(chance_below_a_bound_is_even),

@@ -71,6 +71,7 @@ struct sim_id {
 	bool tos_set, ack_timeout_set;
 	uint8_t tos, ack_timeout;
 	uint8_t packet_lifetime;	/* of the path, valid from ROUTE_RESOLVED */
+	uint8_t traffic_class;		/* likewise; as it was when the route was asked for */
 	enum ibv_mtu path_mtu;
 	uint32_t qp_num;		/* given with connect or accept */
 	uint32_t starting_psn;		/* 24 bits: the peer must start here */

@@ -68,7 +68,15 @@ unsigned int sim_cma_live_ids(void)
 /* Does the id have what the kernel calls its cm_id: was it connected or is it a request? */
 static bool has_connection(const struct sim_id *id)
 {
-	return id->engine && id->ib;
+	switch (id->state) {
+	case CMA_CONNECT:
+	case CMA_DISCONNECT:
+	case CMA_DEVICE_REMOVAL:
+	case CMA_DESTROYING:
+		return id->engine && id->ib;
+	default:
+		return false;
+	}
 }
 
 static int op_open(void *ctx, struct polycm_id *core_id, void *priv, const struct polycm_open *how)

@@ -120,6 +120,7 @@ static int set_ib_path(struct sim_id *id, const void *optval, size_t optlen)
 		return -EINVAL;
 	id->packet_lifetime = data.path.packetlifetime & 0x3f;
 	id->path_mtu = (enum ibv_mtu)(data.path.mtu & 0x3f);
+	id->traffic_class = data.path.tclass;
 	cma_set_state(id, CMA_ROUTE_RESOLVED);
 	return cma_post_simple(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }

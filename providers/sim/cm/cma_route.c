@@ -42,6 +42,19 @@ static uint64_t sa_deadline(uint32_t timeout_ms)
 	return SIM_MS(step ? step : 1) * SA_TRIES;
 }
 
+/*
+ * RoCE: the type of service.  A path query has room for it only with IPv6, from
+ * the flow information; with IPv4 it asks for a QoS class.
+ */
+static uint8_t query_traffic_class(const struct sim_id *id)
+{
+	if (!(cma_rules(id)->flags & POLYCM_T_HAS_SA))
+		return id->tos_set ? id->tos : 0;
+	if (id->src.sa.sa_family != AF_INET6)
+		return 0;
+	return (uint8_t)(ntohl(id->src.in6.sin6_flowinfo) >> 20);
+}
+
 static int start_query(struct sim_id *id, uint32_t timeout_ms)
 {
 	const struct polycm_transport *rules = cma_rules(id);
@@ -50,6 +63,7 @@ static int start_query(struct sim_id *id, uint32_t timeout_ms)
 	int r;
 
 	id->pending_status = 0;
+	id->traffic_class = query_traffic_class(id);
 	if (rules->flags & POLYCM_T_HAS_SA) {
 		r = ask_sa(id, &answers);
 		if (r < 0)
@@ -139,7 +153,7 @@ void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
 	memset(ret_path, 0, sizeof(*ret_path));
 	ret_path->sgid = id->sgid;
 	ret_path->dgid = id->dgid;
-	ret_path->traffic_class = id->tos_set ? id->tos : 0;
+	ret_path->traffic_class = id->traffic_class;
 	ret_path->reversible = 1;
 	ret_path->numb_path = 1;
 	ret_path->pkey = htons(SIM_PKEY);

@@ -60,7 +60,7 @@ void ibcm_send_free(void)
 }
 
 /* Room for the members that a message has besides its ids. */
-#define DETAIL 160
+#define DETAIL 192
 
 static void format_req(const struct cm_req *req, uint32_t ece_options, char detail[DETAIL])
 {

@@ -31,31 +31,37 @@ struct key {
 	bool sidr;
 };
 
-/* The node is left out: its address would differ from run to run. */
-static size_t hash_key(const struct key *key)
+static size_t hash(uint64_t guid, uint32_t number)
 {
-	uint64_t hash = (key->guid ^ key->number) * 0x9e3779b97f4a7c15u;
+	uint64_t bits = (guid ^ number) * 0x9e3779b97f4a7c15u;
 
-	hash ^= hash >> 29;
-	hash *= 0xbf58476d1ce4e5b9u;
-	return (size_t)(hash ^ hash >> 32);
+	bits ^= bits >> 29;
+	bits *= 0xbf58476d1ce4e5b9u;
+	return (size_t)(bits ^ bits >> 32);
 }
 
-static struct key key_of(const struct ibcm *cm, enum ibcm_table table)
+static uint32_t number_of(const struct ibcm *cm, enum ibcm_table table)
 {
-	if (table == IBCM_BY_LOCAL)
-		return (struct key){ .number = cm->local_id };
-	return (struct key){
-		.node = cm->id->node,
-		.guid = cm->remote_ca_guid,
-		.number = table == IBCM_BY_REMOTE ? cm->remote_id : cm->remote_qpn,
-		.sidr = cm->sidr,
-	};
+	switch (table) {
+	case IBCM_BY_LOCAL:
+		return cm->local_id;
+	case IBCM_BY_REMOTE:
+		return cm->remote_id;
+	default:
+		return cm->remote_qpn;
+	}
 }
 
-static struct ibcm **bucket_of(const struct table *table, const struct key *key)
+static struct ibcm **bucket_of(const struct table *table, uint64_t guid, uint32_t number)
 {
-	return &table->buckets[hash_key(key) & (table->num_buckets - 1)];
+	return &table->buckets[hash(guid, number) & (table->num_buckets - 1)];
+}
+
+static struct ibcm **bucket_for(const struct table *table, const struct ibcm *cm,
+				enum ibcm_table which)
+{
+	return bucket_of(table, which == IBCM_BY_LOCAL ? 0 : cm->remote_ca_guid,
+			 number_of(cm, which));
 }
 
 static int grow(enum ibcm_table which)
@@ -66,7 +72,6 @@ static int grow(enum ibcm_table which)
 		.count = table->count,
 	};
 	struct ibcm **bucket, *cm;
-	struct key key;
 	size_t i;
 
 	larger.buckets = sim_core->alloc(larger.num_buckets * sizeof(*larger.buckets));
@@ -75,8 +80,7 @@ static int grow(enum ibcm_table which)
 	for (i = 0; i < table->num_buckets; i++)
 		while ((cm = table->buckets[i])) {
 			table->buckets[i] = cm->next[which];
-			key = key_of(cm, which);
-			bucket = bucket_of(&larger, &key);
+			bucket = bucket_for(&larger, cm, which);
 			cm->next[which] = *bucket;
 			*bucket = cm;
 		}
@@ -102,8 +106,7 @@ int ibcm_table_reserve(void)
 
 void ibcm_table_add(struct ibcm *cm, enum ibcm_table table)
 {
-	struct key key = key_of(cm, table);
-	struct ibcm **bucket = bucket_of(&tables[table], &key);
+	struct ibcm **bucket = bucket_for(&tables[table], cm, table);
 
 	cm->next[table] = *bucket;
 	*bucket = cm;
@@ -114,13 +117,12 @@ void ibcm_table_add(struct ibcm *cm, enum ibcm_table table)
 void ibcm_table_remove(struct ibcm *cm, enum ibcm_table table)
 {
 	struct ibcm **link;
-	struct key key;
 
 	if (!(cm->in_tables & 1u << table))
 		return;
-	key = key_of(cm, table);
-	for (link = bucket_of(&tables[table], &key); *link != cm; link = &(*link)->next[table])
-		;
+	link = bucket_for(&tables[table], cm, table);
+	while (*link != cm)
+		link = &(*link)->next[table];
 	*link = cm->next[table];
 	cm->next[table] = NULL;
 	cm->in_tables &= (uint8_t)~(1u << table);
@@ -133,11 +135,12 @@ static struct ibcm *find(enum ibcm_table which, const struct key *key)
 
 	if (!tables[which].num_buckets)
 		return NULL;
-	for (cm = *bucket_of(&tables[which], key); cm; cm = cm->next[which]) {
-		struct key other = key_of(cm, which);
-
-		if (other.number == key->number && other.guid == key->guid &&
-		    other.node == key->node && other.sidr == key->sidr)
+	for (cm = *bucket_of(&tables[which], key->guid, key->number); cm; cm = cm->next[which]) {
+		/* Our own number says it all; the node is a look into another cache line. */
+		if (number_of(cm, which) == key->number &&
+		    (which == IBCM_BY_LOCAL ||
+		     (cm->remote_ca_guid == key->guid && cm->sidr == key->sidr &&
+		      cm->id->node == key->node)))
 			return cm;
 	}
 	return NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm/iwcm.h - an iWARP connection: the engine's part (iwcm.c, what kernel iwcm
- * and siw do) on top of a simulated TCP stream (iwcm_stream.c), which carries
- * the MPA frames.  Data between the queue pairs goes the NIC's own way.
+ * cm/iwcm.h - an iWARP connection: the engine's part (iwcm.c, iwcm_active.c,
+ * iwcm_passive.c; what kernel iwcm and siw do) on top of a simulated TCP
+ * stream (iwcm_stream.c), which carries the MPA frames.  Data between the
+ * queue pairs goes the NIC's own way.
  *
  * A passive connection exists before its id: from the SYN until the MPA
  * request was read it belongs to the stream's list, afterwards to the id.
@@ -13,6 +14,7 @@
 
 #include <uthash.h>
 
+#include "../link/link.h"
 #include "cma.h"
 #include "mpa.h"
 
@@ -62,6 +64,8 @@ struct iwcm {
 
 void iw_stream_start(void);
 void iw_stream_stop(void);
+/* The link's handler: a segment from any process. */
+void iw_stream_receive(const struct sim_packet *packet);
 
 /*
  * Connect, waiting: 0, -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ENOMEM.
@@ -78,7 +82,7 @@ void iw_stream_handshake_done(struct iwcm *cm);
 bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *addr,
 			     unsigned int *ret_slot, struct sim_id **ret_id);
 
-/* --- Upcalls of the stream (iwcm.c). --- */
+/* --- Upcalls of the stream. --- */
 
 /* A passive stream opened: wait for the request. */
 void iwcm_opened(struct iwcm *cm);
@@ -87,6 +91,30 @@ void iwcm_input(struct iwcm *cm);
 /* The peer closed it, or broke the rules; the stream is closed already. */
 void iwcm_closed(struct iwcm *cm);
 
+/* --- Between the engine's files. --- */
+
+/* iwcm.c.  The queue pair may have been destroyed; then its owner was told. */
+struct sim_qp *iwcm_qp(const struct iwcm *cm);
+/* The queue pair has no connection any more; errored if its stream is gone. */
+void iwcm_release_qp(struct iwcm *cm, bool error);
+void iwcm_set_state(struct iwcm *cm, enum iwcm_state state);
+void iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame);
+/* How much private data a program may send, and sends. */
+size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg);
+size_t iwcm_data_len(const struct polycm_conn_param *param);
 void iwcm_free(struct iwcm *cm);
+
+/* iwcm_active.c */
+int iwcm_connect(struct sim_id *id, const struct polycm_conn_param *param);
+void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply);
+/* The attempt is over; reply (may be NULL) lies in the handshake's buffer. */
+void iwcm_connect_failed(struct iwcm *cm, int status, const struct mpa_frame *reply);
+
+/* iwcm_passive.c */
+void iwcm_got_request(struct iwcm *cm, const struct mpa_frame *request);
+int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param);
+int iwcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason);
+/* An answer with the reject flag, then the end of the stream. */
+void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len);
 
 #endif

@@ -412,6 +412,7 @@ static void opened(struct iwcm *cm, const struct sim_packet *packet, const struc
 	}
 	cm->peer_id = segment->src_id;
 	cm->stream = IW_STREAM_OPEN;
+	cm->error = -ECONNRESET;	/* should it not stay so */
 	sim_timer_disarm(&cm->timer);
 	sim_wake();
 }
@@ -440,7 +441,7 @@ static void input(struct iwcm *cm, const struct segment *segment)
 	iwcm_input(cm);
 }
 
-static void receive(const struct sim_packet *packet)
+void iw_stream_receive(const struct sim_packet *packet)
 {
 	struct segment segment;
 	struct iwcm *cm;
@@ -483,7 +484,7 @@ static void receive(const struct sim_packet *packet)
 void iw_stream_start(void)
 {
 	last_index = 0;
-	sim_link_set_handler(SIM_PACKET_STREAM, receive);
+	sim_link_set_handler(SIM_PACKET_STREAM, iw_stream_receive);
 }
 
 void iw_stream_stop(void)

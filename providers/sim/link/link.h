@@ -74,14 +74,16 @@ void sim_shm_after_fork(void);
 
 /* No lock; harmless on a private fabric, also while another thread leaves. */
 bool sim_shm_pending(void);	/* has anything come in? */
+bool sim_shm_watch(uint64_t until);	/* ... or will it, until then?  Meanwhile nobody need ring */
 void sim_shm_ring_self(void);	/* wake our own NIC thread */
 void sim_shm_receive(void);	/* deliver what came in (lock held) */
 /*
- * The NIC thread sleeps: prepare with the lock held, then wait without it.
- * It ends with the deadline, a ring of our own since the preparation and,
- * unless quiet, when a packet comes in.
+ * The NIC thread sleeps: prepare with the lock held, wait without it, awake
+ * with it again.  The wait ends with the deadline, a ring of our own since the
+ * preparation and, unless quiet, when a packet comes in.
  */
 uint32_t sim_shm_prepare_wait(bool quiet);
-void sim_shm_wait(uint32_t ticket, bool quiet, uint64_t deadline);
+void sim_shm_wait(uint32_t ticket, uint64_t deadline);
+void sim_shm_awake(void);
 
 #endif

@@ -27,10 +27,10 @@
 #include "../ports_area.h"
 #include "folder.h"
 #include "segment.h"
+#include "sweep.h"
 
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
 #define SEGMENT_VERSION 1u
-#define FILE_NAME "segment"
 #define RESERVE_STEP 65536u
 
 struct segment {
@@ -96,13 +96,20 @@ struct sim_slot *sim_segment_self(void)
 	return atomic_load_explicit(&self_slot, memory_order_acquire);
 }
 
+bool sim_segment_is_shared(const struct sim_slot *slot)
+{
+	return slot != &alone;
+}
+
 /* ------------------------------------------------------------------------
  * Mail.
  */
 
 void sim_segment_ring(struct sim_slot *slot)
 {
-	atomic_fetch_add(&slot->doorbell, 1);
+	/* Never 0, which is what a sleeper finds when the segment was unmapped under it. */
+	if (atomic_fetch_add(&slot->doorbell, 1) == UINT32_MAX)
+		atomic_fetch_add(&slot->doorbell, 1);
 	syscall(SYS_futex, &slot->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
@@ -188,8 +195,7 @@ void sim_segment_unlock(void)
 		pthread_mutex_unlock(&self.window->lock);
 }
 
-/* Does another process hold the lock of any of these slots? */
-static bool any_alive(unsigned int first, unsigned int count)
+bool sim_slots_alive(int fd, unsigned int first, unsigned int count)
 {
 	struct flock lock = {
 		.l_type = F_WRLCK,
@@ -198,7 +204,7 @@ static bool any_alive(unsigned int first, unsigned int count)
 		.l_len = (off_t)count,
 	};
 
-	return fcntl(self.fd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+	return fcntl(fd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
 static int lock_slot(unsigned int slot)
@@ -231,7 +237,7 @@ bool sim_segment_reclaim(unsigned int slot)
 	if (!self.joined || slot >= SIM_MAX_SLOTS || slot == self.slot)
 		return false;
 	dead = &self.window->slot[slot];
-	if (atomic_load(&dead->state) == SIM_SLOT_LIVE && any_alive(slot, 1))
+	if (atomic_load(&dead->state) == SIM_SLOT_LIVE && sim_slots_alive(self.fd, slot, 1))
 		return false;
 	sim_core->log(POLYCM_LOG_DEBUG, NULL, "process %d on the fabric %s is gone",
 		      (int)dead->pid, self.folder.name);
@@ -351,7 +357,7 @@ static int check_file(void)
 		uint32_t version, slots;
 		uint64_t size;
 	} header = { 0 };
-	bool alive = any_alive(0, SIM_MAX_SLOTS);
+	bool alive = sim_slots_alive(self.fd, 0, SIM_MAX_SLOTS);
 	struct stat st;
 
 	_Static_assert(sizeof(header) == HEADER_SIZE, "the header is the same in all versions");
@@ -379,15 +385,16 @@ static int open_file(void)
 {
 	int r;
 
-	self.fd = openat(self.folder.fd, FILE_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	self.fd = openat(self.folder.fd, SIM_SEGMENT_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (self.fd < 0)
 		return -errno;
 	r = check_file();
-	if (r == -ENOENT)
-		r = create();
-	else if (!r)
-		r = fill_window(self.fd);
-	return r;
+	if (!r)
+		return fill_window(self.fd);
+	if (r != -ENOENT)
+		return r;
+	sim_sweep(&self.folder);
+	return create();
 }
 
 static void explain(int error)
@@ -402,7 +409,7 @@ static void explain(int error)
 		why = "no memory left there";
 	else if (error == -EUSERS)
 		why = "no room for another process";
-	sim_core->log(POLYCM_LOG_ERROR, NULL, "%s/%s: %s", self.folder.path, FILE_NAME, why);
+	sim_core->log(POLYCM_LOG_ERROR, NULL, "%s/%s: %s", self.folder.path, SIM_SEGMENT_FILE, why);
 }
 
 /* Take a slot, not one that was given back a moment ago. */
@@ -494,7 +501,7 @@ void sim_segment_leave(void)
 	free_slot(self.slot);
 	sim_segment_unlock();
 	sim_segment_ring(sim_segment_self());	/* our own thread may sleep there */
-	if (locked && !any_alive(0, SIM_MAX_SLOTS))
+	if (locked && !sim_slots_alive(self.fd, 0, SIM_MAX_SLOTS))
 		sim_folder_remove(&self.folder);
 	sim_segment_abandon();
 }

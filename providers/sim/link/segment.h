@@ -31,6 +31,10 @@ struct sim_slot {
 	_Atomic uint64_t inbox[SIM_MAX_SLOTS / 64];
 };
 
+#define SIM_SEGMENT_FILE "segment"
+/* Does another process hold the lock of any of these slots of an open segment file? */
+bool sim_slots_alive(int fd, unsigned int first, unsigned int count);
+
 int sim_segment_join(const char *fabric);
 void sim_segment_leave(void);
 /* Forget it all without a trace in it: a child of fork(). */
@@ -45,6 +49,7 @@ struct sim_folder *sim_segment_folder(void);
 struct sim_slot *sim_segment_peer(unsigned int slot);
 /* Our own; no lock needed, and never unmapped. */
 struct sim_slot *sim_segment_self(void);
+bool sim_segment_is_shared(const struct sim_slot *slot);	/* or just our own */
 /* Tell `to` that there is something from `from`. */
 void sim_segment_notify(unsigned int to, unsigned int from);
 void sim_segment_ring(struct sim_slot *slot);	/* the doorbell, without looking whether it sleeps */

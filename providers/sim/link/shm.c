@@ -56,7 +56,7 @@ struct peer {
 };
 
 static struct peer *peers[SIM_MAX_SLOTS];
-static struct sim_slot *sleeps_on;	/* the NIC thread's */
+static struct sim_slot *sleeps_on;	/* the NIC thread's; NULL: it need not */
 
 /* ------------------------------------------------------------------------
  * Peers and their rings.
@@ -435,28 +435,70 @@ void sim_shm_receive(void)
 }
 
 /* ------------------------------------------------------------------------
- * Sleeping.
+ * Sleeping, and not quite sleeping.
  */
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
 
 uint32_t sim_shm_prepare_wait(bool quiet)
 {
-	sleeps_on = sim_segment_self();
-	if (!quiet)
-		atomic_store(&sleeps_on->sleeping, 1);
-	return atomic_load(&sleeps_on->doorbell);
+	struct sim_slot *self = sim_segment_self();
+
+	sleeps_on = self;
+	if (!quiet) {
+		atomic_store(&self->sleeping, 1);
+		/* What came in before the senders knew that we sleep. */
+		if (atomic_load(&self->summary))
+			sleeps_on = NULL;
+	}
+	return atomic_load(&self->doorbell);
 }
 
-void sim_shm_wait(uint32_t ticket, bool quiet, uint64_t deadline)
+/*
+ * Touches nothing but the futex, which may have been unmapped meanwhile: then
+ * there are zeroes, and a ticket never is.
+ */
+void sim_shm_wait(uint32_t ticket, uint64_t deadline)
 {
 	const struct timespec until = {
 		.tv_sec = (time_t)(deadline / 1000000000u),
 		.tv_nsec = (long)(deadline % 1000000000u),
 	};
 
-	if (quiet || !atomic_load(&sleeps_on->summary))
+	if (sleeps_on)
 		syscall(SYS_futex, &sleeps_on->doorbell, FUTEX_WAIT_BITSET, ticket,
 			deadline == SIM_NEVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
-	atomic_store(&sleeps_on->sleeping, 0);
+}
+
+void sim_shm_awake(void)
+{
+	struct sim_slot *self = sim_segment_self();
+
+	if (atomic_load_explicit(&self->sleeping, memory_order_relaxed))
+		atomic_store(&self->sleeping, 0);
+}
+
+bool sim_shm_watch(uint64_t until)
+{
+	struct sim_slot *self = sim_segment_self();
+	uint32_t sleeping;
+
+	if (!sim_segment_is_shared(self))
+		return false;
+	/* The NIC thread may sleep on: we are awake in its place. */
+	sleeping = atomic_exchange(&self->sleeping, 0);
+	while (!atomic_load_explicit(&self->summary, memory_order_relaxed) && sim_now() < until)
+		pause_cpu();
+	if (sleeping)
+		atomic_store(&self->sleeping, 1);
+	return atomic_load(&self->summary);
 }
 
 void sim_shm_ring_self(void)

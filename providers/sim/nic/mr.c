@@ -43,7 +43,7 @@ static int grow(void)
 	if (!bigger)
 		return ENOMEM;
 	slots = bigger;
-	for (uint32_t i = num_slots ? num_slots : 1; i < more; i++)
+	for (uint32_t i = num_slots; i < more; i++)
 		slots[i] = (struct key_slot) { .next_free = i + 1 < more ? i + 1 : 0 };
 	first_free = num_slots ? num_slots : 1;
 	last_free = more - 1;
@@ -113,10 +113,26 @@ static int check_access(unsigned int access)
 	return 0;
 }
 
+/* Is something mapped everywhere from start to end?  Both are at pages. */
+static bool is_mapped(uintptr_t start, uintptr_t end, uintptr_t page_size)
+{
+	unsigned char pages[4096];
+
+	while (start < end) {
+		uintptr_t len = sizeof(pages) * page_size;
+
+		if (len > end - start)
+			len = end - start;
+		if (mincore((void *)start, len, pages) && errno == ENOMEM)
+			return false;
+		start += len;
+	}
+	return true;
+}
+
 static int check_range(const void *addr, size_t length, uint64_t iova)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
-	uintptr_t start = (uintptr_t)addr & ~page;
+	uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE), page = page_size - 1;
 	uintptr_t end;
 
 	if (!length || __builtin_add_overflow((uintptr_t)addr, length, &end) ||
@@ -124,10 +140,9 @@ static int check_range(const void *addr, size_t length, uint64_t iova)
 		return EINVAL;
 	if (((uintptr_t)addr & page) != (iova & page))
 		return EINVAL;
-	/* Walks the mappings and does nothing else: it fails where nothing is mapped. */
-	if (msync((void *)start, end - start, MS_ASYNC) && errno == ENOMEM)
-		return EFAULT;
-	return 0;
+	if (end > UINTPTR_MAX - page)
+		return EINVAL;
+	return is_mapped((uintptr_t)addr & ~page, (end + page) & ~page, page_size) ? 0 : EFAULT;
 }
 
 struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,

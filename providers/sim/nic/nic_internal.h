@@ -161,7 +161,12 @@ struct sim_srq {
 struct nic_swqe {
 	uint64_t wr_id;
 	uint64_t remote_addr;
-	uint64_t compare_add, swap;
+	union {
+		struct {
+			uint64_t compare_add, swap;
+		};
+		union ibv_gid ud_dgid;
+	};
 	uint32_t rkey;				/* UD: the remote Q_Key */
 	uint32_t imm;				/* network order, as given */
 	uint32_t length;
@@ -173,6 +178,8 @@ struct nic_swqe {
 	uint8_t flags;				/* enum ibv_send_flags */
 	uint8_t status;				/* a local error found when its turn came */
 	uint8_t num_sge;
+	uint8_t ud_sgid_index;
+	bool ud_global;
 	struct ibv_sge sge[];
 };
 
@@ -221,6 +228,7 @@ struct sim_qp {
 	uint8_t rd_outstanding;
 	uint8_t retries_left, rnr_left;
 	bool rnr_wait;
+	bool went_back;				/* since the last answer, because of a loss */
 	bool no_ref, no_read_ref;		/* the peer, we cannot pull: send data instead */
 	bool read_by_value;			/* the last large read's data came in packets */
 	bool read_dropped;			/* an answer came too early and was dropped */

@@ -44,11 +44,12 @@ void nic_notify_set(struct nic_notify *notify, bool readable)
 	if (notify->signalled == readable)
 		return;
 	notify->signalled = readable;
+	/* System calls by number are no cancellation points: the lock is held. */
 	if (!readable) {
-		(void)!read(notify->fd, &count, sizeof(count));
+		syscall(SYS_read, notify->fd, &count, sizeof(count));
 		return;
 	}
-	(void)!write(notify->fd, &count, sizeof(count));
+	syscall(SYS_write, notify->fd, &count, sizeof(count));
 	atomic_fetch_add(&notify->sequence, 1);
 	if (atomic_load(&notify->waiters))
 		syscall(SYS_futex, &notify->sequence, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
@@ -73,6 +74,7 @@ int nic_notify_wait(struct nic_notify *notify, unsigned int sequence, unsigned i
 	bool nonblocking = fcntl(notify->fd, F_GETFL) & O_NONBLOCK;
 	int r;
 
+	pthread_testcancel();
 	if ((*rounds)++ == 0) {
 		if (!sim_is_virtual()) {
 			sim_progress();

@@ -243,7 +243,7 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->sq_head = qp->sq_high = qp->sq_next = qp->sq_tail = 0;
 	qp->sq_psn = qp->tx_off = qp->rd_off = qp->inflight = 0;
 	qp->rd_outstanding = 0;
-	qp->rnr_wait = qp->no_ref = qp->no_read_ref = false;
+	qp->rnr_wait = qp->went_back = qp->no_ref = qp->no_read_ref = false;
 	qp->read_by_value = qp->read_dropped = false;
 	qp->sqd_drained = qp->cqe_lost = false;
 	qp->rq.head = qp->rq.tail = 0;
@@ -311,6 +311,8 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 	qp->dest_qpn = peer_qpn;
 	qp->max_dest_rd_atomic = responder_resources;
 	qp->max_rd_atomic = initiator_depth;
+	/* The stream opens the QP to the peer; only the regions say to what. */
+	qp->access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	qp->sq_psn = 0 - qp->sq_next;
 	qp->rq_psn = 0;
 	qp->retries_left = NIC_TCP_RETRIES;

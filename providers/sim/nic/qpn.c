@@ -22,6 +22,18 @@ static struct qpn_block *table[NUM_BLOCKS];
 static struct qpn_block **owned;	/* in the order in which we got them */
 static uint32_t num_owned, max_owned, live, cursor;
 
+static bool is_ours(const struct qpn_block *block)
+{
+	return sim_slot_of_qpn(block->first) == sim_self_slot();
+}
+
+/* The numbers of the QPs that a child of fork() inherits are still its parent's. */
+static void check_owner(void)
+{
+	if (num_owned && !is_ours(owned[0]))
+		num_owned = live = cursor = 0;
+}
+
 static int add_block(void)
 {
 	struct qpn_block **more, *block;
@@ -51,7 +63,10 @@ static int add_block(void)
 
 int nic_qpn_take(struct sim_qp *qp, uint32_t *ret_qpn)
 {
-	int err = live * 2 >= num_owned * BLOCK_SIZE ? add_block() : 0;
+	int err;
+
+	check_owner();
+	err = live * 2 >= num_owned * BLOCK_SIZE ? add_block() : 0;
 
 	if (err && live + 2 >= num_owned * BLOCK_SIZE)
 		return err;
@@ -72,8 +87,11 @@ int nic_qpn_take(struct sim_qp *qp, uint32_t *ret_qpn)
 
 void nic_qpn_drop(uint32_t qpn)
 {
-	table[qpn / BLOCK_SIZE]->qps[qpn % BLOCK_SIZE] = NULL;
-	live--;
+	struct qpn_block *block = table[qpn / BLOCK_SIZE];
+
+	block->qps[qpn % BLOCK_SIZE] = NULL;
+	if (is_ours(block))
+		live--;
 }
 
 struct sim_qp *nic_qp_by_number(uint32_t qpn)

@@ -144,7 +144,7 @@ void nic_settle(struct sim_qp *qp)
 		nic_qp_fatal(qp, IBV_EVENT_QP_FATAL);
 }
 
-static void receive(const struct sim_packet *packet)
+void rc_receive(const struct sim_packet *packet)
 {
 	struct rc_packet p = { .packet = packet };
 	struct sim_qp *qp;
@@ -175,5 +175,5 @@ static void receive(const struct sim_packet *packet)
 
 void rc_start(void)
 {
-	sim_link_set_handler(SIM_PACKET_RC, receive);
+	sim_link_set_handler(SIM_PACKET_RC, rc_receive);
 }

@@ -107,8 +107,17 @@ void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *pa
 int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *to,
 	     unsigned int to_parts, uint32_t n);
 
+/* The handlers of SIM_PACKET_RC and SIM_PACKET_UD. */
+void rc_receive(const struct sim_packet *packet);
+void ud_receive(const struct sim_packet *packet);
 void rc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
 void rc_handle_response(struct sim_qp *qp, const struct rc_packet *p);
+/* The oldest request, or the stream, failed. */
+void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why);
+/* Something is open: see that it does not stay so for ever. */
+void rc_arm(struct sim_qp *qp);
+/* Ask for a read's data, or for more of it. */
+void rc_send_read(struct sim_qp *qp, uint32_t index);
 /* Request `psn' of this QP, if it was sent and is not complete; else NULL. */
 struct nic_swqe *rc_open_request(struct sim_qp *qp, uint32_t psn, uint32_t *ret_index);
 

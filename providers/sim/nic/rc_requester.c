@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nic/rc_requester.c - the requesting side of a connected QP: what is sent
- * when, answers, retries and their timers.
+ * nic/rc_requester.c - the requesting side of a connected QP: answers,
+ * retries and their timers.  What is sent when is in rc_transmit.c.
  *
  * The send queue is a window: requests from sq_tail to sq_next are open (sent,
  * not answered).  Going back moves sq_next to sq_tail; sq_high remembers how
@@ -53,7 +53,7 @@ static bool is_open(const struct sim_qp *qp)
 	return qp->sq_tail != qp->sq_next || qp->tx_off;
 }
 
-static void arm(struct sim_qp *qp)
+void rc_arm(struct sim_qp *qp)
 {
 	uint64_t ns;
 
@@ -69,25 +69,24 @@ static void progress(struct sim_qp *qp)
 {
 	qp->retries_left = nic_qp_is_iwarp(qp) ? NIC_TCP_RETRIES : qp->retry_cnt;
 	qp->rnr_left = qp->rnr_retry;
-	qp->rnr_wait = false;
+	qp->rnr_wait = qp->went_back = false;
 	sim_timer_disarm(&qp->timer);
 }
 
 static void go_back(struct sim_qp *qp)
 {
-	for (uint32_t i = qp->sq_tail; i != qp->sq_high; i++) {
-		struct nic_swqe *wqe = nic_sq_at(qp, i);
-
-		wqe->inflight = wqe->acked = 0;
-	}
+	for (uint32_t i = qp->sq_tail; i != qp->sq_high; i++)
+		nic_sq_at(qp, i)->inflight = 0;
 	qp->sq_next = qp->sq_tail;
-	qp->tx_off = qp->inflight = 0;
+	/* What the peer has of a fragmented message it keeps. */
+	qp->tx_off = qp->sq_tail != qp->sq_high ? nic_sq_at(qp, qp->sq_tail)->acked : 0;
+	qp->inflight = 0;
 	qp->rd_outstanding = 0;
 	qp->read_dropped = false;
 	sim_timer_disarm(&qp->timer);
 }
 
-static void fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
+void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
 {
 	nic_debug("%s QP 0x%06x: a request to QP 0x%06x failed: %s",
 		  qp->port->device->vdev.device.name, nic_qpn(qp), qp->dest_qpn, why);
@@ -98,197 +97,6 @@ static void fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
 	nic_qp_error(qp, false);
 }
 
-static void check_drained(struct sim_qp *qp)
-{
-	if (qp->state != IBV_QPS_SQD || qp->sqd_drained || qp->sq_tail != qp->sq_high)
-		return;
-	qp->sqd_drained = true;
-	if (qp->sqd_notify)
-		nic_async_qp(qp, IBV_EVENT_SQ_DRAINED);
-}
-
-/* --- Sending. --- */
-
-static uint8_t op_of(uint8_t opcode)
-{
-	switch (opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return RC_WRITE;
-	case IBV_WR_RDMA_READ:
-		return RC_READ;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		return RC_CMP_SWAP;
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return RC_FETCH_ADD;
-	default:
-		return RC_SEND;
-	}
-}
-
-static struct rc_header header_of(const struct sim_qp *qp, uint32_t index)
-{
-	const struct nic_swqe *wqe = nic_sq_at(qp, index);
-	struct rc_header h = {
-		.psn = (qp->sq_psn + index) & NIC_PSN_MASK,
-		.op = op_of(wqe->opcode),
-		.length = wqe->length,
-		.imm = wqe->imm,
-		.rkey = wqe->rkey,
-		.remote_addr = wqe->remote_addr,
-		.compare_add = wqe->compare_add,
-		.swap = wqe->swap,
-	};
-
-	if (wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		h.flags |= RC_F_IMM;
-	if (wqe->flags & IBV_SEND_SOLICITED)
-		h.flags |= RC_F_SOLICITED;
-	return h;
-}
-
-static void send_read(struct sim_qp *qp, uint32_t index)
-{
-	struct rc_header h = header_of(qp, index);
-
-	h.rd_depth = qp->rd_outstanding;
-	if (qp->no_read_ref)
-		h.flags |= RC_F_NO_REF;
-	if (index == qp->sq_tail)
-		h.offset = qp->rd_off;
-	rc_send(qp, &h, NULL, 0, 0);
-}
-
-static void send_reference(struct sim_qp *qp, struct rc_header *h, const struct iovec *iov,
-			   unsigned int parts)
-{
-	struct rc_part list[NIC_MAX_SGE];
-	struct iovec payload = { .iov_base = list, .iov_len = parts * sizeof(list[0]) };
-
-	for (unsigned int i = 0; i < parts; i++) {
-		list[i].addr = (uintptr_t)iov[i].iov_base;
-		list[i].len = iov[i].iov_len;
-	}
-	h->flags |= RC_F_REF;
-	h->parts = (uint16_t)parts;
-	rc_send(qp, h, &payload, 1, payload.iov_len);
-}
-
-/* One packet of a message.  *ret_sent: that much of it.  0, or the local memory is wrong. */
-static int send_data(struct sim_qp *qp, uint32_t index, uint32_t *ret_sent)
-{
-	struct nic_swqe *wqe = nic_sq_at(qp, index);
-	struct rc_header h = header_of(qp, index);
-	unsigned int slot = sim_slot_of_qpn(qp->dest_qpn);
-	struct iovec iov[NIC_MAX_SGE];
-	uint32_t len = wqe->length - qp->tx_off;
-	bool by_value = wqe->length <= RC_INLINE_MAX, local = slot == sim_self_slot();
-	unsigned int parts;
-	int r;
-
-	if (!by_value && !local && (qp->no_ref || !sim_link_pullable(slot))) {
-		by_value = true;
-		if (len > RC_FRAGMENT)
-			len = RC_FRAGMENT;
-	}
-	r = nic_swqe_resolve(qp, wqe, qp->tx_off, len, iov, &parts);
-	if (r < 0)
-		return r;
-	h.offset = qp->tx_off;
-	*ret_sent = len;
-	if (by_value) {
-		rc_send(qp, &h, iov, parts, len);
-		wqe->inflight += len;
-		qp->inflight += len;
-	} else if (local) {
-		h.flags |= RC_F_LOCAL;
-		rc_send(qp, &h, NULL, 0, 0);
-	} else {
-		send_reference(qp, &h, iov, parts);
-	}
-	return 0;
-}
-
-/* May the request be started?  Its status is set if it cannot be carried out at all. */
-static bool may_start(struct sim_qp *qp, struct nic_swqe *wqe)
-{
-	struct iovec iov[NIC_MAX_SGE];
-	unsigned int parts;
-
-	if (wqe->flags & IBV_SEND_FENCE && qp->rd_outstanding)
-		return false;
-	if (wqe->length > NIC_MAX_MESSAGE)
-		wqe->status = IBV_WC_LOC_LEN_ERR;
-	else if (nic_is_read(wqe) && !qp->max_rd_atomic)
-		wqe->status = IBV_WC_LOC_QP_OP_ERR;
-	else if (nic_is_read(wqe) && nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts))
-		wqe->status = IBV_WC_LOC_PROT_ERR;
-	if (wqe->status)
-		return false;
-	return !nic_is_read(wqe) || qp->rd_outstanding < qp->max_rd_atomic;
-}
-
-/*
- * A large read whose data comes in chunks is alone in flight: answers to other
- * requests would come between them.
- */
-static bool read_in_chunks(const struct sim_qp *qp)
-{
-	const struct nic_swqe *wqe = nic_sq_at(qp, qp->sq_tail);
-
-	return qp->read_by_value && qp->sq_next != qp->sq_tail && wqe->opcode == IBV_WR_RDMA_READ &&
-	       wqe->length > RC_INLINE_MAX;
-}
-
-/* Send one packet of the next request; false: nothing can be sent now. */
-static bool transmit_one(struct sim_qp *qp)
-{
-	uint32_t limit = qp->state == IBV_QPS_SQD ? qp->sq_high : qp->sq_head;
-	struct nic_swqe *wqe;
-	uint32_t sent = 0;
-
-	if (qp->sq_next == limit || qp->rnr_wait || qp->inflight >= RC_WINDOW || read_in_chunks(qp))
-		return false;
-	wqe = nic_sq_at(qp, qp->sq_next);
-	if (wqe->status || (!qp->tx_off && !may_start(qp, wqe)))
-		return false;
-	if (nic_is_read(wqe)) {
-		qp->rd_outstanding++;
-		send_read(qp, qp->sq_next);
-	} else if (send_data(qp, qp->sq_next, &sent)) {
-		wqe->status = IBV_WC_LOC_PROT_ERR;
-		return false;
-	}
-	if (qp->sq_high == qp->sq_next)
-		qp->sq_high++;
-	qp->tx_off += sent;
-	if (nic_is_read(wqe) || qp->tx_off == wqe->length) {
-		qp->sq_next++;
-		qp->tx_off = 0;
-	}
-	return true;
-}
-
-void rc_transmit(struct sim_qp *qp)
-{
-	const struct nic_swqe *wqe;
-
-	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
-		return;
-	while (transmit_one(qp))
-		;
-	/* A request with a local error fails when all before it are complete. */
-	if (qp->sq_tail != qp->sq_head) {
-		wqe = nic_sq_at(qp, qp->sq_tail);
-		if (wqe->status) {
-			fail(qp, (enum ibv_wc_status)wqe->status, "local error");
-			return;
-		}
-	}
-	check_drained(qp);
-	arm(qp);
-}
-
 void rc_timer(struct sim_timer *timer)
 {
 	struct sim_qp *qp = nic_container(timer, struct sim_qp, timer);
@@ -297,10 +105,11 @@ void rc_timer(struct sim_timer *timer)
 		qp->rnr_wait = false;
 	} else {
 		if (!qp->retries_left) {
-			fail(qp, IBV_WC_RETRY_EXC_ERR, "no answer, retries are used up");
+			rc_fail(qp, IBV_WC_RETRY_EXC_ERR, "no answer, retries are used up");
 			return;
 		}
 		qp->retries_left--;
+		qp->went_back = false;
 		go_back(qp);
 	}
 	rc_transmit(qp);
@@ -334,12 +143,17 @@ static bool complete_before(struct sim_qp *qp, uint32_t index)
 	return true;
 }
 
+/*
+ * A message or its answer was lost.  Once until something is answered: what
+ * was in flight when we went back may say it again.
+ */
 static void retry(struct sim_qp *qp)
 {
-	if (qp->rnr_wait)
-		return;		/* will go back when that is over */
+	if (qp->rnr_wait || qp->went_back)
+		return;
+	qp->went_back = true;
 	if (!qp->retries_left) {
-		fail(qp, IBV_WC_RETRY_EXC_ERR, "out of sequence, retries are used up");
+		rc_fail(qp, IBV_WC_RETRY_EXC_ERR, "out of sequence, retries are used up");
 		return;
 	}
 	qp->retries_left--;
@@ -368,7 +182,7 @@ static void handle_rnr(struct sim_qp *qp, uint8_t code)
 	if (qp->rnr_wait)
 		return;		/* said twice */
 	if (qp->rnr_retry != 7 && !qp->rnr_left) {
-		fail(qp, IBV_WC_RNR_RETRY_EXC_ERR,
+		rc_fail(qp, IBV_WC_RNR_RETRY_EXC_ERR,
 		     "the peer has no receive posted, RNR retries are used up");
 		return;
 	}
@@ -389,23 +203,27 @@ static void handle_nak(struct sim_qp *qp, const struct rc_packet *p)
 		handle_rnr(qp, p->h.rnr_timer);
 		break;
 	case RC_NAK_NO_REF:
+		if (qp->no_ref) {
+			retry(qp);	/* makes no sense */
+			break;
+		}
 		qp->no_ref = true;
 		go_back(qp);
 		break;
 	case RC_NAK_INVALID_REQUEST:
-		fail(qp, IBV_WC_REM_INV_REQ_ERR, "the peer calls it invalid");
+		rc_fail(qp, IBV_WC_REM_INV_REQ_ERR, "the peer calls it invalid");
 		break;
 	case RC_NAK_REMOTE_ACCESS:
-		fail(qp, IBV_WC_REM_ACCESS_ERR, "the peer does not allow this access to its memory");
+		rc_fail(qp, IBV_WC_REM_ACCESS_ERR, "the peer does not allow this access to its memory");
 		break;
 	default:
-		fail(qp, IBV_WC_REM_OP_ERR, "the peer could not carry it out");
+		rc_fail(qp, IBV_WC_REM_OP_ERR, "the peer could not carry it out");
 		break;
 	}
 }
 
-/* Data of the oldest request, a read.  false: the QP failed. */
-static bool read_data(struct sim_qp *qp, struct nic_swqe *wqe, const struct rc_packet *p)
+/* Data of the oldest request, a read. */
+static void read_data(struct sim_qp *qp, struct nic_swqe *wqe, const struct rc_packet *p)
 {
 	bool ref = p->h.flags & (RC_F_LOCAL | RC_F_REF);
 	uint32_t n = ref ? wqe->length - qp->rd_off : p->len;
@@ -414,34 +232,37 @@ static bool read_data(struct sim_qp *qp, struct nic_swqe *wqe, const struct rc_p
 	int r;
 
 	if (p->h.length != wqe->length || n > wqe->length - qp->rd_off || (!n && wqe->length)) {
-		fail(qp, IBV_WC_BAD_RESP_ERR, "the answer does not fit the request");
-		return false;
+		rc_fail(qp, IBV_WC_BAD_RESP_ERR, "the answer does not fit the request");
+		return;
 	}
 	if (nic_swqe_resolve(qp, wqe, qp->rd_off, n, to, &parts)) {
-		fail(qp, IBV_WC_LOC_PROT_ERR, "local error");
-		return false;
+		rc_fail(qp, IBV_WC_LOC_PROT_ERR, "local error");
+		return;
 	}
 	r = rc_fetch(qp, p, to, parts, n);
 	if (r == -EAGAIN)
-		return true;
+		return;
+	if (r < 0 && qp->no_read_ref) {
+		retry(qp);		/* makes no sense */
+		return;
+	}
 	if (r < 0) {
 		qp->no_read_ref = true;
 		go_back(qp);
-		return true;
+		return;
 	}
 	progress(qp);
 	qp->rd_off += n;
 	if (qp->rd_off == wqe->length)
 		nic_sq_complete(qp, IBV_WC_SUCCESS);
 	else if (p->h.flags & RC_F_CHUNK_END)
-		send_read(qp, qp->sq_tail);
-	return true;
+		rc_send_read(qp, qp->sq_tail);
 }
 
 static void handle_read_data(struct sim_qp *qp, struct nic_swqe *wqe, const struct rc_packet *p)
 {
 	if (wqe->opcode != IBV_WR_RDMA_READ) {
-		fail(qp, IBV_WC_BAD_RESP_ERR, "the answer is not one to this request");
+		rc_fail(qp, IBV_WC_BAD_RESP_ERR, "the answer is not one to this request");
 		return;
 	}
 	if (wqe->length > RC_INLINE_MAX)
@@ -463,11 +284,11 @@ static void handle_atomic(struct sim_qp *qp, struct nic_swqe *wqe, uint64_t valu
 	unsigned int parts;
 
 	if (wqe->opcode != IBV_WR_ATOMIC_CMP_AND_SWP && wqe->opcode != IBV_WR_ATOMIC_FETCH_AND_ADD) {
-		fail(qp, IBV_WC_BAD_RESP_ERR, "the answer is not one to this request");
+		rc_fail(qp, IBV_WC_BAD_RESP_ERR, "the answer is not one to this request");
 		return;
 	}
 	if (nic_swqe_resolve(qp, wqe, 0, sizeof(value), to, &parts)) {
-		fail(qp, IBV_WC_LOC_PROT_ERR, "local error");
+		rc_fail(qp, IBV_WC_LOC_PROT_ERR, "local error");
 		return;
 	}
 	nic_copy(to, parts, &from, 1, sizeof(value));

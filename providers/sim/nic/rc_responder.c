@@ -228,6 +228,7 @@ static void read_by_value(struct sim_qp *qp, struct rc_header *h, char *memory, 
 static bool execute_read(struct sim_qp *qp, const struct rc_header *request)
 {
 	unsigned int slot = sim_slot_of_qpn(qp->dest_qpn);
+	bool by_value = request->length <= RC_INLINE_MAX || request->flags & RC_F_NO_REF;
 	struct rc_header h = {
 		.psn = request->psn,
 		.op = RC_READ_DATA,
@@ -247,11 +248,10 @@ static bool execute_read(struct sim_qp *qp, const struct rc_header *request)
 			return false;
 		memory += request->offset;
 	}
-	if (request->length > RC_INLINE_MAX && slot == sim_self_slot()) {
+	if (!by_value && slot == sim_self_slot()) {
 		h.flags = RC_F_LOCAL;
 		rc_send(qp, &h, NULL, 0, 0);
-	} else if (request->length > RC_INLINE_MAX && !(request->flags & RC_F_NO_REF) &&
-		   sim_link_pullable(slot)) {
+	} else if (!by_value && sim_link_pullable(slot)) {
 		read_by_reference(qp, &h, memory, left);
 	} else {
 		read_by_value(qp, &h, memory, left);

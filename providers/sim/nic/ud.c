@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 
-#include "../link/link.h"
+#include "rc.h"
 #include "nic_internal.h"
 
 struct ud_header {
@@ -20,7 +20,7 @@ struct ud_header {
 	union ibv_gid sgid, dgid;
 };
 
-enum { UD_F_IMM = 1 << 0, UD_F_SOLICITED = 1 << 1 };
+enum { UD_F_IMM = 1 << 0, UD_F_SOLICITED = 1 << 1, UD_F_GRH = 1 << 2 };
 
 /* --- Sending. --- */
 
@@ -39,10 +39,11 @@ static void send_datagram(struct sim_qp *qp, const struct nic_swqe *wqe, const s
 
 	if (!wqe->ud_peer || slot >= SIM_MAX_SLOTS)
 		return;
-	if (qp->port->num_gids)
-		h.sgid = qp->port->gids[0].gid;
-	if (wqe->ud_peer->num_gids)
-		h.dgid = wqe->ud_peer->gids[0].gid;
+	if (wqe->ud_global) {
+		h.flags |= UD_F_GRH;
+		h.sgid = qp->port->gids[wqe->ud_sgid_index].gid;
+		h.dgid = wqe->ud_dgid;
+	}
 	if (wqe->opcode == IBV_WR_SEND_WITH_IMM)
 		h.flags |= UD_F_IMM;
 	if (wqe->flags & IBV_SEND_SOLICITED)
@@ -136,7 +137,7 @@ static void deliver(struct sim_qp *qp, const struct sim_packet *packet, const st
 		.opcode = IBV_WC_RECV,
 		.byte_len = total,
 		.src_qp = h->src_qpn,
-		.wc_flags = IBV_WC_GRH,
+		.wc_flags = h->flags & UD_F_GRH ? IBV_WC_GRH : 0,
 		.slid = ib ? packet->from->lid : 0,
 	};
 	const struct nic_rwqe *wqe = nic_rq_hold(qp);
@@ -162,7 +163,7 @@ static void deliver(struct sim_qp *qp, const struct sim_packet *packet, const st
 	nic_rq_complete(qp, &wc, h->flags & UD_F_SOLICITED);
 }
 
-static void receive(const struct sim_packet *packet)
+void ud_receive(const struct sim_packet *packet)
 {
 	struct ud_header h;
 	struct sim_qp *qp;
@@ -188,5 +189,5 @@ static void receive(const struct sim_packet *packet)
 
 void ud_start(void)
 {
-	sim_link_set_handler(SIM_PACKET_UD, receive);
+	sim_link_set_handler(SIM_PACKET_UD, ud_receive);
 }

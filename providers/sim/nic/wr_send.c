@@ -71,6 +71,18 @@ static void copy_inline(struct nic_swqe *wqe, const struct ibv_send_wr *wr)
 	}
 }
 
+static void fill_address(struct nic_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	const struct sim_ah *ah = nic_container(wr->wr.ud.ah, struct sim_ah, pub);
+
+	wqe->ud_peer = ah->peer;
+	wqe->ud_global = ah->attr.is_global;
+	wqe->ud_dgid = ah->attr.grh.dgid;
+	wqe->ud_sgid_index = ah->attr.grh.sgid_index;
+	wqe->remote_qpn = wr->wr.ud.remote_qpn & NIC_QPN_MASK;
+	wqe->rkey = wr->wr.ud.remote_qkey;
+}
+
 static void fill_wqe(const struct sim_qp *qp, struct nic_swqe *wqe, const struct ibv_send_wr *wr,
 		     uint64_t length)
 {
@@ -97,11 +109,8 @@ static void fill_wqe(const struct sim_qp *qp, struct nic_swqe *wqe, const struct
 		wqe->swap = wr->wr.atomic.swap;
 		break;
 	default:
-		if (qp->type == IBV_QPT_UD) {
-			wqe->ud_peer = nic_container(wr->wr.ud.ah, struct sim_ah, pub)->peer;
-			wqe->remote_qpn = wr->wr.ud.remote_qpn & NIC_QPN_MASK;
-			wqe->rkey = wr->wr.ud.remote_qkey;
-		}
+		if (qp->type == IBV_QPT_UD)
+			fill_address(wqe, wr);
 		break;
 	}
 	if (wqe->flags & IBV_SEND_INLINE)

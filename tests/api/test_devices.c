@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_devices.c - the lists of devices, and what libibverbs' calls say of simulated ones. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "tests/api/steps.h"
+
+static const struct kind {
+	enum ibv_node_type node_type;
+	enum ibv_transport_type transport_type;
+	uint8_t link_layer;
+} kinds[NUM_TRANSPORTS] = {
+	[ROCE] = { IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET },
+	[IB] = { IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_INFINIBAND },
+	[IWARP] = { IBV_NODE_RNIC, IBV_TRANSPORT_IWARP, IBV_LINK_LAYER_ETHERNET },
+};
+
+/* One context for each device, the same ones that ids have. */
+static void rdma_get_devices_gives_the_ids_contexts(void **state)
+{
+	(void)state;
+	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct ibv_context **list, **again;
+		struct pair pair;
+		int num = -1;
+
+		pair_open(&pair, t, RDMA_PS_TCP);
+		list = rdma_get_devices(&num);
+		assert_non_null(list);
+		assert_int_equal(num, 2);
+		assert_non_null(list[0]);
+		assert_non_null(list[1]);
+		assert_null(list[2]);
+		assert_ptr_not_equal(list[0], list[1]);
+		again = rdma_get_devices(NULL);
+		assert_non_null(again);
+		assert_ptr_not_equal(again, list);
+		assert_ptr_equal(again[0], list[0]);
+		assert_ptr_equal(again[1], list[1]);
+		rdma_free_devices(again);
+
+		pair_resolve(&pair);
+		assert_true(pair.client->verbs == list[0] || pair.client->verbs == list[1]);
+		assert_true(pair.listener->verbs == list[0] || pair.listener->verbs == list[1]);
+		assert_ptr_not_equal(pair.client->verbs, pair.listener->verbs);
+		assert_ptr_equal(pair.client->pd->context, pair.client->verbs);
+		rdma_free_devices(list);
+		pair_close(&pair);
+	}
+}
+
+static void the_list_of_libibverbs_has_them(void **state)
+{
+	(void)state;
+	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct ibv_device **list;
+		struct ibv_context *verbs;
+		unsigned int ours = 0;
+		struct pair pair;
+		int num = -1;
+
+		pair_open(&pair, t, RDMA_PS_TCP);
+		list = ibv_get_device_list(&num);
+		assert_non_null(list);
+		assert_true(num >= 2);
+		assert_null(list[num]);
+		for (int i = 0; i < num; i++) {
+			if (strncmp(ibv_get_device_name(list[i]), "sim", 3))
+				continue;
+			ours++;
+			assert_int_equal(list[i]->node_type, kinds[t].node_type);
+			assert_int_equal(list[i]->transport_type, kinds[t].transport_type);
+			assert_true(ibv_get_device_guid(list[i]) != 0);
+			verbs = ibv_open_device(list[i]);
+			assert_non_null(verbs);
+			assert_ptr_equal(verbs->device, list[i]);
+			assert_true(verbs->num_comp_vectors > 0);
+			assert_int_equal(ibv_close_device(verbs), 0);
+		}
+		assert_int_equal(ours, 2);
+		ibv_free_device_list(list);
+		pair_close(&pair);
+	}
+}
+
+static void devices_have_limits(void **state)
+{
+	(void)state;
+	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct ibv_device_attr attr;
+		struct pair pair;
+
+		pair_open(&pair, t, RDMA_PS_TCP);
+		pair_resolve(&pair);
+		assert_int_equal(ibv_query_device(pair.client->verbs, &attr), 0);
+		assert_int_equal(attr.phys_port_cnt, 1);
+		assert_true(attr.max_qp_rd_atom > 0 && attr.max_qp_rd_atom < 255);
+		assert_true(attr.max_qp_init_rd_atom > 0 && attr.max_qp_init_rd_atom < 255);
+		assert_true(attr.max_qp > 0 && attr.max_qp_wr > 0 && attr.max_sge > 1);
+		assert_true(attr.max_cq > 0 && attr.max_cqe > 0 && attr.max_mr > 0);
+		assert_true(attr.node_guid == ibv_get_device_guid(pair.client->verbs->device));
+		assert_int_equal(attr.atomic_cap, t == IWARP ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA);
+		pair_close(&pair);
+	}
+}
+
+static void ports_are_up(void **state)
+{
+	(void)state;
+	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct ibv_port_attr attr;
+		struct pair pair;
+
+		pair_open(&pair, t, RDMA_PS_TCP);
+		pair_resolve(&pair);
+		assert_int_equal(ibv_query_port(pair.client->verbs, 1, &attr), 0);
+		assert_int_equal(attr.state, IBV_PORT_ACTIVE);
+		assert_int_equal(attr.link_layer, kinds[t].link_layer);
+		assert_int_equal(attr.max_mtu, IBV_MTU_4096);
+		/* RoCE: what an Ethernet MTU of 1500 leaves. */
+		assert_int_equal(attr.active_mtu, t == IB ? IBV_MTU_4096 : IBV_MTU_1024);
+		assert_true(attr.gid_tbl_len > 0);
+		assert_int_equal(attr.lid != 0, t == IB);
+		assert_int_not_equal(ibv_query_port(pair.client->verbs, 0, &attr), 0);
+		assert_int_not_equal(ibv_query_port(pair.client->verbs, 2, &attr), 0);
+		pair_close(&pair);
+	}
+}
+
+/* On RoCE each address is a GID. */
+static void addresses_are_gids(void **state)
+{
+	const uint8_t want[16] = { [10] = 0xff, 0xff, 10, 0, 0, 2 };
+	struct ibv_gid_entry entry;
+	union ibv_gid gid;
+	bool found = false;
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	pair_resolve(&pair);
+	assert_memory_equal(&pair.client->route.addr.addr.ibaddr.sgid, want, 16);
+	for (int i = 0; i < 16 && !found; i++) {
+		if (ibv_query_gid(pair.client->verbs, 1, i, &gid) || memcmp(&gid, want, 16))
+			continue;
+		assert_int_equal(ibv_query_gid_ex(pair.client->verbs, 1, (uint32_t)i, &entry, 0), 0);
+		assert_memory_equal(&entry.gid, want, 16);
+		found = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
+	}
+	assert_true(found);
+	assert_int_not_equal(ibv_query_gid(pair.client->verbs, 1, -1, &gid), 0);
+	assert_int_not_equal(ibv_query_gid(pair.client->verbs, 1, 100000, &gid), 0);
+	pair_close(&pair);
+}
+
+static void keys_of_partitions(void **state)
+{
+	(void)state;
+	for (enum transport t = ROCE; t <= IB; t++) {
+		struct pair pair;
+		__be16 pkey = 0;
+
+		pair_open(&pair, t, RDMA_PS_TCP);
+		pair_resolve(&pair);
+		assert_int_equal(ibv_query_pkey(pair.client->verbs, 1, 0, &pkey), 0);
+		assert_int_equal(pkey, 0xffff);
+		assert_int_equal(ibv_get_pkey_index(pair.client->verbs, 1, 0xffff), 0);
+		assert_int_equal(pair.client->route.addr.addr.ibaddr.pkey, 0xffff);
+		pair_close(&pair);
+	}
+}
+
+/* A node that comes later shows in the next list. */
+static void devices_come_later(void **state)
+{
+	struct polycm_sim_node *third;
+	struct ibv_context **list;
+	struct pair pair;
+	int num;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	list = rdma_get_devices(&num);
+	assert_non_null(list);
+	assert_int_equal(num, 2);
+	rdma_free_devices(list);
+	assert_int_equal(polycm_sim_node_add("third", "ib", "10.0.0.3/24", &third), 0);
+	list = rdma_get_devices(&num);
+	assert_non_null(list);
+	assert_int_equal(num, 3);
+	rdma_free_devices(list);
+	pair_close(&pair);
+}
+
+/* Two transports on one fabric do not reach each other. */
+static void transports_do_not_mix(void **state)
+{
+	struct polycm_sim_node *third;
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	assert_int_equal(polycm_sim_node_add("third", "ib", "10.0.0.3/24", &third), 0);
+	assert_int_equal(rdma_resolve_addr(pair.client, NULL, step_sa("10.0.0.3", 1), 100), 0);
+	pair_take(pair.client_channel, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
+	pair_close(&pair);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rdma_get_devices_gives_the_ids_contexts),
+		cmocka_unit_test(the_list_of_libibverbs_has_them),
+		cmocka_unit_test(devices_have_limits),
+		cmocka_unit_test(ports_are_up),
+		cmocka_unit_test(addresses_are_gids),
+		cmocka_unit_test(keys_of_partitions),
+		cmocka_unit_test(devices_come_later),
+		cmocka_unit_test(transports_do_not_mix),
+	};
+
+	return cmocka_run_group_tests(tests, pair_group_setup, NULL);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_ece.c - enhanced connection establishment: a vendor's options in REQ, REP and SIDR_REP. */
+#include <errno.h>
+#include <string.h>
+
+#include "tests/api/steps.h"
+
+#define VENDOR 0x0002c9u
+
+static struct ibv_ece ece_of(uint32_t vendor, uint32_t options)
+{
+	return (struct ibv_ece) { .vendor_id = vendor, .options = options };
+}
+
+static void assert_remote(struct rdma_cm_id *id, uint32_t vendor, uint32_t options)
+{
+	struct ibv_ece ece = { .vendor_id = 1, .options = 2, .comp_mask = 3 };
+
+	assert_int_equal(rdma_get_remote_ece(id, &ece), 0);
+	assert_int_equal(ece.vendor_id, vendor);
+	assert_int_equal(ece.options, options);
+	assert_int_equal(ece.comp_mask, 0);
+}
+
+/* The client's options in the request, the server's in the reply, in the client's vendor's terms. */
+static void options_travel_both_ways(void **state)
+{
+	(void)state;
+	for (enum transport t = ROCE; t <= IB; t++) {
+		struct rdma_conn_param param = pair_param(NULL, 0);
+		struct ibv_ece offer = ece_of(VENDOR, 0x80000001), answer = ece_of(VENDOR, 0x00ffff00);
+		struct pair pair;
+
+		pair_open(&pair, t, RDMA_PS_TCP);
+		pair_resolve(&pair);
+		assert_remote(pair.client, 0, 0);
+		assert_int_equal(rdma_set_local_ece(pair.client, &offer), 0);
+		rdma_ack_cm_event(pair_request(&pair, &param));
+		assert_remote(pair.server, VENDOR, 0x80000001);
+		assert_int_equal(rdma_set_local_ece(pair.server, &answer), 0);
+		assert_int_equal(rdma_accept(pair.server, &param), 0);
+		pair_take(pair.client_channel, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+		assert_remote(pair.client, VENDOR, 0x00ffff00);
+		assert_int_equal(rdma_establish(pair.client), 0);
+		pair_take(pair.server_channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+		pair_close(&pair);
+	}
+}
+
+/* The answer names the vendor that asked, whatever the server set. */
+static void the_answer_echoes_the_vendor(void **state)
+{
+	struct ibv_ece offer = ece_of(0xabcdef, 5), answer = ece_of(0x123456, 6);
+	struct rdma_conn_param param = pair_param(NULL, 0);
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	pair_resolve(&pair);
+	assert_int_equal(rdma_set_local_ece(pair.client, &offer), 0);
+	rdma_ack_cm_event(pair_request(&pair, &param));
+	assert_remote(pair.server, 0xabcdef, 5);
+	assert_int_equal(rdma_set_local_ece(pair.server, &answer), 0);
+	assert_int_equal(rdma_accept(pair.server, &param), 0);
+	pair_take(pair.client_channel, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_remote(pair.client, 0xabcdef, 6);
+	pair_close(&pair);
+}
+
+static void no_options_are_zeros(void **state)
+{
+	(void)state;
+	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct rdma_conn_param param = pair_param(NULL, 0);
+		struct pair pair;
+
+		pair_open(&pair, t, RDMA_PS_TCP);
+		pair_resolve(&pair);
+		if (t == IWARP)
+			pair_client_qp(&pair);
+		rdma_ack_cm_event(pair_request(&pair, &param));
+		assert_remote(pair.server, 0, 0);
+		pair_close(&pair);
+	}
+}
+
+/* MPA has no room for them. */
+static void iwarp_does_not_carry_them(void **state)
+{
+	struct ibv_ece offer = ece_of(VENDOR, 7);
+	struct rdma_conn_param param = pair_param(NULL, 0);
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, IWARP, RDMA_PS_TCP);
+	pair_resolve(&pair);
+	assert_int_equal(rdma_set_local_ece(pair.client, &offer), 0);
+	pair_client_qp(&pair);
+	rdma_ack_cm_event(pair_request(&pair, &param));
+	assert_remote(pair.server, 0, 0);
+	pair_close(&pair);
+}
+
+static const struct {
+	uint32_t vendor, options, comp_mask;
+	int error;
+} locals[] = {
+	{ VENDOR, 0, 0, 0 },
+	{ 1, 0xffffffff, 0, 0 },
+	{ 0, 5, 0, EINVAL },
+	{ VENDOR, 5, 1, EINVAL },
+	{ 0, 0, 0, EINVAL },
+};
+
+static void local_options_are_checked(void **state)
+{
+	(void)state;
+	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct pair pair;
+
+		step_open(&pair, t, STEP_ADDR_RESOLVED);
+		for (size_t i = 0; i < ARRAY_LEN(locals); i++) {
+			struct ibv_ece ece = {
+				.vendor_id = locals[i].vendor,
+				.options = locals[i].options,
+				.comp_mask = locals[i].comp_mask,
+			};
+
+			errno = 0;
+			assert_int_equal(rdma_set_local_ece(pair.client, &ece),
+					 locals[i].error ? -1 : 0);
+			assert_int_equal(errno, locals[i].error);
+		}
+		pair_close(&pair);
+	}
+}
+
+/* With a queue pair the library does it. */
+static void they_are_for_ids_without_a_qp(void **state)
+{
+	(void)state;
+	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct ibv_ece ece = ece_of(VENDOR, 1);
+		struct pair pair;
+
+		step_request(&pair, t, RDMA_PS_TCP, true);
+		assert_errno(rdma_set_local_ece(pair.client, &ece), EINVAL);
+		assert_errno(rdma_get_remote_ece(pair.client, &ece), EINVAL);
+		assert_errno(rdma_set_local_ece(pair.server, &ece), EINVAL);
+		assert_errno(rdma_get_remote_ece(pair.server, &ece), EINVAL);
+		pair_close(&pair);
+	}
+}
+
+static void datagrams_carry_the_answer(void **state)
+{
+	(void)state;
+	for (enum transport t = ROCE; t <= IB; t++) {
+		struct rdma_conn_param param = pair_param(NULL, 0);
+		struct ibv_ece offer = ece_of(VENDOR, 3);
+		struct pair pair;
+
+		pair_open(&pair, t, RDMA_PS_UDP);
+		pair_resolve(&pair);
+		assert_int_equal(rdma_set_local_ece(pair.client, &offer), 0);
+		rdma_ack_cm_event(pair_request(&pair, &param));
+		/* A SIDR_REQ has no room for options. */
+		assert_remote(pair.server, 0, 0);
+		pair_close(&pair);
+	}
+}
+
+static void refusing_for_ece(void **state)
+{
+	(void)state;
+	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct rdma_cm_event *event;
+		struct pair pair;
+
+		step_request(&pair, t, RDMA_PS_TCP, false);
+		assert_int_equal(rdma_reject_ece(pair.server, "old", 4), 0);
+		event = pair_expect(pair.client_channel, RDMA_CM_EVENT_REJECTED,
+				    t == IWARP ? -ECONNRESET : 35);
+		assert_memory_equal(event->param.conn.private_data, "old", 4);
+		rdma_ack_cm_event(event);
+		pair_close(&pair);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_travel_both_ways),
+		cmocka_unit_test(the_answer_echoes_the_vendor),
+		cmocka_unit_test(no_options_are_zeros),
+		cmocka_unit_test(iwarp_does_not_carry_them),
+		cmocka_unit_test(local_options_are_checked),
+		cmocka_unit_test(they_are_for_ids_without_a_qp),
+		cmocka_unit_test(datagrams_carry_the_answer),
+		cmocka_unit_test(refusing_for_ece),
+	};
+
+	return cmocka_run_group_tests(tests, pair_group_setup, NULL);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Other processes for tests of the shared fabric: the test program itself,
+ * started again with "--child MODE".  They speak a line when they are ready
+ * and go when their standard input ends.
+ */
+#ifndef SHM_CHILD_H
+#define SHM_CHILD_H
+
+#include <sys/types.h>
+
+struct shm_child {
+	pid_t pid;
+	int to;				/* its standard input */
+	int from;			/* its standard output */
+	unsigned int slot;
+	uint32_t qpn;			/* of a block it took */
+	uint64_t address;		/* of SHM_CHILD_PATTERN bytes of it: 0, 1, 2 ... 250, 0 ... */
+};
+
+#define SHM_CHILD_PATTERN 100000u
+#define SHM_CHILD_PORT 7471
+
+/*
+ * Modes: "echo" sends every packet back; "poll" does so by polling; "hold" has
+ * a listener and QP numbers; "lock" also holds the segment's lock; "deaf"
+ * receives nothing until it is told to; "broken" sends a packet and spoils its
+ * ring to us; "size" and "magic" make something that is no ring; "churn" comes
+ * and goes.
+ */
+void shm_child_start(struct shm_child *child, const char *mode);
+void shm_child_tell(struct shm_child *child);	/* go on */
+/* End of input, or a signal; returns the status of waitpid(). */
+int shm_child_end(struct shm_child *child);
+int shm_child_kill(struct shm_child *child);
+
+/* In main(): runs the child if this is one. */
+int shm_child_main(int argc, char **argv);
+
+#endif

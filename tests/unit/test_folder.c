@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The folder of the shared fabric: names, owners and modes, what earlier
+ * processes left behind, and files that are none of ours.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "providers/sim/fabric.h"
+#include "providers/sim/link/folder.h"
+#include "shm_child.h"
+#include "sim_fake.h"
+#include "tests/cmocka_all.h"
+
+#define FOLDER "polycm/default-roce"
+#define SEGMENT FOLDER "/segment"
+
+static int start(void **state)
+{
+	(void)state;
+	sim_fake_init();
+	sim_fake_make_runtime_dir();
+	return sim_engine_start(SIM_CLOCK_REAL, 1);
+}
+
+static int open_fabric(void)
+{
+	int r;
+
+	sim_lock();
+	r = sim_fabric_open_default();
+	sim_unlock();
+	return r;
+}
+
+static void close_fabric(void)
+{
+	sim_lock();
+	sim_fabric_close();
+	sim_unlock();
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	close_fabric();
+	sim_engine_stop();
+	sim_fake_remove_runtime_dir();
+	return 0;
+}
+
+static bool exists(const char *path)
+{
+	struct stat st;
+
+	return !lstat(sim_fake_path("%s", path), &st);
+}
+
+static void make_folder(const char *path, mode_t mode)
+{
+	assert_int_equal(mkdir(sim_fake_path("%s", path), mode), 0);
+	assert_int_equal(chmod(sim_fake_path("%s", path), mode), 0);
+}
+
+static void write_file(const char *path, off_t at, const void *bytes, size_t len)
+{
+	int fd = open(sim_fake_path("%s", path), O_WRONLY | O_CREAT, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes, len, at), len);
+	close(fd);
+}
+
+static void remove_file(const char *path)
+{
+	assert_int_equal(unlink(sim_fake_path("%s", path)), 0);
+}
+
+static void remove_folder(const char *path)
+{
+	assert_int_equal(rmdir(sim_fake_path("%s", path)), 0);
+}
+
+static void check_refused(int error, const char *why)
+{
+	unsigned int lines = sim_fake_log_count(POLYCM_LOG_ERROR);
+
+	assert_int_equal(open_fabric(), error);
+	assert_int_equal(sim_fake_log_count(POLYCM_LOG_ERROR), lines + 1);
+	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_ERROR), why));
+	assert_false(sim_fabric_is_shared());
+	assert_null(sim_first_node());
+}
+
+/* ------------------------------------------------------------------------
+ * Names and folders.
+ */
+
+static const struct {
+	const char *name;
+	bool valid;
+} names[] = {
+	{ "default", true },
+	{ "a", true },
+	{ "A-z_0.9", true },
+	{ "-", true },
+	{ "a..b", true },
+	{ "", false },
+	{ ".", false },
+	{ "..", false },
+	{ ".hidden", false },
+	{ "a/b", false },
+	{ "/etc", false },
+	{ "../up", false },
+	{ "a b", false },
+	{ "a\n", false },
+	{ "a\\b", false },
+	{ "\xc3\xa4", false },
+	{ "%s", false },
+};
+
+static void names_cannot_lead_elsewhere(void **state)
+{
+	char name[200];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		print_message("case %zu: %s\n", i, names[i].name);
+		assert_int_equal(sim_folder_name_valid(names[i].name), names[i].valid);
+	}
+	memset(name, 'a', sizeof(name));
+	name[154] = '\0';
+	assert_false(sim_folder_name_valid(name));
+	name[153] = '\0';
+	assert_true(sim_folder_name_valid(name));
+}
+
+static void a_bad_name_is_told(void **state)
+{
+	char name[158] = "";
+
+	(void)state;
+	sim_fake_set("POLYCM_SIM_FABRIC", "../../etc");
+	check_refused(-EINVAL, "\"../../etc-roce\" is no name for a fabric");
+	memset(name, 'a', 150);
+	sim_fake_set("POLYCM_SIM_FABRIC", name);
+	check_refused(-EINVAL, "is no name for a fabric");
+	memset(name, 'a', 157);
+	sim_fake_set("POLYCM_SIM_FABRIC", name);
+	check_refused(-EINVAL, "the name is too long");
+	assert_false(exists("polycm"));
+}
+
+static void fabrics_and_transports_have_folders_of_their_own(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	sim_fake_set("POLYCM_SIM_FABRIC", "blue");
+	sim_fake_set("POLYCM_SIM_TRANSPORT", "iwarp");
+	assert_int_equal(open_fabric(), 0);
+	assert_true(sim_fabric_is_shared());
+	assert_int_equal(sim_self_slot(), 0);
+	assert_int_equal(lstat(sim_fake_path("polycm/blue-iwarp"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(lstat(sim_fake_path("polycm/blue-iwarp/segment"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	close_fabric();
+	assert_false(exists("polycm/blue-iwarp"));
+	assert_false(exists("polycm/blue-iwarp.lock"));
+	assert_false(sim_fabric_is_shared());
+	assert_int_equal(open_fabric(), 0);
+	assert_true(exists("polycm/blue-iwarp/segment"));
+}
+
+static void a_folder_that_others_can_use_is_refused(void **state)
+{
+	static const mode_t modes[] = { 0755, 0770, 0701, 0777 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		make_folder("polycm", modes[i]);
+		check_refused(-EPERM, "is not a folder that belongs to user");
+		remove_folder("polycm");
+
+		make_folder("polycm", 0700);
+		make_folder(FOLDER, modes[i]);
+		check_refused(-EPERM, "default-roce is not a folder that belongs to user");
+		remove_folder(FOLDER);
+		remove_file("polycm/default-roce.lock");
+		remove_folder("polycm");
+	}
+}
+
+static void a_folder_of_somebody_else_is_refused(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	make_folder("polycm", 0700);
+	assert_int_equal(chown(sim_fake_path("polycm"), 1, 1), 0);
+	check_refused(-EPERM, "is not a folder that belongs to user 0 alone");
+	remove_folder("polycm");
+}
+
+static void links_and_files_in_place_of_folders_are_refused(void **state)
+{
+	(void)state;
+	make_folder("elsewhere", 0700);
+	assert_int_equal(symlink("elsewhere", sim_fake_path("polycm")), 0);
+	check_refused(-EPERM, "is not a folder");
+	remove_file("polycm");
+	write_file("polycm", 0, "x", 1);
+	check_refused(-EPERM, "is not a folder");
+	remove_file("polycm");
+	remove_folder("elsewhere");
+}
+
+static void a_link_in_place_of_the_segment_is_not_followed(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	make_folder("polycm", 0700);
+	make_folder(FOLDER, 0700);
+	write_file("victim", 0, "precious", 8);
+	assert_int_equal(symlink("../../victim", sim_fake_path(SEGMENT)), 0);
+	check_refused(-ELOOP, "segment");
+	assert_int_equal(lstat(sim_fake_path("victim"), &st), 0);
+	assert_int_equal(st.st_size, 8);
+	remove_file("victim");
+	remove_file(SEGMENT);
+	remove_folder(FOLDER);
+	remove_file("polycm/default-roce.lock");
+}
+
+/* ------------------------------------------------------------------------
+ * What is in the folder already.
+ */
+
+static void garbage_is_told_and_left_alone(void **state)
+{
+	static const struct {
+		size_t len;
+		uint8_t byte;
+	} garbage[] = {
+		{ 1, 'x' }, { 7, 0xff }, { 24, 'x' }, { 100, 0x01 }, { 70000, 'x' },
+	};
+	static uint8_t bytes[70000];
+	struct stat st;
+
+	(void)state;
+	make_folder("polycm", 0700);
+	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
+		make_folder(FOLDER, 0700);
+		memset(bytes, garbage[i].byte, sizeof(bytes));
+		write_file(SEGMENT, 0, bytes, garbage[i].len);
+		check_refused(-EPROTO, "default-roce/segment: this is no segment of polycm: remove it");
+		assert_int_equal(lstat(sim_fake_path(SEGMENT), &st), 0);
+		assert_int_equal(st.st_size, garbage[i].len);
+		remove_file(SEGMENT);
+		remove_folder(FOLDER);
+	}
+	assert_int_equal(open_fabric(), 0);
+}
+
+static void a_segment_that_was_never_finished_is_made_anew(void **state)
+{
+	static const size_t lengths[] = { 0, 8, 4096 };
+	static uint8_t zero[4096];
+
+	(void)state;
+	make_folder("polycm", 0700);
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		make_folder(FOLDER, 0700);
+		write_file(SEGMENT, 0, zero, lengths[i]);
+		assert_int_equal(open_fabric(), 0);
+		assert_int_equal(sim_self_slot(), 0);
+		close_fabric();
+		assert_false(exists(FOLDER));
+	}
+}
+
+static void what_the_dead_left_is_cleared_away(void **state)
+{
+	struct shm_child child;
+
+	(void)state;
+	shm_child_start(&child, "hold");
+	assert_int_equal(child.slot, 0);
+	assert_true(WIFSIGNALED(shm_child_kill(&child)));
+	write_file(FOLDER "/ring-5.6-7.8", 0, "x", 1);
+	write_file(FOLDER "/ring-0.1-1.1", 0, "x", 1);
+	write_file(FOLDER "/notes", 0, "x", 1);
+	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(sim_self_slot(), 0);
+	assert_false(exists(FOLDER "/ring-5.6-7.8"));
+	assert_false(exists(FOLDER "/ring-0.1-1.1"));
+	assert_true(exists(FOLDER "/notes"));
+	assert_int_equal(sim_slot_of_qpn(child.qpn), SIM_MAX_SLOTS);
+	close_fabric();
+	assert_false(exists(FOLDER));
+}
+
+/* Whoever makes a fabric removes others that nobody is on any more. */
+static void folders_of_the_dead_are_swept(void **state)
+{
+	static const char *const fabrics[] = { "red", "green", "blue" };
+	struct shm_child children[3];
+
+	(void)state;
+	for (unsigned int i = 0; i < 3; i++) {
+		setenv("SHM_CHILD_FABRIC", fabrics[i], 1);
+		shm_child_start(&children[i], "hold");
+	}
+	unsetenv("SHM_CHILD_FABRIC");
+	assert_true(WIFSIGNALED(shm_child_kill(&children[0])));
+	assert_true(WIFSIGNALED(shm_child_kill(&children[2])));
+	write_file("polycm/not-a-folder.lock", 0, "", 0);
+	write_file("polycm/notes", 0, "x", 1);
+	assert_int_equal(open_fabric(), 0);
+	assert_false(exists("polycm/red-roce"));
+	assert_false(exists("polycm/red-roce.lock"));
+	assert_true(exists("polycm/green-roce/segment"));
+	assert_true(exists("polycm/green-roce.lock"));
+	assert_false(exists("polycm/blue-roce"));
+	assert_true(exists("polycm/not-a-folder.lock"));
+	assert_true(exists("polycm/notes"));
+	assert_int_equal(shm_child_end(&children[1]), 0);
+	assert_false(exists("polycm/green-roce"));
+	remove_file("polycm/not-a-folder.lock");
+	remove_file("polycm/notes");
+}
+
+/* Bytes 8 to 11 are the version, 16 to 23 the size. */
+static void another_version_is_told_while_it_is_in_use(void **state)
+{
+	static const struct {
+		off_t at;
+		const char *bytes;
+		size_t len;
+	} changes[] = {
+		{ 8, "\x63", 1 }, { 16, "\x01", 1 },
+	};
+	struct shm_child child;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		shm_child_start(&child, "hold");
+		write_file(SEGMENT, changes[i].at, changes[i].bytes, changes[i].len);
+		check_refused(-EPROTO, "processes of another version of polycm use this fabric");
+		/* Once they are gone their file is not in the way. */
+		assert_true(WIFSIGNALED(shm_child_kill(&child)));
+		assert_int_equal(open_fabric(), 0);
+		close_fabric();
+		assert_false(exists(FOLDER));
+	}
+}
+
+static void a_segment_cut_short_is_told_while_it_is_in_use(void **state)
+{
+	struct shm_child child;
+
+	(void)state;
+	shm_child_start(&child, "hold");
+	assert_int_equal(truncate(sim_fake_path(SEGMENT), 4096), 0);
+	check_refused(-EPROTO, "processes of another version of polycm use this fabric");
+	assert_true(WIFSIGNALED(shm_child_kill(&child)));
+	assert_int_equal(open_fabric(), 0);
+}
+
+static void a_second_process_gets_the_next_slot(void **state)
+{
+	struct shm_child children[3];
+
+	(void)state;
+	assert_int_equal(open_fabric(), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		shm_child_start(&children[i], "echo");
+		assert_int_equal(children[i].slot, i + 1);
+	}
+	close_fabric();
+	assert_true(exists(SEGMENT));		/* the others are still there */
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(shm_child_end(&children[i]), 0);
+	assert_false(exists(FOLDER));
+}
+
+int main(int argc, char **argv)
+{
+#define FOLDER_TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_cannot_lead_elsewhere),
+		FOLDER_TEST(a_bad_name_is_told),
+		FOLDER_TEST(fabrics_and_transports_have_folders_of_their_own),
+		FOLDER_TEST(a_folder_that_others_can_use_is_refused),
+		FOLDER_TEST(a_folder_of_somebody_else_is_refused),
+		FOLDER_TEST(links_and_files_in_place_of_folders_are_refused),
+		FOLDER_TEST(a_link_in_place_of_the_segment_is_not_followed),
+		FOLDER_TEST(garbage_is_told_and_left_alone),
+		FOLDER_TEST(a_segment_that_was_never_finished_is_made_anew),
+		FOLDER_TEST(what_the_dead_left_is_cleared_away),
+		FOLDER_TEST(folders_of_the_dead_are_swept),
+		FOLDER_TEST(another_version_is_told_while_it_is_in_use),
+		FOLDER_TEST(a_segment_cut_short_is_told_while_it_is_in_use),
+		FOLDER_TEST(a_second_process_gets_the_next_slot),
+	};
+	int child = shm_child_main(argc, argv);
+
+	if (child >= 0)
+		return child;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

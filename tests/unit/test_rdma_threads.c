@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads: events are posted while others are retrieved, ids move between
+ * channels and requests come and go; none gets lost or comes twice.
+ */
+#include "cm_fake.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "log.h"
+
+#define ROUNDS 300
+#define NUM_IDS 3
+
+static struct rdma_event_channel *channels[2];
+static struct rdma_cm_id *ids[NUM_IDS];
+static unsigned int next_status[NUM_IDS];
+static unsigned int received;
+
+static struct polycm_id *internal(struct rdma_cm_id *id)
+{
+	return (struct polycm_id *)(void *)id;
+}
+
+/* As a provider's thread: numbers its events, and tells of the ids in its log. */
+static void *post_all(void *arg)
+{
+	char text[200];
+
+	for (int i = 1; i <= ROUNDS; i++) {
+		for (int n = 0; n < NUM_IDS; n++) {
+			assert_int_equal(post(ids[n], RDMA_CM_EVENT_ADDR_CHANGE, i), 0);
+			polycm_id_describe(internal(ids[n]), text, sizeof(text));
+		}
+	}
+	return arg;
+}
+
+static unsigned int index_of(const struct rdma_cm_id *id)
+{
+	unsigned int n = 0;
+
+	while (ids[n] != id)
+		n++;
+	return n;
+}
+
+/* In order per id, from whichever channel. */
+static void *retrieve_all(void *arg)
+{
+	struct rdma_event_channel *channel = arg;
+	struct rdma_cm_event *event;
+
+	while (__atomic_load_n(&received, __ATOMIC_SEQ_CST) < ROUNDS * NUM_IDS) {
+		if (rdma_get_cm_event(channel, &event)) {
+			assert_int_equal(errno, EAGAIN);
+			sched_yield();
+			continue;
+		}
+		if (event->event == RDMA_CM_EVENT_ADDR_CHANGE) {
+			__atomic_add_fetch(&next_status[index_of(event->id)], 1, __ATOMIC_SEQ_CST);
+			__atomic_add_fetch(&received, 1, __ATOMIC_SEQ_CST);
+		}
+		assert_int_equal(rdma_ack_cm_event(event), 0);
+	}
+	return NULL;
+}
+
+static void *move_all(void *arg)
+{
+	for (int i = 0; i < ROUNDS / 4; i++)
+		for (int n = 0; n < NUM_IDS; n++)
+			assert_int_equal(rdma_migrate_id(ids[n], channels[(i + n) % 2]), 0);
+	return arg;
+}
+
+static void nothing_gets_lost_between_channels(void **state)
+{
+	pthread_t poster, mover, retrievers[2];
+
+	(void)state;
+	received = 0;
+	memset(next_status, 0, sizeof(next_status));
+	for (int c = 0; c < 2; c++) {
+		channels[c] = rdma_create_event_channel();
+		assert_int_equal(fcntl(channels[c]->fd, F_SETFL, O_NONBLOCK), 0);
+	}
+	for (int n = 0; n < NUM_IDS; n++)
+		ids[n] = new_id(channels[0]);
+
+	for (int c = 0; c < 2; c++)
+		assert_int_equal(pthread_create(&retrievers[c], NULL, retrieve_all, channels[c]),
+				 0);
+	assert_int_equal(pthread_create(&mover, NULL, move_all, NULL), 0);
+	assert_int_equal(pthread_create(&poster, NULL, post_all, NULL), 0);
+	assert_int_equal(pthread_join(poster, NULL), 0);
+	assert_int_equal(pthread_join(mover, NULL), 0);
+	for (int c = 0; c < 2; c++)
+		assert_int_equal(pthread_join(retrievers[c], NULL), 0);
+
+	for (int n = 0; n < NUM_IDS; n++) {
+		assert_int_equal(next_status[n], ROUNDS);
+		assert_int_equal(rdma_destroy_id(ids[n]), 0);
+	}
+	for (int c = 0; c < 2; c++)
+		rdma_destroy_event_channel(channels[c]);
+}
+
+/* Requests pour in while the program takes some and then ends the listener. */
+static void *request_all(void *arg)
+{
+	struct rdma_cm_id *listener = arg;
+	int err = 0;
+
+	/* fake->ids is this thread's while it runs, but for what the main thread ends. */
+	while (err != -ECANCELED)
+		err = post_request(fakes, internal(listener), NULL, NULL);
+	return NULL;
+}
+
+static void listeners_end_under_requests(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+
+	(void)state;
+	for (int round = 0; round < 30; round++) {
+		struct rdma_cm_id *listener = new_id(channel);
+		struct rdma_cm_event *event;
+		pthread_t thread;
+
+		assert_int_equal(rdma_bind_addr(listener, addr4("0.0.0.0", 7471)), 0);
+		assert_int_equal(rdma_listen(listener, 4), 0);
+		/* The fake's stop() waits for this thread, as a provider's does for its own. */
+		fakes[0].stop_joins = &thread;
+		assert_int_equal(pthread_create(&thread, NULL, request_all, listener), 0);
+		for (int i = 0; i < 10; i++) {
+			event = next_event(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+			fakes[0].stop_joins = NULL;
+			assert_int_equal(rdma_destroy_id(event->id), 0);
+			fakes[0].stop_joins = &thread;
+			assert_int_equal(rdma_ack_cm_event(event), 0);
+		}
+		assert_int_equal(rdma_destroy_id(listener), 0);
+	}
+	rdma_destroy_event_channel(channel);
+}
+
+/* Posts find the channel in memory while the program destroys it after a move. */
+static void channels_go_while_others_look_for_them(void **state)
+{
+	struct rdma_event_channel *old = rdma_create_event_channel(), *fresh;
+	pthread_t poster, retriever;
+
+	(void)state;
+	received = 0;
+	memset(next_status, 0, sizeof(next_status));
+	for (int n = 0; n < NUM_IDS; n++)
+		ids[n] = new_id(old);
+	assert_int_equal(pthread_create(&poster, NULL, post_all, NULL), 0);
+	for (int i = 0; i < 50; i++) {
+		fresh = rdma_create_event_channel();
+		for (int n = 0; n < NUM_IDS; n++)
+			assert_int_equal(rdma_migrate_id(ids[n], fresh), 0);
+		rdma_destroy_event_channel(old);
+		old = fresh;
+	}
+	assert_int_equal(fcntl(old->fd, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(pthread_create(&retriever, NULL, retrieve_all, old), 0);
+	assert_int_equal(pthread_join(poster, NULL), 0);
+	assert_int_equal(pthread_join(retriever, NULL), 0);
+	for (int n = 0; n < NUM_IDS; n++)
+		assert_int_equal(rdma_destroy_id(ids[n]), 0);
+	rdma_destroy_event_channel(old);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	return fakes_start(1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RDMA_TEST(nothing_gets_lost_between_channels),
+		RDMA_TEST(listeners_end_under_requests),
+		RDMA_TEST(channels_go_while_others_look_for_them),
+	};
+
+	return cmocka_run_group_tests(tests, start, NULL);
+}

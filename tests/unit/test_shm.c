@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The shared fabric with real processes on it: packets of all sizes, processes
+ * that die, come and go, what is found in the folder, and peers that misbehave.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "providers/sim/address.h"
+#include "providers/sim/fabric.h"
+#include "providers/sim/link/link.h"
+#include "shm_child.h"
+#include "sim_fake.h"
+#include "tests/cmocka_all.h"
+
+#define NO_HANG (sim_now() + SIM_MS(60000))
+#define FOLDER "polycm/default-roce"
+
+static struct {
+	unsigned int count;
+	unsigned int from_slot;
+	size_t len;
+	uint8_t data[SIM_LINK_MAX_PACKET];
+	bool in_order;			/* the first word counts from 0 */
+} seen;
+
+static void see(const struct sim_packet *packet)
+{
+	uint32_t number;
+
+	if (packet->len >= sizeof(number)) {
+		memcpy(&number, packet->data, sizeof(number));
+		seen.in_order &= number == seen.count;
+	}
+	seen.count++;
+	seen.from_slot = packet->from_slot;
+	seen.len = packet->len;
+	memcpy(seen.data, packet->data, packet->len);
+	sim_wake();
+}
+
+static int start(void **state)
+{
+	(void)state;
+	sim_fake_init();
+	sim_fake_make_runtime_dir();
+	return sim_engine_start(SIM_CLOCK_REAL, 1);
+}
+
+static void join(void)
+{
+	sim_lock();
+	assert_int_equal(sim_fabric_open_default(), 0);
+	sim_link_set_handler(SIM_PACKET_RC, see);
+	sim_unlock();
+	memset(&seen, 0, sizeof(seen));
+	seen.in_order = true;
+}
+
+static void leave(void)
+{
+	sim_lock();
+	sim_fabric_close();
+	sim_unlock();
+}
+
+static int start_joined(void **state)
+{
+	int r = start(state);
+
+	if (!r)
+		join();
+	return r;
+}
+
+static unsigned int count_files(const char *folder)
+{
+	struct dirent *entry;
+	unsigned int count = 0;
+	DIR *dir = opendir(sim_fake_path("%s", folder));
+
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir)))
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+/* The last process out leaves nothing behind. */
+static int stop(void **state)
+{
+	(void)state;
+	leave();
+	sim_engine_stop();
+	assert_int_equal(count_files("polycm"), 0);
+	sim_fake_remove_runtime_dir();
+	return 0;
+}
+
+static int send_bytes(unsigned int slot, const void *bytes, size_t len)
+{
+	struct sim_port *port = sim_port_by_index(0);
+	struct iovec part = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
+
+	return sim_link_send(port, port, slot, SIM_PACKET_RC, NULL, 0, &part, 1, len);
+}
+
+static bool seen_enough(void *arg)
+{
+	return seen.count >= *(const unsigned int *)arg;
+}
+
+static int wait_for(unsigned int count)
+{
+	return sim_wait(seen_enough, &count, NO_HANG);
+}
+
+/* ------------------------------------------------------------------------
+ * Packets.
+ */
+
+static void packets_of_all_sizes_go_there_and_back(void **state)
+{
+	static const size_t sizes[] = {
+		0, 1, 7, 8, 9, 56, 63, 64, 65, 255, 256, 1024, 4096, 16383, SIM_LINK_MAX_PACKET,
+	};
+	static uint8_t bytes[SIM_LINK_MAX_PACKET + 1];
+	struct shm_child child;
+
+	(void)state;
+	shm_child_start(&child, "echo");
+	assert_int_equal(child.slot, 1);
+	sim_lock();
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (size_t j = 0; j < sizes[i]; j++)
+			bytes[j] = (uint8_t)(i + j * 13);
+		assert_int_equal(send_bytes(child.slot, bytes, sizes[i]), 0);
+		assert_int_equal(wait_for(i + 1), 0);
+		assert_int_equal(seen.from_slot, child.slot);
+		assert_int_equal(seen.len, sizes[i]);
+		assert_memory_equal(seen.data, bytes, sizes[i]);
+	}
+	assert_int_equal(send_bytes(child.slot, bytes, SIM_LINK_MAX_PACKET + 1), -EMSGSIZE);
+	sim_unlock();
+	assert_int_equal(shm_child_end(&child), 0);
+}
+
+static void packets_to_ourselves_need_no_ring(void **state)
+{
+	(void)state;
+	sim_lock();
+	assert_int_equal(send_bytes(sim_self_slot(), "abc", 3), 0);
+	assert_int_equal(seen.count, 0);
+	sim_unlock();
+	sim_lock();
+	assert_int_equal(seen.count, 1);
+	assert_memory_equal(seen.data, "abc", 3);
+	assert_int_equal(count_files(FOLDER), 1);
+	sim_unlock();
+}
+
+static void a_poller_needs_no_thread(void **state)
+{
+	struct shm_child child;
+
+	(void)state;
+	shm_child_start(&child, "poll");
+	sim_lock();
+	assert_int_equal(send_bytes(child.slot, "abc", 3), 0);
+	assert_int_equal(wait_for(1), 0);
+	assert_memory_equal(seen.data, "abc", 3);
+	sim_unlock();
+	assert_int_equal(shm_child_end(&child), 0);
+}
+
+#define FLOOD 2000u
+
+/* Far more than a ring holds, to a process that takes its time. */
+static void a_slow_receiver_gets_all_in_order(void **state)
+{
+	static uint8_t bytes[4000];
+	struct shm_child child;
+
+	(void)state;
+	shm_child_start(&child, "deaf");
+	sim_lock();
+	for (uint32_t i = 0; i < FLOOD; i++) {
+		memcpy(bytes, &i, sizeof(i));
+		assert_int_equal(send_bytes(child.slot, bytes, sizeof(i) + i % 3996), 0);
+	}
+	assert_int_equal(seen.count, 0);
+	sim_unlock();
+	shm_child_tell(&child);
+	sim_lock();
+	assert_int_equal(wait_for(FLOOD), 0);
+	assert_true(seen.in_order);
+	assert_int_equal(seen.count, FLOOD);
+	sim_unlock();
+	assert_int_equal(shm_child_end(&child), 0);
+}
+
+static void packets_to_nobody_are_lost(void **state)
+{
+	(void)state;
+	sim_lock();
+	assert_int_equal(send_bytes(77, "abc", 3), 0);
+	assert_int_equal(send_bytes(SIM_MAX_SLOTS, "abc", 3), 0);
+	assert_int_equal(send_bytes(UINT32_MAX, "abc", 3), 0);
+	assert_false(sim_link_pullable(77));
+	assert_false(sim_link_pullable(SIM_MAX_SLOTS));
+	sim_unlock();
+	assert_int_equal(sim_fake_log_count(POLYCM_LOG_WARN), 0);
+}
+
+/* ------------------------------------------------------------------------
+ * Processes that die, come and go.
+ */
+
+static int bind_port(uint16_t port)
+{
+	static char id;
+	union sim_sockaddr addr;
+	uint8_t prefix_len;
+
+	assert_int_equal(sim_addr_parse("0.0.0.0", &addr, &prefix_len), 0);
+	sim_addr_set_port(&addr, port);
+	return sim_bind_port(sim_first_node(), RDMA_PS_TCP, &addr, 0, (struct sim_id *)(void *)&id);
+}
+
+/* The slot of who listens on the child's port, or SIM_MAX_SLOTS. */
+static unsigned int find_listener(void)
+{
+	unsigned int slot = SIM_MAX_SLOTS;
+	union sim_sockaddr addr;
+	uint8_t prefix_len;
+	struct sim_id *id;
+	bool service;
+
+	assert_int_equal(sim_addr_parse("127.0.0.1", &addr, &prefix_len), 0);
+	sim_addr_set_port(&addr, SHM_CHILD_PORT);
+	sim_find_listener(sim_first_node(), RDMA_PS_TCP, &addr.sa, &slot, &id, &service);
+	assert_null(id);
+	return slot;
+}
+
+static void check_dead_process_is_cleared_away(const char *mode)
+{
+	struct shm_child child, other;
+	uint32_t qpn;
+
+	shm_child_start(&child, mode);
+	if (!strcmp(mode, "hold")) {
+		sim_lock();
+		assert_int_equal(find_listener(), child.slot);
+		assert_int_equal(bind_port(SHM_CHILD_PORT), -EADDRNOTAVAIL);
+		assert_int_equal(sim_slot_of_qpn(child.qpn + 5), child.slot);
+		assert_int_equal(send_bytes(child.slot, "abc", 3), 0);
+		sim_unlock();
+	}
+	assert_true(WIFSIGNALED(shm_child_kill(&child)));
+	sim_lock();
+	assert_int_equal(find_listener(), SIM_MAX_SLOTS);
+	assert_int_equal(sim_slot_of_qpn(child.qpn + 5), SIM_MAX_SLOTS);
+	assert_int_equal(bind_port(SHM_CHILD_PORT), 0);
+	assert_int_equal(send_bytes(child.slot, "abc", 3), 0);
+	assert_int_equal(sim_qpn_block(&qpn), 0);
+	assert_int_not_equal(qpn, child.qpn);
+	sim_unlock();
+
+	/* Its number is not given to the next one at once. */
+	shm_child_start(&other, "echo");
+	assert_int_equal(other.slot, child.slot + 1);
+	assert_int_equal(shm_child_end(&other), 0);
+}
+
+static void a_dead_process_gives_back_what_it_had(void **state)
+{
+	(void)state;
+	check_dead_process_is_cleared_away("hold");
+}
+
+static void a_process_that_dies_with_the_lock_harms_nobody(void **state)
+{
+	(void)state;
+	check_dead_process_is_cleared_away("lock");
+}
+
+static void a_flood_to_a_process_that_dies_is_dropped(void **state)
+{
+	static uint8_t bytes[SIM_LINK_MAX_PACKET];
+	struct shm_child child;
+
+	(void)state;
+	shm_child_start(&child, "deaf");
+	sim_lock();
+	for (unsigned int i = 0; i < 100; i++)
+		assert_int_equal(send_bytes(child.slot, bytes, sizeof(bytes)), 0);
+	sim_unlock();
+	assert_true(WIFSIGNALED(shm_child_kill(&child)));
+	sim_lock();
+	for (unsigned int i = 0; i < 1000; i++)
+		assert_int_equal(send_bytes(child.slot, bytes, sizeof(bytes)), 0);
+	sim_unlock();
+	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_DEBUG), "it is gone"));
+}
+
+#define CROWD 30
+
+static void thirty_processes_come_and_go_at_once(void **state)
+{
+	static struct shm_child children[CROWD];
+	uint32_t qpn;
+
+	(void)state;
+	for (unsigned int i = 0; i < CROWD; i++)
+		shm_child_start(&children[i], "churn");
+	for (unsigned int i = 0; i < CROWD; i++)
+		assert_int_equal(shm_child_end(&children[i]), 0);
+	sim_lock();
+	assert_int_equal(sim_qpn_block(&qpn), 0);
+	assert_int_equal(count_files(FOLDER), 1);
+	sim_unlock();
+}
+
+/* Nobody stays, so that the folder itself comes and goes. */
+static void the_folder_comes_and_goes_under_a_crowd(void **state)
+{
+	static struct shm_child children[CROWD];
+
+	(void)state;
+	for (unsigned int i = 0; i < CROWD; i++)
+		shm_child_start(&children[i], "churn");
+	for (unsigned int i = 0; i < CROWD; i++)
+		assert_int_equal(shm_child_end(&children[i]), 0);
+	assert_int_equal(count_files("polycm"), 0);
+}
+
+static void everybody_talks_to_everybody(void **state)
+{
+	struct shm_child children[8];
+	unsigned int sent = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 8; i++)
+		shm_child_start(&children[i], "echo");
+	sim_lock();
+	for (unsigned int round = 0; round < 100; round++)
+		for (unsigned int i = 0; i < 8; i++, sent++)
+			assert_int_equal(send_bytes(children[i].slot, &sent, sizeof(sent)), 0);
+	assert_int_equal(wait_for(sent), 0);
+	sim_unlock();
+	for (unsigned int i = 0; i < 8; i++)
+		assert_int_equal(shm_child_end(&children[i]), 0);
+	sim_lock();
+	assert_int_equal(count_files(FOLDER), 1);
+	sim_unlock();
+}
+
+static void a_forked_child_is_a_process_of_its_own(void **state)
+{
+	unsigned int own, theirs;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	sim_lock();
+	own = sim_self_slot();
+	assert_int_equal(bind_port(7500), 0);
+	sim_unlock();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		int ok;
+
+		sim_lock();
+		theirs = sim_self_slot();
+		ok = theirs != own && bind_port(7500) == -EADDRNOTAVAIL && !bind_port(7501) &&
+		     !send_bytes(own, &theirs, sizeof(theirs));
+		sim_fabric_close();
+		sim_unlock();
+		_exit(ok ? 42 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 42);
+	sim_lock();
+	assert_int_equal(sim_self_slot(), own);
+	assert_int_equal(wait_for(1), 0);
+	assert_int_equal(seen.from_slot, own + 1);
+	assert_int_equal(bind_port(7500), -EADDRNOTAVAIL);
+	assert_int_equal(bind_port(7501), 0);
+	sim_unlock();
+}
+
+/* ------------------------------------------------------------------------
+ * Reading another process's memory.
+ */
+
+static void memory_is_read_where_the_system_allows(void **state)
+{
+	static uint8_t got[SHM_CHILD_PATTERN];
+	struct iovec remote[200], local[3];
+	struct shm_child child;
+	size_t part = SHM_CHILD_PATTERN / 200;
+
+	(void)state;
+	shm_child_start(&child, "echo");
+	sim_lock();
+	assert_false(sim_link_pullable(child.slot));
+	assert_int_equal(send_bytes(child.slot, "abc", 3), 0);
+	assert_int_equal(wait_for(1), 0);
+	for (unsigned int i = 0; i < 200; i++)
+		remote[i] = (struct iovec){
+			.iov_base = (void *)(uintptr_t)(child.address + i * part),
+			.iov_len = part,
+		};
+	local[0] = (struct iovec){ .iov_base = got, .iov_len = 1 };
+	local[1] = (struct iovec){ .iov_base = got + 1, .iov_len = 0 };
+	local[2] = (struct iovec){ .iov_base = got + 1, .iov_len = sizeof(got) - 1 };
+	if (sim_link_pull(child.slot, remote, 200, local, 3, sizeof(got)) != -EPERM) {
+		assert_true(sim_link_pullable(child.slot));
+		for (uint32_t i = 0; i < SHM_CHILD_PATTERN; i++)
+			assert_int_equal(got[i], i % 251);
+		assert_int_equal(sim_link_pull(child.slot, remote, 200, local, 2, sizeof(got)),
+				 -EINVAL);
+		remote[150].iov_base = (void *)8;
+		assert_int_equal(sim_link_pull(child.slot, remote, 200, local, 3, sizeof(got)),
+				 -EFAULT);
+	}
+	sim_unlock();
+	assert_int_equal(shm_child_end(&child), 0);
+	sim_lock();
+	assert_int_not_equal(sim_link_pull(child.slot, remote, 1, local, 3, 10), 0);
+	assert_int_equal(sim_link_pull(SIM_MAX_SLOTS, remote, 1, local, 3, 10), -ESRCH);
+	sim_unlock();
+}
+
+static void memory_is_not_read_where_the_setting_forbids(void **state)
+{
+	struct iovec remote, local;
+	struct shm_child child;
+	char byte;
+
+	(void)state;
+	sim_fake_set("POLYCM_SIM_PULL", "off");
+	shm_child_start(&child, "echo");
+	sim_lock();
+	assert_int_equal(send_bytes(child.slot, "abc", 3), 0);
+	assert_int_equal(wait_for(1), 0);
+	remote = (struct iovec){ .iov_base = (void *)(uintptr_t)child.address, .iov_len = 1 };
+	local = (struct iovec){ .iov_base = &byte, .iov_len = 1 };
+	assert_int_equal(sim_link_pull(child.slot, &remote, 1, &local, 1, 1), -EPERM);
+	sim_unlock();
+	assert_int_equal(shm_child_end(&child), 0);
+}
+
+/* ------------------------------------------------------------------------
+ * Peers that misbehave.
+ */
+
+static void check_bad_ring(const char *mode, unsigned int good_packets, const char *why)
+{
+	struct shm_child child, good;
+
+	sim_lock();
+	sim_engine_need_thread();
+	sim_unlock();
+	shm_child_start(&child, mode);
+	shm_child_start(&good, "echo");
+	sim_lock();
+	assert_int_equal(send_bytes(good.slot, "abc", 3), 0);
+	assert_int_equal(wait_for(good_packets + 1), 0);
+	sim_unlock();
+	assert_int_equal(shm_child_end(&good), 0);
+	assert_int_equal(shm_child_end(&child), 0);
+	sim_lock();
+	assert_int_equal(seen.count, good_packets + 1);
+	assert_int_equal(sim_fake_log_count(POLYCM_LOG_WARN), 1);
+	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN), why));
+	sim_unlock();
+}
+
+static void a_ring_with_nonsense_in_it_is_dropped(void **state)
+{
+	(void)state;
+	check_bad_ring("broken", 1, "nonsense");
+}
+
+static void a_ring_of_another_size_is_none(void **state)
+{
+	(void)state;
+	check_bad_ring("size", 0, "is no ring");
+}
+
+static void a_ring_without_its_mark_is_none(void **state)
+{
+	(void)state;
+	check_bad_ring("magic", 0, "is no ring");
+}
+
+int main(int argc, char **argv)
+{
+#define JOINED(test) cmocka_unit_test_setup_teardown(test, start_joined, stop)
+	const struct CMUnitTest tests[] = {
+		JOINED(packets_of_all_sizes_go_there_and_back),
+		JOINED(packets_to_ourselves_need_no_ring),
+		JOINED(a_poller_needs_no_thread),
+		JOINED(a_slow_receiver_gets_all_in_order),
+		JOINED(packets_to_nobody_are_lost),
+		JOINED(a_dead_process_gives_back_what_it_had),
+		JOINED(a_process_that_dies_with_the_lock_harms_nobody),
+		JOINED(a_flood_to_a_process_that_dies_is_dropped),
+		JOINED(thirty_processes_come_and_go_at_once),
+		cmocka_unit_test_setup_teardown(the_folder_comes_and_goes_under_a_crowd, start, stop),
+		JOINED(everybody_talks_to_everybody),
+		JOINED(a_forked_child_is_a_process_of_its_own),
+		JOINED(memory_is_read_where_the_system_allows),
+		JOINED(memory_is_not_read_where_the_setting_forbids),
+		JOINED(a_ring_with_nonsense_in_it_is_dropped),
+		JOINED(a_ring_of_another_size_is_none),
+		JOINED(a_ring_without_its_mark_is_none),
+	};
+	int child = shm_child_main(argc, argv);
+
+	if (child >= 0)
+		return child;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
