@@ -171,11 +171,19 @@ static bool unlink_if_unused(struct polycm_device *device)
 	return true;
 }
 
-void polycm_device_get(struct polycm_device *device)
+bool polycm_device_get(struct polycm_device *device)
 {
+	struct polycm_device *other;
+	bool found;
+
 	pthread_mutex_lock(&lock);
-	device->refs++;
+	for (other = first; other && other != device; other = other->next)
+		;
+	found = other && !other->removed;
+	if (found)
+		device->refs++;
 	pthread_mutex_unlock(&lock);
+	return found;
 }
 
 void polycm_device_put(struct polycm_device *device)

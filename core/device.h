@@ -42,7 +42,8 @@ int polycm_device_open(struct polycm_device *device);
 /* The shared default protection domain of an opened device. */
 int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd);
 
-void polycm_device_get(struct polycm_device *device);
+/* false: the device was removed, the pointer may be stale. */
+bool polycm_device_get(struct polycm_device *device);
 void polycm_device_put(struct polycm_device *device);
 
 /* How many devices there are now (selected providers only). */

@@ -84,6 +84,7 @@ struct polycm_group {
 	struct sockaddr_storage addr;
 	uint32_t join_flags;
 	bool attached;			/* the QP is */
+	bool left;			/* lives on for events that are not acked */
 	union ibv_gid mgid;
 	uint16_t mlid;
 	unsigned int unacked;		/* under the ack lock of the id */
@@ -227,6 +228,8 @@ void polycm_release_event(struct polycm_id *id);
 
 /* A call begins: the id behind the pointer, locked.  -EINVAL: no live id. */
 int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id);
+/* The same, also for an id whose channel was destroyed: calls that end something. */
+int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id);
 void polycm_leave(struct polycm_id *id);
 
 /* A new id on the channel, or on a private one if chan is NULL. */
@@ -243,6 +246,8 @@ int polycm_id_alloc(enum rdma_port_space ps, enum ibv_qp_type qp_type, struct po
 void polycm_id_free(struct polycm_id *id);
 /* To another channel, NULL for a private one; events that the program holds are its caller's. */
 int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to);
+/* The id of a request: tell its provider if it is on another channel than it was made for. */
+int polycm_id_follow(struct polycm_id *id);
 void polycm_id_describe_locked(const struct polycm_id *id, char *buf, size_t size);
 
 /* --- rdma_settle.c --- */

@@ -15,7 +15,7 @@ int polycm_options_add(const char *owner, const struct polycm_option *rows, size
 /*
  * The value of a row: the environment's, else the default.  A value outside
  * the row's choices is reported once and the default used.  NULL: no such row.
- * Rows that decide what is loaded or written are read with secure_getenv().
+ * A process with raised privileges reads none but POLYCM_LOG.
  */
 const char *polycm_setting(const char *name);
 /*

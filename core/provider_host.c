@@ -12,6 +12,7 @@
 #include "log.h"
 #include "options.h"
 #include "registry.h"
+#include "ret.h"
 
 static bool host_log_enabled(enum polycm_log_level level)
 {
@@ -55,4 +56,5 @@ const struct polycm_core polycm_core_table = {
 	.clock_install = polycm_clock_install,
 	.alloc = host_alloc,
 	.free = free,
+	.why = polycm_why,
 };

@@ -28,7 +28,8 @@
 static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct polycm_channel *channels;
 static size_t num_channels;		/* atomic */
-static pthread_rwlock_t lookup_lock = PTHREAD_RWLOCK_INITIALIZER;
+/* Never read-locked twice by a thread, and destroying a channel must not starve. */
+static pthread_rwlock_t lookup_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 int polycm_start(void)
 {

@@ -130,12 +130,12 @@ POLYCM_EXPORT int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *r
 POLYCM_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 {
 	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	int err = polycm_enter_to_end(id, &self);
 
-	if (!err)
-		polycm_leave(self);
-	if (!err || err == -EBADF)
-		destroy_ep((struct polycm_id *)(void *)id);
-	else
+	if (err) {
 		(void)polycm_ret("rdma_destroy_ep", NULL, err);
+		return;
+	}
+	polycm_leave(self);
+	destroy_ep(self);
 }

@@ -22,6 +22,8 @@
 #include "log.h"
 #include "ret.h"
 
+/* What no event can do without. */
+#define MIN_EVENT	offsetof(struct polycm_event, ece)
 #define NUM_ACK_LOCKS	16
 #define NSEC_PER_SEC	UINT64_C(1000000000)
 
@@ -119,7 +121,8 @@ static struct polycm_ev *ev_alloc(const struct polycm_event *event, struct polyc
 void polycm_ev_free(struct polycm_ev *ev)
 {
 	__atomic_sub_fetch(&num_events, 1, __ATOMIC_RELAXED);
-	ev->magic = 0;
+	/* Atomic, or the compiler leaves it out: what is freed cannot be read again. */
+	__atomic_store_n(&ev->magic, 0, __ATOMIC_RELAXED);
 	free(ev);
 }
 
@@ -161,6 +164,8 @@ int polycm_post_event(struct polycm_id *id, const struct polycm_event *event)
 	struct polycm_ev *ev;
 	int err = -ECANCELED;
 
+	if (!event || event->size < MIN_EVENT)
+		return -EINVAL;
 	memset(&copy, 0, sizeof(copy));
 	memcpy(&copy, event, event->size < sizeof(copy) ? event->size : sizeof(copy));
 	if (copy.type < RDMA_CM_EVENT_ADDR_RESOLVED || copy.type > RDMA_CM_EVENT_TIMEWAIT_EXIT ||
@@ -206,7 +211,7 @@ struct polycm_ev *polycm_ev_of(struct rdma_cm_event *pub)
 {
 	struct polycm_ev *ev = (struct polycm_ev *)(void *)pub;
 
-	return ev && ev->magic == POLYCM_EVENT_MAGIC ? ev : NULL;
+	return ev && __atomic_load_n(&ev->magic, __ATOMIC_RELAXED) == POLYCM_EVENT_MAGIC ? ev : NULL;
 }
 
 void polycm_ev_charge(struct polycm_ev *ev)

@@ -20,7 +20,7 @@
 
 static size_t num_ids;			/* atomic; children and shadows too */
 
-int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id)
+int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 {
 	struct polycm_id *id = (struct polycm_id *)(void *)pub;
 
@@ -30,12 +30,19 @@ int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 		return polycm_fail(-EINVAL, "no id of rdma_create_id");
 
 	pthread_mutex_lock(&id->lock);
-	if (!__atomic_load_n(&id->chan, __ATOMIC_RELAXED)) {
-		pthread_mutex_unlock(&id->lock);
-		return polycm_fail(-EBADF, "the id's event channel was destroyed");
-	}
 	*ret_id = id;
 	return 0;
+}
+
+int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id)
+{
+	int err = polycm_enter_to_end(pub, ret_id);
+
+	if (err || __atomic_load_n(&(*ret_id)->chan, __ATOMIC_RELAXED))
+		return err;
+	polycm_leave(*ret_id);
+	*ret_id = NULL;
+	return polycm_fail(-EBADF, "the id's event channel was destroyed");
 }
 
 void polycm_leave(struct polycm_id *id)
@@ -261,6 +268,20 @@ static int migrate_at_provider(struct polycm_id *id, struct polycm_channel *to)
 	return err == -EOPNOTSUPP ? 0 : err;
 }
 
+/* Its listener may have moved before the request was posted, or while it was taken. */
+int polycm_id_follow(struct polycm_id *id)
+{
+	struct polycm_channel *chan = id->chan;
+	int err;
+
+	if (id->pub.channel == &chan->pub)
+		return 0;
+	err = migrate_at_provider(id, chan);
+	if (!err)
+		id->pub.channel = &chan->pub;
+	return err;
+}
+
 int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to)
 {
 	struct polycm_channel *from = id->chan, *private = NULL;
@@ -362,17 +383,15 @@ POLYCM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma
 	return polycm_ret("rdma_create_id", NULL, create_id(channel, id, context, ps));
 }
 
-/* Also for an id whose channel is gone, where polycm_enter() refuses. */
 POLYCM_EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 {
 	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	int err = polycm_enter_to_end(id, &self);
 
-	if (!err)
-		polycm_leave(self);
-	else if (err != -EBADF)
+	if (err)
 		return polycm_ret("rdma_destroy_id", NULL, err);
-	polycm_id_destroy((struct polycm_id *)(void *)id);
+	polycm_leave(self);
+	polycm_id_destroy(self);
 	return 0;
 }
 

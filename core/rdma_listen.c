@@ -105,7 +105,9 @@ static int prepare_roaming(struct polycm_id *id, int backlog)
 
 static int listen_on(struct polycm_id *id, int backlog)
 {
+	bool roams = polycm_id_roams(id);
 	struct polycm_channel *chan;
+	unsigned int old_backlog;
 	int err = 0;
 
 	if (backlog <= 0 || backlog > POLYCM_MAX_BACKLOG)
@@ -113,24 +115,33 @@ static int listen_on(struct polycm_id *id, int backlog)
 
 	/* Requests may come before listen() returns. */
 	chan = polycm_channel_lock(id);
+	old_backlog = id->backlog;
 	id->backlog = (unsigned int)backlog;
 	polycm_channel_unlock(chan);
 
-	if (polycm_id_roams(id))
+	if (roams)
 		err = prepare_roaming(id, backlog);
 	if (!err)
 		err = polycm_need_module(id);
 	if (!err)
 		err = id->module->ops.listen(id->priv, backlog);
-	if (err) {
-		polycm_shadows_close(id);
-		polycm_shadows_free(id);
-		return err;
-	}
+	if (err)
+		goto err_undo;
 	polycm_id_set_place(id, POLYCM_PLACED);
 	err = polycm_id_update(id, false);
 	if (!err)
 		polycm_log_id(POLYCM_LOG_INFO, id, "listening (backlog %d)", backlog);
+	return err;
+
+err_undo:
+	/* An id that is listening already goes on as before. */
+	if (roams) {
+		polycm_shadows_close(id);
+		polycm_shadows_free(id);
+	}
+	chan = polycm_channel_lock(id);
+	id->backlog = old_backlog;
+	polycm_channel_unlock(chan);
 	return err;
 }
 

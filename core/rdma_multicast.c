@@ -66,7 +66,7 @@ void polycm_group_joined(struct polycm_id *id, struct polycm_ev *ev)
 	struct polycm_group *group = ev->group;
 	int err;
 
-	if (ev->pub.status || id->closing)
+	if (ev->pub.status || id->closing || group->left)
 		return;
 	group->mgid = ah->grh.dgid;
 	group->mlid = ah->dlid;
@@ -136,6 +136,7 @@ static int leave(struct polycm_id *id, const struct sockaddr *addr, struct polyc
 	detach(id, group);
 	err = id->module->ops.leave_multicast(id->priv, group);
 	group_remove(id, group);
+	group->left = true;
 	*ret_group = group;
 	return err;
 }

@@ -309,7 +309,7 @@ POLYCM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_at
 POLYCM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	int err = polycm_enter_to_end(id, &self);
 
 	if (err) {
 		(void)polycm_ret("rdma_destroy_qp", NULL, err);

@@ -82,9 +82,23 @@ static bool inherit(struct polycm_id *listener, struct polycm_id *child)
 	return sync;
 }
 
+/* Under the child's lock, since another thread may be destroying the channel. */
+static int complete_request(struct polycm_id *child, bool sync)
+{
+	int err;
+
+	if (child->closing)
+		return -ECANCELED;
+	err = polycm_id_update(child, true);
+	if (!err)
+		err = sync ? polycm_id_migrate(child, NULL) : polycm_id_follow(child);
+	return err;
+}
+
 /*
- * The id of a request becomes the program's.  Until then only this thread and
- * the provider's postings know it.  false: it could not be completed.
+ * The id of a request becomes the program's.  Until then it is known to this
+ * thread, to its provider and to who ends the channel.  false: it could not
+ * be completed.
  */
 static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 {
@@ -98,16 +112,15 @@ static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 		child->initiator_depth = ev->pub.param.conn.initiator_depth;
 	}
 
-	err = polycm_id_update(child, true);
-	if (!err && sync)
-		err = polycm_id_migrate(child, NULL);
+	pthread_mutex_lock(&child->lock);
+	err = complete_request(child, sync);
+	pthread_mutex_unlock(&child->lock);
 	if (err) {
 		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s",
 			      strerror(-err));
 		polycm_id_end_child(child);
 		return false;
 	}
-	child->pub.channel = &child->chan->pub;
 	__atomic_store_n(&child->magic, POLYCM_ID_MAGIC, __ATOMIC_RELAXED);
 	return true;
 }

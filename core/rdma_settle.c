@@ -205,31 +205,34 @@ int polycm_id_update(struct polycm_id *id, bool with_paths)
 	struct polycm_device *old = id->device;
 	struct polycm_channel *chan;
 	struct ibv_pd *pd = NULL;
+	bool is_new;
 	int err;
 
 	err = id->module->ops.query(id->priv, &info);
 	if (err)
 		return err;
-	if (info.device) {
+	is_new = info.device && info.device != old;
+	if (is_new && !polycm_device_get(info.device))
+		return polycm_fail(-ENODEV, "the device was removed meanwhile");
+	if (info.device)
 		err = open_device(info.device, &pd);
-		if (err)
-			return err;
-	}
-	if (with_paths) {
+	if (!err && with_paths)
 		err = take_paths(id, &info);
-		if (err)
-			return err;
-	}
+	if (err)
+		goto err_put;
 
-	if (info.device && info.device != old)
-		polycm_device_get(info.device);
 	chan = polycm_channel_lock(id);
 	take_addresses(id, &info);
 	take_device(id, &info, pd);
 	polycm_channel_unlock(chan);
-	if (info.device && info.device != old && old)
+	if (is_new && old)
 		polycm_device_put(old);
 	return 0;
+
+err_put:
+	if (is_new)
+		polycm_device_put(info.device);
+	return err;
 }
 
 int polycm_need_module(const struct polycm_id *id)

@@ -121,7 +121,7 @@ POLYCM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_
 POLYCM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 {
 	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	int err = polycm_enter_to_end(id, &self);
 
 	if (err) {
 		(void)polycm_ret("rdma_destroy_srq", NULL, err);

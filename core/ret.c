@@ -23,6 +23,17 @@ int polycm_fail(int err, const char *format, ...)
 	return err;
 }
 
+void polycm_why(const char *format, ...)
+{
+	va_list args;
+
+	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
+		va_start(args, format);
+		(void)vsnprintf(why, sizeof(why), format, args);
+		va_end(args);
+	}
+}
+
 void polycm_why_clear(void)
 {
 	why[0] = '\0';

@@ -14,6 +14,8 @@
  */
 int polycm_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void polycm_why_clear(void);
+/* polycm_core.why */
+void polycm_why(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * The end of an exported call: 0 for 0; for a negative errno one line of log

@@ -470,8 +470,9 @@ struct polycm_core {
 	 * Queue an event for the program.  From any thread, also from inside an
 	 * operation; copies, does not block, runs none of the program's code.
 	 * -ECANCELED: the id is closing.  -ENOMEM: the listener's backlog is
-	 * full (CONNECT_REQUEST) or no memory.  On an error of a
-	 * CONNECT_REQUEST the child is still the provider's to destroy.
+	 * full (CONNECT_REQUEST) or no memory.  -EINVAL: no such event, or its
+	 * size is not set.  On an error of a CONNECT_REQUEST the child is still
+	 * the provider's to destroy.
 	 */
 	int (*post_event)(struct polycm_id *id, const struct polycm_event *event);
 	/*
@@ -514,6 +515,13 @@ struct polycm_core {
 
 	void *(*alloc)(size_t size);	/* zeroed; NULL: no memory */
 	void (*free)(void *memory);
+
+	/*
+	 * Why the operation under way is going to fail, in words, for the log
+	 * line about the program's call.  Kept per thread until the call ends;
+	 * the last one counts.  Not from other threads.
+	 */
+	void (*why)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 };
 
 /* ------------------------------------------------------------------------

@@ -35,6 +35,9 @@ struct sim_timer {
 /* The host's services, set by the provider's query; never NULL afterwards. */
 extern const struct polycm_core *sim_core;
 
+/* err, with the reason in words for the log line of the call under way. */
+#define sim_refuse(err, ...) (sim_core->why(__VA_ARGS__), (err))
+
 enum sim_clock { SIM_CLOCK_REAL, SIM_CLOCK_VIRTUAL };
 
 /* Start and stop the engine (the NIC thread with it, real clock only). */

@@ -124,6 +124,8 @@ static void a_specific_address_gives_the_device(void **state)
 	assert_non_null(pair.client->verbs);
 	assert_non_null(pair.client->pd);
 	assert_int_equal(pair.client->port_num, 1);
+	assert_memory_equal(pair.client->route.addr.addr.ibaddr.sgid.raw,
+			    "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\x02", 16);
 	pair_close(&pair);
 	pair_open(&pair, ROCE, RDMA_PS_TCP);
 	assert_int_equal(rdma_bind_addr(pair.client, step_sa("0.0.0.0", 0)), 0);

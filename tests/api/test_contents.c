@@ -286,6 +286,8 @@ static void datagrams(void **state)
 		check_all_zero(&event->param.ud.ah_attr, sizeof(event->param.ud.ah_attr));
 		assert_int_equal(event->param.ud.qp_num, 0);
 		assert_int_equal(event->param.ud.qkey, 0);
+		/* The request says nothing of a path. */
+		assert_int_equal(pair.server->route.num_paths, 0);
 		rdma_ack_cm_event(event);
 
 		pair_server_qp(&pair);

@@ -247,7 +247,8 @@ static void inline_data_has_a_limit(void **state)
 		transfer_open(&x, t, NULL);
 		assert_int_equal(ibv_query_qp(x.client.id->qp, &attr, IBV_QP_CAP, &init), 0);
 		assert_errno(rdma_post_send(x.client.id, NULL, x.client.data,
-					    init.cap.max_inline_data + 1, NULL, IBV_SEND_INLINE), EINVAL);
+					    init.cap.max_inline_data + 1, NULL, IBV_SEND_INLINE),
+			     EINVAL);
 		transfer_recv(&x.server, 1, 0, TRANSFER_SIZE);
 		assert_int_equal(rdma_post_send(x.client.id, NULL, x.client.data,
 						init.cap.max_inline_data, NULL, IBV_SEND_INLINE), 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_ep.c - rdma_create_ep(), rdma_get_request() with queue pairs, and two threads that wait in turn. */
+/*
+ * test_ep.c - rdma_create_ep(), rdma_get_request() with queue pairs, and two
+ * threads that wait in turn.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

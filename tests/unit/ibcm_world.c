@@ -114,7 +114,15 @@ static const char *host_setting(const char *name)
 	return "";
 }
 
+static void no_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void no_words(const char *format, ...)
+{
+	(void)format;
+}
+
 static const struct polycm_core host = {
+	.why = no_words,
 	.size = sizeof(host),
 	.abi_minor = POLYCM_ABI_MINOR,
 	.post_event = host_post_event,

@@ -62,7 +62,15 @@ static const char *setting(const char *name)
 	return NULL;
 }
 
+static void no_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void no_words(const char *format, ...)
+{
+	(void)format;
+}
+
 static const struct polycm_core core = {
+	.why = no_words,
 	.size = sizeof(core),
 	.log_enabled = log_enabled,
 	.log = log_line,

@@ -104,6 +104,23 @@ static void echo(const struct sim_packet *packet)
 	__atomic_fetch_add(&echoed, 1, __ATOMIC_RELAXED);
 }
 
+/* Packets that count from 0, and then "end". */
+static void count(const struct sim_packet *packet)
+{
+	static uint32_t next;
+	struct iovec part = { .iov_base = &next, .iov_len = sizeof(next) };
+	uint32_t number;
+
+	if (packet->len == 3) {
+		if (sim_link_send(packet->to, packet->from, packet->from_slot, packet->type, NULL,
+				  0, &part, 1, sizeof(next)))
+			_exit(3);
+		return;
+	}
+	memcpy(&number, packet->data, sizeof(number));
+	next += number == next;
+}
+
 static int wait_for_input(void)
 {
 	char byte;
@@ -167,6 +184,19 @@ static int make_bad_ring(const char *mode)
 	return 0;
 }
 
+static int send_some(void)
+{
+	struct sim_port *port = sim_port_by_index(0);
+	struct iovec part = { .iov_len = sizeof(uint32_t) };
+	int r = 0;
+
+	for (uint32_t i = 0; i < SHM_CHILD_FLOOD && !r; i++) {
+		part.iov_base = &i;
+		r = sim_link_send(port, port, 0, SIM_PACKET_RC, NULL, 0, &part, 1, sizeof(i));
+	}
+	return r;
+}
+
 static int take_numbers(uint32_t *qpn)
 {
 	union sim_sockaddr addr;
@@ -205,17 +235,20 @@ static int churn(void)
 static int run(const char *mode)
 {
 	uint32_t qpn = 0;
-	bool deaf = !strcmp(mode, "deaf") || !strcmp(mode, "poll");
+	bool silent = !strcmp(mode, "silent");
+	bool deaf = silent || !strcmp(mode, "deaf") || !strcmp(mode, "poll");
 	int r = 0;
 
 	sim_lock();
-	sim_link_set_handler(SIM_PACKET_RC, echo);
+	sim_link_set_handler(SIM_PACKET_RC, silent ? count : echo);
 	if (!strcmp(mode, "hold") || !strcmp(mode, "lock"))
 		r = take_numbers(&qpn);
 	else if (!deaf)
 		sim_engine_need_thread();
 	if (!strcmp(mode, "broken") || !strcmp(mode, "size") || !strcmp(mode, "magic"))
 		r = make_bad_ring(mode);
+	if (!strcmp(mode, "flood"))
+		r = send_some();
 	if (!strcmp(mode, "lock"))
 		sim_segment_lock();
 	sim_unlock();

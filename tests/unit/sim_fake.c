@@ -105,7 +105,15 @@ static void fake_device_remove(struct polycm_device *device)
 	sim_fake_removed++;
 }
 
+static void no_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void no_words(const char *format, ...)
+{
+	(void)format;
+}
+
 static const struct polycm_core fake_core = {
+	.why = no_words,
 	.size = sizeof(fake_core),
 	.device_add = fake_device_add,
 	.device_remove = fake_device_remove,

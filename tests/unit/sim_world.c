@@ -128,8 +128,11 @@ static void log_nothing(enum polycm_log_level level, const struct polycm_id *id,
 
 static void *count_alloc(size_t size)
 {
-	void *memory = calloc(1, size);
+	void *memory;
 
+	if (world.fail_allocation && !--world.fail_allocation)
+		return NULL;
+	memory = calloc(1, size);
 	world.allocated += memory != NULL;
 	return memory;
 }
@@ -140,7 +143,15 @@ static void count_free(void *memory)
 	free(memory);
 }
 
+static void no_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void no_words(const char *format, ...)
+{
+	(void)format;
+}
+
 struct polycm_core world_core = {
+	.why = no_words,
 	.size = sizeof(world_core),
 	.abi_minor = POLYCM_ABI_MINOR,
 	.post_event = post_event,

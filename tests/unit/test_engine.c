@@ -39,6 +39,9 @@ static int start_real(void **state)
 static int stop(void **state)
 {
 	(void)state;
+	if (!sim_lock_within(SIM_MS(500)))
+		print_message("a test that failed has the lock\n");
+	sim_unlock();
 	sim_engine_stop();
 	return 0;
 }
@@ -329,7 +332,8 @@ static void *read_letters(void *arg)
 		sim_lock();
 		again = post_box.read < post_box.written;
 		if (again) {
-			post_box.late |= sim_now() != post_box.written_at;
+			post_box.late |= sim_now() != post_box.written_at ||
+					 post_box.written != post_box.read + 1;
 			end = ++post_box.read == LETTERS;
 		}
 		sim_unlock();
@@ -594,10 +598,16 @@ static void the_nic_thread_has_a_name_and_takes_no_signals(void **state)
 	struct probe probe;
 	char text[64];
 	DIR *dir;
+	int r;
 
 	(void)state;
 	init_probes(&probe, 1);
-	arm(&probe, sim_now() + SIM_MS(60000));
+	/* Once it has fired a timer it has started for sure. */
+	sim_lock();
+	sim_timer_arm(&probe.timer, sim_now() + SIM_US(100));
+	r = sim_wait(is_true, &num_fired, NO_HANG);
+	sim_unlock();
+	assert_int_equal(r, 0);
 	dir = opendir("/proc/self/task");
 	assert_non_null(dir);
 	while ((entry = readdir(dir))) {

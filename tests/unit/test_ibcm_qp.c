@@ -251,6 +251,22 @@ static void test_own_ack_timeout(void **state)
 	world_run_ms(1);
 }
 
+/* It also decides the packet lifetime; five bits of that are the most that a wait can be. */
+static void test_excessive_ack_timeout(void **state)
+{
+	struct polycm_id *client = world_id(RDMA_PS_TCP);
+	uint8_t timeout = 255;
+
+	(void)state;
+	assert_int_equal(world_call(client, set_option, RDMA_OPTION_ID,
+				    RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof(timeout)), 0);
+	world_route_from(world.client, client, "10.0.0.2", PORT);
+	assert_int_equal(world_connect(client, 1), 0);
+	assert_uint_equal(world_sim(client)->ib->timeout_ms, 2 * (1u << 23) + 4096);
+	world_destroy(client);
+	world_run_ms(1);
+}
+
 static void test_illegal_states(void **state)
 {
 	struct pair pair = world_requested();
@@ -364,6 +380,7 @@ int main(void)
 		ROCE(test_access_flags),
 		ROCE(test_peer_ack_delay),
 		ROCE(test_own_ack_timeout),
+		ROCE(test_excessive_ack_timeout),
 		ROCE(test_illegal_states),
 		ROCE(test_ud),
 		ROCE(test_no_device),

@@ -67,6 +67,7 @@ static void limits_are_those_of_the_rules(void **state)
 		assert_memory_equal(&ex.orig_attr, &attr, sizeof(attr));
 		assert_int_equal(ex.phys_port_cnt_ex, 1);
 		assert_int_equal(ex.odp_caps.general_caps, 0);
+		assert_true(ex.completion_timestamp_mask == UINT64_MAX);
 		input.comp_mask = 1;
 		assert_int_equal(query_device_ex(&input, &ex), EINVAL);
 
@@ -269,21 +270,24 @@ static const struct {
 	enum ibv_qp_type type;
 	struct ibv_qp_cap cap;
 	int err;
+	uint32_t max_inline;		/* at least what the gather list takes */
 } creations[] = {
-	{ PAIR_ROCE, IBV_QPT_RC, { 0, 0, 0, 0, 0 }, 0 },
-	{ PAIR_ROCE, IBV_QPT_RC, { 32768, 32768, 32, 32, 1024 }, 0 },
-	{ PAIR_ROCE, IBV_QPT_RC, { 32769, 1, 1, 1, 0 }, EINVAL },
-	{ PAIR_ROCE, IBV_QPT_RC, { 1, 32769, 1, 1, 0 }, EINVAL },
-	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 33, 1, 0 }, EINVAL },
-	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 1, 33, 0 }, EINVAL },
-	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 1, 1, 1025 }, EINVAL },
-	{ PAIR_ROCE, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, 0 },
-	{ PAIR_ROCE, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, EOPNOTSUPP },
-	{ PAIR_ROCE, IBV_QPT_RAW_PACKET, { 1, 1, 1, 1, 0 }, EOPNOTSUPP },
-	{ PAIR_ROCE, IBV_QPT_XRC_SEND, { 1, 1, 1, 1, 0 }, EOPNOTSUPP },
-	{ PAIR_IB, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, 0 },
-	{ PAIR_IWARP, IBV_QPT_RC, { 1, 1, 1, 1, 0 }, 0 },
-	{ PAIR_IWARP, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, EOPNOTSUPP },
+	{ PAIR_ROCE, IBV_QPT_RC, { 0, 0, 0, 0, 0 }, 0, 0 },
+	{ PAIR_ROCE, IBV_QPT_RC, { 32768, 32768, 32, 32, 1024 }, 0, 1024 },
+	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 4, 1, 63 }, 0, 64 },
+	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 4, 1, 65 }, 0, 65 },
+	{ PAIR_ROCE, IBV_QPT_RC, { 32769, 1, 1, 1, 0 }, EINVAL, 0 },
+	{ PAIR_ROCE, IBV_QPT_RC, { 1, 32769, 1, 1, 0 }, EINVAL, 0 },
+	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 33, 1, 0 }, EINVAL, 0 },
+	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 1, 33, 0 }, EINVAL, 0 },
+	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 1, 1, 1025 }, EINVAL, 0 },
+	{ PAIR_ROCE, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, 0, 16 },
+	{ PAIR_ROCE, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
+	{ PAIR_ROCE, IBV_QPT_RAW_PACKET, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
+	{ PAIR_ROCE, IBV_QPT_XRC_SEND, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
+	{ PAIR_IB, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, 0, 16 },
+	{ PAIR_IWARP, IBV_QPT_RC, { 1, 1, 1, 1, 0 }, 0, 16 },
+	{ PAIR_IWARP, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
 };
 
 static void queue_pairs_within_the_limits(void **state)
@@ -305,6 +309,8 @@ static void queue_pairs_within_the_limits(void **state)
 		assert_int_equal(qp != NULL, !creations[i].err);
 		if (qp) {
 			assert_in_range(qp->qp_num, 2, 0xffffff);
+			assert_int_equal(init.cap.max_inline_data, creations[i].max_inline);
+			init.cap.max_inline_data = creations[i].cap.max_inline_data;
 			assert_memory_equal(&init.cap, &creations[i].cap, sizeof(init.cap));
 			assert_int_equal(qp->state, IBV_QPS_RESET);
 			assert_int_equal(sim_verbs.destroy_qp(qp), 0);

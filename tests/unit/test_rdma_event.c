@@ -137,6 +137,10 @@ static void providers_cannot_post_nonsense(void **state)
 	void *priv;
 
 	(void)state;
+	assert_int_equal(polycm_post_event(internal(id), NULL), -EINVAL);
+	event.size = offsetof(struct polycm_event, ece) - 1;
+	assert_int_equal(polycm_post_event(internal(id), &event), -EINVAL);
+	event.size = sizeof(event);
 	event.type = (enum rdma_cm_event_type)16;
 	assert_int_equal(polycm_post_event(internal(id), &event), -EINVAL);
 	event.type = RDMA_CM_EVENT_CONNECT_REQUEST;
@@ -388,7 +392,7 @@ static void removed_devices_are_told_to_their_ids(void **state)
 static void channels_take_everything_with_them(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct rdma_cm_id *listener = listening_id(channel), *id = resolved_id(channel);
+	struct rdma_cm_id *listener = listening_id(channel), *id = qp_id(channel);
 	struct rdma_cm_event *event;
 	struct capture capture;
 
@@ -413,6 +417,8 @@ static void channels_take_everything_with_them(void **state)
 
 	/* What the program holds stays its own. */
 	assert_int_equal(rdma_ack_cm_event(event), 0);
+	rdma_destroy_qp(id);
+	assert_null(id->qp);
 	assert_int_equal(rdma_destroy_id(id), 0);
 	assert_int_equal(rdma_destroy_id(listener), 0);
 }

@@ -329,6 +329,22 @@ static void wildcard_listeners_listen_everywhere(void **state)
 	assert_int_equal(beta->calls[OP_FREE], 4);
 }
 
+static void listening_again_changes_nothing(void **state)
+{
+	struct rdma_cm_id *listener = listening_id(channel);
+	struct polycm_id *shadow = beta->last->id;
+
+	(void)state;
+	acme->fail[OP_LISTEN] = -EINVAL;
+	assert_errno(rdma_listen(listener, 1), EINVAL);
+	assert_int_equal(beta->calls[OP_CLOSE], 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(post_request(beta, shadow, NULL, NULL), 0);
+		assert_int_equal(post_request(acme, internal(listener), NULL, NULL), 0);
+	}
+	assert_int_equal(rdma_destroy_id(listener), 0);
+}
+
 static void unbound_listeners_listen_everywhere(void **state)
 {
 	struct rdma_cm_id *listener = new_id(channel);
@@ -468,6 +484,7 @@ int main(void)
 		SEVERAL_TEST(an_option_that_is_refused_is_told_when_it_is),
 		SEVERAL_TEST(options_are_checked_before_there_is_a_provider),
 		SEVERAL_TEST(wildcard_listeners_listen_everywhere),
+		SEVERAL_TEST(listening_again_changes_nothing),
 		SEVERAL_TEST(unbound_listeners_listen_everywhere),
 		SEVERAL_TEST(other_listeners_stay_in_one_place),
 		SEVERAL_TEST(one_that_cannot_listen_is_enough_to_fail),

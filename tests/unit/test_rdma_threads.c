@@ -174,6 +174,73 @@ static void channels_go_while_others_look_for_them(void **state)
 	rdma_destroy_event_channel(old);
 }
 
+/* A request is on its way to the provider's post when its listener moves. */
+static void late_requests_follow_their_listener(void **state)
+{
+	struct rdma_event_channel *old = rdma_create_event_channel();
+	struct rdma_event_channel *fresh = rdma_create_event_channel();
+	struct rdma_cm_id *listener = listening_id(old);
+	struct polycm_event request = {
+		.size = sizeof(request), .type = RDMA_CM_EVENT_CONNECT_REQUEST,
+	};
+	struct rdma_cm_event *event;
+	struct fake_id *child;
+	void *priv;
+
+	(void)state;
+	assert_int_equal(polycm_child_create(internal(listener), &request.child, &priv), 0);
+	child = priv;
+	child->fake = fakes;
+	child->id = request.child;
+	child->chan = fake_id_of(listener)->chan;
+	__atomic_add_fetch(&fakes[0].ids, 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(rdma_migrate_id(listener, fresh), 0);
+	assert_int_equal(polycm_post_event(internal(listener), &request), 0);
+
+	event = next_event(fresh, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	assert_ptr_equal(event->id->channel, fresh);
+	assert_ptr_equal(child->chan, fake_id_of(listener)->chan);
+	assert_int_equal(rdma_destroy_id(event->id), 0);
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+	assert_int_equal(rdma_destroy_id(listener), 0);
+	rdma_destroy_event_channel(fresh);
+	rdma_destroy_event_channel(old);
+}
+
+static void *retrieve_one(void *arg)
+{
+	expect_event(arg, RDMA_CM_EVENT_ADDR_CHANGE, 7);
+	return NULL;
+}
+
+/* The channel goes while a thread is about to complete the id of a request. */
+static void requests_end_while_they_are_retrieved(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *listener = listening_id(channel);
+	struct polycm_id *child;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(post_request(fakes, internal(listener), NULL, &child), 0);
+	/* It has to wait for the listener. */
+	pthread_mutex_lock(&internal(listener)->lock);
+	assert_int_equal(pthread_create(&thread, NULL, retrieve_one, channel), 0);
+	for (bool taken = false; !taken; sched_yield()) {
+		struct polycm_channel *chan = polycm_channel_lock(child);
+
+		taken = !chan->events;
+		polycm_channel_unlock(chan);
+	}
+	polycm_id_abandon(child);
+	pthread_mutex_unlock(&internal(listener)->lock);
+
+	assert_int_equal(post(listener, RDMA_CM_EVENT_ADDR_CHANGE, 7), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(rdma_destroy_id(listener), 0);
+	rdma_destroy_event_channel(channel);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -186,6 +253,8 @@ int main(void)
 		RDMA_TEST(nothing_gets_lost_between_channels),
 		RDMA_TEST(listeners_end_under_requests),
 		RDMA_TEST(channels_go_while_others_look_for_them),
+		RDMA_TEST(late_requests_follow_their_listener),
+		RDMA_TEST(requests_end_while_they_are_retrieved),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

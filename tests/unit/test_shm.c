@@ -19,6 +19,8 @@
 #include "providers/sim/address.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/link/link.h"
+#include "providers/sim/link/pull.h"
+#include "providers/sim/link/segment.h"
 #include "shm_child.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
@@ -69,7 +71,8 @@ static void join(void)
 
 static void leave(void)
 {
-	sim_lock();
+	if (!sim_lock_within(SIM_MS(500)))
+		print_message("a test that failed has the lock\n");
 	sim_fabric_close();
 	sim_unlock();
 }
@@ -187,25 +190,49 @@ static void a_poller_needs_no_thread(void **state)
 #define FLOOD 2000u
 
 /* Far more than a ring holds, to a process that takes its time. */
-static void a_slow_receiver_gets_all_in_order(void **state)
+static void flood(struct shm_child *child, const char *mode)
 {
 	static uint8_t bytes[4000];
-	struct shm_child child;
 
-	(void)state;
-	shm_child_start(&child, "deaf");
+	shm_child_start(child, mode);
 	sim_lock();
 	for (uint32_t i = 0; i < FLOOD; i++) {
 		memcpy(bytes, &i, sizeof(i));
-		assert_int_equal(send_bytes(child.slot, bytes, sizeof(i) + i % 3996), 0);
+		assert_int_equal(send_bytes(child->slot, bytes, sizeof(i) + i % 3996), 0);
 	}
 	assert_int_equal(seen.count, 0);
 	sim_unlock();
-	shm_child_tell(&child);
+	shm_child_tell(child);
+}
+
+static void a_slow_receiver_gets_all_in_order(void **state)
+{
+	struct shm_child child;
+
+	(void)state;
+	flood(&child, "deaf");
 	sim_lock();
 	assert_int_equal(wait_for(FLOOD), 0);
 	assert_true(seen.in_order);
 	assert_int_equal(seen.count, FLOOD);
+	sim_unlock();
+	assert_int_equal(shm_child_end(&child), 0);
+}
+
+/* Nothing comes back that would make the sender look. */
+static void a_silent_receiver_asks_for_more(void **state)
+{
+	const uint32_t all = FLOOD;
+	struct shm_child child;
+
+	(void)state;
+	flood(&child, "silent");
+	sim_lock();
+	sim_engine_need_thread();
+	assert_int_equal(send_bytes(child.slot, "end", 3), 0);
+	assert_int_equal(wait_for(1), 0);
+	assert_int_equal(seen.len, sizeof(all));
+	assert_memory_equal(seen.data, &all, sizeof(all));
 	sim_unlock();
 	assert_int_equal(shm_child_end(&child), 0);
 }
@@ -315,6 +342,38 @@ static void a_flood_to_a_process_that_dies_is_dropped(void **state)
 	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_DEBUG), "it is gone"));
 }
 
+static void see_and_answer(const struct sim_packet *packet)
+{
+	see(packet);
+	assert_int_equal(send_bytes(packet->from_slot, packet->data, packet->len), 0);
+}
+
+/* Its last packets arrive, and answering them is no mistake. */
+static void the_last_words_of_the_dead_are_heard(void **state)
+{
+	struct shm_child child;
+
+	(void)state;
+	for (unsigned int round = 0; round < 2; round++) {
+		sim_lock();
+		sim_link_set_handler(SIM_PACKET_RC, round ? see_and_answer : see);
+		seen.count = 0;
+		seen.in_order = true;
+		shm_child_start(&child, "flood");
+		assert_true(WIFSIGNALED(shm_child_kill(&child)));
+		assert_int_equal(find_listener(), SIM_MAX_SLOTS);
+		if (round) {
+			sim_segment_lock();
+			assert_true(sim_segment_reclaim(child.slot));
+			sim_segment_unlock();
+		}
+		assert_int_equal(wait_for(SHM_CHILD_FLOOD), 0);
+		assert_true(seen.in_order);
+		assert_int_equal(seen.count, SHM_CHILD_FLOOD);
+		sim_unlock();
+	}
+}
+
 #define CROWD 30
 
 static void thirty_processes_come_and_go_at_once(void **state)
@@ -346,6 +405,20 @@ static void the_folder_comes_and_goes_under_a_crowd(void **state)
 	assert_int_equal(count_files("polycm"), 0);
 }
 
+/* Rings of others that are mapped here. */
+static unsigned int count_rings(void)
+{
+	unsigned int count = 0;
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, "/ring-") != NULL;
+	fclose(maps);
+	return count;
+}
+
 static void everybody_talks_to_everybody(void **state)
 {
 	struct shm_child children[8];
@@ -359,11 +432,14 @@ static void everybody_talks_to_everybody(void **state)
 		for (unsigned int i = 0; i < 8; i++, sent++)
 			assert_int_equal(send_bytes(children[i].slot, &sent, sizeof(sent)), 0);
 	assert_int_equal(wait_for(sent), 0);
+	assert_int_equal(count_rings(), 16);
 	sim_unlock();
 	for (unsigned int i = 0; i < 8; i++)
 		assert_int_equal(shm_child_end(&children[i]), 0);
 	sim_lock();
 	assert_int_equal(count_files(FOLDER), 1);
+	sim_shm_receive();		/* what its processes had is let go */
+	assert_int_equal(count_rings(), 0);
 	sim_unlock();
 }
 
@@ -446,6 +522,29 @@ static void memory_is_read_where_the_system_allows(void **state)
 	sim_unlock();
 }
 
+/* As if the process had died and another one had its id now. */
+static void memory_of_another_process_is_not_taken_for_its(void **state)
+{
+	uint64_t word = 0x1234;
+	struct sim_pull pull = {
+		.allowed = true,
+		.pid = getpid(),
+		.probe_address = (uintptr_t)&word,
+		.probe_value = word,
+	};
+
+	(void)state;
+	if (sim_pull(&pull, NULL, 0, NULL, 0, 0) == -EPERM)
+		skip();
+	assert_int_equal(sim_pull(&pull, NULL, 0, NULL, 0, 0), 0);
+	pull.probe_value++;
+	assert_int_equal(sim_pull(&pull, NULL, 0, NULL, 0, 0), -ESRCH);
+	pull.probe_address = 8;
+	assert_int_equal(sim_pull(&pull, NULL, 0, NULL, 0, 0), -EFAULT);
+	pull.allowed = false;
+	assert_int_equal(sim_pull(&pull, NULL, 0, NULL, 0, 0), -EPERM);
+}
+
 static void memory_is_not_read_where_the_setting_forbids(void **state)
 {
 	struct iovec remote, local;
@@ -517,15 +616,18 @@ int main(int argc, char **argv)
 		JOINED(packets_to_ourselves_need_no_ring),
 		JOINED(a_poller_needs_no_thread),
 		JOINED(a_slow_receiver_gets_all_in_order),
+		JOINED(a_silent_receiver_asks_for_more),
 		JOINED(packets_to_nobody_are_lost),
 		JOINED(a_dead_process_gives_back_what_it_had),
 		JOINED(a_process_that_dies_with_the_lock_harms_nobody),
 		JOINED(a_flood_to_a_process_that_dies_is_dropped),
+		JOINED(the_last_words_of_the_dead_are_heard),
 		JOINED(thirty_processes_come_and_go_at_once),
 		cmocka_unit_test_setup_teardown(the_folder_comes_and_goes_under_a_crowd, start, stop),
 		JOINED(everybody_talks_to_everybody),
 		JOINED(a_forked_child_is_a_process_of_its_own),
 		JOINED(memory_is_read_where_the_system_allows),
+		cmocka_unit_test(memory_of_another_process_is_not_taken_for_its),
 		JOINED(memory_is_not_read_where_the_setting_forbids),
 		JOINED(a_ring_with_nonsense_in_it_is_dropped),
 		JOINED(a_ring_of_another_size_is_none),

@@ -252,6 +252,32 @@ static void a_full_backlog_rejects(void **state)
 	iwarp_close(&p);
 }
 
+/* Each allocation fails in turn: the call does, or the peer is silent, and nothing is left. */
+static void without_memory(void **state)
+{
+	unsigned int nth = 0, refused = 0;
+	bool failed;
+	struct pair p;
+	int r;
+
+	(void)state;
+	do {
+		iwarp_open(&p);
+		world.fail_allocation = ++nth;
+		r = world_connect(p.active, "hello", 5, p.client_qp);
+		failed = !world.fail_allocation;
+		world.fail_allocation = 0;
+		if (r) {
+			assert_true(failed);
+			assert_int_equal(r, -ENOMEM);
+			refused++;
+		}
+		iwarp_close(&p);
+	} while (failed);
+	/* The connection, its handshake, the table of streams and its buckets. */
+	assert_int_equal(refused, 4);
+}
+
 /* --- Time. --- */
 
 static void a_missing_reply_times_out(void **state)
@@ -381,6 +407,7 @@ int main(void)
 		cmocka_unit_test(the_host_is_gone),
 		cmocka_unit_test(the_qp_must_exist),
 		cmocka_unit_test(a_full_backlog_rejects),
+		cmocka_unit_test(without_memory),
 		cmocka_unit_test(a_missing_reply_times_out),
 		cmocka_unit_test(connect_waits_for_the_stream),
 		cmocka_unit_test(establish_rejects),

@@ -112,9 +112,9 @@ int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status)
 /*
  * A request for src -> dst came in on port.  Finds the listener (listener's
  * qp_type and ps must match), makes the child in state CONNECT with addresses,
- * port, engine and options taken over, unaccepted.  -ECONNREFUSED: a
- * listening service but none for this address or type; -ENOENT: no such
- * service.
+ * port and engine, but none of the listener's options, unaccepted.
+ * -ECONNREFUSED: a listening service but none for this address or type;
+ * -ENOENT: no such service.
  */
 int cma_request(struct sim_port *port, enum rdma_port_space ps, enum ibv_qp_type qp_type,
 		const union sim_sockaddr *src, const union sim_sockaddr *dst,
@@ -144,6 +144,10 @@ static inline const struct polycm_transport *cma_rules(const struct sim_id *id)
 }
 
 enum polycm_kind cma_kind(const struct sim_id *id);
+
+/* -EINVAL with the reason: not in the state that the id is in; more data than the rules allow. */
+int cma_wrong_state(const struct sim_id *id);
+int cma_too_long(const struct sim_id *id, size_t len, size_t limit);
 
 /* --- From the NIC. --- */
 

@@ -20,52 +20,6 @@
 #define NEIGHBOUR_NS SIM_US(20)
 #define LOCAL_NS SIM_US(1)
 
-bool cma_is_zero(const struct sockaddr *addr)
-{
-	union sim_sockaddr a = cma_address(addr);
-
-	if (a.sa.sa_family == AF_INET)
-		return (ntohl(a.in.sin_addr.s_addr) & 0xff000000) == 0;
-	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a.in6.sin6_addr);
-}
-
-bool cma_is_loopback(const struct sockaddr *addr)
-{
-	union sim_sockaddr a = cma_address(addr);
-
-	if (a.sa.sa_family == AF_INET)
-		return (ntohl(a.in.sin_addr.s_addr) & 0xff000000) == 0x7f000000;
-	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
-}
-
-/* Only what belongs to the family, so that equal addresses are equal bytes. */
-union sim_sockaddr cma_address(const struct sockaddr *addr)
-{
-	union sim_sockaddr a;
-
-	memset(&a, 0, sizeof(a));
-	if (addr->sa_family == AF_INET) {
-		memcpy(&a.in, addr, sizeof(a.in));
-		memset(a.in.sin_zero, 0, sizeof(a.in.sin_zero));
-	} else if (addr->sa_family == AF_INET6) {
-		memcpy(&a.in6, addr, sizeof(a.in6));
-	}
-	return a;
-}
-
-uint16_t cma_port_number(const union sim_sockaddr *addr)
-{
-	return ntohs(addr->sa.sa_family == AF_INET ? addr->in.sin_port : addr->in6.sin6_port);
-}
-
-void cma_set_port_number(union sim_sockaddr *addr, uint16_t port)
-{
-	if (addr->sa.sa_family == AF_INET)
-		addr->in.sin_port = htons(port);
-	else
-		addr->in6.sin6_port = htons(port);
-}
-
 static union sim_sockaddr zero_address(sa_family_t family)
 {
 	union sim_sockaddr a;
@@ -95,7 +49,7 @@ void cma_set_port(struct sim_id *id, struct sim_port *port)
 static int check_port_space(const struct sim_id *id, const struct sim_port *port)
 {
 	if (id->ps == RDMA_PS_IPOIB && !(port->device->rules->services & POLYCM_SVC_IPOIB))
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "RDMA_PS_IPOIB needs InfiniBand");
 	return 0;
 }
 
@@ -107,14 +61,20 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 	int r;
 
 	if (!address)
-		return -EADDRNOTAVAIL;
+		return sim_refuse(-EADDRNOTAVAIL, "not an address of this host");
 	if (!address->port)
-		return -ENODEV;
+		return sim_refuse(-ENODEV, "no device has this address");
 	r = check_port_space(id, address->port);
 	if (r < 0)
 		return r;
 	*ret_port = address->port;
 	return 0;
+}
+
+static void set_sgid(struct sim_id *id)
+{
+	if (sim_port_gid_of_address(id->port, &id->src.sa, &id->sgid) < 0)
+		id->sgid = id->port->gids[0].gid;
 }
 
 static struct sim_node *node_for(const struct sockaddr *addr)
@@ -124,11 +84,11 @@ static struct sim_node *node_for(const struct sockaddr *addr)
 
 static int check_scope(const struct sockaddr *addr)
 {
-	union sim_sockaddr a = cma_address(addr);
+	union sim_sockaddr a = sim_addr_copy(addr);
 
 	if (a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr) &&
 	    !a.in6.sin6_scope_id)
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "a link-local address needs its scope id");
 	return 0;
 }
 
@@ -139,8 +99,10 @@ int cma_bind(struct sim_id *id, const struct sockaddr *addr)
 	bool afonly = id->afonly;
 	int r;
 
-	if (id->state != CMA_IDLE || !cma_is_ip(addr))
-		return -EINVAL;
+	if (id->state != CMA_IDLE)
+		return cma_wrong_state(id);
+	if (!cma_is_ip(addr))
+		return sim_refuse(-EINVAL, "address family %u", addr->sa_family);
 	r = check_scope(addr);
 	if (r < 0)
 		return r;
@@ -155,7 +117,7 @@ int cma_bind(struct sim_id *id, const struct sockaddr *addr)
 	if (!id->afonly_set)
 		afonly = addr->sa_family == AF_INET;
 
-	id->src = cma_address(addr);
+	id->src = sim_addr_copy(addr);
 	r = sim_bind_port(node, id->ps, &id->src, (id->reuse ? SIM_BIND_REUSE : 0) |
 			  (afonly ? SIM_BIND_AFONLY : 0), id);
 	if (r < 0) {
@@ -165,9 +127,11 @@ int cma_bind(struct sim_id *id, const struct sockaddr *addr)
 	id->node = node;
 	id->afonly = afonly;
 	id->bound = true;
-	id->bound_any = cma_is_zero(addr);
-	if (port)
+	id->bound_any = sim_addr_is_zero(addr);
+	if (port) {
 		cma_set_port(id, port);
+		set_sgid(id);
+	}
 	cma_set_state(id, CMA_ADDR_BOUND);
 	return 0;
 }
@@ -178,7 +142,7 @@ union sim_sockaddr cma_bound_address(const struct sim_id *id)
 
 	if (id->bound_any) {
 		addr = zero_address(id->src.sa.sa_family);
-		cma_set_port_number(&addr, cma_port_number(&id->src));
+		sim_addr_set_port(&addr, sim_addr_port(&id->src.sa));
 	}
 	return addr;
 }
@@ -214,7 +178,7 @@ static int route_source(const struct sim_id *id, struct sim_address **ret_addres
 	r = sim_node_route(id->node, &id->dst.sa, &address);
 	if (r < 0)
 		return r;
-	if (cma_is_loopback(src) && !local)
+	if (sim_addr_is_loopback(src) && !local)
 		return -EINVAL;		/* a loopback source cannot leave the host */
 	if (!cma_is_any(src)) {
 		address = sim_node_address(id->node, src);
@@ -269,7 +233,7 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 	int r;
 
 	if (!cma_is_ip(dst))
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "address family %u", dst->sa_family);
 	if (id->state == CMA_IDLE) {
 		any = zero_address(dst->sa_family);
 		if (src && src->sa_family == AF_UNSPEC)
@@ -278,11 +242,11 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 		if (r < 0)
 			return r;
 	} else if (id->state != CMA_ADDR_BOUND) {
-		return -EINVAL;
+		return cma_wrong_state(id);
 	}
 	if (id->src.sa.sa_family != dst->sa_family)
-		return -EINVAL;
-	id->dst = cma_address(dst);
+		return sim_refuse(-EINVAL, "source and destination are of two address families");
+	id->dst = sim_addr_copy(dst);
 	r = check_scope(dst);
 	if (r < 0)
 		return r;
@@ -297,8 +261,7 @@ static void set_gids(struct sim_id *id)
 {
 	const struct sim_port *peer = cma_peer_port(id);
 
-	if (sim_port_gid_of_address(id->port, &id->src.sa, &id->sgid) < 0)
-		id->sgid = id->port->gids[0].gid;
+	set_sgid(id);
 	if (cma_is_any(&id->dst.sa) || !peer)
 		id->dgid = id->sgid;
 	else if (sim_port_gid_of_address(peer, &id->dst.sa, &id->dgid) < 0)
@@ -309,7 +272,7 @@ static void set_gids(struct sim_id *id)
 static int acquire(struct sim_id *id)
 {
 	struct sim_address *address;
-	uint16_t number = cma_port_number(&id->src);
+	uint16_t number = sim_addr_port(&id->src.sa);
 	struct sim_port *port;
 	int r;
 
@@ -320,7 +283,7 @@ static int acquire(struct sim_id *id)
 		r = check_port_space(id, port);
 		if (r < 0)
 			return r;
-		if (!id->port && cma_is_zero(&id->src.sa))
+		if (!id->port && sim_addr_is_zero(&id->src.sa))
 			set_loopback(&id->src);
 	} else {
 		r = route_source(id, &address);
@@ -334,7 +297,7 @@ static int acquire(struct sim_id *id)
 			return r;
 		if (cma_is_any(&id->src.sa))
 			id->src = address->addr;
-		cma_set_port_number(&id->src, number);
+		sim_addr_set_port(&id->src, number);
 	}
 	cma_set_port(id, port);
 	set_gids(id);
@@ -378,8 +341,8 @@ int cma_child(struct sim_id *listener, struct sim_port *port, const union sim_so
 	child = priv;
 	cma_init(child, core_id, listener->ps, listener->qp_type);
 	child->accepted = false;
-	child->src = cma_address(&dst->sa);
-	child->dst = cma_address(&src->sa);
+	child->src = sim_addr_copy(&dst->sa);
+	child->dst = sim_addr_copy(&src->sa);
 	cma_set_port(child, port);
 	set_gids(child);
 	cma_set_state(child, CMA_CONNECT);

@@ -5,6 +5,7 @@
 #ifndef SIM_CMA_INTERNAL_H
 #define SIM_CMA_INTERNAL_H
 
+#include "../address.h"
 #include "cma.h"
 
 /* A fresh id in state IDLE, at the end of the list of all ids. */
@@ -46,18 +47,10 @@ static inline bool cma_is_ip(const struct sockaddr *addr)
 	return addr->sa_family == AF_INET || addr->sa_family == AF_INET6;
 }
 
-bool cma_is_zero(const struct sockaddr *addr);		/* 0.0.0.0/8, :: */
-bool cma_is_loopback(const struct sockaddr *addr);	/* 127.0.0.0/8, ::1 */
-
 /* Neither names a device. */
 static inline bool cma_is_any(const struct sockaddr *addr)
 {
-	return cma_is_zero(addr) || cma_is_loopback(addr);
+	return sim_addr_is_zero(addr) || sim_addr_is_loopback(addr);
 }
-
-/* addr is of an IP family. */
-union sim_sockaddr cma_address(const struct sockaddr *addr);
-uint16_t cma_port_number(const union sim_sockaddr *addr);
-void cma_set_port_number(union sim_sockaddr *addr, uint16_t port);
 
 #endif

@@ -37,7 +37,7 @@ static int check_tcp_port(const struct sim_id *id)
 	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
 		if (spaces[i] != id->ps &&
 		    sim_find_listener(id->node, spaces[i], &id->src.sa, &slot, &other, &service))
-			return -EADDRINUSE;
+			return sim_refuse(-EADDRINUSE, "another port space has this TCP port");
 	return 0;
 }
 
@@ -53,7 +53,7 @@ int cma_listen(struct sim_id *id, int backlog)
 		if (r < 0)
 			return r;
 	} else if (id->state != CMA_ADDR_BOUND) {
-		return -EINVAL;
+		return cma_wrong_state(id);
 	}
 
 	r = check_tcp_port(id);

@@ -30,7 +30,7 @@ struct cma_group {
 
 static int roce_mgid(const union sim_sockaddr *addr, bool v2, union ibv_gid *ret_mgid)
 {
-	if (cma_is_zero(&addr->sa))
+	if (sim_addr_is_zero(&addr->sa))
 		return -EINVAL;
 	memset(ret_mgid, 0, sizeof(*ret_mgid));
 	if (addr->sa.sa_family == AF_INET6) {
@@ -61,7 +61,7 @@ static void ib_mgid(const struct sim_id *id, const union sim_sockaddr *addr,
 	raw[1] = 0x12;
 	raw[3] = id->ps == RDMA_PS_UDP ? 0x01 : 0x1b;
 	raw[4] = raw[5] = 0xff;		/* P_Key */
-	if (cma_is_zero(&addr->sa)) {	/* the SA chooses one */
+	if (sim_addr_is_zero(&addr->sa)) {	/* the SA chooses one */
 		raw[2] = 0xa0;
 		raw[3] = 0x1b;
 		group = htonl(id->number);
@@ -142,7 +142,7 @@ int cma_join_multicast(struct sim_id *id, const struct polycm_multicast *mc)
 	join = sim_core->alloc(sizeof(*join));
 	if (!join)
 		return -ENOMEM;
-	addr = cma_address(mc->addr);
+	addr = sim_addr_copy(mc->addr);
 	subnet = cma_rules(id)->flags & POLYCM_T_HAS_SA;
 	source_index(id, &v2);
 	if (subnet)

@@ -141,10 +141,12 @@ static int op_listen(void *priv, int backlog)
 static int op_connect(void *priv, const struct polycm_conn_param *param)
 {
 	struct sim_id *id = priv;
-	int r = -EINVAL;
+	int r;
 
 	sim_lock();
-	if (id->state == CMA_ROUTE_RESOLVED) {
+	if (id->state != CMA_ROUTE_RESOLVED) {
+		r = cma_wrong_state(id);
+	} else {
 		id->qp_num = param->qp_num & QPN_MASK;
 		cma_set_state(id, CMA_CONNECT);
 		r = id->engine->connect(id, param);
@@ -166,10 +168,12 @@ static int op_accept(void *priv, const struct polycm_conn_param *param)
 {
 	struct sim_id *id = priv;
 	bool accepted;
-	int r = -EINVAL;
+	int r;
 
 	sim_lock();
-	if (id->state == CMA_CONNECT) {
+	if (id->state != CMA_CONNECT) {
+		r = cma_wrong_state(id);
+	} else {
 		accepted = id->accepted;
 		/* Events come from now on, the engine's own first ones included. */
 		id->accepted = true;
@@ -186,10 +190,12 @@ static int op_accept(void *priv, const struct polycm_conn_param *param)
 static int op_establish(void *priv)
 {
 	struct sim_id *id = priv;
-	int r = -EINVAL;
+	int r;
 
 	sim_lock();
-	if (id->state == CMA_CONNECT) {
+	if (id->state != CMA_CONNECT) {
+		r = cma_wrong_state(id);
+	} else {
 		r = id->engine->establish(id);
 		if (r < 0)
 			refuse(id);
@@ -201,15 +207,14 @@ static int op_establish(void *priv)
 static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 {
 	struct sim_id *id = priv;
-	int r = -EINVAL;
+	int r;
 
 	if (!reason)
 		reason = REASON_CONSUMER;
 	if (reason != REASON_CONSUMER && reason != REASON_VENDOR_OPTION)
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "reason %u is not for programs", reason);
 	sim_lock();
-	if (has_connection(id))
-		r = id->engine->reject(id, data, len, reason);
+	r = has_connection(id) ? id->engine->reject(id, data, len, reason) : cma_wrong_state(id);
 	sim_unlock();
 	return r;
 }
@@ -223,13 +228,15 @@ static bool listens_by(const struct sim_id *id, enum polycm_protocol protocol)
 static int op_disconnect(void *priv)
 {
 	struct sim_id *id = priv;
-	int r = -EINVAL;
+	int r;
 
 	sim_lock();
 	if (has_connection(id))
 		r = id->engine->disconnect(id);
 	else if (listens_by(id, POLYCM_PROTO_IB_CM))
 		r = 0;
+	else
+		r = cma_wrong_state(id);
 	sim_unlock();
 	return r;
 }
@@ -237,13 +244,15 @@ static int op_disconnect(void *priv)
 static int op_notify(void *priv, enum ibv_event_type event)
 {
 	struct sim_id *id = priv;
-	int r = -EINVAL;
+	int r;
 
 	sim_lock();
 	if (has_connection(id))
 		r = id->engine->notify(id, event);
 	else if (listens_by(id, POLYCM_PROTO_MPA))
 		r = 0;
+	else
+		r = cma_wrong_state(id);
 	sim_unlock();
 	return r;
 }
@@ -261,10 +270,12 @@ static int op_set_option(void *priv, int level, int optname, const void *optval,
 static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 {
 	struct sim_id *id = priv;
-	int r = -EINVAL;
+	int r;
 
 	sim_lock();
-	if (id->engine && id->state != CMA_LISTEN) {
+	if (!id->engine || id->state == CMA_LISTEN) {
+		r = cma_wrong_state(id);
+	} else {
 		r = id->engine->init_qp_attr(id, attr, ret_mask);
 		if (!r && (*ret_mask & IBV_QP_TIMEOUT) && id->ack_timeout_set)
 			attr->timeout = id->ack_timeout;

@@ -15,7 +15,7 @@
 static int option_byte(const void *optval, size_t optlen, uint8_t *ret_value)
 {
 	if (optlen != sizeof(*ret_value))
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "the option is 1 byte, not %zu", optlen);
 	memcpy(ret_value, optval, sizeof(*ret_value));
 	return 0;
 }
@@ -25,7 +25,7 @@ static int option_flag(const void *optval, size_t optlen, bool *ret_value)
 	int value;
 
 	if (optlen != sizeof(value))
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "the option is an int, not %zu bytes", optlen);
 	memcpy(&value, optval, sizeof(value));
 	*ret_value = value != 0;
 	return 0;
@@ -66,7 +66,7 @@ static int set_reuse(struct sim_id *id, const void *optval, size_t optlen)
 	if (r < 0)
 		return r;
 	if (id->state != CMA_IDLE && (!reuse || id->state == CMA_LISTEN))
-		return -EINVAL;
+		return cma_wrong_state(id);
 	rebind(id, reuse, id->afonly);
 	id->reuse = reuse;
 	return 0;
@@ -80,7 +80,7 @@ static int set_afonly(struct sim_id *id, const void *optval, size_t optlen)
 	if (r < 0)
 		return r;
 	if (id->state != CMA_IDLE && id->state != CMA_ADDR_BOUND)
-		return -EINVAL;
+		return cma_wrong_state(id);
 	rebind(id, id->reuse, afonly);
 	id->afonly = afonly;
 	id->afonly_set = true;
@@ -95,7 +95,7 @@ static int set_ack_timeout(struct sim_id *id, const void *optval, size_t optlen)
 	if (r < 0)
 		return r;
 	if (id->qp_type != IBV_QPT_RC && id->qp_type != IBV_QPT_XRC_SEND)
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "an ACK time-out is for connected ids");
 	id->ack_timeout = value;
 	id->ack_timeout_set = true;
 	return 0;
@@ -110,7 +110,7 @@ static int set_ib_path(struct sim_id *id, const void *optval, size_t optlen)
 	struct ibv_path_data data;
 
 	if (!optlen || optlen % sizeof(data))
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "%zu bytes are no whole path records", optlen);
 	for (; optlen; at += sizeof(data), optlen -= sizeof(data)) {
 		memcpy(&data, at, sizeof(data));
 		if (data.flags == wanted)

@@ -51,6 +51,17 @@ void cma_set_state(struct sim_id *id, enum cma_state state)
 	sim_trace("state", "\"id\":%u,\"state\":\"%s\"", id->number, state_names[state]);
 }
 
+int cma_wrong_state(const struct sim_id *id)
+{
+	return sim_refuse(-EINVAL, "not in state %s", state_names[id->state]);
+}
+
+int cma_too_long(const struct sim_id *id, size_t len, size_t limit)
+{
+	return sim_refuse(-EINVAL, "%zu bytes of private data where %s takes %zu", len,
+			  cma_rules(id)->name, limit);
+}
+
 enum polycm_kind cma_kind(const struct sim_id *id)
 {
 	return id->qp_type == IBV_QPT_UD ? POLYCM_KIND_UD : POLYCM_KIND_RC;
@@ -81,13 +92,14 @@ int cma_post_request(struct sim_id *listener, struct sim_id *child, struct polyc
 	int r;
 
 	event->child = child->id;
-	sim_trace("event", "\"id\":%u,\"event\":\"CONNECT_REQUEST\",\"status\":%d,\"child\":%u",
-		  listener->number, event->status, child->number);
 	r = cma_live(listener) ? sim_core->post_event(listener->id, event) : -ECANCELED;
 	if (r < 0) {
 		child->engine->free(child);
 		cma_drop(child);
 		sim_core->child_destroy(child->id);
+		return r;
 	}
-	return r;
+	sim_trace("event", "\"id\":%u,\"event\":\"CONNECT_REQUEST\",\"status\":%d,\"child\":%u",
+		  listener->number, event->status, child->number);
+	return 0;
 }

@@ -74,7 +74,8 @@ static int start_query(struct sim_id *id, uint32_t timeout_ms)
 			id->pending_status = -ETIMEDOUT;
 		}
 	} else if (rules->path_mtu && !rules->path_mtu(id->port->netdev_mtu)) {
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "no path MTU fits an interface MTU of %u",
+				  id->port->netdev_mtu);
 	}
 	sim_timer_arm(&id->timer, sim_now() + delay);
 	return 0;
@@ -84,8 +85,10 @@ int cma_resolve_route(struct sim_id *id, int timeout_ms)
 {
 	int r;
 
-	if (!timeout_ms || id->state != CMA_ADDR_RESOLVED)
-		return -EINVAL;
+	if (id->state != CMA_ADDR_RESOLVED)
+		return cma_wrong_state(id);
+	if (!timeout_ms)
+		return sim_refuse(-EINVAL, "a time-out of 0 ms");
 	r = start_query(id, (uint32_t)timeout_ms);
 	if (r < 0)
 		return r;
@@ -140,7 +143,7 @@ static uint32_t roce_flow_label(const struct sim_id *id)
 	if (id->src.sa.sa_family == AF_INET6)
 		label = ntohl(id->src.in6.sin6_flowinfo) & FLOW_LABEL_MASK;
 	if (!label)
-		label = ((uint32_t)cma_port_number(&id->src) * 31 + cma_port_number(&id->dst)) &
+		label = ((uint32_t)sim_addr_port(&id->src.sa) * 31 + sim_addr_port(&id->dst.sa)) &
 			FLOW_LABEL_MASK;
 	return label;
 }
@@ -175,9 +178,14 @@ void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
 
 static bool has_path(const struct sim_id *id)
 {
-	return id->port && cma_rules(id)->protocol == POLYCM_PROTO_IB_CM &&
-	       (id->state == CMA_ROUTE_RESOLVED || id->state == CMA_CONNECT ||
-		id->state == CMA_DISCONNECT);
+	if (cma_rules(id)->protocol != POLYCM_PROTO_IB_CM)
+		return false;
+	if (id->state == CMA_ROUTE_RESOLVED)
+		return true;
+	if (id->state != CMA_CONNECT && id->state != CMA_DISCONNECT)
+		return false;
+	/* A SIDR request names none. */
+	return !id->ib || !id->ib->sidr || !id->ib->remote_id;
 }
 
 /* A request's path is the one that its sender gave. */

@@ -50,6 +50,11 @@ void ibcm_set_state(struct ibcm *cm, enum ibcm_state state)
 	sim_trace("state", "\"id\":%u,\"cm\":\"%s\"", cm->id->number, state_names[state]);
 }
 
+int ibcm_wrong_state(const struct ibcm *cm)
+{
+	return sim_refuse(-EINVAL, "not in CM state %s", state_names[cm->state]);
+}
+
 static void forget_remote(struct ibcm *cm)
 {
 	ibcm_table_remove(cm, IBCM_BY_REMOTE);

@@ -75,9 +75,16 @@ struct ibcm {
 	bool sidr;			/* of a UD id */
 };
 
-/* A wait of 2^(n-8) ms, at least 1: what Linux makes of 4.096 us * 2^n. */
+#define IBCM_MAX_EXPONENT 31u
+
+/*
+ * A wait of 2^(n-8) ms, at least 1: what Linux makes of 4.096 us * 2^n.  Five
+ * bits on the wire, but programs give paths and ACK time-outs of more.
+ */
 static inline uint32_t ibcm_exponent_to_ms(uint8_t exponent)
 {
+	if (exponent > IBCM_MAX_EXPONENT)
+		exponent = IBCM_MAX_EXPONENT;
 	return exponent > 8 ? 1u << (exponent - 8) : 1;
 }
 
@@ -111,6 +118,8 @@ struct ibcm *ibcm_create(struct sim_id *id);
 void ibcm_destroy(struct ibcm *cm);
 
 void ibcm_set_state(struct ibcm *cm, enum ibcm_state state);
+/* -EINVAL with the reason. */
+int ibcm_wrong_state(const struct ibcm *cm);
 /* IDLE, and no longer a connection that a request could repeat or find stale. */
 void ibcm_reset(struct ibcm *cm);
 /* TIMEWAIT, its timer started; a repetition ends. */

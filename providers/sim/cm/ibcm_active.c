@@ -10,7 +10,6 @@
 
 #include "ibcm.h"
 
-#define QPN_MASK 0xffffffu
 #define LID_PERMISSIVE 0xffffu
 
 /* REQs name LIDs only where both ends are on one subnet. */
@@ -96,7 +95,6 @@ int ibcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 	cm = ibcm_create(id);
 	if (!cm)
 		return -ENOMEM;
-	id->qp_num = param->qp_num & QPN_MASK;
 	cma_path(id, &path);
 	ibcm_use_path(cm, &path);
 	cm->tid = ibcm_new_tid(cm);
@@ -244,7 +242,7 @@ int ibcm_establish(struct sim_id *id)
 	if (cm->state == IBCM_SIDR_REQ_RCVD)
 		return sidr_reply(cm, CM_SIDR_SUCCESS, NULL);
 	if (cm->state != IBCM_REP_RCVD && cm->state != IBCM_MRA_REP_SENT)
-		return -EINVAL;
+		return ibcm_wrong_state(cm);
 	ibcm_set_state(cm, IBCM_ESTABLISHED);
 	send_rtu(cm);
 	return 0;

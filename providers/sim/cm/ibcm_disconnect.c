@@ -43,13 +43,11 @@ static void send_drep(struct ibcm *cm)
 	ibcm_send(cm, &msg);
 }
 
-/* Never connected is an error; nothing to do in the state that it is in, none. */
+/* Nothing to do in the state that it is in is no error. */
 int ibcm_disconnect(struct sim_id *id)
 {
 	struct ibcm *cm = id->ib;
 
-	if (!cm || (cm->sidr && !cm->remote_id && cm->state == IBCM_IDLE && !cm->peer))
-		return -EINVAL;
 	if (cm->state == IBCM_DREQ_RCVD) {
 		ibcm_enter_timewait(cm);
 		send_drep(cm);

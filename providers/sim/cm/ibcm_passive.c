@@ -233,13 +233,15 @@ int ibcm_accept(struct sim_id *id, const struct polycm_conn_param *param)
 	struct ibcm *cm = id->ib;
 	struct cm_msg msg;
 	struct cm_rep *rep = &msg.rep;
+	size_t limit = ibcm_limit(id, POLYCM_MSG_ACCEPT, CM_REP_PRIVATE_SIZE);
 	int ret;
 
-	if (!cm || param->private_data_len > ibcm_limit(id, POLYCM_MSG_ACCEPT,
-							CM_REP_PRIVATE_SIZE))
-		return -EINVAL;
+	if (!cm)
+		return cma_wrong_state(id);
+	if (param->private_data_len > limit)
+		return cma_too_long(id, param->private_data_len, limit);
 	if (cm->state != IBCM_REQ_RCVD && cm->state != IBCM_MRA_REQ_SENT)
-		return -EINVAL;
+		return ibcm_wrong_state(cm);
 	id->qp_num = param->qp_num & QPN_MASK;
 	ibcm_init_msg(cm, &msg, CM_REP);
 	msg.attr_mod = param->ece.options;

@@ -68,7 +68,7 @@ int ibcm_send_rej(struct ibcm *cm, uint16_t reason, const void *ari, uint8_t ari
 		ibcm_enter_timewait(cm);
 		break;
 	default:
-		return -EINVAL;
+		return ibcm_wrong_state(cm);
 	}
 	ibcm_send(cm, &msg);
 	return 0;
@@ -82,11 +82,14 @@ int ibcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason
 		.private_data_len = data ? len : 0,
 	};
 	struct ibcm *cm = id->ib;
+	size_t limit;
 
-	if (!cm || param.private_data_len >
-		   ibcm_limit(id, POLYCM_MSG_REJECT,
-			      cm->sidr ? CM_SIDR_REP_PRIVATE_SIZE : CM_REJ_PRIVATE_SIZE))
-		return -EINVAL;
+	if (!cm)
+		return cma_wrong_state(id);
+	limit = ibcm_limit(id, POLYCM_MSG_REJECT,
+			   cm->sidr ? CM_SIDR_REP_PRIVATE_SIZE : CM_REJ_PRIVATE_SIZE);
+	if (param.private_data_len > limit)
+		return cma_too_long(id, param.private_data_len, limit);
 	if (cm->sidr)
 		return sidr_reply(cm, CM_SIDR_REJECT, &param);
 	return ibcm_send_rej(cm, reason ? reason : CM_REJ_CONSUMER_DEFINED, NULL, 0, data,

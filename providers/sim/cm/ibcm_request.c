@@ -25,9 +25,10 @@ int ibcm_put_request_data(const struct sim_id *id, const struct polycm_conn_para
 		.src = id->src,
 		.dst = id->dst,
 	};
+	size_t limit = ibcm_limit(id, POLYCM_MSG_CONNECT, room - CMA_HDR_SIZE);
 
-	if (param->private_data_len > ibcm_limit(id, POLYCM_MSG_CONNECT, room - CMA_HDR_SIZE))
-		return -EINVAL;
+	if (param->private_data_len > limit)
+		return cma_too_long(id, param->private_data_len, limit);
 	cma_hdr_encode(&hdr, data);
 	if (param->private_data)
 		memcpy(data + CMA_HDR_SIZE, param->private_data, param->private_data_len);

@@ -96,7 +96,7 @@ void iwcm_input(struct iwcm *cm)
 static int iwcm_establish(struct sim_id *id)
 {
 	(void)id;
-	return -EINVAL;
+	return sim_refuse(-EINVAL, "iWARP has no rdma_establish");
 }
 
 static int iwcm_notify(struct sim_id *id, enum ibv_event_type event)

@@ -12,11 +12,15 @@
 #ifndef SIM_IWCM_H
 #define SIM_IWCM_H
 
-#include <uthash.h>
-
 #include "../link/link.h"
 #include "cma.h"
 #include "mpa.h"
+
+/* Without memory an element is not added, and its hh.tbl is NULL. */
+#define HASH_NONFATAL_OOM 1
+#define uthash_malloc(size) sim_core->alloc(size)
+#define uthash_free(memory, size) sim_core->free(memory)
+#include <uthash.h>
 
 /* As kernel iwcm has them; connecting the stream is part of IDLE. */
 enum iwcm_state {

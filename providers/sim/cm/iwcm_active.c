@@ -115,10 +115,13 @@ void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply)
 static int check_connect(const struct sim_id *id, const struct polycm_conn_param *param)
 {
 	const struct ibv_device_attr *attr = &id->port->device->attr;
+	size_t limit = iwcm_limit(id, POLYCM_MSG_CONNECT);
 
-	if (!sim_qp_find(id->port->device, id->qp_num) ||
-	    iwcm_data_len(param) > iwcm_limit(id, POLYCM_MSG_CONNECT))
-		return -EINVAL;
+	if (!sim_qp_find(id->port->device, id->qp_num))
+		return sim_refuse(-EINVAL, "iWARP connects queue pairs, and there is no QP %u",
+				  id->qp_num);
+	if (iwcm_data_len(param) > limit)
+		return cma_too_long(id, iwcm_data_len(param), limit);
 	if (param->responder_resources > attr->max_qp_rd_atom ||
 	    param->initiator_depth > attr->max_qp_init_rd_atom)
 		return -ENOMEM;

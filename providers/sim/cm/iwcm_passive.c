@@ -105,11 +105,12 @@ static int agree(struct iwcm *cm, const struct polycm_conn_param *param)
 {
 	const struct ibv_device_attr *attr = &cm->port->device->attr;
 	uint16_t ird = param->responder_resources, ord = param->initiator_depth;
+	size_t limit = iwcm_limit(cm->id, POLYCM_MSG_ACCEPT);
 
 	if (ird > attr->max_qp_rd_atom || ord > attr->max_qp_init_rd_atom)
 		return -EINVAL;
-	if (iwcm_data_len(param) > iwcm_limit(cm->id, POLYCM_MSG_ACCEPT))
-		return -EINVAL;
+	if (iwcm_data_len(param) > limit)
+		return cma_too_long(cm->id, iwcm_data_len(param), limit);
 	if (cm->enhanced) {
 		ord = ord > cm->ord ? cm->ord : ord;
 		if (ird < cm->ird)
@@ -132,9 +133,9 @@ static int answer(struct iwcm *cm, struct sim_qp *qp, const struct polycm_conn_p
 	int r;
 
 	if (cm->stream != IW_STREAM_OPEN)
-		return -ECONNRESET;
+		return sim_refuse(-ECONNRESET, "the peer has closed its stream");
 	if (sim_qp_state(qp) > IBV_QPS_RTR)
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "the QP is connected or in error");
 	r = agree(cm, param);
 	if (r < 0)
 		return r;
@@ -159,10 +160,12 @@ int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param)
 	int r;
 
 	if (!cm || cm->state != IWCM_CONN_RECV)
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "no request waits on this id");
 	qp = sim_qp_find(id->port->device, param->qp_num & QPN_MASK);
 	if (!qp)
-		return -EINVAL;		/* the request stays, and is rejected */
+		/* The request stays, and is rejected. */
+		return sim_refuse(-EINVAL, "iWARP connects queue pairs, and there is no QP %u",
+				  param->qp_num & QPN_MASK);
 	r = answer(cm, qp, param);
 	if (r < 0) {
 		iwcm_set_state(cm, IWCM_IDLE);
@@ -182,8 +185,10 @@ int iwcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason
 	struct iwcm *cm = id->iw;
 
 	(void)reason;			/* MPA has one bit for it */
-	if (cm->state != IWCM_CONN_RECV || (data && len > iwcm_limit(id, POLYCM_MSG_REJECT)))
-		return -EINVAL;
+	if (cm->state != IWCM_CONN_RECV)
+		return sim_refuse(-EINVAL, "no request waits on this id");
+	if (data && len > iwcm_limit(id, POLYCM_MSG_REJECT))
+		return cma_too_long(id, len, iwcm_limit(id, POLYCM_MSG_REJECT));
 	iwcm_set_state(cm, IWCM_IDLE);
 	if (cm->stream != IW_STREAM_OPEN)
 		return -ECONNRESET;

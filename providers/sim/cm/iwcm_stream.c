@@ -85,7 +85,7 @@ static uint32_t get32(const uint8_t *at)
 
 static void put_address(uint8_t *port, uint8_t *ip, const union sim_sockaddr *addr)
 {
-	uint16_t number = htons(cma_port_number(addr));
+	uint16_t number = htons(sim_addr_port(&addr->sa));
 
 	memcpy(port, &number, sizeof(number));
 	if (addr->sa.sa_family == AF_INET)
@@ -206,7 +206,7 @@ static int enter(struct iwcm *cm)
 		cm->local_id = sim_conn_id(last_index);
 		if (!find(cm->local_id)) {
 			HASH_ADD(hh, streams, local_id, sizeof(cm->local_id), cm);
-			return 0;
+			return cm->hh.tbl ? 0 : -ENOMEM;
 		}
 	}
 	return -ENOMEM;

@@ -143,7 +143,7 @@ int sidr_reply(struct ibcm *cm, uint8_t status, const struct polycm_conn_param *
 	struct cm_msg msg;
 
 	if (cm->state != IBCM_SIDR_REQ_RCVD)
-		return -EINVAL;
+		return ibcm_wrong_state(cm);
 	init_rep(&msg, cm->tid, cm->remote_id, ibcm_service_id(id, &id->src), status);
 	if (status == CM_SIDR_SUCCESS) {
 		sidr_set_default_qkey(cm);
@@ -163,12 +163,15 @@ int sidr_reply(struct ibcm *cm, uint8_t status, const struct polycm_conn_param *
 
 int sidr_accept(struct sim_id *id, const struct polycm_conn_param *param)
 {
+	size_t limit = ibcm_limit(id, POLYCM_MSG_ACCEPT, CM_SIDR_REP_PRIVATE_SIZE);
 	struct ibcm *cm = id->ib;
 
-	if (!cm || (param->qkey && set_qkey(cm, param->qkey) < 0))
-		return -EINVAL;
-	if (param->private_data_len > ibcm_limit(id, POLYCM_MSG_ACCEPT, CM_SIDR_REP_PRIVATE_SIZE))
-		return -EINVAL;
+	if (!cm)
+		return cma_wrong_state(id);
+	if (param->qkey && set_qkey(cm, param->qkey) < 0)
+		return sim_refuse(-EINVAL, "another Q_Key than the id has");
+	if (param->private_data_len > limit)
+		return cma_too_long(id, param->private_data_len, limit);
 	return sidr_reply(cm, CM_SIDR_SUCCESS, param);
 }
 

@@ -48,6 +48,7 @@ struct waiting {
 struct peer {
 	uint32_t generation;		/* of the process that the rest is about */
 	bool deaf;			/* its ring to us made no sense: not read any more */
+	bool reading;			/* its ring to us: handlers run, keep it */
 	struct sim_ring_writer out;	/* out.ring NULL: none yet */
 	struct sim_ring_reader in;
 	struct sim_pull pull;		/* reading its memory */
@@ -68,17 +69,26 @@ static void unmap(void *ring)
 		munmap(ring, sim_ring_memory(RING_SIZE));
 }
 
-/* Forget a process. */
-static void forget(struct peer *peer)
+/* There is nobody to send to. */
+static void forget_outgoing(struct peer *peer)
 {
 	struct waiting *waiting;
 
 	unmap(peer->out.ring);
-	unmap(peer->in.ring);
+	peer->out.ring = NULL;
 	while ((waiting = peer->first)) {
 		peer->first = waiting->next;
 		free(waiting);
 	}
+	peer->end = &peer->first;
+	peer->num_waiting = 0;
+}
+
+/* Forget a process. */
+static void forget(struct peer *peer)
+{
+	forget_outgoing(peer);
+	unmap(peer->in.ring);
 	*peer = (struct peer){ .end = &peer->first };
 }
 
@@ -93,27 +103,28 @@ static void forget_all(void)
 	}
 }
 
-/* The peer in a slot as it is now; NULL: nobody there, or no memory. */
-static struct peer *get_peer(unsigned int slot)
+/* What we know of the process in a slot.  -ESRCH: it has changed, but we are in its packets. */
+static int get_peer(unsigned int slot, struct peer **ret_peer)
 {
 	struct sim_slot *shared = sim_segment_peer(slot);
 	struct peer *peer = peers[slot];
 	uint32_t generation;
 
 	generation = atomic_load_explicit(&shared->generation, memory_order_acquire);
-	if (__builtin_expect(peer && peer->generation == generation, 1))
-		return peer;
-	if (!peer) {
+	if (__builtin_expect(!peer, 0)) {
 		peer = malloc(sizeof(*peer));
 		if (!peer)
-			return NULL;
-		*peer = (struct peer){ .end = &peer->first };
+			return -ENOMEM;
+		*peer = (struct peer){ .end = &peer->first, .generation = generation };
 		peers[slot] = peer;
-	} else {
+	} else if (__builtin_expect(peer->generation != generation, 0)) {
+		if (peer->reading)
+			return -ESRCH;
 		forget(peer);
+		peer->generation = generation;
 	}
-	peer->generation = generation;
-	return peer;
+	*ret_peer = peer;
+	return 0;
 }
 
 static bool is_live(unsigned int slot)
@@ -287,7 +298,7 @@ static int append(struct peer *peer, unsigned int slot, const struct sim_frame *
 	if (peer->num_waiting++ % CHECK_EVERY == 0)
 		check_alive(slot);
 	if (!is_live(slot)) {
-		forget(peer);
+		forget_outgoing(peer);
 		return lose(slot, "it is gone");
 	}
 	wait_for_room(peer, slot);
@@ -303,11 +314,13 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 
 	if (!sim_segment_joined() || slot >= SIM_MAX_SLOTS)
 		return 0;
-	peer = get_peer(slot);
-	if (!peer)
-		return -ENOMEM;
+	r = get_peer(slot, &peer);
+	if (r == -ESRCH)
+		return lose(slot, "it is gone");
+	if (r < 0)
+		return r;
 	if (!is_live(slot)) {
-		forget(peer);
+		forget_outgoing(peer);
 		return lose(slot, "it is gone");
 	}
 	if (!peer->out.ring) {
@@ -366,6 +379,7 @@ static bool read_ring(struct peer *peer, unsigned int slot)
 	uint32_t len, type;
 	int r = 0;
 
+	peer->reading = true;
 	for (unsigned int i = 0; i < RECORDS_PER_TURN; i++) {
 		r = sim_ring_next(in, &bytes, &len, &type);
 		if (r < 0)
@@ -373,6 +387,7 @@ static bool read_ring(struct peer *peer, unsigned int slot)
 		deliver(slot, bytes, len, type);
 		sim_ring_release(in);
 	}
+	peer->reading = false;
 	if (r == -EBADMSG) {
 		sim_core->log(POLYCM_LOG_WARN, NULL,
 			      "process %d wrote nonsense into its ring: not listening to it any more",
@@ -394,10 +409,10 @@ static bool read_ring(struct peer *peer, unsigned int slot)
 /* Look at all that we have to do with a process. */
 static bool attend(unsigned int slot)
 {
-	struct peer *peer = get_peer(slot);
+	struct peer *peer;
 	bool more = false;
 
-	if (!peer || slot == sim_segment_slot())
+	if (slot == sim_segment_slot() || get_peer(slot, &peer) < 0)
 		return false;
 	if (find_ring(peer, slot))
 		more = read_ring(peer, slot);

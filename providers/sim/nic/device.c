@@ -109,6 +109,7 @@ int sim_query_device_ex(struct ibv_context *context, const struct ibv_query_devi
 	full.orig_attr = nic_device(context)->attr;
 	sim_unlock();
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+	full.completion_timestamp_mask = UINT64_MAX;
 	full.hca_core_clock = 1000000;	/* kHz: the engine counts nanoseconds */
 	full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));

@@ -196,6 +196,7 @@ struct sim_qp {
 	struct nic_list node;
 	struct sim_port *port;			/* ours */
 	struct sim_port *peer;			/* where the connection leads; NULL: nowhere */
+	unsigned int peer_slot;			/* RC: the process; SIM_MAX_SLOTS: not known yet */
 	struct sim_id *owner;			/* iWARP: whom to tell that the stream ended */
 	struct sim_timer timer;			/* requester: ACK time-out or RNR wait */
 

@@ -56,6 +56,11 @@ static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_att
 	struct sim_device *device = nic_device(pd->context);
 	struct ibv_qp *pub = &qp->pub.qp;
 
+	/* Inline data lies where the gather list would, and programs use that room unasked. */
+	size_t gather = attr->cap.max_send_sge * sizeof(struct ibv_sge);
+
+	if (attr->cap.max_inline_data < gather)
+		attr->cap.max_inline_data = (uint32_t)gather;
 	if (attr->srq)
 		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
 	qp->port = &device->ports[0];
@@ -309,6 +314,7 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 		return -EINVAL;
 	qp->peer = peer;
 	qp->dest_qpn = peer_qpn;
+	qp->peer_slot = sim_slot_of_qpn(peer_qpn);
 	qp->max_dest_rd_atomic = responder_resources;
 	qp->max_rd_atomic = initiator_depth;
 	/* The stream opens the QP to the peer; only the regions say to what. */

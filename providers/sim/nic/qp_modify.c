@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "nic_internal.h"
+#include "rc.h"
 
 #define PATH_ATTRS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
 		    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
@@ -103,8 +103,12 @@ static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int ma
 		qp->ah = attr->ah_attr;
 	if (mask & IBV_QP_PATH_MTU)
 		qp->path_mtu = (uint8_t)attr->path_mtu;
-	if (mask & IBV_QP_DEST_QPN)
+	if (mask & IBV_QP_DEST_QPN) {
 		qp->dest_qpn = attr->dest_qp_num & NIC_QPN_MASK;
+		qp->peer_slot = SIM_MAX_SLOTS;
+		if (qp->type == IBV_QPT_RC)
+			rc_peer_slot(qp);
+	}
 	if (mask & IBV_QP_ALT_PATH) {
 		qp->alt_ah = attr->alt_ah_attr;
 		qp->alt_port_num = attr->alt_port_num;

@@ -35,10 +35,21 @@ void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec 
 	}
 }
 
+/*
+ * Looked up once: the number is nobody's any more when that process has ended,
+ * but its last answers may still come in.
+ */
+unsigned int rc_peer_slot(struct sim_qp *qp)
+{
+	if (qp->peer_slot >= SIM_MAX_SLOTS)
+		qp->peer_slot = sim_slot_of_qpn(qp->dest_qpn);
+	return qp->peer_slot;
+}
+
 void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *payload,
 	     unsigned int parts, size_t len)
 {
-	unsigned int slot = sim_slot_of_qpn(qp->dest_qpn);
+	unsigned int slot = rc_peer_slot(qp);
 	int r;
 
 	if (!qp->peer || slot >= SIM_MAX_SLOTS)
@@ -131,11 +142,11 @@ int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *t
 	return 0;
 }
 
-static bool is_ours(const struct sim_qp *qp, const struct rc_packet *p)
+static bool is_ours(struct sim_qp *qp, const struct rc_packet *p)
 {
 	return qp && qp->type == IBV_QPT_RC && qp->port == p->packet->to &&
 	       qp->peer == p->packet->from && qp->dest_qpn == p->h.src_qpn &&
-	       sim_slot_of_qpn(p->h.src_qpn) == p->packet->from_slot;
+	       rc_peer_slot(qp) == p->packet->from_slot;
 }
 
 void nic_settle(struct sim_qp *qp)

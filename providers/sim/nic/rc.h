@@ -99,6 +99,8 @@ static inline int32_t rc_ahead(uint32_t psn, uint32_t of)
 /* Fills in the numbers.  Lost, as on a wire, if the connection leads to nobody. */
 void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *payload,
 	     unsigned int parts, size_t len);
+/* The process that the connection leads to, or SIM_MAX_SLOTS. */
+unsigned int rc_peer_slot(struct sim_qp *qp);
 /*
  * Bring a packet's data, n bytes, to local memory: 0; -EAGAIN: drop the packet,
  * its sender has no such request any more; else the sender's memory cannot be

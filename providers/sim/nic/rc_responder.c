@@ -227,7 +227,7 @@ static void read_by_value(struct sim_qp *qp, struct rc_header *h, char *memory, 
 /* Answer a read, or go on answering it; false: it was refused. */
 static bool execute_read(struct sim_qp *qp, const struct rc_header *request)
 {
-	unsigned int slot = sim_slot_of_qpn(qp->dest_qpn);
+	unsigned int slot = rc_peer_slot(qp);
 	bool by_value = request->length <= RC_INLINE_MAX || request->flags & RC_F_NO_REF;
 	struct rc_header h = {
 		.psn = request->psn,

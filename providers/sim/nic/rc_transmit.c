@@ -77,7 +77,7 @@ static int send_data(struct sim_qp *qp, uint32_t index, uint32_t *ret_sent)
 {
 	struct nic_swqe *wqe = nic_sq_at(qp, index);
 	struct rc_header h = header_of(qp, index);
-	unsigned int slot = sim_slot_of_qpn(qp->dest_qpn);
+	unsigned int slot = rc_peer_slot(qp);
 	struct iovec iov[NIC_MAX_SGE];
 	uint32_t len = wqe->length - qp->tx_off;
 	bool by_value = wqe->length <= RC_INLINE_MAX, local = slot == sim_self_slot();

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Several threads on one NIC with the real clock: some poll, some wait for events. */
+#include "config.h"
+
+#include <pthread.h>
+
+#include "tests/unit/nic_pair.h"
+
+enum { PAIRS = 3, MESSAGES = 400, LEN = 100 };
+
+struct connection {
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq[2];		/* of A, of B */
+	struct ibv_qp *qp[2];
+	pthread_t thread[2];
+	unsigned int failures;
+	size_t offset;			/* of its part of both buffers */
+};
+
+static struct connection connections[PAIRS];
+
+static int post(struct pair_side *side, struct ibv_qp *qp, size_t offset, bool send)
+{
+	struct ibv_sge sge = pair_sge(side, offset, LEN);
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad_wr;
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
+
+	return send ? ibv_post_send(qp, &wr, &bad_wr) : ibv_post_recv(qp, &recv, &bad_recv);
+}
+
+/* A sends what B sends back, and polls. */
+static void *run_client(void *arg)
+{
+	struct connection *c = arg;
+	struct ibv_wc wc;
+
+	for (unsigned int i = 0; i < MESSAGES; i++) {
+		memset(a.buf + c->offset, (int)i, LEN);
+		if (post(&a, c->qp[0], c->offset + LEN, false) || post(&a, c->qp[0], c->offset, true))
+			c->failures++;
+		for (int n = 0; n < 2; n++) {
+			while (!ibv_poll_cq(c->cq[0], 1, &wc))
+				;
+			c->failures += wc.status != IBV_WC_SUCCESS;
+		}
+		c->failures += memcmp(a.buf + c->offset, a.buf + c->offset + LEN, LEN) != 0;
+	}
+	return NULL;
+}
+
+/* B waits for an event whenever there is nothing. */
+static void *run_server(void *arg)
+{
+	struct connection *c = arg;
+	unsigned int received = 0, sent = 0, events = 0;
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	void *context;
+
+	while (sent < MESSAGES) {
+		if (!ibv_poll_cq(c->cq[1], 1, &wc)) {
+			ibv_req_notify_cq(c->cq[1], 0);
+			if (!ibv_poll_cq(c->cq[1], 1, &wc)) {
+				if (sim_verbs.get_cq_event(c->channel, &cq, &context))
+					break;
+				events++;
+				continue;
+			}
+		}
+		if (wc.status != IBV_WC_SUCCESS)
+			break;
+		if (!(wc.opcode & IBV_WC_RECV)) {
+			sent++;
+			continue;
+		}
+		received++;
+		if (post(&b, c->qp[1], c->offset, true) ||
+		    (received < MESSAGES && post(&b, c->qp[1], c->offset, false)))
+			break;
+	}
+	sim_verbs.ack_cq_events(c->cq[1], events);
+	if (received != MESSAGES || sent != MESSAGES)
+		__atomic_fetch_add(&c->failures, 1000000, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void open_connection(struct connection *c, size_t index)
+{
+	struct pair_conn conn = pair_defaults();
+	struct ibv_cq *cq_a = a.cq, *cq_b = b.cq;
+
+	c->failures = 0;
+	c->offset = index * 4096;
+	c->channel = sim_verbs.create_comp_channel(b.context);
+	c->cq[0] = a.cq = sim_verbs.create_cq(a.context, 16, NULL, NULL, 0);
+	c->cq[1] = b.cq = sim_verbs.create_cq(b.context, 16, NULL, c->channel, 0);
+	pair_connect(&conn);
+	c->qp[0] = a.qp;
+	c->qp[1] = b.qp;
+	a.cq = cq_a;
+	b.cq = cq_b;
+	a.qp = b.qp = NULL;
+	assert_int_equal(post(&b, c->qp[1], c->offset, false), 0);
+}
+
+static void close_connection(struct connection *c)
+{
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(sim_verbs.destroy_qp(c->qp[i]), 0);
+		assert_int_equal(sim_verbs.destroy_cq(c->cq[i]), 0);
+	}
+	assert_int_equal(sim_verbs.destroy_comp_channel(c->channel), 0);
+}
+
+static void threads_of_all_kinds(void **state)
+{
+	(void)state;
+	pair_open(PAIR_ROCE);
+	sim_engine_stop();
+	assert_int_equal(sim_engine_start(SIM_CLOCK_REAL, 1), 0);
+	for (size_t i = 0; i < PAIRS; i++)
+		open_connection(&connections[i], i);
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct connection *c = &connections[i];
+
+		assert_int_equal(pthread_create(&c->thread[0], NULL, run_client, c), 0);
+		assert_int_equal(pthread_create(&c->thread[1], NULL, run_server, c), 0);
+	}
+	for (size_t i = 0; i < PAIRS; i++) {
+		assert_int_equal(pthread_join(connections[i].thread[0], NULL), 0);
+		assert_int_equal(pthread_join(connections[i].thread[1], NULL), 0);
+		assert_int_equal(connections[i].failures, 0);
+	}
+	for (size_t i = 0; i < PAIRS; i++)
+		close_connection(&connections[i]);
+	pair_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_of_all_kinds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
