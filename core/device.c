@@ -235,6 +235,23 @@ size_t polycm_device_count(void)
 	return num;
 }
 
+void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *ret_contexts,
+			     unsigned int *ret_pds)
+{
+	unsigned int contexts = 0, pds = 0;
+
+	pthread_mutex_lock(&lock);
+	for (struct polycm_device *device = first; device; device = device->next) {
+		if (device->module != module)
+			continue;
+		contexts += device->verbs != NULL;
+		pds += device->pd != NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	*ret_contexts = contexts;
+	*ret_pds = pds;
+}
+
 struct polycm_device *polycm_device_of_context(const struct ibv_context *verbs)
 {
 	struct polycm_device *device;
@@ -394,14 +411,18 @@ int polycm_device_open(struct polycm_device *device)
 
 int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd)
 {
+	struct ibv_pd *pd;
 	int r = 0;
 
 	set_busy(device);
 	if (!device->pd) {
 		errno = 0;
-		device->pd = ibv_alloc_pd(device->verbs);
-		if (!device->pd)
+		pd = ibv_alloc_pd(device->verbs);
+		if (!pd)
 			r = verbs_error();
+		pthread_mutex_lock(&lock);
+		device->pd = pd;
+		pthread_mutex_unlock(&lock);
 	}
 	if (!r)
 		*ret_pd = device->pd;
@@ -417,12 +438,15 @@ static void hint(void)
 {
 	const char *setting = polycm_setting("POLYCM_PROVIDER");
 
+	/* Why one that was asked for did not start was told. */
+	if (polycm_setting_given("POLYCM_PROVIDER") && polycm_registry_any_failed())
+		return;
 	if (polycm_setting_given("POLYCM_PROVIDER"))
 		polycm_log(POLYCM_LOG_ERROR, "no RDMA device: the providers that POLYCM_PROVIDER=%s "
 			   "selects have none", setting);
 	else
 		polycm_log(POLYCM_LOG_ERROR, "no RDMA device; to simulate one, set POLYCM_PROVIDER=sim "
-			   "or start the program with: polycm run -- PROGRAM");
+			   "or start the program with: polycm run --provider sim PROGRAM");
 }
 
 void polycm_no_device_hint(void)

@@ -48,6 +48,9 @@ void polycm_device_put(struct polycm_device *device);
 
 /* How many devices there are now (selected providers only). */
 size_t polycm_device_count(void);
+/* How many contexts and PDs of a provider's devices are open for the core itself. */
+void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *ret_contexts,
+			     unsigned int *ret_pds);
 /* The device that a verbs context was opened for, or NULL. */
 struct polycm_device *polycm_device_of_context(const struct ibv_context *verbs);
 /* Referenced snapshot of all devices, to be given back with polycm_devices_free(). */

@@ -24,19 +24,14 @@
 
 #include "device.h"
 #include "id.h"
+#include "live.h"
 #include "registry.h"
-
-#define POLYCM_ID_MAGIC		0x69640001u
-#define POLYCM_CHANNEL_MAGIC	0x63680001u
-#define POLYCM_CHANNEL_GONE	0x63680002u	/* destroyed */
-#define POLYCM_EVENT_MAGIC	0x65760001u
 
 #define POLYCM_MAX_BACKLOG	1024
 
 /* An event, queued on a channel or held by the program. */
 struct polycm_ev {
 	struct rdma_cm_event pub;	/* first */
-	uint32_t magic;
 	struct polycm_ev *prev, *next;	/* of the channel's queue, then of owner->unacked */
 	struct polycm_id *owner;	/* charged to it; a CONNECT_REQUEST to the listener */
 	struct polycm_id *child;	/* CONNECT_REQUEST: the new id */
@@ -57,7 +52,7 @@ struct polycm_channel_slot {
 
 struct polycm_channel {
 	struct rdma_event_channel pub;	/* first; fd is an epoll set */
-	uint32_t magic;
+	bool gone;			/* destroyed, its memory kept for late callers; atomic */
 	bool private;			/* of a synchronous id */
 	pthread_mutex_t lock;		/* the members below */
 	pthread_cond_t slot_opened;
@@ -117,7 +112,6 @@ enum polycm_place {
 struct polycm_id {
 	struct rdma_cm_id pub;		/* first */
 	void *rsocket_device;		/* librdmacm's rsockets look here; always NULL */
-	uint32_t magic;
 	pthread_mutex_t lock;
 
 	struct polycm_channel *chan;	/* atomic; NULL: the channel was destroyed under the id */

@@ -24,6 +24,8 @@ int polycm_log_level = POLYCM_LOG_ERROR;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static unsigned int errors;	/* atomic */
+
 static const char *const level_names[] = {
 	[POLYCM_LOG_ERROR] = "error",
 	[POLYCM_LOG_WARN] = "warn",
@@ -41,6 +43,11 @@ static void read_level(void)
 	for (size_t i = 0; value && i < NUM_LEVELS; i++)
 		if (!strcmp(value, level_names[i]))
 			__atomic_store_n(&polycm_log_level, (int)i, __ATOMIC_RELAXED);
+}
+
+unsigned int polycm_log_errors(void)
+{
+	return __atomic_load_n(&errors, __ATOMIC_RELAXED);
 }
 
 void polycm_log_init(void)
@@ -102,6 +109,8 @@ void polycm_logv_id(enum polycm_log_level level, const struct polycm_id *id, con
 
 	if ((unsigned int)level >= NUM_LEVELS || !polycm_log_enabled(level))
 		return;
+	if (level == POLYCM_LOG_ERROR)
+		__atomic_add_fetch(&errors, 1, __ATOMIC_RELAXED);
 
 	line.len = 0;
 	line.cut = false;

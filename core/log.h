@@ -11,6 +11,9 @@
 
 extern int polycm_log_level;	/* set by polycm_log_init(); POLYCM_LOG_ERROR before; atomic */
 
+/* How many lines were errors so far. */
+unsigned int polycm_log_errors(void);
+
 /* Read POLYCM_LOG, once per process. */
 void polycm_log_init(void);
 

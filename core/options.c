@@ -30,6 +30,7 @@ struct row {
 	const struct polycm_option *option;
 	bool read;		/* value and given are valid */
 	bool given;
+	bool bad;		/* what was given is none of the choices */
 	const char *value;
 };
 
@@ -142,8 +143,9 @@ static bool is_choice(const char *value, const char *choices)
 }
 
 /* What only decides how much is told is harmless; the rest is not for a stranger to decide. */
-static const char *from_environment(const struct polycm_option *option)
+static const char *from_environment(struct row *row)
 {
+	const struct polycm_option *option = row->option;
 	const char *value = getenv(option->name);
 
 	if (!value || !*value)
@@ -154,9 +156,9 @@ static const char *from_environment(const struct polycm_option *option)
 		return NULL;
 	}
 	if (option->choices && !is_choice(value, option->choices)) {
-		polycm_log(POLYCM_LOG_ERROR, "%s=%s is not one of %s: using %s", option->name,
-			   value, option->choices,
-			   *option->default_value ? option->default_value : "the default");
+		row->bad = true;
+		polycm_log(POLYCM_LOG_ERROR, "%s=%s is not one of %s", option->name, value,
+			   option->choices);
 		return NULL;
 	}
 	return value;
@@ -164,7 +166,7 @@ static const char *from_environment(const struct polycm_option *option)
 
 static void read_row(struct row *row)
 {
-	const char *value = from_environment(row->option);
+	const char *value = from_environment(row);
 	char *copy = NULL;
 
 	if (value) {
@@ -208,6 +210,24 @@ bool polycm_setting_given(const char *name)
 
 	value_of(name, &given);
 	return given;
+}
+
+int polycm_options_check_values(const char *owner)
+{
+	struct row *row;
+	int r = 0;
+
+	lock_rows();
+	for (row = first; row; row = row->next) {
+		if (strcmp(row->owner, owner) != 0)
+			continue;
+		if (!row->read)
+			read_row(row);
+		if (row->bad)
+			r = -EINVAL;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
 }
 
 int polycm_options_walk(int (*fn)(void *arg, const char *owner, const struct polycm_option *row),
@@ -306,9 +326,9 @@ static void report_unknown(const char *name, const char *const *names, size_t nu
 	const char *nearest = polycm_nearest(name, names, num);
 
 	if (nearest)
-		polycm_log(POLYCM_LOG_WARN, "unknown setting %s: did you mean %s?", name, nearest);
+		polycm_log(POLYCM_LOG_ERROR, "unknown setting %s: did you mean %s?", name, nearest);
 	else
-		polycm_log(POLYCM_LOG_WARN, "unknown setting %s (polycm info --config lists all)",
+		polycm_log(POLYCM_LOG_ERROR, "unknown setting %s (polycm info --config lists all)",
 			   name);
 }
 

@@ -14,7 +14,8 @@ int polycm_options_add(const char *owner, const struct polycm_option *rows, size
 
 /*
  * The value of a row: the environment's, else the default.  A value outside
- * the row's choices is reported once and the default used.  NULL: no such row.
+ * the row's choices is reported once, as an error, and the default used here;
+ * its provider does not start with it.  NULL: no such row.
  * A process with raised privileges reads none but POLYCM_LOG.
  */
 const char *polycm_setting(const char *name);
@@ -25,10 +26,13 @@ const char *polycm_setting(const char *name);
 bool polycm_privileged(void);
 extern int polycm_privileged_override;
 
+/* -EINVAL if one of the owner's settings has a value outside its choices. */
+int polycm_options_check_values(const char *owner);
+
 /* Did the environment (and not the default) give the value? */
 bool polycm_setting_given(const char *name);
 
-/* Warn, with the nearest match, about POLYCM_* variables that no row knows. */
+/* Tell, with the nearest match, of POLYCM_* variables that no row knows. */
 void polycm_options_check_environment(void);
 
 /* Walk the rows in a stable order; stops at the first non-zero return. */

@@ -189,10 +189,14 @@ static int choose_providers(void)
 static void start_module(struct polycm_module *module)
 {
 	bool named = polycm_setting_given("POLYCM_PROVIDER");
+	unsigned int errors = polycm_log_errors();
 
-	module->init_error = module->ops.init(module, &module->ctx);
+	module->init_error = polycm_options_check_values(module->name);
+	if (!module->init_error)
+		module->init_error = module->ops.init(module, &module->ctx);
 	if (module->init_error) {
-		polycm_log(named ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN,
+		/* Where an error line has the reason, another would say less. */
+		polycm_log(named && polycm_log_errors() == errors ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN,
 			   "provider %s does not start: %s (%d)", module->name,
 			   provider_strerror(module->init_error), module->init_error);
 		return;
@@ -274,6 +278,17 @@ size_t polycm_registry_selected(struct polycm_module *const **ret_modules)
 
 	*ret_modules = active;
 	return r ? 0 : num_active;
+}
+
+bool polycm_registry_any_failed(void)
+{
+	bool failed = false;
+
+	if (polycm_registry_get())
+		return true;
+	for (size_t i = 0; i < num_chosen && !failed; i++)
+		failed = chosen[i]->init_error != 0;
+	return failed;
 }
 
 void polycm_registry_enumerate(void)

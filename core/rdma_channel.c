@@ -92,7 +92,9 @@ int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 		goto err_close_epoll;
 	}
 
-	chan->magic = POLYCM_CHANNEL_MAGIC;
+	err = polycm_live_add(chan);
+	if (err)
+		goto err_close_epoll;
 	chan->private = private;
 	pthread_mutex_init(&chan->lock, NULL);
 	pthread_mutex_init(&chan->pull_lock, NULL);
@@ -118,15 +120,14 @@ struct polycm_channel *polycm_channel_of(struct rdma_event_channel *pub)
 {
 	struct polycm_channel *chan = (struct polycm_channel *)(void *)pub;
 
-	return chan && __atomic_load_n(&chan->magic, __ATOMIC_RELAXED) == POLYCM_CHANNEL_MAGIC
-		? chan : NULL;
+	return polycm_live(chan) && !__atomic_load_n(&chan->gone, __ATOMIC_ACQUIRE) ? chan : NULL;
 }
 
 bool polycm_channel_gone(const struct rdma_event_channel *pub)
 {
 	const struct polycm_channel *chan = (const struct polycm_channel *)(const void *)pub;
 
-	return chan && __atomic_load_n(&chan->magic, __ATOMIC_ACQUIRE) == POLYCM_CHANNEL_GONE &&
+	return polycm_live(chan) && __atomic_load_n(&chan->gone, __ATOMIC_ACQUIRE) &&
 	       !pthread_equal(chan->destroyer, pthread_self());
 }
 
@@ -357,6 +358,7 @@ static void free_memory(struct polycm_channel *chan)
 	pthread_cond_destroy(&chan->slot_opened);
 	pthread_mutex_destroy(&chan->pull_lock);
 	pthread_mutex_destroy(&chan->lock);
+	polycm_live_remove(chan);
 	free(chan);
 }
 
@@ -409,7 +411,7 @@ void polycm_channel_destroy(struct polycm_channel *chan)
 	/* A thread that sleeps in rdma_get_cm_event() goes on sleeping. */
 	pthread_mutex_lock(&chan->lock);
 	chan->destroyer = pthread_self();
-	__atomic_store_n(&chan->magic, POLYCM_CHANNEL_GONE, __ATOMIC_RELEASE);
+	__atomic_store_n(&chan->gone, true, __ATOMIC_RELEASE);
 	chan->closed = true;
 	in_use = chan->waiters > 0;
 	pthread_mutex_unlock(&chan->lock);

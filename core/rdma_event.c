@@ -85,8 +85,11 @@ static struct polycm_ev *ev_alloc(const struct polycm_event *event, struct polyc
 	ev = calloc(1, sizeof(*ev) + len);
 	if (!ev)
 		return NULL;
+	if (polycm_live_add(ev)) {
+		free(ev);
+		return NULL;
+	}
 
-	ev->magic = POLYCM_EVENT_MAGIC;
 	ev->owner = owner;
 	ev->ece = event->ece;
 	ev->is_ud = event->is_ud;
@@ -121,8 +124,7 @@ static struct polycm_ev *ev_alloc(const struct polycm_event *event, struct polyc
 void polycm_ev_free(struct polycm_ev *ev)
 {
 	__atomic_sub_fetch(&num_events, 1, __ATOMIC_RELAXED);
-	/* Atomic, or the compiler leaves it out: what is freed cannot be read again. */
-	__atomic_store_n(&ev->magic, 0, __ATOMIC_RELAXED);
+	polycm_live_remove(ev);
 	free(ev);
 }
 
@@ -211,7 +213,7 @@ struct polycm_ev *polycm_ev_of(struct rdma_cm_event *pub)
 {
 	struct polycm_ev *ev = (struct polycm_ev *)(void *)pub;
 
-	return ev && __atomic_load_n(&ev->magic, __ATOMIC_RELAXED) == POLYCM_EVENT_MAGIC ? ev : NULL;
+	return polycm_live(ev) ? ev : NULL;
 }
 
 void polycm_ev_charge(struct polycm_ev *ev)

@@ -26,7 +26,7 @@ int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 
 	polycm_why_clear();
 	*ret_id = NULL;
-	if (!id || __atomic_load_n(&id->magic, __ATOMIC_RELAXED) != POLYCM_ID_MAGIC)
+	if (!polycm_live(id))
 		return polycm_fail(-EINVAL, "no id of rdma_create_id");
 
 	pthread_mutex_lock(&id->lock);
@@ -115,17 +115,21 @@ int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum 
 	id->place = only ? POLYCM_PLACED : POLYCM_ROAMING;
 	id->pub.context = context;
 	id->pub.channel = &chan->pub;
+	err = polycm_live_add(id);
+	if (err)
+		goto err_destroy_channel;
 	polycm_channel_add_id(chan, id);
 
 	err = only ? polycm_id_settle(id, only) : 0;
 	if (err)
 		goto err_remove;
-	__atomic_store_n(&id->magic, POLYCM_ID_MAGIC, __ATOMIC_RELAXED);
 	*ret_id = id;
 	return 0;
 
 err_remove:
 	polycm_channel_remove_id(id);
+	polycm_live_remove(id);
+err_destroy_channel:
 	if (sync)
 		polycm_channel_destroy(chan);
 err_free:
@@ -161,7 +165,7 @@ void polycm_id_destroy(struct polycm_id *id)
 	struct polycm_channel *chan;
 
 	pthread_mutex_lock(&id->lock);
-	__atomic_store_n(&id->magic, 0, __ATOMIC_RELAXED);
+	polycm_live_remove(id);
 	polycm_groups_leave(id);
 	close_and_stop(id);
 	pthread_mutex_unlock(&id->lock);

@@ -114,6 +114,8 @@ static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 
 	pthread_mutex_lock(&child->lock);
 	err = complete_request(child, sync);
+	if (!err)
+		err = polycm_live_add(child);
 	pthread_mutex_unlock(&child->lock);
 	if (err) {
 		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s",
@@ -121,7 +123,6 @@ static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 		polycm_id_end_child(child);
 		return false;
 	}
-	__atomic_store_n(&child->magic, POLYCM_ID_MAGIC, __ATOMIC_RELAXED);
 	return true;
 }
 

@@ -23,7 +23,7 @@ struct polycm_module {
 	void *handle;			/* libltdl's */
 	bool selected;			/* may carry connections */
 	bool initialised;		/* ops.init succeeded */
-	int init_error;			/* what ops.init said, if it was called and failed */
+	int init_error;			/* why it did not start, else 0 */
 };
 
 /*
@@ -36,6 +36,8 @@ int polycm_registry_get(void);
 
 /* The selected, initialised modules in order of preference. */
 size_t polycm_registry_selected(struct polycm_module *const **ret_modules);
+/* Did one of the selected not start? */
+bool polycm_registry_any_failed(void);
 /* Every plugin file found, loading those not loaded yet: for polycm info. */
 size_t polycm_registry_load_all(struct polycm_module *const **ret_modules);
 /* The loaded module of that name, loading it from an installed file if need be, or NULL. */

@@ -10,13 +10,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "device.h"
 #include "export.h"
 #include "registry.h"
 
 #define TABLE_VERSION 1
 
 static struct polycm_sim_ops table;	/* our copy; what the provider lacks stays NULL */
-static bool present;
+static const struct polycm_module *owner;	/* of the table */
 
 static void find_table(void)
 {
@@ -24,13 +25,16 @@ static void find_table(void)
 	size_t num = polycm_registry_selected(&modules);
 	const struct polycm_sim_ops *theirs = NULL;
 
-	for (size_t i = 0; i < num && !theirs; i++)
+	for (size_t i = 0; i < num && !theirs; i++) {
 		if (modules[i]->desc.extension)
 			theirs = modules[i]->desc.extension("sim", TABLE_VERSION);
-	if (!theirs)
+		owner = modules[i];
+	}
+	if (!theirs) {
+		owner = NULL;
 		return;
+	}
 	memcpy(&table, theirs, theirs->size < sizeof(table) ? theirs->size : sizeof(table));
-	present = true;
 }
 
 static bool have_table(void)
@@ -38,7 +42,7 @@ static bool have_table(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, find_table);
-	return present;
+	return owner != NULL;
 }
 
 static int finish(int r)
@@ -95,5 +99,20 @@ POLYCM_EXPORT int polycm_sim_trace(const char *path)
 
 POLYCM_EXPORT int polycm_sim_live(struct polycm_sim_counts *counts)
 {
-	return FORWARD(live, counts);
+	struct polycm_sim_counts all = { .size = sizeof(all) };
+	unsigned int contexts, pds;
+	int r;
+
+	if (!counts || counts->size < sizeof(counts->size))
+		return finish(-EINVAL);
+	r = FORWARD(live, &all);
+	if (r)
+		return r;
+	/* The core's own stay with the device, whatever the program does. */
+	polycm_device_own_verbs(owner, &contexts, &pds);
+	all.contexts -= contexts < all.contexts ? contexts : all.contexts;
+	all.pds -= pds < all.pds ? pds : all.pds;
+	all.size = counts->size;
+	memcpy(counts, &all, counts->size < sizeof(all) ? counts->size : sizeof(all));
+	return 0;
 }

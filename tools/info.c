@@ -50,13 +50,13 @@ static const char *carries(const struct polycm_provider_info *info)
 	if (info->selected && info->error)
 		return tool_printf("cannot start: %s", strerror(-info->error));
 	if (info->selected && !info->num_devices)
-		return "yes, no devices";
+		return info->transport ? "rules only" : "no devices";
 	if (info->selected)
 		return tool_printf("yes, %u device%s", info->num_devices,
 				   plural(info->num_devices));
 	if (info->on_request)
 		return "on request";
-	return info->transport ? "no, rules only" : "no";
+	return info->transport ? "rules only" : "no";
 }
 
 static const char *copy(const char *text)

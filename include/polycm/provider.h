@@ -344,7 +344,7 @@ struct polycm_option {
 	uint32_t size;
 	const char *name;		/* environment variable, POLYCM_<PROVIDER>_<NAME> */
 	const char *default_value;	/* as text; "" where unset means something else */
-	const char *choices;		/* "a|b|c", or NULL for free text */
+	const char *choices;		/* "a|b|c": with any other it does not start; NULL: free text */
 	const char *help;		/* one sentence for people */
 };
 

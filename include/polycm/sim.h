@@ -6,7 +6,7 @@
  * POLYCM_PROVIDER must select.  All return 0, or -1 with errno:
  *   ENODEV  the sim provider is not selected or not there
  *   EBUSY   the program's ids still use the fabric
- *   EINVAL  an argument that cannot be; ENOMEM
+ *   EINVAL  an argument that cannot be (POLYCM_LOG=warn tells why); ENOMEM
  *
  * Threads: any; the calls serialise themselves.
  */
@@ -46,10 +46,13 @@ int polycm_sim_node_use(struct polycm_sim_node *node);
 int polycm_sim_now(uint64_t *ret_ns);
 int polycm_sim_advance(uint64_t ns);
 
-/* Trace from now on, one JSON object per line; NULL: no more. */
+/* Trace from now on, one JSON object per line; NULL: no more.  Also the errors of open(2). */
 int polycm_sim_trace(const char *path);
 
-/* What is left: all zero after a clean test. */
+/*
+ * What the program has: all zero after a clean test.  The context and the PD
+ * that the library keeps of a device for all ids are not counted.
+ */
 struct polycm_sim_counts {
 	size_t size;	/* of the struct, set by the caller */
 	unsigned int ids, contexts, pds, mrs, comp_channels, cqs, srqs, qps, ahs;
@@ -58,7 +61,7 @@ int polycm_sim_live(struct polycm_sim_counts *counts);
 
 /*
  * For the provider behind these calls: its extension("sim", 1).  The same
- * calls, returning 0 or a negative errno.
+ * calls, returning 0 or a negative errno; live counts the library's, too.
  */
 struct polycm_sim_ops {
 	uint32_t size;

@@ -12,7 +12,7 @@ static const struct polycm_provider ib_provider = {
 	.abi_minor = POLYCM_ABI_MINOR,
 	.name = "ib",
 	.version = PACKAGE_VERSION,
-	.description = "InfiniBand devices of this machine, through the kernel's RDMA CM",
+	.description = "The rules of InfiniBand; no path to devices in this version",
 	.transport = &ib_transport,
 	.ops = &no_devices_ops,
 };

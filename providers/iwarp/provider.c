@@ -12,7 +12,7 @@ static const struct polycm_provider iwarp_provider = {
 	.abi_minor = POLYCM_ABI_MINOR,
 	.name = "iwarp",
 	.version = PACKAGE_VERSION,
-	.description = "iWARP devices of this machine, through the kernel's RDMA CM",
+	.description = "The rules of iWARP; no path to devices in this version",
 	.transport = &iwarp_transport,
 	.ops = &no_devices_ops,
 };

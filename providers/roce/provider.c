@@ -12,7 +12,7 @@ static const struct polycm_provider roce_provider = {
 	.abi_minor = POLYCM_ABI_MINOR,
 	.name = "roce",
 	.version = PACKAGE_VERSION,
-	.description = "RoCE devices of this machine, through the kernel's RDMA CM",
+	.description = "The rules of RoCE; no path to devices in this version",
 	.transport = &roce_transport,
 	.ops = &no_devices_ops,
 };

@@ -128,6 +128,7 @@ static int reserve(struct sim_ports_table *table)
 static int add(struct sim_ports_table *table, const struct sim_port_binding *binding,
 	       struct sim_id *id)
 {
+	unsigned int tries = SIM_MAX_SLOTS;
 	uint32_t entry;
 	int r;
 
@@ -136,7 +137,7 @@ static int add(struct sim_ports_table *table, const struct sim_port_binding *bin
 		return r;
 	do
 		r = sim_ports_area_add(table->area, binding, &entry);
-	while ((r == -EADDRINUSE || r == -EADDRNOTAVAIL) &&
+	while ((r == -EADDRINUSE || r == -EADDRNOTAVAIL) && tries-- &&
 	       sim_segment_reclaim(table->area->entries[entry].binding.slot));
 	if (!r)
 		table->owners[entry] = id;
@@ -224,6 +225,7 @@ int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
 		    const union sim_sockaddr *addr, struct sim_id *id, bool listening)
 {
 	struct sim_ports_table *table = node->port_table;
+	unsigned int tries = SIM_MAX_SLOTS;
 	uint32_t entry, other;
 	int r = 0;
 
@@ -236,7 +238,8 @@ int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
 	} else {
 		do
 			r = sim_ports_area_listen(table->area, entry, &other);
-		while (r < 0 && sim_segment_reclaim(table->area->entries[other].binding.slot));
+		while (r < 0 && tries-- &&
+		       sim_segment_reclaim(table->area->entries[other].binding.slot));
 	}
 	sim_segment_unlock();
 	if (!r && listening)
@@ -249,7 +252,7 @@ bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const str
 {
 	struct sim_ports_table *table = node->port_table;
 	struct sim_port_binding dst = sim_port_binding(ps, addr, 0, 0);
-	unsigned int slot = SIM_MAX_SLOTS;
+	unsigned int slot = SIM_MAX_SLOTS, tries = SIM_MAX_SLOTS;
 	uint32_t entry;
 
 	*ret_id = NULL;
@@ -258,7 +261,7 @@ bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const str
 		entry = sim_ports_area_listener(table->area, &dst, ret_service);
 		if (entry < SIM_PORT_ENTRIES)
 			slot = table->area->entries[entry].binding.slot;
-	} while (entry < SIM_PORT_ENTRIES && sim_segment_reclaim(slot));
+	} while (entry < SIM_PORT_ENTRIES && tries-- && sim_segment_reclaim(slot));
 	sim_segment_unlock();
 	if (entry == SIM_PORT_ENTRIES)
 		return false;

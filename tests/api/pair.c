@@ -98,6 +98,8 @@ void pair_close(struct pair *pair)
 
 	assert_int_equal(polycm_sim_live(&counts), 0);
 	assert_int_equal(counts.ids, 0);
+	assert_int_equal(counts.contexts, 0);
+	assert_int_equal(counts.pds, 0);
 	assert_int_equal(counts.mrs, 0);
 	assert_int_equal(counts.comp_channels, 0);
 	assert_int_equal(counts.cqs, 0);

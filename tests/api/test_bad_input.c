@@ -330,9 +330,34 @@ static void queue_pairs_that_do_not_fit(void **state)
 	}
 }
 
+/* What was given back is known to be gone, without a look at its memory. */
+static void stale_pointers(void **state)
+{
+	struct rdma_conn_param param = pair_param(NULL, 0);
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	assert_int_equal(rdma_create_id(pair.client_channel, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	assert_errno(rdma_destroy_id(id), EINVAL);
+	assert_errno(rdma_listen(id, 1), EINVAL);
+	assert_errno(rdma_connect(id, &param), EINVAL);
+	assert_errno(rdma_disconnect(id), EINVAL);
+
+	pair_resolve(&pair);
+	event = pair_request(&pair, &param);
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+	assert_errno(rdma_ack_cm_event(event), EINVAL);
+	pair_close(&pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stale_pointers),
 		cmocka_unit_test(null_is_no_id),
 		cmocka_unit_test(a_stranger_is_no_id),
 		cmocka_unit_test(an_id_without_its_channel),

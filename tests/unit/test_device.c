@@ -500,7 +500,7 @@ static void people_are_told_how_to_simulate(void **state)
 {
 	(void)state;
 	check_hint(NULL, "polycm: error: no RDMA device; to simulate one, set POLYCM_PROVIDER=sim or "
-			 "start the program with: polycm run -- PROGRAM\n");
+			 "start the program with: polycm run --provider sim PROGRAM\n");
 	check_hint("fake", "polycm: error: no RDMA device: the providers that POLYCM_PROVIDER=fake "
 			   "selects have none\n");
 }

@@ -133,12 +133,12 @@ static void environment_is_checked(void **state)
 	static const struct testcase tests[] = {
 		{ .plugins = { ACME }, .provider = "acme", .selected = "acme",
 		  .devices = "acme/acme0", .lines = 1,
-		  .said = { "polycm: warn: unknown setting POLYCM_ACME_COLOUR: did you mean "
+		  .said = { "polycm: error: unknown setting POLYCM_ACME_COLOUR: did you mean "
 		    "POLYCM_ACME_COLOR?\n" },
 		  .variable = "POLYCM_ACME_COLOUR" },
 		{ .plugins = { ACME }, .provider = "acme", .selected = "acme",
 		  .devices = "acme/acme0", .lines = 1,
-		  .said = { "polycm: warn: unknown setting POLYCM_SOMETHING_ELSE (polycm info "
+		  .said = { "polycm: error: unknown setting POLYCM_SOMETHING_ELSE (polycm info "
 		    "--config lists all)\n" },
 		  .variable = "POLYCM_SOMETHING_ELSE" },
 		/* Of a provider that is there but not loaded. */

@@ -303,6 +303,7 @@ static void check_dead_process_is_cleared_away(const char *mode)
 	assert_int_equal(send_bytes(child.slot, "abc", 3), 0);
 	assert_int_equal(sim_qpn_block(&qpn), 0);
 	assert_int_not_equal(qpn, child.qpn);
+	assert_int_equal(sim_fake_log_count(POLYCM_LOG_ERROR), 0);
 	sim_unlock();
 
 	/* Its number is not given to the next one at once. */

@@ -181,12 +181,18 @@ static bool is_ring(const char *file, void *arg)
 
 void sim_segment_lock(void)
 {
+	int error;
+
 	if (!self.joined)
 		return;
-	if (pthread_mutex_lock(&self.window->lock) == EOWNERDEAD) {
+	error = pthread_mutex_lock(&self.window->lock);
+	if (error == EOWNERDEAD) {
 		sim_ports_area_repair(&self.window->ports);
-		pthread_mutex_consistent(&self.window->lock);
+		error = pthread_mutex_consistent(&self.window->lock);
 	}
+	if (error)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: its lock is broken: %s",
+			      self.folder.path, strerror(error));
 }
 
 void sim_segment_unlock(void)
