@@ -103,11 +103,11 @@ POLYCM_EXPORT int polycm_sim_live(struct polycm_sim_counts *counts)
 	unsigned int contexts, pds;
 	int r;
 
-	if (!counts || counts->size < sizeof(counts->size))
-		return finish(-EINVAL);
 	r = FORWARD(live, &all);
 	if (r)
 		return r;
+	if (!counts || counts->size < sizeof(counts->size))
+		return finish(-EINVAL);
 	/* The core's own stay with the device, whatever the program does. */
 	polycm_device_own_verbs(owner, &contexts, &pds);
 	all.contexts -= contexts < all.contexts ? contexts : all.contexts;

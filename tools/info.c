@@ -17,11 +17,13 @@
 struct provider {
 	struct provider *next;
 	const char *name, *path, *problem, *version, *description, *transport, *carries;
+	bool failed;			/* cannot be used, or does not start */
 };
 
 struct providers {
 	struct provider *first;		/* in the order of their names */
 	bool any_device;
+	bool any_failed;		/* among the selected */
 };
 
 void info_usage(FILE *to)
@@ -32,7 +34,8 @@ void info_usage(FILE *to)
 	      "devices that can carry connections, as a program in this environment has them.\n"
 	      "\n"
 	      "  PROVIDER   only this one, with its rules, devices and settings\n"
-	      "  --config   every setting: its value, where it comes from, its meaning\n"
+	      "  --config   every setting, or those of PROVIDER: its value, where it comes from,\n"
+	      "             its meaning\n"
 	      "\n"
 	      "With a simulated device: polycm run --provider sim polycm info\n", to);
 }
@@ -78,6 +81,8 @@ static int keep_provider(void *arg, const struct polycm_provider_info *info)
 	provider->description = copy(info->description);
 	provider->transport = copy(info->transport);
 	provider->carries = carries(info);
+	provider->failed = info->problem || info->error;
+	providers->any_failed |= info->selected && info->error;
 	providers->any_device |= info->num_devices > 0;
 	for (at = &providers->first; *at && strcmp((*at)->name, provider->name) < 0;)
 		at = &(*at)->next;
@@ -104,6 +109,13 @@ static void show_providers(const struct providers *providers)
 	if (!providers->first)
 		TABLE_ROW(&table, "none");
 	table_print(&table, 2);
+}
+
+static int stop(void *arg, const struct polycm_device_view *view)
+{
+	(void)arg;
+	(void)view;
+	return 1;
 }
 
 static int show_all(const struct providers *providers)
@@ -133,25 +145,28 @@ static int show_all(const struct providers *providers)
 	}
 
 	puts("\nDevices");
-	if (providers->any_device)
-		return info_devices(NULL);
-	puts("  none; for a simulated one: polycm run --provider sim polycm info");
-	return 0;
+	/* Fails where POLYCM_PROVIDER names what is not there. */
+	status = providers->any_device || polycm_devices_walk(stop, NULL) < 0 ? info_devices(NULL) : 0;
+	if (!providers->any_device && !status)
+		puts("  none; for a simulated one: polycm run --provider sim polycm info");
+	return status || providers->any_failed ? EXIT_FAILURE : 0;
 }
 
-static int show_one(const struct providers *providers, const char *name)
+static const struct provider *find(const struct providers *providers, const char *name)
 {
 	const struct provider *provider;
-	struct table table = { 0 };
-	int status = 0;
 
 	for (provider = providers->first; provider; provider = provider->next)
 		if (!strcmp(provider->name, name))
-			break;
-	if (!provider) {
-		tool_error("info: there is no provider '%s'; 'polycm info' lists them", name);
-		return EXIT_FAILURE;
-	}
+			return provider;
+	tool_error("info: there is no provider '%s'; 'polycm info' lists them", name);
+	return NULL;
+}
+
+static int show_one(const struct provider *provider)
+{
+	struct table table = { 0 };
+	int status = 0;
 
 	puts(provider->name);
 	if (!provider->problem) {
@@ -162,7 +177,7 @@ static int show_one(const struct providers *providers, const char *name)
 	TABLE_ROW(&table, "carries", provider->carries);
 	table_print(&table, 2);
 	if (provider->problem)
-		return 0;
+		return EXIT_FAILURE;
 
 	if (has_rules(provider)) {
 		printf("\nRules of transport %s\n", provider->transport);
@@ -174,7 +189,7 @@ static int show_one(const struct providers *providers, const char *name)
 	puts("\nSettings");
 	if (!status)
 		status = info_settings(provider->name);
-	return status;
+	return provider->failed ? EXIT_FAILURE : status;
 }
 
 int info_command(int argc, char **argv)
@@ -185,6 +200,7 @@ int info_command(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct providers providers = { 0 };
+	const struct provider *one = NULL;
 	bool config = false;
 	int c;
 
@@ -200,7 +216,7 @@ int info_command(int argc, char **argv)
 			return STATUS_USAGE;
 		}
 	}
-	if (argc - optind > !config) {
+	if (argc - optind > 1) {
 		tool_error("info: too many arguments; 'polycm help info' tells more");
 		return STATUS_USAGE;
 	}
@@ -209,7 +225,12 @@ int info_command(int argc, char **argv)
 		tool_error("info: cannot look for providers: %m");
 		return EXIT_FAILURE;
 	}
+	if (optind < argc) {
+		one = find(&providers, argv[optind]);
+		if (!one)
+			return EXIT_FAILURE;
+	}
 	if (config)
-		return info_settings(NULL);
-	return optind < argc ? show_one(&providers, argv[optind]) : show_all(&providers);
+		return info_settings(one ? one->name : NULL);
+	return one ? show_one(one) : show_all(&providers);
 }

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "polycm/polycm.h"
 
 #define PROVIDER_VARIABLE "POLYCM_PROVIDER"
+#define PATH_VARIABLE "POLYCM_PROVIDER_PATH"
 #define PRELOAD_VARIABLE "LD_PRELOAD"
 #define SIMULATOR "sim"
 #define MAX_NAMES 64
@@ -150,29 +152,44 @@ static int look_at_provider(void *arg, const struct polycm_provider_info *info)
 }
 
 /*
- * Looks for it among all that is installed.  The library reads settings once
- * per process: those of the program must neither start its providers here nor
- * make it tell here what it will tell there.
+ * The library reads settings once per process: those of the program must
+ * neither start its providers here nor make it tell here what it will tell
+ * there.  They are away while values are checked.
  */
+struct hidden {
+	char **all;	/* the environment as it was */
+	char **rest;
+};
+
+static void hide_settings(struct hidden *hidden)
+{
+	size_t num = 0, kept = 0;
+
+	while (environ[num])
+		num++;
+	hidden->all = environ;
+	hidden->rest = calloc(num + 1, sizeof(*hidden->rest));
+	for (size_t i = 0; i < num && hidden->rest; i++)
+		if (strncmp(environ[i], "POLYCM_", 7) || !strncmp(environ[i], PATH_VARIABLE "=",
+								  sizeof(PATH_VARIABLE)))
+			hidden->rest[kept++] = environ[i];
+	if (hidden->rest)
+		environ = hidden->rest;
+}
+
+static void show_settings(struct hidden *hidden)
+{
+	environ = hidden->all;
+	free(hidden->rest);
+}
+
+/* Looks for it among all that is installed. */
 static int look(struct installed *installed)
 {
-	static const char *const hidden[] = { PROVIDER_VARIABLE, "POLYCM_LOG" };
-	char *kept[sizeof(hidden) / sizeof(hidden[0])] = { NULL };
-	int r;
+	int r = polycm_providers_walk(true, look_at_provider, installed);
 
-	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
-		if (getenv(hidden[i]))
-			kept[i] = tool_strdup(getenv(hidden[i]));
-		unsetenv(hidden[i]);
-	}
-	r = polycm_providers_walk(true, look_at_provider, installed);
 	if (r < 0)
 		tool_error("cannot look for providers: %m");
-	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
-		if (kept[i])
-			setenv(hidden[i], kept[i], 1);
-		free(kept[i]);
-	}
 	return r < 0 ? STATUS_USAGE : 0;
 }
 
@@ -195,7 +212,7 @@ static int check_installed(const char *name, size_t len, bool of_transport)
 	return status;
 }
 
-/* The next of names with commas and perhaps blanks between them, its length, and what follows or NULL. */
+/* The next of names with commas and perhaps blanks between, its length, and what follows or NULL. */
 static const char *next_name(const char **rest, size_t *ret_len)
 {
 	const char *name = *rest + strspn(*rest, " \t");
@@ -254,11 +271,33 @@ static int check_name(const char *value)
 	return STATUS_USAGE;
 }
 
+/* Can it be written, or made?  What is there stays as it is. */
 static int check_path(const char *value)
 {
-	if (value[0])
+	int fd;
+
+	if (!value[0]) {
+		tool_error("--%s: no file is named", checked->name);
+		return STATUS_USAGE;
+	}
+	if (!strcmp(value, "-"))
 		return 0;
-	tool_error("--%s: no file is named", checked->name);
+	fd = open(value, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		close(fd);
+		unlink(value);
+		return 0;
+	}
+	if (errno == EEXIST) {
+		fd = open(value, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 && !access(value, W_OK))
+			return 0;
+		if (fd >= 0) {
+			close(fd);
+			errno = EISDIR;
+		}
+	}
+	tool_error("--%s: %s: %m", checked->name, value);
 	return STATUS_USAGE;
 }
 
@@ -314,20 +353,31 @@ static bool names_simulator(const char *list)
  * The environment.
  */
 
+static int check_values(const char *const values[])
+{
+	struct hidden hidden;
+	int status = 0;
+
+	hide_settings(&hidden);
+	for (size_t i = 0; i < NUM_OPTIONS && !status; i++) {
+		checked = &run_options[i];
+		if (values[i])
+			status = checked->check(values[i]);
+	}
+	show_settings(&hidden);
+	return status;
+}
+
 static int set_variables(const char *const values[])
 {
 	const char *providers = values[0], *simulators = NULL;
 	size_t i;
 
-	for (i = 0; i < NUM_OPTIONS; i++) {
-		if (!values[i])
-			continue;
-		checked = &run_options[i];
-		if (checked->check(values[i]))
-			return STATUS_USAGE;
-		if (is_simulators(checked))
-			simulators = checked->name;
-	}
+	if (check_values(values))
+		return STATUS_USAGE;
+	for (i = 0; i < NUM_OPTIONS; i++)
+		if (values[i] && is_simulators(&run_options[i]))
+			simulators = run_options[i].name;
 	if (simulators && providers && !names_simulator(providers)) {
 		tool_error("--%s is for the simulator, which --provider %s leaves out",
 			   simulators, providers);

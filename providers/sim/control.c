@@ -45,21 +45,40 @@ static bool may_change(void)
 	return sim_is_up() && !sim_fabric_is_shared();
 }
 
-/* An address for a new interface of the fabric. */
-static int check_address(const char *text)
+/* What is wrong with an address for a new interface of the fabric, or NULL. */
+static const char *wrong_address(const char *text)
 {
 	union sim_sockaddr addr;
 	uint8_t prefix_len;
-	int r;
 
-	r = sim_addr_parse(text, &addr, &prefix_len);
-	if (r < 0)
-		return r;
-	if (sim_addr_is_zero(&addr.sa) || sim_addr_is_loopback(&addr.sa) ||
-	    sim_node_of_address(&addr.sa))
-		return -EINVAL;
-	return 0;
+	if (sim_addr_parse(text, &addr, &prefix_len) < 0)
+		return "no address as in 10.0.0.1/24 or fd00::1/64";
+	if (sim_addr_is_zero(&addr.sa))
+		return "the address of no interface";
+	if (sim_addr_is_loopback(&addr.sa))
+		return "a loopback address";
+	return sim_node_of_address(&addr.sa) ? "a node has that address" : NULL;
 }
+
+static const char *wrong_name(const char *name)
+{
+	if (!*name || strlen(name) >= sizeof(((struct sim_node *)NULL)->name))
+		return "the name is empty or too long";
+	for (struct sim_node *node = sim_first_node(); node; node = node->next)
+		if (!strcmp(node->name, name))
+			return "the name is taken";
+	return NULL;
+}
+
+static int refuse(const char *call, const char *what, const char *why)
+{
+	sim_core->log(POLYCM_LOG_WARN, NULL, "%s: %s%s%s", call, what, *what ? ": " : "", why);
+	return -EINVAL;
+}
+
+#define NODE_ADD "polycm_sim_node_add"
+#define NODE_ADD_ADDRESS "polycm_sim_node_add_address"
+#define NOT_A_TESTS "the fabric is not a test's; polycm_sim_create() makes one"
 
 static unsigned int num_devices(void)
 {
@@ -77,15 +96,19 @@ static int make_node(const char *name, const struct polycm_transport *rules, con
 {
 	char device_name[32];
 	struct sim_device *device;
+	const char *why;
 	int r;
 
-	r = check_address(address);
-	if (r < 0)
-		return r;
+	why = wrong_name(name);
+	if (why)
+		return refuse(NODE_ADD, name, why);
+	why = wrong_address(address);
+	if (why)
+		return refuse(NODE_ADD, address, why);
 	snprintf(device_name, sizeof(device_name), "sim%u", num_devices());
 	r = sim_node_add(name, ret_node);
 	if (r < 0)
-		return r == -EEXIST ? -EINVAL : r;
+		return r;
 	r = sim_device_add(*ret_node, device_name, rules, &device);
 	if (r < 0)
 		return r;
@@ -97,18 +120,21 @@ static int node_add(const char *name, const char *transport, const char *address
 {
 	const struct polycm_transport *rules;
 	struct sim_node *node;
-	int r = -EINVAL;
+	int r;
 
 	if (!name || !transport || !address || !ret_node)
-		return -EINVAL;
+		return refuse(NODE_ADD, "", "NULL is no argument");
 	rules = sim_core->transport(transport);
 	if (!rules)
-		return -EINVAL;
+		return refuse(NODE_ADD, transport,
+			      "no such transport; 'polycm info' lists those installed");
 	pthread_mutex_lock(&sim_setup_lock);
 	if (may_change()) {
 		sim_lock();
 		r = make_node(name, rules, address, &node);
 		sim_unlock();
+	} else {
+		r = refuse(NODE_ADD, name, NOT_A_TESTS);
 	}
 	if (!r)
 		r = sim_fabric_announce();
@@ -121,17 +147,20 @@ static int node_add(const char *name, const char *transport, const char *address
 static int node_add_address(struct polycm_sim_node *handle, const char *address)
 {
 	struct sim_node *node = (struct sim_node *)handle;
-	int r = -EINVAL;
+	const char *why;
+	int r;
 
 	if (!node || !address)
-		return -EINVAL;
+		return refuse(NODE_ADD_ADDRESS, "", "NULL is no argument");
 	pthread_mutex_lock(&sim_setup_lock);
 	if (may_change()) {
 		sim_lock();
-		r = check_address(address);
-		if (!r)
-			r = sim_device_add_address(node->devices, NULL, address);
+		why = wrong_address(address);
+		r = why ? refuse(NODE_ADD_ADDRESS, address, why) :
+			  sim_device_add_address(node->devices, NULL, address);
 		sim_unlock();
+	} else {
+		r = refuse(NODE_ADD_ADDRESS, address, NOT_A_TESTS);
 	}
 	pthread_mutex_unlock(&sim_setup_lock);
 	return r == -ENOSPC ? -ENOMEM : r;

@@ -38,7 +38,7 @@
 /* Where several threads live in virtual time, in real time: */
 #define LOOK_AGAIN SIM_MS(2)	/* between looks where nothing is left to happen */
 #define YIELD SIM_US(100)	/* for a thread that computes to call us */
-#define YIELD_MAX SIM_MS(10)	/* without a call: then time goes on without it */
+#define YIELD_MAX SIM_MS(250)	/* without a call: then time goes on without it */
 
 const struct polycm_core *sim_core;
 

@@ -17,6 +17,7 @@
 
 #include "address.h"
 #include "fabric_internal.h"
+#include "link/folder.h"
 #include "link/link.h"
 #include "link/segment.h"
 #include "numbers.h"
@@ -24,6 +25,7 @@
 
 #define NODE_NAME "host"
 #define DEVICE_NAME "sim0"
+#define MAX_FABRIC_NAME 64u
 
 static char shared_name[160];	/* "FABRIC-TRANSPORT" while on a shared fabric */
 
@@ -164,10 +166,13 @@ static int join(const char *transport)
 
 	if (!fabric || !*fabric)
 		fabric = "default";
-	if ((size_t)snprintf(shared_name, sizeof(shared_name), "%s-%s", fabric, transport) >=
-	    sizeof(shared_name)) {
+	if (strlen(fabric) > MAX_FABRIC_NAME ||
+	    (size_t)snprintf(shared_name, sizeof(shared_name), "%s-%s", fabric, transport) >=
+	    sizeof(shared_name) || !sim_folder_name_valid(shared_name)) {
 		shared_name[0] = '\0';
-		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_FABRIC: the name is too long");
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_FABRIC=%s: no name for a fabric: up "
+			      "to %u letters, digits, '_', '-' and '.', no '.' in front", fabric,
+			      MAX_FABRIC_NAME);
 		return -EINVAL;
 	}
 	return sim_shm_join(shared_name);

@@ -86,16 +86,20 @@ static enum sim_clock clock_setting(void)
 	return text && *text == 'v' ? SIM_CLOCK_VIRTUAL : SIM_CLOCK_REAL;
 }
 
-static void open_trace(void)
+static int open_trace(void)
 {
 	const char *path = sim_core->setting("POLYCM_SIM_TRACE");
 	int r;
 
 	if (!path || !*path)
-		return;
+		return 0;
+	sim_lock();
 	r = sim_trace_open(path);
+	sim_unlock();
 	if (r < 0)
-		sim_core->log(POLYCM_LOG_WARN, NULL, "POLYCM_SIM_TRACE=%s: %s", path, strerror(-r));
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_TRACE=%s: %s", path,
+			      strerror(-r));
+	return r;
 }
 
 /* --- Up and down. --- */
@@ -128,22 +132,6 @@ err_cma:
 err_nic:
 	sim_unlock();
 	sim_engine_stop();
-	return r;
-}
-
-int sim_up_default(void)
-{
-	uint64_t seed;
-	int r;
-
-	r = seed_setting(&seed);
-	if (!r)
-		r = bring_up(clock_setting(), seed, sim_fabric_open_default);
-	if (!r) {
-		sim_lock();
-		open_trace();
-		sim_unlock();
-	}
 	return r;
 }
 
@@ -185,6 +173,22 @@ static void take_down(void)
 	sim_trace_close();
 	sim_unlock();
 	sim_engine_stop();
+}
+
+int sim_up_default(void)
+{
+	uint64_t seed;
+	int r;
+
+	r = seed_setting(&seed);
+	if (!r)
+		r = bring_up(clock_setting(), seed, sim_fabric_open_default);
+	if (r)
+		return r;
+	r = open_trace();
+	if (r)
+		take_down();
+	return r;
 }
 
 void sim_count_live(struct polycm_sim_counts *ret_counts)

@@ -30,7 +30,7 @@ struct pair {
 	struct rdma_event_channel *server_channel, *client_channel;
 	struct rdma_cm_id *listener;
 	struct rdma_cm_id *client;	/* the active id */
-	struct rdma_cm_id *server;	/* from the CONNECT_REQUEST; the test or pair_close() destroys it */
+	struct rdma_cm_id *server;	/* of the CONNECT_REQUEST; pair_close() destroys it */
 	struct ibv_cq *client_cq, *server_cq;	/* when QPs were asked for */
 };
 

@@ -53,6 +53,11 @@ check 'a prefix of a log level' complains "'inf' is not one of" run --log inf tr
 check 'a fabric that would be a path' complains "'../x' is no name" run --fabric ../x true
 check 'a fabric without a name' complains "'' is no name" run --fabric '' true
 check 'a trace without a file' complains 'no file is named' run --trace '' true
+check 'a trace in a folder that is not there' complains \
+	'--trace: /nowhere/trace: No such file or directory' run --trace /nowhere/trace true
+check 'a folder as a trace' complains '--trace: /: Is a directory' run --trace / true
+check 'a trace is not made before the program runs' eval '
+	exits 0 run --trace "$work/trace" true && [ ! -e "$work/trace" ]'
 check 'a simulator that is left out' complains \
 	'--seed is for the simulator, which --provider roce leaves out' run --provider roce --seed 1 true
 check 'a provider that cannot be used, with the reason' eval '
@@ -135,11 +140,37 @@ check 'polycm info --config' eval 'unset POLYCM_PROVIDER_PATH; info_is info-conf
 check 'polycm info of an unknown provider' eval 'exits 1 polycm info acme &&
 	has "$work/err" "there is no provider '"'acme'"'"'
 check 'polycm info of a provider that cannot be used' eval '
-	POLYCM_PROVIDER_PATH=$work exits 0 polycm info acme &&
+	POLYCM_PROVIDER_PATH=$work exits 1 polycm info acme &&
 	has "$work/out" "$work/provider-acme.so" "cannot be used: "'
 check 'polycm info beside a provider that cannot be used' eval '
 	POLYCM_PROVIDER_PATH=$work exits 0 polycm info &&
 	has "$work/out" "$work/provider-acme.so" "RDMA_PS_TCP"'
+check 'polycm info --config of one provider' eval '
+	exits 0 polycm info --config sim && counts "$work/out" 5 "^POLYCM_" && counts "$work/out" 5 "^POLYCM_SIM_"'
+check 'polycm info --config of an unknown provider' eval 'exits 1 polycm info --config acme &&
+	has "$work/err" "there is no provider '"'acme'"'"'
+# One bad setting: one line of log that names it, no device, and status 1.
+fails_of() {
+	local line=$1
+
+	shift
+	export "${@:?}"
+	exits 1 polycm info sim && counts "$work/err" 1 . && has "$work/err" "polycm: error: $line" &&
+		has "$work/out" 'cannot start: ' &&
+		exits 1 polycm info && has "$work/out" 'cannot start: '
+}
+bad_setting() { (fails_of "$@" POLYCM_PROVIDER=sim); }
+check 'a bad seed' bad_setting 'POLYCM_SIM_SEED=x: not a number' POLYCM_SIM_SEED=x
+check 'a bad clock' bad_setting 'POLYCM_SIM_CLOCK=sundial is not one of real|virtual' POLYCM_SIM_CLOCK=sundial
+check 'a bad transport' bad_setting 'POLYCM_SIM_TRANSPORT=x: ' POLYCM_SIM_TRANSPORT=x
+check 'a bad fabric' bad_setting 'POLYCM_SIM_FABRIC=../x: no name' POLYCM_SIM_FABRIC=../x
+check 'a bad trace' bad_setting 'POLYCM_SIM_TRACE=/nowhere/x: No such file or directory' POLYCM_SIM_TRACE=/nowhere/x
+check 'a program with a bad setting' eval 'exits 1 run --provider sim env POLYCM_SIM_CLOCK=x ibv_devices &&
+	has "$work/err" "POLYCM_SIM_CLOCK=x is not one of real|virtual" && counts "$work/err" 1 "^polycm: "'
+check 'polycm info of a missing provider by name' eval 'POLYCM_PROVIDER=nosuch exits 1 polycm info &&
+	counts "$work/err" 1 "^polycm: error: POLYCM_PROVIDER=nosuch"'
+check 'an unknown setting is told, once' eval 'POLYCM_SIM_SEDE=1 exits 0 run --provider sim ibv_devices &&
+	counts "$work/err" 1 . && has "$work/err" "unknown setting POLYCM_SIM_SEDE: did you mean POLYCM_SIM_SEED?"'
 check 'where a setting comes from' eval '
 	POLYCM_LOG=warn exits 0 polycm info --config &&
 	has "$work/out" "POLYCM_LOG=warn" "from the environment; default: error"'

@@ -57,33 +57,36 @@ struct probe {
 static char fired[64];
 static unsigned int num_fired;
 
+/* For all tests: some end with timers armed, which the engine touches when it stops. */
+static struct probe probes[5], probe;
+
 static void note(struct sim_timer *timer)
 {
-	struct probe *probe = (struct probe *)timer;
+	struct probe *self = (struct probe *)timer;
 
-	fired[num_fired++] = probe->name;
+	fired[num_fired++] = self->name;
 	fired[num_fired] = '\0';
-	probe->at = sim_now();
-	if (probe->arms)
-		sim_timer_arm(&probe->arms->timer, sim_now());
+	self->at = sim_now();
+	if (self->arms)
+		sim_timer_arm(&self->arms->timer, sim_now());
 	sim_wake();
 }
 
-static void init_probes(struct probe *probes, unsigned int num)
+static void init_probes(struct probe *first, unsigned int num)
 {
-	memset(probes, 0, num * sizeof(*probes));
+	memset(first, 0, num * sizeof(*first));
 	for (unsigned int i = 0; i < num; i++) {
-		sim_timer_init(&probes[i].timer, note);
-		probes[i].name = (char)('a' + i);
+		sim_timer_init(&first[i].timer, note);
+		first[i].name = (char)('a' + i);
 	}
 	num_fired = 0;
 	fired[0] = '\0';
 }
 
-static void arm(struct probe *probe, uint64_t deadline)
+static void arm(struct probe *one, uint64_t deadline)
 {
 	sim_lock();
-	sim_timer_arm(&probe->timer, deadline);
+	sim_timer_arm(&one->timer, deadline);
 	sim_unlock();
 }
 
@@ -105,7 +108,6 @@ static const struct {
 
 static void timers_fire_by_deadline_then_by_arming(void **state)
 {
-	struct probe probes[5];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
@@ -125,7 +127,6 @@ static void timers_fire_by_deadline_then_by_arming(void **state)
 
 static void rearming_moves_a_timer_behind_its_equals(void **state)
 {
-	struct probe probes[3];
 
 	(void)state;
 	init_probes(probes, 3);
@@ -141,7 +142,6 @@ static void rearming_moves_a_timer_behind_its_equals(void **state)
 
 static void disarmed_timers_do_not_fire(void **state)
 {
-	struct probe probes[3];
 
 	(void)state;
 	init_probes(probes, 3);
@@ -160,7 +160,6 @@ static void disarmed_timers_do_not_fire(void **state)
 
 static void deadlines_in_the_past_fire_in_order_of_arming(void **state)
 {
-	struct probe probes[3];
 
 	(void)state;
 	assert_int_equal(sim_advance(1000), 0);
@@ -175,7 +174,6 @@ static void deadlines_in_the_past_fire_in_order_of_arming(void **state)
 
 static void advance_fires_all_in_between_and_no_more(void **state)
 {
-	struct probe probes[4];
 
 	(void)state;
 	init_probes(probes, 4);
@@ -237,7 +235,6 @@ static bool is_true(void *arg)
 
 static void waiting_moves_virtual_time(void **state)
 {
-	struct probe probes[2];
 	unsigned int never = 0;
 
 	(void)state;
@@ -260,7 +257,6 @@ static void waiting_moves_virtual_time(void **state)
 
 static void idling_takes_one_timer_at_a_time(void **state)
 {
-	struct probe probes[2];
 
 	(void)state;
 	init_probes(probes, 2);
@@ -286,7 +282,6 @@ static void *late_armer(void *arg)
 
 static void a_thread_that_computes_prevents_deadlock(void **state)
 {
-	struct probe probe;
 	pthread_t thread;
 
 	(void)state;
@@ -374,7 +369,6 @@ static void time_stands_still_while_another_thread_computes(void **state)
 
 static void polling_in_vain_counts_as_waiting(void **state)
 {
-	struct probe probes[2];
 	unsigned int polls = 0;
 
 	(void)state;
@@ -395,7 +389,6 @@ static void polling_in_vain_counts_as_waiting(void **state)
 
 static void calls_between_polls_are_no_waiting(void **state)
 {
-	static struct probe probe;	/* still armed when the engine stops */
 
 	(void)state;
 	init_probes(&probe, 1);
@@ -454,7 +447,6 @@ static void chance_below_a_bound_is_even(void **state)
 
 static void stopping_forgets_timers_and_time(void **state)
 {
-	struct probe probe;
 
 	(void)state;
 	sim_fake_init();
@@ -484,7 +476,6 @@ static void stopping_forgets_timers_and_time(void **state)
 
 static void what_is_due_happens_before_the_lock_is_released(void **state)
 {
-	struct probe probes[3];
 
 	(void)state;
 	init_probes(probes, 3);
@@ -499,7 +490,6 @@ static void what_is_due_happens_before_the_lock_is_released(void **state)
 
 static void the_nic_thread_fires_what_is_due_later(void **state)
 {
-	struct probe probes[2];
 	uint64_t deadline;
 	int r;
 
@@ -518,7 +508,6 @@ static void the_nic_thread_fires_what_is_due_later(void **state)
 
 static void an_earlier_timer_wakes_the_nic_thread(void **state)
 {
-	struct probe probes[2];
 	int r;
 
 	(void)state;
@@ -553,7 +542,6 @@ static void waiting_in_real_time_ends_at_the_deadline(void **state)
 static void a_poller_fires_timers_too(void **state)
 {
 	uint64_t end = NO_HANG;
-	struct probe probe;
 	bool done = false;
 
 	(void)state;
@@ -595,7 +583,6 @@ static void the_nic_thread_has_a_name_and_takes_no_signals(void **state)
 {
 	unsigned long long blocked = 0;
 	struct dirent *entry;
-	struct probe probe;
 	char text[64];
 	DIR *dir;
 	int r;
@@ -625,7 +612,6 @@ static void the_nic_thread_has_a_name_and_takes_no_signals(void **state)
 
 static void a_child_of_fork_has_an_engine_too(void **state)
 {
-	struct probe probe;
 	int status, r;
 	pid_t child;
 

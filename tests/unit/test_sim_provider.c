@@ -7,6 +7,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,8 +20,10 @@ static const struct polycm_sim_ops *control;
 static const struct polycm_clock *installed;
 static struct polycm_device_info devices[8];
 static unsigned int num_devices, num_removed;
-static const char *seed = "7";
+static const char *seed = "7", *trace = "";
 static int clock_result;
+static char said[256];		/* the last line of log */
+static unsigned int num_said;
 
 static const char *setting(const char *name)
 {
@@ -27,15 +31,30 @@ static const char *setting(const char *name)
 		{ "POLYCM_SIM_TRANSPORT", "iwarp" },
 		{ "POLYCM_SIM_CLOCK", "virtual" },
 		{ "POLYCM_SIM_FABRIC", "" },
-		{ "POLYCM_SIM_TRACE", "" },
 	};
 
 	if (!strcmp(name, "POLYCM_SIM_SEED"))
 		return seed;
+	if (!strcmp(name, "POLYCM_SIM_TRACE"))
+		return trace;
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		if (!strcmp(name, values[i][0]))
 			return values[i][1];
 	return NULL;
+}
+
+static __attribute__((format(printf, 3, 4)))
+void log_line(enum polycm_log_level level, const struct polycm_id *id, const char *format, ...)
+{
+	va_list args;
+
+	(void)id;
+	if (level > POLYCM_LOG_WARN)
+		return;
+	va_start(args, format);
+	vsnprintf(said, sizeof(said), format, args);
+	va_end(args);
+	num_said++;
 }
 
 static int clock_install(const struct polycm_clock *clock, void *ctx)
@@ -68,6 +87,7 @@ static int setup(void **state)
 
 	(void)state;
 	world_core.setting = setting;
+	world_core.log = log_line;
 	world_core.clock_install = clock_install;
 	world_core.device_add = device_add;
 	world_core.device_remove = device_remove;
@@ -170,38 +190,51 @@ static void nodes_are_checked(void **state)
 {
 	static const struct {
 		const char *name, *transport, *address;
-		int result;
+		const char *why;	/* of -EINVAL, in one line of log; NULL: 0 */
 	} cases[] = {
-		{ "b", "roce", "10.9.0.2/24", 0 },
-		{ "c", "ib", "fd00::3/64", 0 },
-		{ "d", "iwarp", "10.9.0.4", 0 },
-		{ "b", "roce", "10.9.0.5/24", -EINVAL },	/* the name is taken */
-		{ "e", "roce", "10.9.0.2/24", -EINVAL },	/* the address is */
-		{ "e", "token-ring", "10.9.0.5/24", -EINVAL },
-		{ "e", "roce", "10.9.0.5/33", -EINVAL },
-		{ "e", "roce", "ten", -EINVAL },
-		{ "e", "roce", "0.0.0.0/0", -EINVAL },
-		{ "e", "roce", "127.0.0.1/8", -EINVAL },
-		{ "", "roce", "10.9.0.5/24", -EINVAL },
-		{ NULL, "roce", "10.9.0.5/24", -EINVAL },
-		{ "e", NULL, "10.9.0.5/24", -EINVAL },
-		{ "e", "roce", NULL, -EINVAL },
-		{ "e", "roce", "10.9.0.5/24", 0 },
+		{ "b", "roce", "10.9.0.2/24", NULL },
+		{ "c", "ib", "fd00::3/64", NULL },
+		{ "d", "iwarp", "10.9.0.4", NULL },
+		{ "b", "roce", "10.9.0.5/24", "b: the name is taken" },
+		{ "e", "roce", "10.9.0.2/24", "10.9.0.2/24: a node has that address" },
+		{ "e", "token-ring", "10.9.0.5/24", "token-ring: no such transport; 'polycm info' "
+						    "lists those installed" },
+		{ "e", "roce", "10.9.0.5/33", "10.9.0.5/33: no address as in 10.0.0.1/24 or "
+					      "fd00::1/64" },
+		{ "e", "roce", "ten", "ten: no address as in 10.0.0.1/24 or fd00::1/64" },
+		{ "e", "roce", "0.0.0.0/0", "0.0.0.0/0: the address of no interface" },
+		{ "e", "roce", "127.0.0.1/8", "127.0.0.1/8: a loopback address" },
+		{ "", "roce", "10.9.0.5/24", "the name is empty or too long" },
+		{ NULL, "roce", "10.9.0.5/24", "NULL is no argument" },
+		{ "e", NULL, "10.9.0.5/24", "NULL is no argument" },
+		{ "e", "roce", NULL, "NULL is no argument" },
+		{ "e", "roce", "10.9.0.5/24", NULL },
 	};
+	static const char call[] = "polycm_sim_node_add: ";
 	struct polycm_sim_node *node = NULL;
 
 	(void)state;
 	assert_int_equal(control->create(1), 0);
 	num_devices = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		num_said = 0;
 		assert_int_equal(control->node_add(cases[i].name, cases[i].transport,
-						   cases[i].address, &node), cases[i].result);
+						   cases[i].address, &node),
+				 cases[i].why ? -EINVAL : 0);
+		assert_int_equal(num_said, cases[i].why != NULL);
+		if (!cases[i].why)
+			continue;
+		assert_memory_equal(said, call, strlen(call));
+		assert_string_equal(said + strlen(call), cases[i].why);
+	}
 	assert_int_equal(num_devices, 4);
 	assert_string_equal(devices[1].name, "sim1");
 	assert_string_equal(devices[3].name, "sim3");
 	assert_int_equal(control->node_add("f", "roce", "10.9.0.6/24", NULL), -EINVAL);
 	assert_int_equal(control->node_add_address(node, "10.9.1.1/24"), 0);
 	assert_int_equal(control->node_add_address(node, "10.9.1.1/24"), -EINVAL);
+	assert_string_equal(said,
+			    "polycm_sim_node_add_address: 10.9.1.1/24: a node has that address");
 	assert_int_equal(control->node_add_address(NULL, "10.9.1.2/24"), -EINVAL);
 	assert_int_equal(control->node_use(NULL), -EINVAL);
 	assert_int_equal(control->node_use(node), 0);
@@ -320,7 +353,16 @@ static void bad_settings_are_refused(void **state)
 		assert_int_equal(provider->ops->enumerate(NULL), -EINVAL);
 		assert_int_equal(match(NULL, NULL), -ENODEV);
 	}
+	assert_string_equal(said, "POLYCM_SIM_SEED=99999999999999999999: not a number");
 	seed = "0x10";
+	num_said = 0;
+	trace = "/nowhere/trace";
+	assert_int_equal(provider->ops->enumerate(NULL), -ENOENT);
+	assert_int_equal(num_said, 1);
+	assert_string_equal(said, "POLYCM_SIM_TRACE=/nowhere/trace: No such file or directory");
+	assert_int_equal(match(NULL, NULL), -ENODEV);
+	assert_int_equal(control->trace("/nowhere/trace"), -ENOENT);
+	trace = "";
 	assert_int_equal(provider->ops->enumerate(NULL), 0);
 }
 
