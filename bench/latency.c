@@ -167,7 +167,8 @@ static double ping(struct rdma_cm_id *id, char *buf, struct ibv_mr *mr, size_t s
 	return (seconds() - start) / rounds / 2;
 }
 
-static const size_t sizes[] = { 8, 64, 256, 4096 };
+static const size_t sizes[] = { 8, 64, 100, 256, 4096 };	/* 100: what rping sends */
+#define NUM_SIZES (sizeof(sizes) / sizeof(sizes[0]))
 #define ROUNDS 20000
 #define WARM_UP 500
 
@@ -204,7 +205,7 @@ static void serve(struct rdma_cm_id *listener)
 	if (rdma_post_send(id, NULL, buf, sizeof(info), mr, 0))
 		die("rdma_post_send");
 	wait_completion(id->send_cq);
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < NUM_SIZES; i++)
 		pong(id, buf, mr, sizes[i], WARM_UP + ROUNDS);
 	wait_completion(id->recv_cq);	/* the writes are done */
 	rdma_disconnect(id);
@@ -238,7 +239,7 @@ static void client(double line, double copy)
 	if (rdma_post_recv(id, NULL, buf, BLOCK, mr))
 		die("rdma_post_recv");
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < NUM_SIZES; i++) {
 		double one_way;
 
 		ping(id, buf, mr, sizes[i], WARM_UP);

@@ -3,9 +3,10 @@
  * engine.c - the simulator's lock, clock and timers, and who moves time on.
  *
  * Virtual clock: a thread that waits fires the next timer, whatever it waits
- * for, once no other thread of the program computes any more.  Real clock: timers that are due when they are armed fire when the
- * thread that armed them releases the lock, as a softirq would; all others,
- * and packets from other processes, are the NIC thread's or a poller's.
+ * for, once no other thread of the program computes any more.  Real clock:
+ * timers that are due when they are armed fire when the thread that armed them
+ * releases the lock, as a softirq would; all others, and packets from other
+ * processes, are the NIC thread's or a poller's.
  *
  * The NIC thread sleeps on the doorbell of our slot.  While a program polls
  * ("hot") senders need not ring it: the thread then only looks now and again

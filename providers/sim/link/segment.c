@@ -391,7 +391,8 @@ static int open_file(void)
 {
 	int r;
 
-	self.fd = openat(self.folder.fd, SIM_SEGMENT_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	self.fd = openat(self.folder.fd, SIM_SEGMENT_FILE,
+			 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (self.fd < 0)
 		return -errno;
 	r = check_file();
