@@ -26,10 +26,10 @@ struct shm_child {
  * Modes: "echo" sends every packet back; "poll" does so by polling; "hold" has
  * a listener and QP numbers; "lock" also holds the segment's lock; "deaf"
  * receives nothing until it is told to; "silent" likewise, and answers only to
- * "end", with the number of packets before that came in order; "broken" sends
- * a packet and spoils its ring to us; "flood" sends SHM_CHILD_FLOOD packets,
- * numbered, to slot 0; "size" and "magic" make something that is no ring;
- * "churn" comes and goes.
+ * "end", with the number of packets before that came in order; "flood" sends
+ * SHM_CHILD_FLOOD packets, numbered, to slot 0; "broken" sends it a packet and
+ * spoils its ring; "size" and "magic" make something that is no ring; "churn"
+ * comes and goes.
  */
 void shm_child_start(struct shm_child *child, const char *mode);
 void shm_child_tell(struct shm_child *child);	/* go on */

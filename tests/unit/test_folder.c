@@ -300,11 +300,13 @@ static void what_the_dead_left_is_cleared_away(void **state)
 	assert_true(WIFSIGNALED(shm_child_kill(&child)));
 	write_file(FOLDER "/ring-5.6-7.8", 0, "x", 1);
 	write_file(FOLDER "/ring-0.1-1.1", 0, "x", 1);
+	write_file(FOLDER "/ring-0.1-2.1.new", 0, "x", 1);
 	write_file(FOLDER "/notes", 0, "x", 1);
 	assert_int_equal(open_fabric(), 0);
 	assert_int_equal(sim_self_slot(), 0);
 	assert_false(exists(FOLDER "/ring-5.6-7.8"));
 	assert_false(exists(FOLDER "/ring-0.1-1.1"));
+	assert_false(exists(FOLDER "/ring-0.1-2.1.new"));
 	assert_true(exists(FOLDER "/notes"));
 	assert_int_equal(sim_slot_of_qpn(child.qpn), SIM_MAX_SLOTS);
 	close_fabric();

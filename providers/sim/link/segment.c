@@ -32,6 +32,7 @@
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
 #define SEGMENT_VERSION 1u
 #define RESERVE_STEP 65536u
+#define UNFINISHED ".new"	/* behind the name of a ring that is being made */
 
 struct segment {
 	uint64_t magic;			/* written last */
@@ -146,25 +147,32 @@ static void notify_all(unsigned int from)
 
 void sim_ring_name_format(const struct sim_ring_name *name, char text[SIM_RING_NAME_MAX])
 {
-	snprintf(text, SIM_RING_NAME_MAX, "ring-%u.%u-%u.%u", name->from, name->from_generation,
-		 name->to, name->to_generation);
+	snprintf(text, SIM_RING_NAME_MAX, "ring-%u.%u-%u.%u%s", name->from, name->from_generation,
+		 name->to, name->to_generation, name->unfinished ? UNFINISHED : "");
 }
 
-bool sim_ring_name_parse(const char *text, struct sim_ring_name *ret_name)
+static bool parse_ring_name(const char *text, struct sim_ring_name *ret_name)
 {
 	int end = 0;
 
-	return sscanf(text, "ring-%u.%u-%u.%u%n", &ret_name->from, &ret_name->from_generation,
-		      &ret_name->to, &ret_name->to_generation, &end) == 4 && !text[end];
+	if (sscanf(text, "ring-%u.%u-%u.%u%n", &ret_name->from, &ret_name->from_generation,
+		   &ret_name->to, &ret_name->to_generation, &end) != 4)
+		return false;
+	ret_name->unfinished = !strcmp(text + end, UNFINISHED);
+	return ret_name->unfinished || !text[end];
 }
 
-/* Rings of a process that is gone stay for their readers, who delete them. */
-static bool is_ring_to(const char *file, void *arg)
+/*
+ * Files that nobody but a process that is gone would use.  Its rings to others
+ * stay for their readers, who delete them.
+ */
+static bool is_ring_of(const char *file, void *arg)
 {
 	const unsigned int *slot = arg;
 	struct sim_ring_name name;
 
-	return sim_ring_name_parse(file, &name) && name.to == *slot;
+	return parse_ring_name(file, &name) &&
+	       (name.to == *slot || (name.unfinished && name.from == *slot));
 }
 
 static bool is_ring(const char *file, void *arg)
@@ -172,7 +180,7 @@ static bool is_ring(const char *file, void *arg)
 	struct sim_ring_name name;
 
 	(void)arg;
-	return sim_ring_name_parse(file, &name);
+	return parse_ring_name(file, &name);
 }
 
 /* ------------------------------------------------------------------------
@@ -231,7 +239,7 @@ static void free_slot(unsigned int slot)
 
 	sim_ports_area_drop_slot(&segment->ports, slot);
 	sim_qpn_drop_slot(&segment->qpns, slot);
-	sim_folder_clean(&self.folder, is_ring_to, &slot);
+	sim_folder_clean(&self.folder, is_ring_of, &slot);
 	atomic_store(&segment->slot[slot].state, SIM_SLOT_FREE);
 	notify_all(slot);
 }
@@ -266,9 +274,12 @@ bool sim_segment_reclaim_all(void)
 /* Memory behind the file up to that offset, so that touching it cannot fail. */
 static int back_with_memory(int fd, uint64_t from, uint64_t to)
 {
-	if (fallocate(fd, 0, (off_t)from, (off_t)(to - from)) < 0 && errno != EOPNOTSUPP)
-		return -ENOMEM;
-	return 0;
+	int r;
+
+	do
+		r = fallocate(fd, 0, (off_t)from, (off_t)(to - from));
+	while (r < 0 && errno == EINTR);
+	return r < 0 && errno != EOPNOTSUPP ? -ENOMEM : 0;
 }
 
 int sim_segment_reserve(const void *start, size_t len)

@@ -68,8 +68,8 @@ int sim_segment_reserve(const void *start, size_t len);
 struct sim_ring_name {
 	unsigned int from, to;
 	uint32_t from_generation, to_generation;
+	bool unfinished;		/* not yet for its reader to see */
 };
 void sim_ring_name_format(const struct sim_ring_name *name, char text[SIM_RING_NAME_MAX]);
-bool sim_ring_name_parse(const char *text, struct sim_ring_name *ret_name);
 
 #endif

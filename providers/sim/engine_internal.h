@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * engine_internal.h - the engine's state, for engine.c (lock, timers, start and
+ * stop), engine_virtual.c and engine_real.c (the two clocks) alone.  Its lock
+ * is held unless said otherwise.
+ */
+#ifndef SIM_ENGINE_INTERNAL_H
+#define SIM_ENGINE_INTERNAL_H
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "engine.h"
+
+#define relaxed_load(object) atomic_load_explicit(object, memory_order_relaxed)
+#define relaxed_store(object, value) \
+	atomic_store_explicit(object, value, memory_order_relaxed)
+
+struct sim_engine {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;		/* CLOCK_MONOTONIC; sim_wait(), virtual sim_idle() */
+	unsigned int waiters;		/* on changed */
+	unsigned int woken;		/* of them, told to look but not yet on their way */
+	unsigned int tellings;
+	uint64_t changes, told;		/* counts what a thread that waits should look at */
+	uint64_t busy_changes, busy_since;	/* others compute, without calls; 0: no */
+	bool running;
+	bool due;			/* a timer was armed for now (real) */
+	bool thread_runs, stop;
+	bool asleep;			/* the NIC thread, until sleep_until */
+	bool stuck_told;
+	int cancel_state;		/* of the thread that holds the lock */
+	uint64_t sleep_until;
+	uint64_t seq;
+	pthread_t thread;
+	/* Read without the lock. */
+	atomic_bool is_virtual, is_real;	/* both false: not running */
+	atomic_bool forked;
+	atomic_bool hot;
+	atomic_uint_fast64_t now;	/* virtual */
+	atomic_uint_fast64_t next;	/* earliest deadline */
+	atomic_uint_fast64_t patience;
+	atomic_uint spins, polls;
+	atomic_uint contenders;		/* threads that wait for the lock */
+};
+
+extern struct sim_engine sim_engine;
+
+static inline uint64_t engine_monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* --- engine.c --- */
+
+void engine_fire(struct sim_timer *timer);
+/* Fire what is due now, at most so many, but not what that brings about. */
+unsigned int engine_fire_due(unsigned int limit);
+#define ENGINE_FIRE_MAX 256u	/* at a time, real clock */
+
+/* Wait on `changed' until a time of CLOCK_MONOTONIC. */
+void engine_wait_changed(uint64_t until);
+void engine_wake_waiters(void);
+/* No lock: a thread of the program that is cancelled must not take the lock with it. */
+int engine_forbid_cancel(void);
+
+/* --- engine_virtual.c --- */
+
+int engine_virtual_wait(bool (*done)(void *arg), void *arg, uint64_t deadline);
+int engine_virtual_idle(void);		/* no lock */
+/* Whoever waits shall look at what has changed. */
+void engine_virtual_tell(void);
+
+/* --- engine_real.c --- */
+
+int engine_real_wait(bool (*done)(void *arg), void *arg, uint64_t deadline);
+int engine_real_idle(void);		/* no lock */
+/* Before the lock is released: what is due now, and an earlier time to wake for. */
+void engine_real_settle(void);
+void engine_real_start(void);
+
+#endif

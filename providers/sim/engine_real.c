@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * engine_real.c - the real clock.  Timers that are due when they are armed fire
+ * when the thread that armed them releases the lock, as a softirq would; all
+ * others, and packets from other processes, are the NIC thread's or a poller's.
+ *
+ * The NIC thread sleeps on the doorbell of our slot.  While a program polls
+ * ("hot") senders need not ring it: the thread then only looks now and again
+ * whether the polling goes on.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "engine_internal.h"
+#include "heap.h"
+#include "link/link.h"
+
+#define POLLS_TO_HOT 64u	/* polls in a row after which we rely on the poller */
+#define POLLS_PER_LOOK 16u	/* a poller reads the clock every so often only */
+#define HOT_MIN SIM_US(50)	/* how long the NIC thread trusts a poller */
+#define HOT_MAX SIM_MS(1)
+#define PATIENCE_MIN SIM_US(2)	/* how long a thread looks before it sleeps */
+#define PATIENCE_MAX SIM_US(50)
+
+void engine_real_start(void)
+{
+	relaxed_store(&sim_engine.polls, 0);
+	relaxed_store(&sim_engine.hot, false);
+	relaxed_store(&sim_engine.patience, PATIENCE_MAX / 4);
+}
+
+void engine_real_settle(void)
+{
+	unsigned int budget = ENGINE_FIRE_MAX;
+
+	if (!relaxed_load(&sim_engine.is_real))
+		return;
+	while (sim_engine.due && budget)
+		budget -= engine_fire_due(budget);
+	if (sim_heap_deadline() == SIM_NEVER)
+		return;
+	if (!sim_engine.thread_runs)
+		sim_engine_need_thread();
+	if (sim_engine.asleep && sim_heap_deadline() < sim_engine.sleep_until) {
+		sim_engine.sleep_until = sim_heap_deadline();
+		sim_shm_ring_self();
+	}
+}
+
+int engine_real_wait(bool (*done)(void *arg), void *arg, uint64_t deadline)
+{
+	for (;;) {
+		sim_engine_need_thread();
+		engine_real_settle();
+		if (done(arg))
+			return 0;
+		if (deadline != SIM_NEVER && deadline <= engine_monotonic())
+			return -ETIMEDOUT;
+		engine_wait_changed(deadline);
+	}
+}
+
+/* ------------------------------------------------------------------------
+ * Programs that wait or poll.
+ */
+
+/*
+ * Look for mail a little longer before the thread sleeps, since waking it costs
+ * more than that; the longer, the more often it came in time.
+ */
+static bool watch(void)
+{
+	uint64_t patience = relaxed_load(&sim_engine.patience);
+	bool came = sim_shm_watch(engine_monotonic() + patience);
+
+	if (came && patience < PATIENCE_MAX)
+		relaxed_store(&sim_engine.patience, patience * 2);
+	else if (!came && patience > PATIENCE_MIN)
+		relaxed_store(&sim_engine.patience, patience / 2);
+	return came;
+}
+
+int engine_real_idle(void)
+{
+	bool came = watch();
+
+	/* The poller stops: from now on senders must ring. */
+	relaxed_store(&sim_engine.polls, 0);
+	if (!came && relaxed_load(&sim_engine.hot)) {
+		relaxed_store(&sim_engine.hot, false);
+		sim_shm_ring_self();
+	}
+	sim_lock();
+	sim_shm_receive();
+	sim_engine_need_thread();
+	sim_unlock();
+	return came;
+}
+
+void sim_progress(void)
+{
+	unsigned int polls;
+	int cancel_state;
+
+	if (!relaxed_load(&sim_engine.is_real))
+		return;
+	polls = relaxed_load(&sim_engine.polls) + 1;
+	relaxed_store(&sim_engine.polls, polls);
+	if (!sim_shm_pending() && (polls % POLLS_PER_LOOK ||
+				   relaxed_load(&sim_engine.next) > engine_monotonic())) {
+		if (polls >= POLLS_TO_HOT && !relaxed_load(&sim_engine.hot)) {
+			relaxed_store(&sim_engine.hot, true);
+			sim_shm_ring_self();
+		}
+		return;
+	}
+	cancel_state = engine_forbid_cancel();
+	if (pthread_mutex_trylock(&sim_engine.lock)) {
+		pthread_setcancelstate(cancel_state, NULL);
+		return;
+	}
+	sim_engine.cancel_state = cancel_state;
+	engine_fire_due(ENGINE_FIRE_MAX);
+	sim_shm_receive();
+	sim_unlock();
+}
+
+/* ------------------------------------------------------------------------
+ * The NIC thread.
+ */
+
+static void nic_sleep(bool quiet, uint64_t trust)
+{
+	uint64_t deadline = sim_heap_deadline(), now = engine_monotonic();
+	uint32_t ticket = sim_shm_prepare_wait(quiet);
+
+	if (quiet && deadline > now + trust)
+		deadline = now + trust;
+	sim_engine.asleep = true;
+	sim_engine.sleep_until = deadline;
+	pthread_mutex_unlock(&sim_engine.lock);
+	sim_shm_wait(ticket, deadline);
+	pthread_mutex_lock(&sim_engine.lock);
+	sim_engine.asleep = false;
+	sim_shm_awake();
+}
+
+static void *nic_thread(void *arg)
+{
+	uint64_t trust = HOT_MIN;
+	unsigned int polls = 0;
+
+	(void)arg;
+	pthread_mutex_lock(&sim_engine.lock);
+	while (!sim_engine.stop) {
+		bool quiet = relaxed_load(&sim_engine.hot);
+
+		if (quiet && relaxed_load(&sim_engine.polls) == polls) {
+			relaxed_store(&sim_engine.hot, false);
+			quiet = false;
+		}
+		polls = relaxed_load(&sim_engine.polls);
+		if (!quiet)
+			trust = HOT_MIN;
+		else if (trust < HOT_MAX)
+			trust *= 2;
+
+		engine_fire_due(ENGINE_FIRE_MAX);
+		sim_shm_receive();
+		if (!sim_engine.due)
+			nic_sleep(quiet, trust);
+	}
+	pthread_mutex_unlock(&sim_engine.lock);
+	return NULL;
+}
+
+void sim_engine_need_thread(void)
+{
+	sigset_t all, old;
+	int error;
+
+	if (sim_engine.thread_runs || !relaxed_load(&sim_engine.is_real))
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&sim_engine.thread, NULL, nic_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error) {
+		sim_core->log(POLYCM_LOG_ERROR, NULL,
+			      "the simulator cannot start its thread: error %d", error);
+		return;
+	}
+	pthread_setname_np(sim_engine.thread, "polycm-nic");
+	sim_engine.thread_runs = true;
+}

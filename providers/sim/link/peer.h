@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/peer.h - the other processes of the shared fabric as we know them.  A
+ * process that is gone, or another one in its slot, is noticed by the slot's
+ * state and generation whenever we have to do with it.  Engine lock held.
+ */
+#ifndef SIM_PEER_H
+#define SIM_PEER_H
+
+#include "link.h"
+#include "pull.h"
+#include "ring.h"
+
+#define SIM_RING_SIZE (1u << 18)
+
+/* In front of each packet. */
+struct sim_wire {
+	uint32_t from, to;		/* ports */
+};
+
+#define SIM_MAX_RECORD ((uint32_t)(sizeof(struct sim_wire) + SIM_LINK_MAX_PACKET))
+
+/* A packet for which the ring had no room. */
+struct sim_waiting {
+	struct sim_waiting *next;
+	uint32_t len;
+	uint32_t type;
+	uint8_t bytes[];
+};
+
+struct sim_peer {
+	uint32_t generation;		/* of the process that the rest is about */
+	bool deaf;			/* its ring to us made no sense: not read any more */
+	bool reading;			/* its ring to us: handlers run, keep it */
+	struct sim_ring_writer out;	/* out.ring NULL: none yet */
+	struct sim_ring_reader in;
+	struct sim_pull pull;		/* reading its memory */
+	struct sim_waiting *first, **end;
+	uint32_t num_waiting;
+};
+
+/* -ENOMEM; -ESRCH: another process has the slot now, but we are still in this one's packets. */
+int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer);
+struct sim_peer *sim_peer_known(unsigned int slot);	/* or NULL */
+bool sim_peer_is_live(unsigned int slot);
+
+int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot);	/* ours to it */
+bool sim_peer_find_ring(struct sim_peer *peer, unsigned int slot);	/* its to us, if it made one */
+void sim_peer_unmap(void *ring);
+
+void sim_peer_forget_outgoing(struct sim_peer *peer);	/* there is nobody to send to */
+void sim_peer_forget(struct sim_peer *peer);
+void sim_peer_forget_all(void);
+
+#endif
