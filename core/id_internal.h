@@ -42,7 +42,7 @@ struct polycm_ev {
 	uint8_t data[];			/* private data */
 };
 
-/* A provider's part in a channel, opened when its first id comes to the channel. */
+/* A carrier's part in a channel, opened when its first id comes to the channel. */
 struct polycm_channel_slot {
 	enum { POLYCM_SLOT_CLOSED, POLYCM_SLOT_OPENING, POLYCM_SLOT_OPEN } state;
 	int fd;				/* to poll, then channel_read(); -1: none */
@@ -50,13 +50,21 @@ struct polycm_channel_slot {
 	void *area;
 };
 
+/*
+ * Where the kernel carries everything, the kernel's descriptor is the
+ * channel's own: what waits on it is what the kernel has queued, and a thread
+ * that wants an event waits inside of channel_read().  Else the descriptor is
+ * an epoll set of wake_fd and of what the providers give.
+ */
+
 struct polycm_channel {
-	struct rdma_event_channel pub;	/* first; fd is an epoll set */
+	struct rdma_event_channel pub;	/* first */
+	bool native;			/* fd is the kernel's; never changes */
 	bool gone;			/* destroyed, its memory kept for late callers; atomic */
 	bool private;			/* of a synchronous id */
 	pthread_mutex_t lock;		/* the members below */
 	pthread_cond_t slot_opened;
-	int wake_fd;			/* eventfd in the set, readable while events wait */
+	int wake_fd;			/* eventfd in the set, readable while events wait; -1: native */
 	uint32_t posts;			/* a count to sleep on; atomic */
 	unsigned int waiters;		/* threads inside rdma_get_cm_event() that may sleep */
 	unsigned int sleepers;		/* those that sleep on posts */
@@ -66,7 +74,7 @@ struct polycm_channel {
 	struct polycm_id *ids;
 	struct polycm_channel *prev, *next;	/* under the channels lock */
 	pthread_mutex_t pull_lock;	/* one reader of the slots' fds at a time; before lock */
-	unsigned int num_pull;		/* slots with a fd */
+	unsigned int num_pull;		/* slots with a fd in the set */
 	unsigned int num_slots;
 	struct polycm_channel_slot *slots;
 	_Alignas(16) unsigned char areas[];	/* of the providers, then the slots */
@@ -133,7 +141,7 @@ struct polycm_id {
 	struct polycm_ece local_ece, remote_ece;
 	uint8_t responder_resources, initiator_depth;	/* as the request has them */
 	bool sync;			/* has a private channel and waits for its events */
-	bool connect_error;		/* reported; what comes later is not */
+	bool connect_error;		/* reported; what comes later is not; atomic */
 	bool port_asked;		/* bound to a port that the program chose */
 
 	struct polycm_ev *unacked;	/* under the ack lock */

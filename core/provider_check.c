@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
 #include "transport.h"
 
 #define MAX_OPTIONS 256u
@@ -114,6 +115,36 @@ static int copy_ops(struct polycm_ops *ops, const struct polycm_ops *theirs, cha
 			memcpy((char *)ops + offset, (const char *)&polycm_stub_ops + offset,
 			       sizeof(slot_t));
 	}
+	return 0;
+}
+
+/*
+ * Providers over the kernel share its ids, so what makes, finds and ends an id
+ * must be the kernel client's own.
+ */
+static int check_kernel(const struct polycm_provider *desc, const struct polycm_ops *ops, char *why)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} own[] = {
+#define OWN(op) { #op, offsetof(struct polycm_ops, op) }
+		OWN(enumerate), OWN(match), OWN(channel_open), OWN(channel_read),
+		OWN(channel_close), OWN(open), OWN(bind), OWN(resolve_addr), OWN(listen),
+		OWN(query), OWN(migrate), OWN(close), OWN(stop), OWN(free),
+#undef OWN
+	};
+	const struct polycm_kernel *kernel = &polycm_kernel_table;
+
+	if (!(desc->flags & POLYCM_PROVIDER_KERNEL))
+		return 0;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (memcmp((const char *)ops + own[i].offset,
+			   (const char *)kernel->ops + own[i].offset, sizeof(slot_t)) != 0)
+			return refuse(why, "it is over the kernel, but its operation %s is not the "
+				      "kernel client's", own[i].name);
+	if (desc->id_size != kernel->id_size || desc->channel_size != kernel->channel_size)
+		return refuse(why, "it is over the kernel, but its areas are not the kernel client's");
 	return 0;
 }
 
@@ -233,7 +264,9 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 	if (desc->id_size > MAX_AREA || desc->channel_size > MAX_AREA)
 		return refuse(why, "its areas of %u and %u bytes are too large", desc->id_size,
 			      desc->channel_size);
-	r = copy_transport(module, why);
+	r = check_kernel(desc, &module->ops, why);
+	if (!r)
+		r = copy_transport(module, why);
 	if (r)
 		return r;
 	module->name = strdup(name);

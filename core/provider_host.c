@@ -5,10 +5,12 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "device.h"
 #include "id.h"
+#include "kernel/kernel.h"
 #include "log.h"
 #include "options.h"
 #include "registry.h"
@@ -30,6 +32,13 @@ static void host_log(enum polycm_log_level level, const struct polycm_id *id, co
 	va_start(args, format);
 	polycm_logv_id(level, id, format, args);
 	va_end(args);
+}
+
+static const void *host_extension(const char *name, unsigned int version)
+{
+	if (!name || strcmp(name, POLYCM_KERNEL) != 0 || version != POLYCM_KERNEL_VERSION)
+		return NULL;
+	return &polycm_kernel_table;
 }
 
 static void *host_alloc(size_t size)
@@ -57,4 +66,5 @@ const struct polycm_core polycm_core_table = {
 	.alloc = host_alloc,
 	.free = free,
 	.why = polycm_why,
+	.extension = host_extension,
 };

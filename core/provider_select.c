@@ -35,6 +35,8 @@ static struct polycm_module **chosen;	/* selected, in order of preference */
 static size_t num_chosen;
 static struct polycm_module **active;	/* and initialised */
 static size_t num_active;
+static struct polycm_module **carriers;	/* of the active ones */
+static size_t num_carriers;
 static size_t id_size, channel_size;
 static pid_t process;			/* that started them */
 
@@ -209,6 +211,25 @@ static void start_module(struct polycm_module *module)
 		channel_size = module->desc.channel_size;
 }
 
+/* Providers over the kernel share its ids: the first of them stands for all. */
+static void find_carriers(void)
+{
+	struct polycm_module *kernel = NULL;
+
+	for (size_t i = 0; i < num_active; i++) {
+		struct polycm_module *module = active[i];
+
+		module->carrier = module;
+		if (polycm_module_is_kernel(module)) {
+			if (kernel)
+				module->carrier = kernel;
+			kernel = module->carrier;
+		}
+		if (module->carrier == module)
+			carriers[num_carriers++] = module;
+	}
+}
+
 static void enumerate(void)
 {
 	for (size_t i = 0; i < num_active; i++) {
@@ -231,7 +252,8 @@ static int start(void)
 	max = polycm_modules_max();
 	chosen = calloc(max + 1, sizeof(struct polycm_module *));
 	active = calloc(max + 1, sizeof(struct polycm_module *));
-	if (!chosen || !active)
+	carriers = calloc(max + 1, sizeof(struct polycm_module *));
+	if (!chosen || !active || !carriers)
 		return -ENOMEM;
 
 	num_static = polycm_modules_static(&from_memory);
@@ -244,6 +266,7 @@ static int start(void)
 		return r;
 	for (size_t i = 0; i < num_chosen; i++)
 		start_module(chosen[i]);
+	find_carriers();
 	enumerate();
 	return 0;
 }
@@ -278,6 +301,21 @@ size_t polycm_registry_selected(struct polycm_module *const **ret_modules)
 
 	*ret_modules = active;
 	return r ? 0 : num_active;
+}
+
+size_t polycm_registry_carriers(struct polycm_module *const **ret_modules)
+{
+	int r = polycm_registry_get();
+
+	*ret_modules = carriers;
+	return r ? 0 : num_carriers;
+}
+
+bool polycm_registry_kernel_only(void)
+{
+	struct polycm_module *const *modules;
+
+	return polycm_registry_carriers(&modules) == 1 && polycm_module_is_kernel(modules[0]);
 }
 
 bool polycm_registry_any_failed(void)

@@ -46,7 +46,7 @@ int polycm_bind(struct polycm_id *id, const struct sockaddr *addr)
 	if (err) {
 		if (settled_here)
 			polycm_id_unsettle(id);
-		return polycm_fail(err, "bind to %s", polycm_addr_text(addr, text));
+		return polycm_fail_in(err, "bind to %s", polycm_addr_text(addr, text));
 	}
 	id->port_asked = polycm_addr_port(addr) != 0;
 	if (!polycm_addr_wildcard(addr))
@@ -65,16 +65,18 @@ static int settle_for_resolve(struct polycm_id *id, const struct sockaddr *src,
 	struct sockaddr_storage bound = id->pub.route.addr.src_storage;
 	bool was_bound = id->module && bound.ss_family;
 	struct polycm_module *module;
+	bool stays;
 	int err;
 
 	if (was_bound && bound.ss_family != dst->sa_family)
 		return polycm_fail(-EINVAL, "bound to an address of another family");
 	err = polycm_choose_module(src, dst, &module);
-	if (err || module == id->module)
+	if (err)
 		return err;
+	stays = id->module && id->module->carrier == module->carrier;
 
 	err = polycm_id_settle(id, module);
-	if (err || !was_bound)
+	if (err || stays || !was_bound)
 		return err;
 	if (!id->port_asked)
 		polycm_addr_set_port((struct sockaddr *)&bound, 0);
@@ -106,7 +108,7 @@ static int resolve_addr(struct polycm_id *id, const struct sockaddr *src,
 	if (err) {
 		if (roams)
 			polycm_id_set_place(id, POLYCM_ROAMING);
-		return polycm_fail(err, "to %s", polycm_addr_text(dst, text));
+		return polycm_fail_in(err, "to %s", polycm_addr_text(dst, text));
 	}
 	chan = polycm_channel_lock(id);
 	memcpy(&id->pub.route.addr.dst_storage, dst, dst_len);

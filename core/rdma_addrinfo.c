@@ -54,6 +54,7 @@ static int protocol_of(int port_space, int socktype)
 	case RDMA_PS_TCP:
 		return IPPROTO_TCP;
 	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
 		return IPPROTO_UDP;
 	case RDMA_PS_IB:
 		return socktype == SOCK_DGRAM ? IPPROTO_UDP : socktype ? IPPROTO_TCP : 0;
@@ -115,6 +116,8 @@ static int take_result(struct rdma_addrinfo *rai, const struct addrinfo *ai, boo
 	int err;
 
 	choose_types(rai, ai);
+	/* The other flags are about the look-up, which is done. */
+	rai->ai_flags &= RAI_PASSIVE;
 	rai->ai_family = ai->ai_family;
 	if (gid) {
 		make_ib_addr(ai, rai->ai_port_space, &ib);

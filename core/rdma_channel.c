@@ -12,6 +12,7 @@
 #include "id_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ int polycm_start(void)
 static struct polycm_channel *channel_alloc(void)
 {
 	struct polycm_module *const *modules;
-	size_t num = polycm_registry_selected(&modules);
+	size_t num = polycm_registry_carriers(&modules);
 	size_t area_size = polycm_registry_channel_size();
 	size_t size = sizeof(struct polycm_channel) + num * area_size +
 		      num * sizeof(struct polycm_channel_slot);
@@ -68,20 +69,62 @@ static struct polycm_channel *channel_alloc(void)
 	return chan;
 }
 
-int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
+/* Call the provider; nobody else touches the slot while it is OPENING. */
+static int slot_open(struct polycm_channel_slot *slot)
+{
+	struct polycm_module *module = slot->module;
+	int fd = -1;
+	int err = module->ops.channel_open(module->ctx, slot->area, &fd);
+
+	if (err == -EOPNOTSUPP)
+		return 0;	/* needs nothing */
+	if (err)
+		return polycm_fail(err, "provider %s cannot open an event channel", module->name);
+	slot->fd = fd;
+	return 0;
+}
+
+/* A descriptor of the provider's in the channel's set: reading it must not wait. */
+static int slot_watch(struct polycm_channel *chan, struct polycm_channel_slot *slot)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = slot };
+	int flags, err;
+
+	if (slot->fd < 0)
+		return 0;
+	flags = fcntl(slot->fd, F_GETFL);
+	if (flags < 0 || fcntl(slot->fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+	    epoll_ctl(chan->pub.fd, EPOLL_CTL_ADD, slot->fd, &event)) {
+		err = -errno;
+		slot->module->ops.channel_close(slot->area);
+		slot->fd = -1;
+		return err;
+	}
+	return 0;
+}
+
+static int open_native(struct polycm_channel *chan)
+{
+	struct polycm_channel_slot *slot = &chan->slots[0];
+	int err = slot_open(slot);
+
+	if (err)
+		return err;
+	slot->state = POLYCM_SLOT_OPEN;
+	chan->native = true;
+	chan->wake_fd = -1;
+	chan->pub.fd = slot->fd;
+	return 0;
+}
+
+static int open_set(struct polycm_channel *chan)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	struct polycm_channel *chan = channel_alloc();
 	int err;
 
-	if (!chan)
-		return -ENOMEM;
-
 	chan->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (chan->wake_fd < 0) {
-		err = -errno;
-		goto err_free;
-	}
+	if (chan->wake_fd < 0)
+		return -errno;
 	chan->pub.fd = epoll_create1(EPOLL_CLOEXEC);
 	if (chan->pub.fd < 0) {
 		err = -errno;
@@ -89,12 +132,42 @@ int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 	}
 	if (epoll_ctl(chan->pub.fd, EPOLL_CTL_ADD, chan->wake_fd, &event)) {
 		err = -errno;
-		goto err_close_epoll;
+		goto err_close_set;
 	}
+	return 0;
 
+err_close_set:
+	close(chan->pub.fd);
+err_close_wake:
+	close(chan->wake_fd);
+	return err;
+}
+
+static void close_fds(struct polycm_channel *chan)
+{
+	for (unsigned int i = 0; i < chan->num_slots; i++)
+		if (chan->slots[i].state == POLYCM_SLOT_OPEN)
+			chan->slots[i].module->ops.channel_close(chan->slots[i].area);
+	if (chan->native)
+		return;
+	close(chan->pub.fd);
+	close(chan->wake_fd);
+}
+
+int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
+{
+	struct polycm_channel *chan = channel_alloc();
+	int err;
+
+	if (!chan)
+		return -ENOMEM;
+
+	err = polycm_registry_kernel_only() ? open_native(chan) : open_set(chan);
+	if (err)
+		goto err_free;
 	err = polycm_live_add(chan);
 	if (err)
-		goto err_close_epoll;
+		goto err_close;
 	chan->private = private;
 	pthread_mutex_init(&chan->lock, NULL);
 	pthread_mutex_init(&chan->pull_lock, NULL);
@@ -107,10 +180,8 @@ int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 	*ret_chan = chan;
 	return 0;
 
-err_close_epoll:
-	close(chan->pub.fd);
-err_close_wake:
-	close(chan->wake_fd);
+err_close:
+	close_fds(chan);
 err_free:
 	free(chan);
 	return err;
@@ -131,35 +202,13 @@ bool polycm_channel_gone(const struct rdma_event_channel *pub)
 	       !pthread_equal(chan->destroyer, pthread_self());
 }
 
-/* Call the provider; nobody else touches the slot while it is OPENING. */
-static int slot_open(struct polycm_channel *chan, struct polycm_channel_slot *slot)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = slot };
-	struct polycm_module *module = slot->module;
-	int fd = -1;
-	int err = module->ops.channel_open(module->ctx, slot->area, &fd);
-
-	if (err == -EOPNOTSUPP)
-		return 0;	/* needs nothing */
-	if (err)
-		return polycm_fail(err, "provider %s cannot open an event channel", module->name);
-
-	if (fd >= 0 && epoll_ctl(chan->pub.fd, EPOLL_CTL_ADD, fd, &event)) {
-		err = -errno;
-		module->ops.channel_close(slot->area);
-		return err;
-	}
-	slot->fd = fd;
-	return 0;
-}
-
 int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *module, void **ret_area)
 {
 	struct polycm_channel_slot *slot = NULL;
 	int err = 0;
 
 	for (unsigned int i = 0; i < chan->num_slots; i++)
-		if (chan->slots[i].module == module)
+		if (chan->slots[i].module == module->carrier)
 			slot = &chan->slots[i];
 	if (!slot)
 		return -ENODEV;
@@ -170,7 +219,9 @@ int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *modul
 	if (slot->state == POLYCM_SLOT_CLOSED) {
 		slot->state = POLYCM_SLOT_OPENING;
 		pthread_mutex_unlock(&chan->lock);
-		err = slot_open(chan, slot);
+		err = slot_open(slot);
+		if (!err)
+			err = slot_watch(chan, slot);
 		pthread_mutex_lock(&chan->lock);
 		slot->state = err ? POLYCM_SLOT_CLOSED : POLYCM_SLOT_OPEN;
 		chan->num_pull += !err && slot->fd >= 0;
@@ -236,6 +287,8 @@ static void set_readable(struct polycm_channel *chan, bool readable)
 	uint64_t count = 1;
 	ssize_t n;
 
+	if (chan->native)
+		return;
 	n = readable ? write(chan->wake_fd, &count, sizeof(count))
 		     : read(chan->wake_fd, &count, sizeof(count));
 	(void)n;
@@ -383,11 +436,7 @@ static void keep(struct polycm_channel *chan)
 
 static void channel_free(struct polycm_channel *chan)
 {
-	for (unsigned int i = 0; i < chan->num_slots; i++)
-		if (chan->slots[i].state == POLYCM_SLOT_OPEN)
-			chan->slots[i].module->ops.channel_close(chan->slots[i].area);
-	close(chan->pub.fd);
-	close(chan->wake_fd);
+	close_fds(chan);
 	if (chan->private)
 		free_memory(chan);
 	else

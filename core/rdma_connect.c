@@ -16,6 +16,7 @@
 #include "export.h"
 #include "log.h"
 #include "ret.h"
+#include "transport.h"
 
 #define REJECT_CONSUMER		0	/* the provider's default */
 #define REJECT_ECE		35	/* vendor option not supported */
@@ -159,17 +160,35 @@ static int connect_to(struct polycm_id *id, const struct rdma_conn_param *param)
 	return id->module->ops.connect(id->priv, &full);
 }
 
+/*
+ * The kernel answers what is too long with EINVAL and rejects the peer for it;
+ * told before, the program can accept with less.
+ */
+static int check_accept_data(const struct polycm_id *id, const struct polycm_conn_param *param)
+{
+	const struct polycm_transport *rules = id->device->transport;
+	enum polycm_kind kind = polycm_transport_kind(id->pub.ps, id->pub.qp_type,
+						      &id->pub.route.addr.src_addr);
+	uint16_t limit = polycm_transport_limit(rules, kind, POLYCM_MSG_ACCEPT);
+
+	if (!polycm_module_is_kernel(id->module) || param->private_data_len <= limit)
+		return 0;
+	return polycm_fail(-EINVAL, "%u bytes of private data, %s has room for %u",
+			   param->private_data_len, rules->name, limit);
+}
+
 /* From here on the provider may post for the id. */
-static void set_accepted(struct polycm_id *id)
+static void set_accepted(struct polycm_id *id, bool accepted)
 {
 	struct polycm_channel *chan = polycm_channel_lock(id);
 
-	id->accepted = true;
+	id->accepted = accepted;
 	polycm_channel_unlock(chan);
 }
 
 static int accept_request(struct polycm_id *id, const struct rdma_conn_param *param)
 {
+	bool was_accepted = id->accepted;
 	struct polycm_conn_param full;
 	struct joined_data joined;
 	int err;
@@ -178,15 +197,19 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 	if (!err)
 		err = fill_param(id, param, true, &joined, &full);
 	if (!err)
+		err = check_accept_data(id, &full);
+	if (!err)
 		err = polycm_ece_accept(id, &full.ece);
 	if (!err && !polycm_id_is_ud(id))
 		err = polycm_qp_connect(id, full.responder_resources, full.initiator_depth);
 	if (err)
 		return err;
 
-	set_accepted(id);
+	set_accepted(id, true);
 	log_param(id, "rdma_accept", &full);
 	err = id->module->ops.accept(id->priv, &full);
+	if (err)
+		set_accepted(id, was_accepted);
 	if (err && !polycm_id_is_ud(id))
 		(void)polycm_qp_error(id);
 	return err;
@@ -248,13 +271,9 @@ POLYCM_EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *con
 		err = accept_request(self, conn_param);
 		polycm_leave(self);
 	}
-	/* Nothing comes after the answer to a service lookup. */
-	if (!err && polycm_id_is_ud(self)) {
-		if (self->sync)
-			polycm_release_event(self);
-	} else if (!err) {
+	/* Nothing comes after the answer to a service lookup: the request stays the id's event. */
+	if (!err && !polycm_id_is_ud(self))
 		err = polycm_complete(self);
-	}
 	return polycm_ret("rdma_accept", self, err);
 }
 

@@ -62,9 +62,9 @@ int polycm_ece_accept(struct polycm_id *id, struct polycm_ece *ret_ece)
 	int err;
 
 	memset(ret_ece, 0, sizeof(*ret_ece));
-	if (!has_ece(id) || !id->remote_ece.vendor_id)
+	if (!has_ece(id))
 		return 0;
-	if (id->pub.qp) {
+	if (id->pub.qp && id->remote_ece.vendor_id) {
 		err = set(id->pub.qp, &id->remote_ece);
 		if (err)
 			return err;

@@ -197,7 +197,7 @@ static void post_removal(struct polycm_channel *chan, struct polycm_id *id, void
 	struct polycm_ev *ev;
 
 	/* An id that the program has not accepted gets no events. */
-	if (id->device != device || !id->accepted)
+	if (id->device != device || !id->accepted || polycm_module_is_kernel(id->device->module))
 		return;
 	ev = ev_alloc(&removal, id);
 	if (ev && post_locked(chan, id, id, ev))

@@ -73,6 +73,17 @@ static int shadow_listen(struct polycm_id *id, struct polycm_module *module, int
 	return 0;
 }
 
+/* In a provider that the module shares its ids with, it is there already. */
+static bool listens(const struct polycm_id *id, const struct polycm_module *module)
+{
+	const struct polycm_id *shadow;
+
+	for (shadow = id->shadows; shadow; shadow = shadow->next_shadow)
+		if (shadow->module->carrier == module->carrier)
+			return true;
+	return id->module->carrier == module->carrier;
+}
+
 /* The other providers that have devices.  On an error the caller ends the shadows. */
 static int shadows_listen(struct polycm_id *id, int backlog)
 {
@@ -81,7 +92,8 @@ static int shadows_listen(struct polycm_id *id, int backlog)
 	int err = 0;
 
 	for (size_t i = 0; i < num && !err; i++)
-		if (modules[i] != id->module && !modules[i]->ops.match(modules[i]->ctx, NULL, NULL))
+		if (!listens(id, modules[i]) &&
+		    !modules[i]->ops.match(modules[i]->ctx, NULL, NULL))
 			err = shadow_listen(id, modules[i], backlog);
 	return err;
 }

@@ -167,12 +167,14 @@ POLYCM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
 	const uint32_t needed = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 
 	polycm_why_clear();
-	if (!attr || attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED ||
-	    (attr->comp_mask & needed) != needed ||
+	if (attr && attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
+		return polycm_ret("rdma_join_multicast_ex", NULL,
+				  polycm_fail(-EOPNOTSUPP, "attributes that are unknown"));
+	if (!attr || (attr->comp_mask & needed) != needed ||
 	    attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
 		return polycm_ret("rdma_join_multicast_ex", NULL,
 				  polycm_fail(-EINVAL, "attributes lack address or join flags, "
-						       "or have unknown ones"));
+						       "or have unknown flags"));
 	return join_call("rdma_join_multicast_ex", id, attr->addr, attr->join_flags, context);
 }
 

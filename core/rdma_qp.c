@@ -329,6 +329,8 @@ POLYCM_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *q
 		err = polycm_need_device(self);
 		if (!err && (!qp_attr || !qp_attr_mask))
 			err = polycm_fail(-EINVAL, "no attributes");
+		if (!err && qp_attr->qp_state > IBV_QPS_ERR)
+			err = polycm_fail(-EINVAL, "%d is no state of a QP", (int)qp_attr->qp_state);
 		if (!err)
 			err = self->module->ops.init_qp_attr(self->priv, qp_attr, qp_attr_mask);
 		polycm_leave(self);

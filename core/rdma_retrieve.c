@@ -43,6 +43,11 @@ static void resolved(struct polycm_id *id, struct polycm_ev *ev)
 		turn(ev, route ? RDMA_CM_EVENT_ROUTE_ERROR : RDMA_CM_EVENT_ADDR_ERROR, err);
 }
 
+static void failed(struct polycm_id *id)
+{
+	__atomic_store_n(&id->connect_error, true, __ATOMIC_RELAXED);
+}
+
 /* The REP is here.  Without a QP of ours the program answers it, with rdma_establish(). */
 static void connect_response(struct polycm_id *id, struct polycm_ev *ev)
 {
@@ -64,7 +69,7 @@ static void connect_response(struct polycm_id *id, struct polycm_ev *ev)
 		return;
 	}
 	(void)polycm_qp_error(id);
-	id->connect_error = true;
+	failed(id);
 	turn(ev, RDMA_CM_EVENT_CONNECT_ERROR, err);
 }
 
@@ -126,41 +131,69 @@ static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 	return true;
 }
 
-/* Do what the event asks for.  false: the program does not get to see it. */
+/* On TCP there are no path records to ask for. */
+static bool has_paths(struct polycm_id *id)
+{
+	struct polycm_channel *chan = polycm_channel_lock(id);
+	bool has = !id->device || id->device->transport->protocol != POLYCM_PROTO_MPA;
+
+	polycm_channel_unlock(chan);
+	return has;
+}
+
+static bool has_failed(const struct polycm_id *id)
+{
+	return __atomic_load_n(&id->connect_error, __ATOMIC_RELAXED);
+}
+
+/*
+ * Do what the event asks for.  false: the program does not get to see it.  The
+ * id's lock is taken only where there is something to do: another thread may
+ * be in the very call that this is the answer to.
+ */
 static bool process(struct polycm_ev *ev)
 {
 	struct polycm_id *id = ev->owner;
-	bool wanted = true;
 
-	if (ev->pub.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+	switch (ev->pub.event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		return connect_request(id, ev);
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		if (!has_paths(id))
+			return true;
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_DISCONNECTED:
+		if (has_failed(id))
+			return false;
+		if (ev->pub.event == RDMA_CM_EVENT_DISCONNECTED)
+			return true;
+		break;
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		break;
+	default:
+		return true;
+	}
 
 	pthread_mutex_lock(&id->lock);
 	switch (ev->pub.event) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		resolved(id, ev);
-		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		connect_response(id, ev);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		if (id->connect_error)
-			wanted = false;
-		else
-			(void)polycm_qp_error(id);
-		break;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		wanted = !id->connect_error;
+		(void)polycm_qp_error(id);
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
 		polycm_group_joined(id, ev);
 		break;
 	default:
+		resolved(id, ev);
 		break;
 	}
 	pthread_mutex_unlock(&id->lock);
-	return wanted;
+	return true;
 }
 
 static bool is_bad(const struct rdma_cm_event *event)

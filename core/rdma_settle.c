@@ -20,20 +20,22 @@
 
 struct polycm_module *polycm_only_module(void)
 {
-	struct polycm_module *const *modules;
-	struct polycm_module *only = NULL;
+	struct polycm_module *const *modules, *const *carriers;
+	size_t num_carriers = polycm_registry_carriers(&carriers);
 	size_t num = polycm_registry_selected(&modules);
+	struct polycm_module *only = NULL;
 
-	if (num == 1)
-		return modules[0];
 	for (size_t i = 0; i < num; i++) {
 		if (modules[i]->ops.match(modules[i]->ctx, NULL, NULL))
 			continue;
-		if (only)
+		if (num_carriers == 1)
+			return modules[i];
+		if (only && only->carrier != modules[i]->carrier)
 			return NULL;
-		only = modules[i];
+		if (!only)
+			only = modules[i];
 	}
-	return only;
+	return num_carriers == 1 ? carriers[0] : only;
 }
 
 int polycm_choose_module(const struct sockaddr *src, const struct sockaddr *dst,
@@ -63,11 +65,11 @@ void polycm_id_set_place(struct polycm_id *id, enum polycm_place place)
 
 bool polycm_id_roams(struct polycm_id *id)
 {
-	struct polycm_module *const *modules;
+	struct polycm_module *const *carriers;
 	struct polycm_channel *chan;
 	bool roams;
 
-	if (polycm_registry_selected(&modules) < 2)
+	if (polycm_registry_carriers(&carriers) < 2)
 		return false;
 	chan = polycm_channel_lock(id);
 	roams = id->place == POLYCM_ROAMING;
@@ -124,8 +126,10 @@ int polycm_id_settle(struct polycm_id *id, struct polycm_module *module)
 	};
 	int err;
 
-	if (id->module == module)
+	if (id->module && id->module->carrier == module->carrier) {
+		set_module(id, module, false);
 		return 0;
+	}
 	polycm_id_unsettle(id);
 
 	err = polycm_channel_area(visible->chan, module, &how.channel_priv);
@@ -197,6 +201,9 @@ static void take_device(struct polycm_id *id, const struct polycm_route_info *in
 	id->pub.port_num = info->port_num;
 	id->place = POLYCM_PLACED;
 	id->device = info->device;
+	/* Of the providers over the kernel, the device's goes on with the id. */
+	if (id->module->carrier == info->device->module->carrier)
+		id->module = info->device->module;
 }
 
 int polycm_id_update(struct polycm_id *id, bool with_paths)

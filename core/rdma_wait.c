@@ -7,6 +7,8 @@
  * the kernel's wait, a signal interrupts unless its handler restarts calls;
  * where a provider's events must be fetched, it polls the channel's fd.  Both
  * are cancellation points, as the call is in librdmacm.
+ *
+ * On a channel whose descriptor is the kernel's the thread waits in the kernel.
  */
 #include "config.h"
 #include "id_internal.h"
@@ -25,23 +27,6 @@
 #include "clock.h"
 #include "log.h"
 #include "ret.h"
-
-/* Let the providers post what lies on their descriptors. */
-static void pull(struct polycm_channel *chan)
-{
-	struct epoll_event ready[8];
-	int num;
-
-	pthread_mutex_lock(&chan->pull_lock);
-	num = epoll_wait(chan->pub.fd, ready, (int)(sizeof(ready) / sizeof(ready[0])), 0);
-	for (int i = 0; i < num; i++) {
-		struct polycm_channel_slot *slot = ready[i].data.ptr;
-
-		if (slot)
-			(void)slot->module->ops.channel_read(slot->area);
-	}
-	pthread_mutex_unlock(&chan->pull_lock);
-}
 
 /* Nothing can ever happen again: say who waits, since it is the program that is wrong. */
 static void deadlock(struct polycm_channel *chan)
@@ -133,21 +118,30 @@ int polycm_channel_sleep_on(void)
 	return -EBADF;
 }
 
-/* Counted in, so that the channel stays as it is if another thread destroys it meanwhile. */
-static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
+static bool enter(struct polycm_channel *chan)
 {
 	bool closed;
-	int err;
 
 	pthread_mutex_lock(&chan->lock);
 	closed = chan->closed;
 	chan->waiters += !closed;
 	pthread_mutex_unlock(&chan->lock);
-	if (closed)
+	return !closed;
+}
+
+/* Counted in, so that the channel stays as it is if another thread destroys it meanwhile. */
+static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
+{
+	int err;
+
+	if (!enter(chan))
 		return polycm_channel_sleep_on();
 
 	pthread_cleanup_push(leave, chan);
-	err = wait_once(chan, seen, pulls);
+	if (chan->native)
+		err = chan->slots[0].module->ops.channel_read(chan->slots[0].area);
+	else
+		err = wait_once(chan, seen, pulls);
 	if (err == -EDEADLK)
 		deadlock(chan);
 	pthread_cleanup_pop(0);
@@ -156,6 +150,34 @@ static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
 	if (polycm_channel_leave(chan))
 		return err ? -EBADF : polycm_channel_sleep_on();
 	return err;
+}
+
+/* Let the providers post what lies on their descriptors. */
+static void pull(struct polycm_channel *chan)
+{
+	struct epoll_event ready[8];
+	int num, old;
+
+	/* Not a place to be cancelled in: the lock would stay. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	pthread_mutex_lock(&chan->pull_lock);
+	num = epoll_wait(chan->pub.fd, ready, (int)(sizeof(ready) / sizeof(ready[0])), 0);
+	for (int i = 0; i < num; i++) {
+		struct polycm_channel_slot *slot = ready[i].data.ptr;
+
+		if (slot)
+			(void)slot->module->ops.channel_read(slot->area);
+	}
+	pthread_mutex_unlock(&chan->pull_lock);
+	pthread_setcancelstate(old, NULL);
+}
+
+static int pull_counted(struct polycm_channel *chan)
+{
+	if (!enter(chan))
+		return polycm_channel_sleep_on();
+	pull(chan);
+	return polycm_channel_leave(chan) ? polycm_channel_sleep_on() : 0;
 }
 
 /* Takes an event if there is one; else tells how to wait. */
@@ -195,10 +217,11 @@ int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
 	do {
 		err = take(chan, ret_ev, &seen, &pulls);
 		if (err == -EAGAIN && pulls) {
-			pull(chan);
-			err = take(chan, ret_ev, &seen, &pulls);
+			err = pull_counted(chan);
+			if (!err)
+				err = take(chan, ret_ev, &seen, &pulls);
 		}
-		if (err != -EAGAIN || is_nonblocking(chan))
+		if (err != -EAGAIN || (!chan->native && is_nonblocking(chan)))
 			return err;
 		err = wait_counted(chan, seen, pulls);
 	} while (!err);

@@ -22,9 +22,19 @@ struct polycm_module {
 	void *ctx;			/* from ops.init */
 	void *handle;			/* libltdl's */
 	bool selected;			/* may carry connections */
+	/*
+	 * Whose ids it shares: its own, or those of the first provider over the
+	 * kernel.  Set when the selected ones have been started.
+	 */
+	struct polycm_module *carrier;
 	bool initialised;		/* ops.init succeeded */
 	int init_error;			/* why it did not start, else 0 */
 };
+
+static inline bool polycm_module_is_kernel(const struct polycm_module *module)
+{
+	return module->desc.flags & POLYCM_PROVIDER_KERNEL;
+}
 
 /*
  * Load and select as POLYCM_PROVIDER and POLYCM_PROVIDER_PATH say, init and
@@ -36,6 +46,10 @@ int polycm_registry_get(void);
 
 /* The selected, initialised modules in order of preference. */
 size_t polycm_registry_selected(struct polycm_module *const **ret_modules);
+/* Those of them that are their own carrier: each has ids, and a part in a channel, of its own. */
+size_t polycm_registry_carriers(struct polycm_module *const **ret_modules);
+/* Does the kernel's RDMA CM carry whatever there is? */
+bool polycm_registry_kernel_only(void);
 /* Did one of the selected not start? */
 bool polycm_registry_any_failed(void);
 /* Every plugin file found, loading those not loaded yet: for polycm info. */

@@ -23,6 +23,24 @@ int polycm_fail(int err, const char *format, ...)
 	return err;
 }
 
+int polycm_fail_in(int err, const char *format, ...)
+{
+	char reason[sizeof(why)];
+	va_list args;
+	size_t len;
+
+	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
+		memcpy(reason, why, sizeof(reason));
+		va_start(args, format);
+		(void)vsnprintf(why, sizeof(why), format, args);
+		va_end(args);
+		len = strlen(why);
+		if (reason[0])
+			(void)snprintf(why + len, sizeof(why) - len, ": %s", reason);
+	}
+	return err;
+}
+
 void polycm_why(const char *format, ...)
 {
 	va_list args;

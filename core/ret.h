@@ -13,6 +13,8 @@
  * Kept per thread until polycm_ret() or the next call's polycm_why_clear().
  */
 int polycm_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, put before the reason that was given already, if there is one. */
+int polycm_fail_in(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void polycm_why_clear(void);
 /* polycm_core.why */
 void polycm_why(const char *format, ...) __attribute__((format(printf, 1, 2)));

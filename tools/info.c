@@ -53,7 +53,7 @@ static const char *carries(const struct polycm_provider_info *info)
 	if (info->selected && info->error)
 		return tool_printf("cannot start: %s", strerror(-info->error));
 	if (info->selected && !info->num_devices)
-		return info->transport ? "rules only" : "no devices";
+		return "no devices";
 	if (info->selected)
 		return tool_printf("yes, %u device%s", info->num_devices,
 				   plural(info->num_devices));

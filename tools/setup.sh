@@ -4,7 +4,8 @@
 # Set-up shared by ./check and ./demo, which source this file: installs what is missing, makes configure,
 # configures and builds a build folder. Nothing here needs root unless a package is missing.
 
-# Package and how to see that it is there: a command or, with a slash, a file below /usr/include.
+# Package and how to see that it is there: a command, with a slash a file below /usr/include or, if it begins
+# with one, a file anywhere (wildcards allowed).
 setup_packages='
 	gcc gcc
 	libc6-dev ./stdio.h
@@ -23,6 +24,20 @@ setup_packages='
 	ibverbs-utils ibv_devinfo
 '
 
+# What ./check --kernel needs besides. The kernel itself tests/kernel gets without installing it.
+# shellcheck disable=SC2034 # used by check
+setup_kernel_packages='
+	qemu-system-x86 qemu-system-x86_64
+	linux-headers-6.12-amd64 /usr/src/linux-headers-6.12.*-amd64/Module.symvers
+	busybox-static /usr/share/doc/busybox-static/copyright
+	cpio cpio
+	xz-utils xz
+	kmod /*bin/depmod
+	iproute2 rdma
+	perftest ib_send_bw
+	strace strace
+'
+
 setup_say() { printf '== %s\n' "$*"; }
 
 setup_fail() {
@@ -37,6 +52,7 @@ setup_missing_packages() {
 	while read -r package probe; do
 		case $probe in
 		'') ;;
+		/*) compgen -G "$probe" >/dev/null || echo "$package" ;;
 		*/*) [ -e "/usr/include/$probe" ] || echo "$package" ;;
 		*) command -v "$probe" >/dev/null || echo "$package" ;;
 		esac
@@ -78,6 +94,17 @@ setup_install_packages() {
 	hash -r
 	missing=$(setup_missing_packages)
 	[ -z "$missing" ] || setup_fail "installed, but not found afterwards: ${missing//$'\n'/ }"
+}
+
+# Says why if the kernel of the tests is not to be had here.
+setup_has_kernel() {
+	local system
+
+	compgen -G '/usr/src/linux-headers-6.12.*-amd64/Module.symvers' >/dev/null && return
+	system=$(. /etc/os-release 2>/dev/null && echo "${ID-} ${VERSION_CODENAME-} $(uname -m)")
+	[ "$system" != 'debian bookworm x86_64' ] || return 0
+	echo "${0##*/} --kernel needs the kernel 6.12 of Debian 12 (amd64): the package linux-headers-6.12-amd64" >&2
+	return 1
 }
 
 # setup_run LOG COMMAND...: runs it quietly; shows the end of its output if it fails.

@@ -2,8 +2,10 @@
 /*
  * verbs/devices.c - the exported ibv_* calls that take or list devices.
  *
- * A device list is one of ours, also when libibverbs made its entries: the
- * word before the array keeps libibverbs' own list until ibv_free_device_list.
+ * A device list is one of ours, also when libibverbs made its entries: two
+ * words behind the terminating NULL keep libibverbs' own list until
+ * ibv_free_device_list.  It begins where its memory does, because there are
+ * programs that give it to free(), which libibverbs' lists allow.
  */
 #include "config.h"
 
@@ -20,14 +22,14 @@
 #include "options.h"
 #include "registry.h"
 
-struct device_list {
-	struct ibv_device **real;	/* libibverbs', or NULL */
-	struct ibv_device *devices[];	/* NULL-terminated */
-};
+/* In front of libibverbs' list: what else is behind a NULL is a program's doing. */
+static struct ibv_device list_mark;
 
-static struct device_list *list_of(struct ibv_device **devices)
+static struct ibv_device **kept_real(struct ibv_device **devices)
 {
-	return (struct device_list *)((char *)devices - offsetof(struct device_list, devices));
+	while (*devices)
+		devices++;
+	return devices[1] == &list_mark ? (struct ibv_device **)(void *)devices[2] : NULL;
 }
 
 static struct ibv_device **real_devices(int *ret_num)
@@ -74,7 +76,7 @@ POLYCM_EXPORT struct ibv_device **ibv_get_device_list(int *ret_num)
 {
 	struct polycm_verbs_device **simulated;
 	struct ibv_device **real = NULL;
-	struct device_list *list;
+	struct ibv_device **list;
 	size_t num_simulated, n = 0;
 	int num_real = 0, r;
 
@@ -93,20 +95,21 @@ POLYCM_EXPORT struct ibv_device **ibv_get_device_list(int *ret_num)
 			goto err_free_simulated;	/* errno is libibverbs' */
 	}
 
-	list = calloc(1, sizeof(*list) + (num_simulated + (size_t)num_real + 1) * sizeof(void *));
+	list = calloc(num_simulated + (size_t)num_real + 3, sizeof(*list));
 	if (!list) {
 		errno = ENOMEM;
 		goto err_free_real;
 	}
-	list->real = real;
 	for (size_t i = 0; i < num_simulated; i++)
-		list->devices[n++] = &simulated[i]->device;
+		list[n++] = &simulated[i]->device;
 	for (int i = 0; i < num_real; i++)
-		list->devices[n++] = real[i];
+		list[n++] = real[i];
+	list[n + 1] = &list_mark;
+	list[n + 2] = (struct ibv_device *)(void *)real;
 	free(simulated);
 	if (ret_num)
 		*ret_num = (int)n;
-	return list->devices;
+	return list;
 
 err_free_real:
 	free_real_devices(real);
@@ -119,13 +122,10 @@ err_free_simulated:
 
 POLYCM_EXPORT void ibv_free_device_list(struct ibv_device **devices)
 {
-	struct device_list *list;
-
 	if (!devices)
 		return;
-	list = list_of(devices);
-	free_real_devices(list->real);
-	free(list);
+	free_real_devices(kept_real(devices));
+	free(devices);
 }
 
 POLYCM_EXPORT const char *ibv_get_device_name(struct ibv_device *device)

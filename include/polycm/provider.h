@@ -284,6 +284,12 @@ struct polycm_ops {
 	 * gives a descriptor to poll in *ret_fd (else -1); the core calls
 	 * channel_read() when it is readable, which posts what there is and
 	 * must not block.  Not required.
+	 *
+	 * Where every provider that may carry ids is one of
+	 * POLYCM_PROVIDER_KERNEL, the descriptor becomes the program's own
+	 * (rdma_event_channel.fd): channel_read() then waits for one event, as
+	 * O_NONBLOCK of the descriptor says (-EAGAIN), returns -EINTR after a
+	 * signal, and posts at most one event.  Else the core sets O_NONBLOCK.
 	 */
 	int (*channel_open)(void *ctx, void *chan, int *ret_fd);
 	int (*channel_read)(void *chan);
@@ -522,6 +528,12 @@ struct polycm_core {
 	 * the last one counts.  Not from other threads.
 	 */
 	void (*why)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+	/*
+	 * A table of the core's by name and version, or NULL: the kernel's RDMA
+	 * CM of <polycm/kernel.h>.
+	 */
+	const void *(*extension)(const char *name, unsigned int version);
 };
 
 /* ------------------------------------------------------------------------
@@ -530,6 +542,14 @@ struct polycm_core {
 
 /* Carries connections only where POLYCM_PROVIDER names it, never by default. */
 #define POLYCM_PROVIDER_ON_REQUEST (1u << 0)
+/*
+ * Carries connections with the operations of <polycm/kernel.h>.  All such
+ * providers share one area and one descriptor per channel; their ids go over
+ * from one to another with the device that they are on; they report
+ * DEVICE_REMOVAL themselves; and private data that is too long to accept is
+ * refused before the kernel would refuse it and the peer with it.
+ */
+#define POLYCM_PROVIDER_KERNEL (1u << 1)
 
 struct polycm_provider {
 	uint32_t size;

@@ -11,6 +11,7 @@
 
 #include "tests/cmocka_all.h"
 
+#include "polycm/kernel.h"
 #include "providers/common/ib_rules.h"
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"
@@ -270,33 +271,90 @@ static void test_status_str_iwarp(void **state)
 
 /* The plugins as files. */
 
-static unsigned int log_lines;
-static char last_line[256];
+static const struct polycm_transport *setup_transport;
+static char why[100];
 
-static void fake_log(enum polycm_log_level level, const struct polycm_id *id, const char *format,
-		     ...)
+static int fake_init(struct polycm_module *module, const struct polycm_kernel_setup *setup,
+		     void **ret_ctx)
+{
+	(void)module;
+	assert_uint_equal(setup->size, sizeof(*setup));
+	assert_null(setup->claims);
+	setup_transport = setup->transport;
+	*ret_ctx = NULL;
+	return 0;
+}
+
+static int fake_open(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
+{
+	(void)ctx;
+	(void)id;
+	(void)priv;
+	(void)how;
+	return 0;
+}
+
+static int fake_establish(void *priv)
+{
+	(void)priv;
+	return -EINVAL;
+}
+
+static enum polycm_kind fake_kind(const void *priv)
+{
+	(void)priv;
+	return POLYCM_KIND_RC;
+}
+
+static const struct polycm_ops fake_ops = {
+	.size = sizeof(fake_ops),
+	.open = fake_open,
+	.establish = fake_establish,
+};
+
+static const struct polycm_kernel fake_kernel = {
+	.size = sizeof(fake_kernel),
+	.ops = &fake_ops,
+	.id_size = 160,
+	.channel_size = 16,
+	.init = fake_init,
+	.kind = fake_kind,
+};
+
+static const void *fake_extension(const char *name, unsigned int version)
+{
+	assert_string_equal(name, POLYCM_KERNEL);
+	assert_uint_equal(version, POLYCM_KERNEL_VERSION);
+	return &fake_kernel;
+}
+
+static void fake_why(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void fake_why(const char *format, ...)
 {
 	va_list args;
 
-	assert_int_equal(level, POLYCM_LOG_INFO);
-	assert_null(id);
 	va_start(args, format);
-	(void)vsnprintf(last_line, sizeof(last_line), format, args);
+	(void)vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
-	log_lines++;
 }
 
 static const struct polycm_core fake_core = {
 	.size = sizeof(fake_core),
 	.abi_minor = POLYCM_ABI_MINOR,
-	.log = fake_log,
+	.why = fake_why,
+	.extension = fake_extension,
+};
+
+/* One of before there was a client of the kernel. */
+static const struct polycm_core old_core = {
+	.size = offsetof(struct polycm_core, extension),
 };
 
 static void check_plugin(const char *name, const struct polycm_transport *rules)
 {
 	const struct polycm_provider *provider = NULL;
 	int (*query)(const struct polycm_core *core, const struct polycm_provider **ret);
-	const struct polycm_open how = { .size = sizeof(how), .ps = RDMA_PS_TCP };
 	const struct polycm_ops *ops;
 	void *handle, *symbol, *ctx;
 	char path[1024];
@@ -309,6 +367,7 @@ static void check_plugin(const char *name, const struct polycm_transport *rules)
 	symbol = dlsym(handle, "polycm_provider_query_v1");
 	assert_non_null(symbol);
 	memcpy(&query, &symbol, sizeof(query));
+	assert_int_equal(query(&old_core, &provider), -EOPNOTSUPP);
 	assert_int_equal(query(&fake_core, &provider), 0);
 
 	assert_uint_equal(provider->size, sizeof(*provider));
@@ -321,19 +380,17 @@ static void check_plugin(const char *name, const struct polycm_transport *rules)
 
 	ops = provider->ops;
 	assert_uint_equal(ops->size, sizeof(*ops));
+	assert_true(provider->flags & POLYCM_PROVIDER_KERNEL);
+	assert_uint_equal(provider->id_size, fake_kernel.id_size);
+	assert_uint_equal(provider->channel_size, fake_kernel.channel_size);
+	assert_ptr_equal(ops->open, fake_open);
 	assert_int_equal(ops->init(NULL, &ctx), 0);
-	log_lines = 0;
-	assert_int_equal(ops->enumerate(ctx), 0);
-	assert_int_equal(ops->enumerate(ctx), 0);
-	assert_uint_equal(log_lines, 1);
-	assert_non_null(strstr(last_line, name));
-	assert_int_equal(ops->match(ctx, NULL, NULL), -ENODEV);
-	assert_int_equal(ops->open(ctx, NULL, NULL, &how), -ENODEV);
-	ops->close(NULL);
-	ops->stop(NULL);
-	ops->free(NULL);
-	assert_null(ops->connect);
-	ops->fini(ctx);
+	assert_ptr_equal(setup_transport, provider->transport);
+
+	/* The kernel's answer stays; words come with it where the transport has no such thing. */
+	why[0] = '\0';
+	assert_int_equal(ops->establish(NULL), -EINVAL);
+	assert_int_equal(why[0] != '\0', !(rules->services & POLYCM_SVC_ESTABLISH));
 	assert_int_equal(dlclose(handle), 0);
 }
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel/address.c - bind, resolve and listen.
+ *
+ * IP addresses go with the commands that have always been there, addresses of
+ * family AF_IB with those that take any.
+ */
+#include "config.h"
+#include "internal.h"
+
+#include "../addr.h"
+
+static int bind_ip(const struct kernel_id *id, const struct sockaddr *addr, size_t len)
+{
+	KERNEL_MESSAGE(rdma_ucm_bind_ip) message;
+
+	memset(&message, 0, sizeof(message));
+	memcpy(&message.body.addr, addr, len);
+	message.body.id = id->number;
+	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_BIND_IP, &message, sizeof(message), 0);
+}
+
+static int bind_any(const struct kernel_id *id, const struct sockaddr *addr, size_t len)
+{
+	KERNEL_MESSAGE(rdma_ucm_bind) message;
+
+	memset(&message, 0, sizeof(message));
+	message.body.id = id->number;
+	message.body.addr_size = (uint16_t)len;
+	memcpy(&message.body.addr, addr, len);
+	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_BIND, &message, sizeof(message), 0);
+}
+
+int kernel_addr_bind(struct kernel_id *id, const struct sockaddr *addr)
+{
+	size_t len = polycm_addr_len(addr);
+
+	if (!len)
+		return -EINVAL;
+	id->ib = addr->sa_family == AF_IB;
+	return id->ib ? bind_any(id, addr, len) : bind_ip(id, addr, len);
+}
+
+/* An address is of use on a device of a selected provider, or on none yet. */
+int kernel_op_bind(void *priv, const struct sockaddr *addr)
+{
+	char where[KERNEL_WHERE_TEXT];
+	struct polycm_route_info info;
+	struct kernel_id *id = priv;
+	int r;
+
+	r = kernel_id_ready(id);
+	if (!r)
+		r = kernel_addr_bind(id, addr);
+	if (r)
+		return r;
+	kernel_answer_drop(id);
+	r = kernel_ask(id, id->chan->fd, &info, where);
+	if (r)
+		goto err_unbind;
+
+	memcpy(&id->bound, addr, polycm_addr_len(addr));
+	polycm_addr_set_port(&id->bound.sa, polycm_addr_port((struct sockaddr *)&info.src));
+	kernel_answer_keep(id, &info);
+	return 0;
+
+err_unbind:
+	kernel_id_strand(id);
+	(void)kernel_id_ready(id);
+	if (where[0])
+		polycm_why("that is on %s", where);
+	return r;
+}
+
+static int resolve_ip(const struct kernel_id *id, const struct sockaddr *src,
+		      const struct sockaddr *dst, uint32_t timeout_ms)
+{
+	KERNEL_MESSAGE(rdma_ucm_resolve_ip) message;
+
+	memset(&message, 0, sizeof(message));
+	if (src)
+		memcpy(&message.body.src_addr, src, polycm_addr_len(src));
+	memcpy(&message.body.dst_addr, dst, polycm_addr_len(dst));
+	message.body.id = id->number;
+	message.body.timeout_ms = timeout_ms;
+	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_RESOLVE_IP, &message, sizeof(message),
+			      0);
+}
+
+static int resolve_any(const struct kernel_id *id, const struct sockaddr *src,
+		       const struct sockaddr *dst, uint32_t timeout_ms)
+{
+	KERNEL_MESSAGE(rdma_ucm_resolve_addr) message;
+
+	memset(&message, 0, sizeof(message));
+	message.body.id = id->number;
+	message.body.timeout_ms = timeout_ms;
+	message.body.src_size = (uint16_t)polycm_addr_len(src);
+	message.body.dst_size = (uint16_t)polycm_addr_len(dst);
+	if (src)
+		memcpy(&message.body.src_addr, src, message.body.src_size);
+	memcpy(&message.body.dst_addr, dst, message.body.dst_size);
+	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_RESOLVE_ADDR, &message,
+			      sizeof(message), 0);
+}
+
+int kernel_op_resolve_addr(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
+			   int timeout_ms)
+{
+	struct kernel_id *id = priv;
+	bool ib, was_ib;
+	int r;
+
+	if (!polycm_addr_len(dst) || (src && !polycm_addr_len(src)))
+		return -EINVAL;
+	r = kernel_id_ready(id);
+	if (r)
+		return r;
+	kernel_answer_drop(id);
+
+	/* A reader may ask about the address before the command has returned. */
+	id->resolves = true;
+	was_ib = id->ib;
+	id->ib = dst->sa_family == AF_IB;
+	ib = id->ib || (src && src->sa_family == AF_IB);
+	r = ib ? resolve_any(id, src, dst, (uint32_t)timeout_ms)
+	       : resolve_ip(id, src, dst, (uint32_t)timeout_ms);
+	if (r)
+		id->ib = was_ib;
+	return r;
+}
+
+int kernel_op_resolve_route(void *priv, int timeout_ms)
+{
+	KERNEL_MESSAGE(rdma_ucm_resolve_route) message;
+	struct kernel_id *id = priv;
+	int r;
+
+	r = kernel_id_ready(id);
+	if (r)
+		return r;
+	memset(&message, 0, sizeof(message));
+	message.body.id = id->number;
+	message.body.timeout_ms = (uint32_t)timeout_ms;
+	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_RESOLVE_ROUTE, &message,
+			      sizeof(message), 0);
+}
+
+int kernel_op_listen(void *priv, int backlog)
+{
+	KERNEL_MESSAGE(rdma_ucm_listen) message;
+	struct kernel_id *id = priv;
+	int r;
+
+	r = kernel_id_ready(id);
+	if (r)
+		return r;
+	kernel_answer_drop(id);
+	memset(&message, 0, sizeof(message));
+	message.body.id = id->number;
+	message.body.backlog = (uint32_t)backlog;
+	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_LISTEN, &message, sizeof(message), 0);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel/channel.c - a channel is an open file of the RDMA CM's; reading it
+ * is the command GET_EVENT, which waits as the descriptor says.
+ */
+#include "config.h"
+#include "internal.h"
+
+#include <pthread.h>
+#include <utlist.h>
+
+#define MIN_ABI	3
+#define NO_EVENT UINT32_MAX
+
+struct reading {
+	struct kernel_channel *chan;
+	struct rdma_ucm_event_resp event;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kernel_channel *channels;
+
+/* Told once: the first that fails says what to do, each tells its caller. */
+static void tell_open(int error)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	const char *advice;
+
+	switch (error) {
+	case -ENOENT:
+	case -ENODEV:
+	case -ENXIO:
+		advice = "load the module rdma_ucm";
+		break;
+	case -EACCES:
+	case -EPERM:
+		advice = "the user may not open it; programs without privileges need mode 0666";
+		break;
+	case -EMFILE:
+	case -ENFILE:
+		return;	/* the program's, and may pass */
+	default:
+		advice = "is this kernel's RDMA CM working?";
+		break;
+	}
+	if (!atomic_flag_test_and_set(&told))
+		polycm_log(POLYCM_LOG_ERROR, "/dev/infiniband/rdma_cm cannot be opened: %s: %s",
+			   strerror(-error), advice);
+}
+
+/* A version that cannot be read says nothing; whether there is a device, the open tells. */
+static int check_abi(void)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	int version = polycm_kernel_host->abi_version();
+
+	if (version < 0 || (version >= MIN_ABI && version <= RDMA_USER_CM_ABI_VERSION))
+		return 0;
+	if (!atomic_flag_test_and_set(&told))
+		polycm_log(POLYCM_LOG_ERROR, "the kernel's RDMA CM has version %d of its interface; "
+			   "versions %d to %d are known here", version, MIN_ABI,
+			   RDMA_USER_CM_ABI_VERSION);
+	return -EPERM;
+}
+
+/* 0 until a kernel's version was found good. */
+static int check_abi_once(void)
+{
+	static atomic_bool good;
+	int r;
+
+	if (atomic_load(&good))
+		return 0;
+	r = check_abi();
+	if (!r)
+		atomic_store(&good, true);
+	return r;
+}
+
+int kernel_op_channel_open(void *ctx, void *chan, int *ret_fd)
+{
+	struct kernel_channel *self = chan;
+	int r;
+
+	(void)ctx;
+	r = check_abi_once();
+	if (r)
+		return r;
+	r = polycm_kernel_host->open();
+	if (r < 0) {
+		tell_open(r);
+		return r;
+	}
+	self->fd = r;
+	*ret_fd = r;
+	pthread_mutex_lock(&lock);
+	DL_APPEND(channels, self);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+void kernel_op_channel_close(void *chan)
+{
+	struct kernel_channel *self = chan;
+
+	pthread_mutex_lock(&lock);
+	DL_DELETE(channels, self);
+	pthread_mutex_unlock(&lock);
+	polycm_kernel_host->close(self->fd);
+}
+
+/*
+ * When a listener moves, the kernel moves its events but not the ids of the
+ * requests among them.  Its numbers for ids are its own and not a channel's,
+ * so the one channel that has the id is found by trying.
+ */
+bool kernel_channel_take_over(const struct kernel_channel *chan, uint32_t number)
+{
+	const struct kernel_channel *other;
+	uint32_t reported;
+
+	pthread_mutex_lock(&lock);
+	DL_FOREACH(channels, other)
+		if (other != chan &&
+		    !kernel_number_migrate(chan->fd, number, other->fd, &reported))
+			break;
+	pthread_mutex_unlock(&lock);
+	return other;
+}
+
+/*
+ * Also for a thread that is cancelled in the command: an event that the kernel
+ * handed to it is posted for others.
+ */
+static void finish(void *arg)
+{
+	struct reading *reading = arg;
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	if (reading->event.event != NO_EVENT)
+		kernel_event_deliver(reading->chan, &reading->event);
+	kernel_readers_leave(reading->chan);
+	pthread_setcancelstate(old, NULL);
+}
+
+int kernel_op_channel_read(void *chan)
+{
+	KERNEL_MESSAGE(rdma_ucm_get_event) message;
+	struct reading reading;
+	int r;
+
+	memset(&message, 0, sizeof(message));
+	memset(&reading, 0, sizeof(reading));
+	reading.chan = chan;
+	reading.event.event = NO_EVENT;
+	message.body.response = kernel_pointer(&reading.event);
+
+	kernel_readers_enter(reading.chan);
+	pthread_cleanup_push(finish, &reading);
+	r = kernel_command_cancellable(reading.chan->fd, RDMA_USER_CM_CMD_GET_EVENT, &message,
+				       sizeof(message), sizeof(reading.event));
+	pthread_cleanup_pop(1);
+	return r;
+}

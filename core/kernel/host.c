@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel/host.c - the Linux host behind the kernel client: the device node of
+ * the RDMA CM, its version in sysfs, and the devices of libibverbs.
+ *
+ * The devices are those of libibverbs itself, not of the list that we export:
+ * that one has simulated devices too, and asks providers for theirs.
+ */
+#include "config.h"
+#include "internal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../verbs/real.h"
+
+#define DEVICE_NODE	"/dev/infiniband/rdma_cm"
+#define ABI_VERSION	"/sys/class/misc/rdma_cm/abi_version"
+
+/* The first line of a small file, without its end; bytes, or a negative errno. */
+static ssize_t read_line(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	if (n < 0)
+		return n;
+	buf[n] = '\0';
+	n = (ssize_t)strcspn(buf, "\n");
+	buf[n] = '\0';
+	return n;
+}
+
+static int linux_abi_version(void)
+{
+	char text[16], *end;
+	ssize_t n = read_line(ABI_VERSION, text, sizeof(text));
+	long version;
+
+	if (n < 0)
+		return (int)n;
+	version = strtol(text, &end, 10);
+	return n && !*end && version >= 0 && version <= INT16_MAX ? (int)version : -EPROTO;
+}
+
+static int linux_open(void)
+{
+	int fd = open(DEVICE_NODE, O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static ssize_t linux_command(int fd, const void *command, size_t len)
+{
+	ssize_t n = write(fd, command, len);
+
+	return n < 0 ? -errno : n;
+}
+
+static void linux_close(int fd)
+{
+	close(fd);
+}
+
+static uint8_t link_layer(const struct ibv_device *device)
+{
+	char path[sizeof(device->ibdev_path) + sizeof("/ports/1/link_layer")], text[32];
+
+	(void)snprintf(path, sizeof(path), "%s/ports/1/link_layer", device->ibdev_path);
+	if (read_line(path, text, sizeof(text)) < 0)
+		return IBV_LINK_LAYER_UNSPECIFIED;
+	if (!strcmp(text, "InfiniBand"))
+		return IBV_LINK_LAYER_INFINIBAND;
+	return !strcmp(text, "Ethernet") ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_UNSPECIFIED;
+}
+
+static void describe(struct ibv_device *device, struct kernel_host_device *ret_device)
+{
+	(void)snprintf(ret_device->name, sizeof(ret_device->name), "%s", device->name);
+	ret_device->node_guid = ibv_get_device_guid(device);
+	ret_device->index = ibv_get_device_index(device);
+	ret_device->node_type = device->node_type;
+	ret_device->transport_type = device->transport_type;
+	ret_device->link_layer = link_layer(device);
+}
+
+static struct ibv_device **get_list(int *ret_num)
+{
+	REAL_VERB(struct ibv_device **, "ibv_get_device_list", "IBVERBS_1.1", (int *));
+
+	*ret_num = 0;
+	return real ? real(ret_num) : NULL;
+}
+
+static void free_list(struct ibv_device **list)
+{
+	REAL_VERB(void, "ibv_free_device_list", "IBVERBS_1.1", (struct ibv_device **));
+
+	if (real)
+		real(list);
+}
+
+static int linux_devices(struct kernel_host_device **ret_devices, size_t *ret_num)
+{
+	struct kernel_host_device *devices;
+	struct ibv_device **list;
+	int num;
+
+	*ret_devices = NULL;
+	*ret_num = 0;
+	errno = 0;
+	list = get_list(&num);
+	/* A kernel without RDMA has no devices. */
+	if (!list)
+		return errno == ENOSYS ? 0 : -(errno ? errno : ENOMEM);
+
+	devices = calloc((size_t)num + 1, sizeof(*devices));
+	for (int i = 0; i < num && devices; i++)
+		describe(list[i], &devices[i]);
+	free_list(list);
+	if (!devices)
+		return -ENOMEM;
+	*ret_devices = devices;
+	*ret_num = (size_t)num;
+	return 0;
+}
+
+static const struct kernel_host linux_host = {
+	.abi_version = linux_abi_version,
+	.open = linux_open,
+	.command = linux_command,
+	.close = linux_close,
+	.devices = linux_devices,
+};
+
+const struct kernel_host *polycm_kernel_host = &linux_host;

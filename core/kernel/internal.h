@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel/internal.h - what the files of the kernel client share.
+ *
+ * Locks: the core's lock of an id serialises its operations.  A reader, that
+ * is a thread in channel_read(), holds none of them; what it shares with the
+ * operations is atomic, or the handles' lock protects it (handles.c), a leaf.
+ * The devices' lock (devices.c) comes before the core's device list.
+ */
+#ifndef POLYCM_CORE_KERNEL_INTERNAL_H
+#define POLYCM_CORE_KERNEL_INTERNAL_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <infiniband/ib.h>
+#include <netinet/in.h>
+#include <rdma/rdma_cma.h>
+
+#include "../id.h"
+#include "../log.h"
+#include "../registry.h"
+#include "../ret.h"
+#include "host.h"
+#include "kernel.h"
+#include "uapi.h"
+
+/* A number of the kernel's that it has not given. */
+#define KERNEL_NO_NUMBER UINT32_MAX
+
+/* One for each provider over the kernel: what its init() returned. */
+struct kernel_context {
+	struct kernel_context *next;	/* in order of preference */
+	struct polycm_module *module;
+	const struct polycm_transport *transport;
+	bool (*claims)(const struct polycm_kernel_device *device);
+	bool listed;			/* its devices were listed in another one's turn */
+};
+
+/* The provider's area of a channel. */
+struct kernel_channel {
+	struct kernel_channel *prev, *next;	/* the open ones; under a lock of channel.c */
+	int fd;
+	unsigned int readers;		/* threads in channel_read(); under the handles' lock */
+};
+
+/* What an event of the kernel's can be for: an id, or a multicast group of one. */
+struct kernel_handle {
+	uint64_t uid;			/* what the kernel is told; 0: not in the table */
+	struct kernel_handle *whole;	/* the id of a group; NULL: this is an id's */
+	uint32_t done;			/* its events that readers are through with */
+	uint32_t busy;			/* readers that found it and are not through yet */
+};
+
+struct kernel_group {
+	struct kernel_handle handle;	/* first */
+	struct kernel_group *next;
+	_Atomic(void *) core;		/* the core's group; NULL: left, as far as the core knows */
+	uint32_t number;		/* the kernel's */
+};
+
+/* Options of an id that are set again in a kernel id that takes the place of another. */
+enum { KERNEL_OPTIONS = RDMA_OPTION_ID_ACK_TIMEOUT + 1 };
+
+struct kernel_option {
+	bool set;
+	uint8_t len;
+	unsigned char value[sizeof(int)];
+};
+
+/* The provider's area of an id. */
+struct kernel_id {
+	struct kernel_handle handle;	/* first */
+	struct polycm_id *core;
+	struct kernel_channel *chan;
+	uint32_t number;		/* the kernel's */
+	bool exists;			/* the number is valid */
+	enum rdma_port_space ps;
+	enum ibv_qp_type qp_type;
+	bool ib;			/* its addresses are of family AF_IB */
+	bool resolves;			/* it is, or was meant to be, an active id */
+	atomic_bool routed;		/* AF_IB: the kernel has paths */
+	atomic_bool stranded;		/* on a device of nobody's: a new kernel id is due */
+	uint32_t reported;		/* its events that the kernel says it told of */
+	union kernel_addr bound;	/* by bind(), with the port that it got; family 0: not bound */
+	struct kernel_option options[KERNEL_OPTIONS];
+	struct kernel_group *groups;
+	/* What the kernel said last and the core has not asked for yet, or NULL. */
+	_Atomic(struct polycm_route_info *) answer;
+};
+
+/* --- kernel.c --- */
+
+extern const struct polycm_ops polycm_kernel_ops;
+
+/* --- handles.c --- */
+
+int kernel_handle_add(struct kernel_handle *handle, struct kernel_handle *whole);
+/* The handle of an event, kept until kernel_handle_put(); NULL: there is none. */
+struct kernel_handle *kernel_handle_get(uint64_t uid);
+/* The reader is through with one event of it. */
+void kernel_handle_put(struct kernel_handle *handle);
+/*
+ * Wait until readers are through with all the events that the kernel told of,
+ * which they fetched from this channel.
+ */
+void kernel_handle_settle(struct kernel_handle *handle, uint32_t reported,
+			  const struct kernel_channel *chan);
+/* A new kernel id, which has told of no events yet, goes by the same handle. */
+void kernel_handle_restart(struct kernel_handle *handle);
+/* No event finds it any more, and no reader has it. */
+void kernel_handle_remove(struct kernel_handle *handle);
+
+void kernel_readers_enter(struct kernel_channel *chan);
+void kernel_readers_leave(struct kernel_channel *chan);
+
+/* --- devices.c --- */
+
+/* Where the kernel says that an id is. */
+struct kernel_place {
+	bool on_device;
+	__be64 node_guid;
+	uint32_t index;			/* KERNEL_NO_NUMBER: the kernel does not tell */
+};
+
+#define KERNEL_WHERE_TEXT 160
+
+/* Keeps it: device lists ask it from now on. */
+void kernel_context_add(struct kernel_context *context);
+void kernel_context_remove(struct kernel_context *context);
+int kernel_devices_enumerate(struct kernel_context *context);
+/*
+ * The device at the place and its rules.  -ENODEV: no selected provider has
+ * it; where then tells what it is: "siw0, an iWARP device, and ...".
+ */
+int kernel_devices_find(const struct kernel_place *place, struct polycm_device **ret_device,
+			const struct polycm_transport **ret_rules,
+			char where[static KERNEL_WHERE_TEXT]);
+/* The first device of this provider for which fn returns true, or any if fn is NULL. */
+bool kernel_devices_any(const struct kernel_context *context,
+			bool (*fn)(const char *name, void *arg), void *arg);
+
+/* --- query.c --- */
+
+/*
+ * Where the id is, asked through this descriptor.  -ENODEV with a text: on a
+ * device that no selected provider has; else the text is empty.
+ */
+int kernel_ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret_info,
+	       char where[static KERNEL_WHERE_TEXT]);
+/* Keep what the kernel said for the next query(); without memory it is asked again then. */
+void kernel_answer_keep(struct kernel_id *id, const struct polycm_route_info *info);
+void kernel_answer_drop(struct kernel_id *id);
+int kernel_op_query(void *priv, struct polycm_route_info *ret_info);
+
+/* --- id.c --- */
+
+/* Under the id's lock, before each command: there is a kernel id to give commands to. */
+int kernel_id_ready(struct kernel_id *id);
+/* The kernel's id of a request; what is left to do on an error is kernel_id_discard(). */
+int kernel_id_adopt(struct kernel_id *child, struct polycm_id *core, struct kernel_channel *chan,
+		    uint32_t number, const struct kernel_id *listener);
+void kernel_id_discard(struct kernel_id *id);
+/* An id of the kernel's that nobody has; returns how many of its events were told of. */
+uint32_t kernel_number_destroy(int fd, uint32_t number);
+/* Give up the kernel id: the next operation begins with a new one. */
+void kernel_id_strand(struct kernel_id *id);
+
+int kernel_op_open(void *ctx, struct polycm_id *core, void *priv, const struct polycm_open *how);
+int kernel_op_migrate(void *priv, void *new_chan);
+/* Move an id of the kernel's from one descriptor to another. */
+int kernel_number_migrate(int to_fd, uint32_t number, int from_fd, uint32_t *ret_reported);
+void kernel_op_close(void *priv);
+void kernel_op_stop(void *priv);
+void kernel_op_free(void *priv);
+
+/* --- address.c --- */
+
+int kernel_addr_bind(struct kernel_id *id, const struct sockaddr *addr);
+int kernel_op_bind(void *priv, const struct sockaddr *addr);
+int kernel_op_resolve_addr(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
+			   int timeout_ms);
+int kernel_op_resolve_route(void *priv, int timeout_ms);
+int kernel_op_listen(void *priv, int backlog);
+
+/* --- option.c --- */
+
+int kernel_op_set_option(void *priv, int level, int optname, const void *optval, size_t optlen);
+int kernel_options_replay(struct kernel_id *id);
+
+/* --- connect.c --- */
+
+int kernel_op_connect(void *priv, const struct polycm_conn_param *param);
+int kernel_op_accept(void *priv, const struct polycm_conn_param *param);
+int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason);
+int kernel_op_establish(void *priv);
+int kernel_op_disconnect(void *priv);
+int kernel_op_notify(void *priv, enum ibv_event_type event);
+
+/* --- attr.c --- */
+
+void kernel_copy_ah_attr(struct ibv_ah_attr *to, const struct ib_uverbs_ah_attr *from);
+int kernel_op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask);
+
+/* --- multicast.c --- */
+
+int kernel_op_join_multicast(void *priv, const struct polycm_multicast *mc);
+int kernel_op_leave_multicast(void *priv, void *group);
+void kernel_groups_free(struct kernel_id *id);
+
+/* --- channel.c --- */
+
+int kernel_op_channel_open(void *ctx, void *chan, int *ret_fd);
+int kernel_op_channel_read(void *chan);
+void kernel_op_channel_close(void *chan);
+/*
+ * A request was fetched from this channel, but its id is on another one that
+ * the listener has left: get it here.  true: done.
+ */
+bool kernel_channel_take_over(const struct kernel_channel *chan, uint32_t number);
+
+/* --- event.c --- */
+
+/* Post an event that was fetched, or drop it if it is for nobody. */
+void kernel_event_deliver(struct kernel_channel *chan, const struct rdma_ucm_event_resp *resp);
+
+/* --- match.c --- */
+
+int kernel_op_match(void *ctx, const struct sockaddr *src, const struct sockaddr *dst);
+
+#endif

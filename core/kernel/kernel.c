@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel/kernel.c - the client of the kernel's RDMA CM as providers get it:
+ * its operations, and the start and the end of a provider over it.
+ */
+#include "config.h"
+#include "internal.h"
+
+#include <stdlib.h>
+
+#include "../transport.h"
+
+#define MIN_SETUP (offsetof(struct polycm_kernel_setup, transport) + sizeof(void *))
+
+static int init(struct polycm_module *module, const struct polycm_kernel_setup *setup,
+		void **ret_ctx)
+{
+	struct polycm_kernel_setup copy;
+	struct kernel_context *context;
+
+	if (!setup || setup->size < MIN_SETUP || !setup->transport)
+		return -EINVAL;
+	memset(&copy, 0, sizeof(copy));
+	memcpy(&copy, setup, setup->size < sizeof(copy) ? setup->size : sizeof(copy));
+
+	context = calloc(1, sizeof(*context));
+	if (!context)
+		return -ENOMEM;
+	context->module = module;
+	/* The core's copy of the rules has no gaps. */
+	context->transport = polycm_registry_transport(copy.transport->name);
+	context->claims = copy.claims;
+	if (!context->transport) {
+		free(context);
+		return -EINVAL;
+	}
+	kernel_context_add(context);
+	*ret_ctx = context;
+	return 0;
+}
+
+static void fini(void *ctx)
+{
+	kernel_context_remove(ctx);
+	free(ctx);
+}
+
+static int enumerate(void *ctx)
+{
+	return kernel_devices_enumerate(ctx);
+}
+
+static enum polycm_kind kind(const void *priv)
+{
+	const struct kernel_id *id = priv;
+	const struct sockaddr ib = { .sa_family = AF_IB };
+
+	return polycm_transport_kind(id->ps, id->qp_type, id->ib ? &ib : NULL);
+}
+
+const struct polycm_ops polycm_kernel_ops = {
+	.size = sizeof(polycm_kernel_ops),
+	.fini = fini,
+	.enumerate = enumerate,
+	.match = kernel_op_match,
+	.channel_open = kernel_op_channel_open,
+	.channel_read = kernel_op_channel_read,
+	.channel_close = kernel_op_channel_close,
+	.open = kernel_op_open,
+	.bind = kernel_op_bind,
+	.resolve_addr = kernel_op_resolve_addr,
+	.resolve_route = kernel_op_resolve_route,
+	.listen = kernel_op_listen,
+	.connect = kernel_op_connect,
+	.accept = kernel_op_accept,
+	.reject = kernel_op_reject,
+	.establish = kernel_op_establish,
+	.disconnect = kernel_op_disconnect,
+	.notify = kernel_op_notify,
+	.set_option = kernel_op_set_option,
+	.init_qp_attr = kernel_op_init_qp_attr,
+	.query = kernel_op_query,
+	.join_multicast = kernel_op_join_multicast,
+	.leave_multicast = kernel_op_leave_multicast,
+	.migrate = kernel_op_migrate,
+	.close = kernel_op_close,
+	.stop = kernel_op_stop,
+	.free = kernel_op_free,
+};
+
+const struct polycm_kernel polycm_kernel_table = {
+	.size = sizeof(polycm_kernel_table),
+	.ops = &polycm_kernel_ops,
+	.id_size = sizeof(struct kernel_id),
+	.channel_size = sizeof(struct kernel_channel),
+	.init = init,
+	.kind = kind,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel/kernel.h - the client of the kernel's RDMA CM, as the core hands it
+ * out to providers.
+ */
+#ifndef POLYCM_CORE_KERNEL_KERNEL_H
+#define POLYCM_CORE_KERNEL_KERNEL_H
+
+#include "polycm/kernel.h"
+
+extern const struct polycm_kernel polycm_kernel_table;
+
+#endif

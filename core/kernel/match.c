@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel/match.c - would the kernel carry an id between these addresses over a
+ * device of this provider?  Asked only where a provider that is not over the
+ * kernel could carry it, too; the kernel itself decides later.
+ *
+ * An address leads to a network interface as the kernel's routes say, and the
+ * interface to the RDMA devices that have it behind a GID, or that are
+ * functions of the same adapter.
+ */
+#include "config.h"
+#include "internal.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../addr.h"
+
+#define PATH_SIZE 512
+
+/* Which interface the address is one of: true, and its name. */
+static bool interface_of(const union kernel_addr *addr, char name[static IF_NAMESIZE])
+{
+	struct ifaddrs *list, *entry;
+	union kernel_addr one;
+
+	if (addr->sa.sa_family == AF_INET6 && addr->in6.sin6_scope_id)
+		return if_indextoname(addr->in6.sin6_scope_id, name);
+	if (getifaddrs(&list))
+		return false;
+	for (entry = list; entry; entry = entry->ifa_next) {
+		if (!entry->ifa_addr || entry->ifa_addr->sa_family != addr->sa.sa_family)
+			continue;
+		memcpy(&one, entry->ifa_addr, polycm_addr_len(entry->ifa_addr));
+		if (addr->sa.sa_family == AF_INET
+			    ? one.in.sin_addr.s_addr == addr->in.sin_addr.s_addr
+			    : IN6_ARE_ADDR_EQUAL(&one.in6.sin6_addr, &addr->in6.sin6_addr))
+			break;
+	}
+	if (entry)
+		(void)snprintf(name, IF_NAMESIZE, "%s", entry->ifa_name);
+	freeifaddrs(list);
+	return entry;
+}
+
+/* The address that packets to this destination leave from. */
+static bool source_for(const union kernel_addr *dst, union kernel_addr *ret_src)
+{
+	socklen_t len = sizeof(*ret_src);
+	int fd = socket(dst->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = !connect(fd, &dst->sa, (socklen_t)polycm_addr_len(&dst->sa)) &&
+	     !getsockname(fd, &ret_src->sa, &len);
+	close(fd);
+	return ok;
+}
+
+static bool file_says(int dir, const char *file, const char *text)
+{
+	char buf[IF_NAMESIZE + 1];
+	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	buf[n] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	return !strcmp(buf, text);
+}
+
+/* Is the interface behind a GID of this port? */
+static bool port_has(const char *device, const char *port, const char *interface)
+{
+	struct dirent *entry;
+	char path[PATH_SIZE];
+	DIR *dir;
+
+	if (snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%s/gid_attrs/ndevs",
+		     device, port) >= (int)sizeof(path))
+		return false;
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && file_says(dirfd(dir), entry->d_name, interface))
+			break;
+	closedir(dir);
+	return entry;
+}
+
+static bool device_has(const char *device, void *interface)
+{
+	struct dirent *entry;
+	char path[PATH_SIZE];
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/sys/class/net/%s/device/infiniband/%s",
+		       (const char *)interface, device);
+	if (!access(path, F_OK))
+		return true;
+
+	(void)snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports", device);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && port_has(device, entry->d_name, interface))
+			break;
+	closedir(dir);
+	return entry;
+}
+
+static bool is_loopback(const union kernel_addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET)
+		return ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
+}
+
+int kernel_op_match(void *ctx, const struct sockaddr *src, const struct sockaddr *dst)
+{
+	bool has_src = src && !polycm_addr_wildcard(src);
+	const struct sockaddr *given = has_src ? src : dst;
+	const struct kernel_context *context = ctx;
+	char interface[IF_NAMESIZE];
+	union kernel_addr addr;
+
+	if (!kernel_devices_any(context, NULL, NULL))
+		return -ENODEV;
+	if (!given || polycm_addr_wildcard(given))
+		return 0;
+	memset(&addr, 0, sizeof(addr));
+	memcpy(&addr, given, polycm_addr_len(given));
+	if (given->sa_family == AF_IB)
+		return context->transport->services & POLYCM_SVC_AF_IB ? 0 : -ENODEV;
+	if (is_loopback(&addr))
+		return 0;
+	if (!has_src && !source_for(&addr, &addr))
+		return -ENODEV;
+	if (!interface_of(&addr, interface))
+		return -ENODEV;
+	return kernel_devices_any(context, device_has, interface) ? 0 : -ENODEV;
+}

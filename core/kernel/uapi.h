@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel/uapi.h - the commands of the kernel's RDMA CM.
+ *
+ * <rdma/rdma_user_cm.h> and <rdma/rdma_cma.h> define some enumerators of the
+ * same name and value; the kernel's get other names here.
+ */
+#ifndef POLYCM_CORE_KERNEL_UAPI_H
+#define POLYCM_CORE_KERNEL_UAPI_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+
+#include <infiniband/ib.h>
+#include <rdma/rdma_cma.h>
+
+#define RDMA_PS_IPOIB				UAPI_PS_IPOIB
+#define RDMA_PS_IB				UAPI_PS_IB
+#define RDMA_PS_TCP				UAPI_PS_TCP
+#define RDMA_PS_UDP				UAPI_PS_UDP
+#define RDMA_OPTION_ID				UAPI_OPTION_ID
+#define RDMA_OPTION_IB				UAPI_OPTION_IB
+#define RDMA_OPTION_ID_TOS			UAPI_OPTION_ID_TOS
+#define RDMA_OPTION_ID_REUSEADDR		UAPI_OPTION_ID_REUSEADDR
+#define RDMA_OPTION_ID_AFONLY			UAPI_OPTION_ID_AFONLY
+#define RDMA_OPTION_ID_ACK_TIMEOUT		UAPI_OPTION_ID_ACK_TIMEOUT
+#define RDMA_OPTION_IB_PATH			UAPI_OPTION_IB_PATH
+#define RDMA_MC_JOIN_FLAG_FULLMEMBER		UAPI_MC_JOIN_FLAG_FULLMEMBER
+#define RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER	UAPI_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
+#define RDMA_MC_JOIN_FLAG_RESERVED		UAPI_MC_JOIN_FLAG_RESERVED
+#include <rdma/rdma_user_cm.h>
+#undef RDMA_PS_IPOIB
+#undef RDMA_PS_IB
+#undef RDMA_PS_TCP
+#undef RDMA_PS_UDP
+#undef RDMA_OPTION_ID
+#undef RDMA_OPTION_IB
+#undef RDMA_OPTION_ID_TOS
+#undef RDMA_OPTION_ID_REUSEADDR
+#undef RDMA_OPTION_ID_AFONLY
+#undef RDMA_OPTION_ID_ACK_TIMEOUT
+#undef RDMA_OPTION_IB_PATH
+#undef RDMA_MC_JOIN_FLAG_FULLMEMBER
+#undef RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
+#undef RDMA_MC_JOIN_FLAG_RESERVED
+
+/* Any address that the kernel takes. */
+union kernel_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_ib ib;
+};
+
+/* A command as it is written: `body' follows the header without a gap. */
+#define KERNEL_MESSAGE(type)                                                                       \
+	struct {                                                                                   \
+		struct rdma_ucm_cmd_hdr hdr;                                                       \
+		struct type body;                                                                  \
+	}
+
+_Static_assert(sizeof(struct rdma_ucm_cmd_hdr) % 8 == 0, "a body of any alignment may follow");
+
+static inline uint64_t kernel_pointer(const void *pointer)
+{
+	return (uintptr_t)pointer;
+}
+
+/*
+ * Give a command: `message' is a KERNEL_MESSAGE, `size' all of it, `out' the
+ * bytes that its answer has room for.  0, the kernel's error, or -ENODATA
+ * where it took less than the whole; what it answered may have arrived then.
+ */
+int kernel_command(int fd, unsigned int command, void *message, size_t size, size_t out);
+/* The same, as a cancellation point: only where the caller holds nothing. */
+int kernel_command_cancellable(int fd, unsigned int command, void *message, size_t size,
+			       size_t out);
+
+#endif

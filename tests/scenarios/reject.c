@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* reject.c - scenarios of refused connections: by the program, by nobody there. */
+#include "tests/scenarios/scene.h"
+
+static void reject_with(size_t len)
+{
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	say("%zu bytes", len);
+	TRY(rdma_reject(child, counting, (uint8_t)len));
+	rest(client_events);
+	rest(server_events);
+	show_qp(client);
+}
+
+static void reject_usual(void)
+{
+	reject_with(0);
+}
+
+static void reject_data(void)
+{
+	reject_with(10);
+}
+
+static void reject_longest(void)
+{
+	reject_with(148);
+}
+
+static void reject_too_long(void)
+{
+	reject_with(149);
+	say("again with less");
+	TRY(rdma_reject(child, counting, 3));
+	rest(client_events);
+}
+
+static void reject_twice(void)
+{
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	TRY(rdma_reject(child, NULL, 0));
+	TRY(rdma_reject(child, NULL, 0));
+	rest(client_events);
+}
+
+static void reject_then_connect_again(void)
+{
+	struct rdma_conn_param with = param();
+
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	TRY(rdma_reject(child, NULL, 0));
+	next(client_events);
+	TRY(rdma_connect(client, &with));
+	TRY(rdma_resolve_addr(client, NULL, at(SERVER4, 0), 2000));
+	TRY(rdma_resolve_route(client, 2000));
+	TRY(rdma_disconnect(client));
+	rest(client_events);
+}
+
+static void reject_nobody_listens(void)
+{
+	struct rdma_conn_param with = param();
+
+	open_scene(RDMA_PS_TCP);
+	client_resolves();
+	make_qp(client);
+	TRY(rdma_connect(client, &with));
+	rest(client_events);
+	show_qp(client);
+}
+
+static void reject_on_client(void)
+{
+	uint64_t start;
+
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	TRY(rdma_reject(client, NULL, 0));
+	rest(client_events);
+	rest(server_events);
+	if (client->verbs->device->transport_type == IBV_TRANSPORT_IWARP) {
+		/* Linux 6.12 has a BUG() for those who destroy the id now. */
+		TRY(rdma_reject(child, NULL, 0));
+		next(client_events);
+	}
+	start = now_ms();
+	TRY(rdma_destroy_id(client));
+	forget_id(client);
+	show_lapse("that", start, 70000);
+}
+
+static void reject_by_destroying(void)
+{
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	TRY(rdma_destroy_id(child));
+	forget_id(child);
+	rest(client_events);
+}
+
+static void reject_by_destroying_listener(void)
+{
+	struct rdma_conn_param with = param();
+
+	open_scene(RDMA_PS_TCP);
+	server_listens(0);
+	client_resolves();
+	make_qp(client);
+	MUST(rdma_connect(client, &with));
+	arrived(server_events);
+	say("the request is there, but not taken");
+	TRY(rdma_destroy_id(server));
+	forget_id(server);
+	rest(client_events);
+}
+
+const struct scenario reject_scenarios[] = {
+	{ "reject", reject_usual, "rdma_reject() without data", 0 },
+	{ "reject-data", reject_data, "10 bytes of private data", 0 },
+	{ "reject-longest", reject_longest, "148 bytes of private data", 0 },
+	{ "reject-too-long", reject_too_long, "149 bytes, then fewer", 0 },
+	{ "reject-twice", reject_twice, "rdma_reject() again", 0 },
+	{ "reject-then-connect", reject_then_connect_again, "the rejected id used again", 0 },
+	{ "reject-nobody-listens", reject_nobody_listens, "nobody listens on the port", 0 },
+	{ "reject-on-client", reject_on_client, "rdma_reject() by the one that asked", SLOW },
+	{ "reject-by-destroying", reject_by_destroying, "the request's id is destroyed", 0 },
+	{ "reject-by-destroying-listener", reject_by_destroying_listener,
+	  "the listener is destroyed with a request not taken", 0 },
+	{ NULL, NULL, NULL, 0 },
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tests/scenarios/scene_internal.h - between the parts of the harness; not for scenarios. */
+#ifndef TESTS_SCENARIOS_SCENE_INTERNAL_H
+#define TESTS_SCENARIOS_SCENE_INTERNAL_H
+
+#include "tests/scenarios/scene.h"
+
+#define SCENE_PORTS 10
+
+/* scene_places.c */
+void places_begin(uint16_t first_port);
+int own_number(uint32_t qp_num);
+const char *gid_text(const union ibv_gid *gid);
+
+/* scene.c: what is known of ids, channels and QPs */
+const char *id_name(const struct rdma_cm_id *id);
+const char *channel_name(const struct rdma_event_channel *events);
+bool knows_id(const struct rdma_cm_id *id);
+bool knows_qp(uint32_t qp_num);
+void know_qp(struct ibv_qp *qp);
+void name_child(struct rdma_cm_id *id);
+void scene_forget_all(void);
+
+/* scene_trace.c */
+void trace_begin(void);
+/* Lines of this thread go to a buffer until trace_own_ends(), which returns them (free()). */
+void trace_own(void);
+char *trace_own_ends(void);
+void trace_raw(const char *lines);
+void watchdog(unsigned int seconds);
+
+/* scene_events.c */
+void unacked_are_acked(void);
+
+/* scene_time.c */
+bool virtual_time(void);
+void time_begin(const struct scenario *scenario);
+/* Is there an event?  Waits so long for one; 0: no. */
+bool ready_within(struct rdma_event_channel *events, unsigned int ms);
+/* How long to wait for an event that has to come. */
+unsigned int patience_ms(void);
+
+/* scene_peer.c */
+void peers_end(void);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls over the kernel client next to those of test_kernel_connect.c:
+ * connections that the program completes itself, options, addresses that fail,
+ * synchronous ids, descriptors to poll.
+ */
+#include "kernel_stand_in_scene.h"
+
+#include <poll.h>
+
+static void programs_complete_connections_themselves(void **state)
+{
+	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
+	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "10.0.1.1"), *child;
+	struct rdma_conn_param param = { .qp_num = 0x42, .responder_resources = 1 };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	int mask;
+
+	(void)state;
+	assert_int_equal(rdma_connect(id, &param), 0);
+	child = scene_request(listener);
+	param.qp_num = 0x43;
+	assert_int_equal(rdma_accept(child, &param), 0);
+	expect_event(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(rdma_init_qp_attr(id, &attr, &mask), 0);
+	assert_int_equal(attr.dest_qp_num, 0x43);
+	assert_int_equal(attr.ah_attr.dlid, 0x11);
+	assert_true(mask & IBV_QP_DEST_QPN);
+	expect_no_event(channel);
+	assert_int_equal(rdma_establish(id), 0);
+	expect_event(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	assert_errno(rdma_notify(child, IBV_EVENT_COMM_EST), EISCONN);
+	scene_destroy(id);
+	expect_event(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	scene_destroy(child);
+	scene_destroy(listener);
+}
+
+static void data_may_come_before_the_rtu(void **state)
+{
+	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
+	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "10.0.1.1"), *child;
+	struct rdma_conn_param param = { .qp_num = 0x42 };
+
+	(void)state;
+	assert_int_equal(rdma_connect(id, &param), 0);
+	child = scene_request(listener);
+	assert_errno(rdma_notify(child, IBV_EVENT_COMM_EST), EINVAL);
+	assert_int_equal(rdma_accept(child, &param), 0);
+	assert_int_equal(rdma_notify(child, IBV_EVENT_COMM_EST), 0);
+	expect_event(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	expect_event(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	/* Rejected in the middle: REJ after the REP. */
+	assert_int_equal(rdma_reject(id, "x", 1), 0);
+	expect_event(channel, RDMA_CM_EVENT_REJECTED, 28);
+	scene_destroy(id);
+	scene_destroy(child);
+	scene_destroy(listener);
+}
+
+static void options_reach_the_kernel(void **state)
+{
+	struct rdma_cm_id *first = scene_id(RDMA_PS_TCP), *second = scene_id(RDMA_PS_TCP);
+	uint8_t timeout = 9, tos = 4;
+	int one = 1;
+
+	(void)state;
+	assert_errno(rdma_set_option(first, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 4), EINVAL);
+	assert_errno(rdma_set_option(first, 7, 0, &tos, 1), ENOSYS);
+	assert_int_equal(rdma_set_option(first, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1), 0);
+	assert_int_equal(rdma_set_option(first, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
+					 &timeout, 1), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rdma_set_option(i ? second : first, RDMA_OPTION_ID,
+						 RDMA_OPTION_ID_REUSEADDR, &one, sizeof(one)), 0);
+	assert_int_equal(rdma_bind_addr(first, addr4("10.0.1.1", PORT)), 0);
+	assert_int_equal(rdma_bind_addr(second, addr4("10.0.1.1", PORT)), 0);
+	scene_destroy(second);
+	scene_destroy(first);
+}
+
+static void ack_timeouts_of_the_program_count(void **state)
+{
+	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0"), *id, *child;
+	uint8_t timeout = 9;
+
+	(void)state;
+	id = scene_routed(RDMA_PS_TCP, "10.0.1.1");
+	assert_int_equal(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+					 1), 0);
+	create_qp(id);
+	assert_int_equal(rdma_connect(id, NULL), 0);
+	child = scene_request(listener);
+	create_qp(child);
+	assert_int_equal(rdma_accept(child, NULL), 0);
+	assert_int_equal(stand_in_rts.timeout, 19);
+	expect_event(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	assert_int_equal(stand_in_rts.timeout, 9);
+	expect_event(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+	scene_destroy(id);
+	expect_event(channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+	scene_destroy(child);
+	scene_destroy(listener);
+}
+
+static void failed_addresses_can_be_tried_again(void **state)
+{
+	struct rdma_cm_id *id = scene_id(RDMA_PS_TCP);
+
+	(void)state;
+	assert_errno(rdma_resolve_addr(id, NULL, addr4("50.0.0.1", PORT), 10), ENETUNREACH);
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("10.0.1.99", PORT), 10), 0);
+	expect_event(channel, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("40.0.0.7", PORT), 10), 0);
+	expect_event(channel, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("10.0.1.7", PORT), 10), 0);
+	expect_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_errno(rdma_resolve_addr(id, NULL, addr4("10.0.1.7", PORT), 10), EINVAL);
+
+	stand_in.sa_silent = true;
+	assert_errno(rdma_resolve_route(id, 0), EINVAL);
+	assert_int_equal(rdma_resolve_route(id, 10), 0);
+	expect_event(channel, RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT);
+	stand_in.sa_silent = false;
+	assert_int_equal(rdma_resolve_route(id, 10), 0);
+	expect_event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(ntohs(id->route.path_rec->dlid), 0x107);
+	scene_destroy(id);
+}
+
+static void synchronous_ids_wait_for_their_events(void **state)
+{
+	struct rdma_cm_id *id;
+
+	(void)state;
+	assert_int_equal(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), 0);
+	assert_errno(rdma_resolve_addr(id, NULL, addr4("10.0.1.99", PORT), 10), ETIMEDOUT);
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("10.0.1.1", PORT), 10), 0);
+	assert_int_equal(id->event->event, RDMA_CM_EVENT_ADDR_RESOLVED);
+	stand_in.sa_silent = true;
+	assert_errno(rdma_resolve_route(id, 10), ETIMEDOUT);
+	stand_in.sa_silent = false;
+	assert_int_equal(rdma_resolve_route(id, 10), 0);
+	create_qp(id);
+	assert_errno(rdma_connect(id, NULL), ECONNREFUSED);
+	assert_int_equal(id->event->status, 8);
+	scene_destroy(id);
+}
+
+/* The descriptor is readable while there are events, and no longer. */
+static void channels_can_be_polled(void **state)
+{
+	struct pollfd pfd = { .fd = channel->fd, .events = POLLIN };
+	struct rdma_cm_id *id = scene_id(RDMA_PS_TCP);
+
+	(void)state;
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("10.0.1.1", PORT), 10), 0);
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	expect_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	assert_int_equal(rdma_resolve_route(id, 10), 0);
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	/* Not retrieved: it goes with the id. */
+	scene_destroy(id);
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+}
+
+static void ece_options_travel(void **state)
+{
+	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
+	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "10.0.1.1"), *child;
+	struct rdma_conn_param param = { .qp_num = 5 };
+	struct ibv_ece ece = { .vendor_id = 0x15b3, .options = 0x30000002 }, got = { 0 };
+
+	(void)state;
+	assert_int_equal(rdma_set_local_ece(id, &ece), 0);
+	assert_int_equal(rdma_connect(id, &param), 0);
+	child = scene_request(listener);
+	assert_int_equal(rdma_get_remote_ece(child, &got), 0);
+	assert_int_equal(got.vendor_id, 0x15b3);
+	assert_int_equal(got.options, 0x30000002);
+	ece.options = 0x11;
+	assert_int_equal(rdma_set_local_ece(child, &ece), 0);
+	assert_int_equal(rdma_accept(child, &param), 0);
+	expect_event(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(rdma_get_remote_ece(id, &got), 0);
+	assert_int_equal(got.options, 0x11);
+	scene_destroy(child);
+	expect_event(channel, RDMA_CM_EVENT_REJECTED, 28);
+	scene_destroy(id);
+	scene_destroy(listener);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	return scene_start(SCENE_ALL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KERNEL_TEST(programs_complete_connections_themselves),
+		KERNEL_TEST(data_may_come_before_the_rtu),
+		KERNEL_TEST(options_reach_the_kernel),
+		KERNEL_TEST(ack_timeouts_of_the_program_count),
+		KERNEL_TEST(failed_addresses_can_be_tried_again),
+		KERNEL_TEST(synchronous_ids_wait_for_their_events),
+		KERNEL_TEST(channels_can_be_polled),
+		KERNEL_TEST(ece_options_travel),
+	};
+
+	return cmocka_run_group_tests(tests, start, NULL);
+}
