@@ -60,6 +60,7 @@ struct polycm_channel_slot {
 struct polycm_channel {
 	struct rdma_event_channel pub;	/* first */
 	bool native;			/* fd is the kernel's; never changes */
+	unsigned int forks;		/* as many as there had been when it was made */
 	bool gone;			/* destroyed, its memory kept for late callers; atomic */
 	bool private;			/* of a synchronous id */
 	pthread_mutex_t lock;		/* the members below */
@@ -177,6 +178,8 @@ void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to);
 void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
 					 void *arg), void *arg);
 
+/* Is it of a process that this one was forked from? */
+bool polycm_channel_inherited(const struct polycm_channel *chan);
 /* Has another thread destroyed it, not long ago? */
 bool polycm_channel_gone(const struct rdma_event_channel *pub);
 size_t polycm_channels_live(void);

@@ -29,6 +29,8 @@
 static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct polycm_channel *channels;
 static size_t num_channels;		/* atomic */
+static unsigned int forks;		/* that lie between the first process and this one */
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 /* Never read-locked twice by a thread, and destroying a channel must not starve. */
 static pthread_rwlock_t lookup_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
@@ -154,6 +156,21 @@ static void close_fds(struct polycm_channel *chan)
 	close(chan->wake_fd);
 }
 
+static void count_fork(void)
+{
+	forks++;
+}
+
+static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+bool polycm_channel_inherited(const struct polycm_channel *chan)
+{
+	return chan->forks != forks;
+}
+
 int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 {
 	struct polycm_channel *chan = channel_alloc();
@@ -161,6 +178,8 @@ int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 
 	if (!chan)
 		return -ENOMEM;
+	pthread_once(&forks_once, watch_forks);
+	chan->forks = forks;
 
 	err = polycm_registry_kernel_only() ? open_native(chan) : open_set(chan);
 	if (err)
@@ -202,6 +221,14 @@ bool polycm_channel_gone(const struct rdma_event_channel *pub)
 	       !pthread_equal(chan->destroyer, pthread_self());
 }
 
+/* Under the channel's lock. */
+static void wake_sleepers(struct polycm_channel *chan)
+{
+	__atomic_add_fetch(&chan->posts, 1, __ATOMIC_RELAXED);
+	if (chan->sleepers)
+		(void)syscall(SYS_futex, &chan->posts, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *module, void **ret_area)
 {
 	struct polycm_channel_slot *slot = NULL;
@@ -224,7 +251,11 @@ int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *modul
 			err = slot_watch(chan, slot);
 		pthread_mutex_lock(&chan->lock);
 		slot->state = err ? POLYCM_SLOT_CLOSED : POLYCM_SLOT_OPEN;
-		chan->num_pull += !err && slot->fd >= 0;
+		if (!err && slot->fd >= 0) {
+			chan->num_pull++;
+			/* Who waits has a descriptor to watch now. */
+			wake_sleepers(chan);
+		}
 		pthread_cond_broadcast(&chan->slot_opened);
 	}
 	pthread_mutex_unlock(&chan->lock);
@@ -301,9 +332,7 @@ void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev)
 	DL_APPEND(chan->events, ev);
 	if (first)
 		set_readable(chan, true);
-	__atomic_add_fetch(&chan->posts, 1, __ATOMIC_RELAXED);
-	if (chan->sleepers)
-		(void)syscall(SYS_futex, &chan->posts, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	wake_sleepers(chan);
 }
 
 struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_ev *ev)

@@ -208,10 +208,10 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 	set_accepted(id, true);
 	log_param(id, "rdma_accept", &full);
 	err = id->module->ops.accept(id->priv, &full);
-	if (err)
+	if (err) {
 		set_accepted(id, was_accepted);
-	if (err && !polycm_id_is_ud(id))
 		(void)polycm_qp_error(id);
+	}
 	return err;
 }
 

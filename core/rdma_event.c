@@ -302,7 +302,8 @@ void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group
 	char text[400];
 
 	pthread_mutex_lock(&lock->mutex);
-	clock_gettime(CLOCK_MONOTONIC, &until);
+	if (!is_acked(id, group))
+		clock_gettime(CLOCK_MONOTONIC, &until);
 	while (!is_acked(id, group)) {
 		uint64_t ns = (uint64_t)until.tv_nsec + pause_ns;
 		int err = 0;

@@ -387,14 +387,26 @@ POLYCM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma
 	return polycm_ret("rdma_create_id", NULL, create_id(channel, id, context, ps));
 }
 
+/* The kernel takes commands about an id only from the process that made it. */
+static int check_owner(const struct polycm_id *id)
+{
+	if (!id->chan || !id->module || !polycm_module_is_kernel(id->module) ||
+	    !polycm_channel_inherited(id->chan))
+		return 0;
+	return polycm_fail(-EACCES, "the id is of the process that this one was forked from");
+}
+
 POLYCM_EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 {
 	struct polycm_id *self;
 	int err = polycm_enter_to_end(id, &self);
 
+	if (!err) {
+		err = check_owner(self);
+		polycm_leave(self);
+	}
 	if (err)
-		return polycm_ret("rdma_destroy_id", NULL, err);
-	polycm_leave(self);
+		return polycm_ret("rdma_destroy_id", self, err);
 	polycm_id_destroy(self);
 	return 0;
 }

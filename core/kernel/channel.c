@@ -7,7 +7,6 @@
 #include "internal.h"
 
 #include <pthread.h>
-#include <utlist.h>
 
 #define MIN_ABI	3
 #define NO_EVENT UINT32_MAX
@@ -17,8 +16,6 @@ struct reading {
 	struct rdma_ucm_event_resp event;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct kernel_channel *channels;
 
 /* Told once: the first that fails says what to do, each tells its caller. */
 static void tell_open(int error)
@@ -93,9 +90,6 @@ int kernel_op_channel_open(void *ctx, void *chan, int *ret_fd)
 	}
 	self->fd = r;
 	*ret_fd = r;
-	pthread_mutex_lock(&lock);
-	DL_APPEND(channels, self);
-	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
@@ -103,29 +97,7 @@ void kernel_op_channel_close(void *chan)
 {
 	struct kernel_channel *self = chan;
 
-	pthread_mutex_lock(&lock);
-	DL_DELETE(channels, self);
-	pthread_mutex_unlock(&lock);
 	polycm_kernel_host->close(self->fd);
-}
-
-/*
- * When a listener moves, the kernel moves its events but not the ids of the
- * requests among them.  Its numbers for ids are its own and not a channel's,
- * so the one channel that has the id is found by trying.
- */
-bool kernel_channel_take_over(const struct kernel_channel *chan, uint32_t number)
-{
-	const struct kernel_channel *other;
-	uint32_t reported;
-
-	pthread_mutex_lock(&lock);
-	DL_FOREACH(channels, other)
-		if (other != chan &&
-		    !kernel_number_migrate(chan->fd, number, other->fd, &reported))
-			break;
-	pthread_mutex_unlock(&lock);
-	return other;
 }
 
 /*

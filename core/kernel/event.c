@@ -79,7 +79,11 @@ static void addr_resolved(const struct kernel_channel *chan, struct kernel_id *i
 	/* Else whoever retrieves the event asks again, and is told what is wrong. */
 }
 
-/* Where the request's id is; one that came in on the wrong device is refused. */
+/*
+ * Where the request's id is; one that came in on the wrong device is refused.
+ * When a listener moves to another channel, the kernel (6.12) moves its events
+ * but not the ids of the requests among them: those are lost, to librdmacm too.
+ */
 static int find_request(const struct kernel_channel *chan, struct kernel_id *child)
 {
 	char where[KERNEL_WHERE_TEXT];
@@ -87,8 +91,6 @@ static int find_request(const struct kernel_channel *chan, struct kernel_id *chi
 	int r;
 
 	r = kernel_ask(child, chan->fd, &info, where);
-	if (r == -EINVAL && kernel_channel_take_over(chan, child->number))
-		r = kernel_ask(child, chan->fd, &info, where);
 	if (!r)
 		kernel_answer_keep(child, &info);
 	else if (where[0])

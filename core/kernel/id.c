@@ -120,6 +120,7 @@ int kernel_id_adopt(struct kernel_id *child, struct polycm_id *core, struct kern
 	child->chan = chan;
 	child->number = number;
 	child->exists = true;
+	child->request = true;
 	child->ps = listener->ps;
 	child->qp_type = listener->qp_type;
 	child->ib = listener->ib;
@@ -134,36 +135,28 @@ void kernel_id_discard(struct kernel_id *id)
 	kernel_op_free(id);
 }
 
-/* The command goes to the new descriptor, the old one is in it. */
-int kernel_number_migrate(int to_fd, uint32_t number, int from_fd, uint32_t *ret_reported)
+/*
+ * The command goes to the new descriptor, the old one is in it.  What readers
+ * of the old channel have in hand is posted before the id counts as moved.
+ */
+int kernel_op_migrate(void *priv, void *new_chan)
 {
 	struct rdma_ucm_migrate_resp resp = { .events_reported = 0 };
 	KERNEL_MESSAGE(rdma_ucm_migrate_id) message;
-	int r;
-
-	memset(&message, 0, sizeof(message));
-	message.body.response = kernel_pointer(&resp);
-	message.body.id = number;
-	message.body.fd = (uint32_t)from_fd;
-	r = kernel_command(to_fd, RDMA_USER_CM_CMD_MIGRATE_ID, &message, sizeof(message),
-			   sizeof(resp));
-	*ret_reported = resp.events_reported;
-	return r;
-}
-
-/* What readers of the old channel have in hand is posted before the id counts as moved. */
-int kernel_op_migrate(void *priv, void *new_chan)
-{
 	struct kernel_channel *to = new_chan;
 	struct kernel_id *id = priv;
-	uint32_t reported;
 	int r;
 
 	if (id->exists) {
-		r = kernel_number_migrate(to->fd, id->number, id->chan->fd, &reported);
+		memset(&message, 0, sizeof(message));
+		message.body.response = kernel_pointer(&resp);
+		message.body.id = id->number;
+		message.body.fd = (uint32_t)id->chan->fd;
+		r = kernel_command(to->fd, RDMA_USER_CM_CMD_MIGRATE_ID, &message,
+				   sizeof(message), sizeof(resp));
 		if (r)
 			return r;
-		kernel_handle_settle(&id->handle, reported, id->chan);
+		kernel_handle_settle(&id->handle, resp.events_reported, id->chan);
 	}
 	id->chan = to;
 	return 0;

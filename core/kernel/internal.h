@@ -43,7 +43,6 @@ struct kernel_context {
 
 /* The provider's area of a channel. */
 struct kernel_channel {
-	struct kernel_channel *prev, *next;	/* the open ones; under a lock of channel.c */
 	int fd;
 	unsigned int readers;		/* threads in channel_read(); under the handles' lock */
 };
@@ -81,6 +80,7 @@ struct kernel_id {
 	bool exists;			/* the number is valid */
 	enum rdma_port_space ps;
 	enum ibv_qp_type qp_type;
+	bool request;			/* came with a CONNECT_REQUEST */
 	bool ib;			/* its addresses are of family AF_IB */
 	bool resolves;			/* it is, or was meant to be, an active id */
 	atomic_bool routed;		/* AF_IB: the kernel has paths */
@@ -172,8 +172,6 @@ void kernel_id_strand(struct kernel_id *id);
 
 int kernel_op_open(void *ctx, struct polycm_id *core, void *priv, const struct polycm_open *how);
 int kernel_op_migrate(void *priv, void *new_chan);
-/* Move an id of the kernel's from one descriptor to another. */
-int kernel_number_migrate(int to_fd, uint32_t number, int from_fd, uint32_t *ret_reported);
 void kernel_op_close(void *priv);
 void kernel_op_stop(void *priv);
 void kernel_op_free(void *priv);
@@ -217,11 +215,6 @@ void kernel_groups_free(struct kernel_id *id);
 int kernel_op_channel_open(void *ctx, void *chan, int *ret_fd);
 int kernel_op_channel_read(void *chan);
 void kernel_op_channel_close(void *chan);
-/*
- * A request was fetched from this channel, but its id is on another one that
- * the listener has left: get it here.  true: done.
- */
-bool kernel_channel_take_over(const struct kernel_channel *chan, uint32_t number);
 
 /* --- event.c --- */
 

@@ -23,6 +23,12 @@
 
 #define PATH_SIZE 512
 
+/*
+ * Tables have up to 1024 GIDs, filled from below: after as many empty ones in
+ * a row no more are expected.
+ */
+#define EMPTY_GIDS 64
+
 /* Which interface the address is one of: true, and its name. */
 static bool interface_of(const union kernel_addr *addr, char name[static IF_NAMESIZE])
 {
@@ -63,41 +69,46 @@ static bool source_for(const union kernel_addr *dst, union kernel_addr *ret_src)
 	return ok;
 }
 
-static bool file_says(int dir, const char *file, const char *text)
+/* 1: the file holds the name, 0: another one, -ENOENT: no such file, else: nothing in it. */
+static int file_says(int dir, const char *file, const char *name)
 {
 	char buf[IF_NAMESIZE + 1];
 	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
-		return false;
+		return -errno;
 	n = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
 	if (n <= 0)
-		return false;
+		n = n < 0 ? -errno : -ENODATA;
+	close(fd);
+	if (n < 0)
+		return (int)n;
 	buf[n] = '\0';
 	buf[strcspn(buf, "\n")] = '\0';
-	return !strcmp(buf, text);
+	return !strcmp(buf, name);
 }
 
 /* Is the interface behind a GID of this port? */
 static bool port_has(const char *device, const char *port, const char *interface)
 {
-	struct dirent *entry;
-	char path[PATH_SIZE];
-	DIR *dir;
+	char path[PATH_SIZE], file[16];
+	unsigned int empty = 0;
+	int dir, r = 0;
 
 	if (snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%s/gid_attrs/ndevs",
 		     device, port) >= (int)sizeof(path))
 		return false;
-	dir = opendir(path);
-	if (!dir)
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
 		return false;
-	while ((entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && file_says(dirfd(dir), entry->d_name, interface))
-			break;
-	closedir(dir);
-	return entry;
+	for (unsigned int i = 0; r != 1 && r != -ENOENT && empty < EMPTY_GIDS; i++) {
+		(void)snprintf(file, sizeof(file), "%u", i);
+		r = file_says(dir, file, interface);
+		empty = r < 0 ? empty + 1 : 0;
+	}
+	close(dir);
+	return r == 1;
 }
 
 static bool device_has(const char *device, void *interface)

@@ -191,6 +191,21 @@ static int ask_paths(int fd, uint32_t number, struct polycm_route_info *info)
 	return 0;
 }
 
+static bool is_loopback(const struct sockaddr_storage *addr)
+{
+	union kernel_addr copy;
+
+	memcpy(&copy, addr, sizeof(copy));
+	switch (copy.sa.sa_family) {
+	case AF_INET:
+		return ntohl(copy.in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	case AF_INET6:
+		return IN6_IS_ADDR_LOOPBACK(&copy.in6.sin6_addr);
+	default:
+		return false;
+	}
+}
+
 /*
  * What librdmacm's programs find in an id is less than the kernel tells:
  * Ethernet has no P_Key there, and an active id on iWARP no GIDs.
@@ -198,7 +213,7 @@ static int ask_paths(int fd, uint32_t number, struct polycm_route_info *info)
 static void leave_out(const struct kernel_id *id, const struct polycm_transport *rules,
 		      struct polycm_route_info *info)
 {
-	if (rules->link_layer != IBV_LINK_LAYER_INFINIBAND)
+	if (rules->link_layer != IBV_LINK_LAYER_INFINIBAND && !is_loopback(&info->src))
 		info->pkey = 0;
 	if (rules->transport_type != IBV_TRANSPORT_IWARP || !id->resolves)
 		return;

@@ -50,6 +50,15 @@ bool sim_addr_is_link_local(const struct sockaddr *addr)
 	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr);
 }
 
+bool sim_addr_is_multicast(const struct sockaddr *addr)
+{
+	union sim_sockaddr a = sim_addr_copy(addr);
+
+	if (a.sa.sa_family == AF_INET)
+		return IN_MULTICAST(ntohl(a.in.sin_addr.s_addr));
+	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_MULTICAST(&a.in6.sin6_addr);
+}
+
 unsigned int sim_addr_bytes(const union sim_sockaddr *addr, uint8_t bytes[16])
 {
 	memset(bytes, 0, 16);

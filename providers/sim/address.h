@@ -16,6 +16,8 @@ bool sim_addr_is_zero(const struct sockaddr *addr);
 bool sim_addr_is_loopback(const struct sockaddr *addr);
 bool sim_addr_is_link_local(const struct sockaddr *addr);	/* IPv6 */
 
+bool sim_addr_is_multicast(const struct sockaddr *addr);
+
 /* The bytes of the address itself: 4, 16, or 0 of another family. */
 unsigned int sim_addr_bytes(const union sim_sockaddr *addr, uint8_t bytes[16]);
 /* Ports do not count; link-local addresses may be equal on different interfaces. */

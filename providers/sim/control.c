@@ -110,9 +110,11 @@ static int make_node(const char *name, const struct polycm_transport *rules, con
 	if (r < 0)
 		return r;
 	r = sim_device_add(*ret_node, device_name, rules, &device);
+	if (!r)
+		r = sim_device_add_address(device, NULL, address);
 	if (r < 0)
-		return r;
-	return sim_device_add_address(device, NULL, address);
+		sim_node_drop_newest();
+	return r;
 }
 
 static int node_add(const char *name, const char *transport, const char *address,

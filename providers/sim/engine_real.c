@@ -11,6 +11,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 
 #include "engine_internal.h"
@@ -19,6 +20,7 @@
 
 #define POLLS_TO_HOT 64u	/* polls in a row after which we rely on the poller */
 #define POLLS_PER_LOOK 16u	/* a poller reads the clock every so often only */
+#define POLLS_PER_YIELD 256u	/* the peer it polls for may wait for this very processor */
 #define HOT_MIN SIM_US(50)	/* how long the NIC thread trusts a poller */
 #define HOT_MAX SIM_MS(1)
 #define PATIENCE_MIN SIM_US(2)	/* how long a thread looks before it sleeps */
@@ -114,6 +116,8 @@ void sim_progress(void)
 			relaxed_store(&sim_engine.hot, true);
 			sim_shm_ring_self();
 		}
+		if (polls % POLLS_PER_YIELD == 0)
+			sched_yield();
 		return;
 	}
 	cancel_state = engine_forbid_cancel();

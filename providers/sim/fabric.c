@@ -52,21 +52,27 @@ static void free_device(struct sim_device *device)
 	free(device);
 }
 
-void sim_fabric_close(void)
+static void free_node(struct sim_node *node)
 {
 	struct sim_device *device;
+
+	while ((device = node->devices)) {
+		node->devices = device->next;
+		free_device(device);
+	}
+	sim_ports_close(node->port_table);
+	free(node->addresses);
+	free(node);
+}
+
+void sim_fabric_close(void)
+{
 	struct sim_node *node;
 
 	sim_link_drop_all();
 	while ((node = fabric.first)) {
 		fabric.first = node->next;
-		while ((device = node->devices)) {
-			node->devices = device->next;
-			free_device(device);
-		}
-		sim_ports_close(node->port_table);
-		free(node->addresses);
-		free(node);
+		free_node(node);
 	}
 	fabric.end = &fabric.first;
 	fabric.current = NULL;
@@ -105,6 +111,20 @@ int sim_node_add(const char *name, struct sim_node **ret_node)
 	fabric.end = &node->next;
 	*ret_node = node;
 	return 0;
+}
+
+void sim_node_drop_newest(void)
+{
+	struct sim_node **at = &fabric.first, *node;
+
+	while ((*at)->next)
+		at = &(*at)->next;
+	node = *at;
+	for (struct sim_device *device = node->devices; device; device = device->next)
+		fabric.num_ports -= device->num_ports;
+	*at = NULL;
+	fabric.end = at;
+	free_node(node);
 }
 
 static void init_port(struct sim_device *device, unsigned int index)

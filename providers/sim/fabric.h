@@ -85,6 +85,8 @@ void sim_fabric_close(void);
 bool sim_fabric_is_shared(void);
 
 int sim_node_add(const char *name, struct sim_node **ret_node);
+/* The newest node goes again, with what it has; nobody has seen it yet. */
+void sim_node_drop_newest(void);
 /* A device on a node playing a transport; addresses ("10.0.0.1/24") come next. */
 int sim_device_add(struct sim_node *node, const char *name, const struct polycm_transport *rules,
 		   struct sim_device **ret_device);

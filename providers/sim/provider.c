@@ -56,6 +56,14 @@ static const struct polycm_option options[] = {
 	},
 	{
 		.size = sizeof(struct polycm_option),
+		.name = "POLYCM_SIM_PULL",
+		.default_value = "on",
+		.choices = "on|off",
+		.help = "Whether large messages are read out of the sending process's memory, where "
+			"the system allows that; off: they are copied through shared memory.",
+	},
+	{
+		.size = sizeof(struct polycm_option),
 		.name = "POLYCM_SIM_TRACE",
 		.default_value = "",
 		.help = "File for a trace of what happens, one JSON object per line; - for standard "

@@ -26,7 +26,7 @@ command=("${as_user[@]}" timeout --foreground -k 2 "$limit" "$installed")
 lists() {
 	local file
 
-	for file in bin/polycm include/polycm/{polycm,provider,sim}.h share/man/man1/polycm.1 \
+	for file in bin/polycm include/polycm/{kernel,polycm,provider,sim}.h share/man/man1/polycm.1 \
 		    share/man/man7/polycm.7; do
 		[ -e "$moved/there/$file" ] || { echo "not installed: $file"; return 1; }
 	done

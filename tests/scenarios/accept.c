@@ -74,14 +74,32 @@ static void accept_longest(void)
 	accept_with(196);
 }
 
+/* Whether the peer hears at once or when the request ends is left open. */
+static void accept_in_vain_with(size_t len)
+{
+	struct rdma_conn_param with = param_data(len);
+
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	make_qp(child);
+	say("%zu bytes", len);
+	TRY(rdma_accept(child, &with));
+	rdma_destroy_qp(child);
+	TRY(rdma_destroy_id(child));
+	forget_id(child);
+	rest(client_events);
+	rest(server_events);
+	show_qp(client);
+}
+
 static void accept_too_long(void)
 {
-	accept_with(197);
+	accept_in_vain_with(197);
 }
 
 static void accept_255(void)
 {
-	accept_with(255);
+	accept_in_vain_with(255);
 }
 
 static void accept_twice(void)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* destroy.c - scenarios of rdma_destroy_id(): in each state, what the peer sees, and what it waits for. */
+/*
+ * destroy.c - scenarios of rdma_destroy_id(): in each state, what the peer sees,
+ * and what it waits for.
+ */
 #include "tests/scenarios/scene.h"
 
 static void destroy_early(void)

@@ -168,6 +168,20 @@ static struct rdma_addrinfo *find(enum place place, int flags, int port_space)
 	return info;
 }
 
+/* ... from the client's address. */
+static struct rdma_addrinfo *find_from_client(int port_space)
+{
+	struct rdma_addrinfo hints = {
+		.ai_port_space = port_space,
+		.ai_src_addr = at(CLIENT4, ANY_PORT),
+		.ai_src_len = sizeof(struct sockaddr_in),
+	};
+	struct rdma_addrinfo *info;
+
+	MUST(rdma_getaddrinfo(host(SERVER4), service(0), &hints, &info));
+	return info;
+}
+
 static struct ibv_qp_init_attr qp_attr(void)
 {
 	return (struct ibv_qp_init_attr){
@@ -204,10 +218,7 @@ static void ep_active(void)
 	open_channels();
 	server = make_id("server", server_events, RDMA_PS_TCP);
 	server_listens(0);
-	info = find(SERVER4, 0, RDMA_PS_TCP);
-	info->ai_src_addr = malloc(sizeof(struct sockaddr_in));
-	info->ai_src_len = sizeof(struct sockaddr_in);
-	memcpy(info->ai_src_addr, at(CLIENT4, ANY_PORT), info->ai_src_len);
+	info = find_from_client(RDMA_PS_TCP);
 	TRY(rdma_create_ep(&client, info, NULL, &attr));
 	name_id("client", client);
 	show_ep(client);
@@ -223,7 +234,7 @@ static void ep_active(void)
 
 static void ep_active_without_qp(void)
 {
-	struct rdma_addrinfo *info = find(SERVER4, 0, RDMA_PS_TCP);
+	struct rdma_addrinfo *info = find_from_client(RDMA_PS_TCP);
 
 	open_channels();
 	TRY(rdma_create_ep(&client, info, NULL, NULL));
@@ -282,7 +293,7 @@ static void ep_passive_in_use(void)
 
 static void ep_ud(void)
 {
-	struct rdma_addrinfo *info = find(SERVER4, 0, RDMA_PS_UDP);
+	struct rdma_addrinfo *info = find_from_client(RDMA_PS_UDP);
 	struct ibv_qp_init_attr attr = qp_attr();
 
 	open_channels();

@@ -246,7 +246,7 @@ const struct scenario establish_scenarios[] = {
 	{ "establish-attr-rejected", establish_attr_rejected, "rdma_init_qp_attr(), rejected", 0 },
 	{ "establish-attr-ud", establish_attr_ud, "rdma_init_qp_attr() of datagrams", 0 },
 	{ "establish-unconnected", establish_unconnected, "rdma_establish() without a request", 0 },
-	{ "establish-too-early", establish_too_early, "rdma_establish() before the answer", 0 },
+	{ "establish-too-early", establish_too_early, "rdma_establish() before the answer", SLOW },
 	{ "establish-destroyed", establish_destroyed, "rdma_destroy_id() at CONNECT_RESPONSE", 0 },
 	{ NULL, NULL, NULL, 0 },
 };

@@ -7,10 +7,13 @@ static bool on_iwarp(const struct rdma_cm_id *id)
 	return id->verbs && id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
-/* What the system has learned of its neighbours would answer in the link's place. */
-static void forget_neighbours(void)
+/* What the system has learned of a neighbour would answer in the link's place. */
+static void forget_neighbour(enum place place)
 {
-	MUST(system("ip neighbour flush all >&2")); /* NOLINT: fixed text */
+	char line[128];
+
+	snprintf(line, sizeof(line), "ip neighbour flush to %s >&2", host(place));
+	MUST(system(line)); /* NOLINT: the runner's own address */
 }
 
 static void link_cut_resolve(void)
@@ -19,7 +22,7 @@ static void link_cut_resolve(void)
 
 	open_scene(RDMA_PS_TCP);
 	link_cut();
-	forget_neighbours();
+	forget_neighbour(SERVER4);
 	start = now_ms();
 	TRY(rdma_resolve_addr(client, at(CLIENT4, ANY_PORT), at(SERVER4, 0), 2000));
 	next(client_events);
@@ -27,6 +30,8 @@ static void link_cut_resolve(void)
 	show_addresses(client);
 	link_mended();
 	say("mended");
+	/* The system gives a neighbour up after 3 s, and asks anew only then. */
+	pass_ms(3000);
 	TRY(rdma_resolve_addr(client, NULL, at(SERVER4, 0), 5000));
 	next(client_events);
 	show_addresses(client);
@@ -90,21 +95,29 @@ static void link_cut_accept(void)
 	show_lapse("that", start, on_iwarp(client) ? 0 : 65536);
 	next(client_events);
 	show_lapse("that", connected, on_iwarp(client) ? 10000 : 73728);
+	pass_ms(500);
 	show_qp(client);
 	show_qp(child);
 }
 
+/*
+ * The refusal is not repeated, but the request is, as if it were a new one: soon, or after a minute
+ * where the server has asked for patience before the cut.
+ */
 static void link_cut_reject(void)
 {
 	open_scene(RDMA_PS_TCP);
 	request(NULL);
+	if (on_iwarp(client))
+		end_skipped("TCP repeats the refusal when it likes");
 	link_cut();
 	TRY(rdma_reject(child, counting, 3));
 	rest(client_events);
 	link_mended();
 	say("mended");
-	pass_ms(6000);
-	rest(client_events);
+	next(server_events);
+	TRY(rdma_reject(child, counting, 4));
+	next(client_events);
 	rest(server_events);
 }
 
@@ -169,7 +182,8 @@ static void link_loses_some(void)
 	server_listens(0);
 	client_resolves();
 	make_qp(client);
-	link_loses(30);
+	/* On iWARP the server waits 5 s for the first data, and TCP is slow to repeat them. */
+	link_loses(on_iwarp(client) ? 10 : 30);
 	TRY(rdma_connect(client, &with));
 	next(server_events);
 	make_qp(child);
@@ -191,10 +205,10 @@ const struct scenario link_scenarios[] = {
 	{ "link-cut-connect", link_cut_connect, "cut before the request", LINK | SLOW },
 	{ "link-mended-connect", link_mended_connect, "mended before the request has failed", LINK },
 	{ "link-cut-accept", link_cut_accept, "cut before the answer", LINK | SLOW },
-	{ "link-cut-reject", link_cut_reject, "cut before a refusal, mended later", LINK },
+	{ "link-cut-reject", link_cut_reject, "cut before a refusal, mended later", LINK | SLOW },
 	{ "link-cut-idle", link_cut_idle, "cut and mended while connected", LINK },
 	{ "link-cut-disconnect", link_cut_disconnect, "cut before disconnecting", LINK | SLOW },
 	{ "link-cut-destroy", link_cut_destroy, "cut before the id is destroyed", LINK },
-	{ "link-loses-some", link_loses_some, "3 of 10 packets are lost", LINK | SLOW },
+	{ "link-loses-some", link_loses_some, "3 of 10 packets are lost, on iWARP 1", LINK | SLOW },
 	{ NULL, NULL, NULL, 0 },
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* listen.c - scenarios of listeners: who takes a request, and the backlog of requests that nobody takes. */
+/*
+ * listen.c - scenarios of listeners: who takes a request, and the backlog of
+ * requests that nobody takes.
+ */
 #include "tests/scenarios/scene.h"
 
 static void connect_client(struct rdma_cm_id *id, enum place to, int port)
@@ -213,7 +216,8 @@ const struct scenario listen_scenarios[] = {
 	{ "listen-backlog", listen_backlog, "two requests, backlog 2", 0 },
 	{ "listen-backlog-full", listen_backlog_full, "two requests, backlog 1", 0 },
 	{ "listen-backlog-room", listen_backlog_room_again, "the second gets through later", 0 },
-	{ "listen-backlog-taken", listen_backlog_not_accepted, "a request that is taken has left it", 0 },
+	{ "listen-backlog-taken", listen_backlog_not_accepted,
+	  "a request that is taken has left it", 0 },
 	{ "listen-backlog-zero", listen_backlog_zero, "backlog 0 is the greatest", 0 },
 	{ "listen-backlog-negative", listen_backlog_negative, "backlog -1", 0 },
 	{ NULL, NULL, NULL, 0 },

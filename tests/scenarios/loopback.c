@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* loopback.c - scenarios of 127.0.0.1 and its like, of wildcards as destinations, of one's own address. */
+/* loopback.c - scenarios of 127.0.0.1 and its like, and of one's own address as destination. */
 #include "tests/scenarios/scene.h"
 
 /*

@@ -135,6 +135,8 @@ static void redirect(int target, const char *folder, const char *name, const cha
 		perror(path);
 		_exit(99);
 	}
+	/* Else other processes of the scenario would hold it as well. */
+	close(fd);
 }
 
 static void start(unsigned int index, const char *folder)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * multicast.c - scenarios of groups: joining and leaving, flags, kinds of groups.  Most ids have no QP, so
- * that only the group is at stake.
+ * multicast.c - scenarios of groups: joining and leaving, flags, kinds of groups.  Most ids have no
+ * QP, so that only the group is at stake.
  */
 #include "tests/scenarios/scene.h"
 

@@ -186,6 +186,7 @@ static void qp_other_type(void)
 	client_finds();
 	attr.qp_type = IBV_QPT_UD;
 	TRY(rdma_create_qp(client, NULL, &attr));
+	attr = usual();
 	attr.qp_type = IBV_QPT_UC;
 	TRY(rdma_create_qp(client, NULL, &attr));
 	show_qp(client);
@@ -252,14 +253,14 @@ static void qp_steps(void)
 	server_listens(0);
 	client_finds();
 	make_qp(client);
-	show_qp_attr(client);
+	show_qp(client);
 	MUST(rdma_resolve_route(client, 2000));
 	expect(client_events, ROUTE_RESOLVED);
 	TRY(rdma_connect(client, &with));
 	expect(server_events, CONNECT_REQUEST);
-	show_qp_attr(client);
+	show_qp(client);
 	make_qp(child);
-	show_qp_attr(child);
+	show_qp(child);
 	TRY(rdma_accept(child, &with));
 	show_qp_attr(child);
 	next(client_events);
@@ -281,7 +282,7 @@ static void connect_with(struct rdma_conn_param asked, struct rdma_conn_param an
 	open_scene(RDMA_PS_TCP);
 	request(&asked);
 	make_qp(child);
-	show_qp_attr(child);
+	show_qp(child);
 	TRY(rdma_accept(child, &answered));
 	show_qp_attr(child);
 	next(client_events);

@@ -233,7 +233,7 @@ const struct scenario response_scenarios[] = {
 	{ "response-twice", response_twice, "rdma_establish() again", 0 },
 	{ "response-reject", response_reject, "the client rejects the response", 0 },
 	{ "response-with-qp", response_with_qp, "on ids that have a QP", 0 },
-	{ "response-by-server", response_by_server, "on the passive side", 0 },
+	{ "response-by-server", response_by_server, "on the passive side", SLOW },
 	{ "response-request", response_request, "on a request that is not answered", 0 },
 	{ "response-disconnect", response_disconnect_before, "rdma_disconnect() instead", 0 },
 	{ "response-attr", response_attr_client, "rdma_init_qp_attr() of the client", 0 },

@@ -2,17 +2,39 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Every scenario on the simulator, held against what librdmacm did on the kernel (tests/golden).
-. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
-need unshare ip
-chosen=()
+set -u
+here=${abs_top_srcdir:?start it with ./run}/tests/scenarios
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'kill "${players[@]}" 2>/dev/null; wait; exit 143' INT TERM HUP
+
+# Where processes of a simulated network meet.
+export HOME=$work XDG_RUNTIME_DIR=$work/runtime SCENARIO_PATIENCE=10
+mkdir -m 700 "$XDG_RUNTIME_DIR" || exit 99
+
+# Exit status 77: skipped. The reason is the line before the last one.
+skip() {
+	printf 'skipped: %s\n\n' "$*"
+	exit 77
+}
+
+for program in unshare ip; do
+	command -v "$program" >/dev/null || skip "$program is not installed"
+done
+
+# Those with several processes wait in real time, all others take none.
+players=()
 for transport in roce iwarp; do
-	user env SCENARIO_PATIENCE=10 "$abs_top_srcdir/tests/scenarios/play" sim "$transport" \
-		"$work/sim/$transport" -j 4 --slow "${chosen[@]}"
+	"$here/play" sim "$transport" "$work/results/sim/$transport" -j 16 --slow &
+	players+=($!)
+done
+for player in "${players[@]}"; do
+	wait "$player"
 	case $? in
 	0) ;;
 	77) skip 'no network namespaces for this user' ;;
 	*) exit 99 ;;
 	esac
 done
-"$abs_top_srcdir/tests/scenarios/compare" --diffs "$work"
+"$here/compare" --diffs "$work/results"

@@ -213,8 +213,8 @@ struct rdma_conn_param param_data(size_t len);
 extern const uint8_t counting[256];
 
 /*
- * For rdma_conn_param.qp_num where there is no QP, shown as own0 to own15.  A number of the scenario's own:
- * a connection with the number of another live one is refused as stale.
+ * For rdma_conn_param.qp_num where there is no QP, shown as own0 to own15.  The
+ * scenario's own: a connection with the number of another live one is stale.
  */
 uint32_t own_qp_num(unsigned int number);
 

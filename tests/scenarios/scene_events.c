@@ -25,12 +25,13 @@ static const char *qp_num_text(uint32_t qp_num)
 {
 	static char text[16];
 
-	if (knows_qp(qp_num))
-		return "known";
-	if (own_number(qp_num) >= 0)
-		snprintf(text, sizeof(text), "own%d", own_number(qp_num));
-	else
-		snprintf(text, sizeof(text), qp_num ? "0x%x" : "%u", qp_num);
+	if (!qp_num)
+		return "0";
+	if (qp_num == 0xffffff)
+		return "0xffffff"; /* of multicast */
+	if (own_number(qp_num) < 0)
+		return knows_qp(qp_num) ? "known" : "other";
+	snprintf(text, sizeof(text), "own%d", own_number(qp_num));
 	return text;
 }
 

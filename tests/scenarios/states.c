@@ -6,8 +6,8 @@
 #include "tests/scenarios/scene.h"
 
 /*
- * The calls that are wrong in most states, from the harmless to the harmful, so that one does not hide the
- * next.  `id` is the name of the id in the trace.
+ * The calls that are wrong in most states, from the harmless to the harmful,
+ * so that one does not hide the next.
  */
 static void try_early_calls(struct rdma_cm_id *id)
 {

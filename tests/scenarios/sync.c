@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sync.c - scenarios of synchronous ids (no channel): what each call returns, and which event it leaves in
- * the id.
+ * sync.c - scenarios of synchronous ids (no channel): what each call returns, and which event it
+ * leaves in the id.
  */
 #include "tests/scenarios/scene.h"
 

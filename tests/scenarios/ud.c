@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ud.c - scenarios of datagram ids (SIDR): answers of all kinds, lengths, requests that nobody answers. */
+/*
+ * ud.c - scenarios of datagram ids (SIDR): answers of all kinds, lengths, requests that nobody
+ * answers.
+ */
 #include "tests/scenarios/scene.h"
 
 static void ud_usual(void)
@@ -160,9 +163,20 @@ static void ud_accept_longest(void)
 	accept_with(136);
 }
 
+/* Whether the peer hears at once or when the request ends is left open. */
 static void ud_accept_too_long(void)
 {
-	accept_with(137);
+	struct rdma_conn_param with = param_data(137);
+
+	open_scene(RDMA_PS_UDP);
+	request(NULL);
+	make_qp(child);
+	say("137 bytes");
+	TRY(rdma_accept(child, &with));
+	rdma_destroy_qp(child);
+	TRY(rdma_destroy_id(child));
+	forget_id(child);
+	rest(client_events);
 }
 
 static void ud_reject_longest(void)

@@ -74,7 +74,6 @@ struct stand_in {
 	char violation[160];
 	/* The last parameters that arrived in CONNECT, ACCEPT and REJECT. */
 	uint8_t connect_len, accept_len, reject_len, reject_reason;
-	uint16_t last_in[STAND_IN_COMMANDS];
 };
 
 extern struct stand_in stand_in;

@@ -8,7 +8,10 @@
 #include <endian.h>
 
 #define FIRST_PORT	40000
+#define LAST_PORT	60000
 #define NO_ARP		99
+
+static uint16_t next_port = FIRST_PORT;
 
 static struct sockaddr_ib *ib_of(struct sockaddr_storage *addr)
 {
@@ -138,8 +141,10 @@ static int take_port(const struct si_id *id, struct sockaddr_storage *addr)
 {
 	if (si_addr_port(addr))
 		return si_addr_port(addr) < 1024 ? -EACCES : conflict(id, addr);
-	for (uint16_t port = FIRST_PORT; port < UINT16_MAX; port++) {
-		si_addr_set_port(addr, port);
+	/* Never the one given last. */
+	for (unsigned int tries = FIRST_PORT; tries < LAST_PORT; tries++) {
+		si_addr_set_port(addr, next_port);
+		next_port = next_port == LAST_PORT ? FIRST_PORT : (uint16_t)(next_port + 1);
 		if (!conflict(id, addr))
 			return 0;
 	}

@@ -477,7 +477,6 @@ ssize_t si_command(struct si_file *file, const void *command, size_t len)
 		return -EINVAL;
 	}
 	stand_in.calls[hdr.cmd]++;
-	stand_in.last_in[hdr.cmd] = hdr.in;
 	fault = take_fault(hdr.cmd);
 	if (fault.error)
 		return -fault.error;

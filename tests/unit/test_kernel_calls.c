@@ -12,13 +12,18 @@ static void programs_complete_connections_themselves(void **state)
 {
 	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
 	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "10.0.1.1"), *child;
-	struct rdma_conn_param param = { .qp_num = 0x42, .responder_resources = 1 };
+	struct rdma_conn_param param = { .qp_num = 0x42, .responder_resources = 1, .srq = 1 };
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	struct rdma_cm_event *event;
 	int mask;
 
 	(void)state;
 	assert_int_equal(rdma_connect(id, &param), 0);
-	child = scene_request(listener);
+	event = next_event(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	child = event->id;
+	assert_int_equal(event->param.conn.srq, 1);
+	assert_int_equal(event->param.conn.qp_num, 0x42);
+	assert_int_equal(rdma_ack_cm_event(event), 0);
 	param.qp_num = 0x43;
 	assert_int_equal(rdma_accept(child, &param), 0);
 	expect_event(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);

@@ -392,14 +392,13 @@ static void fetching_fails(void **state)
 	scene_destroy(id);
 }
 
-/* One that lacks an id to replace the old one on: the next call tries again. */
+/* The host cannot list its devices for a while: those that were there stay. */
 static void listing_devices_fails(void **state)
 {
 	int num = -1;
 
 	(void)state;
 	stand_in.devices_error = -EIO;
-	/* What was there stays. */
 	rdma_free_devices(rdma_get_devices(&num));
 	assert_int_equal(num, 4);
 	scene_destroy(routed());

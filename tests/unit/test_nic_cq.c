@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "providers/sim/engine_internal.h"
 #include "tests/unit/nic_pair.h"
 
 static int open_roce(void **state)
@@ -456,9 +457,33 @@ static void signals_and_cancellation(void **state)
 	assert_ptr_equal(result, PTHREAD_CANCELED);
 }
 
+/* Virtual time: threads that wait have to look before it goes on, though no timer came of it. */
+static void an_event_is_a_change(void **state)
+{
+	struct pair_conn conn = pair_defaults();
+	uint64_t before;
+
+	(void)state;
+	pair_open(PAIR_ROCE);
+	pair_connect(&conn);
+	assert_int_equal(pair_recv(&a, 1, 0, 8), 0);
+	assert_int_equal(ibv_req_notify_cq(a.cq, 0), 0);
+	sim_lock();
+	before = sim_engine.changes;
+	sim_unlock();
+	assert_int_equal(pair_modify(a.qp, IBV_QPS_ERR), 0);
+	sim_lock();
+	assert_true(sim_engine.changes > before);
+	assert_int_equal(sim_engine.told, sim_engine.changes);
+	sim_unlock();
+	pair_expect(&a, 1, IBV_WC_WR_FLUSH_ERR);
+	pair_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_event_is_a_change),
 		cmocka_unit_test_setup_teardown(create_checks_its_arguments, open_roce, close_pair),
 		cmocka_unit_test_setup_teardown(what_is_in_use_is_busy, open_roce, close_pair),
 		cmocka_unit_test_setup_teardown(polling_takes_as_many_as_asked_for, open_roce,

@@ -119,28 +119,72 @@ static void sqd_is_a_graceful_end(void **state)
 	assert_int_equal(pair_closed_by_program, 1);
 }
 
+/* siw completes a request when TCP has its data, so a graceful end does not cut it off. */
+static void sqd_completes_what_tcp_has(void **state)
+{
+	(void)state;
+	pair_fill(&a, 0, 8, 1);
+	assert_int_equal(pair_recv(&b, 7, 100, 8), 0);
+	assert_int_equal(pair_rdma(&a, IBV_WR_RDMA_WRITE, 1, 0, 8, 200), 0);
+	assert_int_equal(pair_send(&a, 2, 0, 8), 0);
+	assert_int_equal(pair_modify(a.qp, IBV_QPS_SQD), 0);
+	pair_expect(&a, 1, IBV_WC_SUCCESS);
+	pair_expect(&a, 2, IBV_WC_SUCCESS);
+	assert_int_equal(pair_state(a.qp), IBV_QPS_SQD);
+	assert_int_equal(pair_closed_by_program, 1);
+	pair_expect(&b, 7, IBV_WC_SUCCESS);
+	pair_check(&b, 100, 8, 1);
+	pair_check(&b, 200, 8, 1);
+	/* Nothing is repeated although the answers are not for us any more. */
+	pair_none(&a, SIM_MS(10000));
+	pair_none(&b, 0);
+}
+
 static void sqd_with_requests_open_flushes_them(void **state)
 {
 	(void)state;
-	assert_int_equal(pair_rdma(&a, IBV_WR_RDMA_WRITE, 1, 0, 8, 0), 0);
+	assert_int_equal(pair_rdma(&a, IBV_WR_RDMA_READ, 1, 0, 8, 0), 0);
 	assert_int_equal(pair_modify(a.qp, IBV_QPS_SQD), 0);
 	pair_expect(&a, 1, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(pair_state(a.qp), IBV_QPS_ERR);
 	assert_int_equal(pair_closed_by_program, 1);
 }
 
+static void end_stream(struct pair_side *side)
+{
+	sim_lock();
+	sim_qp_stream_error(find(side));
+	sim_unlock();
+}
+
+/* The peer closed it: what TCP had taken by then is done, the rest is not. */
 static void the_stream_is_gone(void **state)
 {
 	(void)state;
 	assert_int_equal(pair_recv(&a, 5, 0, 8), 0);
 	assert_int_equal(pair_rdma(&a, IBV_WR_RDMA_WRITE, 1, 0, 8, 0), 0);
-	sim_lock();
-	sim_qp_stream_error(find(&a));
-	sim_unlock();
-	pair_expect(&a, 1, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(pair_send(&a, 2, 0, 0), 0);
+	assert_int_equal(pair_rdma(&a, IBV_WR_RDMA_READ, 3, 0, 8, 0), 0);
+	assert_int_equal(pair_send(&a, 4, 0, 8), 0);
+	end_stream(&a);
+	pair_expect(&a, 1, IBV_WC_SUCCESS);
+	pair_expect(&a, 2, IBV_WC_SUCCESS);
+	pair_expect(&a, 3, IBV_WC_WR_FLUSH_ERR);
+	pair_expect(&a, 4, IBV_WC_WR_FLUSH_ERR);
 	pair_expect(&a, 5, IBV_WC_WR_FLUSH_ERR);
 	/* The owner said it. */
 	assert_int_equal(pair_closed_by_nic + pair_closed_by_program, 0);
+}
+
+/* Too large for TCP to have taken it: the peer was to fetch it. */
+static void the_stream_is_gone_with_a_large_message(void **state)
+{
+	(void)state;
+	assert_int_equal(pair_send(&a, 1, 0, PAIR_BUF), 0);
+	assert_int_equal(pair_send(&a, 2, 0, 8), 0);
+	end_stream(&a);
+	pair_expect(&a, 1, IBV_WC_WR_FLUSH_ERR);
+	pair_expect(&a, 2, IBV_WC_WR_FLUSH_ERR);
 }
 
 static void destroying_ends_the_stream(void **state)
@@ -155,6 +199,26 @@ static void destroying_ends_the_stream(void **state)
 	assert_int_equal(sim_verbs.destroy_qp(b.qp), 0);
 	b.qp = NULL;
 	assert_int_equal(pair_closed_by_program, 1);
+}
+
+/* The program gives it up while the stream is being set up. */
+static void an_error_before_the_stream_is_told(void **state)
+{
+	struct pair_conn conn = pair_defaults();
+
+	(void)state;
+	pair_disconnect();
+	pair_closed_by_program = pair_closed_by_nic = 0;
+	a.qp = pair_qp(&a, &conn);
+	sim_lock();
+	sim_qp_stream_set_owner(find(&a), (struct sim_id *)&a);
+	assert_ptr_equal(sim_qp_stream_owner(find(&a)), &a);
+	sim_unlock();
+	assert_int_equal(pair_modify(a.qp, IBV_QPS_ERR), 0);
+	assert_int_equal(pair_closed_by_program, 1);
+	sim_lock();
+	assert_null(sim_qp_stream_owner(find(&a)));
+	sim_unlock();
 }
 
 static void connecting_is_checked(void **state)
@@ -229,10 +293,15 @@ int main(void)
 						close_pair),
 		cmocka_unit_test_setup_teardown(local_error_is_told, open_iwarp, close_pair),
 		cmocka_unit_test_setup_teardown(sqd_is_a_graceful_end, open_iwarp, close_pair),
+		cmocka_unit_test_setup_teardown(sqd_completes_what_tcp_has, open_iwarp, close_pair),
 		cmocka_unit_test_setup_teardown(sqd_with_requests_open_flushes_them, open_iwarp,
 						close_pair),
 		cmocka_unit_test_setup_teardown(the_stream_is_gone, open_iwarp, close_pair),
+		cmocka_unit_test_setup_teardown(the_stream_is_gone_with_a_large_message, open_iwarp,
+						close_pair),
 		cmocka_unit_test_setup_teardown(destroying_ends_the_stream, open_iwarp, close_pair),
+		cmocka_unit_test_setup_teardown(an_error_before_the_stream_is_told, open_iwarp,
+						close_pair),
 		cmocka_unit_test_setup_teardown(connecting_is_checked, open_iwarp, close_pair),
 		cmocka_unit_test_setup_teardown(tcp_retransmits, open_iwarp, close_pair),
 		cmocka_unit_test_setup_teardown(tcp_gives_up, open_iwarp, close_pair),

@@ -10,6 +10,17 @@
 
 #define QKEY 0x11112222u
 
+static void to_rts(struct ibv_qp *qp, uint32_t qkey)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey };
+
+	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					     IBV_QP_PORT | IBV_QP_QKEY), 0);
+	assert_int_equal(pair_modify(qp, IBV_QPS_RTR), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+}
+
 static struct ibv_qp *make(struct pair_side *side, uint32_t qkey)
 {
 	struct ibv_qp_init_attr init = {
@@ -17,15 +28,10 @@ static struct ibv_qp *make(struct pair_side *side, uint32_t qkey)
 		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2,
 			 .max_inline_data = 32 },
 	};
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey };
 	struct ibv_qp *qp = sim_verbs.create_qp(side->pd, &init);
 
 	assert_non_null(qp);
-	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-					     IBV_QP_PORT | IBV_QP_QKEY), 0);
-	assert_int_equal(pair_modify(qp, IBV_QPS_RTR), 0);
-	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+	to_rts(qp, qkey);
 	return qp;
 }
 
@@ -175,11 +181,48 @@ static void longer_than_the_mtu_or_the_receive(void **state)
 	pair_expect(&a, 1, IBV_WC_SUCCESS);
 	pair_expect(&b, 5, IBV_WC_SUCCESS);
 
+	/* Dropped; the request is the next one's. */
 	assert_int_equal(pair_recv(&b, 6, 0, 47), 0);
 	assert_int_equal(send_to(b.qp->qp_num, QKEY, IBV_WR_SEND, 8, 0), 0);
-	pair_expect(&b, 6, IBV_WC_LOC_LEN_ERR);
-	assert_int_equal(pair_state(b.qp), IBV_QPS_ERR);
 	pair_expect(&a, 1, IBV_WC_SUCCESS);
+	pair_none(&b, SIM_MS(1));
+	assert_int_equal(pair_state(b.qp), IBV_QPS_RTS);
+	assert_int_equal(send_to(b.qp->qp_num, QKEY, IBV_WR_SEND, 7, 0), 0);
+	assert_int_equal(pair_expect(&b, 6, IBV_WC_SUCCESS).byte_len, 47);
+	pair_expect(&a, 1, IBV_WC_SUCCESS);
+	close_ud();
+}
+
+/* What waited in SQD completes within the call that goes on: so is it told. */
+static void going_on_overruns_the_cq(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_UD, .sq_sig_all = 1,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2 },
+	};
+	struct ibv_qp *qp, *ours;
+	struct ibv_cq *cq;
+
+	(void)state;
+	open_ud(PAIR_ROCE);
+	ours = a.qp;
+	cq = sim_verbs.create_cq(a.context, 1, NULL, NULL, 0);
+	init.send_cq = init.recv_cq = cq;
+	qp = sim_verbs.create_qp(a.pd, &init);
+	assert_non_null(qp);
+	to_rts(qp, QKEY);
+	assert_int_equal(pair_modify(qp, IBV_QPS_SQD), 0);
+	a.qp = qp;
+	assert_int_equal(send_to(b.qp->qp_num, QKEY, IBV_WR_SEND, 8, 0), 0);
+	assert_int_equal(send_to(b.qp->qp_num, QKEY, IBV_WR_SEND, 8, 0), 0);
+	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(qp->state, IBV_QPS_ERR);
+	pair_async(&a, IBV_EVENT_CQ_ERR);
+	pair_async(&a, IBV_EVENT_QP_FATAL);
+	a.qp = ours;
+	assert_int_equal(sim_verbs.destroy_qp(qp), 0);
+	assert_int_equal(sim_verbs.destroy_cq(cq), 0);
 	close_ud();
 }
 
@@ -245,6 +288,7 @@ int main(void)
 		cmocka_unit_test(header_names_both_ends),
 		cmocka_unit_test(what_is_dropped),
 		cmocka_unit_test(longer_than_the_mtu_or_the_receive),
+		cmocka_unit_test(going_on_overruns_the_cq),
 		cmocka_unit_test(only_sends),
 		cmocka_unit_test(hostile_datagrams),
 	};

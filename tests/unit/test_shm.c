@@ -219,6 +219,37 @@ static void a_slow_receiver_gets_all_in_order(void **state)
 	assert_int_equal(shm_child_end(&child), 0);
 }
 
+/* A receiver that never reads shall not cost all memory: packets are lost, as on a wire. */
+static void what_waits_is_bounded(void **state)
+{
+	static uint8_t bytes[SIM_LINK_MAX_PACKET];
+	const uint32_t sent = (80u << 20) / sizeof(bytes);
+	unsigned int one = 1;
+	struct shm_child child;
+	uint32_t arrived;
+
+	(void)state;
+	shm_child_start(&child, "silent");
+	sim_lock();
+	for (uint32_t i = 0; i < sent; i++) {
+		memcpy(bytes, &i, sizeof(i));
+		assert_int_equal(send_bytes(child.slot, bytes, sizeof(bytes)), 0);
+	}
+	sim_unlock();
+	shm_child_tell(&child);
+	sim_lock();
+	sim_engine_need_thread();
+	/* Lost as well until there is room. */
+	do
+		assert_int_equal(send_bytes(child.slot, "end", 3), 0);
+	while (sim_wait(seen_enough, &one, sim_now() + SIM_MS(1)));
+	memcpy(&arrived, seen.data, sizeof(arrived));
+	sim_unlock();
+	/* All that came did so in order, and then a part was missing. */
+	assert_in_range(arrived, (60u << 20) / sizeof(bytes), (66u << 20) / sizeof(bytes));
+	assert_int_equal(shm_child_end(&child), 0);
+}
+
 /* Nothing comes back that would make the sender look. */
 static void a_silent_receiver_asks_for_more(void **state)
 {
@@ -373,6 +404,28 @@ static void the_last_words_of_the_dead_are_heard(void **state)
 		assert_int_equal(seen.count, SHM_CHILD_FLOOD);
 		sim_unlock();
 	}
+}
+
+/* The slot gets a new owner while we are in the middle of the old one's packets. */
+static void see_and_answer_an_heir(const struct sim_packet *packet)
+{
+	if (!seen.count)
+		atomic_fetch_add(&sim_segment_peer(packet->from_slot)->generation, 1);
+	see_and_answer(packet);
+}
+
+static void an_heir_does_not_end_the_reading(void **state)
+{
+	struct shm_child child;
+
+	(void)state;
+	sim_lock();
+	sim_link_set_handler(SIM_PACKET_RC, see_and_answer_an_heir);
+	shm_child_start(&child, "flood");
+	assert_true(WIFSIGNALED(shm_child_kill(&child)));
+	assert_int_equal(wait_for(2), 0);
+	assert_true(seen.in_order);
+	sim_unlock();
 }
 
 #define CROWD 30
@@ -618,11 +671,13 @@ int main(int argc, char **argv)
 		JOINED(a_poller_needs_no_thread),
 		JOINED(a_slow_receiver_gets_all_in_order),
 		JOINED(a_silent_receiver_asks_for_more),
+		JOINED(what_waits_is_bounded),
 		JOINED(packets_to_nobody_are_lost),
 		JOINED(a_dead_process_gives_back_what_it_had),
 		JOINED(a_process_that_dies_with_the_lock_harms_nobody),
 		JOINED(a_flood_to_a_process_that_dies_is_dropped),
 		JOINED(the_last_words_of_the_dead_are_heard),
+		JOINED(an_heir_does_not_end_the_reading),
 		JOINED(thirty_processes_come_and_go_at_once),
 		cmocka_unit_test_setup_teardown(the_folder_comes_and_goes_under_a_crowd, start, stop),
 		JOINED(everybody_talks_to_everybody),

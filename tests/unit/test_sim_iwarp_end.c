@@ -35,6 +35,28 @@ static void disconnecting_is_immediate(void **state)
 	iwarp_close(&p);
 }
 
+/* A second id with the queue pair of the first one gets nowhere and takes nothing from it. */
+static void two_ids_name_one_qp(void **state)
+{
+	struct polycm_id *second;
+	struct pair p;
+
+	(void)state;
+	iwarp_open(&p);
+	iwarp_establish(&p);
+	second = world_resolved(RDMA_PS_TCP);
+	assert_int_equal(world_connect(second, NULL, 0, p.client_qp), 0);
+	world_destroy(world_request(p.listener));
+	world_expect(second, RDMA_CM_EVENT_REJECTED, -ECONNRESET);
+	world_destroy(second);
+	assert_int_equal(world_qp_state(p.client_qp), IBV_QPS_RTS);
+	/* The end of the queue pair is still told to the first. */
+	assert_int_equal(world_move_qp(p.client_qp, IBV_QPS_ERR), 0);
+	world_expect(p.active, RDMA_CM_EVENT_DISCONNECTED, 0);
+	world_expect(p.child, RDMA_CM_EVENT_DISCONNECTED, 0);
+	iwarp_close(&p);
+}
+
 static void both_disconnect(void **state)
 {
 	struct pair p;
@@ -228,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(disconnecting_is_immediate),
+		cmocka_unit_test(two_ids_name_one_qp),
 		cmocka_unit_test(both_disconnect),
 		cmocka_unit_test(moving_the_qp_disconnects),
 		cmocka_unit_test(losing_the_qp),

@@ -91,6 +91,23 @@ static void no_time_is_a_timeout(void **state)
 	world_close();
 }
 
+/* Nobody has to answer for a group. */
+static void groups_resolve(void **state)
+{
+	(void)state;
+	for (enum world_transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct polycm_id *id;
+
+		world_open(t);
+		id = world_id(RDMA_PS_UDP);
+		assert_int_equal(world_bind(id, CLIENT, 0), 0);
+		assert_int_equal(world_resolve_addr(id, "239.1.2.3", 0), 0);
+		world_expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+		world_destroy(id);
+		world_close();
+	}
+}
+
 static void resolving_fails_at_once(void **state)
 {
 	static const struct {
@@ -329,6 +346,7 @@ int main(void)
 		cmocka_unit_test(addresses_resolve),
 		cmocka_unit_test(unknown_addresses_time_out),
 		cmocka_unit_test(no_time_is_a_timeout),
+		cmocka_unit_test(groups_resolve),
 		cmocka_unit_test(resolving_fails_at_once),
 		cmocka_unit_test(the_source_decides),
 		cmocka_unit_test(a_port_that_is_down_answers_nobody),

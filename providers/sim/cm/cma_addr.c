@@ -211,7 +211,9 @@ static int start_query(struct sim_id *id, int timeout_ms)
 		r = route_source(id, &address);
 		if (r < 0)
 			return r;
-		if (!sim_node_address(id->node, &id->dst.sa)) {
+		/* Groups have link addresses that need not be asked for. */
+		if (!sim_addr_is_multicast(&id->dst.sa) &&
+		    !sim_node_address(id->node, &id->dst.sa)) {
 			delay = NEIGHBOUR_NS;
 			if (timeout < delay ||
 			    (address->port && !neighbour_answers(address->port, &id->dst.sa))) {

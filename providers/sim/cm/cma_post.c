@@ -73,6 +73,7 @@ int cma_post(struct sim_id *id, const struct polycm_event *event)
 		return -ECANCELED;
 	sim_trace("event", "\"id\":%u,\"event\":\"%s\",\"status\":%d", id->number,
 		  event_names[event->type], event->status);
+	sim_wake();		/* time goes on when it was looked at */
 	return sim_core->post_event(id->id, event);
 }
 

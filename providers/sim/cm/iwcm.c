@@ -24,7 +24,8 @@ void iwcm_release_qp(struct iwcm *cm, bool error)
 {
 	struct sim_qp *qp = iwcm_qp(cm);
 
-	if (!qp)
+	/* A program may have named it for several ids: it is the first one's. */
+	if (!qp || sim_qp_stream_owner(qp) != cm->id)
 		return;
 	sim_qp_stream_set_owner(qp, NULL);
 	if (error)

@@ -98,7 +98,7 @@ void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply)
 		return;
 	}
 	r = take_depths(cm, reply);
-	if (!r && (!qp || sim_qp_state(qp) > IBV_QPS_RTR))
+	if (!r && (!qp || sim_qp_stream_owner(qp) != id || sim_qp_state(qp) > IBV_QPS_RTR))
 		r = -EINVAL;
 	if (!r && sim_qp_stream_connect(qp, cm->peer, cm->peer_qpn, (uint8_t)cm->ird,
 					(uint8_t)cm->ord) < 0)
@@ -171,7 +171,8 @@ int iwcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 		r = -EINVAL;
 		goto err_qp;
 	}
-	sim_qp_stream_set_owner(qp, id);
+	if (!sim_qp_stream_owner(qp))
+		sim_qp_stream_set_owner(qp, id);
 	iwcm_set_state(cm, IWCM_CONN_SENT);
 	sim_timer_init(&cm->timer, reply_missing);
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(rules->mpa_reply_timeout_ms));

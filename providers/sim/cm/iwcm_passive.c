@@ -134,8 +134,8 @@ static int answer(struct iwcm *cm, struct sim_qp *qp, const struct polycm_conn_p
 
 	if (cm->stream != IW_STREAM_OPEN)
 		return sim_refuse(-ECONNRESET, "the peer has closed its stream");
-	if (sim_qp_state(qp) > IBV_QPS_RTR)
-		return sim_refuse(-EINVAL, "the QP is connected or in error");
+	if (sim_qp_stream_owner(qp) || sim_qp_state(qp) > IBV_QPS_RTR)
+		return sim_refuse(-EINVAL, "the QP is connected, being connected or in error");
 	r = agree(cm, param);
 	if (r < 0)
 		return r;

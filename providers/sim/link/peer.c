@@ -46,6 +46,7 @@ void sim_peer_forget_outgoing(struct sim_peer *peer)
 	}
 	peer->end = &peer->first;
 	peer->num_waiting = 0;
+	peer->waiting_bytes = 0;
 }
 
 void sim_peer_forget(struct sim_peer *peer)

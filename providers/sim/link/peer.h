@@ -37,6 +37,7 @@ struct sim_peer {
 	struct sim_pull pull;		/* reading its memory */
 	struct sim_waiting *first, **end;
 	uint32_t num_waiting;
+	size_t waiting_bytes;
 };
 
 /* -ENOMEM; -ESRCH: another process has the slot now, but we are still in this one's packets. */

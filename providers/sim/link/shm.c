@@ -15,6 +15,7 @@
 #include "segment.h"
 
 #define RECORDS_PER_TURN 64u	/* of one ring before the next one's turn */
+#define MAX_WAITING ((size_t)64 << 20)	/* bytes: then data is lost, which its protocol repeats */
 #define CHECK_EVERY 256u	/* packets that wait before we ask whether the receiver lives */
 
 /* ------------------------------------------------------------------------
@@ -42,6 +43,7 @@ static void flush(struct sim_peer *peer, unsigned int slot)
 		peer->first = waiting->next;
 		if (!peer->first)
 			peer->end = &peer->first;
+		peer->waiting_bytes -= waiting->len;
 		free(waiting);
 		peer->num_waiting--;
 		sent = true;
@@ -83,8 +85,12 @@ static void fill(const struct sim_frame *frame, uint8_t *bytes)
 static int append(struct sim_peer *peer, unsigned int slot, const struct sim_frame *frame,
 		  uint32_t len)
 {
-	struct sim_waiting *waiting = malloc(sizeof(*waiting) + len);
+	struct sim_waiting *waiting;
 
+	if (peer->waiting_bytes >= MAX_WAITING &&
+	    (frame->type == SIM_PACKET_RC || frame->type == SIM_PACKET_UD))
+		return lose(slot, "it does not read");
+	waiting = malloc(sizeof(*waiting) + len);
 	if (!waiting)
 		return -ENOMEM;
 	waiting->next = NULL;
@@ -93,6 +99,7 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 	fill(frame, waiting->bytes);
 	*peer->end = waiting;
 	peer->end = &waiting->next;
+	peer->waiting_bytes += len;
 	if (peer->num_waiting++ % CHECK_EVERY == 0)
 		check_alive(slot);
 	if (!sim_peer_is_live(slot)) {

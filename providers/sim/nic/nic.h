@@ -45,6 +45,7 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 			  uint8_t responder_resources, uint8_t initiator_depth);
 void sim_qp_stream_error(struct sim_qp *qp);
 void sim_qp_stream_set_owner(struct sim_qp *qp, struct sim_id *owner);
+struct sim_id *sim_qp_stream_owner(const struct sim_qp *qp);
 /* The NIC breaks the stream (a protocol or access error): told to the owner too. */
 
 #endif

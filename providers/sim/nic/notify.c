@@ -51,6 +51,7 @@ void nic_notify_set(struct nic_notify *notify, bool readable)
 	}
 	syscall(SYS_write, notify->fd, &count, sizeof(count));
 	atomic_fetch_add(&notify->sequence, 1);
+	sim_wake();	/* virtual time has no timer for it, and must not go on before it is seen */
 	if (atomic_load(&notify->waiters))
 		syscall(SYS_futex, &notify->sequence, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }

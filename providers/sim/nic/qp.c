@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "../cm/cma.h"
-#include "nic_internal.h"
+#include "rc.h"
 
 static int check_caps(const struct sim_device *device, const struct ibv_qp_init_attr *attr)
 {
@@ -272,6 +272,7 @@ void nic_qp_error(struct sim_qp *qp, bool by_program)
 {
 	if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR) {
 		qp->state = IBV_QPS_ERR;
+		nic_stream_closed(qp, by_program);	/* one that is only being set up */
 		return;
 	}
 	qp->state = IBV_QPS_ERR;
@@ -331,10 +332,17 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 void sim_qp_stream_error(struct sim_qp *qp)
 {
 	qp->owner = NULL;	/* it is the owner who tells us */
+	if (qp->state == IBV_QPS_RTS)
+		rc_stream_took(qp);
 	nic_qp_error(qp, false);
 }
 
 void sim_qp_stream_set_owner(struct sim_qp *qp, struct sim_id *owner)
 {
 	qp->owner = owner;
+}
+
+struct sim_id *sim_qp_stream_owner(const struct sim_qp *qp)
+{
+	return qp->owner;
 }

@@ -6,6 +6,8 @@
  */
 #include "config.h"
 
+#include <errno.h>
+
 #include "rc.h"
 
 #define PATH_ATTRS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
@@ -200,18 +202,17 @@ static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	uint8_t to = mask & IBV_QP_STATE ? (uint8_t)attr->qp_state : qp->state;
-	bool pending = qp->sq_tail != qp->sq_head;
 
 	if (mask & ~(int)((IBV_QP_DEST_QPN << 1) - 1) || to > IBV_QPS_ERR || to == IBV_QPS_SQE ||
 	    (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags)))
 		return EINVAL;
 	switch (to) {
 	case IBV_QPS_INIT:
-		if (qp->state > IBV_QPS_INIT)
-			return EINVAL;
-		break;
 	case IBV_QPS_RTR:
-		if (qp->state != IBV_QPS_INIT && qp->state != IBV_QPS_RTR)
+		/* siw: the stream has brought it further already, which is no error. */
+		if (qp->state == IBV_QPS_RTS)
+			to = IBV_QPS_RTS;
+		else if (qp->state > to || (to == IBV_QPS_RTR && qp->state == IBV_QPS_RESET))
 			return EINVAL;
 		break;
 	case IBV_QPS_RTS:
@@ -227,7 +228,8 @@ static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 		/* A graceful end, unless requests are cut off by it; nothing to end otherwise. */
 		if (qp->state != IBV_QPS_RTS)
 			return 0;
-		if (pending) {
+		rc_stream_took(qp);
+		if (qp->sq_tail != qp->sq_head) {
 			nic_qp_error(qp, true);
 			return 0;
 		}
@@ -250,8 +252,11 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 
 	sim_lock();
 	err = nic_qp_is_iwarp(qp) ? modify_iwarp(qp, attr, mask) : modify(qp, attr, mask);
+	nic_settle(qp);
 	if (!err)
 		ibqp->state = (enum ibv_qp_state)qp->state;
 	sim_unlock();
+	if (err)
+		errno = err;	/* as the system call leaves it; programs call perror() */
 	return err;
 }

@@ -116,6 +116,11 @@ void rc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
 void rc_handle_response(struct sim_qp *qp, const struct rc_packet *p);
 /* The oldest request, or the stream, failed. */
 void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why);
+/*
+ * iWARP, the stream ends in order: what it has taken is done, as far as nothing
+ * before it waits for an answer.
+ */
+void rc_stream_took(struct sim_qp *qp);
 /* Something is open: see that it does not stay so for ever. */
 void rc_arm(struct sim_qp *qp);
 /* Ask for a read's data, or for more of it. */

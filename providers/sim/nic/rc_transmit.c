@@ -167,6 +167,20 @@ static bool transmit_one(struct sim_qp *qp)
 	return true;
 }
 
+/* Data that goes by reference is still to be fetched: the stream has none of it. */
+static bool stream_has(const struct nic_swqe *wqe)
+{
+	return !nic_is_read(wqe) && (uint64_t)wqe->acked + wqe->inflight >= wqe->length;
+}
+
+void rc_stream_took(struct sim_qp *qp)
+{
+	while (qp->sq_tail != qp->sq_next && stream_has(nic_sq_at(qp, qp->sq_tail)))
+		nic_sq_complete(qp, IBV_WC_SUCCESS);
+	if (qp->sq_tail == qp->sq_next && !qp->tx_off)
+		sim_timer_disarm(&qp->timer);
+}
+
 static void check_drained(struct sim_qp *qp)
 {
 	if (qp->state != IBV_QPS_SQD || qp->sqd_drained || qp->sq_tail != qp->sq_high)

@@ -148,8 +148,15 @@ static void deliver(struct sim_qp *qp, const struct sim_packet *packet, const st
 	if (!wqe)
 		return;
 	r = nic_sge_resolve(qp, wqe->sge, wqe->num_sge, 0, total, IBV_ACCESS_LOCAL_WRITE, to, &parts);
+	if (r == -EMSGSIZE) {
+		/* A length error of class D: the request stays for the next one. */
+		nic_debug("%s QP 0x%06x: a datagram of QP 0x%06x is dropped: its %u bytes and the "
+			  "header are longer than the receive", qp->port->device->vdev.device.name,
+			  nic_qpn(qp), h->src_qpn, h->length);
+		return;
+	}
 	if (r < 0) {
-		wc.status = r == -EMSGSIZE ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR;
+		wc.status = IBV_WC_LOC_PROT_ERR;
 		nic_rq_complete(qp, &wc, true);
 		nic_qp_error(qp, false);
 		return;
