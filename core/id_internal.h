@@ -196,6 +196,13 @@ struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_
  */
 int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev);
 /*
+ * Under the channel's lock: does this thread wait for an event in a provider?
+ * Then this is the one; it is charged, and not queued.
+ */
+bool polycm_wait_hand_over(struct polycm_ev *ev);
+/* The channel on which it does, or NULL. */
+struct polycm_channel *polycm_wait_channel(void);
+/*
  * What a thread does whose channel another one destroys: it sleeps on, as in a
  * kernel whose descriptor is closed meanwhile.  -EBADF once a signal ends that.
  */

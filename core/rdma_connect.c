@@ -177,6 +177,22 @@ static int check_accept_data(const struct polycm_id *id, const struct polycm_con
 			   param->private_data_len, rules->name, limit);
 }
 
+/*
+ * Over MPA only a request can be answered, and accepted once.  The kernel says
+ * so too, but (6.12) runs into a BUG() when an id that still connects, and has
+ * been rejected or established, is destroyed, and when an id is accepted again
+ * before its ESTABLISHED is through: it is not asked.
+ */
+static int check_answers(const struct polycm_id *id)
+{
+	const struct polycm_transport *rules = polycm_id_transport(id);
+
+	if (!polycm_module_is_kernel(id->module) || !id->accepted || !rules ||
+	    rules->protocol != POLYCM_PROTO_MPA)
+		return 0;
+	return polycm_fail(-EINVAL, "the id is not that of a request that waits for an answer");
+}
+
 /* From here on the provider may post for the id. */
 static void set_accepted(struct polycm_id *id, bool accepted)
 {
@@ -205,9 +221,11 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 	if (err)
 		return err;
 
+	err = check_answers(id);
 	set_accepted(id, true);
 	log_param(id, "rdma_accept", &full);
-	err = id->module->ops.accept(id->priv, &full);
+	if (!err)
+		err = id->module->ops.accept(id->priv, &full);
 	if (err) {
 		set_accepted(id, was_accepted);
 		(void)polycm_qp_error(id);
@@ -219,6 +237,8 @@ static int reject(struct polycm_id *id, const void *data, uint8_t len, uint8_t r
 {
 	int err = polycm_need_module(id);
 
+	if (!err)
+		err = check_answers(id);
 	if (err)
 		return err;
 	if (!data || !len)
@@ -234,7 +254,8 @@ static int establish(struct polycm_id *id)
 		return err;
 	if (id->pub.qp)
 		return polycm_fail(-EINVAL, "the id has a QP: the library has done it");
-	return id->module->ops.establish(id->priv);
+	err = check_answers(id);
+	return err ? err : id->module->ops.establish(id->priv);
 }
 
 static int disconnect(struct polycm_id *id)

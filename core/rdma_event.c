@@ -154,7 +154,8 @@ static int post_locked(struct polycm_channel *chan, struct polycm_id *target,
 	default:
 		break;
 	}
-	polycm_channel_push(chan, ev);
+	if (!polycm_wait_hand_over(ev))
+		polycm_channel_push(chan, ev);
 	return 0;
 }
 

@@ -205,7 +205,7 @@ void polycm_id_abandon(struct polycm_id *id)
 int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child, void **ret_priv)
 {
 	struct polycm_id *target = listener->master ? listener->master : listener;
-	struct polycm_channel *chan;
+	struct polycm_channel *chan, *home = polycm_wait_channel();
 	struct polycm_id *child;
 	int err;
 
@@ -219,12 +219,18 @@ int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child
 		polycm_id_free(child);
 		return -ECANCELED;
 	}
+	/* What comes while the listener moves is where it was fetched. */
+	if (!home)
+		home = chan;
 	child->listener = target;
 	child->module = listener->module;
 	child->place = POLYCM_PLACED;
-	child->pub.channel = &chan->pub;
-	polycm_channel_add_id_locked(chan, child);
+	child->pub.channel = &home->pub;
+	if (home == chan)
+		polycm_channel_add_id_locked(chan, child);
 	polycm_channel_unlock(chan);
+	if (home != chan)
+		polycm_channel_add_id(home, child);
 
 	*ret_child = child;
 	*ret_priv = child->priv;

@@ -129,6 +129,73 @@ static bool enter(struct polycm_channel *chan)
 	return !closed;
 }
 
+/*
+ * On a native channel an event goes from the kernel to the thread that fetched
+ * it and through no queue: whoever else waits there sleeps in the kernel, and
+ * could not be told that there is something in one.
+ */
+static __thread struct {
+	struct polycm_channel *from;	/* in a provider, to fetch from it; else NULL */
+	bool wanted;			/* nothing has come yet */
+	struct polycm_ev *ev;		/* charged */
+} fetched;
+
+struct polycm_channel *polycm_wait_channel(void)
+{
+	return fetched.from;
+}
+
+bool polycm_wait_hand_over(struct polycm_ev *ev)
+{
+	if (!fetched.wanted)
+		return false;
+	fetched.wanted = false;
+	fetched.ev = ev;
+	polycm_ev_charge(ev);
+	return true;
+}
+
+static struct polycm_ev *take_fetched(void)
+{
+	struct polycm_ev *ev = fetched.ev;
+
+	fetched.ev = NULL;
+	return ev;
+}
+
+/* The program will not get it: it is cancelled, or its channel is gone. */
+static void drop_fetched(void)
+{
+	struct polycm_ev *ev = take_fetched();
+
+	fetched.from = NULL;
+	fetched.wanted = false;
+	if (!ev)
+		return;
+	if (ev->child)
+		polycm_id_end_child(ev->child);
+	polycm_ev_ack(ev);
+}
+
+static void cancelled(void *chan)
+{
+	drop_fetched();
+	leave(chan);
+}
+
+static int fetch(struct polycm_channel *chan)
+{
+	const struct polycm_channel_slot *slot = &chan->slots[0];
+	int err;
+
+	fetched.from = chan;
+	fetched.wanted = true;
+	err = slot->module->ops.channel_read(slot->area);
+	fetched.from = NULL;
+	fetched.wanted = false;
+	return err;
+}
+
 /* Counted in, so that the channel stays as it is if another thread destroys it meanwhile. */
 static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
 {
@@ -137,19 +204,17 @@ static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
 	if (!enter(chan))
 		return polycm_channel_sleep_on();
 
-	pthread_cleanup_push(leave, chan);
-	if (chan->native)
-		err = chan->slots[0].module->ops.channel_read(chan->slots[0].area);
-	else
-		err = wait_once(chan, seen, pulls);
+	pthread_cleanup_push(cancelled, chan);
+	err = chan->native ? fetch(chan) : wait_once(chan, seen, pulls);
 	if (err == -EDEADLK)
 		deadlock(chan);
 	pthread_cleanup_pop(0);
 
 	/* An event on its way may have woken it before the channel went. */
-	if (polycm_channel_leave(chan))
-		return err ? -EBADF : polycm_channel_sleep_on();
-	return err;
+	if (!polycm_channel_leave(chan))
+		return err;
+	drop_fetched();
+	return err ? -EBADF : polycm_channel_sleep_on();
 }
 
 /* Let the providers post what lies on their descriptors. */
@@ -224,6 +289,8 @@ int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
 		if (err != -EAGAIN || (!chan->native && is_nonblocking(chan)))
 			return err;
 		err = wait_counted(chan, seen, pulls);
-	} while (!err);
-	return err;
+		*ret_ev = take_fetched();
+	} while (!err && !*ret_ev);
+	/* A provider may have an event and a complaint. */
+	return *ret_ev ? 0 : err;
 }

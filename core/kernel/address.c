@@ -34,11 +34,15 @@ static int bind_any(const struct kernel_id *id, const struct sockaddr *addr, siz
 int kernel_addr_bind(struct kernel_id *id, const struct sockaddr *addr)
 {
 	size_t len = polycm_addr_len(addr);
+	bool ib = len && addr->sa_family == AF_IB;
+	int r;
 
 	if (!len)
 		return -EINVAL;
-	id->ib = addr->sa_family == AF_IB;
-	return id->ib ? bind_any(id, addr, len) : bind_ip(id, addr, len);
+	r = ib ? bind_any(id, addr, len) : bind_ip(id, addr, len);
+	if (!r)
+		id->ib = ib;
+	return r;
 }
 
 /* An address is of use on a device of a selected provider, or on none yet. */

@@ -101,8 +101,8 @@ void kernel_op_channel_close(void *chan)
 }
 
 /*
- * Also for a thread that is cancelled in the command: an event that the kernel
- * handed to it is posted for others.
+ * Also for a thread that is cancelled in the command: what the kernel handed to
+ * it is counted, and the core ends it.
  */
 static void finish(void *arg)
 {

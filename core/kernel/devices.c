@@ -5,8 +5,9 @@
  *
  * One list for all these providers, those devices included that none of them
  * claims, so that it can be said what an address is on.  `lock' guards it and
- * the contexts; it is held while the host is asked and while the core takes a
- * device, never while the core gives one up.
+ * the contexts; it is held while the core takes a device, never while the host
+ * is asked or the core gives one up.  `listing' is outside of it: one thread at
+ * a time brings the list up to what the host says.
  */
 #include "config.h"
 #include "internal.h"
@@ -26,6 +27,7 @@ struct device {
 	bool seen;
 };
 
+static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct device *devices;
 static struct kernel_context *contexts;
@@ -187,7 +189,7 @@ static void end(struct device *gone)
  * Ask the host.  What is gone is given up before what is new is added, since
  * a device that was plugged again has the same name.
  */
-static int list_devices(void)
+static int list_devices_locked(void)
 {
 	struct kernel_host_device *list;
 	struct device *gone;
@@ -208,6 +210,16 @@ static int list_devices(void)
 	for (struct device *device = devices; device; device = device->next)
 		assign(device);
 	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static int list_devices(void)
+{
+	int r;
+
+	pthread_mutex_lock(&listing);
+	r = list_devices_locked();
+	pthread_mutex_unlock(&listing);
 	return r;
 }
 

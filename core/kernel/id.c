@@ -120,7 +120,6 @@ int kernel_id_adopt(struct kernel_id *child, struct polycm_id *core, struct kern
 	child->chan = chan;
 	child->number = number;
 	child->exists = true;
-	child->request = true;
 	child->ps = listener->ps;
 	child->qp_type = listener->qp_type;
 	child->ib = listener->ib;

@@ -80,7 +80,6 @@ struct kernel_id {
 	bool exists;			/* the number is valid */
 	enum rdma_port_space ps;
 	enum ibv_qp_type qp_type;
-	bool request;			/* came with a CONNECT_REQUEST */
 	bool ib;			/* its addresses are of family AF_IB */
 	bool resolves;			/* it is, or was meant to be, an active id */
 	atomic_bool routed;		/* AF_IB: the kernel has paths */

@@ -58,13 +58,6 @@ static enum polycm_kind kind(const void *priv)
 	return polycm_transport_kind(id->ps, id->qp_type, id->ib ? &ib : NULL);
 }
 
-static bool is_request(const void *priv)
-{
-	const struct kernel_id *id = priv;
-
-	return id->request;
-}
-
 const struct polycm_ops polycm_kernel_ops = {
 	.size = sizeof(polycm_kernel_ops),
 	.fini = fini,
@@ -102,5 +95,4 @@ const struct polycm_kernel polycm_kernel_table = {
 	.channel_size = sizeof(struct kernel_channel),
 	.init = init,
 	.kind = kind,
-	.is_request = is_request,
 };

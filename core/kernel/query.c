@@ -266,7 +266,7 @@ int kernel_op_query(void *priv, struct polycm_route_info *ret_info)
 	struct kernel_id *id = priv;
 	struct polycm_route_info *kept = atomic_exchange(&id->answer, NULL), info;
 	uint32_t size = ret_info->size;
-	char where[KERNEL_WHERE_TEXT];
+	char where[KERNEL_WHERE_TEXT] = "";
 	int r;
 
 	if (kept) {

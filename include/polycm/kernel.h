@@ -92,8 +92,6 @@ struct polycm_kernel {
 		    void **ret_ctx);
 	/* The kind of an id, from inside an operation on it. */
 	enum polycm_kind (*kind)(const void *priv);
-	/* Did it come with a CONNECT_REQUEST?  Likewise. */
-	bool (*is_request)(const void *priv);
 };
 
 #ifdef __cplusplus

@@ -64,33 +64,10 @@ static int hardware_accept(void *priv, const struct polycm_conn_param *param)
 	return explain_kind(kernel->ops->accept(priv, param), priv);
 }
 
-/*
- * Only a request can be answered over MPA.  Of an id that connects the kernel
- * (6.12) says EINVAL too, but forgets that it is connecting, and when the id is
- * destroyed before the peer has answered the whole machine stops: not asked.
- */
-static int check_answers(const void *priv)
-{
-	if (transport->protocol != POLYCM_PROTO_MPA || kernel->is_request(priv))
-		return 0;
-	host->why("the id is not a request's");
-	return -EINVAL;
-}
-
-static int hardware_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
-{
-	int err = check_answers(priv);
-
-	return err ? err : kernel->ops->reject(priv, data, len, reason);
-}
-
 static int hardware_establish(void *priv)
 {
-	int err = check_answers(priv);
-
-	if (!err)
-		err = kernel->ops->establish(priv);
-	return explain(err, POLYCM_SVC_ESTABLISH, "RTU: the device ends the handshake by itself");
+	return explain(kernel->ops->establish(priv), POLYCM_SVC_ESTABLISH,
+		       "RTU: the device ends the handshake by itself");
 }
 
 static int hardware_join_multicast(void *priv, const struct polycm_multicast *mc)
@@ -118,7 +95,6 @@ int hardware_setup(const struct polycm_core *core, struct polycm_provider *provi
 	ops.resolve_route = hardware_resolve_route;
 	ops.connect = hardware_connect;
 	ops.accept = hardware_accept;
-	ops.reject = hardware_reject;
 	ops.establish = hardware_establish;
 	ops.join_multicast = hardware_join_multicast;
 

@@ -179,6 +179,24 @@ static void addresses_nobody_has(void **state)
 	scene_destroy(id);
 }
 
+/* A bind that is refused leaves the id, and what comes to it, as it was. */
+static void listeners_stay_what_they_are(void **state)
+{
+	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
+	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "10.0.1.1"), *child;
+
+	(void)state;
+	assert_errno(rdma_bind_addr(listener, addr_ib("hca0", 1, RDMA_PS_TCP, PORT)), EINVAL);
+	assert_int_equal(rdma_connect(id, &(struct rdma_conn_param){ .qp_num = 1 }), 0);
+	child = scene_request(listener);
+	assert_int_equal(child->route.num_paths, 1);
+	assert_int_equal(stand_in.calls[CMD(QUERY)], 0);
+	scene_destroy(child);
+	expect_event(channel, RDMA_CM_EVENT_REJECTED, 28);
+	scene_destroy(id);
+	scene_destroy(listener);
+}
+
 /* Before 3.10 the kernel knew none of these commands. */
 static void old_kernels_do_not_know_them(void **state)
 {
@@ -222,6 +240,7 @@ int main(void)
 		KERNEL_TEST(connections_live),
 		KERNEL_TEST(lookups_have_more_room),
 		KERNEL_TEST(addresses_nobody_has),
+		KERNEL_TEST(listeners_stay_what_they_are),
 		KERNEL_TEST(old_kernels_do_not_know_them),
 		KERNEL_TEST(groups_are_joined),
 	};

@@ -197,6 +197,56 @@ static void ece_options_travel(void **state)
 	scene_destroy(listener);
 }
 
+/* A kernel that is asked these stops with a BUG(). */
+static void iwarp_answers_only_requests_and_once(void **state)
+{
+	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
+	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "30.0.0.1"), *child;
+	struct rdma_conn_param param = { .qp_num = 5 };
+
+	(void)state;
+	assert_int_equal(rdma_connect(id, &param), 0);
+	assert_errno(rdma_reject(id, NULL, 0), EINVAL);
+	assert_errno(rdma_establish(id), EINVAL);
+	assert_int_equal(stand_in.calls[RDMA_USER_CM_CMD_REJECT], 0);
+	assert_int_equal(stand_in.calls[RDMA_USER_CM_CMD_ACCEPT], 0);
+
+	child = scene_request(listener);
+	assert_int_equal(rdma_accept(child, &param), 0);
+	assert_errno(rdma_accept(child, &param), EINVAL);
+	assert_int_equal(stand_in.calls[RDMA_USER_CM_CMD_ACCEPT], 1);
+	(void)scene_drain();
+	scene_destroy(child);
+	(void)scene_drain();
+	scene_destroy(id);
+	scene_destroy(listener);
+}
+
+/* The kernel would reject the peer for it; so it can be tried with less. */
+static void data_too_long_to_accept_stays_here(void **state)
+{
+	static const uint8_t data[255];
+	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
+	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "10.0.1.1"), *child;
+	struct rdma_conn_param param = { .qp_num = 5 };
+
+	(void)state;
+	assert_int_equal(rdma_connect(id, &param), 0);
+	child = scene_request(listener);
+	param.private_data = data;
+	param.private_data_len = 197;
+	assert_errno(rdma_accept(child, &param), EINVAL);
+	assert_int_equal(stand_in.calls[RDMA_USER_CM_CMD_ACCEPT], 0);
+	param.private_data_len = 196;
+	assert_int_equal(rdma_accept(child, &param), 0);
+	assert_int_equal(stand_in.accept_len, 196);
+	expect_event(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	scene_destroy(child);
+	expect_event(channel, RDMA_CM_EVENT_REJECTED, 28);
+	scene_destroy(id);
+	scene_destroy(listener);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -214,6 +264,8 @@ int main(void)
 		KERNEL_TEST(synchronous_ids_wait_for_their_events),
 		KERNEL_TEST(channels_can_be_polled),
 		KERNEL_TEST(ece_options_travel),
+		KERNEL_TEST(iwarp_answers_only_requests_and_once),
+		KERNEL_TEST(data_too_long_to_accept_stays_here),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -16,6 +16,19 @@ static void goes_on(struct rdma_cm_id *id)
 	expect_no_event(channel);
 }
 
+/* The program gets it, so that it is acked. */
+static void an_event_may_come_with_a_short_result(void **state)
+{
+	struct rdma_cm_id *id = scene_resolved(RDMA_PS_TCP, "10.0.1.1");
+
+	(void)state;
+	stand_in_post(stand_in_find(id), RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	stand_in.fault[CMD(GET_EVENT)].short_result = true;
+	expect_event(channel, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	goes_on(id);
+	scene_destroy(id);
+}
+
 static void events_for_nobody_are_dropped(void **state)
 {
 	struct rdma_cm_id *id = scene_resolved(RDMA_PS_TCP, "10.0.1.1"), *gone;
@@ -319,6 +332,7 @@ static int start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		KERNEL_TEST(an_event_may_come_with_a_short_result),
 		KERNEL_TEST(events_for_nobody_are_dropped),
 		KERNEL_TEST(unknown_events_are_dropped),
 		KERNEL_TEST(names_are_of_one_kind),

@@ -107,6 +107,35 @@ static void ids_become_synchronous_and_back(void **state)
 	scene_destroy(id);
 }
 
+/* The kernel's part of a move, as if another thread were in the middle of one. */
+static void move_in_the_kernel(uint32_t number, int from, int to)
+{
+	struct rdma_ucm_migrate_resp resp;
+	struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_migrate_id body;
+	} message = {
+		.hdr = { RDMA_USER_CM_CMD_MIGRATE_ID, sizeof(message.body), sizeof(resp) },
+		.body = { .response = (uintptr_t)&resp, .id = number, .fd = (uint32_t)from },
+	};
+
+	assert_int_equal(stand_in_host.command(to, &message, sizeof(message)), sizeof(message));
+}
+
+static void events_come_out_where_the_kernel_has_them(void **state)
+{
+	struct rdma_cm_id *id = scene_resolved(RDMA_PS_TCP, "10.0.1.1");
+	uint32_t number = stand_in_find(id);
+
+	(void)state;
+	assert_int_equal(fcntl(other->fd, F_SETFL, O_NONBLOCK), 0);
+	move_in_the_kernel(number, channel->fd, other->fd);
+	stand_in_post(number, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	expect_event(other, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	move_in_the_kernel(number, other->fd, channel->fd);
+	scene_destroy(id);
+}
+
 static struct rdma_cm_id *next_request(struct rdma_cm_id *listener)
 {
 	struct rdma_cm_event *event = next_event(other, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
@@ -116,6 +145,27 @@ static struct rdma_cm_id *next_request(struct rdma_cm_id *listener)
 	assert_ptr_equal(child->channel, other);
 	assert_int_equal(rdma_ack_cm_event(event), 0);
 	return child;
+}
+
+/* And so do requests: their ids are on the channel that they came out of. */
+static void requests_are_where_the_kernel_has_them(void **state)
+{
+	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0"), *child;
+	uint32_t number = stand_in_find(listener);
+	struct stranger stranger;
+
+	(void)state;
+	assert_int_equal(fcntl(other->fd, F_SETFL, O_NONBLOCK), 0);
+	move_in_the_kernel(number, channel->fd, other->fd);
+	stranger_connect(&stranger, "10.0.1.1");
+	child = next_request(listener);
+	move_in_the_kernel(number, other->fd, channel->fd);
+	assert_int_equal(rdma_accept(child, &(struct rdma_conn_param){ .qp_num = 1 }), 0);
+	stranger_hears(&stranger, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+	stranger_end(&stranger);
+	expect_event(other, RDMA_CM_EVENT_REJECTED, 28);
+	scene_destroy(child);
+	scene_destroy(listener);
 }
 
 /* Where the kernel moves them, requests that nobody has seen come out of the new channel. */
@@ -242,6 +292,8 @@ int main(void)
 		MIGRATE_TEST(the_old_channel_may_go),
 		MIGRATE_TEST(the_same_channel_is_no_move),
 		MIGRATE_TEST(ids_become_synchronous_and_back),
+		MIGRATE_TEST(events_come_out_where_the_kernel_has_them),
+		MIGRATE_TEST(requests_are_where_the_kernel_has_them),
 		MIGRATE_TEST(requests_go_with_their_listener),
 		MIGRATE_TEST(requests_go_with_the_old_channel),
 		MIGRATE_TEST(moves_wait_for_acks),

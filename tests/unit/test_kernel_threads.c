@@ -211,14 +211,47 @@ static void *plugger(void *arg)
 	return NULL;
 }
 
+/* What two threads see of the host must not cross: one looks, and is done with it, at a time. */
+static const struct kernel_host *host;
+static unsigned int lookers;
+static bool crossed;
+
+static int slow_devices(struct kernel_host_device **ret_devices, size_t *ret_num)
+{
+	int r;
+
+	if (__atomic_add_fetch(&lookers, 1, __ATOMIC_RELAXED) > 1)
+		__atomic_store_n(&crossed, true, __ATOMIC_RELAXED);
+	r = host->devices(ret_devices, ret_num);
+	for (int i = 0; i < 10; i++)
+		sched_yield();
+	__atomic_sub_fetch(&lookers, 1, __ATOMIC_RELAXED);
+	return r;
+}
+
+static void *looker(void *arg)
+{
+	(void)arg;
+	for (int round = 0; round < 2 * ROUNDS; round++)
+		rdma_free_devices(rdma_get_devices(NULL));
+	return NULL;
+}
+
 static void devices_go_under_their_ids(void **state)
 {
+	static struct kernel_host slow;
 	struct rdma_event_channel *own = rdma_create_event_channel();
 	struct rdma_cm_event *event;
-	pthread_t plugging;
+	pthread_t plugging, looking;
+	int num;
 
 	(void)state;
+	host = polycm_kernel_host;
+	slow = *host;
+	slow.devices = slow_devices;
+	polycm_kernel_host = &slow;
 	assert_int_equal(pthread_create(&plugging, NULL, plugger, NULL), 0);
+	assert_int_equal(pthread_create(&looking, NULL, looker, NULL), 0);
 	for (int round = 0; round < ROUNDS; round++) {
 		struct rdma_cm_id *id;
 
@@ -231,6 +264,12 @@ static void devices_go_under_their_ids(void **state)
 		assert_int_equal(rdma_destroy_id(id), 0);
 	}
 	assert_int_equal(pthread_join(plugging, NULL), 0);
+	assert_int_equal(pthread_join(looking, NULL), 0);
+	/* None was given up, or refused, for good. */
+	rdma_free_devices(rdma_get_devices(&num));
+	assert_int_equal(num, 4);
+	assert_false(crossed);
+	polycm_kernel_host = host;
 	rdma_destroy_event_channel(own);
 }
 

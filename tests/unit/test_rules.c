@@ -306,12 +306,6 @@ static enum polycm_kind fake_kind(const void *priv)
 	return POLYCM_KIND_RC;
 }
 
-static bool fake_is_request(const void *priv)
-{
-	(void)priv;
-	return false;
-}
-
 static const struct polycm_ops fake_ops = {
 	.size = sizeof(fake_ops),
 	.open = fake_open,
@@ -325,7 +319,6 @@ static const struct polycm_kernel fake_kernel = {
 	.channel_size = 16,
 	.init = fake_init,
 	.kind = fake_kind,
-	.is_request = fake_is_request,
 };
 
 static const void *fake_extension(const char *name, unsigned int version)
