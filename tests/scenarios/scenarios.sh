@@ -5,6 +5,9 @@
 
 set -u
 here=${abs_top_srcdir:?start it with ./run}/tests/scenarios
+results=${abs_top_builddir:?}/tests/scenarios/results	# stays, for the table of ./check --kernel
+rm -rf "$results"
+mkdir -p "$results" || exit 99
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 trap 'kill "${players[@]}" 2>/dev/null; wait; exit 143' INT TERM HUP
@@ -26,7 +29,7 @@ done
 # Those with several processes wait in real time, all others take none.
 players=()
 for transport in roce iwarp; do
-	"$here/play" sim "$transport" "$work/results/sim/$transport" -j 16 --slow &
+	"$here/play" sim "$transport" "$results/sim/$transport" -j 16 --slow &
 	players+=($!)
 done
 for player in "${players[@]}"; do
@@ -37,4 +40,4 @@ for player in "${players[@]}"; do
 	*) exit 99 ;;
 	esac
 done
-"$here/compare" --diffs "$work/results"
+"$here/compare" --diffs "$results"
