@@ -111,6 +111,20 @@ struct polycm_ep {
 	uint8_t connect[];		/* goes before the program's data in rdma_connect() */
 };
 
+/*
+ * librdmacm's rsockets, which call our rdma_* functions when polycm is
+ * preloaded, read these words behind the public part of an id, where
+ * librdmacm (44 and later) has them.
+ */
+struct polycm_rsocket_view {
+	void *device;			/* librdmacm's own record of it: none */
+	void *connect;
+	size_t connect_len;
+	int events_completed;
+	int connect_error;
+	int sync;			/* the id has a private channel and waits for its events */
+};
+
 /* May the id still change its provider? */
 enum polycm_place {
 	POLYCM_ROAMING,			/* not on a device: the next address decides */
@@ -120,7 +134,7 @@ enum polycm_place {
 
 struct polycm_id {
 	struct rdma_cm_id pub;		/* first */
-	void *rsocket_device;		/* librdmacm's rsockets look here; always NULL */
+	struct polycm_rsocket_view rsocket;
 	pthread_mutex_t lock;
 
 	struct polycm_channel *chan;	/* atomic; NULL: the channel was destroyed under the id */
@@ -141,7 +155,6 @@ struct polycm_id {
 	struct polycm_ep *ep;
 	struct polycm_ece local_ece, remote_ece;
 	uint8_t responder_resources, initiator_depth;	/* as the request has them */
-	bool sync;			/* has a private channel and waits for its events */
 	bool connect_error;		/* reported; what comes later is not; atomic */
 	bool port_asked;		/* bound to a port that the program chose */
 

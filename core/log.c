@@ -10,6 +10,7 @@
 #include "log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -103,7 +104,7 @@ static void finish(struct line *line)
 void polycm_logv_id(enum polycm_log_level level, const struct polycm_id *id, const char *format,
 		    va_list args)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, cancel_state;
 	struct line line;
 	ssize_t n;
 
@@ -131,9 +132,12 @@ void polycm_logv_id(enum polycm_log_level level, const struct polycm_id *id, con
 	addv(&line, format, args);
 	finish(&line);
 
+	/* Lines are written under locks, and write() is a place to be cancelled in. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	do {
 		n = write(STDERR_FILENO, line.text, line.len);
 	} while (n < 0 && errno == EINTR);
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 }
 

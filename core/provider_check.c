@@ -92,8 +92,32 @@ static bool is_empty(const struct polycm_ops *ops, size_t offset)
 	return !slot;
 }
 
-static int copy_ops(struct polycm_ops *ops, const struct polycm_ops *theirs, char *why)
+/*
+ * Providers over the kernel share its ids: what makes, finds and ends an id is
+ * the kernel client's; the rest is the provider's where it has it.
+ */
+static void complete_from_kernel(struct polycm_ops *ops)
 {
+	static const size_t theirs[] = {
+#define THEIRS(op) offsetof(struct polycm_ops, op)
+		THEIRS(init), THEIRS(resolve_route), THEIRS(connect), THEIRS(accept),
+		THEIRS(reject), THEIRS(establish), THEIRS(disconnect), THEIRS(notify),
+		THEIRS(set_option), THEIRS(init_qp_attr), THEIRS(join_multicast),
+		THEIRS(leave_multicast),
+#undef THEIRS
+	};
+	struct polycm_ops complete = *polycm_kernel_table.ops;
+
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+		if (!is_empty(ops, theirs[i]))
+			memcpy((char *)&complete + theirs[i], (const char *)ops + theirs[i],
+			       sizeof(slot_t));
+	*ops = complete;
+}
+
+static int copy_ops(struct polycm_ops *ops, const struct polycm_provider *desc, char *why)
+{
+	const struct polycm_ops *theirs = desc->ops;
 	int r;
 
 	if (!theirs || !is_aligned(theirs))
@@ -104,6 +128,11 @@ static int copy_ops(struct polycm_ops *ops, const struct polycm_ops *theirs, cha
 
 	memset(ops, 0, sizeof(*ops));
 	copy_table(ops, sizeof(*ops), theirs, theirs->size);
+	if (desc->flags & POLYCM_PROVIDER_KERNEL) {
+		if (!ops->init)
+			return refuse(why, "it is over the kernel and has no init()");
+		complete_from_kernel(ops);
+	}
 	for (size_t i = 0; i < sizeof(required_ops) / sizeof(required_ops[0]); i++)
 		if (is_empty(ops, required_ops[i].offset))
 			return refuse(why, "its operation %s is missing", required_ops[i].name);
@@ -115,36 +144,6 @@ static int copy_ops(struct polycm_ops *ops, const struct polycm_ops *theirs, cha
 			memcpy((char *)ops + offset, (const char *)&polycm_stub_ops + offset,
 			       sizeof(slot_t));
 	}
-	return 0;
-}
-
-/*
- * Providers over the kernel share its ids, so what makes, finds and ends an id
- * must be the kernel client's own.
- */
-static int check_kernel(const struct polycm_provider *desc, const struct polycm_ops *ops, char *why)
-{
-	static const struct {
-		const char *name;
-		size_t offset;
-	} own[] = {
-#define OWN(op) { #op, offsetof(struct polycm_ops, op) }
-		OWN(enumerate), OWN(match), OWN(channel_open), OWN(channel_read),
-		OWN(channel_close), OWN(open), OWN(bind), OWN(resolve_addr), OWN(listen),
-		OWN(query), OWN(migrate), OWN(close), OWN(stop), OWN(free),
-#undef OWN
-	};
-	const struct polycm_kernel *kernel = &polycm_kernel_table;
-
-	if (!(desc->flags & POLYCM_PROVIDER_KERNEL))
-		return 0;
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (memcmp((const char *)ops + own[i].offset,
-			   (const char *)kernel->ops + own[i].offset, sizeof(slot_t)) != 0)
-			return refuse(why, "it is over the kernel, but its operation %s is not the "
-				      "kernel client's", own[i].name);
-	if (desc->id_size != kernel->id_size || desc->channel_size != kernel->channel_size)
-		return refuse(why, "it is over the kernel, but its areas are not the kernel client's");
 	return 0;
 }
 
@@ -254,19 +253,22 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 	r = check_size("its description", theirs->size, MIN_PROVIDER, why);
 	if (!r)
 		r = check_names(theirs, name, why);
-	if (!r)
-		r = copy_ops(&module->ops, theirs->ops, why);
 	if (r)
 		return r;
 
 	memset(desc, 0, sizeof(*desc));
 	copy_table(desc, sizeof(*desc), theirs, theirs->size);
+	r = copy_ops(&module->ops, desc, why);
+	if (r)
+		return r;
+	if (desc->flags & POLYCM_PROVIDER_KERNEL) {
+		desc->id_size = polycm_kernel_id_size;
+		desc->channel_size = polycm_kernel_channel_size;
+	}
 	if (desc->id_size > MAX_AREA || desc->channel_size > MAX_AREA)
 		return refuse(why, "its areas of %u and %u bytes are too large", desc->id_size,
 			      desc->channel_size);
-	r = check_kernel(desc, &module->ops, why);
-	if (!r)
-		r = copy_transport(module, why);
+	r = copy_transport(module, why);
 	if (r)
 		return r;
 	module->name = strdup(name);

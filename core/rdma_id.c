@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "addr.h"
 #include "export.h"
@@ -109,7 +110,7 @@ int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum 
 			goto err_free;
 	}
 
-	id->sync = sync;
+	id->rsocket.sync = sync;
 	id->announced = true;
 	id->accepted = true;
 	id->place = only ? POLYCM_PLACED : POLYCM_ROAMING;
@@ -178,7 +179,7 @@ void polycm_id_destroy(struct polycm_id *id)
 	polycm_channel_remove_id(id);
 	polycm_groups_free(id);
 	free_at_provider(id);
-	if (id->sync && chan)
+	if (id->rsocket.sync && chan)
 		polycm_channel_destroy(chan);
 	polycm_id_free(id);
 }
@@ -243,6 +244,29 @@ void polycm_child_destroy(struct polycm_id *child)
 	polycm_id_free(child);
 }
 
+/* A request that cannot follow its listener ends with the channel that it is on, so here. */
+static bool drop_request(struct polycm_id *listener, struct polycm_id *child)
+{
+	struct polycm_channel *chan = polycm_channel_lock(listener);
+	struct polycm_ev *ev;
+
+	DL_FOREACH(chan->events, ev)
+		if (ev->child == child)
+			break;
+	if (ev) {
+		(void)polycm_channel_pop(chan, ev);
+		listener->pending--;
+	}
+	polycm_channel_unlock(chan);
+	if (!ev)
+		return false;
+	polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: it cannot follow its "
+		      "listener to another channel");
+	polycm_id_end_child(child);
+	polycm_ev_free(ev);
+	return true;
+}
+
 /* Requests that wait in the queue go with their listener. */
 static void migrate_requests(struct polycm_id *id, struct polycm_channel *to)
 {
@@ -259,9 +283,10 @@ static void migrate_requests(struct polycm_id *id, struct polycm_channel *to)
 		polycm_channel_unlock(from);
 		if (!child)
 			return;
-		if (!polycm_channel_area(to, child->module, &area))
-			(void)child->module->ops.migrate(child->priv, area);
-		child->pub.channel = &to->pub;
+		if ((!polycm_channel_area(to, child->module, &area) &&
+		     !child->module->ops.migrate(child->priv, area)) ||
+		    !drop_request(id, child))
+			child->pub.channel = &to->pub;
 	}
 }
 
@@ -314,9 +339,9 @@ int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to)
 
 	polycm_channel_move_id(id, to);
 	id->pub.channel = &to->pub;
-	if (id->sync && from != to)
+	if (id->rsocket.sync && from != to)
 		polycm_channel_destroy(from);
-	id->sync = private;
+	id->rsocket.sync = private != NULL;
 	return 0;
 
 err_destroy:
@@ -428,7 +453,7 @@ POLYCM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_chann
 
 	if (channel && !to)
 		err = polycm_fail(-EINVAL, "no channel of rdma_create_event_channel");
-	else if (self->sync && (!channel || to == self->chan))
+	else if (self->rsocket.sync && (!channel || to == self->chan))
 		err = polycm_fail(-EINVAL, "the id is synchronous already");
 	else if (to != self->chan)
 		err = polycm_id_migrate(self, to);

@@ -10,6 +10,7 @@
 #include "id_internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -47,6 +48,17 @@ void polycm_shadows_free(struct polycm_id *id)
 	}
 }
 
+static int limited(int backlog)
+{
+	return backlog <= 0 || backlog > POLYCM_MAX_BACKLOG ? POLYCM_MAX_BACKLOG : backlog;
+}
+
+/* The kernel's limit is the administrator's (net.rdma_ucm.max_backlog). */
+static int backlog_for(const struct polycm_module *module, int backlog)
+{
+	return polycm_module_is_kernel(module) ? backlog : limited(backlog);
+}
+
 static int shadow_listen(struct polycm_id *id, struct polycm_module *module, int backlog)
 {
 	const struct sockaddr *addr = &id->pub.route.addr.src_addr;
@@ -66,7 +78,7 @@ static int shadow_listen(struct polycm_id *id, struct polycm_module *module, int
 	if (!err)
 		err = module->ops.bind(shadow->priv, addr);
 	if (!err)
-		err = module->ops.listen(shadow->priv, backlog);
+		err = module->ops.listen(shadow->priv, backlog_for(module, backlog));
 	if (err)
 		return polycm_fail(err, "provider %s cannot listen on %s", module->name,
 				   polycm_addr_text(addr, text));
@@ -122,13 +134,10 @@ static int listen_on(struct polycm_id *id, int backlog)
 	unsigned int old_backlog;
 	int err = 0;
 
-	if (backlog <= 0 || backlog > POLYCM_MAX_BACKLOG)
-		backlog = POLYCM_MAX_BACKLOG;
-
 	/* Requests may come before listen() returns. */
 	chan = polycm_channel_lock(id);
 	old_backlog = id->backlog;
-	id->backlog = (unsigned int)backlog;
+	id->backlog = chan && chan->native ? UINT_MAX : (unsigned int)limited(backlog);
 	polycm_channel_unlock(chan);
 
 	if (roams)
@@ -136,7 +145,7 @@ static int listen_on(struct polycm_id *id, int backlog)
 	if (!err)
 		err = polycm_need_module(id);
 	if (!err)
-		err = id->module->ops.listen(id->priv, backlog);
+		err = id->module->ops.listen(id->priv, backlog_for(id->module, backlog));
 	if (err)
 		goto err_undo;
 	polycm_id_set_place(id, POLYCM_PLACED);
@@ -221,7 +230,7 @@ POLYCM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id 
 	polycm_leave(self);
 	if (!id)
 		err = polycm_fail(-EINVAL, "nowhere to put the id");
-	else if (!self->sync)
+	else if (!self->rsocket.sync)
 		err = polycm_fail(-EINVAL, "the id is not synchronous");
 	else
 		err = get_request(self, id);

@@ -190,7 +190,7 @@ POLYCM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *a
 	}
 	if (group) {
 		polycm_ev_drop(self, group);
-		if (self->sync)
+		if (self->rsocket.sync)
 			polycm_release_event(self);
 		polycm_ev_wait_acked(self, group, "rdma_leave_multicast");
 		free(group);

@@ -82,7 +82,7 @@ static bool inherit(struct polycm_id *listener, struct polycm_id *child)
 	child->pub.context = listener->pub.context;
 	child->pub.ps = listener->pub.ps;
 	child->pub.qp_type = listener->pub.qp_type;
-	sync = listener->sync;
+	sync = listener->rsocket.sync;
 	pthread_mutex_unlock(&listener->lock);
 	return sync;
 }
@@ -251,20 +251,32 @@ static void log_event(const struct polycm_ev *ev)
 	}
 }
 
+/* Waiting is where a thread is cancelled; from then on it has an event, and soon locks. */
+static bool process_uncancelled(struct polycm_ev *ev)
+{
+	bool seen;
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	seen = process(ev);
+	if (seen)
+		log_event(ev);
+	else
+		polycm_ev_ack(ev);
+	pthread_setcancelstate(old, NULL);
+	return seen;
+}
+
 int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_event)
 {
 	struct polycm_ev *ev;
 	int err;
 
-	for (;;) {
+	do {
 		err = polycm_channel_next(chan, &ev);
 		if (err)
 			return err;
-		if (process(ev))
-			break;
-		polycm_ev_ack(ev);
-	}
-	log_event(ev);
+	} while (!process_uncancelled(ev));
 	*ret_event = &ev->pub;
 	return 0;
 }
@@ -291,7 +303,7 @@ int polycm_complete(struct polycm_id *id)
 {
 	int err;
 
-	if (!id->sync)
+	if (!id->rsocket.sync)
 		return 0;
 	polycm_release_event(id);
 	err = polycm_get_event(id->chan, &id->pub.event);

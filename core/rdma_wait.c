@@ -217,11 +217,11 @@ static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
 	return err ? -EBADF : polycm_channel_sleep_on();
 }
 
-/* Let the providers post what lies on their descriptors. */
-static void pull(struct polycm_channel *chan)
+/* Let the providers post what lies on their descriptors; what one of them complains of, or 0. */
+static int pull(struct polycm_channel *chan)
 {
 	struct epoll_event ready[8];
-	int num, old;
+	int num, old, err, failed = 0;
 
 	/* Not a place to be cancelled in: the lock would stay. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
@@ -230,18 +230,20 @@ static void pull(struct polycm_channel *chan)
 	for (int i = 0; i < num; i++) {
 		struct polycm_channel_slot *slot = ready[i].data.ptr;
 
-		if (slot)
-			(void)slot->module->ops.channel_read(slot->area);
+		err = slot ? slot->module->ops.channel_read(slot->area) : 0;
+		if (err && err != -EAGAIN && err != -EINTR)
+			failed = err;
 	}
 	pthread_mutex_unlock(&chan->pull_lock);
 	pthread_setcancelstate(old, NULL);
+	return failed;
 }
 
-static int pull_counted(struct polycm_channel *chan)
+static int pull_counted(struct polycm_channel *chan, int *ret_failed)
 {
 	if (!enter(chan))
 		return polycm_channel_sleep_on();
-	pull(chan);
+	*ret_failed = pull(chan);
 	return polycm_channel_leave(chan) ? polycm_channel_sleep_on() : 0;
 }
 
@@ -275,17 +277,20 @@ static bool is_nonblocking(const struct polycm_channel *chan)
 
 int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
 {
+	int err, failed = 0;
 	uint32_t seen;
 	bool pulls;
-	int err;
 
 	do {
 		err = take(chan, ret_ev, &seen, &pulls);
 		if (err == -EAGAIN && pulls) {
-			err = pull_counted(chan);
+			err = pull_counted(chan, &failed);
 			if (!err)
 				err = take(chan, ret_ev, &seen, &pulls);
 		}
+		/* Its descriptor stays readable, so a wait would not be one. */
+		if (err == -EAGAIN && failed)
+			return failed;
 		if (err != -EAGAIN || (!chan->native && is_nonblocking(chan)))
 			return err;
 		err = wait_counted(chan, seen, pulls);

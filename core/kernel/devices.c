@@ -57,10 +57,6 @@ void kernel_context_remove(struct kernel_context *context)
 	for (device = devices; device; device = device->next)
 		if (device->owner == context)
 			device->owner = NULL;
-	while (!contexts && (device = devices)) {
-		devices = device->next;
-		free(device);
-	}
 	pthread_mutex_unlock(&lock);
 }
 
@@ -88,7 +84,18 @@ static bool claims(const struct kernel_context *context, const struct kernel_hos
 	       (link_layer == rules->link_layer || rules->transport_type == IBV_TRANSPORT_IWARP);
 }
 
-/* Give a device that has no owner to the first provider that claims it. */
+/* The first provider that claims the device, of those that say for themselves or of the others. */
+static const struct kernel_context *claimer(const struct kernel_host_device *host, bool by_itself)
+{
+	const struct kernel_context *context;
+
+	for (context = contexts; context; context = context->next)
+		if (by_itself == (context->claims != NULL) && claims(context, host))
+			break;
+	return context;
+}
+
+/* Give a device that has no owner to a provider. */
 static void assign(struct device *device)
 {
 	struct polycm_device_info info = {
@@ -97,13 +104,13 @@ static void assign(struct device *device)
 		.node_guid = device->host.node_guid,
 		.verbs = device->host.verbs,
 	};
-	struct kernel_context *context;
+	const struct kernel_context *context;
 
 	if (device->owner || device->refused)
 		return;
-	for (context = contexts; context; context = context->next)
-		if (claims(context, &device->host))
-			break;
+	context = claimer(&device->host, true);
+	if (!context)
+		context = claimer(&device->host, false);
 	if (!context)
 		return;
 	info.transport = context->transport->name;
@@ -118,7 +125,9 @@ static void assign(struct device *device)
 
 static bool is_same(const struct kernel_host_device *a, const struct kernel_host_device *b)
 {
-	return !strcmp(a->name, b->name) && a->node_guid == b->node_guid && a->index == b->index;
+	return !strcmp(a->name, b->name) && a->node_guid == b->node_guid && a->index == b->index &&
+	       a->node_type == b->node_type && a->transport_type == b->transport_type &&
+	       a->link_layer == b->link_layer;
 }
 
 static int add(const struct kernel_host_device *host)
@@ -148,9 +157,10 @@ static int update(const struct kernel_host_device *list, size_t num)
 		for (device = devices; device; device = device->next)
 			if (is_same(&device->host, &list[i]))
 				break;
-		if (device)
+		if (device) {
 			device->seen = true;
-		else if (add(&list[i]))
+			device->refused = false;
+		} else if (add(&list[i]))
 			r = -ENOMEM;
 	}
 	return r;
@@ -230,6 +240,13 @@ int kernel_devices_enumerate(struct kernel_context *context)
 
 	/* Each provider is asked in turn, and one look at the host serves all. */
 	pthread_mutex_lock(&lock);
+	for (other = contexts; other && other != context; other = other->next)
+		;
+	if (!other) {
+		/* What a provider's init() returned, but not what it was given here. */
+		pthread_mutex_unlock(&lock);
+		return -EINVAL;
+	}
 	listed = context->listed;
 	for (other = contexts; other; other = other->next)
 		other->listed = listed ? other->listed : true;
@@ -280,20 +297,24 @@ static void tell(const struct device *device, char where[static KERNEL_WHERE_TEX
 			       device->host.name, kind_of(&device->host));
 }
 
+/* -ENOENT: not listed, so it may have been plugged since; -ENODEV: listed, and nobody's. */
 static int find_once(const struct kernel_place *place, struct polycm_device **ret_device,
 		     const struct polycm_transport **ret_rules, char where[static KERNEL_WHERE_TEXT])
 {
 	const struct device *device;
-	int r = -ENODEV;
+	int r = -ENOENT;
 
 	pthread_mutex_lock(&lock);
 	device = lookup(place);
 	if (device && device->owner) {
 		*ret_device = device->core;
 		*ret_rules = device->owner->transport;
+		where[0] = '\0';
 		r = 0;
 	} else {
 		tell(device, where);
+		if (device)
+			r = -ENODEV;
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
@@ -304,12 +325,9 @@ int kernel_devices_find(const struct kernel_place *place, struct polycm_device *
 {
 	int r = find_once(place, ret_device, ret_rules, where);
 
-	/* It may have been plugged since. */
-	if (r && !list_devices())
+	if (r == -ENOENT && !list_devices())
 		r = find_once(place, ret_device, ret_rules, where);
-	if (!r)
-		where[0] = '\0';
-	return r;
+	return r == -ENOENT ? -ENODEV : r;
 }
 
 bool kernel_devices_any(const struct kernel_context *context,

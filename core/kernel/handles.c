@@ -19,8 +19,9 @@
 #define FIRST_PLACES 64u
 
 /*
- * A reader is through with an event without waiting for anybody, so a count
- * that is not reached by then is the kernel's mistake.
+ * All that a reader waits for while it has an event is an answer of the
+ * kernel's or the list of devices, so a count that is not reached by then is
+ * most likely the kernel's mistake.
  */
 #define SETTLE_SECONDS 5
 

@@ -4,7 +4,9 @@
  *
  * Locks: the core's lock of an id serialises its operations.  A reader, that
  * is a thread in channel_read(), holds none of them; what it shares with the
- * operations is atomic, or the handles' lock protects it (handles.c), a leaf.
+ * operations is atomic, or the handles' lock protects it (handles.c), a leaf,
+ * or was written before the command whose event the reader has: what an id is
+ * and what it is bound to.
  * The devices' lock (devices.c) comes before the core's device list.
  */
 #ifndef POLYCM_CORE_KERNEL_INTERNAL_H

@@ -10,7 +10,7 @@
 
 #include "../transport.h"
 
-#define MIN_SETUP (offsetof(struct polycm_kernel_setup, transport) + sizeof(void *))
+#define MIN_SETUP sizeof(uint32_t)
 
 static int init(struct polycm_module *module, const struct polycm_kernel_setup *setup,
 		void **ret_ctx)
@@ -18,8 +18,13 @@ static int init(struct polycm_module *module, const struct polycm_kernel_setup *
 	struct polycm_kernel_setup copy;
 	struct kernel_context *context;
 
-	if (!setup || setup->size < MIN_SETUP || !setup->transport)
+	if (!setup || setup->size < MIN_SETUP)
 		return -EINVAL;
+	if (!module->desc.transport) {
+		polycm_log(POLYCM_LOG_ERROR, "provider %s is over the kernel and has no rules",
+			   module->name);
+		return -EINVAL;
+	}
 	memset(&copy, 0, sizeof(copy));
 	memcpy(&copy, setup, setup->size < sizeof(copy) ? setup->size : sizeof(copy));
 
@@ -27,22 +32,17 @@ static int init(struct polycm_module *module, const struct polycm_kernel_setup *
 	if (!context)
 		return -ENOMEM;
 	context->module = module;
-	/* The core's copy of the rules has no gaps. */
-	context->transport = polycm_registry_transport(copy.transport->name);
+	context->transport = module->desc.transport;
 	context->claims = copy.claims;
-	if (!context->transport) {
-		free(context);
-		return -EINVAL;
-	}
 	kernel_context_add(context);
 	*ret_ctx = context;
 	return 0;
 }
 
+/* Not freed: other threads may be on their way in while the process ends. */
 static void fini(void *ctx)
 {
 	kernel_context_remove(ctx);
-	free(ctx);
 }
 
 static int enumerate(void *ctx)
@@ -91,8 +91,9 @@ const struct polycm_ops polycm_kernel_ops = {
 const struct polycm_kernel polycm_kernel_table = {
 	.size = sizeof(polycm_kernel_table),
 	.ops = &polycm_kernel_ops,
-	.id_size = sizeof(struct kernel_id),
-	.channel_size = sizeof(struct kernel_channel),
 	.init = init,
 	.kind = kind,
 };
+
+const uint32_t polycm_kernel_id_size = sizeof(struct kernel_id);
+const uint32_t polycm_kernel_channel_size = sizeof(struct kernel_channel);

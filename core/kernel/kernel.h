@@ -9,5 +9,7 @@
 #include "polycm/kernel.h"
 
 extern const struct polycm_kernel polycm_kernel_table;
+/* Bytes of its areas of an id and a channel. */
+extern const uint32_t polycm_kernel_id_size, polycm_kernel_channel_size;
 
 #endif

@@ -7,41 +7,52 @@
  * operations into its own table, says which devices are its own, and wraps
  * those calls that its transport has rules for.  A whole provider is:
  *
- *	static struct polycm_ops ops;
  *	static const struct polycm_kernel *kernel;
  *
  *	static int init(struct polycm_module *module, void **ret_ctx)
  *	{
- *		const struct polycm_kernel_setup setup = {
- *			.size = sizeof(setup),
- *			.transport = &acme_transport,
- *		};
+ *		const struct polycm_kernel_setup setup = { .size = sizeof(setup) };
  *
  *		return kernel->init(module, &setup, ret_ctx);
  *	}
  *
+ *	static const struct polycm_ops ops = { .size = sizeof(ops), .init = init };
+ *
+ *	static const struct polycm_provider acme = {
+ *		.size = sizeof(acme),
+ *		.abi_minor = POLYCM_ABI_MINOR,
+ *		.name = "acme",
+ *		.version = "1.0",
+ *		.description = "devices of Acme",
+ *		.transport = &acme_rules,
+ *		.ops = &ops,
+ *		.flags = POLYCM_PROVIDER_KERNEL,
+ *	};
+ *
  *	int polycm_provider_query_v1(core, ret_provider)
  *	{
  *		kernel = core->extension(POLYCM_KERNEL, POLYCM_KERNEL_VERSION);
- *		ops = *kernel->ops;
- *		ops.init = init;
- *		...
+ *		if (!kernel)
+ *			return -EOPNOTSUPP;
+ *		*ret_provider = &acme;
+ *		return 0;
  *	}
  *
- * with POLYCM_PROVIDER_KERNEL among the provider's flags, and id_size and
- * channel_size as the client has them.
+ * Whatever else is in its table of operations, the core takes these from it,
+ * and all others from the client: init, resolve_route, connect, accept, reject,
+ * establish, disconnect, notify, set_option, init_qp_attr, join_multicast and
+ * leave_multicast.  Those that are NULL are the client's, too.  One that is not
+ * may do what its transport has rules for and then call the client's own,
+ * kernel->ops->connect(priv, param).  Such a wrapper has no memory of its own
+ * for each id, and must not post events: a thread that waits for one sleeps in
+ * the kernel and would not see it.
  *
- * What may be wrapped: resolve_route, connect, accept, reject, establish,
- * disconnect, notify, set_option, init_qp_attr, join_multicast and
- * leave_multicast.  All others must be the client's own, because providers
- * over the kernel share its ids: an id is opened for one of them and is
- * another's as soon as it meets a device of that one, as a listener on a
+ * Providers over the kernel share its ids: an id is opened for one of them and
+ * is another's as soon as it meets a device of that one, as a listener on a
  * wildcard address does with each request.
  *
- * Errors are the kernel's own.  A command that it does not have gives EINVAL
- * (it is younger than the kernel) or ENOSYS (the kernel dropped it); one that
- * took less than was written, ENODATA.  No device node, no permission or an
- * interface of another version (EPERM) is told once in the log.
+ * Errors of the operations are those of librdmacm's calls over this kernel.  A
+ * command that the kernel does not know answers EINVAL or ENOSYS.
  */
 #ifndef POLYCM_KERNEL_H
 #define POLYCM_KERNEL_H
@@ -72,21 +83,19 @@ struct polycm_kernel_device {
 
 struct polycm_kernel_setup {
 	uint32_t size;
-	/* Rules of the provider's devices; kept, so it must stay valid. */
-	const struct polycm_transport *transport;
 	/*
 	 * Is the device this provider's?  NULL: it is if node type, transport
-	 * type and link layer are those of the rules.  The first provider in
-	 * the order of preference that claims a device has it.
+	 * type and link layer are those of the provider's rules.  Providers that
+	 * say for themselves are asked first, then the others, each in the order
+	 * of preference; the first that claims a device has it.  Called under a
+	 * lock: no call of polycm_core but log() in it.
 	 */
 	bool (*claims)(const struct polycm_kernel_device *device);
 };
 
 struct polycm_kernel {
 	uint32_t size;
-	const struct polycm_ops *ops;	/* complete but for init */
-	uint32_t id_size;
-	uint32_t channel_size;
+	const struct polycm_ops *ops;	/* the client's, complete but for init */
 	/* To be called from the provider's init(), which hands on *ret_ctx. */
 	int (*init)(struct polycm_module *module, const struct polycm_kernel_setup *setup,
 		    void **ret_ctx);

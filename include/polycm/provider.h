@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 #define POLYCM_ABI_MAJOR 1	/* part of the query function's name */
-#define POLYCM_ABI_MINOR 0	/* counts members appended since */
+#define POLYCM_ABI_MINOR 0	/* counts members appended since the first release */
 
 struct polycm_id;	/* an rdma_cm_id as the core keeps it */
 struct polycm_device;	/* a device as the core keeps it */
@@ -305,7 +305,10 @@ struct polycm_ops {
 			    int timeout_ms);
 	/* rdma_resolve_route().  Legal in ADDR_RESOLVED. */
 	int (*resolve_route)(void *priv, int timeout_ms);
-	/* rdma_listen().  Legal in ADDR_BOUND, IDLE.  backlog is 1 or more. */
+	/*
+	 * rdma_listen().  Legal in ADDR_BOUND, IDLE.  backlog is 1 or more, but
+	 * for POLYCM_PROVIDER_KERNEL, which gets what the program said.
+	 */
 	int (*listen)(void *priv, int backlog);
 	/* rdma_connect().  Legal in ROUTE_RESOLVED; on error the state stays. */
 	int (*connect)(void *priv, const struct polycm_conn_param *param);
@@ -324,7 +327,7 @@ struct polycm_ops {
 	int (*set_option)(void *priv, int level, int optname, const void *optval, size_t optlen);
 	/* Attributes that bring the QP to attr->qp_state, as rdma_init_qp_attr(). */
 	int (*init_qp_attr)(void *priv, struct ibv_qp_attr *attr, int *ret_mask);
-	/* Where the id is now.  Must not fail in any state but for -ENOMEM. */
+	/* Where the id is now.  Asked in any state; an error fails the call that asks. */
 	int (*query)(void *priv, struct polycm_route_info *ret_info);
 	int (*join_multicast)(void *priv, const struct polycm_multicast *mc);
 	int (*leave_multicast)(void *priv, void *group);
@@ -334,7 +337,7 @@ struct polycm_ops {
 	/*
 	 * The end of an id, in this order, always all three, also after a
 	 * failed open().  close() starts it (tells the peer) and does not
-	 * block.  After stop() returned nothing is posted for the id and no
+	 * wait for the peer.  After stop() returned nothing is posted for the id and no
 	 * thread of the provider uses it; stop() may wait for such a thread.
 	 * free() releases what priv refers to.  All required.
 	 */

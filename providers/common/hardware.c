@@ -16,14 +16,10 @@
 static const struct polycm_core *host;
 static const struct polycm_kernel *kernel;
 static const struct polycm_transport *transport;
-static struct polycm_ops ops;
 
 static int hardware_init(struct polycm_module *module, void **ret_ctx)
 {
-	const struct polycm_kernel_setup setup = {
-		.size = sizeof(setup),
-		.transport = transport,
-	};
+	const struct polycm_kernel_setup setup = { .size = sizeof(setup) };
 
 	return kernel->init(module, &setup, ret_ctx);
 }
@@ -75,6 +71,16 @@ static int hardware_join_multicast(void *priv, const struct polycm_multicast *mc
 	return explain(kernel->ops->join_multicast(priv, mc), POLYCM_SVC_MULTICAST, "multicast");
 }
 
+static const struct polycm_ops ops = {
+	.size = sizeof(ops),
+	.init = hardware_init,
+	.resolve_route = hardware_resolve_route,
+	.connect = hardware_connect,
+	.accept = hardware_accept,
+	.establish = hardware_establish,
+	.join_multicast = hardware_join_multicast,
+};
+
 static bool has_kernel(const struct polycm_core *core)
 {
 	return core->size >= offsetof(struct polycm_core, extension) + sizeof(core->extension) &&
@@ -89,18 +95,7 @@ int hardware_setup(const struct polycm_core *core, struct polycm_provider *provi
 		return -EOPNOTSUPP;
 	transport = provider->transport;
 
-	memcpy(&ops, kernel->ops, kernel->ops->size < sizeof(ops) ? kernel->ops->size : sizeof(ops));
-	ops.size = sizeof(ops);
-	ops.init = hardware_init;
-	ops.resolve_route = hardware_resolve_route;
-	ops.connect = hardware_connect;
-	ops.accept = hardware_accept;
-	ops.establish = hardware_establish;
-	ops.join_multicast = hardware_join_multicast;
-
 	provider->ops = &ops;
-	provider->id_size = kernel->id_size;
-	provider->channel_size = kernel->channel_size;
 	provider->flags |= POLYCM_PROVIDER_KERNEL;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "kernel_stand_in_internal.h"
 
 #include <endian.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -70,6 +71,8 @@ static const struct si_device *device_of(const struct ibv_device *device)
 
 static struct ibv_context *open_device(struct ibv_device *device)
 {
+	/* As open() of a device node is. */
+	pthread_testcancel();
 	if (device_of(device)->broken) {
 		errno = EIO;
 		return NULL;

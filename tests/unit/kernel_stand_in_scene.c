@@ -18,10 +18,9 @@ struct rdma_event_channel *channel;
 
 static struct polycm_transport vendor_transport;
 
-static int init_with(const struct polycm_transport *rules, struct polycm_module *module,
-		     void **ret_ctx)
+static int by_rules_init(struct polycm_module *module, void **ret_ctx)
 {
-	const struct polycm_kernel_setup setup = { .size = sizeof(setup), .transport = rules };
+	const struct polycm_kernel_setup setup = { .size = sizeof(setup) };
 
 	return polycm_kernel_table.init(module, &setup, ret_ctx);
 }
@@ -34,36 +33,23 @@ static bool is_the_vendors(const struct polycm_kernel_device *device)
 static int vendor_init(struct polycm_module *module, void **ret_ctx)
 {
 	const struct polycm_kernel_setup setup = {
-		.size = sizeof(setup), .transport = &vendor_transport, .claims = is_the_vendors,
+		.size = sizeof(setup), .claims = is_the_vendors,
 	};
 
 	return polycm_kernel_table.init(module, &setup, ret_ctx);
 }
 
-static int ib_init(struct polycm_module *module, void **ret_ctx)
-{
-	return init_with(&ib_transport, module, ret_ctx);
-}
-
-static int roce_init(struct polycm_module *module, void **ret_ctx)
-{
-	return init_with(&roce_transport, module, ret_ctx);
-}
-
-static int iwarp_init(struct polycm_module *module, void **ret_ctx)
-{
-	return init_with(&iwarp_transport, module, ret_ctx);
-}
+static const struct polycm_ops by_name = { .size = sizeof(by_name), .init = vendor_init };
+static const struct polycm_ops by_rules = { .size = sizeof(by_rules), .init = by_rules_init };
 
 static const struct {
 	const struct polycm_transport *rules;
-	int (*init)(struct polycm_module *module, void **ret_ctx);
+	const struct polycm_ops *ops;
 } kinds[] = {
-	{ &vendor_transport, vendor_init },
-	{ &ib_transport, ib_init }, { &roce_transport, roce_init }, { &iwarp_transport, iwarp_init },
+	{ &vendor_transport, &by_name },
+	{ &ib_transport, &by_rules }, { &roce_transport, &by_rules }, { &iwarp_transport, &by_rules },
 };
 
-static struct polycm_ops ops[ARRAY_SIZE(kinds)];
 static struct polycm_provider providers[ARRAY_SIZE(kinds)];
 
 int scene_start(unsigned int which)
@@ -73,8 +59,6 @@ int scene_start(unsigned int which)
 	vendor_transport = ib_transport;
 	vendor_transport.name = "vendor";
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		ops[i] = *polycm_kernel_table.ops;
-		ops[i].init = kinds[i].init;
 		providers[i] = (struct polycm_provider){
 			.size = sizeof(providers[i]),
 			.abi_minor = POLYCM_ABI_MINOR,
@@ -82,9 +66,7 @@ int scene_start(unsigned int which)
 			.version = "1",
 			.description = "a test's",
 			.transport = kinds[i].rules,
-			.ops = &ops[i],
-			.id_size = polycm_kernel_table.id_size,
-			.channel_size = polycm_kernel_table.channel_size,
+			.ops = kinds[i].ops,
 			.flags = POLYCM_PROVIDER_KERNEL,
 		};
 		if (which & 1u << i && polycm_registry_add_static(&providers[i]))

@@ -101,6 +101,22 @@ static void events_go_with_their_id(void **state)
 	rdma_destroy_event_channel(other);
 }
 
+/* As in a forked child, which may not use its parent's descriptor. */
+static void what_cannot_be_fetched_is_told(void **state)
+{
+	struct rdma_cm_id *id = scene_id(RDMA_PS_TCP);
+	struct rdma_cm_event *event;
+
+	(void)state;
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("127.0.0.1", PORT), 10), 0);
+	stand_in.fault[CMD(GET_EVENT)] = (struct stand_in_fault){ .error = EACCES, .always = true };
+	assert_errno(rdma_get_cm_event(channel, &event), EACCES);
+	stand_in.fault[CMD(GET_EVENT)].always = false;
+	assert_errno(rdma_get_cm_event(channel, &event), EACCES);
+	expect_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	scene_destroy(id);
+}
+
 static struct rdma_cm_id *last;
 
 static void *reader(void *arg)
@@ -154,6 +170,7 @@ int main(void)
 		KERNEL_TEST(connections_live),
 		KERNEL_TEST(requests_come_from_both),
 		KERNEL_TEST(events_go_with_their_id),
+		KERNEL_TEST(what_cannot_be_fetched_is_told),
 		KERNEL_TEST(ids_end_under_their_events),
 	};
 

@@ -162,12 +162,27 @@ static void what_fails_on_the_way_back_is_tried_again(void **state)
 	}
 }
 
+static const struct kernel_host *host;
+static unsigned int listings;
+
+static int counted_devices(struct kernel_host_device **ret_devices, size_t *ret_num)
+{
+	listings++;
+	return host->devices(ret_devices, ret_num);
+}
+
+/* And the host's devices are not listed for each: anybody can send them. */
 static void requests_on_them_are_refused(void **state)
 {
+	static struct kernel_host counting;
 	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0"), *child;
 	struct stranger stranger;
 
 	(void)state;
+	host = polycm_kernel_host;
+	counting = *host;
+	counting.devices = counted_devices;
+	polycm_kernel_host = &counting;
 	for (size_t i = 0; i < ARRAY_SIZE(unclaimed); i++) {
 		struct capture capture;
 		int old = polycm_log_level;
@@ -184,6 +199,8 @@ static void requests_on_them_are_refused(void **state)
 		stranger_end(&stranger);
 		assert_int_equal(stand_in.ids, 1);
 	}
+	polycm_kernel_host = host;
+	assert_int_equal(listings, 0);
 	/* The others are served. */
 	stranger_connect(&stranger, "20.0.0.1");
 	child = scene_request(listener);

@@ -305,6 +305,45 @@ static void waiting_readers_can_be_cancelled(void **state)
 	scene_destroy(id);
 }
 
+/* When the event has been fetched, and where it leads to is asked. */
+static void cancel_asker(unsigned int command, void *response, size_t len)
+{
+	(void)response;
+	(void)len;
+	if (command == RDMA_USER_CM_CMD_QUERY_ROUTE)
+		pthread_cancel(pthread_self());
+}
+
+static void *retriever(void *event)
+{
+	if (rdma_get_cm_event(channel, event))
+		abort();
+	return NULL;
+}
+
+/* With the event it takes the id's lock, and opens the device. */
+static void readers_with_an_event_are_not_cancelled(void **state)
+{
+	struct rdma_cm_id *id = scene_id(RDMA_PS_TCP);
+	struct rdma_cm_event *event = NULL;
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	stand_in_plug("hca1", false);
+	rdma_free_devices(rdma_get_devices(NULL));
+	stand_in_plug("hca1", true);
+	assert_int_equal(rdma_resolve_addr(id, NULL, ADDR(on_hca1), 10), 0);
+	stand_in.edit = cancel_asker;
+	assert_int_equal(pthread_create(&thread, NULL, retriever, &event), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	stand_in.edit = NULL;
+	assert_null(result);
+	assert_int_equal(event->event, RDMA_CM_EVENT_ADDR_RESOLVED);
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+	scene_destroy(id);
+}
+
 /* The wait for events on their way ended because they came, not because it took too long. */
 static unsigned int errors;
 
@@ -340,6 +379,7 @@ int main(void)
 		THREADS_TEST(groups_end_under_their_events),
 		THREADS_TEST(devices_go_under_their_ids),
 		THREADS_TEST(waiting_readers_can_be_cancelled),
+		THREADS_TEST(readers_with_an_event_are_not_cancelled),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

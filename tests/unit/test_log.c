@@ -4,6 +4,7 @@
  * cannot break them.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "tests/cmocka_all.h"
@@ -98,6 +99,28 @@ static void errno_stays(void **state)
 	assert_string_equal(capture_end(&capture), "polycm: warn: but this\n");
 }
 
+static void *log_when_cancelled(void *arg)
+{
+	(void)arg;
+	pthread_cancel(pthread_self());
+	polycm_log(POLYCM_LOG_ERROR, "text");
+	return NULL;
+}
+
+/* Who logs may hold locks. */
+static void a_line_is_no_place_to_be_cancelled_in(void **state)
+{
+	void *result = PTHREAD_CANCELED;
+	pthread_t thread;
+
+	(void)state;
+	capture_begin(&capture);
+	assert_int_equal(pthread_create(&thread, NULL, log_when_cancelled, NULL), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_string_equal(capture_end(&capture), "polycm: error: text\n");
+	assert_null(result);
+}
+
 static void a_message_is_one_line(void **state)
 {
 	(void)state;
@@ -149,6 +172,7 @@ int main(void)
 		cmocka_unit_test(levels_decide),
 		cmocka_unit_test(verbose_lines_have_the_time),
 		cmocka_unit_test(errno_stays),
+		cmocka_unit_test(a_line_is_no_place_to_be_cancelled_in),
 		cmocka_unit_test(a_message_is_one_line),
 		cmocka_unit_test(long_messages_are_cut),
 		cmocka_unit_test(unknown_levels_are_quiet),

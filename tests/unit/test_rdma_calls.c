@@ -372,6 +372,26 @@ static void ids_begin_as_the_port_space_says(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
+/* The words that librdmacm's rsockets read behind the public part of an id. */
+static void rsockets_see_what_is_synchronous(void **state)
+{
+	struct { void *device, *connect; size_t connect_len; int done, error, sync; } view;
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+
+	(void)state;
+	assert_int_equal(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), 0);
+	memcpy(&view, id + 1, sizeof(view));
+	assert_null(view.device);
+	assert_int_equal(view.sync, 1);
+	assert_int_equal(rdma_migrate_id(id, channel), 0);
+	memcpy(&view, id + 1, sizeof(view));
+	assert_int_equal(view.sync, 0);
+	assert_int_equal(view.connect_len, 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
 static void calls_without_a_result_take_nothing(void **state)
 {
 	struct rdma_cm_event *event;
@@ -441,6 +461,7 @@ int main(void)
 		RDMA_TEST(errors_of_providers_become_errno),
 		RDMA_TEST(creating_ids_fails_cleanly),
 		RDMA_TEST(ids_begin_as_the_port_space_says),
+		RDMA_TEST(rsockets_see_what_is_synchronous),
 		RDMA_TEST(calls_without_a_result_take_nothing),
 		RDMA_TEST(failures_are_told_in_one_line),
 	};
