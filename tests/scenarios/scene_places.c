@@ -109,7 +109,7 @@ static int place_of(int family, const void *address)
 	int place;
 
 	for (place = 0; place < NUM_PLACES; place++) {
-		if (have(place) && inet_pton(family, host(place), bytes) == 1 &&
+		if (have((enum place)place) && inet_pton(family, host((enum place)place), bytes) == 1 &&
 		    !memcmp(bytes, address, len))
 			return place;
 	}

@@ -143,15 +143,16 @@ static int query_addr(struct si_id *id, bool gids, uint64_t response, const stru
 
 static int query_path(struct si_id *id, uint64_t response, const struct si_reply *reply)
 {
+	/* struct rdma_ucm_query_path_resp with one path. */
 	struct {
-		struct rdma_ucm_query_path_resp resp;
+		uint32_t num_paths, reserved;
 		struct ib_path_rec_data path;
 	} out;
 
-	if (reply->size < sizeof(out.resp))
+	if (reply->size < sizeof(struct rdma_ucm_query_path_resp))
 		return -ENOSPC;
 	memset(&out, 0, sizeof(out));
-	out.resp.num_paths = id->num_paths;
+	out.num_paths = id->num_paths;
 	if (id->num_paths) {
 		out.path.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
 		pack_path(id, (unsigned char *)out.path.path_rec);
