@@ -98,6 +98,11 @@ static void gid_of_address(const union sim_sockaddr *addr, uint8_t gid[16])
 	}
 }
 
+void sim_gid_of_address(const union sim_sockaddr *addr, union ibv_gid *ret_gid)
+{
+	gid_of_address(addr, ret_gid->raw);
+}
+
 bool sim_gids_add_address(struct sim_port *port, const union sim_sockaddr *addr, uint32_t ifindex)
 {
 	uint8_t gid[16];

@@ -14,6 +14,9 @@ void sim_gids_init(struct sim_port *port, uint32_t ifindex);
 /* The entries of an address; false: the table is full, nothing was added. */
 bool sim_gids_add_address(struct sim_port *port, const union sim_sockaddr *addr, uint32_t ifindex);
 
+/* The GID of RoCE that an address has, whoever has the address. */
+void sim_gid_of_address(const union sim_sockaddr *addr, union ibv_gid *ret_gid);
+
 /* A locally administered MAC that depends on nothing but the name. */
 void sim_mac_of_name(const char *name, uint8_t mac[6]);
 /* The EUI-64 of a MAC, as in link-local addresses and GUIDs. */

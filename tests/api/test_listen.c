@@ -68,6 +68,12 @@ static const struct heard_case {
 	{ SERVER_V6, "10.0.0.1", "10.0.0.2", false },
 };
 
+/* An iWARP listener for all IPv6 addresses hears IPv4, but refuses what it hears. */
+static bool refuses(const struct heard_case *c, enum transport t)
+{
+	return t == IWARP && !strcmp(c->listener, "::") && strchr(c->to, '.');
+}
+
 /* Where the service exists but not at that address, InfiniBand says "consumer defined", 28. */
 static void who_hears_a_request(void **state)
 {
@@ -84,6 +90,13 @@ static void who_hears_a_request(void **state)
 			pair.listener = listen_on(&pair, c->listener, RDMA_PS_TCP);
 			assert_int_equal(rdma_listen(pair.listener, 1), 0);
 			resolve(&pair, c->to);
+			if (refuses(c, t)) {
+				assert_int_equal(rdma_connect(pair.client, &param), 0);
+				pair_take(pair.client_channel, RDMA_CM_EVENT_REJECTED, -ECONNRESET);
+				pair_none(pair.server_channel);
+				pair_close(&pair);
+				continue;
+			}
 			if (!c->heard && t == IWARP) {
 				assert_errno(rdma_connect(pair.client, &param), ECONNREFUSED);
 				pair_close(&pair);

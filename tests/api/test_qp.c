@@ -50,6 +50,9 @@ static void an_active_id_gets_a_plain_one(void **state)
 	}
 }
 
+/* What later headers call IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT. */
+#define ACCESS_FLUSH 0x300u
+
 /* The peer's wish to read decides whether it may. */
 static void a_passive_id_gets_what_the_request_asks_for(void **state)
 {
@@ -70,7 +73,8 @@ static void a_passive_id_gets_what_the_request_asks_for(void **state)
 			assert_int_equal(ibv_query_qp(pair.server->qp, &qp_attr,
 						      IBV_QP_ACCESS_FLAGS, &init), 0);
 			if (depth)
-				want |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+				want |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+					(t == ROCE ? ACCESS_FLUSH : 0);
 			assert_int_equal(qp_attr.qp_access_flags, want);
 			rdma_destroy_qp(pair.server);
 			pair_close(&pair);

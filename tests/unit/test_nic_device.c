@@ -59,7 +59,7 @@ static void limits_are_those_of_the_rules(void **state)
 		assert_int_equal(attr.max_qp_init_rd_atom, rules->max_initiator_depth);
 		assert_int_equal(attr.local_ca_ack_delay, rules->local_ca_ack_delay);
 		assert_int_equal(attr.phys_port_cnt, 1);
-		assert_int_equal(attr.max_pkeys, 1);
+		assert_int_equal(attr.max_pkeys, t == PAIR_IWARP ? 0 : 1);
 		assert_in_range(attr.max_qp, 100000, INT32_MAX);
 
 		memset(&ex, 0xff, sizeof(ex));
@@ -78,7 +78,7 @@ static void limits_are_those_of_the_rules(void **state)
 		assert_int_equal(port.active_mtu, expected[t].active);
 		assert_int_equal(port.link_layer, expected[t].link_layer);
 		assert_int_equal(port.gid_tbl_len, expected[t].gids);
-		assert_int_equal(port.pkey_tbl_len, 1);
+		assert_int_equal(port.pkey_tbl_len, t == PAIR_IWARP ? 0 : 1);
 		assert_int_equal(port.max_msg_sz, 1 << 30);
 		assert_int_equal(port.phys_state, 5);
 		assert_int_equal(port.lid != 0, t == PAIR_IB);
@@ -130,11 +130,16 @@ static void gid_and_pkey_tables(void **state)
 		assert_int_equal(sim_verbs.query_gid_ex(a.context, 1, 999, &entry, 0), EINVAL);
 		assert_int_equal(sim_verbs.query_gid_ex(a.context, 1, 0, &entry, 1), EOPNOTSUPP);
 
-		assert_int_equal(sim_verbs.query_pkey(a.context, 1, 0, &pkey), 0);
-		assert_int_equal(ntohs(pkey), 0xffff);
+		if (t == PAIR_IWARP) {
+			assert_int_equal(sim_verbs.query_pkey(a.context, 1, 0, &pkey), -1);
+			assert_int_equal(sim_verbs.get_pkey_index(a.context, 1, htons(0xffff)), -1);
+		} else {
+			assert_int_equal(sim_verbs.query_pkey(a.context, 1, 0, &pkey), 0);
+			assert_int_equal(ntohs(pkey), 0xffff);
+			assert_int_equal(sim_verbs.get_pkey_index(a.context, 1, htons(0xffff)), 0);
+		}
 		assert_int_equal(sim_verbs.query_pkey(a.context, 1, 1, &pkey), -1);
 		assert_int_equal(errno, EINVAL);
-		assert_int_equal(sim_verbs.get_pkey_index(a.context, 1, htons(0xffff)), 0);
 		assert_int_equal(sim_verbs.get_pkey_index(a.context, 1, htons(0x7fff)), -1);
 		pair_close();
 	}

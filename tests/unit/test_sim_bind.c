@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "providers/sim/address.h"
 #include "tests/unit/sim_world.h"
 
 /* --- rdma_bind_addr() --- */
@@ -38,6 +39,7 @@ static void bind_checks_the_address(void **state)
 		for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 			struct polycm_id *id = world_id(RDMA_PS_TCP);
 			struct polycm_route_info info;
+			union sim_sockaddr dst;
 
 			assert_int_equal(world_bind(id, cases[i].address, PORT), cases[i].result);
 			info = world_query(id);
@@ -45,6 +47,11 @@ static void bind_checks_the_address(void **state)
 			assert_int_equal(info.port_num, cases[i].device);
 			if (cases[i].result)
 				assert_int_equal(info.src.ss_family, AF_UNSPEC);
+			/* The destination is the wildcard of the same family. */
+			assert_int_equal(info.dst.ss_family, info.src.ss_family);
+			memcpy(&dst, &info.dst, sizeof(dst));
+			if (!cases[i].result)
+				assert_true(sim_addr_is_zero(&dst.sa) && !sim_addr_port(&dst.sa));
 			world_destroy(id);
 		}
 		world_close();

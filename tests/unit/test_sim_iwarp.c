@@ -68,7 +68,7 @@ static void rejects_carry_exact_lengths(void **state)
 		world_none(p.child, SIM_MS(20000));
 		assert_int_equal(iwarp_reject(&p, NULL, 0), -EINVAL);
 		assert_int_equal(world_accept(p.child, NULL, 0, p.server_qp), -EINVAL);
-		assert_int_equal(world_qp_state(p.client_qp), IBV_QPS_INIT);
+		assert_int_equal(world_qp_state(p.client_qp), IBV_QPS_ERR);
 		iwarp_close(&p);
 	}
 }
@@ -80,12 +80,8 @@ static void too_much_data(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(too_long); i++) {
 		iwarp_open(&p);
-		/* A connect changes nothing, and may be repeated. */
-		assert_int_equal(world_connect(p.active, world_data, too_long[i], p.client_qp),
-				 -EINVAL);
-		assert_int_equal(p.active->sim.state, CMA_ROUTE_RESOLVED);
 		iwarp_request(&p);
-		/* So does a reject. */
+		/* A reject changes nothing, and may be repeated. */
 		assert_int_equal(iwarp_reject(&p, world_data, too_long[i]), -EINVAL);
 		/* An accept is the end: the peer sees a reset without data. */
 		assert_int_equal(world_accept(p.child, world_data, too_long[i], p.server_qp),
@@ -93,6 +89,22 @@ static void too_much_data(void **state)
 		iwarp_check_data(world_expect(p.active, RDMA_CM_EVENT_REJECTED, -ECONNRESET), 0);
 		world_none(p.child, SIM_MS(20000));
 		assert_int_equal(iwarp_reject(&p, NULL, 0), -EINVAL);
+		iwarp_close(&p);
+	}
+}
+
+/* siw sends what is no request then, which the peer's program never sees. */
+static void too_much_data_to_connect(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(too_long); i++) {
+		iwarp_open(&p);
+		assert_int_equal(world_connect(p.active, world_data, too_long[i], p.client_qp), 0);
+		iwarp_check_data(world_expect(p.active, RDMA_CM_EVENT_REJECTED, -ECONNRESET), 0);
+		world_none(p.listener, SIM_MS(20000));
+		assert_int_equal(world_qp_state(p.client_qp), IBV_QPS_ERR);
 		iwarp_close(&p);
 	}
 }
@@ -122,6 +134,8 @@ static void depths_are_negotiated(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct polycm_conn_param param;
 		const struct rdma_conn_param *seen;
+		struct ibv_qp_init_attr init;
+		struct ibv_qp_attr attr;
 		struct pair p;
 
 		iwarp_open(&p);
@@ -148,6 +162,10 @@ static void depths_are_negotiated(void **state)
 			seen = &world_expect(p.active, RDMA_CM_EVENT_ESTABLISHED, 0)->param.conn;
 			assert_int_equal(seen->initiator_depth, cases[i].ord);
 			assert_int_equal(seen->responder_resources, cases[i].ird);
+			/* And siw tells each for the other. */
+			assert_int_equal(sim_verbs.query_qp(p.server_qp, &attr, 0, &init), 0);
+			assert_int_equal(attr.max_rd_atomic, cases[i].ird);
+			assert_int_equal(attr.max_dest_rd_atomic, cases[i].ord);
 		}
 		iwarp_close(&p);
 	}
@@ -400,6 +418,7 @@ int main(void)
 		cmocka_unit_test(replies_carry_exact_lengths),
 		cmocka_unit_test(rejects_carry_exact_lengths),
 		cmocka_unit_test(too_much_data),
+		cmocka_unit_test(too_much_data_to_connect),
 		cmocka_unit_test(depths_are_negotiated),
 		cmocka_unit_test(depths_over_the_device),
 		cmocka_unit_test(nobody_listens),

@@ -244,7 +244,8 @@ static void a_path_shows_what_was_resolved(void **state)
 		world_expect(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 		info = world_query(id);
 		assert_int_equal(info.num_paths, t != IWARP);
-		assert_int_equal(info.pkey, htons(0xffff));
+		/* Only InfiniBand shows it here. */
+		assert_int_equal(info.pkey, t == IB ? htons(0xffff) : 0);
 		if (t == ROCE) {
 			assert_memory_equal(path->sgid.raw, v4_mapped, sizeof(v4_mapped));
 			assert_memory_equal(path->sgid.raw + 12, &src.in.sin_addr, 4);
@@ -275,6 +276,51 @@ static void a_path_shows_what_was_resolved(void **state)
 		}
 		world_destroy(id);
 		world_close();
+	}
+}
+
+/* GIDs in an id: of the addresses on RoCE, on iWARP only what binding gave, of the ports on IB. */
+static void ids_show_gids(void **state)
+{
+	static const union ibv_gid zero;
+	const union ibv_gid any = { .raw = { [10] = 0xff, 0xff } };
+	const union ibv_gid loopback = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+	struct polycm_route_info info;
+	struct polycm_id *id;
+
+	(void)state;
+	for (enum world_transport t = 0; t < NUM_TRANSPORTS; t++) {
+		for (int bound = 0; bound < 2; bound++) {
+			const union ibv_gid *own;
+
+			world_open(t);
+			own = &world.client.device->ports[0].gids[0].gid;
+			id = world_id(RDMA_PS_TCP);
+			if (bound) {
+				assert_int_equal(world_bind(id, CLIENT, 0), 0);
+				info = world_query(id);
+				assert_memory_equal(&info.dgid, t == ROCE ? &any : &zero, 16);
+				if (t != ROCE)
+					assert_memory_equal(&info.sgid, own, 16);
+			}
+			assert_int_equal(world_resolve_addr(id, "127.0.0.1", 1000), 0);
+			world_expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+			info = world_query(id);
+			/* A loopback source alone has a P_Key on Ethernet. */
+			assert_int_equal(info.pkey, t == IB || !bound ? htons(0xffff) : 0);
+			if (t == ROCE)
+				assert_memory_equal(&info.dgid, &loopback, 16);
+			if (t == IWARP) {
+				assert_memory_equal(&info.dgid, &zero, 16);
+				assert_memory_equal(&info.sgid, bound ? own : &zero, 16);
+			}
+			if (t == IB) {
+				assert_memory_equal(&info.dgid, own, 16);
+				assert_memory_equal(&info.sgid, own, 16);
+			}
+			world_destroy(id);
+			world_close();
+		}
 	}
 }
 
@@ -353,6 +399,7 @@ int main(void)
 		cmocka_unit_test(destroying_ends_a_query),
 		cmocka_unit_test(routes_resolve),
 		cmocka_unit_test(a_path_shows_what_was_resolved),
+		cmocka_unit_test(ids_show_gids),
 		cmocka_unit_test(ack_timeout_decides_the_packet_lifetime),
 		cmocka_unit_test(route_errors),
 	};

@@ -387,6 +387,35 @@ static void options_are_checked(void **state)
 	world_close();
 }
 
+/* What a listener on a device knows of its QPs is the Q_Key of datagrams. */
+static void listeners_tell_their_qkey(void **state)
+{
+	static const enum rdma_port_space spaces[] = { RDMA_PS_TCP, RDMA_PS_UDP };
+	struct ibv_qp_attr attr;
+	struct polycm_id *id;
+	int mask;
+
+	(void)state;
+	for (enum world_transport t = 0; t < NUM_TRANSPORTS; t++) {
+		for (size_t i = 0; i < ARRAY_SIZE(spaces); i++) {
+			world_open(t);
+			id = world_listener(spaces[i]);
+			attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR };
+			if (t == IWARP || spaces[i] == RDMA_PS_TCP) {
+				assert_int_equal(sim_cma_ops.init_qp_attr(&id->sim, &attr, &mask),
+						 -EINVAL);
+			} else {
+				assert_int_equal(sim_cma_ops.init_qp_attr(&id->sim, &attr, &mask), 0);
+				assert_int_equal(mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+						 IBV_QP_PORT | IBV_QP_QKEY);
+				assert_int_equal(attr.qkey, RDMA_UDP_QKEY);
+			}
+			world_destroy(id);
+			world_close();
+		}
+	}
+}
+
 /* A path of the program's own: ROUTE_RESOLVED at once, with its values. */
 static void option_path_resolves(void **state)
 {
@@ -395,7 +424,9 @@ static void option_path_resolves(void **state)
 		{
 			.flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY |
 				 IBV_PATH_FLAG_BIDIRECTIONAL,
-			.path = { .mtu = 2 << 6 | IBV_MTU_512, .packetlifetime = 2 << 6 | 11 },
+			.path = { .mtu = 2 << 6 | IBV_MTU_512, .packetlifetime = 2 << 6 | 11,
+				  .rate = 2 << 6 | IBV_RATE_5_GBPS, .qosclass_sl = htons(0xf003),
+				  .flowlabel_hoplimit = htonl(0xf1234507), .tclass = 0x60 },
 		},
 	};
 	struct polycm_route_info info;
@@ -403,21 +434,29 @@ static void option_path_resolves(void **state)
 	uint64_t before;
 
 	(void)state;
-	world_open(IB);
-	id = world_id(RDMA_PS_TCP);
-	assert_int_equal(world_resolve_addr(id, SERVER, 1000), 0);
-	world_expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	before = world_now();
-	assert_int_equal(sim_cma_ops.set_option(&id->sim, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, data,
-						sizeof(data)), 0);
-	world_expect(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-	assert_int_equal(world_now(), before);
-	info = world_query(id);
-	assert_int_equal(info.num_paths, 1);
-	assert_int_equal(info.path[0].mtu, IBV_MTU_512);
-	assert_int_equal(info.path[0].packet_life_time, 11);
-	world_destroy(id);
-	world_close();
+	for (enum world_transport t = ROCE; t <= IB; t++) {
+		world_open(t);
+		id = world_id(RDMA_PS_TCP);
+		assert_int_equal(world_resolve_addr(id, SERVER, 1000), 0);
+		world_expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+		before = world_now();
+		assert_int_equal(sim_cma_ops.set_option(&id->sim, RDMA_OPTION_IB,
+							RDMA_OPTION_IB_PATH, data, sizeof(data)),
+				 0);
+		world_expect(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+		assert_int_equal(world_now(), before);
+		info = world_query(id);
+		assert_int_equal(info.num_paths, 1);
+		assert_int_equal(info.path[0].mtu, IBV_MTU_512);
+		assert_int_equal(info.path[0].packet_life_time, 11);
+		assert_int_equal(info.path[0].rate, IBV_RATE_5_GBPS);
+		assert_int_equal(info.path[0].sl, 3);
+		assert_int_equal(info.path[0].hop_limit, 7);
+		assert_int_equal(ntohl(info.path[0].flow_label), 0x12345);
+		assert_int_equal(info.path[0].traffic_class, 0x60);
+		world_destroy(id);
+		world_close();
+	}
 }
 
 int main(void)
@@ -427,6 +466,7 @@ int main(void)
 		cmocka_unit_test(on_ib),
 		cmocka_unit_test(on_iwarp),
 		cmocka_unit_test(options_are_checked),
+		cmocka_unit_test(listeners_tell_their_qkey),
 		cmocka_unit_test(option_path_resolves),
 	};
 

@@ -509,7 +509,7 @@ static void replies_are_checked(void **state)
 			assert_int_equal(event->param.conn.responder_resources, answer.ird);
 			assert_int_equal(world_qp_state(p.client_qp), IBV_QPS_RTS);
 		} else {
-			assert_int_equal(world_qp_state(p.client_qp), IBV_QPS_INIT);
+			assert_int_equal(world_qp_state(p.client_qp), IBV_QPS_ERR);
 		}
 		iwarp_close(&p);
 	}

@@ -65,6 +65,8 @@ struct sim_id {
 	enum ibv_qp_type qp_type;
 	union sim_sockaddr src, dst;
 	bool bound;			/* src's port is ours in the port table */
+	bool bind_asked;		/* by rdma_bind_addr(), not for resolving */
+	bool active;			/* has resolved an address, or tried to */
 	bool bound_any;			/* it was taken with the wildcard address */
 	bool accepted;			/* or created by the program: events may be posted */
 	bool reuse, afonly, afonly_set;
@@ -72,6 +74,9 @@ struct sim_id {
 	uint8_t tos, ack_timeout;
 	uint8_t packet_lifetime;	/* of the path, valid from ROUTE_RESOLVED */
 	uint8_t traffic_class;		/* likewise; as it was when the route was asked for */
+	uint8_t hop_limit, rate, sl;	/* likewise */
+	bool path_given;		/* by the program, its flow label too */
+	uint32_t flow_label;
 	enum ibv_mtu path_mtu;
 	uint32_t qp_num;		/* given with connect or accept */
 	uint32_t starting_psn;		/* 24 bits: the peer must start here */

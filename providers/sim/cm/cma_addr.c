@@ -132,6 +132,7 @@ int cma_bind(struct sim_id *id, const struct sockaddr *addr)
 		cma_set_port(id, port);
 		set_sgid(id);
 	}
+	id->dst = zero_address(id->src.sa.sa_family);
 	cma_set_state(id, CMA_ADDR_BOUND);
 	return 0;
 }
@@ -249,6 +250,7 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 	if (id->src.sa.sa_family != dst->sa_family)
 		return sim_refuse(-EINVAL, "source and destination are of two address families");
 	id->dst = sim_addr_copy(dst);
+	id->active = true;
 	r = check_scope(dst);
 	if (r < 0)
 		return r;

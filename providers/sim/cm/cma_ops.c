@@ -99,10 +99,13 @@ static int op_open(void *ctx, struct polycm_id *core_id, void *priv, const struc
 
 static int op_bind(void *priv, const struct sockaddr *addr)
 {
+	struct sim_id *id = priv;
 	int r;
 
 	sim_lock();
-	r = cma_bind(priv, addr);
+	r = cma_bind(id, addr);
+	if (!r)
+		id->bind_asked = true;
 	sim_unlock();
 	return r;
 }
@@ -267,13 +270,19 @@ static int op_set_option(void *priv, int level, int optname, const void *optval,
 	return r;
 }
 
+/* The Q_Key of datagrams is known also where the id listens. */
+static bool tells_qkey(const struct sim_id *id)
+{
+	return id->qp_type == IBV_QPT_UD && cma_rules(id)->protocol == POLYCM_PROTO_IB_CM;
+}
+
 static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 {
 	struct sim_id *id = priv;
 	int r;
 
 	sim_lock();
-	if (!id->engine || id->state == CMA_LISTEN) {
+	if (!id->engine || (id->state == CMA_LISTEN && !tells_qkey(id))) {
 		r = cma_wrong_state(id);
 	} else {
 		r = id->engine->init_qp_attr(id, attr, ret_mask);

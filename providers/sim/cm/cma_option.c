@@ -121,6 +121,11 @@ static int set_ib_path(struct sim_id *id, const void *optval, size_t optlen)
 	id->packet_lifetime = data.path.packetlifetime & 0x3f;
 	id->path_mtu = (enum ibv_mtu)(data.path.mtu & 0x3f);
 	id->traffic_class = data.path.tclass;
+	id->rate = data.path.rate & 0x3f;
+	id->sl = (uint8_t)(ntohs(data.path.qosclass_sl) & 0xf);
+	id->hop_limit = (uint8_t)ntohl(data.path.flowlabel_hoplimit);
+	id->flow_label = ntohl(data.path.flowlabel_hoplimit) >> 8 & 0xfffff;
+	id->path_given = true;
 	cma_set_state(id, CMA_ROUTE_RESOLVED);
 	return cma_post_simple(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../gids.h"
 #include "cma_internal.h"
 #include "ibcm.h"
 
@@ -111,6 +112,12 @@ static void set_path(struct sim_id *id)
 	const struct sim_port *peer = cma_peer_port(id);
 
 	id->packet_lifetime = rules->packet_lifetime;
+	if (rules->link_layer == IBV_LINK_LAYER_INFINIBAND) {
+		id->rate = IBV_RATE_100_GBPS;
+	} else {
+		id->hop_limit = HOP_LIMIT;
+		id->rate = IBV_RATE_MAX;	/* the port's current */
+	}
 	if (rules->flags & POLYCM_T_HAS_SA) {
 		id->path_mtu = id->port->active_mtu;
 		if (peer && peer->active_mtu < id->path_mtu)
@@ -156,7 +163,10 @@ void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
 	memset(ret_path, 0, sizeof(*ret_path));
 	ret_path->sgid = id->sgid;
 	ret_path->dgid = id->dgid;
+	ret_path->hop_limit = id->hop_limit;
 	ret_path->traffic_class = id->traffic_class;
+	ret_path->sl = id->sl;
+	ret_path->rate = id->rate;
 	ret_path->reversible = 1;
 	ret_path->numb_path = 1;
 	ret_path->pkey = htons(SIM_PKEY);
@@ -168,12 +178,11 @@ void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
 	if (subnet) {
 		ret_path->slid = htons(id->port->lid);
 		ret_path->dlid = htons(peer ? peer->lid : ALL_LIDS);
-		ret_path->rate = IBV_RATE_100_GBPS;
-	} else {
-		ret_path->flow_label = htonl(roce_flow_label(id));
-		ret_path->hop_limit = HOP_LIMIT;
-		ret_path->rate = IBV_RATE_MAX;	/* the port's current */
 	}
+	if (id->path_given)
+		ret_path->flow_label = htonl(id->flow_label);
+	else if (!subnet)
+		ret_path->flow_label = htonl(roce_flow_label(id));
 }
 
 static bool has_path(const struct sim_id *id)
@@ -201,6 +210,35 @@ static void query_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path
 	ret_path->rate = id->ib->rate;
 }
 
+/*
+ * What librdmacm's programs find in an id: where there is no path it shows the
+ * addresses as RoCE has GIDs; Ethernet has no P_Key, but for loopback; and an
+ * active id on iWARP has no GIDs but the one that binding gave it.
+ */
+static void query_gids(const struct sim_id *id, struct polycm_route_info *ret_info)
+{
+	const struct polycm_transport *rules = cma_rules(id);
+
+	if (rules->link_layer == IBV_LINK_LAYER_INFINIBAND || sim_addr_is_loopback(&id->src.sa))
+		ret_info->pkey = htons(SIM_PKEY);
+	switch (sim_wire_of(rules)) {
+	case SIM_WIRE_IB:
+		ret_info->sgid = id->sgid;
+		ret_info->dgid = id->dgid;
+		break;
+	case SIM_WIRE_ROCE:
+		ret_info->sgid = id->sgid;
+		ret_info->dgid = id->dgid;
+		if (!ret_info->num_paths)
+			sim_gid_of_address(&id->dst, &ret_info->dgid);
+		break;
+	case SIM_WIRE_IWARP:
+		if (!id->active || id->bind_asked)
+			ret_info->sgid = id->sgid;
+		break;
+	}
+}
+
 void cma_query(const struct sim_id *id, struct polycm_route_info *ret_info)
 {
 	uint32_t size = ret_info->size;
@@ -213,11 +251,9 @@ void cma_query(const struct sim_id *id, struct polycm_route_info *ret_info)
 		return;
 	ret_info->device = id->port->device->core;
 	ret_info->port_num = id->port->num;
-	ret_info->pkey = htons(SIM_PKEY);
-	ret_info->sgid = id->sgid;
-	ret_info->dgid = id->dgid;
 	if (has_path(id)) {
 		ret_info->num_paths = 1;
 		query_path(id, &ret_info->path[0]);
 	}
+	query_gids(id, ret_info);
 }

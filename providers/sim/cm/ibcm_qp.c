@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../nic/nic.h"
 #include "ibcm.h"
 
 uint8_t ibcm_ack_timeout(const struct sim_id *id, uint8_t ack_delay, uint8_t packet_lifetime)
@@ -94,8 +95,12 @@ static void init_init(const struct ibcm *cm, struct ibv_qp_attr *attr, int *ret_
 	attr->pkey_index = 0;
 	attr->port_num = cm->id->port->num;
 	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-	if (cm->responder_resources)
-		attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	if (!cm->responder_resources)
+		return;
+	attr->qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	/* Flushes come with them where a device has these: Linux's own RoCE device does. */
+	if (cma_rules(cm->id)->link_layer != IBV_LINK_LAYER_INFINIBAND)
+		attr->qp_access_flags |= SIM_ACCESS_FLUSH;
 }
 
 static void init_rtr(const struct ibcm *cm, struct ibv_qp_attr *attr, int *ret_mask)

@@ -67,6 +67,9 @@ static int post_request(struct iwcm *cm, const struct mpa_frame *request)
 	if (!iw_stream_find_listener(cm->port, &handshake->local, &slot, &listener) || !listener ||
 	    listener->state != CMA_LISTEN)
 		return -ECONNREFUSED;
+	/* A wildcard of IPv6 takes streams of IPv4, and siw refuses their requests. */
+	if (listener->src.sa.sa_family != handshake->local.sa.sa_family)
+		return -ECONNREFUSED;
 	r = cma_child(listener, cm->port, &handshake->remote, &handshake->local, &child);
 	if (r < 0)
 		return r;

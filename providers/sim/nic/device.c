@@ -45,7 +45,7 @@ static void init_limits(struct ibv_device_attr *attr, const struct sim_device *d
 		.max_srq = srq ? 1 << 23 : 0,
 		.max_srq_wr = srq ? 32767 : 0,
 		.max_srq_sge = srq ? 31 : 0,
-		.max_pkeys = 1,
+		.max_pkeys = iwarp ? 0 : 1,
 		.local_ca_ack_delay = rules->local_ca_ack_delay,
 		.phys_port_cnt = (uint8_t)device->num_ports,
 	};
@@ -151,7 +151,7 @@ void nic_port_attr(const struct sim_port *port, struct ibv_port_attr *attr)
 		.gid_tbl_len = gid_table_len(port),
 		.port_cap_flags = IBV_PORT_CM_SUP,
 		.max_msg_sz = NIC_MAX_MESSAGE,
-		.pkey_tbl_len = 1,
+		.pkey_tbl_len = nic_is_iwarp(port->device) ? 0 : 1,
 		.max_vl_num = 1,
 		.active_width = 2,	/* 4X */
 		.active_speed = 32,	/* 25 Gb/s a lane */
@@ -257,9 +257,15 @@ ssize_t sim_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *e
 	return (ssize_t)count;
 }
 
+/* iWARP has no P_Keys. */
+static bool has_pkey(struct sim_device *device, uint8_t num)
+{
+	return nic_port(device, num) && !nic_is_iwarp(device);
+}
+
 int sim_query_pkey(struct ibv_context *context, uint8_t num, int index, __be16 *pkey)
 {
-	if (!nic_port(nic_device(context), num) || index != 0) {
+	if (!has_pkey(nic_device(context), num) || index != 0) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -269,7 +275,7 @@ int sim_query_pkey(struct ibv_context *context, uint8_t num, int index, __be16 *
 
 int sim_get_pkey_index(struct ibv_context *context, uint8_t num, __be16 pkey)
 {
-	if (!nic_port(nic_device(context), num) || pkey != htons(SIM_PKEY)) {
+	if (!has_pkey(nic_device(context), num) || pkey != htons(SIM_PKEY)) {
 		errno = EINVAL;
 		return -1;
 	}

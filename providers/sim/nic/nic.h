@@ -10,6 +10,9 @@
 
 #include "../fabric.h"
 
+/* What later headers call IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT. */
+#define SIM_ACCESS_FLUSH (1u << 8 | 1u << 9)
+
 struct sim_qp;
 
 /* The ibv_* side of a device (nic/verbs.c). */

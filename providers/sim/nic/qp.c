@@ -215,6 +215,11 @@ static void query_attr(const struct sim_qp *qp, struct ibv_qp_attr *attr)
 		.alt_port_num = qp->alt_port_num,
 		.alt_timeout = qp->alt_timeout,
 	};
+	/* siw tells them the wrong way round. */
+	if (nic_qp_is_iwarp(qp)) {
+		attr->max_rd_atomic = qp->max_dest_rd_atomic;
+		attr->max_dest_rd_atomic = qp->max_rd_atomic;
+	}
 }
 
 int sim_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,

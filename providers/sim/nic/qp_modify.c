@@ -68,7 +68,8 @@ static bool valid_access(unsigned int access)
 {
 	return !(access & ~(unsigned int)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 					  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-					  IBV_ACCESS_MW_BIND | IBV_ACCESS_OPTIONAL_RANGE));
+					  IBV_ACCESS_MW_BIND | SIM_ACCESS_FLUSH |
+					  IBV_ACCESS_OPTIONAL_RANGE));
 }
 
 static int check_values(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
