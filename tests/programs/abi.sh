@@ -52,6 +52,9 @@ check 'every ibv_* call of ours is one of libibverbs, under its version' is_empt
 grep -v '^rdma_\|^_\?ibv_.* .' "$work/ours" | grep -v '^polycm_.* POLYCM_0$' | grep -v '^ibv_query_gid_type $' >"$work/other"
 check 'nothing else is exported but polycm_* in POLYCM_0' is_empty "$work/other"
 
+# A program that links nothing else of RDMA finds real devices only if the library brings libibverbs along.
+check 'the library needs libibverbs' grep -q 'NEEDED.*\[libibverbs\.so\.1\]' <(readelf --dynamic "$library")
+
 for plugin in "$abs_top_builddir"/providers/*/.libs/provider-*.so; do
 	exports "$plugin" | grep -v '^polycm_provider_query_v1 ' >"$work/plugin"
 	check "${plugin##*/} exports its query function alone" is_empty "$work/plugin"
