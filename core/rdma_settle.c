@@ -152,9 +152,10 @@ static int open_device(struct polycm_device *device, struct ibv_pd **ret_pd)
 
 	if (!err)
 		err = polycm_device_pd(device, ret_pd);
-	if (err)
-		return polycm_fail(err, "device %s cannot be opened", device->name);
-	return 0;
+	if (err && err != -ENOMEM)
+		return polycm_fail(-ENODEV, "device %s cannot be opened: %s", device->name,
+				   strerror(-err));
+	return err;
 }
 
 static int take_paths(struct polycm_id *id, const struct polycm_route_info *info)
