@@ -350,11 +350,19 @@ err_destroy:
 	return err;
 }
 
+/* Which of those over the kernel has it, is known with its device. */
+static const char *carrier_name(const struct polycm_id *id)
+{
+	if (!id->module)
+		return "-";
+	return polycm_module_is_kernel(id->module) && !id->device ? "kernel" : id->module->name;
+}
+
 void polycm_id_describe_locked(const struct polycm_id *id, char *buf, size_t size)
 {
 	char src[POLYCM_ADDR_TEXT], dst[POLYCM_ADDR_TEXT];
 
-	(void)snprintf(buf, size, "%s %s %s > %s", id->module ? id->module->name : "-",
+	(void)snprintf(buf, size, "%s %s %s > %s", carrier_name(id),
 		       id->device ? id->device->name : "-",
 		       polycm_addr_text(&id->pub.route.addr.src_addr, src),
 		       polycm_addr_text(&id->pub.route.addr.dst_addr, dst));

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,19 @@ static int stop(void *arg, const struct polycm_device_view *view)
 	return 1;
 }
 
+/* Devices that are listed are of use only to who may talk to their connection manager. */
+static int try_channel(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+
+	if (!channel) {
+		tool_error("info: nothing can connect over these devices: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	rdma_destroy_event_channel(channel);
+	return 0;
+}
+
 static int show_all(const struct providers *providers)
 {
 	const char *transports[MAX_TRANSPORTS];
@@ -149,6 +163,9 @@ static int show_all(const struct providers *providers)
 	status = providers->any_device || polycm_devices_walk(stop, NULL) < 0 ? info_devices(NULL) : 0;
 	if (!providers->any_device && !status)
 		puts("  none; for a simulated one: polycm run --provider sim polycm info");
+	fflush(stdout);
+	if (providers->any_device && !status)
+		status = try_channel();
 	return status || providers->any_failed ? EXIT_FAILURE : 0;
 }
 

@@ -92,7 +92,7 @@ enum polycm_msg {
 
 /* Other properties (polycm_transport.flags). */
 #define POLYCM_T_DEVICE_MOVES_QP (1u << 0)	/* the device, not user space, brings the QP to RTS */
-#define POLYCM_T_EXACT_LENGTH	(1u << 1)	/* private data arrives with the length it was sent with */
+#define POLYCM_T_EXACT_LENGTH	(1u << 1)	/* private data arrives as long as it was sent */
 #define POLYCM_T_PORT_IS_TCP	(1u << 2)	/* RDMA_PS_TCP ports are the host's TCP ports */
 #define POLYCM_T_HAS_SA		(1u << 3)	/* paths come from a subnet administrator */
 #define POLYCM_T_CONNECT_BLOCKS	(1u << 4)	/* rdma_connect() waits for the TCP connection */

@@ -94,8 +94,10 @@ static void short_tables_are_refused(void **state)
 	} cases[] = {
 		{ "empty", { .size = 0 } },
 		{ "no size", { .open_device = open_device, .close_device = close_device } },
-		{ "no open_device", { .size = sizeof(struct polycm_verbs), .close_device = close_device } },
-		{ "no close_device", { .size = sizeof(struct polycm_verbs), .open_device = open_device } },
+		{ "no open_device",
+		  { .size = sizeof(struct polycm_verbs), .close_device = close_device } },
+		{ "no close_device",
+		  { .size = sizeof(struct polycm_verbs), .open_device = open_device } },
 	};
 
 	(void)state;
