@@ -3,9 +3,9 @@
  * polycm/kernel.h - the Linux kernel's RDMA CM, for providers of hardware.
  *
  * libpolycm has one client of /dev/infiniband/rdma_cm.  A provider whose
- * devices the kernel knows does not talk to it itself: it takes the client's
- * operations into its own table, says which devices are its own, and wraps
- * those calls that its transport has rules for.  A whole provider is:
+ * devices the kernel knows does not talk to it itself: it says which devices
+ * are its own and gets the client's operations, of which it may wrap those that
+ * its transport has rules for.  A whole provider is:
  *
  *	static const struct polycm_kernel *kernel;
  *
