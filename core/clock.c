@@ -4,10 +4,11 @@
  * to a clock that a provider installs.
  *
  * The thread starts with the first timer, blocks all signals and lives as long
- * as the process.  `lock' guards the heap and which timer's function runs; it
- * is not held while that function runs.  A timer belongs to who started it
- * until polycm_timer_cancel(), also after it fired, and remembers the clock it
- * was started on, since a clock may be installed meanwhile.
+ * as the process; a child of fork() has one of its own, and no timers yet.
+ * `lock' guards the heap and which timer's function runs; it is not held while
+ * that function runs.  A timer belongs to who started it until
+ * polycm_timer_cancel(), also after it fired, and remembers the clock it was
+ * started on, since a clock may be installed meanwhile.
  */
 #include "config.h"
 
@@ -20,7 +21,9 @@
 #include <string.h>
 #include <time.h>
 
-#define NS_PER_S 1000000000u
+#include "ret.h"
+#include "wait/libc.h"
+
 #define NOT_QUEUED SIZE_MAX
 
 struct installed {
@@ -50,18 +53,16 @@ static const struct polycm_timer *running;
 /* Written once. */
 static struct installed installed_memory;
 static const struct installed *installed;
+bool polycm_clock_installed;
 
-static const struct installed *current(void)
+__attribute__((no_sanitize("thread"))) static const struct installed *current(void)
 {
 	return __atomic_load_n(&installed, __ATOMIC_ACQUIRE);
 }
 
 static uint64_t monotonic_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	return polycm_real_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t polycm_now_ns(void)
@@ -160,12 +161,7 @@ static void *run_timers(void *unused)
 			continue;
 		}
 		if (timer->deadline > monotonic_ns()) {
-			struct timespec until = {
-				.tv_sec = (time_t)(timer->deadline / NS_PER_S),
-				.tv_nsec = (long)(timer->deadline % NS_PER_S),
-			};
-
-			pthread_cond_timedwait(&work, &lock, &until);
+			polycm_cond_wait(&work, &lock, timer->deadline);
 			continue;
 		}
 
@@ -178,6 +174,32 @@ static void *run_timers(void *unused)
 		pthread_cond_broadcast(&idle);
 	}
 	return NULL;
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The thread is the parent's, and so are those for whom timers would fire. */
+static void after_fork_child(void)
+{
+	while (heap_len)
+		heap[--heap_len]->index = NOT_QUEUED;
+	running = NULL;
+	thread_started = false;
+	pthread_cond_init(&idle, NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
 static int start_thread(void)
@@ -203,7 +225,7 @@ static int start_thread(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (r)
-		return -r;
+		return polycm_fail(-r, "no thread for timers");
 	pthread_setname_np(thread, "polycm-timers");
 	thread_started = true;
 	return 0;
@@ -211,12 +233,14 @@ static int start_thread(void)
 
 static int start_ours(struct polycm_timer *timer)
 {
+	static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 	int r;
 
 	/* What time_t holds; nobody waits longer. */
 	if (timer->deadline > INT64_MAX)
 		timer->deadline = INT64_MAX;
 
+	pthread_once(&forks_once, watch_forks);
 	pthread_mutex_lock(&lock);
 	r = start_thread();
 	if (!r)
@@ -282,6 +306,18 @@ static int no_idle(void *ctx)
 	return 0;
 }
 
+static uint64_t read_now(void *ctx, const void *frame)
+{
+	(void)frame;
+	return installed_memory.clock.now_ns(ctx);
+}
+
+static bool never_virtual(void *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
 int polycm_clock_install(const struct polycm_clock *clock, void *ctx)
 {
 	struct polycm_clock copy = { .size = 0 };
@@ -295,12 +331,19 @@ int polycm_clock_install(const struct polycm_clock *clock, void *ctx)
 		return -EINVAL;
 	if (!copy.idle)
 		copy.idle = no_idle;
+	if (!copy.wait || !copy.spin || !copy.owns_fd)
+		copy.is_virtual = NULL;
+	if (!copy.is_virtual)
+		copy.is_virtual = never_virtual;
+	if (!copy.read_ns)
+		copy.read_ns = read_now;
 
 	pthread_mutex_lock(&lock);
 	if (!installed) {
 		installed_memory.clock = copy;
 		installed_memory.ctx = ctx;
 		__atomic_store_n(&installed, &installed_memory, __ATOMIC_RELEASE);
+		__atomic_store_n(&polycm_clock_installed, true, __ATOMIC_RELAXED);
 	} else if (installed->ctx != ctx || installed->clock.now_ns != copy.now_ns) {
 		r = -EBUSY;
 	}
@@ -313,4 +356,40 @@ int polycm_clock_idle(void)
 	const struct installed *in = current();
 
 	return in ? in->clock.idle(in->ctx) : 0;
+}
+
+bool polycm_clock_virtual(void)
+{
+	const struct installed *in = current();
+
+	return in && in->clock.is_virtual(in->ctx);
+}
+
+int polycm_clock_wait(const struct polycm_clock_wait *wait)
+{
+	const struct installed *in = current();
+
+	return in->clock.wait(in->ctx, wait);
+}
+
+bool polycm_clock_owns_fd(int fd, char *text, size_t size)
+{
+	const struct installed *in = current();
+
+	return in->clock.owns_fd(in->ctx, fd, text, size);
+}
+
+void polycm_clock_spin(void)
+{
+	const struct installed *in = current();
+
+	if (in && in->clock.is_virtual(in->ctx))
+		in->clock.spin(in->ctx);
+}
+
+__attribute__((no_sanitize("thread"))) uint64_t polycm_clock_read(const void *frame)
+{
+	const struct installed *in = current();
+
+	return frame ? in->clock.read_ns(in->ctx, frame) : in->clock.now_ns(in->ctx);
 }

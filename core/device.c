@@ -15,11 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alone.h"
 #include "export.h"
 #include "id.h"
 #include "log.h"
 #include "options.h"
 #include "registry.h"
+#include "verbs/real.h"
 #include "verbs/shim.h"
 
 #define MIN_INFO (offsetof(struct polycm_device_info, cookie) + sizeof(void *))
@@ -27,17 +29,31 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t not_busy = PTHREAD_COND_INITIALIZER;
 static struct polycm_device *first;
+static size_t num_present;		/* not lost; atomic */
 
 /* ------------------------------------------------------------------------
  * Devices come and go.
  */
+
+/* With the lock held: nobody new may come to it. */
+static bool is_lost(const struct polycm_device *device)
+{
+	return device->removed || device->gone;
+}
+
+/* Before the first of both marks is set. */
+static void lose(const struct polycm_device *device)
+{
+	if (!is_lost(device))
+		__atomic_sub_fetch(&num_present, 1, __ATOMIC_RELAXED);
+}
 
 static struct polycm_device *find_by_name(const char *name)
 {
 	struct polycm_device *device;
 
 	for (device = first; device; device = device->next)
-		if (!device->removed && !strcmp(device->name, name))
+		if (!is_lost(device) && !strcmp(device->name, name))
 			break;
 	return device;
 }
@@ -48,12 +64,13 @@ static int append(struct polycm_device *device)
 	int r = 0;
 
 	pthread_mutex_lock(&lock);
-	if (find_by_name(device->name)) {
+	if (!device->whole && find_by_name(device->name)) {
 		r = -EEXIST;
 	} else {
 		for (end = &first; *end; end = &(*end)->next)
 			;
 		*end = device;
+		__atomic_add_fetch(&num_present, 1, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
@@ -70,7 +87,7 @@ static bool name_taken(const char *name)
 }
 
 static int check_info(const struct polycm_module *module, const struct polycm_device_info *info,
-		      const struct polycm_transport **ret_transport)
+		      bool is_part, const struct polycm_transport **ret_transport)
 {
 	const char *why = NULL;
 
@@ -89,7 +106,7 @@ static int check_info(const struct polycm_module *module, const struct polycm_de
 			   why);
 		return -EINVAL;
 	}
-	if (name_taken(info->name))
+	if (!is_part && name_taken(info->name))
 		return -EEXIST;
 	*ret_transport = polycm_registry_transport(info->transport);
 	if (!*ret_transport) {
@@ -100,24 +117,31 @@ static int check_info(const struct polycm_module *module, const struct polycm_de
 	return 0;
 }
 
-int polycm_device_add(struct polycm_module *module, const struct polycm_device_info *info,
-		      struct polycm_device **ret_device)
+int polycm_device_add_ports(struct polycm_module *module, const struct polycm_device_info *info,
+			    uint8_t first_port, struct polycm_device *whole,
+			    struct polycm_device **ret_device)
 {
 	const struct polycm_transport *transport;
 	struct polycm_device *device;
 	int r;
 
-	r = check_info(module, info, &transport);
+	r = check_info(module, info, whole != NULL, &transport);
 	if (r)
 		return r;
 	device = calloc(1, sizeof(*device));
 	if (!device)
 		return -ENOMEM;
+	if (whole && !polycm_device_get(whole)) {
+		free(device);
+		return -ENODEV;
+	}
+	device->whole = whole;
+	device->first_port = first_port;
 	device->module = module;
 	device->transport = transport;
 	memcpy(device->name, info->name, strlen(info->name) + 1);
 	device->node_guid = info->node_guid;
-	device->vdev = info->verbs;
+	device->vdev = whole ? NULL : info->verbs;
 	device->cookie = info->cookie;
 
 	if (device->vdev) {
@@ -138,8 +162,16 @@ err_release:
 	if (device->vdev)
 		polycm_shim_release(device->vdev);
 err_free:
+	if (whole)
+		polycm_device_put(whole);
 	free(device);
 	return r;
+}
+
+int polycm_device_add(struct polycm_module *module, const struct polycm_device_info *info,
+		      struct polycm_device **ret_device)
+{
+	return polycm_device_add_ports(module, info, 1, NULL, ret_device);
 }
 
 /*
@@ -155,6 +187,8 @@ static void end(struct polycm_device *device)
 			ibv_close_device(device->verbs);
 		polycm_shim_release(device->vdev);
 	}
+	if (device->whole)
+		polycm_device_put(device->whole);
 	free(device);
 }
 
@@ -174,43 +208,59 @@ static bool unlink_if_unused(struct polycm_device *device)
 bool polycm_device_get(struct polycm_device *device)
 {
 	struct polycm_device *other;
-	bool found;
+	bool found, locked;
 
-	pthread_mutex_lock(&lock);
+	locked = polycm_lock(&lock);
 	for (other = first; other && other != device; other = other->next)
 		;
-	found = other && !other->removed;
+	found = other && !is_lost(other);
 	if (found)
 		device->refs++;
-	pthread_mutex_unlock(&lock);
+	polycm_unlock(&lock, locked);
 	return found;
 }
 
 void polycm_device_put(struct polycm_device *device)
 {
-	bool over;
+	bool over, locked;
 
-	pthread_mutex_lock(&lock);
+	locked = polycm_lock(&lock);
 	device->refs--;
 	over = unlink_if_unused(device);
-	pthread_mutex_unlock(&lock);
+	polycm_unlock(&lock, locked);
 	if (over)
 		end(device);
 }
 
+void polycm_device_gone(struct polycm_device *device)
+{
+	pthread_mutex_lock(&lock);
+	lose(device);
+	device->gone = true;
+	pthread_mutex_unlock(&lock);
+	polycm_log(POLYCM_LOG_INFO, "%s %s: device unplugged", device->module->name, device->name);
+	if (device->vdev)
+		polycm_shim_hide(device->vdev);
+}
+
 void polycm_device_remove(struct polycm_device *device)
 {
+	bool told;
+
 	pthread_mutex_lock(&lock);
 	if (device->removed) {
 		pthread_mutex_unlock(&lock);
 		return;
 	}
+	told = device->gone;
+	lose(device);
 	device->removed = true;
 	device->refs++;
 	pthread_mutex_unlock(&lock);
 
 	polycm_log(POLYCM_LOG_INFO, "%s %s: device removed", device->module->name, device->name);
-	polycm_ids_device_removed(device);
+	if (!told)
+		polycm_ids_device_removed(device);
 	polycm_device_put(device);
 }
 
@@ -225,14 +275,7 @@ void *polycm_device_cookie(const struct polycm_device *device)
 
 size_t polycm_device_count(void)
 {
-	struct polycm_device *device;
-	size_t num = 0;
-
-	pthread_mutex_lock(&lock);
-	for (device = first; device; device = device->next)
-		num += !device->removed;
-	pthread_mutex_unlock(&lock);
-	return num;
+	return __atomic_load_n(&num_present, __ATOMIC_RELAXED);
 }
 
 void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *ret_contexts,
@@ -277,7 +320,7 @@ int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num)
 	devices = calloc(num + 1, sizeof(struct polycm_device *));
 	num = 0;
 	for (device = first; device && devices; device = device->next) {
-		if (device->removed)
+		if (is_lost(device))
 			continue;
 		device->refs++;
 		devices[num++] = device;
@@ -310,7 +353,7 @@ static bool set_busy(struct polycm_device *device)
 	while (device->busy)
 		pthread_cond_wait(&not_busy, &lock);
 	device->busy = true;
-	removed = device->removed;
+	removed = is_lost(device);
 	pthread_mutex_unlock(&lock);
 	return removed;
 }
@@ -334,14 +377,18 @@ static int open_context(const struct polycm_device *device, struct ibv_context *
 	struct ibv_context *verbs = NULL;
 	struct ibv_device **list;
 	bool found = false;
-	int r = 0;
+	int num, r = 0;
 
 	errno = 0;
 	if (device->vdev) {
 		*ret_verbs = ibv_open_device(&device->vdev->device);
 		return *ret_verbs ? 0 : verbs_error();
 	}
-	list = ibv_get_device_list(NULL);
+	*ret_verbs = polycm_real_open_kept(device->name);
+	if (*ret_verbs)
+		return 0;
+	errno = 0;
+	list = polycm_real_devices(&num);
 	if (!list)
 		return verbs_error();
 	for (struct ibv_device **entry = list; *entry && !found; entry++) {
@@ -353,7 +400,7 @@ static int open_context(const struct polycm_device *device, struct ibv_context *
 		if (!verbs)
 			r = verbs_error();
 	}
-	ibv_free_device_list(list);
+	polycm_real_devices_free(list);
 	if (!found)
 		return -ENODEV;
 	*ret_verbs = verbs;
@@ -365,13 +412,43 @@ static uint8_t lowered(int value)
 	return value < 0 ? 0 : value > UINT8_MAX ? UINT8_MAX : (uint8_t)value;
 }
 
+/* Its ports are known, so it can be used. */
+static void opened(struct polycm_device *device, struct ibv_context *verbs)
+{
+	struct ibv_port_attr port;
+
+	memset(&port, 0, sizeof(port));
+	if (ibv_query_port(verbs, device->first_port, &port))
+		port.link_layer = device->transport->link_layer;
+	device->link_layer = port.link_layer;
+
+	pthread_mutex_lock(&lock);
+	__atomic_store_n(&device->verbs, verbs, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+}
+
+/* A program may use objects of one port's ids with another's: they have one context. */
+static int open_whole(struct polycm_device *part)
+{
+	struct polycm_device *whole = part->whole;
+	int r = polycm_device_open(whole);
+
+	if (r)
+		return r;
+	part->max_responder_resources = whole->max_responder_resources;
+	part->max_initiator_depth = whole->max_initiator_depth;
+	opened(part, whole->verbs);
+	return 0;
+}
+
 static int open_and_query(struct polycm_device *device)
 {
 	struct ibv_device_attr attr;
-	struct ibv_port_attr port;
 	struct ibv_context *verbs = NULL;
 	int r;
 
+	if (device->whole)
+		return open_whole(device);
 	r = open_context(device, &verbs);
 	if (r)
 		return r;
@@ -384,22 +461,18 @@ static int open_and_query(struct polycm_device *device)
 	}
 	device->max_responder_resources = lowered(attr.max_qp_rd_atom);
 	device->max_initiator_depth = lowered(attr.max_qp_init_rd_atom);
-	memset(&port, 0, sizeof(port));
-	if (ibv_query_port(verbs, 1, &port))
-		port.link_layer = device->transport->link_layer;
-	device->link_layer = port.link_layer;
-
-	pthread_mutex_lock(&lock);
-	device->verbs = verbs;
-	pthread_mutex_unlock(&lock);
+	opened(device, verbs);
 	return 0;
 }
 
 int polycm_device_open(struct polycm_device *device)
 {
-	bool removed = set_busy(device);
+	bool removed;
 	int r = 0;
 
+	if (__atomic_load_n(&device->verbs, __ATOMIC_ACQUIRE))
+		return 0;
+	removed = set_busy(device);
 	if (!device->verbs)
 		r = removed ? -ENODEV : open_and_query(device);
 	clear_busy(device);
@@ -414,6 +487,14 @@ int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd)
 	struct ibv_pd *pd;
 	int r = 0;
 
+	if (__builtin_expect(device->whole != NULL, 0))
+		device = device->whole;
+	pd = __atomic_load_n(&device->pd, __ATOMIC_ACQUIRE);
+
+	if (pd) {
+		*ret_pd = pd;
+		return 0;
+	}
 	set_busy(device);
 	if (!device->pd) {
 		errno = 0;
@@ -421,7 +502,7 @@ int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd)
 		if (!pd)
 			r = verbs_error();
 		pthread_mutex_lock(&lock);
-		device->pd = pd;
+		__atomic_store_n(&device->pd, pd, __ATOMIC_RELEASE);
 		pthread_mutex_unlock(&lock);
 	}
 	if (!r)
@@ -484,7 +565,7 @@ POLYCM_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 
 	list = calloc(num + 1, sizeof(struct ibv_context *));
 	for (size_t i = 0; i < num && list; i++)
-		if (!polycm_device_open(devices[i]))
+		if (!devices[i]->whole && !polycm_device_open(devices[i]))
 			list[opened++] = devices[i]->verbs;
 	polycm_devices_free(devices, num);
 	if (!list) {

@@ -12,8 +12,13 @@
 #include <pthread.h>
 #include "polycm/provider.h"
 
+/* When INIT was asked for: with a route; after a REP by which the peer may not read here, or may. */
+enum { POLYCM_QP_INIT_ROUTED, POLYCM_QP_INIT_UNREAD, POLYCM_QP_INIT_READ, POLYCM_QP_INITS };
+
 struct polycm_device {
 	struct polycm_device *next;
+	/* The card that this is a part of, those ports that another provider has; NULL: a card. */
+	struct polycm_device *whole;
 	struct polycm_module *module;
 	const struct polycm_transport *transport;
 	char name[64];
@@ -22,19 +27,30 @@ struct polycm_device {
 	void *cookie;
 	unsigned int refs;			/* under the device list's lock */
 	bool removed;
+	bool gone;			/* unplugged; what has it open keeps it */
 	bool busy;				/* somebody opens it or makes its PD */
 	/* Set once by polycm_device_open(). */
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;			/* the default PD, made when first needed */
 	uint8_t max_responder_resources;	/* device's max_qp_rd_atom */
 	uint8_t max_initiator_depth;		/* device's max_qp_init_rd_atom */
-	uint8_t link_layer;			/* of port 1 */
+	uint8_t first_port;			/* of those that are its own */
+	uint8_t link_layer;			/* of these ports */
+	uint64_t qp_init[POLYCM_QP_INITS];	/* what rdma_qp.c remembers of it; atomic */
 };
 
 /* struct polycm_core members */
 int polycm_device_add(struct polycm_module *module, const struct polycm_device_info *info,
 		      struct polycm_device **ret_device);
+/*
+ * The same for a card whose ports differ in their link layer: this provider has
+ * those that are as first_port is.  whole: the other provider's device, or NULL.
+ */
+int polycm_device_add_ports(struct polycm_module *module, const struct polycm_device_info *info,
+			    uint8_t first_port, struct polycm_device *whole,
+			    struct polycm_device **ret_device);
 void polycm_device_remove(struct polycm_device *device);
+void polycm_device_gone(struct polycm_device *device);
 void *polycm_device_cookie(const struct polycm_device *device);
 
 /* Open the verbs context (once) and read the limits.  0, -ENODEV, or libibverbs' errno negated. */

@@ -8,9 +8,8 @@
  *   (a provider's own locks)
  *   channels lock    the list of all channels, and moves of ids between them
  *   chan->lock       queue and ids of a channel; two of them by address
- *   ack lock         who has not acked what (one of a few, by id)
  * No provider is called, and nothing is logged about an id, under the last
- * three.  Members of the public structs are written under the id's lock; what
+ * two.  Members of the public structs are written under the id's lock; what
  * a log line shows of them (addresses, device, module) under both.
  *
  * Lifetime: an event that the program holds keeps the id that it is charged
@@ -22,29 +21,40 @@
 
 #include <pthread.h>
 
+#include "alone.h"
 #include "device.h"
 #include "id.h"
+#include "latch.h"
 #include "live.h"
 #include "registry.h"
 
 #define POLYCM_MAX_BACKLOG	1024
+/* The channel is destroyed; who leaves last frees it. */
+#define POLYCM_CLOSED		(UINT32_C(1) << 31)
 
 /* An event, queued on a channel or held by the program. */
 struct polycm_ev {
 	struct rdma_cm_event pub;	/* first */
-	struct polycm_ev *prev, *next;	/* of the channel's queue, then of owner->unacked */
+	struct polycm_ev *prev, *next;	/* of the channel's queue */
 	struct polycm_id *owner;	/* charged to it; a CONNECT_REQUEST to the listener */
 	struct polycm_id *child;	/* CONNECT_REQUEST: the new id */
 	struct polycm_group *group;	/* multicast events */
 	struct polycm_ece ece;
+	const char *why;		/* the provider's words for the status, or NULL */
 	bool is_ud;
+	bool held;			/* in its id's list of those that are late, then */
+	bool due, armed;		/* its time has come; timer is set */
+	bool keepable;			/* the block has room for any data */
+	bool listed;			/* the block is in the set of live events */
+	struct polycm_timer *timer;	/* of one that was late; else NULL */
+	uint64_t charge;		/* counts up with each that is retrieved; 0: not yet; atomic */
 	uint64_t since_ns;		/* retrieved then */
 	uint8_t data[];			/* private data */
 };
 
 /* A carrier's part in a channel, opened when its first id comes to the channel. */
 struct polycm_channel_slot {
-	enum { POLYCM_SLOT_CLOSED, POLYCM_SLOT_OPENING, POLYCM_SLOT_OPEN } state;
+	enum { POLYCM_SLOT_CLOSED, POLYCM_SLOT_OPENING, POLYCM_SLOT_OPEN } state;	/* atomic */
 	int fd;				/* to poll, then channel_read(); -1: none */
 	struct polycm_module *module;
 	void *area;
@@ -60,16 +70,18 @@ struct polycm_channel_slot {
 struct polycm_channel {
 	struct rdma_event_channel pub;	/* first */
 	bool native;			/* fd is the kernel's; never changes */
-	unsigned int forks;		/* as many as there had been when it was made */
+	unsigned int forks, children;	/* as many as there had been when it was made */
+	unsigned int blocks_at;		/* the descriptor did, at this polycm_flag_changes() */
+	bool ending;			/* a thread destroys it; atomic */
 	bool gone;			/* destroyed, its memory kept for late callers; atomic */
 	bool private;			/* of a synchronous id */
-	pthread_mutex_t lock;		/* the members below */
-	pthread_cond_t slot_opened;
+	/* Threads inside rdma_get_cm_event() that may sleep, and POLYCM_CLOSED; atomic. */
+	uint32_t inside;
+	struct polycm_latch lock;	/* the members below */
 	int wake_fd;			/* eventfd in the set, readable while events wait; -1: native */
 	uint32_t posts;			/* a count to sleep on; atomic */
-	unsigned int waiters;		/* threads inside rdma_get_cm_event() that may sleep */
-	unsigned int sleepers;		/* those that sleep on posts */
-	bool closed;			/* destroyed; the last waiter frees it */
+	unsigned int sleepers;		/* threads that sleep on posts */
+	bool readable;			/* what wake_fd says */
 	pthread_t destroyer;		/* the thread that did it */
 	struct polycm_ev *events;
 	struct polycm_id *ids;
@@ -78,6 +90,8 @@ struct polycm_channel {
 	unsigned int num_pull;		/* slots with a fd in the set */
 	unsigned int num_slots;
 	struct polycm_channel_slot *slots;
+	pthread_mutex_t slots_lock;	/* their states; before lock */
+	pthread_cond_t slot_opened;
 	_Alignas(16) unsigned char areas[];	/* of the providers, then the slots */
 };
 
@@ -91,7 +105,7 @@ struct polycm_group {
 	bool left;			/* lives on for events that are not acked */
 	union ibv_gid mgid;
 	uint16_t mlid;
-	unsigned int unacked;		/* under the ack lock of the id */
+	unsigned int unacked;		/* events that the program holds; atomic */
 };
 
 /* An option that was set before the id met its device. */
@@ -132,18 +146,30 @@ enum polycm_place {
 	POLYCM_PLACED,			/* on a device, listening, or a child: no */
 };
 
+/* What its QP was told with INIT. */
+struct polycm_qp_init {
+	const struct ibv_qp *qp;
+	bool final;			/* the connection was known then: a request's */
+	uint8_t port_num;
+	uint16_t pkey_index;
+	unsigned int access_flags;
+};
+
 struct polycm_id {
 	struct rdma_cm_id pub;		/* first */
 	struct polycm_rsocket_view rsocket;
-	pthread_mutex_t lock;
+	struct polycm_latch lock;
 
 	struct polycm_channel *chan;	/* atomic; NULL: the channel was destroyed under the id */
 	struct polycm_id *prev, *next;	/* under chan->lock, and all down to the blank line */
 	struct polycm_id *listener;	/* of a child whose request nobody has retrieved */
 	enum polycm_place place;
 	bool closing;			/* nothing is posted any more; written under id->lock too */
+	bool stranded;			/* a child that nobody can take: ends with its channel */
 	bool announced;			/* a child's CONNECT_REQUEST was posted */
 	bool accepted;			/* created or accepted by the program; as closing */
+	bool request_held;		/* a child's CONNECT_REQUEST is late */
+	struct polycm_ev *held;		/* posted, but late */
 	unsigned int backlog, pending;	/* CONNECT_REQUESTs: most, and waiting in the queue */
 
 	struct polycm_module *module;	/* NULL: not settled; written under chan->lock too */
@@ -155,10 +181,14 @@ struct polycm_id {
 	struct polycm_ep *ep;
 	struct polycm_ece local_ece, remote_ece;
 	uint8_t responder_resources, initiator_depth;	/* as the request has them */
+	struct polycm_qp_init qp_init;
 	bool connect_error;		/* reported; what comes later is not; atomic */
+	bool pathless;			/* its device has no path records; atomic */
 	bool port_asked;		/* bound to a port that the program chose */
+	bool knows_peer;		/* of a request, or rdma_connect() was called */
 
-	struct polycm_ev *unacked;	/* under the ack lock */
+	unsigned int unacked;		/* events that the program holds; atomic */
+	struct ibv_sa_path_rec path;	/* what pub.route.path_rec points to where there is one */
 	_Alignas(16) unsigned char priv[];	/* the provider's */
 };
 
@@ -170,20 +200,71 @@ int polycm_start(void);
 int polycm_channel_create(bool private, struct polycm_channel **ret_chan);
 void polycm_channel_destroy(struct polycm_channel *chan);
 /*
- * A thread that is counted in chan->waiters leaves.  true: the channel was
- * destroyed meanwhile, and may be gone now.
+ * A thread that may sleep is counted, and keeps the channel's memory.  false:
+ * the channel was destroyed.
  */
+bool polycm_channel_enter(struct polycm_channel *chan);
+/* true: the channel was destroyed meanwhile, and may be gone now. */
 bool polycm_channel_leave(struct polycm_channel *chan);
 /* The channel behind a program's pointer, or NULL. */
 struct polycm_channel *polycm_channel_of(struct rdma_event_channel *pub);
 /* The provider's area in the channel, opened if need be. */
 int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *module, void **ret_area);
 
+static inline void polycm_channel_take_lock(struct polycm_channel *chan)
+{
+	polycm_latch_take(&chan->lock);
+}
+
+static inline void polycm_channel_give_lock(struct polycm_channel *chan)
+{
+	polycm_latch_give(&chan->lock);
+}
+
+static inline void polycm_id_lock(struct polycm_id *id)
+{
+	polycm_latch_take(&id->lock);
+}
+
+static inline void polycm_id_unlock(struct polycm_id *id)
+{
+	polycm_latch_give(&id->lock);
+}
+
+/* Where nobody is there who could move the id or destroy its channel. */
+static inline struct polycm_channel *polycm_channel_lock_alone(struct polycm_id *id)
+{
+	if (id->chan)
+		polycm_channel_take_lock(id->chan);
+	return id->chan;
+}
+
+/* With other threads, for the two below. */
+struct polycm_channel *polycm_channel_lock_shared(struct polycm_id *id);
+struct polycm_channel *polycm_channel_lock_shared_held(struct polycm_id *id);
+
 /* Lock the channel that the id is on; NULL: it has none any more. */
-struct polycm_channel *polycm_channel_lock(struct polycm_id *id);
-void polycm_channel_unlock(struct polycm_channel *chan);
+static inline struct polycm_channel *polycm_channel_lock(struct polycm_id *id)
+{
+	return polycm_alone() ? polycm_channel_lock_alone(id) : polycm_channel_lock_shared(id);
+}
+
+/* The same under the id's lock, and cheaper. */
+static inline struct polycm_channel *polycm_channel_lock_held(struct polycm_id *id)
+{
+	return polycm_alone() ? polycm_channel_lock_alone(id)
+			      : polycm_channel_lock_shared_held(id);
+}
+
+static inline void polycm_channel_unlock(struct polycm_channel *chan)
+{
+	if (chan)
+		polycm_channel_give_lock(chan);
+}
+
 void polycm_channel_add_id_locked(struct polycm_channel *chan, struct polycm_id *id);
 void polycm_channel_add_id(struct polycm_channel *chan, struct polycm_id *id);
+void polycm_channel_remove_id_locked(struct polycm_channel *chan, struct polycm_id *id);
 void polycm_channel_remove_id(struct polycm_id *id);
 /* Move the id, what waits for it in the queue and the requests that nobody has retrieved. */
 void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to);
@@ -191,12 +272,21 @@ void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to);
 void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
 					 void *arg), void *arg);
 
-/* Is it of a process that this one was forked from? */
+/* May a child have it too? */
+bool polycm_channel_has_children(const struct polycm_channel *chan);
+/* Is it of a process that this one was forked from?  The kernel takes no commands there (EACCES). */
 bool polycm_channel_inherited(const struct polycm_channel *chan);
+bool polycm_id_inherited(struct polycm_id *id);
 /* Has another thread destroyed it, not long ago? */
 bool polycm_channel_gone(const struct rdma_event_channel *pub);
 size_t polycm_channels_live(void);
+/* The ids on it, for a log line; under its lock. */
+void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char *text, size_t size);
+/* Is it a channel's descriptor?  Then also which, and whether a provider fetches from outside. */
+bool polycm_channel_describe_fd(int fd, char *text, size_t size, bool *ret_fetched);
 
+/* Under chan->lock: let the descriptor say whether an event waits. */
+void polycm_channel_show(struct polycm_channel *chan);
 /* Under chan->lock: put an event at the end, take one out (NULL: the first). */
 void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev);
 struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_ev *ev);
@@ -216,6 +306,11 @@ bool polycm_wait_hand_over(struct polycm_ev *ev);
 /* The channel on which it does, or NULL. */
 struct polycm_channel *polycm_wait_channel(void);
 /*
+ * Does this thread, and the program has no other, let time move for an event of
+ * the channel?  Then it takes what is posted before anybody can look.
+ */
+bool polycm_wait_takes(const struct polycm_channel *chan);
+/*
  * What a thread does whose channel another one destroys: it sleeps on, as in a
  * kernel whose descriptor is closed meanwhile.  -EBADF once a signal ends that.
  */
@@ -226,11 +321,20 @@ int polycm_channel_sleep_on(void);
 size_t polycm_events_live(void);
 /* "CONNECT_REQUEST"; the event is one that exists. */
 const char *polycm_event_name(enum rdma_cm_event_type event);
-struct polycm_ev *polycm_ev_of(struct rdma_cm_event *pub);
+/* Does an event for the id (for a listener, a request) wait on its channel? */
+bool polycm_ev_waits(struct polycm_id *id);
+/* It becomes another one as it is retrieved: who waits for acks may be telling of it meanwhile. */
+static inline void polycm_ev_set_type(struct polycm_ev *ev, enum rdma_cm_event_type type)
+{
+	__atomic_store_n(&ev->pub.event, type, __ATOMIC_RELAXED);
+}
+
 /* Charge an event that leaves the queue; under the channel's lock. */
 void polycm_ev_charge(struct polycm_ev *ev);
 /* The program is done with it: frees. */
 void polycm_ev_ack(struct polycm_ev *ev);
+/* The same for a pointer of a program's; -EINVAL: it is none of a live event. */
+int polycm_ev_ack_pub(struct rdma_cm_event *pub);
 void polycm_ev_free(struct polycm_ev *ev);
 /* Take out what nobody has retrieved for the id (or for one group of it) and end requests in it. */
 void polycm_ev_drop(struct polycm_id *id, const struct polycm_group *group);
@@ -238,6 +342,26 @@ void polycm_ev_drop(struct polycm_id *id, const struct polycm_group *group);
 extern uint64_t polycm_ack_warning_ns;
 /* Wait until everything charged to the id (or for one group of it) is acked. */
 void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group, const char *call);
+
+/*
+ * polycm_post_event() behind the layers, hold_ns late.  The check is of what
+ * the event says of itself: -EINVAL.
+ */
+int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns);
+int polycm_event_check(const struct polycm_event *event);
+
+/* --- rdma_hold.c; the channel's lock is the id's channel's --- */
+
+/* The event is late, or comes after one that is: it does not go into the queue now. */
+bool polycm_hold_locked(struct polycm_id *id, struct polycm_ev *ev, uint64_t hold_ns);
+/* Without the lock, after the above: its time begins. */
+void polycm_hold_start(struct polycm_ev *ev, uint64_t hold_ns);
+/* As polycm_ev_drop(): those that are the caller's now. */
+void polycm_hold_drop_locked(struct polycm_id *id, const struct polycm_group *group,
+			     struct polycm_ev **dropped);
+/* The event of a request, out of the list, or NULL. */
+struct polycm_ev *polycm_hold_take_locked(struct polycm_id *listener,
+					  const struct polycm_id *child);
 
 /* --- rdma_retrieve.c --- */
 
@@ -260,6 +384,13 @@ void polycm_leave(struct polycm_id *id);
 /* A new id on the channel, or on a private one if chan is NULL. */
 int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum ibv_qp_type qp_type,
 		     void *context, struct polycm_id **ret_id);
+/*
+ * The id is locked, and no call finds it any more.  -EINVAL: no live id, or
+ * another thread took it; nothing was read of it then.  -EACCES: it is of the
+ * process that this one was forked from, and stays.
+ */
+int polycm_id_take(struct polycm_id *id);
+/* One that was taken; gives up its lock. */
 void polycm_id_destroy(struct polycm_id *id);
 /* End an id that the program has never seen. */
 void polycm_id_end_child(struct polycm_id *child);
@@ -287,6 +418,8 @@ int polycm_choose_module(const struct sockaddr *src, const struct sockaddr *dst,
 			 struct polycm_module **ret_module);
 /* The only module there is to choose, or NULL. */
 struct polycm_module *polycm_only_module(void);
+/* What was taken over of paths, but for the pointer. */
+void polycm_id_free_paths(struct polycm_id *id);
 /* Ask the provider where the id is; take over device, addresses and, if asked for, paths. */
 int polycm_id_update(struct polycm_id *id, bool with_paths);
 void polycm_id_set_place(struct polycm_id *id, enum polycm_place place);
@@ -318,7 +451,8 @@ int polycm_resolve_route(struct polycm_id *id, int timeout_ms);
 
 int polycm_qp_create(struct polycm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 /* Moves of the id's QP; 0 where it has none or the device does it. */
-int polycm_qp_connect(struct polycm_id *id, uint8_t responder_resources, uint8_t initiator_depth);
+int polycm_qp_connect(struct polycm_id *id, uint8_t responder_resources, uint8_t initiator_depth,
+		      const struct rdma_conn_param *reply);
 int polycm_qp_error(struct polycm_id *id);
 int polycm_qp_shutdown(struct polycm_id *id);
 void polycm_qp_destroy(struct polycm_id *id);

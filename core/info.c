@@ -52,6 +52,7 @@ static int show_module(const struct provider_walk *walk, const struct polycm_mod
 		.selected = module->selected,
 		.error = module->init_error,
 		.num_devices = devices_of(module),
+		.layer = polycm_module_is_layer(module),
 	};
 
 	return walk->fn(walk->arg, &info);

@@ -5,127 +5,256 @@
  *
  * An entry is its address; a part is at most half full and never shrinks.
  * Removing moves the entries behind the gap up, so there are no tombstones.
+ *
+ * Looking up takes no lock: it counts when no writer was at the part meanwhile
+ * (`changes' is even, and the same before and after), and is done again under
+ * the lock otherwise.  Tables that became too small stay for who still reads
+ * them; together they are smaller than the last.
  */
 #include "config.h"
 
 #include "live.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "latch.h"
+
 #define NUM_PARTS 16u		/* a power of 2 */
 #define FIRST_SIZE 64u		/* likewise */
+#define PART_SHIFT 60		/* of a hash, down to the bits that are the part's */
 
-static struct part {
-	_Alignas(64) pthread_mutex_t lock;
-	const void **slots;
-	size_t size, used;	/* size: 0 or a power of 2 */
-} parts[NUM_PARTS] = {
-	[0 ... NUM_PARTS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER },
+struct table {
+	struct table *smaller;	/* retired */
+	size_t size;		/* a power of 2 */
+	unsigned int shift;	/* of a hash, down to the bits that are the home slot's */
+	const void *slots[];	/* atomic */
 };
 
-/* Multiplication by 2^64 / phi spreads aligned addresses over the high bits. */
+struct part {
+	_Alignas(64) struct polycm_latch lock;
+	unsigned int changes;	/* atomic; odd while a writer is at it */
+	struct table *table;	/* atomic; NULL: nothing was ever in it */
+	size_t used;
+};
+
+struct polycm_live_set {
+	struct part parts[NUM_PARTS];
+};
+
+struct polycm_live_set polycm_live_objects, polycm_live_events;
+
+/*
+ * Multiplication by 2^64 / phi spreads aligned addresses evenly over the high
+ * bits: the first are the part's number, those after them the home slot's.
+ */
 static uint64_t hash(const void *object)
 {
 	return (uint64_t)(uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static struct part *part_of(const void *object)
+static struct part *part_of(struct polycm_live_set *set, const void *object)
 {
-	return &parts[hash(object) >> 60 & (NUM_PARTS - 1)];
+	return &set->parts[hash(object) >> PART_SHIFT];
 }
 
-static size_t home(const struct part *part, const void *object)
+static size_t home(const struct table *table, const void *object)
 {
-	return (size_t)(hash(object) >> 20) & (part->size - 1);
+	return (size_t)(hash(object) >> table->shift) & (table->size - 1);
 }
 
-/* The slot of the object, or the free one where it would go.  size > 0. */
-static size_t probe(const struct part *part, const void *object)
+/* Before what the reader looks at next, `changes' in the end; after what the writer wrote before. */
+static const void *slot_get(const struct table *table, size_t i)
 {
-	size_t i = home(part, object);
+	return __atomic_load_n(&table->slots[i], __ATOMIC_ACQUIRE);
+}
 
-	while (part->slots[i] && part->slots[i] != object)
-		i = (i + 1) & (part->size - 1);
+static void slot_set(struct table *table, size_t i, const void *object)
+{
+	__atomic_store_n(&table->slots[i], object, __ATOMIC_RELEASE);
+}
+
+/*
+ * The slot of the object, or the free one where it would go.  A table that
+ * changes meanwhile may seem to have neither: then any.
+ */
+static inline __attribute__((always_inline)) size_t probe(const struct table *table,
+							  const void *object)
+{
+	size_t first = home(table, object), i = first;
+	const void *found;
+
+	while ((found = slot_get(table, i)) && found != object) {
+		i = (i + 1) & (table->size - 1);
+		if (i == first)
+			break;
+	}
 	return i;
 }
 
-static int grow(struct part *part)
+static struct table *grown(struct table *old)
 {
-	const void **old = part->slots;
-	size_t old_size = part->size;
-	const void **slots;
+	size_t size = old ? old->size * 2 : FIRST_SIZE;
+	struct table *table = calloc(1, sizeof(*table) + size * sizeof(table->slots[0]));
 
-	slots = calloc(old_size ? old_size * 2 : FIRST_SIZE, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	part->slots = slots;
-	part->size = old_size ? old_size * 2 : FIRST_SIZE;
-	for (size_t i = 0; i < old_size; i++)
-		if (old[i])
-			slots[probe(part, old[i])] = old[i];
-	free(old);
-	return 0;
+	if (!table)
+		return NULL;
+	table->size = size;
+	table->shift = PART_SHIFT - (unsigned int)__builtin_ctzl(size);
+	table->smaller = old;
+	for (size_t i = 0; old && i < old->size; i++)
+		if (slot_get(old, i))
+			slot_set(table, probe(table, slot_get(old, i)), slot_get(old, i));
+	return table;
 }
 
-int polycm_live_add(const void *object)
+/* Under the lock, around changes that a lookup must not see half done. */
+static void begin_change(struct part *part)
 {
-	struct part *part = part_of(object);
+	__atomic_store_n(&part->changes, part->changes + 1, __ATOMIC_RELAXED);
+}
+
+static void end_change(struct part *part)
+{
+	__atomic_store_n(&part->changes, part->changes + 1, __ATOMIC_RELEASE);
+}
+
+int polycm_live_add(struct polycm_live_set *set, const void *object)
+{
+	struct part *part = part_of(set, object);
+	struct table *table;
 	int err = 0;
 
-	pthread_mutex_lock(&part->lock);
-	if (2 * part->used >= part->size)
-		err = grow(part);
+	polycm_latch_take(&part->lock);
+	table = part->table;
+	if (!table || 2 * part->used >= table->size) {
+		table = grown(table);
+		if (table)
+			__atomic_store_n(&part->table, table, __ATOMIC_RELEASE);
+		else
+			err = -ENOMEM;
+	}
 	if (!err) {
-		part->slots[probe(part, object)] = object;
+		/* One store: a lookup sees it or not. */
+		slot_set(table, probe(table, object), object);
 		part->used++;
 	}
-	pthread_mutex_unlock(&part->lock);
+	polycm_latch_give(&part->lock);
 	return err;
 }
 
 /* Close the gap: what probing would no longer reach moves into it. */
-static void close_gap(struct part *part, size_t gap)
+static void close_gap(struct table *table, size_t gap)
 {
-	size_t mask = part->size - 1, i = gap;
+	size_t mask = table->size - 1, i = gap;
 
 	for (;;) {
-		part->slots[gap] = NULL;
+		slot_set(table, gap, NULL);
 		do {
 			i = (i + 1) & mask;
-			if (!part->slots[i])
+			if (!slot_get(table, i))
 				return;
-		} while (((i - home(part, part->slots[i])) & mask) < ((i - gap) & mask));
-		part->slots[gap] = part->slots[i];
+		} while (((i - home(table, slot_get(table, i))) & mask) < ((i - gap) & mask));
+		slot_set(table, gap, slot_get(table, i));
 		gap = i;
 	}
 }
 
-void polycm_live_remove(const void *object)
+bool polycm_live_remove_if(struct polycm_live_set *set, const void *object,
+			   bool (*may)(const void *object))
 {
-	struct part *part = part_of(object);
+	struct part *part = part_of(set, object);
+	bool found = false;
 	size_t i;
 
-	pthread_mutex_lock(&part->lock);
-	if (part->size) {
-		i = probe(part, object);
-		if (part->slots[i]) {
-			close_gap(part, i);
+	polycm_latch_take(&part->lock);
+	if (part->table && object) {
+		i = probe(part->table, object);
+		found = slot_get(part->table, i) == object && (!may || may(object));
+		if (found) {
+			begin_change(part);
+			close_gap(part->table, i);
+			end_change(part);
 			part->used--;
 		}
 	}
-	pthread_mutex_unlock(&part->lock);
+	polycm_latch_give(&part->lock);
+	return found;
 }
 
-bool polycm_live(const void *object)
+bool polycm_live_remove(struct polycm_live_set *set, const void *object)
 {
-	struct part *part = part_of(object);
+	return polycm_live_remove_if(set, object, NULL);
+}
+
+static bool contains(const struct part *part, const void *object)
+{
+	const struct table *table = __atomic_load_n(&part->table, __ATOMIC_ACQUIRE);
+
+	return table && slot_get(table, probe(table, object)) == object;
+}
+
+/* Nobody changes it meanwhile, and there is room in it: the search ends. */
+static bool contains_now(const struct part *part, const void *object)
+{
+	const struct table *table = part->table;
+	size_t i;
+
+	if (!table)
+		return false;
+	i = home(table, object);
+	while (table->slots[i] && table->slots[i] != object)
+		i = (i + 1) & (table->size - 1);
+	return table->slots[i];
+}
+
+/* With other threads about. */
+static bool look_up(struct part *part, const void *object)
+{
+	unsigned int changes;
 	bool found;
 
-	pthread_mutex_lock(&part->lock);
-	found = object && part->size && part->slots[probe(part, object)];
-	pthread_mutex_unlock(&part->lock);
+	changes = __atomic_load_n(&part->changes, __ATOMIC_ACQUIRE);
+	found = contains(part, object);
+	if (!(changes & 1) && changes == __atomic_load_n(&part->changes, __ATOMIC_RELAXED))
+		return found;
+
+	polycm_latch_take(&part->lock);
+	found = contains(part, object);
+	polycm_latch_give(&part->lock);
 	return found;
+}
+
+bool polycm_live(struct polycm_live_set *set, const void *object)
+{
+	struct part *part = part_of(set, object);
+
+	if (!object)
+		return false;
+	return polycm_alone() ? contains_now(part, object) : look_up(part, object);
+}
+
+bool polycm_live_ask(struct polycm_live_set *set, const void *object,
+		     bool (*fn)(const void *object))
+{
+	struct part *part = part_of(set, object);
+	bool answer;
+
+	polycm_latch_take(&part->lock);
+	answer = object && contains(part, object) && fn(object);
+	polycm_latch_give(&part->lock);
+	return answer;
+}
+
+void polycm_live_walk(struct polycm_live_set *set, void (*fn)(const void *object, void *arg),
+		      void *arg)
+{
+	for (struct part *part = set->parts; part < set->parts + NUM_PARTS; part++) {
+		polycm_latch_take(&part->lock);
+		for (size_t i = 0; part->table && i < part->table->size; i++)
+			if (slot_get(part->table, i))
+				fn(slot_get(part->table, i), arg);
+		polycm_latch_give(&part->lock);
+	}
 }

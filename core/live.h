@@ -1,20 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * live.h - the addresses of what programs hold: ids, channels, events.  A
- * pointer from a program is looked up here before it is followed, so that one
- * that is stale, or was never ours, is told without being read.
+ * live.h - the addresses of what programs hold: ids and channels in one set,
+ * events in another.  A pointer from a program is looked up here before it is
+ * followed, so that one that is stale, or was never ours, is told without
+ * being read.
  *
- * Any thread; the locks are leaves.
+ * Any thread; looking up takes no lock.  Those of the events' set are leaves,
+ * under that of the objects' set a channel may be locked.
  */
 #ifndef POLYCM_CORE_LIVE_H
 #define POLYCM_CORE_LIVE_H
 
 #include <stdbool.h>
 
+struct polycm_live_set;
+extern struct polycm_live_set polycm_live_objects, polycm_live_events;
+
 /* 0 or -ENOMEM.  Not twice for one address. */
-int polycm_live_add(const void *object);
-/* An address that is not there is left alone. */
-void polycm_live_remove(const void *object);
-bool polycm_live(const void *object);
+int polycm_live_add(struct polycm_live_set *set, const void *object);
+/* Was it there?  Of several threads that remove it, one is told so. */
+bool polycm_live_remove(struct polycm_live_set *set, const void *object);
+/* The same where may(object) says so, which is asked while the object stays. */
+bool polycm_live_remove_if(struct polycm_live_set *set, const void *object,
+			   bool (*may)(const void *object));
+bool polycm_live(struct polycm_live_set *set, const void *object);
+/*
+ * What fn says of the object, under the lock of what holds it: it stays
+ * meanwhile.  false: it is not there.
+ */
+bool polycm_live_ask(struct polycm_live_set *set, const void *object,
+		     bool (*fn)(const void *object));
+/* fn for all that are there, in no order, under the lock of what holds it: it stays meanwhile. */
+void polycm_live_walk(struct polycm_live_set *set, void (*fn)(const void *object, void *arg),
+		      void *arg);
 
 #endif

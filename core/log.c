@@ -141,7 +141,8 @@ void polycm_logv_id(enum polycm_log_level level, const struct polycm_id *id, con
 	errno = saved_errno;
 }
 
-void polycm_log_id(enum polycm_log_level level, const struct polycm_id *id, const char *format, ...)
+void (polycm_log_id)(enum polycm_log_level level, const struct polycm_id *id, const char *format,
+		     ...)
 {
 	va_list args;
 

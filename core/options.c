@@ -40,7 +40,8 @@ static const struct polycm_option core_options[] = {
 		.name = "POLYCM_PROVIDER",
 		.default_value = "",
 		.help = "Providers that may carry connections, in order of preference, separated "
-			"by commas; ^ in front: all but these. Unset: all but the simulator.",
+			"by commas; ^ in front: all but these. Unset: all but the simulator. "
+			"Layers around all of them come before, each with a semicolon: trace;roce.",
 	},
 	{
 		.size = sizeof(struct polycm_option),

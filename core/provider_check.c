@@ -133,6 +133,14 @@ static int copy_ops(struct polycm_ops *ops, const struct polycm_provider *desc, 
 			return refuse(why, "it is over the kernel and has no init()");
 		complete_from_kernel(ops);
 	}
+	/* A layer has what it wants to have. */
+	if (desc->flags & POLYCM_PROVIDER_LAYER) {
+		if (!ops->init)
+			ops->init = polycm_stub_ops.init;
+		if (!ops->fini)
+			ops->fini = polycm_stub_ops.fini;
+		return 0;
+	}
 	for (size_t i = 0; i < sizeof(required_ops) / sizeof(required_ops[0]); i++)
 		if (is_empty(ops, required_ops[i].offset))
 			return refuse(why, "its operation %s is missing", required_ops[i].name);
@@ -258,6 +266,10 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 
 	memset(desc, 0, sizeof(*desc));
 	copy_table(desc, sizeof(*desc), theirs, theirs->size);
+	if (desc->flags & POLYCM_PROVIDER_LAYER &&
+	    (desc->flags & POLYCM_PROVIDER_KERNEL || desc->transport))
+		return refuse(why, "it is a layer and yet has %s", desc->transport ?
+			      "transport rules" : "devices of the kernel's");
 	r = copy_ops(&module->ops, desc, why);
 	if (r)
 		return r;
@@ -265,6 +277,8 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 		desc->id_size = polycm_kernel_id_size;
 		desc->channel_size = polycm_kernel_channel_size;
 	}
+	if (desc->flags & POLYCM_PROVIDER_LAYER)
+		desc->channel_size = 0;
 	if (desc->id_size > MAX_AREA || desc->channel_size > MAX_AREA)
 		return refuse(why, "its areas of %u and %u bytes are too large", desc->id_size,
 			      desc->channel_size);

@@ -15,6 +15,9 @@
 #include "options.h"
 #include "registry.h"
 #include "ret.h"
+#include "wait/libc.h"
+#include "wait/shown.h"
+#include "wait/wait.h"
 
 static bool host_log_enabled(enum polycm_log_level level)
 {
@@ -54,6 +57,7 @@ const struct polycm_core polycm_core_table = {
 	.child_destroy = polycm_child_destroy,
 	.device_add = polycm_device_add,
 	.device_remove = polycm_device_remove,
+	.device_gone = polycm_device_gone,
 	.device_cookie = polycm_device_cookie,
 	.transport = polycm_registry_transport,
 	.setting = polycm_setting,
@@ -67,4 +71,8 @@ const struct polycm_core polycm_core_table = {
 	.free = free,
 	.why = polycm_why,
 	.extension = host_extension,
+	.sleep = polycm_sleep,
+	.clock_show = polycm_clock_show,
+	.real_ns = polycm_real_ns,
+	.cond_wait = polycm_cond_wait,
 };

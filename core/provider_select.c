@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "layers.h"
 #include "log.h"
 #include "options.h"
 
@@ -44,18 +45,26 @@ static pid_t process;			/* that started them */
  * POLYCM_PROVIDER
  */
 
+static char *trim(char *name)
+{
+	char *end;
+
+	while (isblank((unsigned char)*name))
+		name++;
+	end = name + strlen(name);
+	while (end > name && isblank((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
+	return name;
+}
+
 /* The next name of a comma list, blanks around it cut off; NULL at the end. */
 static char *next_name(char **rest)
 {
-	char *name, *end;
+	char *name;
 
 	while ((name = strsep(rest, ","))) {
-		while (isblank((unsigned char)*name))
-			name++;
-		end = name + strlen(name);
-		while (end > name && isblank((unsigned char)end[-1]))
-			end--;
-		*end = '\0';
+		name = trim(name);
 		if (*name)
 			return name;
 	}
@@ -81,17 +90,14 @@ static void choose(struct polycm_module *module)
 	chosen[num_chosen++] = module;
 }
 
-static int choose_named(const char *setting, const char *name)
+static int load_named(const char *setting, const char *name, struct polycm_module **ret_module)
 {
 	const char *path, *problem, *nearest;
-	struct polycm_module *module;
 	char found[FOUND_SIZE];
 
-	module = polycm_files_load(name, true, &path, &problem);
-	if (module) {
-		choose(module);
+	*ret_module = polycm_files_load(name, true, &path, &problem);
+	if (*ret_module)
 		return 0;
-	}
 	polycm_files_describe(found, sizeof(found));
 	nearest = polycm_files_nearest(name);
 	if (path)
@@ -106,9 +112,25 @@ static int choose_named(const char *setting, const char *name)
 	return -ENODEV;
 }
 
-static int choose_list(const char *setting)
+static int choose_named(const char *setting, const char *name)
 {
-	char *copy = strdup(setting), *rest = copy, *name;
+	struct polycm_module *module;
+	int r = load_named(setting, name, &module);
+
+	if (r)
+		return r;
+	if (polycm_module_is_layer(module)) {
+		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: %s is a layer, which carries "
+			   "nothing itself: POLYCM_PROVIDER='%s;PROVIDER'", setting, name, name);
+		return -ENODEV;
+	}
+	choose(module);
+	return 0;
+}
+
+static int choose_list(const char *setting, const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *name;
 	int r = 0, one;
 
 	if (!copy)
@@ -118,6 +140,48 @@ static int choose_list(const char *setting)
 		if (one)
 			r = one;
 	}
+	free(copy);
+	return r;
+}
+
+static int refuse_layer(const char *setting, const char *name, const char *why)
+{
+	polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: '%s' in front of ';' %s", setting, name,
+		   why);
+	return -ENODEV;
+}
+
+static int add_layer(const char *setting, const char *name)
+{
+	struct polycm_module *module;
+	int r;
+
+	if (!*name)
+		return refuse_layer(setting, name, "is no layer's name");
+	if (*name == '^' || strchr(name, ','))
+		return refuse_layer(setting, name, "is a list of providers: lists come after the "
+				    "last ';'");
+	r = load_named(setting, name, &module);
+	if (r)
+		return r;
+	if (!polycm_module_is_layer(module))
+		return refuse_layer(setting, name, "is no layer but a provider: providers come after "
+				    "the last ';'");
+	if (module->selected)
+		return refuse_layer(setting, name, "is named twice");
+	module->selected = true;
+	r = polycm_layers_add(module);
+	return r ? refuse_layer(setting, name, "is one layer too many") : 0;
+}
+
+/* "trace;fault;" of "trace;fault;roce,iwarp". */
+static int choose_layers(const char *setting, const char *end)
+{
+	char *copy = strndup(setting, (size_t)(end - setting)), *rest = copy, *name;
+	int r = copy ? 0 : -ENOMEM;
+
+	while (!r && (name = strsep(&rest, ";")))
+		r = add_layer(setting, trim(name));
 	free(copy);
 	return r;
 }
@@ -135,7 +199,7 @@ static int choose_unless_excluded(void *arg, const struct provider_file *file)
 	if (in_list(exclusion->setting, file->name))
 		return 0;
 	module = polycm_files_load(file->name, false, &path, &problem);
-	if (module && !(module->desc.flags & POLYCM_PROVIDER_ON_REQUEST))
+	if (module && !(module->desc.flags & (POLYCM_PROVIDER_ON_REQUEST | POLYCM_PROVIDER_LAYER)))
 		choose(module);
 	return 0;
 }
@@ -165,20 +229,18 @@ static void warn_of_unknown(const char *setting)
 static int choose_providers(void)
 {
 	const char *setting = polycm_setting("POLYCM_PROVIDER");
-	const char *layer = strchr(setting, ';');
+	const char *last = strrchr(setting, ';'), *list = last ? last + 1 : setting;
 	struct exclusion exclusion = { .setting = "" };
+	int r = last ? choose_layers(setting, last) : 0;
 
-	while (isblank((unsigned char)*setting))
-		setting++;
-	if (layer) {
-		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: there is no provider %.*s that wraps "
-			   "others", setting, (int)(layer - setting), setting);
-		return -ENODEV;
-	}
-	if (*setting && *setting != '^')
-		return choose_list(setting);
-	if (*setting == '^') {
-		exclusion.setting = setting + 1;
+	if (r)
+		return r;
+	while (isblank((unsigned char)*list))
+		list++;
+	if (*list && *list != '^')
+		return choose_list(setting, list);
+	if (*list == '^') {
+		exclusion.setting = list + 1;
 		warn_of_unknown(exclusion.setting);
 	}
 	return polycm_files_walk(choose_unless_excluded, &exclusion);
@@ -204,11 +266,25 @@ static void start_module(struct polycm_module *module)
 		return;
 	}
 	module->initialised = true;
+	if (polycm_module_is_layer(module))
+		return;
+	polycm_layers_wrap(module);
 	active[num_active++] = module;
 	if (module->desc.id_size > id_size)
 		id_size = module->desc.id_size;
 	if (module->desc.channel_size > channel_size)
 		channel_size = module->desc.channel_size;
+}
+
+/* A program that is to be looked at, or to fail, does not run without what does it. */
+static int start_layers(void)
+{
+	for (unsigned int i = 0; i < polycm_num_layers; i++) {
+		start_module(polycm_layer(i));
+		if (!polycm_layer(i)->initialised)
+			return -ENODEV;
+	}
+	return 0;
 }
 
 /* Providers over the kernel share its ids: the first of them stands for all. */
@@ -257,11 +333,18 @@ static int start(void)
 		return -ENOMEM;
 
 	num_static = polycm_modules_static(&from_memory);
-	for (size_t i = 0; i < num_static; i++)
-		choose(from_memory[i]);
+	for (size_t i = 0; i < num_static && !r; i++) {
+		if (!polycm_module_is_layer(from_memory[i]))
+			choose(from_memory[i]);
+		else
+			r = polycm_layers_add(from_memory[i]);
+	}
 	if (!num_static)
 		r = choose_providers();
 	polycm_options_check_environment();
+	if (r)
+		return r;
+	r = start_layers();
 	if (r)
 		return r;
 	for (size_t i = 0; i < num_chosen; i++)
@@ -315,7 +398,8 @@ bool polycm_registry_kernel_only(void)
 {
 	struct polycm_module *const *modules;
 
-	return polycm_registry_carriers(&modules) == 1 && polycm_module_is_kernel(modules[0]);
+	return !polycm_num_layers && polycm_registry_carriers(&modules) == 1 &&
+	       polycm_module_is_kernel(modules[0]);
 }
 
 bool polycm_registry_any_failed(void)
@@ -342,7 +426,7 @@ static size_t rounded(size_t size)
 
 size_t polycm_registry_id_size(void)
 {
-	return polycm_registry_get() ? 0 : rounded(id_size);
+	return polycm_registry_get() ? 0 : polycm_layers_size() + rounded(id_size);
 }
 
 size_t polycm_registry_channel_size(void)
@@ -361,4 +445,7 @@ __attribute__((destructor)) static void finish(void)
 		return;
 	for (size_t i = num_active; i > 0; i--)
 		active[i - 1]->ops.fini(active[i - 1]->ctx);
+	for (unsigned int i = polycm_num_layers; i > 0; i--)
+		if (polycm_layer(i - 1)->initialised)
+			polycm_layer(i - 1)->ops.fini(polycm_layer(i - 1)->ctx);
 }

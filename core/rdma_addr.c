@@ -110,7 +110,7 @@ static int resolve_addr(struct polycm_id *id, const struct sockaddr *src,
 			polycm_id_set_place(id, POLYCM_ROAMING);
 		return polycm_fail_in(err, "to %s", polycm_addr_text(dst, text));
 	}
-	chan = polycm_channel_lock(id);
+	chan = polycm_channel_lock_held(id);
 	memcpy(&id->pub.route.addr.dst_storage, dst, dst_len);
 	polycm_channel_unlock(chan);
 	return 0;
@@ -130,9 +130,9 @@ int polycm_resolve_addr(struct polycm_id *id, const struct sockaddr *src,
 {
 	int err;
 
-	pthread_mutex_lock(&id->lock);
+	polycm_id_lock(id);
 	err = resolve_addr(id, src, dst, timeout_ms);
-	pthread_mutex_unlock(&id->lock);
+	polycm_id_unlock(id);
 	return err ? err : polycm_complete(id);
 }
 
@@ -140,9 +140,9 @@ int polycm_resolve_route(struct polycm_id *id, int timeout_ms)
 {
 	int err;
 
-	pthread_mutex_lock(&id->lock);
+	polycm_id_lock(id);
 	err = resolve_route(id, timeout_ms);
-	pthread_mutex_unlock(&id->lock);
+	polycm_id_unlock(id);
 	return err ? err : polycm_complete(id);
 }
 
@@ -165,9 +165,11 @@ POLYCM_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_
 	int err = polycm_enter(id, &self);
 
 	if (!err) {
+		err = resolve_addr(self, src_addr, dst_addr, timeout_ms);
 		polycm_leave(self);
-		err = polycm_resolve_addr(self, src_addr, dst_addr, timeout_ms);
 	}
+	if (!err)
+		err = polycm_complete(self);
 	return polycm_ret("rdma_resolve_addr", self, err);
 }
 
@@ -177,9 +179,11 @@ POLYCM_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	int err = polycm_enter(id, &self);
 
 	if (!err) {
+		err = resolve_route(self, timeout_ms);
 		polycm_leave(self);
-		err = polycm_resolve_route(self, timeout_ms);
 	}
+	if (!err)
+		err = polycm_complete(self);
 	return polycm_ret("rdma_resolve_route", self, err);
 }
 

@@ -3,7 +3,7 @@
  * rdma_channel.c - event channels: the descriptor that programs poll, the
  * queue behind it, and which ids are on it.
  *
- * chan->lock is a leaf but for the ack locks.  An id may move to another
+ * chan->lock is a leaf.  An id may move to another
  * channel at any time, so the channel of an id is only found with
  * polycm_channel_lock(); lookup_lock keeps a channel in memory for those that
  * are between reading the pointer and holding chan->lock.
@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -30,6 +31,7 @@ static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct polycm_channel *channels;
 static size_t num_channels;		/* atomic */
 static unsigned int forks;		/* that lie between the first process and this one */
+static unsigned int children;		/* that this process has had by fork() */
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 /* Never read-locked twice by a thread, and destroying a channel must not starve. */
 static pthread_rwlock_t lookup_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
@@ -161,14 +163,37 @@ static void count_fork(void)
 	forks++;
 }
 
+static void count_child(void)
+{
+	children++;
+}
+
 static void watch_forks(void)
 {
-	(void)pthread_atfork(NULL, NULL, count_fork);
+	(void)pthread_atfork(NULL, count_child, count_fork);
+}
+
+bool polycm_channel_has_children(const struct polycm_channel *chan)
+{
+	return chan->children != children;
 }
 
 bool polycm_channel_inherited(const struct polycm_channel *chan)
 {
 	return chan->forks != forks;
+}
+
+bool polycm_id_inherited(struct polycm_id *id)
+{
+	struct polycm_channel *chan;
+	bool inherited;
+
+	if (__builtin_expect(!forks, 1))
+		return false;
+	chan = polycm_channel_lock(id);
+	inherited = chan && polycm_channel_inherited(chan);
+	polycm_channel_unlock(chan);
+	return inherited;
 }
 
 int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
@@ -180,16 +205,17 @@ int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 		return -ENOMEM;
 	pthread_once(&forks_once, watch_forks);
 	chan->forks = forks;
+	chan->children = children;
 
 	err = polycm_registry_kernel_only() ? open_native(chan) : open_set(chan);
 	if (err)
 		goto err_free;
-	err = polycm_live_add(chan);
+	err = polycm_live_add(&polycm_live_objects, chan);
 	if (err)
 		goto err_close;
 	chan->private = private;
-	pthread_mutex_init(&chan->lock, NULL);
 	pthread_mutex_init(&chan->pull_lock, NULL);
+	pthread_mutex_init(&chan->slots_lock, NULL);
 	pthread_cond_init(&chan->slot_opened, NULL);
 
 	pthread_mutex_lock(&channels_lock);
@@ -210,21 +236,24 @@ struct polycm_channel *polycm_channel_of(struct rdma_event_channel *pub)
 {
 	struct polycm_channel *chan = (struct polycm_channel *)(void *)pub;
 
-	return polycm_live(chan) && !__atomic_load_n(&chan->gone, __ATOMIC_ACQUIRE) ? chan : NULL;
+	if (!polycm_live(&polycm_live_objects, chan))
+		return NULL;
+	return __atomic_load_n(&chan->gone, __ATOMIC_ACQUIRE) ? NULL : chan;
 }
 
 bool polycm_channel_gone(const struct rdma_event_channel *pub)
 {
 	const struct polycm_channel *chan = (const struct polycm_channel *)(const void *)pub;
 
-	return polycm_live(chan) && __atomic_load_n(&chan->gone, __ATOMIC_ACQUIRE) &&
+	return polycm_live(&polycm_live_objects, chan) &&
+	       __atomic_load_n(&chan->gone, __ATOMIC_ACQUIRE) &&
 	       !pthread_equal(chan->destroyer, pthread_self());
 }
 
 /* Under the channel's lock. */
 static void wake_sleepers(struct polycm_channel *chan)
 {
-	__atomic_add_fetch(&chan->posts, 1, __ATOMIC_RELAXED);
+	(void)polycm_count_up(&chan->posts);
 	if (chan->sleepers)
 		(void)syscall(SYS_futex, &chan->posts, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
@@ -240,52 +269,76 @@ int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *modul
 	if (!slot)
 		return -ENODEV;
 
-	pthread_mutex_lock(&chan->lock);
+	*ret_area = slot->area;
+	if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == POLYCM_SLOT_OPEN)
+		return 0;
+	pthread_mutex_lock(&chan->slots_lock);
 	while (slot->state == POLYCM_SLOT_OPENING)
-		pthread_cond_wait(&chan->slot_opened, &chan->lock);
+		pthread_cond_wait(&chan->slot_opened, &chan->slots_lock);
 	if (slot->state == POLYCM_SLOT_CLOSED) {
-		slot->state = POLYCM_SLOT_OPENING;
-		pthread_mutex_unlock(&chan->lock);
+		__atomic_store_n(&slot->state, POLYCM_SLOT_OPENING, __ATOMIC_RELAXED);
+		pthread_mutex_unlock(&chan->slots_lock);
 		err = slot_open(slot);
 		if (!err)
 			err = slot_watch(chan, slot);
-		pthread_mutex_lock(&chan->lock);
-		slot->state = err ? POLYCM_SLOT_CLOSED : POLYCM_SLOT_OPEN;
+		pthread_mutex_lock(&chan->slots_lock);
+		__atomic_store_n(&slot->state, err ? POLYCM_SLOT_CLOSED : POLYCM_SLOT_OPEN,
+				 __ATOMIC_RELEASE);
 		if (!err && slot->fd >= 0) {
+			polycm_channel_take_lock(chan);
 			chan->num_pull++;
 			/* Who waits has a descriptor to watch now. */
 			wake_sleepers(chan);
+			polycm_channel_give_lock(chan);
 		}
 		pthread_cond_broadcast(&chan->slot_opened);
 	}
-	pthread_mutex_unlock(&chan->lock);
-
-	*ret_area = slot->area;
+	pthread_mutex_unlock(&chan->slots_lock);
 	return err;
 }
 
-struct polycm_channel *polycm_channel_lock(struct polycm_id *id)
+/* The channel, if the id is on it; this thread knows that it stays. */
+static bool lock_if_on(struct polycm_channel *chan, struct polycm_id *id)
 {
-	struct polycm_channel *chan;
+	if (__atomic_load_n(&id->chan, __ATOMIC_ACQUIRE) != chan)
+		return false;
+	polycm_channel_take_lock(chan);
+	if (__atomic_load_n(&id->chan, __ATOMIC_ACQUIRE) == chan)
+		return true;
+	polycm_channel_give_lock(chan);
+	return false;
+}
+
+struct polycm_channel *polycm_channel_lock_shared(struct polycm_id *id)
+{
+	struct polycm_channel *chan = polycm_wait_channel();
+
+	/* A thread that fetches events for it keeps it. */
+	if (chan && lock_if_on(chan, id))
+		return chan;
 
 	pthread_rwlock_rdlock(&lookup_lock);
 	for (;;) {
 		chan = __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE);
 		if (!chan)
 			break;
-		pthread_mutex_lock(&chan->lock);
+		polycm_channel_take_lock(chan);
 		if (chan == __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE))
 			break;
-		pthread_mutex_unlock(&chan->lock);
+		polycm_channel_give_lock(chan);
 	}
 	pthread_rwlock_unlock(&lookup_lock);
 	return chan;
 }
 
-void polycm_channel_unlock(struct polycm_channel *chan)
+struct polycm_channel *polycm_channel_lock_shared_held(struct polycm_id *id)
 {
-	if (chan)
-		pthread_mutex_unlock(&chan->lock);
+	struct polycm_channel *chan = __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE);
+
+	/* Ending a channel waits for the id's lock, but not for that of an id which nobody has seen. */
+	if (chan && !id->listener && lock_if_on(chan, id))
+		return chan;
+	return polycm_channel_lock_shared(id);
 }
 
 void polycm_channel_add_id_locked(struct polycm_channel *chan, struct polycm_id *id)
@@ -296,9 +349,15 @@ void polycm_channel_add_id_locked(struct polycm_channel *chan, struct polycm_id 
 
 void polycm_channel_add_id(struct polycm_channel *chan, struct polycm_id *id)
 {
-	pthread_mutex_lock(&chan->lock);
+	polycm_channel_take_lock(chan);
 	polycm_channel_add_id_locked(chan, id);
-	pthread_mutex_unlock(&chan->lock);
+	polycm_channel_give_lock(chan);
+}
+
+void polycm_channel_remove_id_locked(struct polycm_channel *chan, struct polycm_id *id)
+{
+	DL_DELETE(chan->ids, id);
+	__atomic_store_n(&id->chan, NULL, __ATOMIC_RELEASE);
 }
 
 void polycm_channel_remove_id(struct polycm_id *id)
@@ -307,31 +366,30 @@ void polycm_channel_remove_id(struct polycm_id *id)
 
 	if (!chan)
 		return;
-	DL_DELETE(chan->ids, id);
-	__atomic_store_n(&id->chan, NULL, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&chan->lock);
+	polycm_channel_remove_id_locked(chan, id);
+	polycm_channel_give_lock(chan);
 }
 
 /* The counter of wake_fd goes 0, 1, 0, so neither call can fail. */
-static void set_readable(struct polycm_channel *chan, bool readable)
+void polycm_channel_show(struct polycm_channel *chan)
 {
+	bool readable = chan->events != NULL;
 	uint64_t count = 1;
 	ssize_t n;
 
-	if (chan->native)
+	if (readable == chan->readable || chan->native)
 		return;
-	n = readable ? write(chan->wake_fd, &count, sizeof(count))
-		     : read(chan->wake_fd, &count, sizeof(count));
+	/* Not write() and read(), which a thread is cancelled in: it may hold the lock. */
+	n = syscall(readable ? SYS_write : SYS_read, chan->wake_fd, &count, sizeof(count));
 	(void)n;
+	chan->readable = readable;
 }
 
 void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev)
 {
-	bool first = !chan->events;
-
 	DL_APPEND(chan->events, ev);
-	if (first)
-		set_readable(chan, true);
+	if (!polycm_wait_takes(chan))
+		polycm_channel_show(chan);
 	wake_sleepers(chan);
 }
 
@@ -343,8 +401,7 @@ struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_
 		return NULL;
 
 	DL_DELETE(chan->events, ev);
-	if (!chan->events)
-		set_readable(chan, false);
+	polycm_channel_show(chan);
 	return ev;
 }
 
@@ -352,8 +409,8 @@ static void lock_two(struct polycm_channel *a, struct polycm_channel *b)
 {
 	bool a_first = (uintptr_t)a < (uintptr_t)b;
 
-	pthread_mutex_lock(a_first ? &a->lock : &b->lock);
-	pthread_mutex_lock(a_first ? &b->lock : &a->lock);
+	polycm_channel_take_lock(a_first ? a : b);
+	polycm_channel_take_lock(a_first ? b : a);
 }
 
 void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to)
@@ -380,8 +437,8 @@ void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to)
 		__atomic_store_n(&other->chan, to, __ATOMIC_RELEASE);
 	}
 
-	pthread_mutex_unlock(&to->lock);
-	pthread_mutex_unlock(&from->lock);
+	polycm_channel_give_lock(to);
+	polycm_channel_give_lock(from);
 	pthread_mutex_unlock(&channels_lock);
 }
 
@@ -393,12 +450,50 @@ void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct pol
 
 	pthread_mutex_lock(&channels_lock);
 	DL_FOREACH(channels, chan) {
-		pthread_mutex_lock(&chan->lock);
+		polycm_channel_take_lock(chan);
 		DL_FOREACH(chan->ids, id)
 			fn(chan, id, arg);
-		pthread_mutex_unlock(&chan->lock);
+		polycm_channel_give_lock(chan);
 	}
 	pthread_mutex_unlock(&channels_lock);
+}
+
+void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char *text, size_t size)
+{
+	const struct polycm_id *id;
+	char one[160];
+	size_t len = 0;
+
+	snprintf(text, size, "no id is on the channel");
+	DL_FOREACH(chan->ids, id) {
+		polycm_id_describe_locked(id, one, sizeof(one));
+		len += (size_t)snprintf(text + len, size - len, "%s%s%s", len ? "; " : "", one,
+					id->backlog ? " (listens, and nobody asks)" : "");
+		if (len >= size)
+			break;
+	}
+}
+
+bool polycm_channel_describe_fd(int fd, char *text, size_t size, bool *ret_fetched)
+{
+	struct polycm_channel *chan;
+	size_t len;
+
+	pthread_mutex_lock(&channels_lock);
+	DL_FOREACH(channels, chan) {
+		if (chan->pub.fd == fd)
+			break;
+	}
+	if (chan) {
+		polycm_channel_take_lock(chan);
+		len = (size_t)snprintf(text, size, "event channel on descriptor %d: ", fd);
+		if (len < size)
+			polycm_channel_describe_ids_locked(chan, text + len, size - len);
+		*ret_fetched = chan->native || chan->num_pull;
+		polycm_channel_give_lock(chan);
+	}
+	pthread_mutex_unlock(&channels_lock);
+	return chan != NULL;
 }
 
 /*
@@ -412,7 +507,7 @@ static void abandon_ids(struct polycm_channel *chan)
 	unsigned int num = 0;
 
 	for (;;) {
-		pthread_mutex_lock(&chan->lock);
+		polycm_channel_take_lock(chan);
 		/* Those whose request was not posted yet end with their listener. */
 		for (id = chan->ids; id && id->listener; id = id->next)
 			;
@@ -422,9 +517,13 @@ static void abandon_ids(struct polycm_channel *chan)
 				__atomic_store_n(&id->chan, NULL, __ATOMIC_RELEASE);
 			}
 		}
-		pthread_mutex_unlock(&chan->lock);
+		polycm_channel_give_lock(chan);
 		if (!id)
 			break;
+		if (id->stranded) {
+			polycm_id_end_child(id);
+			continue;
+		}
 		num++;
 		polycm_id_abandon(id);
 	}
@@ -439,8 +538,8 @@ static void free_memory(struct polycm_channel *chan)
 		return;
 	pthread_cond_destroy(&chan->slot_opened);
 	pthread_mutex_destroy(&chan->pull_lock);
-	pthread_mutex_destroy(&chan->lock);
-	polycm_live_remove(chan);
+	pthread_mutex_destroy(&chan->slots_lock);
+	polycm_live_remove(&polycm_live_objects, chan);
 	free(chan);
 }
 
@@ -487,30 +586,40 @@ void polycm_channel_destroy(struct polycm_channel *chan)
 	pthread_rwlock_unlock(&lookup_lock);
 
 	/* A thread that sleeps in rdma_get_cm_event() goes on sleeping. */
-	pthread_mutex_lock(&chan->lock);
+	polycm_channel_take_lock(chan);
 	chan->destroyer = pthread_self();
 	__atomic_store_n(&chan->gone, true, __ATOMIC_RELEASE);
-	chan->closed = true;
-	in_use = chan->waiters > 0;
-	pthread_mutex_unlock(&chan->lock);
+	polycm_channel_give_lock(chan);
+	in_use = __atomic_fetch_or(&chan->inside, POLYCM_CLOSED, __ATOMIC_ACQ_REL) > 0;
 
 	__atomic_sub_fetch(&num_channels, 1, __ATOMIC_RELAXED);
 	if (!in_use)
 		channel_free(chan);
 }
 
+bool polycm_channel_enter(struct polycm_channel *chan)
+{
+	uint32_t inside = __atomic_load_n(&chan->inside, __ATOMIC_RELAXED);
+
+	do {
+		if (inside & POLYCM_CLOSED)
+			return false;
+		if (polycm_alone()) {
+			chan->inside = inside + 1;
+			return true;
+		}
+	} while (!__atomic_compare_exchange_n(&chan->inside, &inside, inside + 1, true,
+					      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	return true;
+}
+
 bool polycm_channel_leave(struct polycm_channel *chan)
 {
-	bool closed, last;
+	uint32_t left = polycm_count_down(&chan->inside);
 
-	pthread_mutex_lock(&chan->lock);
-	chan->waiters--;
-	closed = chan->closed;
-	last = closed && !chan->waiters;
-	pthread_mutex_unlock(&chan->lock);
-	if (last)
+	if (left == POLYCM_CLOSED)
 		channel_free(chan);
-	return closed;
+	return left & POLYCM_CLOSED;
 }
 
 size_t polycm_channels_live(void)
@@ -537,7 +646,8 @@ POLYCM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel
 	struct polycm_channel *chan = polycm_channel_of(channel);
 
 	polycm_why_clear();
-	if (chan)
+	/* Of several threads one destroys it. */
+	if (chan && !__atomic_exchange_n(&chan->ending, true, __ATOMIC_ACQ_REL))
 		polycm_channel_destroy(chan);
 	else
 		(void)polycm_ret("rdma_destroy_event_channel", NULL, -EINVAL);

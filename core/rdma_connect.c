@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "block.h"
 #include "export.h"
 #include "log.h"
 #include "ret.h"
@@ -111,7 +112,7 @@ static int fill_param(const struct polycm_id *id, const struct rdma_conn_param *
 	const struct polycm_transport *rules = id->device->transport;
 	int err;
 
-	memset(out, 0, sizeof(*out));
+	polycm_clear(out, sizeof(*out));
 	out->size = sizeof(*out);
 	err = param ? check_depths(id, param) : 0;
 	if (!err)
@@ -157,6 +158,7 @@ static int connect_to(struct polycm_id *id, const struct rdma_conn_param *param)
 		return err;
 	polycm_ece_offer(id, &full.ece);
 	log_param(id, "rdma_connect", &full);
+	id->knows_peer = true;
 	return id->module->ops.connect(id->priv, &full);
 }
 
@@ -196,7 +198,7 @@ static int check_answers(const struct polycm_id *id)
 /* From here on the provider may post for the id. */
 static void set_accepted(struct polycm_id *id, bool accepted)
 {
-	struct polycm_channel *chan = polycm_channel_lock(id);
+	struct polycm_channel *chan = polycm_channel_lock_held(id);
 
 	id->accepted = accepted;
 	polycm_channel_unlock(chan);
@@ -217,7 +219,7 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 	if (!err)
 		err = polycm_ece_accept(id, &full.ece);
 	if (!err && !polycm_id_is_ud(id))
-		err = polycm_qp_connect(id, full.responder_resources, full.initiator_depth);
+		err = polycm_qp_connect(id, full.responder_resources, full.initiator_depth, NULL);
 	if (err)
 		return err;
 

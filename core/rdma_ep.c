@@ -67,21 +67,20 @@ static int prepare(struct polycm_id *id, const struct rdma_addrinfo *res, struct
 	if (err)
 		return err;
 
-	pthread_mutex_lock(&id->lock);
+	polycm_id_lock(id);
 	if (passive)
 		err = polycm_bind(id, res->ai_src_addr);
 	else if (qp_attr)
 		err = polycm_qp_create(id, pd, qp_attr);
-	pthread_mutex_unlock(&id->lock);
+	polycm_id_unlock(id);
 	return err;
 }
 
+/* Taken, and under its lock. */
 static void destroy_ep(struct polycm_id *id)
 {
-	pthread_mutex_lock(&id->lock);
 	polycm_qp_destroy(id);
 	polycm_srq_destroy(id);
-	pthread_mutex_unlock(&id->lock);
 	polycm_id_destroy(id);
 }
 
@@ -113,7 +112,8 @@ static int create_ep(struct rdma_cm_id **ret_pub, const struct rdma_addrinfo *re
 		return err;
 	err = prepare(id, res, pd, qp_attr);
 	if (err) {
-		destroy_ep(id);
+		if (!polycm_id_take(id))
+			destroy_ep(id);
 		return err;
 	}
 	*ret_pub = &id->pub;
@@ -129,13 +129,13 @@ POLYCM_EXPORT int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *r
 
 POLYCM_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 {
-	struct polycm_id *self;
-	int err = polycm_enter_to_end(id, &self);
+	struct polycm_id *self = (struct polycm_id *)(void *)id;
+	int err;
 
-	if (err) {
-		(void)polycm_ret("rdma_destroy_ep", NULL, err);
-		return;
-	}
-	polycm_leave(self);
-	destroy_ep(self);
+	polycm_why_clear();
+	err = polycm_id_take(self);
+	if (err)
+		(void)polycm_ret("rdma_destroy_ep", err == -EACCES ? self : NULL, err);
+	else
+		destroy_ep(self);
 }

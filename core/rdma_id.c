@@ -14,10 +14,13 @@
 
 #include "addr.h"
 #include "export.h"
+#include "layers.h"
 #include "log.h"
 #include "ret.h"
 
 #define AREA_ALIGNMENT 16
+#define AREA_PREFETCHED 256u	/* of the provider's part */
+#define CACHE_LINE 64u
 
 static size_t num_ids;			/* atomic; children and shadows too */
 
@@ -25,30 +28,69 @@ int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 {
 	struct polycm_id *id = (struct polycm_id *)(void *)pub;
 
+	/*
+	 * One of many is not in the cache, and most of it but the addresses is
+	 * needed.  What is none does no harm.
+	 */
+	__builtin_prefetch(id);
+#pragma GCC unroll 32
+	for (size_t at = offsetof(struct polycm_id, pub.route.path_rec);
+	     at < sizeof(*id) + AREA_PREFETCHED; at += CACHE_LINE)
+		__builtin_prefetch((const void *)((uintptr_t)id + at));
 	polycm_why_clear();
 	*ret_id = NULL;
-	if (!polycm_live(id))
+	if (!polycm_live(&polycm_live_objects, id))
 		return polycm_fail(-EINVAL, "no id of rdma_create_id");
 
-	pthread_mutex_lock(&id->lock);
+	polycm_id_lock(id);
 	*ret_id = id;
 	return 0;
+}
+
+/* The kernel takes commands about an id only from the process that made its channel. */
+static int check_owner(struct polycm_id *id)
+{
+	if (__builtin_expect(!polycm_id_inherited(id), 1))
+		return 0;
+	return polycm_fail(-EACCES, "the id is of the process that this one was forked from");
+}
+
+int polycm_id_take(struct polycm_id *id)
+{
+	int err;
+
+	/* Before its lock: of several threads that end it, only one may follow the pointer. */
+	if (!polycm_live_remove(&polycm_live_objects, id))
+		return polycm_fail(-EINVAL, "no id of rdma_create_id");
+	polycm_id_lock(id);
+	err = check_owner(id);
+	if (!err)
+		return 0;
+	/* Where this fails for memory, no more is lost: nothing can be done with the id. */
+	(void)polycm_live_add(&polycm_live_objects, id);
+	polycm_leave(id);
+	return err;
 }
 
 int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 {
 	int err = polycm_enter_to_end(pub, ret_id);
 
-	if (err || __atomic_load_n(&(*ret_id)->chan, __ATOMIC_RELAXED))
+	if (err)
 		return err;
+	err = check_owner(*ret_id);
+	if (!err && !__atomic_load_n(&(*ret_id)->chan, __ATOMIC_RELAXED))
+		err = polycm_fail(-EBADF, "the id's event channel was destroyed");
+	if (!err)
+		return 0;
 	polycm_leave(*ret_id);
 	*ret_id = NULL;
-	return polycm_fail(-EBADF, "the id's event channel was destroyed");
+	return err;
 }
 
 void polycm_leave(struct polycm_id *id)
 {
-	pthread_mutex_unlock(&id->lock);
+	polycm_id_unlock(id);
 }
 
 void *polycm_block_alloc(size_t size)
@@ -65,18 +107,44 @@ void *polycm_block_alloc(size_t size)
 	return block;
 }
 
+/* Blocks of ids, which a program with one thread gives back and takes again. */
+static struct polycm_id *spare;		/* linked by next */
+static unsigned int num_spare;
+
+static struct polycm_id *get_block(void)
+{
+	size_t size = sizeof(struct polycm_id) + polycm_registry_id_size();
+	struct polycm_id *id = spare;
+
+	if (!id || !polycm_alone())
+		return polycm_block_alloc(size);
+	spare = id->next;
+	num_spare--;
+	memset(id, 0, size);
+	return id;
+}
+
+static void put_block(struct polycm_id *id)
+{
+	if (!polycm_may_keep(num_spare)) {
+		free(id);
+		return;
+	}
+	id->next = spare;
+	spare = id;
+	num_spare++;
+}
+
 int polycm_id_alloc(enum rdma_port_space ps, enum ibv_qp_type qp_type, struct polycm_id **ret_id)
 {
-	struct polycm_id *id;
+	struct polycm_id *id = get_block();
 
-	id = polycm_block_alloc(sizeof(*id) + polycm_registry_id_size());
 	if (!id)
 		return -ENOMEM;
 
-	pthread_mutex_init(&id->lock, NULL);
 	id->pub.ps = ps;
 	id->pub.qp_type = qp_type;
-	__atomic_add_fetch(&num_ids, 1, __ATOMIC_RELAXED);
+	(void)polycm_count_up(&num_ids);
 	*ret_id = id;
 	return 0;
 }
@@ -85,12 +153,13 @@ void polycm_id_free(struct polycm_id *id)
 {
 	if (id->device)
 		polycm_device_put(id->device);
-	polycm_options_free(id);
-	free(id->ep);
-	free(id->pub.route.path_rec);
-	pthread_mutex_destroy(&id->lock);
-	free(id);
-	__atomic_sub_fetch(&num_ids, 1, __ATOMIC_RELAXED);
+	if (id->options)
+		polycm_options_free(id);
+	if (id->ep)
+		free(id->ep);
+	polycm_id_free_paths(id);
+	put_block(id);
+	(void)polycm_count_down(&num_ids);
 }
 
 int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum ibv_qp_type qp_type,
@@ -116,7 +185,7 @@ int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum 
 	id->place = only ? POLYCM_PLACED : POLYCM_ROAMING;
 	id->pub.context = context;
 	id->pub.channel = &chan->pub;
-	err = polycm_live_add(id);
+	err = polycm_live_add(&polycm_live_objects, id);
 	if (err)
 		goto err_destroy_channel;
 	polycm_channel_add_id(chan, id);
@@ -129,7 +198,7 @@ int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum 
 
 err_remove:
 	polycm_channel_remove_id(id);
-	polycm_live_remove(id);
+	polycm_live_remove(&polycm_live_objects, id);
 err_destroy_channel:
 	if (sync)
 		polycm_channel_destroy(chan);
@@ -138,10 +207,14 @@ err_free:
 	return err;
 }
 
-/* Nothing is posted for the id any more, and its provider's threads are out of it. */
-static void close_and_stop(struct polycm_id *id)
+/*
+ * With its channel locked, which this unlocks: nothing is posted for the id any
+ * more, and its provider's threads are out of it.  false: nor does anything
+ * wait for it that was posted before.
+ */
+static bool close_and_stop(struct polycm_id *id, struct polycm_channel *chan)
 {
-	struct polycm_channel *chan = polycm_channel_lock(id);
+	bool may_wait = chan && (chan->events || id->held);
 
 	id->closing = true;
 	polycm_channel_unlock(chan);
@@ -151,6 +224,7 @@ static void close_and_stop(struct polycm_id *id)
 		id->module->ops.close(id->priv);
 		id->module->ops.stop(id->priv);
 	}
+	return may_wait;
 }
 
 static void free_at_provider(struct polycm_id *id)
@@ -164,19 +238,23 @@ static void free_at_provider(struct polycm_id *id)
 void polycm_id_destroy(struct polycm_id *id)
 {
 	struct polycm_channel *chan;
+	bool may_wait;
 
-	pthread_mutex_lock(&id->lock);
-	polycm_live_remove(id);
 	polycm_groups_leave(id);
-	close_and_stop(id);
-	pthread_mutex_unlock(&id->lock);
+	may_wait = close_and_stop(id, polycm_channel_lock_held(id));
+	polycm_id_unlock(id);
 
-	polycm_ev_drop(id, NULL);
+	if (may_wait)
+		polycm_ev_drop(id, NULL);
 	polycm_release_event(id);
 	polycm_ev_wait_acked(id, NULL, "rdma_destroy_id");
 
-	chan = id->chan;
-	polycm_channel_remove_id(id);
+	polycm_id_lock(id);
+	chan = polycm_channel_lock_held(id);
+	if (chan)
+		polycm_channel_remove_id_locked(chan, id);
+	polycm_channel_unlock(chan);
+	polycm_id_unlock(id);
 	polycm_groups_free(id);
 	free_at_provider(id);
 	if (id->rsocket.sync && chan)
@@ -186,7 +264,7 @@ void polycm_id_destroy(struct polycm_id *id)
 
 void polycm_id_end_child(struct polycm_id *child)
 {
-	close_and_stop(child);
+	(void)close_and_stop(child, polycm_channel_lock(child));
 	polycm_ev_drop(child, NULL);
 	polycm_channel_remove_id(child);
 	free_at_provider(child);
@@ -195,12 +273,12 @@ void polycm_id_end_child(struct polycm_id *child)
 
 void polycm_id_abandon(struct polycm_id *id)
 {
-	pthread_mutex_lock(&id->lock);
-	close_and_stop(id);
+	polycm_id_lock(id);
+	(void)close_and_stop(id, polycm_channel_lock(id));
 	polycm_ev_drop(id, NULL);
 	polycm_channel_remove_id(id);
 	free_at_provider(id);
-	pthread_mutex_unlock(&id->lock);
+	polycm_id_unlock(id);
 }
 
 int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child, void **ret_priv)
@@ -224,6 +302,7 @@ int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child
 	if (!home)
 		home = chan;
 	child->listener = target;
+	child->knows_peer = true;
 	child->module = listener->module;
 	child->place = POLYCM_PLACED;
 	child->pub.channel = &home->pub;
@@ -233,19 +312,24 @@ int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child
 	if (home != chan)
 		polycm_channel_add_id(home, child);
 
+	if (polycm_has_layers())
+		polycm_layers_begin(child);
 	*ret_child = child;
-	*ret_priv = child->priv;
+	*ret_priv = child->priv + polycm_layers_size();
 	return 0;
 }
 
 void polycm_child_destroy(struct polycm_id *child)
 {
+	if (polycm_has_layers())
+		polycm_layers_end(child);
 	polycm_channel_remove_id(child);
 	polycm_id_free(child);
 }
 
-/* A request that cannot follow its listener ends with the channel that it is on, so here. */
-static bool drop_request(struct polycm_id *listener, struct polycm_id *child)
+/* Take a request's event out of the queue.  NULL: somebody is taking it. */
+static struct polycm_ev *take_request(struct polycm_id *listener, struct polycm_id *child,
+				      bool strand)
 {
 	struct polycm_channel *chan = polycm_channel_lock(listener);
 	struct polycm_ev *ev;
@@ -255,9 +339,40 @@ static bool drop_request(struct polycm_id *listener, struct polycm_id *child)
 			break;
 	if (ev) {
 		(void)polycm_channel_pop(chan, ev);
+	} else {
+		ev = polycm_hold_take_locked(listener, child);
+	}
+	if (ev)
 		listener->pending--;
+	if (ev && strand) {
+		child->listener = NULL;
+		child->stranded = true;
 	}
 	polycm_channel_unlock(chan);
+	return ev;
+}
+
+/*
+ * Since 5.11 Linux moves the events of a listener but not the ids of requests:
+ * nobody can take them any more, and they end with the channel that they are on.
+ */
+static bool strand_request(struct polycm_id *listener, struct polycm_id *child)
+{
+	struct polycm_ev *ev = take_request(listener, child, true);
+
+	if (!ev)
+		return false;
+	polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is lost, as the kernel loses it: "
+		      "its listener moves to another channel before it was taken");
+	polycm_ev_free(ev);
+	return true;
+}
+
+/* A request that cannot follow its listener ends with the channel that it is on, so here. */
+static bool drop_request(struct polycm_id *listener, struct polycm_id *child)
+{
+	struct polycm_ev *ev = take_request(listener, child, false);
+
 	if (!ev)
 		return false;
 	polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: it cannot follow its "
@@ -267,7 +382,7 @@ static bool drop_request(struct polycm_id *listener, struct polycm_id *child)
 	return true;
 }
 
-/* Requests that wait in the queue go with their listener. */
+/* Requests that wait in the queue go with their listener, as a rule. */
 static void migrate_requests(struct polycm_id *id, struct polycm_channel *to)
 {
 	struct polycm_channel *from;
@@ -283,6 +398,9 @@ static void migrate_requests(struct polycm_id *id, struct polycm_channel *to)
 		polycm_channel_unlock(from);
 		if (!child)
 			return;
+		if ((child->module->desc.flags & POLYCM_PROVIDER_LOSES_REQUESTS) &&
+		    strand_request(id, child))
+			continue;
 		if ((!polycm_channel_area(to, child->module, &area) &&
 		     !child->module->ops.migrate(child->priv, area)) ||
 		    !drop_request(id, child))
@@ -400,6 +518,9 @@ static int create_id(struct rdma_event_channel *channel, struct rdma_cm_id **ret
 		return polycm_fail(-EINVAL, "nowhere to put the id");
 	if (channel && !chan)
 		return polycm_fail(-EINVAL, "no channel of rdma_create_event_channel");
+	if (chan && polycm_channel_inherited(chan))
+		return polycm_fail(-EACCES, "the channel is of the process that this one was forked "
+				   "from");
 
 	switch (ps) {
 	case RDMA_PS_TCP:
@@ -426,26 +547,15 @@ POLYCM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma
 	return polycm_ret("rdma_create_id", NULL, create_id(channel, id, context, ps));
 }
 
-/* The kernel takes commands about an id only from the process that made it. */
-static int check_owner(const struct polycm_id *id)
-{
-	if (!id->chan || !id->module || !polycm_module_is_kernel(id->module) ||
-	    !polycm_channel_inherited(id->chan))
-		return 0;
-	return polycm_fail(-EACCES, "the id is of the process that this one was forked from");
-}
-
 POLYCM_EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 {
-	struct polycm_id *self;
-	int err = polycm_enter_to_end(id, &self);
+	struct polycm_id *self = (struct polycm_id *)(void *)id;
+	int err;
 
-	if (!err) {
-		err = check_owner(self);
-		polycm_leave(self);
-	}
+	polycm_why_clear();
+	err = polycm_id_take(self);
 	if (err)
-		return polycm_ret("rdma_destroy_id", self, err);
+		return polycm_ret("rdma_destroy_id", err == -EACCES ? self : NULL, err);
 	polycm_id_destroy(self);
 	return 0;
 }

@@ -21,9 +21,12 @@
 
 void polycm_shadows_close(struct polycm_id *id)
 {
-	struct polycm_channel *chan = polycm_channel_lock(id);
+	struct polycm_channel *chan;
 	struct polycm_id *shadow;
 
+	if (!id->shadows)
+		return;
+	chan = polycm_channel_lock(id);
 	for (shadow = id->shadows; shadow; shadow = shadow->next_shadow)
 		shadow->closing = true;
 	polycm_channel_unlock(chan);
@@ -187,9 +190,9 @@ static int create_request_qp(struct polycm_id *listener, struct polycm_id *child
 	if (!listener->ep || !listener->ep->has_qp_attr)
 		return 0;
 	attr = listener->ep->qp_attr;
-	pthread_mutex_lock(&child->lock);
+	polycm_id_lock(child);
 	err = polycm_qp_create(child, listener->ep->pd, &attr);
-	pthread_mutex_unlock(&child->lock);
+	polycm_id_unlock(child);
 	return err;
 }
 

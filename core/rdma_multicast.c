@@ -77,7 +77,7 @@ void polycm_group_joined(struct polycm_id *id, struct polycm_ev *ev)
 	if (err) {
 		polycm_log_id(POLYCM_LOG_DEBUG, id, "QP %u cannot attach to the group: %s",
 			      id->pub.qp->qp_num, strerror(err < 0 ? errno : err));
-		ev->pub.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+		polycm_ev_set_type(ev, RDMA_CM_EVENT_MULTICAST_ERROR);
 		ev->pub.status = -1;
 		return;
 	}

@@ -71,8 +71,9 @@ static int set_option(struct polycm_id *id, int level, int name, const void *val
 {
 	int err;
 
+	/* As the kernel, which fetches it before it looks at the option. */
 	if (!value)
-		return polycm_fail(-EINVAL, "no value");
+		return polycm_fail(len ? -EFAULT : -EINVAL, "no value");
 
 	if (id->module)
 		err = id->module->ops.set_option(id->priv, level, name, value, len);

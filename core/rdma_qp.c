@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "block.h"
 #include "export.h"
 #include "log.h"
 #include "ret.h"
@@ -22,6 +23,9 @@
  * set them on InfiniBand ports too, where the device then refuses.
  */
 #define KERNEL_ONLY_BITS	(7 << 21)
+
+/* What INIT says and RTR may say again. */
+#define ALONG_TO_RTR		(IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
 
 /* libibverbs returns errno or -1. */
 static int verbs_err(int ret)
@@ -40,10 +44,69 @@ static int null_err(void)
 static int get_attr(struct polycm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
 		    int *ret_mask)
 {
-	memset(attr, 0, sizeof(*attr));
+	polycm_clear(attr, sizeof(*attr));
 	attr->qp_state = state;
 	*ret_mask = 0;
 	return id->module->ops.init_qp_attr(id->priv, attr, ret_mask);
+}
+
+#define KNOWN_MASK	(IBV_QP_STATE | IBV_QP_PORT | ALONG_TO_RTR)
+#define KNOWN		(UINT64_C(1) << 63)
+
+static void fill_init(struct ibv_qp_attr *attr, uint8_t port_num, unsigned int access_flags,
+		      uint16_t pkey_index)
+{
+	polycm_clear(attr, sizeof(*attr));
+	attr->qp_state = IBV_QPS_INIT;
+	attr->port_num = port_num;
+	attr->qp_access_flags = access_flags;
+	attr->pkey_index = pkey_index;
+}
+
+/*
+ * INIT between route and connection depends on the port's P_Keys alone, and
+ * Ethernet has one that never changes: it is asked for once.  What link layer
+ * a device's further ports have, is not known here.
+ */
+static bool is_fixed(const struct polycm_id *id)
+{
+	return id->pub.route.num_paths && !polycm_id_is_ud(id) && id->pub.port_num == 1 &&
+	       id->device->link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
+/* An INIT of such an id that the device remembers; false: it does not. */
+static bool recall_init(const struct polycm_id *id, const uint64_t *slot, struct ibv_qp_attr *attr)
+{
+	uint64_t known = __atomic_load_n(slot, __ATOMIC_RELAXED);
+
+	if (!known)
+		return false;
+	fill_init(attr, id->pub.port_num, (unsigned int)(known & UINT32_MAX), (uint16_t)(known >> 32));
+	return true;
+}
+
+static void remember_init(const struct polycm_id *id, uint64_t *slot, const struct ibv_qp_attr *attr,
+			  int mask)
+{
+	if (mask == KNOWN_MASK && attr->port_num == id->pub.port_num)
+		__atomic_store_n(slot, KNOWN | (uint64_t)attr->pkey_index << 32 |
+				 attr->qp_access_flags, __ATOMIC_RELAXED);
+}
+
+static int get_init(struct polycm_id *id, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	uint64_t *slot = &id->device->qp_init[POLYCM_QP_INIT_ROUTED];
+	bool fixed = !id->knows_peer && is_fixed(id);
+	int err;
+
+	if (fixed && recall_init(id, slot, attr)) {
+		*ret_mask = KNOWN_MASK;
+		return 0;
+	}
+	err = get_attr(id, IBV_QPS_INIT, attr, ret_mask);
+	if (!err && fixed)
+		remember_init(id, slot, attr, *ret_mask);
+	return err;
 }
 
 static int move_to_init(struct polycm_id *id, struct ibv_qp *qp)
@@ -51,27 +114,101 @@ static int move_to_init(struct polycm_id *id, struct ibv_qp *qp)
 	struct ibv_qp_attr attr;
 	int mask, err;
 
-	err = get_attr(id, IBV_QPS_INIT, &attr, &mask);
+	err = get_init(id, &attr, &mask);
 	if (!err)
 		err = verbs_err(ibv_modify_qp(qp, &attr, mask));
 	if (err)
 		return polycm_fail(err, "QP %u cannot become INIT", qp->qp_num);
+	id->qp_init = (struct polycm_qp_init){
+		.qp = qp,
+		.final = !id->accepted && (mask & ALONG_TO_RTR) == ALONG_TO_RTR,
+		.port_num = attr.port_num,
+		.pkey_index = attr.pkey_index,
+		.access_flags = attr.qp_access_flags,
+	};
 	return 0;
 }
 
-static int move_to_rtr(struct polycm_id *id, uint8_t responder_resources)
+/*
+ * After a REP the kernel's INIT depends, besides, on whether the peer may read
+ * at all.  NULL: it is to be asked.
+ */
+static uint64_t *slot_of_reply(const struct polycm_id *id, const struct rdma_conn_param *reply)
 {
-	struct ibv_qp_attr attr;
-	int mask, err;
+	if (!polycm_module_is_kernel(id->module) || !is_fixed(id))
+		return NULL;
+	return &id->device->qp_init[reply->responder_resources ? POLYCM_QP_INIT_READ
+								: POLYCM_QP_INIT_UNREAD];
+}
 
-	err = get_attr(id, IBV_QPS_RTR, &attr, &mask);
+/*
+ * What INIT has to say now that the connection is known.  A QP that we made
+ * INIT on that port takes it along to RTR: a system call less, or two.
+ */
+static int renew_init(struct polycm_id *id, const struct rdma_conn_param *reply,
+		      struct ibv_qp_attr *attr, int *ret_mask)
+{
+	const struct polycm_qp_init *said = &id->qp_init;
+	struct ibv_qp *qp = id->pub.qp;
+	bool is_init = said->qp == qp && qp->state == IBV_QPS_INIT;
+	uint64_t *slot = reply ? slot_of_reply(id, reply) : NULL;
+	int err;
+
+	if (is_init && said->final) {
+		fill_init(attr, said->port_num, said->access_flags, said->pkey_index);
+		*ret_mask = ALONG_TO_RTR;
+		return 0;
+	}
+	if (slot && is_init && said->port_num == id->pub.port_num && recall_init(id, slot, attr)) {
+		*ret_mask = ALONG_TO_RTR;
+		return 0;
+	}
+	err = get_attr(id, IBV_QPS_INIT, attr, ret_mask);
+	if (!err && slot)
+		remember_init(id, slot, attr, *ret_mask);
+	if (!err && (!is_init || said->port_num != attr->port_num || *ret_mask & ~KNOWN_MASK)) {
+		err = verbs_err(ibv_modify_qp(qp, attr, *ret_mask));
+		*ret_mask = 0;
+	}
+	if (err)
+		return polycm_fail(err, "QP %u cannot become INIT", qp->qp_num);
+	*ret_mask &= ALONG_TO_RTR;
+	return 0;
+}
+
+/* A device that takes nothing along has the move of its own. */
+static int modify_to_rtr(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			 struct ibv_qp_attr *init, int along)
+{
+	int err;
+
+	if (along & IBV_QP_ACCESS_FLAGS)
+		attr->qp_access_flags = init->qp_access_flags;
+	if (along & IBV_QP_PKEY_INDEX)
+		attr->pkey_index = init->pkey_index;
+	err = verbs_err(ibv_modify_qp(qp, attr, mask | along));
+	if (!along || (err != -EINVAL && err != -EOPNOTSUPP))
+		return err;
+	err = verbs_err(ibv_modify_qp(qp, init, IBV_QP_STATE | IBV_QP_PORT | along));
+	return err ? err : verbs_err(ibv_modify_qp(qp, attr, mask));
+}
+
+static int move_to_rtr(struct polycm_id *id, uint8_t responder_resources,
+		       const struct rdma_conn_param *reply)
+{
+	struct ibv_qp_attr init, attr;
+	int along, mask, err;
+
+	err = renew_init(id, reply, &init, &along);
+	if (!err)
+		err = get_attr(id, IBV_QPS_RTR, &attr, &mask);
 	if (err)
 		return err;
 	if (id->device->link_layer == IBV_LINK_LAYER_INFINIBAND)
 		mask &= ~KERNEL_ONLY_BITS;
 	if (responder_resources != RDMA_MAX_RESP_RES)
 		attr.max_dest_rd_atomic = responder_resources;
-	err = verbs_err(ibv_modify_qp(id->pub.qp, &attr, mask));
+	err = modify_to_rtr(id->pub.qp, &attr, mask, &init, along);
 	if (err)
 		return polycm_fail(err, "QP %u cannot become RTR", id->pub.qp->qp_num);
 	polycm_log_id(POLYCM_LOG_INFO, id, "QP %u can receive (responder resources %u, minimum RNR "
@@ -124,15 +261,14 @@ static bool device_moves_qp(const struct polycm_id *id)
 	return id->device->transport->flags & POLYCM_T_DEVICE_MOVES_QP;
 }
 
-int polycm_qp_connect(struct polycm_id *id, uint8_t responder_resources, uint8_t initiator_depth)
+int polycm_qp_connect(struct polycm_id *id, uint8_t responder_resources, uint8_t initiator_depth,
+		      const struct rdma_conn_param *reply)
 {
 	int err;
 
 	if (!id->pub.qp || device_moves_qp(id))
 		return 0;
-	err = move_to_init(id, id->pub.qp);
-	if (!err)
-		err = move_to_rtr(id, responder_resources);
+	err = move_to_rtr(id, responder_resources, reply);
 	if (!err)
 		err = move_to_rts(id, initiator_depth);
 	return err;
@@ -140,8 +276,10 @@ int polycm_qp_connect(struct polycm_id *id, uint8_t responder_resources, uint8_t
 
 static int move_to(struct polycm_id *id, enum ibv_qp_state state)
 {
-	struct ibv_qp_attr attr = { .qp_state = state };
+	struct ibv_qp_attr attr;
 
+	polycm_clear(&attr, sizeof(attr));
+	attr.qp_state = state;
 	return verbs_err(ibv_modify_qp(id->pub.qp, &attr, IBV_QP_STATE));
 }
 
@@ -257,7 +395,7 @@ int polycm_qp_create(struct polycm_id *id, struct ibv_pd *pd, struct ibv_qp_init
 	int err;
 
 	/* The first members are the same ones. */
-	memset(&ex, 0, sizeof(ex));
+	polycm_clear(&ex, sizeof(ex));
 	memcpy(&ex, attr, sizeof(*attr));
 	ex.comp_mask = IBV_QP_INIT_ATTR_PD;
 	ex.pd = pd;
@@ -274,6 +412,7 @@ void polycm_qp_destroy(struct polycm_id *id)
 	polycm_groups_detach(id);
 	(void)ibv_destroy_qp(id->pub.qp);
 	id->pub.qp = NULL;
+	id->qp_init.qp = NULL;
 	/* The CQ of an XRC SRQ is not the QP's. */
 	if (!id->pub.srq || id->pub.qp_type != IBV_QPT_XRC_RECV)
 		polycm_cqs_destroy(id);

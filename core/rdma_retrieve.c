@@ -25,8 +25,9 @@ static void turn(struct polycm_ev *ev, enum rdma_cm_event_type type, int err)
 {
 	polycm_log_id(POLYCM_LOG_DEBUG, ev->owner, "%s becomes %s: %s",
 		      polycm_event_name(ev->pub.event), polycm_event_name(type), strerror(-err));
-	ev->pub.event = type;
+	polycm_ev_set_type(ev, type);
 	ev->pub.status = LIBRARY_STATUS;
+	ev->why = NULL;
 }
 
 static void resolved(struct polycm_id *id, struct polycm_ev *ev)
@@ -60,12 +61,13 @@ static void connect_response(struct polycm_id *id, struct polycm_ev *ev)
 	if (!id->closing) {
 		err = polycm_ece_response(id);
 		if (!err)
-			err = polycm_qp_connect(id, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH);
+			err = polycm_qp_connect(id, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH,
+						&ev->pub.param.conn);
 		if (!err)
 			err = id->module->ops.establish(id->priv);
 	}
 	if (!err) {
-		ev->pub.event = RDMA_CM_EVENT_ESTABLISHED;
+		polycm_ev_set_type(ev, RDMA_CM_EVENT_ESTABLISHED);
 		return;
 	}
 	(void)polycm_qp_error(id);
@@ -78,12 +80,12 @@ static bool inherit(struct polycm_id *listener, struct polycm_id *child)
 {
 	bool sync;
 
-	pthread_mutex_lock(&listener->lock);
+	polycm_id_lock(listener);
 	child->pub.context = listener->pub.context;
 	child->pub.ps = listener->pub.ps;
 	child->pub.qp_type = listener->pub.qp_type;
 	sync = listener->rsocket.sync;
-	pthread_mutex_unlock(&listener->lock);
+	polycm_id_unlock(listener);
 	return sync;
 }
 
@@ -117,11 +119,11 @@ static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 		child->initiator_depth = ev->pub.param.conn.initiator_depth;
 	}
 
-	pthread_mutex_lock(&child->lock);
+	polycm_id_lock(child);
 	err = complete_request(child, sync);
 	if (!err)
-		err = polycm_live_add(child);
-	pthread_mutex_unlock(&child->lock);
+		err = polycm_live_add(&polycm_live_objects, child);
+	polycm_id_unlock(child);
 	if (err) {
 		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s",
 			      strerror(-err));
@@ -132,13 +134,9 @@ static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 }
 
 /* On TCP there are no path records to ask for. */
-static bool has_paths(struct polycm_id *id)
+static bool has_paths(const struct polycm_id *id)
 {
-	struct polycm_channel *chan = polycm_channel_lock(id);
-	bool has = !id->device || id->device->transport->protocol != POLYCM_PROTO_MPA;
-
-	polycm_channel_unlock(chan);
-	return has;
+	return !__atomic_load_n(&id->pathless, __ATOMIC_RELAXED);
 }
 
 static bool has_failed(const struct polycm_id *id)
@@ -146,38 +144,25 @@ static bool has_failed(const struct polycm_id *id)
 	return __atomic_load_n(&id->connect_error, __ATOMIC_RELAXED);
 }
 
-/*
- * Do what the event asks for.  false: the program does not get to see it.  The
- * id's lock is taken only where there is something to do: another thread may
- * be in the very call that this is the answer to.
- */
-static bool process(struct polycm_ev *ev)
+/* Does it change its id?  Then under the id's lock, which another thread may have in a call. */
+static bool changes_id(const struct polycm_ev *ev)
 {
-	struct polycm_id *id = ev->owner;
-
 	switch (ev->pub.event) {
-	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return connect_request(id, ev);
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		if (!has_paths(id))
-			return true;
-		break;
-	case RDMA_CM_EVENT_REJECTED:
-	case RDMA_CM_EVENT_DISCONNECTED:
-		if (has_failed(id))
-			return false;
-		if (ev->pub.event == RDMA_CM_EVENT_DISCONNECTED)
-			return true;
-		break;
+		return has_paths(ev->owner);
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
-		break;
-	default:
 		return true;
+	default:
+		return false;
 	}
+}
 
-	pthread_mutex_lock(&id->lock);
+static void change_id(struct polycm_id *id, struct polycm_ev *ev)
+{
+	polycm_id_lock(id);
 	switch (ev->pub.event) {
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		connect_response(id, ev);
@@ -192,8 +177,38 @@ static bool process(struct polycm_ev *ev)
 		resolved(id, ev);
 		break;
 	}
-	pthread_mutex_unlock(&id->lock);
-	return true;
+	polycm_id_unlock(id);
+}
+
+/* A connection that the program was told has failed gets no second end. */
+static bool has_ended(const struct polycm_ev *ev)
+{
+	return (ev->pub.event == RDMA_CM_EVENT_REJECTED ||
+		ev->pub.event == RDMA_CM_EVENT_DISCONNECTED) && has_failed(ev->owner);
+}
+
+/* Do what the event asks for.  false: the program does not get to see it. */
+static bool process(struct polycm_ev *ev)
+{
+	bool is_request = ev->pub.event == RDMA_CM_EVENT_CONNECT_REQUEST, seen = true;
+	bool alone = polycm_alone();
+	int old = PTHREAD_CANCEL_ENABLE;
+
+	if (has_ended(ev))
+		return false;
+	if (!is_request && !changes_id(ev))
+		return true;
+
+	/* Waiting is where a thread is cancelled, not with locks; alone, nobody cancels it. */
+	if (!alone)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	if (is_request)
+		seen = connect_request(ev->owner, ev);
+	else
+		change_id(ev->owner, ev);
+	if (!alone)
+		pthread_setcancelstate(old, NULL);
+	return seen;
 }
 
 static bool is_bad(const struct rdma_cm_event *event)
@@ -216,16 +231,18 @@ static void log_event(const struct polycm_ev *ev)
 {
 	struct polycm_id *id = ev->child ? ev->child : ev->owner;
 	const struct rdma_conn_param *conn = &ev->pub.param.conn;
-	const char *name = polycm_event_name(ev->pub.event);
 	const struct polycm_transport *transport;
+	const char *name;
 
+	if (!polycm_log_enabled(POLYCM_LOG_WARN))
+		return;
+	name = polycm_event_name(ev->pub.event);
 	if (is_bad(&ev->pub)) {
-		if (!polycm_log_enabled(POLYCM_LOG_WARN))
-			return;
-		pthread_mutex_lock(&id->lock);
+		polycm_id_lock(id);
 		transport = polycm_id_transport(id);
-		pthread_mutex_unlock(&id->lock);
+		polycm_id_unlock(id);
 		polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s", name,
+			      ev->why ? ev->why :
 			      polycm_status_words(transport, ev->pub.event, ev->pub.status));
 		return;
 	}
@@ -251,32 +268,20 @@ static void log_event(const struct polycm_ev *ev)
 	}
 }
 
-/* Waiting is where a thread is cancelled; from then on it has an event, and soon locks. */
-static bool process_uncancelled(struct polycm_ev *ev)
-{
-	bool seen;
-	int old;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	seen = process(ev);
-	if (seen)
-		log_event(ev);
-	else
-		polycm_ev_ack(ev);
-	pthread_setcancelstate(old, NULL);
-	return seen;
-}
-
 int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_event)
 {
 	struct polycm_ev *ev;
 	int err;
 
-	do {
+	for (;;) {
 		err = polycm_channel_next(chan, &ev);
 		if (err)
 			return err;
-	} while (!process_uncancelled(ev));
+		if (process(ev))
+			break;
+		polycm_ev_ack(ev);
+	}
+	log_event(ev);
 	*ret_event = &ev->pub;
 	return 0;
 }
@@ -292,11 +297,11 @@ int polycm_event_errno(const struct rdma_cm_event *event)
 
 void polycm_release_event(struct polycm_id *id)
 {
-	struct polycm_ev *ev = polycm_ev_of(id->pub.event);
+	struct rdma_cm_event *event = id->pub.event;
 
 	id->pub.event = NULL;
-	if (ev)
-		polycm_ev_ack(ev);
+	if (event)
+		(void)polycm_ev_ack_pub(event);
 }
 
 int polycm_complete(struct polycm_id *id)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "addr.h"
+#include "block.h"
 #include "log.h"
 #include "ret.h"
 
@@ -25,6 +26,8 @@ struct polycm_module *polycm_only_module(void)
 	size_t num = polycm_registry_selected(&modules);
 	struct polycm_module *only = NULL;
 
+	if (num == 1 && num_carriers == 1)
+		return modules[0];
 	for (size_t i = 0; i < num; i++) {
 		if (modules[i]->ops.match(modules[i]->ctx, NULL, NULL))
 			continue;
@@ -57,7 +60,7 @@ int polycm_choose_module(const struct sockaddr *src, const struct sockaddr *dst,
 
 void polycm_id_set_place(struct polycm_id *id, enum polycm_place place)
 {
-	struct polycm_channel *chan = polycm_channel_lock(id);
+	struct polycm_channel *chan = polycm_channel_lock_held(id);
 
 	id->place = place;
 	polycm_channel_unlock(chan);
@@ -71,7 +74,7 @@ bool polycm_id_roams(struct polycm_id *id)
 
 	if (polycm_registry_carriers(&carriers) < 2)
 		return false;
-	chan = polycm_channel_lock(id);
+	chan = polycm_channel_lock_held(id);
 	roams = id->place == POLYCM_ROAMING;
 	polycm_channel_unlock(chan);
 	return roams;
@@ -80,7 +83,7 @@ bool polycm_id_roams(struct polycm_id *id)
 static void set_module(struct polycm_id *id, struct polycm_module *module, bool closing)
 {
 	struct polycm_id *target = id->master ? id->master : id;
-	struct polycm_channel *chan = polycm_channel_lock(target);
+	struct polycm_channel *chan = polycm_channel_lock_held(target);
 
 	id->module = module;
 	id->closing = closing;
@@ -158,18 +161,27 @@ static int open_device(struct polycm_device *device, struct ibv_pd **ret_pd)
 	return err;
 }
 
+void polycm_id_free_paths(struct polycm_id *id)
+{
+	if (id->pub.route.path_rec && id->pub.route.path_rec != &id->path)
+		free(id->pub.route.path_rec);
+}
+
 static int take_paths(struct polycm_id *id, const struct polycm_route_info *info)
 {
 	uint32_t num = info->num_paths < POLYCM_MAX_PATHS ? info->num_paths : POLYCM_MAX_PATHS;
 	struct ibv_sa_path_rec *paths = NULL;
 
-	if (num) {
+	if (num == 1) {
+		id->path = info->path[0];
+		paths = &id->path;
+	} else if (num) {
 		paths = malloc(num * sizeof(*paths));
 		if (!paths)
 			return -ENOMEM;
 		memcpy(paths, info->path, num * sizeof(*paths));
 	}
-	free(id->pub.route.path_rec);
+	polycm_id_free_paths(id);
 	id->pub.route.path_rec = paths;
 	id->pub.route.num_paths = (int)num;
 	return 0;
@@ -181,9 +193,9 @@ static void take_addresses(struct polycm_id *id, const struct polycm_route_info 
 	struct rdma_addr *addr = &id->pub.route.addr;
 
 	if (info->src.ss_family)
-		memcpy(&addr->src_storage, &info->src, sizeof(info->src));
+		polycm_copy(&addr->src_storage, &info->src, sizeof(info->src));
 	if (info->dst.ss_family)
-		memcpy(&addr->dst_storage, &info->dst, sizeof(info->dst));
+		polycm_copy(&addr->dst_storage, &info->dst, sizeof(info->dst));
 	if (!info->device)
 		return;
 	addr->addr.ibaddr.sgid = info->sgid;
@@ -202,6 +214,8 @@ static void take_device(struct polycm_id *id, const struct polycm_route_info *in
 	id->pub.port_num = info->port_num;
 	id->place = POLYCM_PLACED;
 	id->device = info->device;
+	__atomic_store_n(&id->pathless, info->device->transport->protocol == POLYCM_PROTO_MPA,
+			 __ATOMIC_RELAXED);
 	/* Of the providers over the kernel, the device's goes on with the id. */
 	if (id->module->carrier == info->device->module->carrier)
 		id->module = info->device->module;
@@ -209,13 +223,16 @@ static void take_device(struct polycm_id *id, const struct polycm_route_info *in
 
 int polycm_id_update(struct polycm_id *id, bool with_paths)
 {
-	struct polycm_route_info info = { .size = sizeof(info) };
 	struct polycm_device *old = id->device;
+	struct polycm_route_info info;
 	struct polycm_channel *chan;
 	struct ibv_pd *pd = NULL;
 	bool is_new;
 	int err;
 
+	/* As many paths as num_paths says are looked at. */
+	polycm_clear(&info, offsetof(struct polycm_route_info, path));
+	info.size = sizeof(info);
 	err = id->module->ops.query(id->priv, &info);
 	if (err)
 		return err;
@@ -229,7 +246,7 @@ int polycm_id_update(struct polycm_id *id, bool with_paths)
 	if (err)
 		goto err_put;
 
-	chan = polycm_channel_lock(id);
+	chan = polycm_channel_lock_held(id);
 	take_addresses(id, &info);
 	take_device(id, &info, pd);
 	polycm_channel_unlock(chan);

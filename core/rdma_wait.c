@@ -17,7 +17,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -27,35 +26,29 @@
 #include "clock.h"
 #include "log.h"
 #include "ret.h"
+#include "wait/flags.h"
+#include "wait/libc.h"
 
 /* Nothing can ever happen again: say who waits, since it is the program that is wrong. */
 static void deadlock(struct polycm_channel *chan)
 {
-	char text[512] = "", one[160];
-	struct polycm_id *id;
-	size_t len = 0;
+	char text[512];
 
-	pthread_mutex_lock(&chan->lock);
-	DL_FOREACH(chan->ids, id) {
-		polycm_id_describe_locked(id, one, sizeof(one));
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? "; " : "",
-					one);
-		if (len >= sizeof(text))
-			break;
-	}
-	pthread_mutex_unlock(&chan->lock);
+	polycm_channel_take_lock(chan);
+	polycm_channel_describe_ids_locked(chan, text, sizeof(text));
+	polycm_channel_give_lock(chan);
 
 	polycm_log(POLYCM_LOG_ERROR, "rdma_get_cm_event waits for what can never happen: %s",
-		   text[0] ? text : "no id is on the channel");
+		   text);
 }
 
 static void wake_up(void *arg)
 {
 	struct polycm_channel *chan = arg;
 
-	pthread_mutex_lock(&chan->lock);
+	polycm_channel_take_lock(chan);
 	chan->sleepers--;
-	pthread_mutex_unlock(&chan->lock);
+	polycm_channel_give_lock(chan);
 }
 
 /* syscall() is none of the C library's cancellation points, so it is made one here. */
@@ -74,9 +67,9 @@ static int sleep_on_posts(struct polycm_channel *chan, uint32_t seen)
 {
 	int err;
 
-	pthread_mutex_lock(&chan->lock);
+	polycm_channel_take_lock(chan);
 	chan->sleepers++;
-	pthread_mutex_unlock(&chan->lock);
+	polycm_channel_give_lock(chan);
 
 	pthread_cleanup_push(wake_up, chan);
 	err = futex_wait(&chan->posts, seen);
@@ -91,15 +84,49 @@ static int poll_fds(struct polycm_channel *chan)
 	return poll(&pfd, 1, -1) < 0 ? -errno : 0;
 }
 
+/* The channel for which this thread lets time move, alone in the program; else NULL. */
+static POLYCM_THREAD_LOCAL const struct polycm_channel *taking;
+
+bool polycm_wait_takes(const struct polycm_channel *chan)
+{
+	return chan == taking;
+}
+
+/*
+ * Let virtual time move.  An event that this brings is taken at once, so that,
+ * where no other thread could look, the descriptor need not tell of it.
+ */
+static int let_time_move_alone(struct polycm_channel *chan)
+{
+	int idle;
+
+	taking = chan;
+	idle = polycm_clock_idle();
+	taking = NULL;
+	if (idle <= 0) {
+		polycm_channel_take_lock(chan);
+		polycm_channel_show(chan);
+		polycm_channel_give_lock(chan);
+	}
+	return idle;
+}
+
+static int let_time_move(struct polycm_channel *chan)
+{
+	if (!polycm_alone() || polycm_time_is_real())
+		return polycm_clock_idle();
+	return let_time_move_alone(chan);
+}
+
 /* Something may have happened: 0.  `seen' is the count of posts at which the queue was empty. */
 static int wait_once(struct polycm_channel *chan, uint32_t seen, bool pulls)
 {
-	int idle = polycm_clock_idle();
+	int idle = let_time_move(chan);
 
 	if (idle > 0)
 		return 0;
-	/* Another thread may have posted while this one asked. */
-	if (idle < 0)
+	/* Another thread may have posted while this one asked; what is fetched may still come. */
+	if (idle < 0 && !pulls)
 		return __atomic_load_n(&chan->posts, __ATOMIC_RELAXED) == seen ? idle : 0;
 	return pulls ? poll_fds(chan) : sleep_on_posts(chan, seen);
 }
@@ -118,23 +145,12 @@ int polycm_channel_sleep_on(void)
 	return -EBADF;
 }
 
-static bool enter(struct polycm_channel *chan)
-{
-	bool closed;
-
-	pthread_mutex_lock(&chan->lock);
-	closed = chan->closed;
-	chan->waiters += !closed;
-	pthread_mutex_unlock(&chan->lock);
-	return !closed;
-}
-
 /*
  * On a native channel an event goes from the kernel to the thread that fetched
  * it and through no queue: whoever else waits there sleeps in the kernel, and
  * could not be told that there is something in one.
  */
-static __thread struct {
+static POLYCM_THREAD_LOCAL struct {
 	struct polycm_channel *from;	/* in a provider, to fetch from it; else NULL */
 	bool wanted;			/* nothing has come yet */
 	struct polycm_ev *ev;		/* charged */
@@ -201,7 +217,7 @@ static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
 {
 	int err;
 
-	if (!enter(chan))
+	if (!polycm_channel_enter(chan))
 		return polycm_channel_sleep_on();
 
 	pthread_cleanup_push(cancelled, chan);
@@ -226,7 +242,8 @@ static int pull(struct polycm_channel *chan)
 	/* Not a place to be cancelled in: the lock would stay. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_mutex_lock(&chan->pull_lock);
-	num = epoll_wait(chan->pub.fd, ready, (int)(sizeof(ready) / sizeof(ready[0])), 0);
+	num = polycm_libc()->epoll_wait(chan->pub.fd, ready,
+					(int)(sizeof(ready) / sizeof(ready[0])), 0);
 	for (int i = 0; i < num; i++) {
 		struct polycm_channel_slot *slot = ready[i].data.ptr;
 
@@ -241,7 +258,7 @@ static int pull(struct polycm_channel *chan)
 
 static int pull_counted(struct polycm_channel *chan, int *ret_failed)
 {
-	if (!enter(chan))
+	if (!polycm_channel_enter(chan))
 		return polycm_channel_sleep_on();
 	*ret_failed = pull(chan);
 	return polycm_channel_leave(chan) ? polycm_channel_sleep_on() : 0;
@@ -254,7 +271,7 @@ static int take(struct polycm_channel *chan, struct polycm_ev **ret_ev, uint32_t
 	struct polycm_ev *ev;
 	int err = -EAGAIN;
 
-	pthread_mutex_lock(&chan->lock);
+	polycm_channel_take_lock(chan);
 	ev = polycm_channel_pop(chan, NULL);
 	if (ev) {
 		polycm_ev_charge(ev);
@@ -263,26 +280,45 @@ static int take(struct polycm_channel *chan, struct polycm_ev **ret_ev, uint32_t
 	}
 	*ret_seen = __atomic_load_n(&chan->posts, __ATOMIC_RELAXED);
 	*ret_pulls = chan->num_pull > 0;
-	pthread_mutex_unlock(&chan->lock);
+	polycm_channel_give_lock(chan);
 	return err;
 }
 
-/* A descriptor that was closed under us is not. */
-static bool is_nonblocking(const struct polycm_channel *chan)
+/*
+ * A descriptor that was closed under us is not.  That one was not is remembered
+ * where only this thread can have changed it since, and was not seen to.
+ */
+static bool is_nonblocking(struct polycm_channel *chan)
 {
-	int flags = fcntl(chan->pub.fd, F_GETFL);
+	unsigned int changes = 0;
+	int flags;
 
-	return flags != -1 && flags & O_NONBLOCK;
+	if (polycm_alone() && !polycm_channel_has_children(chan))
+		changes = polycm_flag_changes();
+	if (changes && changes == chan->blocks_at)
+		return false;
+	flags = fcntl(chan->pub.fd, F_GETFL);
+	if (flags != -1 && flags & O_NONBLOCK)
+		return true;
+	if (changes)
+		chan->blocks_at = changes;
+	return false;
 }
 
 int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
 {
+	bool pulls = false;
+	uint32_t seen = 0;
 	int err, failed = 0;
-	uint32_t seen;
-	bool pulls;
 
+	if (polycm_channel_inherited(chan))
+		return polycm_fail(-EACCES, "the channel is of the process that this one was forked "
+				   "from");
 	do {
-		err = take(chan, ret_ev, &seen, &pulls);
+		if (chan->native && !__atomic_load_n(&chan->posts, __ATOMIC_ACQUIRE))
+			err = -EAGAIN;	/* nothing was ever queued */
+		else
+			err = take(chan, ret_ev, &seen, &pulls);
 		if (err == -EAGAIN && pulls) {
 			err = pull_counted(chan, &failed);
 			if (!err)
@@ -291,8 +327,19 @@ int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
 		/* Its descriptor stays readable, so a wait would not be one. */
 		if (err == -EAGAIN && failed)
 			return failed;
-		if (err != -EAGAIN || (!chan->native && is_nonblocking(chan)))
+		if (err == -EAGAIN && !chan->native && is_nonblocking(chan)) {
+			polycm_clock_spin();
 			return err;
+		}
+		if (err != -EAGAIN)
+			return err;
+		/* While time moves for the only thread nobody cancels it or destroys the channel. */
+		if (!chan->native && polycm_alone() && !polycm_time_is_real() &&
+		    let_time_move_alone(chan) > 0) {
+			err = 0;
+			*ret_ev = NULL;
+			continue;
+		}
 		err = wait_counted(chan, seen, pulls);
 		*ret_ev = take_fetched();
 	} while (!err && !*ret_ev);

@@ -18,6 +18,7 @@ struct polycm_module {
 	char *path;			/* file, absolute; for people */
 	struct polycm_provider desc;	/* strings and transport point into the plugin */
 	struct polycm_ops ops;
+	struct polycm_ops base;		/* its own, where layers are around them (layers.h) */
 	struct polycm_transport transport;	/* valid if desc.transport, which then points here */
 	void *ctx;			/* from ops.init */
 	void *handle;			/* libltdl's */
@@ -34,6 +35,11 @@ struct polycm_module {
 static inline bool polycm_module_is_kernel(const struct polycm_module *module)
 {
 	return module->desc.flags & POLYCM_PROVIDER_KERNEL;
+}
+
+static inline bool polycm_module_is_layer(const struct polycm_module *module)
+{
+	return module->desc.flags & POLYCM_PROVIDER_LAYER;
 }
 
 /*

@@ -9,7 +9,7 @@
 
 #include "log.h"
 
-static _Thread_local char why[192];
+POLYCM_THREAD_LOCAL char polycm_why_text[192];
 
 int polycm_fail(int err, const char *format, ...)
 {
@@ -17,26 +17,37 @@ int polycm_fail(int err, const char *format, ...)
 
 	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
 		va_start(args, format);
-		(void)vsnprintf(why, sizeof(why), format, args);
+		(void)vsnprintf(polycm_why_text, sizeof(polycm_why_text), format, args);
 		va_end(args);
 	}
 	return err;
 }
 
+/* What does not fit is cut off. */
+static void add(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void add(const char *format, ...)
+{
+	size_t len = strlen(polycm_why_text);
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(polycm_why_text + len, sizeof(polycm_why_text) - len, format, args);
+	va_end(args);
+}
+
 int polycm_fail_in(int err, const char *format, ...)
 {
-	char reason[sizeof(why)];
+	char reason[sizeof(polycm_why_text)];
 	va_list args;
-	size_t len;
 
 	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
-		memcpy(reason, why, sizeof(reason));
+		memcpy(reason, polycm_why_text, sizeof(reason));
 		va_start(args, format);
-		(void)vsnprintf(why, sizeof(why), format, args);
+		(void)vsnprintf(polycm_why_text, sizeof(polycm_why_text), format, args);
 		va_end(args);
-		len = strlen(why);
 		if (reason[0])
-			(void)snprintf(why + len, sizeof(why) - len, ": %s", reason);
+			add(": %s", reason);
 	}
 	return err;
 }
@@ -47,28 +58,23 @@ void polycm_why(const char *format, ...)
 
 	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
 		va_start(args, format);
-		(void)vsnprintf(why, sizeof(why), format, args);
+		(void)vsnprintf(polycm_why_text, sizeof(polycm_why_text), format, args);
 		va_end(args);
 	}
 }
 
-void polycm_why_clear(void)
+int polycm_ret_failed(const char *call, const struct polycm_id *id, int err)
 {
-	why[0] = '\0';
-}
+	/* Without a reason: what was begun goes on, its event is not there yet. */
+	bool later = (err == -EAGAIN || err == -EINTR) && !polycm_why_text[0];
+	enum polycm_log_level level = later ? POLYCM_LOG_DEBUG : POLYCM_LOG_WARN;
 
-int polycm_ret(const char *call, const struct polycm_id *id, int err)
-{
-	if (err >= 0)
-		return 0;
-
-	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
-		if (why[0])
-			polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s (%s)", call, strerror(-err),
-				      why);
+	if (polycm_log_enabled(level)) {
+		if (polycm_why_text[0])
+			polycm_log_id(level, id, "%s: %s (%s)", call, strerror(-err), polycm_why_text);
 		else
-			polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s", call, strerror(-err));
-		why[0] = '\0';
+			polycm_log_id(level, id, "%s: %s", call, strerror(-err));
+		polycm_why_text[0] = '\0';
 	}
 	errno = -err;
 	return -1;

@@ -12,9 +12,13 @@
 
 #include "device.h"
 #include "export.h"
+#include "id_internal.h"
+#include "log.h"
+#include "options.h"
 #include "registry.h"
 
 #define TABLE_VERSION 1
+#define RUN_UNTIL_EVENT "polycm_sim_run_until_event"
 
 static struct polycm_sim_ops table;	/* our copy; what the provider lacks stays NULL */
 static const struct polycm_module *owner;	/* of the table */
@@ -31,7 +35,15 @@ static void find_table(void)
 		owner = modules[i];
 	}
 	if (!theirs) {
+		const char *providers = polycm_setting("POLYCM_PROVIDER");
+
 		owner = NULL;
+		/* Why one that was asked for did not start was told. */
+		if (polycm_setting_given("POLYCM_PROVIDER") && polycm_registry_any_failed())
+			return;
+		polycm_log(POLYCM_LOG_ERROR, "<polycm/sim.h>: no simulator is here: POLYCM_PROVIDER, "
+			   "which must be or have \"sim\" before the first call of rdma_*, ibv_* or "
+			   "polycm_sim_*, was %s", providers && *providers ? providers : "not set");
 		return;
 	}
 	memcpy(&table, theirs, theirs->size < sizeof(table) ? theirs->size : sizeof(table));
@@ -43,6 +55,14 @@ static bool have_table(void)
 
 	pthread_once(&once, find_table);
 	return owner != NULL;
+}
+
+/* What the provider refuses it tells itself. */
+static int refuse(const char *call, int r, const char *why)
+{
+	polycm_log(POLYCM_LOG_ERROR, "%s: %s", call, why);
+	errno = -r;
+	return -1;
 }
 
 static int finish(int r)
@@ -59,6 +79,11 @@ static int finish(int r)
 POLYCM_EXPORT int polycm_sim_create(uint64_t seed)
 {
 	return FORWARD(create, seed);
+}
+
+POLYCM_EXPORT int polycm_sim_load(const char *path)
+{
+	return FORWARD(load, path);
 }
 
 POLYCM_EXPORT int polycm_sim_destroy(void)
@@ -82,6 +107,58 @@ POLYCM_EXPORT int polycm_sim_node_use(struct polycm_sim_node *node)
 	return FORWARD(node_use, node);
 }
 
+POLYCM_EXPORT int polycm_sim_node_find(const char *name, struct polycm_sim_node **ret_node)
+{
+	return FORWARD(node_find, name, ret_node);
+}
+
+POLYCM_EXPORT int polycm_sim_device_add(struct polycm_sim_node *node, const char *transport,
+					const char *address, const struct polycm_sim_limits *limits,
+					struct polycm_sim_device **ret_device)
+{
+	return FORWARD(device_add, node, transport, address, limits, ret_device);
+}
+
+POLYCM_EXPORT int polycm_sim_device_add_address(struct polycm_sim_device *device,
+						const char *address)
+{
+	return FORWARD(device_add_address, device, address);
+}
+
+POLYCM_EXPORT int polycm_sim_device_find(struct polycm_sim_node *node, const char *name,
+					 struct polycm_sim_device **ret_device)
+{
+	return FORWARD(device_find, node, name, ret_device);
+}
+
+POLYCM_EXPORT int polycm_sim_device_limit(struct polycm_sim_device *device,
+					  const struct polycm_sim_limits *limits)
+{
+	return FORWARD(device_limit, device, limits);
+}
+
+POLYCM_EXPORT int polycm_sim_link_set(struct polycm_sim_node *a, struct polycm_sim_node *b,
+				      const struct polycm_sim_link *link)
+{
+	return FORWARD(link_set, a, b, link);
+}
+
+POLYCM_EXPORT int polycm_sim_fault_add(const struct polycm_sim_fault_rule *rule,
+				       struct polycm_sim_fault **ret_fault)
+{
+	return FORWARD(fault_add, rule, ret_fault);
+}
+
+POLYCM_EXPORT int polycm_sim_fault_remove(struct polycm_sim_fault *fault)
+{
+	return FORWARD(fault_remove, fault);
+}
+
+POLYCM_EXPORT int polycm_sim_fault_hits(struct polycm_sim_fault *fault, unsigned int *ret_hits)
+{
+	return FORWARD(fault_hits, fault, ret_hits);
+}
+
 POLYCM_EXPORT int polycm_sim_now(uint64_t *ret_ns)
 {
 	return FORWARD(now, ret_ns);
@@ -92,9 +169,46 @@ POLYCM_EXPORT int polycm_sim_advance(uint64_t ns)
 	return FORWARD(advance, ns);
 }
 
+POLYCM_EXPORT int polycm_sim_run(uint64_t limit_ns)
+{
+	return FORWARD(run, limit_ns, NULL, NULL);
+}
+
+/*
+ * Asked inside of the provider: locks of the provider's may be held, so no id
+ * may be locked here, nor anything but a channel.  One that is gone is told
+ * below.
+ */
+static bool nothing_waits(const void *object)
+{
+	return !polycm_ev_waits((struct polycm_id *)(uintptr_t)object);
+}
+
+static bool event_waits(void *arg)
+{
+	return !polycm_live_ask(&polycm_live_objects, arg, nothing_waits);
+}
+
+POLYCM_EXPORT int polycm_sim_run_until_event(struct rdma_cm_id *id, uint64_t limit_ns)
+{
+	int r;
+
+	if (!polycm_live(&polycm_live_objects, id))
+		return refuse(RUN_UNTIL_EVENT, -EINVAL, "no id of rdma_create_id");
+	r = FORWARD(run, limit_ns, event_waits, id);
+	if (!r && !polycm_live(&polycm_live_objects, id))
+		return refuse(RUN_UNTIL_EVENT, -EINVAL, "the id was destroyed meanwhile");
+	return r;
+}
+
 POLYCM_EXPORT int polycm_sim_trace(const char *path)
 {
 	return FORWARD(trace, path);
+}
+
+POLYCM_EXPORT int polycm_sim_pcap(const char *path)
+{
+	return FORWARD(pcap, path);
 }
 
 POLYCM_EXPORT int polycm_sim_live(struct polycm_sim_counts *counts)
@@ -107,7 +221,7 @@ POLYCM_EXPORT int polycm_sim_live(struct polycm_sim_counts *counts)
 	if (r)
 		return r;
 	if (!counts || counts->size < sizeof(counts->size))
-		return finish(-EINVAL);
+		return refuse("polycm_sim_live", -EINVAL, "the size of the counts is not set");
 	/* The core's own stay with the device, whatever the program does. */
 	polycm_device_own_verbs(owner, &contexts, &pds);
 	all.contexts -= contexts < all.contexts ? contexts : all.contexts;

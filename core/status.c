@@ -17,6 +17,7 @@
 
 #include "device.h"
 #include "export.h"
+#include "id_internal.h"
 #include "registry.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -142,10 +143,13 @@ const char *polycm_status_words(const struct polycm_transport *transport,
 
 POLYCM_EXPORT const char *polycm_status_str(const struct rdma_cm_event *event)
 {
+	const struct polycm_ev *ev = (const struct polycm_ev *)(const void *)event;
 	struct polycm_device *device = NULL;
 
 	if (!event)
 		return "no event";
+	if (polycm_live(&polycm_live_events, ev) && ev->why)
+		return ev->why;
 	if (event->id)
 		device = polycm_device_of_context(event->id->verbs);
 	return polycm_status_words(device ? device->transport : NULL, event->event, event->status);

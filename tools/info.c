@@ -53,6 +53,8 @@ static const char *carries(const struct polycm_provider_info *info)
 		return tool_printf("cannot be used: %s", info->problem);
 	if (info->selected && info->error)
 		return tool_printf("cannot start: %s", strerror(-info->error));
+	if (info->layer)
+		return info->selected ? "around the others" : "as a layer";
 	if (info->selected && !info->num_devices)
 		return "no devices";
 	if (info->selected)

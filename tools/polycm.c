@@ -18,7 +18,11 @@ static const struct command {
 	void (*usage)(FILE *to);
 } commands[] = {
 	{ "run", "start a program with libpolycm in place of librdmacm", run_command, run_usage },
+	{ "explore", "find the faults under which a program fails, on the simulator",
+	  explore_command, explore_usage },
 	{ "info", "show providers, transports, devices and settings", info_command, info_usage },
+	{ "timeline", "draw a trace of the simulator as a ladder diagram", timeline_command,
+	  timeline_usage },
 };
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -63,6 +67,15 @@ char *tool_printf(const char *format, ...)
 	return text;
 }
 
+void *tool_realloc(void *memory, size_t num, size_t size)
+{
+	void *bigger = reallocarray(memory, num, size);
+
+	if (!bigger)
+		out_of_memory();
+	return bigger;
+}
+
 static const struct command *find_command(const char *name)
 {
 	size_t i;
@@ -83,7 +96,7 @@ static void usage(FILE *to)
 	      "       polycm --version\n"
 	      "\n", to);
 	for (i = 0; i < NUM_COMMANDS; i++)
-		fprintf(to, "  %-6s%s\n", commands[i].name, commands[i].summary);
+		fprintf(to, "  %-10s%s\n", commands[i].name, commands[i].summary);
 }
 
 static int help(int argc, char **argv)

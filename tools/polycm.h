@@ -18,8 +18,18 @@
 /* Subcommands: argv[0] is "polycm NAME". */
 int run_command(int argc, char **argv);
 void run_usage(FILE *to);
+int explore_command(int argc, char **argv);
+void explore_usage(FILE *to);
 int info_command(int argc, char **argv);
 void info_usage(FILE *to);
+int timeline_command(int argc, char **argv);
+void timeline_usage(FILE *to);
+
+/*
+ * run_environment.c: the environment of polycm run with these two options, either of which
+ * may be NULL, and the simulator for the provider.  0 or an exit status.
+ */
+int run_prepare(const char *scenario, const char *transport);
 
 /* The parts of polycm info, of one provider or (NULL) of all.  0 or an exit status. */
 int info_rules(const char *const *transports, size_t num);
@@ -28,9 +38,10 @@ int info_settings(const char *owner);
 
 /* "polycm: TEXT" to standard error. */
 void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Like strdup() and asprintf(), but they end the program where memory is short. */
+/* Like strdup(), asprintf() and reallocarray(), but they end the program where memory is short. */
 char *tool_strdup(const char *text);
 char *tool_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void *tool_realloc(void *memory, size_t num, size_t size);
 
 /* place.c: the path of libpolycm as this process has it, absolute, or NULL (the error is printed). */
 const char *place_library(void);

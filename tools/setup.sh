@@ -20,8 +20,21 @@ setup_packages='
 	libltdl-dev ./ltdl.h
 	libcmocka-dev ./cmocka.h
 	uthash-dev ./uthash.h
+	libconfig-dev ./libconfig.h
+	libpcap-dev pcap/pcap.h
+	libjansson-dev ./jansson.h
 	rdmacm-utils rping
 	ibverbs-utils ibv_devinfo
+	tshark tshark
+	jq jq
+	libxml2-utils xmllint
+'
+
+# The second compiler.
+# shellcheck disable=SC2034 # used by check
+setup_clang_packages='
+	clang clang
+	libclang-rt-dev /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-*.a
 '
 
 # What ./check --kernel needs besides. The kernel itself tests/kernel gets without installing it.
@@ -159,12 +172,14 @@ setup_build() {
 	setup_run "$builddir/make.log" make -C "$builddir" -j"$(setup_jobs)" "$@"
 }
 
-# setup_tests BUILDDIR TARGET: runs make's TARGET; shows its output only when the trouble is not in a test's
-# own log (a test that does not build).
+# setup_tests BUILDDIR TARGET: runs make's TARGET; shows its errors only when the trouble is not in a test's own
+# log (a test that does not build).
 setup_tests() {
 	local builddir=$1 log=$1/make-check.log
 
-	make -k -C "$builddir" -j"$(setup_jobs)" "$2" >"$log" 2>&1 </dev/null && return
-	grep -q '^# TOTAL: ' "$log" || tail -n 60 "$log" >&2
+	# Tests wait as much as they compute.
+	make -k -C "$builddir" -j"$(($(setup_jobs) + 2))" "$2" >"$log" 2>&1 </dev/null && return
+	grep -q '^# TOTAL: ' "$log" ||
+		grep -E -A4 'error:|undefined reference|No rule to make|\*\*\* ' "$log" | head -n 60 >&2
 	return 1
 }

@@ -49,7 +49,7 @@ int kernel_addr_bind(struct kernel_id *id, const struct sockaddr *addr)
 int kernel_op_bind(void *priv, const struct sockaddr *addr)
 {
 	char where[KERNEL_WHERE_TEXT];
-	struct polycm_route_info info;
+	struct sockaddr_storage src;
 	struct kernel_id *id = priv;
 	int r;
 
@@ -58,14 +58,12 @@ int kernel_op_bind(void *priv, const struct sockaddr *addr)
 		r = kernel_addr_bind(id, addr);
 	if (r)
 		return r;
-	kernel_answer_drop(id);
-	r = kernel_ask(id, id->chan->fd, &info, where);
+	r = kernel_ask_ahead(id, id->chan->fd, &src, where);
 	if (r)
 		goto err_unbind;
 
 	memcpy(&id->bound, addr, polycm_addr_len(addr));
-	polycm_addr_set_port(&id->bound.sa, polycm_addr_port((struct sockaddr *)&info.src));
-	kernel_answer_keep(id, &info);
+	polycm_addr_set_port(&id->bound.sa, polycm_addr_port((struct sockaddr *)&src));
 	return 0;
 
 err_unbind:
@@ -137,31 +135,20 @@ int kernel_op_resolve_addr(void *priv, const struct sockaddr *src, const struct 
 int kernel_op_resolve_route(void *priv, int timeout_ms)
 {
 	KERNEL_MESSAGE(rdma_ucm_resolve_route) message;
-	struct kernel_id *id = priv;
-	int r;
 
-	r = kernel_id_ready(id);
-	if (r)
-		return r;
 	memset(&message, 0, sizeof(message));
-	message.body.id = id->number;
 	message.body.timeout_ms = (uint32_t)timeout_ms;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_RESOLVE_ROUTE, &message,
-			      sizeof(message), 0);
+	return kernel_id_command(priv, RDMA_USER_CM_CMD_RESOLVE_ROUTE, &message, sizeof(message),
+				 &message.body.id, 0);
 }
 
 int kernel_op_listen(void *priv, int backlog)
 {
 	KERNEL_MESSAGE(rdma_ucm_listen) message;
-	struct kernel_id *id = priv;
-	int r;
 
-	r = kernel_id_ready(id);
-	if (r)
-		return r;
-	kernel_answer_drop(id);
+	kernel_answer_drop(priv);
 	memset(&message, 0, sizeof(message));
-	message.body.id = id->number;
 	message.body.backlog = (uint32_t)backlog;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_LISTEN, &message, sizeof(message), 0);
+	return kernel_id_command(priv, RDMA_USER_CM_CMD_LISTEN, &message, sizeof(message),
+				 &message.body.id, 0);
 }

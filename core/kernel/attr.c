@@ -54,19 +54,14 @@ int kernel_op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 {
 	KERNEL_MESSAGE(rdma_ucm_init_qp_attr) message;
 	struct ib_uverbs_qp_attr resp;
-	struct kernel_id *id = priv;
 	int r;
 
-	r = kernel_id_ready(id);
-	if (r)
-		return r;
 	memset(&message, 0, sizeof(message));
-	memset(&resp, 0, sizeof(resp));
+	polycm_clear(&resp, sizeof(resp));
 	message.body.response = kernel_pointer(&resp);
-	message.body.id = id->number;
 	message.body.qp_state = (uint32_t)attr->qp_state;
-	r = kernel_command(id->chan->fd, RDMA_USER_CM_CMD_INIT_QP_ATTR, &message, sizeof(message),
-			   sizeof(resp));
+	r = kernel_id_command(priv, RDMA_USER_CM_CMD_INIT_QP_ATTR, &message, sizeof(message),
+			      &message.body.id, sizeof(resp));
 	if (r)
 		return r;
 	copy_qp_attr(attr, &resp);

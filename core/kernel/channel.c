@@ -107,13 +107,10 @@ void kernel_op_channel_close(void *chan)
 static void finish(void *arg)
 {
 	struct reading *reading = arg;
-	int old;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	if (reading->event.event != NO_EVENT)
 		kernel_event_deliver(reading->chan, &reading->event);
 	kernel_readers_leave(reading->chan);
-	pthread_setcancelstate(old, NULL);
 }
 
 int kernel_op_channel_read(void *chan)
@@ -123,15 +120,15 @@ int kernel_op_channel_read(void *chan)
 	int r;
 
 	memset(&message, 0, sizeof(message));
-	memset(&reading, 0, sizeof(reading));
+	polycm_clear(&reading, sizeof(reading));
 	reading.chan = chan;
 	reading.event.event = NO_EVENT;
 	message.body.response = kernel_pointer(&reading.event);
 
 	kernel_readers_enter(reading.chan);
 	pthread_cleanup_push(finish, &reading);
-	r = kernel_command_cancellable(reading.chan->fd, RDMA_USER_CM_CMD_GET_EVENT, &message,
-				       sizeof(message), sizeof(reading.event));
+	r = kernel_command_wait(reading.chan->fd, RDMA_USER_CM_CMD_GET_EVENT, &message,
+				sizeof(message), sizeof(reading.event));
 	pthread_cleanup_pop(1);
 	return r;
 }

@@ -23,18 +23,13 @@ static void copy_param(struct rdma_ucm_conn_param *to, const struct polycm_conn_
 int kernel_op_connect(void *priv, const struct polycm_conn_param *param)
 {
 	KERNEL_MESSAGE(rdma_ucm_connect) message;
-	struct kernel_id *id = priv;
-	int r;
 
-	r = kernel_id_ready(id);
-	if (r)
-		return r;
-	memset(&message, 0, sizeof(message));
+	polycm_clear(&message, sizeof(message));
 	copy_param(&message.body.conn_param, param);
-	message.body.id = id->number;
 	message.body.ece.vendor_id = param->ece.vendor_id;
 	message.body.ece.attr_mod = param->ece.options;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_CONNECT, &message, sizeof(message), 0);
+	return kernel_id_command(priv, RDMA_USER_CM_CMD_CONNECT, &message, sizeof(message),
+				 &message.body.id, 0);
 }
 
 /* From a request on, the kernel tells of nothing until it has been given our name for the id. */
@@ -42,80 +37,55 @@ int kernel_op_accept(void *priv, const struct polycm_conn_param *param)
 {
 	KERNEL_MESSAGE(rdma_ucm_accept) message;
 	struct kernel_id *id = priv;
-	int r;
 
-	r = kernel_id_ready(id);
-	if (r)
-		return r;
-	memset(&message, 0, sizeof(message));
+	polycm_clear(&message, sizeof(message));
 	message.body.uid = id->handle.uid;
 	copy_param(&message.body.conn_param, param);
-	message.body.id = id->number;
 	message.body.ece.vendor_id = param->ece.vendor_id;
 	message.body.ece.attr_mod = param->ece.options;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message), 0);
+	return kernel_id_command(id, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message),
+				 &message.body.id, 0);
 }
 
 /* An accept without parameters is what the active side answers a REP with. */
 int kernel_op_establish(void *priv)
 {
 	KERNEL_MESSAGE(rdma_ucm_accept) message;
-	struct kernel_id *id = priv;
-	int r;
 
-	r = kernel_id_ready(id);
-	if (r)
-		return r;
-	memset(&message, 0, sizeof(message));
-	message.body.id = id->number;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message), 0);
+	polycm_clear(&message, sizeof(message));
+	return kernel_id_command(priv, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message),
+				 &message.body.id, 0);
 }
 
 int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 {
 	KERNEL_MESSAGE(rdma_ucm_reject) message;
-	struct kernel_id *id = priv;
-	int r;
 
-	r = kernel_id_ready(id);
-	if (r)
-		return r;
-	memset(&message, 0, sizeof(message));
-	message.body.id = id->number;
+	polycm_clear(&message, sizeof(message));
 	message.body.reason = reason;
 	if (data && len) {
 		memcpy(message.body.private_data, data, len);
 		message.body.private_data_len = len;
 	}
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_REJECT, &message, sizeof(message), 0);
+	return kernel_id_command(priv, RDMA_USER_CM_CMD_REJECT, &message, sizeof(message),
+				 &message.body.id, 0);
 }
 
 int kernel_op_disconnect(void *priv)
 {
 	KERNEL_MESSAGE(rdma_ucm_disconnect) message;
-	struct kernel_id *id = priv;
-	int r;
 
-	r = kernel_id_ready(id);
-	if (r)
-		return r;
 	memset(&message, 0, sizeof(message));
-	message.body.id = id->number;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_DISCONNECT, &message, sizeof(message),
-			      0);
+	return kernel_id_command(priv, RDMA_USER_CM_CMD_DISCONNECT, &message, sizeof(message),
+				 &message.body.id, 0);
 }
 
 int kernel_op_notify(void *priv, enum ibv_event_type event)
 {
 	KERNEL_MESSAGE(rdma_ucm_notify) message;
-	struct kernel_id *id = priv;
-	int r;
 
-	r = kernel_id_ready(id);
-	if (r)
-		return r;
 	memset(&message, 0, sizeof(message));
-	message.body.id = id->number;
 	message.body.event = (uint32_t)event;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_NOTIFY, &message, sizeof(message), 0);
+	return kernel_id_command(priv, RDMA_USER_CM_CMD_NOTIFY, &message, sizeof(message),
+				 &message.body.id, 0);
 }

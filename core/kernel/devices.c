@@ -4,7 +4,9 @@
  * kernel has which.
  *
  * One list for all these providers, those devices included that none of them
- * claims, so that it can be said what an address is on.  `lock' guards it and
+ * claims, so that it can be said what an address is on.  Where the ports of a
+ * card have different link layers, those of each are a part of it that is
+ * claimed by itself.  `lock' guards the list and
  * the contexts; it is held while the core takes a device, never while the host
  * is asked or the core gives one up.  `listing' is outside of it: one thread at
  * a time brings the list up to what the host says.
@@ -16,14 +18,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../alone.h"
+#include "../device.h"
 #include "../options.h"
+
+/* The ports of one link layer. */
+struct part {
+	uint8_t first_port;
+	uint8_t link_layer;			/* as the host tells it */
+	const struct kernel_context *owner;	/* NULL: no provider claims it */
+	struct polycm_device *core;		/* the owner's; one for all parts that it has */
+	bool refused;				/* the core did not take it */
+};
 
 struct device {
 	struct device *next;
 	struct kernel_host_device host;
-	const struct kernel_context *owner;	/* NULL: no provider claims it */
-	struct polycm_device *core;		/* the owner's */
-	bool refused;				/* the core did not take it */
+	struct part parts[2];
+	unsigned int num_parts;
 	bool seen;
 };
 
@@ -55,12 +67,43 @@ void kernel_context_remove(struct kernel_context *context)
 	if (*link)
 		*link = context->next;
 	for (device = devices; device; device = device->next)
-		if (device->owner == context)
-			device->owner = NULL;
+		for (unsigned int i = 0; i < device->num_parts; i++)
+			if (device->parts[i].owner == context)
+				device->parts[i].owner = NULL;
 	pthread_mutex_unlock(&lock);
 }
 
-static bool claims(const struct kernel_context *context, const struct kernel_host_device *host)
+/* What does not say is as old as InfiniBand. */
+static uint8_t layer_of(uint8_t told)
+{
+	return told == IBV_LINK_LAYER_UNSPECIFIED ? IBV_LINK_LAYER_INFINIBAND : told;
+}
+
+static unsigned int part_of_port(const struct device *device, uint8_t port_num)
+{
+	unsigned int port = port_num && port_num <= KERNEL_PORTS ? port_num - 1u : 0, i;
+
+	for (i = device->num_parts; i-- > 1;)
+		if (layer_of(device->parts[i].link_layer) ==
+		    layer_of(device->host.link_layer[port]))
+			return i;
+	return 0;
+}
+
+static void find_parts(struct device *device)
+{
+	const uint8_t *told = device->host.link_layer;
+
+	device->parts[0] = (struct part){ .first_port = 1, .link_layer = told[0] };
+	device->num_parts = 1;
+	for (uint8_t i = 1; i < KERNEL_PORTS && device->num_parts == 1; i++)
+		if (layer_of(told[i]) != layer_of(told[0]))
+			device->parts[device->num_parts++] =
+				(struct part){ .first_port = i + 1, .link_layer = told[i] };
+}
+
+static bool claims(const struct kernel_context *context, const struct kernel_host_device *host,
+		   const struct part *part)
 {
 	const struct polycm_transport *rules = context->transport;
 	const struct polycm_kernel_device device = {
@@ -70,34 +113,33 @@ static bool claims(const struct kernel_context *context, const struct kernel_hos
 		.index = host->index,
 		.node_type = host->node_type,
 		.transport_type = host->transport_type,
-		.link_layer = host->link_layer,
+		.link_layer = part->link_layer,
 	};
-	uint8_t link_layer = host->link_layer;
 
 	if (context->claims)
 		return context->claims(&device);
-	/* What does not say is as old as InfiniBand. */
-	if (link_layer == IBV_LINK_LAYER_UNSPECIFIED)
-		link_layer = IBV_LINK_LAYER_INFINIBAND;
 	return host->node_type == rules->node_type &&
 	       host->transport_type == rules->transport_type &&
-	       (link_layer == rules->link_layer || rules->transport_type == IBV_TRANSPORT_IWARP);
+	       (layer_of(part->link_layer) == rules->link_layer ||
+		rules->transport_type == IBV_TRANSPORT_IWARP);
 }
 
-/* The first provider that claims the device, of those that say for themselves or of the others. */
-static const struct kernel_context *claimer(const struct kernel_host_device *host, bool by_itself)
+/* The first provider that claims the part, of those that say for themselves or of the others. */
+static const struct kernel_context *claimer(const struct kernel_host_device *host,
+					    const struct part *part, bool by_itself)
 {
 	const struct kernel_context *context;
 
 	for (context = contexts; context; context = context->next)
-		if (by_itself == (context->claims != NULL) && claims(context, host))
+		if (by_itself == (context->claims != NULL) && claims(context, host, part))
 			break;
 	return context;
 }
 
-/* Give a device that has no owner to a provider. */
-static void assign(struct device *device)
+/* Give a part that has no owner to a provider. */
+static void assign(struct device *device, struct part *part)
 {
+	struct part *other = &device->parts[part == device->parts];
 	struct polycm_device_info info = {
 		.size = sizeof(info),
 		.name = device->host.name,
@@ -106,28 +148,31 @@ static void assign(struct device *device)
 	};
 	const struct kernel_context *context;
 
-	if (device->owner || device->refused)
+	if (part->owner || part->refused)
 		return;
-	context = claimer(&device->host, true);
+	context = claimer(&device->host, part, true);
 	if (!context)
-		context = claimer(&device->host, false);
+		context = claimer(&device->host, part, false);
 	if (!context)
 		return;
 	info.transport = context->transport->name;
-	if (polycm_core_table.device_add(context->module, &info, &device->core)) {
+	if (other->core && other->owner == context) {
+		part->core = other->core;
+	} else if (polycm_device_add_ports(context->module, &info, part->first_port, other->core,
+					   &part->core)) {
 		polycm_log(POLYCM_LOG_WARN, "%s: device %s cannot be used",
 			   context->transport->name, device->host.name);
-		device->refused = true;
+		part->refused = true;
 		return;
 	}
-	device->owner = context;
+	part->owner = context;
 }
 
 static bool is_same(const struct kernel_host_device *a, const struct kernel_host_device *b)
 {
 	return !strcmp(a->name, b->name) && a->node_guid == b->node_guid && a->index == b->index &&
 	       a->node_type == b->node_type && a->transport_type == b->transport_type &&
-	       a->link_layer == b->link_layer;
+	       !memcmp(a->link_layer, b->link_layer, sizeof(a->link_layer));
 }
 
 static int add(const struct kernel_host_device *host)
@@ -139,6 +184,7 @@ static int add(const struct kernel_host_device *host)
 	device->host = *host;
 	device->host.name[sizeof(device->host.name) - 1] = '\0';
 	device->seen = true;
+	find_parts(device);
 	for (end = &devices; *end; end = &(*end)->next)
 		;
 	*end = device;
@@ -159,7 +205,7 @@ static int update(const struct kernel_host_device *list, size_t num)
 				break;
 		if (device) {
 			device->seen = true;
-			device->refused = false;
+			device->parts[0].refused = device->parts[1].refused = false;
 		} else if (add(&list[i]))
 			r = -ENOMEM;
 	}
@@ -189,8 +235,10 @@ static void end(struct device *gone)
 
 	while ((device = gone)) {
 		gone = device->next;
-		if (device->core)
-			polycm_core_table.device_remove(device->core);
+		if (device->parts[0].core)
+			polycm_core_table.device_remove(device->parts[0].core);
+		if (device->parts[1].core && device->parts[1].core != device->parts[0].core)
+			polycm_core_table.device_remove(device->parts[1].core);
 		free(device);
 	}
 }
@@ -218,18 +266,22 @@ static int list_devices_locked(void)
 
 	pthread_mutex_lock(&lock);
 	for (struct device *device = devices; device; device = device->next)
-		assign(device);
+		for (unsigned int i = 0; i < device->num_parts; i++)
+			assign(device, &device->parts[i]);
 	pthread_mutex_unlock(&lock);
 	return r;
 }
 
+/* Not a place to be cancelled in, though libibverbs reads files. */
 static int list_devices(void)
 {
-	int r;
+	int r, old;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_mutex_lock(&listing);
 	r = list_devices_locked();
 	pthread_mutex_unlock(&listing);
+	pthread_setcancelstate(old, NULL);
 	return r;
 }
 
@@ -272,29 +324,36 @@ static const struct device *lookup(const struct kernel_place *place)
 	return NULL;
 }
 
-static const char *kind_of(const struct kernel_host_device *host)
+static const char *kind_of(const struct kernel_host_device *host, uint8_t link_layer)
 {
 	if (host->transport_type == IBV_TRANSPORT_IWARP)
 		return "an iWARP device";
 	if (host->transport_type != IBV_TRANSPORT_IB)
 		return "a device of another kind";
-	return host->link_layer == IBV_LINK_LAYER_ETHERNET ? "a RoCE device"
-							   : "an InfiniBand device";
+	return link_layer == IBV_LINK_LAYER_ETHERNET ? "a RoCE device" : "an InfiniBand device";
 }
 
 /* Why the device is of no use. */
-static void tell(const struct device *device, char where[static KERNEL_WHERE_TEXT])
+static void tell(const struct device *device, const struct kernel_place *place,
+		 char where[static KERNEL_WHERE_TEXT])
 {
-	const char *setting = polycm_setting("POLYCM_PROVIDER");
+	const char *setting = polycm_setting("POLYCM_PROVIDER"), *kind;
+	char name[KERNEL_DEVICE_NAME + sizeof("/255")];
 
-	if (!device)
+	if (!device) {
 		(void)snprintf(where, KERNEL_WHERE_TEXT, "a device that libibverbs does not list");
-	else if (polycm_setting_given("POLYCM_PROVIDER"))
-		(void)snprintf(where, KERNEL_WHERE_TEXT, "%s, %s, and POLYCM_PROVIDER=%s has no "
-			       "provider for it", device->host.name, kind_of(&device->host), setting);
+		return;
+	}
+	kind = kind_of(&device->host, device->parts[part_of_port(device, place->port_num)].link_layer);
+	if (device->num_parts > 1)
+		(void)snprintf(name, sizeof(name), "%s/%u", device->host.name, place->port_num);
 	else
-		(void)snprintf(where, KERNEL_WHERE_TEXT, "%s, %s that no provider is for",
-			       device->host.name, kind_of(&device->host));
+		(void)snprintf(name, sizeof(name), "%s", device->host.name);
+	if (polycm_setting_given("POLYCM_PROVIDER"))
+		(void)snprintf(where, KERNEL_WHERE_TEXT, "%s, %s, and POLYCM_PROVIDER=%s has no "
+			       "provider for it", name, kind, setting);
+	else
+		(void)snprintf(where, KERNEL_WHERE_TEXT, "%s, %s that no provider is for", name, kind);
 }
 
 /* -ENOENT: not listed, so it may have been plugged since; -ENODEV: listed, and nobody's. */
@@ -302,21 +361,24 @@ static int find_once(const struct kernel_place *place, struct polycm_device **re
 		     const struct polycm_transport **ret_rules, char where[static KERNEL_WHERE_TEXT])
 {
 	const struct device *device;
+	const struct part *part;
 	int r = -ENOENT;
+	bool locked;
 
-	pthread_mutex_lock(&lock);
+	locked = polycm_lock(&lock);
 	device = lookup(place);
-	if (device && device->owner) {
-		*ret_device = device->core;
-		*ret_rules = device->owner->transport;
+	part = device ? &device->parts[part_of_port(device, place->port_num)] : NULL;
+	if (part && part->owner) {
+		*ret_device = part->core;
+		*ret_rules = part->owner->transport;
 		where[0] = '\0';
 		r = 0;
 	} else {
-		tell(device, where);
+		tell(device, place, where);
 		if (device)
 			r = -ENODEV;
 	}
-	pthread_mutex_unlock(&lock);
+	polycm_unlock(&lock, locked);
 	return r;
 }
 
@@ -331,14 +393,20 @@ int kernel_devices_find(const struct kernel_place *place, struct polycm_device *
 }
 
 bool kernel_devices_any(const struct kernel_context *context,
-			bool (*fn)(const char *name, void *arg), void *arg)
+			bool (*fn)(const char *name, uint8_t link_layer, void *arg), void *arg)
 {
-	const struct device *device;
+	bool found = false;
 
 	pthread_mutex_lock(&lock);
-	for (device = devices; device; device = device->next)
-		if (device->owner == context && (!fn || fn(device->host.name, arg)))
-			break;
+	for (struct device *device = devices; device && !found; device = device->next) {
+		bool mixed = device->num_parts > 1;
+
+		for (unsigned int i = 0; i < device->num_parts && !found; i++)
+			found = device->parts[i].owner == context &&
+				(!fn || fn(device->host.name, mixed ? device->parts[i].link_layer
+								    : IBV_LINK_LAYER_UNSPECIFIED,
+					   arg));
+	}
 	pthread_mutex_unlock(&lock);
-	return device;
+	return found;
 }

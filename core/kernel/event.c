@@ -44,7 +44,7 @@ static void decode_ud(struct polycm_event *event, const struct rdma_ucm_ud_param
 static void decode(const struct kernel_id *id, const struct rdma_ucm_event_resp *resp,
 		   struct polycm_event *event)
 {
-	memset(event, 0, sizeof(*event));
+	polycm_clear(event, sizeof(*event));
 	event->size = sizeof(*event);
 	event->type = (enum rdma_cm_event_type)resp->event;
 	event->status = (int)resp->status;
@@ -65,13 +65,11 @@ static void addr_resolved(const struct kernel_channel *chan, struct kernel_id *i
 			  struct polycm_event *event)
 {
 	char where[KERNEL_WHERE_TEXT], text[POLYCM_ADDR_TEXT];
-	struct polycm_route_info info;
+	struct sockaddr_storage src;
 
-	if (!kernel_ask(id, chan->fd, &info, where)) {
-		kernel_answer_keep(id, &info);
-	} else if (where[0]) {
+	if (kernel_ask_ahead(id, chan->fd, &src, where) && where[0]) {
 		polycm_log_id(POLYCM_LOG_WARN, id->core, "the address of the source, %s, is on %s",
-			      polycm_addr_text((struct sockaddr *)&info.src, text), where);
+			      polycm_addr_text((struct sockaddr *)&src, text), where);
 		event->type = RDMA_CM_EVENT_ADDR_ERROR;
 		event->status = -ENODEV;
 		kernel_id_strand(id);
@@ -87,16 +85,14 @@ static void addr_resolved(const struct kernel_channel *chan, struct kernel_id *i
 static int find_request(const struct kernel_channel *chan, struct kernel_id *child)
 {
 	char where[KERNEL_WHERE_TEXT];
-	struct polycm_route_info info;
+	struct sockaddr_storage src;
 	int r;
 
-	r = kernel_ask(child, chan->fd, &info, where);
-	if (!r)
-		kernel_answer_keep(child, &info);
-	else if (where[0])
+	r = kernel_ask_ahead(child, chan->fd, &src, where);
+	if (r && where[0])
 		polycm_log_id(POLYCM_LOG_INFO, child->core, "a connection request is refused: it came "
 			      "in on %s", where);
-	else
+	else if (r)
 		polycm_log_id(POLYCM_LOG_WARN, child->core, "a connection request is lost: %s",
 			      strerror(-r));
 	return r;

@@ -8,33 +8,46 @@
  * MIGRATE_ID tell how many events of the object were handed out; each of them
  * was handed to a reader, and the one who ends or moves the object waits until
  * the readers are through with as many.
+ *
+ * The lock protects who has which place.  Readers take none: they count
+ * themselves at the place and look then whether it is still that name's, and
+ * who ends a name takes it off and looks at the count then.  Likewise who
+ * waits says so before it looks at the counts, and a reader counts before it
+ * looks whether somebody waits.  Places never move.
  */
 #include "config.h"
 #include "internal.h"
 
+#include "../alone.h"
+#include "wait/libc.h"
+
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
-#define FIRST_PLACES 64u
+#define FIRST_PLACES 64u	/* a power of 2 */
+#define NUM_PARTS 20u
 
 /*
  * All that a reader waits for while it has an event is an answer of the
  * kernel's or the list of devices, so a count that is not reached by then is
  * most likely the kernel's mistake.
  */
-#define SETTLE_SECONDS 5
+#define SETTLE_NS UINT64_C(5000000000)
 
 struct place {
-	struct kernel_handle *handle;	/* NULL: free */
+	_Atomic uint64_t uid;		/* 0: free */
+	atomic_uint busy;		/* readers that found it, or are about to see they did not */
+	struct kernel_handle *handle;
 	uint32_t generation;
 	uint32_t next_free;		/* index + 1; 0: none */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t progress;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct place *places;
+static pthread_once_t once = PTHREAD_ONCE_INIT;	/* of progress */
+static atomic_uint waiters;		/* on progress */
+/* Each twice as large as all before it. */
+static _Atomic(struct place *) parts[NUM_PARTS];
 static uint32_t num_places;
 static uint32_t first_free;		/* index + 1; 0: none */
 
@@ -48,118 +61,156 @@ static void init(void)
 	pthread_condattr_destroy(&attr);
 }
 
-static void lock_handles(void)
+/* Lock to wait until readers have got on, and unlock.  Not a place to be cancelled in. */
+static void begin_wait(int *old_cancel_state)
 {
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, old_cancel_state);
 	pthread_once(&once, init);
 	pthread_mutex_lock(&lock);
+	atomic_fetch_add(&waiters, 1);
+}
+
+static void end_wait(int old_cancel_state)
+{
+	atomic_fetch_sub(&waiters, 1);
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(old_cancel_state, NULL);
+}
+
+static void tell_progress(void)
+{
+	if (!atomic_load(&waiters))
+		return;
+	pthread_mutex_lock(&lock);
+	pthread_cond_broadcast(&progress);
+	pthread_mutex_unlock(&lock);
+}
+
+/* The place of that index, or NULL. */
+static struct place *place_at(uint32_t index)
+{
+	unsigned int part = 0;
+	struct place *first;
+
+	if (index >= FIRST_PLACES)
+		part = (unsigned int)(__builtin_clz(FIRST_PLACES) - __builtin_clz(index)) + 1;
+	if (part >= NUM_PARTS)
+		return NULL;
+	first = atomic_load(&parts[part]);
+	if (!first)
+		return NULL;
+	return part ? &first[index - (FIRST_PLACES << (part - 1))] : &first[index];
 }
 
 static int grow(void)
 {
-	uint32_t num = num_places ? num_places * 2 : FIRST_PLACES;
-	struct place *larger;
+	uint32_t num = num_places ? num_places : FIRST_PLACES;
+	unsigned int part = 0;
+	struct place *more;
 
-	if (num < num_places)
+	while (part < NUM_PARTS && atomic_load(&parts[part]))
+		part++;
+	more = part < NUM_PARTS ? calloc(num, sizeof(*more)) : NULL;
+	if (!more)
 		return -ENOMEM;
-	larger = realloc(places, num * sizeof(*places));
-	if (!larger)
-		return -ENOMEM;
-	places = larger;
-	while (num > num_places) {
-		num--;
-		places[num] = (struct place){ .next_free = first_free };
-		first_free = num + 1;
+	for (uint32_t i = num; i-- > 0;) {
+		more[i].next_free = first_free;
+		first_free = num_places + i + 1;
 	}
-	num_places = num_places ? num_places * 2 : FIRST_PLACES;
+	num_places += num;
+	atomic_store(&parts[part], more);
 	return 0;
 }
 
 int kernel_handle_add(struct kernel_handle *handle, struct kernel_handle *whole)
 {
 	struct place *place;
+	bool locked;
 	int r = 0;
 
-	lock_handles();
+	locked = polycm_lock(&lock);
 	if (!first_free)
 		r = grow();
 	if (!r) {
-		place = &places[first_free - 1];
+		place = place_at(first_free - 1);
 		handle->uid = (uint64_t)place->generation << 32 | first_free;
+		handle->place = place;
 		handle->whole = whole;
 		first_free = place->next_free;
 		place->handle = handle;
+		atomic_store(&place->uid, handle->uid);
 	}
-	pthread_mutex_unlock(&lock);
+	polycm_unlock(&lock, locked);
 	return r;
 }
 
-/* The place of a name that is in use, or NULL. */
-static struct place *find(uint64_t uid)
+static struct place *place_of(const struct kernel_handle *handle)
 {
-	uint32_t number = (uint32_t)uid;
-	struct place *place;
-
-	if (!number || number > num_places)
-		return NULL;
-	place = &places[number - 1];
-	return place->handle && place->generation == uid >> 32 ? place : NULL;
+	return handle->place;
 }
 
 struct kernel_handle *kernel_handle_get(uint64_t uid)
 {
-	struct kernel_handle *handle = NULL;
-	struct place *place;
+	struct place *place = (uint32_t)uid ? place_at((uint32_t)uid - 1) : NULL;
+	struct kernel_handle *handle;
 
-	lock_handles();
-	place = find(uid);
-	if (place) {
-		handle = place->handle;
-		handle->busy++;
-		if (handle->whole)
-			handle->whole->busy++;
+	if (!place)
+		return NULL;
+	atomic_fetch_add(&place->busy, 1);
+	if (atomic_load(&place->uid) != uid) {
+		atomic_fetch_sub(&place->busy, 1);
+		tell_progress();
+		return NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	handle = place->handle;
+	if (handle->whole)
+		atomic_fetch_add(&place_of(handle->whole)->busy, 1);
 	return handle;
+}
+
+/* The handle may be gone as soon as its place is not busy. */
+static void put(struct kernel_handle *handle)
+{
+	struct place *place = place_of(handle);
+
+	atomic_fetch_add(&handle->done, 1);
+	atomic_fetch_sub(&place->busy, 1);
 }
 
 void kernel_handle_put(struct kernel_handle *handle)
 {
-	lock_handles();
-	if (handle->whole) {
-		handle->whole->busy--;
-		handle->whole->done++;
-	}
-	handle->busy--;
-	handle->done++;
-	pthread_cond_broadcast(&progress);
-	pthread_mutex_unlock(&lock);
+	struct kernel_handle *whole = handle->whole;
+
+	put(handle);
+	if (whole)
+		put(whole);
+	tell_progress();
 }
 
 /* An event of it can only be on its way where there is a reader. */
-static bool is_settled(const struct kernel_handle *handle, uint32_t reported,
-		       const struct kernel_channel *chan)
+static bool is_settled(struct kernel_handle *handle, uint32_t reported, struct kernel_channel *chan)
 {
-	return (int32_t)(reported - handle->done) <= 0 || !chan->readers;
+	return (int32_t)(reported - atomic_load(&handle->done)) <= 0 ||
+	       !atomic_load(&chan->readers);
 }
 
 void kernel_handle_settle(struct kernel_handle *handle, uint32_t reported,
-			  const struct kernel_channel *chan)
+			  struct kernel_channel *chan)
 {
-	struct timespec until;
-	uint32_t done = 0;
-	int r = 0;
+	uint64_t until_ns;
+	uint32_t done;
+	int old, r = 0;
 
-	lock_handles();
-	if (handle->busy || !is_settled(handle, reported, chan)) {
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += SETTLE_SECONDS;
-		while (!r && !is_settled(handle, reported, chan))
-			r = pthread_cond_timedwait(&progress, &lock, &until);
-		while (handle->busy)
-			pthread_cond_wait(&progress, &lock);
-		done = handle->done;
-	}
-	pthread_mutex_unlock(&lock);
+	if (is_settled(handle, reported, chan) && !atomic_load(&place_of(handle)->busy))
+		return;
+	begin_wait(&old);
+	until_ns = polycm_real_ns(CLOCK_MONOTONIC) + SETTLE_NS;
+	while (!r && !is_settled(handle, reported, chan))
+		r = polycm_cond_wait(&progress, &lock, until_ns);
+	while (atomic_load(&place_of(handle)->busy))
+		pthread_cond_wait(&progress, &lock);
+	done = atomic_load(&handle->done);
+	end_wait(old);
 	if (r)
 		polycm_log(POLYCM_LOG_ERROR, "the kernel's RDMA CM says that it told of %u events "
 			   "of an id, %u came", reported, done);
@@ -167,42 +218,52 @@ void kernel_handle_settle(struct kernel_handle *handle, uint32_t reported,
 
 void kernel_handle_restart(struct kernel_handle *handle)
 {
-	lock_handles();
-	handle->done = 0;
-	pthread_mutex_unlock(&lock);
+	atomic_store(&handle->done, 0);
+}
+
+static void free_place(struct kernel_handle *handle, struct place *place)
+{
+	place->handle = NULL;
+	place->generation++;
+	place->next_free = first_free;
+	first_free = (uint32_t)handle->uid;
+	handle->uid = 0;
+}
+
+static void remove_busy(struct kernel_handle *handle, struct place *place)
+{
+	int old;
+
+	begin_wait(&old);
+	while (atomic_load(&place->busy))
+		pthread_cond_wait(&progress, &lock);
+	free_place(handle, place);
+	end_wait(old);
 }
 
 void kernel_handle_remove(struct kernel_handle *handle)
 {
-	struct place *place;
+	struct place *place = place_of(handle);
+	bool locked, busy;
 
-	lock_handles();
-	place = find(handle->uid);
-	while (handle->busy)
-		pthread_cond_wait(&progress, &lock);
-	if (place) {
-		/* The table may have moved while we waited. */
-		place = find(handle->uid);
-		place->handle = NULL;
-		place->generation++;
-		place->next_free = first_free;
-		first_free = (uint32_t)handle->uid;
+	atomic_store(&place->uid, 0);
+	busy = atomic_load(&place->busy);
+	if (busy) {
+		remove_busy(handle, place);
+		return;
 	}
-	handle->uid = 0;
-	pthread_mutex_unlock(&lock);
+	locked = polycm_lock(&lock);
+	free_place(handle, place);
+	polycm_unlock(&lock, locked);
 }
 
 void kernel_readers_enter(struct kernel_channel *chan)
 {
-	lock_handles();
-	chan->readers++;
-	pthread_mutex_unlock(&lock);
+	atomic_fetch_add(&chan->readers, 1);
 }
 
 void kernel_readers_leave(struct kernel_channel *chan)
 {
-	lock_handles();
-	chan->readers--;
-	pthread_cond_broadcast(&progress);
-	pthread_mutex_unlock(&lock);
+	atomic_fetch_sub(&chan->readers, 1);
+	tell_progress();
 }

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../verbs/real.h"
@@ -58,7 +59,15 @@ static int linux_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Not write(), where the C library would let the thread be cancelled. */
 static ssize_t linux_command(int fd, const void *command, size_t len)
+{
+	ssize_t n = syscall(SYS_write, fd, command, len);
+
+	return n < 0 ? -errno : n;
+}
+
+static ssize_t linux_wait(int fd, const void *command, size_t len)
 {
 	ssize_t n = write(fd, command, len);
 
@@ -70,42 +79,36 @@ static void linux_close(int fd)
 	close(fd);
 }
 
-static uint8_t link_layer(const struct ibv_device *device)
+/* false: there is no such port, or nobody says. */
+static bool read_link_layer(const struct ibv_device *device, unsigned int port, uint8_t *ret_layer)
 {
-	char path[sizeof(device->ibdev_path) + sizeof("/ports/1/link_layer")], text[32];
+	char path[sizeof(device->ibdev_path) + sizeof("/ports/255/link_layer")], text[32];
 
-	(void)snprintf(path, sizeof(path), "%s/ports/1/link_layer", device->ibdev_path);
+	(void)snprintf(path, sizeof(path), "%s/ports/%u/link_layer", device->ibdev_path, port);
 	if (read_line(path, text, sizeof(text)) < 0)
-		return IBV_LINK_LAYER_UNSPECIFIED;
+		return false;
 	if (!strcmp(text, "InfiniBand"))
-		return IBV_LINK_LAYER_INFINIBAND;
-	return !strcmp(text, "Ethernet") ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_UNSPECIFIED;
+		*ret_layer = IBV_LINK_LAYER_INFINIBAND;
+	else if (!strcmp(text, "Ethernet"))
+		*ret_layer = IBV_LINK_LAYER_ETHERNET;
+	else
+		*ret_layer = IBV_LINK_LAYER_UNSPECIFIED;
+	return true;
 }
 
 static void describe(struct ibv_device *device, struct kernel_host_device *ret_device)
 {
+	bool more = true;
+
 	(void)snprintf(ret_device->name, sizeof(ret_device->name), "%s", device->name);
 	ret_device->node_guid = ibv_get_device_guid(device);
 	ret_device->index = ibv_get_device_index(device);
 	ret_device->node_type = device->node_type;
 	ret_device->transport_type = device->transport_type;
-	ret_device->link_layer = link_layer(device);
-}
-
-static struct ibv_device **get_list(int *ret_num)
-{
-	REAL_VERB(struct ibv_device **, "ibv_get_device_list", "IBVERBS_1.1", (int *));
-
-	*ret_num = 0;
-	return real ? real(ret_num) : NULL;
-}
-
-static void free_list(struct ibv_device **list)
-{
-	REAL_VERB(void, "ibv_free_device_list", "IBVERBS_1.1", (struct ibv_device **));
-
-	if (real)
-		real(list);
+	for (unsigned int i = 0; i < KERNEL_PORTS; i++) {
+		ret_device->link_layer[i] = ret_device->link_layer[0];
+		more = more && read_link_layer(device, i + 1, &ret_device->link_layer[i]);
+	}
 }
 
 static int linux_devices(struct kernel_host_device **ret_devices, size_t *ret_num)
@@ -117,7 +120,7 @@ static int linux_devices(struct kernel_host_device **ret_devices, size_t *ret_nu
 	*ret_devices = NULL;
 	*ret_num = 0;
 	errno = 0;
-	list = get_list(&num);
+	list = polycm_real_devices(&num);
 	/* A kernel without RDMA has no devices. */
 	if (!list)
 		return errno == ENOSYS ? 0 : -(errno ? errno : ENOMEM);
@@ -125,7 +128,7 @@ static int linux_devices(struct kernel_host_device **ret_devices, size_t *ret_nu
 	devices = calloc((size_t)num + 1, sizeof(*devices));
 	for (int i = 0; i < num && devices; i++)
 		describe(list[i], &devices[i]);
-	free_list(list);
+	polycm_real_devices_keep(list);
 	if (!devices)
 		return -ENOMEM;
 	*ret_devices = devices;
@@ -137,6 +140,7 @@ static const struct kernel_host linux_host = {
 	.abi_version = linux_abi_version,
 	.open = linux_open,
 	.command = linux_command,
+	.wait = linux_wait,
 	.close = linux_close,
 	.devices = linux_devices,
 };

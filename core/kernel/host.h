@@ -10,6 +10,7 @@
 #include "polycm/kernel.h"
 
 #define KERNEL_DEVICE_NAME 64
+#define KERNEL_PORTS 8		/* of a device that are looked at; further ones are as the first */
 
 struct kernel_host_device {
 	char name[KERNEL_DEVICE_NAME];
@@ -17,7 +18,7 @@ struct kernel_host_device {
 	int index;				/* -1: not known */
 	enum ibv_node_type node_type;
 	enum ibv_transport_type transport_type;
-	uint8_t link_layer;			/* of port 1 */
+	uint8_t link_layer[KERNEL_PORTS];	/* of the ports from 1; as the first where none is */
 	struct polycm_verbs_device *verbs;	/* a stand-in's; NULL: libibverbs opens it by name */
 };
 
@@ -29,8 +30,10 @@ struct kernel_host {
 	int (*abi_version)(void);
 	/* Open the RDMA CM, O_CLOEXEC: a descriptor that can be polled, or a negative errno. */
 	int (*open)(void);
-	/* One command: bytes taken, or a negative errno.  Waits if the descriptor does. */
+	/* One command: bytes taken, or a negative errno.  No cancellation point. */
 	ssize_t (*command)(int fd, const void *command, size_t len);
+	/* The same for one that waits if the descriptor does: a cancellation point. */
+	ssize_t (*wait)(int fd, const void *command, size_t len);
 	void (*close)(int fd);
 	/* The RDMA devices there are; the caller frees the array with free(). */
 	int (*devices)(struct kernel_host_device **ret_devices, size_t *ret_num);

@@ -66,7 +66,7 @@ void kernel_id_strand(struct kernel_id *id)
  * A new kernel id in the place of the old one, in the state that the old one
  * had before it met the wrong device: options set, bound if it was.
  */
-static int replace(struct kernel_id *id)
+int kernel_id_replace(struct kernel_id *id)
 {
 	int r;
 
@@ -85,13 +85,6 @@ static int replace(struct kernel_id *id)
 	/* On an error the next operation begins here again. */
 	atomic_store(&id->stranded, r != 0);
 	return r;
-}
-
-int kernel_id_ready(struct kernel_id *id)
-{
-	if (id->exists && !atomic_load(&id->stranded))
-		return 0;
-	return replace(id);
 }
 
 int kernel_op_open(void *ctx, struct polycm_id *core, void *priv, const struct polycm_open *how)
@@ -181,6 +174,9 @@ void kernel_op_stop(void *priv)
 
 void kernel_op_free(void *priv)
 {
-	kernel_answer_drop(priv);
-	kernel_groups_free(priv);
+	struct kernel_id *id = priv;
+
+	kernel_answer_drop(id);
+	if (id->groups)
+		kernel_groups_free(id);
 }

@@ -23,6 +23,7 @@
 #include <netinet/in.h>
 #include <rdma/rdma_cma.h>
 
+#include "../block.h"
 #include "../id.h"
 #include "../log.h"
 #include "../registry.h"
@@ -46,15 +47,15 @@ struct kernel_context {
 /* The provider's area of a channel. */
 struct kernel_channel {
 	int fd;
-	unsigned int readers;		/* threads in channel_read(); under the handles' lock */
+	atomic_uint readers;		/* threads in channel_read() */
 };
 
 /* What an event of the kernel's can be for: an id, or a multicast group of one. */
 struct kernel_handle {
 	uint64_t uid;			/* what the kernel is told; 0: not in the table */
+	void *place;			/* there */
 	struct kernel_handle *whole;	/* the id of a group; NULL: this is an id's */
-	uint32_t done;			/* its events that readers are through with */
-	uint32_t busy;			/* readers that found it and are not through yet */
+	atomic_uint done;		/* its events that readers are through with */
 };
 
 struct kernel_group {
@@ -94,6 +95,41 @@ struct kernel_id {
 	_Atomic(struct polycm_route_info *) answer;
 };
 
+static inline void kernel_command_begin(unsigned int command, struct rdma_ucm_cmd_hdr *hdr,
+					size_t size, size_t out)
+{
+	hdr->cmd = command;
+	hdr->in = (uint16_t)(size - sizeof(*hdr));
+	hdr->out = (uint16_t)out;
+}
+
+static inline int kernel_command_verdict(ssize_t taken, size_t size)
+{
+	if (taken < 0)
+		return (int)taken;
+	return (size_t)taken == size ? 0 : -ENODATA;
+}
+
+/*
+ * Give a command: `message' is a KERNEL_MESSAGE, `size' all of it, `out' the
+ * bytes that its answer has room for.  0, the kernel's error, or -ENODATA
+ * where it took less than the whole; what it answered may have arrived then.
+ */
+static inline int kernel_command(int fd, unsigned int command, void *message, size_t size,
+				 size_t out)
+{
+	kernel_command_begin(command, message, size, out);
+	return kernel_command_verdict(polycm_kernel_host->command(fd, message, size), size);
+}
+
+/* The same for one that waits, which is a cancellation point: only where the caller holds nothing. */
+static inline int kernel_command_wait(int fd, unsigned int command, void *message, size_t size,
+				      size_t out)
+{
+	kernel_command_begin(command, message, size, out);
+	return kernel_command_verdict(polycm_kernel_host->wait(fd, message, size), size);
+}
+
 /* --- kernel.c --- */
 
 extern const struct polycm_ops polycm_kernel_ops;
@@ -110,7 +146,7 @@ void kernel_handle_put(struct kernel_handle *handle);
  * which they fetched from this channel.
  */
 void kernel_handle_settle(struct kernel_handle *handle, uint32_t reported,
-			  const struct kernel_channel *chan);
+			  struct kernel_channel *chan);
 /* A new kernel id, which has told of no events yet, goes by the same handle. */
 void kernel_handle_restart(struct kernel_handle *handle);
 /* No event finds it any more, and no reader has it. */
@@ -126,6 +162,7 @@ struct kernel_place {
 	bool on_device;
 	__be64 node_guid;
 	uint32_t index;			/* KERNEL_NO_NUMBER: the kernel does not tell */
+	uint8_t port_num;
 };
 
 #define KERNEL_WHERE_TEXT 160
@@ -141,9 +178,13 @@ int kernel_devices_enumerate(struct kernel_context *context);
 int kernel_devices_find(const struct kernel_place *place, struct polycm_device **ret_device,
 			const struct polycm_transport **ret_rules,
 			char where[static KERNEL_WHERE_TEXT]);
-/* The first device of this provider for which fn returns true, or any if fn is NULL. */
+/*
+ * Has this provider any device, if fn is not NULL one for which fn returns
+ * true?  link_layer: of those ports of it that are the provider's;
+ * IBV_LINK_LAYER_UNSPECIFIED: all are.
+ */
 bool kernel_devices_any(const struct kernel_context *context,
-			bool (*fn)(const char *name, void *arg), void *arg);
+			bool (*fn)(const char *name, uint8_t link_layer, void *arg), void *arg);
 
 /* --- query.c --- */
 
@@ -153,15 +194,38 @@ bool kernel_devices_any(const struct kernel_context *context,
  */
 int kernel_ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret_info,
 	       char where[static KERNEL_WHERE_TEXT]);
-/* Keep what the kernel said for the next query(); without memory it is asked again then. */
-void kernel_answer_keep(struct kernel_id *id, const struct polycm_route_info *info);
+/*
+ * The same, kept for the next query(); without memory it is asked again then.
+ * *ret_src: the address of the source that the kernel told of, if any, also on an error.
+ */
+int kernel_ask_ahead(struct kernel_id *id, int fd, struct sockaddr_storage *ret_src,
+		     char where[static KERNEL_WHERE_TEXT]);
 void kernel_answer_drop(struct kernel_id *id);
 int kernel_op_query(void *priv, struct polycm_route_info *ret_info);
 
 /* --- id.c --- */
 
+/* A new kernel id in the place of one that was given up. */
+int kernel_id_replace(struct kernel_id *id) __attribute__((cold));
+
 /* Under the id's lock, before each command: there is a kernel id to give commands to. */
-int kernel_id_ready(struct kernel_id *id);
+static inline int kernel_id_ready(struct kernel_id *id)
+{
+	return id->exists && !atomic_load(&id->stranded) ? 0 : kernel_id_replace(id);
+}
+
+/* kernel_command() about the id; its number, which is known then, goes into the message. */
+static inline int kernel_id_command(struct kernel_id *id, unsigned int command, void *message,
+				    size_t size, uint32_t *number, size_t out)
+{
+	int r = kernel_id_ready(id);
+
+	if (r)
+		return r;
+	*number = id->number;
+	return kernel_command(id->chan->fd, command, message, size, out);
+}
+
 /* The kernel's id of a request; what is left to do on an error is kernel_id_discard(). */
 int kernel_id_adopt(struct kernel_id *child, struct polycm_id *core, struct kernel_channel *chan,
 		    uint32_t number, const struct kernel_id *listener);

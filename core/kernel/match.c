@@ -22,6 +22,7 @@
 #include "../addr.h"
 
 #define PATH_SIZE 512
+#define TYPE_INFINIBAND "32"	/* ARPHRD_INFINIBAND */
 
 /*
  * Tables have up to 1024 GIDs, filled from below: after as many empty ones in
@@ -111,11 +112,25 @@ static bool port_has(const char *device, const char *port, const char *interface
 	return r == 1;
 }
 
-static bool device_has(const char *device, void *interface)
+/* IPoIB's interfaces are on InfiniBand, all others on Ethernet. */
+static bool interface_is_on(const char *interface, uint8_t link_layer)
+{
+	char path[PATH_SIZE];
+	bool is_ib;
+
+	(void)snprintf(path, sizeof(path), "/sys/class/net/%s/type", interface);
+	is_ib = file_says(AT_FDCWD, path, TYPE_INFINIBAND) == 1;
+	return is_ib == (link_layer != IBV_LINK_LAYER_ETHERNET);
+}
+
+static bool device_has(const char *device, uint8_t link_layer, void *interface)
 {
 	struct dirent *entry;
 	char path[PATH_SIZE];
 	DIR *dir;
+
+	if (link_layer != IBV_LINK_LAYER_UNSPECIFIED && !interface_is_on(interface, link_layer))
+		return false;
 
 	(void)snprintf(path, sizeof(path), "/sys/class/net/%s/device/infiniband/%s",
 		       (const char *)interface, device);

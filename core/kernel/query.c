@@ -24,30 +24,32 @@
 /* An address as the kernel wrote it; left alone where it wrote none. */
 static void copy_addr(struct sockaddr_storage *to, const void *from, size_t size)
 {
-	union kernel_addr addr;
+	sa_family_t family;
 	size_t len;
 
-	memset(&addr, 0, sizeof(addr));
-	memcpy(&addr, from, size < sizeof(addr) ? size : sizeof(addr));
-	switch (addr.sa.sa_family) {
+	if (size < sizeof(family))
+		return;
+	memcpy(&family, from, sizeof(family));
+	switch (family) {
 	case AF_INET:
-		len = sizeof(addr.in);
+		len = sizeof(struct sockaddr_in);
 		break;
 	case AF_INET6:
-		len = sizeof(addr.in6);
+		len = sizeof(struct sockaddr_in6);
 		break;
 	case AF_IB:
-		len = sizeof(addr.ib);
+		len = sizeof(struct sockaddr_ib);
 		break;
 	default:
 		return;
 	}
 	if (len <= size)
-		memcpy(to, &addr, len);
+		memcpy(to, from, len);
 }
 
 static void copy_path(struct ibv_sa_path_rec *to, const struct ib_user_path_rec *from)
 {
+	memset(to, 0, sizeof(*to));
 	memcpy(&to->dgid, from->dgid, sizeof(to->dgid));
 	memcpy(&to->sgid, from->sgid, sizeof(to->sgid));
 	to->dlid = from->dlid;
@@ -78,7 +80,7 @@ static int ask_route(int fd, uint32_t number, struct polycm_route_info *info,
 	int r;
 
 	memset(&message, 0, sizeof(message));
-	memset(&resp, 0, sizeof(resp));
+	polycm_clear(&resp, sizeof(resp));
 	resp.ibdev_index = KERNEL_NO_NUMBER;
 	message.body.id = number;
 	message.body.response = kernel_pointer(&resp);
@@ -99,6 +101,7 @@ static int ask_route(int fd, uint32_t number, struct polycm_route_info *info,
 	place->on_device = resp.node_guid || resp.port_num;
 	place->node_guid = (__be64)resp.node_guid;
 	place->index = resp.ibdev_index;
+	place->port_num = resp.port_num;
 	return 0;
 }
 
@@ -128,7 +131,7 @@ static int ask_addr(int fd, uint32_t number, struct polycm_route_info *info,
 	struct rdma_ucm_query_addr_resp resp;
 	int r;
 
-	memset(&resp, 0, sizeof(resp));
+	polycm_clear(&resp, sizeof(resp));
 	resp.ibdev_index = KERNEL_NO_NUMBER;
 	r = query(fd, number, RDMA_USER_CM_QUERY_ADDR, &resp, sizeof(resp));
 	if (r)
@@ -143,6 +146,7 @@ static int ask_addr(int fd, uint32_t number, struct polycm_route_info *info,
 	place->on_device = resp.node_guid || resp.port_num;
 	place->node_guid = (__be64)resp.node_guid;
 	place->index = resp.ibdev_index;
+	place->port_num = resp.port_num;
 	return 0;
 }
 
@@ -152,6 +156,7 @@ static void unpack_path(struct ibv_sa_path_rec *to, const struct ibv_path_data *
 	const struct ibv_path_record *from = &data->path;
 	uint32_t flow_label = be32toh(from->flowlabel_hoplimit);
 
+	memset(to, 0, sizeof(*to));
 	to->dgid = from->dgid;
 	to->sgid = from->sgid;
 	to->dlid = from->dlid;
@@ -181,7 +186,7 @@ static int ask_paths(int fd, uint32_t number, struct polycm_route_info *info)
 	} resp;
 	int r;
 
-	memset(&resp, 0, sizeof(resp));
+	polycm_clear(&resp, sizeof(resp));
 	r = query(fd, number, RDMA_USER_CM_QUERY_PATH, &resp, sizeof(resp));
 	if (r)
 		return r;
@@ -230,7 +235,7 @@ int kernel_ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret
 	int r;
 
 	where[0] = '\0';
-	memset(ret_info, 0, sizeof(*ret_info));
+	polycm_clear(ret_info, offsetof(struct polycm_route_info, path));
 	ret_info->size = sizeof(*ret_info);
 	if (id->ib) {
 		r = ask_addr(fd, id->number, ret_info, &place);
@@ -247,39 +252,70 @@ int kernel_ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret
 	return r;
 }
 
-void kernel_answer_keep(struct kernel_id *id, const struct polycm_route_info *info)
+int kernel_ask_ahead(struct kernel_id *id, int fd, struct sockaddr_storage *ret_src,
+		     char where[static KERNEL_WHERE_TEXT])
 {
-	struct polycm_route_info *copy = malloc(sizeof(*copy));
+	struct polycm_route_info *info = malloc(sizeof(*info));
+	struct polycm_route_info here;
+	int r;
 
-	if (copy)
-		*copy = *info;
-	free(atomic_exchange(&id->answer, copy));
+	r = kernel_ask(id, fd, info ? info : &here, where);
+	*ret_src = info ? info->src : here.src;
+	if (r) {
+		free(info);
+		info = NULL;
+	}
+	free(atomic_exchange(&id->answer, info));
+	return r;
 }
 
 void kernel_answer_drop(struct kernel_id *id)
 {
-	free(atomic_exchange(&id->answer, NULL));
+	if (atomic_load(&id->answer))
+		free(atomic_exchange(&id->answer, NULL));
+}
+
+/* Up to the last path that there is. */
+static size_t used(const struct polycm_route_info *info)
+{
+	return offsetof(struct polycm_route_info, path) + info->num_paths * sizeof(info->path[0]);
+}
+
+static void copy_info(struct polycm_route_info *to, const struct polycm_route_info *from)
+{
+	size_t len = used(from);
+	uint32_t size = to->size;
+
+	memcpy(to, from, size < len ? size : len);
+	to->size = size;
+}
+
+static int query_now(struct kernel_id *id, struct polycm_route_info *ret_info)
+{
+	bool whole = ret_info->size == sizeof(*ret_info);
+	struct polycm_route_info info;
+	char where[KERNEL_WHERE_TEXT];
+	int r;
+
+	where[0] = '\0';
+	r = kernel_id_ready(id);
+	if (!r)
+		r = kernel_ask(id, id->chan->fd, whole ? ret_info : &info, where);
+	if (r)
+		return where[0] ? polycm_fail(r, "on %s", where) : r;
+	if (!whole)
+		copy_info(ret_info, &info);
+	return 0;
 }
 
 int kernel_op_query(void *priv, struct polycm_route_info *ret_info)
 {
 	struct kernel_id *id = priv;
-	struct polycm_route_info *kept = atomic_exchange(&id->answer, NULL), info;
-	uint32_t size = ret_info->size;
-	char where[KERNEL_WHERE_TEXT] = "";
-	int r;
+	struct polycm_route_info *kept = atomic_exchange(&id->answer, NULL);
 
-	if (kept) {
-		info = *kept;
-		free(kept);
-	} else {
-		r = kernel_id_ready(id);
-		if (!r)
-			r = kernel_ask(id, id->chan->fd, &info, where);
-		if (r)
-			return where[0] ? polycm_fail(r, "on %s", where) : r;
-	}
-	memcpy(ret_info, &info, size < sizeof(info) ? size : sizeof(info));
-	ret_info->size = size;
+	if (!kept)
+		return query_now(id, ret_info);
+	copy_info(ret_info, kept);
+	free(kept);
 	return 0;
 }

@@ -69,14 +69,4 @@ static inline uint64_t kernel_pointer(const void *pointer)
 	return (uintptr_t)pointer;
 }
 
-/*
- * Give a command: `message' is a KERNEL_MESSAGE, `size' all of it, `out' the
- * bytes that its answer has room for.  0, the kernel's error, or -ENODATA
- * where it took less than the whole; what it answered may have arrived then.
- */
-int kernel_command(int fd, unsigned int command, void *message, size_t size, size_t out);
-/* The same, as a cancellation point: only where the caller holds nothing. */
-int kernel_command_cancellable(int fd, unsigned int command, void *message, size_t size,
-			       size_t out);
-
 #endif

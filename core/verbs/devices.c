@@ -32,22 +32,6 @@ static struct ibv_device **kept_real(struct ibv_device **devices)
 	return devices[1] == &list_mark ? (struct ibv_device **)(void *)devices[2] : NULL;
 }
 
-static struct ibv_device **real_devices(int *ret_num)
-{
-	REAL_VERB(struct ibv_device **, "ibv_get_device_list", "IBVERBS_1.1", (int *));
-
-	*ret_num = 0;
-	return real ? real(ret_num) : NULL;
-}
-
-static void free_real_devices(struct ibv_device **devices)
-{
-	REAL_VERB(void, "ibv_free_device_list", "IBVERBS_1.1", (struct ibv_device **));
-
-	if (devices && real)
-		real(devices);
-}
-
 /*
  * Hardware stays out of sight of a program that was told to use simulated
  * devices only: it must not pick a real one by accident.
@@ -90,7 +74,7 @@ POLYCM_EXPORT struct ibv_device **ibv_get_device_list(int *ret_num)
 		return NULL;
 	}
 	if (!only_simulated(num_simulated)) {
-		real = real_devices(&num_real);
+		real = polycm_real_devices(&num_real);
 		if (!real && !num_simulated)
 			goto err_free_simulated;	/* errno is libibverbs' */
 	}
@@ -112,7 +96,7 @@ POLYCM_EXPORT struct ibv_device **ibv_get_device_list(int *ret_num)
 	return list;
 
 err_free_real:
-	free_real_devices(real);
+	polycm_real_devices_free(real);
 err_free_simulated:
 	free(simulated);
 	if (ret_num)
@@ -124,7 +108,7 @@ POLYCM_EXPORT void ibv_free_device_list(struct ibv_device **devices)
 {
 	if (!devices)
 		return;
-	free_real_devices(kept_real(devices));
+	polycm_real_devices_free(kept_real(devices));
 	free(devices);
 }
 

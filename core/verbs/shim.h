@@ -17,6 +17,8 @@
  * open_device or close_device.
  */
 int polycm_shim_adopt(struct polycm_verbs_device *device);
+/* No list shows it any more. */
+void polycm_shim_hide(struct polycm_verbs_device *device);
 /* Forget it again, once no verbs context of it is open. */
 void polycm_shim_release(struct polycm_verbs_device *device);
 

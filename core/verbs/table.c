@@ -103,7 +103,7 @@ err_unlock:
 	return r;
 }
 
-void polycm_shim_release(struct polycm_verbs_device *device)
+void polycm_shim_hide(struct polycm_verbs_device *device)
 {
 	pthread_mutex_lock(&list_lock);
 	for (size_t i = 0; i < list_len; i++) {
@@ -114,7 +114,11 @@ void polycm_shim_release(struct polycm_verbs_device *device)
 		break;
 	}
 	pthread_mutex_unlock(&list_lock);
+}
 
+void polycm_shim_release(struct polycm_verbs_device *device)
+{
+	polycm_shim_hide(device);
 	device->device._ops._dummy1 = NULL;
 	free(device->core);
 	device->core = NULL;
@@ -132,6 +136,18 @@ struct polycm_verbs_device *polycm_shim_by_path(const char *ibdev_path)
 	pthread_mutex_lock(&list_lock);
 	for (size_t i = 0; i < list_len && !found; i++)
 		if (!strcmp(list[i]->device.ibdev_path, ibdev_path))
+			found = list[i];
+	pthread_mutex_unlock(&list_lock);
+	return found;
+}
+
+struct polycm_verbs_device *polycm_shim_by_dev_name(const char *dev_name)
+{
+	struct polycm_verbs_device *found = NULL;
+
+	pthread_mutex_lock(&list_lock);
+	for (size_t i = 0; i < list_len && !found; i++)
+		if (!strcmp(list[i]->device.dev_name, dev_name))
 			found = list[i];
 	pthread_mutex_unlock(&list_lock);
 	return found;

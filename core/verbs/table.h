@@ -18,8 +18,9 @@ static inline const struct polycm_verbs *shim_table(const struct ibv_device *dev
 	return ((const struct polycm_verbs_device *)device)->core;
 }
 
-/* The adopted device whose ibdev_path this is, or NULL. */
+/* The adopted device whose ibdev_path, or dev_name, this is, or NULL. */
 struct polycm_verbs_device *polycm_shim_by_path(const char *ibdev_path);
+struct polycm_verbs_device *polycm_shim_by_dev_name(const char *dev_name);
 
 /* Copy of the adopted devices in order of adoption; the caller frees it. */
 int polycm_shim_list(struct polycm_verbs_device ***ret_devices, size_t *ret_num);

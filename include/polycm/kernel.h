@@ -70,7 +70,10 @@ extern "C" {
 #define POLYCM_KERNEL		"kernel"
 #define POLYCM_KERNEL_VERSION	1
 
-/* A device that libibverbs lists. */
+/*
+ * A device that libibverbs lists.  A card whose ports have different link
+ * layers is asked about once for each: its ports may go to two providers.
+ */
 struct polycm_kernel_device {
 	uint32_t size;
 	const char *name;
@@ -78,7 +81,7 @@ struct polycm_kernel_device {
 	int index;			/* the kernel's, -1: not known */
 	enum ibv_node_type node_type;
 	enum ibv_transport_type transport_type;
-	uint8_t link_layer;		/* of port 1 */
+	uint8_t link_layer;		/* of the ports that are asked about */
 };
 
 struct polycm_kernel_setup {

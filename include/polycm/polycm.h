@@ -55,6 +55,7 @@ struct polycm_provider_info {
 	bool selected;			/* may carry connections in this process */
 	int error;			/* negative errno of one that could not start, or 0 */
 	unsigned int num_devices;
+	bool layer;			/* goes around providers; selected: around all of them here */
 };
 
 /* installed: load and show all that are installed; else only those loaded so far. */

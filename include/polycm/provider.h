@@ -27,14 +27,18 @@
 #ifndef POLYCM_PROVIDER_H
 #define POLYCM_PROVIDER_H
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
+
+#include <polycm/rules.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,127 +51,7 @@ struct polycm_id;	/* an rdma_cm_id as the core keeps it */
 struct polycm_device;	/* a device as the core keeps it */
 struct polycm_module;	/* a loaded provider as the core keeps it */
 struct polycm_timer;
-
-/* ------------------------------------------------------------------------
- * Transport rules: a transport is data plus a few functions.
- */
-
-/* Which connection protocol carries the calls. */
-enum polycm_protocol {
-	POLYCM_PROTO_IB_CM,	/* CM MADs: REQ, REP, RTU ... (InfiniBand, RoCE) */
-	POLYCM_PROTO_MPA,	/* MPA over TCP (iWARP) */
-};
-
-/* The kind of an id decides its private-data limits. */
-enum polycm_kind {
-	POLYCM_KIND_RC,		/* connected, IP addresses */
-	POLYCM_KIND_UD,		/* SIDR, IP addresses */
-	POLYCM_KIND_RC_AF_IB,	/* connected, AF_IB addresses */
-	POLYCM_KIND_UD_AF_IB,	/* SIDR, AF_IB addresses */
-	POLYCM_KINDS
-};
-
-/* The messages that carry a program's private data. */
-enum polycm_msg {
-	POLYCM_MSG_CONNECT,
-	POLYCM_MSG_ACCEPT,
-	POLYCM_MSG_REJECT,
-	POLYCM_MSGS
-};
-
-/* Services of a transport (polycm_transport.services). */
-#define POLYCM_SVC_UD		(1u << 0)	/* RDMA_PS_UDP, SIDR */
-#define POLYCM_SVC_IPOIB	(1u << 1)	/* RDMA_PS_IPOIB */
-#define POLYCM_SVC_AF_IB	(1u << 2)	/* AF_IB addresses */
-#define POLYCM_SVC_MULTICAST	(1u << 3)
-#define POLYCM_SVC_XRC		(1u << 4)
-#define POLYCM_SVC_SRQ		(1u << 5)
-#define POLYCM_SVC_ECE		(1u << 6)	/* enhanced connection establishment */
-#define POLYCM_SVC_ESTABLISH	(1u << 7)	/* CONNECT_RESPONSE and rdma_establish() */
-#define POLYCM_SVC_NOTIFY	(1u << 8)	/* rdma_notify() has an effect */
-#define POLYCM_SVC_TIMEWAIT	(1u << 9)	/* TIMEWAIT_EXIT is reported */
-#define POLYCM_SVC_IMM		(1u << 10)	/* immediate data */
-#define POLYCM_SVC_ATOMIC	(1u << 11)
-#define POLYCM_SVC_RNR		(1u << 12)	/* RNR NAK and ACK time-outs exist */
-
-/* Other properties (polycm_transport.flags). */
-#define POLYCM_T_DEVICE_MOVES_QP (1u << 0)	/* the device, not user space, brings the QP to RTS */
-#define POLYCM_T_EXACT_LENGTH	(1u << 1)	/* private data arrives as long as it was sent */
-#define POLYCM_T_PORT_IS_TCP	(1u << 2)	/* RDMA_PS_TCP ports are the host's TCP ports */
-#define POLYCM_T_HAS_SA		(1u << 3)	/* paths come from a subnet administrator */
-#define POLYCM_T_CONNECT_BLOCKS	(1u << 4)	/* rdma_connect() waits for the TCP connection */
-
-/* In which numbers event->status of REJECTED speaks. */
-enum polycm_reject_domain {
-	POLYCM_REJECT_REASON,	/* positive REJ reason (IBTA vol. 1, 12.6.7.2) */
-	POLYCM_REJECT_ERRNO,	/* negative errno */
-};
-
-struct polycm_transport {
-	uint32_t size;
-	const char *name;		/* "ib", "roce", "iwarp", a vendor's */
-	const char *description;	/* one line for people */
-	enum polycm_protocol protocol;
-	uint32_t services;		/* POLYCM_SVC_* */
-	uint32_t flags;			/* POLYCM_T_* */
-
-	/* How its devices show themselves to libibverbs. */
-	enum ibv_node_type node_type;
-	enum ibv_transport_type transport_type;
-	uint8_t link_layer;		/* IBV_LINK_LAYER_* */
-
-	/*
-	 * Private data, in bytes.  limit: what a program may pass; 0 where the
-	 * transport has no such kind.  reported: the length that the receiver's
-	 * event shows; 0 means the exact length sent.  capacity: what the
-	 * message holds on the wire, header of the CM included.
-	 */
-	uint16_t limit[POLYCM_KINDS][POLYCM_MSGS];
-	uint16_t reported[POLYCM_KINDS][POLYCM_MSGS];
-	uint16_t capacity[POLYCM_KINDS][POLYCM_MSGS];
-	uint8_t cm_header_len;		/* put before the data of a connect over IP addresses */
-
-	/* Field widths: larger values are lowered to these, without an error. */
-	uint8_t max_retry_count;
-	uint8_t max_rnr_retry_count;
-
-	/* Rejects. */
-	enum polycm_reject_domain reject_domain;
-	int consumer_reject_status;	/* the peer's status after rdma_reject() */
-	int refused_status;		/* the peer's status when nobody listens */
-
-	/*
-	 * IB CM timers as exponents: a wait of 2^(n-8) ms for n >= 8, which is
-	 * how Linux rounds 4.096 us * 2^n.  0 where the protocol is not IB CM.
-	 */
-	uint8_t cm_response_timeout;
-	uint8_t max_cm_retries;
-	uint8_t mra_service_timeout;
-	uint8_t packet_lifetime;	/* default; a POLYCM_T_HAS_SA transport has it from its paths */
-
-	/* MPA timers in ms and revision; 0 where the protocol is not MPA. */
-	uint32_t mpa_reply_timeout_ms;
-	uint32_t mpa_request_timeout_ms;
-	uint8_t mpa_revision;
-
-	/* Timers of the queue pair. */
-	uint8_t min_rnr_timer;		/* code put into the QP; 0 is 655.36 ms */
-	uint8_t local_ca_ack_delay;	/* exponent, default of a device of this transport */
-
-	/* Depths of a device of this transport unless the device says otherwise. */
-	uint8_t max_responder_resources;
-	uint8_t max_initiator_depth;
-
-	/*
-	 * Local ACK time-out exponent (4.096 us * 2^n) from packet lifetime and
-	 * the responder's ACK delay.  NULL where POLYCM_SVC_RNR is absent.
-	 */
-	uint8_t (*ack_timeout)(uint8_t ack_delay, uint8_t packet_lifetime);
-	/* Path MTU in bytes that a netdev of this MTU gives, or 0 if too small. */
-	uint32_t (*path_mtu)(uint32_t netdev_mtu);
-	/* The status of an event in words, or NULL to leave it to the core. */
-	const char *(*status_str)(enum rdma_cm_event_type event, int status);
-};
+struct polycm_layer;
 
 /* ------------------------------------------------------------------------
  * What crosses the border per connection.
@@ -213,6 +97,8 @@ struct polycm_event {
 	struct polycm_ece ece;		/* the peer's, with CONNECT_REQUEST and CONNECT_RESPONSE */
 	struct polycm_id *child;	/* CONNECT_REQUEST: from child_create() */
 	void *group;			/* multicast: what join() was given */
+	/* What the status means here, if more is known than rules can say; constant, or NULL. */
+	const char *why;
 };
 
 #define POLYCM_MAX_PATHS 6
@@ -344,6 +230,58 @@ struct polycm_ops {
 	void (*close)(void *priv);
 	void (*stop)(void *priv);
 	void (*free)(void *priv);
+
+	/* Of a layer; see below. */
+	void (*begin)(void *ctx, void *priv, const struct polycm_layer *layer);
+	int (*event)(void *priv, const struct polycm_event *event, uint64_t hold_ns);
+	void (*end)(void *priv);
+};
+
+/* ------------------------------------------------------------------------
+ * Layers: providers around others.
+ *
+ * POLYCM_PROVIDER='trace;fault;roce,iwarp' puts the layer trace around the
+ * layer fault around each of the providers roce and iwarp.  A layer has the
+ * flag POLYCM_PROVIDER_LAYER, an area of its own in each id (id_size bytes)
+ * and no rules, devices or channels.  No operation is required of it, and only
+ * these are called:
+ *
+ *  init, fini	as those of any provider, the layers before what they are around
+ *  begin	first for each id, those of child_create() too: keep the pointer
+ *		to what is below, which is valid until end() was called
+ *  open to free	in place of those below, which they call, or not, on priv and
+ *		ctx of struct polycm_layer:
+ *
+ *			return self->layer->ops->connect(self->layer->priv, param);
+ *
+ *		One that is NULL calls what is below.  close, stop and free must
+ *		do so.  As of any provider, a call is one at a time for each id.
+ *  event	what is below reports something: hands it, or another event in
+ *		its place, to post(), or does not, by which the event is lost;
+ *		its result is what post_event() returns.  Of a CONNECT_REQUEST
+ *		that is lost the provider hears that it was not taken (-ENOMEM).
+ *		Called like post_event(): from any thread, perhaps under locks of
+ *		the provider and during an operation.  It must not block, call
+ *		operations or take a lock that is held around those.  NULL: as
+ *		post().  The core's own DEVICE_REMOVAL does not come here.
+ *  end		last for each id, after free(), or for a child without one:
+ *		release what priv refers to
+ *
+ * A late event is the core's to keep: post() with hold_ns gives it to the
+ * program so much later, by the core's clock.  It counts as posted at once (the
+ * id of a request is the core's from then on), what is posted for the same id
+ * after it comes after it, and if the id ends before, it is dropped like any
+ * that the program has not fetched.
+ */
+struct polycm_layer {
+	uint32_t size;
+	struct polycm_id *id;		/* for log() */
+	const struct polycm_ops *ops;	/* below; no slot that a layer may call is NULL */
+	void *ctx;			/* for open() below */
+	void *priv;			/* for all others */
+	/* To the next layer outside, or to the program.  hold_ns adds up; 0: now. */
+	int (*post)(const struct polycm_layer *layer, const struct polycm_event *event,
+		    uint64_t hold_ns);
 };
 
 /* ------------------------------------------------------------------------
@@ -444,10 +382,20 @@ struct polycm_device_info {
  * Time.  A provider that owns time (a simulator) installs its clock; then
  * everything in the process that asks polycm for the time lives in it.
  */
+struct polycm_clock_wait {
+	uint32_t size;
+	uint64_t deadline_ns;		/* UINT64_MAX: none */
+	/* Holding nothing; does not wait.  May be where the thread is cancelled. */
+	bool (*look)(void *arg);
+	void *arg;
+	bool only_ours;			/* nothing outside of this clock's world ends the wait */
+};
+
 struct polycm_clock {
 	uint32_t size;
 	/* Nanoseconds since an arbitrary start, never going back. */
 	uint64_t (*now_ns)(void *ctx);
+	/* Also from inside post_event(), when the clock's own provider calls that. */
 	int (*timer_start)(void *ctx, uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
 			   struct polycm_timer **ret_timer);
 	void (*timer_cancel)(void *ctx, struct polycm_timer *timer);
@@ -457,6 +405,34 @@ struct polycm_clock {
 	 * nothing that could end the wait can ever happen.
 	 */
 	int (*idle)(void *ctx);
+
+	/*
+	 * For the waits of a program that are none of polycm's calls: poll(),
+	 * nanosleep() and their like.  All four or none; without them, and
+	 * while is_virtual() says no, these calls are the C library's.
+	 */
+	bool (*is_virtual)(void *ctx);
+	/*
+	 * Let time move until look() sees what the thread waits for: 0.  Or:
+	 * -ETIMEDOUT  it is the deadline.  What happens at that time has happened.
+	 * -EDEADLK    nothing is left that could happen, and no other thread acts
+	 * -EAGAIN     nothing is left, but other threads may act; not if only_ours
+	 * -ENODEV     time is not virtual any more
+	 */
+	int (*wait)(void *ctx, const struct polycm_clock_wait *wait);
+	/* A thread looked for something, did not find it and did not wait. */
+	void (*spin)(void *ctx);
+	/*
+	 * Does only what lives on this clock make the descriptor ready?  Then
+	 * also what it stands for and waits for, in words.
+	 */
+	bool (*owns_fd)(void *ctx, int fd, char *text, size_t size);
+	/*
+	 * now_ns(), for a program that reads a clock of its own, once more in a
+	 * row; in a signal handler, too.  The call's stack frame says whether
+	 * the same place does so again.  NULL: nothing but now_ns().
+	 */
+	uint64_t (*read_ns)(void *ctx, const void *frame);
 };
 
 /* ------------------------------------------------------------------------
@@ -537,6 +513,36 @@ struct polycm_core {
 	 * CM of <polycm/kernel.h>.
 	 */
 	const void *(*extension)(const char *name, unsigned int version);
+
+	/*
+	 * The device was unplugged: no list shows it any more and nothing opens
+	 * it.  What has it open keeps it; its ids are the provider's to tell.
+	 * device_remove() follows when nothing refers to it.  From any thread,
+	 * also from inside an operation.
+	 */
+	void (*device_gone)(struct polycm_device *device);
+
+	/*
+	 * Lets so much time pass: in virtual time at once, else the thread
+	 * sleeps.  From inside an operation, with no lock held that event() or a
+	 * timer's function takes.
+	 */
+	void (*sleep)(uint64_t ns);
+
+	/*
+	 * The clocks that the program reads with clock_gettime() and its like
+	 * follow the installed clock, from what they show now, or again the
+	 * system's.  While they follow it now_ns() does not go back.  Nothing
+	 * without an installed clock.  One call at a time.
+	 */
+	void (*clock_show)(bool is_virtual);
+	/* The system's clock, whatever the program's clocks show. */
+	uint64_t (*real_ns)(clockid_t clock);
+	/*
+	 * pthread_cond_timedwait() until such a time, of the clock that the
+	 * condition was made with.
+	 */
+	int (*cond_wait)(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
 };
 
 /* ------------------------------------------------------------------------
@@ -553,6 +559,14 @@ struct polycm_core {
  * refused before the kernel would refuse it and the peer with it.
  */
 #define POLYCM_PROVIDER_KERNEL (1u << 1)
+/*
+ * Plays Linux' RDMA CM in this, too: since 5.11 requests that wait to be taken
+ * when their listener moves to another channel are lost.  Their ids end with
+ * the channel that they are on.
+ */
+#define POLYCM_PROVIDER_LOSES_REQUESTS (1u << 2)
+/* Carries nothing itself, but may be put around what does. */
+#define POLYCM_PROVIDER_LAYER (1u << 3)
 
 struct polycm_provider {
 	uint32_t size;

@@ -34,6 +34,8 @@ static int explain(int err, uint32_t service, const char *what)
 /* The kinds of ids that not every transport has. */
 static int explain_kind(int err, const void *priv)
 {
+	if (err >= 0)
+		return err;
 	switch (kernel->kind(priv)) {
 	case POLYCM_KIND_UD:
 		return explain(err, POLYCM_SVC_UD, "datagrams (UD)");

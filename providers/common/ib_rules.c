@@ -96,7 +96,8 @@ const char *ib_rules_status_str(enum rdma_cm_event_type event, int status)
 		return name_of(rej_names, sizeof(rej_names) / sizeof(rej_names[0]), status);
 	case RDMA_CM_EVENT_UNREACHABLE:
 		if (status == -ETIMEDOUT)
-			return "timed out: the peer's connection manager answered no repetition";
+			return "timed out: the peer is out of reach, or its program is stuck "
+			       "(its connection manager sent MRAs at most)";
 		return name_of(sidr_names, sizeof(sidr_names) / sizeof(sidr_names[0]), status);
 	case RDMA_CM_EVENT_DISCONNECTED:
 		if (status == -ETIMEDOUT)

@@ -1,61 +1,74 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* address.c - comparing and parsing IPv4 and IPv6 addresses. */
+/* address.c - comparing IPv4, IPv6 and AF_IB addresses, and parsing those of IP. */
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "address.h"
 
-union sim_sockaddr sim_addr_copy(const struct sockaddr *addr)
+union sim_sockaddr sim_addr_copy_slow(const struct sockaddr *addr)
 {
 	union sim_sockaddr copy;
-	sa_family_t family;
+	sa_family_t family = sim_addr_family(addr);
 
 	memset(&copy, 0, sizeof(copy));
-	memcpy(&family, (const char *)addr + offsetof(struct sockaddr, sa_family), sizeof(family));
-	if (family == AF_INET) {
-		memcpy(&copy.in, addr, sizeof(copy.in));
-		memset(copy.in.sin_zero, 0, sizeof(copy.in.sin_zero));
-	} else if (family == AF_INET6) {
+	if (family == AF_INET6) {
 		memcpy(&copy.in6, addr, sizeof(copy.in6));
+	} else if (family == AF_IB) {
+		memcpy(&copy.ib, addr, sizeof(copy.ib));
 	}
 	return copy;
 }
 
-bool sim_addr_is_zero(const struct sockaddr *addr)
+/* AF_IB addresses are GIDs, which are written and compared like those of IPv6. */
+static bool get_in6(const union sim_sockaddr *addr, struct in6_addr *ret_in6)
 {
-	union sim_sockaddr a = sim_addr_copy(addr);
+	uint8_t bytes[16];
 
-	if (a.sa.sa_family == AF_INET)
-		return !(ntohl(a.in.sin_addr.s_addr) >> 24);
-	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a.in6.sin6_addr);
+	if (sim_addr_bytes(addr, bytes) != sizeof(bytes))
+		return false;
+	memcpy(ret_in6, bytes, sizeof(*ret_in6));
+	return true;
 }
 
-bool sim_addr_is_loopback(const struct sockaddr *addr)
+bool sim_addr_is_zero_slow(const struct sockaddr *addr)
 {
 	union sim_sockaddr a = sim_addr_copy(addr);
+	struct in6_addr in6;
 
-	if (a.sa.sa_family == AF_INET)
-		return ntohl(a.in.sin_addr.s_addr) >> 24 == 127;
-	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
+	return get_in6(&a, &in6) && IN6_IS_ADDR_UNSPECIFIED(&in6);
 }
 
-bool sim_addr_is_link_local(const struct sockaddr *addr)
+bool sim_addr_is_loopback_slow(const struct sockaddr *addr)
 {
 	union sim_sockaddr a = sim_addr_copy(addr);
+	struct in6_addr in6;
 
-	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr);
+	return get_in6(&a, &in6) && IN6_IS_ADDR_LOOPBACK(&in6);
 }
 
-bool sim_addr_is_multicast(const struct sockaddr *addr)
+bool sim_addr_is_link_local_slow(const struct sockaddr *addr)
 {
 	union sim_sockaddr a = sim_addr_copy(addr);
 
-	if (a.sa.sa_family == AF_INET)
-		return IN_MULTICAST(ntohl(a.in.sin_addr.s_addr));
+	return IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr);
+}
+
+bool sim_addr_is_mapped(const struct sockaddr *addr)
+{
+	union sim_sockaddr a = sim_addr_copy(addr);
+
+	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a.in6.sin6_addr);
+}
+
+bool sim_addr_is_multicast_slow(const struct sockaddr *addr)
+{
+	union sim_sockaddr a = sim_addr_copy(addr);
+
 	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_MULTICAST(&a.in6.sin6_addr);
 }
 
@@ -69,6 +82,9 @@ unsigned int sim_addr_bytes(const union sim_sockaddr *addr, uint8_t bytes[16])
 	case AF_INET6:
 		memcpy(bytes, &addr->in6.sin6_addr, 16);
 		return 16;
+	case AF_IB:
+		memcpy(bytes, &addr->ib.sib_addr, 16);
+		return 16;
 	default:
 		return 0;
 	}
@@ -77,10 +93,15 @@ unsigned int sim_addr_bytes(const union sim_sockaddr *addr, uint8_t bytes[16])
 bool sim_addr_in_prefix(const struct sockaddr *addr, const struct sockaddr *prefix,
 			unsigned int bits)
 {
-	union sim_sockaddr a = sim_addr_copy(addr), p = sim_addr_copy(prefix);
-	uint8_t a_bytes[16], p_bytes[16];
 	unsigned int whole = bits / 8;
+	uint8_t a_bytes[16], p_bytes[16];
+	union sim_sockaddr a, p;
 
+	if (sim_addr_family(addr) == AF_INET && sim_addr_family(prefix) == AF_INET && bits <= 32)
+		return !(ntohl(sim_addr_ipv4(addr) ^ sim_addr_ipv4(prefix)) &
+			 (uint32_t)(UINT64_MAX << (32 - bits)));
+	a = sim_addr_copy(addr);
+	p = sim_addr_copy(prefix);
 	if (a.sa.sa_family != p.sa.sa_family || bits > 8 * sim_addr_bytes(&a, a_bytes))
 		return false;
 	sim_addr_bytes(&p, p_bytes);
@@ -89,7 +110,7 @@ bool sim_addr_in_prefix(const struct sockaddr *addr, const struct sockaddr *pref
 	return !(bits % 8) || (a_bytes[whole] ^ p_bytes[whole]) >> (8 - bits % 8) == 0;
 }
 
-bool sim_addr_equal(const struct sockaddr *a, const struct sockaddr *b)
+bool sim_addr_equal_slow(const struct sockaddr *a, const struct sockaddr *b)
 {
 	union sim_sockaddr x = sim_addr_copy(a), y = sim_addr_copy(b);
 	uint8_t x_bytes[16], y_bytes[16];
@@ -103,19 +124,27 @@ bool sim_addr_equal(const struct sockaddr *a, const struct sockaddr *b)
 	       x.in6.sin6_scope_id == y.in6.sin6_scope_id;
 }
 
-uint16_t sim_addr_port(const struct sockaddr *addr)
+uint16_t sim_addr_port_slow(const struct sockaddr *addr)
 {
 	union sim_sockaddr a = sim_addr_copy(addr);
 
-	return ntohs(a.sa.sa_family == AF_INET ? a.in.sin_port : a.in6.sin6_port);
+	if (a.sa.sa_family == AF_INET6)
+		return ntohs(a.in6.sin6_port);
+	if (a.sa.sa_family == AF_IB)
+		return (uint16_t)be64toh(a.ib.sib_sid & a.ib.sib_sid_mask);
+	return 0;
 }
 
 void sim_addr_set_port(union sim_sockaddr *addr, uint16_t port)
 {
-	if (addr->sa.sa_family == AF_INET)
+	if (addr->sa.sa_family == AF_INET) {
 		addr->in.sin_port = htons(port);
-	else if (addr->sa.sa_family == AF_INET6)
+	} else if (addr->sa.sa_family == AF_INET6) {
 		addr->in6.sin6_port = htons(port);
+	} else if (addr->sa.sa_family == AF_IB) {
+		addr->ib.sib_sid = (addr->ib.sib_sid & ~htobe64(UINT16_MAX)) | htobe64(port);
+		addr->ib.sib_sid_mask = htobe64(UINT64_MAX);
+	}
 }
 
 int sim_addr_parse(const char *text, union sim_sockaddr *ret_addr, uint8_t *ret_prefix_len)

@@ -1,30 +1,128 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * control.c - the table behind <polycm/sim.h>: a test makes a private fabric
- * under the virtual clock, moves time, and looks at what is left.
+ * under the virtual clock, moves its time, and looks at what is left.
  */
 #include "config.h"
 
+#include "control.h"
+
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "address.h"
-#include "cm/cma.h"
-#include "polycm/sim.h"
+#include "handles.h"
+#include "pcap.h"
 #include "provider.h"
+#include "scenario.h"
 #include "trace.h"
 
-/* A struct polycm_sim_node is a struct sim_node. */
+int control_refuse(const char *call, const char *what, const char *why)
+{
+	sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: %s%s%s", call, what, *what ? ": " : "", why);
+	return -EINVAL;
+}
+
+int control_begin(const char *call)
+{
+	pthread_mutex_lock(&sim_setup_lock);
+	if (!sim_is_up() || sim_fabric_is_shared()) {
+		pthread_mutex_unlock(&sim_setup_lock);
+		return control_refuse(call, "", "the fabric is not a test's; polycm_sim_create() "
+				      "makes one");
+	}
+	sim_lock();
+	return 0;
+}
+
+int control_needs_fabric(const char *call)
+{
+	return sim_is_up() ? 0 : control_refuse(call, "", "there is no fabric");
+}
+
+void control_end(void)
+{
+	sim_unlock();
+	pthread_mutex_unlock(&sim_setup_lock);
+}
+
+static int lookup(const char *call, enum sim_handle_kind kind, const void *handle,
+		  uint32_t *ret_number)
+{
+	int r = sim_handle_number(kind, handle, ret_number);
+
+	if (r == -ENOENT)
+		control_refuse(call, "", "the handle is of a fabric that is gone");
+	else if (r < 0)
+		control_refuse(call, "", handle ? "no such handle" : "NULL is no argument");
+	return r;
+}
+
+int control_node(const char *call, const struct polycm_sim_node *handle,
+		 struct sim_node **ret_node)
+{
+	uint32_t number;
+	int r = lookup(call, SIM_HANDLE_NODE, handle, &number);
+
+	if (r < 0)
+		return r;
+	*ret_node = sim_node_by_number(number);
+	return *ret_node ? 0 : control_refuse(call, "", "no such handle");
+}
+
+int control_device(const char *call, const struct polycm_sim_device *handle,
+		   struct sim_device **ret_device)
+{
+	uint32_t number;
+	int r = lookup(call, SIM_HANDLE_DEVICE, handle, &number);
+
+	if (r < 0)
+		return r;
+	*ret_device = sim_device_by_number(number);
+	return *ret_device ? 0 : control_refuse(call, "", "no such handle");
+}
+
+/* ------------------------------------------------------------------------
+ * The fabric.
+ */
+
+/* Setup lock held. */
+static int drop(const char *call)
+{
+	char why[200];
+	int r = sim_down(why, sizeof(why));
+
+	if (r < 0)
+		control_refuse(call, "the fabric is in use", why);
+	return r;
+}
 
 static int create(uint64_t seed)
 {
 	int r;
 
 	pthread_mutex_lock(&sim_setup_lock);
-	r = sim_down();
+	r = drop("polycm_sim_create");
 	if (!r)
 		r = sim_up_private(seed);
+	pthread_mutex_unlock(&sim_setup_lock);
+	return r;
+}
+
+static int load(const char *path)
+{
+	struct sim_scenario_head head;
+	int r;
+
+	if (!path)
+		return control_refuse("polycm_sim_load", "", "NULL is no argument");
+	/* Mostly it is the name that is wrong, and that costs no fabric. */
+	r = sim_scenario_peek(path, &head);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&sim_setup_lock);
+	r = drop("polycm_sim_load");
+	if (!r)
+		r = sim_up_scenario(path);
 	pthread_mutex_unlock(&sim_setup_lock);
 	return r;
 }
@@ -34,162 +132,47 @@ static int destroy(void)
 	int r;
 
 	pthread_mutex_lock(&sim_setup_lock);
-	r = sim_down();
+	r = drop("polycm_sim_destroy");
 	pthread_mutex_unlock(&sim_setup_lock);
 	return r;
 }
 
-/* A test's fabric: ours alone. */
-static bool may_change(void)
-{
-	return sim_is_up() && !sim_fabric_is_shared();
-}
-
-/* What is wrong with an address for a new interface of the fabric, or NULL. */
-static const char *wrong_address(const char *text)
-{
-	union sim_sockaddr addr;
-	uint8_t prefix_len;
-
-	if (sim_addr_parse(text, &addr, &prefix_len) < 0)
-		return "no address as in 10.0.0.1/24 or fd00::1/64";
-	if (sim_addr_is_zero(&addr.sa))
-		return "the address of no interface";
-	if (sim_addr_is_loopback(&addr.sa))
-		return "a loopback address";
-	return sim_node_of_address(&addr.sa) ? "a node has that address" : NULL;
-}
-
-static const char *wrong_name(const char *name)
-{
-	if (!*name || strlen(name) >= sizeof(((struct sim_node *)NULL)->name))
-		return "the name is empty or too long";
-	for (struct sim_node *node = sim_first_node(); node; node = node->next)
-		if (!strcmp(node->name, name))
-			return "the name is taken";
-	return NULL;
-}
-
-static int refuse(const char *call, const char *what, const char *why)
-{
-	sim_core->log(POLYCM_LOG_WARN, NULL, "%s: %s%s%s", call, what, *what ? ": " : "", why);
-	return -EINVAL;
-}
-
-#define NODE_ADD "polycm_sim_node_add"
-#define NODE_ADD_ADDRESS "polycm_sim_node_add_address"
-#define NOT_A_TESTS "the fabric is not a test's; polycm_sim_create() makes one"
-
-static unsigned int num_devices(void)
-{
-	unsigned int num = 0;
-
-	for (struct sim_node *node = sim_first_node(); node; node = node->next)
-		for (struct sim_device *device = node->devices; device; device = device->next)
-			num++;
-	return num;
-}
-
-/* Engine lock held. */
-static int make_node(const char *name, const struct polycm_transport *rules, const char *address,
-		     struct sim_node **ret_node)
-{
-	char device_name[32];
-	struct sim_device *device;
-	const char *why;
-	int r;
-
-	why = wrong_name(name);
-	if (why)
-		return refuse(NODE_ADD, name, why);
-	why = wrong_address(address);
-	if (why)
-		return refuse(NODE_ADD, address, why);
-	snprintf(device_name, sizeof(device_name), "sim%u", num_devices());
-	r = sim_node_add(name, ret_node);
-	if (r < 0)
-		return r;
-	r = sim_device_add(*ret_node, device_name, rules, &device);
-	if (!r)
-		r = sim_device_add_address(device, NULL, address);
-	if (r < 0)
-		sim_node_drop_newest();
-	return r;
-}
-
-static int node_add(const char *name, const char *transport, const char *address,
-		    struct polycm_sim_node **ret_node)
-{
-	const struct polycm_transport *rules;
-	struct sim_node *node;
-	int r;
-
-	if (!name || !transport || !address || !ret_node)
-		return refuse(NODE_ADD, "", "NULL is no argument");
-	rules = sim_core->transport(transport);
-	if (!rules)
-		return refuse(NODE_ADD, transport,
-			      "no such transport; 'polycm info' lists those installed");
-	pthread_mutex_lock(&sim_setup_lock);
-	if (may_change()) {
-		sim_lock();
-		r = make_node(name, rules, address, &node);
-		sim_unlock();
-	} else {
-		r = refuse(NODE_ADD, name, NOT_A_TESTS);
-	}
-	if (!r)
-		r = sim_fabric_announce();
-	pthread_mutex_unlock(&sim_setup_lock);
-	if (!r)
-		*ret_node = (struct polycm_sim_node *)node;
-	return r;
-}
-
-static int node_add_address(struct polycm_sim_node *handle, const char *address)
-{
-	struct sim_node *node = (struct sim_node *)handle;
-	const char *why;
-	int r;
-
-	if (!node || !address)
-		return refuse(NODE_ADD_ADDRESS, "", "NULL is no argument");
-	pthread_mutex_lock(&sim_setup_lock);
-	if (may_change()) {
-		sim_lock();
-		why = wrong_address(address);
-		r = why ? refuse(NODE_ADD_ADDRESS, address, why) :
-			  sim_device_add_address(node->devices, NULL, address);
-		sim_unlock();
-	} else {
-		r = refuse(NODE_ADD_ADDRESS, address, NOT_A_TESTS);
-	}
-	pthread_mutex_unlock(&sim_setup_lock);
-	return r == -ENOSPC ? -ENOMEM : r;
-}
-
-static int node_use(struct polycm_sim_node *handle)
-{
-	if (!handle)
-		return -EINVAL;
-	sim_lock();
-	sim_set_current_node((struct sim_node *)handle);
-	sim_unlock();
-	return 0;
-}
+/* ------------------------------------------------------------------------
+ * Time.
+ */
 
 static int now(uint64_t *ret_ns)
 {
 	if (!ret_ns)
-		return -EINVAL;
+		return control_refuse("polycm_sim_now", "", "NULL is no argument");
 	*ret_ns = sim_now();
 	return 0;
 }
 
+static int needs_virtual(const char *call)
+{
+	if (sim_is_virtual())
+		return 0;
+	return control_refuse(call, "", "the fabric's time is real");
+}
+
 static int advance(uint64_t ns)
 {
-	return sim_advance(ns);
+	int r = needs_virtual("polycm_sim_advance");
+
+	return r < 0 ? r : sim_advance(ns);
 }
+
+static int run(uint64_t limit_ns, bool (*done)(void *arg), void *arg)
+{
+	int r = needs_virtual(done ? "polycm_sim_run_until_event" : "polycm_sim_run");
+
+	return r < 0 ? r : sim_run(limit_ns, done, arg);
+}
+
+/* ------------------------------------------------------------------------
+ * Seeing.
+ */
 
 static int trace(const char *path)
 {
@@ -201,6 +184,23 @@ static int trace(const char *path)
 	else
 		sim_trace_close();
 	sim_unlock();
+	if (r < 0)
+		control_refuse("polycm_sim_trace", path, strerror(-r));
+	return r;
+}
+
+static int pcap(const char *path)
+{
+	int r = 0;
+
+	sim_lock();
+	if (path)
+		r = sim_pcap_open(path);
+	else
+		sim_pcap_close();
+	sim_unlock();
+	if (r < 0)
+		control_refuse("polycm_sim_pcap", path, strerror(-r));
 	return r;
 }
 
@@ -210,7 +210,7 @@ static int live(struct polycm_sim_counts *counts)
 	size_t size;
 
 	if (!counts || counts->size < sizeof(counts->size))
-		return -EINVAL;
+		return control_refuse("polycm_sim_live", "", "the size of the counts is not set");
 	size = counts->size;
 	sim_count_live(&c);
 	c.size = size;
@@ -222,11 +222,23 @@ const struct polycm_sim_ops sim_control_ops = {
 	.size = sizeof(sim_control_ops),
 	.create = create,
 	.destroy = destroy,
-	.node_add = node_add,
-	.node_add_address = node_add_address,
-	.node_use = node_use,
+	.node_add = control_node_add,
+	.node_add_address = control_node_add_address,
+	.node_use = control_node_use,
 	.now = now,
 	.advance = advance,
 	.trace = trace,
 	.live = live,
+	.load = load,
+	.node_find = control_node_find,
+	.device_add = control_device_add,
+	.device_add_address = control_device_add_address,
+	.device_find = control_device_find,
+	.device_limit = control_device_limit,
+	.link_set = control_link_set,
+	.run = run,
+	.fault_add = control_fault_add,
+	.fault_remove = control_fault_remove,
+	.fault_hits = control_fault_hits,
+	.pcap = pcap,
 };

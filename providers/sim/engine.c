@@ -6,16 +6,24 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "engine_internal.h"
 #include "fabric.h"
 #include "heap.h"
 #include "link/link.h"
-#include "random.h"
+#include "threads.h"
 #include "trace.h"
+#include "world.h"
+
+#define CANCEL_AS_IT_IS (-1)	/* none of pthread_setcancelstate()'s */
 
 const struct polycm_core *sim_core;
+
+__thread __attribute__((tls_model("initial-exec"))) volatile bool engine_inside;
 
 struct sim_engine sim_engine = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -38,7 +46,8 @@ uint64_t sim_now(void)
 static void timers_changed(void)
 {
 	sim_engine.changes++;
-	relaxed_store(&sim_engine.next, sim_heap_deadline());
+	if (relaxed_load(&sim_engine.is_real))
+		relaxed_store(&sim_engine.next, sim_heap_deadline());
 }
 
 void sim_timer_init(struct sim_timer *timer, void (*fn)(struct sim_timer *timer))
@@ -56,9 +65,24 @@ void sim_timer_arm(struct sim_timer *timer, uint64_t deadline)
 		deadline = now;
 		sim_engine.due = true;
 	}
+	if (__builtin_expect(sim_clocks_stand, 0)) {
+		deadline = sim_world_deadline(timer, deadline);
+		if (deadline == SIM_NEVER) {
+			timers_changed();
+			return;
+		}
+	}
 	timer->deadline = deadline;
 	timer->seq = sim_engine.seq++;
 	sim_heap_insert(timer);
+	timers_changed();
+	if (sim_tracing())
+		sim_trace_timer(timer, "armed");
+}
+
+void sim_timers_move(uint64_t (*deadline_of)(const struct sim_timer *timer, void *arg), void *arg)
+{
+	sim_heap_move(deadline_of, arg);
 	timers_changed();
 }
 
@@ -68,12 +92,16 @@ void sim_timer_disarm(struct sim_timer *timer)
 		return;
 	sim_heap_remove(timer);
 	timers_changed();
+	if (sim_tracing())
+		sim_trace_timer(timer, "ended");
 }
 
 void engine_fire(struct sim_timer *timer)
 {
 	sim_heap_remove(timer);
 	timers_changed();
+	if (sim_tracing())
+		sim_trace_timer(timer, "fired");
 	timer->fn(timer);
 }
 
@@ -112,8 +140,17 @@ int engine_forbid_cancel(void)
 {
 	int state;
 
+	/* Nobody is there who could cancel it. */
+	if (single_thread())
+		return CANCEL_AS_IT_IS;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	return state;
+}
+
+void engine_allow_cancel(int state)
+{
+	if (state != CANCEL_AS_IT_IS)
+		pthread_setcancelstate(state, NULL);
 }
 
 static void take_lock(void)
@@ -131,61 +168,111 @@ static void locked(int cancel_state)
 	relaxed_store(&sim_engine.spins, 0);
 	if (__builtin_expect(relaxed_load(&sim_engine.forked), 0)) {
 		relaxed_store(&sim_engine.forked, false);
+		if (sim_is_virtual())
+			sim_core->clock_show(true);
 		sim_fabric_after_fork();
 	}
 }
 
-void sim_lock(void)
+/* Under the virtual clock no thread is started while the lock is held. */
+static bool may_be_alone(void)
 {
-	int cancel_state = engine_forbid_cancel();
+	return single_thread() && relaxed_load(&sim_engine.is_virtual);
+}
 
+static __attribute__((noinline)) void lock_slowly(void)
+{
+	int cancel_state;
+
+	if (may_be_alone()) {
+		sim_engine.alone = true;
+		locked(CANCEL_AS_IT_IS);
+		return;
+	}
+	cancel_state = engine_forbid_cancel();
 	take_lock();
 	locked(cancel_state);
+}
+
+void sim_lock(void)
+{
+	assert(!sim_engine.alone);
+	engine_enter();
+	if (__builtin_expect(!may_be_alone() || relaxed_load(&sim_engine.forked), 0)) {
+		lock_slowly();
+		return;
+	}
+	sim_engine.alone = true;
+	relaxed_store(&sim_engine.spins, 0);
 }
 
 bool sim_lock_within(uint64_t ns)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	uint64_t until = engine_monotonic() + ns;
-	int cancel_state = engine_forbid_cancel();
+	int cancel_state;
 
+	if (sim_engine.alone)
+		return false;
+	cancel_state = engine_forbid_cancel();
+	engine_enter();
 	while (pthread_mutex_trylock(&sim_engine.lock)) {
 		if (engine_monotonic() >= until) {
-			pthread_setcancelstate(cancel_state, NULL);
+			engine_left();
+			engine_allow_cancel(cancel_state);
 			return false;
 		}
-		nanosleep(&pause, NULL);
+		/* Not the C library's, which is ours. */
+		syscall(SYS_nanosleep, &pause, NULL);
 	}
 	locked(cancel_state);
 	return true;
 }
 
-void sim_unlock(void)
+bool sim_is_inherited(void)
+{
+	return relaxed_load(&sim_engine.forked);
+}
+
+static __attribute__((noinline)) void unlock_slowly(void)
 {
 	int cancel_state = sim_engine.cancel_state;
 
-	if (sim_is_virtual())
+	if (__builtin_expect(relaxed_load(&sim_engine.is_virtual), 1))
 		engine_virtual_tell();
 	else
 		engine_real_settle();
 	pthread_mutex_unlock(&sim_engine.lock);
-	pthread_setcancelstate(cancel_state, NULL);
+	engine_left();
+	engine_allow_cancel(cancel_state);
+}
+
+void sim_unlock(void)
+{
+	if (!sim_engine.alone) {
+		unlock_slowly();
+		return;
+	}
+	engine_virtual_tell();
+	sim_engine.alone = false;
+	engine_left();
 }
 
 void engine_wait_changed(uint64_t until)
 {
-	struct timespec ts = {
-		.tv_sec = (time_t)(until / 1000000000u),
-		.tv_nsec = (long)(until % 1000000000u),
-	};
 	unsigned int tellings = sim_engine.tellings;
 	int cancel_state = sim_engine.cancel_state;
 
+	if (sim_engine.alone) {
+		pthread_mutex_lock(&sim_engine.lock);
+		sim_engine.alone = false;
+		cancel_state = CANCEL_AS_IT_IS;
+	}
 	sim_engine.waiters++;
 	if (until == SIM_NEVER)
 		pthread_cond_wait(&sim_engine.changed, &sim_engine.lock);
 	else
-		pthread_cond_timedwait(&sim_engine.changed, &sim_engine.lock, &ts);
+		sim_core->cond_wait(&sim_engine.changed, &sim_engine.lock, until);
 	sim_engine.waiters--;
 	if (tellings != sim_engine.tellings)
 		sim_engine.woken--;
@@ -236,11 +323,13 @@ static void after_fork_child(void)
 {
 	pthread_mutex_init(&sim_engine.lock, NULL);
 	init_changed();
-	sim_engine.waiters = sim_engine.woken = 0;
+	sim_engine.waiters = sim_engine.woken = sim_engine.passers = 0;
 	relaxed_store(&sim_engine.contenders, 0);
 	sim_engine.thread_runs = sim_engine.asleep = false;
 	if (sim_engine.running)
 		sim_shm_after_fork();
+	if (sim_is_virtual())
+		sim_core->clock_show(false);
 	relaxed_store(&sim_engine.forked, sim_engine.running);
 }
 

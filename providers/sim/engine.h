@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../common/core.h"
+#include "../common/random.h"
 #include "polycm/provider.h"
 
 #define SIM_NEVER UINT64_MAX
@@ -32,8 +34,12 @@ struct sim_timer {
 	void (*fn)(struct sim_timer *timer);
 };
 
-/* The host's services, set by the provider's query; never NULL afterwards. */
-extern const struct polycm_core *sim_core;
+/* Of many objects, one that was not used lately is not in the cache: bring it there, all at once. */
+static inline void sim_prefetch(const void *object, size_t size)
+{
+	for (size_t at = 0; at < size; at += 64)
+		__builtin_prefetch((const void *)((uintptr_t)object + at));
+}
 
 /* err, with the reason in words for the log line of the call under way. */
 #define sim_refuse(err, ...) (sim_core->why(__VA_ARGS__), (err))
@@ -51,16 +57,21 @@ void sim_lock(void);
 void sim_unlock(void);
 /* For exit handlers, which may run inside a call that holds the lock: false after so much real time. */
 bool sim_lock_within(uint64_t ns);
+/* A child of fork() that has not taken the lock yet: all there is is its parent's.  No lock needed. */
+bool sim_is_inherited(void);
 
 /* With the lock held, unless said otherwise. */
 uint64_t sim_now(void);			/* any thread, no lock needed */
-uint64_t sim_random(void);		/* 64 bits of the seeded generator */
-uint32_t sim_random_below(uint32_t bound);
 
 void sim_timer_init(struct sim_timer *timer, void (*fn)(struct sim_timer *timer));
 /* (Re)arm.  Deadlines in the past fire as soon as possible, in order of arming. */
 void sim_timer_arm(struct sim_timer *timer, uint64_t deadline);
 void sim_timer_disarm(struct sim_timer *timer);
+/*
+ * Give the armed timers other deadlines, none of them earlier; SIM_NEVER
+ * disarms.  Timers of the same deadline keep their order.
+ */
+void sim_timers_move(uint64_t (*deadline_of)(const struct sim_timer *timer, void *arg), void *arg);
 static inline bool sim_timer_armed(const struct sim_timer *timer) { return timer->slot != 0; }
 
 /*
@@ -80,8 +91,22 @@ void sim_wake(void);
  */
 void sim_progress(void);
 int sim_advance(uint64_t ns);
+/*
+ * Virtual clock: until done(arg), which is asked with the lock held, or with
+ * NULL until nothing is left that could happen: 0.  -ETIMEDOUT: not so soon;
+ * -EDEADLK: nothing is left, and not done.
+ */
+int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg);
 int sim_idle(void *ctx);
-/* A program polls in vain.  Virtual: after enough polls in a row this counts as waiting. */
+/* polycm_clock's: waits of the program's that are none of our calls. */
+bool sim_clock_virtual(void *ctx);
+int sim_clock_wait(void *ctx, const struct polycm_clock_wait *wait);
+void sim_clock_spin(void *ctx);
+uint64_t sim_clock_read(void *ctx, const void *frame);
+/*
+ * A program polls in vain.  Virtual: after enough polls in a row this counts as
+ * waiting; if it also reads clocks it may wait for a time, so a short wait.
+ */
 void sim_spin(void);
 
 #endif

@@ -21,10 +21,12 @@ struct sim_engine {
 	pthread_cond_t changed;		/* CLOCK_MONOTONIC; sim_wait(), virtual sim_idle() */
 	unsigned int waiters;		/* on changed */
 	unsigned int woken;		/* of them, told to look but not yet on their way */
+	unsigned int passers;		/* let time pass (virtual) by calls that end by themselves */
 	unsigned int tellings;
 	uint64_t changes, told;		/* counts what a thread that waits should look at */
 	uint64_t busy_changes, busy_since;	/* others compute, without calls; 0: no */
 	bool running;
+	bool alone;			/* held by the only thread, without the mutex */
 	bool due;			/* a timer was armed for now (real) */
 	bool thread_runs, stop;
 	bool asleep;			/* the NIC thread, until sleep_until */
@@ -40,18 +42,36 @@ struct sim_engine {
 	atomic_uint_fast64_t now;	/* virtual */
 	atomic_uint_fast64_t next;	/* earliest deadline */
 	atomic_uint_fast64_t patience;
-	atomic_uint spins, polls;
+	atomic_uint spins;		/* vain polls in a row, and this: */
+#define ENGINE_READING 0x80000000u	/* the program has read a clock of its own */
+	atomic_uint polls;
 	atomic_uint contenders;		/* threads that wait for the lock */
 };
 
 extern struct sim_engine sim_engine;
 
+/*
+ * This thread has the lock, or is about to take it, or has just released it: a
+ * signal handler that interrupted it must not wait for the lock.
+ */
+extern __thread __attribute__((tls_model("initial-exec"))) volatile bool engine_inside;
+
+static inline void engine_enter(void)
+{
+	engine_inside = true;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void engine_left(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	engine_inside = false;
+}
+
+/* The program's clocks may be ours. */
 static inline uint64_t engine_monotonic(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return sim_core->real_ns(CLOCK_MONOTONIC);
 }
 
 /* --- engine.c --- */
@@ -66,13 +86,18 @@ void engine_wait_changed(uint64_t until);
 void engine_wake_waiters(void);
 /* No lock: a thread of the program that is cancelled must not take the lock with it. */
 int engine_forbid_cancel(void);
+void engine_allow_cancel(int state);	/* as it was before that */
 
 /* --- engine_virtual.c --- */
 
 int engine_virtual_wait(bool (*done)(void *arg), void *arg, uint64_t deadline);
 int engine_virtual_idle(void);		/* no lock */
 /* Whoever waits shall look at what has changed. */
-void engine_virtual_tell(void);
+static inline void engine_virtual_tell(void)
+{
+	if (sim_engine.told != sim_engine.changes)
+		engine_wake_waiters();
+}
 
 /* --- engine_real.c --- */
 

@@ -122,7 +122,7 @@ void sim_progress(void)
 	}
 	cancel_state = engine_forbid_cancel();
 	if (pthread_mutex_trylock(&sim_engine.lock)) {
-		pthread_setcancelstate(cancel_state, NULL);
+		engine_allow_cancel(cancel_state);
 		return;
 	}
 	sim_engine.cancel_state = cancel_state;

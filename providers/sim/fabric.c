@@ -15,23 +15,28 @@
 
 #include "address.h"
 #include "fabric_internal.h"
+#include "fault.h"
 #include "gids.h"
 #include "link/link.h"
+#include "link/shape.h"
 #include "nic/nic.h"
 #include "numbers.h"
 #include "ports.h"
+#include "trace.h"
+#include "world.h"
 
 /* MTU of the interface behind a port: Ethernet's usual one, or IPoIB's on a link of 4096. */
 #define ETHERNET_MTU 1500u
 #define IPOIB_MTU 4092u
 
 struct polycm_module *sim_module;
+uint32_t sim_fabric_addresses = 1;
 
 static struct {
 	struct sim_node *first, **end;	/* in order of creation */
-	struct sim_node *current;
+	struct sim_node *current, *home;
 	struct sim_port **ports;	/* by fabric_index */
-	uint32_t num_ports;
+	uint32_t num_ports, num_nodes, num_devices;
 } fabric = {
 	.end = &fabric.first,
 };
@@ -62,6 +67,8 @@ static void free_node(struct sim_node *node)
 	}
 	sim_ports_close(node->port_table);
 	free(node->addresses);
+	free(node->routes);
+	sim_node_unlearn_all(node);
 	free(node);
 }
 
@@ -69,16 +76,20 @@ void sim_fabric_close(void)
 {
 	struct sim_node *node;
 
+	sim_fabric_addresses++;
 	sim_link_drop_all();
+	sim_shape_close();
+	sim_fault_close();
+	sim_world_close();
 	while ((node = fabric.first)) {
 		fabric.first = node->next;
 		free_node(node);
 	}
 	fabric.end = &fabric.first;
-	fabric.current = NULL;
+	fabric.current = fabric.home = NULL;
 	free(fabric.ports);
 	fabric.ports = NULL;
-	fabric.num_ports = 0;
+	fabric.num_ports = fabric.num_nodes = fabric.num_devices = 0;
 	sim_numbers_close();
 	sim_fabric_detach();
 }
@@ -102,11 +113,12 @@ int sim_node_add(const char *name, struct sim_node **ret_node)
 	if (!node)
 		return -ENOMEM;
 	strcpy(node->name, name);
-	r = sim_ports_open(&node->port_table);
+	r = sim_ports_open(fabric.num_nodes, &node->port_table);
 	if (r < 0) {
 		free(node);
 		return r;
 	}
+	node->number = fabric.num_nodes++;
 	*fabric.end = node;
 	fabric.end = &node->next;
 	*ret_node = node;
@@ -120,11 +132,37 @@ void sim_node_drop_newest(void)
 	while ((*at)->next)
 		at = &(*at)->next;
 	node = *at;
-	for (struct sim_device *device = node->devices; device; device = device->next)
-		fabric.num_ports -= device->num_ports;
+	while (node->devices)
+		sim_device_drop_newest(node);
+	sim_fabric_addresses++;
 	*at = NULL;
 	fabric.end = at;
+	fabric.num_nodes--;
 	free_node(node);
+}
+
+void sim_device_drop_newest(struct sim_node *node)
+{
+	struct sim_device **at = &node->devices, *device;
+	unsigned int kept = 0;
+
+	sim_fabric_addresses++;
+	while ((*at)->next)
+		at = &(*at)->next;
+	device = *at;
+	for (unsigned int i = 0; i < node->num_addresses; i++)
+		if (!node->addresses[i].port || node->addresses[i].port->device != device)
+			node->addresses[kept++] = node->addresses[i];
+	node->num_addresses = kept;
+	*at = NULL;
+	fabric.num_ports -= device->num_ports;
+	fabric.num_devices--;
+	free_device(device);
+}
+
+uint32_t sim_num_devices(void)
+{
+	return fabric.num_devices;
 }
 
 static void init_port(struct sim_device *device, unsigned int index)
@@ -207,6 +245,7 @@ int sim_device_add(struct sim_node *node, const char *name, const struct polycm_
 	for (end = &node->devices; *end; end = &(*end)->next)
 		;
 	*end = device;
+	device->number = fabric.num_devices++;
 	*ret_device = device;
 	return 0;
 }
@@ -226,6 +265,7 @@ int sim_port_add_address(struct sim_port *port, const char *ifname, uint32_t ifi
 	if (!grown)
 		return -ENOMEM;
 	node->addresses = grown;
+	sim_fabric_addresses++;
 	if (!sim_gids_add_address(port, addr, ifindex))
 		return -ENOSPC;
 
@@ -236,7 +276,24 @@ int sim_port_add_address(struct sim_port *port, const char *ifname, uint32_t ifi
 	address->prefix_len = prefix_len;
 	strcpy(address->ifname, ifname);
 	address->port = port;
+	if (sim_tracing())
+		sim_trace_address(address, "added");
 	return 0;
+}
+
+void sim_node_remove_address(struct sim_node *node, struct sim_address *address)
+{
+	unsigned int index = (unsigned int)(address - node->addresses);
+	const struct sim_address gone = *address;
+
+	sim_fabric_addresses++;
+	if (sim_tracing() && gone.port)
+		sim_trace_address(&gone, "removed");
+	memmove(address, address + 1,
+		(node->num_addresses - index - 1) * sizeof(struct sim_address));
+	node->num_addresses--;
+	if (gone.port)
+		sim_gids_remove_address(gone.port, &gone.addr);
 }
 
 int sim_device_add_address(struct sim_device *device, const char *ifname, const char *address)
@@ -262,6 +319,11 @@ int sim_device_add_address(struct sim_device *device, const char *ifname, const 
 	return sim_port_add_address(port, ifname, ifindex, &addr, prefix_len);
 }
 
+static bool is_ours(const struct sim_node *node)
+{
+	return !fabric.home || node == fabric.home;
+}
+
 static int announce(struct sim_device *device)
 {
 	struct polycm_device_info info = {
@@ -282,7 +344,7 @@ int sim_fabric_announce(void)
 
 	for (struct sim_node *node = fabric.first; node; node = node->next) {
 		for (struct sim_device *device = node->devices; device; device = device->next) {
-			if (device->core)
+			if (device->core || device->removed || !is_ours(node))
 				continue;
 			r = announce(device);
 			if (r < 0)
@@ -301,6 +363,26 @@ struct sim_node *sim_first_node(void)
 	return fabric.first;
 }
 
+struct sim_node *sim_node_by_number(uint32_t number)
+{
+	struct sim_node *node = fabric.first;
+
+	while (node && node->number != number)
+		node = node->next;
+	return node;
+}
+
+struct sim_device *sim_device_by_number(uint32_t number)
+{
+	struct sim_device *device;
+
+	for (struct sim_node *node = fabric.first; node; node = node->next)
+		for (device = node->devices; device; device = device->next)
+			if (device->number == number)
+				return device;
+	return NULL;
+}
+
 struct sim_node *sim_current_node(void)
 {
 	return fabric.current ? fabric.current : fabric.first;
@@ -309,6 +391,11 @@ struct sim_node *sim_current_node(void)
 void sim_set_current_node(struct sim_node *node)
 {
 	fabric.current = node;
+}
+
+void sim_set_home_node(struct sim_node *node)
+{
+	fabric.home = fabric.current = node;
 }
 
 struct sim_address *sim_node_address(struct sim_node *node, const struct sockaddr *addr)
@@ -320,39 +407,78 @@ struct sim_address *sim_node_address(struct sim_node *node, const struct sockadd
 }
 
 /* Each node has its own loopback, so that is nobody's in particular. */
-static struct sim_address *find_address(const struct sockaddr *addr)
+static struct sim_address *find_address(const struct sockaddr *addr, struct sim_node **ret_node)
 {
 	struct sim_address *address;
 
+	*ret_node = sim_current_node();
 	if (sim_addr_is_loopback(addr))
-		return fabric.first ? sim_node_address(sim_current_node(), addr) : NULL;
+		return fabric.first ? sim_node_address(*ret_node, addr) : NULL;
 	for (struct sim_node *node = fabric.first; node; node = node->next) {
 		address = sim_node_address(node, addr);
+		*ret_node = node;
 		if (address)
 			return address;
 	}
 	return NULL;
 }
 
-struct sim_port *sim_port_of_address(const struct sockaddr *addr)
+bool sim_address_is_taken(const struct sockaddr *addr)
 {
-	struct sim_address *address = find_address(addr);
+	struct sim_node *node;
+
+	return find_address(addr, &node) != NULL;
+}
+
+static struct sim_port *find_port(const struct sockaddr *addr)
+{
+	struct sim_node *node;
+	struct sim_address *address = find_address(addr, &node);
 
 	return address ? address->port : NULL;
 }
 
+/* Connections ask for the same few addresses again and again; those of IPv4 stay known. */
+struct sim_port *sim_port_of_address(const struct sockaddr *addr)
+{
+	static struct {
+		uint32_t addresses;
+		in_addr_t addr;
+		struct sim_port *port;
+	} lately[16], *entry;
+	in_addr_t wanted;
+
+	if (sim_addr_family(addr) != AF_INET || sim_addr_is_loopback(addr))
+		return find_port(addr);
+	wanted = sim_addr_ipv4(addr);
+	entry = &lately[(wanted ^ wanted >> 8 ^ wanted >> 16 ^ wanted >> 24) % 16];
+	if (entry->addresses != sim_fabric_addresses || entry->addr != wanted) {
+		entry->port = find_port(addr);
+		entry->addr = wanted;
+		entry->addresses = sim_fabric_addresses;
+	}
+	return entry->port;
+}
+
 struct sim_node *sim_node_of_address(const struct sockaddr *addr)
 {
-	struct sim_port *port = sim_port_of_address(addr);
+	struct sim_node *node;
 
-	return port ? port->device->node : NULL;
+	return find_address(addr, &node) ? node : NULL;
+}
+
+struct sim_node *sim_own_node_of_address(const struct sockaddr *addr)
+{
+	struct sim_node *node = sim_node_of_address(addr);
+
+	return node && is_ours(node) ? node : NULL;
 }
 
 static bool port_has_gid(const struct sim_port *port, const union ibv_gid *gid)
 {
 	for (unsigned int i = 0; i < port->num_gids; i++)
 		if (!memcmp(port->gids[i].gid.raw, gid->raw, sizeof(gid->raw)))
-			return true;
+			return sim_gid_is_set(&port->gids[i]);
 	return false;
 }
 
@@ -367,48 +493,4 @@ struct sim_port *sim_port_of_gid(const union ibv_gid *gid)
 struct sim_port *sim_port_by_index(uint32_t fabric_index)
 {
 	return fabric_index < fabric.num_ports ? fabric.ports[fabric_index] : NULL;
-}
-
-/* How well an address suits as the source towards dst; 0: not at all. */
-static unsigned int rate_source(const struct sim_address *address, const union sim_sockaddr *dst)
-{
-	const struct sockaddr *src = &address->addr.sa;
-	uint32_t scope;
-
-	if (src->sa_family != dst->sa.sa_family)
-		return 0;
-	if (sim_addr_equal(src, &dst->sa))
-		return 200;
-	if (sim_addr_is_link_local(&dst->sa)) {
-		scope = dst->in6.sin6_scope_id;
-		if (!sim_addr_is_link_local(src) ||
-		    (scope && scope != address->addr.in6.sin6_scope_id))
-			return 0;
-	}
-	if (sim_addr_in_prefix(&dst->sa, src, address->prefix_len))
-		return 3u + address->prefix_len;
-	/* What a default route would take: not loopback, link-local rather not. */
-	if (sim_addr_is_loopback(src))
-		return 0;
-	return sim_addr_is_link_local(src) ? 1 : 2;
-}
-
-int sim_node_route(struct sim_node *node, const struct sockaddr *dst, struct sim_address **ret_src)
-{
-	union sim_sockaddr to = sim_addr_copy(dst);
-	struct sim_address *best = NULL;
-	unsigned int rating = 0;
-
-	for (unsigned int i = 0; i < node->num_addresses; i++) {
-		unsigned int r = rate_source(&node->addresses[i], &to);
-
-		if (r > rating) {
-			rating = r;
-			best = &node->addresses[i];
-		}
-	}
-	if (!best)
-		return -ENETUNREACH;
-	*ret_src = best;
-	return 0;
 }

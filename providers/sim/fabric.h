@@ -14,6 +14,7 @@
 #ifndef SIM_FABRIC_H
 #define SIM_FABRIC_H
 
+#include <infiniband/ib.h>
 #include <netinet/in.h>
 
 #include "engine.h"
@@ -21,14 +22,16 @@
 #define SIM_MAX_SLOTS 1024u	/* processes on one shared fabric */
 #define SIM_MAX_GIDS 64u
 #define SIM_PKEY 0xffffu
+#define SIM_DEVICE_KINDS 7u	/* of objects that a device has so many of */
 
 struct sim_id;
 
-/* An IPv4 or IPv6 address with its port, small enough to keep per connection. */
+/* An IPv4, IPv6 or InfiniBand address with its port, small enough to keep per connection. */
 union sim_sockaddr {
 	struct sockaddr sa;
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
+	struct sockaddr_ib ib;
 };
 
 /* An address of a node. */
@@ -40,7 +43,7 @@ struct sim_address {
 };
 
 struct sim_gid {
-	union ibv_gid gid;
+	union ibv_gid gid;		/* all zero: there was one */
 	uint32_t type;			/* enum ibv_gid_type */
 	uint32_t ifindex;
 };
@@ -53,6 +56,7 @@ struct sim_port {
 	uint32_t netdev_mtu;
 	uint16_t lid;			/* IB only */
 	uint8_t mac[6];
+	uint32_t mac_number;		/* RoCE: MACs that it had before; see sim_port_has_mac() */
 	struct sim_gid gids[SIM_MAX_GIDS];
 	unsigned int num_gids;
 	uint32_t fabric_index;		/* the same in every process of a shared fabric */
@@ -64,9 +68,19 @@ struct sim_device {
 	struct polycm_device *core;		/* from device_add() */
 	const struct polycm_transport *rules;
 	struct ibv_device_attr attr;		/* its limits */
+	unsigned int used[SIM_DEVICE_KINDS];	/* of those (nic/limits.c) */
+	unsigned int contexts;			/* open */
+	bool removed;				/* unplugged, for ever */
+	uint32_t number;			/* of devices on the fabric, from 0 */
 	unsigned int num_ports;
 	struct sim_port ports[2];		/* ports[n - 1] */
 	struct sim_device *next;
+};
+
+/* Packets to these addresses leave from that one of the node's own. */
+struct sim_route {
+	union sim_sockaddr to, source;
+	uint8_t prefix_len;
 };
 
 struct sim_node {
@@ -75,22 +89,43 @@ struct sim_node {
 	unsigned int num_addresses;
 	struct sim_device *devices;
 	struct sim_ports_table *port_table;	/* ports.c */
+	struct sim_known *known;		/* neighbours (neighbours.c) */
+	in_addr_t known_lately;			/* the last of them that was asked for; 0: none */
+	struct sim_route *routes;		/* before what its addresses' networks say (routes.c) */
+	unsigned int num_routes;
+	struct {
+		uint32_t addresses;		/* as sim_fabric_addresses then */
+		in_addr_t dst;
+		struct sim_address *src;
+	} routed_lately;
+	bool described;				/* as it is: no default route, no RoCE on loopback */
+	uint64_t frozen_until;			/* 0: it runs (world.c) */
+	uint32_t number;			/* of nodes on the fabric, from 0 */
 	struct sim_node *next;
 };
 
 /* Make and drop the fabric that the settings ask for; tests: a private one. */
 int sim_fabric_open_default(void);
 int sim_fabric_open_private(void);
+/* One whose nodes a scenario file has, shared or private as the clock is. */
+int sim_fabric_open_scenario(const char *path);
+/* Real clock: the time 0 of what the file says, the same for all its processes; else it is now. */
+uint64_t sim_scenario_began(void);
 void sim_fabric_close(void);
 bool sim_fabric_is_shared(void);
 
 int sim_node_add(const char *name, struct sim_node **ret_node);
 /* The newest node goes again, with what it has; nobody has seen it yet. */
 void sim_node_drop_newest(void);
+/* So does the node's newest device, which is the fabric's. */
+void sim_device_drop_newest(struct sim_node *node);
+uint32_t sim_num_devices(void);
 /* A device on a node playing a transport; addresses ("10.0.0.1/24") come next. */
 int sim_device_add(struct sim_node *node, const char *name, const struct polycm_transport *rules,
 		   struct sim_device **ret_device);
 int sim_device_add_address(struct sim_device *device, const char *ifname, const char *address);
+/* An address of the node goes, and its GIDs with it. */
+void sim_node_remove_address(struct sim_node *node, struct sim_address *address);
 /* Who announces: set by the provider's init before the first announcement. */
 extern struct polycm_module *sim_module;
 /* Announce all devices that the core does not know yet. */
@@ -101,12 +136,26 @@ void sim_fabric_after_fork(void);
 /* The node that programs' calls come from where no source address says it. */
 struct sim_node *sim_current_node(void);
 void sim_set_current_node(struct sim_node *node);
+/* The only node that this process is on; without one it may be on each. */
+void sim_set_home_node(struct sim_node *node);
+/* The node of ours that has this address, or NULL. */
+struct sim_node *sim_own_node_of_address(const struct sockaddr *addr);
 struct sim_node *sim_first_node(void);
+struct sim_node *sim_node_by_number(uint32_t number);
+struct sim_device *sim_device_by_number(uint32_t number);
+
+/*
+ * Counts changes of addresses, routes and what is behind them, from 1 on: what
+ * was looked up at a count still holds at the same one.
+ */
+extern uint32_t sim_fabric_addresses;
 
 /* The node's own address equal to addr (port ignored), or NULL. */
 struct sim_address *sim_node_address(struct sim_node *node, const struct sockaddr *addr);
 /* The node, other than by wildcard, that has this address, or NULL. */
 struct sim_node *sim_node_of_address(const struct sockaddr *addr);
+/* Has any interface of the fabric this address, with a device behind it or not? */
+bool sim_address_is_taken(const struct sockaddr *addr);
 /* The port that owns an address or GID anywhere on the fabric, or NULL. */
 struct sim_port *sim_port_of_address(const struct sockaddr *addr);
 struct sim_port *sim_port_of_gid(const union ibv_gid *gid);
@@ -116,10 +165,29 @@ int sim_port_gid_of_address(const struct sim_port *port, const struct sockaddr *
 			    union ibv_gid *ret_gid);
 /*
  * The source address that the node would use towards dst, as routing does:
- * 0, -ENETUNREACH (no address of that family).  *ret_src has port 0.
+ * 0, -ENETUNREACH (no route leads there).  *ret_src has port 0.
  */
 int sim_node_route(struct sim_node *node, const struct sockaddr *dst,
 		   struct sim_address **ret_src);
+/* 255.255.255.255, and the last address of each of the node's IPv4 networks. */
+bool sim_node_broadcasts(const struct sim_node *node, const struct sockaddr *dst);
+/* Is there a route to dst besides the default one? */
+bool sim_node_route_is_exact(struct sim_node *node, const struct sockaddr *dst);
+/*
+ * Does what goes from one of the node's addresses (or a wildcard or loopback)
+ * to dst stay inside of it: is dst its own, and no cable between them?
+ */
+bool sim_node_keeps(struct sim_node *node, const struct sockaddr *src, const struct sockaddr *dst);
+/* Who has this address where packets of that port come to, link-local ones included; or NULL. */
+struct sim_port *sim_neighbour(const struct sim_port *port, const struct sockaddr *addr);
+/* Neighbours whose link address is known; none is any more when the node's link goes down. */
+bool sim_node_knows(struct sim_node *node, const struct sockaddr *addr);
+void sim_node_learn(struct sim_node *node, const struct sockaddr *addr);
+void sim_node_unlearn_all(struct sim_node *node);
+/* "10.1.0.2/32", "10.1.0.1": packets to there come from here.  -EINVAL: not addresses; -ENOMEM. */
+int sim_node_add_route(struct sim_node *node, const char *to, const char *source);
+/* An interface without an RDMA device. */
+int sim_node_add_interface(struct sim_node *node, const char *ifname, const char *address);
 
 /* --- Port numbers (ports.c): one table per node and port space. --- */
 
@@ -148,6 +216,9 @@ int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
  */
 bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
 		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service);
+
+/* Numbers that ids of this process have bound on the node. */
+unsigned int sim_ports_bound(const struct sim_node *node);
 
 /* --- Numbers that tell the process (numbers.c). --- */
 

@@ -27,7 +27,7 @@
 #define DEVICE_NAME "sim0"
 #define MAX_FABRIC_NAME 64u
 
-static char shared_name[160];	/* "FABRIC-TRANSPORT" while on a shared fabric */
+static char shared_name[160];	/* "FABRIC-KIND" while on a shared fabric */
 
 bool sim_fabric_is_shared(void)
 {
@@ -37,6 +37,7 @@ bool sim_fabric_is_shared(void)
 void sim_fabric_detach(void)
 {
 	shared_name[0] = '\0';
+	sim_scenario_leave();
 	sim_shm_leave();
 }
 
@@ -49,7 +50,7 @@ static int renew_tables(void)
 	sim_numbers_close();
 	r = sim_numbers_open();
 	for (struct sim_node *node = sim_first_node(); node && !r; node = node->next) {
-		r = sim_ports_open(&table);
+		r = sim_ports_open(node->number, &table);
 		if (r < 0)
 			break;
 		sim_ports_close(node->port_table);
@@ -65,6 +66,8 @@ void sim_fabric_after_fork(void)
 	if (!shared_name[0])
 		return;
 	r = sim_shm_join(shared_name);
+	if (!r)
+		r = sim_scenario_rejoin();
 	if (!r)
 		r = renew_tables();
 	if (r < 0)
@@ -160,14 +163,14 @@ static int add_host_addresses(struct sim_port *port)
 	return r;
 }
 
-static int join(const char *transport)
+int sim_fabric_join(const char *kind)
 {
 	const char *fabric = sim_core->setting("POLYCM_SIM_FABRIC");
 
 	if (!fabric || !*fabric)
 		fabric = "default";
 	if (strlen(fabric) > MAX_FABRIC_NAME ||
-	    (size_t)snprintf(shared_name, sizeof(shared_name), "%s-%s", fabric, transport) >=
+	    (size_t)snprintf(shared_name, sizeof(shared_name), "%s-%s", fabric, kind) >=
 	    sizeof(shared_name) || !sim_folder_name_valid(shared_name)) {
 		shared_name[0] = '\0';
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_FABRIC=%s: no name for a fabric: up "
@@ -196,7 +199,7 @@ int sim_fabric_open_default(void)
 		return -ENODEV;
 	}
 	if (!sim_is_virtual()) {
-		r = join(rules->name);
+		r = sim_fabric_join(rules->name);
 		if (r < 0)
 			return r;
 	}

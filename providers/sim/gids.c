@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -49,9 +50,34 @@ void sim_eui64_of_mac(const uint8_t mac[6], uint8_t eui64[8])
 	memcpy(eui64, bytes, sizeof(bytes));
 }
 
+bool sim_gid_is_set(const struct sim_gid *entry)
+{
+	static const union ibv_gid none;
+
+	return memcmp(entry->gid.raw, none.raw, sizeof(none.raw)) != 0;
+}
+
+/* As in the kernel, the first free place. */
+static struct sim_gid *free_entry(struct sim_port *port)
+{
+	for (unsigned int i = 0; i < port->num_gids; i++)
+		if (!sim_gid_is_set(&port->gids[i]))
+			return &port->gids[i];
+	return &port->gids[port->num_gids++];
+}
+
+static unsigned int num_free(const struct sim_port *port)
+{
+	unsigned int num = SIM_MAX_GIDS - port->num_gids;
+
+	for (unsigned int i = 0; i < port->num_gids; i++)
+		num += !sim_gid_is_set(&port->gids[i]);
+	return num;
+}
+
 static void add(struct sim_port *port, const uint8_t gid[16], uint32_t type, uint32_t ifindex)
 {
-	struct sim_gid *entry = &port->gids[port->num_gids++];
+	struct sim_gid *entry = free_entry(port);
 
 	memcpy(entry->gid.raw, gid, 16);
 	entry->type = type;
@@ -113,29 +139,79 @@ bool sim_gids_add_address(struct sim_port *port, const union sim_sockaddr *addr,
 	for (unsigned int i = 0; i < port->num_gids; i++)
 		if (!memcmp(port->gids[i].gid.raw, gid, 16))
 			return true;
-	if (port->num_gids + 2 > SIM_MAX_GIDS)
+	if (num_free(port) < 2)
 		return false;
 	add_both(port, gid, ifindex);
 	return true;
 }
 
+/* The link-local GID of the MAC stays also where it was an address as well. */
+static bool is_of_mac(const struct sim_port *port, const uint8_t gid[16])
+{
+	uint8_t link_local[16] = { 0xfe, 0x80 };
+
+	sim_eui64_of_mac(port->mac, link_local + 8);
+	return !memcmp(gid, link_local, 16);
+}
+
+void sim_gids_remove_address(struct sim_port *port, const union sim_sockaddr *addr)
+{
+	uint8_t gid[16];
+
+	if (sim_wire_of(port->device->rules) != SIM_WIRE_ROCE)
+		return;
+	gid_of_address(addr, gid);
+	if (is_of_mac(port, gid))
+		return;
+	for (unsigned int i = 0; i < port->num_gids; i++)
+		if (!memcmp(port->gids[i].gid.raw, gid, 16))
+			memset(&port->gids[i].gid, 0, sizeof(port->gids[i].gid));
+}
+
+void sim_gids_renew_mac(struct sim_port *port, const uint8_t mac[6])
+{
+	enum sim_wire wire = sim_wire_of(port->device->rules);
+
+	for (unsigned int i = 0; i < port->num_gids; i++) {
+		uint8_t *gid = port->gids[i].gid.raw;
+
+		if (wire == SIM_WIRE_ROCE && is_of_mac(port, gid))
+			sim_eui64_of_mac(mac, gid + 8);
+		else if (wire == SIM_WIRE_IWARP && !memcmp(gid, port->mac, 6))
+			memcpy(gid, mac, 6);
+	}
+	memcpy(port->mac, mac, 6);
+	/* InfiniBand has none on its wire, and the kernel's TCP asks again. */
+	if (wire == SIM_WIRE_ROCE)
+		port->mac_number++;
+}
+
 int sim_port_gid_of_address(const struct sim_port *port, const struct sockaddr *addr,
 			    union ibv_gid *ret_gid)
 {
-	union sim_sockaddr copy = sim_addr_copy(addr);
-	uint8_t gid[16];
+	union sim_sockaddr copy;
+	union ibv_gid gid;
 
-	if (!copy.sa.sa_family)
-		return -EADDRNOTAVAIL;
+	if (sim_addr_family(addr) == AF_INET) {
+		gid.global.subnet_prefix = 0;
+		gid.global.interface_id = htobe64(UINT64_C(0xffff00000000) |
+						  ntohl(sim_addr_ipv4(addr)));
+	} else {
+		copy = sim_addr_copy(addr);
+		if (!copy.sa.sa_family)
+			return -EADDRNOTAVAIL;
+		gid_of_address(&copy, gid.raw);
+	}
 	if (sim_wire_of(port->device->rules) != SIM_WIRE_ROCE) {
 		*ret_gid = port->gids[0].gid;
 		return 0;
 	}
-	gid_of_address(&copy, gid);
 	for (unsigned int i = 0; i < port->num_gids; i++) {
 		const struct sim_gid *entry = &port->gids[i];
 
-		if (entry->type == IBV_GID_TYPE_ROCE_V2 && !memcmp(entry->gid.raw, gid, 16)) {
+		if (entry->type == IBV_GID_TYPE_ROCE_V2 &&
+		    entry->gid.global.interface_id == gid.global.interface_id &&
+		    entry->gid.global.subnet_prefix == gid.global.subnet_prefix) {
 			*ret_gid = entry->gid;
 			return (int)i;
 		}

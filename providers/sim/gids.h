@@ -14,6 +14,13 @@ void sim_gids_init(struct sim_port *port, uint32_t ifindex);
 /* The entries of an address; false: the table is full, nothing was added. */
 bool sim_gids_add_address(struct sim_port *port, const union sim_sockaddr *addr, uint32_t ifindex);
 
+/* They go; the others keep their places in the table. */
+void sim_gids_remove_address(struct sim_port *port, const union sim_sockaddr *addr);
+/* The port has another MAC: so has the entry that is made of it. */
+void sim_gids_renew_mac(struct sim_port *port, const uint8_t mac[6]);
+/* Places in the table may be empty. */
+bool sim_gid_is_set(const struct sim_gid *entry);
+
 /* The GID of RoCE that an address has, whoever has the address. */
 void sim_gid_of_address(const union sim_sockaddr *addr, union ibv_gid *ret_gid);
 

@@ -134,6 +134,24 @@ void sim_heap_remove(struct sim_timer *timer)
 		sift_down(index, last);
 }
 
+void sim_heap_move(uint64_t (*deadline_of)(const struct sim_timer *timer, void *arg), void *arg)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct entry entry = memory[i + LINE_SHIFT];
+
+		entry.deadline = entry.timer->deadline = deadline_of(entry.timer, arg);
+		if (entry.deadline == SIM_NEVER)
+			entry.timer->slot = 0;
+		else
+			place(kept++, &entry);
+	}
+	count = kept;
+	for (uint32_t i = count; i-- > 0;)
+		sift_down(i, memory[i + LINE_SHIFT]);
+}
+
 struct sim_timer *sim_heap_first(void)
 {
 	return count ? memory[LINE_SHIFT].timer : NULL;

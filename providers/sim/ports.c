@@ -26,6 +26,7 @@
 #define LOCAL_HIGH 60999u
 
 struct sim_ports_table {
+	uint32_t node;			/* its number */
 	struct sim_ports_area *area;
 	bool shared;
 	struct sim_id **owners;		/* by entry; NULL: not ours */
@@ -54,13 +55,14 @@ static void read_local_range(struct sim_ports_table *table)
 	fclose(file);
 }
 
-int sim_ports_open(struct sim_ports_table **ret_table)
+int sim_ports_open(uint32_t node, struct sim_ports_table **ret_table)
 {
 	struct sim_ports_table *table = calloc(1, sizeof(*table));
 	void *memory;
 
 	if (!table)
 		return -ENOMEM;
+	table->node = node;
 	table->shared = sim_segment_joined();
 	if (table->shared) {
 		table->area = sim_segment_ports();
@@ -155,7 +157,7 @@ static int add_any(struct sim_ports_table *table, struct sim_port_binding *bindi
 	for (uint32_t i = 0; i < count; i++) {
 		binding->port = (uint16_t)(table->low + (start + i) % count);
 		if (binding->port == table->last_used ||
-		    sim_ports_area_taken(table->area, binding->ps, binding->port))
+		    sim_ports_area_taken(table->area, binding->space, binding->port))
 			continue;
 		r = add(table, binding, id);
 		if (!r)
@@ -165,15 +167,38 @@ static int add_any(struct sim_ports_table *table, struct sim_port_binding *bindi
 	return -EADDRNOTAVAIL;
 }
 
+/* Where a node has several devices: on which is this address? */
+static uint32_t device_of(struct sim_node *node, const struct sockaddr *addr)
+{
+	const struct sim_address *address;
+	const struct sim_port *port;
+	union sim_sockaddr copy;
+	union ibv_gid gid;
+
+	if (!node->devices || !node->devices->next)
+		return 0;
+	if (addr->sa_family == AF_IB) {
+		copy = sim_addr_copy(addr);
+		memcpy(&gid, &copy.ib.sib_addr, sizeof(gid));
+		port = sim_port_of_gid(&gid);
+	} else {
+		address = sim_node_address(node, addr);
+		port = address ? address->port : NULL;
+	}
+	return port ? port->fabric_index + 1 : 0;
+}
+
 int sim_bind_port(struct sim_node *node, enum rdma_port_space ps, union sim_sockaddr *addr,
 		  unsigned int flags, struct sim_id *id)
 {
 	struct sim_ports_table *table = node->port_table;
-	struct sim_port_binding binding = sim_port_binding(ps, &addr->sa, flags, sim_self_slot());
+	struct sim_port_binding binding = sim_port_binding(sim_port_space(table->node, ps), &addr->sa,
+							   flags, sim_self_slot());
 	int r;
 
 	if (!binding.family)
 		return -EINVAL;
+	binding.device = device_of(node, &addr->sa);
 	if (binding.port && binding.port < FIRST_FREE_PORT && !may_bind_low_ports())
 		return -EACCES;
 
@@ -192,14 +217,24 @@ int sim_bind_port(struct sim_node *node, enum rdma_port_space ps, union sim_sock
 	return 0;
 }
 
+unsigned int sim_ports_bound(const struct sim_node *node)
+{
+	const struct sim_ports_table *table = node->port_table;
+	unsigned int num = 0;
+
+	for (uint32_t entry = 0; entry < table->num_owners; entry++)
+		num += table->owners[entry] != NULL;
+	return num;
+}
+
 /* The entry of an id of ours, or SIM_PORT_ENTRIES. */
 static uint32_t find_own(const struct sim_ports_table *table, enum rdma_port_space ps,
 			 const union sim_sockaddr *addr, const struct sim_id *id)
 {
+	uint32_t entry = SIM_PORT_ENTRIES, space = sim_port_space(table->node, ps);
 	uint16_t port = sim_addr_port(&addr->sa);
-	uint32_t entry = SIM_PORT_ENTRIES;
 
-	while ((entry = sim_ports_area_next(table->area, (uint16_t)ps, port, entry)) <
+	while ((entry = sim_ports_area_next(table->area, space, port, entry)) <
 	       SIM_PORT_ENTRIES)
 		if (entry < table->num_owners && table->owners[entry] == id)
 			break;
@@ -251,11 +286,13 @@ bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const str
 		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service)
 {
 	struct sim_ports_table *table = node->port_table;
-	struct sim_port_binding dst = sim_port_binding(ps, addr, 0, 0);
+	struct sim_port_binding dst = sim_port_binding(sim_port_space(table->node, ps), addr, 0,
+						       0);
 	unsigned int slot = SIM_MAX_SLOTS, tries = SIM_MAX_SLOTS;
 	uint32_t entry;
 
 	*ret_id = NULL;
+	dst.device = device_of(node, addr);
 	sim_segment_lock();
 	do {
 		entry = sim_ports_area_listener(table->area, &dst, ret_service);

@@ -6,7 +6,7 @@
 #include "fabric.h"
 
 /* The table lies in the shared segment if we are on a shared fabric. */
-int sim_ports_open(struct sim_ports_table **ret_table);
+int sim_ports_open(uint32_t node, struct sim_ports_table **ret_table);
 void sim_ports_close(struct sim_ports_table *table);
 
 #endif

@@ -15,18 +15,29 @@
 #include "address.h"
 #include "ports_area.h"
 
-struct sim_port_binding sim_port_binding(enum rdma_port_space ps, const struct sockaddr *addr,
+struct sim_port_binding sim_port_binding(uint32_t space, const struct sockaddr *addr,
 					 unsigned int flags, unsigned int slot)
 {
-	union sim_sockaddr copy = sim_addr_copy(addr);
-	struct sim_port_binding binding;
+	struct sim_port_binding binding = {
+		.space = space,
+		.slot = (uint16_t)slot,
+		.flags = (uint8_t)flags,
+		.family = AF_INET,
+	};
+	union sim_sockaddr copy;
+	in_addr_t ipv4;
 
-	memset(&binding, 0, sizeof(binding));
-	binding.ps = (uint16_t)ps;
+	if (sim_addr_family(addr) == AF_INET) {
+		ipv4 = sim_addr_ipv4(addr);
+		memcpy(binding.addr, &ipv4, sizeof(ipv4));
+		binding.port = sim_addr_port(addr);
+		if (sim_addr_is_zero(addr) || sim_addr_is_loopback(addr))
+			binding.flags |= SIM_PORT_ANY;
+		return binding;
+	}
+	copy = sim_addr_copy(addr);
 	binding.port = sim_addr_port(&copy.sa);
-	binding.slot = (uint16_t)slot;
 	binding.family = (uint8_t)copy.sa.sa_family;
-	binding.flags = (uint8_t)flags;
 	sim_addr_bytes(&copy, binding.addr);
 	if (sim_addr_is_link_local(&copy.sa))
 		binding.scope = copy.in6.sin6_scope_id;
@@ -35,21 +46,21 @@ struct sim_port_binding sim_port_binding(enum rdma_port_space ps, const struct s
 	return binding;
 }
 
-static uint32_t bucket_of(uint16_t ps, uint16_t port)
+static uint32_t bucket_of(uint32_t space, uint16_t port)
 {
-	return (port + ps * 2654435761u) % SIM_PORT_BUCKETS;
+	return (port + space * 2654435761u) % SIM_PORT_BUCKETS;
 }
 
-uint32_t sim_ports_area_next(const struct sim_ports_area *area, uint16_t ps, uint16_t port,
+uint32_t sim_ports_area_next(const struct sim_ports_area *area, uint32_t space, uint16_t port,
 			     uint32_t after)
 {
 	uint32_t number = after < SIM_PORT_ENTRIES ? area->entries[after].next
-						   : area->buckets[bucket_of(ps, port)];
+						   : area->buckets[bucket_of(space, port)];
 
 	for (; number && number <= SIM_PORT_ENTRIES; number = area->entries[number - 1].next) {
 		const struct sim_port_binding *binding = &area->entries[number - 1].binding;
 
-		if (binding->family && binding->ps == ps && binding->port == port)
+		if (binding->family && binding->space == space && binding->port == port)
 			return number - 1;
 	}
 	return SIM_PORT_ENTRIES;
@@ -79,7 +90,7 @@ static int check(const struct sim_ports_area *area, const struct sim_port_bindin
 	uint32_t entry = SIM_PORT_ENTRIES;
 	int r;
 
-	while ((entry = sim_ports_area_next(area, binding->ps, binding->port, entry)) <
+	while ((entry = sim_ports_area_next(area, binding->space, binding->port, entry)) <
 	       SIM_PORT_ENTRIES) {
 		if (&area->entries[entry].binding == binding)
 			continue;
@@ -92,15 +103,15 @@ static int check(const struct sim_ports_area *area, const struct sim_port_bindin
 	return 0;
 }
 
-bool sim_ports_area_taken(const struct sim_ports_area *area, uint16_t ps, uint16_t port)
+bool sim_ports_area_taken(const struct sim_ports_area *area, uint32_t space, uint16_t port)
 {
-	return sim_ports_area_next(area, ps, port, SIM_PORT_ENTRIES) < SIM_PORT_ENTRIES;
+	return sim_ports_area_next(area, space, port, SIM_PORT_ENTRIES) < SIM_PORT_ENTRIES;
 }
 
 static void link_entry(struct sim_ports_area *area, uint32_t number)
 {
 	struct sim_port_entry *entry = &area->entries[number];
-	uint32_t *bucket = &area->buckets[bucket_of(entry->binding.ps, entry->binding.port)];
+	uint32_t *bucket = &area->buckets[bucket_of(entry->binding.space, entry->binding.port)];
 
 	entry->next = *bucket;
 	*bucket = number + 1;
@@ -138,7 +149,7 @@ int sim_ports_area_add(struct sim_ports_area *area, const struct sim_port_bindin
 void sim_ports_area_remove(struct sim_ports_area *area, uint32_t number)
 {
 	struct sim_port_entry *entry = &area->entries[number];
-	uint32_t *link = &area->buckets[bucket_of(entry->binding.ps, entry->binding.port)];
+	uint32_t *link = &area->buckets[bucket_of(entry->binding.space, entry->binding.port)];
 
 	entry->binding.family = 0;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -171,12 +182,14 @@ uint32_t sim_ports_area_listener(const struct sim_ports_area *area,
 	uint32_t entry = SIM_PORT_ENTRIES, best = SIM_PORT_ENTRIES;
 
 	*ret_service = false;
-	while ((entry = sim_ports_area_next(area, dst->ps, dst->port, entry)) < SIM_PORT_ENTRIES) {
+	while ((entry = sim_ports_area_next(area, dst->space, dst->port, entry)) < SIM_PORT_ENTRIES) {
 		const struct sim_port_binding *binding = &area->entries[entry].binding;
 
 		if (!(binding->flags & SIM_PORT_LISTENING))
 			continue;
-		*ret_service = true;
+		/* A service exists on the devices that its listeners are for. */
+		if (!binding->device || !dst->device || binding->device == dst->device)
+			*ret_service = true;
 		if (same_address(binding, dst))
 			return entry;
 		if ((binding->flags & SIM_PORT_ANY) &&

@@ -18,13 +18,14 @@
 #define SIM_PORT_ANY (1u << 7)		/* wildcard or loopback address */
 
 struct sim_port_binding {
-	uint16_t ps;
+	uint32_t space;			/* port space, and above it the node's number */
 	uint16_t port;			/* host byte order */
 	uint16_t slot;
 	uint8_t family;			/* 0: the entry is free */
 	uint8_t flags;
 	uint8_t addr[16];
 	uint32_t scope;			/* link-local addresses only */
+	uint32_t device;		/* port of the fabric that has the address, from 1; 0: any */
 };
 
 struct sim_port_entry {
@@ -39,7 +40,13 @@ struct sim_ports_area {
 	struct sim_port_entry entries[SIM_PORT_ENTRIES];
 };
 
-struct sim_port_binding sim_port_binding(enum rdma_port_space ps, const struct sockaddr *addr,
+/* The port space of a node. */
+static inline uint32_t sim_port_space(uint32_t node, enum rdma_port_space ps)
+{
+	return node << 16 | (uint16_t)ps;
+}
+
+struct sim_port_binding sim_port_binding(uint32_t space, const struct sockaddr *addr,
 					 unsigned int flags, unsigned int slot);
 
 /*
@@ -52,10 +59,10 @@ void sim_ports_area_remove(struct sim_ports_area *area, uint32_t entry);
 /* Start listening: the entry must be unique, whatever its flags, and is not reusable any more. */
 int sim_ports_area_listen(struct sim_ports_area *area, uint32_t entry, uint32_t *ret_entry);
 /* Is any address bound to this port? */
-bool sim_ports_area_taken(const struct sim_ports_area *area, uint16_t ps, uint16_t port);
+bool sim_ports_area_taken(const struct sim_ports_area *area, uint32_t space, uint16_t port);
 
 /* The entry of this port and slot after `after` (SIM_PORT_ENTRIES: the first), or SIM_PORT_ENTRIES. */
-uint32_t sim_ports_area_next(const struct sim_ports_area *area, uint16_t ps, uint16_t port,
+uint32_t sim_ports_area_next(const struct sim_ports_area *area, uint32_t space, uint16_t port,
 			     uint32_t after);
 /* The listening entry that suits a destination best, or SIM_PORT_ENTRIES. */
 uint32_t sim_ports_area_listener(const struct sim_ports_area *area,

@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * provider.c - the plugin "sim": its descriptor and settings, and the
- * simulator as a whole going up and down.
- *
- * It goes up when the core initialises it and stays up until the process ends
- * or a test replaces the fabric (control.c); then it comes back with the next
- * call that needs it.
+ * provider.c - the plugin "sim": its descriptor and settings, and what the core
+ * asks of it.
  */
 #include "config.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cm/cma_internal.h"
+#include "fault.h"
 #include "nic/nic.h"
 #include "polycm/sim.h"
 #include "provider.h"
+#include "pcap.h"
 #include "trace.h"
-
-pthread_mutex_t sim_setup_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static atomic_bool up;
+#include "watch.h"
 
 /* --- Settings. --- */
 
@@ -56,6 +50,13 @@ static const struct polycm_option options[] = {
 	},
 	{
 		.size = sizeof(struct polycm_option),
+		.name = "POLYCM_SIM_NODE",
+		.default_value = "",
+		.help = "Node of the scenario file that this process is on; without it, it may be "
+			"on each of them.",
+	},
+	{
+		.size = sizeof(struct polycm_option),
 		.name = "POLYCM_SIM_PULL",
 		.default_value = "on",
 		.choices = "on|off",
@@ -64,179 +65,34 @@ static const struct polycm_option options[] = {
 	},
 	{
 		.size = sizeof(struct polycm_option),
+		.name = "POLYCM_SIM_SCENARIO",
+		.default_value = "",
+		.help = "File that says which nodes and links the fabric has and what goes wrong on "
+			"it.",
+	},
+	{
+		.size = sizeof(struct polycm_option),
+		.name = "POLYCM_SIM_EXPLORE",
+		.default_value = "",
+		.help = "Let the seed decide what goes wrong, and write each fault into this file; "
+			"polycm explore sets it.",
+	},
+	{
+		.size = sizeof(struct polycm_option),
 		.name = "POLYCM_SIM_TRACE",
 		.default_value = "",
 		.help = "File for a trace of what happens, one JSON object per line; - for standard "
 			"error.",
 	},
+	{
+		.size = sizeof(struct polycm_option),
+		.name = "POLYCM_SIM_PCAP",
+		.default_value = "",
+		.help = "File for a capture of the packets, as tshark and Wireshark read it.",
+	},
 };
 
-static int seed_setting(uint64_t *ret_seed)
-{
-	const char *text = sim_core->setting("POLYCM_SIM_SEED");
-	char *end;
-
-	if (!text || !*text)
-		text = "1";
-	errno = 0;
-	*ret_seed = strtoull(text, &end, 0);
-	if (errno || *end || *text == '-') {
-		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_SEED=%s: not a number", text);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static enum sim_clock clock_setting(void)
-{
-	const char *text = sim_core->setting("POLYCM_SIM_CLOCK");
-
-	return text && *text == 'v' ? SIM_CLOCK_VIRTUAL : SIM_CLOCK_REAL;
-}
-
-static int open_trace(void)
-{
-	const char *path = sim_core->setting("POLYCM_SIM_TRACE");
-	int r;
-
-	if (!path || !*path)
-		return 0;
-	sim_lock();
-	r = sim_trace_open(path);
-	sim_unlock();
-	if (r < 0)
-		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_TRACE=%s: %s", path,
-			      strerror(-r));
-	return r;
-}
-
-/* --- Up and down. --- */
-
-static int bring_up(enum sim_clock clock, uint64_t seed, int (*open_fabric)(void))
-{
-	int r;
-
-	r = sim_engine_start(clock, seed);
-	if (r < 0)
-		return r;
-	sim_lock();
-	r = sim_nic_start();
-	if (r < 0)
-		goto err_nic;
-	r = sim_cma_start();
-	if (r < 0)
-		goto err_cma;
-	r = open_fabric();
-	if (r < 0)
-		goto err_fabric;
-	sim_unlock();
-	atomic_store(&up, true);
-	return 0;
-
-err_fabric:
-	sim_cma_stop();
-err_cma:
-	sim_nic_stop();
-err_nic:
-	sim_unlock();
-	sim_engine_stop();
-	return r;
-}
-
-int sim_up_private(uint64_t seed)
-{
-	return bring_up(SIM_CLOCK_VIRTUAL, seed, sim_fabric_open_private);
-}
-
-bool sim_is_up(void)
-{
-	return atomic_load(&up);
-}
-
-/* Take back all devices, which closes what the core has open on them. */
-static void remove_devices(void)
-{
-	struct polycm_device *core;
-
-	for (struct sim_node *node = sim_first_node(); node; node = node->next) {
-		for (struct sim_device *device = node->devices; device; device = device->next) {
-			sim_lock();
-			core = device->core;
-			device->core = NULL;
-			sim_unlock();
-			/* Without the lock: it closes the core's verbs context. */
-			if (core)
-				sim_core->device_remove(core);
-		}
-	}
-}
-
-static void take_down(void)
-{
-	atomic_store(&up, false);
-	sim_lock();
-	sim_cma_stop();
-	sim_nic_stop();
-	sim_fabric_close();
-	sim_trace_close();
-	sim_unlock();
-	sim_engine_stop();
-}
-
-int sim_up_default(void)
-{
-	uint64_t seed;
-	int r;
-
-	r = seed_setting(&seed);
-	if (!r)
-		r = bring_up(clock_setting(), seed, sim_fabric_open_default);
-	if (r)
-		return r;
-	r = open_trace();
-	if (r)
-		take_down();
-	return r;
-}
-
-void sim_count_live(struct polycm_sim_counts *ret_counts)
-{
-	struct sim_nic_counts nic;
-
-	memset(ret_counts, 0, sizeof(*ret_counts));
-	sim_lock();
-	sim_nic_counts(&nic);
-	ret_counts->ids = sim_cma_live_ids();
-	sim_unlock();
-	ret_counts->contexts = nic.contexts;
-	ret_counts->pds = nic.pds;
-	ret_counts->mrs = nic.mrs;
-	ret_counts->comp_channels = nic.channels;
-	ret_counts->cqs = nic.cqs;
-	ret_counts->srqs = nic.srqs;
-	ret_counts->qps = nic.qps;
-	ret_counts->ahs = nic.ahs;
-}
-
-/* Contexts and PDs may be the core's own, which go with their devices. */
-int sim_down(void)
-{
-	struct polycm_sim_counts c;
-
-	if (!sim_is_up())
-		return 0;
-	sim_count_live(&c);
-	if (c.ids || c.mrs || c.comp_channels || c.cqs || c.srqs || c.qps || c.ahs)
-		return -EBUSY;
-	remove_devices();
-	sim_count_live(&c);
-	if (c.contexts) {
-		(void)sim_fabric_announce();	/* the error to tell is the other one */
-		return -EBUSY;
-	}
-	take_down();
-	return 0;
-}
+/* --- The fabric for those who need one. --- */
 
 /* For the calls that need a fabric: after a test dropped its own. */
 static int ensure_up(void)
@@ -255,9 +111,13 @@ static int ensure_up(void)
 /* The process ends with ids left: their peers learn it, as from a kernel. */
 static void at_exit(void)
 {
-	if (!sim_is_up() || !sim_cma_has_own() || !sim_lock_within(SIM_MS(200)))
+	if (!sim_is_up() || sim_is_inherited() ||
+	    (!sim_cma_has_own() && !sim_watched && !sim_faults_on) || !sim_lock_within(SIM_MS(200)))
 		return;
-	sim_cma_abandon_all();
+	sim_fault_tell_missed();
+	if (sim_cma_has_own())
+		sim_cma_abandon_all();
+	sim_pcap_close();
 	sim_trace_close();
 	sim_unlock();
 }
@@ -285,6 +145,19 @@ static void clock_fire(struct sim_timer *timer)
 	theirs->fn(theirs->arg);
 }
 
+/* The core may need a timer while an event is posted, which is done with the lock held. */
+static void lock_unless_posting(void)
+{
+	if (!cma_posting)
+		sim_lock();
+}
+
+static void unlock_unless_posting(void)
+{
+	if (!cma_posting)
+		sim_unlock();
+}
+
 static int clock_timer_start(void *ctx, uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
 			     struct polycm_timer **ret_timer)
 {
@@ -295,10 +168,10 @@ static int clock_timer_start(void *ctx, uint64_t deadline_ns, void (*fn)(void *a
 		return -ENOMEM;
 	timer->fn = fn;
 	timer->arg = arg;
-	sim_lock();
+	lock_unless_posting();
 	sim_timer_init(&timer->timer, clock_fire);
 	sim_timer_arm(&timer->timer, deadline_ns);
-	sim_unlock();
+	unlock_unless_posting();
 	*ret_timer = timer;
 	return 0;
 }
@@ -306,10 +179,21 @@ static int clock_timer_start(void *ctx, uint64_t deadline_ns, void (*fn)(void *a
 static void clock_timer_cancel(void *ctx, struct polycm_timer *timer)
 {
 	(void)ctx;
-	sim_lock();
+	lock_unless_posting();
 	sim_timer_disarm(&timer->timer);
-	sim_unlock();
+	unlock_unless_posting();
 	sim_core->free(timer);
+}
+
+static bool clock_owns_fd(void *ctx, int fd, char *text, size_t size)
+{
+	bool owns;
+
+	(void)ctx;
+	sim_lock();
+	owns = sim_nic_owns_fd(fd, text, size);
+	sim_unlock();
+	return owns;
 }
 
 static const struct polycm_clock sim_clock = {
@@ -318,6 +202,11 @@ static const struct polycm_clock sim_clock = {
 	.timer_start = clock_timer_start,
 	.timer_cancel = clock_timer_cancel,
 	.idle = sim_idle,
+	.is_virtual = sim_clock_virtual,
+	.wait = sim_clock_wait,
+	.spin = sim_clock_spin,
+	.owns_fd = clock_owns_fd,
+	.read_ns = sim_clock_read,
 };
 
 /* --- The provider's operations. --- */
@@ -336,9 +225,10 @@ static int init(struct polycm_module *module, void **ret_ctx)
 	if (r < 0) {
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "another provider owns time: %s",
 			      strerror(-r));
-		take_down();
+		sim_take_down();
 		goto out;
 	}
+	sim_core->clock_show(sim_is_virtual());
 	if (atexit(at_exit) || pthread_atfork(NULL, NULL, sim_cma_forked))
 		sim_core->log(POLYCM_LOG_WARN, NULL, "no memory to watch for the process's end");
 out:
@@ -350,8 +240,12 @@ out:
 static void fini(void *ctx)
 {
 	(void)ctx;
+	/* The process may end inside a call that holds the lock. */
+	if (!sim_lock_within(SIM_MS(200)))
+		return;
+	sim_unlock();
 	pthread_mutex_lock(&sim_setup_lock);
-	(void)sim_down();
+	(void)sim_down(NULL, 0);
 	pthread_mutex_unlock(&sim_setup_lock);
 }
 
@@ -374,7 +268,7 @@ static bool source_fits(const struct sockaddr *src)
 {
 	if (!src || src->sa_family == AF_UNSPEC)
 		return true;
-	return cma_is_ip(src) && (cma_is_any(src) || sim_node_of_address(src));
+	return cma_is_ip(src) && (cma_is_any(src) || sim_own_node_of_address(src));
 }
 
 static bool destination_fits(const struct sockaddr *src, const struct sockaddr *dst)
@@ -389,7 +283,7 @@ static bool destination_fits(const struct sockaddr *src, const struct sockaddr *
 	if (cma_is_any(dst) || sim_node_of_address(dst))
 		return true;
 	if (src && cma_is_ip(src) && !cma_is_any(src))
-		node = sim_node_of_address(src);
+		node = sim_own_node_of_address(src);
 	if (!node)
 		node = sim_current_node();
 	return sim_node_route(node, dst, &address) == 0;
@@ -438,7 +332,7 @@ int polycm_provider_query_v1(const struct polycm_core *core,
 		.options = options,
 		.num_options = sizeof(options) / sizeof(options[0]),
 		.extension = extension,
-		.flags = POLYCM_PROVIDER_ON_REQUEST,
+		.flags = POLYCM_PROVIDER_ON_REQUEST | POLYCM_PROVIDER_LOSES_REQUESTS,
 	};
 
 	sim_core = core;

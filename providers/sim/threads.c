@@ -7,23 +7,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "threads.h"
-
-#if defined(__has_include)
-#if __has_include(<sys/single_threaded.h>)
-#include <sys/single_threaded.h>
-#define SINGLE_THREADED __libc_single_threaded
-#endif
-#endif
-#ifndef SINGLE_THREADED
-#define SINGLE_THREADED 0
-#endif
 
 #if defined(__SANITIZE_THREAD__)
 #define OWN_THREADS 1u
@@ -36,12 +29,12 @@
 #define OWN_THREADS 0u		/* threads that the sanitizer's runtime adds */
 #endif
 
-unsigned int sim_threads_count(void)
+unsigned int sim_threads_counted(void)
 {
 	struct stat st;
 
 	/* A folder has a link for each folder in it, and two more. */
-	if (SINGLE_THREADED || stat("/proc/self/task", &st) || st.st_nlink < 3 + OWN_THREADS)
+	if (stat("/proc/self/task", &st) || st.st_nlink < 3 + OWN_THREADS)
 		return 1;
 	return (unsigned int)st.st_nlink - 2 - OWN_THREADS;
 }
@@ -68,15 +61,16 @@ static char state_of(int dir, const char *tid)
 	return end && end[1] == ' ' ? end[2] : 'S';
 }
 
-bool sim_threads_compute(void)
+bool sim_threads_others_compute(void)
 {
 	struct dirent *entry;
 	bool compute = false;
-	long self = gettid();
+	long self;
 	DIR *dir;
 
-	if (sim_threads_count() == 1)
+	if (sim_threads_counted() == 1)
 		return false;
+	self = gettid();
 	dir = opendir("/proc/self/task");
 	if (!dir)
 		return false;
@@ -87,4 +81,65 @@ bool sim_threads_compute(void)
 	}
 	closedir(dir);
 	return compute;
+}
+
+/*
+ * A futex that is not marked as the process's own may be in memory shared with
+ * another; but for that of pthread_join(), whose value is the thread's id.
+ */
+static bool is_private(int dir, unsigned long op, unsigned long value)
+{
+	char tid[24];
+
+	if (op & FUTEX_PRIVATE_FLAG)
+		return true;
+	snprintf(tid, sizeof(tid), "%lu", value);
+	return !faccessat(dir, tid, F_OK, 0);
+}
+
+/* "202 0x7f.. 0x189 0x0 0x0 ...": the number of the system call that it sleeps in, and arguments. */
+static bool is_parked(int dir, const char *tid, uintptr_t lock, unsigned long size)
+{
+	unsigned long number, address, op, value, timeout;
+	char path[40], text[160];
+	ssize_t len;
+	int fd, n;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/syscall", tid) >= sizeof(path))
+		return false;
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	n = sscanf(text, "%lu %lx %lx %lx %lx", &number, &address, &op, &value, &timeout);
+	if (n != 5 || number != SYS_futex || timeout || address - lock < size)
+		return false;
+	switch (op & 0x7f) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		return is_private(dir, op, value & 0xffffffff);
+	default:
+		return false;
+	}
+}
+
+unsigned int sim_threads_parked(const void *lock, unsigned long size)
+{
+	struct dirent *entry;
+	unsigned int parked = 0;
+	long self = gettid();
+	DIR *dir;
+
+	dir = opendir("/proc/self/task");
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == self)
+			continue;
+		parked += is_parked(dirfd(dir), entry->d_name, (uintptr_t)lock, size);
+	}
+	closedir(dir);
+	return parked;
 }

@@ -55,8 +55,12 @@ void pair_open(struct pair *pair, enum transport transport, enum rdma_port_space
 	memset(pair, 0, sizeof(*pair));
 	pair->transport = transport;
 	pair->ps = ps;
-	assert_int_equal(polycm_sim_create(42), 0);
+	if (!descriptors_before) {	/* what the simulator opens once */
+		assert_int_equal(polycm_sim_create(42), 0);
+		assert_int_equal(polycm_sim_destroy(), 0);
+	}
 	descriptors_before = open_descriptors();
+	assert_int_equal(polycm_sim_create(42), 0);
 	assert_int_equal(polycm_sim_node_add("server", name, SERVER_ADDRESS "/24",
 					     &pair->server_node), 0);
 	assert_int_equal(polycm_sim_node_add("client", name, CLIENT_ADDRESS "/24",
@@ -98,9 +102,11 @@ void pair_close(struct pair *pair)
 
 	assert_int_equal(polycm_sim_live(&counts), 0);
 	assert_int_equal(counts.ids, 0);
+	assert_int_equal(counts.ports, 0);
 	assert_int_equal(counts.contexts, 0);
 	assert_int_equal(counts.pds, 0);
 	assert_int_equal(counts.mrs, 0);
+	assert_int_equal(counts.mws, 0);
 	assert_int_equal(counts.comp_channels, 0);
 	assert_int_equal(counts.cqs, 0);
 	assert_int_equal(counts.srqs, 0);
@@ -136,6 +142,13 @@ static void make_qp(struct pair *pair, struct rdma_cm_id *id, struct ibv_cq **cq
 void pair_client_qp(struct pair *pair)
 {
 	make_qp(pair, pair->client, &pair->client_cq);
+}
+
+void pair_open_resolved(struct pair *pair, enum transport transport)
+{
+	pair_open(pair, transport, RDMA_PS_TCP);
+	pair_resolve(pair);
+	pair_client_qp(pair);
 }
 
 void pair_server_qp(struct pair *pair)

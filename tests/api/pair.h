@@ -48,6 +48,8 @@ void pair_close(struct pair *pair);
 void pair_resolve(struct pair *pair);
 /* A QP on each id as it comes, RC or UD as the port space has it. */
 void pair_client_qp(struct pair *pair);
+/* pair_open() with RDMA_PS_TCP, the client up to ROUTE_RESOLVED and with a QP. */
+void pair_open_resolved(struct pair *pair, enum transport transport);
 void pair_server_qp(struct pair *pair);
 
 /* Sensible parameters with this much private data (bytes 1, 2, 3, ...). */

@@ -111,9 +111,7 @@ static void takes_the_events_own_parameters(void **state)
 		struct rdma_cm_event *event;
 		struct pair pair;
 
-		pair_open(&pair, t, RDMA_PS_TCP);
-		pair_resolve(&pair);
-		pair_client_qp(&pair);
+		pair_open_resolved(&pair, t);
 		event = pair_request(&pair, &param);
 		pair_server_qp(&pair);
 		assert_int_equal(rdma_accept(pair.server, &event->param.conn), 0);

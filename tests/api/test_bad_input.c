@@ -180,7 +180,7 @@ static void null_arguments(void **state)
 		assert_errno(rdma_join_multicast_ex(pair.client, NULL, NULL), EINVAL);
 		assert_errno(rdma_leave_multicast(pair.client, NULL), EINVAL);
 		assert_errno(rdma_set_option(pair.client, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, NULL, 1),
-			     EINVAL);
+			     EFAULT);
 		assert_errno(rdma_create_ep(NULL, NULL, NULL, NULL), EINVAL);
 		assert_errno(rdma_create_ep(&other_id, NULL, NULL, NULL), EINVAL);
 		rdma_freeaddrinfo(NULL);
@@ -199,9 +199,7 @@ static void half_given_private_data_is_none(void **state)
 			struct rdma_cm_event *event;
 			struct pair pair;
 
-			pair_open(&pair, t, RDMA_PS_TCP);
-			pair_resolve(&pair);
-			pair_client_qp(&pair);
+			pair_open_resolved(&pair, t);
 			event = pair_request(&pair, &param);
 			assert_int_equal(event->param.conn.private_data_len, t == IWARP ? 0 : 56);
 			rdma_ack_cm_event(event);

@@ -285,9 +285,7 @@ static void ignores_srq_and_qp_num_with_a_qp(void **state)
 		struct rdma_cm_event *event;
 		struct pair pair;
 
-		pair_open(&pair, t, RDMA_PS_TCP);
-		pair_resolve(&pair);
-		pair_client_qp(&pair);
+		pair_open_resolved(&pair, t);
 		param.srq = 1;
 		param.qp_num = 0xbeef;
 		event = pair_request(&pair, &param);

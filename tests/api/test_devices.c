@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_devices.c - the lists of devices, and what libibverbs' calls say of simulated ones. */
+#include "config.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/api/steps.h"
 
@@ -208,6 +213,60 @@ static void transports_do_not_mix(void **state)
 	pair_close(&pair);
 }
 
+/* Programs look for the character device before they use what libibverbs lists. */
+static void each_has_a_node_in_dev(void **state)
+{
+	struct ibv_device **list;
+	char path[sizeof("/dev/infiniband/") + sizeof(list[0]->dev_name)];
+	struct pair pair;
+	struct stat st;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	list = ibv_get_device_list(NULL);
+	assert_non_null(list);
+	assert_non_null(list[0]);
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", list[0]->dev_name);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(st.st_nlink, 1);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(access(path, R_OK | W_OK), 0);
+	assert_int_equal(access(path, X_OK), -1);
+	assert_int_equal(errno, EACCES);
+	ibv_free_device_list(list);
+	pair_close(&pair);
+
+	assert_int_equal(stat(path, &st), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(access("/dev/null", R_OK), 0);
+	assert_int_equal(access("/dev/infiniband/uverbs-", F_OK), -1);
+	assert_int_equal(errno, ENOENT);
+}
+
+/* Not sanitizers' business: access(getenv("NAME"), F_OK) is an error of the kernel's. */
+#ifndef POLYCM_SANITIZED
+static void what_is_no_path_is_the_kernels_to_refuse(void **state)
+{
+	int (*volatile look)(const char *path, struct stat *st) = stat;
+	int (*volatile may)(const char *path, int mode) = access;
+	const char *none[] = { NULL, (const char *)1 };
+	struct stat st;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		assert_int_equal(look(none[i], &st), -1);
+		assert_int_equal(errno, EFAULT);
+		assert_int_equal(may(none[i], F_OK), -1);
+		assert_int_equal(errno, EFAULT);
+	}
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +278,10 @@ int main(void)
 		cmocka_unit_test(keys_of_partitions),
 		cmocka_unit_test(devices_come_later),
 		cmocka_unit_test(transports_do_not_mix),
+		cmocka_unit_test(each_has_a_node_in_dev),
+#ifndef POLYCM_SANITIZED
+		cmocka_unit_test(what_is_no_path_is_the_kernels_to_refuse),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, pair_group_setup, NULL);

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <rdma/rdma_verbs.h>
 
@@ -65,6 +67,32 @@ static void passive_ones_are_bound(void **state)
 		rdma_freeaddrinfo(info);
 		pair_close(&pair);
 	}
+}
+
+/* As rdma_destroy_id() it is refused there, and the end point stays. */
+static void a_child_cannot_end_its_parents(void **state)
+{
+	struct rdma_addrinfo *info;
+	struct rdma_cm_id *id;
+	struct pair pair;
+	pid_t child;
+	int status;
+
+	(void)state;
+	fabric(&pair, ROCE);
+	info = info_of(SERVER_ADDRESS, RAI_PASSIVE);
+	assert_int_equal(rdma_create_ep(&id, info, NULL, NULL), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		rdma_destroy_ep(id);
+		_exit(!rdma_destroy_id(id) || errno != EACCES);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	rdma_destroy_ep(id);
+	rdma_freeaddrinfo(info);
+	pair_close(&pair);
 }
 
 static void active_ones_are_resolved(void **state)
@@ -324,6 +352,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(passive_ones_are_bound),
+		cmocka_unit_test(a_child_cannot_end_its_parents),
 		cmocka_unit_test(active_ones_are_resolved),
 		cmocka_unit_test(a_failure_leaves_nothing),
 		cmocka_unit_test(requests_get_their_queue_pair),

@@ -8,7 +8,9 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/api/steps.h"
@@ -103,6 +105,38 @@ static void is_readable_while_an_event_waits(void **state)
 	pair_close(&pair);
 }
 
+/* Of several events that one moment brings to a thread that waits, it takes the first. */
+static void what_a_wait_leaves_is_readable(void **state)
+{
+	struct rdma_cm_id *ids[2];
+	struct rdma_cm_event *event;
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	assert_int_equal(polycm_sim_node_use(pair.server_node), 0);
+	for (uint16_t i = 0; i < 2; i++) {
+		assert_int_equal(rdma_create_id(pair.server_channel, &ids[i], NULL, RDMA_PS_TCP), 0);
+		assert_int_equal(rdma_bind_addr(ids[i], step_sa(SERVER_ADDRESS,
+							       (uint16_t)(SERVER_PORT + 1 + i))),
+				 0);
+	}
+	assert_int_equal(polycm_sim_fault_add(POLYCM_SIM_FAULT(
+				.action = POLYCM_SIM_REMOVE_DEVICE, .on = pair.server_node,
+				.from_ns = pair_now() + MOMENT), NULL), 0);
+	assert_readable(pair.server_channel, 0);
+	/* The listener is on the device, too. */
+	for (int left = 2; left >= 0; left--) {
+		assert_int_equal(rdma_get_cm_event(pair.server_channel, &event), 0);
+		assert_int_equal(event->event, RDMA_CM_EVENT_DEVICE_REMOVAL);
+		assert_int_equal(rdma_ack_cm_event(event), 0);
+		assert_readable(pair.server_channel, left > 0);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rdma_destroy_id(ids[i]), 0);
+	pair_close(&pair);
+}
+
 /* An edge-triggered watcher sees each event, if it takes all there is each time. */
 static void makes_an_edge_for_each_event(void **state)
 {
@@ -154,6 +188,70 @@ static void non_blocking_calls_end_at_once(void **state)
 	assert_errno(rdma_get_cm_event(pair.client_channel, &event), EAGAIN);
 	assert_int_equal(fcntl(pair.client_channel->fd, F_SETFL, flags), 0);
 	pair_close(&pair);
+}
+
+static void by_fcntl(int fd, bool blocking)
+{
+	assert_int_equal(fcntl(fd, F_SETFL, blocking ? 0 : O_NONBLOCK), 0);
+}
+
+static void by_ioctl(int fd, bool blocking)
+{
+	int on = !blocking;
+
+	assert_int_equal(ioctl(fd, FIONBIO, &on), 0);
+}
+
+/* The flag is the open file's, not the descriptor's. */
+static void by_another_descriptor(int fd, bool blocking)
+{
+	int copy = dup(fd);
+
+	assert_true(copy >= 0);
+	by_fcntl(copy, blocking);
+	close(copy);
+}
+
+static void by_a_child(int fd, bool blocking)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child)
+		_exit(fcntl(fd, F_SETFL, blocking ? 0 : O_NONBLOCK) != 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* Whether a channel blocks is what was said last, also after it did otherwise for a while. */
+static void a_channel_blocks_as_was_said_last(void **state)
+{
+	static void (*const ways[])(int fd, bool blocking) = {
+		by_fcntl, by_ioctl, by_another_descriptor, by_a_child,
+	};
+	struct rdma_cm_event *event;
+	struct pair pair;
+	uint64_t before;
+	int fd;
+
+	(void)state;
+	for (size_t w = 0; w < ARRAY_LEN(ways); w++) {
+		pair_open(&pair, ROCE, RDMA_PS_TCP);
+		fd = pair.client_channel->fd;
+		assert_int_equal(rdma_resolve_addr(pair.client, NULL,
+						   step_sa(SERVER_ADDRESS, SERVER_PORT), 2000), 0);
+		pair_take(pair.client_channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+		before = pair_now();
+		ways[w](fd, false);
+		assert_int_equal(rdma_resolve_route(pair.client, 2000), 0);
+		for (int i = 0; i < 3; i++)
+			assert_errno(rdma_get_cm_event(pair.client_channel, &event), EAGAIN);
+		assert_elapsed(before, 0);
+		ways[w](fd, true);
+		pair_take(pair.client_channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+		pair_close(&pair);
+	}
 }
 
 /* A wait that nothing can ever end is an error, not a hang. */
@@ -362,9 +460,7 @@ static void requests_are_charged_to_the_listener(void **state)
 	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
 		struct rdma_conn_param param = pair_param(NULL, 0);
 
-		pair_open(&pair, t, RDMA_PS_TCP);
-		pair_resolve(&pair);
-		pair_client_qp(&pair);
+		pair_open_resolved(&pair, t);
 		event = pair_request(&pair, &param);
 		assert_int_equal(rdma_destroy_id(pair.server), 0);
 		pair.server = NULL;
@@ -422,8 +518,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_readable_while_an_event_waits),
+		cmocka_unit_test(what_a_wait_leaves_is_readable),
 		cmocka_unit_test(makes_an_edge_for_each_event),
 		cmocka_unit_test(non_blocking_calls_end_at_once),
+		cmocka_unit_test(a_channel_blocks_as_was_said_last),
 		cmocka_unit_test(waiting_for_nothing_is_an_error),
 		cmocka_unit_test(refuses_null),
 		cmocka_unit_test(keeps_the_order_in_which_things_happen),

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include <rdma/rdma_verbs.h>
+
 #include "tests/api/steps.h"
 
 #define GROUP "239.1.2.3"
@@ -294,35 +296,162 @@ static void a_synchronous_id_waits(void **state)
 	}
 }
 
-/* --- Queue pairs. --- */
+/* --- Datagrams. --- */
 
-/*
- * The simulated device has no data path for groups: where a QP has to be
- * attached, joining ends as it does on a device that refuses.
- */
-static void the_device_cannot_attach_queue_pairs(void **state)
+struct receiver {
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	uint8_t buffer[64];
+};
+
+static void post_receive(struct receiver *r)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)r->buffer, .length = sizeof(r->buffer), .lkey = r->mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	assert_int_equal(ibv_post_recv(r->id->qp, &wr, &bad), 0);
+}
+
+static void receiver_open(struct receiver *r, struct pair *pair, const char *address)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_UD,
+	};
+
+	memset(r->buffer, 0, sizeof(r->buffer));
+	assert_int_equal(rdma_create_id(pair->client_channel, &r->id, r, RDMA_PS_UDP), 0);
+	assert_int_equal(rdma_bind_addr(r->id, step_sa(address, 0)), 0);
+	assert_int_equal(rdma_create_qp(r->id, NULL, &attr), 0);
+	r->mr = ibv_reg_mr(r->id->pd, r->buffer, sizeof(r->buffer), IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(r->mr);
+	post_receive(r);
+}
+
+static void receiver_close(struct receiver *r)
+{
+	rdma_destroy_qp(r->id);
+	assert_int_equal(ibv_dereg_mr(r->mr), 0);
+	assert_int_equal(rdma_destroy_id(r->id), 0);
+}
+
+/* Joins; *ret_ah, *ret_qkey: how to send there. */
+static void join_as(struct receiver *r, uint32_t flags, struct ibv_ah **ret_ah,
+		    uint32_t *ret_qkey)
+{
+	struct rdma_cm_join_mc_attr_ex attr = {
+		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+		.join_flags = flags,
+		.addr = step_sa(GROUP, 0),
+	};
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_join_multicast_ex(r->id, &attr, NULL), 0);
+	event = pair_expect(r->id->channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	*ret_ah = ibv_create_ah(r->id->pd, &event->param.ud.ah_attr);
+	assert_non_null(*ret_ah);
+	*ret_qkey = event->param.ud.qkey;
+	rdma_ack_cm_event(event);
+}
+
+static void send_to(struct receiver *r, struct ibv_ah *ah, uint32_t qkey)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)r->buffer, .length = 8, .lkey = r->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { .ah = ah, .remote_qpn = 0xffffff, .remote_qkey = qkey },
+	}, *bad;
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_post_send(r->id->qp, &wr, &bad), 0);
+	assert_int_equal(rdma_get_send_comp(r->id, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(polycm_sim_advance(1000000), 0);
+}
+
+static bool received(struct receiver *r)
+{
+	struct ibv_wc wc;
+
+	if (!ibv_poll_cq(r->id->recv_cq, 1, &wc))
+		return false;
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, 48);
+	post_receive(r);
+	return true;
+}
+
+static void members_get_what_is_sent(void **state)
 {
 	(void)state;
 	for (enum transport t = ROCE; t <= IB; t++) {
-		struct rdma_cm_join_mc_attr_ex sender = {
-			.comp_mask = 3,
-			.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
-		};
-		struct rdma_cm_event *event;
+		struct receiver sender, near, far;
+		struct ibv_ah *ah, *near_ah, *far_ah;
 		struct pair pair;
+		uint32_t qkey;
 
-		open_bound(&pair, t);
+		pair_open(&pair, t, RDMA_PS_UDP);
+		receiver_open(&sender, &pair, CLIENT_ADDRESS);
+		receiver_open(&near, &pair, CLIENT_ADDRESS);
+		receiver_open(&far, &pair, SERVER_ADDRESS);
+		join_as(&near, RDMA_MC_JOIN_FLAG_FULLMEMBER, &near_ah, &qkey);
+		join_as(&far, RDMA_MC_JOIN_FLAG_FULLMEMBER, &far_ah, &qkey);
+		join_as(&sender, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, &ah, &qkey);
+		assert_int_equal(qkey, RDMA_UDP_QKEY);
+
+		send_to(&sender, ah, qkey);
+		assert_true(received(&near));
+		assert_true(received(&far));
+		assert_false(received(&sender));	/* who only sends is not in it */
+		send_to(&far, far_ah, qkey);
+		assert_true(received(&near));
+		assert_true(received(&far));
+		send_to(&sender, ah, qkey + 1);
+		assert_false(received(&near));
+		/* Left: by the call, and with the QP. */
+		assert_int_equal(rdma_leave_multicast(near.id, step_sa(GROUP, 0)), 0);
+		send_to(&sender, ah, qkey);
+		assert_false(received(&near));
+		assert_true(received(&far));
+
+		assert_int_equal(ibv_destroy_ah(ah), 0);
+		assert_int_equal(ibv_destroy_ah(near_ah), 0);
+		assert_int_equal(ibv_destroy_ah(far_ah), 0);
+		receiver_close(&far);
+		receiver_close(&near);
+		receiver_close(&sender);
+		pair_close(&pair);
+	}
+}
+
+/* A QP that the program attached itself. */
+static void a_group_that_is_full(void **state)
+{
+	struct polycm_sim_limits limits = { .size = sizeof(limits), .max_mcast_grp = 1 };
+	struct polycm_sim_device *device;
+	struct rdma_cm_event *event;
+	struct pair pair;
+
+	(void)state;
+	for (enum transport t = ROCE; t <= IB; t++) {
+		pair_open(&pair, t, RDMA_PS_UDP);
+		assert_int_equal(polycm_sim_device_find(pair.client_node, NULL, &device), 0);
+		assert_int_equal(polycm_sim_device_limit(device, &limits), 0);
+		assert_int_equal(rdma_bind_addr(pair.client, step_sa(CLIENT_ADDRESS, 0)), 0);
 		pair_client_qp(&pair);
-		assert_int_equal(rdma_join_multicast(pair.client, step_sa(GROUP, 0), &pair), 0);
+		join(pair.client, GROUP);
+		/* The device refuses: that is how joining ends, and how it is left. */
+		assert_int_equal(rdma_join_multicast(pair.client, step_sa("239.3.3.3", 0), &pair),
+				 0);
 		event = pair_expect(pair.client_channel, RDMA_CM_EVENT_MULTICAST_ERROR, -1);
 		assert_ptr_equal(event->param.ud.private_data, &pair);
 		rdma_ack_cm_event(event);
+		assert_int_equal(rdma_leave_multicast(pair.client, step_sa("239.3.3.3", 0)), 0);
 		assert_int_equal(rdma_leave_multicast(pair.client, step_sa(GROUP, 0)), 0);
-
-		/* Who only sends needs no attaching. */
-		sender.addr = step_sa(GROUP, 0);
-		assert_int_equal(rdma_join_multicast_ex(pair.client, &sender, NULL), 0);
-		pair_take(pair.client_channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+		join(pair.client, "239.3.3.3");
 		pair_close(&pair);
 	}
 }
@@ -339,7 +468,8 @@ int main(void)
 		cmocka_unit_test(leaving_drops_the_event_that_nobody_took),
 		cmocka_unit_test(leaving_waits_for_acks),
 		cmocka_unit_test(a_synchronous_id_waits),
-		cmocka_unit_test(the_device_cannot_attach_queue_pairs),
+		cmocka_unit_test(members_get_what_is_sent),
+		cmocka_unit_test(a_group_that_is_full),
 	};
 
 	return cmocka_run_group_tests(tests, pair_group_setup, NULL);

@@ -72,6 +72,8 @@ static void checks_names_and_lengths(void **state)
 						 c->name, c->len, strerror(errno));
 			}
 			assert_errno(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, NULL, 1),
+				     EFAULT);
+			assert_errno(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, NULL, 0),
 				     EINVAL);
 			assert_errno(set_byte(NULL, RDMA_OPTION_ID_TOS, 1), EINVAL);
 			pair_close(&pair);

@@ -101,9 +101,7 @@ static void moves_the_clients_qp_to_error(void **state)
 		struct ibv_qp_attr attr;
 		struct pair pair;
 
-		pair_open(&pair, t, RDMA_PS_TCP);
-		pair_resolve(&pair);
-		pair_client_qp(&pair);
+		pair_open_resolved(&pair, t);
 		rdma_ack_cm_event(pair_request(&pair, &param));
 		assert_int_equal(rdma_reject(pair.server, NULL, 0), 0);
 		pair_take(pair.client_channel, RDMA_CM_EVENT_REJECTED, t == IWARP ? -ECONNRESET : 28);
@@ -134,9 +132,7 @@ static void destroying_the_listener_rejects_what_nobody_took(void **state)
 		struct rdma_conn_param param = pair_param(NULL, 0);
 		struct pair pair;
 
-		pair_open(&pair, t, RDMA_PS_TCP);
-		pair_resolve(&pair);
-		pair_client_qp(&pair);
+		pair_open_resolved(&pair, t);
 		assert_int_equal(rdma_connect(pair.client, &param), 0);
 		assert_int_equal(polycm_sim_advance(1000000), 0);
 		assert_int_equal(rdma_destroy_id(pair.listener), 0);

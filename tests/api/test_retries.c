@@ -172,9 +172,7 @@ static void each_side_sets_the_others_count(void **state)
 		struct ibv_qp_attr attr;
 		struct pair pair;
 
-		pair_open(&pair, t, RDMA_PS_TCP);
-		pair_resolve(&pair);
-		pair_client_qp(&pair);
+		pair_open_resolved(&pair, t);
 		param.rnr_retry_count = 1;
 		rdma_ack_cm_event(pair_request(&pair, &param));
 		pair_server_qp(&pair);

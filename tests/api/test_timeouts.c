@@ -32,9 +32,7 @@ static void a_server_that_never_answers(void **state)
 		struct pair pair;
 
 		print_message("%s\n", transport_name[stuck[i].transport]);
-		pair_open(&pair, stuck[i].transport, RDMA_PS_TCP);
-		pair_resolve(&pair);
-		pair_client_qp(&pair);
+		pair_open_resolved(&pair, stuck[i].transport);
 		before = pair_now();
 		rdma_ack_cm_event(pair_request(&pair, &param));
 		one_way = pair_now() - before;
@@ -64,9 +62,7 @@ static void a_client_that_never_looks(void **state)
 		struct pair pair;
 
 		print_message("%s\n", transport_name[stuck[i].transport]);
-		pair_open(&pair, stuck[i].transport, RDMA_PS_TCP);
-		pair_resolve(&pair);
-		pair_client_qp(&pair);
+		pair_open_resolved(&pair, stuck[i].transport);
 		before = pair_now();
 		rdma_ack_cm_event(pair_request(&pair, &param));
 		one_way = pair_now() - before;
@@ -169,9 +165,7 @@ static void iwarp_waits_ten_seconds(void **state)
 	struct pair pair;
 
 	(void)state;
-	pair_open(&pair, IWARP, RDMA_PS_TCP);
-	pair_resolve(&pair);
-	pair_client_qp(&pair);
+	pair_open_resolved(&pair, IWARP);
 	before = pair_now();
 	assert_int_equal(rdma_connect(pair.client, &param), 0);
 	/* TCP is connected when the call returns; then the request went out. */
@@ -232,9 +226,7 @@ static void iwarp_waits_for_an_attempt_to_end(void **state)
 		struct pair pair;
 
 		print_message("%s\n", destroy ? "destroy" : "disconnect");
-		pair_open(&pair, IWARP, RDMA_PS_TCP);
-		pair_resolve(&pair);
-		pair_client_qp(&pair);
+		pair_open_resolved(&pair, IWARP);
 		assert_int_equal(rdma_connect(pair.client, &param), 0);
 		sent = pair_now();
 		if (destroy) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_unacked.c - a program that forgets to acknowledge an event: the call
- * that waits for it says which one, after a second of real time.  That program
- * is a process of its own, which is ended when it has said so.
+ * that waits for it says which one, at once where no other thread could do it.
+ * That program is a process of its own, which is ended when it has said so.
  */
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/api/steps.h"
@@ -32,14 +31,6 @@ static int child(void)
 	return 2;	/* it must not come back */
 }
 
-static uint64_t real_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* A line, or as much of it as came before time was up. */
 static void read_line(int fd, char *line, size_t size)
 {
@@ -55,31 +46,28 @@ static void read_line(int fd, char *line, size_t size)
 static void is_told_what_it_forgot(void **state)
 {
 	char line[1024];
-	uint64_t before;
 	int err[2], status;
 	pid_t pid;
 
 	(void)state;
 	assert_int_equal(pipe(err), 0);
-	before = real_ms();
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
 		dup2(err[1], STDERR_FILENO);
-		setenv("POLYCM_LOG", "warn", 1);
 		step_exec_self(CHILD);
 		_exit(127);
 	}
 	close(err[1]);
 	read_line(err[0], line, sizeof(line));
-	assert_true(real_ms() - before >= 1000);
 	/* It is still waiting: nothing can end it but the acknowledgement, or this. */
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	close(err[0]);
 	for (const char *const *word = (const char *const[]) {
-		     "warn", "rdma_destroy_id", "rdma_ack_cm_event", "ADDR_RESOLVED", "ago", NULL };
+		     "error", "rdma_destroy_id", "for ever", "rdma_ack_cm_event of 1 event: ",
+		     "ADDR_RESOLVED", "ago", NULL };
 	     *word; word++)
 		if (!strstr(line, *word))
 			fail_msg("no \"%s\" in: %s", *word, line);

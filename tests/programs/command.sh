@@ -13,7 +13,9 @@ help_is() {
 }
 check 'polycm help' help_is
 check 'polycm help run' help_is run
+check 'polycm help explore' help_is explore
 check 'polycm help info' help_is info
+check 'polycm help timeline' help_is timeline
 check 'polycm run --help' eval 'exits 0 run --help && golden help-run "$work/out"'
 check 'polycm info --help' eval 'exits 0 polycm info --help && golden help-info "$work/out"'
 check 'polycm --version' eval 'exits 0 polycm --version && counts "$work/out" 1 "^polycm [0-9]+\.[0-9]+\.[0-9]+$"'
@@ -34,7 +36,7 @@ check 'an unknown option of info' complains "unrecognized option '--dance'" poly
 check 'too many arguments for info' complains 'too many arguments' polycm info ib roce
 check 'no command to run' complains 'no command is given' run --provider sim
 
-check 'an unknown provider' complains "no provider 'simm'; installed: ib, iwarp, roce, sim" \
+check 'an unknown provider' complains "no provider 'simm'; installed: fault, ib, iwarp, roce, sim, trace" \
 	run --provider simm true
 check 'an unknown provider in a list' complains "no provider 'rose'" run --provider ib,rose true
 check 'an empty name in a list' complains "no provider ''" run --provider ib, true
@@ -56,6 +58,9 @@ check 'a trace without a file' complains 'no file is named' run --trace '' true
 check 'a trace in a folder that is not there' complains \
 	'--trace: /nowhere/trace: No such file or directory' run --trace /nowhere/trace true
 check 'a folder as a trace' complains '--trace: /: Is a directory' run --trace / true
+check 'a capture on standard output' complains '--pcap: a capture needs a file' run --pcap - true
+check 'a capture in a folder that is not there' complains \
+	'--pcap: /nowhere/p: No such file or directory' run --pcap /nowhere/p true
 check 'a trace is not made before the program runs' eval '
 	exits 0 run --trace "$work/trace" true && [ ! -e "$work/trace" ]'
 check 'a simulator that is left out' complains \
@@ -80,10 +85,11 @@ check 'each option its variable' sets 'POLYCM_LOG=info
 POLYCM_PROVIDER=ib,sim
 POLYCM_SIM_CLOCK=real
 POLYCM_SIM_FABRIC=a-1.b
+POLYCM_SIM_PCAP=/dev/null
 POLYCM_SIM_SEED=0x2a
 POLYCM_SIM_TRACE=/dev/null
 POLYCM_SIM_TRANSPORT=iwarp
-' --provider ib,sim --transport iwarp --seed 0x2a --clock real --fabric a-1.b --trace /dev/null --log info
+' --provider ib,sim --transport iwarp --seed 0x2a --clock real --fabric a-1.b --trace /dev/null --pcap /dev/null --log info
 check 'an option of the simulator means the simulator' sets 'POLYCM_PROVIDER=sim
 POLYCM_SIM_TRANSPORT=ib
 ' --transport=ib
@@ -146,7 +152,7 @@ check 'polycm info beside a provider that cannot be used' eval '
 	POLYCM_PROVIDER_PATH=$work exits 0 polycm info &&
 	has "$work/out" "$work/provider-acme.so" "RDMA_PS_TCP"'
 check 'polycm info --config of one provider' eval '
-	exits 0 polycm info --config sim && counts "$work/out" 6 "^POLYCM_" && counts "$work/out" 6 "^POLYCM_SIM_"'
+	exits 0 polycm info --config sim && counts "$work/out" 10 "^POLYCM_" && counts "$work/out" 10 "^POLYCM_SIM_"'
 check 'polycm info --config of an unknown provider' eval 'exits 1 polycm info --config acme &&
 	has "$work/err" "there is no provider '"'acme'"'"'
 # One bad setting: one line of log that names it, no device, and status 1.
@@ -188,8 +194,11 @@ documented() {
 		grep -q "^\.It Ev $setting\$" "$abs_top_srcdir/man/polycm.7" || echo "polycm.7 lacks $setting"
 		grep -q "\`$setting\`" "$abs_top_srcdir/README.md" || echo "README.md lacks $setting"
 	done
-	for setting in $(grep -ohE '\bPOLYCM_[A-Z_]+' "$abs_top_srcdir"/man/* "$abs_top_srcdir/README.md"); do
-		grep -qx "$setting" <<<"$settings" || echo "there is no setting $setting"
+	# Constants of headers are no settings, nor are the titles of pages.
+	for setting in $(sed '/^\.Dt /d' "$abs_top_srcdir"/man/*.[0-9] "$abs_top_srcdir/README.md" |
+			 grep -oE '\bPOLYCM_[A-Z_]+' | sort -u); do
+		grep -qx "$setting" <<<"$settings" || grep -qrw "$setting" "$abs_top_srcdir/include/polycm" ||
+			echo "there is no setting $setting"
 	done
 }
 check 'the manual has every setting and no other' eval \

@@ -27,7 +27,7 @@ lists() {
 	local file
 
 	for file in bin/polycm include/polycm/{kernel,polycm,provider,sim}.h share/man/man1/polycm.1 \
-		    share/man/man7/polycm.7; do
+		    share/man/man3/polycm_sim.3 share/man/man5/polycm-{scenario,trace}.5 share/man/man7/polycm.7; do
 		[ -e "$moved/there/$file" ] || { echo "not installed: $file"; return 1; }
 	done
 	[ -z "$(find "$moved" -name 'provider-*.la')" ]
@@ -36,7 +36,7 @@ check 'what is installed' lists
 
 finds_its_own() {
 	exits 0 polycm info && has "$work/out" "$moved/there/lib" &&
-	counts "$work/out" 4 "$moved/there/.*/provider-[a-z]*\.so$" &&
+	counts "$work/out" 6 "$moved/there/.*/provider-[a-z]*\.so$" &&
 	lacks "$work/out" "$abs_top_builddir"
 }
 check 'it finds its own library and plugins' finds_its_own
@@ -49,6 +49,10 @@ connects() {
 	pair "$work/pair" roce "test-$$" && counts "$work/pair/client.out" 3 '^ping data: '
 }
 check 'rping connects' connects
+
+# The guide for people who test their own programs, read where polycm is installed.
+follows_guide() { "$abs_top_srcdir/tests/programs/guide.sh" "$moved/there"; }
+check 'a test is written as the guide says' follows_guide
 
 uninstalls() {
 	make -C "$abs_top_builddir" install uninstall DESTDIR="$staged" >"$work/log" 2>&1 &&

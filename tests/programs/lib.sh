@@ -32,6 +32,8 @@ clean_up() {
 	local status=$?
 
 	trap - EXIT
+	# A child that is ended before it has given up the traps it was forked with.
+	[ "$BASHPID" = "$$" ] || exit "$status"
 	stop_started
 	wait
 	rm -rf "$work" "$runtime"

@@ -56,4 +56,17 @@ binds_to_ours() {
 }
 check 'every rdma_ call is bound to libpolycm' binds_to_ours
 
+# A program's own sanitizer sees what it does wrong with events and ids, though the library has none.
+if ! readelf -d "$library" | grep -q 'NEEDED.*lib[a-z]*san' && $CC -g -fsanitize=address -o "$work/late" \
+		"$abs_top_srcdir/tests/programs/late.c" -L"$work" -lpolycm -libverbs 2>/dev/null; then
+	chmod -R go+rX "$work"
+	sees_late() {
+		user env "LD_LIBRARY_PATH=$folder" ASAN_OPTIONS=detect_leaks=0 POLYCM_PROVIDER=sim POLYCM_SIM_CLOCK=virtual \
+			timeout --foreground "$limit" "$work/late" "$@" >"$work/out" 2>"$work/err"
+		has "$work/err" 'heap-use-after-free'
+	}
+	check 'an event after its ack' sees_late
+	check 'an id after its end' sees_late id
+fi
+
 finish

@@ -199,6 +199,10 @@ static struct sockaddr_in6 link_local(enum place place, uint16_t port)
 	struct ifaddrs *all, *one;
 	const char *name;
 
+	if (known_link_local(place, &found)) {
+		found.sin6_port = port;
+		return found;
+	}
 	MUST(getifaddrs(&all));
 	name = interface_of(all, place);
 	for (one = all; one; one = one->ifa_next) {

@@ -15,7 +15,8 @@
  *
  * Environment: SCENARIO_CLIENT4 and so on, the addresses; SCENARIO_LINK, the link's command;
  * SCENARIO_PORT, the first of 10 ports for each scenario (default 10000); SCENARIO_PATIENCE, seconds to
- * wait for an event; SCENARIO_TIMES, set to be told how long each took.
+ * wait for an event; SCENARIO_PACE, how many times longer than else to wait for what may come;
+ * SCENARIO_TIMES, set to be told how long each took.
  */
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -34,7 +35,7 @@ static const struct scenario *const topics[] = {
 #undef TOPIC
 };
 
-enum { MAX_SCENARIOS = 400 };
+enum { MAX_SCENARIOS = 500 };
 
 static struct {
 	const struct scenario *scenario;

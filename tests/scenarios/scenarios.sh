@@ -28,7 +28,7 @@ done
 
 # Those with several processes wait in real time, all others take none.
 players=()
-for transport in roce iwarp; do
+for transport in roce iwarp ib; do
 	"$here/play" sim "$transport" "$results/sim/$transport" -j 16 --slow &
 	players+=($!)
 done
@@ -41,3 +41,14 @@ for player in "${players[@]}"; do
 	esac
 done
 "$here/compare" --diffs "$results"
+result=$?
+
+# docs/fidelity.md tells people what the lists tell compare: each scenario of a list is in a table there, and no other.
+listed=$(awk '!/^#/ && NF { print $1 }' "$here/open" "$here/ib" | sort -u)
+told=$(sed -n '/^| `/s/^| \([^|]*\)|.*/\1/p' "$abs_top_srcdir/docs/fidelity.md" | grep -o '`[a-z0-9-]*`' | tr -d '`' | sort -u)
+if [ "$listed" != "$told" ]; then
+	echo 'FAILED: docs/fidelity.md (>) and the lists of tests/scenarios (<) name different scenarios:'
+	diff <(echo "$listed") <(echo "$told")
+	result=1
+fi
+exit "$result"

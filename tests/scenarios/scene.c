@@ -2,6 +2,7 @@
 /*
  * scene.c - owns who plays: ids, channels and QPs, their names and their end.
  */
+#include "tests/scenarios/scene_data.h"
 #include "tests/scenarios/scene_internal.h"
 
 struct rdma_event_channel *client_events, *server_events;
@@ -214,6 +215,7 @@ void scene_end(void)
 {
 	peers_end();
 	unacked_are_acked();
+	data_end();
 	destroy_all();
 	fflush(NULL);
 }

@@ -105,6 +105,9 @@ const char *host(enum place place);
 const char *service(int port);
 /* Is the place known here?  If not, end_skipped() suits. */
 bool have(enum place place);
+/* The link-local address of the interface with that place, where the system does not show it. */
+struct sockaddr_in6;
+bool known_link_local(enum place place, struct sockaddr_in6 *ret_address);
 /* "server4:port0" */
 const char *address_text(const struct sockaddr *address);
 
@@ -258,6 +261,12 @@ void peer_killed(int signal);
 void link_cut(void);
 void link_mended(void);
 void link_loses(unsigned int percent);
+/* Every packet twice; each so much later. */
+void link_duplicates(void);
+void link_delays(unsigned int ms);
+/* Both ends lose their carrier until link_up(). */
+void link_down(void);
+void link_up(void);
 
 /* "EINVAL" */
 const char *errno_text(int error);

@@ -278,7 +278,7 @@ void rest(struct rdma_event_channel *events)
 	bool any = false;
 
 	/* Longer than RoCE's timewait of half a second. */
-	while ((event = wait_for(events, 800))) {
+	while ((event = wait_for(events, rest_ms()))) {
 		copy_and_ack(events, event);
 		any = true;
 	}

@@ -34,9 +34,14 @@ void unacked_are_acked(void);
 
 /* scene_time.c */
 bool virtual_time(void);
+/* The simulator's link, all of it, from now on.  false: it is no simulator's. */
+bool sim_link(double loss, double duplication, unsigned int latency_ms);
+bool sim_link_carrier(bool up);
 void time_begin(const struct scenario *scenario);
 /* Is there an event?  Waits so long for one; 0: no. */
 bool ready_within(struct rdma_event_channel *events, unsigned int ms);
+/* How long rest() waits for more. */
+unsigned int rest_ms(void);
 /* How long to wait for an event that has to come. */
 unsigned int patience_ms(void);
 

@@ -18,7 +18,7 @@ static void (*thread_play)(void);
 static pid_t peer;
 static FILE *peer_lines;
 static int signal_in = -1, signal_out = -1;
-static bool link_changed;
+static bool link_changed, link_is_down;
 
 /* --- A thread. --- */
 
@@ -148,7 +148,7 @@ void peer_killed(int signal)
 
 /* --- The link. --- */
 
-/* SCENARIO_LINK is a command: "cut", "mend" and "loss PERCENT" follow. */
+/* SCENARIO_LINK is a command: "cut", "mend", "loss PERCENT" and so on follow. */
 static void link_command(const char *what)
 {
 	const char *command = getenv("SCENARIO_LINK");
@@ -164,7 +164,8 @@ static void link_command(const char *what)
 
 void link_cut(void)
 {
-	link_command("cut");
+	if (!sim_link(1, 0, 0))
+		link_command("cut");
 	link_changed = true;
 }
 
@@ -173,18 +174,53 @@ void link_loses(unsigned int percent)
 	char what[32];
 
 	snprintf(what, sizeof(what), "loss %u", percent);
-	link_command(what);
+	if (!sim_link(percent / 100.0, 0, 0))
+		link_command(what);
 	link_changed = true;
+}
+
+void link_duplicates(void)
+{
+	if (!sim_link(0, 1, 0))
+		link_command("duplicate");
+	link_changed = true;
+}
+
+void link_delays(unsigned int ms)
+{
+	char what[32];
+
+	snprintf(what, sizeof(what), "delay %u", ms);
+	if (!sim_link(0, 0, ms))
+		link_command(what);
+	link_changed = true;
+}
+
+void link_down(void)
+{
+	if (!sim_link_carrier(false))
+		link_command("down");
+	link_is_down = true;
+}
+
+void link_up(void)
+{
+	if (!sim_link_carrier(true))
+		link_command("up");
+	link_is_down = false;
 }
 
 void link_mended(void)
 {
-	link_command("mend");
+	if (!sim_link(0, 0, 0))
+		link_command("mend");
 	link_changed = false;
 }
 
 void peers_end(void)
 {
+	if (link_is_down)
+		link_up();
 	if (link_changed)
 		link_mended();
 	join();

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * scene_places.c - owns names: of addresses, ports and errno values.  The
- * addresses come from the environment, SCENARIO_CLIENT4 and so on.
+ * addresses come from the environment, SCENARIO_CLIENT4 and so on; so do the
+ * link-local ones of an interface that only the simulator knows, as
+ * SCENARIO_CLIENT6_LINK ("fe80::1%2", its number).
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -59,6 +61,24 @@ const char *host(enum place place)
 bool have(enum place place)
 {
 	return host(place) && *host(place);
+}
+
+bool known_link_local(enum place place, struct sockaddr_in6 *ret_address)
+{
+	char variable[64], text[INET6_ADDRSTRLEN];
+	const char *given, *scope;
+
+	snprintf(variable, sizeof(variable), "%s_LINK", places[place].variable);
+	given = getenv(variable);
+	scope = given ? strchr(given, '%') : NULL;
+	if (!scope || (size_t)(scope - given) >= sizeof(text))
+		return false;
+	memcpy(text, given, (size_t)(scope - given));
+	text[scope - given] = '\0';
+	memset(ret_address, 0, sizeof(*ret_address));
+	ret_address->sin6_family = AF_INET6;
+	ret_address->sin6_scope_id = (uint32_t)atoi(scope + 1);
+	return inet_pton(AF_INET6, text, &ret_address->sin6_addr) == 1;
 }
 
 static uint16_t port_number(int port)

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * scene_time.c - owns time: the kernel's, or on the simulator its virtual
- * clock, which is reached through libpolycm where that is preloaded.
+ * scene_time.c - owns what the simulator is asked for, through libpolycm where
+ * that is preloaded: its virtual clock in place of the kernel's, and its link.
  */
 #include <dlfcn.h>
 #include <poll.h>
 #include <time.h>
 
+#include "polycm/sim.h"
 #include "tests/scenarios/scene_internal.h"
 
 static int (*sim_now)(uint64_t *ret_ns);
 static int (*sim_advance)(uint64_t ns);
+static int (*sim_link_set)(struct polycm_sim_node *a, struct polycm_sim_node *b,
+			   const struct polycm_sim_link *link);
+static int (*sim_node_find)(const char *name, struct polycm_sim_node **ret_node);
+static int (*sim_device_find)(struct polycm_sim_node *node, const char *name,
+			      struct polycm_sim_device **ret_device);
+static int (*sim_fault_add)(const struct polycm_sim_fault_rule *rule,
+			    struct polycm_sim_fault **ret_fault);
 static unsigned int patience;
+static unsigned int pace = 1; /* times as long as on RoCE: what is waited for is slower */
 
 static void find(const char *name, void *ret_function)
 {
@@ -26,7 +35,10 @@ void time_begin(const struct scenario *scenario)
 {
 	const char *clock = getenv("POLYCM_SIM_CLOCK");
 	const char *given = getenv("SCENARIO_PATIENCE");
+	const char *slower = getenv("SCENARIO_PACE");
 
+	if (slower && atoi(slower) > 0)
+		pace = (unsigned int)atoi(slower);
 	patience = given ? (unsigned int)atoi(given) : 30;
 	if (scenario->flags & SLOW)
 		patience = 1200;
@@ -35,12 +47,59 @@ void time_begin(const struct scenario *scenario)
 	if (scenario->flags & PROCESSES) {
 		/* Virtual time is one process's own. */
 		setenv("POLYCM_SIM_CLOCK", "real", 1);
+		unsetenv("POLYCM_SIM_SCENARIO");
 		return;
 	}
 	if (strcmp(clock, "virtual") != 0)
 		return;
 	find("polycm_sim_now", &sim_now);
 	find("polycm_sim_advance", &sim_advance);
+	find("polycm_sim_link_set", &sim_link_set);
+	find("polycm_sim_node_find", &sim_node_find);
+	find("polycm_sim_device_find", &sim_device_find);
+	find("polycm_sim_fault_add", &sim_fault_add);
+}
+
+bool sim_link(double loss, double duplication, unsigned int latency_ms)
+{
+	const struct polycm_sim_link link = {
+		.size = sizeof(link),
+		.latency_ns = latency_ms ? latency_ms * 1000000ULL : 1000,
+		.loss = loss,
+		.duplication = duplication,
+	};
+
+	if (!sim_link_set)
+		return false;
+	if (sim_link_set(NULL, NULL, &link))
+		end_failed("polycm_sim_link_set");
+	return true;
+}
+
+bool sim_link_carrier(bool up)
+{
+	struct polycm_sim_fault_rule rule = {
+		.size = sizeof(rule),
+		.action = up ? POLYCM_SIM_PORT_UP : POLYCM_SIM_PORT_DOWN,
+	};
+	struct polycm_sim_device *unused;
+	const char *device;
+
+	if (!sim_fault_add)
+		return false;
+	if (sim_node_find("host", &rule.on))
+		end_failed("polycm_sim_node_find");
+	for (device = "sim0\0sim1\0sim2\0sim3\0"; *device; device += strlen(device) + 1) {
+		rule.device = device;
+		if (sim_device_find(rule.on, device, &unused))
+			break;
+		if (sim_fault_add(&rule, NULL))
+			end_failed("polycm_sim_fault_add");
+	}
+	/* Such a rule is a timer that is due now. */
+	if (sim_advance(1))
+		end_failed("polycm_sim_advance");
+	return true;
 }
 
 bool virtual_time(void)
@@ -67,7 +126,7 @@ uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void pass_ms(unsigned int ms)
+static void pass_exactly(unsigned int ms)
 {
 	struct timespec span = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
 
@@ -78,6 +137,16 @@ void pass_ms(unsigned int ms)
 	}
 	while (nanosleep(&span, &span) && errno == EINTR)
 		;
+}
+
+void pass_ms(unsigned int ms)
+{
+	pass_exactly(ms * pace);
+}
+
+unsigned int rest_ms(void)
+{
+	return 800 * pace;
 }
 
 static bool readable(struct rdma_event_channel *events, int ms)
@@ -94,7 +163,7 @@ bool ready_within(struct rdma_event_channel *events, unsigned int ms)
 	for (; !readable(events, 0); ms--) {
 		if (!ms)
 			return false;
-		pass_ms(1);
+		pass_exactly(1);
 	}
 	return true;
 }
@@ -107,9 +176,10 @@ void arrived(struct rdma_event_channel *events)
 
 void show_lapse(const char *what, uint64_t since_ms, unsigned int expected_ms)
 {
+	/* What was measured around it counts, too: 4 % for rest() and the like. */
 	uint64_t lapse = now_ms() - since_ms, least = expected_ms - expected_ms / 50;
 	/* A busy machine may be slow by far, but no clock runs ahead by more than ticks. */
-	uint64_t most = expected_ms + expected_ms / 50 + (virtual_time() ? 5 : 15000);
+	uint64_t most = expected_ms + expected_ms / 25 + (virtual_time() ? 5 : 15000);
 
 	if (lapse + 20 >= least && lapse <= most)
 		say("%s after about %u ms", what, expected_ms);

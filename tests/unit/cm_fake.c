@@ -261,9 +261,17 @@ static int op_set_option(void *priv, int level, int optname, const void *optval,
 
 static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 {
+	const struct fake_id *self = priv;
+
 	attr->max_dest_rd_atomic = 7;
 	attr->max_rd_atomic = 6;
 	*ret_mask = IBV_QP_STATE;
+	if (attr->qp_state == IBV_QPS_INIT) {
+		attr->qp_access_flags = self->fake->access_flags;
+		attr->pkey_index = 3;
+		attr->port_num = self->fake->qp_port;
+		*ret_mask |= IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+	}
 	if (attr->qp_state == IBV_QPS_RTR)
 		*ret_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | 1 << 21;
 	if (attr->qp_state == IBV_QPS_RTS)

@@ -78,6 +78,8 @@ struct fake {
 	struct polycm_module *module;
 	struct polycm_device *device;
 	struct fake_id *last;		/* opened last */
+	unsigned int access_flags;	/* of its QPs, said with INIT */
+	uint8_t qp_port;		/* likewise */
 	pthread_t *stop_joins;		/* stop() waits for this thread to end */
 };
 
@@ -94,6 +96,7 @@ struct fake_verbs {
 	bool no_cq;
 	int cqe;			/* of the last CQ */
 	int mask;			/* of the last move to RTR */
+	struct ibv_qp_attr rtr;		/* likewise */
 	struct ibv_qp_init_attr qp_attr;	/* of the last QP */
 	bool has_ece;
 	struct ibv_ece own_ece, set_ece;

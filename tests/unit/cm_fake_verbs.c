@@ -159,8 +159,10 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 			 names[attr->qp_state], attr->max_rd_atomic);
 	else
 		snprintf(fake_verbs.moves + len, size - len, "%s%s", blank, names[attr->qp_state]);
-	if (attr->qp_state == IBV_QPS_RTR)
+	if (attr->qp_state == IBV_QPS_RTR) {
 		fake_verbs.mask = mask;
+		fake_verbs.rtr = *attr;
+	}
 	qp->state = attr->qp_state;
 	return 0;
 }

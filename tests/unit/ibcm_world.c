@@ -12,6 +12,8 @@
 #include "providers/ib/rules.h"
 #include "providers/roce/rules.h"
 #include "providers/sim/provider.h"
+#include "wait/libc.h"
+#include "wait/shown.h"
 
 struct world world;
 
@@ -133,6 +135,9 @@ static const struct polycm_core host = {
 	.log = host_log,
 	.alloc = host_alloc,
 	.free = host_free,
+	.clock_show = polycm_clock_show,
+	.real_ns = polycm_real_ns,
+	.cond_wait = polycm_cond_wait,
 };
 
 /* --- The tap. --- */
@@ -261,7 +266,7 @@ int world_close(void **state)
 	assert_int_equal(live_ids, 0);
 	for (int table = 0; table < IBCM_TABLES; table++)
 		assert_int_equal(ibcm_table_count((enum ibcm_table)table), 0);
-	sim_down();
+	assert_int_equal(sim_down(NULL, 0), 0);
 	assert_int_equal(live_allocations, 0);
 	return 0;
 }

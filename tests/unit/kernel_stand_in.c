@@ -282,7 +282,7 @@ static void host_close(int fd)
 	pthread_mutex_unlock(&lock);
 }
 
-static ssize_t host_command(int fd, const void *command, size_t len)
+static ssize_t give(int fd, const void *command, size_t len)
 {
 	struct si_file *file;
 	ssize_t r = -EBADF;
@@ -295,6 +295,42 @@ static ssize_t host_command(int fd, const void *command, size_t len)
 		si_violation("a command on descriptor %d, which is not open", fd);
 	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+/* GET_EVENT waits, no other command does. */
+static void check_way(const void *command, size_t len, bool waits)
+{
+	struct rdma_ucm_cmd_hdr hdr;
+
+	if (len < sizeof(hdr))
+		return;
+	memcpy(&hdr, command, sizeof(hdr));
+	if ((hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT) == waits)
+		return;
+	pthread_mutex_lock(&lock);
+	si_violation("%s given as a command that %s", stand_in_command_name(hdr.cmd),
+		     waits ? "waits" : "does not wait");
+	pthread_mutex_unlock(&lock);
+}
+
+static ssize_t host_command(int fd, const void *command, size_t len)
+{
+	ssize_t r;
+	int old;
+
+	check_way(command, len, false);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	r = give(fd, command, len);
+	pthread_setcancelstate(old, NULL);
+	return r;
+}
+
+static ssize_t host_wait(int fd, const void *command, size_t len)
+{
+	check_way(command, len, true);
+	/* As write() is. */
+	pthread_testcancel();
+	return give(fd, command, len);
 }
 
 static int host_devices(struct kernel_host_device **ret_devices, size_t *ret_num)
@@ -321,6 +357,7 @@ const struct kernel_host stand_in_host = {
 	.abi_version = host_abi_version,
 	.open = host_open,
 	.command = host_command,
+	.wait = host_wait,
 	.close = host_close,
 	.devices = host_devices,
 };

@@ -8,6 +8,7 @@
  *	hca1	InfiniBand	port 1 10.1.1.1, port 2 10.1.2.1
  *	rocee0	RoCE		port 1 20.0.0.1
  *	iw0	iWARP		port 1 30.0.0.1
+ *	vpi0	a card of both	port 1 10.2.1.1 InfiniBand, port 2 20.1.0.1 RoCE; to be plugged in
  *	-	no RDMA device	40.0.0.1
  *
  * The host's ids connect to one another.  Every network is a /24; address .99

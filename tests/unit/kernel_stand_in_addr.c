@@ -184,7 +184,7 @@ static int bind_to(struct si_id *id, struct sockaddr_storage *addr)
 			return -EADDRNOTAVAIL;
 		if (!si_find_port(addr, &device, &port))
 			return -ENODEV;
-		if (id->ps == RDMA_PS_IPOIB && device->kind != STAND_IN_IB)
+		if (id->ps == RDMA_PS_IPOIB && device->port[port - 1].kind != STAND_IN_IB)
 			return -EINVAL;
 	}
 	r = addr->ss_family == AF_IB ? check_sid(id, addr) : 0;
@@ -232,7 +232,7 @@ void si_find_remote(struct si_id *id)
 	} else if (si_addr_ip(&id->dst, &ip)) {
 		be = htonl(ip);
 		memcpy(id->dgid.raw + 12, &be, sizeof(be));
-		if (id->device->kind == STAND_IN_IB) {
+		if (si_kind(id) == STAND_IN_IB) {
 			id->dgid.raw[0] = 0xfe;
 			id->dgid.raw[1] = 0x80;
 			id->dlid = (uint16_t)(0x100 + (ip & 0xff));
@@ -286,7 +286,7 @@ static int resolve_ib(struct si_id *id)
 			struct si_device *device = &si_devices[i];
 			union ibv_gid gid;
 
-			if (!device->present || device->kind != STAND_IN_IB ||
+			if (!device->present || device->port[port - 1].kind != STAND_IN_IB ||
 			    device->port[port - 1].pkey != pkey)
 				continue;
 			si_port_gid(device, port, &gid);
@@ -314,7 +314,7 @@ static int resolve_ip(struct si_id *id)
 		return unresolved(id, -ETIMEDOUT);
 	if (!si_find_port(&src, &device, &port))
 		return unresolved(id, -ENODEV);
-	if (id->ps == RDMA_PS_IPOIB && device->kind != STAND_IN_IB)
+	if (id->ps == RDMA_PS_IPOIB && device->port[port - 1].kind != STAND_IN_IB)
 		return unresolved(id, -EINVAL);
 	if (si_addr_any(&id->src))
 		si_addr_set_ip(&id->src, (ip & 0xffffff00) | 1);
@@ -361,7 +361,7 @@ int si_resolve_addr(struct si_id *id, const void *src, const void *dst, uint32_t
 
 static void route_resolved(struct si_id *id)
 {
-	id->num_paths = id->device->kind != STAND_IN_IWARP;
+	id->num_paths = si_kind(id) != STAND_IN_IWARP;
 	id->state = STAND_IN_ROUTE_RESOLVED;
 	si_tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
@@ -370,9 +370,9 @@ int si_resolve_route(struct si_id *id, uint32_t timeout_ms)
 {
 	if (id->state != STAND_IN_ADDR_RESOLVED || !timeout_ms)
 		return -EINVAL;
-	if (id->device->kind == STAND_IN_ROCE && si_addr_any(&id->dst))
+	if (si_kind(id) == STAND_IN_ROCE && si_addr_any(&id->dst))
 		return -ENODEV;
-	if (id->device->kind == STAND_IN_IB && stand_in.sa_silent)
+	if (si_kind(id) == STAND_IN_IB && stand_in.sa_silent)
 		si_tell(id, RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT);
 	else
 		route_resolved(id);

@@ -11,7 +11,7 @@
 #define SIDR_UNSUPPORTED 1
 #define SIDR_REJECT	2
 
-#define IS_IWARP(id) ((id)->device->kind == STAND_IN_IWARP)
+#define IS_IWARP(id) (si_kind(id) == STAND_IN_IWARP)
 
 /* Room for private data: RC or UD, with IP addresses or AF_IB. */
 enum message { CONNECT, ACCEPT, REJECT };
@@ -130,7 +130,7 @@ static struct si_id *make_child(struct si_id *listener, struct si_id *from,
 	child->dst = from->src;
 	si_place(child, device, port);
 	si_find_remote(child);
-	child->num_paths = device->kind != STAND_IN_IWARP && child->qp_type != IBV_QPT_UD;
+	child->num_paths = device->port[port - 1].kind != STAND_IN_IWARP && child->qp_type != IBV_QPT_UD;
 	child->theirs = from->own;
 	child->peer = from;
 	from->peer = child;

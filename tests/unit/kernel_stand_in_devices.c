@@ -19,30 +19,36 @@ static const struct si_device fresh[SI_DEVICES] = {
 	{
 		.host = { .name = "hca0", .index = 1, .node_type = IBV_NODE_CA,
 			  .transport_type = IBV_TRANSPORT_IB,
-			  .link_layer = IBV_LINK_LAYER_INFINIBAND },
-		.kind = STAND_IN_IB,
-		.port = { { 0x11, 0xffff, IP(10, 0, 1, 1) }, { 0x12, 0x8001, IP(10, 0, 2, 1) } },
+			  .link_layer = { [0 ... KERNEL_PORTS - 1] = IBV_LINK_LAYER_INFINIBAND } },
+		.port = { { 0x11, 0xffff, IP(10, 0, 1, 1), STAND_IN_IB },
+			  { 0x12, 0x8001, IP(10, 0, 2, 1), STAND_IN_IB } },
 	},
 	{
 		.host = { .name = "hca1", .index = 2, .node_type = IBV_NODE_CA,
 			  .transport_type = IBV_TRANSPORT_IB,
-			  .link_layer = IBV_LINK_LAYER_INFINIBAND },
-		.kind = STAND_IN_IB,
-		.port = { { 0x21, 0xffff, IP(10, 1, 1, 1) }, { 0x22, 0xffff, IP(10, 1, 2, 1) } },
+			  .link_layer = { [0 ... KERNEL_PORTS - 1] = IBV_LINK_LAYER_INFINIBAND } },
+		.port = { { 0x21, 0xffff, IP(10, 1, 1, 1), STAND_IN_IB },
+			  { 0x22, 0xffff, IP(10, 1, 2, 1), STAND_IN_IB } },
 	},
 	{
 		.host = { .name = "rocee0", .index = 3, .node_type = IBV_NODE_CA,
 			  .transport_type = IBV_TRANSPORT_IB,
-			  .link_layer = IBV_LINK_LAYER_ETHERNET },
-		.kind = STAND_IN_ROCE,
-		.port = { { 0, 0xffff, IP(20, 0, 0, 1) } },
+			  .link_layer = { [0 ... KERNEL_PORTS - 1] = IBV_LINK_LAYER_ETHERNET } },
+		.port = { { 0, 0xffff, IP(20, 0, 0, 1), STAND_IN_ROCE } },
 	},
 	{
 		.host = { .name = "iw0", .index = 4, .node_type = IBV_NODE_RNIC,
 			  .transport_type = IBV_TRANSPORT_IWARP,
-			  .link_layer = IBV_LINK_LAYER_ETHERNET },
-		.kind = STAND_IN_IWARP,
-		.port = { { 0, 0xffff, IP(30, 0, 0, 1) } },
+			  .link_layer = { [0 ... KERNEL_PORTS - 1] = IBV_LINK_LAYER_ETHERNET } },
+		.port = { { 0, 0xffff, IP(30, 0, 0, 1), STAND_IN_IWARP } },
+	},
+	{
+		.host = { .name = "vpi0", .index = 5, .node_type = IBV_NODE_CA,
+			  .transport_type = IBV_TRANSPORT_IB,
+			  .link_layer = { IBV_LINK_LAYER_UNSPECIFIED, IBV_LINK_LAYER_ETHERNET } },
+		.spare = true,
+		.port = { { 0x31, 0xffff, IP(10, 2, 1, 1), STAND_IN_IB },
+			  { 0, 0xffff, IP(20, 1, 0, 1), STAND_IN_ROCE } },
 	},
 };
 
@@ -86,7 +92,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 
 	if (port < 1 || port > 2 || !device->port[port - 1].ip)
 		return EINVAL;
-	attr->link_layer = device->host.link_layer;
+	attr->link_layer = device->host.link_layer[port - 1];
 	attr->lid = device->port[port - 1].lid;
 	attr->state = IBV_PORT_ACTIVE;
 	return 0;
@@ -146,7 +152,7 @@ void si_devices_reset(void)
 		device->host.index = old.verbs ? old.index : device->host.index;
 		if (!old.verbs)
 			si_device_renew(device);
-		device->present = true;
+		device->present = !fresh[i].spare;
 	}
 	stand_in_last_qpn = 0x100;
 	memset(&stand_in_rtr, 0, sizeof(stand_in_rtr));
@@ -176,7 +182,7 @@ void si_port_gid(const struct si_device *device, uint8_t port, union ibv_gid *re
 	const uint32_t ip = htonl(device->port[port - 1].ip);
 
 	memset(ret_gid, 0, sizeof(*ret_gid));
-	switch (device->kind) {
+	switch (device->port[port - 1].kind) {
 	case STAND_IN_IB:
 		ret_gid->global.subnet_prefix = htobe64(UINT64_C(0xfe80000000000000));
 		ret_gid->global.interface_id = htobe64(guid + (uint64_t)port * 0x10000);
@@ -203,7 +209,8 @@ static bool is_port(const struct si_device *device, uint8_t port,
 		return false;
 	if (addr->ss_family == AF_IB) {
 		si_port_gid(device, port, &gid);
-		return device->kind == STAND_IN_IB && !memcmp(&gid, &ib->sib_addr, sizeof(gid));
+		return device->port[port - 1].kind == STAND_IN_IB &&
+		       !memcmp(&gid, &ib->sib_addr, sizeof(gid));
 	}
 	return si_addr_ip(addr, &ip) && device->port[port - 1].ip == ip;
 }

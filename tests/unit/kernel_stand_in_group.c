@@ -20,9 +20,9 @@ static void fill_mgid(const struct si_id *id, const struct sockaddr_storage *add
 		return;
 	}
 	si_addr_ip(addr, &ip);
-	be = htonl(id->device->kind == STAND_IN_IB ? ip & 0x0fffffff : ip);
+	be = htonl(si_kind(id) == STAND_IN_IB ? ip & 0x0fffffff : ip);
 	memcpy(mgid + 12, &be, sizeof(be));
-	if (id->device->kind == STAND_IN_IB) {
+	if (si_kind(id) == STAND_IN_IB) {
 		mgid[0] = 0xff;
 		mgid[1] = 0x12;
 		mgid[2] = 0x40;
@@ -44,7 +44,7 @@ static void joined(struct si_id *id, struct si_group *group)
 	ud->qkey = SI_QKEY;
 	ud->ah_attr.is_global = 1;
 	ud->ah_attr.port_num = id->port_num;
-	if (id->device->kind == STAND_IN_IB)
+	if (si_kind(id) == STAND_IN_IB)
 		ud->ah_attr.dlid = (uint16_t)(FIRST_MLID + group->id % 0x100);
 	fill_mgid(id, &group->addr, ud->ah_attr.grh.dgid);
 	si_event_queue(event);
@@ -59,7 +59,7 @@ int si_join(struct si_id *id, uint64_t uid, const void *addr, uint16_t flags, ui
 		return -EINVAL;
 	if (id->qp_type != IBV_QPT_UD)
 		return -EINVAL;
-	if (id->device->kind == STAND_IN_IWARP)
+	if (si_kind(id) == STAND_IN_IWARP)
 		return -ENOSYS;
 	if (!uid)
 		si_violation("a join without a uid");

@@ -19,7 +19,7 @@
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define SI_MAX_IDS	512
-#define SI_DEVICES	4
+#define SI_DEVICES	5
 #define SI_LOOPBACK	0x7f000001u
 #define SI_BACKLOG	1024
 #define SI_QKEY		0x01234567u
@@ -32,11 +32,12 @@ enum si_cm {
 struct si_port {
 	uint16_t lid, pkey;
 	uint32_t ip;
+	enum stand_in_kind kind;
 };
 
 struct si_device {
 	struct kernel_host_device host;
-	enum stand_in_kind kind;
+	bool spare;			/* not there until it is plugged in */
 	bool present, broken;
 	struct si_port port[2];		/* ip 0: no such port */
 };
@@ -89,6 +90,12 @@ struct si_id {
 	bool has_ack_timeout;
 	struct si_group *groups;
 };
+
+/* Of an id that is on a port. */
+static inline enum stand_in_kind si_kind(const struct si_id *id)
+{
+	return id->device->port[id->port_num - 1].kind;
+}
 
 /* Where the answer goes. */
 struct si_reply {

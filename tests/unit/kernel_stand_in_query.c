@@ -30,7 +30,7 @@ static size_t with_index(const struct si_id *id, size_t size, size_t size_withou
 /* The path as ROUTE_RESOLVED has it; Ethernet has no LIDs. */
 static void fill_path(const struct si_id *id, struct ib_user_path_rec *path)
 {
-	bool ib = id->device->kind == STAND_IN_IB;
+	bool ib = si_kind(id) == STAND_IN_IB;
 
 	memcpy(path->dgid, &id->dgid, sizeof(path->dgid));
 	memcpy(path->sgid, &id->sgid, sizeof(path->sgid));
@@ -84,7 +84,7 @@ int si_query_route(struct si_id *id, uint64_t response, const struct si_reply *r
 		resp.num_paths = id->num_paths;
 		memcpy(resp.ib_route[0].sgid, &id->sgid, 16);
 		memcpy(resp.ib_route[0].dgid, &id->dgid, 16);
-		if (id->device->kind != STAND_IN_IWARP)
+		if (si_kind(id) != STAND_IN_IWARP)
 			resp.ib_route[0].pkey = htons(pkey_of(id));
 		if (id->num_paths)
 			fill_path(id, &resp.ib_route[0]);
@@ -183,7 +183,7 @@ static void fill_av(const struct si_id *id, struct ib_uverbs_ah_attr *ah)
 	ah->dlid = id->dlid;
 	ah->port_num = id->port_num;
 	ah->static_rate = IB_RATE;
-	ah->is_global = id->device->kind == STAND_IN_ROCE;
+	ah->is_global = si_kind(id) == STAND_IN_ROCE;
 	if (!ah->is_global)
 		return;
 	memcpy(ah->grh.dgid, &id->dgid, sizeof(ah->grh.dgid));
@@ -216,7 +216,7 @@ static int rtr_attr(const struct si_id *id, struct ib_uverbs_qp_attr *attr)
 			     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER |
 			     KERNEL_BITS;
 	fill_av(id, &attr->ah_attr);
-	attr->path_mtu = id->device->kind == STAND_IN_IB ? IB_MTU : ROCE_MTU;
+	attr->path_mtu = si_kind(id) == STAND_IN_IB ? IB_MTU : ROCE_MTU;
 	attr->dest_qp_num = id->theirs.qp_num;
 	attr->rq_psn = 0x1000 + id->id % 0x1000;
 	attr->max_dest_rd_atomic = id->theirs.initiator_depth;
@@ -234,7 +234,7 @@ static int rts_attr(const struct si_id *id, struct ib_uverbs_qp_attr *attr)
 	attr->rnr_retry = id->theirs.rnr_retry_count;
 	attr->max_rd_atomic = id->theirs.responder_resources;
 	attr->timeout = id->has_ack_timeout ? id->ack_timeout
-		      : id->device->kind == STAND_IN_IB ? IB_LIFE + 1 : ROCE_LIFE + 1;
+		      : si_kind(id) == STAND_IN_IB ? IB_LIFE + 1 : ROCE_LIFE + 1;
 	return 0;
 }
 
@@ -242,7 +242,7 @@ int si_init_qp_attr(struct si_id *id, uint32_t state, struct ib_uverbs_qp_attr *
 {
 	memset(ret_attr, 0, sizeof(*ret_attr));
 	ret_attr->qp_state = state;
-	if (id->device->kind == STAND_IN_IWARP) {
+	if (si_kind(id) == STAND_IN_IWARP) {
 		ret_attr->qp_attr_mask = IBV_QP_STATE;
 		if (state == IBV_QPS_INIT || state == IBV_QPS_RTR)
 			ret_attr->qp_attr_mask |= IBV_QP_ACCESS_FLAGS;

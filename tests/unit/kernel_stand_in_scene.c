@@ -270,7 +270,8 @@ static int give(int fd, uint32_t number, const void *body, size_t len, size_t ou
 
 	memcpy(buf, &hdr, sizeof(hdr));
 	memcpy(buf + sizeof(hdr), body, len);
-	r = stand_in_host.command(fd, buf, sizeof(hdr) + len);
+	r = (number == RDMA_USER_CM_CMD_GET_EVENT ? stand_in_host.wait : stand_in_host.command)(
+		fd, buf, sizeof(hdr) + len);
 	/* The program's commands are what is counted. */
 	stand_in.calls[number]--;
 	return r < 0 ? (int)r : 0;

@@ -13,8 +13,9 @@
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
-#include "providers/sim/cm/cma.h"
 #include "providers/sim/nic/rc.h"
+#include "wait/libc.h"
+#include "wait/shown.h"
 
 struct pair_side a, b;
 bool (*pair_filter)(const struct sim_packet *packet);
@@ -24,7 +25,7 @@ static char last_log[512];
 
 /* --- The host. --- */
 
-void sim_iw_qp_closed(struct sim_id *id, bool by_program)
+static void stream_closed(struct sim_id *id, bool by_program)
 {
 	(void)id;
 	if (by_program)
@@ -75,6 +76,9 @@ static const struct polycm_core core = {
 	.log_enabled = log_enabled,
 	.log = log_line,
 	.setting = setting,
+	.clock_show = polycm_clock_show,
+	.real_ns = polycm_real_ns,
+	.cond_wait = polycm_cond_wait,
 };
 
 /* --- Packets. --- */
@@ -132,6 +136,7 @@ void pair_open(enum pair_transport transport)
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 7), 0);
 	sim_lock();
 	assert_int_equal(sim_nic_start(), 0);
+	sim_qp_stream_set_teller(stream_closed);
 	sim_link_set_handler(SIM_PACKET_RC, filtered);
 	sim_link_set_handler(SIM_PACKET_UD, filtered);
 	assert_int_equal(sim_fabric_open_private(), 0);

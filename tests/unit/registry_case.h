@@ -64,6 +64,8 @@ void run_in_child(int (*fn)(void), const struct plugin *plugins, size_t num);
 #define PLUGIN(folder, name, source) { folder "/provider-" name ".so", source }
 #define ACME PLUGIN("a", "acme", BY_NAME)
 #define BETA PLUGIN("b", "beta", BY_NAME)
+#define WRAP PLUGIN("a", "wrap", BY_NAME)
+#define WRAP_TWO PLUGIN("a", "wrap-two", BY_NAME)
 #define LAZY PLUGIN("a", "lazy", BY_NAME)
 
 #endif

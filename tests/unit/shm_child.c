@@ -16,6 +16,7 @@
 #include "providers/sim/address.h"
 #include "providers/sim/link/folder.h"
 #include "providers/sim/link/link.h"
+#include "providers/sim/link/peer.h"
 #include "providers/sim/link/ring.h"
 #include "providers/sim/link/segment.h"
 #include "shm_child.h"
@@ -132,6 +133,8 @@ static int wait_for_input(void)
 	return read(0, &byte, 1) == 1;
 }
 
+#define WIRE ((uint32_t)sizeof(struct sim_wire))
+
 /* A ring to slot 0 in which something is wrong. */
 static int make_bad_ring(const char *mode)
 {
@@ -160,28 +163,28 @@ static int make_bad_ring(const char *mode)
 	sim_ring_writer_init(&writer, ring, RING_SIZE);
 	if (!strcmp(mode, "magic"))
 		ring->magic++;
-	if (sim_ring_reserve(&writer, 9, &record))
+	if (sim_ring_reserve(&writer, WIRE + 1, &record))
 		return 6;
 	bytes = record;
-	memset(bytes, 0, 9);		/* from port 0 to port 0 */
-	bytes[8] = 'x';
-	sim_ring_commit(&writer, 9, SIM_PACKET_RC);
+	memset(bytes, 0, WIRE);		/* from port 0 to port 0 */
+	bytes[WIRE] = 'x';
+	sim_ring_commit(&writer, WIRE + 1, SIM_PACKET_RC);
 	if (!strcmp(mode, "broken")) {
 		/* Nobody's port, then nobody's type, then nonsense. */
-		if (sim_ring_reserve(&writer, 8, &record))
+		if (sim_ring_reserve(&writer, WIRE, &record))
 			return 7;
-		memset(record, 0xff, 8);
-		sim_ring_commit(&writer, 8, SIM_PACKET_RC);
-		if (sim_ring_reserve(&writer, 8, &record))
+		memset(record, 0xff, WIRE);
+		sim_ring_commit(&writer, WIRE, SIM_PACKET_RC);
+		if (sim_ring_reserve(&writer, WIRE, &record))
 			return 8;
-		memset(record, 0, 8);
-		sim_ring_commit(&writer, 8, SIM_PACKET_TYPES);
+		memset(record, 0, WIRE);
+		sim_ring_commit(&writer, WIRE, SIM_PACKET_TYPES);
 		if (sim_ring_reserve(&writer, 2, &record))
 			return 9;
 		sim_ring_commit(&writer, 2, SIM_PACKET_RC);
 		if (sim_ring_reserve(&writer, 1, &record))
 			return 10;
-		sim_ring_commit(&writer, SIM_LINK_MAX_PACKET + 9, SIM_PACKET_RC);
+		sim_ring_commit(&writer, SIM_MAX_RECORD + 1, SIM_PACKET_RC);
 	}
 	sim_segment_notify(0, sim_self_slot());
 	munmap(ring, size);

@@ -8,6 +8,8 @@
 
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
+#include "wait/libc.h"
+#include "wait/shown.h"
 
 #define MAX_SETTINGS 8
 
@@ -121,6 +123,11 @@ static const struct polycm_core fake_core = {
 	.setting = fake_setting,
 	.log_enabled = fake_log_enabled,
 	.log = fake_log,
+	.clock_show = polycm_clock_show,
+	.alloc = malloc,
+	.free = free,
+	.real_ns = polycm_real_ns,
+	.cond_wait = polycm_cond_wait,
 };
 
 void sim_fake_init(void)

@@ -6,9 +6,16 @@
 
 #include <string.h>
 
+#include "providers/iwarp/rules.h"
+
 void iwarp_open(struct pair *p)
 {
-	world_open(IWARP);
+	iwarp_open_as(p, &iwarp_transport);
+}
+
+void iwarp_open_as(struct pair *p, const struct polycm_transport *rules)
+{
+	world_open_as(IWARP, rules);
 	memset(p, 0, sizeof(*p));
 	p->listener = world_listener(RDMA_PS_TCP);
 	p->client_qp = world_qp(&world.client);

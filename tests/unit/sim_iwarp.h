@@ -12,6 +12,8 @@ struct pair {
 
 /* The client up to ROUTE_RESOLVED. */
 void iwarp_open(struct pair *p);
+/* With rules of the test's own. */
+void iwarp_open_as(struct pair *p, const struct polycm_transport *rules);
 /* Destroys what is left; nothing may remain. */
 void iwarp_close(struct pair *p);
 

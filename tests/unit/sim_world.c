@@ -12,6 +12,8 @@
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
+#include "wait/libc.h"
+#include "wait/shown.h"
 
 struct world world;
 uint8_t world_data[256];
@@ -166,6 +168,9 @@ struct polycm_core world_core = {
 	.log = log_nothing,
 	.alloc = count_alloc,
 	.free = count_free,
+	.clock_show = polycm_clock_show,
+	.real_ns = polycm_real_ns,
+	.cond_wait = polycm_cond_wait,
 };
 
 /* --- The world. --- */
@@ -195,9 +200,14 @@ static void close_node(struct world_node *on)
 
 void world_open(enum world_transport t)
 {
+	world_open_as(t, rules[t]);
+}
+
+void world_open_as(enum world_transport t, const struct polycm_transport *as)
+{
 	memset(&world, 0, sizeof(world));
 	world.transport = t;
-	world.rules = rules[t];
+	world.rules = as;
 	for (size_t i = 0; i < sizeof(world_data); i++)
 		world_data[i] = (uint8_t)(i + 1);
 	sim_core = &world_core;

@@ -59,6 +59,8 @@ extern struct world world;
 extern struct polycm_core world_core;
 
 void world_open(enum world_transport transport);
+/* The same with rules of the test's own, which must outlive it. */
+void world_open_as(enum world_transport transport, const struct polycm_transport *rules);
 /* Fails unless nothing is left of ids and memory. */
 void world_close(void);
 

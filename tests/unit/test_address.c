@@ -27,7 +27,7 @@ static const struct {
 	{ "10.0.0.1/24", AF_INET, 24, false, false, false },
 	{ "10.0.0.1", AF_INET, 32, false, false, false },
 	{ "0.0.0.0/0", AF_INET, 0, true, false, false },
-	{ "0.1.2.3", AF_INET, 32, true, false, false },
+	{ "0.1.2.3", AF_INET, 32, false, false, false },
 	{ "127.255.0.1/8", AF_INET, 8, false, true, false },
 	{ "128.0.0.1/8", AF_INET, 8, false, false, false },
 	{ "fd00::1/64", AF_INET6, 64, false, false, false },

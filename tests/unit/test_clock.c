@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/cmocka_all.h"
 
@@ -180,6 +182,38 @@ static void the_thread_blocks_signals(void **state)
 	assert_false(sigismember(&blocked, SIGINT));
 }
 
+/* ThreadSanitizer does not let a child of fork() have threads. */
+#ifndef __SANITIZE_THREAD__
+static void timers_of_a_child_fire(void **state)
+{
+	struct polycm_timer *inherited, *timer;
+	pid_t child;
+	int status;
+	sem_t end;
+
+	(void)state;
+	assert_int_equal(polycm_timer_start(FAR_AWAY, never, NULL, &inherited), 0);
+	assert_int_equal(sem_init(&end, 0, 0), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		if (polycm_timer_start(0, last, &end, &timer))
+			_exit(1);
+		wait_for(&end);
+		polycm_timer_cancel(timer);
+		polycm_timer_cancel(inherited);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(polycm_timer_start(0, last, &end, &timer), 0);
+	wait_for(&end);
+	polycm_timer_cancel(timer);
+	polycm_timer_cancel(inherited);
+	sem_destroy(&end);
+}
+#endif
+
 static void a_deadline_ahead_is_waited_for(void **state)
 {
 	uint64_t deadline = polycm_now_ns() + 2000000;
@@ -320,6 +354,9 @@ int main(void)
 		cmocka_unit_test(cancelled_timers_do_not_fire),
 		cmocka_unit_test(cancelling_waits_for_the_function),
 		cmocka_unit_test(the_thread_blocks_signals),
+#ifndef __SANITIZE_THREAD__
+		cmocka_unit_test(timers_of_a_child_fire),
+#endif
 		cmocka_unit_test(a_deadline_ahead_is_waited_for),
 		cmocka_unit_test(incomplete_clocks_are_refused),
 		cmocka_unit_test(an_installed_clock_owns_time),

@@ -14,6 +14,7 @@
 #include "log.h"
 #include "options.h"
 #include "registry.h"
+#include "verbs/shim.h"
 
 /* ------------------------------------------------------------------------
  * Verbs and provider.
@@ -228,6 +229,44 @@ static void devices_are_listed_until_removed(void **state)
 	assert_int_equal(polycm_device_count(), 2);
 	polycm_device_remove(second);
 	polycm_device_remove(first);
+}
+
+/* No list shows it and nothing opens it, but what has it open keeps it. */
+static void an_unplugged_device_is_kept_for_its_users(void **state)
+{
+	struct polycm_device *device = add(0), *closed = add(1), **list;
+	struct ibv_device **shown;
+	struct ibv_context *verbs;
+	size_t num;
+	int shown_num;
+
+	(void)state;
+	assert_int_equal(polycm_device_open(device), 0);
+	verbs = device->verbs;
+	assert_true(polycm_device_get(device));
+	polycm_device_gone(device);
+	polycm_device_gone(closed);
+	assert_int_equal(polycm_device_count(), 0);
+	assert_int_equal(polycm_devices(&list, &num), 0);
+	assert_int_equal(num, 0);
+	polycm_devices_free(list, num);
+	shown = ibv_get_device_list(&shown_num);
+	assert_int_equal(shown_num, 0);
+	ibv_free_device_list(shown);
+	assert_false(polycm_device_get(device));
+	assert_int_equal(polycm_device_open(closed), -ENODEV);
+
+	/* Still ours to call, and open. */
+	assert_ptr_equal(polycm_device_of_context(verbs), device);
+	assert_true(polycm_shim_owns(&vdevs[0].device));
+	assert_int_equal(polycm_device_open(device), 0);
+	assert_int_equal(fake.closed, 0);
+	polycm_device_put(device);
+	assert_int_equal(fake.closed, 0);
+	polycm_device_remove(device);
+	polycm_device_remove(closed);
+	assert_int_equal(fake.closed, 1);
+	assert_false(polycm_shim_owns(&vdevs[0].device));
 }
 
 static void wrong_descriptions_are_refused(void **state)
@@ -521,6 +560,7 @@ int main(void)
 		/* Before the registry is started in this process. */
 		cmocka_unit_test(people_are_told_how_to_simulate),
 		DEVICE_TEST(devices_are_listed_until_removed),
+		DEVICE_TEST(an_unplugged_device_is_kept_for_its_users),
 		DEVICE_TEST(wrong_descriptions_are_refused),
 		DEVICE_TEST(incomplete_verbs_are_refused),
 		DEVICE_TEST(limits_come_from_the_device),

@@ -270,36 +270,6 @@ static void idling_takes_one_timer_at_a_time(void **state)
 	assert_int_equal(sim_now(), 10);
 }
 
-static pthread_barrier_t barrier;
-
-static void *late_armer(void *arg)
-{
-	pthread_barrier_wait(&barrier);
-	arm(arg, 1000);
-	pthread_barrier_wait(&barrier);
-	return NULL;
-}
-
-static void a_thread_that_computes_prevents_deadlock(void **state)
-{
-	pthread_t thread;
-
-	(void)state;
-	init_probes(&probe, 1);
-	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
-	assert_int_equal(pthread_create(&thread, NULL, late_armer, &probe), 0);
-	assert_int_equal(sim_idle(NULL), 1);	/* nothing happened, but look again */
-	assert_int_equal(sim_now(), 0);
-	pthread_barrier_wait(&barrier);
-	while (!num_fired)
-		assert_int_equal(sim_idle(NULL), 1);
-	assert_int_equal(sim_now(), 1000);
-	pthread_barrier_wait(&barrier);
-	pthread_join(thread, NULL);
-	pthread_barrier_destroy(&barrier);
-	assert_int_equal(sim_idle(NULL), -EDEADLK);
-}
-
 #define LETTERS 200u
 
 static struct {
@@ -648,7 +618,6 @@ int main(void)
 		VIRTUAL(a_hundred_thousand_timers_keep_their_order),
 		VIRTUAL(waiting_moves_virtual_time),
 		VIRTUAL(idling_takes_one_timer_at_a_time),
-		VIRTUAL(a_thread_that_computes_prevents_deadlock),
 		VIRTUAL(time_stands_still_while_another_thread_computes),
 		VIRTUAL(polling_in_vain_counts_as_waiting),
 		VIRTUAL(calls_between_polls_are_no_waiting),

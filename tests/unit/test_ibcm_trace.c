@@ -102,23 +102,24 @@ static void test_connection(void **state)
 		unsigned int count;
 	} want[] = {
 		/* Each message is sent and received; the REQ twice. */
-		{ "\"msg\":\"REQ\",\"from\":\"client\",\"to\":\"server\"", 4 },
+		{ "\"from\":\"client\",\"to\":\"server\",\"message\":\"REQ\"", 4 },
 		{ "\"service\":\"0000000001061d2f\",\"qpn\":17,", 4 },
-		{ "\"responder_resources\":3,\"initiator_depth\":5,\"retry\":6,\"rnr\":4", 4 },
-		{ "\"msg\":\"MRA\",\"from\":\"server\",\"to\":\"client\"", 2 },
-		{ "\"which\":0,\"service_timeout\":24", 2 },
-		{ "\"msg\":\"REP\"", 2 },
+		{ "\"responder_resources\":3,\"initiator_depth\":5,\"retry\":6,\"rnr_retry\":4", 4 },
+		{ "\"from\":\"server\",\"to\":\"client\",\"message\":\"MRA\"", 2 },
+		{ "\"answers\":\"REQ\",\"service_timeout\":24", 2 },
+		{ "\"message\":\"REP\"", 2 },
 		{ "\"ack_delay\":15", 2 },
-		{ "\"msg\":\"RTU\"", 2 },
-		{ "\"msg\":\"DREQ\"", 2 },
+		{ "\"message\":\"RTU\"", 2 },
+		{ "\"message\":\"DREQ\"", 2 },
 		{ ",\"qpn\":34}", 2 },
-		{ "\"msg\":\"DREP\"", 2 },
-		{ "\"cm\":\"REQ_SENT\"", 1 },
-		{ "\"cm\":\"MRA_REQ_RCVD\"", 1 },
-		{ "\"cm\":\"REP_RCVD\"", 1 },
-		{ "\"cm\":\"ESTABLISHED\"", 2 },
-		{ "\"cm\":\"TIMEWAIT\"", 2 },
-		{ "\"cm\":\"IDLE\"", 2 },
+		{ "\"message\":\"DREP\"", 2 },
+		{ "\"state\":\"REQ_SENT\"", 1 },
+		{ "\"state\":\"MRA_REQ_RCVD\"", 1 },
+		{ "\"state\":\"REP_RCVD\"", 1 },
+		{ "\"of\":\"cm\",\"id\":2,\"state\":\"ESTABLISHED\"", 1 },
+		{ "\"of\":\"cm\",\"id\":3,\"state\":\"ESTABLISHED\"", 1 },
+		{ "\"state\":\"TIMEWAIT\"", 2 },
+		{ "\"of\":\"cm\",\"id\":2,\"state\":\"IDLE\"", 1 },
 	};
 	char *text = traced(connection);
 
@@ -136,9 +137,9 @@ static void test_refusals(void **state)
 	char *text = traced(refusals);
 
 	(void)state;
-	assert_uint_equal(occurrences(text, "\"which\":0,\"reason\":8"), 2);
-	assert_uint_equal(occurrences(text, "\"msg\":\"SIDR_REQ\""), 2);
-	assert_uint_equal(occurrences(text, "\"msg\":\"SIDR_REP\""), 2);
+	assert_uint_equal(occurrences(text, "\"rejected\":\"REQ\",\"reason\":8"), 2);
+	assert_uint_equal(occurrences(text, "\"message\":\"SIDR_REQ\""), 2);
+	assert_uint_equal(occurrences(text, "\"message\":\"SIDR_REP\""), 2);
 	assert_uint_equal(occurrences(text, "\"status\":1,\"qpn\":0,\"qkey\":0"), 2);
 	check_lines(text);
 	free(text);

@@ -194,6 +194,49 @@ static void nothing_is_asked_twice(void **state)
 	assert_int_equal(stand_in.calls[CMD(DESTROY_ID)], 1);
 }
 
+/* What a REP says of reads decides what INIT is then; Ethernet is asked for each once. */
+static void init_after_a_reply_is_asked_for_once(void **state)
+{
+	static const unsigned int write = IBV_ACCESS_REMOTE_WRITE,
+		all = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	static const struct { const char *dst; uint8_t depth; unsigned int asked, flags; } cases[] = {
+		{ "20.0.0.1", 1, 3, all }, { "20.0.0.1", 2, 2, all }, { "20.0.0.1", 0, 3, write },
+		{ "20.0.0.1", 0, 2, write }, { "20.0.0.1", 1, 2, all },
+		{ "10.0.1.1", 1, 3, all }, { "10.0.1.1", 1, 3, all },
+	};
+	struct rdma_conn_param param = { .responder_resources = 1 };
+	struct rdma_event_channel *other = rdma_create_event_channel(), *mine = channel;
+	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0"), *child, *id;
+	struct polycm_device *device;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("case %zu\n", i);
+		channel = other;
+		id = scene_routed(RDMA_PS_TCP, cases[i].dst);
+		device = ((struct polycm_id *)(void *)id)->device;
+		if (!i)
+			memset(device->qp_init, 0, sizeof(device->qp_init));
+		create_qp(id);
+		assert_int_equal(rdma_connect(id, NULL), 0);
+		channel = mine;
+		child = scene_request(listener);
+		create_qp(child);
+		param.initiator_depth = cases[i].depth;
+		assert_int_equal(rdma_accept(child, &param), 0);
+
+		begin();
+		expect_event(other, RDMA_CM_EVENT_ESTABLISHED, 0);
+		assert_int_equal(stand_in.calls[CMD(INIT_QP_ATTR)], cases[i].asked);
+		assert_int_equal(stand_in_rtr.qp_access_flags, cases[i].flags);
+		expect_event(mine, RDMA_CM_EVENT_ESTABLISHED, 0);
+		scene_destroy(id);
+		scene_destroy(child);
+	}
+	scene_destroy(listener);
+	rdma_destroy_event_channel(other);
+}
+
 /* A channel is one open file, whatever providers there are. */
 static void channels_are_one_file(void **state)
 {
@@ -225,6 +268,7 @@ int main(void)
 		KERNEL_TEST(active_ends_cost_no_more),
 		KERNEL_TEST(passive_ends_cost_no_more),
 		KERNEL_TEST(nothing_is_asked_twice),
+		KERNEL_TEST(init_after_a_reply_is_asked_for_once),
 		KERNEL_TEST(channels_are_one_file),
 	};
 

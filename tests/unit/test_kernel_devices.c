@@ -201,6 +201,55 @@ static void address_changes_are_told(void **state)
 	scene_destroy(id);
 }
 
+/* Each port with the provider of its link layer; to the program it is one device. */
+static void ports_of_a_card_go_to_a_provider_each(void **state)
+{
+	static const struct { const char *addr, *provider; uint8_t port, link_layer; } cases[] = {
+		{ "10.2.1.1", "ib", 1, IBV_LINK_LAYER_UNSPECIFIED },
+		{ "20.1.0.1", "roce", 2, IBV_LINK_LAYER_ETHERNET },
+	};
+	struct rdma_cm_id *ids[ARRAY_SIZE(cases)];
+	struct scene_pair pair;
+
+	(void)state;
+	stand_in_plug("vpi0", true);
+	assert_int_equal(num_devices(), 5);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct polycm_id *core;
+
+		scene_connect(&pair, cases[i].addr);
+		core = core_of(pair.passive);
+		assert_string_equal(core->module->name, cases[i].provider);
+		assert_string_equal(core->device->transport->name, cases[i].provider);
+		scene_disconnect(&pair);
+		scene_end(&pair);
+
+		ids[i] = scene_id(RDMA_PS_TCP);
+		assert_int_equal(rdma_bind_addr(ids[i], addr4(cases[i].addr, 7000)), 0);
+		core = core_of(ids[i]);
+		assert_string_equal(ibv_get_device_name(ids[i]->verbs->device), "vpi0");
+		assert_int_equal(ids[i]->port_num, cases[i].port);
+		assert_string_equal(core->module->name, cases[i].provider);
+		assert_string_equal(core->device->transport->name, cases[i].provider);
+		assert_int_equal(core->device->link_layer, cases[i].link_layer);
+	}
+	assert_ptr_equal(ids[0]->verbs, ids[1]->verbs);
+	assert_ptr_equal(ids[0]->pd, ids[1]->pd);
+
+	/* It goes as one, too, and can come again. */
+	stand_in_plug("vpi0", false);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		expect_event(channel, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+	expect_no_event(channel);
+	assert_int_equal(num_devices(), 4);
+	stand_in_plug("vpi0", true);
+	assert_int_equal(num_devices(), 5);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		scene_destroy(ids[i]);
+		scene_destroy(scene_routed(RDMA_PS_TCP, cases[i].addr));
+	}
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -217,6 +266,7 @@ int main(void)
 		KERNEL_TEST(broken_devices_are_left_out),
 		KERNEL_TEST(older_kernels_name_devices_by_guid),
 		KERNEL_TEST(address_changes_are_told),
+		KERNEL_TEST(ports_of_a_card_go_to_a_provider_each),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

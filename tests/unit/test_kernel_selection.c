@@ -71,6 +71,30 @@ static void binds_to_them_fail_and_can_be_made_elsewhere(void **state)
 	}
 }
 
+/* A card of which one port is somebody's, and the other, the first, is not. */
+static void a_port_may_be_nobodys(void **state)
+{
+	struct rdma_cm_id *id = scene_id(RDMA_PS_TCP);
+	struct capture capture;
+	int old = polycm_log_level;
+	const char *text;
+
+	(void)state;
+	stand_in_plug("vpi0", true);
+	polycm_log_level = POLYCM_LOG_WARN;
+	capture_begin(&capture);
+	assert_errno(rdma_bind_addr(id, addr4("10.2.1.1", PORT)), ENODEV);
+	text = capture_end(&capture);
+	polycm_log_level = old;
+	assert_non_null(strstr(text, "vpi0/1, an InfiniBand device"));
+	assert_int_equal(rdma_bind_addr(id, addr4("20.1.0.1", PORT)), 0);
+	assert_string_equal(ibv_get_device_name(id->verbs->device), "vpi0");
+	assert_string_equal(((struct polycm_id *)(void *)id)->module->name, "roce");
+	assert_int_equal(((struct polycm_id *)(void *)id)->device->link_layer,
+			 IBV_LINK_LAYER_ETHERNET);
+	scene_destroy(id);
+}
+
 static void addresses_on_them_do_not_resolve(void **state)
 {
 	(void)state;
@@ -221,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		KERNEL_TEST(providers_claim_by_what_they_like),
 		KERNEL_TEST(binds_to_them_fail_and_can_be_made_elsewhere),
+		KERNEL_TEST(a_port_may_be_nobodys),
 		KERNEL_TEST(addresses_on_them_do_not_resolve),
 		KERNEL_TEST(what_was_bound_stays_bound),
 		KERNEL_TEST(what_fails_on_the_way_back_is_tried_again),

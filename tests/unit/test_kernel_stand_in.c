@@ -5,6 +5,7 @@
  */
 #include "kernel_stand_in_scene.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
 static int fd = -1;
@@ -40,7 +41,8 @@ static int give(uint32_t number, const void *cmd, size_t len, size_t out)
 
 	memcpy(buf, &hdr, sizeof(hdr));
 	memcpy(buf + sizeof(hdr), cmd, len);
-	r = stand_in_host.command(fd, buf, sizeof(hdr) + len);
+	r = (number == RDMA_USER_CM_CMD_GET_EVENT ? stand_in_host.wait : stand_in_host.command)(
+		fd, buf, sizeof(hdr) + len);
 	if (r < 0)
 		return (int)r;
 	assert_int_equal(r, sizeof(hdr) + len);
@@ -319,6 +321,35 @@ static void commands_that_are_too_short_are_noted(void **state)
 	stand_in.violation[0] = '\0';
 }
 
+/* Only what waits is a place to be cancelled in. */
+static void commands_given_the_wrong_way_are_noted(void **state)
+{
+	struct rdma_ucm_event_resp resp;
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_get_event body;
+	} get = {
+		{ RDMA_USER_CM_CMD_GET_EVENT, sizeof(get.body), sizeof(resp) },
+		{ .response = (uintptr_t)&resp },
+	};
+	const struct {
+		struct rdma_ucm_cmd_hdr hdr;
+		struct rdma_ucm_listen body;
+	} listen = { { RDMA_USER_CM_CMD_LISTEN, sizeof(listen.body), 0 }, { .id = 1 } };
+
+	(void)state;
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(stand_in_host.wait(fd, &get, sizeof(get)), -EAGAIN);
+	assert_int_equal(stand_in_host.command(fd, &listen, sizeof(listen)), -ENOENT);
+	assert_string_equal(stand_in.violation, "");
+	assert_int_equal(stand_in_host.command(fd, &get, sizeof(get)), -EAGAIN);
+	assert_string_equal(stand_in.violation, "GET_EVENT given as a command that does not wait");
+	stand_in.violation[0] = '\0';
+	assert_int_equal(stand_in_host.wait(fd, &listen, sizeof(listen)), -ENOENT);
+	assert_string_equal(stand_in.violation, "LISTEN given as a command that waits");
+	stand_in.violation[0] = '\0';
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +359,7 @@ int main(void)
 		STAND_IN_TEST(ports_conflict),
 		STAND_IN_TEST(orders_are_carried_out),
 		STAND_IN_TEST(commands_that_are_too_short_are_noted),
+		STAND_IN_TEST(commands_given_the_wrong_way_are_noted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

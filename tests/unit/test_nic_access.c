@@ -327,9 +327,11 @@ static void rereg_changes_what_it_is_told(void **state)
 	assert_int_equal(mr->rkey, key);
 
 	assert_int_equal(sim_verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, L | W), 0);
-	assert_int_not_equal(mr->rkey, key);
+	assert_int_equal(mr->rkey, key);
 	assert_int_equal(sim_verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, b.buf + 50,
 					    200, 0), 0);
+	assert_int_not_equal(mr->rkey, key);
+	key = mr->rkey;
 	assert_ptr_equal(mr->addr, b.buf + 50);
 	assert_int_equal(mr->length, 200);
 	connect_with(W);
@@ -339,7 +341,7 @@ static void rereg_changes_what_it_is_told(void **state)
 	pair_expect(&a, 0, IBV_WC_SUCCESS);
 	assert_int_equal(sim_verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), 0);
 	assert_ptr_equal(mr->pd, pd);
-	wr.wr.rdma.rkey = mr->rkey;
+	assert_int_equal(mr->rkey, key);
 	assert_int_equal(pair_post(&a, &wr), 0);
 	pair_expect(&a, 0, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(sim_verbs.dealloc_pd(pd), EBUSY);

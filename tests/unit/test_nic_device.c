@@ -115,7 +115,8 @@ static void gid_and_pkey_tables(void **state)
 			assert_int_equal(entry.gid_type, t == PAIR_ROCE ? i & 1 ? IBV_GID_TYPE_ROCE_V2 :
 					 IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_IB);
 		}
-		assert_int_equal(sim_verbs.query_gid_table(a.context, all, 1, 0), 1);
+		assert_int_equal(sim_verbs.query_gid_table(a.context, all, gids[t], 0), gids[t]);
+		assert_int_equal(sim_verbs.query_gid_table(a.context, all, gids[t] - 1, 0), -EINVAL);
 		assert_int_equal(sim_verbs.query_gid_table(a.context, all, 8, 1), -EOPNOTSUPP);
 		if (port.gid_tbl_len > (int)gids[t]) {
 			assert_int_equal(sim_verbs.query_gid(a.context, 1, (int)gids[t], &gid), 0);
@@ -218,8 +219,6 @@ static void context_is_an_extended_one(void **state)
 	assert_int_equal(values.raw_clock.tv_sec, 1);
 	assert_int_equal(values.raw_clock.tv_nsec, 500000002);
 	/* What does not exist says so. */
-	assert_null(ibv_alloc_mw(a.pd, IBV_MW_TYPE_1));
-	assert_int_equal(errno, EOPNOTSUPP);
 	assert_null(ibv_open_xrcd(a.context, NULL));
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_null(ibv_alloc_td(a.context, NULL));
@@ -287,12 +286,15 @@ static const struct {
 	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 1, 33, 0 }, EINVAL, 0 },
 	{ PAIR_ROCE, IBV_QPT_RC, { 1, 1, 1, 1, 1025 }, EINVAL, 0 },
 	{ PAIR_ROCE, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, 0, 16 },
-	{ PAIR_ROCE, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
+	{ PAIR_ROCE, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, 0, 16 },
 	{ PAIR_ROCE, IBV_QPT_RAW_PACKET, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
 	{ PAIR_ROCE, IBV_QPT_XRC_SEND, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
 	{ PAIR_IB, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, 0, 16 },
 	{ PAIR_IWARP, IBV_QPT_RC, { 1, 1, 1, 1, 0 }, 0, 16 },
+	{ PAIR_IB, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, 0, 16 },
+	{ PAIR_IB, IBV_QPT_XRC_RECV, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
 	{ PAIR_IWARP, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
+	{ PAIR_IWARP, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
 };
 
 static void queue_pairs_within_the_limits(void **state)
@@ -320,6 +322,31 @@ static void queue_pairs_within_the_limits(void **state)
 			assert_int_equal(qp->state, IBV_QPS_RESET);
 			assert_int_equal(sim_verbs.destroy_qp(qp), 0);
 		}
+		pair_close();
+	}
+}
+
+/* Extended reliable connections and memory windows. */
+static void what_no_device_has(void **state)
+{
+	struct ibv_xrcd_init_attr xrcd = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1,
+	};
+	struct ibv_srq_init_attr_ex srq = {
+		.attr = { .max_wr = 1, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC,
+		.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE,
+	};
+
+	(void)state;
+	for (enum pair_transport t = 0; t < PAIR_TRANSPORTS; t++) {
+		pair_open(t);
+		errno = 0;
+		assert_null(ibv_open_xrcd(a.context, &xrcd));
+		assert_int_equal(errno, EOPNOTSUPP);
+		srq.pd = a.pd;
+		errno = 0;
+		assert_null(ibv_create_srq_ex(a.context, &srq));
+		assert_int_equal(errno, EOPNOTSUPP);
 		pair_close();
 	}
 }
@@ -402,6 +429,7 @@ int main(void)
 		cmocka_unit_test(context_is_an_extended_one),
 		cmocka_unit_test(closing_takes_everything_with_it),
 		cmocka_unit_test(queue_pairs_within_the_limits),
+		cmocka_unit_test(what_no_device_has),
 		cmocka_unit_test(numbers_of_queue_pairs),
 		cmocka_unit_test(address_handles),
 	};

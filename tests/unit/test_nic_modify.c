@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ibv_modify_qp(): every pair of states with every single attribute given or
- * left out, for RC and UD; values out of range; iWARP.
+ * left out, for RC, UC and UD; values out of range; iWARP.
  */
 #include "config.h"
 
@@ -47,6 +47,22 @@ static const struct legal legal[] = {
 	  IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 	  IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ALT_PATH |
 	  IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE },
+	{ IBV_QPT_UC, RESET, INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
+	{ IBV_QPT_UC, INIT, INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+	{ IBV_QPT_UC, INIT, RTR,
+	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+	  IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH },
+	{ IBV_QPT_UC, RTR, RTS, IBV_QP_SQ_PSN,
+	  IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE },
+	{ IBV_QPT_UC, RTS, RTS, 0,
+	  IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE },
+	{ IBV_QPT_UC, RTS, SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
+	{ IBV_QPT_UC, SQD, RTS, 0,
+	  IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE },
+	{ IBV_QPT_UC, SQD, SQD, 0,
+	  IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX |
+	  IBV_QP_PATH_MIG_STATE },
+	{ IBV_QPT_UC, SQE, RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS },
 	{ IBV_QPT_UD, RESET, INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0 },
 	{ IBV_QPT_UD, INIT, INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
 	{ IBV_QPT_UD, INIT, RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
@@ -178,8 +194,8 @@ static void try(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state
 
 	if (err != expected)
 		fail_msg("%s: from %d to %d with mask 0x%x: %d instead of %d",
-			 type == IBV_QPT_RC ? "RC" : "UD", from, to, (unsigned int)mask, err,
-			 expected);
+			 type == IBV_QPT_RC ? "RC" : type == IBV_QPT_UC ? "UC" : "UD", from, to,
+			 (unsigned int)mask, err, expected);
 	assert_int_equal(pair_state(qp), expected ? from : to);
 	assert_int_equal(qp->state, expected ? from : to);
 	assert_int_equal(sim_verbs.destroy_qp(qp), 0);
@@ -206,7 +222,7 @@ static void try_legal(const struct legal *l)
 
 static void every_transition_with_every_attribute(void **state)
 {
-	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UD };
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
 	const int everything = (1 << 26) - 1;
 
 	(void)state;

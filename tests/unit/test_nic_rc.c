@@ -40,7 +40,7 @@ static void send_moves_bytes_of_every_size(void **state)
 			wc = pair_expect(&b, 200 + i, IBV_WC_SUCCESS);
 			assert_int_equal(wc.opcode, IBV_WC_RECV);
 			assert_int_equal(wc.byte_len, sizes[i]);
-			assert_int_equal(wc.wc_flags, 0);
+			assert_int_equal(wc.wc_flags, t == PAIR_ROCE ? IBV_WC_GRH : 0);
 			assert_int_equal(wc.qp_num, b.qp->qp_num);
 			pair_check(&b, 300, sizes[i], (uint8_t)i);
 			assert_int_equal(b.buf[299], 0);
@@ -96,7 +96,7 @@ static void immediate_data_arrives(void **state)
 	wc = pair_expect(&b, 1, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 	assert_int_equal(wc.byte_len, 0);
-	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM);
+	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM | IBV_WC_GRH);
 	assert_int_equal(ntohl(wc.imm_data), 0xcafe);
 
 	pair_fill(&a, 0, 20, 3);
@@ -111,7 +111,7 @@ static void immediate_data_arrives(void **state)
 	wc = pair_expect(&b, 2, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
 	assert_int_equal(wc.byte_len, 20);
-	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM);
+	assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM | IBV_WC_GRH);
 	assert_int_equal(ntohl(wc.imm_data), 0xcafe);
 	pair_check(&b, 64, 20, 3);
 	assert_int_equal(b.buf[500], 0);

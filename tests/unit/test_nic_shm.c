@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connected QPs between two processes on the shared fabric: data of all sizes,
- * read directly and in fragments, and a peer that dies.  The child echoes
- * messages, or sleeps in read() while its memory is written and read.
+ * read directly and in fragments, and a peer that dies; and QPs of both in one
+ * multicast group.  The child echoes messages, or sleeps in read() while its
+ * memory is written and read.
  */
 #include "config.h"
 
@@ -16,21 +17,18 @@
 #include <unistd.h>
 
 #include "providers/roce/rules.h"
-#include "providers/sim/cm/cma.h"
 #include "providers/sim/link/link.h"
+#include "providers/sim/link/segment.h"
+#include "providers/sim/nic/groups.h"
 #include "providers/sim/nic/nic.h"
 #include "tests/cmocka_all.h"
+#include "wait/libc.h"
+#include "wait/shown.h"
 
 #define SIZE (2u << 20)
 #define RECEIVES 4u
 
 extern char **environ;
-
-void sim_iw_qp_closed(struct sim_id *id, bool by_program)
-{
-	(void)id;
-	(void)by_program;
-}
 
 /* --- The host. --- */
 
@@ -70,6 +68,9 @@ static const struct polycm_core core = {
 	.log = log_line,
 	.transport = transport,
 	.setting = setting,
+	.clock_show = polycm_clock_show,
+	.real_ns = polycm_real_ns,
+	.cond_wait = polycm_cond_wait,
 };
 
 /* --- One end. --- */
@@ -130,7 +131,8 @@ static bool connect_end(const struct end *peer)
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .path_mtu = IBV_MTU_1024,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 		.dest_qp_num = peer->qpn, .max_dest_rd_atomic = 16, .max_rd_atomic = 16,
-		.min_rnr_timer = 1, .rnr_retry = 7, .timeout = 14, .retry_cnt = 7,
+		/* No time-out: how long the other process waits for a processor is nobody's fault. */
+		.min_rnr_timer = 1, .rnr_retry = 7, .timeout = 0, .retry_cnt = 7,
 		.ah_attr = { .port_num = 1, .is_global = 1 },
 	};
 
@@ -195,6 +197,65 @@ static struct ibv_wc next_completion(void)
 	return wc;
 }
 
+/* --- Groups. --- */
+
+#define QKEY 0x1234u
+
+static const union ibv_gid group = { .raw = { [10] = 0xff, 0xff, 239, 9, 9, 9 } };
+static struct ibv_qp *group_qp;
+static struct ibv_ah *group_ah;
+
+static bool post_group_receive(void)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)my.buf + SIZE, .length = 100, .lkey = my.mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = 3, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return !ibv_post_recv(group_qp, &wr, &bad);
+}
+
+/* A QP in the group, ready to receive and to send. */
+static bool join_group(void)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = my.cq, .recv_cq = my.cq, .qp_type = IBV_QPT_UD, .sq_sig_all = 0,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
+	struct ibv_ah_attr ah = { .port_num = 1, .is_global = 1, .grh.dgid = group };
+
+	group_qp = sim_verbs.create_qp(my.pd, &init);
+	group_ah = sim_verbs.create_ah(my.pd, &ah);
+	if (!group_qp || !group_ah ||
+	    sim_verbs.modify_qp(group_qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				IBV_QP_QKEY))
+		return false;
+	attr.qp_state = IBV_QPS_RTR;
+	if (sim_verbs.modify_qp(group_qp, &attr, IBV_QP_STATE))
+		return false;
+	attr.qp_state = IBV_QPS_RTS;
+	if (sim_verbs.modify_qp(group_qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN))
+		return false;
+	return !sim_verbs.attach_mcast(group_qp, &group, 0) && post_group_receive() &&
+	       post_group_receive();
+}
+
+static bool leave_group(void)
+{
+	return !sim_verbs.detach_mcast(group_qp, &group, 0) && !sim_verbs.destroy_ah(group_ah) &&
+	       !sim_verbs.destroy_qp(group_qp);
+}
+
+static bool send_to_group(uint32_t len)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)my.buf, .length = len, .lkey = my.mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.wr.ud = { .ah = group_ah, .remote_qpn = SIM_MULTICAST_QPN, .remote_qkey = QKEY },
+	}, *bad;
+
+	return !ibv_post_send(group_qp, &wr, &bad);
+}
+
 /* --- The child. --- */
 
 static bool input_ended(void)
@@ -223,6 +284,18 @@ static void echo(void)
 	}
 }
 
+/* To what comes from another. */
+static bool answer_group(void)
+{
+	struct ibv_wc wc;
+
+	do
+		wc = next_completion();
+	while (wc.src_qp == group_qp->qp_num);
+	return wc.byte_len == 50 && send_to_group(20) && next_completion().byte_len == 60 &&
+	       leave_group();
+}
+
 static int child(const char *mode)
 {
 	struct end mine, peer;
@@ -233,10 +306,14 @@ static int child(const char *mode)
 	for (unsigned int i = 0; i < RECEIVES; i++)
 		if (post_receive())
 			return 3;
+	if (!strncmp(mode, "group", 5) && !join_group())
+		return 5;
 	if (write(1, "", 1) != 1)
 		return 4;
 	if (!strcmp(mode, "echo"))
 		echo();
+	if (!strcmp(mode, "group") && !answer_group())
+		return 6;
 	while (!input_ended())
 		;
 	close_end();
@@ -390,18 +467,71 @@ static void peer_that_dies(void **state)
 	start("sleep", "on");
 	assert_int_equal(post(IBV_WR_RDMA_WRITE, 0, 8, its.addr, its.rkey), 0);
 	assert_int_equal(next_completion().status, IBV_WC_SUCCESS);
-	/* Little patience: 64 ms is the least, once. */
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	reap(SIGKILL);
+	/* It does not come back: now a time-out can only be right.  The least, once. */
 	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE), 0);
 	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
 					     IBV_QP_RETRY_CNT), 0);
 	attr.qp_state = IBV_QPS_RTS;
 	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE), 0);
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	reap(SIGKILL);
 	assert_int_equal(post(IBV_WR_RDMA_READ, 0, SIZE, its.addr, its.rkey), 0);
 	assert_int_equal(post(IBV_WR_RDMA_WRITE, 0, SIZE, its.addr, its.rkey), 0);
 	assert_int_equal(next_completion().status, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(next_completion().status, IBV_WC_WR_FLUSH_ERR);
+	close_end();
+}
+
+static void groups_of_several_processes(void **state)
+{
+	unsigned int own = 0;
+
+	(void)state;
+	start("group", "on");
+	assert_true(join_group());
+	assert_true(send_to_group(10));
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ibv_wc wc = next_completion();
+
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		own += wc.src_qp == group_qp->qp_num;
+		assert_int_equal(wc.byte_len, wc.src_qp == group_qp->qp_num ? 50 : 60);
+	}
+	assert_int_equal(own, 1);
+	assert_true(leave_group());
+	end();
+}
+
+static unsigned int members(void)
+{
+	uint32_t cursor = 0;
+	unsigned int slot, num = 0;
+
+	sim_lock();
+	while (sim_group_next(&group, &cursor, &slot))
+		num++;
+	sim_unlock();
+	return num;
+}
+
+static void member_that_dies(void **state)
+{
+	(void)state;
+	start("group-sleep", "on");
+	assert_true(join_group());
+	assert_int_equal(members(), 2);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	reap(SIGKILL);
+	assert_true(send_to_group(10));
+	assert_int_equal(next_completion().byte_len, 50);
+	sim_lock();
+	sim_segment_lock();
+	sim_segment_reclaim_all();
+	sim_segment_unlock();
+	sim_unlock();
+	assert_int_equal(members(), 1);
+	assert_true(leave_group());
+	assert_int_equal(members(), 0);
 	close_end();
 }
 
@@ -434,6 +564,9 @@ int main(int argc, char **argv)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(one_sided_in_fragments, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(peer_that_dies, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(groups_of_several_processes, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(member_that_dies, make_folder, remove_folder),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--child"))

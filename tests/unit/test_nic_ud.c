@@ -24,7 +24,8 @@ static void to_rts(struct ibv_qp *qp, uint32_t qkey)
 static struct ibv_qp *make(struct pair_side *side, uint32_t qkey)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = side->cq, .recv_cq = side->cq, .qp_type = IBV_QPT_UD, .sq_sig_all = 1,
+		.send_cq = side->cq, .recv_cq = side->cq, .srq = side->srq,
+		.qp_type = IBV_QPT_UD, .sq_sig_all = 1,
 		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2,
 			 .max_inline_data = 32 },
 	};
@@ -193,6 +194,30 @@ static void longer_than_the_mtu_or_the_receive(void **state)
 	close_ud();
 }
 
+/* A request that was taken out of a shared queue cannot stay: it tells, and the QP goes on. */
+static void longer_than_the_receive_of_a_shared_queue(void **state)
+{
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_wc wc;
+
+	(void)state;
+	open_ud(PAIR_ROCE);
+	assert_int_equal(sim_verbs.destroy_qp(b.qp), 0);
+	b.srq = sim_verbs.create_srq(b.pd, &srq);
+	assert_non_null(b.srq);
+	b.qp = make(&b, QKEY);
+	assert_int_equal(pair_recv(&b, 6, 0, 47), 0);
+	assert_int_equal(pair_recv(&b, 7, 0, 48), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(send_to(b.qp->qp_num, QKEY, IBV_WR_SEND, 8, 0), 0);
+		pair_expect(&a, 1, IBV_WC_SUCCESS);
+		wc = pair_expect(&b, 6 + i, i ? IBV_WC_SUCCESS : IBV_WC_REM_INV_REQ_ERR);
+		assert_int_equal(wc.qp_num, b.qp->qp_num);
+	}
+	assert_int_equal(pair_state(b.qp), IBV_QPS_RTS);
+	close_ud();
+}
+
 /* What waited in SQD completes within the call that goes on: so is it told. */
 static void going_on_overruns_the_cq(void **state)
 {
@@ -288,6 +313,7 @@ int main(void)
 		cmocka_unit_test(header_names_both_ends),
 		cmocka_unit_test(what_is_dropped),
 		cmocka_unit_test(longer_than_the_mtu_or_the_receive),
+		cmocka_unit_test(longer_than_the_receive_of_a_shared_queue),
 		cmocka_unit_test(going_on_overruns_the_cq),
 		cmocka_unit_test(only_sends),
 		cmocka_unit_test(hostile_datagrams),

@@ -143,7 +143,7 @@ static const struct {
 	{ "0.0.0.0", 0, "10.0.0.1", 0, -EADDRNOTAVAIL },
 	{ "10.0.0.1", 0, "0.0.0.0", 0, -EADDRNOTAVAIL },
 	{ "0.0.0.0", 0, "0.0.0.0", 0, -EADDRNOTAVAIL },
-	{ "0.1.2.3", 0, "10.0.0.1", 0, -EADDRNOTAVAIL },
+	{ "0.1.2.3", 0, "10.0.0.1", 0, 0 },
 	{ "127.0.0.1", 0, "10.0.0.1", 0, -EADDRNOTAVAIL },
 	{ "127.0.0.1", 0, "127.0.0.1", 0, -EADDRNOTAVAIL },
 	{ "::", 0, "10.0.0.1", 0, -EADDRNOTAVAIL },

@@ -201,7 +201,7 @@ static const struct call calls[] = {
 	CALL(connect_to, EINVAL), CALL(connect_null, EINVAL), CALL(accept_it, EINVAL),
 	CALL(accept_null, EINVAL), CALL(disconnect, EINVAL),
 	CALL(reject, 0), CALL(reject_ece, 0), CALL(establish, 0), CALL(notify, 0),
-	CALL(set_option, 0), CALL(set_option_null, EINVAL),
+	CALL(set_option, 0), CALL(set_option_null, EFAULT),
 	CALL(make_qp, EINVAL), CALL(make_qp_null, EINVAL), CALL(make_qp_ex, EINVAL),
 	CALL(make_qp_ex_null, EINVAL), CALL(make_srq, EINVAL), CALL(make_srq_null, EINVAL),
 	CALL(make_srq_ex, EINVAL), CALL(make_srq_ex_null, EINVAL),

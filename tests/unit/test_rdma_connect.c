@@ -247,22 +247,117 @@ static void accepting_moves_the_qp_first(void **state)
 	assert_string_equal(fake_verbs.moves, "INIT");
 	fake_verbs.moves[0] = '\0';
 	assert_int_equal(rdma_accept(id, &param), 0);
-	assert_string_equal(fake_verbs.moves, "INIT RTR(4) RTS(2)");
-	/* The kernel's bits are not for InfiniBand ports. */
-	assert_int_equal(fake_verbs.mask, IBV_QP_STATE | IBV_QP_MAX_DEST_RD_ATOMIC);
+	assert_string_equal(fake_verbs.moves, "RTR(4) RTS(2)");
+	/* The kernel's bits are not for InfiniBand ports; what INIT said is said again. */
+	assert_int_equal(fake_verbs.mask, IBV_QP_STATE | IBV_QP_MAX_DEST_RD_ATOMIC |
+			 IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX);
+	assert_int_equal(fake_verbs.rtr.pkey_index, 3);
 	assert_int_equal(rdma_disconnect(id), 0);
-	assert_string_equal(fake_verbs.moves, "INIT RTR(4) RTS(2) ERR");
+	assert_string_equal(fake_verbs.moves, "RTR(4) RTS(2) ERR");
 	assert_int_equal(fakes[0].calls[OP_DISCONNECT], 1);
 	destroy(id);
 	destroy(listener);
 }
 
+/*
+ * What INIT has to say once the connection is known: the QP takes it along to
+ * RTR, unless it is not INIT any more, or was so on another port.
+ */
+static void a_connected_qp_has_what_init_says_last(void **state)
+{
+	static const struct {
+		bool request;		/* the QP is that of a request's id, else the active one */
+		bool reset;		/* by the program */
+		uint8_t port;		/* later */
+		unsigned int flags;	/* later */
+		const char *moves;
+		unsigned int rtr_flags;	/* 0: not said */
+	} cases[] = {
+		{ false, false, 1, 6, "RTR(7) RTS(6)", 6 },
+		{ false, true, 1, 6, "RESET INIT RTR(7) RTS(6)", 0 },
+		{ false, false, 2, 6, "INIT RTR(7) RTS(6)", 0 },
+		{ true, false, 1, 2, "RTR(5) RTS(3)", 2 },
+		{ true, true, 1, 2, "RESET INIT RTR(5) RTS(3)", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct rdma_cm_id *listener = listening_id(channel);
+		struct rdma_cm_id *id = cases[i].request ? requested_id(listener) : resolved_id(channel);
+		struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+
+		print_message("case %zu\n", i);
+		fakes[0].access_flags = 2;
+		fakes[0].qp_port = 1;
+		create_qp(id);
+		fake_verbs.moves[0] = '\0';
+		fakes[0].access_flags = cases[i].flags;
+		fakes[0].qp_port = cases[i].port;
+		if (cases[i].reset)
+			assert_int_equal(ibv_modify_qp(id->qp, &reset, IBV_QP_STATE), 0);
+		if (cases[i].request) {
+			assert_int_equal(rdma_accept(id, NULL), 0);
+		} else {
+			assert_int_equal(rdma_connect(id, NULL), 0);
+			assert_int_equal(post(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0), 0);
+			expect_event(channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+		}
+		assert_string_equal(fake_verbs.moves, cases[i].moves);
+		assert_int_equal(fake_verbs.mask & IBV_QP_ACCESS_FLAGS ? fake_verbs.rtr.qp_access_flags
+								       : 0, cases[i].rtr_flags);
+		destroy(id);
+		destroy(listener);
+	}
+}
+
+/* Before there is a connection, and on the first port, which is known to be one. */
+static void init_of_an_ethernet_port_is_asked_for_once(void **state)
+{
+	static const struct {
+		bool request, connected;
+		uint8_t port;
+		bool asked;
+	} cases[] = {
+		{ false, false, 1, true }, { false, false, 1, false }, { false, true, 1, true },
+		{ true, false, 1, true }, { true, true, 1, true }, { false, false, 1, false },
+		{ false, false, 2, true },
+	};
+	struct rdma_conn_param param = { .qp_num = 5 };
+	struct polycm_device *device = fakes[0].device;
+	uint8_t link_layer = IBV_LINK_LAYER_UNSPECIFIED;
+
+	(void)state;
+	fakes[0].qp_port = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct rdma_cm_id *listener = listening_id(channel);
+		struct rdma_cm_id *id = cases[i].request ? requested_id(listener) : resolved_id(channel);
+		unsigned int before;
+
+		print_message("case %zu\n", i);
+		if (!i) {
+			link_layer = device->link_layer;
+			device->link_layer = IBV_LINK_LAYER_ETHERNET;
+		}
+		id->port_num = cases[i].port;
+		if (cases[i].connected && cases[i].request)
+			assert_int_equal(rdma_accept(id, &param), 0);
+		else if (cases[i].connected)
+			assert_int_equal(rdma_connect(id, &param), 0);
+		before = fakes[0].calls[OP_INIT_QP_ATTR];
+		create_qp(id);
+		assert_int_equal(fakes[0].calls[OP_INIT_QP_ATTR] - before, cases[i].asked);
+		destroy(id);
+		destroy(listener);
+	}
+	device->link_layer = link_layer;
+	memset(device->qp_init, 0, sizeof(device->qp_init));
+}
+
 static void a_qp_that_does_not_move_is_not_accepted(void **state)
 {
 	static const struct { enum ibv_qp_state refuse; const char *moves; } cases[] = {
-		{ IBV_QPS_INIT, "" },
-		{ IBV_QPS_RTR, "INIT" },
-		{ IBV_QPS_RTS, "INIT RTR(5)" },
+		{ IBV_QPS_RTR, "" },
+		{ IBV_QPS_RTS, "RTR(5)" },
 	};
 	struct rdma_cm_id *listener = listening_id(channel);
 
@@ -293,7 +388,7 @@ static void a_refused_accept_kills_the_qp(void **state)
 	fake_verbs.moves[0] = '\0';
 	fakes[0].fail[OP_ACCEPT] = -EINVAL;
 	assert_errno(rdma_accept(id, NULL), EINVAL);
-	assert_string_equal(fake_verbs.moves, "INIT RTR(5) RTS(3) ERR");
+	assert_string_equal(fake_verbs.moves, "RTR(5) RTS(3) ERR");
 	destroy(id);
 	destroy(listener);
 }
@@ -315,7 +410,7 @@ static void responses_complete_connections(void **state)
 	assert_int_equal(event->param.conn.responder_resources, 2);
 	assert_int_equal(rdma_ack_cm_event(event), 0);
 	/* The provider's depths, which are those of the response. */
-	assert_string_equal(fake_verbs.moves, "INIT RTR(7) RTS(6)");
+	assert_string_equal(fake_verbs.moves, "RTR(7) RTS(6)");
 	assert_int_equal(fakes[0].calls[OP_ESTABLISH], 1);
 	assert_errno(rdma_establish(id), EINVAL);
 	assert_int_equal(fakes[0].calls[OP_ESTABLISH], 1);
@@ -345,10 +440,10 @@ static void failed_responses_are_connect_errors(void **state)
 		int establish;
 		const char *moves;
 	} cases[] = {
-		{ IBV_QPS_INIT, 0, "ERR" },
+		/* A device that does not take along what INIT says gets it said before. */
 		{ IBV_QPS_RTR, 0, "INIT ERR" },
-		{ IBV_QPS_RTS, 0, "INIT RTR(7) ERR" },
-		{ IBV_QPS_RESET, -EINVAL, "INIT RTR(7) RTS(6) ERR" },
+		{ IBV_QPS_RTS, 0, "RTR(7) ERR" },
+		{ IBV_QPS_RESET, -EINVAL, "RTR(7) RTS(6) ERR" },
 	};
 
 	(void)state;
@@ -431,6 +526,8 @@ int main(void)
 		CONNECT_TEST(private_data_is_handed_over),
 		CONNECT_TEST(service_lookups_need_no_parameters),
 		CONNECT_TEST(accepting_moves_the_qp_first),
+		CONNECT_TEST(a_connected_qp_has_what_init_says_last),
+		CONNECT_TEST(init_of_an_ethernet_port_is_asked_for_once),
 		CONNECT_TEST(a_qp_that_does_not_move_is_not_accepted),
 		CONNECT_TEST(a_refused_accept_kills_the_qp),
 		CONNECT_TEST(responses_complete_connections),

@@ -315,11 +315,11 @@ static void the_library_does_ece_for_its_qps(void **state)
 		int status;
 		const char *moves;
 	} cases[] = {
-		{ 0xabc, 0xabc, 0, RDMA_CM_EVENT_ESTABLISHED, 0, "INIT RTR(7) RTS(6)" },
-		{ 0xabc, 0, 0, RDMA_CM_EVENT_ESTABLISHED, 0, "INIT RTR(7) RTS(6)" },
+		{ 0xabc, 0xabc, 0, RDMA_CM_EVENT_ESTABLISHED, 0, "RTR(7) RTS(6)" },
+		{ 0xabc, 0, 0, RDMA_CM_EVENT_ESTABLISHED, 0, "RTR(7) RTS(6)" },
 		{ 0xabc, 0xdef, 0, RDMA_CM_EVENT_CONNECT_ERROR, -1, "ERR" },
 		{ 0xabc, 0xabc, EINVAL, RDMA_CM_EVENT_CONNECT_ERROR, -1, "ERR" },
-		{ 0xabc, 0xabc, EOPNOTSUPP, RDMA_CM_EVENT_ESTABLISHED, 0, "INIT RTR(7) RTS(6)" },
+		{ 0xabc, 0xabc, EOPNOTSUPP, RDMA_CM_EVENT_ESTABLISHED, 0, "RTR(7) RTS(6)" },
 	};
 	struct ibv_ece ece = { .vendor_id = 1 };
 

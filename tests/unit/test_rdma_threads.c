@@ -224,7 +224,7 @@ static void requests_end_while_they_are_retrieved(void **state)
 	(void)state;
 	assert_int_equal(post_request(fakes, internal(listener), NULL, &child), 0);
 	/* It has to wait for the listener. */
-	pthread_mutex_lock(&internal(listener)->lock);
+	polycm_id_lock(internal(listener));
 	assert_int_equal(pthread_create(&thread, NULL, retrieve_one, channel), 0);
 	for (bool taken = false; !taken; sched_yield()) {
 		struct polycm_channel *chan = polycm_channel_lock(child);
@@ -233,12 +233,74 @@ static void requests_end_while_they_are_retrieved(void **state)
 		polycm_channel_unlock(chan);
 	}
 	polycm_id_abandon(child);
-	pthread_mutex_unlock(&internal(listener)->lock);
+	polycm_id_unlock(internal(listener));
 
 	assert_int_equal(post(listener, RDMA_CM_EVENT_ADDR_CHANGE, 7), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(rdma_destroy_id(listener), 0);
 	rdma_destroy_event_channel(channel);
+}
+
+static void *destroy_id(void *arg)
+{
+	return rdma_destroy_id(arg) ? arg : NULL;
+}
+
+static void *destroy_ep(void *arg)
+{
+	rdma_destroy_ep(arg);
+	return NULL;
+}
+
+/* Of threads that end one id, the first has it; the others follow no pointer. */
+static void one_thread_ends_an_id(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	void *(*const ends[])(void *) = { destroy_id, destroy_ep };
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct rdma_cm_id *id = new_id(channel);
+
+		polycm_id_lock(internal(id));
+		assert_int_equal(pthread_create(&thread, NULL, ends[i], id), 0);
+		while (polycm_live(&polycm_live_objects, id))
+			sched_yield();
+		assert_errno(rdma_destroy_id(id), EINVAL);
+		rdma_destroy_ep(id);
+		assert_errno(rdma_disconnect(id), EINVAL);
+		polycm_id_unlock(internal(id));
+		assert_int_equal(pthread_join(thread, &failed), 0);
+		assert_null(failed);
+	}
+	rdma_destroy_event_channel(channel);
+}
+
+static void *destroy_channel(void *arg)
+{
+	rdma_destroy_event_channel(arg);
+	return NULL;
+}
+
+static void one_thread_ends_a_channel(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct polycm_channel *chan = (struct polycm_channel *)(void *)channel;
+	struct rdma_cm_id *id = new_id(channel);
+	pthread_t thread;
+
+	(void)state;
+	/* It has to wait for the id. */
+	polycm_id_lock(internal(id));
+	assert_int_equal(pthread_create(&thread, NULL, destroy_channel, channel), 0);
+	while (!__atomic_load_n(&chan->ending, __ATOMIC_ACQUIRE))
+		sched_yield();
+	rdma_destroy_event_channel(channel);
+	polycm_id_unlock(internal(id));
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
 static int start(void **state)
@@ -255,6 +317,8 @@ int main(void)
 		RDMA_TEST(channels_go_while_others_look_for_them),
 		RDMA_TEST(late_requests_follow_their_listener),
 		RDMA_TEST(requests_end_while_they_are_retrieved),
+		RDMA_TEST(one_thread_ends_an_id),
+		RDMA_TEST(one_thread_ends_a_channel),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

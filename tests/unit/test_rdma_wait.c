@@ -49,9 +49,10 @@ static void let_it_sleep(struct rdma_event_channel *channel)
 
 	while (!sleeps) {
 		sched_yield();
-		pthread_mutex_lock(&chan->lock);
-		sleeps = chan->waiters && (chan->sleepers || chan->num_pull);
-		pthread_mutex_unlock(&chan->lock);
+		polycm_channel_take_lock(chan);
+		sleeps = __atomic_load_n(&chan->inside, __ATOMIC_RELAXED) &&
+			 (chan->sleepers || chan->num_pull);
+		polycm_channel_give_lock(chan);
 	}
 }
 
@@ -171,7 +172,7 @@ static void waiters_can_be_cancelled(void **state)
 	assert_int_equal(pthread_cancel(waiter.thread), 0);
 	assert_int_equal(pthread_join(waiter.thread, &result), 0);
 	assert_ptr_equal(result, PTHREAD_CANCELED);
-	assert_int_equal(polycm_channel_of(channel)->waiters, 0);
+	assert_int_equal(polycm_channel_of(channel)->inside, 0);
 
 	/* The channel works as before. */
 	assert_int_equal(post(id, RDMA_CM_EVENT_ADDR_CHANGE, 0), 0);
@@ -211,10 +212,10 @@ static void woken_waiters_sleep_on_when_the_channel_goes(void **state)
 
 		start_waiter(&waiter, channel);
 		let_it_sleep(channel);
-		pthread_mutex_lock(&chan->lock);
+		polycm_channel_take_lock(chan);
 		__atomic_add_fetch(&chan->posts, 1, __ATOMIC_SEQ_CST);
 		syscall(SYS_futex, &chan->posts, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-		pthread_mutex_unlock(&chan->lock);
+		polycm_channel_give_lock(chan);
 		rdma_destroy_event_channel(channel);
 		for (int i = 0; i < 10; i++)
 			sched_yield();

@@ -82,14 +82,48 @@ static void names_that_fail(void **state)
 		  .log = "error", .result = -ENODEV, .lines = 1,
 		  .said = { "provider broken cannot be used" } },
 		{ .plugins = { ACME }, .provider = "trace;acme", .result = -ENODEV, .lines = 1,
-		  .said = { "POLYCM_PROVIDER=trace;acme: there is no provider trace that wraps "
-		    "others\n" } },
+		  .said = { "POLYCM_PROVIDER=trace;acme: there is no provider trace (found in " } },
 		{ .plugins = { ACME }, .provider = "../acme", .result = -ENODEV, .lines = 1,
 		  .said = { "there is no provider ../acme" } },
 		{ .plugins = { ACME }, .provider = "ac\nme", .result = -ENODEV, .lines = 1,
 		  .said = { "there is no provider ac?me" } },
 		{ .plugins = { ACME }, .provider = "acme,^beta", .result = -ENODEV, .lines = 1,
 		  .said = { "there is no provider ^beta" } },
+	};
+
+	(void)state;
+	run_cases(tests, ARRAY_SIZE(tests));
+}
+
+/* A layer is named in front of what it is around, and is never taken for a provider. */
+static void layers_go_around_providers(void **state)
+{
+	static const struct testcase tests[] = {
+		{ .plugins = { ACME, WRAP, WRAP_TWO }, .provider = " wrap ; wrap-two;acme",
+		  .selected = "acme", .devices = "acme/acme0" },
+		{ .plugins = { ACME, BETA, WRAP }, .selected = "acme beta", .devices = "acme/acme0" },
+		{ .plugins = { ACME, BETA, WRAP }, .provider = "wrap;", .selected = "acme beta",
+		  .devices = "acme/acme0" },
+		{ .plugins = { ACME, BETA, WRAP }, .provider = "wrap;^acme", .selected = "beta" },
+		{ .plugins = { ACME, WRAP }, .provider = "wrap", .result = -ENODEV, .lines = 1,
+		  .said = { "POLYCM_PROVIDER=wrap: wrap is a layer, which carries nothing itself: "
+		    "POLYCM_PROVIDER='wrap;PROVIDER'\n" } },
+		{ .plugins = { ACME, WRAP, WRAP_TWO }, .provider = "wrap;wrap-two",
+		  .result = -ENODEV, .lines = 1, .said = { "wrap-two is a layer, which carries" } },
+		{ .plugins = { ACME, BETA, WRAP }, .provider = "beta;acme", .result = -ENODEV,
+		  .lines = 1, .said = { "'beta' in front of ';' is no layer but a provider" } },
+		{ .plugins = { ACME, WRAP }, .provider = ";acme", .result = -ENODEV, .lines = 1,
+		  .said = { "'' in front of ';' is no layer's name\n" } },
+		{ .plugins = { ACME, WRAP }, .provider = "wrap;wrap;acme", .result = -ENODEV,
+		  .lines = 1, .said = { "'wrap' in front of ';' is named twice\n" } },
+		{ .plugins = { ACME, WRAP, WRAP_TWO }, .provider = "wrap,wrap-two;acme",
+		  .result = -ENODEV, .lines = 1, .said = { "is a list of providers" } },
+		{ .plugins = { ACME, WRAP }, .provider = "^wrap;acme", .result = -ENODEV, .lines = 1,
+		  .said = { "is a list of providers" } },
+		{ .plugins = { ACME, WRAP }, .provider = "warp;acme", .result = -ENODEV, .lines = 1,
+		  .said = { "there is no provider warp, did you mean wrap? (found in " } },
+		{ .plugins = { BETA, PLUGIN("a", "wrap-wire", BY_NAME) }, .selected = "beta",
+		  .lines = 1, .said = { "skipped: it is a layer and yet has transport rules\n" } },
 	};
 
 	(void)state;
@@ -293,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_select),
 		cmocka_unit_test(names_that_fail),
+		cmocka_unit_test(layers_go_around_providers),
 		cmocka_unit_test(other_versions_of_tables_work),
 		cmocka_unit_test(failures_stay_with_their_provider),
 		cmocka_unit_test(environment_is_checked),

@@ -235,9 +235,11 @@ static void the_host_is_gone(void **state)
 	iwarp_open(&p);
 	addresses = world.server.node->num_addresses;
 	world.server.node->num_addresses = 0;
+	sim_fabric_addresses++;
 	assert_int_equal(world_connect(p.active, NULL, 0, p.client_qp), -EHOSTUNREACH);
 	assert_int_equal(p.active->sim.state, CMA_ROUTE_RESOLVED);
 	world.server.node->num_addresses = addresses;
+	sim_fabric_addresses++;
 	iwarp_establish(&p);
 	iwarp_close(&p);
 }

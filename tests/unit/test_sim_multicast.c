@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "providers/sim/world.h"
 #include "tests/unit/sim_world.h"
 
 static char context[2];		/* handles of joins */
@@ -131,12 +132,62 @@ static void leaving(void **state)
 	}
 }
 
+static void set_port(struct polycm_id *id, bool up)
+{
+	sim_lock();
+	sim_port_set_state(id->sim.port, up);
+	sim_unlock();
+}
+
+/* On InfiniBand they are the subnet administrator's, who forgets a port that goes down. */
+static void groups_of_a_port_that_goes_down(void **state)
+{
+	(void)state;
+	for (enum world_transport t = ROCE; t <= IB; t++) {
+		struct polycm_id *id, *other;
+
+		world_open(t);
+		id = bound(RDMA_PS_UDP);
+		other = bound(RDMA_PS_UDP);	/* in no group: not told */
+		assert_int_equal(join(id, "239.1.2.3", &context[0]), 0);
+		world_expect(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+		/* Of this one the answer is still to come: it is the same. */
+		assert_int_equal(join(id, "239.1.2.4", &context[1]), 0);
+		set_port(id, false);
+		if (t == IB) {
+			bool seen[2] = { false };
+
+			for (unsigned int i = 0; i < 2; i++) {
+				const struct polycm_event *event =
+					world_expect(id, RDMA_CM_EVENT_MULTICAST_ERROR, -ENETRESET);
+
+				assert_true(event->is_ud);
+				seen[event->group == &context[1]] = true;
+			}
+			assert_true(seen[0] && seen[1]);
+		} else {
+			world_expect(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+		}
+		set_port(id, true);
+		world_none(id, SIM_MS(1000));
+		world_none(other, SIM_MS(1000));
+		/* Left and joined again. */
+		assert_int_equal(sim_cma_ops.leave_multicast(&id->sim, &context[0]), 0);
+		assert_int_equal(join(id, "239.1.2.3", &context[0]), 0);
+		world_expect(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+		world_destroy(other);
+		world_destroy(id);
+		world_close();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_may_join),
 		cmocka_unit_test(groups_have_gids),
 		cmocka_unit_test(leaving),
+		cmocka_unit_test(groups_of_a_port_that_goes_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,7 +114,8 @@ static void the_descriptor_is_whole(void **state)
 	assert_ptr_equal(again, provider);
 	assert_int_equal(provider->size, sizeof(*provider));
 	assert_string_equal(provider->name, "sim");
-	assert_int_equal(provider->flags, POLYCM_PROVIDER_ON_REQUEST);
+	assert_int_equal(provider->flags,
+			 POLYCM_PROVIDER_ON_REQUEST | POLYCM_PROVIDER_LOSES_REQUESTS);
 	assert_null(provider->transport);
 	assert_int_equal(provider->id_size, sizeof(struct sim_id));
 	assert_int_equal(provider->ops->size, sizeof(struct polycm_ops));

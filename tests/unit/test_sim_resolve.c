@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "providers/sim/fault.h"
 #include "tests/unit/sim_world.h"
 
 #define NEIGHBOUR SIM_US(20)
@@ -102,6 +103,11 @@ static void groups_resolve(void **state)
 		id = world_id(RDMA_PS_UDP);
 		assert_int_equal(world_bind(id, CLIENT, 0), 0);
 		assert_int_equal(world_resolve_addr(id, "239.1.2.3", 0), 0);
+		world_expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+		world_destroy(id);
+		id = world_id(RDMA_PS_UDP);
+		assert_int_equal(world_bind(id, CLIENT, 0), 0);
+		assert_int_equal(world_resolve_addr(id, "255.255.255.255", 0), 0);
 		world_expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 		world_destroy(id);
 		world_close();
@@ -346,10 +352,23 @@ static void ack_timeout_decides_the_packet_lifetime(void **state)
 	}
 }
 
+static uint32_t lookup_rule(enum polycm_sim_action action, uint64_t delay)
+{
+	struct polycm_sim_fault_rule rule = {
+		.size = sizeof(rule), .action = action, .message = "path", .delay_ns = delay,
+	};
+	uint32_t number;
+	char why[128];
+
+	assert_int_equal(sim_fault_add(&rule, &number, why, sizeof(why)), 0);
+	return number;
+}
+
 static void route_errors(void **state)
 {
 	struct polycm_id *id;
 	uint64_t start;
+	uint32_t rule;
 
 	(void)state;
 	world_open(ROCE);
@@ -363,7 +382,7 @@ static void route_errors(void **state)
 	world_destroy(id);
 	world_close();
 
-	/* The subnet administrator: no way to it; silent, eleven times a tenth. */
+	/* The subnet administrator: no way to it; no record; silent, eleven times a tenth; late. */
 	world_open(IB);
 	id = addr_resolved(SERVER);
 	world.client.device->ports[0].state = IBV_PORT_INIT;
@@ -372,16 +391,26 @@ static void route_errors(void **state)
 	world.server.device->ports[0].state = IBV_PORT_DOWN;
 	start = world_now();
 	assert_int_equal(sim_cma_ops.resolve_route(&id->sim, 2000), 0);
+	world_expect(id, RDMA_CM_EVENT_ROUTE_ERROR, -EINVAL);
+	assert_int_equal(world_now() - start, SIM_US(50));
+	world.server.device->ports[0].state = IBV_PORT_ACTIVE;
+	start = world_now();
+	rule = lookup_rule(POLYCM_SIM_ANSWER_NEVER, 0);
+	assert_int_equal(sim_cma_ops.resolve_route(&id->sim, 2000), 0);
 	world_expect(id, RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT);
 	assert_int_equal(world_now() - start, SIM_MS(2200));
 	start = world_now();
 	assert_int_equal(sim_cma_ops.resolve_route(&id->sim, 5), 0);
 	world_expect(id, RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT);
 	assert_int_equal(world_now() - start, SIM_MS(11));
-	/* Another try on the same id. */
-	world.server.device->ports[0].state = IBV_PORT_ACTIVE;
+	assert_int_equal(sim_fault_remove(rule), 0);
+	/* Another try on the same id: an answer within the time is as good as any. */
+	rule = lookup_rule(POLYCM_SIM_ANSWER_LATE, SIM_MS(2199));
+	start = world_now();
 	assert_int_equal(sim_cma_ops.resolve_route(&id->sim, 2000), 0);
 	world_expect(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	assert_int_equal(world_now() - start, SIM_MS(2199) + SIM_US(50));
+	assert_int_equal(sim_fault_remove(rule), 0);
 	world_destroy(id);
 	world_close();
 }

@@ -59,9 +59,11 @@ struct sim_id {
 	struct polycm_id *id;		/* the core's handle */
 	struct sim_node *node;
 	struct sim_port *port;		/* NULL: no device yet */
+	const struct sim_port *way_out;	/* of the last look for an address; only compared */
 	const struct cm_engine *engine;	/* set with port; a wildcard listener has none */
 	enum cma_state state;
 	enum rdma_port_space ps;
+	enum rdma_port_space bound_ps;	/* of the port: ps, unless an AF_IB service id says another */
 	enum ibv_qp_type qp_type;
 	union sim_sockaddr src, dst;
 	bool bound;			/* src's port is ours in the port table */
@@ -82,6 +84,8 @@ struct sim_id {
 	uint32_t starting_psn;		/* 24 bits: the peer must start here */
 	union ibv_gid sgid, dgid;
 	struct sim_timer timer;		/* resolution in progress */
+	uint64_t ask_until;		/* for the neighbour; 0: nobody is being asked */
+	uint32_t peer_mac;		/* the number of its MAC that we resolved the address to */
 	int pending_status;		/* what it will end with */
 	union {
 		struct ibcm *ib;
@@ -112,14 +116,19 @@ unsigned int sim_cma_live_ids(void);
  * an id that the program has not accepted yet.
  */
 int cma_post(struct sim_id *id, const struct polycm_event *event);
+/* This thread is in the core's post_event(), and so has the engine's lock. */
+extern __thread __attribute__((tls_model("initial-exec"))) bool cma_posting;
 int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status);
+/* With a reason in words, which is a constant. */
+int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, const char *why);
 
 /*
  * A request for src -> dst came in on port.  Finds the listener (listener's
  * qp_type and ps must match), makes the child in state CONNECT with addresses,
  * port and engine, but none of the listener's options, unaccepted.
  * -ECONNREFUSED: a listening service but none for this address or type;
- * -ENOENT: no such service.
+ * -ENOENT: no such service; -EAFNOSUPPORT: it listens with an address of
+ * AF_IB, and src and dst are not, or the other way round.
  */
 int cma_request(struct sim_port *port, enum rdma_port_space ps, enum ibv_qp_type qp_type,
 		const union sim_sockaddr *src, const union sim_sockaddr *dst,
@@ -140,8 +149,14 @@ struct sim_port *cma_peer_port(const struct sim_id *id);
 /* The path of an id from ROUTE_RESOLVED on, as programs and REQs show it.  Not for iWARP. */
 void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path);
 
-/* Is the id live (not closing)?  Engines' timers and packets come through their own tables. */
-static inline bool cma_live(const struct sim_id *id) { return id->state != CMA_DESTROYING; }
+/*
+ * Is the id live (not closing, its device there)?  Engines' timers and packets
+ * come through their own tables.
+ */
+static inline bool cma_live(const struct sim_id *id)
+{
+	return id->state != CMA_DESTROYING && id->state != CMA_DEVICE_REMOVAL;
+}
 
 static inline const struct polycm_transport *cma_rules(const struct sim_id *id)
 {
@@ -150,9 +165,25 @@ static inline const struct polycm_transport *cma_rules(const struct sim_id *id)
 
 enum polycm_kind cma_kind(const struct sim_id *id);
 
+/* Its addresses are GIDs and service ids, and so its requests have no header for IP addresses. */
+static inline bool cma_is_af_ib(const struct sim_id *id)
+{
+	return id->src.sa.sa_family == AF_IB;
+}
+
+/* An address of a port that talks AF_IB (cma_ib.c). */
+union sim_sockaddr cma_ib_address(const union ibv_gid *gid, uint64_t service_id,
+				  uint32_t flow_label);
+
 /* -EINVAL with the reason: not in the state that the id is in; more data than the rules allow. */
 int cma_wrong_state(const struct sim_id *id);
 int cma_too_long(const struct sim_id *id, size_t len, size_t limit);
+
+/* --- From the world (cma_world.c, cma_multicast.c). --- */
+
+void sim_cma_device_removed(struct sim_device *device);
+void sim_cma_mac_changed(struct sim_port *port);
+void sim_cma_port_down(struct sim_port *port);
 
 /* --- From the NIC. --- */
 

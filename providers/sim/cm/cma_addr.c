@@ -4,6 +4,8 @@
  * rdma_resolve_addr(), with the errors of the kernel's RDMA CM and of its
  * routing and neighbour code.  Engine lock held.
  *
+ * What AF_IB has of its own is in cma_ib.c.
+ *
  * A wildcard or loopback source names no device: it comes with resolving or
  * with a request.  Loopback means the node's default device, whatever its
  * transport.
@@ -14,11 +16,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../gids.h"
+#include "../world.h"
 #include "cma_internal.h"
 
-/* What an ARP exchange takes, and the hop of an answer that was known already. */
-#define NEIGHBOUR_NS SIM_US(20)
-#define LOCAL_NS SIM_US(1)
+#define LOCAL_NS SIM_US(1)		/* the hop of an answer that is known already */
 
 static union sim_sockaddr zero_address(sa_family_t family)
 {
@@ -33,6 +35,8 @@ static void set_loopback(union sim_sockaddr *addr)
 {
 	if (addr->sa.sa_family == AF_INET)
 		addr->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else if (addr->sa.sa_family == AF_IB)
+		memcpy(&addr->ib.sib_addr, &in6addr_loopback, sizeof(in6addr_loopback));
 	else
 		addr->in6.sin6_addr = in6addr_loopback;
 }
@@ -60,6 +64,9 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 	struct sim_address *address = node ? sim_node_address(node, addr) : NULL;
 	int r;
 
+	/* Of link-local addresses the interface is looked up, and not whether it has them. */
+	if (!address && sim_addr_is_link_local(addr))
+		return sim_refuse(-ENODEV, "no device has this address on that interface");
 	if (!address)
 		return sim_refuse(-EADDRNOTAVAIL, "not an address of this host");
 	if (!address->port)
@@ -73,52 +80,74 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 
 static void set_sgid(struct sim_id *id)
 {
-	if (sim_port_gid_of_address(id->port, &id->src.sa, &id->sgid) < 0)
+	if (cma_is_af_ib(id) && !cma_is_any(&id->src.sa))
+		memcpy(&id->sgid, &id->src.ib.sib_addr, sizeof(id->sgid));
+	else if (sim_port_gid_of_address(id->port, &id->src.sa, &id->sgid) < 0)
 		id->sgid = id->port->gids[0].gid;
 }
 
-static struct sim_node *node_for(const struct sockaddr *addr)
+static struct sim_node *node_for(const struct sockaddr *addr, const struct sim_port *port)
 {
-	return cma_is_any(addr) ? sim_current_node() : sim_node_of_address(addr);
+	if (port)
+		return port->device->node;
+	return cma_is_any(addr) ? sim_current_node() : sim_own_node_of_address(addr);
 }
 
 static int check_scope(const struct sockaddr *addr)
 {
-	union sim_sockaddr a = sim_addr_copy(addr);
-
-	if (a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr) &&
-	    !a.in6.sin6_scope_id)
+	if (sim_addr_is_link_local(addr) && !sim_addr_copy(addr).in6.sin6_scope_id)
 		return sim_refuse(-EINVAL, "a link-local address needs its scope id");
 	return 0;
 }
 
+/* The node of an address, and its port unless that is a wildcard. */
+static int find_source(const struct sim_id *id, const struct sockaddr *addr,
+		       struct sim_node **ret_node, struct sim_port **ret_port)
+{
+	bool specific = !cma_is_any(addr);
+	union sim_sockaddr copy;
+	int r;
+
+	*ret_port = NULL;
+	if (specific && addr->sa_family == AF_IB) {
+		copy = sim_addr_copy(addr);
+		r = cma_ib_port_of_source(id, &copy.ib, ret_port);
+		if (r < 0)
+			return r;
+	}
+	*ret_node = node_for(addr, *ret_port);
+	if (specific && !*ret_port) {
+		r = port_of_source(id, *ret_node, addr, ret_port);
+		if (r < 0)
+			return r;
+	}
+	return *ret_node ? 0 : -ENODEV;
+}
+
 int cma_bind(struct sim_id *id, const struct sockaddr *addr)
 {
-	struct sim_port *port = NULL;
+	struct sim_port *port;
 	struct sim_node *node;
 	bool afonly = id->afonly;
 	int r;
 
 	if (id->state != CMA_IDLE)
 		return cma_wrong_state(id);
-	if (!cma_is_ip(addr))
+	if (!cma_is_address(addr))
 		return sim_refuse(-EINVAL, "address family %u", addr->sa_family);
 	r = check_scope(addr);
 	if (r < 0)
 		return r;
-	node = node_for(addr);
-	if (!cma_is_any(addr)) {
-		r = port_of_source(id, node, addr, &port);
-		if (r < 0)
-			return r;
-	}
-	if (!node)
-		return -ENODEV;
+	r = find_source(id, addr, &node, &port);
+	if (r < 0)
+		return r;
 	if (!id->afonly_set)
 		afonly = addr->sa_family == AF_INET;
 
 	id->src = sim_addr_copy(addr);
-	r = sim_bind_port(node, id->ps, &id->src, (id->reuse ? SIM_BIND_REUSE : 0) |
+	r = cma_is_af_ib(id) ? cma_ib_port_space(id) : 0;
+	if (!r)
+		r = sim_bind_port(node, id->bound_ps, &id->src, (id->reuse ? SIM_BIND_REUSE : 0) |
 			  (afonly ? SIM_BIND_AFONLY : 0), id);
 	if (r < 0) {
 		memset(&id->src, 0, sizeof(id->src));
@@ -154,29 +183,75 @@ void cma_unbind(struct sim_id *id)
 
 	if (!id->bound)
 		return;
-	sim_unbind_port(id->node, id->ps, &addr, id);
+	sim_unbind_port(id->node, id->bound_ps, &addr, id);
 	id->bound = false;
 }
 
-/* "The first device with an active port", else the first. */
-static struct sim_port *default_port(struct sim_node *node)
+/* AF_IB is for devices with a CM of InfiniBand. */
+static bool may_use(const struct sim_id *id, const struct sim_device *device)
 {
-	for (struct sim_device *device = node->devices; device; device = device->next)
+	return !device->removed &&
+	       (!cma_is_af_ib(id) || device->rules->protocol == POLYCM_PROTO_IB_CM);
+}
+
+/* "The first device with an active port", else the first. */
+static struct sim_port *default_port(const struct sim_id *id)
+{
+	struct sim_port *first = NULL;
+
+	for (struct sim_device *device = id->node->devices; device; device = device->next) {
+		if (!may_use(id, device))
+			continue;
+		if (!first)
+			first = &device->ports[0];
 		for (unsigned int i = 0; i < device->num_ports; i++)
 			if (device->ports[i].state == IBV_PORT_ACTIVE)
 				return &device->ports[i];
-	return node->devices ? &node->devices->ports[0] : NULL;
+	}
+	return first;
+}
+
+/* The IPv4 address of the interface that the id is bound to, or left from when it looked before. */
+static struct sim_address *interface_of(const struct sim_id *id)
+{
+	if (!cma_is_any(&id->src.sa))
+		return sim_node_address(id->node, &id->src.sa);
+	for (unsigned int i = 0; id->way_out && i < id->node->num_addresses; i++) {
+		struct sim_address *address = &id->node->addresses[i];
+
+		if (address->port == id->way_out && address->addr.sa.sa_family == AF_INET)
+			return address;
+	}
+	return NULL;
+}
+
+/*
+ * Where packets to the destination leave.  Of an id with an interface Linux takes an
+ * IPv4 address that no route leads to for a neighbour there.
+ */
+static int find_route(const struct sim_id *id, struct sim_address **ret_route)
+{
+	struct sim_address *address;
+	int r = sim_node_route(id->node, &id->dst.sa, ret_route);
+
+	if (r != -ENETUNREACH || id->src.sa.sa_family != AF_INET)
+		return r;
+	address = interface_of(id);
+	if (!address)
+		return r;
+	*ret_route = address;
+	return 0;
 }
 
 /* The source towards the id's destination, as the routing table gives it. */
-static int route_source(const struct sim_id *id, struct sim_address **ret_address)
+int cma_route_source(const struct sim_id *id, struct sim_address **ret_address)
 {
 	const struct sockaddr *src = &id->src.sa;
-	bool local = sim_node_address(id->node, &id->dst.sa) != NULL;
+	bool local = sim_node_keeps(id->node, src, &id->dst.sa);
 	struct sim_address *address;
 	int r;
 
-	r = sim_node_route(id->node, &id->dst.sa, &address);
+	r = find_route(id, &address);
 	if (r < 0)
 		return r;
 	if (sim_addr_is_loopback(src) && !local)
@@ -190,42 +265,57 @@ static int route_source(const struct sim_id *id, struct sim_address **ret_addres
 	return 0;
 }
 
-/* Would a neighbour of ours answer for this address? */
-static bool neighbour_answers(const struct sim_port *port, const struct sockaddr *dst)
+/* Is that where packets to the destination leave?  A default route is as good as any. */
+static bool is_way_out(const struct sim_id *id, const struct sim_address *source,
+		       const struct sim_address *route)
 {
-	const struct sim_port *peer = sim_port_of_address(dst);
+	return source->port == route->port || sim_node_address(id->node, &id->dst.sa) ||
+	       !sim_node_route_is_exact(id->node, &id->dst.sa);
+}
 
-	return peer && port->state == IBV_PORT_ACTIVE && peer->state == IBV_PORT_ACTIVE &&
-	       peer->device->rules->link_layer == port->device->rules->link_layer;
+/* Who has the address next: ourselves, nobody in particular, or a neighbour that is to be asked. */
+static int query_ip(struct sim_id *id, uint64_t timeout)
+{
+	struct sim_address *address, *route, *own;
+	int r;
+
+	r = cma_route_source(id, &address);
+	if (!r)
+		r = find_route(id, &route);
+	if (r < 0)
+		return r;
+	id->way_out = address->port;
+	own = sim_node_address(id->node, &id->dst.sa);
+	if (!address->port || (own && !own->port) || !is_way_out(id, address, route))
+		id->pending_status = -ENODEV;
+	/* Groups have link addresses that need not be asked for, and so has everybody. */
+	if (id->pending_status || sim_addr_is_multicast(&id->dst.sa) ||
+	    sim_node_keeps(id->node, &id->src.sa, &id->dst.sa) ||
+	    sim_node_knows(id->node, &id->dst.sa) || sim_node_broadcasts(id->node, &id->dst.sa))
+		sim_timer_arm(&id->timer, sim_now() + LOCAL_NS);
+	else
+		cma_ask_neighbour(id, address->port, timeout);
+	return 0;
 }
 
 /* Routes at once; sets when the rest ends, and how. */
 static int start_query(struct sim_id *id, int timeout_ms)
 {
-	uint64_t timeout = SIM_MS((uint32_t)timeout_ms);
-	uint64_t delay = LOCAL_NS;
-	struct sim_address *address;
 	int r;
 
 	id->pending_status = 0;
-	if (!cma_is_any(&id->dst.sa)) {
-		r = route_source(id, &address);
+	id->ask_until = 0;
+	if (!cma_is_any(&id->dst.sa) && !cma_is_af_ib(id))
+		return query_ip(id, SIM_MS((uint32_t)timeout_ms));
+	if (cma_is_any(&id->dst.sa)) {
+		if (!default_port(id))
+			return -ENODEV;
+	} else {
+		r = cma_ib_resolve(id);
 		if (r < 0)
 			return r;
-		/* Groups have link addresses that need not be asked for. */
-		if (!sim_addr_is_multicast(&id->dst.sa) &&
-		    !sim_node_address(id->node, &id->dst.sa)) {
-			delay = NEIGHBOUR_NS;
-			if (timeout < delay ||
-			    (address->port && !neighbour_answers(address->port, &id->dst.sa))) {
-				delay = timeout;
-				id->pending_status = -ETIMEDOUT;
-			}
-		}
-	} else if (!default_port(id->node)) {
-		return -ENODEV;
 	}
-	sim_timer_arm(&id->timer, sim_now() + delay);
+	sim_timer_arm(&id->timer, sim_now() + LOCAL_NS);
 	return 0;
 }
 
@@ -235,10 +325,12 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 	union sim_sockaddr any;
 	int r;
 
-	if (!cma_is_ip(dst))
+	if (!cma_is_address(dst))
 		return sim_refuse(-EINVAL, "address family %u", dst->sa_family);
 	if (id->state == CMA_IDLE) {
 		any = zero_address(dst->sa_family);
+		if (dst->sa_family == AF_IB)
+			any.ib.sib_pkey = sim_addr_copy(dst).ib.sib_pkey;
 		if (src && src->sa_family == AF_UNSPEC)
 			src = NULL;
 		r = cma_bind(id, src ? src : &any.sa);
@@ -251,7 +343,8 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 		return sim_refuse(-EINVAL, "source and destination are of two address families");
 	id->dst = sim_addr_copy(dst);
 	id->active = true;
-	r = check_scope(dst);
+	/* A link-local source names the interface, too. */
+	r = cma_is_any(&id->src.sa) || !sim_addr_is_link_local(&id->src.sa) ? check_scope(dst) : 0;
 	if (r < 0)
 		return r;
 	r = start_query(id, timeout_ms);
@@ -266,7 +359,13 @@ static void set_gids(struct sim_id *id)
 	const struct sim_port *peer = cma_peer_port(id);
 
 	set_sgid(id);
-	if (cma_is_any(&id->dst.sa) || !peer)
+	if (cma_is_any(&id->dst.sa))
+		id->dgid = id->sgid;
+	else if (cma_is_af_ib(id))
+		memcpy(&id->dgid, &id->dst.ib.sib_addr, sizeof(id->dgid));
+	else if (!peer && sim_wire_of(id->port->device->rules) == SIM_WIRE_ROCE)
+		sim_gid_of_address(&id->dst, &id->dgid);
+	else if (!peer)
 		id->dgid = id->sgid;
 	else if (sim_port_gid_of_address(peer, &id->dst.sa, &id->dgid) < 0)
 		id->dgid = peer->gids[0].gid;
@@ -281,7 +380,7 @@ static int acquire(struct sim_id *id)
 	int r;
 
 	if (cma_is_any(&id->dst.sa)) {
-		port = id->port ? id->port : default_port(id->node);
+		port = id->port ? id->port : default_port(id);
 		if (!port)
 			return -ENODEV;
 		r = check_port_space(id, port);
@@ -289,8 +388,10 @@ static int acquire(struct sim_id *id)
 			return r;
 		if (!id->port && sim_addr_is_zero(&id->src.sa))
 			set_loopback(&id->src);
+	} else if (cma_is_af_ib(id)) {
+		port = id->port;		/* see cma_ib_resolve() */
 	} else {
-		r = route_source(id, &address);
+		r = cma_route_source(id, &address);
 		if (r < 0)
 			return r;
 		port = address->port;
@@ -308,12 +409,25 @@ static int acquire(struct sim_id *id)
 	return 0;
 }
 
+static void learn_peer(struct sim_id *id)
+{
+	const struct sim_port *peer = cma_peer_port(id);
+
+	cma_learn_neighbour(id);
+	id->peer_mac = peer ? peer->mac_number : 0;
+}
+
 void cma_addr_done(struct sim_id *id)
 {
-	int r = id->pending_status;
+	int r;
 
+	if (cma_ask_again(id))
+		return;
+	r = id->pending_status;
 	if (!r)
 		r = acquire(id);
+	if (!r)
+		learn_peer(id);
 	if (r < 0) {
 		cma_set_state(id, CMA_ADDR_BOUND);
 		cma_post_simple(id, RDMA_CM_EVENT_ADDR_ERROR, r);
@@ -325,10 +439,18 @@ void cma_addr_done(struct sim_id *id)
 
 struct sim_port *cma_peer_port(const struct sim_id *id)
 {
+	union ibv_gid gid;
+
 	if (cma_is_any(&id->dst.sa))
 		return id->port;
+	if (cma_is_af_ib(id)) {
+		memcpy(&gid, &id->dst.ib.sib_addr, sizeof(gid));
+		return sim_port_of_gid(&gid);
+	}
+	if (!id->port)
+		return sim_port_of_address(&id->dst.sa);
 	/* Every node has its own loopback; other addresses are unique. */
-	return sim_port_of_address(&id->dst.sa);
+	return sim_neighbour(id->port, &id->dst.sa);
 }
 
 int cma_child(struct sim_id *listener, struct sim_port *port, const union sim_sockaddr *src,

@@ -13,17 +13,19 @@
 
 #include "cma_internal.h"
 
-static bool any_iwarp(const struct sim_node *node)
+static unsigned int num_iwarp(const struct sim_node *node)
 {
+	unsigned int num = 0;
+
 	for (const struct sim_device *device = node->devices; device; device = device->next)
-		if (device->rules->protocol == POLYCM_PROTO_MPA)
-			return true;
-	return false;
+		num += device->rules->protocol == POLYCM_PROTO_MPA;
+	return num;
 }
 
 /*
  * An iWARP listener is a TCP socket whatever its port space, and there is one
- * for each port.
+ * for each port.  A wildcard listener's sockets are bound to the interfaces of
+ * the devices, one at a loopback address is not, so that there can be just one.
  */
 static int check_tcp_port(const struct sim_id *id)
 {
@@ -32,8 +34,11 @@ static int check_tcp_port(const struct sim_id *id)
 	struct sim_id *other;
 	unsigned int slot;
 
-	if (id->port ? cma_rules(id)->protocol != POLYCM_PROTO_MPA : !any_iwarp(id->node))
+	if (id->port ? cma_rules(id)->protocol != POLYCM_PROTO_MPA : !num_iwarp(id->node))
 		return 0;
+	if (!id->port && !id->bound_any && num_iwarp(id->node) > 1)
+		return sim_refuse(-EADDRINUSE, "several iWARP devices cannot listen at one "
+				  "loopback address");
 	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
 		if (spaces[i] != id->ps &&
 		    sim_find_listener(id->node, spaces[i], &id->src.sa, &slot, &other, &service))
@@ -60,7 +65,7 @@ int cma_listen(struct sim_id *id, int backlog)
 	if (r < 0)
 		return r;
 	addr = cma_bound_address(id);
-	r = sim_bind_listen(id->node, id->ps, &addr, id, true);
+	r = sim_bind_listen(id->node, id->bound_ps, &addr, id, true);
 	if (r < 0)
 		return r;
 	if (id->engine && id->engine->listen) {
@@ -73,7 +78,7 @@ int cma_listen(struct sim_id *id, int backlog)
 	return 0;
 
 err_listen:
-	sim_bind_listen(id->node, id->ps, &addr, id, false);
+	sim_bind_listen(id->node, id->bound_ps, &addr, id, false);
 	return r;
 }
 
@@ -81,7 +86,7 @@ void cma_unlisten(struct sim_id *id)
 {
 	union sim_sockaddr addr = cma_bound_address(id);
 
-	sim_bind_listen(id->node, id->ps, &addr, id, false);
+	sim_bind_listen(id->node, id->bound_ps, &addr, id, false);
 }
 
 int cma_request(struct sim_port *port, enum rdma_port_space ps, enum ibv_qp_type qp_type,
@@ -101,6 +106,8 @@ int cma_request(struct sim_port *port, enum rdma_port_space ps, enum ibv_qp_type
 		return -ENOENT;
 	if (listener->state != CMA_LISTEN || listener->qp_type != qp_type)
 		return -ECONNREFUSED;
+	if (cma_is_af_ib(listener) != (dst->sa.sa_family == AF_IB))
+		return -EAFNOSUPPORT;
 	r = cma_child(listener, port, src, dst, ret_child);
 	if (r < 0)
 		return r;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../trace.h"
 #include "cma_internal.h"
 
 #define KERNEL_ENOTSUPP 524		/* no errno of programs, but they see it */
@@ -127,6 +128,24 @@ static void joined(struct sim_timer *timer)
 	cma_post(id, &event);
 }
 
+static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
+{
+	const struct cma_group *join = (const struct cma_group *)
+		((const char *)timer - offsetof(struct cma_group, timer));
+
+	*ret_text = (struct sim_timer_text){
+		.name = "join_multicast",
+		.node = join->id->node,
+		.of = "id",
+		.number = join->id->number,
+	};
+}
+
+void cma_multicast_start(void)
+{
+	sim_trace_timers(joined, describe_timer);
+}
+
 int cma_join_multicast(struct sim_id *id, const struct polycm_multicast *mc)
 {
 	struct cma_group *join;
@@ -160,6 +179,31 @@ int cma_join_multicast(struct sim_id *id, const struct polycm_multicast *mc)
 	sim_timer_init(&join->timer, joined);
 	sim_timer_arm(&join->timer, sim_now() + (subnet ? SA_QUERY_NS : LOCAL_NS));
 	return 0;
+}
+
+static void tell_of_loss(struct sim_id *id, void *arg)
+{
+	struct polycm_event event = {
+		.size = sizeof(event),
+		.type = RDMA_CM_EVENT_MULTICAST_ERROR,
+		.status = -ENETRESET,
+		.is_ud = true,
+	};
+
+	if (id->port != arg || !cma_live(id))
+		return;
+	for (struct cma_group *join = id->groups; join; join = join->next) {
+		sim_timer_disarm(&join->timer);
+		event.group = join->group;
+		(void)cma_post(id, &event);
+	}
+}
+
+/* The subnet administrator has forgotten the groups; on Ethernet nobody keeps them. */
+void sim_cma_port_down(struct sim_port *port)
+{
+	if (port->device->rules->flags & POLYCM_T_HAS_SA)
+		cma_each(tell_of_loss, port);
 }
 
 static void leave(struct cma_group **at)

@@ -37,12 +37,27 @@ static void resolved(struct sim_timer *timer)
 		cma_route_done(id);
 }
 
+static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
+{
+	const struct sim_id *id = (const struct sim_id *)((const char *)timer -
+							  offsetof(struct sim_id, timer));
+
+	*ret_text = (struct sim_timer_text){
+		/* Armed before the state changes, looked at afterwards. */
+		.name = id->state == CMA_ADDR_RESOLVED || id->state == CMA_ROUTE_QUERY ?
+			"resolve_route" : "resolve_addr",
+		.node = id->node,
+		.of = "id",
+		.number = id->number,
+	};
+}
+
 void cma_init(struct sim_id *id, struct polycm_id *core_id, enum rdma_port_space ps,
 	      enum ibv_qp_type qp_type)
 {
 	id->id = core_id;
 	id->state = CMA_IDLE;
-	id->ps = ps;
+	id->ps = id->bound_ps = ps;
 	id->qp_type = qp_type;
 	id->accepted = true;
 	id->number = ++last_number;
@@ -60,6 +75,19 @@ void cma_drop(struct sim_id *id)
 	num_ids--;
 }
 
+struct sim_id *cma_first_id(void)
+{
+	return all_ids;
+}
+
+void cma_each(void (*fn)(struct sim_id *id, void *arg), void *arg)
+{
+	struct sim_id *id, *next;
+
+	DL_FOREACH_SAFE(all_ids, id, next)
+		fn(id, arg);
+}
+
 unsigned int sim_cma_live_ids(void)
 {
 	return num_ids;
@@ -71,7 +99,6 @@ static bool has_connection(const struct sim_id *id)
 	switch (id->state) {
 	case CMA_CONNECT:
 	case CMA_DISCONNECT:
-	case CMA_DEVICE_REMOVAL:
 	case CMA_DESTROYING:
 		return id->engine && id->ib;
 	default:
@@ -81,6 +108,8 @@ static bool has_connection(const struct sim_id *id)
 
 static int op_open(void *ctx, struct polycm_id *core_id, void *priv, const struct polycm_open *how)
 {
+	int r;
+
 	(void)ctx;
 	switch (how->ps) {
 	case RDMA_PS_TCP:
@@ -92,9 +121,11 @@ static int op_open(void *ctx, struct polycm_id *core_id, void *priv, const struc
 		return -EINVAL;
 	}
 	sim_lock();
-	cma_init(priv, core_id, how->ps, how->qp_type);
+	r = cma_fault(NULL, SIM_CALL_CREATE_ID, NULL);
+	if (!r)
+		cma_init(priv, core_id, how->ps, how->qp_type);
 	sim_unlock();
-	return 0;
+	return r;
 }
 
 static int op_bind(void *priv, const struct sockaddr *addr)
@@ -103,7 +134,9 @@ static int op_bind(void *priv, const struct sockaddr *addr)
 	int r;
 
 	sim_lock();
-	r = cma_bind(id, addr);
+	r = cma_fault(id, SIM_CALL_BIND, addr);
+	if (!r)
+		r = cma_bind(id, addr);
 	if (!r)
 		id->bind_asked = true;
 	sim_unlock();
@@ -116,7 +149,9 @@ static int op_resolve_addr(void *priv, const struct sockaddr *src, const struct 
 	int r;
 
 	sim_lock();
-	r = cma_resolve_addr(priv, src, dst, timeout_ms);
+	r = cma_fault(priv, SIM_CALL_RESOLVE_ADDR, src);
+	if (!r)
+		r = cma_resolve_addr(priv, src, dst, timeout_ms);
 	sim_unlock();
 	return r;
 }
@@ -126,7 +161,9 @@ static int op_resolve_route(void *priv, int timeout_ms)
 	int r;
 
 	sim_lock();
-	r = cma_resolve_route(priv, timeout_ms);
+	r = cma_fault(priv, SIM_CALL_RESOLVE_ROUTE, NULL);
+	if (!r)
+		r = cma_resolve_route(priv, timeout_ms);
 	sim_unlock();
 	return r;
 }
@@ -136,7 +173,9 @@ static int op_listen(void *priv, int backlog)
 	int r;
 
 	sim_lock();
-	r = cma_listen(priv, backlog);
+	r = cma_fault(priv, SIM_CALL_LISTEN, NULL);
+	if (!r)
+		r = cma_listen(priv, backlog);
 	sim_unlock();
 	return r;
 }
@@ -152,7 +191,9 @@ static int op_connect(void *priv, const struct polycm_conn_param *param)
 	} else {
 		id->qp_num = param->qp_num & QPN_MASK;
 		cma_set_state(id, CMA_CONNECT);
-		r = id->engine->connect(id, param);
+		r = cma_fault(id, SIM_CALL_CONNECT, NULL);
+		if (!r)
+			r = id->engine->connect(id, param);
 		if (r < 0 && id->state == CMA_CONNECT)
 			cma_set_state(id, CMA_ROUTE_RESOLVED);
 	}
@@ -174,13 +215,16 @@ static int op_accept(void *priv, const struct polycm_conn_param *param)
 	int r;
 
 	sim_lock();
+	cma_look_at_peer(id);
 	if (id->state != CMA_CONNECT) {
 		r = cma_wrong_state(id);
 	} else {
 		accepted = id->accepted;
 		/* Events come from now on, the engine's own first ones included. */
 		id->accepted = true;
-		r = id->engine->accept(id, param);
+		r = cma_fault(id, SIM_CALL_ACCEPT, NULL);
+		if (!r)
+			r = id->engine->accept(id, param);
 		if (r < 0) {
 			id->accepted = accepted;
 			refuse(id);
@@ -196,6 +240,7 @@ static int op_establish(void *priv)
 	int r;
 
 	sim_lock();
+	cma_look_at_peer(id);
 	if (id->state != CMA_CONNECT) {
 		r = cma_wrong_state(id);
 	} else {
@@ -217,7 +262,10 @@ static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 	if (reason != REASON_CONSUMER && reason != REASON_VENDOR_OPTION)
 		return sim_refuse(-EINVAL, "reason %u is not for programs", reason);
 	sim_lock();
-	r = has_connection(id) ? id->engine->reject(id, data, len, reason) : cma_wrong_state(id);
+	r = cma_fault(id, SIM_CALL_REJECT, NULL);
+	if (!r)
+		r = has_connection(id) ? id->engine->reject(id, data, len, reason) :
+					 cma_wrong_state(id);
 	sim_unlock();
 	return r;
 }
@@ -234,7 +282,11 @@ static int op_disconnect(void *priv)
 	int r;
 
 	sim_lock();
-	if (has_connection(id))
+	cma_look_at_peer(id);
+	r = cma_fault(id, SIM_CALL_DISCONNECT, NULL);
+	if (r < 0)
+		;
+	else if (has_connection(id))
 		r = id->engine->disconnect(id);
 	else if (listens_by(id, POLYCM_PROTO_IB_CM))
 		r = 0;
@@ -262,10 +314,14 @@ static int op_notify(void *priv, enum ibv_event_type event)
 
 static int op_set_option(void *priv, int level, int optname, const void *optval, size_t optlen)
 {
+	const struct sim_id *id = priv;
 	int r;
 
 	sim_lock();
-	r = cma_set_option(priv, level, optname, optval, optlen);
+	if (id->state == CMA_DEVICE_REMOVAL)
+		r = cma_wrong_state(id);
+	else
+		r = cma_set_option(priv, level, optname, optval, optlen);
 	sim_unlock();
 	return r;
 }
@@ -282,7 +338,8 @@ static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 	int r;
 
 	sim_lock();
-	if (!id->engine || (id->state == CMA_LISTEN && !tells_qkey(id))) {
+	if (!id->engine || id->state == CMA_DEVICE_REMOVAL ||
+	    (id->state == CMA_LISTEN && !tells_qkey(id))) {
 		r = cma_wrong_state(id);
 	} else {
 		r = id->engine->init_qp_attr(id, attr, ret_mask);
@@ -295,18 +352,30 @@ static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 
 static int op_query(void *priv, struct polycm_route_info *ret_info)
 {
+	const struct sim_id *id = priv;
+	int r = 0;
+
 	sim_lock();
-	cma_query(priv, ret_info);
+	if (id->state == CMA_DEVICE_REMOVAL)
+		r = cma_wrong_state(id);
+	else
+		cma_query(id, ret_info);
 	sim_unlock();
-	return 0;
+	return r;
 }
 
 static int op_join_multicast(void *priv, const struct polycm_multicast *mc)
 {
+	const struct sim_id *id = priv;
 	int r;
 
 	sim_lock();
-	r = cma_join_multicast(priv, mc);
+	if (id->state == CMA_DEVICE_REMOVAL)
+		r = cma_wrong_state(id);
+	else
+		r = cma_fault(priv, SIM_CALL_JOIN_MULTICAST, NULL);
+	if (!r)
+		r = cma_join_multicast(priv, mc);
 	sim_unlock();
 	return r;
 }
@@ -329,6 +398,12 @@ static int op_migrate(void *priv, void *new_chan)
 	return 0;
 }
 
+/* A fork() left us a copy: what is to be done about it is its own process's business. */
+static bool is_copy(const struct sim_id *id)
+{
+	return id->number <= inherited;
+}
+
 static void close_id(struct sim_id *id)
 {
 	enum cma_state state = id->state;
@@ -337,6 +412,8 @@ static void close_id(struct sim_id *id)
 		return;
 	cma_set_state(id, CMA_DESTROYING);
 	sim_timer_disarm(&id->timer);
+	if (is_copy(id))
+		return;
 	cma_leave_all(id);
 	if (state == CMA_LISTEN)
 		cma_unlisten(id);
@@ -361,7 +438,7 @@ static void op_stop(void *priv)
 	struct sim_id *id = priv;
 
 	sim_lock();
-	if (id->id && has_connection(id) && id->engine->stop)
+	if (id->id && !is_copy(id) && has_connection(id) && id->engine->stop)
 		id->engine->stop(id);
 	sim_unlock();
 }
@@ -372,7 +449,8 @@ static void op_free(void *priv)
 
 	sim_lock();
 	if (id->id) {
-		if (id->engine)
+		/* The connection of a copy is left alone, memory and all. */
+		if (id->engine && !is_copy(id))
 			id->engine->free(id);
 		cma_drop(id);
 		id->id = NULL;
@@ -407,14 +485,17 @@ const struct polycm_ops sim_cma_ops = {
 int sim_cma_start(void)
 {
 	last_number = inherited = 0;
+	sim_trace_timers(resolved, describe_timer);
+	cma_multicast_start();
 	sim_ibcm_start();
-	iw_stream_start();
+	iw_streams_start();
+	sim_link_set_death_handler(cma_process_died);
 	return 0;
 }
 
 void sim_cma_stop(void)
 {
-	iw_stream_stop();
+	iw_streams_stop();
 	sim_ibcm_stop();
 }
 
@@ -424,7 +505,7 @@ void sim_cma_abandon_all(void)
 	struct sim_id *id;
 
 	DL_FOREACH(all_ids, id) {
-		if (id->number <= inherited)
+		if (is_copy(id))
 			continue;
 		close_id(id);
 		if (id->engine == &sim_iwcm_engine && id->iw)

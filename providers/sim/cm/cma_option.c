@@ -52,10 +52,10 @@ static void rebind(struct sim_id *id, bool reuse, bool afonly)
 
 	if (!id->bound || (reuse == id->reuse && afonly == id->afonly))
 		return;
-	sim_unbind_port(id->node, id->ps, &addr, id);
-	if (sim_bind_port(id->node, id->ps, &addr, (reuse ? SIM_BIND_REUSE : 0) |
+	sim_unbind_port(id->node, id->bound_ps, &addr, id);
+	if (sim_bind_port(id->node, id->bound_ps, &addr, (reuse ? SIM_BIND_REUSE : 0) |
 			  (afonly ? SIM_BIND_AFONLY : 0), id) < 0)
-		id->bound = sim_bind_port(id->node, id->ps, &addr, flags, id) == 0;
+		id->bound = sim_bind_port(id->node, id->bound_ps, &addr, flags, id) == 0;
 }
 
 static int set_reuse(struct sim_id *id, const void *optval, size_t optlen)

@@ -7,8 +7,11 @@
 
 #include <errno.h>
 
+#include "../../common/events.h"
 #include "../trace.h"
 #include "cma_internal.h"
+
+__thread __attribute__((tls_model("initial-exec"))) bool cma_posting;
 
 static const char *const state_names[] = {
 	[CMA_IDLE] = "IDLE",
@@ -24,35 +27,22 @@ static const char *const state_names[] = {
 	[CMA_DESTROYING] = "DESTROYING",
 };
 
-static const char *const event_names[] = {
-	[RDMA_CM_EVENT_ADDR_RESOLVED] = "ADDR_RESOLVED",
-	[RDMA_CM_EVENT_ADDR_ERROR] = "ADDR_ERROR",
-	[RDMA_CM_EVENT_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
-	[RDMA_CM_EVENT_ROUTE_ERROR] = "ROUTE_ERROR",
-	[RDMA_CM_EVENT_CONNECT_REQUEST] = "CONNECT_REQUEST",
-	[RDMA_CM_EVENT_CONNECT_RESPONSE] = "CONNECT_RESPONSE",
-	[RDMA_CM_EVENT_CONNECT_ERROR] = "CONNECT_ERROR",
-	[RDMA_CM_EVENT_UNREACHABLE] = "UNREACHABLE",
-	[RDMA_CM_EVENT_REJECTED] = "REJECTED",
-	[RDMA_CM_EVENT_ESTABLISHED] = "ESTABLISHED",
-	[RDMA_CM_EVENT_DISCONNECTED] = "DISCONNECTED",
-	[RDMA_CM_EVENT_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
-	[RDMA_CM_EVENT_MULTICAST_JOIN] = "MULTICAST_JOIN",
-	[RDMA_CM_EVENT_MULTICAST_ERROR] = "MULTICAST_ERROR",
-	[RDMA_CM_EVENT_ADDR_CHANGE] = "ADDR_CHANGE",
-	[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT",
-};
+static const char *const event_names[] = { EVENT_TYPES(EVENT_NAME) };
 
 void cma_set_state(struct sim_id *id, enum cma_state state)
 {
 	if (id->state == state)
 		return;
+	if (sim_tracing())
+		sim_trace_state(id->node, "id", id->number, state_names[state],
+				state_names[id->state]);
 	id->state = state;
-	sim_trace("state", "\"id\":%u,\"state\":\"%s\"", id->number, state_names[state]);
 }
 
 int cma_wrong_state(const struct sim_id *id)
 {
+	if (id->state == CMA_DEVICE_REMOVAL)
+		return sim_refuse(-ENXIO, "the device is gone: the id can only be destroyed");
 	return sim_refuse(-EINVAL, "not in state %s", state_names[id->state]);
 }
 
@@ -64,28 +54,69 @@ int cma_too_long(const struct sim_id *id, size_t len, size_t limit)
 
 enum polycm_kind cma_kind(const struct sim_id *id)
 {
+	if (cma_is_af_ib(id))
+		return id->qp_type == IBV_QPT_UD ? POLYCM_KIND_UD_AF_IB : POLYCM_KIND_RC_AF_IB;
 	return id->qp_type == IBV_QPT_UD ? POLYCM_KIND_UD : POLYCM_KIND_RC;
+}
+
+static void trace_event(const struct sim_id *id, const struct polycm_event *event,
+			const struct sim_id *child)
+{
+	bool ud = (child ? child : id)->qp_type == IBV_QPT_UD;
+	uint8_t len = ud ? event->param.ud.private_data_len : event->param.conn.private_data_len;
+	const void *data = ud ? event->param.ud.private_data : event->param.conn.private_data;
+
+	sim_trace_begin("event");
+	sim_trace_text("node", id->node->name);
+	sim_trace_number("id", id->number);
+	sim_trace_text("event", event_names[event->type]);
+	sim_trace_status("status", event->status);
+	if (child)
+		sim_trace_number("child", child->number);
+	if (data && len) {
+		sim_trace_number("private_data_len", len);
+		while (len && !((const uint8_t *)data)[len - 1])
+			len--;	/* a message's padding */
+		sim_trace_bytes("private_data", data, len);
+	}
+	sim_trace_end();
+}
+
+static int post(struct polycm_id *id, const struct polycm_event *event)
+{
+	int r;
+
+	cma_posting = true;
+	r = sim_core->post_event(id, event);
+	cma_posting = false;
+	return r;
 }
 
 int cma_post(struct sim_id *id, const struct polycm_event *event)
 {
 	if (!cma_live(id) || !id->accepted)
 		return -ECANCELED;
-	sim_trace("event", "\"id\":%u,\"event\":\"%s\",\"status\":%d", id->number,
-		  event_names[event->type], event->status);
+	if (sim_tracing())
+		trace_event(id, event, NULL);
 	sim_wake();		/* time goes on when it was looked at */
-	return sim_core->post_event(id->id, event);
+	return post(id->id, event);
 }
 
-int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status)
+int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, const char *why)
 {
 	struct polycm_event event = {
 		.size = sizeof(event),
 		.type = type,
 		.status = status,
+		.why = why,
 	};
 
 	return cma_post(id, &event);
+}
+
+int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status)
+{
+	return cma_post_why(id, type, status, NULL);
 }
 
 int cma_post_request(struct sim_id *listener, struct sim_id *child, struct polycm_event *event)
@@ -93,14 +124,19 @@ int cma_post_request(struct sim_id *listener, struct sim_id *child, struct polyc
 	int r;
 
 	event->child = child->id;
-	r = cma_live(listener) ? sim_core->post_event(listener->id, event) : -ECANCELED;
+	if (!cma_live(listener))
+		r = -ECANCELED;
+	else if (sim_fault_backlog_full(child->port->device->node))
+		r = -ENOMEM;
+	else
+		r = post(listener->id, event);
 	if (r < 0) {
 		child->engine->free(child);
 		cma_drop(child);
 		sim_core->child_destroy(child->id);
 		return r;
 	}
-	sim_trace("event", "\"id\":%u,\"event\":\"CONNECT_REQUEST\",\"status\":%d,\"child\":%u",
-		  listener->number, event->status, child->number);
+	if (sim_tracing())
+		trace_event(listener, event, child);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../fault.h"
 #include "../gids.h"
 #include "cma_internal.h"
 #include "ibcm.h"
@@ -25,22 +26,36 @@
 #define FLOW_LABEL_MASK 0xfffffu
 #define ALL_LIDS 0xffffu
 
-/* Does the SA know both ends?  -EAGAIN: there is no way to ask it. */
-static int ask_sa(const struct sim_id *id, bool *ret_answers)
-{
-	const struct sim_port *peer = cma_peer_port(id);
-
-	if (id->port->state != IBV_PORT_ACTIVE)
-		return -EAGAIN;
-	*ret_answers = peer && peer->state == IBV_PORT_ACTIVE;
-	return 0;
-}
-
+/* How long the SA client keeps asking. */
 static uint64_t sa_deadline(uint32_t timeout_ms)
 {
 	uint32_t step = timeout_ms / 10;
 
 	return SIM_MS(step ? step : 1) * SA_TRIES;
+}
+
+/*
+ * Ask the SA for a path: when there is an answer, and which.  It has no record
+ * of ports that it does not know, and drops those that went down.  -EAGAIN:
+ * there is no way to ask it.
+ */
+static int ask_sa(struct sim_id *id, uint32_t timeout_ms, uint64_t *ret_delay)
+{
+	const struct sim_port *peer = cma_peer_port(id);
+	uint64_t deadline = sa_deadline(timeout_ms);
+
+	if (id->port->state != IBV_PORT_ACTIVE)
+		return sim_refuse(-EAGAIN, "the port is down, and so is the way to the subnet "
+				  "administrator");
+	*ret_delay = sim_fault_delay(SA_QUERY_NS, id->node, SIM_LOOKUP_PATH);
+	if (*ret_delay > deadline) {
+		*ret_delay = deadline;
+		id->pending_status = -ETIMEDOUT;
+	} else if (!peer || peer->state != IBV_PORT_ACTIVE ||
+		   !(peer->device->rules->flags & POLYCM_T_HAS_SA)) {
+		id->pending_status = -EINVAL;
+	}
+	return 0;
 }
 
 /*
@@ -51,29 +66,34 @@ static uint8_t query_traffic_class(const struct sim_id *id)
 {
 	if (!(cma_rules(id)->flags & POLYCM_T_HAS_SA))
 		return id->tos_set ? id->tos : 0;
+	if (cma_is_af_ib(id))
+		return (uint8_t)(ntohl(id->src.ib.sib_flowinfo) >> 20);
 	if (id->src.sa.sa_family != AF_INET6)
 		return 0;
 	return (uint8_t)(ntohl(id->src.in6.sin6_flowinfo) >> 20);
+}
+
+/* The kernel finds no interface behind a loopback address, which RoCE needs. */
+static bool has_interface(const struct sim_id *id)
+{
+	return !id->node->described || sim_wire_of(cma_rules(id)) != SIM_WIRE_ROCE ||
+	       !sim_addr_is_loopback(&id->src.sa);
 }
 
 static int start_query(struct sim_id *id, uint32_t timeout_ms)
 {
 	const struct polycm_transport *rules = cma_rules(id);
 	uint64_t delay = LOCAL_NS;
-	bool answers;
 	int r;
 
 	id->pending_status = 0;
 	id->traffic_class = query_traffic_class(id);
 	if (rules->flags & POLYCM_T_HAS_SA) {
-		r = ask_sa(id, &answers);
+		r = ask_sa(id, timeout_ms, &delay);
 		if (r < 0)
 			return r;
-		delay = SA_QUERY_NS;
-		if (!answers) {
-			delay = sa_deadline(timeout_ms);
-			id->pending_status = -ETIMEDOUT;
-		}
+	} else if (cma_is_af_ib(id)) {
+		return sim_refuse(-ENODEV, "an AF_IB address has no interface, which RoCE needs");
 	} else if (rules->path_mtu && !rules->path_mtu(id->port->netdev_mtu)) {
 		return sim_refuse(-EINVAL, "no path MTU fits an interface MTU of %u",
 				  id->port->netdev_mtu);
@@ -90,6 +110,8 @@ int cma_resolve_route(struct sim_id *id, int timeout_ms)
 		return cma_wrong_state(id);
 	if (!timeout_ms)
 		return sim_refuse(-EINVAL, "a time-out of 0 ms");
+	if (!has_interface(id))
+		return sim_refuse(-ENODEV, "no interface is behind a loopback address");
 	r = start_query(id, (uint32_t)timeout_ms);
 	if (r < 0)
 		return r;
@@ -231,6 +253,8 @@ static void query_gids(const struct sim_id *id, struct polycm_route_info *ret_in
 		ret_info->dgid = id->dgid;
 		if (!ret_info->num_paths)
 			sim_gid_of_address(&id->dst, &ret_info->dgid);
+		if (!ret_info->num_paths && sim_addr_is_loopback(&id->src.sa))
+			sim_gid_of_address(&id->src, &ret_info->sgid);
 		break;
 	case SIM_WIRE_IWARP:
 		if (!id->active || id->bind_asked)
@@ -243,7 +267,8 @@ void cma_query(const struct sim_id *id, struct polycm_route_info *ret_info)
 {
 	uint32_t size = ret_info->size;
 
-	memset(ret_info, 0, sizeof(*ret_info));
+	/* Of the paths as many as there are. */
+	memset(ret_info, 0, offsetof(struct polycm_route_info, path));
 	ret_info->size = size;
 	memcpy(&ret_info->src, &id->src, sizeof(id->src));
 	memcpy(&ret_info->dst, &id->dst, sizeof(id->dst));

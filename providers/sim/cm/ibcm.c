@@ -20,7 +20,18 @@
 
 #define INDEX_MASK ((1u << SIM_CONN_INDEX_BITS) - 1)
 
+/* None where a sanitizer is to find what is used after its end. */
+#ifdef POLYCM_SANITIZED
+#define MAX_SPARE 0u
+#else
+#define MAX_SPARE 256u
+#endif
+
 static uint32_t last_index;
+
+/* A few that were in use lately, linked by their first table. */
+static struct ibcm *spare;
+static unsigned int num_spare;
 
 static const char *const state_names[] = {
 	[IBCM_IDLE] = "IDLE",
@@ -46,8 +57,10 @@ void ibcm_set_state(struct ibcm *cm, enum ibcm_state state)
 {
 	if (cm->state == state)
 		return;
+	if (sim_tracing())
+		sim_trace_state(cm->id->node, "cm", cm->id->number, state_names[state],
+				state_names[cm->state]);
 	cm->state = (uint8_t)state;
-	sim_trace("state", "\"id\":%u,\"cm\":\"%s\"", cm->id->number, state_names[state]);
 }
 
 int ibcm_wrong_state(const struct ibcm *cm)
@@ -97,20 +110,41 @@ void ibcm_post_disconnected(struct ibcm *cm, int status)
 
 /* --- The timer. --- */
 
+/* What did not come. */
+static const char *const unreachable[IBCM_SIDR_REQ_RCVD + 1] = {
+	[IBCM_REQ_SENT] = "timed out: nothing answered the REQ: the peer is dead or out of reach, or "
+			  "its listener's backlog is full",
+	[IBCM_MRA_REQ_RCVD] = "timed out: the peer's kernel answered the REQ with an MRA, but its "
+			      "program neither accepted nor rejected",
+	[IBCM_REP_SENT] = "timed out: nothing answered the REP: the peer is dead or out of reach",
+	[IBCM_MRA_REP_RCVD] = "timed out: the peer's kernel answered the REP with an MRA, but its "
+			      "program did not fetch its event, so no RTU came",
+	[IBCM_SIDR_REQ_SENT] = "timed out: nothing answered the SIDR_REQ: the peer is dead or out of "
+			       "reach, or its program did not answer",
+};
+
+static void post_unreachable(struct ibcm *cm, const char *why)
+{
+	if (cm->id->state == CMA_CONNECT)
+		(void)cma_post_why(cm->id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, why);
+}
+
 /* All repetitions of a message went unanswered. */
 static void give_up(struct ibcm *cm)
 {
+	const char *why = unreachable[cm->state];
+
 	switch (cm->state) {
 	case IBCM_REQ_SENT:
 	case IBCM_MRA_REQ_RCVD:
 	case IBCM_REP_SENT:
 	case IBCM_MRA_REP_RCVD:
 		ibcm_reset(cm);
-		ibcm_post_status(cm, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		post_unreachable(cm, why);
 		break;
 	case IBCM_SIDR_REQ_SENT:
 		ibcm_set_state(cm, IBCM_IDLE);
-		ibcm_post_status(cm, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		post_unreachable(cm, why);
 		break;
 	case IBCM_DREQ_SENT:
 		ibcm_enter_timewait(cm);
@@ -132,10 +166,25 @@ static void timer_fired(struct sim_timer *timer)
 {
 	struct ibcm *cm = (struct ibcm *)((char *)timer - offsetof(struct ibcm, timer));
 
-	if (!cm->repeating)
+	if (!cm->repeating) {
 		timewait_exit(cm);
-	else if (ibcm_repeat(cm))
+	} else if (ibcm_repeat(cm)) {
 		give_up(cm);
+		sim_wake();
+	}
+}
+
+static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
+{
+	const struct ibcm *cm = (const struct ibcm *)((const char *)timer -
+						      offsetof(struct ibcm, timer));
+
+	*ret_text = (struct sim_timer_text){
+		.name = cm->repeating ? "retransmit" : "timewait",
+		.node = cm->id->node,
+		.of = "id",
+		.number = cm->id->number,
+	};
 }
 
 /* --- Communication ids. --- */
@@ -162,13 +211,47 @@ static uint32_t next_local_id(void)
 	return local_id;
 }
 
+static struct ibcm *get_block(void)
+{
+	struct ibcm *cm = spare;
+
+	if (!cm)
+		return sim_core->alloc(sizeof(*cm));
+	spare = cm->next[0];
+	num_spare--;
+	memset(cm, 0, sizeof(*cm));
+	return cm;
+}
+
+static void put_block(struct ibcm *cm)
+{
+	if (num_spare == MAX_SPARE) {
+		sim_core->free(cm);
+		return;
+	}
+	cm->next[0] = spare;
+	spare = cm;
+	num_spare++;
+}
+
+void ibcm_free_spare(void)
+{
+	struct ibcm *cm;
+
+	while ((cm = spare)) {
+		spare = cm->next[0];
+		sim_core->free(cm);
+	}
+	num_spare = 0;
+}
+
 struct ibcm *ibcm_create(struct sim_id *id)
 {
 	struct ibcm *cm;
 
 	if (ibcm_table_count(IBCM_BY_LOCAL) >= INDEX_MASK || ibcm_table_reserve() < 0)
 		return NULL;
-	cm = sim_core->alloc(sizeof(*cm));
+	cm = get_block();
 	if (!cm)
 		return NULL;
 	cm->id = id;
@@ -190,14 +273,18 @@ static void withdraw(struct ibcm *cm)
 void ibcm_destroy(struct ibcm *cm)
 {
 	withdraw(cm);
-	sim_core->free(cm);
+	put_block(cm);
 }
 
 struct ibcm *ibcm_find(const struct sim_packet *packet, uint32_t local_id, uint32_t remote_id)
 {
 	struct ibcm *cm = ibcm_find_local(local_id);
 
-	if (!cm || cm->remote_id != remote_id || cm->id->node != ibcm_node(packet))
+	if (!cm)
+		return NULL;
+	sim_prefetch(cm, sizeof(*cm));
+	sim_prefetch(cm->id, sizeof(*cm->id));
+	if (cm->remote_id != remote_id || cm->id->node != ibcm_node(packet))
 		return NULL;
 	return cm;
 }
@@ -227,7 +314,6 @@ void ibcm_receive(const struct sim_packet *packet)
 		return;
 	if (cm_decode(packet->data, packet->len, &msg) < 0)
 		return;
-	ibcm_trace_msg("recv", packet->from, packet->to, &msg);
 	index = (size_t)msg.attr_id - CM_REQ;
 	if (index < sizeof(handlers) / sizeof(handlers[0]))
 		handlers[index](packet, &msg);
@@ -237,12 +323,14 @@ void sim_ibcm_start(void)
 {
 	last_index = 0;
 	sim_link_set_handler(SIM_PACKET_MAD, ibcm_receive);
+	sim_trace_timers(timer_fired, describe_timer);
 }
 
 void sim_ibcm_stop(void)
 {
 	sim_link_set_handler(SIM_PACKET_MAD, NULL);
 	ibcm_send_free();
+	ibcm_free_spare();
 	ibcm_table_free();
 }
 
@@ -266,11 +354,37 @@ static int accept_any(struct sim_id *id, const struct polycm_conn_param *param)
 	return id->qp_type == IBV_QPT_UD ? sidr_accept(id, param) : ibcm_accept(id, param);
 }
 
+/* A program that rejects what it asked for itself does not end the repetition: see ibcm_send_rej(). */
+static bool repeats_in_vain(const struct ibcm *cm)
+{
+	return cm->state == IBCM_IDLE && cm->repeating;
+}
+
+static bool not_repeating(void *arg)
+{
+	const struct ibcm *cm = arg;
+
+	return !cm->repeating;
+}
+
 static void end(struct sim_id *id)
 {
+	bool in_vain;
+
 	if (!id->ib)
 		return;
+	in_vain = repeats_in_vain(id->ib);
 	ibcm_close(id);
+	if (!in_vain)
+		withdraw(id->ib);
+}
+
+/* The kernel waits for the last repetition, which holds the id. */
+static void stop(struct sim_id *id)
+{
+	if (!id->ib || !repeats_in_vain(id->ib))
+		return;
+	(void)sim_wait(not_repeating, id->ib, SIM_NEVER);
 	withdraw(id->ib);
 }
 
@@ -292,5 +406,6 @@ const struct cm_engine sim_ibcm_engine = {
 	.notify = ibcm_notify,
 	.init_qp_attr = ibcm_init_qp_attr,
 	.close = end,
+	.stop = stop,
 	.free = release,
 };

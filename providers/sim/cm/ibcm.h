@@ -50,6 +50,7 @@ struct ibcm_buffer;
 struct ibcm {
 	struct sim_id *id;
 	struct sim_port *peer;		/* NULL: gone, what is sent there is lost */
+	uint32_t peer_mac;		/* its number when we learned it */
 	struct ibcm *next[IBCM_TABLES];
 	struct sim_timer timer;		/* the next repetition, or the end of TIMEWAIT */
 	struct ibcm_buffer *repeating;	/* the message that the timer repeats */
@@ -116,6 +117,8 @@ void ibcm_receive(const struct sim_packet *packet);
 struct ibcm *ibcm_create(struct sim_id *id);
 /* Take it out of everything and free it. */
 void ibcm_destroy(struct ibcm *cm);
+/* Memory of ids that are gone is kept for the next ones, but not much. */
+void ibcm_free_spare(void);
 
 void ibcm_set_state(struct ibcm *cm, enum ibcm_state state);
 /* -EINVAL with the reason. */
@@ -148,6 +151,8 @@ int ibcm_table_reserve(void);
 void ibcm_table_add(struct ibcm *cm, enum ibcm_table table);
 void ibcm_table_remove(struct ibcm *cm, enum ibcm_table table);
 struct ibcm *ibcm_find_local(uint32_t local_id);
+/* It will be looked for soon. */
+void ibcm_table_prefetch(uint32_t local_id);
 struct ibcm *ibcm_find_remote(const struct sim_node *node, uint32_t remote_id, uint64_t ca_guid,
 			      bool sidr);
 struct ibcm *ibcm_find_qpn(const struct sim_node *node, uint32_t remote_qpn, uint64_t ca_guid);
@@ -171,8 +176,6 @@ void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms);
 bool ibcm_repeat(struct ibcm *cm);
 /* Send an answer to a packet without an id of ours, to the process of conn_id. */
 void ibcm_answer(const struct sim_packet *packet, uint32_t conn_id, const struct cm_msg *msg);
-void ibcm_trace_msg(const char *kind, const struct sim_port *from, const struct sim_port *to,
-		    const struct cm_msg *msg);
 void ibcm_send_free(void);
 
 /* --- The handlers of messages, and the calls of the engine. --- */
@@ -203,6 +206,8 @@ int ibcm_send_dreq(struct ibcm *cm);
 void ibcm_recv_dreq(const struct sim_packet *packet, const struct cm_msg *msg);
 void ibcm_recv_drep(const struct sim_packet *packet, const struct cm_msg *msg);
 void ibcm_close(struct sim_id *id);
+/* The process at the other end is gone: its kernel closes the id there (cma_death.c). */
+void ibcm_peer_died(struct ibcm *cm);
 
 /* Exponent of the local ACK time-out for a responder with this delay. */
 uint8_t ibcm_ack_timeout(const struct sim_id *id, uint8_t ack_delay, uint8_t packet_lifetime);
@@ -226,6 +231,15 @@ void sidr_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg);
 /* The service at an address, for the id's port space. */
 uint64_t ibcm_service_id(const struct sim_id *id, const union sim_sockaddr *addr);
 
+/* Which port space that is at the id's destination. */
+enum rdma_port_space ibcm_dst_port_space(const struct sim_id *id);
+
+/* What of the private data of a REQ or SIDR_REQ is the RDMA CM's own. */
+static inline size_t ibcm_header_size(const struct sim_id *id)
+{
+	return cma_is_af_ib(id) ? 0 : CMA_HDR_SIZE;
+}
+
 /* Lay out the private data of a REQ or SIDR_REQ, which has that room.  -EINVAL: too long. */
 int ibcm_put_request_data(const struct sim_id *id, const struct polycm_conn_param *param,
 			  uint8_t *data, size_t room);
@@ -233,9 +247,17 @@ int ibcm_put_request_data(const struct sim_id *id, const struct polycm_conn_para
 int ibcm_service(uint64_t service_id, enum rdma_port_space *ret_ps, uint16_t *ret_port);
 /* Does anyone on the node listen on that port, whatever the address? */
 bool ibcm_service_exists(struct sim_node *node, enum rdma_port_space ps, uint16_t port);
+/* What a REQ or SIDR_REQ asks for. */
+struct ibcm_asked {
+	uint64_t service_id;
+	enum ibv_qp_type qp_type;
+	const struct cm_path *path;	/* REQ only */
+	const uint8_t *data;		/* all of the private data */
+	size_t len;
+};
+
 /* Find the listener and make the child; as cma_request(), and -EPROTO: bad CMA header. */
-int ibcm_request(const struct sim_packet *packet, uint64_t service_id, enum ibv_qp_type qp_type,
-		 const uint8_t *data, size_t len, struct sim_id **ret_listener,
-		 struct sim_id **ret_child);
+int ibcm_request(const struct sim_packet *packet, const struct ibcm_asked *asked,
+		 struct sim_id **ret_listener, struct sim_id **ret_child);
 
 #endif

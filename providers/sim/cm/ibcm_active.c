@@ -99,6 +99,7 @@ int ibcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 	ibcm_use_path(cm, &path);
 	cm->tid = ibcm_new_tid(cm);
 	cm->peer = cma_peer_port(id);
+	cm->peer_mac = id->peer_mac;
 	cm->max_retries = rules->max_cm_retries;
 	cm->retry_count = lower(param->retry_count, rules->max_retry_count);
 	cm->responder_resources = param->responder_resources;

@@ -89,6 +89,7 @@ void ibcm_recv_dreq(const struct sim_packet *packet, const struct cm_msg *msg)
 		break;
 	case IBCM_TIMEWAIT:
 		cm->tid = msg->tid;
+		cm->peer_mac = packet->from->mac_number;	/* the answer is to who asks */
 		send_drep(cm);
 		return;
 	default:

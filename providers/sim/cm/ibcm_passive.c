@@ -97,6 +97,7 @@ static void take_path(struct ibcm *cm, const struct sim_packet *packet, const st
 		id->packet_lifetime--;
 	cm->av_timeout = (uint8_t)(id->packet_lifetime + 1);
 	cm->peer = packet->from;
+	cm->peer_mac = packet->from->mac_number;
 	cm->dlid = packet->from->lid;
 	cm->sl = path->sl;
 	cm->rate = path->packet_rate;
@@ -125,13 +126,14 @@ static void take_req(struct ibcm *cm, const struct cm_msg *msg)
 static int post_request(struct sim_id *listener, struct sim_id *child, const struct cm_msg *msg)
 {
 	const struct cm_req *req = &msg->req;
+	size_t header = ibcm_header_size(child);
 	struct polycm_event event = {
 		.size = sizeof(event),
 		.type = RDMA_CM_EVENT_CONNECT_REQUEST,
 		.param.conn = {
-			.private_data = req->private_data + CMA_HDR_SIZE,
+			.private_data = req->private_data + header,
 			.private_data_len = ibcm_reported(child, POLYCM_MSG_CONNECT,
-							  sizeof(req->private_data) - CMA_HDR_SIZE),
+							  sizeof(req->private_data) - header),
 			.responder_resources = req->initiator_depth,
 			.initiator_depth = req->responder_resources,
 			.flow_control = req->end_to_end_flow_control,
@@ -157,8 +159,10 @@ static int new_request(const struct sim_packet *packet, const struct cm_msg *msg
 	cm = ibcm_create(NULL);
 	if (!cm)
 		return -ENOMEM;
-	ret = ibcm_request(packet, req->service_id, qp_type_of(req), req->private_data,
-			   sizeof(req->private_data), &listener, &child);
+	ret = ibcm_request(packet, &(struct ibcm_asked){
+		.service_id = req->service_id, .qp_type = qp_type_of(req), .path = &req->primary,
+		.data = req->private_data, .len = sizeof(req->private_data),
+	}, &listener, &child);
 	if (ret < 0) {
 		ibcm_destroy(cm);
 		return ret;

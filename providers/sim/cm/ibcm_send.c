@@ -9,14 +9,16 @@
 #include "config.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "../trace.h"
 #include "ibcm.h"
 
+/* None where a sanitizer is to find what is used after its end. */
+#ifdef POLYCM_SANITIZED
+#define MAX_SPARE 0u
+#else
 #define MAX_SPARE 256u
+#endif
 
 struct ibcm_buffer {
 	struct ibcm_buffer *next;	/* while spare */
@@ -39,7 +41,7 @@ static struct ibcm_buffer *buffer_get(void)
 
 static void buffer_put(struct ibcm_buffer *buffer)
 {
-	if (num_spare >= MAX_SPARE) {
+	if (num_spare == MAX_SPARE) {
 		sim_core->free(buffer);
 		return;
 	}
@@ -59,87 +61,6 @@ void ibcm_send_free(void)
 	num_spare = 0;
 }
 
-/* Room for the members that a message has besides its ids. */
-#define DETAIL 192
-
-static void format_req(const struct cm_req *req, uint32_t ece_options, char detail[DETAIL])
-{
-	(void)snprintf(detail, DETAIL,
-		       ",\"service\":\"%016" PRIx64 "\",\"qpn\":%u,\"psn\":%u,"
-		       "\"responder_resources\":%u,\"initiator_depth\":%u,\"retry\":%u,\"rnr\":%u,"
-		       "\"ece\":[%u,%u]",
-		       req->service_id, req->local_qpn, req->starting_psn,
-		       req->responder_resources, req->initiator_depth, req->retry_count,
-		       req->rnr_retry_count, req->vendor_id, ece_options);
-}
-
-static void format_rep(const struct cm_rep *rep, uint32_t ece_options, char detail[DETAIL])
-{
-	(void)snprintf(detail, DETAIL,
-		       ",\"qpn\":%u,\"psn\":%u,\"responder_resources\":%u,\"initiator_depth\":%u,"
-		       "\"rnr\":%u,\"ack_delay\":%u,\"ece\":[%u,%u]",
-		       rep->local_qpn, rep->starting_psn, rep->responder_resources,
-		       rep->initiator_depth, rep->rnr_retry_count, rep->target_ack_delay,
-		       rep->vendor_id, ece_options);
-}
-
-/* What matters of a message, besides the communication ids. */
-static void format_detail(const struct cm_msg *msg, char detail[DETAIL])
-{
-	detail[0] = '\0';
-	switch (msg->attr_id) {
-	case CM_REQ:
-		format_req(&msg->req, msg->attr_mod, detail);
-		break;
-	case CM_REP:
-		format_rep(&msg->rep, msg->attr_mod, detail);
-		break;
-	case CM_MRA:
-		(void)snprintf(detail, DETAIL, ",\"which\":%u,\"service_timeout\":%u",
-			       msg->mra.message_mraed, msg->mra.service_timeout);
-		break;
-	case CM_REJ:
-		(void)snprintf(detail, DETAIL, ",\"which\":%u,\"reason\":%u",
-			       msg->rej.message_rejected, msg->rej.reason);
-		break;
-	case CM_DREQ:
-		(void)snprintf(detail, DETAIL, ",\"qpn\":%u", msg->dreq.remote_qpn);
-		break;
-	case CM_SIDR_REQ:
-		(void)snprintf(detail, DETAIL, ",\"service\":\"%016" PRIx64 "\"",
-			       msg->sidr_req.service_id);
-		break;
-	case CM_SIDR_REP:
-		(void)snprintf(detail, DETAIL, ",\"status\":%u,\"qpn\":%u,\"qkey\":%u",
-			       msg->sidr_rep.status, msg->sidr_rep.qpn, msg->sidr_rep.qkey);
-		break;
-	default:
-		break;
-	}
-}
-
-/* All messages but these begin with the sender's and the receiver's id. */
-static uint32_t remote_id_of(const struct cm_msg *msg)
-{
-	return msg->attr_id == CM_REQ || msg->attr_id == CM_SIDR_REQ ||
-	       msg->attr_id == CM_SIDR_REP ? 0 : msg->rtu.remote_comm_id;
-}
-
-void ibcm_trace_msg(const char *kind, const struct sim_port *from, const struct sim_port *to,
-		    const struct cm_msg *msg)
-{
-	char detail[DETAIL];
-
-	if (!sim_trace_on)
-		return;
-	format_detail(msg, detail);
-	sim_trace_line(kind,
-		       "\"msg\":\"%s\",\"from\":\"%s\",\"to\":\"%s\",\"local\":%u,\"remote\":%u%s",
-		       cm_msg_name(msg->attr_id), from->device->node->name,
-		       to ? to->device->node->name : "", msg->rtu.local_comm_id,
-		       remote_id_of(msg), detail);
-}
-
 /*
  * Which process of the peer's host: the one that made the peer's id.  A
  * request goes to who listens now; when nobody does any more it still goes
@@ -154,18 +75,26 @@ static unsigned int peer_slot(struct ibcm *cm)
 
 	if (cm->remote_id)
 		return sim_slot_of_conn(cm->remote_id);
-	if (sim_find_listener(cm->peer->device->node, cm->id->ps, &cm->id->dst.sa, &slot,
-			      &listener, &service))
+	if (sim_find_listener(cm->peer->device->node, ibcm_dst_port_space(cm->id),
+			      &cm->id->dst.sa, &slot,
+			      &listener, &service)) {
+		if (slot != cm->request_slot)
+			sim_link_meet(slot);
 		cm->request_slot = (uint16_t)slot;
+	}
 	return cm->request_slot;
 }
 
 /* The wire tells nobody that it lost a message, so neither do we. */
 static void transmit(struct ibcm *cm, const uint8_t *mad)
 {
-	if (cm->peer)
-		(void)sim_link_send(cm->id->port, cm->peer, peer_slot(cm), SIM_PACKET_MAD, mad,
-				    CM_MAD_SIZE, NULL, 0, 0);
+	if (cm->peer && !sim_port_has_mac(cm->peer, cm->peer_mac)) {
+		sim_link_send_in_vain(cm->id->port, cm->peer, SIM_PACKET_MAD, mad, CM_MAD_SIZE,
+				      NULL, 0, 0);
+		return;
+	}
+	(void)sim_link_send(cm->id->port, cm->peer, cm->peer ? peer_slot(cm) : sim_self_slot(),
+			    SIM_PACKET_MAD, mad, CM_MAD_SIZE, NULL, 0, 0);
 }
 
 uint64_t ibcm_new_tid(const struct ibcm *cm)
@@ -192,7 +121,6 @@ void ibcm_send(struct ibcm *cm, const struct cm_msg *msg)
 	uint8_t mad[CM_MAD_SIZE];
 
 	cm_encode(msg, mad);
-	ibcm_trace_msg("send", cm->id->port, cm->peer, msg);
 	transmit(cm, mad);
 }
 
@@ -205,7 +133,6 @@ int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg, uint32_t wai
 	cm_encode(msg, cm->repeating->mad);
 	cm->wait_ms = wait_ms;
 	cm->retries_left = cm->max_retries;
-	ibcm_trace_msg("send", cm->id->port, cm->peer, msg);
 	transmit(cm, cm->repeating->mad);
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
 	return 0;
@@ -226,14 +153,6 @@ void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms)
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
 }
 
-static void trace_repetition(const struct ibcm *cm)
-{
-	struct cm_msg msg;
-
-	if (sim_trace_on && !cm_decode(cm->repeating->mad, CM_MAD_SIZE, &msg))
-		ibcm_trace_msg("send", cm->id->port, cm->peer, &msg);
-}
-
 bool ibcm_repeat(struct ibcm *cm)
 {
 	if (!cm->retries_left) {
@@ -241,7 +160,6 @@ bool ibcm_repeat(struct ibcm *cm)
 		return true;
 	}
 	cm->retries_left--;
-	trace_repetition(cm);
 	transmit(cm, cm->repeating->mad);
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(cm->wait_ms));
 	return false;
@@ -252,7 +170,6 @@ void ibcm_answer(const struct sim_packet *packet, uint32_t conn_id, const struct
 	uint8_t mad[CM_MAD_SIZE];
 
 	cm_encode(msg, mad);
-	ibcm_trace_msg("send", packet->to, packet->from, msg);
 	(void)sim_link_send(packet->to, packet->from, sim_slot_of_conn(conn_id), SIM_PACKET_MAD,
 			    mad, CM_MAD_SIZE, NULL, 0, 0);
 }

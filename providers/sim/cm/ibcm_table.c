@@ -31,13 +31,17 @@ struct key {
 	bool sidr;
 };
 
+/*
+ * Numbers are handed out one after the other, so they are left as they are:
+ * ids of one time lie side by side in the table, few meet in a bucket, and what
+ * is not in the table is seldom looked for in others' memory.  What differs
+ * between processes and CAs is spread, so that they begin at other places.
+ */
 static size_t hash(uint64_t guid, uint32_t number)
 {
-	uint64_t bits = (guid ^ number) * 0x9e3779b97f4a7c15u;
+	uint64_t origin = guid ^ number >> SIM_CONN_INDEX_BITS;
 
-	bits ^= bits >> 29;
-	bits *= 0xbf58476d1ce4e5b9u;
-	return (size_t)(bits ^ bits >> 32);
+	return (size_t)(number + (origin * 0x9e3779b97f4a7c15u >> 32));
 }
 
 static uint32_t number_of(const struct ibcm *cm, enum ibcm_table table)
@@ -149,6 +153,14 @@ static struct ibcm *find(enum ibcm_table which, const struct key *key)
 struct ibcm *ibcm_find_local(uint32_t local_id)
 {
 	return find(IBCM_BY_LOCAL, &(struct key){ .number = local_id });
+}
+
+void ibcm_table_prefetch(uint32_t local_id)
+{
+	const struct table *table = &tables[IBCM_BY_LOCAL];
+
+	if (table->num_buckets)
+		sim_prefetch(*bucket_of(table, 0, local_id), sizeof(struct ibcm));
 }
 
 struct ibcm *ibcm_find_remote(const struct sim_node *node, uint32_t remote_id, uint64_t ca_guid,

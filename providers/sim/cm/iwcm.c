@@ -109,6 +109,11 @@ static int iwcm_notify(struct sim_id *id, enum ibv_event_type event)
 
 /* --- The end of a connection. --- */
 
+static bool is_connected(const struct iwcm *cm)
+{
+	return cm->state == IWCM_ACCEPTED || cm->state == IWCM_ESTABLISHED;
+}
+
 static void disconnected(struct iwcm *cm)
 {
 	iwcm_set_state(cm, IWCM_IDLE);
@@ -125,6 +130,7 @@ void iwcm_closed(struct iwcm *cm)
 	case IWCM_CONN_SENT:
 		iwcm_connect_failed(cm, -ECONNRESET, NULL);
 		break;
+	case IWCM_ACCEPTED:
 	case IWCM_ESTABLISHED:
 		iwcm_release_qp(cm, true);
 		disconnected(cm);
@@ -144,7 +150,7 @@ void sim_iw_qp_closed(struct sim_id *id, bool by_program)
 		return;
 	if (cm->state == IWCM_CONN_SENT) {
 		iwcm_connect_failed(cm, -EINVAL, NULL);
-	} else if (cm->state == IWCM_ESTABLISHED) {
+	} else if (is_connected(cm)) {
 		iw_stream_close(cm);
 		disconnected(cm);
 	}
@@ -168,8 +174,12 @@ static int iwcm_disconnect(struct sim_id *id)
 	struct iwcm *cm = id->iw;
 
 	/* The kernel waits for an attempt that is under way; its timer bounds that. */
+	if (cm->state == IWCM_CONN_SENT)
+		sim_core->log(POLYCM_LOG_WARN, NULL,
+			      "rdma_disconnect of id %u waits until the attempt to connect is over, as "
+			      "the kernel's iWARP does: for seconds, if nobody answers", id->number);
 	sim_wait(not_connecting, cm, SIM_NEVER);
-	if (cm->state == IWCM_ESTABLISHED) {
+	if (is_connected(cm)) {
 		hang_up(cm);
 		disconnected(cm);
 	}
@@ -182,7 +192,7 @@ static void iwcm_close(struct sim_id *id)
 
 	if (cm->state == IWCM_CONN_RECV && cm->stream == IW_STREAM_OPEN) {
 		iwcm_send_reject(cm, NULL, 0);
-	} else if (cm->state == IWCM_ESTABLISHED) {
+	} else if (is_connected(cm)) {
 		hang_up(cm);
 	} else if (cm->state == IWCM_CONN_SENT) {
 		return;			/* iwcm_stop() waits for the answer */
@@ -197,7 +207,7 @@ static void iwcm_stop(struct sim_id *id)
 	sim_wait(not_connecting, cm, SIM_NEVER);
 	if (cm->state == IWCM_CONN_SENT)
 		iwcm_release_qp(cm, false);
-	else if (cm->state == IWCM_ESTABLISHED)
+	else if (is_connected(cm))
 		hang_up(cm);
 	iw_stream_close(cm);
 	iwcm_set_state(cm, IWCM_IDLE);
@@ -207,6 +217,7 @@ void iwcm_free(struct iwcm *cm)
 {
 	sim_timer_disarm(&cm->timer);
 	iw_stream_handshake_done(cm);
+	sim_core->free(cm->request);
 	sim_core->free(cm);
 }
 

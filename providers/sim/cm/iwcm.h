@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cm/iwcm.h - an iWARP connection: the engine's part (iwcm.c, iwcm_active.c,
- * iwcm_passive.c; what kernel iwcm and siw do) on top of a simulated TCP
+ * iwcm_passive.c, iwcm_rtr.c; what kernel iwcm and siw do) on top of a simulated TCP
  * stream (iwcm_stream.c), which carries the MPA frames.  Data between the
  * queue pairs goes the NIC's own way.
  *
@@ -26,7 +26,8 @@
 enum iwcm_state {
 	IWCM_IDLE,		/* not connected yet, or no more */
 	IWCM_CONN_RECV,		/* an MPA request that the program has not answered */
-	IWCM_CONN_SENT,		/* our MPA request is out */
+	IWCM_CONN_SENT,		/* our MPA request is out, or will be when the stream opens */
+	IWCM_ACCEPTED,		/* answered; the initiator's RTR must come first */
 	IWCM_ESTABLISHED,
 };
 
@@ -45,12 +46,26 @@ struct iw_handshake {
 	uint8_t bytes[MPA_MAX_FRAME];
 };
 
+/* Ready to receive: the first message of an initiator whose peer must not send before it. */
+enum iwcm_rtr {
+	IWCM_RTR_NONE,
+	IWCM_RTR_WRITE,			/* of no bytes, as is the other */
+	IWCM_RTR_READ,
+};
+
+/* An MPA request as it goes out. */
+struct iwcm_request {
+	size_t len;
+	uint8_t bytes[MPA_MAX_FRAME];
+};
+
 struct iwcm {
 	struct sim_id *id;			/* NULL: passive, no request yet */
 	enum iwcm_state state;
 	bool enhanced;				/* IRD and ORD are negotiated */
 	bool passive;
 	uint8_t revision;			/* of the request */
+	uint8_t rtr;				/* enum iwcm_rtr that was agreed on */
 	uint16_t ird, ord;			/* ours; CONN_RECV: the least and the most allowed */
 
 	enum iw_stream_state stream;
@@ -59,6 +74,7 @@ struct iwcm {
 	uint32_t qpn, peer_qpn;
 	unsigned int syns;			/* sent so far */
 	int error;				/* why the stream did not open */
+	struct iwcm_request *request;		/* for when it opens, unless the program waits */
 	struct iw_handshake *handshake;
 	struct sim_timer timer;			/* SYN, MPA request or MPA reply */
 	UT_hash_handle hh;			/* by local_id while the stream is not closed */
@@ -66,11 +82,13 @@ struct iwcm {
 
 /* --- The stream (iwcm_stream.c). --- */
 
-void iw_stream_start(void);
-void iw_stream_stop(void);
+void iw_streams_start(void);
+void iw_streams_stop(void);
 /* The link's handler: a segment from any process. */
 void iw_stream_receive(const struct sim_packet *packet);
 
+/* Connect, and tell by iwcm_active_opened() or iwcm_open_failed(): 0, -EHOSTUNREACH, -ENOMEM. */
+int iw_stream_start(struct iwcm *cm);
 /*
  * Connect, waiting: 0, -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ENOMEM.
  * cm->id has the addresses and the port.
@@ -78,8 +96,12 @@ void iw_stream_receive(const struct sim_packet *packet);
 int iw_stream_connect(struct iwcm *cm);
 /* One MPA frame, and with it the number of our queue pair. */
 void iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len);
+/* The other end of all streams to that process is gone. */
+void iw_stream_process_died(unsigned int slot);
 /* Close it for both sides.  Nothing more comes from it. */
 void iw_stream_close(struct iwcm *cm);
+/* The open stream, or the one being opened, of that id of ours, or NULL. */
+struct iwcm *iw_stream_find(uint32_t local_id);
 /* The frame was read: give the handshake's memory back. */
 void iw_stream_handshake_done(struct iwcm *cm);
 /* Who listens for addr here: *ret_slot is the process, *ret_id its id if it is ours. */
@@ -90,6 +112,11 @@ bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *ad
 
 /* A passive stream opened: wait for the request. */
 void iwcm_opened(struct iwcm *cm);
+/* The stream of iw_stream_start() opened, or did not. */
+void iwcm_active_opened(struct iwcm *cm);
+void iwcm_open_failed(struct iwcm *cm);
+/* Bytes after the frames: what the responder waits for?  Otherwise the stream ends. */
+bool iwcm_take_rtr(struct iwcm *cm, const uint8_t *data, size_t len);
 /* More of a frame in cm->handshake. */
 void iwcm_input(struct iwcm *cm);
 /* The peer closed it, or broke the rules; the stream is closed already. */
@@ -108,13 +135,24 @@ size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg);
 size_t iwcm_data_len(const struct polycm_conn_param *param);
 void iwcm_free(struct iwcm *cm);
 
+/* The timer: no reply, or request, came in time. */
+void iwcm_reply_missing(struct sim_timer *timer);
+void iwcm_request_missing(struct sim_timer *timer);
+
 /* iwcm_active.c */
 int iwcm_connect(struct sim_id *id, const struct polycm_conn_param *param);
 void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply);
 /* The attempt is over; reply (may be NULL) lies in the handshake's buffer. */
 void iwcm_connect_failed(struct iwcm *cm, int status, const struct mpa_frame *reply);
 
+/* iwcm_rtr.c */
+/* Of those that the initiator offers, the one that we ask for. */
+enum iwcm_rtr iwcm_choose_rtr(const struct mpa_frame *request);
+void iwcm_put_rtr(struct mpa_frame *reply, enum iwcm_rtr rtr);
+void iwcm_send_rtr(struct iwcm *cm, enum iwcm_rtr rtr);
+
 /* iwcm_passive.c */
+void iwcm_established(struct iwcm *cm);
 void iwcm_got_request(struct iwcm *cm, const struct mpa_frame *request);
 int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param);
 int iwcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason);

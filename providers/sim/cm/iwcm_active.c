@@ -59,11 +59,17 @@ void iwcm_connect_failed(struct iwcm *cm, int status, const struct mpa_frame *re
 	iw_stream_close(cm);		/* last: the frame lies in its buffer */
 }
 
-static void reply_missing(struct sim_timer *timer)
+void iwcm_reply_missing(struct sim_timer *timer)
 {
 	struct iwcm *cm = (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
 
 	iwcm_connect_failed(cm, -ETIMEDOUT, NULL);
+}
+
+/* Enhanced set-up has it, and the device wants it. */
+static bool asks_for_rtr(const struct iwcm *cm)
+{
+	return cm->enhanced && cma_rules(cm->id)->flags & POLYCM_T_PEER_TO_PEER;
 }
 
 /* siw: the responder's depths are taken as they come, within the device's. */
@@ -90,7 +96,7 @@ void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply)
 
 	sim_timer_disarm(&cm->timer);
 	if (reply->reject) {
-		iwcm_connect_failed(cm, -ECONNRESET, reply);
+		iwcm_connect_failed(cm, cma_rules(id)->consumer_reject_status, reply);
 		return;
 	}
 	if (reply->markers || reply->crc) {
@@ -108,6 +114,8 @@ void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply)
 		return;
 	}
 	iwcm_set_state(cm, IWCM_ESTABLISHED);
+	if (asks_for_rtr(cm) && iwcm_choose_rtr(reply))
+		iwcm_send_rtr(cm, iwcm_choose_rtr(reply));
 	post_reply(id, 0, reply);
 	iw_stream_handshake_done(cm);
 }
@@ -155,17 +163,25 @@ static void send_overlong(struct iwcm *cm, struct mpa_frame *frame)
 		iw_stream_send(cm, buf, len);
 }
 
-static void send_request(struct iwcm *cm, const struct polycm_conn_param *param)
+static struct mpa_frame make_request(const struct iwcm *cm, const struct polycm_conn_param *param)
 {
-	struct mpa_frame frame = {
+	return (struct mpa_frame){
 		.type = MPA_REQUEST,
 		.revision = cm->revision,
 		.enhanced = cm->enhanced,
 		.ird = cm->ird,
 		.ord = cm->ord,
+		.peer_to_peer = asks_for_rtr(cm),
+		.rtr_rdma_write = asks_for_rtr(cm),
+		.rtr_rdma_read = asks_for_rtr(cm),
 		.private_data_len = (uint16_t)iwcm_data_len(param),
 		.private_data = param->private_data,
 	};
+}
+
+static void send_request(struct iwcm *cm, const struct polycm_conn_param *param)
+{
+	struct mpa_frame frame = make_request(cm, param);
 
 	if (frame.private_data_len > iwcm_limit(cm->id, POLYCM_MSG_CONNECT))
 		send_overlong(cm, &frame);
@@ -173,11 +189,78 @@ static void send_request(struct iwcm *cm, const struct polycm_conn_param *param)
 		iwcm_send_frame(cm, &frame);
 }
 
+static void start_reply_timer(struct iwcm *cm)
+{
+	sim_timer_init(&cm->timer, iwcm_reply_missing);
+	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(cma_rules(cm->id)->mpa_reply_timeout_ms));
+}
+
+static void take_qp(struct iwcm *cm, struct sim_qp *qp)
+{
+	if (!sim_qp_stream_owner(qp))
+		sim_qp_stream_set_owner(qp, cm->id);
+	iwcm_set_state(cm, IWCM_CONN_SENT);
+}
+
+/* siw: the program waits until the stream is open, or fails to open. */
+static int connect_waiting(struct iwcm *cm, const struct polycm_conn_param *param)
+{
+	struct sim_qp *qp;
+	int r;
+
+	r = iw_stream_connect(cm);
+	if (r < 0)
+		return r;
+	qp = iwcm_qp(cm);
+	if (!qp) {		/* destroyed meanwhile */
+		iw_stream_close(cm);
+		return -EINVAL;
+	}
+	take_qp(cm, qp);
+	start_reply_timer(cm);
+	send_request(cm, param);
+	return 0;
+}
+
+/* Hardware: how that ends is an event. */
+static int connect_later(struct iwcm *cm, const struct polycm_conn_param *param)
+{
+	struct mpa_frame frame = make_request(cm, param);
+	int r;
+
+	if (iwcm_data_len(param) > iwcm_limit(cm->id, POLYCM_MSG_CONNECT))
+		return cma_too_long(cm->id, iwcm_data_len(param),
+				    iwcm_limit(cm->id, POLYCM_MSG_CONNECT));
+	cm->request = sim_core->alloc(sizeof(*cm->request));
+	if (!cm->request)
+		return -ENOMEM;
+	r = mpa_encode(&frame, cm->request->bytes, sizeof(cm->request->bytes), &cm->request->len);
+	if (!r)
+		r = iw_stream_start(cm);
+	if (!r)
+		take_qp(cm, iwcm_qp(cm));	/* there: check_connect() */
+	return r;
+}
+
+void iwcm_active_opened(struct iwcm *cm)
+{
+	start_reply_timer(cm);
+	iw_stream_send(cm, cm->request->bytes, cm->request->len);
+	sim_core->free(cm->request);
+	cm->request = NULL;
+}
+
+void iwcm_open_failed(struct iwcm *cm)
+{
+	int status = cm->error == -ECONNREFUSED ? cma_rules(cm->id)->refused_status : cm->error;
+
+	iwcm_connect_failed(cm, status, NULL);
+}
+
 int iwcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 {
 	const struct polycm_transport *rules = cma_rules(id);
 	struct iwcm *cm;
-	struct sim_qp *qp;
 	int r;
 
 	r = check_connect(id, param);
@@ -193,26 +276,17 @@ int iwcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 	cm->ird = param->responder_resources;
 	cm->ord = param->initiator_depth;
 	id->iw = cm;
-	r = iw_stream_connect(cm);
-	if (r < 0)
-		goto err_connect;
-	qp = iwcm_qp(cm);
-	if (!qp) {		/* destroyed meanwhile */
-		r = -EINVAL;
-		goto err_qp;
+	sim_timer_init(&cm->timer, iwcm_reply_missing);
+	/* The RTR may be a read. */
+	if (asks_for_rtr(cm) && !cm->ord)
+		cm->ord = 1;
+	if (rules->flags & POLYCM_T_CONNECT_BLOCKS)
+		r = connect_waiting(cm, param);
+	else
+		r = connect_later(cm, param);
+	if (r < 0) {
+		id->iw = NULL;
+		iwcm_free(cm);
 	}
-	if (!sim_qp_stream_owner(qp))
-		sim_qp_stream_set_owner(qp, id);
-	iwcm_set_state(cm, IWCM_CONN_SENT);
-	sim_timer_init(&cm->timer, reply_missing);
-	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(rules->mpa_reply_timeout_ms));
-	send_request(cm, param);
-	return 0;
-
-err_qp:
-	iw_stream_close(cm);
-err_connect:
-	id->iw = NULL;
-	iwcm_free(cm);
 	return r;
 }

@@ -36,7 +36,7 @@ void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len)
 	iw_stream_close(cm);
 }
 
-static void request_missing(struct sim_timer *timer)
+void iwcm_request_missing(struct sim_timer *timer)
 {
 	struct iwcm *cm = (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
 
@@ -48,7 +48,7 @@ void iwcm_opened(struct iwcm *cm)
 {
 	uint32_t wait = cm->port->device->rules->mpa_request_timeout_ms;
 
-	sim_timer_init(&cm->timer, request_missing);
+	sim_timer_init(&cm->timer, iwcm_request_missing);
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait));
 }
 
@@ -74,6 +74,7 @@ static int post_request(struct iwcm *cm, const struct mpa_frame *request)
 	if (r < 0)
 		return r;
 	if (request->enhanced) {
+		cm->rtr = (uint8_t)iwcm_choose_rtr(request);
 		cm->ord = least(request->ird, attr->max_qp_init_rd_atom);
 		cm->ird = least(request->ord, attr->max_qp_rd_atom);
 	}
@@ -148,17 +149,29 @@ static int answer(struct iwcm *cm, struct sim_qp *qp, const struct polycm_conn_p
 	cm->qpn = cm->id->qp_num = param->qp_num & QPN_MASK;
 	frame.ird = cm->ird;
 	frame.ord = cm->ord;
+	iwcm_put_rtr(&frame, (enum iwcm_rtr)cm->rtr);
 	iwcm_send_frame(cm, &frame);
 	return 0;
+}
+
+void iwcm_established(struct iwcm *cm)
+{
+	struct polycm_event event = {
+		.size = sizeof(event),
+		.type = RDMA_CM_EVENT_ESTABLISHED,
+		.param.conn = {
+			.initiator_depth = (uint8_t)cm->ird,
+			.responder_resources = (uint8_t)cm->ord,
+		},
+	};
+
+	iwcm_set_state(cm, IWCM_ESTABLISHED);
+	cma_post(cm->id, &event);
 }
 
 int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param)
 {
 	struct iwcm *cm = id->iw;
-	struct polycm_event event = {
-		.size = sizeof(event),
-		.type = RDMA_CM_EVENT_ESTABLISHED,
-	};
 	struct sim_qp *qp;
 	int r;
 
@@ -176,10 +189,10 @@ int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param)
 		return r;
 	}
 	sim_qp_stream_set_owner(qp, id);
-	iwcm_set_state(cm, IWCM_ESTABLISHED);
-	event.param.conn.initiator_depth = (uint8_t)cm->ird;
-	event.param.conn.responder_resources = (uint8_t)cm->ord;
-	cma_post(id, &event);
+	if (cm->rtr)
+		iwcm_set_state(cm, IWCM_ACCEPTED);
+	else
+		iwcm_established(cm);
 	return 0;
 }
 

@@ -18,27 +18,11 @@
 #include <utlist.h>
 
 #include "../link/link.h"
+#include "../nic/nic.h"
 #include "../trace.h"
 #include "cma_internal.h"
 #include "iwcm.h"
-
-enum segment_type {
-	SEG_SYN = 1,
-	SEG_SYN_ACK,
-	SEG_RST,
-	SEG_DATA,
-	SEG_FIN,
-	SEG_TYPES
-};
-
-/*
- * Bytes: type 0, version 1, IP version 2 (SYN only), zero 3, destination id 4,
- * source id 8, QP number 12.  A SYN goes on: source port 16, destination port
- * 18, source address 20, destination address 36.
- */
-#define SEG_HEADER 16u
-#define SEG_SYN_LEN 52u
-#define SEG_VERSION 1u
+#include "segment.h"
 
 /* Linux' tcp_syn_retries: seven waits from one second on, doubled each time. */
 #define SYN_WAIT SIM_MS(1000)
@@ -47,25 +31,9 @@ enum segment_type {
 #define NUM_INDICES (1u << SIM_CONN_INDEX_BITS)
 #define QPN_MASK 0xffffffu
 
-struct segment {
-	enum segment_type type;
-	uint32_t dst_id, src_id, qpn;
-	union sim_sockaddr src, dst;	/* SYN */
-	const uint8_t *data;
-	size_t len;
-};
-
 static struct iwcm *streams;		/* by local_id, in order of opening */
 static struct iw_handshake *embryos;	/* passive, without an id yet */
 static uint32_t last_index;
-
-static const char *const segment_names[SEG_TYPES] = {
-	[SEG_SYN] = "SYN",
-	[SEG_SYN_ACK] = "SYN_ACK",
-	[SEG_RST] = "RST",
-	[SEG_DATA] = "DATA",
-	[SEG_FIN] = "FIN",
-};
 
 /* --- Bytes. --- */
 
@@ -109,12 +77,11 @@ static void get_address(const uint8_t *port, const uint8_t *ip, uint8_t version,
 	}
 }
 
-static int parse(const struct sim_packet *packet, struct segment *ret_segment)
+int iw_segment_parse(const uint8_t *data, size_t len, struct segment *ret_segment)
 {
-	const uint8_t *data = packet->data;
 	uint8_t version;
 
-	if (packet->len < SEG_HEADER || data[1] != SEG_VERSION || data[3] ||
+	if (len < SEG_HEADER || data[1] != SEG_VERSION || data[3] ||
 	    data[0] < SEG_SYN || data[0] >= SEG_TYPES)
 		return -EBADMSG;
 	memset(ret_segment, 0, sizeof(*ret_segment));
@@ -124,14 +91,14 @@ static int parse(const struct sim_packet *packet, struct segment *ret_segment)
 	ret_segment->qpn = get32(data + 12) & QPN_MASK;
 	if (ret_segment->type == SEG_SYN) {
 		version = data[2];
-		if (packet->len != SEG_SYN_LEN || (version != 4 && version != 6))
+		if (len != SEG_SYN_LEN || (version != 4 && version != 6))
 			return -EBADMSG;
 		get_address(data + 16, data + 20, version, &ret_segment->src);
 		get_address(data + 18, data + 36, version, &ret_segment->dst);
 	} else if (ret_segment->type == SEG_DATA) {
 		ret_segment->data = data + SEG_HEADER;
-		ret_segment->len = packet->len - SEG_HEADER;
-	} else if (packet->len != SEG_HEADER) {
+		ret_segment->len = len - SEG_HEADER;
+	} else if (len != SEG_HEADER) {
 		return -EBADMSG;
 	}
 	return 0;
@@ -154,9 +121,6 @@ static void transmit(struct sim_port *from, struct sim_port *to, unsigned int sl
 		put_address(header + 18, header + 36, &segment->dst);
 		header_len = SEG_SYN_LEN;
 	}
-	sim_trace("send", "\"message\":\"%s\",\"from\":%u,\"to\":%u,\"len\":%zu",
-		  segment_names[segment->type], from->fabric_index, to->fabric_index,
-		  segment->len);
 	/* Memory may be short: then the segment is lost, and a timer notices. */
 	(void)sim_link_send(from, to, slot, SIM_PACKET_STREAM, header, header_len, &payload,
 			    segment->len ? 1 : 0, segment->len);
@@ -190,7 +154,7 @@ static void send_rst(const struct sim_packet *packet, const struct segment *to)
 
 /* --- The table of streams. --- */
 
-static struct iwcm *find(uint32_t local_id)
+struct iwcm *iw_stream_find(uint32_t local_id)
 {
 	struct iwcm *cm;
 
@@ -204,7 +168,7 @@ static int enter(struct iwcm *cm)
 	for (uint32_t i = 0; i < NUM_INDICES; i++) {
 		last_index = (last_index + 1) % NUM_INDICES;
 		cm->local_id = sim_conn_id(last_index);
-		if (!find(cm->local_id)) {
+		if (!iw_stream_find(cm->local_id)) {
 			HASH_ADD(hh, streams, local_id, sizeof(cm->local_id), cm);
 			return cm->hh.tbl ? 0 : -ENOMEM;
 		}
@@ -287,6 +251,7 @@ static void send_syn(struct iwcm *cm)
 
 	if (!iw_stream_find_listener(cm->peer, &segment.dst, &slot, &listener))
 		slot = sim_self_slot();
+	sim_link_meet(slot);
 	transmit(cm->port, cm->peer, slot, &segment);
 	sim_timer_arm(&cm->timer, sim_now() + (SYN_WAIT << cm->syns));
 	cm->syns++;
@@ -297,6 +262,14 @@ static struct iwcm *cm_of_timer(struct sim_timer *timer)
 	return (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
 }
 
+static void not_opened(struct iwcm *cm, int error)
+{
+	cm->error = error;
+	forget(cm);
+	if (cm->request)
+		iwcm_open_failed(cm);
+}
+
 static void syn_unanswered(struct sim_timer *timer)
 {
 	struct iwcm *cm = cm_of_timer(timer);
@@ -305,8 +278,7 @@ static void syn_unanswered(struct sim_timer *timer)
 		send_syn(cm);
 		return;
 	}
-	cm->error = -ETIMEDOUT;
-	forget(cm);
+	not_opened(cm, -ETIMEDOUT);
 }
 
 static bool syn_answered(void *arg)
@@ -316,7 +288,7 @@ static bool syn_answered(void *arg)
 	return cm->stream != IW_STREAM_SYN_SENT;
 }
 
-int iw_stream_connect(struct iwcm *cm)
+int iw_stream_start(struct iwcm *cm)
 {
 	int r;
 
@@ -335,16 +307,26 @@ int iw_stream_connect(struct iwcm *cm)
 	cm->syns = 0;
 	sim_timer_init(&cm->timer, syn_unanswered);
 	send_syn(cm);
+	return 0;
+
+err_enter:
+	iw_stream_handshake_done(cm);
+	return r;
+}
+
+int iw_stream_connect(struct iwcm *cm)
+{
+	int r;
+
+	r = iw_stream_start(cm);
+	if (r < 0)
+		return r;
 	r = sim_wait(syn_answered, cm, SIM_NEVER);
 	if (r < 0)
 		forget(cm);
 	if (cm->stream != IW_STREAM_OPEN)
 		return r < 0 ? r : cm->error;
 	return 0;
-
-err_enter:
-	iw_stream_handshake_done(cm);
-	return r;
 }
 
 /* Is addr what a peer on this port may call its own, or call us? */
@@ -415,6 +397,8 @@ static void opened(struct iwcm *cm, const struct sim_packet *packet, const struc
 	cm->error = -ECONNRESET;	/* should it not stay so */
 	sim_timer_disarm(&cm->timer);
 	sim_wake();
+	if (cm->request)
+		iwcm_active_opened(cm);
 }
 
 /* --- On an open stream. --- */
@@ -429,7 +413,9 @@ static void input(struct iwcm *cm, const struct segment *segment)
 {
 	struct iw_handshake *handshake = cm->handshake;
 
-	/* Nothing but the frames goes this way. */
+	if (!handshake && iwcm_take_rtr(cm, segment->data, segment->len))
+		return;
+	/* Nothing else goes this way. */
 	if (!handshake || segment->len > sizeof(handshake->bytes) - handshake->len) {
 		iw_stream_close(cm);
 		iwcm_closed(cm);
@@ -446,16 +432,13 @@ void iw_stream_receive(const struct sim_packet *packet)
 	struct segment segment;
 	struct iwcm *cm;
 
-	if (parse(packet, &segment) < 0)
+	if (iw_segment_parse(packet->data, packet->len, &segment) < 0)
 		return;
-	sim_trace("recv", "\"message\":\"%s\",\"from\":%u,\"to\":%u,\"len\":%zu",
-		  segment_names[segment.type], packet->from->fabric_index,
-		  packet->to->fabric_index, segment.len);
 	if (segment.type == SEG_SYN) {
 		passive_open(packet, &segment);
 		return;
 	}
-	cm = find(segment.dst_id);
+	cm = iw_stream_find(segment.dst_id);
 	if (cm && (cm->peer != packet->from || cm->port != packet->to))
 		return;
 	if (cm && segment.type == SEG_SYN_ACK) {
@@ -463,10 +446,8 @@ void iw_stream_receive(const struct sim_packet *packet)
 		return;
 	}
 	if (cm && cm->stream == IW_STREAM_SYN_SENT) {
-		if (segment.type == SEG_RST) {
-			cm->error = -ECONNREFUSED;
-			forget(cm);
-		}
+		if (segment.type == SEG_RST)
+			not_opened(cm, -ECONNREFUSED);
 		return;
 	}
 	if (!cm || cm->peer_id != segment.src_id || sim_slot_of_conn(cm->peer_id) !=
@@ -481,13 +462,42 @@ void iw_stream_receive(const struct sim_packet *packet)
 		peer_closed(cm);
 }
 
-void iw_stream_start(void)
+/* Its kernel closes the sockets that it had. */
+void iw_stream_process_died(unsigned int slot)
 {
-	last_index = 0;
-	sim_link_set_handler(SIM_PACKET_STREAM, iw_stream_receive);
+	struct iwcm *cm, *next;
+
+	HASH_ITER(hh, streams, cm, next)
+		if (cm->stream == IW_STREAM_OPEN && sim_slot_of_conn(cm->peer_id) == slot &&
+		    slot != sim_self_slot())
+			peer_closed(cm);
 }
 
-void iw_stream_stop(void)
+static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
+{
+	const struct iwcm *cm = (const struct iwcm *)((const char *)timer -
+						      offsetof(struct iwcm, timer));
+
+	*ret_text = (struct sim_timer_text){
+		.name = timer->fn == syn_unanswered ? "syn" :
+			timer->fn == iwcm_reply_missing ? "mpa_reply" : "mpa_request",
+		.node = cm->port->device->node,
+		.of = "id",
+		.number = cm->id ? cm->id->number : 0,
+	};
+}
+
+void iw_streams_start(void)
+{
+	last_index = 0;
+	sim_trace_timers(syn_unanswered, describe_timer);
+	sim_trace_timers(iwcm_reply_missing, describe_timer);
+	sim_trace_timers(iwcm_request_missing, describe_timer);
+	sim_link_set_handler(SIM_PACKET_STREAM, iw_stream_receive);
+	sim_qp_stream_set_teller(sim_iw_qp_closed);
+}
+
+void iw_streams_stop(void)
 {
 	struct iw_handshake *embryo, *next;
 
@@ -498,4 +508,5 @@ void iw_stream_stop(void)
 		iwcm_free(cm);
 	}
 	sim_link_set_handler(SIM_PACKET_STREAM, NULL);
+	sim_qp_stream_set_teller(NULL);
 }

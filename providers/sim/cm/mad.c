@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm/mad.c - the encoder, the decoder and the visitor over the layouts of
- * mad_fields.c, and the CMA header.
- *
- * Every connection passes here several times: the loops do little per row and
- * leave the decisions to the table.
+ * cm/mad.c - the encoder and the decoder, made from the rows of mad_rows.h, and
+ * the CMA header.
  */
 #include "config.h"
 
@@ -13,7 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mad_fields.h"
+#include "mad.h"
+#include "mad_rows.h"
 
 #define MAD_BASE_VERSION 1u
 #define MAD_CLASS_CM 0x07u
@@ -30,9 +28,6 @@
 #define CMA_OFF_SRC 4u
 #define CMA_OFF_DST 20u
 #define CMA_OFF_IPV4 12u	/* an IPv4 address is the last 4 of the 16 bytes */
-
-/* The structs of all messages start where the union does. */
-#define CM_BODY offsetof(struct cm_msg, req)
 
 static inline uint32_t get_be32(const uint8_t *wire)
 {
@@ -62,92 +57,68 @@ static inline void put_be64(uint8_t *wire, uint64_t value)
 	memcpy(wire, &value, sizeof(value));
 }
 
-/* A member of 1, 2, 4 or 8 bytes. */
-static inline uint64_t load(const uint8_t *member, unsigned int size)
-{
-	uint16_t u16;
-	uint32_t u32;
-	uint64_t u64;
+/* --- Rows of the lists, for values that are in a struct `m' and in `data'. --- */
 
-	switch (size) {
-	case 1:
-		return *member;
-	case 2:
-		memcpy(&u16, member, sizeof(u16));
-		return u16;
-	case 4:
-		memcpy(&u32, member, sizeof(u32));
-		return u32;
-	default:
-		memcpy(&u64, member, sizeof(u64));
-		return u64;
-	}
+#define INLINE static inline __attribute__((always_inline))
+
+/* Fields that share a word are ORed together. */
+INLINE void put_bits(uint8_t *data, unsigned int byte, unsigned int bit, unsigned int bits,
+		     uint32_t value)
+{
+	uint8_t *word = data + byte / 4u * 4u;
+	unsigned int lsb = 32u - (byte % 4u * 8u + bit) - bits;
+	uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1u);
+
+	put_be32(word, get_be32(word) | (value & mask) << lsb);
 }
 
-/* Data is all zero beforehand: fields that share a word are ORed together. */
-static void encode_fields(const struct cm_layout *layout, const uint8_t *body, uint8_t *data)
+INLINE uint32_t get_bits(const uint8_t *data, unsigned int byte, unsigned int bit,
+			 unsigned int bits)
 {
-	for (size_t i = 0; i < layout->num_fields; i++) {
-		const struct cm_field *field = &layout->fields[i];
-		const uint8_t *member = body + field->member;
-		uint8_t *wire = data + field->at;
-		uint32_t value;
+	unsigned int lsb = 32u - (byte % 4u * 8u + bit) - bits;
 
-		switch (field->size) {
-		case CM_FIELD_BYTES:
-			memcpy(wire, member, field->width / 8u);
-			break;
-		case 8:
-			put_be64(wire, load(member, 8));
-			break;
-		default:
-			value = (uint32_t)load(member, field->size) >> field->shift & field->mask;
-			put_be32(wire, get_be32(wire) | value << field->lsb);
-			break;
-		}
-	}
+	return get_be32(data + byte / 4u * 4u) >> lsb & (uint32_t)((UINT64_C(1) << bits) - 1u);
 }
 
-/* Body is all zero beforehand: pieces of a member are ORed together. */
-static void decode_fields(const struct cm_layout *layout, const uint8_t *data, uint8_t *body)
-{
-	for (size_t i = 0; i < layout->num_fields; i++) {
-		const struct cm_field *field = &layout->fields[i];
-		const uint8_t *wire = data + field->at;
-		uint8_t *member = body + field->member;
-		uint64_t u64;
-		uint32_t u32;
-		uint16_t u16;
+#define PUT_INT(label, type, field, byte, bit, bits, low)					\
+	put_bits(data, byte, bit, bits, (uint32_t)m->field >> (low));
+#define PUT_U64(type, field, byte) put_be64(data + (byte), m->field);
+#define PUT_BYTES(type, field, byte) memcpy(data + (byte), &m->field, sizeof(m->field));
 
-		switch (field->size) {
-		case CM_FIELD_BYTES:
-			memcpy(member, wire, field->width / 8u);
-			break;
-		case 1:
-			*member = (uint8_t)(get_be32(wire) >> field->lsb & field->mask);
-			break;
-		case 2:
-			u16 = (uint16_t)(get_be32(wire) >> field->lsb & field->mask);
-			memcpy(member, &u16, sizeof(u16));
-			break;
-		case 4:
-			u32 = (get_be32(wire) >> field->lsb & field->mask) << field->shift;
-			u32 |= (uint32_t)load(member, 4);
-			memcpy(member, &u32, sizeof(u32));
-			break;
-		default:
-			u64 = get_be64(wire);
-			memcpy(member, &u64, sizeof(u64));
-			break;
-		}
+/* Pieces of a member are ORed together. */
+#define GET_INT(label, type, field, byte, bit, bits, low)					\
+	m->field = (__typeof__(m->field))(m->field | get_bits(data, byte, bit, bits) << (low));
+#define GET_U64(type, field, byte) m->field = get_be64(data + (byte));
+#define GET_BYTES(type, field, byte) memcpy(&m->field, data + (byte), sizeof(m->field));
+
+/*
+ * Straight-line code for each message: every connection passes here several
+ * times.  What has no row in the data is 0; ret is all zero beforehand.
+ */
+#define CODER(attr, body, rows)									\
+	static void put_##body(const struct cm_##body *restrict m, uint8_t *restrict data)	\
+	{											\
+		memset(data, 0, CM_MAD_DATA_SIZE);						\
+		rows(PUT)									\
+	}											\
+	static void get_##body(const uint8_t *restrict data, struct cm_##body *restrict m)	\
+	{											\
+		rows(GET)									\
 	}
-}
+CM_MESSAGES(CODER)
+
+#define PUT_CASE(attr, body, rows)								\
+	case CM_##attr:										\
+		put_##body(&msg->body, mad + CM_MAD_HEADER_SIZE);				\
+		break;
+#define GET_CASE(attr, body, rows)								\
+	case CM_##attr:										\
+		get_##body(mad + CM_MAD_HEADER_SIZE, &ret_msg->body);				\
+		break;
 
 void cm_encode(const struct cm_msg *msg, uint8_t mad[CM_MAD_SIZE])
 {
-	const struct cm_layout *layout = cm_layout(msg->attr_id);
-
-	memset(mad, 0, CM_MAD_SIZE);
+	memset(mad, 0, CM_MAD_HEADER_SIZE);
 	mad[0] = MAD_BASE_VERSION;
 	mad[1] = MAD_CLASS_CM;
 	mad[2] = MAD_CLASS_VERSION;
@@ -155,9 +126,13 @@ void cm_encode(const struct cm_msg *msg, uint8_t mad[CM_MAD_SIZE])
 	put_be64(mad + MAD_OFF_TID, msg->tid);
 	put_be32(mad + MAD_OFF_ATTR_ID, (uint32_t)msg->attr_id << 16);
 	put_be32(mad + MAD_OFF_ATTR_MOD, msg->attr_mod);
-	assert(layout);
-	if (layout)
-		encode_fields(layout, (const uint8_t *)msg + CM_BODY, mad + CM_MAD_HEADER_SIZE);
+	switch (msg->attr_id) {
+	CM_MESSAGES(PUT_CASE)
+	default:
+		assert(false);		/* it is no message of the CM */
+		memset(mad + CM_MAD_HEADER_SIZE, 0, CM_MAD_DATA_SIZE);
+		break;
+	}
 }
 
 /* A length that lies must not lead a reader of the array out of it. */
@@ -186,7 +161,6 @@ static void clamp_info_length(struct cm_msg *msg)
 
 int cm_decode(const uint8_t *mad, size_t len, struct cm_msg *ret_msg)
 {
-	const struct cm_layout *layout;
 	uint16_t attr_id;
 
 	if (len != CM_MAD_SIZE)
@@ -195,54 +169,18 @@ int cm_decode(const uint8_t *mad, size_t len, struct cm_msg *ret_msg)
 	    mad[2] != MAD_CLASS_VERSION || mad[3] != MAD_METHOD_SEND)
 		return -EBADMSG;
 	attr_id = (uint16_t)(get_be32(mad + MAD_OFF_ATTR_ID) >> 16);
-	layout = cm_layout(attr_id);
-	if (!layout)
+	if (attr_id < CM_REQ || attr_id > CM_APR)
 		return -EBADMSG;
 
 	memset(ret_msg, 0, sizeof(*ret_msg));
 	ret_msg->attr_id = attr_id;
 	ret_msg->attr_mod = get_be32(mad + MAD_OFF_ATTR_MOD);
 	ret_msg->tid = get_be64(mad + MAD_OFF_TID);
-	decode_fields(layout, mad + CM_MAD_HEADER_SIZE, (uint8_t *)ret_msg + CM_BODY);
+	switch (attr_id) {
+	CM_MESSAGES(GET_CASE)
+	}
 	clamp_info_length(ret_msg);
 	return 0;
-}
-
-const char *cm_msg_name(uint16_t attr_id)
-{
-	const struct cm_layout *layout = cm_layout(attr_id);
-
-	return layout ? layout->name : "?";
-}
-
-void cm_for_each_field(const struct cm_msg *msg, cm_field_visitor_t visit, void *arg)
-{
-	const struct cm_layout *layout = cm_layout(msg->attr_id);
-	const uint8_t *body = (const uint8_t *)msg + CM_BODY;
-
-	for (size_t i = 0; layout && i < layout->num_fields; i++) {
-		const struct cm_field *field = &layout->fields[i];
-		struct cm_field_value value = {
-			.name = field->name, .byte = field->at, .width = field->width,
-		};
-
-		if (!field->name)
-			continue;
-		if (field->size == CM_FIELD_BYTES) {
-			value.bytes = body + field->member;
-		} else if (field->size == 8) {
-			value.value = load(body + field->member, 8);
-		} else {
-			unsigned int first = 32u - field->lsb - field->width;
-
-			value.byte += first / 8u;
-			value.bit = first % 8u;
-			value.width += field->shift;	/* with the pieces that follow */
-			value.value = load(body + field->member, field->size) &
-				      ((UINT64_C(1) << value.width) - 1u);
-		}
-		visit(&value, arg);
-	}
 }
 
 void cma_hdr_encode(const struct cma_hdr_info *info, uint8_t hdr[CMA_HDR_SIZE])

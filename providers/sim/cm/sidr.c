@@ -61,6 +61,7 @@ int sidr_connect(struct sim_id *id, const struct polycm_conn_param *param)
 	ibcm_use_path(cm, &path);
 	cm->tid = ibcm_new_tid(cm);
 	cm->peer = cma_peer_port(id);
+	cm->peer_mac = id->peer_mac;
 	cm->max_retries = rules->max_cm_retries;
 	cm->timeout_ms = ibcm_exponent_to_ms(rules->cm_response_timeout);
 	ibcm_init_msg(cm, &msg, CM_SIDR_REQ);
@@ -178,14 +179,15 @@ int sidr_accept(struct sim_id *id, const struct polycm_conn_param *param)
 static int post_request(struct sim_id *listener, struct sim_id *child,
 			const struct cm_sidr_req *req)
 {
+	size_t header = ibcm_header_size(child);
 	struct polycm_event event = {
 		.size = sizeof(event),
 		.type = RDMA_CM_EVENT_CONNECT_REQUEST,
 		.is_ud = true,
 		.param.ud = {
-			.private_data = req->private_data + CMA_HDR_SIZE,
+			.private_data = req->private_data + header,
 			.private_data_len = ibcm_reported(child, POLYCM_MSG_CONNECT,
-							  sizeof(req->private_data) - CMA_HDR_SIZE),
+							  sizeof(req->private_data) - header),
 		},
 	};
 
@@ -207,8 +209,10 @@ static int new_request(const struct sim_packet *packet, const struct cm_msg *msg
 	cm = ibcm_create(NULL);
 	if (!cm)
 		return -ENOMEM;
-	ret = ibcm_request(packet, req->service_id, IBV_QPT_UD, req->private_data,
-			   sizeof(req->private_data), &listener, &child);
+	ret = ibcm_request(packet, &(struct ibcm_asked){
+		.service_id = req->service_id, .qp_type = IBV_QPT_UD,
+		.data = req->private_data, .len = sizeof(req->private_data),
+	}, &listener, &child);
 	if (ret < 0) {
 		ibcm_destroy(cm);
 		return ret;
@@ -217,6 +221,7 @@ static int new_request(const struct sim_packet *packet, const struct cm_msg *msg
 	child->ib = cm;
 	cm->sidr = true;
 	cm->peer = packet->from;
+	cm->peer_mac = packet->from->mac_number;
 	cm->tid = msg->tid;
 	cm->remote_id = req->request_id;
 	cm->remote_ca_guid = sender_lid(packet);

@@ -32,6 +32,8 @@ static void pause_cpu(void)
 uint32_t sim_shm_prepare_wait(bool quiet)
 {
 	struct sim_slot *self = sim_segment_self();
+	/* First: whoever sees that we sleep rings, and that must not go by unnoticed. */
+	uint32_t ticket = atomic_load(&self->doorbell);
 
 	sleeps_on = self;
 	if (!quiet) {
@@ -40,7 +42,7 @@ uint32_t sim_shm_prepare_wait(bool quiet)
 		if (atomic_load(&self->summary))
 			sleeps_on = NULL;
 	}
-	return atomic_load(&self->doorbell);
+	return ticket;
 }
 
 /*

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../world.h"
 #include "link_internal.h"
+#include "shape.h"
 
 static sim_packet_handler_t handlers[SIM_PACKET_TYPES];
+static uint32_t num_packets;
 
 void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handler)
 {
@@ -15,6 +18,16 @@ void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handle
 }
 
 void sim_link_deliver(const struct sim_packet *packet)
+{
+	if (!sim_port_carries(packet->to))
+		return;
+	if (sim_watching())
+		sim_watch_received(packet);
+	if (handlers[packet->type])
+		handlers[packet->type](packet);
+}
+
+void sim_link_tell(const struct sim_packet *packet)
 {
 	if (handlers[packet->type])
 		handlers[packet->type](packet);
@@ -35,6 +48,19 @@ void sim_frame_copy(const struct sim_frame *frame, void *to)
 		at += part;
 		left -= part;
 	}
+}
+
+struct sim_frame sim_frame_keep(const struct sim_frame *frame, void *data)
+{
+	struct sim_frame kept = *frame;
+
+	sim_frame_copy(frame, data);
+	kept.header = data;
+	kept.header_len = sim_frame_len(frame);
+	kept.payload = NULL;
+	kept.payload_parts = 0;
+	kept.payload_len = 0;
+	return kept;
 }
 
 /* Do the parts hold as many bytes as the caller says? */
@@ -58,18 +84,67 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		.payload = payload,
 		.payload_parts = payload_parts,
 		.payload_len = payload_len,
+		.number = (uint64_t)sim_self_slot() << 32 | ++num_packets,
 	};
 
 	if (header_len > SIM_LINK_MAX_PACKET || payload_len > SIM_LINK_MAX_PACKET - header_len)
 		return -EMSGSIZE;
 	if (!payload_suffices(payload, payload_parts, payload_len))
 		return -EINVAL;
+	if (sim_watching() && sim_port_carries(from))
+		sim_watch_sent(&frame);
+	if (!to)
+		return 0;
+	if (sim_shaping())	/* or a port does not work */
+		return sim_shape_send(&frame, slot);
 	if (slot == sim_self_slot())
 		return sim_local_send(&frame);
 	return sim_shm_send(&frame, slot);
 }
 
+void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_packet_type type,
+			   const void *header, size_t header_len, const struct iovec *payload,
+			   unsigned int payload_parts, size_t payload_len)
+{
+	const struct sim_frame frame = {
+		.from = from,
+		.to = to,
+		.type = type,
+		.header = header,
+		.header_len = header_len,
+		.payload = payload,
+		.payload_parts = payload_parts,
+		.payload_len = payload_len,
+		.number = (uint64_t)sim_self_slot() << 32 | ++num_packets,
+	};
+
+	if (sim_watching() && sim_port_carries(from))
+		sim_watch_sent(&frame);
+}
+
+int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int from_slot,
+		     enum sim_packet_type type, const void *bytes, size_t len)
+{
+	const struct sim_frame frame = {
+		.from = from,
+		.to = to,
+		.type = type,
+		.header = bytes,
+		.header_len = len,
+		.number = (uint64_t)sim_self_slot() << 32 | ++num_packets,
+	};
+
+	return sim_shape_send_as(&frame, from_slot);
+}
+
+unsigned int sim_link_under_way(void)
+{
+	return sim_local_under_way() + sim_shape_under_way();
+}
+
 void sim_link_drop_all(void)
 {
+	sim_shape_drop_all();
 	sim_local_drop_all();
+	num_packets = 0;
 }

@@ -31,12 +31,14 @@ struct sim_packet {
 	enum sim_packet_type type;
 	struct sim_port *from, *to;
 	unsigned int from_slot;
+	uint64_t number;	/* of the packet, in traces */
 	const uint8_t *data;	/* header, then payload; unaligned, peer input */
 	size_t len;
 };
 
 /*
- * Send header and payload (both copied) to a port of the process `slot`.
+ * Send header and payload (both copied) to a port of the process `slot`; to
+ * NULL, where nobody is: it is lost.
  * Never fails as seen from here: what the wire cannot take now is queued.
  * -EMSGSIZE over the limit, -ENOMEM.
  */
@@ -47,6 +49,15 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 /* One handler per type, set at start-up.  The packet is the handler's during the call only. */
 typedef void (*sim_packet_handler_t)(const struct sim_packet *packet);
 void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handler);
+
+/* Set at start-up: a process of the fabric is gone, and nothing more comes from it. */
+void sim_link_set_death_handler(void (*fn)(unsigned int slot));
+/* Not from handlers: notice at once if that process is gone. */
+void sim_link_look_at(unsigned int slot);
+/* Before something begins with the process in the slot: one that had it before is told dead. */
+void sim_link_meet(unsigned int slot);
+/* Hand over a packet that nobody sent. */
+void sim_link_inject(const struct sim_packet *packet);
 
 /*
  * Single copy out of another process's memory (process_vm_readv).
@@ -59,8 +70,25 @@ int sim_link_pull(unsigned int slot, const struct iovec *remote, unsigned int re
 
 /* --- Used by the engine and the fabric only. --- */
 
-/* Packets still under way inside the process are lost; handlers stay. */
+/* Packets under way inside the process. */
+unsigned int sim_link_under_way(void);
+/* They are lost; handlers stay. */
 void sim_link_drop_all(void);
+
+/*
+ * Who sends over RoCE keeps the MAC that its peer had when it asked: a path of
+ * the CM when it resolved the address, a QP when it got the path, an address
+ * handle when it was made.  The port takes no frame for another than its own.
+ */
+static inline bool sim_port_has_mac(const struct sim_port *port, uint32_t number)
+{
+	return __builtin_expect(port->mac_number == number, 1);
+}
+
+/* Send to a MAC that `to' has no more: it leaves, and nobody takes it. */
+void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_packet_type type,
+			   const void *header, size_t header_len, const struct iovec *payload,
+			   unsigned int payload_parts, size_t payload_len);
 
 /*
  * Join the shared fabric of that name as a process, which gives us a slot;

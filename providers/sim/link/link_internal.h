@@ -3,6 +3,7 @@
 #ifndef SIM_LINK_INTERNAL_H
 #define SIM_LINK_INTERNAL_H
 
+#include "../watch.h"
 #include "link.h"
 
 /* What there is to send, checked against SIM_LINK_MAX_PACKET. */
@@ -14,6 +15,7 @@ struct sim_frame {
 	const struct iovec *payload;
 	unsigned int payload_parts;
 	size_t payload_len;
+	uint64_t number;		/* of the packet, in traces */
 };
 
 static inline size_t sim_frame_len(const struct sim_frame *frame)
@@ -23,11 +25,16 @@ static inline size_t sim_frame_len(const struct sim_frame *frame)
 
 /* Header and payload, one after the other. */
 void sim_frame_copy(const struct sim_frame *frame, void *to);
+/* A frame that outlives the call: of the same packet, whose bytes are copied to data. */
+struct sim_frame sim_frame_keep(const struct sim_frame *frame, void *data);
 
 /* Hand a packet to its type's handler. */
 void sim_link_deliver(const struct sim_packet *packet);
+/* The same with what the receiver's own host says to it: nothing on a wire. */
+void sim_link_tell(const struct sim_packet *packet);
 
 int sim_local_send(const struct sim_frame *frame);
+unsigned int sim_local_under_way(void);
 void sim_local_drop_all(void);
 
 int sim_shm_send(const struct sim_frame *frame, unsigned int slot);

@@ -50,6 +50,7 @@ int sim_local_send(const struct sim_frame *frame)
 		.from = frame->from,
 		.to = frame->to,
 		.from_slot = sim_self_slot(),
+		.number = frame->number,
 		.data = flight->data,
 		.len = sim_frame_len(frame),
 	};
@@ -62,6 +63,15 @@ int sim_local_send(const struct sim_frame *frame)
 	sim_timer_init(&flight->timer, arrive);
 	sim_timer_arm(&flight->timer, sim_now() + (sim_is_virtual() ? LATENCY : 0));
 	return 0;
+}
+
+unsigned int sim_local_under_way(void)
+{
+	unsigned int num = 0;
+
+	for (const struct flight *flight = flights; flight; flight = flight->next)
+		num++;
+	return num;
 }
 
 void sim_local_drop_all(void)

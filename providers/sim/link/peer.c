@@ -67,6 +67,11 @@ void sim_peer_forget_all(void)
 	}
 }
 
+static bool has_anything(const struct sim_peer *peer)
+{
+	return peer->reading || peer->in.ring || peer->out.ring;
+}
+
 int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer)
 {
 	struct sim_slot *shared = sim_segment_peer(slot);
@@ -81,7 +86,7 @@ int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer)
 		*peer = (struct sim_peer){ .end = &peer->first, .generation = generation };
 		peers[slot] = peer;
 	} else if (__builtin_expect(peer->generation != generation, 0)) {
-		if (peer->reading)
+		if (has_anything(peer))
 			return -ESRCH;
 		sim_peer_forget(peer);
 		peer->generation = generation;
@@ -90,20 +95,24 @@ int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer)
 	return 0;
 }
 
+bool sim_peer_is_stale(unsigned int slot)
+{
+	const struct sim_peer *peer = sim_peer_known(slot);
+
+	return peer && has_anything(peer) &&
+	       peer->generation != atomic_load_explicit(&sim_segment_peer(slot)->generation,
+							memory_order_acquire);
+}
+
 bool sim_peer_is_live(unsigned int slot)
 {
 	return atomic_load_explicit(&sim_segment_peer(slot)->state, memory_order_acquire) ==
 	       SIM_SLOT_LIVE;
 }
 
-static struct sim_ring_name ring_name(unsigned int from, unsigned int to)
+static uint32_t own_generation(void)
 {
-	return (struct sim_ring_name){
-		.from = from,
-		.from_generation = atomic_load(&sim_segment_peer(from)->generation),
-		.to = to,
-		.to_generation = atomic_load(&sim_segment_peer(to)->generation),
-	};
+	return atomic_load(&sim_segment_self()->generation);
 }
 
 static int map_ring(int fd, void **ret_memory)
@@ -139,7 +148,12 @@ static int make_file(int folder, const char *text, void **ret_memory)
 /* Its reader may look for it at any time, so it gets its name when it is complete. */
 int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot)
 {
-	struct sim_ring_name name = ring_name(sim_segment_slot(), slot);
+	struct sim_ring_name name = {
+		.from = sim_segment_slot(),
+		.from_generation = own_generation(),
+		.to = slot,
+		.to_generation = peer->generation,
+	};
 	char text[SIM_RING_NAME_MAX], unfinished[SIM_RING_NAME_MAX];
 	int folder = sim_segment_folder()->fd;
 	void *memory = NULL;
@@ -171,7 +185,12 @@ err_log:
 
 bool sim_peer_find_ring(struct sim_peer *peer, unsigned int slot)
 {
-	struct sim_ring_name name = ring_name(slot, sim_segment_slot());
+	const struct sim_ring_name name = {
+		.from = slot,
+		.from_generation = peer->generation,
+		.to = sim_segment_slot(),
+		.to_generation = own_generation(),
+	};
 	int folder = sim_segment_folder()->fd;
 	char text[SIM_RING_NAME_MAX];
 	void *memory = NULL;

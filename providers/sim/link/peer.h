@@ -16,6 +16,7 @@
 /* In front of each packet. */
 struct sim_wire {
 	uint32_t from, to;		/* ports */
+	uint64_t number;		/* of the packet */
 };
 
 #define SIM_MAX_RECORD ((uint32_t)(sizeof(struct sim_wire) + SIM_LINK_MAX_PACKET))
@@ -40,8 +41,10 @@ struct sim_peer {
 	size_t waiting_bytes;
 };
 
-/* -ENOMEM; -ESRCH: another process has the slot now, but we are still in this one's packets. */
+/* -ENOMEM; -ESRCH: another process has the slot now, and the one that we know is to be buried. */
 int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer);
+/* Do we still have something of a process that had the slot before? */
+bool sim_peer_is_stale(unsigned int slot);
 struct sim_peer *sim_peer_known(unsigned int slot);	/* or NULL */
 bool sim_peer_is_live(unsigned int slot);
 

@@ -3,9 +3,10 @@
  * link/segment.c - joining and leaving the shared segment, its lock, and the
  * reclaiming of what dead processes had.
  *
- * A process holds an fcntl() lock on the byte of its slot's number; the kernel
- * drops it when the process dies, however that happens.  For that the file
- * must be open once only in a process.
+ * A process holds a lock on the byte of its slot's number.  The lock is the
+ * open file's: the kernel drops it when the process dies, however that happens,
+ * or becomes another program; but not as long as a child that it forked lives,
+ * which is also how the kernel's RDMA CM keeps what a process has.
  *
  * The segment is mapped into a window that is reserved once and never given
  * back, so that a thread that looks into our slot without a lock never meets
@@ -23,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../nic/groups.h"
 #include "../numbers.h"
 #include "../ports_area.h"
 #include "folder.h"
@@ -30,7 +32,7 @@
 #include "sweep.h"
 
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
-#define SEGMENT_VERSION 1u
+#define SEGMENT_VERSION 2u
 #define RESERVE_STEP 65536u
 #define UNFINISHED ".new"	/* behind the name of a ring that is being made */
 
@@ -40,10 +42,12 @@ struct segment {
 	uint32_t slots;
 	uint64_t size;
 	uint64_t reserved;		/* bytes from the start that have memory behind them */
+	struct sim_scenario_id scenario;
 	uint32_t last_slot;		/* given out last */
 	pthread_mutex_t lock;
 	struct sim_slot slot[SIM_MAX_SLOTS];
 	struct sim_qpn_area qpns;
+	struct sim_groups_area groups;
 	struct sim_ports_area ports;	/* last: sparse */
 };
 
@@ -72,6 +76,11 @@ unsigned int sim_segment_slot(void)
 	return self.slot;
 }
 
+struct sim_groups_area *sim_segment_groups(void)
+{
+	return &self.window->groups;
+}
+
 struct sim_qpn_area *sim_segment_qpns(void)
 {
 	return &self.window->qpns;
@@ -80,6 +89,11 @@ struct sim_qpn_area *sim_segment_qpns(void)
 struct sim_ports_area *sim_segment_ports(void)
 {
 	return &self.window->ports;
+}
+
+struct sim_scenario_id *sim_segment_scenario(void)
+{
+	return &self.window->scenario;
 }
 
 struct sim_folder *sim_segment_folder(void)
@@ -218,19 +232,19 @@ bool sim_slots_alive(int fd, unsigned int first, unsigned int count)
 		.l_len = (off_t)count,
 	};
 
-	return fcntl(fd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+	return fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
-static int lock_slot(unsigned int slot)
+static int lock_slot(unsigned int slot, short type)
 {
 	struct flock lock = {
-		.l_type = F_WRLCK,
+		.l_type = type,
 		.l_whence = SEEK_SET,
 		.l_start = (off_t)slot,
 		.l_len = 1,
 	};
 
-	return fcntl(self.fd, F_SETLK, &lock) < 0 ? -errno : 0;
+	return fcntl(self.fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
 }
 
 static void free_slot(unsigned int slot)
@@ -239,9 +253,17 @@ static void free_slot(unsigned int slot)
 
 	sim_ports_area_drop_slot(&segment->ports, slot);
 	sim_qpn_drop_slot(&segment->qpns, slot);
+	sim_groups_drop_slot(&segment->groups, slot);
 	sim_folder_clean(&self.folder, is_ring_of, &slot);
 	atomic_store(&segment->slot[slot].state, SIM_SLOT_FREE);
 	notify_all(slot);
+}
+
+bool sim_segment_is_dead(unsigned int slot)
+{
+	return self.joined && slot < SIM_MAX_SLOTS && slot != self.slot &&
+	       atomic_load(&self.window->slot[slot].state) == SIM_SLOT_LIVE &&
+	       !sim_slots_alive(self.fd, slot, 1);
 }
 
 bool sim_segment_reclaim(unsigned int slot)
@@ -440,7 +462,7 @@ static int take_slot(void)
 		unsigned int number = (last + i) % SIM_MAX_SLOTS;
 		struct sim_slot *slot = &segment->slot[number];
 
-		if (atomic_load(&slot->state) != SIM_SLOT_FREE || lock_slot(number) < 0)
+		if (atomic_load(&slot->state) != SIM_SLOT_FREE || lock_slot(number, F_WRLCK) < 0)
 			continue;
 		slot->pid = (int32_t)getpid();
 		atomic_store(&slot->summary, 0);
@@ -494,17 +516,20 @@ err_close:
 	return r == -EPROTONOSUPPORT ? -EPROTO : r;
 }
 
-/* Without a word to the others. */
-void sim_segment_abandon(void)
+static void forget(void)
 {
-	if (!self.joined)
-		return;
 	self.joined = false;
 	self.slot = 0;
 	atomic_store_explicit(&self_slot, &alone, memory_order_release);
 	fill_window(-1);
-	close(self.fd);
 	sim_folder_close(&self.folder);
+}
+
+/* The file stays open: our parent's lock is ours, too. */
+void sim_segment_after_fork(void)
+{
+	if (self.joined)
+		forget();
 }
 
 void sim_segment_leave(void)
@@ -517,9 +542,11 @@ void sim_segment_leave(void)
 	locked = sim_folder_lock(&self.folder) == 0;
 	sim_segment_lock();
 	free_slot(self.slot);
+	(void)lock_slot(self.slot, F_UNLCK);	/* also for those that we forked */
 	sim_segment_unlock();
 	sim_segment_ring(sim_segment_self());	/* our own thread may sleep there */
 	if (locked && !sim_slots_alive(self.fd, 0, SIM_MAX_SLOTS))
 		sim_folder_remove(&self.folder);
-	sim_segment_abandon();
+	close(self.fd);
+	forget();
 }

@@ -15,6 +15,7 @@
 #include "../fabric.h"
 
 struct sim_folder;
+struct sim_groups_area;
 struct sim_ports_area;
 struct sim_qpn_area;
 
@@ -37,15 +38,25 @@ bool sim_slots_alive(int fd, unsigned int first, unsigned int count);
 
 int sim_segment_join(const char *fabric);
 void sim_segment_leave(void);
-/* Forget it all without a trace in it: a child of fork(). */
-void sim_segment_abandon(void);
+/* In the child of a fork(): forget it without a trace in it; but the parent is alive while we are. */
+void sim_segment_after_fork(void);
 
 bool sim_segment_joined(void);
 unsigned int sim_segment_slot(void);
+struct sim_groups_area *sim_segment_groups(void);
 struct sim_qpn_area *sim_segment_qpns(void);
 struct sim_ports_area *sim_segment_ports(void);
 struct sim_folder *sim_segment_folder(void);
 
+/*
+ * What the processes on the fabric say that it is made of, and since when; 0 at
+ * first.  Under the lock.
+ */
+struct sim_scenario_id {
+	uint64_t digest;		/* of the file that has the nodes */
+	uint64_t began;			/* on the real clock */
+};
+struct sim_scenario_id *sim_segment_scenario(void);
 struct sim_slot *sim_segment_peer(unsigned int slot);
 /* Our own; no lock needed, and never unmapped. */
 struct sim_slot *sim_segment_self(void);
@@ -54,9 +65,11 @@ bool sim_segment_is_shared(const struct sim_slot *slot);	/* or just our own */
 void sim_segment_notify(unsigned int to, unsigned int from);
 void sim_segment_ring(struct sim_slot *slot);	/* the doorbell, without looking whether it sleeps */
 
-/* The lock of the two tables; a holder that dies leaves them repaired. */
+/* The lock of the tables; a holder that dies leaves them repaired. */
 void sim_segment_lock(void);
 void sim_segment_unlock(void);
+/* No lock needed: is the process of a slot gone, and nobody has noticed? */
+bool sim_segment_is_dead(unsigned int slot);
 /* With it: if the process of a slot is gone, give back what it had.  True: so it was. */
 bool sim_segment_reclaim(unsigned int slot);
 bool sim_segment_reclaim_all(void);

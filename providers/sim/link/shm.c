@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "death.h"
 #include "link_internal.h"
 #include "peer.h"
 #include "segment.h"
@@ -76,6 +77,7 @@ static void fill(const struct sim_frame *frame, uint8_t *bytes)
 	const struct sim_wire wire = {
 		.from = frame->from->fabric_index,
 		.to = frame->to->fabric_index,
+		.number = frame->number,
 	};
 
 	memcpy(bytes, &wire, sizeof(wire));
@@ -120,8 +122,12 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 	if (!sim_segment_joined() || slot >= SIM_MAX_SLOTS)
 		return 0;
 	r = sim_peer_get(slot, &peer);
-	if (r == -ESRCH)
+	if (r == -ESRCH) {
+		/* Not for its heir, who is met when that it is gone was dealt with. */
+		if (!sim_peer_known(slot)->reading)
+			sim_segment_notify(sim_segment_slot(), slot);
 		return lose(slot, "it is gone");
+	}
 	if (r < 0)
 		return r;
 	if (!sim_peer_is_live(slot)) {
@@ -132,6 +138,7 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 		r = sim_peer_make_ring(peer, slot);
 		if (r < 0)
 			return r;
+		sim_death_watch();
 	}
 	if (!peer->first) {
 		r = sim_ring_reserve(&peer->out, len, &bytes);
@@ -164,6 +171,7 @@ static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint3
 		.from = sim_port_by_index(wire.from),
 		.to = sim_port_by_index(wire.to),
 		.from_slot = slot,
+		.number = wire.number,
 		.data = bytes + sizeof(wire),
 		.len = len - sizeof(wire),
 	};
@@ -211,21 +219,59 @@ static bool read_ring(struct sim_peer *peer, unsigned int slot)
 	return !r;
 }
 
-/* Look at all that we have to do with a process. */
+/*
+ * Look at all that we have to do with a process.  true: there is more, maybe of
+ * another one that has its slot now.
+ */
 static bool attend(unsigned int slot)
 {
+	bool more = false, stale;
 	struct sim_peer *peer;
-	bool more = false;
 
-	if (slot == sim_segment_slot() || sim_peer_get(slot, &peer) < 0)
+	if (slot == sim_segment_slot())
 		return false;
-	if (sim_peer_find_ring(peer, slot))
+	stale = sim_peer_is_stale(slot);
+	if (stale)
+		peer = sim_peer_known(slot);
+	else if (sim_peer_get(slot, &peer) < 0)
+		return false;
+	if (peer->reading)
+		return false;
+	if (sim_peer_find_ring(peer, slot)) {
+		sim_death_watch();
 		more = read_ring(peer, slot);
-	if (peer->first)
+	}
+	stale = sim_peer_is_stale(slot);
+	if (peer->first && !stale)
 		wait_for_room(peer, slot);
-	if (!more && !sim_peer_is_live(slot))
+	if (!more && (stale || !sim_peer_is_live(slot))) {
 		sim_peer_forget(peer);
+		/* What is answered to the dead is for nobody. */
+		peer->reading = true;
+		sim_death(slot);
+		peer->reading = false;
+		return stale;
+	}
 	return more;
+}
+
+void sim_link_meet(unsigned int slot)
+{
+	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined())
+		return;
+	while (__builtin_expect(sim_peer_is_stale(slot), 0) && attend(slot))
+		;
+}
+
+void sim_link_look_at(unsigned int slot)
+{
+	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined())
+		return;
+	if (sim_segment_is_dead(slot))
+		check_alive(slot);
+	/* Another process may have seen it before us. */
+	while ((sim_peer_is_stale(slot) || !sim_peer_is_live(slot)) && attend(slot))
+		;
 }
 
 void sim_shm_receive(void)
@@ -256,7 +302,7 @@ void sim_shm_receive(void)
 /* Whoever leaves last deletes the files; a lock that is held for long is not waited for. */
 static void leave_at_exit(void)
 {
-	if (!sim_lock_within(SIM_MS(200)))
+	if (sim_is_inherited() || !sim_lock_within(SIM_MS(200)))
 		return;
 	sim_shm_leave();
 	sim_unlock();
@@ -274,6 +320,7 @@ int sim_shm_join(const char *fabric)
 
 void sim_shm_leave(void)
 {
+	sim_death_watch_ends();
 	sim_peer_forget_all();
 	sim_segment_leave();
 }
@@ -281,7 +328,7 @@ void sim_shm_leave(void)
 void sim_shm_after_fork(void)
 {
 	sim_peer_forget_all();
-	sim_segment_abandon();
+	sim_segment_after_fork();
 }
 
 bool sim_link_pullable(unsigned int slot)

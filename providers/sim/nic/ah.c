@@ -54,10 +54,13 @@ struct ibv_ah *sim_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 
 	sim_lock();
 	err = nic_resolve_ah(device, attr, &ah->peer);
+	if (!err && ah->peer)
+		ah->peer_mac = ah->peer->mac_number;
+	if (!err)
+		err = nic_take(ibpd->context, NIC_AH);
 	if (!err) {
 		nic_list_add(&nic_context(ibpd->context)->ahs, &ah->node);
 		nic_pd(ibpd)->users++;
-		nic_counts.ahs++;
 	}
 	sim_unlock();
 	if (!err)
@@ -72,7 +75,7 @@ void nic_ah_free(struct sim_ah *ah)
 {
 	nic_list_del(&ah->node);
 	nic_pd(ah->pub.pd)->users--;
-	nic_counts.ahs--;
+	nic_give(ah->pub.context, NIC_AH);
 	free(ah);
 }
 

@@ -56,6 +56,53 @@ void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type)
 	post(srq->pub.context, &event, srq, &srq->async_reported);
 }
 
+/* Nobody counts those that are of no object. */
+static uint32_t unaffiliated_reported;
+
+static void post_to_device(const struct sim_device *device, const struct ibv_async_event *event)
+{
+	struct sim_context *context;
+
+	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
+		context = nic_container(node, struct sim_context, node);
+		if (context->device == device)
+			post(&context->verbs.context, event, NULL, &unaffiliated_reported);
+	}
+}
+
+void sim_nic_port_event(const struct sim_port *port, enum ibv_event_type type)
+{
+	const struct ibv_async_event event = {
+		.element.port_num = port->num,
+		.event_type = type,
+	};
+
+	post_to_device(port->device, &event);
+}
+
+static void fail_all_qps(const struct sim_context *context)
+{
+	struct nic_list *node = context->qps.next, *next;
+
+	for (; node != &context->qps; node = next) {
+		next = node->next;
+		nic_qp_error(nic_container(node, struct sim_qp, node), false);
+	}
+}
+
+void sim_nic_device_removed(const struct sim_device *device)
+{
+	const struct ibv_async_event event = { .event_type = IBV_EVENT_DEVICE_FATAL };
+	const struct sim_context *context;
+
+	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
+		context = nic_container(node, struct sim_context, node);
+		if (context->device == device)
+			fail_all_qps(context);
+	}
+	post_to_device(device, &event);
+}
+
 void nic_async_forget(struct sim_context *context, const void *element)
 {
 	struct nic_list *node = context->events.next;
@@ -103,6 +150,8 @@ int sim_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 			return 0;
 		err = nic_notify_wait(&context->notify, sequence, &rounds);
 		if (err) {
+			if (err == EDEADLK)
+				nic_tell_deadlock("ibv_get_async_event", context->notify.fd);
 			errno = err;
 			return -1;
 		}
@@ -149,16 +198,14 @@ void sim_ack_async_event(struct ibv_async_event *event)
 void nic_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
 		    uint32_t reported, const char *what, uint32_t number)
 {
-	struct timespec warn_at;
+	uint64_t warn_at = sim_core->real_ns(CLOCK_REALTIME) + SIM_MS(1000);
 	bool warned = false;
 
-	clock_gettime(CLOCK_REALTIME, &warn_at);
-	warn_at.tv_sec++;
 	pthread_mutex_lock(mutex);
 	while (*completed != reported) {
 		if (warned) {
 			pthread_cond_wait(cond, mutex);
-		} else if (pthread_cond_timedwait(cond, mutex, &warn_at) == ETIMEDOUT) {
+		} else if (sim_core->cond_wait(cond, mutex, warn_at) == ETIMEDOUT) {
 			warned = true;
 			nic_log(POLYCM_LOG_WARN,
 				"destroying %s %u waits: the program has read %u of its events "

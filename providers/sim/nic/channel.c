@@ -102,6 +102,8 @@ int sim_get_cq_event(struct ibv_comp_channel *pub, struct ibv_cq **ret_cq, void 
 			break;
 		err = nic_notify_wait(&channel->notify, sequence, &rounds);
 		if (err) {
+			if (err == EDEADLK)
+				nic_tell_deadlock("ibv_get_cq_event", channel->notify.fd);
 			errno = err;
 			return -1;
 		}

@@ -14,9 +14,12 @@
 
 struct sim_nic_counts nic_counts;
 
-static struct nic_list contexts = { &contexts, &contexts };
+struct nic_list nic_contexts = { &nic_contexts, &nic_contexts };
 
 static const struct ibv_context_ops context_ops = {
+	.alloc_mw = sim_alloc_mw,
+	.bind_mw = sim_bind_mw,
+	.dealloc_mw = sim_dealloc_mw,
 	.poll_cq = sim_poll_cq,
 	.req_notify_cq = sim_req_notify_cq,
 	.post_srq_recv = sim_post_srq_recv,
@@ -48,12 +51,16 @@ struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 
 	if (!context)
 		goto err_errno;
+	err = ENODEV;
+	if (device->removed)
+		goto err_free;
 	err = nic_notify_open(&context->notify);
 	if (err)
 		goto err_free;
 	context->device = device;
 	nic_list_init(&context->pds);
 	nic_list_init(&context->mrs);
+	nic_list_init(&context->mws);
 	nic_list_init(&context->channels);
 	nic_list_init(&context->cqs);
 	nic_list_init(&context->srqs);
@@ -66,8 +73,9 @@ struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 	pthread_mutex_init(&context->verbs.context.mutex, NULL);
 
 	sim_lock();
-	nic_list_add(&contexts, &context->node);
+	nic_list_add(&nic_contexts, &context->node);
 	nic_counts.contexts++;
+	device->contexts++;
 	sim_unlock();
 	return &context->verbs.context;
 
@@ -90,6 +98,7 @@ void nic_context_close(struct sim_context *context)
 	FREE_ALL(&context->cqs, struct sim_cq, nic_cq_free);
 	FREE_ALL(&context->channels, struct sim_channel, nic_channel_free);
 	FREE_ALL(&context->ahs, struct sim_ah, nic_ah_free);
+	FREE_ALL(&context->mws, struct sim_mw, nic_mw_free);
 	FREE_ALL(&context->mrs, struct sim_mr, nic_mr_free);
 	FREE_ALL(&context->pds, struct sim_pd, nic_pd_free);
 	nic_async_forget(context, NULL);
@@ -97,12 +106,13 @@ void nic_context_close(struct sim_context *context)
 	nic_list_del(&context->node);
 	pthread_mutex_destroy(&context->verbs.context.mutex);
 	nic_counts.contexts--;
+	context->device->contexts--;
 	free(context);
 }
 
 void nic_close_all(void)
 {
-	FREE_ALL(&contexts, struct sim_context, nic_context_close);
+	FREE_ALL(&nic_contexts, struct sim_context, nic_context_close);
 }
 
 int sim_close_device(struct ibv_context *context)
@@ -121,6 +131,7 @@ void sim_nic_counts(struct sim_nic_counts *ret_counts)
 int sim_nic_start(void)
 {
 	rc_start();
+	nic_show_start();
 	ud_start();
 	return 0;
 }

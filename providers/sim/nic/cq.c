@@ -45,6 +45,15 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 	cq->pub.cq.channel = channel;
 	cq->pub.cq.cq_context = cq_context;
 	cq->pub.cq.cqe = cqe;
+
+	sim_lock();
+	err = nic_take(context, NIC_CQ);
+	sim_unlock();
+	if (err) {
+		pthread_spin_destroy(&cq->lock);
+		free(cq);
+		return err;
+	}
 	pthread_mutex_init(&cq->pub.cq.mutex, NULL);
 	pthread_cond_init(&cq->pub.cq.cond, NULL);
 
@@ -53,7 +62,6 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 	nic_list_add(&nic_context(context)->cqs, &cq->node);
 	if (channel)
 		channel->refcnt++;
-	nic_counts.cqs++;
 	sim_unlock();
 	*ret_cq = cq;
 	return 0;
@@ -84,7 +92,7 @@ static void cq_detach(struct sim_cq *cq)
 		pub->refcnt--;
 	}
 	nic_async_forget(nic_context(cq->pub.cq.context), cq);
-	nic_counts.cqs--;
+	nic_give(cq->pub.cq.context, NIC_CQ);
 }
 
 static void cq_release(struct sim_cq *cq)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "../gids.h"
 #include "nic_internal.h"
 
 #define VENDOR_ID 0xffffffu	/* software devices have none of their own */
@@ -19,6 +20,7 @@ static void init_limits(struct ibv_device_attr *attr, const struct sim_device *d
 	bool iwarp = nic_is_iwarp(device);
 	bool atomic = rules->services & POLYCM_SVC_ATOMIC;
 	bool srq = rules->services & POLYCM_SVC_SRQ;
+	bool multicast = rules->services & POLYCM_SVC_MULTICAST;
 
 	*attr = (struct ibv_device_attr) {
 		.node_guid = device->vdev.node_guid,
@@ -30,12 +32,15 @@ static void init_limits(struct ibv_device_attr *attr, const struct sim_device *d
 		.hw_ver = 1,
 		.max_qp = 262144,
 		.max_qp_wr = 32768,
-		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = NIC_MAX_SGE,
 		.max_sge_rd = iwarp ? 1 : NIC_MAX_SGE,
 		.max_cq = 1 << 24,
 		.max_cqe = (1 << 22) - 1,
 		.max_mr = (1 << 20) - 1,
+		.max_mw = 1 << 20,
 		.max_pd = 1 << 23,
 		.max_qp_rd_atom = rules->max_responder_resources,
 		.max_res_rd_atom = 262144 * rules->max_responder_resources,
@@ -45,6 +50,9 @@ static void init_limits(struct ibv_device_attr *attr, const struct sim_device *d
 		.max_srq = srq ? 1 << 23 : 0,
 		.max_srq_wr = srq ? 32767 : 0,
 		.max_srq_sge = srq ? 31 : 0,
+		.max_mcast_grp = multicast ? 8192 : 0,
+		.max_mcast_qp_attach = multicast ? 56 : 0,
+		.max_total_mcast_qp_attach = multicast ? 8192 * 56 : 0,
 		.max_pkeys = iwarp ? 0 : 1,
 		.local_ca_ack_delay = rules->local_ca_ack_delay,
 		.phys_port_cnt = (uint8_t)device->num_ports,
@@ -230,7 +238,7 @@ int sim_query_gid_ex(struct ibv_context *context, uint32_t num, uint32_t index,
 	if (!port || index >= (uint32_t)gid_table_len(port))
 		return EINVAL;
 	sim_lock();
-	if (index < port->num_gids)
+	if (index < port->num_gids && sim_gid_is_set(&port->gids[index]))
 		fill_gid_entry(port, index, entry);
 	else
 		err = ENODATA;
@@ -250,11 +258,16 @@ ssize_t sim_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *e
 	for (unsigned int i = 0; i < device->num_ports; i++) {
 		const struct sim_port *port = &device->ports[i];
 
-		for (uint32_t index = 0; index < port->num_gids && count < max_entries; index++)
-			fill_gid_entry(port, index, &entries[count++]);
+		for (uint32_t index = 0; index < port->num_gids; index++) {
+			if (!sim_gid_is_set(&port->gids[index]))
+				continue;
+			if (count < max_entries)
+				fill_gid_entry(port, index, &entries[count]);
+			count++;
+		}
 	}
 	sim_unlock();
-	return (ssize_t)count;
+	return count <= max_entries ? (ssize_t)count : -EINVAL;
 }
 
 /* iWARP has no P_Keys. */

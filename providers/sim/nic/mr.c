@@ -25,6 +25,7 @@
 /* Slots of the table; free ones are linked in the order in which they became free. */
 struct key_slot {
 	struct sim_mr *mr;
+	struct sim_mw *mw;
 	uint32_t next_free;
 	uint32_t tag;
 };
@@ -62,7 +63,7 @@ static uint32_t make_key(uint32_t index)
 	return index << TAG_BITS | tag;
 }
 
-static int key_take(struct sim_mr *mr)
+int nic_key_take(struct sim_mr *mr, struct sim_mw *mw, uint32_t *ret_index, uint32_t *ret_key)
 {
 	uint32_t index;
 	int err;
@@ -75,22 +76,41 @@ static int key_take(struct sim_mr *mr)
 	index = first_free;
 	first_free = slots[index].next_free;
 	slots[index].mr = mr;
-	mr->pub.handle = index;
-	mr->pub.lkey = mr->pub.rkey = make_key(index);
+	slots[index].mw = mw;
+	*ret_index = index;
+	*ret_key = make_key(index);
 	return 0;
 }
 
-static void key_drop(const struct sim_mr *mr)
+void nic_key_drop(uint32_t index)
 {
-	uint32_t index = mr->pub.handle;
-
 	slots[index].mr = NULL;
+	slots[index].mw = NULL;
 	slots[index].next_free = 0;
 	if (first_free)
 		slots[last_free].next_free = index;
 	else
 		first_free = index;
 	last_free = index;
+}
+
+struct sim_mw *nic_mw_at(uint32_t index)
+{
+	return index < num_slots ? slots[index].mw : NULL;
+}
+
+struct sim_mr *nic_mr_by_key(uint32_t key)
+{
+	struct sim_mr *mr = key >> TAG_BITS < num_slots ? slots[key >> TAG_BITS].mr : NULL;
+
+	return mr && mr->pub.rkey == key ? mr : NULL;
+}
+
+struct sim_mw *nic_mw_by_key(uint32_t key)
+{
+	struct sim_mw *mw = nic_mw_at(key >> TAG_BITS);
+
+	return mw && mw->key == key ? mw : NULL;
 }
 
 void nic_mr_stop(void)
@@ -167,11 +187,16 @@ struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	mr->access = access;
 
 	sim_lock();
-	err = key_take(mr);
+	err = nic_take(pd->context, NIC_MR);
+	if (!err) {
+		err = nic_key_take(mr, NULL, &mr->pub.handle, &mr->pub.lkey);
+		mr->pub.rkey = mr->pub.lkey;
+		if (err)
+			nic_give(pd->context, NIC_MR);
+	}
 	if (!err) {
 		nic_list_add(&nic_context(pd->context)->mrs, &mr->node);
 		nic_pd(pd)->users++;
-		nic_counts.mrs++;
 	}
 	sim_unlock();
 	if (!err)
@@ -202,11 +227,15 @@ int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
 	struct sim_mr *mr = nic_container(ibmr, struct sim_mr, pub);
 	int err = check_rereg(mr, flags, pd, addr, length, (unsigned int)access);
 
-	if (err) {
-		errno = err;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
+	if (err)
+		goto err_errno;
 	sim_lock();
+	/* What windows open must not change under them. */
+	if (mr->windows) {
+		sim_unlock();
+		err = EINVAL;
+		goto err_errno;
+	}
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		nic_pd(mr->pub.pd)->users--;
 		nic_pd(pd)->users++;
@@ -218,36 +247,56 @@ int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
 		mr->pub.addr = addr;
 		mr->pub.length = length;
 		mr->iova = mr->access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+		/* For other memory, other keys; else drivers keep them, and programs count on it. */
+		mr->pub.lkey = mr->pub.rkey = make_key(mr->pub.handle);
 	}
-	mr->pub.lkey = mr->pub.rkey = make_key(mr->pub.handle);
 	sim_unlock();
 	return 0;
+
+err_errno:
+	errno = err;
+	return IBV_REREG_MR_ERR_INPUT;
 }
 
 void nic_mr_free(struct sim_mr *mr)
 {
 	nic_list_del(&mr->node);
-	key_drop(mr);
+	nic_key_drop(mr->pub.handle);
 	nic_pd(mr->pub.pd)->users--;
-	nic_counts.mrs--;
+	nic_give(mr->pub.context, NIC_MR);
 	free(mr);
 }
 
-int sim_dereg_mr(struct ibv_mr *mr)
+int sim_dereg_mr(struct ibv_mr *ibmr)
 {
+	struct sim_mr *mr = nic_container(ibmr, struct sim_mr, pub);
+	int err = 0;
+
 	sim_lock();
-	nic_mr_free(nic_container(mr, struct sim_mr, pub));
+	if (mr->windows)
+		err = EINVAL;	/* as rxe has it */
+	else
+		nic_mr_free(mr);
 	sim_unlock();
-	return 0;
+	return err;
+}
+
+uint64_t nic_mr_offset(uint32_t key, uint64_t addr)
+{
+	const struct sim_mw *mw = nic_mw_by_key(key);
+	const struct sim_mr *mr = mw ? mw->mr : nic_mr_by_key(key);
+
+	if (mw && mw->access & IBV_ACCESS_ZERO_BASED)
+		addr += mw->addr;
+	return mr ? addr - mr->iova : 0;
 }
 
 void *nic_mr_resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t length,
 		     unsigned int access, const char **ret_why)
 {
-	uint32_t index = key >> TAG_BITS;
-	const struct sim_mr *mr = index < num_slots ? slots[index].mr : NULL;
+	const struct sim_mr *mr = nic_mr_by_key(key);
 
-	if (!mr || mr->pub.rkey != key)
+	if (!mr)
 		*ret_why = "there is no such key";
 	else if (mr->pub.pd != pd)
 		*ret_why = "the region is of another protection domain";
@@ -262,6 +311,15 @@ void *nic_mr_resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint6
 	else
 		return (char *)mr->pub.addr + (addr - mr->iova);
 	return NULL;
+}
+
+void *nic_remote_resolve(const struct sim_qp *qp, uint32_t key, uint64_t addr, uint64_t length,
+			 unsigned int access, const char **ret_why)
+{
+	const struct sim_mw *mw = nic_mw_by_key(key);
+
+	return mw ? nic_mw_resolve(mw, qp, addr, length, access, ret_why) :
+		    nic_mr_resolve(qp->pub.qp.pd, key, addr, length, access, ret_why);
 }
 
 int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,

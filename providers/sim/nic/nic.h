@@ -25,9 +25,17 @@ void sim_nic_init_device(struct sim_device *device);
 int sim_nic_start(void);
 void sim_nic_stop(void);
 
+/* What contexts of the port's device are told (nic/async.c). */
+void sim_nic_port_event(const struct sim_port *port, enum ibv_event_type type);
+/* The device is gone: its QPs are in error, its contexts are told. */
+void sim_nic_device_removed(const struct sim_device *device);
+
+/* Is it the descriptor of a completion channel or of a context?  Then also which, in words. */
+bool sim_nic_owns_fd(int fd, char *text, size_t size);
+
 /* Live QPs, CQs, MRs, PDs ..., for tests. */
 struct sim_nic_counts {
-	unsigned int contexts, pds, mrs, channels, cqs, srqs, qps, ahs;
+	unsigned int contexts, pds, mrs, mws, channels, cqs, srqs, qps, ahs;
 };
 void sim_nic_counts(struct sim_nic_counts *ret_counts);
 
@@ -41,12 +49,13 @@ enum ibv_qp_type sim_qp_type(const struct sim_qp *qp);
 /*
  * iWARP: the device moves the QP.  connect: to RTS, its stream leads to
  * peer_qpn on peer.  error: the stream is gone, flush.  owner is told once,
- * through sim_iw_qp_closed(), when the program itself ends the stream by
+ * through the function that is set, when the program itself ends the stream by
  * moving the QP to SQD or ERR or destroying it; NULL: nobody any more.
  */
 int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t peer_qpn,
 			  uint8_t responder_resources, uint8_t initiator_depth);
 void sim_qp_stream_error(struct sim_qp *qp);
+void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program));
 void sim_qp_stream_set_owner(struct sim_qp *qp, struct sim_id *owner);
 struct sim_id *sim_qp_stream_owner(const struct sim_qp *qp);
 /* The NIC breaks the stream (a protocol or access error): told to the owner too. */

@@ -76,7 +76,7 @@ struct nic_notify {
 struct sim_context {
 	struct sim_device *device;
 	struct nic_list node;			/* among all contexts */
-	struct nic_list pds, mrs, channels, cqs, srqs, qps, ahs;
+	struct nic_list pds, mrs, mws, channels, cqs, srqs, qps, ahs;
 	struct nic_list events;			/* async.c: not read yet */
 	struct nic_notify notify;
 	struct verbs_context verbs;		/* last, as libibverbs wants it */
@@ -93,6 +93,18 @@ struct sim_mr {
 	struct nic_list node;
 	uint64_t iova;
 	unsigned int access;
+	unsigned int windows;			/* bound to it */
+};
+
+/* A memory window; unbound while mr is NULL. */
+struct sim_mw {
+	struct ibv_mw pub;
+	struct nic_list node;
+	uint32_t key;				/* that opens it; pub.rkey is the program's */
+	struct sim_mr *mr;
+	const struct sim_qp *qp;		/* type 2: bound to it; else NULL */
+	uint64_t addr, length;
+	unsigned int access;
 };
 
 struct sim_ah {
@@ -100,6 +112,7 @@ struct sim_ah {
 	struct nic_list node;
 	struct ibv_ah_attr attr;
 	struct sim_port *peer;			/* NULL: nobody has that address */
+	uint32_t peer_mac;			/* its number then */
 };
 
 struct sim_channel {
@@ -165,21 +178,31 @@ struct nic_swqe {
 		struct {
 			uint64_t compare_add, swap;
 		};
+		struct {
+			uint64_t bind_length;	/* from remote_addr; rkey is the new key */
+			uint32_t bind_lkey;	/* the region's; 0: none */
+			uint32_t bind_access;
+		};
 		union ibv_gid ud_dgid;
 	};
 	uint32_t rkey;				/* UD: the remote Q_Key */
-	uint32_t imm;				/* network order, as given */
+	union {
+		uint32_t imm;			/* network order, as given */
+		uint32_t bind_window;		/* its handle */
+	};
 	uint32_t length;
 	uint32_t inflight;			/* bytes copied to the link, not acknowledged */
 	uint32_t acked;				/* bytes of a fragmented message acknowledged */
 	uint32_t remote_qpn;			/* UD */
 	struct sim_port *ud_peer;
+	uint32_t ud_peer_mac;
 	uint8_t opcode;				/* enum ibv_wr_opcode */
 	uint8_t flags;				/* enum ibv_send_flags */
 	uint8_t status;				/* a local error found when its turn came */
 	uint8_t num_sge;
 	uint8_t ud_sgid_index;
 	bool ud_global;
+	uint8_t ud_tclass, ud_hop_limit;
 	struct ibv_sge sge[];
 };
 
@@ -196,6 +219,7 @@ struct sim_qp {
 	struct nic_list node;
 	struct sim_port *port;			/* ours */
 	struct sim_port *peer;			/* where the connection leads; NULL: nowhere */
+	uint32_t peer_mac;			/* its number when the path was set */
 	unsigned int peer_slot;			/* RC: the process; SIM_MAX_SLOTS: not known yet */
 	struct sim_id *owner;			/* iWARP: whom to tell that the stream ended */
 	struct sim_timer timer;			/* requester: ACK time-out or RNR wait */
@@ -242,11 +266,13 @@ struct sim_qp {
 	uint32_t rx_off;			/* of the message being received */
 	bool nak_sent;				/* until the expected message comes */
 	bool rx_held;				/* a receive request is taken for it */
+	bool uc_dropping;			/* UC: until the next message begins */
 	bool comm_est;
 	struct nic_rwqe *srq_held;		/* that request, if it came from the SRQ */
 	struct nic_atomic *atomics;		/* max_dest_rd_atomic of them, on first use */
 	uint8_t num_atomics, next_atomic;
 
+	struct nic_list groups;			/* UD: that it is attached to (mcast.c) */
 	uint32_t async_reported;
 	struct nic_builder *builder;		/* of an ibv_qp_ex, else NULL */
 	union {
@@ -302,6 +328,14 @@ static inline uint32_t nic_qpn(const struct sim_qp *qp)
 
 extern struct sim_nic_counts nic_counts;
 
+/* --- limits.c --- */
+
+enum nic_kind { NIC_PD, NIC_MR, NIC_MW, NIC_CQ, NIC_SRQ, NIC_QP, NIC_AH, NIC_KINDS };
+_Static_assert(NIC_KINDS <= SIM_DEVICE_KINDS, "a device counts all kinds");
+/* One more object: 0, ENOMEM or EINVAL where the device has no more of them, EIO where it is gone. */
+int nic_take(struct ibv_context *context, enum nic_kind kind);
+void nic_give(struct ibv_context *context, enum nic_kind kind);
+
 /* One line for people; free when nobody listens. */
 #define nic_log(level, ...) do { \
 	if (sim_core->log_enabled(level)) \
@@ -321,8 +355,17 @@ void nic_notify_set(struct nic_notify *notify, bool readable);
  */
 int nic_notify_wait(struct nic_notify *notify, unsigned int sequence, unsigned int *rounds);
 
+/* --- waiting.c --- */
+
+/* The context whose asynchronous events, or the channel whose events, the descriptor announces. */
+void nic_tell_deadlock(const char *call, int fd);
+
 /* --- context.c, async.c --- */
 
+extern struct nic_list nic_contexts;
+
+
+extern struct nic_list nic_contexts;
 void nic_context_close(struct sim_context *context);
 void nic_close_all(void);
 
@@ -381,17 +424,50 @@ int sim_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
 		 int access);
 int sim_dereg_mr(struct ibv_mr *mr);
 void nic_mr_free(struct sim_mr *mr);
+/* A slot of the table of keys, for a region or a window: 0 or an errno. */
+int nic_key_take(struct sim_mr *mr, struct sim_mw *mw, uint32_t *ret_index, uint32_t *ret_key);
+void nic_key_drop(uint32_t index);
+/* The window in that slot, the region with that key; or NULL. */
+struct sim_mw *nic_mw_at(uint32_t index);
+struct sim_mr *nic_mr_by_key(uint32_t key);
+/* The window that the key was made for, bound or not; or NULL. */
+struct sim_mw *nic_mw_by_key(uint32_t key);
 void nic_mr_stop(void);
+/* How far behind the beginning of its region an address is; 0: there is no such key. */
+uint64_t nic_mr_offset(uint32_t key, uint64_t addr);
 /*
  * The memory behind a key, if a QP of this PD may use it like that; NULL: it
  * may not, and *ret_why says why.
  */
 void *nic_mr_resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t length,
 		     unsigned int access, const char **ret_why);
+/* The same for a peer's key, which may be a window's. */
+void *nic_remote_resolve(const struct sim_qp *qp, uint32_t key, uint64_t addr, uint64_t length,
+			 unsigned int access, const char **ret_why);
 /* length bytes at offset of a scatter list: 0 and the parts, or -EACCES (with a log line). */
 int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
 		    uint32_t offset, uint32_t length, unsigned int access,
 		    struct iovec iov[static NIC_MAX_SGE], unsigned int *ret_parts);
+
+/* --- mw.c --- */
+
+struct ibv_mw *sim_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int sim_dealloc_mw(struct ibv_mw *mw);
+int sim_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+void nic_mw_free(struct sim_mw *mw);
+/* The QP ends, and with it what is bound to it. */
+void nic_mw_unbind_all(const struct sim_qp *qp);
+/* The memory behind a window, as nic_mr_resolve(). */
+void *nic_mw_resolve(const struct sim_mw *mw, const struct sim_qp *qp, uint64_t addr,
+		     uint64_t length, unsigned int access, const char **ret_why);
+/* Requests that no packet is sent for: bind and invalidate. */
+static inline bool nic_is_local(const struct nic_swqe *wqe)
+{
+	return wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV;
+}
+enum ibv_wc_status nic_mw_execute(const struct sim_qp *qp, const struct nic_swqe *wqe);
+/* Whoever has the key loses it.  false: it is none that may be invalidated through this QP. */
+bool nic_mw_invalidate(const struct sim_qp *qp, uint32_t key);
 
 /* --- channel.c, cq.c, cq_ex.c --- */
 
@@ -441,6 +517,15 @@ static inline struct nic_rwqe *nic_rq_at(const struct nic_rq *rq, uint32_t index
 {
 	return (struct nic_rwqe *)(void *)(rq->ring + (index & rq->mask) * nic_rwqe_size(rq->max_sge));
 }
+/* How many bytes it takes. */
+static inline uint64_t nic_rwqe_room(const struct nic_rwqe *wqe)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < wqe->num_sge; i++)
+		total += wqe->sge[i].length;
+	return total;
+}
 /* The receive request that the message coming in now goes to; NULL: none is posted. */
 struct nic_rwqe *nic_rq_hold(struct sim_qp *qp);
 /* It is done: complete it. */
@@ -476,6 +561,11 @@ void nic_qpn_drop(uint32_t qpn);
 struct sim_qp *nic_qp_by_number(uint32_t qpn);
 void nic_qpn_stop(void);
 
+/* --- show.c: QPs in traces --- */
+
+void nic_qp_set_state(struct sim_qp *qp, uint8_t state);
+void nic_show_start(void);
+
 /* --- wr_send.c --- */
 
 int sim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
@@ -505,14 +595,27 @@ int nic_swqe_resolve(const struct sim_qp *qp, struct nic_swqe *wqe, uint32_t off
 void nic_sq_complete(struct sim_qp *qp, enum ibv_wc_status status);
 void nic_sq_flush(struct sim_qp *qp);
 
+/* --- mcast.c --- */
+
+int sim_attach_mcast(struct ibv_qp *qp, const union ibv_gid *mgid, uint16_t lid);
+int sim_detach_mcast(struct ibv_qp *qp, const union ibv_gid *mgid, uint16_t lid);
+void nic_groups_detach_all(struct sim_qp *qp);
+
 /* --- rc_*.c, ud.c --- */
 
 void rc_start(void);
 void ud_start(void);
-/* Send what may be sent. */
+/* Send what may be sent: RC; the unreliable types. */
 void rc_transmit(struct sim_qp *qp);
-void rc_timer(struct sim_timer *timer);
 void ud_transmit(struct sim_qp *qp);
+void rc_timer(struct sim_timer *timer);
+static inline void nic_transmit(struct sim_qp *qp)
+{
+	if (qp->type == IBV_QPT_RC)
+		rc_transmit(qp);
+	else
+		ud_transmit(qp);
+}
 /* What sending or receiving has left to be done, outside of all loops. */
 void nic_settle(struct sim_qp *qp);
 /* Copy len bytes from one list of parts to another. */

@@ -10,24 +10,30 @@ struct ibv_pd *sim_alloc_pd(struct ibv_context *context)
 {
 	static uint32_t next_handle;
 	struct sim_pd *pd = calloc(1, sizeof(*pd));
+	int err = ENOMEM;
 
-	if (!pd) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (!pd)
+		goto err_errno;
 	pd->pub.context = context;
 	sim_lock();
-	pd->pub.handle = next_handle++;
-	nic_list_add(&nic_context(context)->pds, &pd->node);
-	nic_counts.pds++;
+	err = nic_take(context, NIC_PD);
+	if (!err) {
+		pd->pub.handle = next_handle++;
+		nic_list_add(&nic_context(context)->pds, &pd->node);
+	}
 	sim_unlock();
-	return &pd->pub;
+	if (!err)
+		return &pd->pub;
+	free(pd);
+err_errno:
+	errno = err;
+	return NULL;
 }
 
 void nic_pd_free(struct sim_pd *pd)
 {
 	nic_list_del(&pd->node);
-	nic_counts.pds--;
+	nic_give(pd->pub.context, NIC_PD);
 	free(pd);
 }
 

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 
-#include "../cm/cma.h"
 #include "rc.h"
 
 static int check_caps(const struct sim_device *device, const struct ibv_qp_init_attr *attr)
@@ -36,7 +35,9 @@ static int check_new(const struct ibv_pd *pd, const struct ibv_qp_init_attr *att
 	switch (attr->qp_type) {
 	case IBV_QPT_RC:
 		break;
+	case IBV_QPT_UC:
 	case IBV_QPT_UD:
+		/* iWARP has reliable connections only. */
 		if (!(device->rules->services & POLYCM_SVC_UD))
 			return EOPNOTSUPP;
 		break;
@@ -73,6 +74,7 @@ static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_att
 	qp->rq.mask = nic_round_up(attr->cap.max_recv_wr) - 1;
 	qp->rq.max_sge = attr->cap.max_recv_sge;
 	sim_timer_init(&qp->timer, rc_timer);
+	nic_list_init(&qp->groups);
 	pub->context = pd->context;
 	pub->qp_context = attr->qp_context;
 	pub->pd = pd;
@@ -90,11 +92,14 @@ static int qp_attach(struct sim_qp *qp)
 	struct ibv_qp *pub = &qp->pub.qp;
 	int err;
 
-	if (nic_counts.qps >= (unsigned int)qp->port->device->attr.max_qp)
-		return ENOMEM;
-	err = nic_qpn_take(qp, &pub->qp_num);
+	err = nic_take(pub->context, NIC_QP);
 	if (err)
 		return err;
+	err = nic_qpn_take(qp, &pub->qp_num);
+	if (err) {
+		nic_give(pub->context, NIC_QP);
+		return err;
+	}
 	pub->handle = pub->qp_num;
 	nic_list_add(&nic_context(pub->context)->qps, &qp->node);
 	nic_pd(pub->pd)->users++;
@@ -102,7 +107,6 @@ static int qp_attach(struct sim_qp *qp)
 	nic_cq(pub->recv_cq)->users++;
 	if (pub->srq)
 		nic_srq(pub->srq)->users++;
-	nic_counts.qps++;
 	return 0;
 }
 
@@ -112,6 +116,8 @@ static void qp_detach(struct sim_qp *qp)
 
 	sim_timer_disarm(&qp->timer);
 	nic_stream_closed(qp, true);
+	nic_groups_detach_all(qp);
+	nic_mw_unbind_all(qp);
 	nic_list_del(&qp->node);
 	nic_qpn_drop(pub->qp_num);
 	nic_async_forget(nic_context(pub->context), qp);
@@ -120,7 +126,7 @@ static void qp_detach(struct sim_qp *qp)
 	nic_cq(pub->recv_cq)->users--;
 	if (pub->srq)
 		nic_srq(pub->srq)->users--;
-	nic_counts.qps--;
+	nic_give(pub->context, NIC_QP);
 }
 
 static void qp_release(struct sim_qp *qp)
@@ -179,10 +185,15 @@ void nic_qp_free(struct sim_qp *qp)
 int sim_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
+	bool in_group;
 
 	sim_lock();
-	qp_detach(qp);
+	in_group = !nic_list_empty(&qp->groups);
+	if (!in_group)
+		qp_detach(qp);
 	sim_unlock();
+	if (in_group)
+		return EBUSY;
 	nic_await_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, qp->async_reported, "QP",
 		       ibqp->qp_num);
 	qp_release(qp);
@@ -247,7 +258,7 @@ int sim_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 void nic_qp_reset(struct sim_qp *qp)
 {
 	sim_timer_disarm(&qp->timer);
-	qp->state = IBV_QPS_RESET;
+	nic_qp_set_state(qp, IBV_QPS_RESET);
 	qp->peer = NULL;
 	qp->dest_qpn = 0;
 	qp->sq_head = qp->sq_high = qp->sq_next = qp->sq_tail = 0;
@@ -258,10 +269,17 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->sqd_drained = qp->cqe_lost = false;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->rq_psn = qp->rx_off = 0;
-	qp->nak_sent = qp->rx_held = qp->comm_est = false;
+	qp->nak_sent = qp->rx_held = qp->comm_est = qp->uc_dropping = false;
 	free(qp->atomics);
 	qp->atomics = NULL;
 	qp->num_atomics = qp->next_atomic = 0;
+}
+
+static void (*stream_teller)(struct sim_id *owner, bool by_program);
+
+void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program))
+{
+	stream_teller = closed;
 }
 
 void nic_stream_closed(struct sim_qp *qp, bool by_program)
@@ -269,20 +287,22 @@ void nic_stream_closed(struct sim_qp *qp, bool by_program)
 	struct sim_id *owner = qp->owner;
 
 	qp->owner = NULL;
-	if (owner)
-		sim_iw_qp_closed(owner, by_program);
+	if (owner && stream_teller)
+		stream_teller(owner, by_program);
 }
 
 void nic_qp_error(struct sim_qp *qp, bool by_program)
 {
 	if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR) {
-		qp->state = IBV_QPS_ERR;
+		nic_qp_set_state(qp, IBV_QPS_ERR);
 		nic_stream_closed(qp, by_program);	/* one that is only being set up */
 		return;
 	}
-	qp->state = IBV_QPS_ERR;
-	qp->rnr_wait = false;
+	if (nic_qp_is_iwarp(qp) && qp->state == IBV_QPS_RTS)
+		rc_stream_took(qp);
+	nic_qp_set_state(qp, IBV_QPS_ERR);
 	sim_timer_disarm(&qp->timer);
+	qp->rnr_wait = false;
 	nic_sq_flush(qp);
 	nic_rq_flush(qp);
 	if (qp->pub.qp.srq)
@@ -329,7 +349,7 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 	qp->rq_psn = 0;
 	qp->retries_left = NIC_TCP_RETRIES;
 	qp->comm_est = true;
-	qp->state = IBV_QPS_RTS;
+	nic_qp_set_state(qp, IBV_QPS_RTS);
 	rc_transmit(qp);
 	return 0;
 }
@@ -337,8 +357,6 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 void sim_qp_stream_error(struct sim_qp *qp)
 {
 	qp->owner = NULL;	/* it is the owner who tells us */
-	if (qp->state == IBV_QPS_RTS)
-		rc_stream_took(qp);
 	nic_qp_error(qp, false);
 }
 

@@ -12,7 +12,8 @@
 
 #define KNOWN_OPS ((uint64_t)IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
 		   IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
-		   IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+		   IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | \
+		   IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV)
 
 struct built_wr {
 	struct ibv_send_wr wr;
@@ -160,6 +161,26 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 	add(ex, IBV_WR_SEND_WITH_IMM)->imm_data = imm_data;
 }
 
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	add(ex, IBV_WR_SEND_WITH_INV)->invalidate_rkey = invalidate_rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+	add(ex, IBV_WR_LOCAL_INV)->invalidate_rkey = invalidate_rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *bind_info)
+{
+	struct ibv_send_wr *wr = add(ex, IBV_WR_BIND_MW);
+
+	wr->bind_mw.mw = mw;
+	wr->bind_mw.rkey = rkey;
+	wr->bind_mw.bind_info = *bind_info;
+}
+
 static void set_remote(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr)
 {
 	wr->wr.rdma.rkey = rkey;
@@ -246,6 +267,9 @@ static void fill_calls(struct ibv_qp_ex *ex, uint64_t ops)
 	ex->wr_set_ud_addr = wr_set_ud_addr;
 	ex->wr_send = ops & IBV_QP_EX_WITH_SEND ? wr_send : NULL;
 	ex->wr_send_imm = ops & IBV_QP_EX_WITH_SEND_WITH_IMM ? wr_send_imm : NULL;
+	ex->wr_send_inv = ops & IBV_QP_EX_WITH_SEND_WITH_INV ? wr_send_inv : NULL;
+	ex->wr_local_inv = ops & IBV_QP_EX_WITH_LOCAL_INV ? wr_local_inv : NULL;
+	ex->wr_bind_mw = ops & IBV_QP_EX_WITH_BIND_MW ? wr_bind_mw : NULL;
 	ex->wr_rdma_write = ops & IBV_QP_EX_WITH_RDMA_WRITE ? wr_rdma_write : NULL;
 	ex->wr_rdma_write_imm = ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM ? wr_rdma_write_imm : NULL;
 	ex->wr_rdma_read = ops & IBV_QP_EX_WITH_RDMA_READ ? wr_rdma_read : NULL;
@@ -261,10 +285,13 @@ static bool ops_supported(const struct sim_device *device, enum ibv_qp_type type
 
 	if (device->rules->services & POLYCM_SVC_IMM)
 		have |= IBV_QP_EX_WITH_SEND_WITH_IMM;
-	if (type == IBV_QPT_RC) {
-		have |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ;
+	if (type != IBV_QPT_UD) {
+		have |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
 		if (device->rules->services & POLYCM_SVC_IMM)
 			have |= IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+	}
+	if (type == IBV_QPT_RC) {
+		have |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND_WITH_INV;
 		if (device->rules->services & POLYCM_SVC_ATOMIC)
 			have |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 				IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;

@@ -22,26 +22,44 @@
 		       IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE)
 #define RC_INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
 #define UD_INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
+#define UC_PATH (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define UC_RUNNING (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | \
+		    IBV_QP_PATH_MIG_STATE)
+#define UC_DRAINED (IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | \
+		    IBV_QP_PATH_MIG_STATE)
+#define RTR_OPTIONAL (IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
+#define UD_RUNNING (IBV_QP_CUR_STATE | IBV_QP_QKEY)
+#define NOTIFY IBV_QP_EN_SQD_ASYNC_NOTIFY
+
+struct attrs {
+	int required, optional;
+};
 
 /* Every state may go to RESET and ERR with no attribute but the state. */
 static const struct transition {
 	uint8_t from, to;
-	int rc_required, rc_optional;
-	int ud_required, ud_optional;
+	struct attrs rc, uc, ud;
 } transitions[] = {
-	{ IBV_QPS_RESET, IBV_QPS_INIT, RC_INIT, 0, UD_INIT, 0 },
-	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, RC_INIT, 0, UD_INIT },
-	{ IBV_QPS_INIT, IBV_QPS_RTR,
-	  PATH_ATTRS, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX,
-	  0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
-	{ IBV_QPS_RTR, IBV_QPS_RTS, SEND_ATTRS, RUNNING_ATTRS,
-	  IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY },
-	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, RUNNING_ATTRS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
-	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
-	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, RUNNING_ATTRS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
-	{ IBV_QPS_SQD, IBV_QPS_SQD, 0, DRAINED_ATTRS, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
-	{ IBV_QPS_SQE, IBV_QPS_RTS, 0, 0, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	{ IBV_QPS_RESET, IBV_QPS_INIT, { RC_INIT, 0 }, { RC_INIT, 0 }, { UD_INIT, 0 } },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, { 0, RC_INIT }, { 0, RC_INIT }, { 0, UD_INIT } },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, { PATH_ATTRS, RTR_OPTIONAL }, { UC_PATH, RTR_OPTIONAL },
+	  { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, { SEND_ATTRS, RUNNING_ATTRS }, { IBV_QP_SQ_PSN, UC_RUNNING },
+	  { IBV_QP_SQ_PSN, UD_RUNNING } },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING } },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, { 0, NOTIFY }, { 0, NOTIFY }, { 0, NOTIFY } },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING } },
+	{ IBV_QPS_SQD, IBV_QPS_SQD, { 0, DRAINED_ATTRS }, { 0, UC_DRAINED },
+	  { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
+	/* Only of the unreliable types. */
+	{ IBV_QPS_SQE, IBV_QPS_RTS, { 0, 0 }, { 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS },
+	  { 0, UD_RUNNING } },
 };
+
+static const struct attrs *attrs_of(const struct transition *t, uint8_t type)
+{
+	return type == IBV_QPT_RC ? &t->rc : type == IBV_QPT_UC ? &t->uc : &t->ud;
+}
 
 static int check_transition(const struct sim_qp *qp, uint8_t to, int mask)
 {
@@ -51,15 +69,12 @@ static int check_transition(const struct sim_qp *qp, uint8_t to, int mask)
 		return given ? EINVAL : 0;
 	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
 		const struct transition *t = &transitions[i];
-		bool ud = qp->type == IBV_QPT_UD;
-		int required = ud ? t->ud_required : t->rc_required;
-		int optional = ud ? t->ud_optional : t->rc_optional;
+		const struct attrs *attrs = attrs_of(t, qp->type);
 
 		if (t->from != qp->state || t->to != to)
 			continue;
-		if (t->from == IBV_QPS_SQE && !ud)
-			return EINVAL;
-		return (given & required) != required || given & ~(required | optional) ? EINVAL : 0;
+		return (given & attrs->required) != attrs->required ||
+		       given & ~(attrs->required | attrs->optional) ? EINVAL : 0;
 	}
 	return EINVAL;
 }
@@ -109,7 +124,7 @@ static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int ma
 	if (mask & IBV_QP_DEST_QPN) {
 		qp->dest_qpn = attr->dest_qp_num & NIC_QPN_MASK;
 		qp->peer_slot = SIM_MAX_SLOTS;
-		if (qp->type == IBV_QPT_RC)
+		if (qp->type != IBV_QPT_UD)
 			rc_peer_slot(qp);
 	}
 	if (mask & IBV_QP_ALT_PATH) {
@@ -159,10 +174,10 @@ static void change_state(struct sim_qp *qp, uint8_t to)
 	case IBV_QPS_SQD:
 		if (qp->state != IBV_QPS_SQD)
 			qp->sqd_drained = false;
-		qp->state = to;
+		nic_qp_set_state(qp, to);
 		break;
 	default:
-		qp->state = to;
+		nic_qp_set_state(qp, to);
 		break;
 	}
 }
@@ -184,14 +199,13 @@ static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	apply_path(qp, attr, mask);
 	apply_attrs(qp, attr, mask);
 	qp->peer = peer;
+	if (mask & IBV_QP_AV && peer)
+		qp->peer_mac = peer->mac_number;
 	if (mask & IBV_QP_AV && !peer)
 		nic_debug("%s QP 0x%06x: nobody has the address of its path",
 			  qp->port->device->vdev.device.name, nic_qpn(qp));
 	change_state(qp, to);
-	if (qp->type == IBV_QPT_UD)
-		ud_transmit(qp);
-	else
-		rc_transmit(qp);
+	nic_transmit(qp);
 	return 0;
 }
 
@@ -235,7 +249,7 @@ static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 			return 0;
 		}
 		nic_rq_flush(qp);
-		qp->state = IBV_QPS_SQD;
+		nic_qp_set_state(qp, IBV_QPS_SQD);
 		nic_stream_closed(qp, true);
 		return 0;
 	}
@@ -252,7 +266,12 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	int err;
 
 	sim_lock();
-	err = nic_qp_is_iwarp(qp) ? modify_iwarp(qp, attr, mask) : modify(qp, attr, mask);
+	if (qp->port->device->removed)
+		err = EIO;
+	else if (nic_qp_is_iwarp(qp))
+		err = modify_iwarp(qp, attr, mask);
+	else
+		err = modify(qp, attr, mask);
 	nic_settle(qp);
 	if (!err)
 		ibqp->state = (enum ibv_qp_state)qp->state;

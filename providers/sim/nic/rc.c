@@ -56,6 +56,11 @@ void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *pa
 		return;
 	header->dst_qpn = qp->dest_qpn;
 	header->src_qpn = nic_qpn(qp);
+	if (!sim_port_has_mac(qp->peer, qp->peer_mac)) {
+		sim_link_send_in_vain(qp->port, qp->peer, SIM_PACKET_RC, header, sizeof(*header),
+				      payload, parts, len);
+		return;
+	}
 	r = sim_link_send(qp->port, qp->peer, slot, SIM_PACKET_RC, header, sizeof(*header), payload,
 			  parts, len);
 	if (r < 0)
@@ -78,8 +83,8 @@ static int local_source(const struct rc_packet *p, struct sim_qp *qp, uint32_t n
 		wqe = rc_open_request(qp, p->h.psn, &index);
 		if (!wqe)
 			return -EAGAIN;
-		from[0].iov_base = nic_mr_resolve(sender->pub.qp.pd, wqe->rkey, wqe->remote_addr,
-						  wqe->length, IBV_ACCESS_REMOTE_READ, &why);
+		from[0].iov_base = nic_remote_resolve(sender, wqe->rkey, wqe->remote_addr, wqe->length,
+						      IBV_ACCESS_REMOTE_READ, &why);
 		if (!from[0].iov_base)
 			return -EAGAIN;
 		from[0].iov_base = (char *)from[0].iov_base + p->h.offset;
@@ -144,7 +149,9 @@ int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *t
 
 static bool is_ours(struct sim_qp *qp, const struct rc_packet *p)
 {
-	return qp && qp->type == IBV_QPT_RC && qp->port == p->packet->to &&
+	uint8_t type = p->h.flags & RC_F_UNRELIABLE ? IBV_QPT_UC : IBV_QPT_RC;
+
+	return qp && qp->type == type && qp->port == p->packet->to &&
 	       qp->peer == p->packet->from && qp->dest_qpn == p->h.src_qpn &&
 	       rc_peer_slot(qp) == p->packet->from_slot;
 }
@@ -153,6 +160,16 @@ void nic_settle(struct sim_qp *qp)
 {
 	if (qp->cqe_lost)
 		nic_qp_fatal(qp, IBV_EVENT_QP_FATAL);
+}
+
+/* Before the program says that the connection is there, the peer's first request does. */
+static void first_request(struct sim_qp *qp)
+{
+	if (qp->comm_est)
+		return;
+	qp->comm_est = true;
+	if (qp->state == IBV_QPS_RTR)
+		nic_async_qp(qp, IBV_EVENT_COMM_EST);
 }
 
 void rc_receive(const struct sim_packet *packet)
@@ -174,10 +191,14 @@ void rc_receive(const struct sim_packet *packet)
 		return;
 	}
 	/* A QP that is not ready to receive does not answer. */
-	if (qp->state < IBV_QPS_RTR || qp->state > IBV_QPS_SQD ||
+	if (qp->state < IBV_QPS_RTR || qp->state == IBV_QPS_ERR ||
 	    (nic_qp_is_iwarp(qp) && qp->state != IBV_QPS_RTS))
 		return;
 	if (p.h.op < RC_ACK)
+		first_request(qp);
+	if (qp->type == IBV_QPT_UC)
+		uc_handle_request(qp, &p);
+	else if (p.h.op < RC_ACK)
 		rc_handle_request(qp, &p);
 	else if (qp->state != IBV_QPS_RTR)
 		rc_handle_response(qp, &p);

@@ -44,6 +44,8 @@ enum rc_flags {
 	RC_F_REF = 1 << 3,	/* by reference: the payload is struct rc_part[parts] */
 	RC_F_NO_REF = 1 << 4,	/* READ: do not answer by reference */
 	RC_F_CHUNK_END = 1 << 5,	/* READ_DATA: ask for the next chunk */
+	RC_F_UNRELIABLE = 1 << 6,	/* between UC QPs: there are no answers */
+	RC_F_INVALIDATE = 1 << 7,	/* SEND: rkey is to be invalidated */
 };
 
 enum rc_syndrome {
@@ -96,6 +98,8 @@ static inline int32_t rc_ahead(uint32_t psn, uint32_t of)
 	return (int32_t)((psn - of) << 8) >> 8;
 }
 
+/* What the packets of a request begin with. */
+struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index);
 /* Fills in the numbers.  Lost, as on a wire, if the connection leads to nobody. */
 void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *payload,
 	     unsigned int parts, size_t len);
@@ -114,11 +118,14 @@ void rc_receive(const struct sim_packet *packet);
 void ud_receive(const struct sim_packet *packet);
 void rc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
 void rc_handle_response(struct sim_qp *qp, const struct rc_packet *p);
+/* UC: all of a request, and what comes in. */
+enum ibv_wc_status uc_send(struct sim_qp *qp, struct nic_swqe *wqe);
+void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
 /* The oldest request, or the stream, failed. */
 void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why);
 /*
- * iWARP, the stream ends in order: what it has taken is done, as far as nothing
- * before it waits for an answer.
+ * iWARP, the stream ends: what it has taken is done, whatever becomes of it, as far
+ * as nothing before it waits for an answer.
  */
 void rc_stream_took(struct sim_qp *qp);
 /* Something is open: see that it does not stay so for ever. */

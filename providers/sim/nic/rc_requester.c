@@ -69,8 +69,8 @@ static void progress(struct sim_qp *qp)
 {
 	qp->retries_left = nic_qp_is_iwarp(qp) ? NIC_TCP_RETRIES : qp->retry_cnt;
 	qp->rnr_left = qp->rnr_retry;
-	qp->rnr_wait = qp->went_back = false;
 	sim_timer_disarm(&qp->timer);
+	qp->rnr_wait = qp->went_back = false;
 }
 
 static void go_back(struct sim_qp *qp)
@@ -90,9 +90,9 @@ void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
 {
 	nic_debug("%s QP 0x%06x: a request to QP 0x%06x failed: %s",
 		  qp->port->device->vdev.device.name, nic_qpn(qp), qp->dest_qpn, why);
-	/* On iWARP nothing says which request it was: all are flushed with the stream. */
+	/* On iWARP nothing says which request it was: those that wait are flushed with the stream. */
 	if (!nic_qp_is_iwarp(qp) || status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_LOC_LEN_ERR ||
-	    status == IBV_WC_LOC_QP_OP_ERR)
+	    status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_MW_BIND_ERR)
 		nic_sq_complete(qp, status);
 	nic_qp_error(qp, false);
 }

@@ -74,7 +74,7 @@ static void *resolve(struct sim_qp *qp, const struct rc_header *h, uint32_t leng
 	char text[160];
 
 	if ((qp->access & access) == access)
-		memory = nic_mr_resolve(qp->pub.qp.pd, h->rkey, h->remote_addr, length, access, &why);
+		memory = nic_remote_resolve(qp, h->rkey, h->remote_addr, length, access, &why);
 	if (!memory) {
 		snprintf(text, sizeof(text), "rkey 0x%x does not allow 0x%llx + %u: %s", h->rkey,
 			 (unsigned long long)h->remote_addr, length, why);
@@ -85,15 +85,6 @@ static void *resolve(struct sim_qp *qp, const struct rc_header *h, uint32_t leng
 
 /* --- Send and RDMA Write. --- */
 
-static uint64_t room(const struct nic_rwqe *wqe)
-{
-	uint64_t total = 0;
-
-	for (uint32_t i = 0; i < wqe->num_sge; i++)
-		total += wqe->sge[i].length;
-	return total;
-}
-
 /* Where n bytes of the message go to.  false: it was refused. */
 static bool target(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
 		   const struct nic_rwqe *wqe, struct iovec to[static NIC_MAX_SGE],
@@ -103,7 +94,7 @@ static bool target(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
 
 	*ret_parts = 0;
 	if (h->op == RC_SEND) {
-		if (room(wqe) < h->length) {
+		if (nic_rwqe_room(wqe) < h->length) {
 			fail_receive(qp, IBV_WC_LOC_LEN_ERR, RC_NAK_INVALID_REQUEST,
 				     "it is longer than the receive");
 			return false;
@@ -133,8 +124,18 @@ static void message_complete(struct sim_qp *qp, const struct rc_header *h, bool 
 	struct ibv_wc wc = {
 		.opcode = h->op == RC_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
 		.byte_len = h->length,
+		.wc_flags = qp->ah.is_global ? IBV_WC_GRH : 0,
 	};
 
+	if (h->op == RC_SEND && h->flags & RC_F_INVALIDATE) {
+		if (!nic_mw_invalidate(qp, h->rkey)) {
+			fail_receive(qp, IBV_WC_REM_INV_REQ_ERR, RC_NAK_REMOTE_OPERATION,
+				     "its key cannot be invalidated");
+			return;
+		}
+		wc.wc_flags |= IBV_WC_WITH_INV;
+		wc.invalidated_rkey = h->rkey;
+	}
 	qp->rx_off = 0;
 	qp->rq_psn = (qp->rq_psn + 1) & NIC_PSN_MASK;
 	if (receives) {
@@ -220,7 +221,8 @@ static void read_by_value(struct sim_qp *qp, struct rc_header *h, char *memory, 
 		h->flags = chunk ? 0 : RC_F_CHUNK_END;
 		rc_send(qp, h, &payload, n ? 1 : 0, n);
 		h->offset += n;
-		memory += n;
+		if (n)	/* else memory may be NULL */
+			memory += n;
 	} while (chunk);
 }
 
@@ -350,11 +352,6 @@ void rc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
 {
 	int32_t ahead = rc_ahead(p->h.psn, qp->rq_psn);
 
-	if (!qp->comm_est) {
-		qp->comm_est = true;
-		if (qp->state == IBV_QPS_RTR)
-			nic_async_qp(qp, IBV_EVENT_COMM_EST);
-	}
 	if (ahead < 0) {
 		receive_duplicate(qp, &p->h);
 		return;

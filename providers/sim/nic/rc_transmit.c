@@ -24,7 +24,7 @@ static uint8_t op_of(uint8_t opcode)
 	}
 }
 
-static struct rc_header header_of(const struct sim_qp *qp, uint32_t index)
+struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index)
 {
 	const struct nic_swqe *wqe = nic_sq_at(qp, index);
 	struct rc_header h = {
@@ -40,6 +40,8 @@ static struct rc_header header_of(const struct sim_qp *qp, uint32_t index)
 
 	if (wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		h.flags |= RC_F_IMM;
+	if (wqe->opcode == IBV_WR_SEND_WITH_INV)
+		h.flags |= RC_F_INVALIDATE;
 	if (wqe->flags & IBV_SEND_SOLICITED)
 		h.flags |= RC_F_SOLICITED;
 	return h;
@@ -47,7 +49,7 @@ static struct rc_header header_of(const struct sim_qp *qp, uint32_t index)
 
 void rc_send_read(struct sim_qp *qp, uint32_t index)
 {
-	struct rc_header h = header_of(qp, index);
+	struct rc_header h = rc_request_header(qp, index);
 
 	h.rd_depth = qp->rd_outstanding;
 	if (qp->no_read_ref)
@@ -76,7 +78,7 @@ static void send_reference(struct sim_qp *qp, struct rc_header *h, const struct 
 static int send_data(struct sim_qp *qp, uint32_t index, uint32_t *ret_sent)
 {
 	struct nic_swqe *wqe = nic_sq_at(qp, index);
-	struct rc_header h = header_of(qp, index);
+	struct rc_header h = rc_request_header(qp, index);
 	unsigned int slot = rc_peer_slot(qp);
 	struct iovec iov[NIC_MAX_SGE];
 	uint32_t len = wqe->length - qp->tx_off;
@@ -138,6 +140,22 @@ static bool read_in_chunks(const struct sim_qp *qp)
 	       wqe->length > RC_INLINE_MAX;
 }
 
+/*
+ * A request that no packet is sent for is carried out when all before it are
+ * complete, and takes no number.
+ */
+static bool execute_local(struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	if (qp->sq_next != qp->sq_tail)
+		return false;
+	wqe->status = (uint8_t)nic_mw_execute(qp, wqe);
+	if (wqe->status)
+		return false;
+	qp->sq_psn = (qp->sq_psn - 1) & NIC_PSN_MASK;
+	nic_sq_complete(qp, IBV_WC_SUCCESS);
+	return true;
+}
+
 /* Send one packet of the next request; false: nothing can be sent now. */
 static bool transmit_one(struct sim_qp *qp)
 {
@@ -150,6 +168,8 @@ static bool transmit_one(struct sim_qp *qp)
 	wqe = nic_sq_at(qp, qp->sq_next);
 	if (wqe->status || (!qp->tx_off && !may_start(qp, wqe)))
 		return false;
+	if (nic_is_local(wqe))
+		return execute_local(qp, wqe);
 	if (nic_is_read(wqe)) {
 		qp->rd_outstanding++;
 		rc_send_read(qp, qp->sq_next);

@@ -34,18 +34,23 @@ struct ibv_srq *sim_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	srq->pub.context = pd->context;
 	srq->pub.srq_context = init->srq_context;
 	srq->pub.pd = pd;
-	pthread_mutex_init(&srq->pub.mutex, NULL);
-	pthread_cond_init(&srq->pub.cond, NULL);
 
 	sim_lock();
+	err = nic_take(pd->context, NIC_SRQ);
+	if (err)
+		goto err_unlock;
+	pthread_mutex_init(&srq->pub.mutex, NULL);
+	pthread_cond_init(&srq->pub.cond, NULL);
 	srq->pub.handle = next_handle++;
 	srq->number = srq->pub.handle + 1;
 	nic_list_add(&nic_context(pd->context)->srqs, &srq->node);
 	nic_pd(pd)->users++;
-	nic_counts.srqs++;
 	sim_unlock();
 	return &srq->pub;
 
+err_unlock:
+	sim_unlock();
+	free(srq);
 err_errno:
 	errno = err;
 	return NULL;
@@ -72,7 +77,7 @@ static void srq_detach(struct sim_srq *srq)
 	nic_list_del(&srq->node);
 	nic_async_forget(nic_context(srq->pub.context), srq);
 	nic_pd(srq->pub.pd)->users--;
-	nic_counts.srqs--;
+	nic_give(srq->pub.context, NIC_SRQ);
 }
 
 static void srq_release(struct sim_srq *srq)

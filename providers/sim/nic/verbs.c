@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nic/verbs.c - the ibv_* side of a simulated device.  What is missing here
- * (multicast, ECE, XRC, memory windows) answers EOPNOTSUPP.
+ * (ECE, XRC) answers EOPNOTSUPP.
  */
 #include "config.h"
 
@@ -44,4 +44,6 @@ const struct polycm_verbs sim_verbs = {
 	.destroy_qp = sim_destroy_qp,
 	.create_ah = sim_create_ah,
 	.destroy_ah = sim_destroy_ah,
+	.attach_mcast = sim_attach_mcast,
+	.detach_mcast = sim_detach_mcast,
 };

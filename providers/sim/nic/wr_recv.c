@@ -40,6 +40,8 @@ int sim_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 	sim_lock();
 	if (qp->state == IBV_QPS_RESET || ibqp->srq)
 		err = EINVAL;
+	else if (qp->state == IBV_QPS_ERR && qp->port->device->removed)
+		err = EIO;
 	for (; wr && !err; wr = err ? wr : wr->next)
 		err = rq_post(&qp->rq, wr);
 	if (err)
@@ -56,6 +58,8 @@ int sim_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_
 	int err = 0;
 
 	sim_lock();
+	if (nic_device(ibsrq->context)->removed)
+		err = EIO;
 	for (; wr && !err; wr = err ? wr : wr->next)
 		err = rq_post(&srq->rq, wr);
 	if (err)

@@ -21,13 +21,19 @@ static int needed_services(const struct sim_qp *qp, enum ibv_wr_opcode opcode)
 	case IBV_WR_SEND_WITH_IMM:
 		return POLYCM_SVC_IMM;
 	case IBV_WR_RDMA_WRITE:
+		return qp->type != IBV_QPT_UD ? 0 : -1;
 	case IBV_WR_RDMA_READ:
 		return qp->type == IBV_QPT_RC ? 0 : -1;
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return qp->type == IBV_QPT_RC ? (int)POLYCM_SVC_IMM : -1;
+		return qp->type != IBV_QPT_UD ? (int)POLYCM_SVC_IMM : -1;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return qp->type == IBV_QPT_RC ? (int)POLYCM_SVC_ATOMIC : -1;
+	case IBV_WR_SEND_WITH_INV:
+		return qp->type == IBV_QPT_RC ? 0 : -1;
+	case IBV_WR_BIND_MW:
+	case IBV_WR_LOCAL_INV:
+		return qp->type != IBV_QPT_UD ? 0 : -1;
 	default:
 		return -1;
 	}
@@ -45,10 +51,16 @@ static int check_wr(const struct sim_qp *qp, const struct ibv_send_wr *wr, uint6
 		return EINVAL;
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_READ:
+		if (nic_qp_is_iwarp(qp) && !qp->max_rd_atomic)
+			return EINVAL;
 		return inl || wr->num_sge > device->attr.max_sge_rd ? EINVAL : 0;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return inl || length != 8 || wr->wr.atomic.remote_addr & 7 ? EINVAL : 0;
+	case IBV_WR_BIND_MW:
+		return inl || length || !wr->bind_mw.mw ? EINVAL : 0;
+	case IBV_WR_LOCAL_INV:
+		return inl || length ? EINVAL : 0;
 	default:
 		break;
 	}
@@ -76,11 +88,26 @@ static void fill_address(struct nic_swqe *wqe, const struct ibv_send_wr *wr)
 	const struct sim_ah *ah = nic_container(wr->wr.ud.ah, struct sim_ah, pub);
 
 	wqe->ud_peer = ah->peer;
+	wqe->ud_peer_mac = ah->peer_mac;
 	wqe->ud_global = ah->attr.is_global;
 	wqe->ud_dgid = ah->attr.grh.dgid;
 	wqe->ud_sgid_index = ah->attr.grh.sgid_index;
+	wqe->ud_tclass = ah->attr.grh.traffic_class;
+	wqe->ud_hop_limit = ah->attr.grh.hop_limit;
 	wqe->remote_qpn = wr->wr.ud.remote_qpn & NIC_QPN_MASK;
 	wqe->rkey = wr->wr.ud.remote_qkey;
+}
+
+static void fill_bind(struct nic_swqe *wqe, const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+	wqe->bind_window = wr->bind_mw.mw->handle;
+	wqe->rkey = wr->bind_mw.rkey;
+	wqe->remote_addr = info->addr;
+	wqe->bind_length = info->length;
+	wqe->bind_lkey = info->mr ? info->mr->lkey : 0;
+	wqe->bind_access = info->mw_access_flags;
 }
 
 static void fill_wqe(const struct sim_qp *qp, struct nic_swqe *wqe, const struct ibv_send_wr *wr,
@@ -108,6 +135,13 @@ static void fill_wqe(const struct sim_qp *qp, struct nic_swqe *wqe, const struct
 		wqe->compare_add = wr->wr.atomic.compare_add;
 		wqe->swap = wr->wr.atomic.swap;
 		break;
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_LOCAL_INV:
+		wqe->rkey = wr->invalidate_rkey;
+		break;
+	case IBV_WR_BIND_MW:
+		fill_bind(wqe, wr);
+		break;
 	default:
 		if (qp->type == IBV_QPT_UD)
 			fill_address(wqe, wr);
@@ -124,8 +158,11 @@ static int sq_post(struct sim_qp *qp, const struct ibv_send_wr *wr)
 	uint64_t length = 0;
 	int err;
 
-	if (qp->state < IBV_QPS_RTS)
+	/* On iWARP, SQD is a stream that is being closed. */
+	if (qp->state < IBV_QPS_RTS || (qp->state == IBV_QPS_SQD && nic_qp_is_iwarp(qp)))
 		return nic_qp_is_iwarp(qp) ? ENOTCONN : EINVAL;
+	if (qp->state == IBV_QPS_ERR && qp->port->device->removed)
+		return EIO;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
 		return EINVAL;
 	for (int i = 0; i < wr->num_sge; i++)
@@ -148,10 +185,8 @@ static void sq_kick(struct sim_qp *qp)
 {
 	if (qp->state == IBV_QPS_ERR)
 		nic_sq_flush(qp);
-	else if (qp->type == IBV_QPT_UD)
-		ud_transmit(qp);
 	else
-		rc_transmit(qp);
+		nic_transmit(qp);
 	nic_settle(qp);
 }
 
@@ -209,6 +244,10 @@ static enum ibv_wc_opcode wc_opcode(uint8_t opcode)
 		return IBV_WC_COMP_SWAP;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return IBV_WC_FETCH_ADD;
+	case IBV_WR_BIND_MW:
+		return IBV_WC_BIND_MW;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
 	default:
 		return IBV_WC_SEND;
 	}

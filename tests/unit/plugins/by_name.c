@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A provider that behaves as the name of its file says, so that copies of one
- * module make many plugins: good ones (acme, beta, lazy) and ones that are
+ * module make many plugins: good ones (acme, beta, lazy, the layers wrap and wrap-two) and ones that are
  * wrong in one way each.
  */
 #include <dlfcn.h>
@@ -146,6 +146,10 @@ static void fill_tables(void)
 		desc.provider.transport = &transport;
 	if (!strcmp(name, "acme"))
 		add_options();
+	if (!strncmp(name, "wrap", 4))
+		desc.provider.flags = POLYCM_PROVIDER_LAYER;
+	if (!strcmp(name, "wrap-wire"))
+		desc.provider.transport = &transport;
 	if (!strcmp(name, "lazy"))
 		desc.provider.flags = POLYCM_PROVIDER_ON_REQUEST;
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wait/flags.h - may the program have made a descriptor non-blocking?  To ask
+ * the kernel each time before a wait costs as much as the rest of the wait.
+ */
+#ifndef POLYCM_CORE_WAIT_FLAGS_H
+#define POLYCM_CORE_WAIT_FLAGS_H
+
+/*
+ * How often it called what can do so, counted from 1 on; 0: its calls are not
+ * seen here.  What another process does to a descriptor, or the program with a
+ * system call of its own making, is never seen.
+ */
+unsigned int polycm_flag_changes(void);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wait/time.c - clock_gettime(), gettimeofday(), time() and timespec_get(), the
+ * real ones for ourselves, and timerfd_settime().
+ *
+ * Clocks are read everywhere, in signal handlers, by who allocates memory, before this
+ * library is ready: where time was never virtual, one look and the C library's.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "export.h"
+#include "wait/libc.h"
+#include "wait/shown.h"
+#include "wait/wait.h"
+
+int polycm_real_gettime(clockid_t clock, struct timespec *time)
+{
+	if (polycm_libc_is_found())
+		return polycm_libc_found.clock_gettime(clock, time);
+	return (int)syscall(SYS_clock_gettime, clock, time);
+}
+
+uint64_t polycm_real_ns(clockid_t clock)
+{
+	struct timespec time = { .tv_sec = 0 };
+
+	polycm_real_gettime(clock, &time);
+	return polycm_wait_ns(&time);
+}
+
+/* Its frame is as far from the caller's as always: it says whether the same place reads again. */
+POLYCM_READS_CLOCK __attribute__((noinline))
+static int read_clock(clockid_t clock, struct timespec *time)
+{
+	uint64_t ns;
+
+	if (!polycm_shown_read(clock, __builtin_frame_address(0), &ns))
+		return polycm_real_gettime(clock, time);
+	*time = polycm_wait_timespec(ns);
+	return 0;
+}
+
+POLYCM_READS_CLOCK POLYCM_EXPORT int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	if (__builtin_expect(polycm_shown_is(POLYCM_SHOWN_REAL), 1))
+		return polycm_libc_found.clock_gettime(clock, time);
+	return read_clock(clock, time);
+}
+
+static int show_time_of_day(struct timeval *time, void *zone)
+{
+	/* The header says that it is never NULL, and Linux takes that. */
+	struct timeval *volatile ret_time = time;
+	struct timespec now;
+
+	read_clock(CLOCK_REALTIME, &now);
+	if (zone)
+		*(struct timezone *)zone = (struct timezone){ 0 };
+	if (ret_time)
+		*ret_time = (struct timeval){ now.tv_sec, now.tv_nsec / 1000 };
+	return 0;
+}
+
+POLYCM_EXPORT int gettimeofday(struct timeval *restrict time, void *restrict zone)
+{
+	if (__builtin_expect(polycm_shown_is(POLYCM_SHOWN_REAL), 1) || polycm_shown_passes())
+		return polycm_libc_found.gettimeofday(time, zone);
+	return show_time_of_day(time, zone);
+}
+
+POLYCM_EXPORT time_t time(time_t *ret_time)
+{
+	struct timespec now;
+
+	if (__builtin_expect(polycm_shown_is(POLYCM_SHOWN_REAL), 1) || polycm_shown_passes())
+		return polycm_libc_found.time(ret_time);
+	read_clock(CLOCK_REALTIME, &now);
+	if (ret_time)
+		*ret_time = now.tv_sec;
+	return now.tv_sec;
+}
+
+POLYCM_EXPORT int timespec_get(struct timespec *time, int base)
+{
+	if (__builtin_expect(polycm_shown_is(POLYCM_SHOWN_REAL), 1) || base != TIME_UTC)
+		return polycm_libc()->timespec_get(time, base);
+	read_clock(CLOCK_REALTIME, time);
+	return base;
+}
+
+/* ------------------------------------------------------------------------
+ * timerfd: such a timer runs in real time, so one that is set to an absolute
+ * time goes off when as much real time has passed as it is until then.
+ */
+
+/* The kernel tells it in a line "clockid: 1". */
+static clockid_t clock_of(int fd)
+{
+	char path[40], line[64];
+	int clock = CLOCK_MONOTONIC;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	if (!file)
+		return clock;
+	while (fgets(line, sizeof(line), file) && sscanf(line, "clockid: %d", &clock) != 1)
+		;
+	fclose(file);
+	return clock;
+}
+
+POLYCM_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *time,
+				  struct itimerspec *old)
+{
+	struct itimerspec real;
+
+	/* At 0 it is off. */
+	if (!polycm_shown_is(POLYCM_SHOWN_MOVED) || !(flags & TFD_TIMER_ABSTIME) ||
+	    !polycm_wait_valid(&time->it_value) || !polycm_wait_ns(&time->it_value))
+		return polycm_libc()->timerfd_settime(fd, flags, time, old);
+	real = *time;
+	real.it_value = polycm_shown_to_real(clock_of(fd), &time->it_value);
+	return polycm_libc()->timerfd_settime(fd, flags, &real, old);
+}

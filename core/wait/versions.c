@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wait/versions.c - calls on conditions, under the version of the C library
+ * where it has two.
+ *
+ * A program that was linked with ours without a version would get the older
+ * one, for conditions of another kind, where we are not there.  So no linker
+ * may find them here; programs ask for them with the C library's version, and
+ * so does ThreadSanitizer for what comes behind it.
+ */
+#include "config.h"
+
+#include "export.h"
+#include "wait/cond.h"
+
+/* Processors that it is older on than its threads of today, in 2003. */
+#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__i386__) || defined(__s390__) || \
+			   defined(__mips__) || defined(__sparc__) || defined(__alpha__) || \
+			   (defined(__powerpc__) && defined(__BIG_ENDIAN__)))
+#define EXPORT_AS(name) __asm__(".symver exported_" #name "," #name "@GLIBC_2.3.2")
+#else
+#define EXPORT_AS(name) __asm__(".set " #name ", exported_" #name "\n.global " #name)
+#endif
+
+POLYCM_EXPORT int exported_pthread_cond_signal(pthread_cond_t *cond);
+POLYCM_EXPORT int exported_pthread_cond_broadcast(pthread_cond_t *cond);
+POLYCM_EXPORT int exported_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+						  const struct timespec *until);
+
+EXPORT_AS(pthread_cond_signal);
+EXPORT_AS(pthread_cond_broadcast);
+EXPORT_AS(pthread_cond_timedwait);
+
+int exported_pthread_cond_signal(pthread_cond_t *cond)
+{
+	return polycm_cond_signal(cond);
+}
+
+int exported_pthread_cond_broadcast(pthread_cond_t *cond)
+{
+	return polycm_cond_broadcast(cond);
+}
+
+int exported_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				    const struct timespec *until)
+{
+	return polycm_cond_timedwait(cond, mutex, until);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wait/wait.c - a wait of the program's in virtual time.
+ *
+ * The clock moves time from one thing that happens to the next; after each the
+ * kernel is asked, without waiting, whether a descriptor is ready.  When
+ * nothing is left that could happen, and a descriptor is none of ours, the
+ * wait is a real one; else it is a deadlock.
+ *
+ * Signals are held back but while the kernel is asked, so that one that comes
+ * in between interrupts the call as it would interrupt the C library's.
+ */
+#include "config.h"
+
+#include "wait/wait.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "clock.h"
+#include "log.h"
+#include "wait/libc.h"
+
+/* Real time between looks at what other threads did to virtual time. */
+#define SLICE_NS 2000000
+
+/* They are the thread's own doing, and held back they would end the process. */
+static const int faults[] = {
+	SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP,
+};
+
+static void hold_signals(struct polycm_wait *wait)
+{
+	sigset_t held;
+
+	sigfillset(&held);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&held, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &held, &wait->before);
+	wait->while_waiting = wait->mask ? *wait->mask : wait->before;
+}
+
+static void release_signals(void *arg)
+{
+	struct polycm_wait *wait = arg;
+
+	pthread_sigmask(SIG_SETMASK, &wait->before, NULL);
+}
+
+static bool look(void *arg)
+{
+	static const struct timespec at_once;
+	struct polycm_wait *wait = arg;
+
+	wait->result = wait->ask(wait, &at_once, &wait->while_waiting);
+	return wait->result != 0;
+}
+
+/* Nobody but the kernel can end it now: other threads of the program, too, if there are any. */
+static void really_wait(struct polycm_wait *wait, bool alone)
+{
+	static const struct timespec slice = { .tv_nsec = SLICE_NS };
+
+	wait->result = wait->ask(wait, alone ? NULL : &slice, &wait->while_waiting);
+}
+
+static void tell_deadlock(const struct polycm_wait *wait, const struct polycm_waited *waited)
+{
+	polycm_log(POLYCM_LOG_ERROR, "%s waits for what can never happen: %s", wait->call,
+		   waited->text);
+}
+
+static void find_waited(struct polycm_wait *wait, struct polycm_waited *waited)
+{
+	memset(waited, 0, sizeof(*waited));
+	if (wait->waited)
+		wait->waited(wait, waited);
+}
+
+/*
+ * Descriptors may come to an epoll set while a thread waits on it, so they are
+ * looked at anew.  A wait for nothing is one for a signal.
+ */
+static int wait_until(struct polycm_wait *wait, uint64_t deadline)
+{
+	struct polycm_clock_wait request = {
+		.size = sizeof(request),
+		.deadline_ns = deadline,
+		.look = look,
+		.arg = wait,
+	};
+	struct polycm_waited waited;
+	int err;
+
+	for (;;) {
+		request.only_ours = false;
+		err = polycm_clock_wait(&request);
+		if (err != -EAGAIN && err != -EDEADLK)
+			return err;
+		find_waited(wait, &waited);
+		if (waited.others || !waited.ours) {
+			really_wait(wait, err == -EDEADLK);
+			if (wait->result)
+				return 0;
+		} else if (err == -EDEADLK) {
+			tell_deadlock(wait, &waited);
+			return err;
+		} else {
+			request.only_ours = true;
+			err = polycm_clock_wait(&request);
+			if (err != -EDEADLK)
+				return err;
+		}
+	}
+}
+
+static uint64_t deadline_of(uint64_t start, uint64_t timeout_ns)
+{
+	if (timeout_ns == POLYCM_FOREVER)
+		return POLYCM_FOREVER;
+	return timeout_ns < POLYCM_FOREVER - 1 - start ? start + timeout_ns : POLYCM_FOREVER - 1;
+}
+
+int polycm_wait(struct polycm_wait *wait)
+{
+	uint64_t start = polycm_now_ns(), passed;
+	int saved_errno = errno, err;
+
+	wait->result = 0;
+	hold_signals(wait);
+	pthread_cleanup_push(release_signals, wait);
+	err = wait_until(wait, deadline_of(start, wait->timeout_ns));
+	pthread_cleanup_pop(1);
+
+	passed = polycm_now_ns() - start;
+	wait->left_ns = wait->timeout_ns > passed ? wait->timeout_ns - passed : 0;
+	errno = saved_errno;
+	if (err == -ETIMEDOUT)
+		return 0;
+	return err ? err : wait->result;
+}
+
+int polycm_wait_not(struct polycm_wait *wait)
+{
+	static const struct timespec at_once;
+	int saved_errno = errno;
+
+	wait->left_ns = 0;
+	wait->result = wait->ask(wait, &at_once, wait->mask);
+	if (!wait->result)
+		polycm_clock_spin();
+	errno = saved_errno;
+	return wait->result;
+}
+
+int polycm_wait_return(int result)
+{
+	if (result >= 0)
+		return result;
+	errno = -result;
+	return -1;
+}
+
+bool polycm_wait_valid(const struct timespec *time)
+{
+	return time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < (long)POLYCM_NS_PER_S;
+}
+
+uint64_t polycm_wait_ns(const struct timespec *time)
+{
+	uint64_t seconds = (uint64_t)time->tv_sec;
+
+	if (seconds >= POLYCM_FOREVER / POLYCM_NS_PER_S)
+		return POLYCM_FOREVER;
+	return seconds * POLYCM_NS_PER_S + (uint64_t)time->tv_nsec;
+}
+
+struct timespec polycm_wait_timespec(uint64_t ns)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)(ns / POLYCM_NS_PER_S),
+		.tv_nsec = (long)(ns % POLYCM_NS_PER_S),
+	};
+}

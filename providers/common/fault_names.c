@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fault_names.c - what rules call messages, calls, lookups and actions. */
+#include "config.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "fault_names.h"
+
+static const char *const what_names[SIM_WHATS] = {
+	[SIM_MSG_REQ] = "REQ",
+	[SIM_MSG_MRA] = "MRA",
+	[SIM_MSG_REJ] = "REJ",
+	[SIM_MSG_REP] = "REP",
+	[SIM_MSG_RTU] = "RTU",
+	[SIM_MSG_DREQ] = "DREQ",
+	[SIM_MSG_DREP] = "DREP",
+	[SIM_MSG_SIDR_REQ] = "SIDR_REQ",
+	[SIM_MSG_SIDR_REP] = "SIDR_REP",
+	[SIM_MSG_MPA_REQ] = "MPA_REQ",
+	[SIM_MSG_MPA_REP] = "MPA_REP",
+	[SIM_MSG_MPA_REJ] = "MPA_REJ",
+	[SIM_MSG_FIN] = "FIN",
+	[SIM_MSG_RST] = "RST",
+	[SIM_MSG_SEND] = "SEND",
+	[SIM_MSG_WRITE] = "WRITE",
+	[SIM_MSG_READ] = "READ",
+	[SIM_MSG_READ_REPLY] = "READ_REPLY",
+	[SIM_MSG_ATOMIC] = "ATOMIC",
+	[SIM_MSG_ACK] = "ACK",
+	[SIM_MSG_NAK] = "NAK",
+	[SIM_MSG_RNR_NAK] = "RNR_NAK",
+	[SIM_MSG_UD] = "UD",
+	[SIM_CALL_CREATE_ID] = "create_id",
+	[SIM_CALL_BIND] = "bind",
+	[SIM_CALL_RESOLVE_ADDR] = "resolve_addr",
+	[SIM_CALL_RESOLVE_ROUTE] = "resolve_route",
+	[SIM_CALL_LISTEN] = "listen",
+	[SIM_CALL_CONNECT] = "connect",
+	[SIM_CALL_ACCEPT] = "accept",
+	[SIM_CALL_REJECT] = "reject",
+	[SIM_CALL_DISCONNECT] = "disconnect",
+	[SIM_CALL_CREATE_QP] = "create_qp",
+	[SIM_CALL_CREATE_CQ] = "create_cq",
+	[SIM_CALL_REG_MR] = "reg_mr",
+	[SIM_CALL_ALLOC_PD] = "alloc_pd",
+	[SIM_CALL_CREATE_SRQ] = "create_srq",
+	[SIM_CALL_JOIN_MULTICAST] = "join_multicast",
+	[SIM_LOOKUP_PATH] = "path",
+	[SIM_LOOKUP_NEIGHBOUR] = "neighbour",
+};
+
+static const struct {
+	const char *name;
+	uint64_t mask;
+} groups[] = {
+	{ "cm", CM_MASK },
+	{ "data", DATA_MASK },
+	{ "any", PACKET_MASK },
+};
+
+static const char *const action_names[] = {
+	[POLYCM_SIM_LOSE] = "lose",
+	[POLYCM_SIM_DELAY] = "delay",
+	[POLYCM_SIM_DUPLICATE] = "duplicate",
+	[POLYCM_SIM_REORDER] = "reorder",
+	[POLYCM_SIM_CORRUPT] = "corrupt",
+	[POLYCM_SIM_REJECT] = "reject",
+	[POLYCM_SIM_FAIL] = "fail",
+	[POLYCM_SIM_ANSWER_LATE] = "answer_late",
+	[POLYCM_SIM_ANSWER_NEVER] = "answer_never",
+	[POLYCM_SIM_FREEZE] = "freeze",
+	[POLYCM_SIM_CRASH] = "crash",
+	[POLYCM_SIM_PORT_DOWN] = "port_down",
+	[POLYCM_SIM_PORT_UP] = "port_up",
+	[POLYCM_SIM_REMOVE_DEVICE] = "remove_device",
+	[POLYCM_SIM_CHANGE_ADDRESS] = "change_address",
+	[POLYCM_SIM_CHANGE_MAC] = "change_mac",
+	[POLYCM_SIM_FULL_BACKLOG] = "full_backlog",
+};
+
+#define NUM_GROUPS (sizeof(groups) / sizeof(groups[0]))
+#define NUM_ACTIONS (sizeof(action_names) / sizeof(action_names[0]))
+#define LONGEST 32u			/* of what is compared */
+
+const char *sim_what_name(enum sim_what what)
+{
+	return what < SIM_WHATS ? what_names[what] : NULL;
+}
+
+uint64_t sim_what_mask(const char *name)
+{
+	for (unsigned int i = 0; i < NUM_GROUPS; i++)
+		if (!strcasecmp(groups[i].name, name))
+			return groups[i].mask;
+	for (unsigned int i = 0; i < SIM_WHATS; i++)
+		if (what_names[i] && !strcasecmp(what_names[i], name))
+			return BIT(i);
+	return 0;
+}
+
+const char *sim_action_name(enum polycm_sim_action action)
+{
+	return action < NUM_ACTIONS ? action_names[action] : NULL;
+}
+
+enum polycm_sim_action sim_action_of(const char *name)
+{
+	for (unsigned int i = 1; i < NUM_ACTIONS; i++)
+		if (!strcasecmp(action_names[i], name))
+			return (enum polycm_sim_action)i;
+	return 0;
+}
+
+/* How many letters have to be put in, taken out or replaced (Levenshtein). */
+static unsigned int distance(const char *a, const char *b)
+{
+	size_t a_len = strnlen(a, LONGEST), b_len = strnlen(b, LONGEST);
+	unsigned int row[LONGEST + 1], corner, above, best;
+
+	for (unsigned int j = 0; j <= b_len; j++)
+		row[j] = j;
+	for (unsigned int i = 1; i <= a_len; i++) {
+		corner = row[0];
+		row[0] = i;
+		for (unsigned int j = 1; j <= b_len; j++) {
+			above = row[j];
+			best = corner + (tolower((unsigned char)a[i - 1]) !=
+					 tolower((unsigned char)b[j - 1]));
+			if (above + 1 < best)
+				best = above + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+			corner = above;
+		}
+	}
+	return row[b_len];
+}
+
+/* "REQUEST" means REQ: what begins like the other is nearer than its length says. */
+static unsigned int difference(const char *a, const char *b)
+{
+	size_t a_len = strlen(a), b_len = strlen(b), len = a_len < b_len ? a_len : b_len;
+	unsigned int d = distance(a, b);
+
+	return d > 1 && len > 1 && !strncasecmp(a, b, len) ? 1 : d;
+}
+
+const char *sim_nearest(const char *name, const char *const names[], unsigned int num)
+{
+	const char *nearest = NULL;
+	unsigned int least = 0, d;
+
+	for (unsigned int i = 0; i < num; i++) {
+		if (!names[i])
+			continue;
+		d = difference(name, names[i]);
+		if (!nearest || d < least) {
+			nearest = names[i];
+			least = d;
+		}
+	}
+	return nearest;
+}
+
+const char *sim_what_nearest(const char *name)
+{
+	return sim_nearest(name, what_names, SIM_WHATS);
+}
+
+const char *sim_action_nearest(const char *name)
+{
+	return sim_nearest(name, action_names, NUM_ACTIONS);
+}

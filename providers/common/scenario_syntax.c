@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * scenario_syntax.c - a scenario file word by word, as libconfig's scanner sees
+ * it: what must not come to its parser, and, where that only says "syntax
+ * error", what was expected there.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scenario_read.h"
+
+#define MAX_DEPTH 16u			/* of brackets: the parser's stack is not endless */
+#define MAX_SHOWN 30			/* of a word that is in the way */
+
+enum kind { END, NAME, WORD, NUMBER, TEXT, MARK, OPEN_TEXT };
+
+struct word {
+	enum kind kind;
+	const char *at;
+	int len;
+	unsigned int line;
+};
+
+struct reader {
+	const char *at;
+	unsigned int line;
+	struct word word;		/* the one that is looked at */
+	unsigned int depth, opened[MAX_DEPTH + 1];	/* lines */
+	char *why;
+	size_t size;
+	unsigned int why_line;
+};
+
+/* ------------------------------------------------------------------------
+ * Words.
+ */
+
+/* To the end of a comment or blanks; false: there are none here. */
+static bool skip(struct reader *r)
+{
+	const char *end;
+
+	if (*r->at == '#' || !strncmp(r->at, "//", 2))
+		end = strchrnul(r->at, '\n');
+	else if (!strncmp(r->at, "/*", 2))
+		end = strstr(r->at + 2, "*/") ? strstr(r->at + 2, "*/") + 2 : strchr(r->at, '\0');
+	else
+		end = r->at + strspn(r->at, " \t\n\r\f\v");
+	if (end == r->at)
+		return false;
+	for (; r->at < end; r->at++)
+		r->line += *r->at == '\n';
+	return true;
+}
+
+/* A text may go over several lines, and its quotes may be escaped. */
+static int text_length(struct reader *r, bool *ret_closed)
+{
+	const char *at = r->at + 1;
+
+	for (; *at && *at != '"'; at++) {
+		if (*at == '\\' && (at[1] == '"' || at[1] == '\\'))
+			at++;
+		r->line += *at == '\n';
+	}
+	*ret_closed = *at == '"';
+	return (int)(at - r->at) + *ret_closed;
+}
+
+static bool is_number(const char *at, int len)
+{
+	return isdigit((unsigned char)at[strspn(at, "+-.")]) && strspn(at, "+-.") < (size_t)len;
+}
+
+static void next(struct reader *r)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_-*.+";
+	struct word *word = &r->word;
+	bool closed;
+
+	while (skip(r))
+		;
+	*word = (struct word){ .kind = END, .at = r->at, .line = r->line };
+	if (!*r->at)
+		return;
+	word->len = (int)strspn(r->at, letters);
+	if (*r->at == '"') {
+		word->len = text_length(r, &closed);
+		word->kind = closed ? TEXT : OPEN_TEXT;
+	} else if (!word->len) {
+		word->len = 1;
+		word->kind = MARK;
+	} else if (is_number(r->at, word->len)) {
+		word->kind = NUMBER;
+	} else {
+		word->kind = isalpha((unsigned char)*r->at) || *r->at == '*' ? NAME : WORD;
+	}
+	r->at += word->len;
+}
+
+static bool is_mark(const struct reader *r, char mark)
+{
+	return r->word.kind == MARK && *r->word.at == mark;
+}
+
+static bool is_bool(const struct word *word)
+{
+	return word->kind == NAME && ((word->len == 4 && !strncasecmp(word->at, "true", 4)) ||
+				      (word->len == 5 && !strncasecmp(word->at, "false", 5)));
+}
+
+/* ------------------------------------------------------------------------
+ * What was expected.
+ */
+
+static bool expected(struct reader *r, const char *what)
+{
+	const struct word *word = &r->word;
+	int shown = word->len < MAX_SHOWN ? word->len : MAX_SHOWN;
+
+	r->why_line = word->line;
+	if (word->kind == OPEN_TEXT)
+		snprintf(r->why, r->size, "the text in quotes that begins here does not end");
+	else if (word->kind == END && r->depth)
+		snprintf(r->why, r->size, "expected %s, found the end of the file: a bracket of "
+			 "line %u is not closed", what, r->opened[r->depth]);
+	else if (word->kind == END)
+		snprintf(r->why, r->size, "expected %s, found the end of the file", what);
+	else
+		snprintf(r->why, r->size, "expected %s, found %s%.*s%s", what,
+			 word->kind == TEXT ? "" : "'", shown, word->at, word->kind == TEXT ? "" : "'");
+	return false;
+}
+
+static bool read_value(struct reader *r, const char *name, int len);
+
+/* Elements with commas between; one may stand behind the last. */
+static bool read_elements(struct reader *r, char end, const char *between)
+{
+	while (!is_mark(r, end)) {
+		if (!read_value(r, NULL, 0))
+			return false;
+		if (is_mark(r, ','))
+			next(r);
+		else if (!is_mark(r, end))
+			return expected(r, between);
+	}
+	return true;
+}
+
+static bool read_members(struct reader *r, const char *what)
+{
+	while (!is_mark(r, '}') && r->word.kind != END) {
+		struct word name = r->word;
+
+		if (name.kind != NAME)
+			return expected(r, what);
+		next(r);
+		if (!is_mark(r, '=') && !is_mark(r, ':')) {
+			char text[MAX_SHOWN + 20];
+
+			snprintf(text, sizeof(text), "'=' after '%.*s'",
+				 name.len < MAX_SHOWN ? name.len : MAX_SHOWN, name.at);
+			return expected(r, text);
+		}
+		next(r);
+		if (!read_value(r, name.at, name.len))
+			return false;
+		if (is_mark(r, ';') || is_mark(r, ','))
+			next(r);
+	}
+	return true;
+}
+
+static bool read_inside(struct reader *r, char open)
+{
+	bool good;
+
+	r->opened[++r->depth] = r->word.line;
+	next(r);
+	if (open == '{') {
+		good = read_members(r, "a member or '}'");
+		if (good && !is_mark(r, '}'))
+			good = expected(r, "'}'");
+	} else {
+		good = open == '(' ? read_elements(r, ')', "',' or ')'") :
+				     read_elements(r, ']', "',' or ']'");
+	}
+	if (good) {
+		r->depth--;
+		next(r);
+	}
+	return good;
+}
+
+static bool read_value(struct reader *r, const char *name, int len)
+{
+	char what[MAX_SHOWN + 60];
+
+	if (r->word.kind == MARK && strchr("{[(", *r->word.at))
+		return read_inside(r, *r->word.at);
+	if (r->word.kind == TEXT) {
+		while (r->word.kind == TEXT)	/* those that follow each other are one */
+			next(r);
+		return true;
+	}
+	if (r->word.kind == NUMBER || is_bool(&r->word)) {
+		next(r);
+		return true;
+	}
+	snprintf(what, sizeof(what), "a value%s%.*s%s%s", name ? " for '" : "",
+		 len < MAX_SHOWN ? len : MAX_SHOWN, name ? name : "", name ? "'" : "",
+		 r->word.kind == NAME || r->word.kind == WORD ? " (text stands in quotes)" : "");
+	return expected(r, what);
+}
+
+bool scenario_syntax(const char *text, unsigned int *ret_line, char *ret_why, size_t size)
+{
+	struct reader r = { .at = text, .line = 1, .why = ret_why, .size = size };
+	bool good;
+
+	next(&r);
+	good = read_members(&r, "the name of a member, such as nodes");
+	if (good && r.word.kind != END)
+		good = expected(&r, "the name of a member, such as nodes");
+	if (!good)
+		*ret_line = r.why_line;
+	return good;
+}
+
+const char *scenario_forbidden(const char *text, unsigned int *ret_line)
+{
+	struct reader r = { .at = text, .line = 1 };
+
+	for (next(&r); r.word.kind != END; next(&r)) {
+		*ret_line = r.word.line;
+		if (r.word.kind != MARK)
+			continue;
+		if (!strncmp(r.word.at, "@include", 8))
+			return "@include: a scenario is one file";
+		if (strchr("{[(", *r.word.at) && ++r.depth > MAX_DEPTH)
+			return "too many brackets inside of each other";
+		if (strchr("}])", *r.word.at) && r.depth)
+			r.depth--;
+	}
+	return NULL;
+}

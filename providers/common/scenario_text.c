@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * scenario_text.c - the text of a scenario file, and libconfig's view of it.
+ *
+ * libconfig parses a copy of the file in memory, so that whatever the path is,
+ * or becomes meanwhile, cannot trouble its scanner.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core.h"
+#include "scenario_read.h"
+
+#define MAX_FILE ((size_t)1 << 20)
+
+static int read_all(int fd, char **ret_text, size_t *ret_len)
+{
+	char *text = malloc(MAX_FILE + 1);
+	size_t len = 0;
+	ssize_t n;
+
+	if (!text)
+		return -ENOMEM;
+	do {
+		n = read(fd, text + len, MAX_FILE + 1 - len);
+		if (n < 0 && errno != EINTR) {
+			n = -errno;
+			free(text);
+			return (int)n;
+		}
+		len += n > 0 ? (size_t)n : 0;
+	} while (n && len <= MAX_FILE);
+	if (len > MAX_FILE) {
+		free(text);
+		return -EFBIG;
+	}
+	*ret_text = text;
+	*ret_len = len;
+	return 0;
+}
+
+int scenario_load_text(const char *path, char **ret_text, size_t *ret_len)
+{
+	struct stat st;
+	int fd, r;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		r = -errno;
+	else if (fstat(fd, &st) < 0)
+		r = -errno;
+	else if (S_ISDIR(st.st_mode))
+		r = -EISDIR;
+	else
+		r = read_all(fd, ret_text, ret_len);
+	if (fd >= 0)
+		close(fd);
+	if (r < 0)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: %s", path, strerror(-r));
+	return r;
+}
+
+int scenario_parse(struct scenario *scenario, const char *text, size_t len)
+{
+	const char *why, *told;
+	unsigned int line;
+	char expected[200];
+	char *copy;
+
+	if (memchr(text, '\0', len))
+		return scenario_error(scenario, NULL, "not a text file");
+	copy = malloc(len + 1);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	why = scenario_forbidden(copy, &line);
+	if (!why && config_read_string(&scenario->config, copy) != CONFIG_TRUE) {
+		told = config_error_text(&scenario->config);
+		why = told ? told : "syntax error";
+		line = (unsigned int)config_error_line(&scenario->config);
+		if (!scenario_syntax(copy, &line, expected, sizeof(expected)))
+			why = expected;
+	}
+	if (why)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s:%u: %s", scenario->path, line, why);
+	free(copy);
+	return why ? -EINVAL : 0;
+}

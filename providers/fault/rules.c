@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules.c - which rules there are, and what they do to what. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../common/events.h"
+#include "../common/fault_names.h"
+#include "../common/random.h"
+#include "fault.h"
+
+const struct polycm_core *fault_core;
+uint64_t fault_asked;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fault_rule *rules;
+static unsigned int num_rules;
+static uint64_t start_ns;
+
+static const char *const names[FAULT_WHATS] = {
+	[FAULT_create_id] = "create_id",
+#define X(op) [FAULT_##op] = #op,
+	FAULT_CALLS(X)
+#undef X
+#define X(type) [FAULT_EVENTS + RDMA_CM_EVENT_##type] = #type,
+	EVENT_TYPES(X)
+#undef X
+};
+
+int fault_what_of(const char *name)
+{
+	for (int i = 0; i < FAULT_WHATS; i++)
+		if (!strcasecmp(names[i], name))
+			return i;
+	return -1;
+}
+
+const char *fault_nearest(const char *name)
+{
+	return sim_nearest(name, names, FAULT_WHATS);
+}
+
+void fault_rules_start(uint64_t seed)
+{
+	sim_random_seed(seed);
+	start_ns = fault_core->now_ns();
+}
+
+int fault_rules_add(const struct fault_rule *rule)
+{
+	struct fault_rule *copy = fault_core->alloc(sizeof(*copy)), **end = &rules;
+
+	if (!copy)
+		return -ENOMEM;
+	*copy = *rule;
+	copy->next = NULL;
+	copy->number = ++num_rules;
+	while (*end)
+		end = &(*end)->next;
+	*end = copy;
+	fault_asked |= rule->what;
+	return 0;
+}
+
+static bool by_chance(double probability)
+{
+	/* Draws nothing where nothing is left to chance. */
+	return probability >= 1 || (double)(sim_random() >> 11) * 0x1p-53 < probability;
+}
+
+/* Under the lock. */
+static bool happens(struct fault_rule *rule, enum fault_what what, uint64_t now)
+{
+	unsigned int first = rule->nth ? rule->nth : 1;
+	unsigned int times = rule->times ? rule->times : rule->nth ? 1 : 0;
+
+	if (!(rule->what >> what & 1) || now < rule->after_ns ||
+	    (rule->until_ns && now >= rule->until_ns) || !by_chance(rule->probability))
+		return false;
+	rule->seen++;
+	if (rule->seen < first || (times && rule->seen - first >= times))
+		return false;
+	rule->hits++;
+	return true;
+}
+
+static void apply(const struct fault_rule *rule, struct fault_deed *deed)
+{
+	switch (rule->action) {
+	case FAULT_FAIL:
+		if (!deed->error)
+			deed->error = -rule->error;
+		break;
+	case FAULT_DELAY:
+		if (__builtin_add_overflow(deed->delay_ns, rule->delay_ns, &deed->delay_ns))
+			deed->delay_ns = UINT64_MAX;
+		break;
+	case FAULT_LOSE:
+		deed->lost = true;
+		break;
+	case FAULT_CHANGE:
+		deed->change = rule;
+		break;
+	}
+}
+
+static void tell(const struct polycm_id *id, enum fault_what what, const struct fault_rule *rule)
+{
+	static const char *const words[] = {
+		[FAULT_FAIL] = "fails", [FAULT_DELAY] = "comes late", [FAULT_LOSE] = "is lost",
+		[FAULT_CHANGE] = "is changed",
+	};
+
+	fault_core->log(POLYCM_LOG_INFO, id, "fault %u: %s %s", rule->number, names[what],
+			words[rule->action]);
+}
+
+void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fault_deed *ret_deed)
+{
+	uint64_t now = fault_core->now_ns() - start_ns;
+
+	for (struct fault_rule *rule = rules; rule; rule = rule->next) {
+		bool hit;
+
+		pthread_mutex_lock(&lock);
+		hit = happens(rule, what, now);
+		pthread_mutex_unlock(&lock);
+		if (!hit)
+			continue;
+		apply(rule, ret_deed);
+		tell(id, what, rule);
+	}
+}
+
+/* Whoever wrote it expected something. */
+static void tell_missed(const struct fault_rule *rule)
+{
+	if (rule->seen)
+		fault_core->log(POLYCM_LOG_WARN, NULL, "%s:%u: fault %u has never happened: only %u "
+				"matched, and nth is %u", rule->file, rule->line, rule->number,
+				rule->seen, rule->nth);
+	else
+		fault_core->log(POLYCM_LOG_WARN, NULL, "%s:%u: fault %u has never happened: nothing "
+				"matched it", rule->file, rule->line, rule->number);
+}
+
+void fault_rules_end(void)
+{
+	struct fault_rule *rule;
+
+	while ((rule = rules)) {
+		if (rule->hits)
+			fault_core->log(POLYCM_LOG_INFO, NULL, "fault %u: happened %u times",
+					rule->number, rule->hits);
+		else
+			tell_missed(rule);
+		rules = rule->next;
+		fault_core->free(rule);
+	}
+	fault_asked = 0;
+	num_rules = 0;
+}

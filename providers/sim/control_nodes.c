@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * control_nodes.c - the calls of <polycm/sim.h> about nodes, their devices and
+ * the links between them.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "build.h"
+#include "control.h"
+#include "handles.h"
+#include "link/shape.h"
+
+#define NODE_ADD "polycm_sim_node_add"
+#define NODE_ADD_ADDRESS "polycm_sim_node_add_address"
+#define NODE_USE "polycm_sim_node_use"
+#define NODE_FIND "polycm_sim_node_find"
+#define DEVICE_ADD "polycm_sim_device_add"
+#define DEVICE_ADD_ADDRESS "polycm_sim_device_add_address"
+#define DEVICE_FIND "polycm_sim_device_find"
+#define DEVICE_LIMIT "polycm_sim_device_limit"
+#define LINK_SET "polycm_sim_link_set"
+
+static int null_argument(const char *call)
+{
+	return control_refuse(call, "", "NULL is no argument");
+}
+
+/* Which of a new device's arguments is meant. */
+static const char *blame(const char *transport, const char *address)
+{
+	return sim_core->transport(transport) ? address : transport;
+}
+
+/* A result, with what is wrong told where there is something to tell. */
+static int tell(int r, const char *call, const char *what, const char *why)
+{
+	if (r < 0 && why)
+		control_refuse(call, what, why);
+	return r;
+}
+
+static struct polycm_sim_node *node_handle(const struct sim_node *node)
+{
+	return sim_handle(SIM_HANDLE_NODE, node->number);
+}
+
+static struct polycm_sim_device *device_handle(const struct sim_device *device)
+{
+	return sim_handle(SIM_HANDLE_DEVICE, device->number);
+}
+
+/* ------------------------------------------------------------------------
+ * Nodes.
+ */
+
+/* Locks held. */
+static int make_node(const char *name, const char *transport, const char *address,
+		     struct sim_node **ret_node)
+{
+	struct sim_device *device;
+	const char *why;
+	int r;
+
+	r = sim_build_node(name, ret_node, &why);
+	if (r < 0)
+		return tell(r, NODE_ADD, name, why);
+	r = sim_build_device(*ret_node, transport, address, NULL, &device, &why);
+	if (r < 0) {
+		sim_node_drop_newest();
+		return tell(r, NODE_ADD, blame(transport, address), why);
+	}
+	return 0;
+}
+
+/* The core hears of new devices without the engine's lock. */
+static int end_with_devices(int r)
+{
+	sim_unlock();
+	if (!r)
+		r = sim_fabric_announce();
+	sim_lock();
+	control_end();
+	return r;
+}
+
+int control_node_add(const char *name, const char *transport, const char *address,
+		     struct polycm_sim_node **ret_node)
+{
+	struct polycm_sim_node *handle = NULL;
+	struct sim_node *node;
+	int r;
+
+	if (!name || !transport || !address || !ret_node)
+		return null_argument(NODE_ADD);
+	r = control_begin(NODE_ADD);
+	if (r < 0)
+		return r;
+	r = make_node(name, transport, address, &node);
+	if (!r)
+		handle = node_handle(node);
+	r = end_with_devices(r);
+	if (!r)
+		*ret_node = handle;
+	return r;
+}
+
+int control_node_add_address(struct polycm_sim_node *handle, const char *address)
+{
+	const char *why = NULL;
+	struct sim_node *node;
+	int r;
+
+	if (!address)
+		return null_argument(NODE_ADD_ADDRESS);
+	sim_lock();
+	r = control_node(NODE_ADD_ADDRESS, handle, &node);
+	sim_unlock();
+	if (!r)
+		r = control_begin(NODE_ADD_ADDRESS);
+	if (r < 0)
+		return r;
+	r = control_node(NODE_ADD_ADDRESS, handle, &node);
+	if (!r && !node->devices)
+		r = control_refuse(NODE_ADD_ADDRESS, node->name, "the node has no device");
+	if (!r)
+		r = sim_build_address(node->devices, address, &why);
+	r = tell(r, NODE_ADD_ADDRESS, address, why);
+	control_end();
+	return r;
+}
+
+int control_node_use(struct polycm_sim_node *handle)
+{
+	struct sim_node *node;
+	int r;
+
+	sim_lock();
+	r = control_node(NODE_USE, handle, &node);
+	if (!r)
+		sim_set_current_node(node);
+	sim_unlock();
+	return r;
+}
+
+int control_node_find(const char *name, struct polycm_sim_node **ret_node)
+{
+	struct sim_node *node;
+	int r = 0;
+
+	if (!name || !ret_node)
+		return null_argument(NODE_FIND);
+	sim_lock();
+	node = sim_node_by_name(name);
+	if (node)
+		*ret_node = node_handle(node);
+	else
+		r = control_refuse(NODE_FIND, name, "no node has that name");
+	sim_unlock();
+	return r;
+}
+
+/* ------------------------------------------------------------------------
+ * Devices.
+ */
+
+int control_device_add(struct polycm_sim_node *handle, const char *transport, const char *address,
+		       const struct polycm_sim_limits *limits,
+		       struct polycm_sim_device **ret_device)
+{
+	struct polycm_sim_device *made = NULL;
+	struct sim_device *device;
+	const char *why = NULL;
+	struct sim_node *node;
+	int r;
+
+	if (!transport || !address)
+		return null_argument(DEVICE_ADD);
+	sim_lock();
+	r = control_node(DEVICE_ADD, handle, &node);
+	sim_unlock();
+	if (!r)
+		r = control_begin(DEVICE_ADD);
+	if (r < 0)
+		return r;
+	r = control_node(DEVICE_ADD, handle, &node);
+	if (!r)
+		r = sim_build_device(node, transport, address, limits, &device, &why);
+	if (!r)
+		made = device_handle(device);
+	r = end_with_devices(tell(r, DEVICE_ADD, blame(transport, address), why));
+	if (!r && ret_device)
+		*ret_device = made;
+	return r;
+}
+
+int control_device_add_address(struct polycm_sim_device *handle, const char *address)
+{
+	struct sim_device *device;
+	const char *why = NULL;
+	int r;
+
+	if (!address)
+		return null_argument(DEVICE_ADD_ADDRESS);
+	sim_lock();
+	r = control_device(DEVICE_ADD_ADDRESS, handle, &device);
+	sim_unlock();
+	if (!r)
+		r = control_begin(DEVICE_ADD_ADDRESS);
+	if (r < 0)
+		return r;
+	r = control_device(DEVICE_ADD_ADDRESS, handle, &device);
+	if (!r)
+		r = sim_build_address(device, address, &why);
+	r = tell(r, DEVICE_ADD_ADDRESS, address, why);
+	control_end();
+	return r;
+}
+
+int control_device_find(struct polycm_sim_node *handle, const char *name,
+			struct polycm_sim_device **ret_device)
+{
+	struct sim_device *device;
+	struct sim_node *node;
+	int r;
+
+	if (!ret_device)
+		return null_argument(DEVICE_FIND);
+	sim_lock();
+	r = control_node(DEVICE_FIND, handle, &node);
+	if (!r) {
+		device = sim_device_by_name(node, name);
+		if (device)
+			*ret_device = device_handle(device);
+		else
+			r = control_refuse(DEVICE_FIND, name ? name : node->name,
+					   "the node has no such device");
+	}
+	sim_unlock();
+	return r;
+}
+
+int control_device_limit(struct polycm_sim_device *handle, const struct polycm_sim_limits *limits)
+{
+	struct sim_device *device;
+	const char *why = NULL;
+	int r;
+
+	if (!limits)
+		return null_argument(DEVICE_LIMIT);
+	sim_lock();
+	r = control_device(DEVICE_LIMIT, handle, &device);
+	if (!r)
+		r = sim_build_limits(device, limits, &why);
+	if (r == -EBUSY)
+		why = "the device is open";
+	r = tell(r, DEVICE_LIMIT, "", why);
+	sim_unlock();
+	return r;
+}
+
+/* ------------------------------------------------------------------------
+ * Links.
+ */
+
+int control_link_set(struct polycm_sim_node *a_handle, struct polycm_sim_node *b_handle,
+		     const struct polycm_sim_link *link)
+{
+	struct sim_node *a = NULL, *b = NULL;
+	char why[160] = "";
+	int r = 0;
+
+	if (!link)
+		return null_argument(LINK_SET);
+	sim_lock();
+	if (a_handle)
+		r = control_node(LINK_SET, a_handle, &a);
+	if (!r && b_handle)
+		r = control_node(LINK_SET, b_handle, &b);
+	if (!r)
+		r = control_needs_fabric(LINK_SET);
+	if (!r)
+		r = sim_shape_set(a, b, link, why, sizeof(why));
+	if (r < 0 && *why)
+		control_refuse(LINK_SET, "", why);
+	sim_unlock();
+	return r;
+}

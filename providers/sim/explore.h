@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * explore.h - faults that a seed decides (POLYCM_SIM_EXPLORE), and the list of
+ * those that happened, from which a run can be repeated with some of them.
+ *
+ * A fault is a numbered decision: "the 3rd REP from server, on the process's
+ * 1st fabric, is lost".  Decisions have a generator of their own, so that the
+ * rest of the run is the same whether they are made here or given by the
+ * `explore' group of a scenario file.
+ *
+ * Engine lock held, unless said otherwise.
+ */
+#ifndef SIM_EXPLORE_H
+#define SIM_EXPLORE_H
+
+#include "fault.h"
+#include "../common/scenario_read.h"
+
+/* Decisions are made, or given. */
+extern bool sim_exploring;
+
+/* No lock.  What the environment asks for, with the seed of its fabric; 0, or why the file cannot be. */
+int sim_explore_open(uint64_t seed);
+/* The scenario file's group.  It counts only in the file that the environment names. */
+int sim_explore_read(const struct scenario *scenario, const config_setting_t *group);
+/* What is read from now on is the environment's file, or (false) another one. */
+void sim_explore_listen(bool on);
+/* No lock.  The seed of a fabric that a test makes: another one in each explored run. */
+uint64_t sim_explore_seed(uint64_t seed);
+/* The process has a new fabric. */
+void sim_explore_fabric(void);
+
+/* Adds to what rules do to a packet. */
+void sim_explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
+			struct sim_fate *fate);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fabric_scenario.c - a fabric as a scenario file has it.
+ *
+ * Under the real clock processes meet on it by the fabric's name and the file's
+ * contents: each makes the same nodes in the same order, so that ports have the
+ * same numbers everywhere.  One that comes with another file is refused.
+ * POLYCM_SIM_NODE says which of the nodes a process is on; without it a process
+ * may be on each of them.  Engine lock held.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "build.h"
+#include "fabric_internal.h"
+#include "link/segment.h"
+#include "numbers.h"
+#include "scenario.h"
+
+/* Part of the shared fabric's name, where others have a transport. */
+#define KIND "scenario"
+
+static uint64_t joined_digest;	/* 0: no scenario's fabric */
+static uint64_t began;		/* of that fabric */
+
+/* FNV-1a, 64 bits, of a file; never 0. */
+static int digest_file(const char *path, uint64_t *ret_digest)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	uint8_t buf[4096];
+	ssize_t len;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while ((len = read(fd, buf, sizeof(buf))) > 0)
+		for (ssize_t i = 0; i < len; i++)
+			hash = (hash ^ buf[i]) * 0x100000001b3u;
+	len = len < 0 ? -errno : 0;
+	close(fd);
+	*ret_digest = hash ? hash : 1;
+	return (int)len;
+}
+
+/* A fabric that nobody has begun takes any file. */
+static int agree(void)
+{
+	struct sim_scenario_id *theirs = sim_segment_scenario();
+	bool same;
+
+	sim_segment_lock();
+	if (!theirs->digest) {
+		theirs->digest = joined_digest;
+		theirs->began = sim_now();
+	}
+	same = theirs->digest == joined_digest;
+	began = theirs->began;
+	sim_segment_unlock();
+	return same ? 0 : -EPROTO;
+}
+
+uint64_t sim_scenario_began(void)
+{
+	return joined_digest ? began : sim_now();
+}
+
+int sim_scenario_rejoin(void)
+{
+	return joined_digest ? agree() : 0;
+}
+
+void sim_scenario_leave(void)
+{
+	joined_digest = 0;
+}
+
+static int join(const char *path)
+{
+	int r;
+
+	r = digest_file(path, &joined_digest);
+	if (r < 0) {
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: %s", path, strerror(-r));
+		return r;
+	}
+	r = sim_fabric_join(KIND);
+	if (r < 0)
+		return r;
+	r = agree();
+	if (r < 0)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: processes with another scenario file "
+			      "are on this fabric; POLYCM_SIM_FABRIC names another one", path);
+	return r;
+}
+
+/* The node that the process is on, if it was told. */
+static int go_home(void)
+{
+	const char *name = sim_core->setting("POLYCM_SIM_NODE");
+	struct sim_node *node;
+
+	if (!name || !*name)
+		return 0;
+	node = sim_node_by_name(name);
+	if (!node) {
+		sim_core->log(POLYCM_LOG_ERROR, NULL,
+			      "POLYCM_SIM_NODE=%s: the scenario has no node of that name", name);
+		return -EINVAL;
+	}
+	sim_set_home_node(node);
+	return 0;
+}
+
+int sim_fabric_open_scenario(const char *path)
+{
+	int r = 0;
+
+	if (!sim_is_virtual())
+		r = join(path);
+	if (!r)
+		r = sim_numbers_open();
+	if (!r)
+		r = sim_scenario_build(path);
+	if (!r)
+		r = go_home();
+	if (r < 0)
+		sim_fabric_close();
+	return r;
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/shape.c - packets on links that are not perfect, and packets that a
+ * fault rule is for.
+ *
+ * A flow is one direction between two nodes.  It keeps its packets in order
+ * but for those that are to be overtaken: the others arrive no earlier than
+ * what was sent before them.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../trace.h"
+#include "shape_internal.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define HOLD SIM_MS(100)		/* a packet that is to go after the next one waits so long */
+#define LATE_MIN SIM_US(10)		/* a packet of a link that reorders is late by that, ... */
+#define LATE_TIMES 4u			/* ... or by so many latencies */
+
+struct setting {
+	struct setting *next;
+	const struct sim_node *a, *b;		/* NULL: all */
+	struct polycm_sim_link link;
+};
+
+struct sim_flow_key {
+	const struct sim_node *from, *to;
+};
+
+struct transit;
+
+struct sim_flow {
+	struct sim_flow_key key;
+	UT_hash_handle hh;
+	struct polycm_sim_link link;
+	uint64_t free_at;			/* bandwidth: what was sent before has left */
+	uint64_t last;				/* arrival of what is in order */
+	struct transit *held;			/* goes after the next one */
+};
+
+/* A packet under way, or one that is still to leave. */
+struct transit {
+	struct sim_timer timer;			/* first */
+	struct transit *next, **link;
+	struct sim_flow *flow;
+	struct sim_frame frame;			/* its header: data, no payload */
+	uint64_t wire_length;
+	unsigned int slot;			/* of the receiver */
+	unsigned int from_slot;
+	uint16_t reason;
+	uint8_t data[];
+};
+
+bool sim_shape_on;
+
+static struct setting *settings;		/* newest first */
+static struct sim_flow *flows;
+static struct transit *transits;
+static unsigned int num_transits;
+
+/* ------------------------------------------------------------------------
+ * Links.
+ */
+
+static const struct polycm_sim_link *link_between(const struct sim_node *a,
+						  const struct sim_node *b)
+{
+	static struct polycm_sim_link untold;
+
+	for (const struct setting *s = settings; s; s = s->next)
+		if (((!s->a || s->a == a) && (!s->b || s->b == b)) ||
+		    ((!s->a || s->a == b) && (!s->b || s->b == a)))
+			return &s->link;
+	untold.latency_ns = sim_is_virtual() ? SIM_LINK_LATENCY : 0;
+	return &untold;
+}
+
+/* What is wrong with it, or NULL. */
+static const char *wrong_link(const struct polycm_sim_link *link)
+{
+	if (link->latency_ns > SIM_LONGEST || link->jitter_ns > SIM_LONGEST)
+		return "a latency or jitter of more than 73 years";
+	if (!(link->loss >= 0 && link->loss <= 1))
+		return "loss is not from 0 to 1";
+	if (!(link->duplication >= 0 && link->duplication <= 1))
+		return "duplication is not from 0 to 1";
+	if (!(link->reordering >= 0 && link->reordering <= 1))
+		return "reordering is not from 0 to 1";
+	return NULL;
+}
+
+/* The newest setting leaves nothing to the others that it covers. */
+static void drop_covered(void)
+{
+	const struct setting *newest = settings;
+	struct setting **at = &settings->next, *s;
+
+	while ((s = *at)) {
+		if ((!newest->a && !newest->b) || (newest->a == s->a && newest->b == s->b) ||
+		    (newest->a == s->b && newest->b == s->a)) {
+			*at = s->next;
+			free(s);
+		} else {
+			at = &s->next;
+		}
+	}
+}
+
+int sim_shape_set(const struct sim_node *a, const struct sim_node *b,
+		  const struct polycm_sim_link *given, char *ret_why, size_t why_size)
+{
+	struct polycm_sim_link link = { 0 };
+	struct setting *setting;
+	struct sim_flow *flow, *next;
+	const char *wrong = "the size of the link is not set";
+
+	if (given->size >= offsetof(struct polycm_sim_link, jitter_ns)) {
+		memcpy(&link, given, given->size < sizeof(link) ? given->size : sizeof(link));
+		wrong = wrong_link(&link);
+	}
+	if (wrong) {
+		snprintf(ret_why, why_size, "%s", wrong);
+		return -EINVAL;
+	}
+	setting = calloc(1, sizeof(*setting));
+	if (!setting)
+		return -ENOMEM;
+	setting->a = a;
+	setting->b = b;
+	setting->link = link;
+	setting->next = settings;
+	settings = setting;
+	drop_covered();
+	sim_shape_on = true;
+	HASH_ITER(hh, flows, flow, next)
+		flow->link = *link_between(flow->key.from, flow->key.to);
+	return 0;
+}
+
+bool sim_shape_exchange(const struct sim_node *a, const struct sim_node *b, uint64_t *ret_delay)
+{
+	const struct polycm_sim_link *link;
+
+	*ret_delay = 0;
+	if (!sim_shape_on)
+		return true;
+	link = link_between(a, b);
+	*ret_delay = 2 * link->latency_ns;
+	return !sim_chance(link->loss) && !sim_chance(link->loss);
+}
+
+uint64_t sim_flow_latency(const struct sim_flow *flow)
+{
+	return flow->link.latency_ns;
+}
+
+struct sim_flow *sim_flow_of(const struct sim_frame *frame)
+{
+	const struct sim_node *from = frame->from->device->node, *to = frame->to->device->node;
+	struct sim_flow_key key;
+	struct sim_flow *flow;
+
+	memset(&key, 0, sizeof(key));
+	key.from = from;
+	key.to = to;
+	HASH_FIND(hh, flows, &key, sizeof(key), flow);
+	if (flow)
+		return flow;
+	flow = calloc(1, sizeof(*flow));
+	if (!flow)
+		return NULL;
+	flow->key = key;
+	flow->link = *link_between(from, to);
+	HASH_ADD(hh, flows, key, sizeof(key), flow);
+	if (flow->hh.tbl)
+		return flow;
+	free(flow);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------------
+ * Packets under way.
+ */
+
+static void end(struct transit *transit)
+{
+	*transit->link = transit->next;
+	if (transit->next)
+		transit->next->link = transit->link;
+	sim_timer_disarm(&transit->timer);
+	if (transit->flow && transit->flow->held == transit)
+		transit->flow->held = NULL;
+	num_transits--;
+	free(transit);
+}
+
+static struct transit *begin(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
+			     uint64_t wire_length, void (*fn)(struct sim_timer *timer))
+{
+	struct transit *transit = malloc(sizeof(*transit) + sim_frame_len(frame));
+
+	if (!transit)
+		return NULL;
+	transit->flow = flow;
+	transit->frame = sim_frame_keep(frame, transit->data);
+	transit->wire_length = wire_length;
+	transit->slot = slot;
+	transit->from_slot = sim_self_slot();
+	transit->reason = 0;
+	transit->next = transits;
+	transit->link = &transits;
+	if (transits)
+		transits->link = &transit->next;
+	transits = transit;
+	num_transits++;
+	sim_timer_init(&transit->timer, fn);
+	return transit;
+}
+
+static struct sim_packet packet_of(const struct transit *transit)
+{
+	return (struct sim_packet){
+		.type = transit->frame.type,
+		.from = transit->frame.from,
+		.to = transit->frame.to,
+		.from_slot = transit->from_slot,
+		.number = transit->frame.number,
+		.data = transit->data,
+		.len = transit->frame.header_len,
+	};
+}
+
+/* Not in the list of those under way any more, so that whatever follows may drop them all. */
+static void take_out(struct transit *transit)
+{
+	*transit->link = transit->next;
+	if (transit->next)
+		transit->next->link = transit->link;
+	if (transit->flow && transit->flow->held == transit)
+		transit->flow->held = NULL;
+	num_transits--;
+}
+
+static void arrive(struct sim_timer *timer)
+{
+	struct transit *transit = (struct transit *)timer;
+	struct sim_packet packet = packet_of(transit);
+
+	take_out(transit);
+	if (transit->slot == sim_self_slot())
+		sim_link_deliver(&packet);
+	else if (sim_port_carries(transit->frame.to))
+		(void)sim_shm_send(&transit->frame, transit->slot);
+	free(transit);
+}
+
+static void arrive_to_be_rejected(struct sim_timer *timer)
+{
+	struct transit *transit = (struct transit *)timer;
+	struct sim_packet packet = packet_of(transit);
+
+	take_out(transit);
+	packet.from_slot = transit->slot;
+	sim_fault_reject(&packet, transit->reason);
+	free(transit);
+}
+
+/* ------------------------------------------------------------------------
+ * Sending.
+ */
+
+/* In ns, rounded up. */
+static uint64_t bits_take(uint64_t bits, uint64_t bandwidth)
+{
+	const uint64_t second = 1000000000;
+	uint64_t rest = bits % bandwidth;
+
+	if (rest > (SIM_NEVER - bandwidth) / second)	/* so much bandwidth: to the microsecond */
+		return bits / bandwidth * second + rest / (bandwidth / 1000000) * 1000;
+	return bits / bandwidth * second + (rest * second + bandwidth - 1) / bandwidth;
+}
+
+/* Never beyond the end of time, where it would begin anew. */
+static uint64_t later(uint64_t at, uint64_t by)
+{
+	return by < SIM_NEVER - 1 - at ? at + by : SIM_NEVER - 1;
+}
+
+/* When a packet that leaves now arrives, in order. */
+static uint64_t arrival(struct sim_flow *flow, uint64_t wire_length)
+{
+	const struct polycm_sim_link *link = &flow->link;
+	uint64_t at = sim_now();
+
+	if (link->bandwidth) {
+		if (flow->free_at > at)
+			at = flow->free_at;
+		at = later(at, bits_take(wire_length * 8, link->bandwidth));
+		flow->free_at = at;
+	}
+	at = later(at, link->latency_ns);
+	if (link->jitter_ns)
+		at = later(at, sim_random() % (link->jitter_ns + 1));
+	if (at < flow->last)
+		at = flow->last;
+	flow->last = at;
+	return at;
+}
+
+/* The one that waited for it follows. */
+static void release_held(struct sim_flow *flow, uint64_t at)
+{
+	struct transit *held = flow->held;
+
+	if (!held)
+		return;
+	flow->held = NULL;
+	sim_timer_arm(&held->timer, at);
+}
+
+/* By a chance of the link's. */
+static void trace_link(const struct sim_frame *frame, const char *action, enum sim_what what)
+{
+	const char *name = sim_what_name(what);
+
+	sim_trace("fault", "\"rule\":0,\"action\":\"%s\",\"what\":\"%s\",\"from\":\"%s\",\"to\":\"%s\"",
+		  action, name ? name : "", frame->from->device->node->name,
+		  frame->to->device->node->name);
+}
+
+/* What the link adds to a packet's fate. */
+static void ask_link(const struct sim_flow *flow, const struct sim_frame *frame, enum sim_what what,
+		     struct sim_fate *fate)
+{
+	const struct polycm_sim_link *link = &flow->link;
+	uint64_t late;
+
+	if (sim_chance(link->loss)) {
+		if (!fate->lost)
+			trace_link(frame, "lose", what);
+		fate->lost = true;
+		fate->rejected = false;
+	}
+	if (sim_chance(link->duplication) && !fate->lost) {
+		trace_link(frame, "duplicate", what);
+		fate->copies++;
+	}
+	if (sim_chance(link->reordering) && !fate->lost) {
+		trace_link(frame, "reorder", what);
+		late = link->latency_ns + link->jitter_ns;
+		late = late < SIM_LONGEST / LATE_TIMES ? LATE_TIMES * late : SIM_LONGEST;
+		fate->delay = later(fate->delay, late > LATE_MIN ? late : LATE_MIN);
+	}
+}
+
+/* Nothing to wait for and nothing to change: the plain links will do. */
+static bool is_plain(const struct sim_flow *flow, const struct sim_fate *fate, uint64_t at)
+{
+	return !flow->held && !sim_is_virtual() && at <= sim_now() && !fate->corrupted &&
+	       !fate->rejected && !fate->reordered;
+}
+
+int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
+		     uint64_t wire_length, const struct sim_fate *fate, uint64_t *in_order)
+{
+	uint64_t at = later(arrival(flow, wire_length), fate->delay);
+	struct transit *transit;
+	bool alone = !flow->held;
+
+	if (fate->lost && !fate->rejected)
+		return 0;
+	if (in_order) {
+		at = at > *in_order ? at : *in_order;
+		*in_order = at;
+	}
+	if (is_plain(flow, fate, at))
+		return slot == sim_self_slot() ? sim_local_send(frame) : sim_shm_send(frame, slot);
+	transit = begin(flow, frame, slot, wire_length,
+			fate->rejected ? arrive_to_be_rejected : arrive);
+	if (!transit)
+		return -ENOMEM;
+	transit->reason = fate->reason;
+	if (fate->corrupted)
+		transit->data[fate->offset] ^= fate->value;
+	if (fate->reordered && alone) {
+		flow->held = transit;
+		at = later(at, HOLD);
+	}
+	sim_timer_arm(&transit->timer, at);
+	if (!alone)
+		release_held(flow, at);
+	return 0;
+}
+
+/* A copy's time to leave has come. */
+static void leave(struct sim_timer *timer)
+{
+	static const struct sim_fate none;
+	struct transit *transit = (struct transit *)timer;
+
+	take_out(transit);
+	if (sim_watching())
+		sim_watch_sent(&transit->frame);
+	(void)sim_shape_launch(transit->flow, &transit->frame, transit->slot,
+			       transit->wire_length, &none, NULL);
+	free(transit);
+}
+
+static int send_copies(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
+		       uint64_t wire_length, const struct sim_fate *fate)
+{
+	struct transit *transit;
+	uint64_t at = sim_now();
+
+	for (uint32_t i = 0; i < fate->copies; i++) {
+		transit = begin(flow, frame, slot, wire_length, leave);
+		if (!transit)
+			return -ENOMEM;
+		if (__builtin_add_overflow(at, fate->copy_gap, &at))
+			at = SIM_NEVER - 1;
+		sim_timer_arm(&transit->timer, at);
+	}
+	return 0;
+}
+
+/* The checksums of the wire let no broken data through. */
+static void settle_corruption(const struct sim_frame *frame, const struct sim_message *message,
+			      struct sim_fate *fate)
+{
+	if (!fate->corrupted)
+		return;
+	if (frame->type == SIM_PACKET_RC || frame->type == SIM_PACKET_UD)
+		fate->lost = true;
+	else
+		fate->offset += message->start;
+}
+
+void sim_shape_decide(const struct sim_flow *flow, const struct sim_frame *frame,
+		      const struct sim_message *message, struct sim_fate *ret_fate)
+{
+	memset(ret_fate, 0, sizeof(*ret_fate));
+	if (sim_faults_on)
+		sim_fault_ask_packet(frame->from, frame->to, message->what, message->length,
+				     ret_fate);
+	if (sim_shape_on)
+		ask_link(flow, frame, message->what, ret_fate);
+	settle_corruption(frame, message, ret_fate);
+}
+
+int sim_shape_send(const struct sim_frame *frame, unsigned int slot)
+{
+	struct sim_message message;
+	struct sim_flow *flow;
+	struct sim_fate fate;
+	uint64_t connection;
+	int r;
+
+	sim_message_of(frame, &message);
+	connection = sim_tcp_connection(frame, &message);
+	if (connection)
+		return sim_tcp_send(frame, slot, &message, connection);
+	if (!sim_port_carries(frame->from))
+		return 0;
+	flow = sim_flow_of(frame);
+	if (!flow)
+		return -ENOMEM;
+	sim_shape_decide(flow, frame, &message, &fate);
+	r = sim_shape_launch(flow, frame, slot, message.wire_length, &fate, NULL);
+	if (r < 0 || fate.lost)
+		return r;
+	return send_copies(flow, frame, slot, message.wire_length, &fate);
+}
+
+int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
+{
+	struct sim_flow *flow = sim_flow_of(frame);
+	struct transit *transit;
+
+	if (!flow)
+		return -ENOMEM;
+	if (sim_watching())
+		sim_watch_sent(frame);
+	transit = begin(flow, frame, sim_self_slot(), sim_frame_len(frame), arrive);
+	if (!transit)
+		return -ENOMEM;
+	transit->from_slot = from_slot;
+	sim_timer_arm(&transit->timer, arrival(flow, sim_frame_len(frame)));
+	return 0;
+}
+
+/* ------------------------------------------------------------------------
+ * The end.
+ */
+
+unsigned int sim_shape_under_way(void)
+{
+	return num_transits + sim_tcp_waiting();
+}
+
+void sim_shape_drop_all(void)
+{
+	sim_tcp_drop_all();
+	while (transits)
+		end(transits);
+}
+
+void sim_shape_close(void)
+{
+	struct setting *setting;
+	struct sim_flow *flow, *next;
+
+	sim_shape_drop_all();
+	while ((setting = settings)) {
+		settings = setting->next;
+		free(setting);
+	}
+	HASH_ITER(hh, flows, flow, next) {
+		HASH_DELETE(hh, flows, flow);
+		free(flow);
+	}
+	sim_shape_on = false;
+}

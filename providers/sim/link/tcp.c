@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/tcp.c - what TCP makes of a link that loses packets: on iWARP nothing
+ * is lost for those above, but late.  A lost segment is sent again after the
+ * retransmission time-out, which doubles each time, and what was sent after it
+ * waits for it; copies and order are TCP's own business.
+ *
+ * As Linux does it: 200 ms at first on an open connection, a second for the
+ * answer to a SYN; 15 times, then the connection is given up: its own end is
+ * told, and whatever it still had to say is lost.  SYNs are repeated by the one
+ * who connects, and a RST is never.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cm/segment.h"
+#include "../nic/rc.h"
+#include "shape_internal.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define FIRST_TIMEOUT SIM_MS(200)	/* TCP_RTO_MIN, above any round trip here */
+#define OPENING_TIMEOUT SIM_MS(1000)
+#define LONGEST_TIMEOUT SIM_MS(120000)
+#define RETRIES 15u			/* net.ipv4.tcp_retries2 */
+#define STREAM_KEY (UINT64_C(1) << 32)	/* no number of a queue pair's yet */
+
+/* A segment that was lost, or that waits behind one. */
+struct segment_kept {
+	struct segment_kept *next;
+	struct sim_frame frame;		/* its header: data, no payload */
+	struct sim_message message;
+	struct sim_fate fate;		/* where it is not lost */
+	unsigned int slot;
+	bool lost;
+	uint8_t data[];
+};
+
+struct key {
+	const struct sim_port *from, *to;
+	uint64_t connection;
+};
+
+/* One direction of a connection, as long as it is not as if nothing had happened. */
+struct sender {
+	struct sim_timer timer;		/* first */
+	struct key key;
+	UT_hash_handle hh;
+	struct segment_kept *first, **end;	/* the first one is lost */
+	uint64_t arrived;		/* all before will have by then */
+	unsigned int retries;
+};
+
+static struct sender *senders;
+static unsigned int num_kept;
+
+/* ------------------------------------------------------------------------
+ * Which packets.
+ */
+
+static uint32_t word(const struct sim_frame *frame, size_t offset)
+{
+	uint32_t value = 0;
+
+	if (frame->header_len >= offset + sizeof(value))
+		memcpy(&value, (const char *)frame->header + offset, sizeof(value));
+	return value;
+}
+
+/* The frames of MPA and the data are one stream where the queue pair is known. */
+static uint64_t stream_connection(const struct sim_frame *frame)
+{
+	const uint8_t *header = frame->header;
+	uint32_t qpn;
+
+	if (frame->header_len < SEG_HEADER || header[0] == SEG_SYN || header[0] == SEG_RST)
+		return 0;
+	qpn = (uint32_t)header[13] << 16 | (uint32_t)header[14] << 8 | header[15];
+	return qpn ? qpn : STREAM_KEY | word(frame, SEG_SRC_ID);
+}
+
+uint64_t sim_tcp_connection(const struct sim_frame *frame, const struct sim_message *message)
+{
+	(void)message;
+	if (frame->type == SIM_PACKET_STREAM)
+		return stream_connection(frame);
+	if (frame->type == SIM_PACKET_RC && frame->from->device->rules->protocol == POLYCM_PROTO_MPA)
+		return word(frame, offsetof(struct rc_header, src_qpn));
+	return 0;
+}
+
+static bool is_opening(const struct sim_frame *frame)
+{
+	return frame->type == SIM_PACKET_STREAM && *(const uint8_t *)frame->header == SEG_SYN_ACK;
+}
+
+/* ------------------------------------------------------------------------
+ * Senders.
+ */
+
+static void drop_first(struct sender *sender)
+{
+	struct segment_kept *kept = sender->first;
+
+	sender->first = kept->next;
+	if (!sender->first)
+		sender->end = &sender->first;
+	free(kept);
+	num_kept--;
+}
+
+static void forget(struct sender *sender)
+{
+	while (sender->first)
+		drop_first(sender);
+	sim_timer_disarm(&sender->timer);
+	HASH_DELETE(hh, senders, sender);
+	free(sender);
+}
+
+static uint64_t timeout(const struct sender *sender)
+{
+	uint64_t first = is_opening(&sender->first->frame) ? OPENING_TIMEOUT : FIRST_TIMEOUT;
+	uint64_t t = first << sender->retries;
+
+	return t < LONGEST_TIMEOUT ? t : LONGEST_TIMEOUT;
+}
+
+/* Rules and link, and whether the two ports work at all. */
+static void decide(const struct sim_frame *frame, const struct sim_message *message,
+		   struct sim_fate *fate)
+{
+	sim_shape_decide(sim_flow_of(frame), frame, message, fate);
+	if (!sim_port_carries(frame->from) || !sim_port_carries(frame->to)) {
+		fate->lost = true;
+		fate->rejected = false;
+	}
+	fate->reordered = false;
+	fate->copies = 0;
+}
+
+static int launch(struct sender *sender, struct segment_kept *kept)
+{
+	struct sim_flow *flow = sim_flow_of(&kept->frame);
+
+	return flow ? sim_shape_launch(flow, &kept->frame, kept->slot, kept->message.wire_length,
+				       &kept->fate, &sender->arrived) : -ENOMEM;
+}
+
+/* The hole is filled: what waited behind it arrives, up to the next one. */
+static void go_on(struct sender *sender)
+{
+	uint64_t latency;
+
+	do {
+		(void)launch(sender, sender->first);
+		latency = sim_flow_latency(sim_flow_of(&sender->first->frame));
+		drop_first(sender);
+	} while (sender->first && !sender->first->lost);
+	sender->retries = 0;
+	/* The next one is missed as soon as the answer says so; else nothing is left to remember. */
+	sim_timer_arm(&sender->timer, sender->arrived + (sender->first ? latency : 0));
+}
+
+/*
+ * TCP tells the owner of the socket, without a word to the peer.  Of data the
+ * queue pair counts the repetitions itself, so only a stream has to hear of it.
+ */
+static void give_up(struct sender *sender)
+{
+	const struct segment_kept *kept = sender->first;
+	uint8_t reset[SEG_HEADER] = { SEG_RST, SEG_VERSION };
+	struct sim_packet packet = {
+		.type = SIM_PACKET_STREAM,
+		.from = kept->frame.to,
+		.to = kept->frame.from,
+		.from_slot = kept->slot,
+		.data = reset,
+		.len = sizeof(reset),
+	};
+	bool is_stream = kept->frame.type == SIM_PACKET_STREAM;
+
+	sim_core->log(POLYCM_LOG_INFO, NULL, "a TCP connection of node %s gives up",
+		      packet.to->device->node->name);
+	memcpy(reset + SEG_DST_ID, kept->data + SEG_SRC_ID, 4);
+	memcpy(reset + SEG_SRC_ID, kept->data + SEG_DST_ID, 4);
+	forget(sender);
+	if (is_stream)
+		sim_link_tell(&packet);
+}
+
+static void fire(struct sim_timer *timer)
+{
+	struct sender *sender = (struct sender *)timer;
+	struct segment_kept *kept = sender->first;
+
+	if (!kept) {
+		forget(sender);
+		return;
+	}
+	if (sender->retries == RETRIES) {
+		give_up(sender);
+		return;
+	}
+	sender->retries++;
+	decide(&kept->frame, &kept->message, &kept->fate);
+	if (!kept->fate.lost || kept->fate.rejected)
+		go_on(sender);
+	else
+		sim_timer_arm(timer, sim_now() + timeout(sender));
+}
+
+static struct sender *get_sender(const struct sim_frame *frame, uint64_t connection, bool make)
+{
+	struct sender *sender;
+	struct key key;
+
+	memset(&key, 0, sizeof(key));
+	key.from = frame->from;
+	key.to = frame->to;
+	key.connection = connection;
+	HASH_FIND(hh, senders, &key, sizeof(key), sender);
+	if (sender || !make)
+		return sender;
+	sender = calloc(1, sizeof(*sender));
+	if (!sender)
+		return NULL;
+	sender->key = key;
+	sender->end = &sender->first;
+	sim_timer_init(&sender->timer, fire);
+	HASH_ADD(hh, senders, key, sizeof(key), sender);
+	if (sender->hh.tbl)
+		return sender;
+	free(sender);
+	return NULL;
+}
+
+static struct segment_kept *keep(struct sender *sender, const struct sim_frame *frame,
+				 unsigned int slot, const struct sim_message *message,
+				 const struct sim_fate *fate)
+{
+	struct segment_kept *kept = malloc(sizeof(*kept) + sim_frame_len(frame));
+
+	if (!kept)
+		return NULL;
+	kept->next = NULL;
+	kept->frame = sim_frame_keep(frame, kept->data);
+	kept->message = *message;
+	kept->fate = *fate;
+	kept->slot = slot;
+	kept->lost = fate->lost && !fate->rejected;
+	*sender->end = kept;
+	sender->end = &kept->next;
+	num_kept++;
+	return kept;
+}
+
+int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
+		 const struct sim_message *message, uint64_t connection)
+{
+	struct sender *sender = get_sender(frame, connection, false);
+	struct sim_flow *flow = sim_flow_of(frame);
+	struct sim_fate fate;
+	bool lost;
+
+	if (!flow)
+		return -ENOMEM;
+	decide(frame, message, &fate);
+	lost = fate.lost && !fate.rejected;
+	if (!sender && !lost && !fate.delay)
+		return sim_shape_launch(flow, frame, slot, message->wire_length, &fate, NULL);
+	if (!sender)
+		sender = get_sender(frame, connection, true);
+	if (!sender)
+		return -ENOMEM;
+	if (sender->first || lost) {
+		if (!keep(sender, frame, slot, message, &fate))
+			return -ENOMEM;
+		if (!sender->first->next) {
+			sender->retries = 0;
+			sim_timer_arm(&sender->timer, sim_now() + timeout(sender));
+		}
+		return 0;
+	}
+	(void)sim_shape_launch(flow, frame, slot, message->wire_length, &fate, &sender->arrived);
+	sim_timer_arm(&sender->timer, sender->arrived);
+	return 0;
+}
+
+unsigned int sim_tcp_waiting(void)
+{
+	return num_kept;
+}
+
+void sim_tcp_drop_all(void)
+{
+	struct sender *sender, *next;
+
+	HASH_ITER(hh, senders, sender, next)
+		forget(sender);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * neighbours.c - what a node has learned of its neighbours' link addresses:
+ * asked once, an answer stays known, as in the kernel, which goes on using an
+ * old entry as long as nothing contradicts it.  Engine lock held.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "address.h"
+#include "fabric.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct key {
+	uint32_t family;
+	uint32_t scope;
+	uint8_t bytes[16];
+};
+
+struct sim_known {
+	struct key key;
+	UT_hash_handle hh;
+};
+
+static struct key key_of(const struct sockaddr *addr)
+{
+	union sim_sockaddr copy = sim_addr_copy(addr);
+	struct key key;
+
+	memset(&key, 0, sizeof(key));
+	key.family = copy.sa.sa_family;
+	if (sim_addr_is_link_local(addr))
+		key.scope = copy.in6.sin6_scope_id;
+	sim_addr_bytes(&copy, key.bytes);
+	return key;
+}
+
+bool sim_node_knows(struct sim_node *node, const struct sockaddr *addr)
+{
+	bool is_ipv4 = sim_addr_family(addr) == AF_INET;
+	struct sim_known *known;
+	struct key key;
+
+	if (is_ipv4 && node->known_lately && node->known_lately == sim_addr_ipv4(addr))
+		return true;
+	key = key_of(addr);
+	HASH_FIND(hh, node->known, &key, sizeof(key), known);
+	if (known && is_ipv4)
+		node->known_lately = sim_addr_ipv4(addr);
+	return known != NULL;
+}
+
+void sim_node_learn(struct sim_node *node, const struct sockaddr *addr)
+{
+	struct sim_known *known;
+
+	if (sim_node_knows(node, addr))
+		return;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return;			/* it asks once more */
+	known->key = key_of(addr);
+	HASH_ADD(hh, node->known, key, sizeof(known->key), known);
+	if (!known->hh.tbl)
+		free(known);
+}
+
+void sim_node_unlearn_all(struct sim_node *node)
+{
+	struct sim_known *known, *next;
+
+	node->known_lately = 0;
+	HASH_ITER(hh, node->known, known, next) {
+		HASH_DELETE(hh, node->known, known);
+		free(known);
+	}
+}

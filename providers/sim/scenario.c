@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * scenario.c - scenario files: their top level, nodes and links.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "build.h"
+#include "explore.h"
+#include "link/shape.h"
+#include "scenario.h"
+#include "scenario_internal.h"
+
+struct top {
+	config_setting_t *nodes, *links, *faults, *explore;
+	uint64_t seed;
+	const char *clock;
+};
+
+static const struct scenario_member top_members[] = {
+	SCENARIO_MEMBER(struct top, seed, SCENARIO_NUMBER),
+	SCENARIO_MEMBER(struct top, clock, SCENARIO_TEXT),
+	SCENARIO_MEMBER(struct top, nodes, SCENARIO_LIST),
+	SCENARIO_MEMBER(struct top, links, SCENARIO_LIST),
+	SCENARIO_MEMBER(struct top, faults, SCENARIO_LIST),
+	SCENARIO_MEMBER(struct top, explore, SCENARIO_GROUP),
+};
+
+#define NUM(members) ((unsigned int)(sizeof(members) / sizeof((members)[0])))
+
+static int read_top(const struct scenario *scenario, struct top *ret_top)
+{
+	const config_setting_t *root = config_root_setting(&scenario->config), *clock;
+	int r;
+
+	memset(ret_top, 0, sizeof(*ret_top));
+	r = scenario_read_group(scenario, root, "a scenario", top_members, NUM(top_members),
+				ret_top);
+	if (r < 0 || !ret_top->clock)
+		return r;
+	clock = config_setting_get_member(root, "clock");
+	if (strcmp(ret_top->clock, "virtual") && strcmp(ret_top->clock, "real"))
+		return scenario_error(scenario, clock, "%s: expected \"virtual\" or \"real\"",
+				      scenario_show(clock));
+	return 0;
+}
+
+/* ------------------------------------------------------------------------
+ * Nodes.
+ */
+
+struct device_text {
+	const char *transport;
+	config_setting_t *addresses, *limits;
+};
+
+static const struct scenario_member device_members[] = {
+	SCENARIO_MEMBER(struct device_text, transport, SCENARIO_TEXT),
+	SCENARIO_MEMBER(struct device_text, addresses, SCENARIO_ANY),
+	SCENARIO_MEMBER(struct device_text, limits, SCENARIO_GROUP),
+};
+
+#define LIMIT(member) SCENARIO_MEMBER(struct polycm_sim_limits, member, SCENARIO_COUNT)
+
+static const struct scenario_member limit_members[] = {
+	LIMIT(max_qp), LIMIT(max_cq), LIMIT(max_cqe), LIMIT(max_mr), LIMIT(max_pd), LIMIT(max_srq),
+	LIMIT(max_ah), LIMIT(max_qp_wr), LIMIT(max_sge), LIMIT(max_responder_resources),
+	LIMIT(max_initiator_depth), LIMIT(max_mcast_grp),
+};
+
+static int failed(const struct scenario *scenario, const config_setting_t *at, int r,
+		  const char *why)
+{
+	if (r < 0)
+		(void)scenario_error(scenario, at, "%s: %s", scenario_show(at),
+				     why ? why : strerror(-r));
+	return r;
+}
+
+/* The i-th of an array or list of texts, or the only one; NULL: there are no more. */
+static const config_setting_t *nth_text(const config_setting_t *setting, unsigned int i)
+{
+	if (!config_setting_is_aggregate(setting))
+		return i ? NULL : setting;
+	return config_setting_get_elem(setting, i);
+}
+
+static int check_addresses(const struct scenario *scenario, const config_setting_t *device,
+			   const config_setting_t *addresses)
+{
+	const config_setting_t *address;
+	unsigned int i;
+
+	if (!addresses)
+		return scenario_error(scenario, device, "a device needs addresses");
+	for (i = 0; (address = nth_text(addresses, i)); i++)
+		if (!config_setting_get_string(address))
+			return scenario_error(scenario, address, "%s: expected an address such as "
+					      "\"10.0.0.1/24\"", scenario_show(address));
+	return i ? 0 : scenario_error(scenario, addresses, "a device needs addresses");
+}
+
+static int build_device(const struct scenario *scenario, struct sim_node *node,
+			const config_setting_t *group)
+{
+	struct polycm_sim_limits limits = { .size = sizeof(limits) };
+	struct device_text text = { .transport = "roce" };
+	const config_setting_t *address;
+	struct sim_device *device;
+	const char *why = NULL;
+	int r;
+
+	r = scenario_read_group(scenario, group, "a device", device_members, NUM(device_members),
+				&text);
+	if (!r)
+		r = check_addresses(scenario, group, text.addresses);
+	if (!r && text.limits)
+		r = scenario_read_group(scenario, text.limits, "limits", limit_members,
+					NUM(limit_members), &limits);
+	if (r < 0)
+		return r;
+	if (!sim_core->transport(text.transport))
+		return scenario_error(scenario, config_setting_get_member(group, "transport"),
+				      "no installed provider has the rules of transport \"%.40s\"",
+				      text.transport);
+	address = nth_text(text.addresses, 0);
+	r = sim_build_device(node, text.transport, config_setting_get_string(address),
+			     text.limits ? &limits : NULL, &device, &why);
+	for (unsigned int i = 1; !r && (address = nth_text(text.addresses, i)); i++)
+		r = sim_build_address(device, config_setting_get_string(address), &why);
+	return failed(scenario, address ? address : group, r, why);
+}
+
+struct node_text {
+	const char *name;
+	config_setting_t *devices, *interfaces, *routes;
+};
+
+static const struct scenario_member node_members[] = {
+	SCENARIO_MEMBER(struct node_text, name, SCENARIO_TEXT),
+	SCENARIO_MEMBER(struct node_text, devices, SCENARIO_LIST),
+	SCENARIO_MEMBER(struct node_text, interfaces, SCENARIO_LIST),
+	SCENARIO_MEMBER(struct node_text, routes, SCENARIO_LIST),
+};
+
+static int build_node(const struct scenario *scenario, const config_setting_t *group)
+{
+	struct node_text text = { 0 };
+	const char *why = NULL;
+	struct sim_node *node;
+	int r;
+
+	r = scenario_read_group(scenario, group, "a node", node_members, NUM(node_members), &text);
+	if (r < 0)
+		return r;
+	if (!text.name)
+		return scenario_error(scenario, group, "a node needs a name");
+	if (!text.devices || !config_setting_length(text.devices))
+		return scenario_error(scenario, group, "node \"%.40s\" needs devices", text.name);
+	r = sim_build_node(text.name, &node, &why);
+	if (r < 0)
+		return failed(scenario, config_setting_get_member(group, "name"), r, why);
+	for (int i = 0; !r && i < config_setting_length(text.devices); i++)
+		r = build_device(scenario, node,
+				 config_setting_get_elem(text.devices, (unsigned int)i));
+	if (!r)
+		r = scenario_build_interfaces(scenario, node, text.interfaces);
+	return r < 0 ? r : scenario_build_routes(scenario, node, text.routes);
+}
+
+int scenario_node(const struct scenario *scenario, const config_setting_t *at, const char *name,
+		  struct sim_node **ret_node)
+{
+	char names[200] = "";
+	size_t len = 0;
+
+	*ret_node = name ? sim_node_by_name(name) : NULL;
+	if (*ret_node)
+		return 0;
+	for (struct sim_node *node = sim_first_node(); node && len < sizeof(names);
+	     node = node->next)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "",
+					node->name);
+	return scenario_error(scenario, at, "%s: expected the name of a node: %s",
+			      scenario_show(at), names);
+}
+
+/* ------------------------------------------------------------------------
+ * Links.
+ */
+
+struct link_text {
+	config_setting_t *between;
+	uint64_t latency, jitter, bandwidth;
+	double loss, duplication, reordering;
+};
+
+static const struct scenario_member link_members[] = {
+	SCENARIO_MEMBER(struct link_text, between, SCENARIO_ANY),
+	SCENARIO_MEMBER(struct link_text, latency, SCENARIO_TIME),
+	SCENARIO_MEMBER(struct link_text, jitter, SCENARIO_TIME),
+	SCENARIO_MEMBER(struct link_text, bandwidth, SCENARIO_RATE),
+	SCENARIO_MEMBER(struct link_text, loss, SCENARIO_CHANCE),
+	SCENARIO_MEMBER(struct link_text, duplication, SCENARIO_CHANCE),
+	SCENARIO_MEMBER(struct link_text, reordering, SCENARIO_CHANCE),
+};
+
+/* Both NULL: all nodes. */
+static int find_ends(const struct scenario *scenario, const config_setting_t *between,
+		     struct sim_node *ends[2])
+{
+	const config_setting_t *end;
+	const char *name;
+	int r;
+
+	ends[0] = ends[1] = NULL;
+	if (!between)
+		return 0;
+	if (!config_setting_is_aggregate(between) || config_setting_length(between) != 2)
+		return scenario_error(scenario, between, "%s: expected two nodes: [ \"a\", \"b\" ]",
+				      scenario_show(between));
+	for (unsigned int i = 0; i < 2; i++) {
+		end = config_setting_get_elem(between, i);
+		name = config_setting_get_string(end);
+		if (name && !strcmp(name, "*"))
+			continue;
+		r = scenario_node(scenario, end, name, &ends[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int build_link(const struct scenario *scenario, const config_setting_t *group)
+{
+	struct link_text text = { .latency = SIM_LINK_LATENCY };
+	struct polycm_sim_link link = { .size = sizeof(link) };
+	struct sim_node *ends[2];
+	char why[120];
+	int r;
+
+	r = scenario_read_group(scenario, group, "a link", link_members, NUM(link_members), &text);
+	if (!r)
+		r = find_ends(scenario, text.between, ends);
+	if (r < 0)
+		return r;
+	link.latency_ns = text.latency;
+	link.jitter_ns = text.jitter;
+	link.bandwidth = text.bandwidth;
+	link.loss = text.loss;
+	link.duplication = text.duplication;
+	link.reordering = text.reordering;
+	r = sim_shape_set(ends[0], ends[1], &link, why, sizeof(why));
+	if (r == -EINVAL)
+		return scenario_error(scenario, group, "this link: %s", why);
+	return r;
+}
+
+/* ------------------------------------------------------------------------
+ * All of it.
+ */
+
+static int for_each(const struct scenario *scenario, const config_setting_t *list,
+		    int (*build)(const struct scenario *scenario, const config_setting_t *group))
+{
+	int r = 0;
+
+	for (int i = 0; list && !r && i < config_setting_length(list); i++)
+		r = build(scenario, config_setting_get_elem(list, (unsigned int)i));
+	return r;
+}
+
+int sim_scenario_build_text(const char *name, const char *text, size_t len)
+{
+	struct scenario scenario = { .path = name };
+	struct top top;
+	int r;
+
+	config_init(&scenario.config);
+	r = scenario_parse(&scenario, text, len);
+	if (!r)
+		r = read_top(&scenario, &top);
+	if (!r)
+		r = for_each(&scenario, top.nodes, build_node);
+	if (!r)
+		r = for_each(&scenario, top.links, build_link);
+	if (!r)
+		r = for_each(&scenario, top.faults, scenario_add_fault);
+	if (!r && top.explore)
+		r = sim_explore_read(&scenario, top.explore);
+	config_destroy(&scenario.config);
+	return r;
+}
+
+int sim_scenario_build(const char *path)
+{
+	char *text;
+	size_t len;
+	int r;
+
+	r = scenario_load_text(path, &text, &len);
+	if (r < 0)
+		return r;
+	r = sim_scenario_build_text(path, text, len);
+	free(text);
+	return r;
+}
+
+int sim_scenario_peek(const char *path, struct sim_scenario_head *ret_head)
+{
+	struct scenario scenario = { .path = path };
+	const config_setting_t *root;
+	struct top top;
+	char *text;
+	size_t len;
+	int r;
+
+	r = scenario_load_text(path, &text, &len);
+	if (r < 0)
+		return r;
+	config_init(&scenario.config);
+	r = scenario_parse(&scenario, text, len);
+	if (!r)
+		r = read_top(&scenario, &top);
+	if (!r) {
+		root = config_root_setting(&scenario.config);
+		*ret_head = (struct sim_scenario_head){
+			.has_seed = config_setting_get_member(root, "seed") != NULL,
+			.has_clock = top.clock != NULL,
+			.has_nodes = top.nodes && config_setting_length(top.nodes),
+			.seed = top.seed,
+			.clock = top.clock && *top.clock == 'v' ? SIM_CLOCK_VIRTUAL :
+								  SIM_CLOCK_REAL,
+		};
+	}
+	config_destroy(&scenario.config);
+	free(text);
+	return r;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * world.h - what happens to nodes, ports and devices while a fabric runs: a
+ * node freezes, a port goes down, a device is removed, an address changes.
+ *
+ * Engine lock held for all, so timers and packet handlers may call them.  What
+ * programs must be told (events of ids, asynchronous events) is queued at once,
+ * at the time of the call.
+ *
+ * On a shared fabric each process does this to its own copy of the fabric; all
+ * have to do the same.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "fabric.h"
+
+/* ------------------------------------------------------------------------
+ * For the links: what of the fabric works.
+ */
+
+/* Some port may not carry packets now.  While false, all do. */
+extern bool sim_world_disturbed;
+
+bool sim_world_port_carries(const struct sim_port *port);
+
+/*
+ * Do packets pass through this port now: it is up, its device is there, its
+ * node runs?  To ask of the sender when a packet leaves and of the receiver
+ * when it arrives; it is lost if not.
+ */
+static inline bool sim_port_carries(const struct sim_port *port)
+{
+	return __builtin_expect(!sim_world_disturbed, 1) || sim_world_port_carries(port);
+}
+
+/* ------------------------------------------------------------------------
+ * What happens.
+ */
+
+/*
+ * Nothing in, nothing out, for so long (0: for ever): packets are lost, and the
+ * timers of the node's connection manager and NIC stand still, those that are
+ * started meanwhile too.  Programs' calls still work, as far as the node alone
+ * can carry them out.  A node that is frozen already stays so for longer, never
+ * shorter.
+ */
+void sim_node_freeze(struct sim_node *node, uint64_t for_ns);
+/* For ever. */
+void sim_node_crash(struct sim_node *node);
+bool sim_node_is_frozen(const struct sim_node *node);
+
+/*
+ * The cable.  Packets are lost while it is out; contexts get
+ * IBV_EVENT_PORT_ERR and PORT_ACTIVE.  Connections live until their time-outs;
+ * of all ids only those in multicast groups of InfiniBand are told, that they
+ * are lost.  Nothing happens if the port is in that state already.
+ */
+void sim_port_set_state(struct sim_port *port, bool up);
+
+/*
+ * The device is unplugged.  Its ids get DEVICE_REMOVAL and can only be
+ * destroyed (ENXIO for all other calls), its contexts get
+ * IBV_EVENT_DEVICE_FATAL and their QPs are in error.  Nothing more goes out, so
+ * peers notice nothing but silence.  It never comes back.
+ */
+void sim_device_remove(struct sim_device *device);
+
+/*
+ * Of a node's address `from' becomes `to'; NULL: it goes, or comes (to the
+ * node's first device).  The GID table changes, contexts get
+ * IBV_EVENT_GID_CHANGE.  No id is told; those bound to the old address keep it,
+ * but the world finds nobody under it any more.
+ * -EADDRNOTAVAIL: not an address of this node; -EINVAL: `to' is no address that
+ * it could have; -EEXIST: a node has it; -ENOSPC.
+ */
+int sim_node_change_address(struct sim_node *node, const char *from, const char *to);
+
+/*
+ * The port with this address of the node gets another MAC, as when a bond
+ * fails over.  Its own ids get ADDR_CHANGE.  On RoCE ids elsewhere that
+ * resolved a route to it get UNREACHABLE, in whichever state they are, and are
+ * not torn down.  -EADDRNOTAVAIL: not an address of this node.
+ */
+int sim_node_change_mac(struct sim_node *node, const char *address);
+
+/* ------------------------------------------------------------------------
+ * For the engine.  Whose a timer is, say those who describe it for the trace
+ * (sim_trace_timers()); those that nobody describes are the world's, like
+ * packets under way, and never stand still.
+ */
+
+/* For sim_timer_arm(): some node's timers stand still; then, when this one fires. */
+extern bool sim_clocks_stand;
+uint64_t sim_world_deadline(const struct sim_timer *timer, uint64_t deadline);
+
+/* Forget what happened; the fabric is being closed. */
+void sim_world_close(void);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * explore.c - a server and a client in one program, for explore.sh.  The
+ * client waits three seconds for the connection and then tries again; what it
+ * does wrong then, if anything, is its argument: "good", "crash", "hang",
+ * "exit", "reason" (of a reject is its exit status), "always" (it fails
+ * whatever happens), "own" (crash, on a fabric that it makes itself), "echo"
+ * (prints the environment's seed and does well).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef WITH_SIM
+#include "polycm/sim.h"
+#endif
+
+#define PATIENCE 3000	/* ms */
+
+static const char *wrong = "good";
+static struct rdma_event_channel *server, *client;
+static struct rdma_cm_id *listener, *accepted;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(3);
+}
+
+static struct sockaddr_in address(const char *text, uint16_t port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	inet_pton(AF_INET, text, &in.sin_addr);
+	return in;
+}
+
+static void serve(void)
+{
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+	int type;
+
+	if (rdma_get_cm_event(server, &event))
+		die("server");
+	type = event->event;
+	id = event->id;
+	rdma_ack_cm_event(event);
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		if (accepted)
+			rdma_destroy_id(accepted);
+		accepted = id;
+		rdma_accept(id, &param);
+	}
+}
+
+/* The client's next event, or -1 after so long. */
+static int next(int timeout)
+{
+	struct pollfd fds[] = { { .fd = server->fd, .events = POLLIN },
+				{ .fd = client->fd, .events = POLLIN } };
+	struct rdma_cm_event *event;
+	int n, type;
+
+	for (;;) {
+		n = poll(fds, 2, timeout);
+		if (n <= 0)
+			return -1;
+		if (fds[0].revents)
+			serve();
+		if (!fds[1].revents)
+			continue;
+		if (rdma_get_cm_event(client, &event))
+			die("client");
+		type = event->event;
+		if (type == RDMA_CM_EVENT_REJECTED && !strcmp(wrong, "reason"))
+			exit(event->status);
+		rdma_ack_cm_event(event);
+		return type;
+	}
+}
+
+static void fail(struct rdma_cm_id *id)
+{
+	volatile int connected = 0;
+
+	if (!strcmp(wrong, "hang"))
+		while (!connected)
+			;
+	if (!strcmp(wrong, "exit"))
+		exit(5);
+	/* It is destroyed already. */
+	if (strcmp(wrong, "good") && rdma_destroy_id(id))
+		abort();
+}
+
+/* 0: connected; -1: not so soon. */
+static int try(void)
+{
+	struct sockaddr_in from = address("10.0.0.2", 0), to = address("10.0.0.1", 7471);
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct rdma_cm_id *id;
+	int type;
+
+	if (rdma_create_id(client, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(id, (struct sockaddr *)&from, (struct sockaddr *)&to, 2000) ||
+	    next(-1) != RDMA_CM_EVENT_ADDR_RESOLVED || rdma_resolve_route(id, 2000) ||
+	    next(-1) != RDMA_CM_EVENT_ROUTE_RESOLVED || rdma_connect(id, &param))
+		die("connect");
+	type = next(PATIENCE);
+	if (type == RDMA_CM_EVENT_CONNECT_RESPONSE) {
+		rdma_establish(id);
+		rdma_disconnect(id);
+	}
+	rdma_destroy_id(id);
+	if (type == -1)
+		fail(id);
+	return type == RDMA_CM_EVENT_CONNECT_RESPONSE ? 0 : -1;
+}
+
+static void make_fabric(void)
+{
+#ifdef WITH_SIM
+	struct polycm_sim_node *node;
+
+	if (polycm_sim_create(7) ||
+	    polycm_sim_node_add("server", "roce", "10.0.0.1/24", &node) ||
+	    polycm_sim_node_add("client", "roce", "10.0.0.2/24", &node))
+		die("fabric");
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in at = address("10.0.0.1", 7471);
+
+	if (argc > 1)
+		wrong = argv[1];
+	if (!strcmp(wrong, "always"))
+		return 4;
+	if (!strcmp(wrong, "own"))
+		make_fabric();
+	server = rdma_create_event_channel();
+	client = rdma_create_event_channel();
+	if (!server || !client || rdma_create_id(server, &listener, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(listener, (struct sockaddr *)&at) || rdma_listen(listener, 8))
+		die("listen");
+	for (int i = 0; i < 20; i++)
+		if (!try())
+			break;
+	if (accepted)
+		rdma_destroy_id(accepted);
+	rdma_destroy_id(listener);
+	rdma_destroy_event_channel(server);
+	rdma_destroy_event_channel(client);
+	return 0;
+}

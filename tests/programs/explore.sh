@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# polycm explore on a program with a bug that shows only when an answer is late: it is found, and of all that went
+# wrong just the one fault is left that it takes. A program without the bug passes under every seed.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+: "${CC:=cc}"
+need "${CC%% *}"
+cp "$abs_top_srcdir/tests/programs/explore.c" "$work/"
+check 'the program compiles' $CC -O2 -Wall -Wextra -Werror -o "$work/client" "$work/explore.c" -lrdmacm
+check 'with a fabric of its own, too' $CC -O2 -Wall -Wextra -Werror -DWITH_SIM -I"$abs_top_srcdir/include" \
+	-o "$work/own" "$work/explore.c" "$library" -lrdmacm
+chmod -R go+rX "$work"
+cd "$work" || exit 99
+cat >two.scenario <<'END'
+nodes = (
+	{ name = "server"; devices = ( { transport = "roce"; addresses = "10.0.0.1/24"; } ); },
+	{ name = "client"; devices = ( { transport = "roce"; addresses = "10.0.0.2/24"; } ); }
+);
+END
+
+# explore STATUS OPTION... -- COMMAND...
+explore() {
+	local status=$1
+
+	shift
+	exits "$status" polycm explore --output found --jobs 2 "$@"
+}
+
+check 'a program without the bug' eval 'explore 0 --seeds 1-100 --scenario two.scenario -- ./client good &&
+	has out "100 seeds, 0 failed, " && ! has out " 0 with faults" >tmp && [ ! -s err ] && [ ! -e found ]'
+check 'a program in which nothing can go wrong' eval 'explore 0 --seeds 1-3 -- true &&
+	has out "3 seeds, 0 failed, 0 with faults" && has err "nothing went wrong in any run: either true connects nothing"'
+
+# finds WORDS COMMAND...: every failure is told with these words and with one fault, which fails again.
+finds() {
+	local words=$1 status seed
+
+	shift
+	rm -rf found
+	explore 1 --seeds 1-60 --failures 3 --scenario two.scenario -- "$@" || return
+	seed=$(sed -n "s/^seed \([0-9]*\): $words\$/\1/p" out | head -1)
+	[ -n "$seed" ] || { cat out; return 1; }
+	! grep ' faults are needed' out | grep -v '^  1 of ' || return
+	[ "$(grep -c "^seed [0-9]*: $words\$" out)" -eq "$(grep -c '^  1 of [0-9]* faults are needed' out)" ] || return
+	[ -s "found/seed-$seed.scenario" ] && [ -e "found/seed-$seed.out" ] || return
+	polycm run --scenario "found/seed-$seed.scenario" -- "$@" >/dev/null 2>&1
+	status=$?
+	[ "$status" -ne 0 ]
+}
+check 'a crash' finds 'signal 6 (Aborted)' ./client crash
+check 'an exit status' finds 'exit status 5' ./client exit
+
+# Failures that look alike are one report, which has all their seeds; each can be repeated.
+equal() {
+	local seed
+
+	rm -rf found
+	explore 1 --seeds 1-60 --failures 0 --scenario two.scenario -- ./client exit || return
+	counts out 1 '^seed [0-9]*: ' && counts out 1 '^  equal: seeds [0-9]+(, [0-9]+)+$' || return
+	for seed in $(sed -n 's/^  equal: seeds//p' out | tr -d ,); do
+		[ -e "found/seed-$seed.out" ] || return
+		polycm run --scenario "found/seed-$seed.scenario" -- ./client exit >/dev/null 2>&1
+		[ $? -eq 5 ] || return
+	done
+}
+check 'equal failures' equal
+# The same seeds fail with the same faults, whatever the number of jobs.
+twice() {
+	rm -rf found
+	explore 1 --seeds 1-40 --failures 0 --scenario two.scenario -- ./client exit && grep -v ' seeds, ' out >one &&
+		explore 1 --seeds 1-40 --failures 0 --jobs 1 --scenario two.scenario -- ./client exit &&
+		grep -v ' seeds, ' out >two && [ -s one ] && cmp one two
+}
+check 'each time the same' twice
+
+hangs() {
+	rm -rf found
+	explore 1 --seeds 1-60 --failures 1 --timeout 2 --scenario two.scenario -- ./client hang &&
+		has out ': time limit' '  1 of '
+}
+check 'a program that hangs' hangs
+
+own() {
+	rm -rf found
+	explore 1 --seeds 1-60 --failures 1 --jobs 1 -- ./own own && has out 'fabric = 2' '  1 of ' ': signal 6 (Aborted)' ||
+		return
+	polycm run --scenario found/seed-*.scenario -- ./own own >/dev/null 2>&1
+	[ $? -eq 134 ]
+}
+check 'a fabric of its own' own
+
+# Bounds: where only RTUs are lost, the client is never late, and nothing else happens.
+{
+	cat two.scenario
+	echo 'explore = { messages = [ "RTU" ]; loss = 0.5; lateness = 0; duplication = 0; reordering = 0; };'
+} >rtu.scenario
+check 'bounds' eval 'explore 0 --seeds 1-40 --scenario rtu.scenario -- ./client crash'
+{
+	cat two.scenario
+	echo 'explore = { messages = [ "REQ" ]; rejection = 1.0; loss = 0; most = 20; };'
+} >reject.scenario
+check 'rejections' eval 'explore 0 --seeds 1-10 --scenario reject.scenario -- ./client crash &&
+	has out "9 with faults"'
+# rejected NAME REASONS: with these reasons, and no other.
+rejected() {
+	sed "s/reject/&/; s/rejection = 1.0;/& $1/" reject.scenario >reasons.scenario
+	rm -rf found
+	explore 1 --seeds 1-20 --failures 0 --scenario reasons.scenario -- ./client reason || return
+	sed -n 's/^seed [0-9]*: exit status //p' out | sort -n | tr '\n' ' ' >reasons
+	[ "$(cat reasons)" = "$2" ]
+}
+check 'reasons of rejections' rejected '' '3 8 10 28 '
+check 'some reasons' rejected 'reasons = [ "stale_conn", "invalid_service_id" ];' '8 10 '
+check 'one reason' rejected 'reasons = 26;' '26 '
+check 'what was logged is kept' grep -q '^polycm: warn: .*REJECTED: REJ 26' found/seed-1.out
+check 'a reason is repeated' eval 'polycm run --scenario found/seed-1.scenario -- ./client reason >/dev/null 2>&1
+	[ $? -eq 26 ]'
+sed 's/rejection = 1.0;/& reasons = "because";/' reject.scenario >reasons.scenario
+check 'a bad reason' eval 'explore 2 --scenario reasons.scenario -- true && has err "expected a REJ"'
+
+check 'a program that always fails' eval 'explore 2 --seeds 1-9 -- ./client always && [ ! -s out ] &&
+	has err "fails without faults, too: exit status 4"'
+check 'a program that is not there' eval 'explore 2 --seeds 1 -- ./nothing && has err "exit status 127"'
+
+# A signal ends what runs, too, and leaves nothing behind.
+mkfifo began && mkdir temporary && chmod a+rwx temporary began
+interrupted() {
+	local program status
+
+	TMPDIR=$work/temporary "${command[@]}" explore --output found --jobs 2 -- \
+		sh -c 'echo $$ >began; exec sleep 1000' >out 2>err </dev/null &
+	started=($!)
+	read -r -t "$limit" program <>began
+	kill -TERM "${started[0]}"
+	wait "${started[0]}"
+	status=$?
+	started=()
+	[ "$status" -eq 1 ] && has err 'polycm: interrupted' && [ ! -e "/proc/$program" ] && [ -z "$(ls temporary)" ]
+}
+check 'interrupted' interrupted
+
+check 'no command' eval 'explore 2 --seeds 1-9 && has err "no command is given"'
+check 'bad seeds' eval 'explore 2 --seeds 9-1 -- true && has err "is not like 1-10000"'
+check 'a bad time limit' eval 'explore 2 --timeout 0 -- true && has err "--timeout: "'
+echo 'explore = { los = 1; };' >wrong.scenario
+bad_scenario() { explore 2 --scenario wrong.scenario -- true && has err "explore has no member 'los'; nearest: 'loss'"; }
+check 'a bad scenario' bad_scenario
+finish

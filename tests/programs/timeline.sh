@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# polycm timeline: diagrams of traces that lie here, their filters, pictures, and bad input.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+need xmllint
+here=$abs_top_srcdir/tests/programs
+traces=(loss reject two three self late one third long)
+unset COLUMNS NO_COLOR
+cp "$here"/timeline-*.trace "$work" && chmod a+r "$work"/*.trace
+cd "$work" || exit 99
+
+draws() {
+	exits 0 env COLUMNS="${2-80}" "${command[@]}" timeline "${@:3}" "timeline-$1.trace" && [ ! -s "$work/err" ]
+}
+is_golden() {
+	draws "$2" "${@:3}" && golden "timeline-$1" "$work/out"
+}
+
+# --- In the terminal. ---
+
+for trace in "${traces[@]}"; do
+	check "the trace $trace" is_golden "$trace" "$trace"
+done
+check 'a wide terminal' is_golden wide loss 120
+check 'one connection of several' is_golden id three 80 --id 3
+check 'two nodes of three' is_golden between three 80 --between a,c
+check 'every timer' is_golden all reject 80 --all
+check 'no line is wider than the terminal' eval '
+	draws loss 100 && [ "$(LC_ALL=C.UTF-8 wc -L <"$work/out")" -le 100 ]'
+check 'no colours in a file' eval '
+	draws loss && ! grep -q "$(printf "\033")" "$work/out"'
+check 'from standard input' eval '
+	draws loss && cp out out.1 && polycm timeline - <timeline-loss.trace | diff - <(COLUMNS=80 cat out.1)'
+
+# --- Pictures. ---
+
+is_picture() {
+	local trace=$1 word
+
+	exits 0 polycm timeline --svg "$work/$trace.svg" "timeline-$trace.trace" && [ ! -s "$work/out" ] &&
+	xmllint --noout "$work/$trace.svg" || return
+	for word in "${@:2}"; do
+		xmllint --xpath 'string(/)' "$work/$trace.svg" | grep -qF "$word" && continue
+		printf 'not in the picture: %s\n' "$word"
+		return 1
+	done
+	# Self-contained: nothing is fetched, nothing runs.
+	! grep -qE 'href|<script|url\(|@import' "$work/$trace.svg"
+}
+check 'a picture with a loss' is_picture loss client server 'sim1 roce 10.0.0.2' 'REQ "hello, server"' \
+	'again: REQ "hello, server"' 'lose REQ (rule 1)' '+ 4.608 s' 'timer retransmit fired' \
+	'id 1: CONNECT_REQUEST' TIMEWAIT_EXIT
+check 'each lost message has its cross' eval '
+	[ "$(grep -c "class=\"cross\"" "$work/loss.svg")" -eq "$(grep -c "\"action\":\"lose\"" timeline-loss.trace)" ]'
+check 'a picture with three nodes' is_picture three a b c
+check 'a picture with late messages' is_picture late REQ
+check 'a picture of one process of two' is_picture one 'server, not traced' \
+	'5 messages with an open end: the process there was not traced.'
+check 'what goes to a process that is not traced is not lost' eval '
+	[ "$(grep -c "class=\"cross\"" "$work/one.svg")" -eq 3 ]'
+check 'names are what they are, not XML' is_picture names 'a<b' 'c&"d'
+check 'a picture on standard output' eval '
+	exits 0 polycm timeline --svg - timeline-loss.trace && diff "$work/out" "$work/loss.svg"'
+check 'a picture that cannot be written' eval '
+	exits 1 polycm timeline --svg /nowhere/x.svg timeline-loss.trace && has "$work/err" "/nowhere/x.svg: No such file"'
+
+# --- Bad input: one line that says where, or a note. ---
+
+# complains STATUS TEXT TRACE-TEXT OPTION...
+complains() {
+	local status=$1 text=$2
+
+	printf '%s' "$3" >"$work/bad.trace"
+	exits "$status" polycm timeline "${@:4}" "$work/bad.trace" &&
+	counts "$work/err" 1 . && has "$work/err" "$text"
+}
+good=$(grep -m1 '"kind":"state"' timeline-loss.trace)
+nl='
+'
+check 'no JSON' complains 1 'bad.trace:2: no JSON: ' "$good${nl}nonsense$nl$good$nl"
+check 'another JSON' complains 1 'bad.trace:1: no line of a trace: it is no JSON object' "[1, 2]$nl"
+check 'no time' complains 1 'bad.trace:1: no line of a trace: it has no time' "{\"kind\":\"state\"}$nl"
+check 'a time that is none' complains 1 'bad.trace:1: no line of a trace' \
+	"{\"time\":\"noon\",\"kind\":\"state\"}$nl"
+check 'a time that is too large' complains 1 'bad.trace:1: ' "{\"time\":99999999999999999999,\"kind\":\"x\"}$nl"
+check 'a negative time' complains 1 'bad.trace:1: ' "{\"time\":-1,\"kind\":\"state\"}$nl"
+check 'a line without what it is' complains 1 'bad.trace:1: a line of kind event without "event"' \
+	"{\"time\":1,\"kind\":\"event\",\"event\":7}$nl"
+check 'members of the wrong type' eval '
+	exits 0 polycm timeline timeline-types.trace && [ ! -s "$work/err" ]'
+check 'a status that is no errno' eval '
+	printf "%s\n" "{\"time\":1,\"kind\":\"event\",\"node\":\"a\",\"event\":\"REJECTED\",\"status\":-9223372036854775808}" \
+		>bad.trace && exits 0 polycm timeline bad.trace && has "$work/out" "REJECTED, status -9223372036854775808"'
+check 'a line that is cut off' complains 0 'bad.trace: the last line is cut off and left out' \
+	"$good$nl${good:0:40}"
+check 'a kind that nobody knows' complains 0 'bad.trace: 1 lines of kinds that this version does not know' \
+	"$good$nl{\"time\":5,\"kind\":\"dance\"}$nl"
+check 'an empty trace' complains 1 'nothing happens in this trace' ''
+check 'deep nonsense' complains 1 'bad.trace:1: no JSON: ' "$(head -c 100000 /dev/zero | tr '\0' '[')$nl"
+check 'binary nonsense' eval 'exits 1 polycm timeline /bin/sh && counts "$work/err" 1 .'
+check 'no such file' eval 'exits 1 polycm timeline /nowhere/x && has "$work/err" "/nowhere/x: No such file"'
+check 'a folder' eval 'exits 1 polycm timeline / && has "$work/err" "Is a directory"'
+check 'an id that is not there' complains 1 'no line is about the id 99' "$good$nl" --id 99
+check 'a node that is not there' complains 1 "no node is named 'x'; there are: client" "$good$nl" --between client,x
+check 'which nodes there are' eval 'exits 1 polycm timeline --between a,server timeline-loss.trace &&
+	has "$work/err" "no node is named '"'a'; there are: client, server"'"'
+check 'an id that is no number' complains 2 "'x' is no number of an id" "$good$nl" --id x
+check 'one node only' complains 2 "'a' is not two nodes" "$good$nl" --between a
+check 'no trace' eval 'exits 2 polycm timeline && has "$work/err" "no trace is given"'
+check 'two traces' eval 'exits 2 polycm timeline a b && has "$work/err" "too many arguments"'
+
+# Cut anywhere, it ends with an error or a note, never with a signal.
+survives() {
+	local size
+
+	for ((size = 0; size < 3000; size += 61)); do
+		head -c "$size" timeline-loss.trace >"$work/cut.trace"
+		polycm timeline "$work/cut.trace" >/dev/null 2>&1
+		[ $? -le 1 ] || return
+	done
+}
+check 'a trace cut anywhere' survives
+
+many() {
+	local i
+
+	for ((i = 0; i < 600; i++)); do
+		printf '{"time":%d,"kind":"event","node":"a","id":1,"event":"X","status":0}\n' "$i"
+	done
+}
+check 'many rows get a note' complains 0 '600 rows; --id N or --between A,B shows fewer' "$(many)$nl"
+
+finish

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP under iWARP: what a link loses comes late, in order and once. */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "providers/sim/cm/segment.h"
+#include "providers/sim/link/link.h"
+#include "providers/sim/link/shape.h"
+#include "providers/sim/world.h"
+#include "sim_fake.h"
+#include "tests/cmocka_all.h"
+
+#define SEEN_MAX 64u
+#define QPN_OFFSET 12u
+#define FIRST SIM_MS(200)
+#define LATENCY SIM_US(1)
+
+static struct sim_port *port_a, *port_b;
+static struct {
+	uint64_t time;
+	const struct sim_port *at;
+	uint8_t type, number;
+} seen[SEEN_MAX];
+static unsigned int num_seen;
+
+static void see(const struct sim_packet *packet)
+{
+	assert_in_range(num_seen, 0, SEEN_MAX - 1);
+	seen[num_seen].time = sim_now();
+	seen[num_seen].at = packet->to;
+	seen[num_seen].type = packet->data[0];
+	seen[num_seen++].number = packet->data[packet->len - 1];
+}
+
+static struct sim_port *make_port(const char *name, const char *device_name, const char *address)
+{
+	struct sim_device *device;
+	struct sim_node *node;
+
+	assert_int_equal(sim_node_add(name, &node), 0);
+	assert_int_equal(sim_device_add(node, device_name, &sim_fake_iwarp, &device), 0);
+	assert_int_equal(sim_device_add_address(device, NULL, address), 0);
+	return &device->ports[0];
+}
+
+static int open_world(void **state)
+{
+	(void)state;
+	sim_fake_init();
+	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
+	sim_lock();
+	assert_int_equal(sim_fabric_open_private(), 0);
+	port_a = make_port("a", "sim0", "10.0.0.1/24");
+	port_b = make_port("b", "sim1", "10.0.0.2/24");
+	sim_link_set_handler(SIM_PACKET_STREAM, see);
+	num_seen = 0;
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	(void)state;
+	sim_link_set_handler(SIM_PACKET_STREAM, NULL);
+	sim_fabric_close();
+	assert_int_equal(sim_link_under_way(), 0);
+	sim_unlock();
+	sim_engine_stop();
+	return 0;
+}
+
+/* A segment of the connection of this queue pair; its last byte is the number. */
+static void send_segment(uint32_t qpn, enum segment_type type, uint8_t number)
+{
+	uint8_t bytes[SEG_HEADER + 1] = { (uint8_t)type, SEG_VERSION };
+	uint32_t word = htonl(qpn);
+
+	memcpy(bytes + QPN_OFFSET, &word, sizeof(word));
+	bytes[SEG_HEADER] = number;
+	assert_int_equal(sim_link_send(port_a, port_b, 0, SIM_PACKET_STREAM, bytes, sizeof(bytes),
+				       NULL, 0, 0), 0);
+}
+
+static uint32_t lose(unsigned int nth, unsigned int times)
+{
+	uint32_t number;
+	char why[100];
+
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_LOSE, .nth = nth,
+							.times = times), &number, why,
+				       sizeof(why)), 0);
+	return number;
+}
+
+static void run(uint64_t ns)
+{
+	sim_unlock();
+	assert_int_equal(sim_advance(ns), 0);
+	sim_lock();
+}
+
+/* All that arrives: "1 2 3". */
+static const char *arrivals(void)
+{
+	static char text[256];
+	size_t len = 0;
+
+	run(SIM_MS(2000000));
+	assert_int_equal(sim_link_under_way(), 0);
+	text[0] = '\0';
+	for (unsigned int i = 0; i < num_seen; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u", i ? " " : "",
+					seen[i].number);
+	return text;
+}
+
+/* What was sent meanwhile comes right behind the one that was lost; other connections do not wait. */
+static void test_later_segments_wait(void **state)
+{
+	(void)state;
+	lose(2, 1);
+	for (uint8_t n = 1; n <= 4; n++)
+		send_segment(7, SEG_DATA, n);
+	send_segment(8, SEG_DATA, 11);
+	run(SIM_MS(100));
+	send_segment(7, SEG_FIN, 5);
+	assert_string_equal(arrivals(), "1 11 2 3 4 5");
+	assert_int_equal(seen[1].time, LATENCY);
+	for (unsigned int i = 2; i < 6; i++)
+		assert_int_equal(seen[i].time, FIRST + LATENCY);
+}
+
+/* Each repetition may be lost as well; the waits double, up to two minutes. */
+static void test_waits_double(void **state)
+{
+	static const uint64_t ms[] = { 0, 200, 600, 1400, 3000, 6200, 12600, 25400, 51000, 102200,
+				       204600, 324600, 444600, 564600, 684600, 804600 };
+
+	for (unsigned int times = 1; times <= 15; times++) {
+		uint32_t rule;
+		unsigned int hits;
+
+		close_world(state);
+		open_world(state);
+		rule = lose(0, times);
+		send_segment(7, SEG_DATA, 1);
+		assert_string_equal(arrivals(), "1");
+		assert_int_equal(seen[0].time, SIM_MS(ms[times]) + LATENCY);
+		assert_int_equal(sim_fault_hits(rule, &hits), 0);
+		assert_int_equal(hits, times);
+	}
+}
+
+static void test_gives_up(void **state)
+{
+	uint32_t rule = lose(0, 0);
+	unsigned int hits;
+
+	(void)state;
+	send_segment(7, SEG_DATA, 1);
+	send_segment(7, SEG_DATA, 2);
+	/* Only its own end hears of it: 120 s after the last repetition. */
+	assert_string_equal(arrivals(), "0");
+	assert_int_equal(seen[0].type, SEG_RST);
+	assert_ptr_equal(seen[0].at, port_a);
+	assert_int_equal(seen[0].time, SIM_MS(924600));
+	assert_int_equal(sim_fault_hits(rule, &hits), 0);
+	assert_int_equal(hits, 17);	/* the first one 16 times, the second one once */
+	assert_int_equal(sim_fault_remove(rule), 0);
+	/* Nothing of it is left. */
+	send_segment(7, SEG_DATA, 3);
+	assert_string_equal(arrivals(), "0 3");
+}
+
+/* SYNs are repeated by the one who connects, a RST by nobody; a SYN-ACK after a second. */
+static void test_opening(void **state)
+{
+	static const struct {
+		enum segment_type type;
+		uint64_t late;
+	} rows[] = { { SEG_SYN, 0 }, { SEG_RST, 0 }, { SEG_SYN_ACK, SIM_MS(1000) } };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		close_world(state);
+		open_world(state);
+		lose(1, 0);
+		send_segment(0, rows[i].type, 1);
+		assert_string_equal(arrivals(), rows[i].late ? "1" : "");
+		if (rows[i].late)
+			assert_int_equal(seen[0].time, rows[i].late + LATENCY);
+	}
+}
+
+/* Copies and order are not seen, and what is late holds up what follows. */
+static void test_order(void **state)
+{
+	uint32_t number;
+	char why[100];
+
+	(void)state;
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_DUPLICATE), &number,
+				       why, sizeof(why)), 0);
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_REORDER, .nth = 1),
+				       &number, why, sizeof(why)), 0);
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_DELAY, .nth = 2,
+							.delay_ns = 500), &number, why,
+				       sizeof(why)), 0);
+	for (uint8_t n = 1; n <= 3; n++)
+		send_segment(7, SEG_DATA, n);
+	assert_string_equal(arrivals(), "1 2 3");
+	assert_int_equal(seen[0].time, LATENCY);
+	assert_int_equal(seen[1].time, LATENCY + 500);
+	assert_int_equal(seen[2].time, LATENCY + 500);
+}
+
+/* A cable that is out for a second. */
+static void test_port_down(void **state)
+{
+	struct sim_port *ports[2] = { port_a, port_b };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		close_world(state);
+		open_world(state);
+		ports[0] = port_a;
+		ports[1] = port_b;
+		sim_port_set_state(ports[i], false);
+		send_segment(7, SEG_DATA, 1);
+		run(SIM_MS(1000));
+		assert_int_equal(num_seen, 0);
+		sim_port_set_state(ports[i], true);
+		assert_string_equal(arrivals(), "1");
+		assert_int_equal(seen[0].time, SIM_MS(1400) + LATENCY);
+	}
+}
+
+/* Many losses in a row of packets: all arrive, in order. */
+static void test_bad_link(void **state)
+{
+	struct polycm_sim_link link = {
+		.size = sizeof(link), .latency_ns = 1000, .jitter_ns = 300, .loss = 0.4,
+		.duplication = 0.3, .reordering = 0.3,
+	};
+	char why[100];
+
+	(void)state;
+	assert_int_equal(sim_shape_set(NULL, NULL, &link, why, sizeof(why)), 0);
+	for (uint8_t n = 0; n < SEEN_MAX; n++) {
+		send_segment(7, SEG_DATA, n);
+		run(700);
+	}
+	(void)arrivals();
+	assert_int_equal(num_seen, SEEN_MAX);
+	for (unsigned int i = 0; i < SEEN_MAX; i++)
+		assert_int_equal(seen[i].number, i);
+}
+
+#define test(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_later_segments_wait),
+		test(test_waits_double),
+		test(test_gives_up),
+		test(test_opening),
+		test(test_order),
+		test(test_port_down),
+		test(test_bad_link),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * explore.c - polycm explore: a program under each of many seeds, on a network
+ * where the seed decides what goes wrong, and of the seeds under which it fails
+ * the fewest faults that it takes.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "explore.h"
+
+#define SECOND UINT64_C(1000000000)
+#define MAX_JOBS 256u
+#define SHOW_EVERY (SECOND / 10)
+
+/* What became of all of it. */
+struct progress {
+	uint64_t done, failed, with_faults, began, shown;
+	bool terminal;
+};
+
+void explore_usage(FILE *to)
+{
+	fputs("usage: polycm explore [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+	      "\n"
+	      "Runs COMMAND under many seeds in the simulator's virtual time, where the seed\n"
+	      "decides which messages are lost, late, doubled or out of order, and tells for\n"
+	      "each way in which it fails the fewest faults that make it fail.\n"
+	      "\n"
+	      "  --seeds A-B         which seeds (1-1000)\n"
+	      "  --scenario FILE     nodes, links, and in its group 'explore' what may go wrong\n"
+	      "  --transport NAME    what the simulated device is: roce, ib, iwarp or a vendor's\n"
+	      "  --jobs N            so many at a time (one per processor)\n"
+	      "  --timeout SECONDS   real time for one run (10)\n"
+	      "  --failures N        stop after so many failing seeds; 0: never (10)\n"
+	      "  --shrink-runs N     at most so many more runs for each (200)\n"
+	      "  --output DIR        folder for what is found (polycm-explore)\n"
+	      "\n"
+	      "Exit status: 0: no seed fails, 1: some do, 2: bad options or COMMAND fails\n"
+	      "without faults, too.\n", to);
+}
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+}
+
+/* ------------------------------------------------------------------------
+ * Options.
+ */
+
+static bool read_number(const char *text, char end, uint64_t *ret_number, const char **ret_rest)
+{
+	char *rest;
+
+	errno = 0;
+	*ret_number = strtoull(text, &rest, 10);
+	*ret_rest = rest;
+	return *text >= '0' && *text <= '9' && *rest == end && !errno && *ret_number <= INT64_MAX;
+}
+
+/* "1-10000" or "17". */
+static int read_seeds(struct explore *explore, const char *text)
+{
+	const char *rest;
+	bool fits;
+
+	if (strchr(text, '-')) {
+		fits = read_number(text, '-', &explore->first, &rest) &&
+		       read_number(rest + 1, '\0', &explore->last, &rest);
+	} else {
+		fits = read_number(text, '\0', &explore->first, &rest);
+		explore->last = explore->first;
+	}
+	if (fits && explore->first <= explore->last)
+		return 0;
+	tool_error("--seeds: '%s' is not like 1-10000", text);
+	return STATUS_USAGE;
+}
+
+static int read_count(const char *option, const char *text, uint64_t min, uint64_t max,
+		      unsigned int *ret_count)
+{
+	const char *rest;
+	uint64_t number;
+
+	if (read_number(text, '\0', &number, &rest) && number >= min && number <= max) {
+		*ret_count = (unsigned int)number;
+		return 0;
+	}
+	tool_error("--%s: '%s' is no number from %llu to %llu", option, text,
+		   (unsigned long long)min, (unsigned long long)max);
+	return STATUS_USAGE;
+}
+
+static int read_timeout(struct explore *explore, const char *text)
+{
+	char *rest;
+	double seconds = strtod(text, &rest);
+
+	if (rest == text || *rest || !(seconds >= 0.01 && seconds <= 86400)) {
+		tool_error("--timeout: '%s' is no number of seconds from 0.01 to 86400", text);
+		return STATUS_USAGE;
+	}
+	explore->timeout_ns = (uint64_t)(seconds * (double)SECOND);
+	return 0;
+}
+
+enum { SEEDS, SCENARIO, TRANSPORT, JOBS, TIMEOUT, FAILURES, SHRINK_RUNS, OUTPUT, HELP };
+
+static const struct option options[] = {
+	{ "seeds", required_argument, NULL, SEEDS },
+	{ "scenario", required_argument, NULL, SCENARIO },
+	{ "transport", required_argument, NULL, TRANSPORT },
+	{ "jobs", required_argument, NULL, JOBS },
+	{ "timeout", required_argument, NULL, TIMEOUT },
+	{ "failures", required_argument, NULL, FAILURES },
+	{ "shrink-runs", required_argument, NULL, SHRINK_RUNS },
+	{ "output", required_argument, NULL, OUTPUT },
+	{ "help", no_argument, NULL, HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int read_option(struct explore *explore, int option, const char **ret_transport)
+{
+	switch (option) {
+	case SEEDS:
+		return read_seeds(explore, optarg);
+	case SCENARIO:
+		explore->scenario = optarg;
+		return 0;
+	case TRANSPORT:
+		*ret_transport = optarg;
+		return 0;
+	case JOBS:
+		return read_count("jobs", optarg, 1, MAX_JOBS, &explore->jobs);
+	case TIMEOUT:
+		return read_timeout(explore, optarg);
+	case FAILURES:
+		return read_count("failures", optarg, 0, UINT32_MAX, &explore->failures);
+	case SHRINK_RUNS:
+		return read_count("shrink-runs", optarg, 0, UINT32_MAX, &explore->shrink_runs);
+	case OUTPUT:
+		explore->output = optarg;
+		return 0;
+	default:
+		return STATUS_USAGE;
+	}
+}
+
+/* ------------------------------------------------------------------------
+ * Telling.
+ */
+
+static void show_progress(const struct explore *explore, struct progress *progress)
+{
+	uint64_t time = now();
+
+	if (!progress->terminal || time - progress->shown < SHOW_EVERY)
+		return;
+	progress->shown = time;
+	fprintf(stderr, "\r%llu of %llu seeds, %llu failed, %.0f a second\033[K",
+		(unsigned long long)progress->done,
+		(unsigned long long)(explore->last - explore->first + 1),
+		(unsigned long long)progress->failed,
+		(double)progress->done * (double)SECOND / (double)(time - progress->began + 1));
+}
+
+static void clear_progress(const struct progress *progress)
+{
+	if (progress->terminal)
+		fputs("\r\033[K", stderr);
+}
+
+/* ------------------------------------------------------------------------
+ * All seeds.
+ */
+
+static struct explore_run *new_run(const struct explore *explore, uint64_t seed)
+{
+	struct explore_run *run = tool_realloc(NULL, 1, sizeof(*run));
+	unsigned long long number = seed;
+
+	*run = (struct explore_run){
+		.seed = seed,
+		.scenario = explore->scenario,
+		.decide = true,
+		.record = tool_printf("%s/%llu.faults", explore->work, number),
+		.output = tool_printf("%s/%llu.out", explore->work, number),
+	};
+	return run;
+}
+
+static void add_failing(struct explore_failing *failing, struct explore_run *run)
+{
+	size_t at = failing->num;
+
+	failing->runs = tool_realloc(failing->runs, failing->num + 1, sizeof(*failing->runs));
+	for (failing->num++; at && failing->runs[at - 1]->seed > run->seed; at--)
+		failing->runs[at] = failing->runs[at - 1];
+	failing->runs[at] = run;
+}
+
+static bool is_enough(const struct explore *explore, const struct progress *progress)
+{
+	return explore->failures && progress->failed >= explore->failures;
+}
+
+static void run_all(const struct explore *explore, struct progress *progress,
+		    struct explore_failing *failing)
+{
+	uint64_t next = explore->first;
+	struct explore_run *run;
+	bool more = true;
+
+	for (;;) {
+		while (more && explore_has_place(explore) && !is_enough(explore, progress)) {
+			explore_start(explore, new_run(explore, next));
+			more = next++ != explore->last;
+		}
+		run = explore_wait(explore);
+		if (!run)
+			break;
+		progress->done++;
+		progress->with_faults += explore_has_faults(run->record);
+		if (run->result.end == ENDED_WELL) {
+			explore_free_run(run);
+		} else {
+			progress->failed++;
+			run->last_words = explore_last_words(run->output);
+			add_failing(failing, run);
+		}
+		show_progress(explore, progress);
+	}
+	while ((run = explore_stop()))
+		explore_free_run(run);
+}
+
+static void summarise(const struct explore *explore, const struct progress *progress)
+{
+	printf("%llu seeds, %llu failed, %llu with faults, %.1f s\n",
+	       (unsigned long long)progress->done, (unsigned long long)progress->failed,
+	       (unsigned long long)progress->with_faults,
+	       (double)(now() - progress->began) / (double)SECOND);
+	if (explore_interrupted())
+		puts("interrupted");
+	else if (is_enough(explore, progress) &&
+		 progress->done <= explore->last - explore->first)
+		printf("stopped after %u failing seeds; --failures 0 tries them all\n",
+		       explore->failures);
+	if (progress->done && !progress->with_faults)
+		tool_error("nothing went wrong in any run: either %s connects nothing through the "
+			   "simulator, or the group 'explore' leaves nothing that may",
+			   explore->command[0]);
+	if (progress->failed)
+		printf("scenario files and what the program printed are in %s\n", explore->output);
+}
+
+/* Without faults it must do well, or what is found says nothing of them. */
+static int try_without(const struct explore *explore)
+{
+	struct explore_run *run = new_run(explore, explore->first);
+	int status = 0;
+
+	run->decide = false;
+	if (!explore_run(explore, run)) {
+		tool_error("interrupted");
+		status = EXIT_FAILURE;
+	} else if (run->result.end != ENDED_WELL) {
+		tool_error("%s fails without faults, too: %s", explore->command[0],
+			   explore_words(&run->result));
+		mkdir(explore->output, 0777);
+		explore_keep_output(explore, run);
+		tool_error("what it printed is in %s/seed-%llu.out", explore->output,
+			   (unsigned long long)run->seed);
+		status = STATUS_USAGE;
+	}
+	explore_free_run(run);
+	return status;
+}
+
+static int explore_all(const struct explore *explore)
+{
+	struct progress progress = { .began = now(), .terminal = isatty(STDERR_FILENO) };
+	struct explore_failing failing = { 0 };
+	int status;
+
+	explore_runs_begin();
+	status = try_without(explore);
+	if (status)
+		return status;
+	run_all(explore, &progress, &failing);
+	clear_progress(&progress);
+	explore_report(explore, &failing);
+	summarise(explore, &progress);
+	return progress.failed || explore_interrupted();
+}
+
+static int prepare(struct explore *explore, const char *transport)
+{
+	const char *folder = getenv("TMPDIR");
+	int status;
+
+	unsetenv("POLYCM_SIM_EXPLORE");
+	status = run_prepare(explore->scenario, transport);
+	if (status)
+		return status;
+	if (explore->scenario)
+		explore->scenario = tool_strdup(getenv("POLYCM_SIM_SCENARIO"));
+	explore->work = tool_printf("%s/polycm-explore.XXXXXX", folder && *folder ? folder : "/tmp");
+	if (mkdtemp(explore->work))
+		return 0;
+	tool_error("%s: %m", explore->work);
+	return EXIT_FAILURE;
+}
+
+int explore_command(int argc, char **argv)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	struct explore explore = {
+		.output = "polycm-explore",
+		.first = 1,
+		.last = 1000,
+		.jobs = processors > 0 && processors < (long)MAX_JOBS ? (unsigned int)processors : 1,
+		.shrink_runs = 200,
+		.failures = 10,
+		.timeout_ns = 10 * SECOND,
+	};
+	const char *transport = NULL;
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+		if (option == HELP || option == 'h') {
+			explore_usage(stdout);
+			return 0;
+		}
+		status = read_option(&explore, option, &transport);
+		if (status)
+			return status;
+	}
+	if (optind == argc) {
+		tool_error("explore: no command is given; 'polycm help explore' tells more");
+		return STATUS_USAGE;
+	}
+	explore.command = argv + optind;
+	status = prepare(&explore, transport);
+	if (status)
+		return status;
+	status = explore_all(&explore);
+	rmdir(explore.work);
+	return status;
+}

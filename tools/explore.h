@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* explore.h - between the files explore*.c: polycm explore.  One thread. */
+#ifndef TOOLS_EXPLORE_H
+#define TOOLS_EXPLORE_H
+
+#include <stdint.h>
+
+#include "polycm.h"
+
+/* What all runs have in common. */
+struct explore {
+	char **command;
+	const char *scenario;		/* absolute, or NULL */
+	const char *output;		/* folder of what is kept */
+	char *work;			/* folder of what is not */
+	uint64_t first, last;		/* seeds */
+	unsigned int jobs, shrink_runs, failures;
+	uint64_t timeout_ns;
+};
+
+enum explore_end { ENDED_WELL, ENDED_BADLY, ENDED_BY_SIGNAL, ENDED_BY_TIME, NOT_STARTED };
+
+/* How a program ended. */
+struct explore_result {
+	enum explore_end end;
+	int number;			/* exit status, signal, or errno */
+};
+
+/* --- explore_run.c: programs, as many at a time as there are jobs --- */
+
+struct explore_run {
+	uint64_t seed;
+	const char *scenario;		/* absolute, or NULL */
+	bool decide;			/* let the seed decide on faults */
+	struct explore_result result;
+	char *record, *output;		/* files; what was decided, and what the program said */
+	char *last_words;		/* of that, by which failures are told apart (explore_words.c) */
+};
+
+/* The signals are ready to be waited for. */
+void explore_runs_begin(void);
+/* Begin one in a free place, which must be there; run stays the caller's. */
+void explore_start(const struct explore *explore, struct explore_run *run);
+bool explore_has_place(const struct explore *explore);
+/* One that has ended; NULL: none is running, or a signal asks for the end. */
+struct explore_run *explore_wait(const struct explore *explore);
+/* End one that is running; NULL: none is. */
+struct explore_run *explore_stop(void);
+bool explore_interrupted(void);
+/* Begin and wait, when no other is running.  False: a signal asked for the end first. */
+bool explore_run(const struct explore *explore, struct explore_run *run);
+
+bool explore_same(const struct explore_result *a, const struct explore_result *b);
+/* "exit status 3", "signal 11 (Segmentation fault)"; static. */
+const char *explore_words(const struct explore_result *result);
+
+/* --- explore_faults.c: lists of faults, and scenario files with them --- */
+
+struct explore_faults {
+	char **lines;			/* groups as in a scenario file */
+	size_t num;
+	bool several_fabrics;
+};
+
+/* Was there any fault in the run? */
+bool explore_has_faults(const char *record);
+int explore_read_record(const char *path, struct explore_faults *ret_faults);
+void explore_free_faults(struct explore_faults *faults);
+/* The base scenario with these faults and this seed; keep[i]: is the i-th in?  NULL: all. */
+int explore_write_scenario(const struct explore *explore, const char *path, uint64_t seed,
+			   const struct explore_faults *faults, const bool *keep);
+
+/* --- explore_report.c --- */
+
+/* Failing runs, in the order of their seeds.  NULL: told already. */
+struct explore_failing {
+	struct explore_run **runs;
+	size_t num;
+};
+
+/* When no other run is under way: tells them, each kind once, and frees them. */
+void explore_report(const struct explore *explore, struct explore_failing *failing);
+/* What the program said, in the folder for it. */
+void explore_keep_output(const struct explore *explore, const struct explore_run *run);
+void explore_free_run(struct explore_run *run);
+
+/* --- explore_words.c --- */
+
+/* The last lines of what the program said, without what differs from run to run; to be freed. */
+char *explore_last_words(const char *output);
+
+/* --- explore_shrink.c --- */
+
+/*
+ * The fewest faults that end the program in the same way, as keep[] says.
+ * False: not even all of them do.  *ret_runs: how many runs it took.
+ */
+bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
+		    const struct explore_faults *faults, bool *keep, unsigned int *ret_runs);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * explore_report.c - polycm explore: each way of failing is told once, with the
+ * fewest faults that it takes and the command line that repeats it, and what
+ * belongs to it is kept.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "explore.h"
+
+void explore_free_run(struct explore_run *run)
+{
+	unlink(run->record);
+	unlink(run->output);
+	free(run->record);
+	free(run->output);
+	free(run->last_words);
+	free(run);
+}
+
+/* So that a shell takes it for one word. */
+static void print_word(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789" "_-./=:,@%+";
+
+	if (*word && strspn(word, plain) == strlen(word)) {
+		printf(" %s", word);
+		return;
+	}
+	fputs(" '", stdout);
+	for (; *word; word++)
+		if (*word == '\'')
+			fputs("'\\''", stdout);
+		else
+			putchar(*word);
+	putchar('\'');
+}
+
+static void print_replay(const struct explore *explore, const char *scenario)
+{
+	const char *transport = getenv("POLYCM_SIM_TRANSPORT");
+
+	fputs("  replay: polycm run", stdout);
+	if (transport) {
+		fputs(" --transport", stdout);
+		print_word(transport);
+	}
+	fputs(" --scenario", stdout);
+	print_word(scenario);
+	fputs(" --", stdout);
+	for (char **word = explore->command; *word; word++)
+		print_word(*word);
+	putchar('\n');
+}
+
+static void print_faults(const struct explore_faults *faults, const bool *keep)
+{
+	size_t num = 0;
+
+	for (size_t i = 0; i < faults->num; i++)
+		num += keep[i];
+	printf("  %zu of %zu faults are needed:\n", num, faults->num);
+	for (size_t i = 0; i < faults->num; i++)
+		if (keep[i])
+			printf("    %s\n", faults->lines[i]);
+}
+
+/* ------------------------------------------------------------------------
+ * A seed under which the program fails.
+ */
+
+void explore_keep_output(const struct explore *explore, const struct explore_run *run)
+{
+	char *name = tool_printf("%s/seed-%llu.out", explore->output,
+				 (unsigned long long)run->seed);
+	FILE *from = fopen(run->output, "re"), *to = fopen(name, "we");
+	char buf[4096];
+	size_t len;
+
+	while (from && to && (len = fread(buf, 1, sizeof(buf), from)) > 0)
+		fwrite(buf, 1, len, to);
+	if (from)
+		fclose(from);
+	if (to)
+		fclose(to);
+	free(name);
+}
+
+/* Its fewest faults are those of the seed that it is told with; here are all of its own. */
+static void keep_faults(const struct explore *explore, const struct explore_run *run)
+{
+	char *scenario = tool_printf("%s/seed-%llu.scenario", explore->output,
+				     (unsigned long long)run->seed);
+	struct explore_faults faults;
+
+	(void)explore_read_record(run->record, &faults);
+	if (explore_write_scenario(explore, scenario, run->seed, &faults, NULL) < 0)
+		tool_error("cannot write %s", scenario);
+	explore_free_faults(&faults);
+	free(scenario);
+}
+
+static bool is_same_failure(const struct explore_run *a, const struct explore_run *b)
+{
+	return explore_same(&a->result, &b->result) && !strcmp(a->last_words, b->last_words);
+}
+
+/* Of the runs behind the first those that failed like it: told with it, and kept. */
+static void tell_equal(const struct explore *explore, struct explore_run **runs, size_t num)
+{
+	size_t equal = 0;
+
+	for (size_t i = 1; i < num; i++) {
+		if (!runs[i] || !is_same_failure(runs[0], runs[i]))
+			continue;
+		printf("%s%llu", equal++ ? ", " : "  equal: seeds ", (unsigned long long)runs[i]->seed);
+		explore_keep_output(explore, runs[i]);
+		keep_faults(explore, runs[i]);
+	}
+	if (equal)
+		putchar('\n');
+}
+
+static void examine(const struct explore *explore, struct explore_run **runs, size_t num)
+{
+	const struct explore_run *run = runs[0];
+	char *scenario = tool_printf("%s/seed-%llu.scenario", explore->output,
+				     (unsigned long long)run->seed);
+	struct explore_faults faults;
+	unsigned int num_runs = 0;
+	bool *keep, repeats;
+
+	printf("seed %llu: %s\n", (unsigned long long)run->seed, explore_words(&run->result));
+	mkdir(explore->output, 0777);
+	explore_keep_output(explore, run);
+	tell_equal(explore, runs, num);
+	fflush(stdout);
+	(void)explore_read_record(run->record, &faults);
+	keep = tool_realloc(NULL, faults.num + 1, sizeof(*keep));
+	repeats = explore_shrink(explore, run, &faults, keep, &num_runs);
+	if (explore_write_scenario(explore, scenario, run->seed, &faults, keep) < 0)
+		tool_error("cannot write %s", scenario);
+	if (repeats)
+		print_faults(&faults, keep);
+	else if (!explore_interrupted())
+		printf("  it does not fail like that again with the same %zu faults: what it does "
+		       "depends on more than the seed\n", faults.num);
+	print_replay(explore, scenario);
+	fflush(stdout);
+	free(keep);
+	explore_free_faults(&faults);
+	free(scenario);
+}
+
+void explore_report(const struct explore *explore, struct explore_failing *failing)
+{
+	struct explore_run *run;
+
+	for (size_t i = 0; i < failing->num; i++) {
+		run = failing->runs[i];
+		if (!run)
+			continue;
+		if (!explore_interrupted())
+			examine(explore, failing->runs + i, failing->num - i);
+		for (size_t j = failing->num - 1; j > i; j--) {
+			if (failing->runs[j] && is_same_failure(run, failing->runs[j])) {
+				explore_free_run(failing->runs[j]);
+				failing->runs[j] = NULL;
+			}
+		}
+		explore_free_run(run);
+	}
+	free(failing->runs);
+}

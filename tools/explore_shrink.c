@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * explore_shrink.c - the shortest list of faults that still ends a program in
+ * the same way: delta debugging, which takes away halves, then quarters and so
+ * on, until each fault that is left is needed.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "explore.h"
+
+struct shrinking {
+	const struct explore *explore;
+	const struct explore_run *failed;
+	const struct explore_faults *faults;
+	struct explore_run run;
+	unsigned int runs;
+};
+
+/* Does it still fail the same way with these? */
+static bool fails_with(struct shrinking *shrinking, const bool *keep)
+{
+	struct explore_run *run = &shrinking->run;
+
+	if (explore_interrupted())
+		return false;
+	if (explore_write_scenario(shrinking->explore, run->scenario, run->seed, shrinking->faults,
+				   keep) < 0)
+		return false;
+	shrinking->runs++;
+	return explore_run(shrinking->explore, run) &&
+	       explore_same(&run->result, &shrinking->failed->result);
+}
+
+/* keep without the part'th of so many parts of those that are in it. */
+static void without(bool *ret, const bool *keep, size_t num, size_t part, size_t parts, size_t in)
+{
+	size_t from = in * part / parts, to = in * (part + 1) / parts, place = 0;
+
+	for (size_t i = 0; i < num; i++) {
+		ret[i] = keep[i] && (place < from || place >= to);
+		place += keep[i];
+	}
+}
+
+static size_t number_of(const bool *keep, size_t num)
+{
+	size_t in = 0;
+
+	for (size_t i = 0; i < num; i++)
+		in += keep[i];
+	return in;
+}
+
+/* One part less, if any can be missed. */
+static bool take_away(struct shrinking *shrinking, bool *keep, bool *fewer, size_t parts)
+{
+	size_t num = shrinking->faults->num, in = number_of(keep, num);
+
+	for (size_t part = 0; part < parts; part++) {
+		if (shrinking->runs >= shrinking->explore->shrink_runs || explore_interrupted())
+			return false;
+		without(fewer, keep, num, part, parts, in);
+		if (fails_with(shrinking, fewer)) {
+			memcpy(keep, fewer, num * sizeof(*keep));
+			return true;
+		}
+	}
+	return false;
+}
+
+static void shrink(struct shrinking *shrinking, bool *keep)
+{
+	size_t num = shrinking->faults->num, parts = 1, in = num;
+	bool *fewer = tool_realloc(NULL, num + 1, sizeof(*fewer));
+
+	/* In one part first: perhaps it was none of them. */
+	while (in && shrinking->runs < shrinking->explore->shrink_runs && !explore_interrupted()) {
+		if (take_away(shrinking, keep, fewer, parts)) {
+			parts = parts > 2 ? parts - 1 : parts;
+		} else {
+			if (parts >= in)
+				break;
+			parts = parts * 2 < in ? parts * 2 : in;
+		}
+		in = number_of(keep, num);
+		parts = parts < in ? parts : in;
+	}
+	free(fewer);
+}
+
+bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
+		    const struct explore_faults *faults, bool *keep, unsigned int *ret_runs)
+{
+	char *scenario = tool_printf("%s/shrink.cfg", explore->work);
+	struct shrinking shrinking = {
+		.explore = explore,
+		.failed = failed,
+		.faults = faults,
+		.run = {
+			.seed = failed->seed,
+			.scenario = scenario,
+			.record = tool_printf("%s/shrink.faults", explore->work),
+			.output = tool_printf("%s/shrink.out", explore->work),
+		},
+	};
+	char *const names[] = { scenario, shrinking.run.record, shrinking.run.output };
+	bool repeats;
+
+	for (size_t i = 0; i < faults->num; i++)
+		keep[i] = true;
+	repeats = fails_with(&shrinking, keep);
+	if (repeats)
+		shrink(&shrinking, keep);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		unlink(names[i]);
+		free(names[i]);
+	}
+	*ret_runs = shrinking.runs;
+	return repeats;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* run.h - between the files run*.c: polycm run.  One thread. */
+#ifndef TOOLS_RUN_H
+#define TOOLS_RUN_H
+
+#include "polycm.h"
+
+#define RUN_PROVIDER_VARIABLE "POLYCM_PROVIDER"
+#define RUN_SIMULATOR "sim"
+#define RUN_FAULTS "fault"
+
+/* Each option is a setting; those of POLYCM_SIM_* are the simulator's. */
+struct run_option {
+	const char *name;
+	const char *variable;
+	const char *argument;
+	const char *help;
+	/* 0, or STATUS_USAGE and what is wrong with the value was told. */
+	int (*check)(const struct run_option *option, const char *value);
+};
+
+enum {
+	RUN_PROVIDER, RUN_TRANSPORT, RUN_SEED, RUN_CLOCK, RUN_FABRIC, RUN_SCENARIO, RUN_FAULT_FILE,
+	RUN_NODE, RUN_TRACE, RUN_PCAP, RUN_LOG,
+	RUN_NUM_OPTIONS
+};
+
+extern const struct run_option run_options[RUN_NUM_OPTIONS];
+
+/* --- run_check.c: values, against what is installed --- */
+
+int run_check_provider(const struct run_option *option, const char *value);
+int run_check_transport(const struct run_option *option, const char *value);
+int run_check_seed(const struct run_option *option, const char *value);
+int run_check_name(const struct run_option *option, const char *value);
+int run_check_choice(const struct run_option *option, const char *value);
+int run_check_path(const struct run_option *option, const char *value);
+int run_check_file(const struct run_option *option, const char *value);
+int run_check_faults(const struct run_option *option, const char *value);
+int run_check_node(const struct run_option *option, const char *value);
+int run_check_capture(const struct run_option *option, const char *value);
+
+/* All that are given, and that the scenario's network can be made; NULL: not given. */
+int run_check_values(const char *const values[RUN_NUM_OPTIONS]);
+
+/* --- run_lists.c: lists of providers, such as "trace;fault;roce,iwarp" --- */
+
+/* What comes after the layers: "roce,iwarp". */
+const char *run_behind_layers(const char *list);
+/* The next of names with commas and perhaps blanks between, its length, and what follows or NULL. */
+const char *run_next_name(const char **rest, size_t *ret_len);
+/* The same of the layers; *rest is a list that ends at `end', which run_behind_layers() says. */
+const char *run_next_layer(const char **rest, const char *end, size_t *ret_len);
+/* Does it leave the simulator in? */
+bool run_names_simulator(const char *list);
+/* With the layer of faults, innermost, so that others see what it does; to be freed. */
+char *run_with_faults(const char *list);
+
+/* --- run_environment.c --- */
+
+/* Checks values and sets the environment to them; 0 or an exit status. */
+int run_set_environment(const char *const values[RUN_NUM_OPTIONS]);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * run_environment.c - polycm run: the environment of the program, with
+ * libpolycm preloaded.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+
+#define PRELOAD_VARIABLE "LD_PRELOAD"
+
+static bool is_simulators(const struct run_option *option)
+{
+	return !strncmp(option->variable, "POLYCM_SIM_", 11);
+}
+
+/* The program may go elsewhere before it opens the file. */
+static int set_file(const char *const values[], unsigned int option)
+{
+	const char *path = values[option];
+	char *absolute = path ? realpath(path, NULL) : NULL;
+
+	if (path && !absolute) {
+		tool_error("--%s: %s: %m", run_options[option].name, path);
+		return STATUS_USAGE;
+	}
+	if (absolute)
+		setenv(run_options[option].variable, absolute, 1);
+	free(absolute);
+	return 0;
+}
+
+static void add_faults(void)
+{
+	const char *list = getenv(RUN_PROVIDER_VARIABLE);
+	char *with = run_with_faults(list ? list : "");
+
+	setenv(RUN_PROVIDER_VARIABLE, with, 1);
+	free(with);
+}
+
+static int set_variables(const char *const values[])
+{
+	const char *providers = values[RUN_PROVIDER], *simulators = NULL;
+	size_t i;
+
+	if (run_check_values(values))
+		return STATUS_USAGE;
+	for (i = 0; i < RUN_NUM_OPTIONS; i++)
+		if (values[i] && is_simulators(&run_options[i]))
+			simulators = run_options[i].name;
+	if (simulators && providers && !run_names_simulator(providers)) {
+		tool_error("--%s is for the simulator, which --provider %s leaves out",
+			   simulators, providers);
+		return STATUS_USAGE;
+	}
+	for (i = 0; i < RUN_NUM_OPTIONS; i++)
+		if (values[i])
+			setenv(run_options[i].variable, values[i], 1);
+	if (simulators && !providers && !getenv(RUN_PROVIDER_VARIABLE))
+		setenv(RUN_PROVIDER_VARIABLE, RUN_SIMULATOR, 1);
+	if (values[RUN_FAULT_FILE])
+		add_faults();
+	if (set_file(values, RUN_SCENARIO))
+		return STATUS_USAGE;
+	return set_file(values, RUN_FAULT_FILE);
+}
+
+/* Ours comes first, so that its symbols win. */
+static int set_preload(void)
+{
+	const char *library = place_library(), *given = getenv(PRELOAD_VARIABLE);
+	char *both;
+	size_t len;
+
+	if (!library)
+		return EXIT_FAILURE;
+	if (strpbrk(library, ": ")) {
+		tool_error("%s cannot be preloaded: its path has a blank or a colon", library);
+		return EXIT_FAILURE;
+	}
+	len = strlen(library);
+	if (!given || !given[0]) {
+		setenv(PRELOAD_VARIABLE, library, 1);
+	} else if (strncmp(given, library, len) || !strchr(": ", given[len])) {
+		both = tool_printf("%s:%s", library, given);
+		setenv(PRELOAD_VARIABLE, both, 1);
+		free(both);
+	}
+	return 0;
+}
+
+int run_set_environment(const char *const values[RUN_NUM_OPTIONS])
+{
+	int status = set_variables(values);
+
+	return status ? status : set_preload();
+}
+
+int run_prepare(const char *scenario, const char *transport)
+{
+	const char *values[RUN_NUM_OPTIONS] = {
+		[RUN_PROVIDER] = RUN_SIMULATOR,
+		[RUN_TRANSPORT] = transport,
+		[RUN_SCENARIO] = scenario,
+	};
+
+	return run_set_environment(values);
+}

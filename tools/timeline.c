@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* timeline.c - polycm timeline: its options, and what goes where. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "polycm.h"
+#include "timeline.h"
+
+#define DEFAULT_WIDTH 80u
+#define MIN_WIDTH 60u
+#define MANY_ROWS 500u
+
+struct options {
+	const char *svg, *between;
+	long long id;
+	bool all;
+};
+
+void timeline_usage(FILE *to)
+{
+	fputs("usage: polycm timeline [OPTION]... TRACE\n"
+	      "\n"
+	      "Draws a trace of the simulator (polycm run --trace) as a ladder diagram: a\n"
+	      "column for each node, time downwards, an arrow for each message.\n"
+	      "TRACE - is standard input.\n"
+	      "\n"
+	      "  --svg FILE      write it as an SVG picture; - is standard output\n"
+	      "  --id N          only the connection of the id with this number\n"
+	      "  --between A,B   only what these nodes do\n"
+	      "  --all           every timer, too\n", to);
+}
+
+/* COLUMNS, the terminal's, or what terminals had. */
+static unsigned int width_of_output(void)
+{
+	const char *columns = getenv("COLUMNS");
+	unsigned long width = columns ? strtoul(columns, NULL, 10) : 0;
+	struct winsize size;
+
+	if (!width && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		width = size.ws_col;
+	if (!width || width > 100000)
+		width = DEFAULT_WIDTH;
+	return width < MIN_WIDTH ? MIN_WIDTH : (unsigned int)width;
+}
+
+static bool wants_colours(void)
+{
+	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && (!no || !*no) && (!term || strcmp(term, "dumb"));
+}
+
+static int write_svg(const struct timeline *timeline, const struct rows *rows, const char *path)
+{
+	bool standard = !strcmp(path, "-");
+	FILE *file = standard ? stdout : fopen(path, "we");
+	int failed;
+
+	if (!file) {
+		tool_error("%s: %m", path);
+		return EXIT_FAILURE;
+	}
+	timeline_svg(timeline, rows, file);
+	if (standard)
+		return 0;
+	failed = ferror(file);
+	failed |= fclose(file);
+	if (failed)
+		tool_error("%s: %m", path);
+	return failed ? EXIT_FAILURE : 0;
+}
+
+static void add_notes(const struct timeline *timeline, const struct rows *rows)
+{
+	if (timeline->truncated)
+		tool_error("%s: the last line is cut off and left out", timeline->path);
+	if (timeline->skipped)
+		tool_error("%s: %u lines of kinds that this version does not know are left out",
+			   timeline->path, timeline->skipped);
+	if (rows->num > MANY_ROWS)
+		tool_error("%s: %zu rows; --id N or --between A,B shows fewer", timeline->path,
+			   rows->num);
+}
+
+static int draw(struct timeline *timeline, const struct options *options)
+{
+	struct rows rows;
+	int status = 0;
+
+	if (timeline_select(timeline, options->id, options->between))
+		return EXIT_FAILURE;
+	timeline_rows(timeline, &rows);
+	add_notes(timeline, &rows);
+	if (options->svg)
+		status = write_svg(timeline, &rows, options->svg);
+	else
+		timeline_text(timeline, &rows, stdout, width_of_output(), wants_colours());
+	timeline_rows_free(&rows);
+	return status;
+}
+
+static int parse_id(const char *text, long long *ret_id)
+{
+	char *end;
+
+	errno = 0;
+	*ret_id = strtoll(text, &end, 10);
+	if (!errno && end != text && !*end && *ret_id > 0)
+		return 0;
+	tool_error("--id: '%s' is no number of an id", text);
+	return STATUS_USAGE;
+}
+
+static int parse_between(const char *text)
+{
+	const char *comma = strchr(text, ',');
+
+	if (comma && comma != text && comma[1] && !strchr(comma + 1, ','))
+		return 0;
+	tool_error("--between: '%s' is not two nodes with a comma between", text);
+	return STATUS_USAGE;
+}
+
+static int parse(int argc, char **argv, struct options *options)
+{
+	static const struct option known[] = {
+		{ "svg", required_argument, NULL, 's' },
+		{ "id", required_argument, NULL, 'i' },
+		{ "between", required_argument, NULL, 'b' },
+		{ "all", no_argument, NULL, 'a' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, status = 0;
+
+	while (!status && (c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			options->svg = optarg;
+			break;
+		case 'i':
+			status = parse_id(optarg, &options->id);
+			break;
+		case 'b':
+			options->between = optarg;
+			status = parse_between(optarg);
+			break;
+		case 'a':
+			options->all = true;
+			break;
+		case 'h':
+			timeline_usage(stdout);
+			exit(fflush(stdout) ? EXIT_FAILURE : 0);
+		default:
+			status = STATUS_USAGE;
+			break;
+		}
+	}
+	return status;
+}
+
+int timeline_command(int argc, char **argv)
+{
+	struct options options = { .id = -1 };
+	struct timeline timeline = { .path = NULL };
+	int status = parse(argc, argv, &options);
+
+	if (!status && optind + 1 != argc) {
+		tool_error("timeline: %s; 'polycm help timeline' tells more",
+			   optind == argc ? "no trace is given" : "too many arguments");
+		status = STATUS_USAGE;
+	}
+	if (status)
+		return status;
+	timeline.all = options.all;
+	status = timeline_read(&timeline, argv[optind]) ? EXIT_FAILURE : 0;
+	if (!status && !timeline.num_items) {
+		tool_error("%s: nothing happens in this trace", timeline.path);
+		status = EXIT_FAILURE;
+	}
+	if (!status)
+		status = draw(&timeline, &options);
+	timeline_free(&timeline);
+	return status;
+}

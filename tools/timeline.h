@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * timeline.h - polycm timeline: a trace becomes items (timeline_read.c), those
+ * of a packet are brought together (timeline_pairs.c), items that are asked for
+ * (timeline_select.c) become rows of a ladder diagram (timeline_rows.c, in the
+ * words of timeline_words.c), which are drawn in the terminal (timeline_text.c)
+ * or as SVG (timeline_svg.c).
+ */
+#ifndef TIMELINE_H
+#define TIMELINE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define TIMELINE_MAX_COLUMNS 64
+#define TIMELINE_COPY_BITS 16
+#define TIMELINE_LATE 1000000u	/* ns: a message that takes so long is two rows */
+#define TIMELINE_NONE SIZE_MAX
+
+enum item_kind {
+	ITEM_EVENT, ITEM_CALL, ITEM_STATE, ITEM_SEND, ITEM_RECV, ITEM_TIMER, ITEM_FAULT,
+	ITEM_WORLD,		/* a node, port, device or MAC: what happened to it */
+	ITEM_ADDRESS,
+};
+
+/* A line of the trace. */
+struct item {
+	enum item_kind kind;
+	uint64_t time;
+	uint64_t packet;	/* SEND, RECV; after timeline_pair() with the copy's number */
+	size_t line;
+	long long process;	/* -1: none is told */
+	const char *text;	/* event, state, message, timer or action; in json */
+	int column, peer;	/* where it happens; SEND, RECV: the other end, -1: nobody */
+	size_t other;		/* the RECV of a SEND, the SEND of a RECV; NONE: not in the trace */
+	bool lost;		/* SEND: it never arrives */
+	bool selected;
+	json_t *json;
+};
+
+struct column {
+	char *name;		/* of the node, with its process or role */
+	char *about;		/* devices and addresses; may be empty */
+	long long first_id;	/* whose lines are here; -1: none, -2: several */
+	bool untraced;		/* no line is from there */
+};
+
+struct timeline {
+	const char *path;
+	struct item *items;
+	size_t num_items, room;
+	struct column columns[TIMELINE_MAX_COLUMNS];
+	int num_columns;
+	uint64_t start;		/* what times are counted from */
+	unsigned int skipped;	/* lines of kinds that we do not know */
+	bool truncated;		/* the last line was */
+	bool all;		/* every timer, too */
+};
+
+/* 0, or a line on standard error was written. */
+int timeline_read(struct timeline *timeline, const char *path);
+void timeline_free(struct timeline *timeline);
+
+/* The column of that name, which is taken over; -1 once there are too many. */
+int timeline_column(struct timeline *timeline, char *name);
+
+/* A member of a line, or what stands for one that is not there. */
+const char *item_text(const struct item *item, const char *name);	/* "" */
+long long item_number(const struct item *item, const char *name);	/* -1 */
+
+/* Which lines are of one packet. */
+void timeline_pair(struct timeline *timeline);
+/* Which packets are lost, and where those come from or go to whose other end is not told. */
+void timeline_find_peers(struct timeline *timeline);
+
+/* Marks items; id -1, between NULL: all.  An error is told. */
+int timeline_select(struct timeline *timeline, long long id, const char *between);
+
+enum row_kind {
+	ROW_MESSAGE,		/* from column to column */
+	ROW_DEPART, ROW_ARRIVE,	/* the same in two parts, since something happens in between */
+	ROW_NOTE,		/* at a column */
+	ROW_GAP,		/* time goes by */
+};
+
+enum row_style { STYLE_PLAIN, STYLE_EVENT, STYLE_BAD_EVENT, STYLE_STATE, STYLE_TIMER, STYLE_FAULT,
+		 STYLE_DATA };
+
+struct row {
+	enum row_kind kind;
+	enum row_style style;
+	uint64_t time;
+	int column, peer;
+	char *text;
+	bool lost;		/* it never arrives */
+	bool open;		/* its other end is not in the trace */
+	unsigned int again;	/* sent before, so often */
+	bool copy;		/* it arrives once more */
+	size_t other;		/* DEPART, ARRIVE: the row of the other part */
+	unsigned int tag;	/* ... and a number for both */
+};
+
+struct rows {
+	struct row *rows;
+	size_t num, room;
+	/* Messages whose other end was in a process without a line, or in one that did not tell. */
+	unsigned int untraced, unseen;
+};
+
+void timeline_rows(const struct timeline *timeline, struct rows *ret_rows);
+void timeline_rows_free(struct rows *rows);
+/* What stands below the drawing, a line each; NULL: no more.  To be freed. */
+char *timeline_note(const struct rows *rows, unsigned int number);
+
+/* What an item is called in a row; to be freed. */
+char *timeline_message_text(const struct item *item);
+char *timeline_event_text(const struct item *item, bool tagged);
+char *timeline_call_text(const struct item *item, bool tagged);
+char *timeline_fault_text(const struct item *item);
+char *timeline_world_text(const struct item *item);
+/* "22 us", "4.608 s": in one of a few static buffers. */
+const char *timeline_time(uint64_t ns);
+
+void timeline_text(const struct timeline *timeline, const struct rows *rows, FILE *to,
+		   unsigned int width, bool colours);
+void timeline_svg(const struct timeline *timeline, const struct rows *rows, FILE *to);
+
+/* The next character of UTF-8; what cannot be shown is a question mark. */
+uint32_t timeline_character(const char **text);
+
+#endif

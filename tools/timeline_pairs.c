@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * timeline_pairs.c - polycm timeline: both ends of a packet.  Which lines tell
+ * of the same one, whose it was where the trace has one end only, and whether
+ * it was lost.
+ *
+ * A process that does not write into the trace takes what is sent to it all the
+ * same.  So on a shared fabric only that is lost which the sender's lines say
+ * is: a fault or a link's chance follows it, it is for nobody, or for a node
+ * that is known to be cut off.  Elsewhere all arrivals are in the trace.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "polycm.h"
+#include "timeline.h"
+
+#include <uthash.h>
+
+#define EVER UINT64_MAX
+
+/* A packet: the line of its departure, and how many lines told of it. */
+struct packet {
+	uint64_t number;
+	size_t sent;
+	unsigned int sends, arrivals;
+	UT_hash_handle hh;
+};
+
+/* A communication id or QP, and the column that it belongs to. */
+struct owner {
+	long long number;
+	int column;
+	UT_hash_handle hh;
+};
+
+/* A node that nothing comes to. */
+struct cut {
+	const char *node;
+	uint64_t until;
+};
+
+struct pairs {
+	struct timeline *timeline;
+	struct packet *packets;
+	struct owner *comm_ids, *qpns;
+	struct cut cuts[TIMELINE_MAX_COLUMNS];
+	unsigned int num_cuts;
+};
+
+static bool is_packet(const struct item *item)
+{
+	return item->kind == ITEM_SEND || item->kind == ITEM_RECV;
+}
+
+/* ------------------------------------------------------------------------
+ * Both lines of a packet.
+ */
+
+static struct packet *packet_of(struct packet **packets, uint64_t number)
+{
+	struct packet *packet;
+
+	HASH_FIND(hh, *packets, &number, sizeof(number), packet);
+	if (packet)
+		return packet;
+	packet = tool_realloc(NULL, 1, sizeof(*packet));
+	*packet = (struct packet){ .number = number, .sent = TIMELINE_NONE };
+	HASH_ADD(hh, *packets, number, sizeof(packet->number), packet);
+	return packet;
+}
+
+static void drop_packets(struct packet **packets)
+{
+	struct packet *packet, *next;
+
+	HASH_ITER(hh, *packets, packet, next) {
+		HASH_DEL(*packets, packet);
+		free(packet);
+	}
+}
+
+/* A packet of which the link makes copies is sent and comes several times: each time for itself. */
+static void number_copies(struct timeline *timeline)
+{
+	struct packet *packets = NULL, *packet;
+
+	for (size_t i = 0; i < timeline->num_items; i++) {
+		struct item *item = &timeline->items[i];
+
+		if (!is_packet(item) || (int64_t)item->packet <= 0)
+			continue;
+		packet = packet_of(&packets, item->packet);
+		item->packet = item->packet << TIMELINE_COPY_BITS |
+			       ((item->kind == ITEM_SEND ? packet->sends++ : packet->arrivals++) &
+				((1u << TIMELINE_COPY_BITS) - 1));
+	}
+	drop_packets(&packets);
+}
+
+void timeline_pair(struct timeline *timeline)
+{
+	struct packet *packets = NULL, *packet;
+
+	number_copies(timeline);
+	for (size_t i = 0; i < timeline->num_items; i++) {
+		struct item *item = &timeline->items[i];
+
+		item->other = TIMELINE_NONE;
+		if (!is_packet(item))
+			continue;
+		packet = packet_of(&packets, item->packet);
+		if (item->kind == ITEM_SEND && packet->sent == TIMELINE_NONE) {
+			packet->sent = i;
+		} else if (item->kind == ITEM_RECV && packet->sent != TIMELINE_NONE) {
+			item->other = packet->sent;
+			if (!packet->arrivals++)
+				timeline->items[packet->sent].other = i;
+		}
+	}
+	drop_packets(&packets);
+}
+
+/* ------------------------------------------------------------------------
+ * Whose a packet is that the trace has one end of.
+ */
+
+static void learn(struct owner **owners, long long number, int column)
+{
+	struct owner *owner;
+
+	if (number <= 0 || column < 0)
+		return;
+	HASH_FIND(hh, *owners, &number, sizeof(number), owner);
+	if (owner)
+		return;
+	owner = tool_realloc(NULL, 1, sizeof(*owner));
+	*owner = (struct owner){ .number = number, .column = column };
+	HASH_ADD(hh, *owners, number, sizeof(owner->number), owner);
+}
+
+static int column_of(struct owner *owners, long long number)
+{
+	struct owner *owner;
+
+	HASH_FIND(hh, owners, &number, sizeof(number), owner);
+	return owner ? owner->column : -1;
+}
+
+static void drop_owners(struct owner **owners)
+{
+	struct owner *owner, *next;
+
+	HASH_ITER(hh, *owners, owner, next) {
+		HASH_DEL(*owners, owner);
+		free(owner);
+	}
+}
+
+static void learn_owner(struct pairs *pairs, const struct item *item)
+{
+	bool sent = item->kind == ITEM_SEND;
+
+	if (item->kind == ITEM_STATE)
+		learn(&pairs->qpns, item_number(item, "qpn"), item->column);
+	if (!is_packet(item))
+		return;
+	learn(&pairs->comm_ids, item_number(item, sent ? "local" : "remote"), item->column);
+	if (!sent)
+		learn(&pairs->qpns, item_number(item, "dst_qpn"), item->column);
+}
+
+/* The process that has the id or QP. */
+static int find_owner(const struct pairs *pairs, const struct item *item)
+{
+	bool sent = item->kind == ITEM_SEND;
+	int column = column_of(pairs->comm_ids, item_number(item, sent ? "remote" : "local"));
+
+	if (column < 0 && item_number(item, "dst_qpn") >= 0)
+		column = column_of(pairs->qpns, item_number(item, sent ? "dst_qpn" : "qpn"));
+	return column;
+}
+
+/* That one, or one of the node that has no line in the trace. */
+static int find_peer(struct pairs *pairs, const struct item *item)
+{
+	const char *node = item_text(item, item->kind == ITEM_SEND ? "to" : "from");
+	int column = find_owner(pairs, item);
+
+	if (column >= 0 || item->lost || !*node)
+		return column;
+	column = timeline_column(pairs->timeline, tool_printf("%s, not traced", node));
+	if (column >= 0)
+		pairs->timeline->columns[column].untraced = true;
+	return column;
+}
+
+/* ------------------------------------------------------------------------
+ * What is lost.
+ */
+
+static void cut_off(struct pairs *pairs, const struct item *item)
+{
+	const char *what = item_text(item, "what"), *state = item_text(item, "state");
+	long long duration = item_number(item, "for");
+	struct cut *cut = pairs->cuts;
+
+	if (!*state && strcmp(what, "crash") && strcmp(what, "freeze") && strcmp(what, "removed"))
+		return;
+	while (cut < pairs->cuts + pairs->num_cuts && strcmp(cut->node, item->text))
+		cut++;
+	if (cut == pairs->cuts + TIMELINE_MAX_COLUMNS)
+		return;
+	if (cut == pairs->cuts + pairs->num_cuts)
+		pairs->num_cuts++;
+	cut->node = item->text;
+	if (!strcmp(state, "ACTIVE"))
+		cut->until = item->time;
+	else if (!strcmp(what, "freeze") && duration > 0)
+		cut->until = item->time + (uint64_t)duration;
+	else
+		cut->until = EVER;
+}
+
+static bool is_cut_off(const struct pairs *pairs, const char *node, uint64_t time)
+{
+	for (unsigned int i = 0; i < pairs->num_cuts; i++)
+		if (!strcmp(pairs->cuts[i].node, node))
+			return time < pairs->cuts[i].until;
+	return false;
+}
+
+/* Faults that happen to a packet follow its line; corrupt data fails the wire's checksum. */
+static bool is_taken(const struct timeline *t, const struct item *sent)
+{
+	bool data = item_number(sent, "dst_qpn") >= 0;
+
+	for (const struct item *next = sent + 1;
+	     next < t->items + t->num_items && next->time == sent->time; next++) {
+		if (next->process != sent->process)
+			continue;
+		if (next->kind != ITEM_FAULT || !*item_text(next, "what"))
+			return false;
+		if (!strcmp(next->text, "lose") || !strcmp(next->text, "reject") ||
+		    (data && !strcmp(next->text, "corrupt")))
+			return true;
+	}
+	return false;
+}
+
+static bool is_lost(const struct pairs *pairs, const struct item *sent)
+{
+	const struct timeline *t = pairs->timeline;
+
+	if (!*item_text(sent, "to") || is_taken(t, sent))
+		return true;
+	if (sent->process >= 0)
+		return is_cut_off(pairs, item_text(sent, "to"), sent->time);
+	return t->items[t->num_items - 1].time - sent->time >= TIMELINE_LATE;
+}
+
+void timeline_find_peers(struct timeline *timeline)
+{
+	struct pairs pairs = { .timeline = timeline };
+
+	for (size_t i = 0; i < timeline->num_items; i++)
+		if (timeline->items[i].process >= 0)
+			learn_owner(&pairs, &timeline->items[i]);
+	for (size_t i = 0; i < timeline->num_items; i++) {
+		struct item *item = &timeline->items[i];
+
+		if (item->kind == ITEM_WORLD)
+			cut_off(&pairs, item);
+		if (!is_packet(item) || item->other != TIMELINE_NONE)
+			continue;
+		item->lost = item->kind == ITEM_SEND && is_lost(&pairs, item);
+		if (item->process >= 0)
+			item->peer = find_peer(&pairs, item);
+	}
+	drop_owners(&pairs.comm_ids);
+	drop_owners(&pairs.qpns);
+}

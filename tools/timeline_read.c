@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * timeline_read.c - polycm timeline: the lines of a trace, checked, and the
+ * columns that they belong to.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "polycm.h"
+#include "timeline.h"
+
+#define MAX_TIME ((long long)1 << 62)
+
+static const struct {
+	const char *name;
+	enum item_kind kind;
+	const char *text;	/* the member that says what it is */
+} kinds[] = {
+	{ "event", ITEM_EVENT, "event" },
+	{ "call", ITEM_CALL, "call" },
+	{ "state", ITEM_STATE, "state" },
+	{ "send", ITEM_SEND, "message" },
+	{ "recv", ITEM_RECV, "message" },
+	{ "timer", ITEM_TIMER, "timer" },
+	{ "fault", ITEM_FAULT, "action" },
+	{ "address", ITEM_ADDRESS, "address" },
+	{ "node", ITEM_WORLD, "node" },
+	{ "port", ITEM_WORLD, "node" },
+	{ "device", ITEM_WORLD, "node" },
+	{ "mac", ITEM_WORLD, "node" },
+};
+
+const char *item_text(const struct item *item, const char *name)
+{
+	const char *text = json_string_value(json_object_get(item->json, name));
+
+	return text ? text : "";
+}
+
+long long item_number(const struct item *item, const char *name)
+{
+	const json_t *value = json_object_get(item->json, name);
+
+	return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+/* ------------------------------------------------------------------------
+ * Columns.
+ */
+
+int timeline_column(struct timeline *timeline, char *name)
+{
+	int i;
+
+	for (i = 0; i < timeline->num_columns; i++)
+		if (!strcmp(timeline->columns[i].name, name))
+			break;
+	if (i < timeline->num_columns || i == TIMELINE_MAX_COLUMNS) {
+		free(name);
+		return i < TIMELINE_MAX_COLUMNS ? i : -1;
+	}
+	timeline->columns[i] = (struct column){ .name = name, .about = tool_strdup(""), .first_id = -1 };
+	return timeline->num_columns++;
+}
+
+/* The node, and on a shared fabric the process. */
+static int find_column(struct timeline *timeline, const char *node, long long process)
+{
+	return timeline_column(timeline, process < 0 ? tool_strdup(node) :
+			       tool_printf("%s, process %lld", node, process));
+}
+
+static void add_about(struct column *column, const struct item *item)
+{
+	char *more;
+
+	if (strcmp(item_text(item, "action"), "added") || strstr(column->about, item->text) ||
+	    strlen(column->about) > 60)
+		return;
+	if (strstr(column->about, item_text(item, "device")))
+		more = tool_printf("%s %s", column->about, item->text);
+	else
+		more = tool_printf("%s%s%s %s %s", column->about, *column->about ? ", " : "",
+				   item_text(item, "device"), item_text(item, "transport"),
+				   item->text);
+	free(column->about);
+	column->about = more;
+}
+
+static void place(struct timeline *timeline, struct item *item)
+{
+	bool packet = item->kind == ITEM_SEND || item->kind == ITEM_RECV;
+	const char *here = item_text(item, packet ? item->kind == ITEM_SEND ? "from" : "to" : "node");
+	const char *there = item_text(item, item->kind == ITEM_SEND ? "to" : "from");
+
+	item->column = item->peer = -1;
+	if (item->kind == ITEM_ADDRESS && item->process >= 0)
+		return;		/* of all processes alike */
+	if (*here)
+		item->column = find_column(timeline, here, item->process);
+	/* The other process is known when it has received it. */
+	if (packet && *there && item->process < 0)
+		item->peer = find_column(timeline, there, -1);
+	if (item->kind == ITEM_ADDRESS && item->column >= 0)
+		add_about(&timeline->columns[item->column], item);
+}
+
+/* ------------------------------------------------------------------------
+ * Lines.
+ */
+
+static int complain(const struct timeline *timeline, unsigned int number, const char *what)
+{
+	tool_error("%s:%u: %s", timeline->path, number, what);
+	return -1;
+}
+
+static int find_kind(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kinds[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+/* Takes json over.  0: it is an item now, or of a kind that we do not know. */
+static int add(struct timeline *timeline, json_t *json, unsigned int number)
+{
+	struct item item = { .json = json, .process = -1, .selected = true, .line = number };
+	const char *kind = item_text(&item, "kind");
+	long long time = item_number(&item, "time");
+	int i;
+
+	if (time < 0 || time > MAX_TIME || !*kind)
+		return complain(timeline, number, "no line of a trace: it has no time or no kind");
+	i = find_kind(kind);
+	if (i < 0) {
+		timeline->skipped++;
+		json_decref(json);
+		return 0;
+	}
+	item.kind = kinds[i].kind;
+	item.text = item_text(&item, kinds[i].text);
+	item.time = (uint64_t)time;
+	item.process = item_number(&item, "process");
+	item.packet = (uint64_t)item_number(&item, "packet");
+	if (!*item.text) {
+		tool_error("%s:%u: a line of kind %s without \"%s\"", timeline->path, number, kind,
+			   kinds[i].text);
+		return -1;
+	}
+	place(timeline, &item);
+	if (item.kind == ITEM_ADDRESS) {
+		json_decref(json);
+		return 0;
+	}
+	if (timeline->num_items == timeline->room) {
+		timeline->room = timeline->room ? 2 * timeline->room : 256;
+		timeline->items = tool_realloc(timeline->items, timeline->room, sizeof(item));
+	}
+	/* Virtual time begins at 0; real time begins with the trace. */
+	if (item.process >= 0 && (!timeline->num_items || item.time < timeline->start))
+		timeline->start = item.time;
+	timeline->items[timeline->num_items++] = item;
+	return 0;
+}
+
+static int read_line(struct timeline *timeline, const char *text, size_t len, unsigned int number)
+{
+	json_error_t error;
+	json_t *json;
+
+	if (strspn(text, " \t\r\n") == len)
+		return 0;
+	json = json_loadb(text, len, 0, &error);
+	if (!json && text[len - 1] != '\n') {
+		timeline->truncated = true;	/* whoever wrote it was interrupted */
+		return 0;
+	}
+	if (!json) {
+		tool_error("%s:%u: no JSON: %s", timeline->path, number, error.text);
+		return -1;
+	}
+	if (!json_is_object(json)) {
+		json_decref(json);
+		return complain(timeline, number, "no line of a trace: it is no JSON object");
+	}
+	if (add(timeline, json, number)) {
+		json_decref(json);
+		return -1;
+	}
+	return 0;
+}
+
+/* Lines of several processes come in the order in which they were written. */
+static int by_time(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+int timeline_read(struct timeline *timeline, const char *path)
+{
+	bool standard = !strcmp(path, "-");
+	FILE *file = standard ? stdin : fopen(path, "re");
+	unsigned int number = 0;
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t len;
+	int r = 0;
+
+	timeline->path = standard ? "standard input" : path;
+	if (!file) {
+		tool_error("%s: %m", path);
+		return -1;
+	}
+	while (!r && (len = getline(&text, &size, file)) > 0)
+		r = read_line(timeline, text, (size_t)len, ++number);
+	if (!r && ferror(file)) {
+		tool_error("%s: %m", path);
+		r = -1;
+	}
+	free(text);
+	if (!standard)
+		fclose(file);
+	for (size_t i = 1; !r && i < timeline->num_items; i++) {
+		if (timeline->items[i].time < timeline->items[i - 1].time) {
+			qsort(timeline->items, timeline->num_items, sizeof(struct item), by_time);
+			break;
+		}
+	}
+	return r;
+}
+
+void timeline_free(struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->num_items; i++)
+		json_decref(timeline->items[i].json);
+	free(timeline->items);
+	for (int i = 0; i < timeline->num_columns; i++) {
+		free(timeline->columns[i].name);
+		free(timeline->columns[i].about);
+	}
+}
