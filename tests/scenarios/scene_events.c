@@ -163,6 +163,27 @@ static int get_within(struct rdma_event_channel *events, unsigned int ms,
 	return -1;
 }
 
+/*
+ * Over iWARP the kernel tells that a stream has ended before the QP has left RTS: what a scenario
+ * then sees of the QP, and can do with it, would depend on who is quicker.
+ */
+static void let_qp_follow(const struct rdma_cm_event *event)
+{
+	const struct rdma_cm_id *id = event->id;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	unsigned int ms;
+
+	if (event->event != RDMA_CM_EVENT_DISCONNECTED || !id->qp ||
+	    id->verbs->device->transport_type != IBV_TRANSPORT_IWARP)
+		return;
+	for (ms = 0; ms < 5000; ms++) {
+		if (ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &init) || attr.qp_state != IBV_QPS_RTS)
+			return;
+		pass_ms(1);
+	}
+}
+
 /* NULL with EAGAIN: nothing comes. */
 static struct rdma_cm_event *wait_for(struct rdma_event_channel *events, unsigned int ms)
 {
@@ -187,6 +208,7 @@ static struct rdma_cm_event *wait_for(struct rdma_event_channel *events, unsigne
 		name_child(child);
 	}
 	show_event(events, event);
+	let_qp_follow(event);
 	return event;
 }
 
