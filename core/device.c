@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device.c - the device list.
- *
- * `lock' guards the list, the reference counts and who is busy opening; it is
- * a leaf.  Verbs calls, which may end in a provider, are made without it: a
- * thread marks the device busy instead, and others wait.  verbs and pd are
- * written once and read without the lock by those who opened the device.
+ * device.c - the device list.  `lock' guards it and the reference counts; it is
+ * a leaf.
  */
 #include "config.h"
 
@@ -16,18 +12,14 @@
 #include <string.h>
 
 #include "alone.h"
-#include "export.h"
 #include "id.h"
 #include "log.h"
-#include "options.h"
 #include "registry.h"
-#include "verbs/real.h"
 #include "verbs/shim.h"
 
 #define MIN_INFO (offsetof(struct polycm_device_info, cookie) + sizeof(void *))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t not_busy = PTHREAD_COND_INITIALIZER;
 static struct polycm_device *first;
 static size_t num_present;		/* not lost; atomic */
 
@@ -273,6 +265,16 @@ void *polycm_device_cookie(const struct polycm_device *device)
  * Looking at the list.
  */
 
+bool polycm_device_lost(const struct polycm_device *device)
+{
+	bool lost;
+
+	pthread_mutex_lock(&lock);
+	lost = is_lost(device);
+	pthread_mutex_unlock(&lock);
+	return lost;
+}
+
 size_t polycm_device_count(void)
 {
 	return __atomic_load_n(&num_present, __ATOMIC_RELAXED);
@@ -287,8 +289,8 @@ void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *r
 	for (struct polycm_device *device = first; device; device = device->next) {
 		if (device->module != module)
 			continue;
-		contexts += device->verbs != NULL;
-		pds += device->pd != NULL;
+		contexts += __atomic_load_n(&device->verbs, __ATOMIC_RELAXED) != NULL;
+		pds += __atomic_load_n(&device->pd, __ATOMIC_RELAXED) != NULL;
 	}
 	pthread_mutex_unlock(&lock);
 	*ret_contexts = contexts;
@@ -303,7 +305,7 @@ struct polycm_device *polycm_device_of_context(const struct ibv_context *verbs)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	for (device = first; device; device = device->next)
-		if (device->verbs == verbs)
+		if (__atomic_load_n(&device->verbs, __ATOMIC_RELAXED) == verbs)
 			break;
 	pthread_mutex_unlock(&lock);
 	return device;
@@ -338,246 +340,4 @@ void polycm_devices_free(struct polycm_device **devices, size_t num)
 	for (size_t i = 0; i < num; i++)
 		polycm_device_put(devices[i]);
 	free(devices);
-}
-
-/* ------------------------------------------------------------------------
- * Opening.
- */
-
-/* Says whether the device was removed. */
-static bool set_busy(struct polycm_device *device)
-{
-	bool removed;
-
-	pthread_mutex_lock(&lock);
-	while (device->busy)
-		pthread_cond_wait(&not_busy, &lock);
-	device->busy = true;
-	removed = is_lost(device);
-	pthread_mutex_unlock(&lock);
-	return removed;
-}
-
-static void clear_busy(struct polycm_device *device)
-{
-	pthread_mutex_lock(&lock);
-	device->busy = false;
-	pthread_cond_broadcast(&not_busy);
-	pthread_mutex_unlock(&lock);
-}
-
-/* 0 is no errno: what failed without one is a device that is gone. */
-static int verbs_error(void)
-{
-	return errno ? -errno : -ENODEV;
-}
-
-static int open_context(const struct polycm_device *device, struct ibv_context **ret_verbs)
-{
-	struct ibv_context *verbs = NULL;
-	struct ibv_device **list;
-	bool found = false;
-	int num, r = 0;
-
-	errno = 0;
-	if (device->vdev) {
-		*ret_verbs = ibv_open_device(&device->vdev->device);
-		return *ret_verbs ? 0 : verbs_error();
-	}
-	*ret_verbs = polycm_real_open_kept(device->name);
-	if (*ret_verbs)
-		return 0;
-	errno = 0;
-	list = polycm_real_devices(&num);
-	if (!list)
-		return verbs_error();
-	for (struct ibv_device **entry = list; *entry && !found; entry++) {
-		found = !strcmp(ibv_get_device_name(*entry), device->name);
-		if (!found)
-			continue;
-		errno = 0;
-		verbs = ibv_open_device(*entry);
-		if (!verbs)
-			r = verbs_error();
-	}
-	polycm_real_devices_free(list);
-	if (!found)
-		return -ENODEV;
-	*ret_verbs = verbs;
-	return r;
-}
-
-static uint8_t lowered(int value)
-{
-	return value < 0 ? 0 : value > UINT8_MAX ? UINT8_MAX : (uint8_t)value;
-}
-
-/* Its ports are known, so it can be used. */
-static void opened(struct polycm_device *device, struct ibv_context *verbs)
-{
-	struct ibv_port_attr port;
-
-	memset(&port, 0, sizeof(port));
-	if (ibv_query_port(verbs, device->first_port, &port))
-		port.link_layer = device->transport->link_layer;
-	device->link_layer = port.link_layer;
-
-	pthread_mutex_lock(&lock);
-	__atomic_store_n(&device->verbs, verbs, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
-}
-
-/* A program may use objects of one port's ids with another's: they have one context. */
-static int open_whole(struct polycm_device *part)
-{
-	struct polycm_device *whole = part->whole;
-	int r = polycm_device_open(whole);
-
-	if (r)
-		return r;
-	part->max_responder_resources = whole->max_responder_resources;
-	part->max_initiator_depth = whole->max_initiator_depth;
-	opened(part, whole->verbs);
-	return 0;
-}
-
-static int open_and_query(struct polycm_device *device)
-{
-	struct ibv_device_attr attr;
-	struct ibv_context *verbs = NULL;
-	int r;
-
-	if (device->whole)
-		return open_whole(device);
-	r = open_context(device, &verbs);
-	if (r)
-		return r;
-	memset(&attr, 0, sizeof(attr));
-	r = ibv_query_device(verbs, &attr);
-	if (r) {
-		r = r > 0 ? -r : verbs_error();
-		ibv_close_device(verbs);
-		return r;
-	}
-	device->max_responder_resources = lowered(attr.max_qp_rd_atom);
-	device->max_initiator_depth = lowered(attr.max_qp_init_rd_atom);
-	opened(device, verbs);
-	return 0;
-}
-
-int polycm_device_open(struct polycm_device *device)
-{
-	bool removed;
-	int r = 0;
-
-	if (__atomic_load_n(&device->verbs, __ATOMIC_ACQUIRE))
-		return 0;
-	removed = set_busy(device);
-	if (!device->verbs)
-		r = removed ? -ENODEV : open_and_query(device);
-	clear_busy(device);
-	if (r)
-		polycm_log(POLYCM_LOG_WARN, "%s %s: the device cannot be opened: %s",
-			   device->module->name, device->name, strerror(-r));
-	return r;
-}
-
-int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd)
-{
-	struct ibv_pd *pd;
-	int r = 0;
-
-	if (__builtin_expect(device->whole != NULL, 0))
-		device = device->whole;
-	pd = __atomic_load_n(&device->pd, __ATOMIC_ACQUIRE);
-
-	if (pd) {
-		*ret_pd = pd;
-		return 0;
-	}
-	set_busy(device);
-	if (!device->pd) {
-		errno = 0;
-		pd = ibv_alloc_pd(device->verbs);
-		if (!pd)
-			r = verbs_error();
-		pthread_mutex_lock(&lock);
-		__atomic_store_n(&device->pd, pd, __ATOMIC_RELEASE);
-		pthread_mutex_unlock(&lock);
-	}
-	if (!r)
-		*ret_pd = device->pd;
-	clear_busy(device);
-	return r;
-}
-
-/* ------------------------------------------------------------------------
- * For programs.
- */
-
-static void hint(void)
-{
-	const char *setting = polycm_setting("POLYCM_PROVIDER");
-
-	/* Why one that was asked for did not start was told. */
-	if (polycm_setting_given("POLYCM_PROVIDER") && polycm_registry_any_failed())
-		return;
-	if (polycm_setting_given("POLYCM_PROVIDER"))
-		polycm_log(POLYCM_LOG_ERROR, "no RDMA device: the providers that POLYCM_PROVIDER=%s "
-			   "selects have none", setting);
-	else
-		polycm_log(POLYCM_LOG_ERROR, "no RDMA device; to simulate one, set POLYCM_PROVIDER=sim "
-			   "or start the program with: polycm run --provider sim PROGRAM");
-}
-
-void polycm_no_device_hint(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	if (!polycm_registry_get())
-		pthread_once(&once, hint);
-}
-
-POLYCM_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
-{
-	struct polycm_device **devices;
-	struct ibv_context **list;
-	size_t num, opened = 0;
-	int r;
-
-	if (num_devices)
-		*num_devices = 0;
-	r = polycm_registry_get();
-	if (!r) {
-		polycm_registry_enumerate();
-		r = polycm_devices(&devices, &num);
-	}
-	if (r) {
-		errno = -r;
-		return NULL;
-	}
-	if (!num) {
-		polycm_devices_free(devices, num);
-		polycm_no_device_hint();
-		errno = ENODEV;
-		return NULL;
-	}
-
-	list = calloc(num + 1, sizeof(struct ibv_context *));
-	for (size_t i = 0; i < num && list; i++)
-		if (!devices[i]->whole && !polycm_device_open(devices[i]))
-			list[opened++] = devices[i]->verbs;
-	polycm_devices_free(devices, num);
-	if (!list) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	if (num_devices)
-		*num_devices = (int)opened;
-	return list;
-}
-
-POLYCM_EXPORT void rdma_free_devices(struct ibv_context **list)
-{
-	free(list);
 }

@@ -25,13 +25,13 @@ struct polycm_device {
 	__be64 node_guid;
 	struct polycm_verbs_device *vdev;	/* NULL: libibverbs has it */
 	void *cookie;
-	unsigned int refs;			/* under the device list's lock */
+	unsigned int refs;			/* under the device list's lock, and the next two */
 	bool removed;
-	bool gone;			/* unplugged; what has it open keeps it */
-	bool busy;				/* somebody opens it or makes its PD */
-	/* Set once by polycm_device_open(). */
-	struct ibv_context *verbs;
-	struct ibv_pd *pd;			/* the default PD, made when first needed */
+	bool gone;				/* unplugged; what has it open keeps it */
+	bool busy;				/* somebody opens it or makes its PD (device_open.c) */
+	/* Set once by polycm_device_open(), but for the PD. */
+	struct ibv_context *verbs;		/* atomic */
+	struct ibv_pd *pd;			/* the default PD, made when first needed; atomic */
 	uint8_t max_responder_resources;	/* device's max_qp_rd_atom */
 	uint8_t max_initiator_depth;		/* device's max_qp_init_rd_atom */
 	uint8_t first_port;			/* of those that are its own */
@@ -58,6 +58,8 @@ int polycm_device_open(struct polycm_device *device);
 /* The shared default protection domain of an opened device. */
 int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd);
 
+/* It was removed or unplugged: nobody new may come to it. */
+bool polycm_device_lost(const struct polycm_device *device);
 /* false: the device was removed, the pointer may be stale. */
 bool polycm_device_get(struct polycm_device *device);
 void polycm_device_put(struct polycm_device *device);

@@ -19,6 +19,9 @@ void polycm_child_destroy(struct polycm_id *child);
  */
 void polycm_id_describe(const struct polycm_id *id, char *buf, size_t size);
 
+/* Under the id's lock: rules of its device's transport, else of its provider's own, else NULL. */
+const struct polycm_transport *polycm_id_transport(const struct polycm_id *id);
+
 /* Every id of this device gets DEVICE_REMOVAL. */
 void polycm_ids_device_removed(struct polycm_device *device);
 

@@ -23,6 +23,7 @@
 
 #include "alone.h"
 #include "device.h"
+#include "fork.h"
 #include "id.h"
 #include "latch.h"
 #include "live.h"
@@ -70,7 +71,7 @@ struct polycm_channel_slot {
 struct polycm_channel {
 	struct rdma_event_channel pub;	/* first */
 	bool native;			/* fd is the kernel's; never changes */
-	unsigned int forks, children;	/* as many as there had been when it was made */
+	struct polycm_forks forks;	/* when it was made */
 	unsigned int blocks_at;		/* the descriptor did, at this polycm_flag_changes() */
 	bool ending;			/* a thread destroys it; atomic */
 	bool gone;			/* destroyed, its memory kept for late callers; atomic */
@@ -158,6 +159,8 @@ struct polycm_qp_init {
 struct polycm_id {
 	struct rdma_cm_id pub;		/* first */
 	struct polycm_rsocket_view rsocket;
+	struct ibv_sa_path_rec path;	/* what pub.route.path_rec points to where there is one */
+	/* From here on, beside the provider's part, what each event needs. */
 	struct polycm_latch lock;
 
 	struct polycm_channel *chan;	/* atomic; NULL: the channel was destroyed under the id */
@@ -188,14 +191,15 @@ struct polycm_id {
 	bool knows_peer;		/* of a request, or rdma_connect() was called */
 
 	unsigned int unacked;		/* events that the program holds; atomic */
-	struct ibv_sa_path_rec path;	/* what pub.route.path_rec points to where there is one */
 	_Alignas(16) unsigned char priv[];	/* the provider's */
 };
 
-/* --- rdma_channel.c --- */
+/* --- rdma_devices.c --- */
 
 /* The registry is loaded and there is a device; else -ENODEV, said once. */
 int polycm_start(void);
+
+/* --- rdma_channel.c --- */
 
 int polycm_channel_create(bool private, struct polycm_channel **ret_chan);
 void polycm_channel_destroy(struct polycm_channel *chan);
@@ -208,8 +212,40 @@ bool polycm_channel_enter(struct polycm_channel *chan);
 bool polycm_channel_leave(struct polycm_channel *chan);
 /* The channel behind a program's pointer, or NULL. */
 struct polycm_channel *polycm_channel_of(struct rdma_event_channel *pub);
+/* Has another thread destroyed it, not long ago? */
+bool polycm_channel_gone(const struct rdma_event_channel *pub);
+size_t polycm_channels_live(void);
+
+/* May a child have it too? */
+static inline bool polycm_channel_has_children(const struct polycm_channel *chan)
+{
+	return chan->forks.children != polycm_forks.children;
+}
+
+/* Is it of a process that this one was forked from?  The kernel takes no commands there (EACCES). */
+static inline bool polycm_channel_inherited(const struct polycm_channel *chan)
+{
+	return chan->forks.before != polycm_forks.before;
+}
+
+/* --- rdma_channel_fd.c --- */
+
+int polycm_channel_open_fds(struct polycm_channel *chan);
+void polycm_channel_close_fds(struct polycm_channel *chan);
 /* The provider's area in the channel, opened if need be. */
 int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *module, void **ret_area);
+/* Under chan->lock: let the descriptor say whether an event waits. */
+void polycm_channel_show(struct polycm_channel *chan);
+/* Under chan->lock: put an event at the end, take one out (NULL: the first). */
+void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev);
+struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_ev *ev);
+
+/* --- rdma_channel_ids.c --- */
+
+void polycm_channels_add(struct polycm_channel *chan);
+void polycm_channels_remove(struct polycm_channel *chan);
+/* Until nobody is left who read a pointer to a channel from an id that is not on it any more. */
+void polycm_channels_wait_lookups(void);
 
 static inline void polycm_channel_take_lock(struct polycm_channel *chan)
 {
@@ -271,25 +307,10 @@ void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to);
 /* fn for every id on every channel, under their locks. */
 void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
 					 void *arg), void *arg);
-
-/* May a child have it too? */
-bool polycm_channel_has_children(const struct polycm_channel *chan);
-/* Is it of a process that this one was forked from?  The kernel takes no commands there (EACCES). */
-bool polycm_channel_inherited(const struct polycm_channel *chan);
-bool polycm_id_inherited(struct polycm_id *id);
-/* Has another thread destroyed it, not long ago? */
-bool polycm_channel_gone(const struct rdma_event_channel *pub);
-size_t polycm_channels_live(void);
 /* The ids on it, for a log line; under its lock. */
 void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char *text, size_t size);
 /* Is it a channel's descriptor?  Then also which, and whether a provider fetches from outside. */
 bool polycm_channel_describe_fd(int fd, char *text, size_t size, bool *ret_fetched);
-
-/* Under chan->lock: let the descriptor say whether an event waits. */
-void polycm_channel_show(struct polycm_channel *chan);
-/* Under chan->lock: put an event at the end, take one out (NULL: the first). */
-void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev);
-struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_ev *ev);
 
 /* --- rdma_wait.c --- */
 
@@ -329,26 +350,30 @@ static inline void polycm_ev_set_type(struct polycm_ev *ev, enum rdma_cm_event_t
 	__atomic_store_n(&ev->pub.event, type, __ATOMIC_RELAXED);
 }
 
-/* Charge an event that leaves the queue; under the channel's lock. */
-void polycm_ev_charge(struct polycm_ev *ev);
-/* The program is done with it: frees. */
-void polycm_ev_ack(struct polycm_ev *ev);
-/* The same for a pointer of a program's; -EINVAL: it is none of a live event. */
-int polycm_ev_ack_pub(struct rdma_cm_event *pub);
 void polycm_ev_free(struct polycm_ev *ev);
 /* Take out what nobody has retrieved for the id (or for one group of it) and end requests in it. */
 void polycm_ev_drop(struct polycm_id *id, const struct polycm_group *group);
-/* How long a wait for acks lasts before it is told of; for tests. */
-extern uint64_t polycm_ack_warning_ns;
-/* Wait until everything charged to the id (or for one group of it) is acked. */
-void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group, const char *call);
-
 /*
  * polycm_post_event() behind the layers, hold_ns late.  The check is of what
  * the event says of itself: -EINVAL.
  */
 int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns);
 int polycm_event_check(const struct polycm_event *event);
+
+/* --- rdma_ack.c --- */
+
+/* Charge an event that leaves the queue; under the channel's lock. */
+void polycm_ev_charge(struct polycm_ev *ev);
+/* The program is done with it: frees. */
+void polycm_ev_ack(struct polycm_ev *ev);
+/* The same for a pointer of a program's; -EINVAL: it is none of a live event. */
+int polycm_ev_ack_pub(struct rdma_cm_event *pub);
+/* How long a wait for acks lasts before it is told of; for tests. */
+extern uint64_t polycm_ack_warning_ns;
+/* -EDEADLK, after a line of log: it would wait for ever, in virtual time, where that can be said. */
+int polycm_ev_check_acks(struct polycm_id *id, const struct polycm_group *group, const char *call);
+/* Wait until everything charged to the id (or for one group of it) is acked. */
+void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group, const char *call);
 
 /* --- rdma_hold.c; the channel's lock is the id's channel's --- */
 
@@ -394,17 +419,23 @@ int polycm_id_take(struct polycm_id *id);
 void polycm_id_destroy(struct polycm_id *id);
 /* End an id that the program has never seen. */
 void polycm_id_end_child(struct polycm_id *child);
-/* The channel is going away under the id: end it at its provider; the program still has it. */
+/*
+ * The channel is going away under the id: end it at its provider; the program
+ * still has it.  It is locked, and this gives up the lock.
+ */
 void polycm_id_abandon(struct polycm_id *id);
 /* Zeroed, and aligned as the areas of providers must be; free() gives it back. */
 void *polycm_block_alloc(size_t size);
 int polycm_id_alloc(enum rdma_port_space ps, enum ibv_qp_type qp_type, struct polycm_id **ret_id);
 void polycm_id_free(struct polycm_id *id);
+void polycm_id_describe_locked(const struct polycm_id *id, char *buf, size_t size);
+
+/* --- rdma_migrate.c --- */
+
 /* To another channel, NULL for a private one; events that the program holds are its caller's. */
 int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to);
 /* The id of a request: tell its provider if it is on another channel than it was made for. */
 int polycm_id_follow(struct polycm_id *id);
-void polycm_id_describe_locked(const struct polycm_id *id, char *buf, size_t size);
 
 /* --- rdma_settle.c --- */
 
@@ -426,8 +457,6 @@ void polycm_id_set_place(struct polycm_id *id, enum polycm_place place);
 /* The module or device, or -EINVAL with the reason in words. */
 int polycm_need_module(const struct polycm_id *id);
 int polycm_need_device(const struct polycm_id *id);
-/* Rules of the device's transport, else of the provider's own, else NULL. */
-const struct polycm_transport *polycm_id_transport(const struct polycm_id *id);
 
 /* --- rdma_option.c --- */
 

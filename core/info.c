@@ -103,11 +103,9 @@ POLYCM_EXPORT int polycm_devices_walk(int (*fn)(void *arg, const struct polycm_d
 	size_t num;
 	int r;
 
-	r = fn ? polycm_registry_get() : -EINVAL;
-	if (!r) {
-		polycm_registry_enumerate();
+	r = fn ? polycm_registry_get_devices() : -EINVAL;
+	if (!r)
 		r = polycm_devices(&devices, &num);
-	}
 	if (r) {
 		errno = -r;
 		return -1;

@@ -33,6 +33,15 @@ static inline void polycm_latch_take(struct polycm_latch *latch)
 		polycm_latch_wait(latch);
 }
 
+/* false: somebody holds it. */
+static inline bool polycm_latch_try(struct polycm_latch *latch)
+{
+	uint32_t found = POLYCM_LATCH_FREE;
+
+	return __atomic_compare_exchange_n(&latch->word, &found, POLYCM_LATCH_TAKEN, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 static inline void polycm_latch_give(struct polycm_latch *latch)
 {
 	if (polycm_alone())

@@ -5,8 +5,9 @@
  * followed, so that one that is stale, or was never ours, is told without
  * being read.
  *
- * Any thread; looking up takes no lock.  Those of the events' set are leaves,
- * under that of the objects' set a channel may be locked.
+ * Any thread; looking up takes no lock, unless another thread is just removing
+ * something nearby.  The locks of the events' set are leaves, under those of the
+ * objects' set a channel may be locked.
  */
 #ifndef POLYCM_CORE_LIVE_H
 #define POLYCM_CORE_LIVE_H

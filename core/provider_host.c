@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "block.h"
 #include "clock.h"
 #include "device.h"
 #include "id.h"
@@ -17,7 +18,10 @@
 #include "ret.h"
 #include "wait/libc.h"
 #include "wait/shown.h"
+#include "wait/timers.h"
 #include "wait/wait.h"
+
+#define SMALL_BLOCK 1024u
 
 static bool host_log_enabled(enum polycm_log_level level)
 {
@@ -44,9 +48,17 @@ static const void *host_extension(const char *name, unsigned int version)
 	return &polycm_kernel_table;
 }
 
+/* calloc() does without the small blocks that the C library keeps at hand for a thread. */
 static void *host_alloc(size_t size)
 {
-	return calloc(1, size);
+	void *memory;
+
+	if (size > SMALL_BLOCK)
+		return calloc(1, size);
+	memory = malloc(size);
+	if (memory)
+		polycm_clear(memory, size);
+	return memory;
 }
 
 const struct polycm_core polycm_core_table = {
@@ -75,4 +87,5 @@ const struct polycm_core polycm_core_table = {
 	.clock_show = polycm_clock_show,
 	.real_ns = polycm_real_ns,
 	.cond_wait = polycm_cond_wait,
+	.time_moved = polycm_alarms_ring,
 };

@@ -413,10 +413,15 @@ bool polycm_registry_any_failed(void)
 	return failed;
 }
 
-void polycm_registry_enumerate(void)
+int polycm_registry_get_devices(void)
 {
-	if (!polycm_registry_get())
+	/* To start them is to ask them. */
+	bool begun = __atomic_load_n(&state, __ATOMIC_ACQUIRE) != NOT_STARTED;
+	int r = polycm_registry_get();
+
+	if (!r && begun)
 		enumerate();
+	return r;
 }
 
 static size_t rounded(size_t size)

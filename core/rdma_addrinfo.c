@@ -152,7 +152,8 @@ static int look_up(struct rdma_addrinfo *rai, const char *node, const char *serv
 		hints.ai_flags |= AI_PASSIVE;
 	if (rai->ai_flags & RAI_NUMERICHOST)
 		hints.ai_flags |= AI_NUMERICHOST;
-	hints.ai_family = gid ? AF_INET6 : rai->ai_family;
+	/* Names and numbers have no family AF_IB: any answer will do. */
+	hints.ai_family = gid ? AF_INET6 : rai->ai_family == AF_IB ? AF_UNSPEC : rai->ai_family;
 	hints.ai_socktype = socktype_of(rai->ai_qp_type);
 	hints.ai_protocol = protocol_of(rai->ai_port_space, hints.ai_socktype);
 

@@ -1,54 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rdma_channel.c - event channels: the descriptor that programs poll, the
- * queue behind it, and which ids are on it.
- *
- * chan->lock is a leaf.  An id may move to another
- * channel at any time, so the channel of an id is only found with
- * polycm_channel_lock(); lookup_lock keeps a channel in memory for those that
- * are between reading the pointer and holding chan->lock.
+ * rdma_channel.c - the life of event channels: made, found behind a program's
+ * pointer, and ended under ids that are still on them and threads that are
+ * still inside.  Their descriptors and queues: rdma_channel_fd.c; the ids on
+ * them: rdma_channel_ids.c.
  */
 #include "config.h"
 #include "id_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/futex.h>
-#include <limits.h>
-#include <stdio.h>
+#include <sched.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "export.h"
 #include "log.h"
 #include "ret.h"
 
-static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct polycm_channel *channels;
 static size_t num_channels;		/* atomic */
-static unsigned int forks;		/* that lie between the first process and this one */
-static unsigned int children;		/* that this process has had by fork() */
-static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
-/* Never read-locked twice by a thread, and destroying a channel must not starve. */
-static pthread_rwlock_t lookup_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-
-int polycm_start(void)
-{
-	int err = polycm_registry_get();
-
-	if (!err && !polycm_device_count()) {
-		polycm_registry_enumerate();
-		if (!polycm_device_count())
-			err = -ENODEV;
-	}
-	if (err)
-		polycm_no_device_hint();
-	return err;
-}
 
 static struct polycm_channel *channel_alloc(void)
 {
@@ -73,129 +42,6 @@ static struct polycm_channel *channel_alloc(void)
 	return chan;
 }
 
-/* Call the provider; nobody else touches the slot while it is OPENING. */
-static int slot_open(struct polycm_channel_slot *slot)
-{
-	struct polycm_module *module = slot->module;
-	int fd = -1;
-	int err = module->ops.channel_open(module->ctx, slot->area, &fd);
-
-	if (err == -EOPNOTSUPP)
-		return 0;	/* needs nothing */
-	if (err)
-		return polycm_fail(err, "provider %s cannot open an event channel", module->name);
-	slot->fd = fd;
-	return 0;
-}
-
-/* A descriptor of the provider's in the channel's set: reading it must not wait. */
-static int slot_watch(struct polycm_channel *chan, struct polycm_channel_slot *slot)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = slot };
-	int flags, err;
-
-	if (slot->fd < 0)
-		return 0;
-	flags = fcntl(slot->fd, F_GETFL);
-	if (flags < 0 || fcntl(slot->fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
-	    epoll_ctl(chan->pub.fd, EPOLL_CTL_ADD, slot->fd, &event)) {
-		err = -errno;
-		slot->module->ops.channel_close(slot->area);
-		slot->fd = -1;
-		return err;
-	}
-	return 0;
-}
-
-static int open_native(struct polycm_channel *chan)
-{
-	struct polycm_channel_slot *slot = &chan->slots[0];
-	int err = slot_open(slot);
-
-	if (err)
-		return err;
-	slot->state = POLYCM_SLOT_OPEN;
-	chan->native = true;
-	chan->wake_fd = -1;
-	chan->pub.fd = slot->fd;
-	return 0;
-}
-
-static int open_set(struct polycm_channel *chan)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	int err;
-
-	chan->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (chan->wake_fd < 0)
-		return -errno;
-	chan->pub.fd = epoll_create1(EPOLL_CLOEXEC);
-	if (chan->pub.fd < 0) {
-		err = -errno;
-		goto err_close_wake;
-	}
-	if (epoll_ctl(chan->pub.fd, EPOLL_CTL_ADD, chan->wake_fd, &event)) {
-		err = -errno;
-		goto err_close_set;
-	}
-	return 0;
-
-err_close_set:
-	close(chan->pub.fd);
-err_close_wake:
-	close(chan->wake_fd);
-	return err;
-}
-
-static void close_fds(struct polycm_channel *chan)
-{
-	for (unsigned int i = 0; i < chan->num_slots; i++)
-		if (chan->slots[i].state == POLYCM_SLOT_OPEN)
-			chan->slots[i].module->ops.channel_close(chan->slots[i].area);
-	if (chan->native)
-		return;
-	close(chan->pub.fd);
-	close(chan->wake_fd);
-}
-
-static void count_fork(void)
-{
-	forks++;
-}
-
-static void count_child(void)
-{
-	children++;
-}
-
-static void watch_forks(void)
-{
-	(void)pthread_atfork(NULL, count_child, count_fork);
-}
-
-bool polycm_channel_has_children(const struct polycm_channel *chan)
-{
-	return chan->children != children;
-}
-
-bool polycm_channel_inherited(const struct polycm_channel *chan)
-{
-	return chan->forks != forks;
-}
-
-bool polycm_id_inherited(struct polycm_id *id)
-{
-	struct polycm_channel *chan;
-	bool inherited;
-
-	if (__builtin_expect(!forks, 1))
-		return false;
-	chan = polycm_channel_lock(id);
-	inherited = chan && polycm_channel_inherited(chan);
-	polycm_channel_unlock(chan);
-	return inherited;
-}
-
 int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 {
 	struct polycm_channel *chan = channel_alloc();
@@ -203,11 +49,10 @@ int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 
 	if (!chan)
 		return -ENOMEM;
-	pthread_once(&forks_once, watch_forks);
-	chan->forks = forks;
-	chan->children = children;
+	polycm_forks_watch();
+	chan->forks = polycm_forks;
 
-	err = polycm_registry_kernel_only() ? open_native(chan) : open_set(chan);
+	err = polycm_channel_open_fds(chan);
 	if (err)
 		goto err_free;
 	err = polycm_live_add(&polycm_live_objects, chan);
@@ -218,15 +63,13 @@ int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 	pthread_mutex_init(&chan->slots_lock, NULL);
 	pthread_cond_init(&chan->slot_opened, NULL);
 
-	pthread_mutex_lock(&channels_lock);
-	DL_APPEND(channels, chan);
-	pthread_mutex_unlock(&channels_lock);
+	polycm_channels_add(chan);
 	__atomic_add_fetch(&num_channels, 1, __ATOMIC_RELAXED);
 	*ret_chan = chan;
 	return 0;
 
 err_close:
-	close_fds(chan);
+	polycm_channel_close_fds(chan);
 err_free:
 	free(chan);
 	return err;
@@ -250,250 +93,33 @@ bool polycm_channel_gone(const struct rdma_event_channel *pub)
 	       !pthread_equal(chan->destroyer, pthread_self());
 }
 
-/* Under the channel's lock. */
-static void wake_sleepers(struct polycm_channel *chan)
+/*
+ * An id that is on the channel, locked, so that nobody else ends it.  NULL: but
+ * for those whose request was not posted yet, and which end with their
+ * listener, there is none; they are on no channel now.
+ */
+static struct polycm_id *lock_one_on(struct polycm_channel *chan)
 {
-	(void)polycm_count_up(&chan->posts);
-	if (chan->sleepers)
-		(void)syscall(SYS_futex, &chan->posts, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
+	struct polycm_id *id, *next_id;
 
-int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *module, void **ret_area)
-{
-	struct polycm_channel_slot *slot = NULL;
-	int err = 0;
-
-	for (unsigned int i = 0; i < chan->num_slots; i++)
-		if (chan->slots[i].module == module->carrier)
-			slot = &chan->slots[i];
-	if (!slot)
-		return -ENODEV;
-
-	*ret_area = slot->area;
-	if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == POLYCM_SLOT_OPEN)
-		return 0;
-	pthread_mutex_lock(&chan->slots_lock);
-	while (slot->state == POLYCM_SLOT_OPENING)
-		pthread_cond_wait(&chan->slot_opened, &chan->slots_lock);
-	if (slot->state == POLYCM_SLOT_CLOSED) {
-		__atomic_store_n(&slot->state, POLYCM_SLOT_OPENING, __ATOMIC_RELAXED);
-		pthread_mutex_unlock(&chan->slots_lock);
-		err = slot_open(slot);
-		if (!err)
-			err = slot_watch(chan, slot);
-		pthread_mutex_lock(&chan->slots_lock);
-		__atomic_store_n(&slot->state, err ? POLYCM_SLOT_CLOSED : POLYCM_SLOT_OPEN,
-				 __ATOMIC_RELEASE);
-		if (!err && slot->fd >= 0) {
-			polycm_channel_take_lock(chan);
-			chan->num_pull++;
-			/* Who waits has a descriptor to watch now. */
-			wake_sleepers(chan);
-			polycm_channel_give_lock(chan);
-		}
-		pthread_cond_broadcast(&chan->slot_opened);
-	}
-	pthread_mutex_unlock(&chan->slots_lock);
-	return err;
-}
-
-/* The channel, if the id is on it; this thread knows that it stays. */
-static bool lock_if_on(struct polycm_channel *chan, struct polycm_id *id)
-{
-	if (__atomic_load_n(&id->chan, __ATOMIC_ACQUIRE) != chan)
-		return false;
-	polycm_channel_take_lock(chan);
-	if (__atomic_load_n(&id->chan, __ATOMIC_ACQUIRE) == chan)
-		return true;
-	polycm_channel_give_lock(chan);
-	return false;
-}
-
-struct polycm_channel *polycm_channel_lock_shared(struct polycm_id *id)
-{
-	struct polycm_channel *chan = polycm_wait_channel();
-
-	/* A thread that fetches events for it keeps it. */
-	if (chan && lock_if_on(chan, id))
-		return chan;
-
-	pthread_rwlock_rdlock(&lookup_lock);
 	for (;;) {
-		chan = __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE);
-		if (!chan)
-			break;
 		polycm_channel_take_lock(chan);
-		if (chan == __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE))
+		for (id = chan->ids; id && id->listener; id = id->next)
+			;
+		/* An id's lock comes before its channel's, so there is no waiting for it here. */
+		if (!id || polycm_latch_try(&id->lock))
 			break;
 		polycm_channel_give_lock(chan);
+		sched_yield();
 	}
-	pthread_rwlock_unlock(&lookup_lock);
-	return chan;
-}
-
-struct polycm_channel *polycm_channel_lock_shared_held(struct polycm_id *id)
-{
-	struct polycm_channel *chan = __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE);
-
-	/* Ending a channel waits for the id's lock, but not for that of an id which nobody has seen. */
-	if (chan && !id->listener && lock_if_on(chan, id))
-		return chan;
-	return polycm_channel_lock_shared(id);
-}
-
-void polycm_channel_add_id_locked(struct polycm_channel *chan, struct polycm_id *id)
-{
-	DL_APPEND(chan->ids, id);
-	__atomic_store_n(&id->chan, chan, __ATOMIC_RELEASE);
-}
-
-void polycm_channel_add_id(struct polycm_channel *chan, struct polycm_id *id)
-{
-	polycm_channel_take_lock(chan);
-	polycm_channel_add_id_locked(chan, id);
+	if (!id) {
+		DL_FOREACH_SAFE(chan->ids, id, next_id) {
+			DL_DELETE(chan->ids, id);
+			__atomic_store_n(&id->chan, NULL, __ATOMIC_RELEASE);
+		}
+	}
 	polycm_channel_give_lock(chan);
-}
-
-void polycm_channel_remove_id_locked(struct polycm_channel *chan, struct polycm_id *id)
-{
-	DL_DELETE(chan->ids, id);
-	__atomic_store_n(&id->chan, NULL, __ATOMIC_RELEASE);
-}
-
-void polycm_channel_remove_id(struct polycm_id *id)
-{
-	struct polycm_channel *chan = polycm_channel_lock(id);
-
-	if (!chan)
-		return;
-	polycm_channel_remove_id_locked(chan, id);
-	polycm_channel_give_lock(chan);
-}
-
-/* The counter of wake_fd goes 0, 1, 0, so neither call can fail. */
-void polycm_channel_show(struct polycm_channel *chan)
-{
-	bool readable = chan->events != NULL;
-	uint64_t count = 1;
-	ssize_t n;
-
-	if (readable == chan->readable || chan->native)
-		return;
-	/* Not write() and read(), which a thread is cancelled in: it may hold the lock. */
-	n = syscall(readable ? SYS_write : SYS_read, chan->wake_fd, &count, sizeof(count));
-	(void)n;
-	chan->readable = readable;
-}
-
-void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev)
-{
-	DL_APPEND(chan->events, ev);
-	if (!polycm_wait_takes(chan))
-		polycm_channel_show(chan);
-	wake_sleepers(chan);
-}
-
-struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_ev *ev)
-{
-	if (!ev)
-		ev = chan->events;
-	if (!ev)
-		return NULL;
-
-	DL_DELETE(chan->events, ev);
-	polycm_channel_show(chan);
-	return ev;
-}
-
-static void lock_two(struct polycm_channel *a, struct polycm_channel *b)
-{
-	bool a_first = (uintptr_t)a < (uintptr_t)b;
-
-	polycm_channel_take_lock(a_first ? a : b);
-	polycm_channel_take_lock(a_first ? b : a);
-}
-
-void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to)
-{
-	struct polycm_channel *from = __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE);
-	struct polycm_id *other, *next_id;
-	struct polycm_ev *ev, *next_ev;
-
-	if (from == to || !from)
-		return;
-
-	pthread_mutex_lock(&channels_lock);
-	lock_two(from, to);
-
-	DL_FOREACH_SAFE(from->events, ev, next_ev) {
-		if (ev->owner == id || ev->owner->listener == id)
-			polycm_channel_push(to, polycm_channel_pop(from, ev));
-	}
-	DL_FOREACH_SAFE(from->ids, other, next_id) {
-		if (other != id && other->listener != id)
-			continue;
-		DL_DELETE(from->ids, other);
-		DL_APPEND(to->ids, other);
-		__atomic_store_n(&other->chan, to, __ATOMIC_RELEASE);
-	}
-
-	polycm_channel_give_lock(to);
-	polycm_channel_give_lock(from);
-	pthread_mutex_unlock(&channels_lock);
-}
-
-void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
-					 void *arg), void *arg)
-{
-	struct polycm_channel *chan;
-	struct polycm_id *id;
-
-	pthread_mutex_lock(&channels_lock);
-	DL_FOREACH(channels, chan) {
-		polycm_channel_take_lock(chan);
-		DL_FOREACH(chan->ids, id)
-			fn(chan, id, arg);
-		polycm_channel_give_lock(chan);
-	}
-	pthread_mutex_unlock(&channels_lock);
-}
-
-void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char *text, size_t size)
-{
-	const struct polycm_id *id;
-	char one[160];
-	size_t len = 0;
-
-	snprintf(text, size, "no id is on the channel");
-	DL_FOREACH(chan->ids, id) {
-		polycm_id_describe_locked(id, one, sizeof(one));
-		len += (size_t)snprintf(text + len, size - len, "%s%s%s", len ? "; " : "", one,
-					id->backlog ? " (listens, and nobody asks)" : "");
-		if (len >= size)
-			break;
-	}
-}
-
-bool polycm_channel_describe_fd(int fd, char *text, size_t size, bool *ret_fetched)
-{
-	struct polycm_channel *chan;
-	size_t len;
-
-	pthread_mutex_lock(&channels_lock);
-	DL_FOREACH(channels, chan) {
-		if (chan->pub.fd == fd)
-			break;
-	}
-	if (chan) {
-		polycm_channel_take_lock(chan);
-		len = (size_t)snprintf(text, size, "event channel on descriptor %d: ", fd);
-		if (len < size)
-			polycm_channel_describe_ids_locked(chan, text + len, size - len);
-		*ret_fetched = chan->native || chan->num_pull;
-		polycm_channel_give_lock(chan);
-	}
-	pthread_mutex_unlock(&channels_lock);
-	return chan != NULL;
+	return id;
 }
 
 /*
@@ -503,29 +129,17 @@ bool polycm_channel_describe_fd(int fd, char *text, size_t size, bool *ret_fetch
  */
 static void abandon_ids(struct polycm_channel *chan)
 {
-	struct polycm_id *id, *next_id;
+	struct polycm_id *id;
 	unsigned int num = 0;
 
-	for (;;) {
-		polycm_channel_take_lock(chan);
-		/* Those whose request was not posted yet end with their listener. */
-		for (id = chan->ids; id && id->listener; id = id->next)
-			;
-		if (!id) {
-			DL_FOREACH_SAFE(chan->ids, id, next_id) {
-				DL_DELETE(chan->ids, id);
-				__atomic_store_n(&id->chan, NULL, __ATOMIC_RELEASE);
-			}
-		}
-		polycm_channel_give_lock(chan);
-		if (!id)
-			break;
-		if (id->stranded) {
-			polycm_id_end_child(id);
-			continue;
-		}
-		num++;
+	while ((id = lock_one_on(chan))) {
+		bool stranded = id->stranded;
+
 		polycm_id_abandon(id);
+		if (stranded)
+			polycm_id_free(id);
+		else
+			num++;
 	}
 	if (num)
 		polycm_log(POLYCM_LOG_WARN, "rdma_destroy_event_channel: %u ids are still on it; "
@@ -552,19 +166,20 @@ static void free_memory(struct polycm_channel *chan)
 
 static void keep(struct polycm_channel *chan)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct polycm_channel *kept[KEPT_CHANNELS];
 	static unsigned int oldest;
 
-	pthread_mutex_lock(&channels_lock);
+	pthread_mutex_lock(&lock);
 	free_memory(kept[oldest]);
 	kept[oldest] = chan;
 	oldest = (oldest + 1) % KEPT_CHANNELS;
-	pthread_mutex_unlock(&channels_lock);
+	pthread_mutex_unlock(&lock);
 }
 
 static void channel_free(struct polycm_channel *chan)
 {
-	close_fds(chan);
+	polycm_channel_close_fds(chan);
 	if (chan->private)
 		free_memory(chan);
 	else
@@ -575,15 +190,9 @@ void polycm_channel_destroy(struct polycm_channel *chan)
 {
 	bool in_use;
 
-	pthread_mutex_lock(&channels_lock);
-	DL_DELETE(channels, chan);
-	pthread_mutex_unlock(&channels_lock);
-
+	polycm_channels_remove(chan);
 	abandon_ids(chan);
-
-	/* Wait for those that read a pointer to it from an id that has left. */
-	pthread_rwlock_wrlock(&lookup_lock);
-	pthread_rwlock_unlock(&lookup_lock);
+	polycm_channels_wait_lookups();
 
 	/* A thread that sleeps in rdma_get_cm_event() goes on sleeping. */
 	polycm_channel_take_lock(chan);

@@ -17,7 +17,6 @@
 #include "export.h"
 #include "log.h"
 #include "ret.h"
-#include "transport.h"
 
 #define REJECT_CONSUMER		0	/* the provider's default */
 #define REJECT_ECE		35	/* vendor option not supported */
@@ -162,39 +161,6 @@ static int connect_to(struct polycm_id *id, const struct rdma_conn_param *param)
 	return id->module->ops.connect(id->priv, &full);
 }
 
-/*
- * The kernel answers what is too long with EINVAL and rejects the peer for it;
- * told before, the program can accept with less.
- */
-static int check_accept_data(const struct polycm_id *id, const struct polycm_conn_param *param)
-{
-	const struct polycm_transport *rules = id->device->transport;
-	enum polycm_kind kind = polycm_transport_kind(id->pub.ps, id->pub.qp_type,
-						      &id->pub.route.addr.src_addr);
-	uint16_t limit = polycm_transport_limit(rules, kind, POLYCM_MSG_ACCEPT);
-
-	if (!polycm_module_is_kernel(id->module) || param->private_data_len <= limit)
-		return 0;
-	return polycm_fail(-EINVAL, "%u bytes of private data, %s has room for %u",
-			   param->private_data_len, rules->name, limit);
-}
-
-/*
- * Over MPA only a request can be answered, and accepted once.  The kernel says
- * so too, but (6.12) runs into a BUG() when an id that still connects, and has
- * been rejected or established, is destroyed, and when an id is accepted again
- * before its ESTABLISHED is through: it is not asked.
- */
-static int check_answers(const struct polycm_id *id)
-{
-	const struct polycm_transport *rules = polycm_id_transport(id);
-
-	if (!polycm_module_is_kernel(id->module) || !id->accepted || !rules ||
-	    rules->protocol != POLYCM_PROTO_MPA)
-		return 0;
-	return polycm_fail(-EINVAL, "the id is not that of a request that waits for an answer");
-}
-
 /* From here on the provider may post for the id. */
 static void set_accepted(struct polycm_id *id, bool accepted)
 {
@@ -215,7 +181,7 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 	if (!err)
 		err = fill_param(id, param, true, &joined, &full);
 	if (!err)
-		err = check_accept_data(id, &full);
+		err = id->module->ops.may_accept(id->priv, &full);
 	if (!err)
 		err = polycm_ece_accept(id, &full.ece);
 	if (!err && !polycm_id_is_ud(id))
@@ -223,11 +189,9 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 	if (err)
 		return err;
 
-	err = check_answers(id);
 	set_accepted(id, true);
 	log_param(id, "rdma_accept", &full);
-	if (!err)
-		err = id->module->ops.accept(id->priv, &full);
+	err = id->module->ops.accept(id->priv, &full);
 	if (err) {
 		set_accepted(id, was_accepted);
 		(void)polycm_qp_error(id);
@@ -239,8 +203,6 @@ static int reject(struct polycm_id *id, const void *data, uint8_t len, uint8_t r
 {
 	int err = polycm_need_module(id);
 
-	if (!err)
-		err = check_answers(id);
 	if (err)
 		return err;
 	if (!data || !len)
@@ -256,8 +218,7 @@ static int establish(struct polycm_id *id)
 		return err;
 	if (id->pub.qp)
 		return polycm_fail(-EINVAL, "the id has a QP: the library has done it");
-	err = check_answers(id);
-	return err ? err : id->module->ops.establish(id->priv);
+	return id->module->ops.establish(id->priv);
 }
 
 static int disconnect(struct polycm_id *id)

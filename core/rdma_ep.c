@@ -135,7 +135,7 @@ POLYCM_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 	polycm_why_clear();
 	err = polycm_id_take(self);
 	if (err)
-		(void)polycm_ret("rdma_destroy_ep", err == -EACCES ? self : NULL, err);
+		(void)polycm_ret("rdma_destroy_ep", err == -EINVAL ? NULL : self, err);
 	else
 		destroy_ep(self);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rdma_id.c - ids: made, described, moved to other channels, and ended in the
- * order that providers rely on: close, stop, acks awaited, free.
+ * rdma_id.c - ids: made, found behind a program's pointer, described, and ended
+ * in the order that providers rely on: close, stop, acks awaited, free.
  */
 #include "config.h"
 #include "id_internal.h"
@@ -19,7 +19,7 @@
 #include "ret.h"
 
 #define AREA_ALIGNMENT 16
-#define AREA_PREFETCHED 256u	/* of the provider's part */
+#define AREA_PREFETCHED 320u	/* of the provider's part */
 #define CACHE_LINE 64u
 
 static size_t num_ids;			/* atomic; children and shadows too */
@@ -47,10 +47,18 @@ int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 	return 0;
 }
 
-/* The kernel takes commands about an id only from the process that made its channel. */
+/* Of a process that this one was forked from, an id is that process' alone. */
 static int check_owner(struct polycm_id *id)
 {
-	if (__builtin_expect(!polycm_id_inherited(id), 1))
+	struct polycm_channel *chan;
+	bool inherited;
+
+	if (__builtin_expect(!polycm_forks.before, 1))
+		return 0;
+	chan = polycm_channel_lock(id);
+	inherited = chan && polycm_channel_inherited(chan);
+	polycm_channel_unlock(chan);
+	if (!inherited)
 		return 0;
 	return polycm_fail(-EACCES, "the id is of the process that this one was forked from");
 }
@@ -64,6 +72,8 @@ int polycm_id_take(struct polycm_id *id)
 		return polycm_fail(-EINVAL, "no id of rdma_create_id");
 	polycm_id_lock(id);
 	err = check_owner(id);
+	if (!err)
+		err = polycm_ev_check_acks(id, NULL, "rdma_destroy_id");
 	if (!err)
 		return 0;
 	/* Where this fails for memory, no more is lost: nothing can be done with the id. */
@@ -264,17 +274,16 @@ void polycm_id_destroy(struct polycm_id *id)
 
 void polycm_id_end_child(struct polycm_id *child)
 {
-	(void)close_and_stop(child, polycm_channel_lock(child));
-	polycm_ev_drop(child, NULL);
-	polycm_channel_remove_id(child);
-	free_at_provider(child);
+	polycm_id_lock(child);
+	polycm_id_abandon(child);
 	polycm_id_free(child);
 }
 
 void polycm_id_abandon(struct polycm_id *id)
 {
-	polycm_id_lock(id);
-	(void)close_and_stop(id, polycm_channel_lock(id));
+	/* A thread may be destroying it, and is waiting for acks. */
+	if (!id->closing)
+		(void)close_and_stop(id, polycm_channel_lock(id));
 	polycm_ev_drop(id, NULL);
 	polycm_channel_remove_id(id);
 	free_at_provider(id);
@@ -325,147 +334,6 @@ void polycm_child_destroy(struct polycm_id *child)
 		polycm_layers_end(child);
 	polycm_channel_remove_id(child);
 	polycm_id_free(child);
-}
-
-/* Take a request's event out of the queue.  NULL: somebody is taking it. */
-static struct polycm_ev *take_request(struct polycm_id *listener, struct polycm_id *child,
-				      bool strand)
-{
-	struct polycm_channel *chan = polycm_channel_lock(listener);
-	struct polycm_ev *ev;
-
-	DL_FOREACH(chan->events, ev)
-		if (ev->child == child)
-			break;
-	if (ev) {
-		(void)polycm_channel_pop(chan, ev);
-	} else {
-		ev = polycm_hold_take_locked(listener, child);
-	}
-	if (ev)
-		listener->pending--;
-	if (ev && strand) {
-		child->listener = NULL;
-		child->stranded = true;
-	}
-	polycm_channel_unlock(chan);
-	return ev;
-}
-
-/*
- * Since 5.11 Linux moves the events of a listener but not the ids of requests:
- * nobody can take them any more, and they end with the channel that they are on.
- */
-static bool strand_request(struct polycm_id *listener, struct polycm_id *child)
-{
-	struct polycm_ev *ev = take_request(listener, child, true);
-
-	if (!ev)
-		return false;
-	polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is lost, as the kernel loses it: "
-		      "its listener moves to another channel before it was taken");
-	polycm_ev_free(ev);
-	return true;
-}
-
-/* A request that cannot follow its listener ends with the channel that it is on, so here. */
-static bool drop_request(struct polycm_id *listener, struct polycm_id *child)
-{
-	struct polycm_ev *ev = take_request(listener, child, false);
-
-	if (!ev)
-		return false;
-	polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: it cannot follow its "
-		      "listener to another channel");
-	polycm_id_end_child(child);
-	polycm_ev_free(ev);
-	return true;
-}
-
-/* Requests that wait in the queue go with their listener, as a rule. */
-static void migrate_requests(struct polycm_id *id, struct polycm_channel *to)
-{
-	struct polycm_channel *from;
-	struct polycm_id *child;
-	void *area;
-
-	for (;;) {
-		from = polycm_channel_lock(id);
-		for (child = from->ids; child; child = child->next)
-			if (child->listener == id && child->announced &&
-			    child->pub.channel != &to->pub)
-				break;
-		polycm_channel_unlock(from);
-		if (!child)
-			return;
-		if ((child->module->desc.flags & POLYCM_PROVIDER_LOSES_REQUESTS) &&
-		    strand_request(id, child))
-			continue;
-		if ((!polycm_channel_area(to, child->module, &area) &&
-		     !child->module->ops.migrate(child->priv, area)) ||
-		    !drop_request(id, child))
-			child->pub.channel = &to->pub;
-	}
-}
-
-static int migrate_at_provider(struct polycm_id *id, struct polycm_channel *to)
-{
-	void *area;
-	int err;
-
-	if (!id->module)
-		return 0;
-	err = polycm_channel_area(to, id->module, &area);
-	if (!err)
-		err = id->module->ops.migrate(id->priv, area);
-	return err == -EOPNOTSUPP ? 0 : err;
-}
-
-/* Its listener may have moved before the request was posted, or while it was taken. */
-int polycm_id_follow(struct polycm_id *id)
-{
-	struct polycm_channel *chan = id->chan;
-	int err;
-
-	if (id->pub.channel == &chan->pub)
-		return 0;
-	err = migrate_at_provider(id, chan);
-	if (!err)
-		id->pub.channel = &chan->pub;
-	return err;
-}
-
-int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to)
-{
-	struct polycm_channel *from = id->chan, *private = NULL;
-	struct polycm_id *shadow;
-	int err;
-
-	if (!to) {
-		err = polycm_channel_create(true, &private);
-		if (err)
-			return err;
-		to = private;
-	}
-
-	err = migrate_at_provider(id, to);
-	for (shadow = id->shadows; shadow && !err; shadow = shadow->next_shadow)
-		err = migrate_at_provider(shadow, to);
-	if (err)
-		goto err_destroy;
-	migrate_requests(id, to);
-
-	polycm_channel_move_id(id, to);
-	id->pub.channel = &to->pub;
-	if (id->rsocket.sync && from != to)
-		polycm_channel_destroy(from);
-	id->rsocket.sync = private != NULL;
-	return 0;
-
-err_destroy:
-	if (private)
-		polycm_channel_destroy(private);
-	return err;
 }
 
 /* Which of those over the kernel has it, is known with its device. */
@@ -555,30 +423,7 @@ POLYCM_EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 	polycm_why_clear();
 	err = polycm_id_take(self);
 	if (err)
-		return polycm_ret("rdma_destroy_id", err == -EACCES ? self : NULL, err);
+		return polycm_ret("rdma_destroy_id", err == -EINVAL ? NULL : self, err);
 	polycm_id_destroy(self);
 	return 0;
-}
-
-POLYCM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
-{
-	struct polycm_channel *to = polycm_channel_of(channel);
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
-
-	if (err)
-		return polycm_ret("rdma_migrate_id", NULL, err);
-
-	if (channel && !to)
-		err = polycm_fail(-EINVAL, "no channel of rdma_create_event_channel");
-	else if (self->rsocket.sync && (!channel || to == self->chan))
-		err = polycm_fail(-EINVAL, "the id is synchronous already");
-	else if (to != self->chan)
-		err = polycm_id_migrate(self, to);
-	if (!err)
-		polycm_release_event(self);
-	polycm_leave(self);
-	if (!err)
-		polycm_ev_wait_acked(self, NULL, "rdma_migrate_id");
-	return polycm_ret("rdma_migrate_id", self, err);
 }

@@ -133,6 +133,9 @@ static int leave(struct polycm_id *id, const struct sockaddr *addr, struct polyc
 		return polycm_fail(-EADDRNOTAVAIL, "no member of group %s",
 				   polycm_addr_text(addr, text));
 
+	err = polycm_ev_check_acks(id, group, "rdma_leave_multicast");
+	if (err)
+		return err;
 	detach(id, group);
 	err = id->module->ops.leave_multicast(id->priv, group);
 	group_remove(id, group);

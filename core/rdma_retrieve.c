@@ -75,6 +75,12 @@ static void connect_response(struct polycm_id *id, struct polycm_ev *ev)
 	turn(ev, RDMA_CM_EVENT_CONNECT_ERROR, err);
 }
 
+static void rejected(struct polycm_id *id, struct polycm_ev *ev)
+{
+	(void)ev;
+	(void)polycm_qp_error(id);
+}
+
 /* What the id of a request takes over from its listener. */
 static bool inherit(struct polycm_id *listener, struct polycm_id *child)
 {
@@ -144,40 +150,25 @@ static bool has_failed(const struct polycm_id *id)
 	return __atomic_load_n(&id->connect_error, __ATOMIC_RELAXED);
 }
 
-/* Does it change its id?  Then under the id's lock, which another thread may have in a call. */
-static bool changes_id(const struct polycm_ev *ev)
-{
-	switch (ev->pub.event) {
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		return has_paths(ev->owner);
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-	case RDMA_CM_EVENT_REJECTED:
-	case RDMA_CM_EVENT_MULTICAST_JOIN:
-		return true;
-	default:
-		return false;
-	}
-}
+typedef void (*change_t)(struct polycm_id *id, struct polycm_ev *ev);
 
-static void change_id(struct polycm_id *id, struct polycm_ev *ev)
+/* What it does to its id, under the id's lock, which another thread may have in a call; or NULL. */
+static change_t change_of(const struct polycm_ev *ev)
 {
-	polycm_id_lock(id);
 	switch (ev->pub.event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		return resolved;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		return has_paths(ev->owner) ? resolved : NULL;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		connect_response(id, ev);
-		break;
+		return connect_response;
 	case RDMA_CM_EVENT_REJECTED:
-		(void)polycm_qp_error(id);
-		break;
+		return rejected;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
-		polycm_group_joined(id, ev);
-		break;
+		return polycm_group_joined;
 	default:
-		resolved(id, ev);
-		break;
+		return NULL;
 	}
-	polycm_id_unlock(id);
 }
 
 /* A connection that the program was told has failed gets no second end. */
@@ -191,21 +182,25 @@ static bool has_ended(const struct polycm_ev *ev)
 static bool process(struct polycm_ev *ev)
 {
 	bool is_request = ev->pub.event == RDMA_CM_EVENT_CONNECT_REQUEST, seen = true;
+	change_t change = change_of(ev);
 	bool alone = polycm_alone();
 	int old = PTHREAD_CANCEL_ENABLE;
 
 	if (has_ended(ev))
 		return false;
-	if (!is_request && !changes_id(ev))
+	if (!is_request && !change)
 		return true;
 
 	/* Waiting is where a thread is cancelled, not with locks; alone, nobody cancels it. */
 	if (!alone)
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	if (is_request)
+	if (is_request) {
 		seen = connect_request(ev->owner, ev);
-	else
-		change_id(ev->owner, ev);
+	} else {
+		polycm_id_lock(ev->owner);
+		change(ev->owner, ev);
+		polycm_id_unlock(ev->owner);
+	}
 	if (!alone)
 		pthread_setcancelstate(old, NULL);
 	return seen;

@@ -309,7 +309,7 @@ int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
 {
 	bool pulls = false;
 	uint32_t seen = 0;
-	int err, failed = 0;
+	int err, failed = 0, moved;
 
 	if (polycm_channel_inherited(chan))
 		return polycm_fail(-EACCES, "the channel is of the process that this one was forked "
@@ -334,11 +334,14 @@ int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)
 		if (err != -EAGAIN)
 			return err;
 		/* While time moves for the only thread nobody cancels it or destroys the channel. */
-		if (!chan->native && polycm_alone() && !polycm_time_is_real() &&
-		    let_time_move_alone(chan) > 0) {
-			err = 0;
+		if (!chan->native && polycm_alone() && !polycm_time_is_real()) {
+			moved = let_time_move_alone(chan);
+			if (moved == -EINTR)
+				return moved;
 			*ret_ev = NULL;
-			continue;
+			err = 0;
+			if (moved > 0)
+				continue;
 		}
 		err = wait_counted(chan, seen, pulls);
 		*ret_ev = take_fetched();

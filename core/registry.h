@@ -49,6 +49,8 @@ static inline bool polycm_module_is_layer(const struct polycm_module *module)
  * same answer each time.
  */
 int polycm_registry_get(void);
+/* The same, and every selected provider has been asked for new devices since the call began. */
+int polycm_registry_get_devices(void);
 
 /* The selected, initialised modules in order of preference. */
 size_t polycm_registry_selected(struct polycm_module *const **ret_modules);
@@ -64,9 +66,6 @@ size_t polycm_registry_load_all(struct polycm_module *const **ret_modules);
 struct polycm_module *polycm_registry_find(const char *name);
 /* The rules of a transport, its plugin loaded for the rules alone if need be, or NULL. */
 const struct polycm_transport *polycm_registry_transport(const char *name);
-/* Ask every selected provider for new devices. */
-void polycm_registry_enumerate(void);
-
 /* Largest id_size and channel_size of the selected modules, rounded up to 16. */
 size_t polycm_registry_id_size(void);
 size_t polycm_registry_channel_size(void);

@@ -124,7 +124,7 @@ static void tell_equal(const struct explore *explore, struct explore_run **runs,
 		keep_faults(explore, runs[i]);
 	}
 	if (equal)
-		putchar('\n');
+		puts("\n  these are not shortened: their scenario files have all of their faults");
 }
 
 static void examine(const struct explore *explore, struct explore_run **runs, size_t num)

@@ -32,7 +32,7 @@ void timeline_usage(FILE *to)
 	      "\n"
 	      "  --svg FILE      write it as an SVG picture; - is standard output\n"
 	      "  --id N          only the connection of the id with this number\n"
-	      "  --between A,B   only what these nodes do\n"
+	      "  --between A,B   only what these nodes do, or these columns\n"
 	      "  --all           every timer, too\n", to);
 }
 
@@ -122,9 +122,9 @@ static int parse_between(const char *text)
 {
 	const char *comma = strchr(text, ',');
 
-	if (comma && comma != text && comma[1] && !strchr(comma + 1, ','))
+	if (comma && comma != text && comma[1])
 		return 0;
-	tool_error("--between: '%s' is not two nodes with a comma between", text);
+	tool_error("--between: '%s' is not two nodes or columns with a comma between", text);
 	return STATUS_USAGE;
 }
 

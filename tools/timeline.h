@@ -129,5 +129,7 @@ void timeline_svg(const struct timeline *timeline, const struct rows *rows, FILE
 
 /* The next character of UTF-8; what cannot be shown is a question mark. */
 uint32_t timeline_character(const char **text);
+/* So many of them. */
+int timeline_length(const char *text);
 
 #endif

@@ -46,6 +46,7 @@ struct pairs {
 	struct timeline *timeline;
 	struct packet *packets;
 	struct owner *comm_ids, *qpns;
+	struct owner *peers;	/* by whose communication id sends: where it arrived */
 	struct cut cuts[TIMELINE_MAX_COLUMNS];
 	unsigned int num_cuts;
 };
@@ -168,6 +169,9 @@ static void learn_owner(struct pairs *pairs, const struct item *item)
 	if (!is_packet(item))
 		return;
 	learn(&pairs->comm_ids, item_number(item, sent ? "local" : "remote"), item->column);
+	if (sent && item->other != TIMELINE_NONE)
+		learn(&pairs->peers, item_number(item, "local"),
+		      pairs->timeline->items[item->other].column);
 	if (!sent)
 		learn(&pairs->qpns, item_number(item, "dst_qpn"), item->column);
 }
@@ -180,7 +184,8 @@ static int find_owner(const struct pairs *pairs, const struct item *item)
 
 	if (column < 0 && item_number(item, "dst_qpn") >= 0)
 		column = column_of(pairs->qpns, item_number(item, sent ? "dst_qpn" : "qpn"));
-	return column;
+	/* A lost REQ is repeated, and names nobody yet. */
+	return column < 0 && sent ? column_of(pairs->peers, item_number(item, "local")) : column;
 }
 
 /* That one, or one of the node that has no line in the trace. */
@@ -232,13 +237,17 @@ static bool is_cut_off(const struct pairs *pairs, const char *node, uint64_t tim
 	return false;
 }
 
-/* Faults that happen to a packet follow its line; corrupt data fails the wire's checksum. */
+/*
+ * Faults that happen to a packet follow its line, under the real clock a moment
+ * later; corrupt data fails the wire's checksum.
+ */
 static bool is_taken(const struct timeline *t, const struct item *sent)
 {
 	bool data = item_number(sent, "dst_qpn") >= 0;
 
 	for (const struct item *next = sent + 1;
-	     next < t->items + t->num_items && next->time == sent->time; next++) {
+	     next < t->items + t->num_items && (sent->process >= 0 || next->time == sent->time);
+	     next++) {
 		if (next->process != sent->process)
 			continue;
 		if (next->kind != ITEM_FAULT || !*item_text(next, "what"))
@@ -281,4 +290,5 @@ void timeline_find_peers(struct timeline *timeline)
 	}
 	drop_owners(&pairs.comm_ids);
 	drop_owners(&pairs.qpns);
+	drop_owners(&pairs.peers);
 }

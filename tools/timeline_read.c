@@ -99,6 +99,8 @@ static void place(struct timeline *timeline, struct item *item)
 	item->column = item->peer = -1;
 	if (item->kind == ITEM_ADDRESS && item->process >= 0)
 		return;		/* of all processes alike */
+	if (item->kind == ITEM_WORLD && item->process >= 0)
+		return;		/* likewise: see place_changes() */
 	if (*here)
 		item->column = find_column(timeline, here, item->process);
 	/* The other process is known when it has received it. */
@@ -106,6 +108,36 @@ static void place(struct timeline *timeline, struct item *item)
 		item->peer = find_column(timeline, there, -1);
 	if (item->kind == ITEM_ADDRESS && item->column >= 0)
 		add_about(&timeline->columns[item->column], item);
+}
+
+static int named_column(const struct timeline *timeline, const char *name, size_t len)
+{
+	for (int i = 0; i < timeline->num_columns; i++)
+		if (!strncmp(timeline->columns[i].name, name, len) &&
+		    (!timeline->columns[i].name[len] || timeline->columns[i].name[len] == ','))
+			return i;
+	return -1;
+}
+
+/*
+ * What happens to a node all processes of a shared fabric tell.  It is shown
+ * where those are that do something on the node, or once if there are none.
+ */
+static void place_changes(struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->num_items; i++) {
+		struct item *item = &timeline->items[i];
+		const char *node = item_text(item, "node");
+		char *name;
+
+		if (item->kind != ITEM_WORLD || item->process < 0)
+			continue;
+		name = tool_printf("%s, process %lld", node, item->process);
+		item->column = named_column(timeline, name, strlen(name));
+		if (item->column < 0 && named_column(timeline, node, strlen(node)) < 0)
+			item->column = timeline_column(timeline, tool_strdup(name));
+		free(name);
+	}
 }
 
 /* ------------------------------------------------------------------------
@@ -229,6 +261,7 @@ int timeline_read(struct timeline *timeline, const char *path)
 	free(text);
 	if (!standard)
 		fclose(file);
+	place_changes(timeline);
 	for (size_t i = 1; !r && i < timeline->num_items; i++) {
 		if (timeline->items[i].time < timeline->items[i - 1].time) {
 			qsort(timeline->items, timeline->num_items, sizeof(struct item), by_time);

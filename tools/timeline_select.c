@@ -140,7 +140,7 @@ static int select_id(struct timeline *timeline, long long id)
 }
 
 /* ------------------------------------------------------------------------
- * Two nodes.
+ * Two nodes, or two columns.
  */
 
 static bool is_named(const char *node, const char *name, size_t len)
@@ -203,11 +203,79 @@ static int check_node(const struct timeline *timeline, const char *name, size_t 
 	return -1;
 }
 
-static int select_between(struct timeline *timeline, const char *names)
+/* All columns of a node, or the one of that name: "host, process 1". */
+static bool mark_columns(const struct timeline *timeline, const char *name, size_t len,
+			 bool marked[TIMELINE_MAX_COLUMNS])
 {
-	const char *comma = strchr(names, ','), *b = comma ? comma + 1 : names;
-	size_t a_len = comma ? (size_t)(comma - names) : strlen(names);
 	bool any = false;
+
+	for (int i = 0; i < timeline->num_columns; i++) {
+		const char *column = timeline->columns[i].name;
+
+		if (strncmp(column, name, len) || (column[len] && column[len] != ','))
+			continue;
+		any = marked[i] = true;
+	}
+	return any;
+}
+
+/* "host, process 0; host, process 1": names have commas. */
+static char *all_columns(const struct timeline *timeline)
+{
+	char *all = tool_strdup(""), *longer;
+
+	for (int i = 0; i < timeline->num_columns; i++) {
+		longer = tool_printf("%s%s%s", all, *all ? "; " : "", timeline->columns[i].name);
+		free(all);
+		all = longer;
+	}
+	return all;
+}
+
+static void select_columns(struct timeline *timeline, const bool marked[TIMELINE_MAX_COLUMNS])
+{
+	bool before = false;
+
+	for (size_t i = 0; i < timeline->num_items; i++) {
+		struct item *item = &timeline->items[i];
+		int far = item->other != TIMELINE_NONE ? timeline->items[item->other].column :
+							 item->peer;
+		bool here = item->column >= 0 && marked[item->column];
+
+		if (item->column < 0)		/* what happens to a packet follows it */
+			here = before && item->kind == ITEM_FAULT;
+		else if (is_packet(item))
+			here = here && (far < 0 || marked[far]);
+		before = item->selected = item->selected && here;
+	}
+}
+
+/* At the comma that stands between two of them. */
+static int select_between_columns(struct timeline *timeline, const char *names)
+{
+	char *all;
+
+	for (const char *comma = strchr(names, ','); comma; comma = strchr(comma + 1, ',')) {
+		const char *b = comma + 1 + strspn(comma + 1, " ");
+		bool marked[TIMELINE_MAX_COLUMNS] = { false };
+
+		if (mark_columns(timeline, names, (size_t)(comma - names), marked) &&
+		    mark_columns(timeline, b, strlen(b), marked)) {
+			select_columns(timeline, marked);
+			return 0;
+		}
+	}
+	all = all_columns(timeline);
+	tool_error("%s: '%s' is not two columns with a comma between; there are: %s", timeline->path,
+		   names, all);
+	free(all);
+	return -1;
+}
+
+static int select_between_nodes(struct timeline *timeline, const char *names)
+{
+	const char *comma = strchr(names, ','), *b = comma + 1;
+	size_t a_len = (size_t)(comma - names);
 
 	if (check_node(timeline, names, a_len) || check_node(timeline, b, strlen(b)))
 		return -1;
@@ -221,10 +289,19 @@ static int select_between(struct timeline *timeline, const char *names)
 		else
 			item->selected = item->selected &&
 					 is_one_of(item_text(item, "node"), names, a_len, b);
-		any |= item->selected;
 	}
-	if (any)
-		return 0;
+	return 0;
+}
+
+static int select_between(struct timeline *timeline, const char *names)
+{
+	bool many = strchr(strchr(names, ',') + 1, ',');
+
+	if (many ? select_between_columns(timeline, names) : select_between_nodes(timeline, names))
+		return -1;
+	for (size_t i = 0; i < timeline->num_items; i++)
+		if (timeline->items[i].selected)
+			return 0;
 	tool_error("%s: nothing happens between %s", timeline->path, names);
 	return -1;
 }

@@ -88,21 +88,10 @@ struct picture {
  * Text.
  */
 
-static int length(const char *text)
-{
-	int n = 0;
-
-	while (*text) {
-		timeline_character(&text);
-		n++;
-	}
-	return n;
-}
-
 /* As many characters as fit, as XML has them. */
 static void put_text(FILE *to, const char *text, int room)
 {
-	int len = length(text);
+	int len = timeline_length(text);
 
 	for (int i = 0; *text && i < room; i++) {
 		uint32_t c = timeline_character(&text);
@@ -212,7 +201,7 @@ static void put_message(struct picture *p, size_t i)
 
 		text(p, "label", x + 14.0, y + 4, p->width - x - 20.0, label);
 		if (row->lost)
-			put_cross(p, x + 24.0 + length(label) * CHAR, y);
+			put_cross(p, x + 24.0 + timeline_length(label) * CHAR, y);
 		free(label);
 		return;
 	}
@@ -233,7 +222,7 @@ static void put_note(struct picture *p, size_t i)
 	bool left = num > 1 && row->column == num - 1;
 	bool event = row->style == STYLE_EVENT || row->style == STYLE_BAD_EVENT;
 	double space = num > 1 ? SPACE - 40.0 : p->width - x - 20.0;
-	double wide = length(row->text) * CHAR < space ? length(row->text) * CHAR : space;
+	double need = timeline_length(row->text) * CHAR, wide = need < space ? need : space;
 	char class[32];
 
 	if (event)
@@ -280,7 +269,8 @@ static void put_heading(struct picture *p, int i)
 {
 	const struct column *column = &p->timeline->columns[i];
 	double space = p->timeline->num_columns > 1 ? SPACE - 40.0 : SPACE;
-	double wide = length(column->name) * HEADING_CHAR + 40, about = length(column->about) * CHAR;
+	double wide = timeline_length(column->name) * HEADING_CHAR + 40;
+	double about = timeline_length(column->about) * CHAR;
 	double half, x = p->x[i];
 
 	wide = wide > about + 24 ? wide : about + 24;

@@ -64,21 +64,10 @@ static void put(struct canvas *c, int x, uint32_t character, enum colour colour)
 	c->colour[x] = (uint8_t)colour;
 }
 
-static int length(const char *text)
-{
-	int n = 0;
-
-	while (*text) {
-		timeline_character(&text);
-		n++;
-	}
-	return n;
-}
-
 /* Into so many cells, with an ellipsis if it is too long; returns where it ended. */
 static int put_text(struct canvas *c, int x, int room, const char *text, enum colour colour)
 {
-	int len = length(text);
+	int len = timeline_length(text);
 
 	for (int i = 0; *text && i < room; i++) {
 		uint32_t character = timeline_character(&text);
@@ -138,7 +127,7 @@ static void put_time(struct canvas *c, uint64_t time)
 		return;
 	c->any = true;
 	c->last_time = time;
-	put_text(c, c->gutter - 2 - length(text), c->gutter, text, DIM);
+	put_text(c, c->gutter - 2 - timeline_length(text), c->gutter, text, DIM);
 }
 
 /* ------------------------------------------------------------------------
@@ -188,7 +177,8 @@ static void put_arrow(struct canvas *c, const struct row *row, int from, int to,
 	int step = from < to ? 1 : -1, distance = abs(to - from);
 	enum colour colour = colour_of(row);
 	char *label = label_of(row);
-	int room = distance - 8, len = length(label) < room ? length(label) : room, end = to;
+	int room = distance - 8, whole = timeline_length(label), len = whole < room ? whole : room;
+	int end = to;
 	int stop = from + step * (distance * LOST_AT);
 	int left, middle;
 
@@ -265,7 +255,7 @@ static void put_note(struct canvas *c, const struct row *row)
 		    c->x[row->column + 1] - at : c->width - at) - 6;
 	uint32_t mark = styles[row->style].mark;
 	enum colour colour = styles[row->style].colour;
-	int len = length(row->text) < room ? length(row->text) : room;
+	int len = timeline_length(row->text) < room ? timeline_length(row->text) : room;
 	int x = left ? at - 2 - len - (mark ? 2 : 0) : at + 2;
 
 	if (mark && !left) {
@@ -283,8 +273,8 @@ static void put_row(struct canvas *c, const struct row *row)
 		char *text = tool_printf("%s", row->text);
 
 		clear(c, GAP_LINE);
-		put_text(c, c->gutter - 2 - length(text) - 2, c->gutter, "+", DIM);
-		put_text(c, c->gutter - 2 - length(text), c->gutter, text, DIM);
+		put_text(c, c->gutter - 2 - timeline_length(text) - 2, c->gutter, "+", DIM);
+		put_text(c, c->gutter - 2 - timeline_length(text), c->gutter, text, DIM);
 		flush(c);
 		free(text);
 		return;
@@ -305,7 +295,7 @@ static void put_row(struct canvas *c, const struct row *row)
 /* Over its column, as far as the edges allow. */
 static void put_heading(struct canvas *c, int column, const char *text, enum colour colour)
 {
-	int num = c->timeline->num_columns, len = length(text);
+	int num = c->timeline->num_columns, len = timeline_length(text);
 	int room = num > 1 ? c->x[1] - c->x[0] - 2 : c->width - c->x[0];
 	int x = c->x[column] - (len < room ? len : room) / 2;
 
@@ -375,9 +365,9 @@ static int gutter_for(const struct timeline *timeline, const struct rows *rows)
 		const struct row *row = &rows->rows[i];
 
 		if (row->kind == ROW_GAP)
-			wanted = length(row->text) + 2;
+			wanted = timeline_length(row->text) + 2;
 		else
-			wanted = length(timeline_time(row->time - timeline->start));
+			wanted = timeline_length(timeline_time(row->time - timeline->start));
 		gutter = wanted + 2 > gutter ? wanted + 2 : gutter;
 	}
 	return gutter;

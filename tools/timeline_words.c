@@ -52,6 +52,17 @@ uint32_t timeline_character(const char **text)
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c > 0xffff ? '?' : c;
 }
 
+int timeline_length(const char *text)
+{
+	int n = 0;
+
+	while (*text) {
+		timeline_character(&text);
+		n++;
+	}
+	return n;
+}
+
 /* ------------------------------------------------------------------------
  * Words.
  */

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "internal.h"
 
+#include "../transport.h"
+
 static void copy_param(struct rdma_ucm_conn_param *to, const struct polycm_conn_param *from)
 {
 	to->qp_num = from->qp_num;
@@ -32,26 +34,66 @@ int kernel_op_connect(void *priv, const struct polycm_conn_param *param)
 				 &message.body.id, 0);
 }
 
+/*
+ * The kernel answers what is too long with EINVAL and rejects the peer for it;
+ * told before, the program can accept with less.
+ */
+int kernel_op_may_accept(void *priv, const struct polycm_conn_param *param)
+{
+	const struct kernel_id *id = priv;
+	const struct polycm_transport *rules = polycm_id_transport(id->core);
+	uint16_t limit = polycm_transport_limit(rules, kernel_kind(id), POLYCM_MSG_ACCEPT);
+
+	if (param->private_data_len <= limit)
+		return 0;
+	return polycm_fail(-EINVAL, "%u bytes of private data, %s has room for %u",
+			   param->private_data_len, rules->name, limit);
+}
+
+/*
+ * Over MPA only a request can be answered, and accepted once.  The kernel says
+ * so too, but (6.12) runs into a BUG() when an id that still connects, and has
+ * been rejected or established, is destroyed, and when an id is accepted again
+ * before its ESTABLISHED is through: it is not asked.
+ */
+static int check_answers(const struct kernel_id *id)
+{
+	const struct polycm_transport *rules = polycm_id_transport(id->core);
+
+	if (id->asks || !rules || rules->protocol != POLYCM_PROTO_MPA)
+		return 0;
+	return polycm_fail(-EINVAL, "the id is not that of a request that waits for an answer");
+}
+
 /* From a request on, the kernel tells of nothing until it has been given our name for the id. */
 int kernel_op_accept(void *priv, const struct polycm_conn_param *param)
 {
 	KERNEL_MESSAGE(rdma_ucm_accept) message;
 	struct kernel_id *id = priv;
+	int r = check_answers(id);
 
+	if (r)
+		return r;
 	polycm_clear(&message, sizeof(message));
 	message.body.uid = id->handle.uid;
 	copy_param(&message.body.conn_param, param);
 	message.body.ece.vendor_id = param->ece.vendor_id;
 	message.body.ece.attr_mod = param->ece.options;
-	return kernel_id_command(id, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message),
-				 &message.body.id, 0);
+	r = kernel_id_command(id, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message),
+			      &message.body.id, 0);
+	if (!r)
+		id->asks = false;
+	return r;
 }
 
 /* An accept without parameters is what the active side answers a REP with. */
 int kernel_op_establish(void *priv)
 {
 	KERNEL_MESSAGE(rdma_ucm_accept) message;
+	int r = check_answers(priv);
 
+	if (r)
+		return r;
 	polycm_clear(&message, sizeof(message));
 	return kernel_id_command(priv, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message),
 				 &message.body.id, 0);
@@ -60,7 +102,10 @@ int kernel_op_establish(void *priv)
 int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 {
 	KERNEL_MESSAGE(rdma_ucm_reject) message;
+	int r = check_answers(priv);
 
+	if (r)
+		return r;
 	polycm_clear(&message, sizeof(message));
 	message.body.reason = reason;
 	if (data && len) {

@@ -114,21 +114,22 @@ static void describe(struct ibv_device *device, struct kernel_host_device *ret_d
 static int linux_devices(struct kernel_host_device **ret_devices, size_t *ret_num)
 {
 	struct kernel_host_device *devices;
-	struct ibv_device **list;
+	struct polycm_real_list *list;
 	int num;
 
 	*ret_devices = NULL;
 	*ret_num = 0;
 	errno = 0;
-	list = polycm_real_devices(&num);
+	list = polycm_real_list();
 	/* A kernel without RDMA has no devices. */
 	if (!list)
 		return errno == ENOSYS ? 0 : -(errno ? errno : ENOMEM);
 
+	num = list->num;
 	devices = calloc((size_t)num + 1, sizeof(*devices));
 	for (int i = 0; i < num && devices; i++)
-		describe(list[i], &devices[i]);
-	polycm_real_devices_keep(list);
+		describe(list->devices[i], &devices[i]);
+	polycm_real_list_put(list);
 	if (!devices)
 		return -ENOMEM;
 	*ret_devices = devices;

@@ -116,6 +116,7 @@ int kernel_id_adopt(struct kernel_id *child, struct polycm_id *core, struct kern
 	child->ps = listener->ps;
 	child->qp_type = listener->qp_type;
 	child->ib = listener->ib;
+	child->asks = true;
 	atomic_store(&child->routed, true);
 	return kernel_handle_add(&child->handle, NULL);
 }

@@ -85,6 +85,7 @@ struct kernel_id {
 	enum ibv_qp_type qp_type;
 	bool ib;			/* its addresses are of family AF_IB */
 	bool resolves;			/* it is, or was meant to be, an active id */
+	bool asks;			/* a request that was not accepted yet */
 	atomic_bool routed;		/* AF_IB: the kernel has paths */
 	atomic_bool stranded;		/* on a device of nobody's: a new kernel id is due */
 	uint32_t reported;		/* its events that the kernel says it told of */
@@ -133,6 +134,7 @@ static inline int kernel_command_wait(int fd, unsigned int command, void *messag
 /* --- kernel.c --- */
 
 extern const struct polycm_ops polycm_kernel_ops;
+enum polycm_kind kernel_kind(const void *priv);
 
 /* --- handles.c --- */
 
@@ -258,6 +260,7 @@ int kernel_options_replay(struct kernel_id *id);
 /* --- connect.c --- */
 
 int kernel_op_connect(void *priv, const struct polycm_conn_param *param);
+int kernel_op_may_accept(void *priv, const struct polycm_conn_param *param);
 int kernel_op_accept(void *priv, const struct polycm_conn_param *param);
 int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason);
 int kernel_op_establish(void *priv);

@@ -50,7 +50,7 @@ static int enumerate(void *ctx)
 	return kernel_devices_enumerate(ctx);
 }
 
-static enum polycm_kind kind(const void *priv)
+enum polycm_kind kernel_kind(const void *priv)
 {
 	const struct kernel_id *id = priv;
 	const struct sockaddr ib = { .sa_family = AF_IB };
@@ -86,13 +86,14 @@ const struct polycm_ops polycm_kernel_ops = {
 	.close = kernel_op_close,
 	.stop = kernel_op_stop,
 	.free = kernel_op_free,
+	.may_accept = kernel_op_may_accept,
 };
 
 const struct polycm_kernel polycm_kernel_table = {
 	.size = sizeof(polycm_kernel_table),
 	.ops = &polycm_kernel_ops,
 	.init = init,
-	.kind = kind,
+	.kind = kernel_kind,
 };
 
 const uint32_t polycm_kernel_id_size = sizeof(struct kernel_id);

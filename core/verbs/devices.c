@@ -3,9 +3,10 @@
  * verbs/devices.c - the exported ibv_* calls that take or list devices.
  *
  * A device list is one of ours, also when libibverbs made its entries: two
- * words behind the terminating NULL keep libibverbs' own list until
- * ibv_free_device_list.  It begins where its memory does, because there are
- * programs that give it to free(), which libibverbs' lists allow.
+ * words behind the terminating NULL keep libibverbs' own list, which may be
+ * what providers have just looked at, until ibv_free_device_list.  It begins
+ * where its memory does, because there are programs that give it to free(),
+ * which libibverbs' lists allow.
  */
 #include "config.h"
 
@@ -25,11 +26,11 @@
 /* In front of libibverbs' list: what else is behind a NULL is a program's doing. */
 static struct ibv_device list_mark;
 
-static struct ibv_device **kept_real(struct ibv_device **devices)
+static struct polycm_real_list *kept_real(struct ibv_device **devices)
 {
 	while (*devices)
 		devices++;
-	return devices[1] == &list_mark ? (struct ibv_device **)(void *)devices[2] : NULL;
+	return devices[1] == &list_mark ? (struct polycm_real_list *)(void *)devices[2] : NULL;
 }
 
 /*
@@ -59,35 +60,35 @@ static bool only_simulated(size_t num_simulated)
 POLYCM_EXPORT struct ibv_device **ibv_get_device_list(int *ret_num)
 {
 	struct polycm_verbs_device **simulated;
-	struct ibv_device **real = NULL;
+	struct polycm_real_list *real = NULL;
+	unsigned int looks = polycm_real_looks();
 	struct ibv_device **list;
 	size_t num_simulated, n = 0;
 	int num_real = 0, r;
 
 	/* While providers load, they see what libibverbs sees. */
-	r = polycm_registry_get();
-	if (!r)
-		polycm_registry_enumerate();
+	(void)polycm_registry_get_devices();
 	r = polycm_shim_list(&simulated, &num_simulated);
 	if (r) {
 		errno = -r;
 		return NULL;
 	}
 	if (!only_simulated(num_simulated)) {
-		real = polycm_real_devices(&num_real);
+		real = polycm_real_list_after(looks);
 		if (!real && !num_simulated)
 			goto err_free_simulated;	/* errno is libibverbs' */
+		num_real = real ? real->num : 0;
 	}
 
 	list = calloc(num_simulated + (size_t)num_real + 3, sizeof(*list));
 	if (!list) {
 		errno = ENOMEM;
-		goto err_free_real;
+		goto err_put_real;
 	}
 	for (size_t i = 0; i < num_simulated; i++)
 		list[n++] = &simulated[i]->device;
 	for (int i = 0; i < num_real; i++)
-		list[n++] = real[i];
+		list[n++] = real->devices[i];
 	list[n + 1] = &list_mark;
 	list[n + 2] = (struct ibv_device *)(void *)real;
 	free(simulated);
@@ -95,8 +96,9 @@ POLYCM_EXPORT struct ibv_device **ibv_get_device_list(int *ret_num)
 		*ret_num = (int)n;
 	return list;
 
-err_free_real:
-	polycm_real_devices_free(real);
+err_put_real:
+	if (real)
+		polycm_real_list_put(real);
 err_free_simulated:
 	free(simulated);
 	if (ret_num)
@@ -106,9 +108,13 @@ err_free_simulated:
 
 POLYCM_EXPORT void ibv_free_device_list(struct ibv_device **devices)
 {
+	struct polycm_real_list *real;
+
 	if (!devices)
 		return;
-	polycm_real_devices_free(kept_real(devices));
+	real = kept_real(devices);
+	if (real)
+		polycm_real_list_put(real);
 	free(devices);
 }
 

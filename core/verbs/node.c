@@ -76,16 +76,28 @@ POLYCM_EXPORT int stat64(const char *restrict path, struct stat64 *restrict st)
 int __xstat(int version, const char *path, struct stat *st);
 int __xstat64(int version, const char *path, struct stat64 *st);
 
+/* The kernel's layout and the C library's are one; on other processors it has but the first number. */
+static bool is_version(int version)
+{
+#ifdef __x86_64__
+	if (version == 0 || version == 1)
+		return true;
+#else
+	if (version == 0)
+		return true;
+#endif
+	errno = EINVAL;
+	return false;
+}
+
 POLYCM_EXPORT int __xstat(int version, const char *path, struct stat *st)
 {
-	(void)version;		/* all have one layout */
-	return stat(path, st);
+	return is_version(version) ? stat(path, st) : -1;
 }
 
 POLYCM_EXPORT int __xstat64(int version, const char *path, struct stat64 *st)
 {
-	(void)version;
-	return stat(path, (struct stat *)st);
+	return is_version(version) ? stat(path, (struct stat *)st) : -1;
 }
 
 #endif

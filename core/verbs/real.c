@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 void *polycm_real_verb(void **cache, const char *name, const char *version)
@@ -24,48 +26,152 @@ void *polycm_real_verb(void **cache, const char *name, const char *version)
 	return function;
 }
 
-struct ibv_device **polycm_real_devices(int *ret_num)
+static struct ibv_device **real_list(int *ret_num)
 {
 	REAL_VERB(struct ibv_device **, "ibv_get_device_list", "IBVERBS_1.1", (int *));
 
-	*ret_num = 0;
 	return real ? real(ret_num) : NULL;
 }
 
-void polycm_real_devices_free(struct ibv_device **devices)
+static void real_free(struct ibv_device **devices)
 {
 	REAL_VERB(void, "ibv_free_device_list", "IBVERBS_1.1", (struct ibv_device **));
 
-	if (devices && real)
+	if (real)
 		real(devices);
 }
 
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ibv_device **kept;
+static const struct polycm_real_source libibverbs = { .list = real_list, .free = real_free };
+const struct polycm_real_source *polycm_real_source = &libibverbs;
 
-void polycm_real_devices_keep(struct ibv_device **devices)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the list's references, and: */
+static struct polycm_real_list *last;				/* the newest, or NULL */
+static unsigned int looks;					/* atomic */
+
+static struct polycm_real_list *last_after(unsigned int num)
 {
-	struct ibv_device **old;
+	struct polycm_real_list *list = NULL;
 
-	pthread_mutex_lock(&kept_lock);
-	old = kept;
-	kept = devices;
-	pthread_mutex_unlock(&kept_lock);
-	polycm_real_devices_free(old);
+	pthread_mutex_lock(&lock);
+	if (last && (int)(last->look - num) > 0) {
+		list = last;
+		list->refs++;
+	}
+	pthread_mutex_unlock(&lock);
+	return list;
 }
 
-struct ibv_context *polycm_real_open_kept(const char *name)
+/* It is the last one from here on, unless a newer one is. */
+static void keep(struct polycm_real_list *list)
 {
-	struct ibv_context *verbs = NULL;
-	int old;
+	struct polycm_real_list *old = NULL;
 
-	/* Not a place to be cancelled in: the lock would stay. */
+	pthread_mutex_lock(&lock);
+	if (!last || (int)(list->look - last->look) > 0) {
+		old = last;
+		last = list;
+		list->refs++;
+	}
+	pthread_mutex_unlock(&lock);
+	if (old)
+		polycm_real_list_put(old);
+}
+
+unsigned int polycm_real_looks(void)
+{
+	return __atomic_load_n(&looks, __ATOMIC_ACQUIRE);
+}
+
+struct polycm_real_list *polycm_real_list(void)
+{
+	struct polycm_real_list *list = calloc(1, sizeof(*list));
+
+	if (!list) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	list->refs = 1;
+	list->look = __atomic_add_fetch(&looks, 1, __ATOMIC_ACQ_REL);
+	list->devices = polycm_real_source->list(&list->num);
+	if (!list->devices) {
+		int error = errno;
+
+		free(list);
+		errno = error;
+		return NULL;
+	}
+	keep(list);
+	return list;
+}
+
+struct polycm_real_list *polycm_real_list_after(unsigned int num)
+{
+	struct polycm_real_list *list = last_after(num);
+
+	return list ? list : polycm_real_list();
+}
+
+void polycm_real_list_put(struct polycm_real_list *list)
+{
+	bool over;
+
+	pthread_mutex_lock(&lock);
+	over = !--list->refs;
+	pthread_mutex_unlock(&lock);
+	if (!over)
+		return;
+	polycm_real_source->free(list->devices);
+	free(list);
+}
+
+static int open_in(const struct polycm_real_list *list, const char *name,
+		   struct ibv_context **ret_verbs)
+{
+	for (struct ibv_device **entry = list->devices; *entry; entry++) {
+		if (strcmp((*entry)->name, name))
+			continue;
+		errno = 0;
+		*ret_verbs = ibv_open_device(*entry);
+		if (*ret_verbs)
+			return 0;
+		/* 0 is no errno: what failed without one is a device that is gone. */
+		return errno ? -errno : -ENODEV;
+	}
+	return -ENODEV;
+}
+
+static int open_real(const char *name, struct ibv_context **ret_verbs)
+{
+	struct polycm_real_list *list;
+	int err = -ENODEV;
+
+	pthread_mutex_lock(&lock);
+	list = last;
+	if (list)
+		list->refs++;
+	pthread_mutex_unlock(&lock);
+	if (list) {
+		err = open_in(list, name, ret_verbs);
+		polycm_real_list_put(list);
+		if (!err)
+			return 0;
+	}
+	errno = 0;
+	list = polycm_real_list();
+	if (!list)
+		return errno ? -errno : -ENODEV;
+	err = open_in(list, name, ret_verbs);
+	polycm_real_list_put(list);
+	return err;
+}
+
+/* Not a place to be cancelled in, though libibverbs reads files: the list would stay. */
+int polycm_real_open(const char *name, struct ibv_context **ret_verbs)
+{
+	int err, old;
+
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	pthread_mutex_lock(&kept_lock);
-	for (struct ibv_device **entry = kept; entry && *entry && !verbs; entry++)
-		if (!strcmp((*entry)->name, name))
-			verbs = ibv_open_device(*entry);
-	pthread_mutex_unlock(&kept_lock);
+	err = open_real(name, ret_verbs);
 	pthread_setcancelstate(old, NULL);
-	return verbs;
+	return err;
 }

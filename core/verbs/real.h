@@ -15,15 +15,37 @@
  */
 void *polycm_real_verb(void **cache, const char *name, const char *version) __attribute__((cold));
 
-/* libibverbs' own devices: ours are not among them, and no provider is asked for any. */
-struct ibv_device **polycm_real_devices(int *ret_num);
-void polycm_real_devices_free(struct ibv_device **devices);
 /*
- * Listing takes milliseconds.  The list that was given here last, instead of
- * being freed, serves to open devices by their names; NULL: none of it opens.
+ * A list of libibverbs' own devices: ours are not among them, and no provider
+ * is asked for any.  Making one takes milliseconds, so who needs one at the
+ * same time as others has the same; each gives it back.
  */
-void polycm_real_devices_keep(struct ibv_device **devices);
-struct ibv_context *polycm_real_open_kept(const char *name);
+struct polycm_real_list {
+	struct ibv_device **devices;	/* NULL behind the last */
+	int num;
+	unsigned int look;		/* the how manieth it was */
+	unsigned int refs;		/* under a lock of real.c */
+};
+
+/* A new one.  NULL: errno is libibverbs'. */
+struct polycm_real_list *polycm_real_list(void);
+/* How many have been begun. */
+unsigned int polycm_real_looks(void);
+/* The last one, if it was begun after so many; else a new one. */
+struct polycm_real_list *polycm_real_list_after(unsigned int looks);
+void polycm_real_list_put(struct polycm_real_list *list);
+/*
+ * Open a device by its name: in the last list, and if none of that opens, in a
+ * new one.  0, -ENODEV, or libibverbs' errno negated.
+ */
+int polycm_real_open(const char *name, struct ibv_context **ret_verbs);
+
+/* Where lists come from: libibverbs.  Tests put a stand-in here. */
+struct polycm_real_source {
+	struct ibv_device **(*list)(int *ret_num);
+	void (*free)(struct ibv_device **devices);
+};
+extern const struct polycm_real_source *polycm_real_source;
 
 /* Declares a typed `real` for ibv_NAME in the calling function. */
 #define REAL_VERB(result, name, version, parameters)                                               \

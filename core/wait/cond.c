@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "clock.h"
@@ -90,6 +91,7 @@ struct waiter {
 	struct polycm_wait wait;
 	const pthread_cond_t *cond;
 	pthread_mutex_t *mutex;
+	pthread_t thread;
 	bool signalled;			/* atomic */
 	struct waiter *next, **before;
 };
@@ -111,13 +113,52 @@ static void unlock_list(void)
 	pthread_mutex_unlock(&list_lock);
 }
 
-/* Of a child of fork() none of them is a thread. */
+static void append(struct waiter *waiter)
+{
+	waiter->next = NULL;
+	waiter->before = list_end;
+	*list_end = waiter;
+	list_end = &waiter->next;
+	__atomic_add_fetch(&num_waiters, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A child of fork() has the thread alone that forked, in a signal handler if it waits. */
 static void forget_waiters(void)
 {
+	struct waiter *waiter = list, *next;
+
 	list = NULL;
 	list_end = &list;
 	num_waiters = 0;
+	for (; waiter; waiter = next) {
+		next = waiter->next;
+		if (pthread_equal(waiter->thread, pthread_self()))
+			append(waiter);
+	}
 	unlock_list();
+}
+
+/* A handler may fork, which takes the lock, and who is cancelled must not keep it. */
+struct list_held {
+	sigset_t signals;
+	int cancel_state;
+};
+
+static void hold_list(struct list_held *held)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &held->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel_state);
+	lock_list();
+}
+
+static void release_list(const struct list_held *held)
+{
+	unlock_list();
+	pthread_setcancelstate(held->cancel_state, NULL);
+	pthread_sigmask(SIG_SETMASK, &held->signals, NULL);
 }
 
 static void watch_forks(void)
@@ -128,47 +169,41 @@ static void watch_forks(void)
 LIST_LOCKED static void join_list(struct waiter *waiter)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct list_held held;
 
 	pthread_once(&once, watch_forks);
-	lock_list();
-	waiter->before = list_end;
-	*list_end = waiter;
-	list_end = &waiter->next;
-	__atomic_add_fetch(&num_waiters, 1, __ATOMIC_SEQ_CST);
-	unlock_list();
+	hold_list(&held);
+	append(waiter);
+	release_list(&held);
 }
 
 LIST_LOCKED static void leave_list(struct waiter *waiter)
 {
-	int state;
+	struct list_held held;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	lock_list();
+	hold_list(&held);
 	*waiter->before = waiter->next;
 	if (waiter->next)
 		waiter->next->before = waiter->before;
 	else
 		list_end = waiter->before;
 	__atomic_sub_fetch(&num_waiters, 1, __ATOMIC_SEQ_CST);
-	unlock_list();
-	pthread_setcancelstate(state, NULL);
+	release_list(&held);
 }
 
 LIST_LOCKED static void wake(const void *cond, bool all)
 {
+	struct list_held held;
 	bool woken = false;
-	int state;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	lock_list();
+	hold_list(&held);
 	for (struct waiter *waiter = list; waiter && (all || !woken); waiter = waiter->next) {
 		if (waiter->cond != cond || waiter->signalled)
 			continue;
 		__atomic_store_n(&waiter->signalled, true, __ATOMIC_RELEASE);
 		woken = true;
 	}
-	unlock_list();
-	pthread_setcancelstate(state, NULL);
+	release_list(&held);
 }
 
 static bool somebody_waits(void)
@@ -266,6 +301,7 @@ static int wait_until(const char *call, pthread_cond_t *cond, pthread_mutex_t *m
 		.wait = { .call = call, .ask = ask },
 		.cond = cond,
 		.mutex = mutex,
+		.thread = pthread_self(),
 	};
 
 	return wait_in_virtual_time(&waiter, polycm_shown_until(clock, until));

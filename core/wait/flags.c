@@ -35,48 +35,36 @@ static void count(void)
 }
 
 /* The third argument is whatever the command takes, or missing, as in the C library. */
-static void *third(va_list args)
-{
-	return va_arg(args, void *);
-}
+#define THIRD(second)                           \
+	({                                      \
+		va_list args;                   \
+		void *arg;                      \
+						\
+		va_start(args, second);         \
+		arg = va_arg(args, void *);     \
+		va_end(args);                   \
+		arg;                            \
+	})
 
 int own_fcntl(int fd, int cmd, ...)
 {
-	va_list args;
-	void *arg;
-
-	va_start(args, cmd);
-	arg = third(args);
-	va_end(args);
 	if (cmd == F_SETFL)
 		count();
-	return polycm_libc()->fcntl(fd, cmd, arg);
+	return polycm_libc()->fcntl(fd, cmd, THIRD(cmd));
 }
 
 int own_fcntl64(int fd, int cmd, ...)
 {
-	va_list args;
-	void *arg;
-
-	va_start(args, cmd);
-	arg = third(args);
-	va_end(args);
 	if (cmd == F_SETFL)
 		count();
-	return polycm_libc()->fcntl64(fd, cmd, arg);
+	return polycm_libc()->fcntl64(fd, cmd, THIRD(cmd));
 }
 
 int own_ioctl(int fd, unsigned long request, ...)
 {
-	va_list args;
-	void *arg;
-
-	va_start(args, request);
-	arg = third(args);
-	va_end(args);
 	if (request == FIONBIO)
 		count();
-	return polycm_libc()->ioctl(fd, request, arg);
+	return polycm_libc()->ioctl(fd, request, THIRD(request));
 }
 
 /* Is what the program finds under the name in this library? */

@@ -39,6 +39,12 @@ static int ppoll_unchecked(struct pollfd *fds, nfds_t nfds, const struct timespe
 	return polycm_libc_found.ppoll(fds, nfds, timeout, mask);
 }
 
+static ssize_t read_unchecked(int fd, void *buf, size_t size, size_t room)
+{
+	(void)room;
+	return polycm_libc_found.read(fd, buf, size);
+}
+
 #define FIND(member, name) *(void **)(void *)&found.member = dlsym(RTLD_NEXT, name)
 
 /* Where there are two, the older is found first; for conditions it is another thing. */
@@ -51,6 +57,16 @@ static void *find_version(const char *name, const char *version)
 
 #define FIND_COND(member, name) \
 	*(void **)(void *)&found.member = find_version(name, "GLIBC_2.3.2")
+
+/* Of timers, too: first whole numbers, then pointers, and since 2.34 in another library. */
+static void *find_timer(const char *name)
+{
+	void *address = dlvsym(RTLD_NEXT, name, "GLIBC_2.34");
+
+	return address ? address : find_version(name, "GLIBC_2.3.3");
+}
+
+#define FIND_TIMER(member, name) *(void **)(void *)&found.member = find_timer(name)
 
 /* Several threads may be at it; they write the same. */
 const struct polycm_libc *polycm_libc_find(void)
@@ -92,6 +108,21 @@ const struct polycm_libc *polycm_libc_find(void)
 	FIND(mq_timedreceive, "mq_timedreceive");
 	FIND(thrd_sleep, "thrd_sleep");
 	FIND(timerfd_settime, "timerfd_settime");
+	FIND(timerfd_gettime, "timerfd_gettime");
+	FIND(read, "read");
+	FIND(read_chk, "__read_chk");
+	FIND(alarm, "alarm");
+	FIND(setitimer, "setitimer");
+	FIND(getitimer, "getitimer");
+	FIND_TIMER(timer_create, "timer_create");
+	FIND_TIMER(timer_delete, "timer_delete");
+	FIND_TIMER(timer_settime, "timer_settime");
+	FIND_TIMER(timer_gettime, "timer_gettime");
+	FIND(pause, "pause");
+	FIND(sigsuspend, "sigsuspend");
+	FIND(sigwait, "sigwait");
+	FIND(sigwaitinfo, "sigwaitinfo");
+	FIND(sigtimedwait, "sigtimedwait");
 	FIND(fcntl, "fcntl");
 	FIND(fcntl64, "fcntl64");
 	FIND(ioctl, "ioctl");
@@ -99,6 +130,8 @@ const struct polycm_libc *polycm_libc_find(void)
 	FIND(sleep, "sleep");
 	if (!found.fcntl64)
 		found.fcntl64 = found.fcntl;
+	if (!found.read_chk)
+		found.read_chk = read_unchecked;
 	if (!found.epoll_pwait2)
 		found.epoll_pwait2 = epoll_pwait2_syscall;
 	if (!found.poll_chk)

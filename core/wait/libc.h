@@ -73,6 +73,22 @@ struct polycm_libc {
 	int (*thrd_sleep)(const struct timespec *time, struct timespec *left);
 	int (*timerfd_settime)(int fd, int flags, const struct itimerspec *time,
 			       struct itimerspec *old);
+	int (*timerfd_gettime)(int fd, struct itimerspec *time);
+	ssize_t (*read)(int fd, void *buf, size_t size);
+	ssize_t (*read_chk)(int fd, void *buf, size_t size, size_t room);
+	unsigned int (*alarm)(unsigned int seconds);
+	int (*setitimer)(int which, const struct itimerval *time, struct itimerval *old);
+	int (*getitimer)(int which, struct itimerval *time);
+	int (*timer_create)(clockid_t clock, struct sigevent *event, timer_t *id);
+	int (*timer_delete)(timer_t id);
+	int (*timer_settime)(timer_t id, int flags, const struct itimerspec *time,
+			     struct itimerspec *old);
+	int (*timer_gettime)(timer_t id, struct itimerspec *time);
+	int (*pause)(void);
+	int (*sigsuspend)(const sigset_t *mask);
+	int (*sigwait)(const sigset_t *set, int *signal);
+	int (*sigwaitinfo)(const sigset_t *set, siginfo_t *info);
+	int (*sigtimedwait)(const sigset_t *set, siginfo_t *info, const struct timespec *timeout);
 	int (*fcntl)(int fd, int cmd, ...);
 	int (*fcntl64)(int fd, int cmd, ...);
 	int (*ioctl)(int fd, unsigned long request, ...);

@@ -21,6 +21,7 @@
 
 #include "clock.h"
 #include "wait/libc.h"
+#include "wait/timers.h"
 #include "wait/wait.h"
 
 static const clockid_t clocks[] = {
@@ -128,7 +129,7 @@ static uint64_t current(unsigned int i)
 	return polycm_shown_is(POLYCM_SHOWN_MOVED) ? shown(i, NULL) : polycm_real_ns(clocks[i]);
 }
 
-void polycm_clock_show(bool is_virtual)
+static void show(bool is_virtual)
 {
 	struct snapshot *next = &snapshots[(version + 1) % 2];
 
@@ -145,6 +146,18 @@ void polycm_clock_show(bool is_virtual)
 	__atomic_store_n(&next->is_virtual, is_virtual, __ATOMIC_RELEASE);
 	__atomic_store_n(&version, version + 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&polycm_shown_state, POLYCM_SHOWN_MOVED, __ATOMIC_SEQ_CST);
+}
+
+/* Timers know how long it is until they go off, by either time. */
+void polycm_clock_show(bool is_virtual)
+{
+	if (!is_virtual) {
+		polycm_alarms_release();
+		polycm_timerfds_release();
+	}
+	show(is_virtual);
+	if (is_virtual && polycm_shown_is(POLYCM_SHOWN_MOVED))
+		polycm_timerfds_adopt();
 }
 
 /* ------------------------------------------------------------------------

@@ -32,12 +32,20 @@ static int virtual_sleep(const char *call, uint64_t ns, uint64_t *ret_left)
 	return r;
 }
 
+/* The header says that it is never NULL, and the kernel says what it is then. */
+static bool valid(const struct timespec *time)
+{
+	const struct timespec *volatile given = time;
+
+	return given && polycm_wait_valid(given);
+}
+
 POLYCM_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 {
 	uint64_t left_ns;
 	int r;
 
-	if (polycm_time_is_real() || !polycm_wait_valid(time))
+	if (polycm_time_is_real() || !valid(time))
 		return polycm_libc()->nanosleep(time, left);
 	r = virtual_sleep("nanosleep", polycm_wait_ns(time), &left_ns);
 	if (r == -ENODEV)
@@ -96,13 +104,18 @@ POLYCM_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct times
 	bool absolute = flags & TIMER_ABSTIME;
 	struct timespec real;
 	uint64_t left_ns;
-	int r = -ENODEV;
+	int r;
 
 	/* What else there is counts what the processor does, or cannot be. */
 	if (__builtin_expect(!polycm_shown_is(POLYCM_SHOWN_MOVED), 1) && polycm_time_is_real())
 		return polycm_libc()->clock_nanosleep(clock, flags, time, left);
-	if (!polycm_shown_moves(clock) || !polycm_wait_valid(time))
+	if (!polycm_shown_moves(clock) || !valid(time))
 		return polycm_libc()->clock_nanosleep(clock, flags, time, left);
+	/* Not every clock that can be read can be slept by. */
+	r = polycm_libc()->clock_nanosleep(clock, 0, &(struct timespec){ 0 }, NULL);
+	if (r)
+		return r;
+	r = -ENODEV;
 	if (!polycm_time_is_real())
 		r = virtual_sleep("clock_nanosleep", absolute ? polycm_shown_until(clock, time) :
 								polycm_wait_ns(time), &left_ns);
@@ -121,7 +134,7 @@ POLYCM_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)
 	uint64_t left_ns;
 	int r;
 
-	if (polycm_time_is_real() || !polycm_wait_valid(time))
+	if (polycm_time_is_real() || !valid(time))
 		return polycm_libc()->thrd_sleep(time, left);
 	r = virtual_sleep("thrd_sleep", polycm_wait_ns(time), &left_ns);
 	if (r == -ENODEV)

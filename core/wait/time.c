@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/time.c - clock_gettime(), gettimeofday(), time() and timespec_get(), the
- * real ones for ourselves, and timerfd_settime().
+ * wait/time.c - clock_gettime(), gettimeofday(), time() and timespec_get(), and
+ * the real ones for ourselves.
  *
  * Clocks are read everywhere, in signal handlers, by who allocates memory, before this
  * library is ready: where time was never virtual, one look and the C library's.
  */
 #include "config.h"
 
-#include <stdio.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,40 +91,4 @@ POLYCM_EXPORT int timespec_get(struct timespec *time, int base)
 		return polycm_libc()->timespec_get(time, base);
 	read_clock(CLOCK_REALTIME, time);
 	return base;
-}
-
-/* ------------------------------------------------------------------------
- * timerfd: such a timer runs in real time, so one that is set to an absolute
- * time goes off when as much real time has passed as it is until then.
- */
-
-/* The kernel tells it in a line "clockid: 1". */
-static clockid_t clock_of(int fd)
-{
-	char path[40], line[64];
-	int clock = CLOCK_MONOTONIC;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "re");
-	if (!file)
-		return clock;
-	while (fgets(line, sizeof(line), file) && sscanf(line, "clockid: %d", &clock) != 1)
-		;
-	fclose(file);
-	return clock;
-}
-
-POLYCM_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *time,
-				  struct itimerspec *old)
-{
-	struct itimerspec real;
-
-	/* At 0 it is off. */
-	if (!polycm_shown_is(POLYCM_SHOWN_MOVED) || !(flags & TFD_TIMER_ABSTIME) ||
-	    !polycm_wait_valid(&time->it_value) || !polycm_wait_ns(&time->it_value))
-		return polycm_libc()->timerfd_settime(fd, flags, time, old);
-	real = *time;
-	real.it_value = polycm_shown_to_real(clock_of(fd), &time->it_value);
-	return polycm_libc()->timerfd_settime(fd, flags, &real, old);
 }

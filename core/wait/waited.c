@@ -17,6 +17,7 @@
 
 #include "clock.h"
 #include "id_internal.h"
+#include "wait/timers.h"
 
 #define MAX_NESTING 5		/* EP_MAX_NESTS of the kernel is 4 */
 
@@ -74,6 +75,8 @@ static void add(struct polycm_waited *waited, int fd, unsigned int nesting)
 		else
 			add_ours(waited, text);
 	} else if (polycm_clock_owns_fd(fd, text, sizeof(text))) {
+		add_ours(waited, text);
+	} else if (polycm_timerfd_is_off(fd, text, sizeof(text))) {
 		add_ours(waited, text);
 	} else if (nesting < MAX_NESTING && is_epoll_set(fd)) {
 		add_members(waited, fd, nesting);

@@ -235,6 +235,13 @@ struct polycm_ops {
 	void (*begin)(void *ctx, void *priv, const struct polycm_layer *layer);
 	int (*event)(void *priv, const struct polycm_event *event, uint64_t hold_ns);
 	void (*end)(void *priv);
+
+	/*
+	 * Before the core moves the QP for accept(), with the same parameters: an
+	 * error refuses the call, and neither QP nor peer have heard of it.  Not
+	 * required: 0 without it.
+	 */
+	int (*may_accept)(void *priv, const struct polycm_conn_param *param);
 };
 
 /* ------------------------------------------------------------------------
@@ -249,7 +256,8 @@ struct polycm_ops {
  *  init, fini	as those of any provider, the layers before what they are around
  *  begin	first for each id, those of child_create() too: keep the pointer
  *		to what is below, which is valid until end() was called
- *  open to free	in place of those below, which they call, or not, on priv and
+ *  open to free, and may_accept
+ *		in place of those below, which they call, or not, on priv and
  *		ctx of struct polycm_layer:
  *
  *			return self->layer->ops->connect(self->layer->priv, param);
@@ -543,6 +551,12 @@ struct polycm_core {
 	 * condition was made with.
 	 */
 	int (*cond_wait)(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
+	/*
+	 * The installed clock moved time in a call of the program's, and holds no
+	 * lock any more: signals of the program's timers are sent.  true: one
+	 * interrupts the call, if it is one that waits.
+	 */
+	bool (*time_moved)(void);
 };
 
 /* ------------------------------------------------------------------------
@@ -554,9 +568,8 @@ struct polycm_core {
 /*
  * Carries connections with the operations of <polycm/kernel.h>.  All such
  * providers share one area and one descriptor per channel; their ids go over
- * from one to another with the device that they are on; they report
- * DEVICE_REMOVAL themselves; and private data that is too long to accept is
- * refused before the kernel would refuse it and the peer with it.
+ * from one to another with the device that they are on; and they report
+ * DEVICE_REMOVAL themselves.
  */
 #define POLYCM_PROVIDER_KERNEL (1u << 1)
 /*

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -148,16 +149,15 @@ static unsigned int difference(const char *a, const char *b)
 	return d > 1 && len > 1 && !strncasecmp(a, b, len) ? 1 : d;
 }
 
-const char *sim_nearest(const char *name, const char *const names[], unsigned int num)
+/* NULL: too many letters differ for a slip. */
+static const char *nearest_of(const char *name, const char *const names[], unsigned int num)
 {
+	unsigned int least = ((unsigned int)strnlen(name, LONGEST) + 2) / 3 + 1, d;
 	const char *nearest = NULL;
-	unsigned int least = 0, d;
 
 	for (unsigned int i = 0; i < num; i++) {
-		if (!names[i])
-			continue;
-		d = difference(name, names[i]);
-		if (!nearest || d < least) {
+		d = names[i] ? difference(name, names[i]) : least;
+		if (d < least) {
 			nearest = names[i];
 			least = d;
 		}
@@ -165,12 +165,30 @@ const char *sim_nearest(const char *name, const char *const names[], unsigned in
 	return nearest;
 }
 
-const char *sim_what_nearest(const char *name)
+const char *sim_hint(const char *name, const char *const names[], unsigned int num)
 {
-	return sim_nearest(name, what_names, SIM_WHATS);
+	static char text[800];
+	const char *nearest = nearest_of(name, names, num);
+	size_t len;
+
+	if (nearest) {
+		(void)snprintf(text, sizeof(text), "; nearest: '%s'", nearest);
+		return text;
+	}
+	len = (size_t)snprintf(text, sizeof(text), "; there are: ");
+	for (unsigned int i = 0, told = 0; i < num && len < sizeof(text); i++)
+		if (names[i])
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+						told++ ? ", " : "", names[i]);
+	return text;
 }
 
-const char *sim_action_nearest(const char *name)
+const char *sim_what_hint(const char *name)
 {
-	return sim_nearest(name, action_names, NUM_ACTIONS);
+	return sim_hint(name, what_names, SIM_WHATS);
+}
+
+const char *sim_action_hint(const char *name)
+{
+	return sim_hint(name, action_names, NUM_ACTIONS);
 }

@@ -50,7 +50,7 @@ static const char *const expected[] = {
 int scenario_error(const struct scenario *scenario, const config_setting_t *at, const char *format,
 		   ...)
 {
-	char text[512];
+	char text[1200];
 	va_list args;
 
 	va_start(args, format);
@@ -278,9 +278,9 @@ static int unknown_member(const struct scenario *scenario, const config_setting_
 
 	for (unsigned int i = 0; i < num && i < MAX_MEMBERS; i++)
 		names[i] = members[i].name;
-	return scenario_error(scenario, setting, "%s has no member '%.40s'; nearest: '%s'", what,
+	return scenario_error(scenario, setting, "%s has no member '%.40s'%s", what,
 			      config_setting_name(setting),
-			      sim_nearest(config_setting_name(setting), names, num));
+			      sim_hint(config_setting_name(setting), names, num));
 }
 
 int scenario_read_group(const struct scenario *scenario, const config_setting_t *group,

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <strings.h>
 
 #include "cm_rej.h"
@@ -84,10 +83,9 @@ static bool read_word(const config_setting_t *setting, const struct word *words,
 	return false;
 }
 
-/* "; nearest: ..." for a word that is none; in a static buffer. */
-static const char *nearest(const config_setting_t *setting, const struct word *words)
+/* For a word that is none. */
+static const char *hint(const config_setting_t *setting, const struct word *words)
 {
-	static char text[60];
 	const char *names[MAX_WORDS], *word = config_setting_get_string(setting);
 	unsigned int num = 0;
 
@@ -95,8 +93,7 @@ static const char *nearest(const config_setting_t *setting, const struct word *w
 		return "";
 	for (; words->name && num < MAX_WORDS; words++)
 		names[num++] = words->name;
-	(void)snprintf(text, sizeof(text), "; nearest: \"%s\"", sim_nearest(word, names, num));
-	return text;
+	return sim_hint(word, names, num);
 }
 
 int scenario_read_reason(const struct scenario *scenario, const config_setting_t *setting,
@@ -106,7 +103,7 @@ int scenario_read_reason(const struct scenario *scenario, const config_setting_t
 		return 0;
 	return scenario_error(scenario, setting, "%s: expected a REJ's reason, such as 8 or "
 			      "\"invalid_service_id\"%s", scenario_show(setting),
-			      nearest(setting, reasons));
+			      hint(setting, reasons));
 }
 
 int scenario_read_errno(const struct scenario *scenario, const config_setting_t *setting,
@@ -115,5 +112,5 @@ int scenario_read_errno(const struct scenario *scenario, const config_setting_t 
 	if (read_word(setting, errors, INT_MAX, ret_errno))
 		return 0;
 	return scenario_error(scenario, setting, "%s: expected an errno, such as \"ENOMEM\"%s",
-			      scenario_show(setting), nearest(setting, errors));
+			      scenario_show(setting), hint(setting, errors));
 }

@@ -77,8 +77,8 @@ void fault_rules_end(void);
 
 /* "connect", "ESTABLISHED"; -1: there is no such call or event. */
 int fault_what_of(const char *name);
-/* The nearest name. */
-const char *fault_nearest(const char *name);
+/* What to say behind an unknown one, as sim_hint(). */
+const char *fault_hint(const char *name);
 
 /* --- read.c --- */
 

@@ -82,9 +82,8 @@ static int set_action(const struct scenario *scenario, const config_setting_t *g
 	if (WIRE_ACTION(text->action))
 		return scenario_error(scenario, at, "%s needs a simulated wire: here are \"fail\", "
 				      "\"delay\", \"lose\" and \"change\"", scenario_show(at));
-	return scenario_error(scenario, at, "%s: no such action; nearest: \"%s\"",
-			      scenario_show(at),
-			      sim_nearest(text->action, action_names, NUM(action_names)));
+	return scenario_error(scenario, at, "%s: no such action%s", scenario_show(at),
+			      sim_hint(text->action, action_names, NUM(action_names)));
 }
 
 static int set_what(const struct scenario *scenario, const config_setting_t *group,
@@ -106,8 +105,8 @@ static int set_what(const struct scenario *scenario, const config_setting_t *gro
 		return scenario_error(scenario, at, "%s needs a simulated wire: here are calls and "
 				      "events", scenario_show(at));
 	else
-		return scenario_error(scenario, at, "%s: no such call or event; nearest: \"%s\"",
-				      scenario_show(at), fault_nearest(text->message));
+		return scenario_error(scenario, at, "%s: no such call or event%s",
+				      scenario_show(at), fault_hint(text->message));
 	return 0;
 }
 

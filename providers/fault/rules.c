@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,9 @@ int fault_what_of(const char *name)
 	return -1;
 }
 
-const char *fault_nearest(const char *name)
+const char *fault_hint(const char *name)
 {
-	return sim_nearest(name, names, FAULT_WHATS);
+	return sim_hint(name, names, FAULT_WHATS);
 }
 
 void fault_rules_start(uint64_t seed)
@@ -72,17 +73,22 @@ static bool by_chance(double probability)
 	return probability >= 1 || (double)(sim_random() >> 11) * 0x1p-53 < probability;
 }
 
+/* By count, as with the simulator's: nth is of all, times without it of those that happen. */
+static bool is_its_turn(struct fault_rule *rule)
+{
+	rule->seen += rule->seen != UINT_MAX;
+	if (rule->nth)
+		return rule->seen >= rule->nth &&
+		       rule->seen - rule->nth < (rule->times ? rule->times : 1);
+	return !rule->times || rule->hits < rule->times;
+}
+
 /* Under the lock. */
 static bool happens(struct fault_rule *rule, enum fault_what what, uint64_t now)
 {
-	unsigned int first = rule->nth ? rule->nth : 1;
-	unsigned int times = rule->times ? rule->times : rule->nth ? 1 : 0;
-
 	if (!(rule->what >> what & 1) || now < rule->after_ns ||
-	    (rule->until_ns && now >= rule->until_ns) || !by_chance(rule->probability))
-		return false;
-	rule->seen++;
-	if (rule->seen < first || (times && rule->seen - first >= times))
+	    (rule->until_ns && now >= rule->until_ns) || !is_its_turn(rule) ||
+	    !by_chance(rule->probability))
 		return false;
 	rule->hits++;
 	return true;
@@ -139,7 +145,11 @@ void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fa
 /* Whoever wrote it expected something. */
 static void tell_missed(const struct fault_rule *rule)
 {
-	if (rule->seen)
+	if (rule->seen >= rule->nth && rule->seen)
+		fault_core->log(POLYCM_LOG_WARN, NULL, "%s:%u: fault %u has never happened: %u "
+				"matched, but chance was against it", rule->file, rule->line,
+				rule->number, rule->seen);
+	else if (rule->seen)
 		fault_core->log(POLYCM_LOG_WARN, NULL, "%s:%u: fault %u has never happened: only %u "
 				"matched, and nth is %u", rule->file, rule->line, rule->number,
 				rule->seen, rule->nth);

@@ -29,7 +29,7 @@ static int replace(struct polycm_sim_node **handle)
 
 static int add(struct polycm_sim_fault_rule *rule, struct polycm_sim_fault **ret_fault)
 {
-	char why[160] = "";
+	char why[1000] = "";
 	uint32_t number;
 	int r;
 

@@ -29,6 +29,11 @@ struct sim_engine sim_engine = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
+__typeof__(((struct polycm_core *)0)->why) sim_why(void)
+{
+	return sim_core->why;
+}
+
 bool sim_is_virtual(void)
 {
 	return relaxed_load(&sim_engine.is_virtual);
@@ -325,6 +330,7 @@ static void after_fork_child(void)
 	init_changed();
 	sim_engine.waiters = sim_engine.woken = sim_engine.passers = 0;
 	relaxed_store(&sim_engine.contenders, 0);
+	relaxed_store(&sim_engine.lookers, engine_looks);
 	sim_engine.thread_runs = sim_engine.asleep = false;
 	if (sim_engine.running)
 		sim_shm_after_fork();

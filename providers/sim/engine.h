@@ -41,8 +41,9 @@ static inline void sim_prefetch(const void *object, size_t size)
 		__builtin_prefetch((const void *)((uintptr_t)object + at));
 }
 
-/* err, with the reason in words for the log line of the call under way. */
-#define sim_refuse(err, ...) (sim_core->why(__VA_ARGS__), (err))
+/* err, with the reason in words for the log line of the call under way: seldom, so out of the way. */
+#define sim_refuse(err, ...) (sim_why()(__VA_ARGS__), (err))
+__typeof__(((struct polycm_core *)0)->why) sim_why(void) __attribute__((cold));
 
 enum sim_clock { SIM_CLOCK_REAL, SIM_CLOCK_VIRTUAL };
 

@@ -25,6 +25,7 @@ struct sim_engine {
 	unsigned int tellings;
 	uint64_t changes, told;		/* counts what a thread that waits should look at */
 	uint64_t busy_changes, busy_since;	/* others compute, without calls; 0: no */
+	uint64_t busy_period, looking;		/* a number for that; processor time of who waits */
 	bool running;
 	bool alone;			/* held by the only thread, without the mutex */
 	bool due;			/* a timer was armed for now (real) */
@@ -46,6 +47,7 @@ struct sim_engine {
 #define ENGINE_READING 0x80000000u	/* the program has read a clock of its own */
 	atomic_uint polls;
 	atomic_uint contenders;		/* threads that wait for the lock */
+	atomic_uint lookers;		/* that look for what they wait for (virtual) */
 };
 
 extern struct sim_engine sim_engine;
@@ -55,6 +57,9 @@ extern struct sim_engine sim_engine;
  * signal handler that interrupted it must not wait for the lock.
  */
 extern __thread __attribute__((tls_model("initial-exec"))) volatile bool engine_inside;
+
+/* This thread is one of the lookers; a signal handler may have interrupted it. */
+extern __thread __attribute__((tls_model("initial-exec"))) bool engine_looks;
 
 static inline void engine_enter(void)
 {

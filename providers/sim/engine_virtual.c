@@ -50,10 +50,33 @@ static bool step(uint64_t limit)
 	return true;
 }
 
-/* Threads that are about to take the lock. */
+/*
+ * Threads that are about to take the lock, or look for what they wait for: who
+ * asks the kernel for something until a time that has passed sleeps for a moment.
+ */
 static bool called_for(void)
 {
-	return sim_engine.woken || relaxed_load(&sim_engine.contenders);
+	return sim_engine.woken || relaxed_load(&sim_engine.contenders) ||
+	       relaxed_load(&sim_engine.lookers) > engine_looks;
+}
+
+/*
+ * The processor time of the program but for what threads took to look again in
+ * this period: one that has to wait for a processor while others look computes
+ * no longer than else.
+ */
+static uint64_t time_of_others(void)
+{
+	static __thread __attribute__((tls_model("initial-exec"))) struct {
+		uint64_t period, own;
+	} last;
+	uint64_t own = sim_core->real_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	if (last.period == sim_engine.busy_period)
+		sim_engine.looking += own - last.own;
+	last.period = sim_engine.busy_period;
+	last.own = own;
+	return sim_core->real_ns(CLOCK_PROCESS_CPUTIME_ID) - sim_engine.looking;
 }
 
 /*
@@ -70,12 +93,11 @@ static bool yield_to_others(void)
 		sim_engine.busy_since = 0;
 		return false;
 	}
-	/* Who has to wait for a processor computes no longer than else. */
-	now = sim_core->real_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (!sim_engine.busy_since || sim_engine.changes != sim_engine.busy_changes) {
+		sim_engine.busy_period++;
 		sim_engine.busy_changes = sim_engine.changes;
-		sim_engine.busy_since = now;
-	} else if (now - sim_engine.busy_since > YIELD_MAX) {
+		sim_engine.busy_since = time_of_others();
+	} else if ((now = time_of_others()) > sim_engine.busy_since + YIELD_MAX) {
 		sim_engine.busy_since = now;
 		return false;
 	}
@@ -146,6 +168,12 @@ static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
 	return 1;
 }
 
+/* Without the lock, after time may have moved.  true: a signal interrupts the program's call. */
+static bool let_signals_come(void)
+{
+	return sim_core->time_moved && sim_core->time_moved();
+}
+
 int engine_virtual_idle(void)
 {
 	int ret;
@@ -154,7 +182,7 @@ int engine_virtual_idle(void)
 	ret = pass(looked_at, true, NULL);
 	looked_at = sim_engine.changes;
 	sim_unlock();
-	return ret;
+	return let_signals_come() ? -EINTR : ret;
 }
 
 /* ------------------------------------------------------------------------
@@ -202,9 +230,36 @@ static void release(struct sleeper *sleeper)
 	free_sleepers = sleeper;
 }
 
+__thread __attribute__((tls_model("initial-exec"))) bool engine_looks;
+
+static void begin_to_look(void)
+{
+	if (!engine_looks)
+		atomic_fetch_add(&sim_engine.lookers, 1);
+	engine_looks = true;
+}
+
+static void end_to_look(void)
+{
+	if (engine_looks)
+		atomic_fetch_sub(&sim_engine.lookers, 1);
+	engine_looks = false;
+}
+
+static bool look(const struct polycm_clock_wait *wait)
+{
+	bool found;
+
+	begin_to_look();
+	found = wait->look(wait->arg);
+	end_to_look();
+	return found;
+}
+
 /* Also where the thread is cancelled. */
 static void end(void *arg)
 {
+	end_to_look();
 	sim_lock();
 	release(arg);
 	sim_unlock();
@@ -223,7 +278,7 @@ static int wait_for(struct sleeper *sleeper, const struct polycm_clock_wait *wai
 	int ret = 1;
 
 	while (ret > 0) {
-		if (wait->look(wait->arg))
+		if (look(wait))
 			return 0;
 		if (expired)
 			return -ETIMEDOUT;
@@ -235,6 +290,7 @@ static int wait_for(struct sleeper *sleeper, const struct polycm_clock_wait *wai
 		seen = sim_engine.changes;
 		expired = sleeper->expired;
 		sim_unlock();
+		(void)let_signals_come();
 	}
 	return ret;
 }
@@ -308,11 +364,13 @@ int sim_advance(uint64_t ns)
 	sim_lock();
 	advance(ns);
 	sim_unlock();
+	(void)let_signals_come();
 	return 0;
 }
 
 int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg)
 {
+	struct sleeper *stop = NULL;
 	uint64_t target;
 	int r;
 
@@ -321,14 +379,19 @@ int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg)
 	sim_lock();
 	target = relaxed_load(&sim_engine.now);
 	target = limit < SIM_NEVER - 1 - target ? target + limit : SIM_NEVER - 1;
+	/* As in advance(). */
+	if (target != SIM_NEVER - 1 && !single_thread())
+		stop = begin(target);
 	sim_engine.passers++;
 	for (;;) {
 		if (done && done(arg)) {
 			r = 0;
 			break;
 		}
-		if (yield_to_others() || step(target))
+		if ((!(stop && stop->expired) && yield_to_others()) || step(target))
 			continue;
+		if (stop)
+			sim_timer_disarm(&stop->timer);
 		if (sim_heap_first()) {
 			/* Others may have moved it further meanwhile. */
 			if (target > relaxed_load(&sim_engine.now))
@@ -340,7 +403,10 @@ int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg)
 		break;
 	}
 	sim_engine.passers--;
+	if (stop)
+		release(stop);
 	sim_unlock();
+	(void)let_signals_come();
 	return r;
 }
 
@@ -398,6 +464,7 @@ void sim_spin(void)
 	}
 out:
 	sim_unlock();
+	(void)let_signals_come();
 }
 
 /*
@@ -454,6 +521,7 @@ __attribute__((no_sanitize("thread"))) uint64_t sim_clock_read(void *ctx, const 
 		relaxed_store(&sim_engine.spins, spins);
 		advance(reads * READ_TIME);
 		sim_unlock();
+		(void)let_signals_come();
 	}
 	return sim_now();
 }

@@ -374,7 +374,7 @@ static int read_messages(const struct scenario *scenario, const config_setting_t
 		kinds = name ? sim_what_mask(name) & PACKET_MASK : 0;
 		if (!kinds && name)
 			return scenario_error(scenario, messages, "messages: there is no message "
-					      "'%.40s'; nearest: '%s'", name, sim_what_nearest(name));
+					      "'%.40s'%s", name, sim_what_hint(name));
 		if (!kinds)
 			return scenario_error(scenario, messages, "messages: expected names of "
 					      "messages, such as \"cm\" or [ \"REQ\", \"REP\" ]");

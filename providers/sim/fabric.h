@@ -57,6 +57,7 @@ struct sim_port {
 	uint16_t lid;			/* IB only */
 	uint8_t mac[6];
 	uint32_t mac_number;		/* RoCE: MACs that it had before; see sim_port_has_mac() */
+	uint32_t mac_changes;		/* the same, whatever its transport */
 	struct sim_gid gids[SIM_MAX_GIDS];
 	unsigned int num_gids;
 	uint32_t fabric_index;		/* the same in every process of a shared fabric */
@@ -111,6 +112,8 @@ int sim_fabric_open_private(void);
 int sim_fabric_open_scenario(const char *path);
 /* Real clock: the time 0 of what the file says, the same for all its processes; else it is now. */
 uint64_t sim_scenario_began(void);
+/* Have all processes of the fabric the file that its nodes are from, with the same faults? */
+bool sim_scenario_is_shared(void);
 void sim_fabric_close(void);
 bool sim_fabric_is_shared(void);
 

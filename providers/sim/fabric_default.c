@@ -17,6 +17,7 @@
 
 #include "address.h"
 #include "fabric_internal.h"
+#include "link/changes.h"
 #include "link/folder.h"
 #include "link/link.h"
 #include "link/segment.h"
@@ -215,6 +216,7 @@ int sim_fabric_open_default(void)
 	r = add_host_addresses(&device->ports[0]);
 	if (r < 0)
 		goto err_close;
+	sim_changes_read();
 	return 0;
 
 err_close:

@@ -17,6 +17,7 @@
 
 #include "build.h"
 #include "fabric_internal.h"
+#include "link/changes.h"
 #include "link/segment.h"
 #include "numbers.h"
 #include "scenario.h"
@@ -67,6 +68,11 @@ static int agree(void)
 uint64_t sim_scenario_began(void)
 {
 	return joined_digest ? began : sim_now();
+}
+
+bool sim_scenario_is_shared(void)
+{
+	return joined_digest != 0;
 }
 
 int sim_scenario_rejoin(void)
@@ -128,6 +134,8 @@ int sim_fabric_open_scenario(const char *path)
 		r = sim_scenario_build(path);
 	if (!r)
 		r = go_home();
+	if (!r)
+		sim_changes_read();
 	if (r < 0)
 		sim_fabric_close();
 	return r;

@@ -25,7 +25,7 @@ static struct sim_fault *removed;	/* with deeds that are not done */
 static uint32_t last_number;
 static uint64_t began;			/* time 0 of the rules, on the real clock */
 
-static void update_on(void)
+void fault_update_on(void)
 {
 	sim_faults_on = faults || fault_deeds_left() || sim_exploring;
 }
@@ -54,27 +54,45 @@ bool sim_chance(double probability)
 	return (double)(sim_random() >> 11) * 0x1p-53 < probability;
 }
 
-/* Is this one of those that the rule is for, by count and by chance? */
+/* Other processes may count with us.  false: so many there are already. */
+static bool count_up(_Atomic uint32_t *count, uint32_t most, uint32_t *ret_before)
+{
+	uint32_t n = atomic_load(count);
+
+	do
+		if (n >= most)
+			return false;
+	while (!atomic_compare_exchange_weak(count, &n, n + 1));
+	*ret_before = n;
+	return true;
+}
+
+/* Where there is no nth, times is of those that come true. */
+static uint32_t most_of(const struct polycm_sim_fault_rule *rule)
+{
+	return rule->nth || !rule->times ? UINT32_MAX : rule->times;
+}
+
+/* By count? */
 static bool is_its_turn(struct sim_fault *fault)
 {
 	const struct polycm_sim_fault_rule *rule = &fault->rule;
-	unsigned int times = rule->times;
-	unsigned int done = fault_is_deed(rule->action) ? fault->begun : fault->hits;
+	uint32_t before;
 
-	fault->seen += fault->seen != UINT32_MAX;
-	if (rule->nth) {
-		if (fault->seen < rule->nth || fault->seen - rule->nth >= (times ? times : 1))
-			return false;
-	} else if (times && done >= times) {
-		return false;
-	}
-	return rule->probability == 0 || sim_chance(rule->probability);
+	if (!count_up(&fault->count->seen, UINT32_MAX, &before))
+		before = UINT32_MAX - 1;
+	if (rule->nth)
+		return before >= rule->nth - 1 &&
+		       before - (rule->nth - 1) < (rule->times ? rule->times : 1);
+	return atomic_load(&fault->count->done) < most_of(rule);
 }
 
+/* It came true: take_back() if it then does nothing. */
 static bool matches(struct sim_fault *fault, enum sim_what what, const struct sim_node *from,
 		    const struct sim_node *to)
 {
 	const struct polycm_sim_fault_rule *rule = &fault->rule;
+	uint32_t before;
 	uint64_t now;
 
 	if (!(fault->mask & BIT(what)) || (rule->from && fault_from(fault) != from) ||
@@ -85,24 +103,24 @@ static bool matches(struct sim_fault *fault, enum sim_what what, const struct si
 		if (now < rule->from_ns || (rule->until_ns && now >= rule->until_ns))
 			return false;
 	}
-	return is_its_turn(fault);
+	return is_its_turn(fault) && (rule->probability == 0 || sim_chance(rule->probability)) &&
+	       count_up(&fault->count->done, most_of(rule), &before);
 }
 
-void fault_trace(const struct sim_fault *fault, enum sim_what what, const struct sim_node *from,
-		 const struct sim_node *to)
+static void take_back(struct sim_fault *fault)
 {
-	const char *name = sim_what_name(what);
-
-	sim_trace("fault", "\"rule\":%u,\"action\":\"%s\",\"what\":\"%s\",\"from\":\"%s\",\"to\":\"%s\"",
-		  fault->number, sim_action_name(fault->rule.action), name ? name : "",
-		  from ? from->name : "", to ? to->name : "");
+	atomic_fetch_sub(&fault->count->done, 1);
 }
 
 static void hit(struct sim_fault *fault, enum sim_what what, const struct sim_node *from,
 		const struct sim_node *to)
 {
+	const char *name = sim_what_name(what);
+
 	fault->hits++;
-	fault_trace(fault, what, from, to);
+	sim_trace("fault", "\"rule\":%u,\"action\":\"%s\",\"what\":\"%s\",\"from\":\"%s\",\"to\":\"%s\"",
+		  fault->number, sim_action_name(fault->rule.action), name ? name : "",
+		  from ? from->name : "", to ? to->name : "");
 }
 
 /* The node of a rule that names none is the sender's, or else the receiver's. */
@@ -112,11 +130,10 @@ static void start_deed(struct sim_fault *fault, struct sim_node *from, struct si
 
 	if (!node)
 		node = fault->rule.from || !to ? from : to;
-	if (!node)
+	if (node && !fault_deed_start(fault, node))
 		return;
-	if (!fault_deed_start(fault, node, sim_now()))
-		fault->begun++;
-	else
+	take_back(fault);
+	if (node)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "fault rule %u: out of memory",
 			      fault->number);
 }
@@ -173,6 +190,8 @@ void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to
 			start_deed(fault, sender, receiver);
 		else if (!ret_fate->lost && apply(&fault->rule, length, ret_fate))
 			hit(fault, message, sender, receiver);
+		else
+			take_back(fault);
 	}
 	if (sim_exploring)
 		sim_explore_packet(message, sender, receiver, ret_fate);
@@ -191,6 +210,8 @@ int sim_fault_ask_call(const struct sim_node *node, enum sim_what call)
 		} else if (!r) {
 			r = fault->rule.error ? -fault->rule.error : -ENOMEM;
 			hit(fault, call, node, NULL);
+		} else {
+			take_back(fault);
 		}
 	}
 	return r < 0 ? sim_refuse(r, "a fault rule makes it fail") : 0;
@@ -209,6 +230,8 @@ uint64_t sim_fault_ask_lookup(const struct sim_node *node, enum sim_what lookup)
 			delay = fault->rule.action == POLYCM_SIM_ANSWER_NEVER ? SIM_NEVER :
 				delay + fault->rule.delay_ns;
 			hit(fault, lookup, node, NULL);
+		} else {
+			take_back(fault);
 		}
 	}
 	return delay;
@@ -251,6 +274,7 @@ static struct sim_fault *make(const struct polycm_sim_fault_rule *rule, uint64_t
 		return NULL;
 	fault->rule = *rule;
 	fault->mask = mask;
+	fault->count = &fault->own;
 	fault->rule.message = copy_string(rule->message, &failed);
 	fault->rule.device = copy_string(rule->device, &failed);
 	fault->rule.address = copy_string(rule->address, &failed);
@@ -277,16 +301,17 @@ int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number
 	if (!last_number && !sim_is_virtual())
 		began = sim_scenario_began();
 	fault->number = ++last_number;
-	if (!mask) {
-		r = fault_deed_start(fault, fault_on(fault), fault_deadline(rule->from_ns));
-		if (r < 0) {
-			fault_free(fault);
-			return r;
-		}
+	if (!mask)
+		r = fault_deed_schedule(fault);
+	else if (fault_is_deed(rule->action) && sim_fabric_is_shared())
+		sim_engine_need_thread();	/* others may see it come true */
+	if (r < 0) {
+		fault_free(fault);
+		return r;
 	}
 	*faults_end = fault;
 	faults_end = &fault->next;
-	update_on();
+	fault_update_on();
 	*ret_number = fault->number;
 	return 0;
 }
@@ -318,14 +343,18 @@ int sim_fault_remove(uint32_t number)
 	} else {
 		fault_free(fault);
 	}
-	update_on();
+	fault_update_on();
 	return 0;
 }
 
 void sim_fault_set_place(uint32_t number, const char *path, unsigned int line)
 {
 	struct sim_fault *fault = *find(number);
+	struct sim_rule_count *shared;
 
+	shared = fault && sim_scenario_is_shared() ? sim_changes_count(number) : NULL;
+	if (shared)
+		fault->count = shared;
 	if (fault && !fault->where && asprintf(&fault->where, "%s:%u", path, line) < 0)
 		fault->where = NULL;
 }
@@ -358,5 +387,5 @@ void sim_fault_close(void)
 	faults_end = &faults;
 	last_number = 0;
 	began = 0;
-	update_on();
+	fault_update_on();
 }

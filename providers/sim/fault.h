@@ -17,6 +17,7 @@
 
 #include "../common/fault_names.h"
 #include "fabric.h"
+#include "link/changes.h"
 #include "polycm/sim.h"
 
 /* No delay is longer: 73 years, so that sums of several are times yet. */
@@ -29,9 +30,10 @@ extern bool sim_faults_on;
  * Questions.
  */
 
-int sim_fault_ask_call(const struct sim_node *node, enum sim_what call);
-uint64_t sim_fault_ask_lookup(const struct sim_node *node, enum sim_what lookup);
-bool sim_fault_ask_backlog(const struct sim_node *node);
+int sim_fault_ask_call(const struct sim_node *node, enum sim_what call) __attribute__((cold));
+uint64_t sim_fault_ask_lookup(const struct sim_node *node, enum sim_what lookup)
+	__attribute__((cold));
+bool sim_fault_ask_backlog(const struct sim_node *node) __attribute__((cold));
 
 /* A call of the program's, before it has changed anything: 0, or the negative errno it fails with. */
 static inline int sim_fault_call(const struct sim_node *node, enum sim_what call)
@@ -89,13 +91,18 @@ void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to
  */
 int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number,
 		  char *ret_why, size_t why_size);
-/* Which line of a file the rule is from, for what is told of it. */
+/*
+ * Which line of a file the rule is from, for what is told of it.  Where all
+ * processes of the fabric have that file, they count together for it.
+ */
 void sim_fault_set_place(uint32_t number, const char *path, unsigned int line);
 /* Rules that have done nothing so far are told, each once.  One that is removed is told then. */
 void sim_fault_tell_missed(void);
 /* -ENOENT: there is no such rule (any more). */
 int sim_fault_remove(uint32_t number);
 int sim_fault_hits(uint32_t number, unsigned int *ret_hits);
+/* A process of the fabric, maybe this one, says that this happens to a node (link/changes.h). */
+void sim_fault_change(uint64_t number, const struct sim_change *change);
 /* The fabric is being closed: all of them. */
 void sim_fault_close(void);
 

@@ -3,11 +3,15 @@
  * fault_deed.c - what rules do to nodes and devices.  It is done by a timer of
  * its own, never from inside the code that the rule matched, which may be in
  * the middle of the very node's work.
+ *
+ * On a shared fabric all processes do it: what is due at a time those that have
+ * the same file do by themselves, all else is told when the rule comes true.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +23,11 @@
 struct deed {
 	struct sim_timer timer;
 	struct deed *next, **link;
-	struct sim_fault *fault;
+	struct sim_fault *fault;	/* NULL: another process's */
 	struct sim_node *node;
-	enum polycm_sim_action action;
+	struct sim_change change;
+	uint64_t number;		/* all were told; 0: not yet, or not at all */
+	bool done;			/* what is left is that it ends */
 };
 
 /* A node whose listeners take no request. */
@@ -53,13 +59,12 @@ static void finish(struct deed *deed)
 		deed->next->link = deed->link;
 	sim_timer_disarm(&deed->timer);
 	free(deed);
-	if (!--fault->deeds && fault->removed)
+	if (fault && !--fault->deeds && fault->removed)
 		fault_free(fault);
 }
 
-static int fill_backlog(const struct sim_node *node, uint64_t for_ns)
+static int fill_backlog(const struct sim_node *node, uint64_t until)
 {
-	uint64_t until = for_ns ? sim_now() + for_ns : SIM_NEVER;
 	struct full *full;
 
 	for (full = fulls; full; full = full->next)
@@ -72,6 +77,7 @@ static int fill_backlog(const struct sim_node *node, uint64_t for_ns)
 		full->node = node;
 		full->next = fulls;
 		fulls = full;
+		fault_update_on();
 	}
 	if (until > full->until)
 		full->until = until;
@@ -86,27 +92,35 @@ bool sim_fault_ask_backlog(const struct sim_node *node)
 	return false;
 }
 
-/* The port to be changed is the device's first. */
-static int change_device(const struct deed *deed)
+static const char *text_of(const char text[SIM_CHANGE_TEXT])
 {
-	struct sim_device *device = sim_device_by_name(deed->node, deed->fault->rule.device);
+	return *text ? text : NULL;
+}
+
+/* The port to be changed is the device's first. */
+static int change_device(const struct deed *deed, enum polycm_sim_action action)
+{
+	struct sim_device *device = sim_device_by_name(deed->node, text_of(deed->change.device));
 
 	if (!device)
 		return -ENODEV;
-	if (deed->action == POLYCM_SIM_REMOVE_DEVICE)
+	if (action == POLYCM_SIM_REMOVE_DEVICE)
 		sim_device_remove(device);
 	else
-		sim_port_set_state(&device->ports[0], deed->action == POLYCM_SIM_PORT_UP);
+		sim_port_set_state(&device->ports[0], action == POLYCM_SIM_PORT_UP);
 	return 0;
 }
 
 static int carry_out(const struct deed *deed)
 {
-	const struct polycm_sim_fault_rule *rule = &deed->fault->rule;
+	const struct sim_change *change = &deed->change;
 
-	switch (deed->action) {
+	/* Before we came. */
+	if (sim_change_is_over(change, sim_changes_joined()))
+		return 0;
+	switch (change->action) {
 	case POLYCM_SIM_FREEZE:
-		sim_node_freeze(deed->node, rule->delay_ns);
+		sim_node_freeze_until(deed->node, sim_change_end(change));
 		return 0;
 	case POLYCM_SIM_CRASH:
 		sim_node_crash(deed->node);
@@ -114,59 +128,177 @@ static int carry_out(const struct deed *deed)
 	case POLYCM_SIM_PORT_DOWN:
 	case POLYCM_SIM_PORT_UP:
 	case POLYCM_SIM_REMOVE_DEVICE:
-		return change_device(deed);
+		return change_device(deed, change->action);
 	case POLYCM_SIM_CHANGE_ADDRESS:
-		return sim_node_change_address(deed->node, rule->address, rule->new_address);
+		return sim_node_change_address(deed->node, text_of(change->address),
+					       text_of(change->new_address));
 	case POLYCM_SIM_CHANGE_MAC:
-		return sim_node_change_mac(deed->node, rule->address);
+		return sim_node_change_mac(deed->node, change->address);
 	case POLYCM_SIM_FULL_BACKLOG:
-		return fill_backlog(deed->node, rule->delay_ns);
+		return fill_backlog(deed->node, sim_change_end(change));
 	default:
 		return -EINVAL;
 	}
 }
 
-static void fire(struct sim_timer *timer)
+static void trace(const struct deed *deed, enum polycm_sim_action action)
 {
-	struct deed *deed = (struct deed *)((char *)timer - offsetof(struct deed, timer));
-	struct sim_fault *fault = deed->fault;
-	int r;
+	/* Another process's is in its own trace. */
+	if (deed->fault)
+		sim_trace("fault", "\"rule\":%u,\"action\":\"%s\",\"node\":\"%s\"",
+			  deed->fault->number, sim_action_name(action), deed->node->name);
+}
 
-	sim_trace("fault", "\"rule\":%u,\"action\":\"%s\",\"node\":\"%s\"", fault->number,
-		  sim_action_name(deed->action), deed->node->name);
-	r = carry_out(deed);
-	if (r < 0)
-		sim_core->log(POLYCM_LOG_WARN, NULL, "fault rule %u: %s of node %s: %s",
-			      fault->number, sim_action_name(deed->action), deed->node->name,
-			      strerror(-r));
-	else if (deed->action == fault->rule.action)
-		fault->hits++;
-	if (!r && deed->action == POLYCM_SIM_PORT_DOWN && fault->rule.delay_ns) {
-		deed->action = POLYCM_SIM_PORT_UP;
-		sim_timer_arm(&deed->timer, sim_now() + fault->rule.delay_ns);
-		return;
-	}
+static void end(struct deed *deed)
+{
+	trace(deed, POLYCM_SIM_PORT_UP);
+	(void)change_device(deed, POLYCM_SIM_PORT_UP);
 	finish(deed);
 }
 
-int fault_deed_start(struct sim_fault *fault, struct sim_node *node, uint64_t deadline)
+static void perform(struct deed *deed)
+{
+	const struct sim_change *change = &deed->change;
+	int r;
+
+	deed->done = true;
+	trace(deed, change->action);
+	r = carry_out(deed);
+	if (r < 0)
+		sim_core->log(deed->fault ? POLYCM_LOG_WARN : POLYCM_LOG_DEBUG, NULL,
+			      "fault rule %u: %s of node %s: %s", change->rule,
+			      sim_action_name(change->action), deed->node->name, strerror(-r));
+	else if (deed->fault)
+		deed->fault->hits++;
+	if (!r && change->action == POLYCM_SIM_PORT_DOWN && sim_change_end(change) != SIM_NEVER)
+		sim_timer_arm(&deed->timer, sim_change_end(change));
+	else
+		finish(deed);
+}
+
+static struct deed *find(uint64_t number)
+{
+	struct deed *deed = deeds;
+
+	while (deed && deed->number != number)
+		deed = deed->next;
+	return deed;
+}
+
+/* Does every process of the fabric do it by itself? */
+static bool is_everybodys(const struct deed *deed)
+{
+	return !deed->fault->mask && deed->fault->where && sim_scenario_is_shared();
+}
+
+static void tell(struct deed *deed)
+{
+	if (sim_fabric_is_shared() && !deed->number && !is_everybodys(deed))
+		deed->number = sim_changes_tell(&deed->change);
+}
+
+static void fire(struct sim_timer *timer)
+{
+	struct deed *deed = (struct deed *)((char *)timer - offsetof(struct deed, timer));
+	uint64_t number;
+
+	if (deed->done) {
+		end(deed);
+		return;
+	}
+	tell(deed);
+	number = deed->number;
+	if (!number) {
+		perform(deed);
+		return;
+	}
+	/* What others told before comes first. */
+	sim_changes_read();
+	deed = find(number);
+	if (deed && !deed->done)
+		perform(deed);
+}
+
+static struct deed *make(struct sim_node *node)
 {
 	struct deed *deed = calloc(1, sizeof(*deed));
 
 	if (!deed)
-		return -ENOMEM;
-	deed->fault = fault;
+		return NULL;
 	deed->node = node;
-	deed->action = fault->rule.action;
 	deed->next = deeds;
 	deed->link = &deeds;
 	if (deeds)
 		deeds->link = &deed->next;
 	deeds = deed;
-	fault->deeds++;
 	sim_timer_init(&deed->timer, fire);
-	sim_timer_arm(&deed->timer, deadline);
+	return deed;
+}
+
+static void copy_text(char to[SIM_CHANGE_TEXT], const char *text)
+{
+	snprintf(to, SIM_CHANGE_TEXT, "%s", text ? text : "");
+}
+
+static struct deed *start(struct sim_fault *fault, struct sim_node *node, uint64_t at)
+{
+	const struct polycm_sim_fault_rule *rule = &fault->rule;
+	struct deed *deed = make(node);
+
+	if (!deed)
+		return NULL;
+	deed->fault = fault;
+	fault->deeds++;
+	deed->change = (struct sim_change){
+		.action = rule->action,
+		.rule = fault->number,
+		.node = node->number,
+		.at = at,
+		.delay = rule->delay_ns,
+	};
+	copy_text(deed->change.device, rule->device);
+	copy_text(deed->change.address, rule->address);
+	copy_text(deed->change.new_address, rule->new_address);
+	sim_timer_arm(&deed->timer, at);
+	return deed;
+}
+
+int fault_deed_start(struct sim_fault *fault, struct sim_node *node)
+{
+	struct deed *deed = start(fault, node, sim_now());
+
+	if (!deed)
+		return -ENOMEM;
+	tell(deed);
 	return 0;
+}
+
+int fault_deed_schedule(struct sim_fault *fault)
+{
+	return start(fault, fault_on(fault), fault_deadline(fault->rule.from_ns)) ? 0 : -ENOMEM;
+}
+
+void sim_fault_change(uint64_t number, const struct sim_change *change)
+{
+	struct deed *deed = find(number);
+	struct sim_node *node;
+
+	if (deed) {
+		if (!deed->done)
+			perform(deed);
+		return;
+	}
+	node = sim_node_by_number(change->node);
+	deed = node && fault_is_deed(change->action) && sim_action_name(change->action) ?
+	       make(node) : NULL;
+	if (!deed) {
+		sim_core->log(POLYCM_LOG_DEBUG, NULL,
+			      "what another process did to a node is not done here");
+		return;
+	}
+	deed->number = number;
+	deed->change = *change;
+	perform(deed);
 }
 
 /* What has begun comes to its end; what only waits for its time does not happen. */
@@ -176,7 +308,7 @@ void fault_deeds_of_removed(struct sim_fault *fault)
 
 	for (deed = deeds; deed; deed = next) {
 		next = deed->next;
-		if (deed->fault == fault && !fault->mask && deed->action == fault->rule.action)
+		if (deed->fault == fault && !fault->mask && !deed->done)
 			finish(deed);
 	}
 }

@@ -10,9 +10,8 @@ struct sim_fault {
 	uint32_t number;
 	uint64_t mask;			/* of enum sim_what; 0: happens at a time */
 	struct polycm_sim_fault_rule rule;	/* its strings are ours */
-	unsigned int seen;		/* what matched, in the window */
-	unsigned int hits;
-	unsigned int begun;		/* deeds, which are hits only when they are done */
+	struct sim_rule_count own, *count;	/* of those in the window; or the fabric's */
+	unsigned int hits;		/* here; of deeds, those that are done */
 	unsigned int deeds;		/* under way */
 	bool removed;			/* goes with its last deed */
 	bool told;			/* that it has never happened */
@@ -47,17 +46,17 @@ uint64_t fault_deadline(uint64_t ns);
 /* fault_missed.c: one line of log if it has never happened. */
 void fault_tell_missed(struct sim_fault *fault);
 
-/* One trace line; from and to may be NULL. */
-void fault_trace(const struct sim_fault *fault, enum sim_what what, const struct sim_node *from,
-		 const struct sim_node *to);
-
 /* fault_deed.c: do to the node what the rule says, when the clock has come to the time. */
 bool fault_is_deed(enum polycm_sim_action action);
-int fault_deed_start(struct sim_fault *fault, struct sim_node *node, uint64_t deadline);
+int fault_deed_start(struct sim_fault *fault, struct sim_node *node);
+/* A rule's that happens at a time. */
+int fault_deed_schedule(struct sim_fault *fault);
 void fault_deeds_of_removed(struct sim_fault *fault);
 void fault_deeds_close(void);
 /* The last deed of a removed rule is done. */
 void fault_free(struct sim_fault *fault);
+/* Rules may have come or gone, or what they do. */
+void fault_update_on(void);
 bool fault_deeds_left(void);
 
 #endif

@@ -32,27 +32,30 @@ static void describe(const struct sim_fault *fault, char *text, size_t size)
 
 static void reason(const struct sim_fault *fault, char *text, size_t size)
 {
+	uint32_t seen = atomic_load(&fault->count->seen);
+
 	if (!fault->mask)
 		snprintf(text, size, "the time did not come");
-	else if (!fault->seen)
+	else if (!seen)
 		snprintf(text, size, "nothing matched it");
-	else if (fault->seen < fault->rule.nth)
-		snprintf(text, size, "only %u matched, and nth is %u", fault->seen, fault->rule.nth);
+	else if (seen < fault->rule.nth)
+		snprintf(text, size, "only %u matched, and nth is %u", seen, fault->rule.nth);
 	else
 		snprintf(text, size, "%u matched, but chance was against it or it could not be done",
-			 fault->seen);
+			 seen);
 }
 
 void fault_tell_missed(struct sim_fault *fault)
 {
 	char what[300], why[100];
 
-	if (fault->hits || fault->begun || fault->told)
+	if (fault->hits || atomic_load(&fault->count->done) || fault->told)
 		return;
 	fault->told = true;
 	describe(fault, what, sizeof(what));
 	reason(fault, why, sizeof(why));
 	sim_core->log(POLYCM_LOG_WARN, NULL, "%s%sfault rule %u (%s) has never happened%s: %s",
 		      fault->where ? fault->where : "", fault->where ? ": " : "", fault->number, what,
-		      sim_fabric_is_shared() ? " in this process" : "", why);
+		      sim_fabric_is_shared() && fault->count == &fault->own ? " in this process" : "",
+		      why);
 }

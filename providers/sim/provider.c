@@ -11,6 +11,7 @@
 
 #include "cm/cma_internal.h"
 #include "fault.h"
+#include "link/link.h"
 #include "nic/nic.h"
 #include "polycm/sim.h"
 #include "provider.h"
@@ -308,7 +309,15 @@ static int open_id(void *ctx, struct polycm_id *id, void *priv, const struct pol
 {
 	int r = ensure_up();
 
-	return r < 0 ? r : sim_cma_ops.open(ctx, id, priv, how);
+	if (r < 0)
+		return r;
+	if (sim_shm_pending()) {
+		/* Maybe a change to our node, and nobody has looked: that takes no thread of ours. */
+		sim_lock();
+		sim_shm_receive();
+		sim_unlock();
+	}
+	return sim_cma_ops.open(ctx, id, priv, how);
 }
 
 static const void *extension(const char *name, unsigned int version)

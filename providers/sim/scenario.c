@@ -274,39 +274,69 @@ static int for_each(const struct scenario *scenario, const config_setting_t *lis
 	return r;
 }
 
+/* Parsed, and its top level read; closed in any case. */
+static int open_text(struct scenario *scenario, const char *text, size_t len, struct top *ret_top)
+{
+	int r;
+
+	config_init(&scenario->config);
+	r = scenario_parse(scenario, text, len);
+	return r < 0 ? r : read_top(scenario, ret_top);
+}
+
+static int open_file(struct scenario *scenario, struct top *ret_top)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int r;
+
+	r = scenario_load_text(scenario->path, &text, &len);
+	if (r < 0) {
+		config_init(&scenario->config);
+		return r;
+	}
+	r = open_text(scenario, text, len, ret_top);
+	free(text);
+	return r;
+}
+
+static int build(const struct scenario *scenario, const struct top *top)
+{
+	int r;
+
+	r = for_each(scenario, top->nodes, build_node);
+	if (!r)
+		r = for_each(scenario, top->links, build_link);
+	if (!r)
+		r = for_each(scenario, top->faults, scenario_add_fault);
+	if (!r && top->explore)
+		r = sim_explore_read(scenario, top->explore);
+	return r;
+}
+
 int sim_scenario_build_text(const char *name, const char *text, size_t len)
 {
 	struct scenario scenario = { .path = name };
 	struct top top;
 	int r;
 
-	config_init(&scenario.config);
-	r = scenario_parse(&scenario, text, len);
+	r = open_text(&scenario, text, len, &top);
 	if (!r)
-		r = read_top(&scenario, &top);
-	if (!r)
-		r = for_each(&scenario, top.nodes, build_node);
-	if (!r)
-		r = for_each(&scenario, top.links, build_link);
-	if (!r)
-		r = for_each(&scenario, top.faults, scenario_add_fault);
-	if (!r && top.explore)
-		r = sim_explore_read(&scenario, top.explore);
+		r = build(&scenario, &top);
 	config_destroy(&scenario.config);
 	return r;
 }
 
 int sim_scenario_build(const char *path)
 {
-	char *text;
-	size_t len;
+	struct scenario scenario = { .path = path };
+	struct top top;
 	int r;
 
-	r = scenario_load_text(path, &text, &len);
-	if (r < 0)
-		return r;
-	r = sim_scenario_build_text(path, text, len);
-	free(text);
+	r = open_file(&scenario, &top);
+	if (!r)
+		r = build(&scenario, &top);
+	config_destroy(&scenario.config);
 	return r;
 }
 
@@ -315,17 +345,9 @@ int sim_scenario_peek(const char *path, struct sim_scenario_head *ret_head)
 	struct scenario scenario = { .path = path };
 	const config_setting_t *root;
 	struct top top;
-	char *text;
-	size_t len;
 	int r;
 
-	r = scenario_load_text(path, &text, &len);
-	if (r < 0)
-		return r;
-	config_init(&scenario.config);
-	r = scenario_parse(&scenario, text, len);
-	if (!r)
-		r = read_top(&scenario, &top);
+	r = open_file(&scenario, &top);
 	if (!r) {
 		root = config_root_setting(&scenario.config);
 		*ret_head = (struct sim_scenario_head){
@@ -338,6 +360,5 @@ int sim_scenario_peek(const char *path, struct sim_scenario_head *ret_head)
 		};
 	}
 	config_destroy(&scenario.config);
-	free(text);
 	return r;
 }

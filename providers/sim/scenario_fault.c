@@ -96,8 +96,8 @@ static int set_action(const struct scenario *scenario, const config_setting_t *g
 	if (rule->action)
 		return 0;
 	setting = config_setting_get_member(group, "action");
-	return scenario_error(scenario, setting, "%s: no such action; nearest: \"%s\"",
-			      scenario_show(setting), sim_action_nearest(text->action));
+	return scenario_error(scenario, setting, "%s: no such action%s", scenario_show(setting),
+			      sim_action_hint(text->action));
 }
 
 /* Where the line is that a rule is refused for: of its message, if that is unknown. */
@@ -123,7 +123,7 @@ int scenario_add_fault(const struct scenario *scenario, const config_setting_t *
 	struct polycm_sim_fault_rule rule = { .size = sizeof(rule) };
 	struct text text = { 0 };
 	uint32_t number;
-	char why[200];
+	char why[1000];
 	int r;
 
 	r = scenario_read_group(scenario, group, "a fault", members,

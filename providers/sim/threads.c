@@ -61,10 +61,19 @@ static char state_of(int dir, const char *tid)
 	return end && end[1] == ' ' ? end[2] : 'S';
 }
 
+/* The list ends early where the thread that the system stands at ends. */
+static bool is_whole(int dir, unsigned int seen)
+{
+	struct stat st;
+
+	return fstat(dir, &st) || seen + 2 >= st.st_nlink;
+}
+
 bool sim_threads_others_compute(void)
 {
 	struct dirent *entry;
 	bool compute = false;
+	unsigned int seen = 0;
 	long self;
 	DIR *dir;
 
@@ -75,10 +84,13 @@ bool sim_threads_others_compute(void)
 	if (!dir)
 		return false;
 	while (!compute && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == self)
+		if (entry->d_name[0] == '.')
 			continue;
-		compute = strchr("RD", state_of(dirfd(dir), entry->d_name)) != NULL;
+		seen++;
+		if (strtol(entry->d_name, NULL, 10) != self)
+			compute = strchr("RD", state_of(dirfd(dir), entry->d_name)) != NULL;
 	}
+	compute = compute || !is_whole(dirfd(dir), seen);
 	closedir(dir);
 	return compute;
 }

@@ -24,7 +24,7 @@ void sim_trace_close(void);
 void sim_trace_flush(void);
 
 /* A line, member by member, between begin and end; only while sim_tracing(). */
-void sim_trace_begin(const char *kind);
+void sim_trace_begin(const char *kind) __attribute__((cold));
 void sim_trace_text(const char *name, const char *value);
 void sim_trace_number(const char *name, uint64_t value);
 void sim_trace_status(const char *name, int value);
@@ -33,7 +33,7 @@ void sim_trace_end(void);
 
 /* The same in one: the rest are JSON members, escaped if need be. */
 void sim_trace_line(const char *kind, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+	__attribute__((cold, format(printf, 2, 3)));
 
 #define sim_trace(...)						\
 	do {							\
@@ -45,7 +45,7 @@ void sim_trace_line(const char *kind, const char *format, ...)
 
 /* The state of an id, of its communication id ("cm") or of a QP changes. */
 void sim_trace_state(const struct sim_node *node, const char *of, uint32_t number,
-		     const char *state, const char *was);
+		     const char *state, const char *was) __attribute__((cold));
 /* An interface of the fabric is "added", or "removed": so a reader knows who is who. */
 void sim_trace_address(const struct sim_address *address, const char *action);
 /* A packet leaves its sender, or has come to its receiver (trace_packet.c). */
@@ -68,6 +68,6 @@ void sim_trace_timers(void (*fn)(struct sim_timer *timer), sim_timer_describe_t 
 /* Whose timer it is; NULL: nobody's. */
 const struct sim_node *sim_trace_timer_node(const struct sim_timer *timer);
 /* The engine: action is "armed", "fired" or "ended". */
-void sim_trace_timer(const struct sim_timer *timer, const char *action);
+void sim_trace_timer(const struct sim_timer *timer, const char *action) __attribute__((cold));
 
 #endif

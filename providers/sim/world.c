@@ -19,12 +19,9 @@
 
 bool sim_world_disturbed, sim_clocks_stand;
 
-static uint32_t mac_changes;
-
 void sim_world_close(void)
 {
 	sim_world_disturbed = sim_clocks_stand = false;
-	mac_changes = 0;
 }
 
 bool sim_world_port_carries(const struct sim_port *port)
@@ -70,13 +67,12 @@ static uint64_t shifted(const struct sim_timer *timer, void *arg)
 	return shift->by < SIM_NEVER - timer->deadline ? timer->deadline + shift->by : SIM_NEVER;
 }
 
-void sim_node_freeze(struct sim_node *node, uint64_t for_ns)
+void sim_node_freeze_until(struct sim_node *node, uint64_t until)
 {
 	uint64_t now = sim_now();
-	uint64_t until = for_ns && for_ns < SIM_NEVER - now ? now + for_ns : SIM_NEVER;
 	struct shift shift = { .node = node, .by = SIM_NEVER };
 
-	if (until <= node->frozen_until)
+	if (until <= now || until <= node->frozen_until)
 		return;
 	if (until != SIM_NEVER)
 		shift.by = until - (node->frozen_until > now ? node->frozen_until : now);
@@ -84,8 +80,15 @@ void sim_node_freeze(struct sim_node *node, uint64_t for_ns)
 	sim_world_disturbed = sim_clocks_stand = true;
 	sim_timers_move(shifted, &shift);
 	sim_trace("node", "\"node\":\"%s\",\"what\":\"%s\",\"for\":%" PRIu64, node->name,
-		  until == SIM_NEVER ? "crash" : "freeze", for_ns);
+		  until == SIM_NEVER ? "crash" : "freeze", until == SIM_NEVER ? 0 : until - now);
 	sim_wake();
+}
+
+void sim_node_freeze(struct sim_node *node, uint64_t for_ns)
+{
+	uint64_t now = sim_now();
+
+	sim_node_freeze_until(node, for_ns && for_ns < SIM_NEVER - now ? now + for_ns : SIM_NEVER);
 }
 
 void sim_node_crash(struct sim_node *node)
@@ -214,13 +217,13 @@ int sim_node_change_address(struct sim_node *node, const char *from, const char 
 	return r;
 }
 
-/* A MAC that nobody has had, and that depends on nothing but what happened before. */
-static void new_mac(const struct sim_port *port, uint8_t mac[6])
+/* A MAC that nobody has had, and that depends on nothing but what happened to the port before. */
+static void new_mac(struct sim_port *port, uint8_t mac[6])
 {
 	char name[160], own[80];
 
 	snprintf(name, sizeof(name), "%s/%s#%u", port->device->node->name, port_name(port, own),
-		 ++mac_changes);
+		 ++port->mac_changes);
 	sim_mac_of_name(name, mac);
 }
 

@@ -8,7 +8,7 @@
  * at the time of the call.
  *
  * On a shared fabric each process does this to its own copy of the fabric; all
- * have to do the same.
+ * have to do the same, which link/changes.h sees to.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -46,6 +46,8 @@ static inline bool sim_port_carries(const struct sim_port *port)
  * shorter.
  */
 void sim_node_freeze(struct sim_node *node, uint64_t for_ns);
+/* The same until a time; SIM_NEVER: for ever.  Nothing happens if it is over. */
+void sim_node_freeze_until(struct sim_node *node, uint64_t until);
 /* For ever. */
 void sim_node_crash(struct sim_node *node);
 bool sim_node_is_frozen(const struct sim_node *node);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/api/no_tsan.h"
 #include "tests/api/steps.h"
 
 #define MS UINT64_C(1000000)
@@ -315,14 +316,6 @@ static void conditions_can_be_cancelled(void **state)
 	}
 	assert_errno(by_poll(pair.client_channel->fd, -1), EDEADLK);
 	pair_close(&pair);
-}
-
-/* As in test_waits.c. */
-__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
-
-const char *__tsan_default_suppressions(void)
-{
-	return "race:provider-sim.so\n";
 }
 
 int main(void)

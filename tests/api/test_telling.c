@@ -189,6 +189,30 @@ static void bad_events(void **state)
 	}
 }
 
+/* siw hears IPv4 on the wildcard of IPv6, and says nothing of the requests that it refuses there. */
+static void a_wildcard_that_takes_no_ipv4(void **state)
+{
+	struct rdma_conn_param param = pair_param(NULL, 0);
+	const char *text;
+	struct pair pair;
+
+	(void)state;
+	pair_open_resolved(&pair, IWARP);
+	assert_int_equal(rdma_destroy_id(pair.listener), 0);
+	assert_int_equal(polycm_sim_node_use(pair.server_node), 0);
+	assert_int_equal(rdma_create_id(pair.server_channel, &pair.listener, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_bind_addr(pair.listener, step_sa("::", 7471)), 0);
+	assert_int_equal(polycm_sim_node_use(pair.client_node), 0);
+	assert_int_equal(rdma_listen(pair.listener, 1), 0);
+	catch_stderr();
+	assert_int_equal(rdma_connect(pair.client, &param), 0);
+	pair_take(pair.client_channel, RDMA_CM_EVENT_REJECTED, -ECONNRESET);
+	text = caught_text();
+	if (!strstr(text, "[::]:7471") || !strstr(text, "a request over IPv4 is refused"))
+		fail_msg("nothing of IPv4 in: %s", text);
+	pair_close(&pair);
+}
+
 /* Why nothing came of it: nobody there, or a program that is stuck. */
 static void unreachable(void **state)
 {
@@ -426,6 +450,7 @@ int main(void)
 		cmocka_unit_test(ports_and_addresses),
 		cmocka_unit_test(events_that_are_to_come),
 		cmocka_unit_test(bad_events),
+		cmocka_unit_test(a_wildcard_that_takes_no_ipv4),
 		cmocka_unit_test(unreachable),
 		cmocka_unit_test(bad_events_of_datagrams),
 		cmocka_unit_test(a_disconnect_that_was_not_answered),

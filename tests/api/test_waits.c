@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/api/no_tsan.h"
 #include "tests/api/steps.h"
 #include "tests/api/transfer.h"
 
@@ -657,17 +658,6 @@ static void children_leave_the_parents_time_alone(void **state)
 	assert_int_equal(pair_now(), before);
 	pair_take(pair.client_channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	pair_close(&pair);
-}
-
-/*
- * ThreadSanitizer takes poll() and its like for calls that run nothing of a
- * program's, and so sees none of the locks that moving time takes.
- */
-__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
-
-const char *__tsan_default_suppressions(void)
-{
-	return "race:provider-sim.so\n";
 }
 
 int main(void)

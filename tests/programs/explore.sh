@@ -59,6 +59,7 @@ equal() {
 	rm -rf found
 	explore 1 --seeds 1-60 --failures 0 --scenario two.scenario -- ./client exit || return
 	counts out 1 '^seed [0-9]*: ' && counts out 1 '^  equal: seeds [0-9]+(, [0-9]+)+$' || return
+	counts out 1 '^  these are not shortened: ' || return
 	for seed in $(sed -n 's/^  equal: seeds//p' out | tr -d ,); do
 		[ -e "found/seed-$seed.out" ] || return
 		polycm run --scenario "found/seed-$seed.scenario" -- ./client exit >/dev/null 2>&1

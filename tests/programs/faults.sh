@@ -63,6 +63,29 @@ sed -n '/^.Sh EXAMPLES/,/^.Ed/ { /^[^.A-Z]/p; }' "$abs_top_srcdir/man/polycm-sce
 	>example.cfg
 check "the manual's example" eval 'has example.cfg "port_down" && exits 0 polycm run --scenario example.cfg true'
 
+# The client's process sees the message, and the server's loses its device.
+removed() {
+	local status
+
+	{
+		echo 'nodes = ( { name = "a"; devices = ( { addresses = "10.0.0.1/24"; } ); },'
+		echo '          { name = "b"; devices = ( { addresses = "10.0.0.2/24"; } ); } );'
+		echo 'faults = ( { action = "remove_device"; on = "b"; message = "REQ"; nth = 1; } );'
+	} >removed.cfg
+	mkdir -p server
+	start "$work/server" "${command[@]}" run --scenario removed.cfg --node b --log info -- \
+		rping -s -a 10.0.0.2 -C 1 -v || return
+	polycm run --scenario removed.cfg --node a -- rping -c -a 10.0.0.2 -C 1 >out 2>&1 &
+	started+=($!)
+	wait "$server"
+	status=$?
+	wait "$reader"
+	stop_started
+	wait
+	[ "$status" -ne 0 ] && has server/server.log 'DEVICE_REMOVAL'
+}
+check 'what happens to a node happens in its processes' removed
+
 # A rule that did nothing is told, with its line.
 scenario never 'action = "lose"; message = "DREQ"; nth = 9;'
 missed() {

@@ -62,7 +62,7 @@ check 'what needs a wire is refused' eval \
 	'refused "{ action = \"duplicate\"; message = \"REQ\"; }" "action = \"duplicate\" needs a simulated wire" &&
 	refused "{ action = \"lose\"; message = \"REQ\"; }" "message = \"REQ\" needs a simulated wire"'
 check 'mistakes are told' eval \
-	'refused "{ action = \"fail\"; message = \"conect\"; }" "message = \"conect\": no such call or event; nearest: \"connect\"" &&
+	'refused "{ action = \"fail\"; message = \"conect\"; }" "message = \"conect\": no such call or event; nearest: '"'connect'"'" &&
 	refused "{ action = \"fail\"; message = \"ESTABLISHED\"; }" "events do not fail"'
 
 printf 'faults = (\n  { action = "fail"; message = "bind"; error = "EACCES"; }\n);\n' >"$work/faults.cfg"

@@ -6,7 +6,7 @@
 
 need xmllint
 here=$abs_top_srcdir/tests/programs
-traces=(loss reject two three self late one third long)
+traces=(loss reject two three self late one third long host)
 unset COLUMNS NO_COLOR
 cp "$here"/timeline-*.trace "$work" && chmod a+r "$work"/*.trace
 cd "$work" || exit 99
@@ -26,6 +26,11 @@ done
 check 'a wide terminal' is_golden wide loss 120
 check 'one connection of several' is_golden id three 80 --id 3
 check 'two nodes of three' is_golden between three 80 --between a,c
+check 'two processes of one host' is_golden host-two host 80 --between 'host, process 1,host, process 0'
+check 'the same the other way round, with a blank' eval '
+	draws host 80 --between "host, process 0, host, process 1" && diff "$here/timeline-host-two.golden" "$work/out"'
+check 'both sides of a host that talks to itself' eval '
+	draws self 80 --between "host, active,host, passive" && diff "$here/timeline-self.golden" "$work/out"'
 check 'every timer' is_golden all reject 80 --all
 check 'no line is wider than the terminal' eval '
 	draws loss 100 && [ "$(LC_ALL=C.UTF-8 wc -L <"$work/out")" -le 100 ]'
@@ -106,8 +111,21 @@ check 'an id that is not there' complains 1 'no line is about the id 99' "$good$
 check 'a node that is not there' complains 1 "no node is named 'x'; there are: client" "$good$nl" --between client,x
 check 'which nodes there are' eval 'exits 1 polycm timeline --between a,server timeline-loss.trace &&
 	has "$work/err" "no node is named '"'a'; there are: client, server"'"'
+check 'which columns there are' eval 'exits 1 polycm timeline --between "host, process 1,x" timeline-host.trace &&
+	has "$work/err" "is not two columns with a comma between; there are: host, process 0; host, process 1; host, process 2"'
+# All processes tell what happens to a node; it is shown where somebody is on it, or once.
+changes='{"time":1,"process":3,"kind":"state","node":"a","of":"id","id":1,"state":"LISTEN","was":"IDLE"}
+{"time":5,"process":4,"kind":"state","node":"b","of":"id","id":1,"state":"LISTEN","was":"IDLE"}
+{"time":7,"process":3,"kind":"node","node":"b","what":"crash","for":0}
+{"time":7,"process":4,"kind":"node","node":"b","what":"crash","for":0}
+{"time":8,"process":3,"kind":"node","node":"c","what":"crash","for":0}
+{"time":8,"process":4,"kind":"node","node":"c","what":"crash","for":0}
+'
+check 'what happens to a node' eval '
+	printf %s "$changes" >changes.trace && exits 0 polycm timeline changes.trace && counts out 2 "crash" &&
+	has out "a, process 3" "b, process 4" "c, process 3" && ! grep -E "a, process 4|b, process 3|c, process 4" out'
 check 'an id that is no number' complains 2 "'x' is no number of an id" "$good$nl" --id x
-check 'one node only' complains 2 "'a' is not two nodes" "$good$nl" --between a
+check 'one node only' complains 2 "'a' is not two nodes or columns" "$good$nl" --between a
 check 'no trace' eval 'exits 2 polycm timeline && has "$work/err" "no trace is given"'
 check 'two traces' eval 'exits 2 polycm timeline a b && has "$work/err" "too many arguments"'
 

@@ -54,9 +54,10 @@ static void address_resolve_without_source(void)
 
 static void address_resolve_nobody(void)
 {
-	uint64_t start = now_ms();
+	uint64_t start;
 
 	open_scene(RDMA_PS_TCP);
+	start = now_ms();
 	TRY(rdma_resolve_addr(client, NULL, at(NOBODY4, 0), 1000));
 	next(client_events);
 	show_lapse("that", start, 1000);

@@ -39,6 +39,13 @@ static struct rdma_conn_param rnr(uint8_t count)
 	return with;
 }
 
+/* Over iWARP a message that the peer refuses is sent well, and the stream ends after that. */
+static void both_ended(void)
+{
+	stream_ended(client);
+	stream_ended(child);
+}
+
 /* --- While a connection comes about. --- */
 
 static void data_send(void)
@@ -89,6 +96,9 @@ static void data_before_response(void)
 	post_recvs(client, 1);
 	post_recvs(child, 1);
 	MUST(rdma_accept(child, NULL));
+	/* siw takes a message that overtakes its work queue for a part of the answer, and fails. */
+	if (client->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		arrived(client_events);
 	TRY(post_send(child, 2, 10));
 	show_qp_all(child);
 	next(client_events);
@@ -137,6 +147,7 @@ static void without_recv(uint8_t count, unsigned int ms)
 	if (client->verbs->device->transport_type == IBV_TRANSPORT_IB)
 		show_lapse("ended", start, ms);
 	received(client, 2);
+	both_ended();
 	show_qp(client);
 	show_qp(child);
 	completions_rest(client);
@@ -161,6 +172,7 @@ static void data_rnr_server(void)
 	established_with(rnr(0), rnr(7));
 	TRY(post_send(child, 1, 10));
 	sent(child, 1);
+	both_ended();
 	show_qp(child);
 	show_qp(client);
 	rest(client_events);
@@ -183,6 +195,7 @@ static void data_bad_key(void)
 	wr.wr.rdma.rkey = memory_mr(child)->rkey ^ 0x5a5a00;
 	TRY(post_wr(client, &wr));
 	sent(client, 1);
+	both_ended();
 	completions_rest(client);
 	completions_rest(child);
 	show_qp(client);
@@ -205,6 +218,7 @@ static void data_write_beyond(void)
 	wr.wr.rdma.rkey = memory_mr(child)->rkey;
 	TRY(post_wr(client, &wr));
 	sent(client, 1);
+	both_ended();
 	completions_rest(client);
 	completions_rest(child);
 	show_qp(client);
@@ -269,6 +283,8 @@ static void by_client(void)
 	if (client->verbs->device->transport_type != IBV_TRANSPORT_IB)
 		TRY(post_send(client, 2, 8));
 	completions_rest(client);
+	arrived(server_events);
+	stream_ended(child);
 	say("the server has not looked");
 	completions_rest(child);
 	next(server_events);
@@ -308,6 +324,7 @@ static void by_qp(void)
 {
 	rdma_destroy_qp(client);
 	pass_ms(100);
+	stream_ended(child);
 	show_qp(child);
 	completions_rest(child);
 	rest(server_events);

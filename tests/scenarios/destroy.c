@@ -106,7 +106,9 @@ static void destroy_accepted(void)
 {
 	open_scene(RDMA_PS_TCP);
 	accepted(NULL);
+	arrived(client_events);
 	DESTROY(child);
+	answer_withdrawn(client);
 	rest(client_events);
 	show_qp(client);
 }

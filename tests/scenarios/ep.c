@@ -87,6 +87,20 @@ static void look_up_flags(const char *node, const char *port, int flags, int fam
 	look_up(node, port, &hints);
 }
 
+/* The family of InfiniBand's own addresses, which no name or number has. */
+static void ep_info_family_ib(void)
+{
+	struct rdma_addrinfo hints = { .ai_family = AF_IB, .ai_port_space = RDMA_PS_TCP };
+
+	look_up(host(SERVER4), service(0), &hints);
+	look_up(host(SERVER6), service(0), &hints);
+	hints.ai_flags = RAI_NUMERICHOST;
+	look_up(host(SERVER4), service(0), &hints);
+	hints.ai_flags = RAI_FAMILY | RAI_PASSIVE;
+	look_up(host(SERVER4), service(0), &hints);
+	look_up(NULL, service(0), &hints);
+}
+
 static void ep_info_flags(void)
 {
 	say("passive, no node");
@@ -340,6 +354,7 @@ static void ep_errors(void)
 const struct scenario ep_scenarios[] = {
 	{ "ep-info-families", ep_info_families, "rdma_getaddrinfo(): IPv4, IPv6", 0 },
 	{ "ep-info-kinds", ep_info_kinds, "rdma_getaddrinfo(): kinds of QPs, port spaces", 0 },
+	{ "ep-info-family-ib", ep_info_family_ib, "rdma_getaddrinfo(): AF_IB in the hints", 0 },
 	{ "ep-info-flags", ep_info_flags, "rdma_getaddrinfo(): flags, what is unknown", 0 },
 	{ "ep-info-nulls", ep_info_nulls, "rdma_getaddrinfo(): NULLs", 0 },
 	{ "ep-info-addresses", ep_info_addresses_in_hints,

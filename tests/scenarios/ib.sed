@@ -8,6 +8,7 @@ s/access 0x30e\b/access 0xe/
 s/\bmtu 3\b/mtu 5/
 
 # A path inside of one subnet needs no global routing header, and so has no traffic class.
+s/\bQP ah global 1 dgid zero hop 0/QP ah global 0 dgid zero hop 0/
 /MULTICAST_JOIN/!s/\bglobal 1 dgid (client|server)[46] hop 64 tc [0-9]+/global 0 dgid zero hop 0 tc 0/
 
 # GIDs are those of the ports, known from the resolved address on; the P_Key is the subnet's.

@@ -135,7 +135,9 @@ static void killed_after_accepting(void)
 	client_connects();
 	await();
 	say("accepted, the client has not looked");
+	arrived(client_events);
 	peer_killed(SIGKILL);
+	answer_withdrawn(client);
 	quiet();
 	event = next(client_events);
 	loud();

@@ -45,6 +45,16 @@ static void loopback_resolve_any(void)
 	resolve(NUM_PLACES, ANY4);
 }
 
+/* Of the first device nobody asks whether it can. */
+static void loopback_resolve_ipoib(void)
+{
+	open_roce_scene();
+	client = make_id("client", client_events, RDMA_PS_IPOIB);
+	TRY(rdma_resolve_addr(client, at(ANY4, ANY_PORT), at(ANY4, 0), 0));
+	next(client_events);
+	TRY(rdma_resolve_addr(client, NULL, at(SERVER4, 0), 1000));
+}
+
 static void loopback_resolve_from_loopback(void)
 {
 	resolve(LOOPBACK4, LOOPBACK4);
@@ -146,6 +156,7 @@ const struct scenario loopback_scenarios[] = {
 	{ "loopback-resolve", loopback_resolve, "to 127.0.0.1", 0 },
 	{ "loopback-resolve-ipv6", loopback_resolve_ipv6, "to ::1", 0 },
 	{ "loopback-resolve-any", loopback_resolve_any, "to 0.0.0.0", 0 },
+	{ "loopback-resolve-ipoib", loopback_resolve_ipoib, "to 0.0.0.0, by IP over InfiniBand", 0 },
 	{ "loopback-resolve-from-loopback", loopback_resolve_from_loopback,
 	  "from 127.0.0.1 to itself", 0 },
 	{ "loopback-resolve-from-address", loopback_resolve_from_address,

@@ -4,14 +4,17 @@
  *
  *	scenarios --list [WHAT...]		names, flags and what they show
  *	scenarios NAME				plays one
- *	scenarios --play DIR [-j N] [--slow] [--shared|--alone] [WHAT...]
+ *	scenarios --play DIR [-j N] [--calm] [--slow] [--shared|--alone] [WHAT...]
  *						plays many: the trace of each in DIR/NAME.txt
  *
  * WHAT is a scenario or the first part of names ("accept" for accept-too-long
- * and so on).  Each scenario is a process of its own, which is made before any
- * RDMA call; those with LINK or ALONE run after all others, one at a time
- * (--shared: only others, --alone: only those).  SLOW ones run only with
- * --slow or when named; they mostly wait, so they all run at the same time.
+ * and so on; "=accept" for that alone).  Each scenario is a process of its own,
+ * which is made before any RDMA call; those with LINK or ALONE run after all
+ * others, one at a time (--shared: only others, --alone: only those).  SLOW ones
+ * run only with --slow or when named; they mostly wait, so they all run at the
+ * same time.  --calm, for a machine that has nothing else to do: each starts
+ * only when the others wait, not when all of N want the processor; and the
+ * kernel's log tells their names, for one that crashes it.
  *
  * Environment: SCENARIO_CLIENT4 and so on, the addresses; SCENARIO_LINK, the link's command;
  * SCENARIO_PORT, the first of 10 ports for each scenario (default 10000); SCENARIO_PATIENCE, seconds to
@@ -46,6 +49,7 @@ static struct {
 static unsigned int num;
 static unsigned int first_port = 10000;
 static bool times; /* tell how long each took */
+static bool calm;  /* start one when no other computes */
 
 static void fill_table(void)
 {
@@ -72,6 +76,8 @@ static bool matches(const char *name, const char *what)
 {
 	size_t len = strlen(what);
 
+	if (*what == '=')
+		return !strcmp(name, what + 1);
 	return !strncmp(name, what, len) && (!name[len] || name[len] == '-' || what[len - 1] == '-');
 }
 
@@ -88,7 +94,8 @@ static void want(char *const *whats, bool slow)
 			if (matches(table[i].scenario->name, *whats)) {
 				any = true;
 				table[i].wanted = slow || !(table[i].scenario->flags & SLOW) ||
-						  !strcmp(table[i].scenario->name, *whats);
+						  !strcmp(table[i].scenario->name,
+							  *whats + (**whats == '='));
 			}
 		}
 		if (!any) {
@@ -196,6 +203,43 @@ static bool is_alone(unsigned int index)
 	return table[index].scenario->flags & (LINK | ALONE);
 }
 
+/* To the console, too, which outlives the kernel. */
+static void tell_kernel(const char *name)
+{
+	FILE *file = calm ? fopen("/dev/kmsg", "we") : NULL;
+
+	if (file) {
+		fprintf(file, "<3>scenario %s\n", name);
+		fclose(file);
+	}
+}
+
+/* Threads that run or could, without this one; 0 where the system does not tell. */
+static unsigned int computing(void)
+{
+	FILE *file = fopen("/proc/loadavg", "re");
+	unsigned int number = 1;
+
+	if (file) {
+		if (fscanf(file, "%*s %*s %*s %u", &number) != 1)
+			number = 1;
+		fclose(file);
+	}
+	return number - 1;
+}
+
+/* Waits until at most one other is seen to compute, some seconds at most. */
+static void wait_for_calm(void)
+{
+	const struct timespec span = { .tv_nsec = 10000000 };
+	unsigned int turn, quiet_turns = 0;
+
+	for (turn = 0; calm && turn < 500 && quiet_turns < 2; turn++) {
+		nanosleep(&span, NULL);
+		quiet_turns = computing() > 1 ? 0 : quiet_turns + 1;
+	}
+}
+
 /* At the same time as others; SLOW ones do not count, they wait. */
 static void play_shared(const char *folder, unsigned int at_once)
 {
@@ -204,6 +248,8 @@ static void play_shared(const char *folder, unsigned int at_once)
 	for (i = 0; i < num; i++) {
 		if (!table[i].wanted || is_alone(i))
 			continue;
+		wait_for_calm();
+		tell_kernel(table[i].scenario->name);
 		start(i, folder);
 		if (table[i].scenario->flags & SLOW)
 			continue;
@@ -221,6 +267,7 @@ static void play_alone(const char *folder)
 	for (i = 0; i < num; i++) {
 		if (!table[i].wanted || !is_alone(i))
 			continue;
+		tell_kernel(table[i].scenario->name);
 		start(i, folder);
 		while (reap())
 			;
@@ -232,7 +279,7 @@ static void play_alone(const char *folder)
 static int usage(void)
 {
 	fprintf(stderr, "scenarios --list [WHAT...]\n"
-			"scenarios --play DIR [-j N] [--slow] [--shared|--alone] [WHAT...]\n"
+			"scenarios --play DIR [-j N] [--calm] [--slow] [--shared|--alone] [WHAT...]\n"
 			"scenarios NAME\n");
 	return 99;
 }
@@ -247,6 +294,8 @@ static int play_options(char *const *args)
 	for (; *args && **args == '-'; args++) {
 		if (!strcmp(*args, "--slow"))
 			slow = true;
+		else if (!strcmp(*args, "--calm"))
+			calm = true;
 		else if (!strcmp(*args, "--shared"))
 			alone = false;
 		else if (!strcmp(*args, "--alone"))

@@ -118,6 +118,8 @@ static void migrate_listener_waiting(void)
 	rest(server_events);
 	rest(other_events);
 	rest(client_events);
+	/* Over iWARP nobody waits longer than 10 s for an answer: that event stays behind. */
+	client_events = make_channel("client2");
 	ask_and_accept("client2");
 }
 

@@ -361,6 +361,84 @@ static void qp_made_again(void)
 	show_qp(child);
 }
 
+static void show_new_qp(void)
+{
+	make_qp(client);
+	show_qp_attr(client);
+	quiet();
+	DESTROY(client);
+	loud();
+}
+
+/* What it has before anybody has said so. */
+static void qp_unconnected(void)
+{
+	struct rdma_conn_param with = param();
+
+	open_scene(RDMA_PS_TCP);
+	client_finds();
+	show_new_qp();
+	client = make_id("client", client_events, RDMA_PS_TCP);
+	client_resolves();
+	make_qp(client);
+	rdma_connect(client, &with);
+	if (client->verbs->device->transport_type == IBV_TRANSPORT_IB)
+		next(client_events);
+	show_qp_attr(client);
+}
+
+static int move_to(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	errno = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	return errno ? -1 : 0;
+}
+
+/* Moves that need no attributes, of a QP that is connected, and of one that has failed. */
+static void qp_moves(void)
+{
+	open_scene(RDMA_PS_TCP);
+	established();
+	TRY(move_to(client->qp, IBV_QPS_RTS));
+	show_qp(client);
+	if (client->verbs->device->transport_type != IBV_TRANSPORT_IB) {
+		TRY(move_to(client->qp, IBV_QPS_INIT));
+		TRY(move_to(client->qp, IBV_QPS_RTR));
+		TRY(move_to(client->qp, IBV_QPS_RESET));
+		show_qp(client);
+	}
+	rest(server_events);
+	TRY(move_to(client->qp, IBV_QPS_ERR));
+	pass_ms(100);
+	show_qp(client);
+	TRY(move_to(client->qp, IBV_QPS_RTS));
+	TRY(move_to(client->qp, IBV_QPS_SQD));
+	TRY(move_to(client->qp, IBV_QPS_RESET));
+	pass_ms(100);
+	show_qp(client);
+	rest(client_events);
+	rest(server_events);
+}
+
+static void qp_no_type(void)
+{
+	static const int types[] = { 0, 1, 5, 99 };
+	struct ibv_qp_init_attr attr;
+	size_t i;
+
+	open_scene(RDMA_PS_TCP);
+	client_finds();
+	for (i = 0; i < ARRAY_LEN(types); i++) {
+		attr = (struct ibv_qp_init_attr){
+			.cap = { 1, 1, 1, 1, 0 },
+			.qp_type = (enum ibv_qp_type)types[i],
+		};
+		say("type %d", types[i]);
+		TRY(rdma_create_qp(client, NULL, &attr));
+	}
+}
+
 const struct scenario qp_scenarios[] = {
 	{ "qp", qp_usual, "the usual way, a second one, again", 0 },
 	{ "qp-too-early", qp_too_early, "no device yet", 0 },
@@ -381,6 +459,9 @@ const struct scenario qp_scenarios[] = {
 	{ "qp-depths", qp_depths_unlike, "depths that do not fit each other", 0 },
 	{ "qp-no-reads", qp_no_reads, "RDMA reads in one direction only", 0 },
 	{ "qp-ack-timeout", qp_ack_timeout, "ACK_TIMEOUT set by the client", 0 },
+	{ "qp-unconnected", qp_unconnected, "attributes before a connection", 0 },
+	{ "qp-moves", qp_moves, "moved by the program", 0 },
+	{ "qp-no-type", qp_no_type, "types that there are not", 0 },
 	{ "qp-made-again", qp_made_again, "destroyed and made again before connecting", 0 },
 	{ NULL, NULL, NULL, 0 },
 };

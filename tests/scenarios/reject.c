@@ -101,6 +101,30 @@ static void reject_by_destroying(void)
 	rest(client_events);
 }
 
+/* siw counts in a byte what it sends, its own 4 included; from 253 on, the peer sees garbage. */
+static void reject_lengths(void)
+{
+	static const uint8_t lengths[] = { 251, 252 };
+	struct rdma_conn_param with = param();
+	size_t i;
+
+	open_scene(RDMA_PS_TCP);
+	server_listens(0);
+	for (i = 0; i < ARRAY_LEN(lengths); i++) {
+		say("-- %u bytes", lengths[i]);
+		client = make_id("client", client_events, RDMA_PS_TCP);
+		client_resolves();
+		make_qp(client);
+		MUST(rdma_connect(client, &with));
+		next(server_events);
+		if (TRY(rdma_reject(child, counting, lengths[i])))
+			TRY(rdma_reject(child, NULL, 0));
+		next(client_events);
+		show_qp(client);
+		DESTROY(child);
+	}
+}
+
 static void reject_by_destroying_listener(void)
 {
 	struct rdma_conn_param with = param();
@@ -122,6 +146,7 @@ const struct scenario reject_scenarios[] = {
 	{ "reject-data", reject_data, "10 bytes of private data", 0 },
 	{ "reject-longest", reject_longest, "148 bytes of private data", 0 },
 	{ "reject-too-long", reject_too_long, "149 bytes, then fewer", 0 },
+	{ "reject-lengths", reject_lengths, "251 and 252 bytes", 0 },
 	{ "reject-twice", reject_twice, "rdma_reject() again", 0 },
 	{ "reject-then-connect", reject_then_connect_again, "the rejected id used again", 0 },
 	{ "reject-nobody-listens", reject_nobody_listens, "nobody listens on the port", 0 },

@@ -107,11 +107,41 @@ static void resolve_after_failure(void)
 	go(NULL, at(SERVER4, 0));
 }
 
+/* An address is no destination, but the id's own device is one. */
+static void resolve_any_bound(void)
+{
+	open_channels();
+	fresh(RDMA_PS_TCP);
+	go(at(SERVER4, ANY_PORT), at(ANY4, 1));
+	TRY(rdma_resolve_route(client, 1000));
+	next(client_events);
+	show_route(client);
+	fresh(RDMA_PS_TCP);
+	go(at(SERVER6, ANY_PORT), at(ANY6, 1));
+	TRY(rdma_resolve_route(client, 1000));
+	next(client_events);
+	show_route(client);
+}
+
+/* An address of this machine, looked for on another's link. */
+static void resolve_nodevice_bound(void)
+{
+	open_channels();
+	fresh(RDMA_PS_TCP);
+	go(at(SERVER4, ANY_PORT), at(NODEVICE4, 0));
+	go(NULL, at(SERVER4, 0));
+	fresh(RDMA_PS_TCP);
+	go(NULL, at(NODEVICE4, 0));
+}
+
 const struct scenario resolve_scenarios[] = {
 	{"resolve-special", resolve_special, "broadcast, multicast, reserved addresses", 0},
 	{"resolve-subnet-broadcast", resolve_subnet_broadcast,
 	 "the subnet's broadcast and its number", 0},
 	{"resolve-after-failure", resolve_after_failure, "again, from other sources", 0},
+	{"resolve-any-bound", resolve_any_bound, "a wildcard, from an address", 0},
+	{"resolve-nodevice-bound", resolve_nodevice_bound,
+	 "an own address without a device, from another", 0},
 	{"source-bound", source_bound, "bound, and another source", 0},
 	{NULL, NULL, NULL, 0},
 };

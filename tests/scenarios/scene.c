@@ -178,6 +178,7 @@ void destroy_shown(const char *name, struct rdma_cm_id *id)
 		say("rdma_destroy_id(%s) = -1 %s", name, errno_text(errno));
 	else
 		say("rdma_destroy_id(%s) = 0", name);
+	settle();
 }
 
 static void destroy_all(void)

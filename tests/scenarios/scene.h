@@ -151,6 +151,7 @@ void crash_happened(const char *call);
 	do {                                                                                       \
 		if (call)                                                                          \
 			end_failed(#call);                                                         \
+		settle();                                                                          \
 	} while (0)
 void end_failed(const char *what) __attribute__((noreturn));
 /* There is nothing more to be seen. */
@@ -175,12 +176,24 @@ struct rdma_cm_event *expect_type(struct rdma_event_channel *events, enum rdma_c
 /* The next event, shown, not acked; NULL as next(). */
 struct rdma_cm_event *next_unacked(struct rdma_event_channel *events);
 void ack(struct rdma_cm_event *event);
+/* Over iWARP: waits until the kernel has moved the QP of a stream that has ended out of RTS. */
+void stream_ended(const struct rdma_cm_id *id);
+/*
+ * Over RoCE: waits until the peer's refusal, which follows its answer, has reached the id, which has
+ * not taken the answer.
+ */
+void answer_withdrawn(struct rdma_cm_id *id);
 /* An event is there; it is not taken. */
 void arrived(struct rdma_event_channel *events);
-/* All that comes within 0.8 s, or "nothing"; also for "and nothing more comes". */
+/* All that comes within 0.8 s (on the kernel 1.2 s), or "nothing"; also for "and nothing more comes". */
 void rest(struct rdma_event_channel *events);
 void show_event(struct rdma_event_channel *events, const struct rdma_cm_event *event);
 
+/*
+ * What has been set going ends before the next step, whose answer would else depend on who is
+ * quicker, the kernel's threads or the scenario.  After each call in TRY() or MUST() and each event.
+ */
+void settle(void);
 /* Time passes: really, or on the simulator's clock. */
 void pass_ms(unsigned int ms);
 /* Milliseconds since some point. */

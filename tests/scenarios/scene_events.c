@@ -164,24 +164,53 @@ static int get_within(struct rdma_event_channel *events, unsigned int ms,
 }
 
 /*
- * Over iWARP the kernel tells that a stream has ended before the QP has left RTS: what a scenario
- * then sees of the QP, and can do with it, would depend on who is quicker.
+ * Over iWARP the kernel tells from one work queue that a stream has ended, or has not come about,
+ * and moves the QP to ERR from another: what a scenario then sees of the QP, and can do with it,
+ * would depend on who is quicker.
  */
-static void let_qp_follow(const struct rdma_cm_event *event)
+static void qp_leaves(const struct rdma_cm_id *id, enum ibv_qp_state state)
 {
-	const struct rdma_cm_id *id = event->id;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 	unsigned int ms;
 
-	if (event->event != RDMA_CM_EVENT_DISCONNECTED || !id->qp ||
-	    id->verbs->device->transport_type != IBV_TRANSPORT_IWARP)
+	if (!id->qp || id->verbs->device->transport_type != IBV_TRANSPORT_IWARP)
 		return;
 	for (ms = 0; ms < 5000; ms++) {
-		if (ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &init) || attr.qp_state != IBV_QPS_RTS)
+		if (ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &init) || attr.qp_state != state)
 			return;
 		pass_ms(1);
 	}
+}
+
+void stream_ended(const struct rdma_cm_id *id)
+{
+	qp_leaves(id, IBV_QPS_RTS);
+}
+
+void answer_withdrawn(struct rdma_cm_id *id)
+{
+	struct ibv_qp_attr attr;
+	unsigned int ms;
+	int mask;
+
+	if (id->verbs->device->transport_type != IBV_TRANSPORT_IB)
+		return;
+	for (ms = 0; ms < 5000; ms++) {
+		attr.qp_state = IBV_QPS_RTR;
+		if (rdma_init_qp_attr(id, &attr, &mask))
+			return;
+		pass_ms(1);
+	}
+}
+
+static void let_qp_follow(const struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_DISCONNECTED)
+		qp_leaves(event->id, IBV_QPS_RTS);
+	else if (event->event == RDMA_CM_EVENT_CONNECT_ERROR ||
+		 event->event == RDMA_CM_EVENT_UNREACHABLE || event->event == RDMA_CM_EVENT_REJECTED)
+		qp_leaves(event->id, IBV_QPS_INIT);
 }
 
 /* NULL with EAGAIN: nothing comes. */
@@ -208,6 +237,7 @@ static struct rdma_cm_event *wait_for(struct rdma_event_channel *events, unsigne
 		name_child(child);
 	}
 	show_event(events, event);
+	settle();
 	let_qp_follow(event);
 	return event;
 }

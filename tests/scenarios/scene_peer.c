@@ -124,6 +124,8 @@ static void peer_ended(void)
 	while (waitpid(peer, &status, 0) < 0 && errno == EINTR)
 		;
 	peer = 0;
+	/* What the kernel has still to tell others about it. */
+	pass_ms(100);
 	if (WIFSIGNALED(status))
 		say("| killed by signal %d", WTERMSIG(status));
 	else if (WEXITSTATUS(status))

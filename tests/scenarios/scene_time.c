@@ -126,17 +126,53 @@ uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/*
+ * On the kernel time passes in naps of 20 ms.  They end late on a machine that is busy or was
+ * stopped for a while, where the kernel's threads are late, too, and count less then: time doubles
+ * there, but does no more, for what has a limit.
+ */
+enum { NAP = 20 };
+
+static unsigned int nap_counts(uint64_t start_ms)
+{
+	uint64_t half = (now_ms() - start_ms) / 2;
+
+	return half < NAP ? NAP : half < 5 * NAP ? (unsigned int)half : 5 * NAP;
+}
+
+static void nap(unsigned int ms)
+{
+	struct timespec span = { .tv_nsec = (long)ms * 1000000 };
+
+	while (nanosleep(&span, &span) && errno == EINTR)
+		;
+}
+
 static void pass_exactly(unsigned int ms)
 {
-	struct timespec span = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+	unsigned int counts;
+	uint64_t start;
 
 	if (virtual_time()) {
 		if (sim_advance((uint64_t)ms * 1000000))
 			end_failed("polycm_sim_advance");
 		return;
 	}
-	while (nanosleep(&span, &span) && errno == EINTR)
-		;
+	for (; ms > NAP; ms -= counts < ms ? counts : ms) {
+		start = now_ms();
+		nap(NAP);
+		counts = nap_counts(start);
+	}
+	nap(ms);
+}
+
+void settle(void)
+{
+	int error = errno, i;
+
+	for (i = 0; i < 4 && !virtual_time(); i++)
+		nap(2);
+	errno = error;
 }
 
 void pass_ms(unsigned int ms)
@@ -146,7 +182,8 @@ void pass_ms(unsigned int ms)
 
 unsigned int rest_ms(void)
 {
-	return 800 * pace;
+	/* Longer than RoCE's timewait of half a second, and by more where kernel threads may be late. */
+	return (virtual_time() ? 800 : 1200) * pace;
 }
 
 static bool readable(struct rdma_event_channel *events, int ms)
@@ -158,8 +195,18 @@ static bool readable(struct rdma_event_channel *events, int ms)
 
 bool ready_within(struct rdma_event_channel *events, unsigned int ms)
 {
-	if (!virtual_time())
+	unsigned int counts;
+	uint64_t start;
+
+	if (!virtual_time()) {
+		for (; ms > NAP; ms -= counts < ms ? counts : ms) {
+			start = now_ms();
+			if (readable(events, NAP))
+				return true;
+			counts = nap_counts(start);
+		}
 		return readable(events, (int)ms);
+	}
 	for (; !readable(events, 0); ms--) {
 		if (!ms)
 			return false;
@@ -172,6 +219,7 @@ void arrived(struct rdma_event_channel *events)
 {
 	if (!ready_within(events, patience_ms()))
 		say("%s: nothing arrives", channel_name(events));
+	settle();
 }
 
 void show_lapse(const char *what, uint64_t since_ms, unsigned int expected_ms)

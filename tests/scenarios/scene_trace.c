@@ -93,6 +93,7 @@ int tried(const char *call, int result)
 		say("%s = -1 %s", call, errno_text(errno));
 	else
 		say("%s = %d", call, result);
+	settle();
 	return result;
 }
 

@@ -167,6 +167,7 @@ static void sync_peer_disconnected(void)
 	TRY(rdma_connect(client, &with));
 	join();
 	arrived(client->channel);
+	stream_ended(client);
 	show_qp(client);
 	TRY(rdma_disconnect(client));
 	show_left(client, "client");

@@ -12,18 +12,22 @@ static const struct { const char *name; uint8_t net; } identities[] = {
 static const char *const op_names[NUM_OPS] = {
 	"open", "bind", "resolve_addr", "resolve_route", "listen", "connect", "accept", "reject",
 	"establish", "disconnect", "notify", "set_option", NULL, NULL, "join", "leave", "migrate",
-	"close", "stop", "free", "channel_open", "channel_read", "channel_close",
+	"close", "stop", "free", "channel_open", "channel_read", "channel_close", NULL,
 };
 
 /* Count, write down, and tell what to return. */
 static int called(struct fake *fake, enum fake_op op)
 {
-	size_t len = strlen(fake->trace);
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the trace */
+	size_t len;
 
 	__atomic_add_fetch(&fake->calls[op], 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&lock);
+	len = strlen(fake->trace);
 	if (op_names[op])
 		snprintf(fake->trace + len, sizeof(fake->trace) - len, "%s%s", len ? " " : "",
 			 op_names[op]);
+	pthread_mutex_unlock(&lock);
 	return fake->fail[op];
 }
 
@@ -217,6 +221,12 @@ static int op_connect(void *priv, const struct polycm_conn_param *param)
 	return id_called(priv, OP_CONNECT);
 }
 
+static int op_may_accept(void *priv, const struct polycm_conn_param *param)
+{
+	fake_of(priv)->param = *param;
+	return id_called(priv, OP_MAY_ACCEPT);
+}
+
 static int op_accept(void *priv, const struct polycm_conn_param *param)
 {
 	fake_of(priv)->param = *param;
@@ -335,6 +345,12 @@ static void op_stop(void *priv)
 	/* The core takes nothing more for this id. */
 	assert_int_equal(post(&((struct fake_id *)priv)->id->pub, RDMA_CM_EVENT_DISCONNECTED, 0),
 			 -ECANCELED);
+	if (fake_of(priv)->in_stop) {
+		void (*in_stop)(struct polycm_id *id) = fake_of(priv)->in_stop;
+
+		fake_of(priv)->in_stop = NULL;
+		in_stop(((struct fake_id *)priv)->id);
+	}
 	if (fake_of(priv)->stop_joins) {
 		assert_int_equal(pthread_join(*fake_of(priv)->stop_joins, NULL), 0);
 		fake_of(priv)->stop_joins = NULL;
@@ -376,6 +392,7 @@ static const struct polycm_ops ops = {
 	.close = op_close,
 	.stop = op_stop,
 	.free = op_free,
+	.may_accept = op_may_accept,
 };
 
 /* ------------------------------------------------------------------------

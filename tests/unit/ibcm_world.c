@@ -82,6 +82,8 @@ static int host_child_create(struct polycm_id *listener, struct polycm_id **ret_
 			     void **ret_priv)
 {
 	(void)listener;
+	if (world.fail_allocation && !--world.fail_allocation)
+		return -ENOMEM;
 	*ret_child = calloc(1, sizeof(**ret_child));
 	assert_non_null(*ret_child);
 	*ret_priv = &(*ret_child)->priv;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "config.h"
 
+#include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,10 +16,12 @@
 #include <unistd.h>
 
 #include "providers/sim/address.h"
+#include "providers/sim/fault.h"
 #include "providers/sim/link/folder.h"
 #include "providers/sim/link/link.h"
 #include "providers/sim/link/peer.h"
 #include "providers/sim/link/ring.h"
+#include "providers/sim/link/ring_name.h"
 #include "providers/sim/link/segment.h"
 #include "shm_child.h"
 #include "sim_fake.h"
@@ -65,6 +69,35 @@ void shm_child_start(struct shm_child *child, const char *mode)
 void shm_child_tell(struct shm_child *child)
 {
 	assert_int_equal(write(child->to, "\n", 1), 1);
+}
+
+static char *read_line(struct shm_child *child)
+{
+	char *line = NULL;
+	size_t size = 0, len = 0;
+
+	do {
+		if (len + 1 >= size) {
+			size += 1024;
+			line = realloc(line, size);
+			assert_non_null(line);
+		}
+		assert_int_equal(read(child->from, line + len, 1), 1);
+	} while (line[len++] != '\n');
+	line[len - 1] = '\0';
+	return line;
+}
+
+char *shm_child_ask(struct shm_child *child)
+{
+	assert_int_equal(write(child->to, "?", 1), 1);
+	return read_line(child);
+}
+
+void shm_child_send(struct shm_child *child)
+{
+	assert_int_equal(write(child->to, "s", 1), 1);
+	free(read_line(child));
 }
 
 static int reap(struct shm_child *child)
@@ -124,6 +157,74 @@ static void count(const struct sim_packet *packet)
 	}
 	memcpy(&number, packet->data, sizeof(number));
 	next += number == next;
+}
+
+static void show_device(FILE *to, const struct sim_device *device)
+{
+	for (unsigned int i = 0; i < device->num_ports; i++) {
+		const struct sim_port *port = &device->ports[i];
+
+		fprintf(to, " port %d%s", (int)port->state, device->removed ? " removed" : "");
+		for (unsigned int byte = 0; byte < sizeof(port->mac); byte++)
+			fprintf(to, "%c%02x", byte ? ':' : ' ', port->mac[byte]);
+		for (unsigned int gid = 0; gid < port->num_gids; gid++)
+			fprintf(to, " %016" PRIx64, be64toh(port->gids[gid].gid.global.interface_id));
+	}
+}
+
+char *shm_child_world(void)
+{
+	char *text = NULL, ip[INET6_ADDRSTRLEN];
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	for (const struct sim_node *node = sim_first_node(); node; node = node->next) {
+		fprintf(to, "%s: until %" PRIu64 "%s", node->name, node->frozen_until,
+			sim_fault_backlog_full(node) ? " full" : "");
+		for (unsigned int i = 0; i < node->num_addresses; i++)
+			fprintf(to, " %s%s", inet_ntop(AF_INET, &node->addresses[i].addr.in.sin_addr, ip,
+						       sizeof(ip)), node->addresses[i].port ? "" : "-");
+		for (const struct sim_device *device = node->devices; device; device = device->next)
+			show_device(to, device);
+		fprintf(to, "; ");
+	}
+	fclose(to);
+	return text;
+}
+
+static unsigned int taken;
+
+static void take(const struct sim_packet *packet)
+{
+	(void)packet;
+	taken++;
+}
+
+/* A line for each byte of input. */
+static void obey(void)
+{
+	struct iovec part = { .iov_base = pattern, .iov_len = 4 };
+	char byte, *world;
+
+	while (read(0, &byte, 1) == 1) {
+		sim_lock();
+		if (byte == 's') {
+			if (sim_link_send(sim_port_by_index(1), sim_port_by_index(0), 0, SIM_PACKET_RC,
+					  NULL, 0, &part, 1, part.iov_len))
+				_exit(3);
+			puts("sent");
+		} else {
+			do
+				sim_shm_receive();
+			while (sim_shm_pending());
+			world = shm_child_world();
+			printf("%u packets; %s\n", taken, world);
+			free(world);
+		}
+		sim_unlock();
+		fflush(stdout);
+	}
 }
 
 static int wait_for_input(void)
@@ -243,11 +344,11 @@ static int run(const char *mode)
 {
 	uint32_t qpn = 0;
 	bool silent = !strcmp(mode, "silent");
-	bool deaf = silent || !strcmp(mode, "deaf") || !strcmp(mode, "poll");
+	bool deaf = silent || !strcmp(mode, "deaf") || !strcmp(mode, "world") || !strcmp(mode, "poll");
 	int r = 0;
 
 	sim_lock();
-	sim_link_set_handler(SIM_PACKET_RC, silent ? count : echo);
+	sim_link_set_handler(SIM_PACKET_RC, !strcmp(mode, "world") ? take : silent ? count : echo);
 	if (!strcmp(mode, "hold") || !strcmp(mode, "lock"))
 		r = take_numbers(&qpn);
 	else if (!deaf)
@@ -267,6 +368,8 @@ static int run(const char *mode)
 	fflush(stdout);
 	if (!strcmp(mode, "churn"))
 		return churn();
+	if (!strcmp(mode, "world"))
+		obey();
 	if (!strcmp(mode, "poll"))
 		while (!__atomic_load_n(&echoed, __ATOMIC_RELAXED))
 			sim_progress();
@@ -290,7 +393,8 @@ int shm_child_main(int argc, char **argv)
 	if (sim_engine_start(SIM_CLOCK_REAL, 1))
 		return 20;
 	sim_lock();
-	r = sim_fabric_open_default();
+	r = getenv("SHM_CHILD_SCENARIO") ? sim_fabric_open_scenario(getenv("SHM_CHILD_SCENARIO")) :
+					   sim_fabric_open_default();
 	sim_unlock();
 	if (r)
 		return 21;

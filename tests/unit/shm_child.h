@@ -29,10 +29,20 @@ struct shm_child {
  * "end", with the number of packets before that came in order; "flood" sends
  * SHM_CHILD_FLOOD packets, numbered, to slot 0; "broken" sends it a packet and
  * spoils its ring; "size" and "magic" make something that is no ring; "churn"
- * comes and goes.
+ * comes and goes; "world" does what it is told (shm_child_ask()).
+ *
+ * SHM_CHILD_SCENARIO in the environment: the file that the fabric is from.
  */
 void shm_child_start(struct shm_child *child, const char *mode);
 void shm_child_tell(struct shm_child *child);	/* go on */
+/*
+ * Of a child in mode "world": receive, and show the world; the line is to be
+ * freed.  Send a packet from its second port to the first one of slot 0.
+ */
+char *shm_child_ask(struct shm_child *child);
+void shm_child_send(struct shm_child *child);
+/* All that changes can change in this process's copy of the fabric, in a line; to be freed. */
+char *shm_child_world(void);
 /* End of input, or a signal; returns the status of waitpid(). */
 int shm_child_end(struct shm_child *child);
 int shm_child_kill(struct shm_child *child);

@@ -45,7 +45,7 @@ static struct {
 	char name[48], value[160];
 } settings[MAX_SETTINGS];
 
-static char lines[POLYCM_LOG_TRACE + 1][512];
+static char lines[POLYCM_LOG_TRACE + 1][1024];
 static unsigned int counts[POLYCM_LOG_TRACE + 1];
 
 struct polycm_device_info sim_fake_devices[SIM_FAKE_DEVICES];
@@ -151,6 +151,25 @@ void sim_fake_set(const char *name, const char *value)
 		i++;
 	snprintf(settings[i].name, sizeof(settings[i].name), "%s", name);
 	snprintf(settings[i].value, sizeof(settings[i].value), "%s", value);
+}
+
+int sim_fake_open(void **state)
+{
+	(void)state;
+	sim_fake_init();
+	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
+	sim_lock();
+	assert_int_equal(sim_fabric_open_private(), 0);
+	return 0;
+}
+
+int sim_fake_close(void **state)
+{
+	(void)state;
+	sim_fabric_close();
+	sim_unlock();
+	sim_engine_stop();
+	return 0;
 }
 
 const char *sim_fake_log(enum polycm_log_level level)

@@ -26,6 +26,10 @@ extern const struct polycm_transport sim_fake_roce, sim_fake_ib, sim_fake_iwarp;
 void sim_fake_init(void);
 void sim_fake_set(const char *name, const char *value);
 
+/* Of a test: the engine in virtual time with an empty fabric, the lock held; and their end. */
+int sim_fake_open(void **state);
+int sim_fake_close(void **state);
+
 /* The newest line of that level, "" if there was none; how many there were. */
 const char *sim_fake_log(enum polycm_log_level level);
 unsigned int sim_fake_log_count(enum polycm_log_level level);

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "providers/sim/engine.h"
@@ -462,6 +464,55 @@ static void time_never_goes_back(void **state)
 	}
 }
 
+static sem_t ended;
+static bool ended_meanwhile;
+
+/* Sleeps for a moment, as asking for what has timed out does, unless the other's wait ends. */
+static bool look_slowly(void *time)
+{
+	struct timespec until;
+
+	if (sim_now() < *(const uint64_t *)time)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)SIM_MS(20);
+	if (until.tv_nsec >= (long)SIM_MS(1000)) {
+		until.tv_sec++;
+		until.tv_nsec -= (long)SIM_MS(1000);
+	}
+	ended_meanwhile = !sem_clockwait(&ended, CLOCK_MONOTONIC, &until);
+	return false;
+}
+
+static void *wait_for_later(void *deadline)
+{
+	(void)wait_until(*(const uint64_t *)deadline, false);
+	sem_post(&ended);
+	return NULL;
+}
+
+static void time_stands_still_while_a_wait_looks(void **state)
+{
+	uint64_t soon = 1000, later = 2000;
+	const struct polycm_clock_wait wait = {
+		.size = sizeof(wait),
+		.deadline_ns = soon,
+		.look = look_slowly,
+		.arg = &soon,
+	};
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(sem_init(&ended, 0, 0), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_later, &later), 0);
+	assert_int_equal(sim_clock_wait(NULL, &wait), -ETIMEDOUT);
+	assert_false(ended_meanwhile);
+	assert_int_equal(sim_now(), soon);
+	pthread_join(thread, NULL);
+	assert_int_equal(sim_now(), later);
+	sem_destroy(&ended);
+}
+
 #define VIRTUAL(test) cmocka_unit_test_setup_teardown(test, start_virtual, stop)
 
 int main(void)
@@ -480,6 +531,7 @@ int main(void)
 		VIRTUAL(threads_that_wait_for_threads_do_not),
 		VIRTUAL(a_thread_that_moves_time_prevents_deadlock),
 		VIRTUAL(time_never_goes_back),
+		VIRTUAL(time_stands_still_while_a_wait_looks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

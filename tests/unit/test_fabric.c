@@ -13,25 +13,6 @@
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 
-static int open_private(void **state)
-{
-	(void)state;
-	sim_fake_init();
-	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
-	sim_lock();
-	assert_int_equal(sim_fabric_open_private(), 0);
-	return 0;
-}
-
-static int close_all(void **state)
-{
-	(void)state;
-	sim_fabric_close();
-	sim_unlock();
-	sim_engine_stop();
-	return 0;
-}
-
 static struct sim_device *make_node(const char *name, const char *device_name,
 				    const struct polycm_transport *rules, const char *address)
 {
@@ -554,8 +535,8 @@ static void an_unknown_transport_is_named(void **state)
 
 int main(void)
 {
-#define PRIVATE(test) cmocka_unit_test_setup_teardown(test, open_private, close_all)
-#define DEFAULT(test) cmocka_unit_test_setup_teardown(test, start_virtual, close_all)
+#define PRIVATE(test) cmocka_unit_test_setup_teardown(test, sim_fake_open, sim_fake_close)
+#define DEFAULT(test) cmocka_unit_test_setup_teardown(test, start_virtual, sim_fake_close)
 	const struct CMUnitTest tests[] = {
 		PRIVATE(roce_has_two_gids_of_its_mac_and_of_each_address),
 		PRIVATE(infiniband_has_the_gid_of_its_port),

@@ -10,6 +10,7 @@
 #include "link_world.h"
 #include "providers/sim/cm/mad.h"
 #include "providers/sim/world.h"
+#include "rule_counts.h"
 #include "tests/cmocka_all.h"
 
 #define RULE(...) POLYCM_SIM_FAULT(__VA_ARGS__)
@@ -48,44 +49,21 @@ static void advance(uint64_t ns)
 /* Ten REQs from a to b, 10 ns apart, the first at 0: those that arrive, by number. */
 static void test_count_and_window(void **state)
 {
-	static const struct {
-		struct polycm_sim_fault_rule rule;
-		const char *arrive;
-		unsigned int hits;
-	} rows[] = {
-		{ { .nth = 0 }, "", 10 },
-		{ { .nth = 1 }, "1 2 3 4 5 6 7 8 9", 1 },
-		{ { .nth = 3 }, "0 1 3 4 5 6 7 8 9", 1 },
-		{ { .nth = 11 }, "0 1 2 3 4 5 6 7 8 9", 0 },
-		{ { .times = 2 }, "2 3 4 5 6 7 8 9", 2 },
-		{ { .nth = 3, .times = 4 }, "0 1 6 7 8 9", 4 },
-		{ { .nth = 9, .times = 100 }, "0 1 2 3 4 5 6 7", 2 },
-		{ { .from_ns = 35 }, "0 1 2 3", 6 },
-		{ { .from_ns = 30 }, "0 1 2", 7 },
-		{ { .until_ns = 30 }, "3 4 5 6 7 8 9", 3 },
-		{ { .from_ns = 20, .until_ns = 40 }, "0 1 4 5 6 7 8 9", 2 },
-		{ { .from_ns = 20, .nth = 2 }, "0 1 2 4 5 6 7 8 9", 1 },
-		{ { .probability = 1 }, "", 10 },
-		{ { .probability = 0.5 }, "0 1 2 4 8 9", 4 },
-		{ { .probability = 0.5, .times = 2 }, "0 1 2 4 6 7 8 9", 2 },
-		{ { .probability = 1e-9 }, "0 1 2 3 4 5 6 7 8 9", 0 },
-	};
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct polycm_sim_fault_rule rule = rows[i].rule;
+	for (unsigned int i = 0; i < ARRAY_SIZE(rule_counts); i++) {
+		const struct rule_count *row = &rule_counts[i];
 		uint32_t number;
 
 		link_world_close(state);
 		link_world_open(state);
-		rule.size = sizeof(rule);
-		rule.action = POLYCM_SIM_LOSE;
-		number = add(&rule);
+		number = add(RULE(.action = POLYCM_SIM_LOSE, .nth = row->nth, .times = row->times,
+				  .probability = row->probability, .from_ns = row->from_ns,
+				  .until_ns = row->until_ns));
 		for (uint32_t n = 0; n < 10; n++) {
 			send_mad(port_a, port_b, CM_REQ, n);
 			advance(10);
 		}
-		assert_string_equal(arrivals(), rows[i].arrive);
-		assert_int_equal(hits(number), rows[i].hits);
+		assert_string_equal(arrivals(), row->others);
+		assert_int_equal(hits(number), row->hits);
 	}
 }
 
@@ -518,7 +496,8 @@ static void test_names(void **state)
 	     action++)
 		assert_int_equal(sim_action_of(sim_action_name(action)), action);
 	assert_int_equal(sim_action_of("loose"), 0);
-	assert_string_equal(sim_action_nearest("loose"), "lose");
+	assert_string_equal(sim_action_hint("loose"), "; nearest: 'lose'");
+	assert_non_null(strstr(sim_action_hint("nonsense"), "; there are: lose, delay, "));
 }
 
 #define test(f) cmocka_unit_test_setup_teardown(f, link_world_open, link_world_close)

@@ -14,6 +14,8 @@
 
 #define BYTE_ATTR_ID 16u	/* of the MAD; two of them */
 #define BYTE_REMOTE_ID 28u	/* four: the receiver's own communication id */
+#define BYTE_DATA 164u		/* private data from there on: it means nothing to the protocol */
+#define DATA_STEP 16u		/* so many bytes of that are one that is tried */
 #define NO_STATE 0xffu
 
 static struct exchanged messages[EXCHANGE_MAX];
@@ -121,6 +123,8 @@ static bool must_be_ignored(const struct exchanged *message, unsigned int byte,
 	return names_receiver(&message->msg) && byte >= BYTE_REMOTE_ID && byte < BYTE_REMOTE_ID + 4;
 }
 
+static const uint8_t values[] = { 0xff, 0x01, 0x80, 0x10 };
+
 struct flip {
 	enum situation situation;
 	const struct exchanged *message;
@@ -163,10 +167,24 @@ static bool nothing_happened(const struct effect *after, const struct effect *be
 	       !after->events && !after->requests && !after->answers;
 }
 
+/*
+ * Is a byte of a message corrupted with that value?  Each byte is in all
+ * situations: with 0xff, and one more that takes its turn.  Of private data some
+ * are, and of another message others.
+ */
+static bool is_tried(const struct flip *flip, size_t value)
+{
+	unsigned int turn = flip->byte + (unsigned int)(flip->message - messages) * 2 +
+			    flip->to_server + flip->situation;
+
+	if (flip->byte >= BYTE_DATA)
+		return !value && !(turn % DATA_STEP);
+	return !value || value == 1 + turn % (sizeof(values) - 1);
+}
+
 /* Corrupt one byte after the other; a new scene only where the old one has changed. */
 static void flip_message(struct flip *flip)
 {
-	static const uint8_t values[] = { 0xff, 0x01, 0x80, 0x10 };
 	struct effect before, intact, after;
 	uint8_t mad[CM_MAD_SIZE];
 	struct scene scene;
@@ -179,10 +197,9 @@ static void flip_message(struct flip *flip)
 	close_scene(&scene);
 	scene = open_scene(flip->situation);
 	for (flip->byte = 0; flip->byte < CM_MAD_SIZE; flip->byte++) {
-		/* From there on private data, which means nothing to the protocol. */
-		bool data = flip->byte >= CM_MAD_HEADER_SIZE + 140;
-
-		for (size_t v = 0; v < (data ? 1 : sizeof(values)); v++) {
+		for (size_t v = 0; v < sizeof(values); v++) {
+			if (!is_tried(flip, v))
+				continue;
 			flip->value = values[v];
 			mad[flip->byte] ^= flip->value;
 			after = inject(&scene, flip->to_server, mad);

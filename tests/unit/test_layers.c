@@ -308,6 +308,22 @@ static void calls_go_from_outside_to_inside(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
+static void what_a_layer_does_not_have_goes_through(void **state)
+{
+	struct rdma_cm_id *listener = listening_id(channel), *id = requested_id(listener);
+	struct rdma_conn_param param = { .qp_num = 5 };
+
+	(void)state;
+	fakes[0].fail[OP_MAY_ACCEPT] = -E2BIG;
+	assert_errno(rdma_accept(id, &param), E2BIG);
+	assert_int_equal(fakes[0].calls[OP_ACCEPT], 0);
+	fakes[0].fail[OP_MAY_ACCEPT] = 0;
+	assert_int_equal(rdma_accept(id, &param), 0);
+	assert_int_equal(fakes[0].calls[OP_ACCEPT], 1);
+	rdma_destroy_id(id);
+	rdma_destroy_id(listener);
+}
+
 static void events_go_from_inside_to_outside(void **state)
 {
 	struct rdma_cm_id *id = resolved_id(channel);
@@ -525,6 +541,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LAYER_TEST(calls_go_from_outside_to_inside),
+		LAYER_TEST(what_a_layer_does_not_have_goes_through),
 		LAYER_TEST(events_go_from_inside_to_outside),
 		LAYER_TEST(wrong_events_are_refused),
 		LAYER_TEST(late_events_keep_their_order),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "link_world.h"
+#include "providers/sim/cm/mad.h"
 #include "tests/cmocka_all.h"
 
 #define LINK(...)                                                                                  \
@@ -288,6 +289,27 @@ static void test_smaller_struct(void **state)
 	assert_int_equal(takes(port_a, port_b, 16384), 3);
 }
 
+/* What comes back says no more than that nobody listens. */
+static void test_iwarp_and_another_are_told_once(void **state)
+{
+	struct sim_device *iwarp;
+	struct sim_port *port;
+
+	(void)state;
+	assert_int_equal(sim_device_add(node_b, "simw", &sim_fake_iwarp, &iwarp), 0);
+	assert_int_equal(sim_device_add_address(iwarp, NULL, "10.0.0.99/24"), 0);
+	port = &iwarp->ports[0];
+	send_mad(port_a, port_b, CM_REQ, 1);
+	send_number(port_a, port, 2, 4);
+	assert_int_equal(sim_fake_log_count(POLYCM_LOG_WARN), 0);
+	send_mad(port_a, port, CM_REQ, 3);
+	send_mad(port_a, port, CM_REQ, 4);
+	send_mad(port, port_a, CM_REJ, 5);
+	assert_int_equal(sim_fake_log_count(POLYCM_LOG_WARN), 1);
+	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN),
+			       "is roce, and node b, device simw, iwarp: they cannot connect"));
+}
+
 static void test_closing_drops_what_is_under_way(void **state)
 {
 	(void)state;
@@ -317,6 +339,7 @@ int main(void)
 		test(test_draws_nothing_without_need),
 		test(test_impossible_links),
 		test(test_smaller_struct),
+		test(test_iwarp_and_another_are_told_once),
 		test(test_closing_drops_what_is_under_way),
 	};
 

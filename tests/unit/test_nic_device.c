@@ -289,6 +289,7 @@ static const struct {
 	{ PAIR_ROCE, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, 0, 16 },
 	{ PAIR_ROCE, IBV_QPT_RAW_PACKET, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
 	{ PAIR_ROCE, IBV_QPT_XRC_SEND, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
+	{ PAIR_ROCE, (enum ibv_qp_type)99, { 1, 1, 1, 1, 0 }, EINVAL, 0 },
 	{ PAIR_IB, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, 0, 16 },
 	{ PAIR_IWARP, IBV_QPT_RC, { 1, 1, 1, 1, 0 }, 0, 16 },
 	{ PAIR_IB, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, 0, 16 },

@@ -345,12 +345,12 @@ static const struct {
 	unsigned int told;		/* the stream's owner */
 } iwarp[] = {
 	{ RESET, INIT, 0, INIT, 0 },
-	{ RESET, RTR, EINVAL, RESET, 0 },
-	{ RESET, RTS, EINVAL, RESET, 0 },
-	{ RESET, SQD, 0, RESET, 0 },
+	{ RESET, RTR, 0, INIT, 0 },
+	{ RESET, RTS, EINVAL, INIT, 0 },
+	{ RESET, SQD, 0, INIT, 0 },
 	{ RESET, ERR, 0, ERR, 0 },
 	{ INIT, INIT, 0, INIT, 0 },
-	{ INIT, RTR, 0, RTR, 0 },
+	{ INIT, RTR, 0, INIT, 0 },
 	{ INIT, RTS, EINVAL, INIT, 0 },
 	{ INIT, SQD, 0, INIT, 0 },
 	{ INIT, SQE, EINVAL, INIT, 0 },
@@ -360,13 +360,13 @@ static const struct {
 	{ RTS, RTS, 0, RTS, 0 },
 	{ RTS, SQD, 0, SQD, 1 },
 	{ RTS, ERR, 0, ERR, 1 },
-	{ RTS, RESET, 0, RESET, 1 },
+	{ RTS, RESET, 0, RTS, 0 },
 	{ ERR, SQD, 0, ERR, 0 },
 	{ ERR, ERR, 0, ERR, 0 },
-	{ ERR, INIT, EINVAL, ERR, 0 },
-	{ ERR, RTR, EINVAL, ERR, 0 },
-	{ ERR, RTS, EINVAL, ERR, 0 },
-	{ ERR, RESET, 0, RESET, 0 },
+	{ ERR, INIT, 0, ERR, 0 },
+	{ ERR, RTR, 0, ERR, 0 },
+	{ ERR, RTS, 0, ERR, 0 },
+	{ ERR, RESET, 0, ERR, 0 },
 };
 
 static void iwarp_transitions(void **state)

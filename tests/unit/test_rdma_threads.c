@@ -303,6 +303,35 @@ static void one_thread_ends_a_channel(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
+static pthread_t ender;
+
+/* Until it comes to the id, which is locked, or has had time for that. */
+static void end_its_channel(struct polycm_id *id)
+{
+	struct polycm_channel *chan = id->chan;
+
+	assert_int_equal(pthread_create(&ender, NULL, destroy_channel, chan), 0);
+	while (!__atomic_load_n(&chan->ending, __ATOMIC_ACQUIRE))
+		sched_yield();
+	for (int i = 0; i < 200 && __atomic_load_n(&id->lock.word, __ATOMIC_RELAXED) !=
+					   POLYCM_LATCH_WANTED; i++)
+		sched_yield();
+}
+
+static void an_id_ends_once_while_its_channel_ends(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = new_id(channel);
+
+	(void)state;
+	fakes[0].in_stop = end_its_channel;
+	assert_int_equal(rdma_destroy_id(id), 0);
+	assert_int_equal(pthread_join(ender, NULL), 0);
+	assert_int_equal(fakes[0].calls[OP_CLOSE], 1);
+	assert_int_equal(fakes[0].calls[OP_STOP], 1);
+	assert_int_equal(fakes[0].calls[OP_FREE], 1);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -319,6 +348,7 @@ int main(void)
 		RDMA_TEST(requests_end_while_they_are_retrieved),
 		RDMA_TEST(one_thread_ends_an_id),
 		RDMA_TEST(one_thread_ends_a_channel),
+		RDMA_TEST(an_id_ends_once_while_its_channel_ends),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

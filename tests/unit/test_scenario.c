@@ -25,24 +25,11 @@ const char *__lsan_default_suppressions(void)
 	return "leak:libconfig\n";
 }
 
-static int open_empty(void **state)
-{
-	(void)state;
-	sim_fake_init();
-	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
-	sim_lock();
-	assert_int_equal(sim_fabric_open_private(), 0);
-	return 0;
-}
-
 static int close_all(void **state)
 {
-	(void)state;
-	sim_fabric_close();
+	sim_fake_close(state);
 	assert_false(sim_shape_on);
 	assert_false(sim_faults_on);
-	sim_unlock();
-	sim_engine_stop();
 	return 0;
 }
 
@@ -205,7 +192,7 @@ static void test_times(void **state)
 		int r;
 
 		close_all(state);
-		open_empty(state);
+		sim_fake_open(state);
 		snprintf(text, sizeof(text), "nodes = (" NODE("a", "10.0.0.1/24") ");"
 			 "links = ({ latency = \"%s\"; });", rows[i].text);
 		r = build(text);
@@ -328,7 +315,7 @@ static const struct {
 	{ AB "faults = ( { message = \"REQ\"; } );",
 	  "test.cfg:3: a fault needs an action, such as \"lose\"" },
 	{ AB "faults = ( { action = \"loose\"; } );",
-	  "test.cfg:3: action = \"loose\": no such action; nearest: \"lose\"" },
+	  "test.cfg:3: action = \"loose\": no such action; nearest: 'lose'" },
 	{ AB "faults = ( { action = \"lose\";\nmessage = \"REK\"; } );",
 	  "test.cfg:4: this fault: there is no message, call or lookup 'REK'; nearest: 'REQ'" },
 	{ AB "faults = ( { action = \"lose\"; message = \"REQUEST\"; } );",
@@ -351,12 +338,27 @@ static const struct {
 	  "test.cfg:3: delay = 5: expected a time such as \"5 us\" (ns, us, ms, s, min)" },
 	{ AB "faults = ( { action = \"reject\"; reason = \"because\"; } );",
 	  "test.cfg:3: reason = \"because\": expected a REJ's reason, such as 8 or "
-	  "\"invalid_service_id\"; nearest: \"no_qp\"" },
+	  "\"invalid_service_id\"; there are: "
+	  "no_qp, no_resources, timeout, unsupported, invalid_comm_id, "
+	  "invalid_comm_instance, invalid_service_id, invalid_transport_type, stale_conn, "
+	  "invalid_gid, invalid_lid, invalid_sl, invalid_traffic_class, invalid_hop_limit, "
+	  "invalid_packet_rate, invalid_alt_gid, invalid_alt_lid, port_redirect, "
+	  "invalid_mtu, insufficient_resp_resources, consumer_defined, invalid_rnr_retry, "
+	  "duplicate_local_comm_id, invalid_class_version, invalid_flow_label, "
+	  "vendor_option_not_supported" },
+	{ AB "faults = ( { action = \"reject\"; reason = \"stale_con\"; } );",
+	  "test.cfg:3: reason = \"stale_con\": expected a REJ's reason, such as 8 or "
+	  "\"invalid_service_id\"; nearest: 'stale_conn'" },
 	{ AB "faults = ( { action = \"reject\"; reason = 0; } );",
 	  "test.cfg:3: reason = 0: expected a REJ's reason, such as 8 or "
 	  "\"invalid_service_id\"" },
 	{ AB "faults = ( { action = \"fail\"; message = \"bind\"; error = \"EWHAT\"; } );",
-	  "test.cfg:3: error = \"EWHAT\": expected an errno, such as \"ENOMEM\"; nearest: \"EAGAIN\"" },
+	  "test.cfg:3: error = \"EWHAT\": expected an errno, such as \"ENOMEM\"; there are: "
+	  "EACCES, EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EAGAIN, EALREADY, EBADF, "
+	  "EBUSY, ECONNABORTED, ECONNREFUSED, ECONNRESET, EEXIST, EFAULT, EHOSTUNREACH, "
+	  "EINTR, EINVAL, EIO, EISCONN, EMFILE, EMSGSIZE, ENETDOWN, ENETUNREACH, ENFILE, "
+	  "ENOBUFS, ENODATA, ENODEV, ENOENT, ENOMEM, ENOSPC, ENOSYS, ENOTCONN, ENXIO, "
+	  "EOPNOTSUPP, EPERM, EPROTO, EPROTONOSUPPORT, ETIMEDOUT" },
 	{ AB "faults = ( { action = \"fail\"; message = \"bind\"; error = 5000; } );",
 	  "test.cfg:3: this fault: 5000 is no errno" },
 	{ AB "faults = ( { action = \"corrupt\"; value = 256; } );",
@@ -369,7 +371,7 @@ static void test_bad_files(void **state)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad_files); i++) {
 		close_all(state);
-		open_empty(state);
+		sim_fake_open(state);
 		assert_int_equal(build(bad_files[i].text), -EINVAL);
 		assert_string_equal(sim_fake_log(POLYCM_LOG_ERROR), bad_files[i].line);
 		assert_int_equal(sim_fake_log_count(POLYCM_LOG_ERROR), 1);
@@ -434,7 +436,7 @@ static void test_files(void **state)
 	sim_fake_remove_runtime_dir();
 }
 
-#define test(f) cmocka_unit_test_setup_teardown(f, open_empty, close_all)
+#define test(f) cmocka_unit_test_setup_teardown(f, sim_fake_open, close_all)
 
 int main(void)
 {

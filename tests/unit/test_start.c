@@ -191,9 +191,21 @@ static int start_all(void)
 	CHECK(polycm_registry_id_size() == 32);
 	CHECK(polycm_registry_channel_size() == 16);
 	*calls = '\0';
-	polycm_registry_enumerate();
+	CHECK(polycm_registry_get_devices() == 0);
 	CHECK(!strcmp(calls, "enumerate two;enumerate one;"));
 	CHECK(polycm_registry_load_all(&modules) == 3);
+	return 0;
+}
+
+/* Who wants the devices is answered by one look, the first time too. */
+static int devices_are_asked_for_once(void)
+{
+	CHECK(!add_all());
+	CHECK(polycm_registry_get_devices() == 0);
+	CHECK(!strcmp(calls, "init two;init bad;init one;enumerate two;enumerate one;"));
+	*calls = '\0';
+	CHECK(polycm_registry_get_devices() == 0);
+	CHECK(!strcmp(calls, "enumerate two;enumerate one;"));
 	return 0;
 }
 
@@ -402,6 +414,7 @@ static void run_process(int (*fn)(void))
 	}
 
 PROCESS(start_all)
+PROCESS(devices_are_asked_for_once)
 PROCESS(files_come_too_late)
 PROCESS(start_from_many_threads)
 PROCESS(end_in_order)
@@ -414,6 +427,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start_all),
+		cmocka_unit_test(test_devices_are_asked_for_once),
 		cmocka_unit_test(test_files_come_too_late),
 		cmocka_unit_test(test_start_from_many_threads),
 		cmocka_unit_test(test_end_in_order),

@@ -48,11 +48,7 @@ static struct sim_port *make_port(const char *name, const char *device_name, con
 
 static int open_world(void **state)
 {
-	(void)state;
-	sim_fake_init();
-	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
-	sim_lock();
-	assert_int_equal(sim_fabric_open_private(), 0);
+	sim_fake_open(state);
 	port_a = make_port("a", "sim0", "10.0.0.1/24");
 	port_b = make_port("b", "sim1", "10.0.0.2/24");
 	sim_link_set_handler(SIM_PACKET_STREAM, see);

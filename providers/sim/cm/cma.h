@@ -11,7 +11,10 @@
 #ifndef SIM_CMA_H
 #define SIM_CMA_H
 
+#include <stddef.h>
+
 #include "../fabric.h"
+#include "ibcm_id.h"
 
 enum cma_state {
 	CMA_IDLE,
@@ -48,30 +51,45 @@ struct cm_engine {
 
 extern const struct cm_engine sim_ibcm_engine, sim_iwcm_engine;
 
-/* Engines' private parts: defined in ibcm.h and iwcm.h, allocated on first use. */
-struct ibcm;
-struct iwcm;
+struct iwcm;			/* of the other engine, allocated on first use */
 
 struct cma_group;		/* a multicast join (cma_multicast.c) */
 
-/* The provider's area of an id; kept small, there may be 100,000 of them. */
+/*
+ * The provider's area of an id; kept small, there may be 100,000 of them.  What
+ * the end of a connection needs comes first, up to the line: of an id that was
+ * not used for long it must be brought into the cache.
+ */
 struct sim_id {
 	struct polycm_id *id;		/* the core's handle */
 	struct sim_node *node;
 	struct sim_port *port;		/* NULL: no device yet */
-	const struct sim_port *way_out;	/* of the last look for an address; only compared */
 	const struct cm_engine *engine;	/* set with port; a wildcard listener has none */
+	union {
+		struct ibcm *ib;	/* cm, below; NULL: not in use */
+		struct iwcm *iw;
+	};
+	struct cma_group *groups;
+	struct sim_id *next, *prev;	/* all ids of the process, in order of creation */
 	enum cma_state state;
 	enum rdma_port_space ps;
 	enum rdma_port_space bound_ps;	/* of the port: ps, unless an AF_IB service id says another */
 	enum ibv_qp_type qp_type;
-	union sim_sockaddr src, dst;
+	uint32_t qp_num;		/* given with connect or accept */
+	uint32_t number;		/* in traces */
 	bool bound;			/* src's port is ours in the port table */
 	bool bind_asked;		/* by rdma_bind_addr(), not for resolving */
 	bool active;			/* has resolved an address, or tried to */
 	bool bound_any;			/* it was taken with the wildcard address */
 	bool accepted;			/* or created by the program: events may be posted */
 	bool reuse, afonly, afonly_set;
+	struct sim_timer timer;		/* resolution in progress */
+	union sim_sockaddr src;
+	struct ibcm cm;
+
+	/* --- */
+	union sim_sockaddr dst;
+	const struct sim_port *way_out;	/* of the last look for an address; only compared */
 	bool tos_set, ack_timeout_set;
 	uint8_t tos, ack_timeout;
 	uint8_t packet_lifetime;	/* of the path, valid from ROUTE_RESOLVED */
@@ -80,21 +98,21 @@ struct sim_id {
 	bool path_given;		/* by the program, its flow label too */
 	uint32_t flow_label;
 	enum ibv_mtu path_mtu;
-	uint32_t qp_num;		/* given with connect or accept */
 	uint32_t starting_psn;		/* 24 bits: the peer must start here */
 	union ibv_gid sgid, dgid;
-	struct sim_timer timer;		/* resolution in progress */
 	uint64_t ask_until;		/* for the neighbour; 0: nobody is being asked */
 	uint32_t peer_mac;		/* the number of its MAC that we resolved the address to */
 	int pending_status;		/* what it will end with */
-	union {
-		struct ibcm *ib;
-		struct iwcm *iw;
-	};
-	struct cma_group *groups;
-	uint32_t number;		/* in traces */
-	struct sim_id *next, *prev;	/* all ids of the process, in order of creation */
 };
+
+/* The core's part of an id lies before ours, and the last of it is what an event needs. */
+#define CMA_CORE_PREFETCHED 192u
+
+static inline void cma_prefetch(const struct sim_id *id)
+{
+	sim_prefetch((const void *)((uintptr_t)id - CMA_CORE_PREFETCHED),
+		     CMA_CORE_PREFETCHED + offsetof(struct sim_id, dst));
+}
 
 /* The operations for struct polycm_ops (cma_ops.c). */
 extern const struct polycm_ops sim_cma_ops;	/* all id ops; module ops are the provider's */

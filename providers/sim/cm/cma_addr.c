@@ -273,6 +273,14 @@ static bool is_way_out(const struct sim_id *id, const struct sim_address *source
 	       !sim_node_route_is_exact(id->node, &id->dst.sa);
 }
 
+/* IPv4: of an id with an interface Linux looks for its own other addresses there, too. */
+static bool asks_for_own(const struct sim_id *id, const struct sim_address *source)
+{
+	return id->src.sa.sa_family == AF_INET && !cma_is_any(&id->src.sa) &&
+	       !sim_addr_is_loopback(&id->src.sa) && !sim_addr_is_loopback(&id->dst.sa) &&
+	       source->port;
+}
+
 /* Who has the address next: ourselves, nobody in particular, or a neighbour that is to be asked. */
 static int query_ip(struct sim_id *id, uint64_t timeout)
 {
@@ -286,6 +294,10 @@ static int query_ip(struct sim_id *id, uint64_t timeout)
 		return r;
 	id->way_out = address->port;
 	own = sim_node_address(id->node, &id->dst.sa);
+	if (own && !own->port && asks_for_own(id, address)) {
+		cma_ask_neighbour(id, address->port, timeout);
+		return 0;
+	}
 	if (!address->port || (own && !own->port) || !is_way_out(id, address, route))
 		id->pending_status = -ENODEV;
 	/* Groups have link addresses that need not be asked for, and so has everybody. */
@@ -359,7 +371,10 @@ static void set_gids(struct sim_id *id)
 	const struct sim_port *peer = cma_peer_port(id);
 
 	set_sgid(id);
-	if (cma_is_any(&id->dst.sa))
+	if (cma_is_any(&id->dst.sa) && !cma_is_af_ib(id) &&
+	    sim_wire_of(id->port->device->rules) == SIM_WIRE_ROCE)
+		sim_gid_of_address(&id->dst, &id->dgid);
+	else if (cma_is_any(&id->dst.sa))
 		id->dgid = id->sgid;
 	else if (cma_is_af_ib(id))
 		memcpy(&id->dgid, &id->dst.ib.sib_addr, sizeof(id->dgid));
@@ -383,9 +398,6 @@ static int acquire(struct sim_id *id)
 		port = id->port ? id->port : default_port(id);
 		if (!port)
 			return -ENODEV;
-		r = check_port_space(id, port);
-		if (r < 0)
-			return r;
 		if (!id->port && sim_addr_is_zero(&id->src.sa))
 			set_loopback(&id->src);
 	} else if (cma_is_af_ib(id)) {

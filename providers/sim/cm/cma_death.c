@@ -100,7 +100,6 @@ void ibcm_peer_died(struct ibcm *cm)
 void cma_look_at_peer(const struct sim_id *id)
 {
 	if (id->engine == &sim_ibcm_engine && id->ib) {
-		sim_prefetch(id->ib, sizeof(*id->ib));
 		sim_link_look_at(peer_slot(id->ib));
 		ibcm_table_prefetch(id->ib->remote_id);
 	} else if (id->engine == &sim_iwcm_engine && id->iw && id->iw->stream == IW_STREAM_OPEN) {

@@ -449,8 +449,8 @@ static void op_free(void *priv)
 
 	sim_lock();
 	if (id->id) {
-		/* The connection of a copy is left alone, memory and all. */
-		if (id->engine && !is_copy(id))
+		/* A copy's stream is left alone, memory and all. */
+		if (id->engine && (!is_copy(id) || id->engine == &sim_ibcm_engine))
 			id->engine->free(id);
 		cma_drop(id);
 		id->id = NULL;

@@ -137,7 +137,8 @@ static void set_path(struct sim_id *id)
 	if (rules->link_layer == IBV_LINK_LAYER_INFINIBAND) {
 		id->rate = IBV_RATE_100_GBPS;
 	} else {
-		id->hop_limit = HOP_LIMIT;
+		/* A wildcard is no destination: nothing was looked up. */
+		id->hop_limit = cma_is_any(&id->dst.sa) ? 0 : HOP_LIMIT;
 		id->rate = IBV_RATE_MAX;	/* the port's current */
 	}
 	if (rules->flags & POLYCM_T_HAS_SA) {

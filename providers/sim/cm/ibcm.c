@@ -20,18 +20,7 @@
 
 #define INDEX_MASK ((1u << SIM_CONN_INDEX_BITS) - 1)
 
-/* None where a sanitizer is to find what is used after its end. */
-#ifdef POLYCM_SANITIZED
-#define MAX_SPARE 0u
-#else
-#define MAX_SPARE 256u
-#endif
-
 static uint32_t last_index;
-
-/* A few that were in use lately, linked by their first table. */
-static struct ibcm *spare;
-static unsigned int num_spare;
 
 static const char *const state_names[] = {
 	[IBCM_IDLE] = "IDLE",
@@ -211,69 +200,40 @@ static uint32_t next_local_id(void)
 	return local_id;
 }
 
-static struct ibcm *get_block(void)
+uint32_t ibcm_take_number(void)
 {
-	struct ibcm *cm = spare;
-
-	if (!cm)
-		return sim_core->alloc(sizeof(*cm));
-	spare = cm->next[0];
-	num_spare--;
-	memset(cm, 0, sizeof(*cm));
-	return cm;
-}
-
-static void put_block(struct ibcm *cm)
-{
-	if (num_spare == MAX_SPARE) {
-		sim_core->free(cm);
-		return;
-	}
-	cm->next[0] = spare;
-	spare = cm;
-	num_spare++;
-}
-
-void ibcm_free_spare(void)
-{
-	struct ibcm *cm;
-
-	while ((cm = spare)) {
-		spare = cm->next[0];
-		sim_core->free(cm);
-	}
-	num_spare = 0;
-}
-
-struct ibcm *ibcm_create(struct sim_id *id)
-{
-	struct ibcm *cm;
-
 	if (ibcm_table_count(IBCM_BY_LOCAL) >= INDEX_MASK || ibcm_table_reserve() < 0)
-		return NULL;
-	cm = get_block();
-	if (!cm)
-		return NULL;
-	cm->id = id;
-	cm->request_slot = (uint16_t)sim_self_slot();
+		return 0;
+	return next_local_id();
+}
+
+struct ibcm *ibcm_create_with(struct sim_id *id, uint32_t number)
+{
+	struct ibcm *cm = &id->cm;
+
+	*cm = (struct ibcm){
+		.id = id,
+		.local_id = number,
+		.request_slot = (uint16_t)sim_self_slot(),
+	};
 	sim_timer_init(&cm->timer, timer_fired);
-	cm->local_id = next_local_id();
 	ibcm_table_add(cm, IBCM_BY_LOCAL);
 	return cm;
 }
 
-static void withdraw(struct ibcm *cm)
+struct ibcm *ibcm_create(struct sim_id *id)
+{
+	uint32_t number = ibcm_take_number();
+
+	return number ? ibcm_create_with(id, number) : NULL;
+}
+
+void ibcm_destroy(struct ibcm *cm)
 {
 	ibcm_stop_repeating(cm);
 	sim_timer_disarm(&cm->timer);
 	forget_remote(cm);
 	ibcm_table_remove(cm, IBCM_BY_LOCAL);
-}
-
-void ibcm_destroy(struct ibcm *cm)
-{
-	withdraw(cm);
-	put_block(cm);
 }
 
 struct ibcm *ibcm_find(const struct sim_packet *packet, uint32_t local_id, uint32_t remote_id)
@@ -282,8 +242,7 @@ struct ibcm *ibcm_find(const struct sim_packet *packet, uint32_t local_id, uint3
 
 	if (!cm)
 		return NULL;
-	sim_prefetch(cm, sizeof(*cm));
-	sim_prefetch(cm->id, sizeof(*cm->id));
+	ibcm_prefetch(cm);
 	if (cm->remote_id != remote_id || cm->id->node != ibcm_node(packet))
 		return NULL;
 	return cm;
@@ -330,7 +289,6 @@ void sim_ibcm_stop(void)
 {
 	sim_link_set_handler(SIM_PACKET_MAD, NULL);
 	ibcm_send_free();
-	ibcm_free_spare();
 	ibcm_table_free();
 }
 
@@ -376,7 +334,7 @@ static void end(struct sim_id *id)
 	in_vain = repeats_in_vain(id->ib);
 	ibcm_close(id);
 	if (!in_vain)
-		withdraw(id->ib);
+		ibcm_destroy(id->ib);
 }
 
 /* The kernel waits for the last repetition, which holds the id. */
@@ -385,7 +343,7 @@ static void stop(struct sim_id *id)
 	if (!id->ib || !repeats_in_vain(id->ib))
 		return;
 	(void)sim_wait(not_repeating, id->ib, SIM_NEVER);
-	withdraw(id->ib);
+	ibcm_destroy(id->ib);
 }
 
 static void release(struct sim_id *id)

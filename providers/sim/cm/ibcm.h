@@ -7,12 +7,14 @@
  * ibcm_disconnect.c (the steps of a connection), ibcm_qp.c (attributes of
  * QPs), sidr.c (UD).
  *
- * Engine lock held for all.  A struct ibcm belongs to its sim_id and lives
- * until the engine's free(); close() takes it out of the lookup tables and
- * stops its timer, so nothing happens to it in between.
+ * Engine lock held for all.  A struct ibcm (ibcm_id.h) is part of its sim_id
+ * and in use until the engine's free(); close() takes it out of the lookup
+ * tables and stops its timer, so nothing happens to it in between.
  */
 #ifndef SIM_IBCM_H
 #define SIM_IBCM_H
+
+#include <stddef.h>
 
 #include "../link/link.h"
 #include "cma.h"
@@ -35,45 +37,6 @@ enum ibcm_state {
 	IBCM_TIMEWAIT,
 	IBCM_SIDR_REQ_SENT,
 	IBCM_SIDR_REQ_RCVD,
-};
-
-/* How ids are found. */
-enum ibcm_table {
-	IBCM_BY_LOCAL,		/* our communication id */
-	IBCM_BY_REMOTE,		/* the peer's communication id and CA: repeated requests */
-	IBCM_BY_QPN,		/* the peer's QP and CA: stale connections */
-	IBCM_TABLES
-};
-
-struct ibcm_buffer;
-
-struct ibcm {
-	struct sim_id *id;
-	struct sim_port *peer;		/* NULL: gone, what is sent there is lost */
-	uint32_t peer_mac;		/* its number when we learned it */
-	struct ibcm *next[IBCM_TABLES];
-	struct sim_timer timer;		/* the next repetition, or the end of TIMEWAIT */
-	struct ibcm_buffer *repeating;	/* the message that the timer repeats */
-	uint64_t tid;
-	uint64_t remote_ca_guid;	/* of a SIDR request: the sender's LID */
-	uint32_t local_id;
-	uint32_t remote_id;		/* 0: not known yet */
-	uint32_t remote_qpn;
-	uint32_t sq_psn;		/* the peer wants us to start here */
-	uint32_t qkey;			/* UD; 0: none yet */
-	uint32_t timeout_ms;		/* one wait for an answer */
-	uint32_t wait_ms;		/* the same for the message being repeated */
-	uint32_t flow_label;
-	uint16_t dlid;
-	uint16_t request_slot;		/* process that a REQ went to last */
-	uint8_t state;			/* enum ibcm_state */
-	uint8_t in_tables;		/* bit per enum ibcm_table */
-	uint8_t max_retries, retries_left;
-	uint8_t av_timeout;		/* exponent, twice the packet lifetime and the peer's delay */
-	uint8_t retry_count, rnr_retry_count;
-	uint8_t responder_resources, initiator_depth;
-	uint8_t sl, rate, traffic_class, hop_limit;
-	bool sidr;			/* of a UD id */
 };
 
 #define IBCM_MAX_EXPONENT 31u
@@ -113,12 +76,14 @@ void sim_ibcm_stop(void);
 /* A MAD came in. */
 void ibcm_receive(const struct sim_packet *packet);
 
-/* A fresh communication id for an id; NULL: no memory, or all 2^22 in use. */
+/* A number for a communication id, which is to be used at once; 0: no memory, or all 2^22 in use. */
+uint32_t ibcm_take_number(void);
+/* The communication id of an id that has none. */
+struct ibcm *ibcm_create_with(struct sim_id *id, uint32_t number);
+/* Both; NULL: there is no number. */
 struct ibcm *ibcm_create(struct sim_id *id);
-/* Take it out of everything and free it. */
+/* Take it out of everything. */
 void ibcm_destroy(struct ibcm *cm);
-/* Memory of ids that are gone is kept for the next ones, but not much. */
-void ibcm_free_spare(void);
 
 void ibcm_set_state(struct ibcm *cm, enum ibcm_state state);
 /* -EINVAL with the reason. */
@@ -153,6 +118,11 @@ void ibcm_table_remove(struct ibcm *cm, enum ibcm_table table);
 struct ibcm *ibcm_find_local(uint32_t local_id);
 /* It will be looked for soon. */
 void ibcm_table_prefetch(uint32_t local_id);
+/* Bring what a connection's end needs of its id into the cache, if it is not there. */
+static inline void ibcm_prefetch(const struct ibcm *cm)
+{
+	cma_prefetch((const struct sim_id *)((const char *)cm - offsetof(struct sim_id, cm)));
+}
 struct ibcm *ibcm_find_remote(const struct sim_node *node, uint32_t remote_id, uint64_t ca_guid,
 			      bool sidr);
 struct ibcm *ibcm_find_qpn(const struct sim_node *node, uint32_t remote_qpn, uint64_t ca_guid);

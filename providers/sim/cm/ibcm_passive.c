@@ -154,21 +154,19 @@ static int new_request(const struct sim_packet *packet, const struct cm_msg *msg
 	const struct cm_req *req = &msg->req;
 	struct sim_id *listener, *child;
 	struct ibcm *cm;
+	uint32_t number;
 	int ret;
 
-	cm = ibcm_create(NULL);
-	if (!cm)
+	number = ibcm_take_number();
+	if (!number)
 		return -ENOMEM;
 	ret = ibcm_request(packet, &(struct ibcm_asked){
 		.service_id = req->service_id, .qp_type = qp_type_of(req), .path = &req->primary,
 		.data = req->private_data, .len = sizeof(req->private_data),
 	}, &listener, &child);
-	if (ret < 0) {
-		ibcm_destroy(cm);
+	if (ret < 0)
 		return ret;
-	}
-	cm->id = child;
-	child->ib = cm;
+	cm = child->ib = ibcm_create_with(child, number);
 	take_req(cm, msg);
 	take_path(cm, packet, req);
 	ibcm_table_add(cm, IBCM_BY_REMOTE);

@@ -32,16 +32,15 @@ struct key {
 };
 
 /*
- * Numbers are handed out one after the other, so they are left as they are:
- * ids of one time lie side by side in the table, few meet in a bucket, and what
- * is not in the table is seldom looked for in others' memory.  What differs
- * between processes and CAs is spread, so that they begin at other places.
+ * Numbers are handed out one after the other and say which process they are
+ * from, QP numbers are unique in the fabric where a device gave them: they are
+ * left as they are.  So ids of one time lie side by side in the table, hardly
+ * two meet in a bucket, and what is not in the table is not looked for in
+ * others' memory.  Processes begin at other places.
  */
-static size_t hash(uint64_t guid, uint32_t number)
+static size_t hash(uint32_t number)
 {
-	uint64_t origin = guid ^ number >> SIM_CONN_INDEX_BITS;
-
-	return (size_t)(number + (origin * 0x9e3779b97f4a7c15u >> 32));
+	return number + (number >> SIM_CONN_INDEX_BITS) * 0x9e3779b9u;
 }
 
 static uint32_t number_of(const struct ibcm *cm, enum ibcm_table table)
@@ -56,16 +55,15 @@ static uint32_t number_of(const struct ibcm *cm, enum ibcm_table table)
 	}
 }
 
-static struct ibcm **bucket_of(const struct table *table, uint64_t guid, uint32_t number)
+static struct ibcm **bucket_of(const struct table *table, uint32_t number)
 {
-	return &table->buckets[hash(guid, number) & (table->num_buckets - 1)];
+	return &table->buckets[hash(number) & (table->num_buckets - 1)];
 }
 
 static struct ibcm **bucket_for(const struct table *table, const struct ibcm *cm,
 				enum ibcm_table which)
 {
-	return bucket_of(table, which == IBCM_BY_LOCAL ? 0 : cm->remote_ca_guid,
-			 number_of(cm, which));
+	return bucket_of(table, number_of(cm, which));
 }
 
 static int grow(enum ibcm_table which)
@@ -139,7 +137,7 @@ static struct ibcm *find(enum ibcm_table which, const struct key *key)
 
 	if (!tables[which].num_buckets)
 		return NULL;
-	for (cm = *bucket_of(&tables[which], key->guid, key->number); cm; cm = cm->next[which]) {
+	for (cm = *bucket_of(&tables[which], key->number); cm; cm = cm->next[which]) {
 		/* Our own number says it all; the node is a look into another cache line. */
 		if (number_of(cm, which) == key->number &&
 		    (which == IBCM_BY_LOCAL ||
@@ -158,9 +156,10 @@ struct ibcm *ibcm_find_local(uint32_t local_id)
 void ibcm_table_prefetch(uint32_t local_id)
 {
 	const struct table *table = &tables[IBCM_BY_LOCAL];
+	const struct ibcm *cm = table->num_buckets ? *bucket_of(table, local_id) : NULL;
 
-	if (table->num_buckets)
-		sim_prefetch(*bucket_of(table, 0, local_id), sizeof(struct ibcm));
+	if (cm)
+		ibcm_prefetch(cm);
 }
 
 struct ibcm *ibcm_find_remote(const struct sim_node *node, uint32_t remote_id, uint64_t ca_guid,

@@ -61,6 +61,35 @@ size_t iwcm_data_len(const struct polycm_conn_param *param)
 	return param->private_data ? param->private_data_len : 0;
 }
 
+/* siw counts what it sends in 8 bits, its control words included, and does not look. */
+bool iwcm_wraps(const struct sim_id *id, size_t len)
+{
+	return cma_rules(id)->mpa_revision >= MPA_REVISION_ENHANCED &&
+	       len + MPA_CONTROL_SIZE > UINT8_MAX;
+}
+
+/*
+ * The length of too much data begins at 0 again: the peer finds more than a
+ * frame in what comes, and hangs up.
+ */
+void iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame)
+{
+	uint8_t buf[MPA_MAX_FRAME] = { 0 };
+	size_t len = MPA_HEADER_SIZE + MPA_CONTROL_SIZE + frame->private_data_len, used;
+	bool request = frame->type == MPA_REQUEST;
+
+	sim_core->log(POLYCM_LOG_WARN, cm->id->id, "%u bytes of private data where %s takes %zu: "
+		      "the peer will find no %s", frame->private_data_len, cma_rules(cm->id)->name,
+		      iwcm_limit(cm->id, request ? POLYCM_MSG_CONNECT : POLYCM_MSG_REJECT),
+		      request ? "request" : "answer");
+	frame->enhanced = false;
+	frame->private_data_len = (uint8_t)(frame->private_data_len + MPA_CONTROL_SIZE);
+	if (mpa_encode(frame, buf, sizeof(buf), &used) < 0 || used >= len)
+		iw_stream_close(cm);
+	else
+		iw_stream_send(cm, buf, len);
+}
+
 void iwcm_input(struct iwcm *cm)
 {
 	struct mpa_frame frame;

@@ -16,12 +16,6 @@
 #include "cma.h"
 #include "mpa.h"
 
-/* Without memory an element is not added, and its hh.tbl is NULL. */
-#define HASH_NONFATAL_OOM 1
-#define uthash_malloc(size) sim_core->alloc(size)
-#define uthash_free(memory, size) sim_core->free(memory)
-#include <uthash.h>
-
 /* As kernel iwcm has them; connecting the stream is part of IDLE. */
 enum iwcm_state {
 	IWCM_IDLE,		/* not connected yet, or no more */
@@ -77,7 +71,7 @@ struct iwcm {
 	struct iwcm_request *request;		/* for when it opens, unless the program waits */
 	struct iw_handshake *handshake;
 	struct sim_timer timer;			/* SYN, MPA request or MPA reply */
-	UT_hash_handle hh;			/* by local_id while the stream is not closed */
+	struct iwcm *next;			/* in the table, while the stream is not closed */
 };
 
 /* --- The stream (iwcm_stream.c). --- */
@@ -100,13 +94,22 @@ void iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len);
 void iw_stream_process_died(unsigned int slot);
 /* Close it for both sides.  Nothing more comes from it. */
 void iw_stream_close(struct iwcm *cm);
-/* The open stream, or the one being opened, of that id of ours, or NULL. */
-struct iwcm *iw_stream_find(uint32_t local_id);
 /* The frame was read: give the handshake's memory back. */
 void iw_stream_handshake_done(struct iwcm *cm);
 /* Who listens for addr here: *ret_slot is the process, *ret_id its id if it is ours. */
 bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *addr,
 			     unsigned int *ret_slot, struct sim_id **ret_id);
+
+/* --- The table of streams (iwcm_table.c). --- */
+
+/* Those that are open or being opened, by local_id.  -ENOMEM. */
+int iw_table_add(struct iwcm *cm);
+void iw_table_remove(struct iwcm *cm);
+void iw_table_free(void);
+/* That of ours, or NULL. */
+struct iwcm *iw_stream_find(uint32_t local_id);
+/* It will be looked for soon, if it is ours. */
+void iw_table_prefetch(uint32_t local_id);
 
 /* --- Upcalls of the stream. --- */
 
@@ -130,6 +133,8 @@ struct sim_qp *iwcm_qp(const struct iwcm *cm);
 void iwcm_release_qp(struct iwcm *cm, bool error);
 void iwcm_set_state(struct iwcm *cm, enum iwcm_state state);
 void iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame);
+bool iwcm_wraps(const struct sim_id *id, size_t len);
+void iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame);
 /* How much private data a program may send, and sends. */
 size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg);
 size_t iwcm_data_len(const struct polycm_conn_param *param);

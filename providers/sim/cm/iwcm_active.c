@@ -120,13 +120,6 @@ void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply)
 	iw_stream_handshake_done(cm);
 }
 
-/* siw counts what it sends in 8 bits, its control words included, and does not look. */
-static bool wraps(const struct sim_id *id, size_t len)
-{
-	return cma_rules(id)->mpa_revision >= MPA_REVISION_ENHANCED &&
-	       len + MPA_CONTROL_SIZE > UINT8_MAX;
-}
-
 static int check_connect(const struct sim_id *id, const struct polycm_conn_param *param)
 {
 	const struct ibv_device_attr *attr = &id->port->device->attr;
@@ -135,32 +128,12 @@ static int check_connect(const struct sim_id *id, const struct polycm_conn_param
 	if (!sim_qp_find(id->port->device, id->qp_num))
 		return sim_refuse(-EINVAL, "iWARP connects queue pairs, and there is no QP %u",
 				  id->qp_num);
-	if (len > limit && !wraps(id, len))
+	if (len > limit && !iwcm_wraps(id, len))
 		return cma_too_long(id, len, limit);
 	if (param->responder_resources > attr->max_qp_rd_atom ||
 	    param->initiator_depth > attr->max_qp_init_rd_atom)
 		return -ENOMEM;
 	return 0;
-}
-
-/*
- * The length of too much data begins at 0 again: the peer finds more than a
- * request in what comes, and hangs up.
- */
-static void send_overlong(struct iwcm *cm, struct mpa_frame *frame)
-{
-	uint8_t buf[MPA_MAX_FRAME] = { 0 };
-	size_t len = MPA_HEADER_SIZE + MPA_CONTROL_SIZE + frame->private_data_len, used;
-
-	sim_core->log(POLYCM_LOG_WARN, cm->id->id, "%u bytes of private data where %s takes %zu: "
-		      "the peer will find no request", frame->private_data_len,
-		      cma_rules(cm->id)->name, iwcm_limit(cm->id, POLYCM_MSG_CONNECT));
-	frame->enhanced = false;
-	frame->private_data_len = (uint8_t)(frame->private_data_len + MPA_CONTROL_SIZE);
-	if (mpa_encode(frame, buf, sizeof(buf), &used) < 0 || used >= len)
-		iw_stream_close(cm);
-	else
-		iw_stream_send(cm, buf, len);
 }
 
 static struct mpa_frame make_request(const struct iwcm *cm, const struct polycm_conn_param *param)
@@ -184,7 +157,7 @@ static void send_request(struct iwcm *cm, const struct polycm_conn_param *param)
 	struct mpa_frame frame = make_request(cm, param);
 
 	if (frame.private_data_len > iwcm_limit(cm->id, POLYCM_MSG_CONNECT))
-		send_overlong(cm, &frame);
+		iwcm_send_overlong(cm, &frame);
 	else
 		iwcm_send_frame(cm, &frame);
 }

@@ -32,7 +32,10 @@ void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len)
 		.private_data = data,
 	};
 
-	iwcm_send_frame(cm, &frame);
+	if (frame.private_data_len > cm->port->device->rules->limit[POLYCM_KIND_RC][POLYCM_MSG_REJECT])
+		iwcm_send_overlong(cm, &frame);
+	else
+		iwcm_send_frame(cm, &frame);
 	iw_stream_close(cm);
 }
 
@@ -68,8 +71,11 @@ static int post_request(struct iwcm *cm, const struct mpa_frame *request)
 	    listener->state != CMA_LISTEN)
 		return -ECONNREFUSED;
 	/* A wildcard of IPv6 takes streams of IPv4, and siw refuses their requests. */
-	if (listener->src.sa.sa_family != handshake->local.sa.sa_family)
+	if (listener->src.sa.sa_family != handshake->local.sa.sa_family) {
+		sim_core->log(POLYCM_LOG_WARN, listener->id,
+			      "a request over IPv4 is refused: iWARP takes none on the IPv6 wildcard");
 		return -ECONNREFUSED;
+	}
 	r = cma_child(listener, cm->port, &handshake->remote, &handshake->local, &child);
 	if (r < 0)
 		return r;
@@ -203,7 +209,7 @@ int iwcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason
 	(void)reason;			/* MPA has one bit for it */
 	if (cm->state != IWCM_CONN_RECV)
 		return sim_refuse(-EINVAL, "no request waits on this id");
-	if (data && len > iwcm_limit(id, POLYCM_MSG_REJECT))
+	if (data && len > iwcm_limit(id, POLYCM_MSG_REJECT) && !iwcm_wraps(id, len))
 		return cma_too_long(id, len, iwcm_limit(id, POLYCM_MSG_REJECT));
 	iwcm_set_state(cm, IWCM_IDLE);
 	if (cm->stream != IW_STREAM_OPEN)

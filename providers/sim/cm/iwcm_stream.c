@@ -31,7 +31,6 @@
 #define NUM_INDICES (1u << SIM_CONN_INDEX_BITS)
 #define QPN_MASK 0xffffffu
 
-static struct iwcm *streams;		/* by local_id, in order of opening */
 static struct iw_handshake *embryos;	/* passive, without an id yet */
 static uint32_t last_index;
 
@@ -152,26 +151,14 @@ static void send_rst(const struct sim_packet *packet, const struct segment *to)
 	transmit(packet->to, packet->from, packet->from_slot, &segment);
 }
 
-/* --- The table of streams. --- */
-
-struct iwcm *iw_stream_find(uint32_t local_id)
-{
-	struct iwcm *cm;
-
-	HASH_FIND(hh, streams, &local_id, sizeof(local_id), cm);
-	return cm;
-}
-
 /* Cyclic, so that a late segment meets no new stream. */
 static int enter(struct iwcm *cm)
 {
 	for (uint32_t i = 0; i < NUM_INDICES; i++) {
 		last_index = (last_index + 1) % NUM_INDICES;
 		cm->local_id = sim_conn_id(last_index);
-		if (!iw_stream_find(cm->local_id)) {
-			HASH_ADD(hh, streams, local_id, sizeof(cm->local_id), cm);
-			return cm->hh.tbl ? 0 : -ENOMEM;
-		}
+		if (!iw_stream_find(cm->local_id))
+			return iw_table_add(cm);
 	}
 	return -ENOMEM;
 }
@@ -201,7 +188,7 @@ void iw_stream_handshake_done(struct iwcm *cm)
 static void forget(struct iwcm *cm)
 {
 	if (cm->stream != IW_STREAM_CLOSED)
-		HASH_DELETE(hh, streams, cm);
+		iw_table_remove(cm);
 	cm->stream = IW_STREAM_CLOSED;
 	sim_timer_disarm(&cm->timer);
 	iw_stream_handshake_done(cm);
@@ -210,8 +197,10 @@ static void forget(struct iwcm *cm)
 
 void iw_stream_close(struct iwcm *cm)
 {
-	if (cm->stream == IW_STREAM_OPEN)
+	if (cm->stream == IW_STREAM_OPEN) {
+		iw_table_prefetch(cm->peer_id);
 		send_on(cm, SEG_FIN, NULL, 0);
+	}
 	forget(cm);
 }
 
@@ -439,6 +428,8 @@ void iw_stream_receive(const struct sim_packet *packet)
 		return;
 	}
 	cm = iw_stream_find(segment.dst_id);
+	if (cm && cm->id)
+		cma_prefetch(cm->id);
 	if (cm && (cm->peer != packet->from || cm->port != packet->to))
 		return;
 	if (cm && segment.type == SEG_SYN_ACK) {
@@ -463,14 +454,24 @@ void iw_stream_receive(const struct sim_packet *packet)
 }
 
 /* Its kernel closes the sockets that it had. */
+static void look_at(struct iwcm *cm, unsigned int dead_slot)
+{
+	if (cm->stream == IW_STREAM_OPEN && sim_slot_of_conn(cm->peer_id) == dead_slot)
+		peer_closed(cm);
+}
+
 void iw_stream_process_died(unsigned int slot)
 {
-	struct iwcm *cm, *next;
+	struct iw_handshake *embryo, *next;
+	struct sim_id *id;
 
-	HASH_ITER(hh, streams, cm, next)
-		if (cm->stream == IW_STREAM_OPEN && sim_slot_of_conn(cm->peer_id) == slot &&
-		    slot != sim_self_slot())
-			peer_closed(cm);
+	if (slot == sim_self_slot())
+		return;
+	for (id = cma_first_id(); id; id = id->next)
+		if (id->engine == &sim_iwcm_engine && id->iw)
+			look_at(id->iw, slot);
+	DL_FOREACH_SAFE(embryos, embryo, next)
+		look_at(embryo->cm, slot);
 }
 
 static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
@@ -509,4 +510,5 @@ void iw_streams_stop(void)
 	}
 	sim_link_set_handler(SIM_PACKET_STREAM, NULL);
 	sim_qp_stream_set_teller(NULL);
+	iw_table_free();
 }

@@ -204,21 +204,19 @@ static int new_request(const struct sim_packet *packet, const struct cm_msg *msg
 	const struct cm_sidr_req *req = &msg->sidr_req;
 	struct sim_id *listener, *child;
 	struct ibcm *cm;
+	uint32_t number;
 	int ret;
 
-	cm = ibcm_create(NULL);
-	if (!cm)
+	number = ibcm_take_number();
+	if (!number)
 		return -ENOMEM;
 	ret = ibcm_request(packet, &(struct ibcm_asked){
 		.service_id = req->service_id, .qp_type = IBV_QPT_UD,
 		.data = req->private_data, .len = sizeof(req->private_data),
 	}, &listener, &child);
-	if (ret < 0) {
-		ibcm_destroy(cm);
+	if (ret < 0)
 		return ret;
-	}
-	cm->id = child;
-	child->ib = cm;
+	cm = child->ib = ibcm_create_with(child, number);
 	cm->sidr = true;
 	cm->peer = packet->from;
 	cm->peer_mac = packet->from->mac_number;

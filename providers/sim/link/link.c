@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../gids.h"
 #include "../world.h"
 #include "link_internal.h"
 #include "shape.h"
 
 static sim_packet_handler_t handlers[SIM_PACKET_TYPES];
 static uint32_t num_packets;
+static const struct sim_port *told[2];	/* the last two of which one only is iWARP */
 
 void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handler)
 {
@@ -63,19 +65,13 @@ struct sim_frame sim_frame_keep(const struct sim_frame *frame, void *data)
 	return kept;
 }
 
-/* Do the parts hold as many bytes as the caller says? */
-static bool payload_suffices(const struct iovec *payload, unsigned int parts, size_t len)
+/* The next packet of this process. */
+static inline struct sim_frame make_frame(struct sim_port *from, struct sim_port *to,
+					  enum sim_packet_type type, const void *header,
+					  size_t header_len, const struct iovec *payload,
+					  unsigned int payload_parts, size_t payload_len)
 {
-	for (unsigned int i = 0; i < parts && len; i++)
-		len -= payload[i].iov_len < len ? payload[i].iov_len : len;
-	return !len;
-}
-
-int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
-		  enum sim_packet_type type, const void *header, size_t header_len,
-		  const struct iovec *payload, unsigned int payload_parts, size_t payload_len)
-{
-	const struct sim_frame frame = {
+	return (struct sim_frame){
 		.from = from,
 		.to = to,
 		.type = type,
@@ -86,6 +82,39 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		.payload_len = payload_len,
 		.number = (uint64_t)sim_self_slot() << 32 | ++num_packets,
 	};
+}
+
+/* Do the parts hold as many bytes as the caller says? */
+static bool payload_suffices(const struct iovec *payload, unsigned int parts, size_t len)
+{
+	for (unsigned int i = 0; i < parts && len; i++)
+		len -= payload[i].iov_len < len ? payload[i].iov_len : len;
+	return !len;
+}
+
+/* A REJ or RST that comes back says only that nobody listens there. */
+static void tell_other_wire(const struct sim_port *from, const struct sim_port *to)
+{
+	const struct sim_port *pair[] = { from < to ? from : to, from < to ? to : from };
+
+	bool here = sim_wire_of(from->device->rules) == SIM_WIRE_IWARP;
+	bool there = sim_wire_of(to->device->rules) == SIM_WIRE_IWARP;
+
+	if (here == there || !memcmp(told, pair, sizeof(told)))
+		return;
+	memcpy(told, pair, sizeof(told));
+	sim_core->log(POLYCM_LOG_WARN, NULL, "node %s, device %s, is %s, and node %s, device %s, %s: "
+		      "they cannot connect", from->device->node->name,
+		      from->device->vdev.device.name, from->device->rules->name,
+		      to->device->node->name, to->device->vdev.device.name, to->device->rules->name);
+}
+
+int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
+		  enum sim_packet_type type, const void *header, size_t header_len,
+		  const struct iovec *payload, unsigned int payload_parts, size_t payload_len)
+{
+	const struct sim_frame frame = make_frame(from, to, type, header, header_len, payload,
+						  payload_parts, payload_len);
 
 	if (header_len > SIM_LINK_MAX_PACKET || payload_len > SIM_LINK_MAX_PACKET - header_len)
 		return -EMSGSIZE;
@@ -95,6 +124,8 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		sim_watch_sent(&frame);
 	if (!to)
 		return 0;
+	if (type <= SIM_PACKET_STREAM && __builtin_expect(from->device->rules != to->device->rules, 0))
+		tell_other_wire(from, to);
 	if (sim_shaping())	/* or a port does not work */
 		return sim_shape_send(&frame, slot);
 	if (slot == sim_self_slot())
@@ -106,17 +137,8 @@ void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_
 			   const void *header, size_t header_len, const struct iovec *payload,
 			   unsigned int payload_parts, size_t payload_len)
 {
-	const struct sim_frame frame = {
-		.from = from,
-		.to = to,
-		.type = type,
-		.header = header,
-		.header_len = header_len,
-		.payload = payload,
-		.payload_parts = payload_parts,
-		.payload_len = payload_len,
-		.number = (uint64_t)sim_self_slot() << 32 | ++num_packets,
-	};
+	const struct sim_frame frame = make_frame(from, to, type, header, header_len, payload,
+						  payload_parts, payload_len);
 
 	if (sim_watching() && sim_port_carries(from))
 		sim_watch_sent(&frame);
@@ -125,14 +147,7 @@ void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_
 int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int from_slot,
 		     enum sim_packet_type type, const void *bytes, size_t len)
 {
-	const struct sim_frame frame = {
-		.from = from,
-		.to = to,
-		.type = type,
-		.header = bytes,
-		.header_len = len,
-		.number = (uint64_t)sim_self_slot() << 32 | ++num_packets,
-	};
+	const struct sim_frame frame = make_frame(from, to, type, bytes, len, NULL, 0, 0);
 
 	return sim_shape_send_as(&frame, from_slot);
 }
@@ -147,4 +162,5 @@ void sim_link_drop_all(void)
 	sim_shape_drop_all();
 	sim_local_drop_all();
 	num_packets = 0;
+	memset(told, 0, sizeof(told));
 }

@@ -19,6 +19,7 @@
 
 #include "folder.h"
 #include "peer.h"
+#include "ring_name.h"
 #include "segment.h"
 
 static struct sim_peer *peers[SIM_MAX_SLOTS];

@@ -25,7 +25,7 @@ struct sim_wire {
 struct sim_waiting {
 	struct sim_waiting *next;
 	uint32_t len;
-	uint32_t type;
+	uint32_t tag;
 	uint8_t bytes[];
 };
 

@@ -14,6 +14,7 @@
 
 #include "../fabric.h"
 
+struct sim_changes_area;
 struct sim_folder;
 struct sim_groups_area;
 struct sim_ports_area;
@@ -43,6 +44,7 @@ void sim_segment_after_fork(void);
 
 bool sim_segment_joined(void);
 unsigned int sim_segment_slot(void);
+struct sim_changes_area *sim_segment_changes(void);
 struct sim_groups_area *sim_segment_groups(void);
 struct sim_qpn_area *sim_segment_qpns(void);
 struct sim_ports_area *sim_segment_ports(void);
@@ -63,6 +65,8 @@ struct sim_slot *sim_segment_self(void);
 bool sim_segment_is_shared(const struct sim_slot *slot);	/* or just our own */
 /* Tell `to` that there is something from `from`. */
 void sim_segment_notify(unsigned int to, unsigned int from);
+/* Everybody else shall look at what he has to do with us. */
+void sim_segment_notify_all(void);
 void sim_segment_ring(struct sim_slot *slot);	/* the doorbell, without looking whether it sleeps */
 
 /* The lock of the tables; a holder that dies leaves them repaired. */
@@ -75,14 +79,5 @@ bool sim_segment_reclaim(unsigned int slot);
 bool sim_segment_reclaim_all(void);
 /* Make sure that part of the segment has memory behind it: 0 or -ENOMEM. */
 int sim_segment_reserve(const void *start, size_t len);
-
-/* Names of the files of rings: of whom to whom. */
-#define SIM_RING_NAME_MAX 64u
-struct sim_ring_name {
-	unsigned int from, to;
-	uint32_t from_generation, to_generation;
-	bool unfinished;		/* not yet for its reader to see */
-};
-void sim_ring_name_format(const struct sim_ring_name *name, char text[SIM_RING_NAME_MAX]);
 
 #endif

@@ -10,8 +10,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,12 +22,6 @@
 #define HOLD SIM_MS(100)		/* a packet that is to go after the next one waits so long */
 #define LATE_MIN SIM_US(10)		/* a packet of a link that reorders is late by that, ... */
 #define LATE_TIMES 4u			/* ... or by so many latencies */
-
-struct setting {
-	struct setting *next;
-	const struct sim_node *a, *b;		/* NULL: all */
-	struct polycm_sim_link link;
-};
 
 struct sim_flow_key {
 	const struct sim_node *from, *to;
@@ -59,102 +51,20 @@ struct transit {
 	uint8_t data[];
 };
 
-bool sim_shape_on;
-
-static struct setting *settings;		/* newest first */
 static struct sim_flow *flows;
 static struct transit *transits;
 static unsigned int num_transits;
 
 /* ------------------------------------------------------------------------
- * Links.
+ * Flows.
  */
 
-static const struct polycm_sim_link *link_between(const struct sim_node *a,
-						  const struct sim_node *b)
+void sim_flows_follow_links(void)
 {
-	static struct polycm_sim_link untold;
-
-	for (const struct setting *s = settings; s; s = s->next)
-		if (((!s->a || s->a == a) && (!s->b || s->b == b)) ||
-		    ((!s->a || s->a == b) && (!s->b || s->b == a)))
-			return &s->link;
-	untold.latency_ns = sim_is_virtual() ? SIM_LINK_LATENCY : 0;
-	return &untold;
-}
-
-/* What is wrong with it, or NULL. */
-static const char *wrong_link(const struct polycm_sim_link *link)
-{
-	if (link->latency_ns > SIM_LONGEST || link->jitter_ns > SIM_LONGEST)
-		return "a latency or jitter of more than 73 years";
-	if (!(link->loss >= 0 && link->loss <= 1))
-		return "loss is not from 0 to 1";
-	if (!(link->duplication >= 0 && link->duplication <= 1))
-		return "duplication is not from 0 to 1";
-	if (!(link->reordering >= 0 && link->reordering <= 1))
-		return "reordering is not from 0 to 1";
-	return NULL;
-}
-
-/* The newest setting leaves nothing to the others that it covers. */
-static void drop_covered(void)
-{
-	const struct setting *newest = settings;
-	struct setting **at = &settings->next, *s;
-
-	while ((s = *at)) {
-		if ((!newest->a && !newest->b) || (newest->a == s->a && newest->b == s->b) ||
-		    (newest->a == s->b && newest->b == s->a)) {
-			*at = s->next;
-			free(s);
-		} else {
-			at = &s->next;
-		}
-	}
-}
-
-int sim_shape_set(const struct sim_node *a, const struct sim_node *b,
-		  const struct polycm_sim_link *given, char *ret_why, size_t why_size)
-{
-	struct polycm_sim_link link = { 0 };
-	struct setting *setting;
 	struct sim_flow *flow, *next;
-	const char *wrong = "the size of the link is not set";
 
-	if (given->size >= offsetof(struct polycm_sim_link, jitter_ns)) {
-		memcpy(&link, given, given->size < sizeof(link) ? given->size : sizeof(link));
-		wrong = wrong_link(&link);
-	}
-	if (wrong) {
-		snprintf(ret_why, why_size, "%s", wrong);
-		return -EINVAL;
-	}
-	setting = calloc(1, sizeof(*setting));
-	if (!setting)
-		return -ENOMEM;
-	setting->a = a;
-	setting->b = b;
-	setting->link = link;
-	setting->next = settings;
-	settings = setting;
-	drop_covered();
-	sim_shape_on = true;
 	HASH_ITER(hh, flows, flow, next)
-		flow->link = *link_between(flow->key.from, flow->key.to);
-	return 0;
-}
-
-bool sim_shape_exchange(const struct sim_node *a, const struct sim_node *b, uint64_t *ret_delay)
-{
-	const struct polycm_sim_link *link;
-
-	*ret_delay = 0;
-	if (!sim_shape_on)
-		return true;
-	link = link_between(a, b);
-	*ret_delay = 2 * link->latency_ns;
-	return !sim_chance(link->loss) && !sim_chance(link->loss);
+		flow->link = *sim_shape_link(flow->key.from, flow->key.to);
 }
 
 uint64_t sim_flow_latency(const struct sim_flow *flow)
@@ -178,7 +88,7 @@ struct sim_flow *sim_flow_of(const struct sim_frame *frame)
 	if (!flow)
 		return NULL;
 	flow->key = key;
-	flow->link = *link_between(from, to);
+	flow->link = *sim_shape_link(from, to);
 	HASH_ADD(hh, flows, key, sizeof(key), flow);
 	if (flow->hh.tbl)
 		return flow;
@@ -189,18 +99,6 @@ struct sim_flow *sim_flow_of(const struct sim_frame *frame)
 /* ------------------------------------------------------------------------
  * Packets under way.
  */
-
-static void end(struct transit *transit)
-{
-	*transit->link = transit->next;
-	if (transit->next)
-		transit->next->link = transit->link;
-	sim_timer_disarm(&transit->timer);
-	if (transit->flow && transit->flow->held == transit)
-		transit->flow->held = NULL;
-	num_transits--;
-	free(transit);
-}
 
 static struct transit *begin(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
 			     uint64_t wire_length, void (*fn)(struct sim_timer *timer))
@@ -247,6 +145,13 @@ static void take_out(struct transit *transit)
 	if (transit->flow && transit->flow->held == transit)
 		transit->flow->held = NULL;
 	num_transits--;
+}
+
+static void end(struct transit *transit)
+{
+	sim_timer_disarm(&transit->timer);
+	take_out(transit);
+	free(transit);
 }
 
 static void arrive(struct sim_timer *timer)
@@ -514,17 +419,12 @@ void sim_shape_drop_all(void)
 
 void sim_shape_close(void)
 {
-	struct setting *setting;
 	struct sim_flow *flow, *next;
 
 	sim_shape_drop_all();
-	while ((setting = settings)) {
-		settings = setting->next;
-		free(setting);
-	}
+	sim_shape_forget_links();
 	HASH_ITER(hh, flows, flow, next) {
 		HASH_DELETE(hh, flows, flow);
 		free(flow);
 	}
-	sim_shape_on = false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link/shape_internal.h - between shape.c and tcp.c.  Engine lock held. */
+/* link/shape_internal.h - between shape.c, shape_links.c and tcp.c.  Engine lock held. */
 #ifndef SIM_SHAPE_INTERNAL_H
 #define SIM_SHAPE_INTERNAL_H
 
@@ -8,6 +8,16 @@
 
 struct sim_flow;
 
+/* --- shape_links.c --- */
+
+/* How the link between two nodes is. */
+const struct polycm_sim_link *sim_shape_link(const struct sim_node *a, const struct sim_node *b);
+void sim_shape_forget_links(void);
+
+/* --- shape.c --- */
+
+/* Something was said about links. */
+void sim_flows_follow_links(void);
 /* The direction that a packet takes; NULL: no memory. */
 struct sim_flow *sim_flow_of(const struct sim_frame *frame);
 uint64_t sim_flow_latency(const struct sim_flow *flow);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "changes.h"
 #include "death.h"
 #include "link_internal.h"
 #include "peer.h"
@@ -40,7 +41,7 @@ static void flush(struct sim_peer *peer, unsigned int slot)
 	while ((waiting = peer->first) &&
 	       !sim_ring_reserve(&peer->out, waiting->len, &bytes)) {
 		memcpy(bytes, waiting->bytes, waiting->len);
-		sim_ring_commit(&peer->out, waiting->len, waiting->type);
+		sim_ring_commit(&peer->out, waiting->len, waiting->tag);
 		peer->first = waiting->next;
 		if (!peer->first)
 			peer->end = &peer->first;
@@ -97,7 +98,7 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 		return -ENOMEM;
 	waiting->next = NULL;
 	waiting->len = len;
-	waiting->type = frame->type;
+	waiting->tag = frame->type | sim_changes_tag;
 	fill(frame, waiting->bytes);
 	*peer->end = waiting;
 	peer->end = &waiting->next;
@@ -144,7 +145,7 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 		r = sim_ring_reserve(&peer->out, len, &bytes);
 		if (!r) {
 			fill(frame, bytes);
-			sim_ring_commit(&peer->out, len, frame->type);
+			sim_ring_commit(&peer->out, len, frame->type | sim_changes_tag);
 			sim_segment_notify(slot, sim_segment_slot());
 			return 0;
 		}
@@ -158,8 +159,12 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
  * Receiving.
  */
 
-static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint32_t type)
+/* In sim_shm_receive(), not in the middle of what somebody does with a node. */
+static bool receiving;
+
+static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint32_t tag)
 {
+	uint32_t type = tag & SIM_CHANGES_TYPE;
 	struct sim_packet packet;
 	struct sim_wire wire;
 
@@ -177,6 +182,8 @@ static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint3
 	};
 	if (!packet.from || !packet.to)
 		goto drop;
+	if (receiving)
+		sim_changes_before(tag);
 	sim_link_deliver(&packet);
 	return;
 drop:
@@ -189,15 +196,15 @@ static bool read_ring(struct sim_peer *peer, unsigned int slot)
 {
 	struct sim_ring_reader *in = &peer->in;
 	const void *bytes;
-	uint32_t len, type;
+	uint32_t len, tag;
 	int r = 0;
 
 	peer->reading = true;
 	for (unsigned int i = 0; i < RECORDS_PER_TURN; i++) {
-		r = sim_ring_next(in, &bytes, &len, &type);
+		r = sim_ring_next(in, &bytes, &len, &tag);
 		if (r < 0)
 			break;
-		deliver(slot, bytes, len, type);
+		deliver(slot, bytes, len, tag);
 		sim_ring_release(in);
 	}
 	peer->reading = false;
@@ -257,30 +264,40 @@ static bool attend(unsigned int slot)
 
 void sim_link_meet(unsigned int slot)
 {
+	bool outer = receiving;
+
 	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined())
 		return;
+	receiving = false;
 	while (__builtin_expect(sim_peer_is_stale(slot), 0) && attend(slot))
 		;
+	receiving = outer;
 }
 
 void sim_link_look_at(unsigned int slot)
 {
+	bool outer = receiving;
+
 	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined())
 		return;
 	if (sim_segment_is_dead(slot))
 		check_alive(slot);
 	/* Another process may have seen it before us. */
+	receiving = false;
 	while ((sim_peer_is_stale(slot) || !sim_peer_is_live(slot)) && attend(slot))
 		;
+	receiving = outer;
 }
 
 void sim_shm_receive(void)
 {
 	struct sim_slot *self = sim_segment_self();
 	uint64_t words, bits;
+	bool more = false;
 
 	if (!sim_shm_pending() || !sim_segment_joined())
 		return;
+	receiving = true;
 	for (words = atomic_exchange(&self->summary, 0); words; words &= words - 1) {
 		unsigned int word = (unsigned int)__builtin_ctzll(words);
 
@@ -289,10 +306,15 @@ void sim_shm_receive(void)
 		for (bits = atomic_exchange(&self->inbox[word], 0); bits; bits &= bits - 1) {
 			unsigned int slot = word * 64 + (unsigned int)__builtin_ctzll(bits);
 
-			if (attend(slot))
-				sim_segment_notify(sim_segment_slot(), slot);
+			if (!attend(slot))
+				continue;
+			sim_segment_notify(sim_segment_slot(), slot);
+			more = true;
 		}
 	}
+	if (__builtin_expect(sim_changes_end_round(more), 0))
+		sim_segment_notify(sim_segment_slot(), sim_segment_slot());
+	receiving = false;
 }
 
 /* ------------------------------------------------------------------------
@@ -311,17 +333,22 @@ static void leave_at_exit(void)
 int sim_shm_join(const char *fabric)
 {
 	static bool registered;
+	int r;
 
 	if (!registered && atexit(leave_at_exit))
 		return -ENOMEM;
 	registered = true;
-	return sim_segment_join(fabric);
+	r = sim_segment_join(fabric);
+	if (!r)
+		sim_changes_join();
+	return r;
 }
 
 void sim_shm_leave(void)
 {
 	sim_death_watch_ends();
 	sim_peer_forget_all();
+	sim_changes_leave();
 	sim_segment_leave();
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "nic_internal.h"
+#include "single_thread.h"
 
 struct async_node {
 	struct nic_list node;
@@ -193,6 +194,19 @@ void sim_ack_async_event(struct ibv_async_event *event)
 	default:
 		break;
 	}
+}
+
+bool nic_acks_never_come(const uint32_t *completed, uint32_t reported, const char *what,
+			 uint32_t number)
+{
+	/* Nobody can be at the count then. */
+	if (!single_thread() || !sim_is_virtual() || *completed == reported)
+		return false;
+	nic_log(POLYCM_LOG_ERROR,
+		"destroying %s %u waits for what can never happen: the program has read %u of its "
+		"events but acknowledged %u, and there is no other thread", what, number, reported,
+		*completed);
+	return true;
 }
 
 void nic_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,

@@ -119,6 +119,11 @@ int sim_destroy_cq(struct ibv_cq *ibcq)
 	sim_lock();
 	if (cq->users)
 		err = EBUSY;
+	else if (nic_acks_never_come(&ibcq->comp_events_completed, cq->events_reported, "CQ",
+				     ibcq->handle) ||
+		 nic_acks_never_come(&ibcq->async_events_completed, cq->async_reported, "CQ",
+				     ibcq->handle))
+		err = EDEADLK;
 	else
 		cq_detach(cq);
 	sim_unlock();

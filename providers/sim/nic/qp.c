@@ -41,8 +41,13 @@ static int check_new(const struct ibv_pd *pd, const struct ibv_qp_init_attr *att
 		if (!(device->rules->services & POLYCM_SVC_UD))
 			return EOPNOTSUPP;
 		break;
-	default:
+	case IBV_QPT_RAW_PACKET:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+	case IBV_QPT_DRIVER:
 		return EOPNOTSUPP;
+	default:
+		return EINVAL;
 	}
 	if (!attr->send_cq || !attr->recv_cq || attr->send_cq->context != pd->context ||
 	    attr->recv_cq->context != pd->context)
@@ -66,6 +71,7 @@ static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_att
 		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
 	qp->port = &device->ports[0];
 	qp->state = IBV_QPS_RESET;
+	qp->path_mtu = IBV_MTU_256;	/* until somebody says how much the path carries */
 	qp->type = (uint8_t)attr->qp_type;
 	qp->sq_sig_all = !!attr->sq_sig_all;
 	qp->cap = attr->cap;
@@ -75,6 +81,8 @@ static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_att
 	qp->rq.max_sge = attr->cap.max_recv_sge;
 	sim_timer_init(&qp->timer, rc_timer);
 	nic_list_init(&qp->groups);
+	if (nic_qp_is_iwarp(qp))
+		qp->state = IBV_QPS_INIT;	/* siw knows nothing before that */
 	pub->context = pd->context;
 	pub->qp_context = attr->qp_context;
 	pub->pd = pd;
@@ -185,15 +193,20 @@ void nic_qp_free(struct sim_qp *qp)
 int sim_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
-	bool in_group;
+	int err = 0;
 
+	sim_prefetch(qp, sizeof(*qp));
 	sim_lock();
-	in_group = !nic_list_empty(&qp->groups);
-	if (!in_group)
+	if (!nic_list_empty(&qp->groups))
+		err = EBUSY;
+	else if (nic_acks_never_come(&ibqp->events_completed, qp->async_reported, "QP",
+				     ibqp->qp_num))
+		err = EDEADLK;
+	else
 		qp_detach(qp);
 	sim_unlock();
-	if (in_group)
-		return EBUSY;
+	if (err)
+		return err;
 	nic_await_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, qp->async_reported, "QP",
 		       ibqp->qp_num);
 	qp_release(qp);
@@ -226,10 +239,16 @@ static void query_attr(const struct sim_qp *qp, struct ibv_qp_attr *attr)
 		.alt_port_num = qp->alt_port_num,
 		.alt_timeout = qp->alt_timeout,
 	};
-	/* siw tells them the wrong way round. */
 	if (nic_qp_is_iwarp(qp)) {
+		/* siw tells them the wrong way round, and of the path what the interface has,
+		 * and always the same access. */
 		attr->max_rd_atomic = qp->max_dest_rd_atomic;
 		attr->max_dest_rd_atomic = qp->max_rd_atomic;
+		attr->path_mtu = qp->port->active_mtu;
+		attr->qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					IBV_ACCESS_REMOTE_READ;
+	} else if (qp->port->device->rules->link_layer == IBV_LINK_LAYER_ETHERNET) {
+		attr->ah_attr.is_global = attr->alt_ah_attr.is_global = 1;
 	}
 }
 

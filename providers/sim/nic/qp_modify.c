@@ -209,10 +209,24 @@ static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
+/* A graceful end, unless requests are cut off by it. */
+static void end_stream(struct sim_qp *qp)
+{
+	rc_stream_took(qp);
+	if (qp->sq_tail != qp->sq_head) {
+		nic_qp_error(qp, true);
+		return;
+	}
+	nic_rq_flush(qp);
+	nic_qp_set_state(qp, IBV_QPS_SQD);
+	nic_stream_closed(qp, true);
+}
+
 /*
  * iWARP: the stream, that is the connection manager, brings a QP to RTS; the
  * program can only ask for its end.  Drivers ignore attributes they have no
- * use for.
+ * use for, and siw what it cannot do: it leaves the QP as it is, without an
+ * error.
  */
 static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
@@ -221,42 +235,32 @@ static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 	if (mask & ~(int)((IBV_QP_DEST_QPN << 1) - 1) || to > IBV_QPS_ERR || to == IBV_QPS_SQE ||
 	    (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags)))
 		return EINVAL;
-	switch (to) {
-	case IBV_QPS_INIT:
-	case IBV_QPS_RTR:
-		/* siw: the stream has brought it further already, which is no error. */
-		if (qp->state == IBV_QPS_RTS)
-			to = IBV_QPS_RTS;
-		else if (qp->state > to || (to == IBV_QPS_RTR && qp->state == IBV_QPS_RESET))
-			return EINVAL;
-		break;
-	case IBV_QPS_RTS:
-		if (qp->state != IBV_QPS_RTS)
-			return EINVAL;
-		break;
-	default:
-		break;
-	}
+	if (to == IBV_QPS_RTS && qp->state < IBV_QPS_RTS)
+		return EINVAL;
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		qp->access = attr->qp_access_flags;
-	if (to == IBV_QPS_SQD) {
-		/* A graceful end, unless requests are cut off by it; nothing to end otherwise. */
-		if (qp->state != IBV_QPS_RTS)
-			return 0;
-		rc_stream_took(qp);
-		if (qp->sq_tail != qp->sq_head) {
+	switch (qp->state) {
+	case IBV_QPS_RTS:
+		if (to == IBV_QPS_SQD)
+			end_stream(qp);
+		else if (to == IBV_QPS_ERR)
 			nic_qp_error(qp, true);
-			return 0;
+		break;
+	case IBV_QPS_SQD:
+		if (to == IBV_QPS_RESET || to == IBV_QPS_INIT) {
+			nic_qp_reset(qp);
+			nic_qp_set_state(qp, IBV_QPS_INIT);
+		} else if (to == IBV_QPS_ERR) {
+			nic_qp_error(qp, true);
 		}
-		nic_rq_flush(qp);
-		nic_qp_set_state(qp, IBV_QPS_SQD);
-		nic_stream_closed(qp, true);
-		return 0;
+		break;
+	case IBV_QPS_ERR:
+		break;
+	default:
+		if (to == IBV_QPS_ERR)
+			nic_qp_error(qp, true);
+		break;
 	}
-	if (to == IBV_QPS_RESET)
-		nic_stream_closed(qp, true);
-	if (to != qp->state)
-		change_state(qp, to);
 	return 0;
 }
 
@@ -265,6 +269,7 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	struct sim_qp *qp = nic_qp(ibqp);
 	int err;
 
+	sim_prefetch(qp, sizeof(*qp));
 	sim_lock();
 	if (qp->port->device->removed)
 		err = EIO;

@@ -98,6 +98,31 @@ static inline int32_t rc_ahead(uint32_t psn, uint32_t of)
 	return (int32_t)((psn - of) << 8) >> 8;
 }
 
+/* All of a message is here: the next one is due, and a receive that it took is complete. */
+static inline void rc_message_done(struct sim_qp *qp, const struct rc_header *h, bool receives,
+				   bool invalidates)
+{
+	struct ibv_wc wc = {
+		.opcode = h->op == RC_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = h->length,
+		.wc_flags = qp->ah.is_global ? IBV_WC_GRH : 0,
+	};
+
+	qp->rx_off = 0;
+	qp->rq_psn = (qp->rq_psn + 1) & NIC_PSN_MASK;
+	if (!receives)
+		return;
+	if (invalidates) {
+		wc.wc_flags |= IBV_WC_WITH_INV;
+		wc.invalidated_rkey = h->rkey;
+	}
+	if (h->flags & RC_F_IMM) {
+		wc.wc_flags |= IBV_WC_WITH_IMM;
+		wc.imm_data = h->imm;
+	}
+	nic_rq_complete(qp, &wc, h->flags & RC_F_SOLICITED);
+}
+
 /* What the packets of a request begin with. */
 struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index);
 /* Fills in the numbers.  Lost, as on a wire, if the connection leads to nobody. */

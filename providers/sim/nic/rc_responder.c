@@ -121,30 +121,14 @@ static bool target(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
 
 static void message_complete(struct sim_qp *qp, const struct rc_header *h, bool receives)
 {
-	struct ibv_wc wc = {
-		.opcode = h->op == RC_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
-		.byte_len = h->length,
-		.wc_flags = qp->ah.is_global ? IBV_WC_GRH : 0,
-	};
+	bool invalidates = h->op == RC_SEND && h->flags & RC_F_INVALIDATE;
 
-	if (h->op == RC_SEND && h->flags & RC_F_INVALIDATE) {
-		if (!nic_mw_invalidate(qp, h->rkey)) {
-			fail_receive(qp, IBV_WC_REM_INV_REQ_ERR, RC_NAK_REMOTE_OPERATION,
-				     "its key cannot be invalidated");
-			return;
-		}
-		wc.wc_flags |= IBV_WC_WITH_INV;
-		wc.invalidated_rkey = h->rkey;
+	if (invalidates && !nic_mw_invalidate(qp, h->rkey)) {
+		fail_receive(qp, IBV_WC_REM_INV_REQ_ERR, RC_NAK_REMOTE_OPERATION,
+			     "its key cannot be invalidated");
+		return;
 	}
-	qp->rx_off = 0;
-	qp->rq_psn = (qp->rq_psn + 1) & NIC_PSN_MASK;
-	if (receives) {
-		if (h->flags & RC_F_IMM) {
-			wc.wc_flags |= IBV_WC_WITH_IMM;
-			wc.imm_data = h->imm;
-		}
-		nic_rq_complete(qp, &wc, h->flags & RC_F_SOLICITED);
-	}
+	rc_message_done(qp, h, receives, invalidates);
 	answer(qp, h->psn, RC_ACK, 0);
 }
 

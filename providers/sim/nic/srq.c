@@ -102,6 +102,9 @@ int sim_destroy_srq(struct ibv_srq *ibsrq)
 	sim_lock();
 	if (srq->users)
 		err = EBUSY;
+	else if (nic_acks_never_come(&ibsrq->events_completed, srq->async_reported, "SRQ",
+				     ibsrq->handle))
+		err = EDEADLK;
 	else
 		srq_detach(srq);
 	sim_unlock();

@@ -93,25 +93,6 @@ static bool target_of_write(struct sim_qp *qp, const struct rc_header *h, uint32
 	return true;
 }
 
-static void message_complete(struct sim_qp *qp, const struct rc_header *h, bool receives)
-{
-	struct ibv_wc wc = {
-		.opcode = h->op == RC_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
-		.byte_len = h->length,
-		.wc_flags = qp->ah.is_global ? IBV_WC_GRH : 0,
-	};
-
-	qp->rx_off = 0;
-	qp->rq_psn = (qp->rq_psn + 1) & NIC_PSN_MASK;
-	if (!receives)
-		return;
-	if (h->flags & RC_F_IMM) {
-		wc.wc_flags |= IBV_WC_WITH_IMM;
-		wc.imm_data = h->imm;
-	}
-	nic_rq_complete(qp, &wc, h->flags & RC_F_SOLICITED);
-}
-
 /* Is it what comes next of a message, or the first of another? */
 static bool is_next(struct sim_qp *qp, const struct rc_header *h)
 {
@@ -151,5 +132,5 @@ void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
 	nic_copy(to, parts, &from, 1, p->len);
 	qp->rx_off += p->len;
 	if (qp->rx_off == h->length)
-		message_complete(qp, h, receives);
+		rc_message_done(qp, h, receives, false);
 }

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * verbs/newer.c - exported ibv_* calls that no slot of a simulated device is
+ * for: those of device memory, imports, DMA handles and counters, which say
+ * that there are none, and buffers of libibverbs 65.  libibverbs must see
+ * none of our objects, since it looks for its driver behind them.
+ *
+ * Headers of other releases declare more of these calls or fewer, so each is
+ * defined under a name of its own and gets its symbol by the label.
+ */
+#include "config.h"
+
+#include "verbs/real.h"
+#include "verbs/table.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "export.h"
+
+#define NEWER(result, name, parameters)                              \
+	POLYCM_EXPORT result newer_##name parameters __asm__(#name); \
+	POLYCM_EXPORT result newer_##name parameters
+
+/* owner is the context of what is passed in. */
+#define NONE_OF_OURS(result, name, version, failure, owner, parameters, arguments) \
+	NEWER(result, name, parameters)                                            \
+	{                                                                          \
+		if (shim_table((owner)->device)) {                                 \
+			errno = EOPNOTSUPP;                                        \
+			return failure(EOPNOTSUPP);                                \
+		}                                                                  \
+                                                                                   \
+		REAL_VERB(result, #name, "IBVERBS_" #version, parameters);         \
+		return real ? real arguments : failure(ENOSYS);                    \
+	}
+
+#define NO_OBJECT(error) NULL
+#define THE_ERROR(error) (error)
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+NONE_OF_OURS(struct ibv_pd *, ibv_import_pd, 1.10, NO_OBJECT, context,
+	     (struct ibv_context *context, uint32_t handle), (context, handle))
+NONE_OF_OURS(struct ibv_mr *, ibv_import_mr, 1.10, NO_OBJECT, pd->context,
+	     (struct ibv_pd *pd, uint32_t handle), (pd, handle))
+NONE_OF_OURS(struct ibv_dm *, ibv_import_dm, 1.13, NO_OBJECT, context,
+	     (struct ibv_context *context, uint32_t handle), (context, handle))
+NONE_OF_OURS(void *, ibv_alloc_dmah, 1.15, NO_OBJECT, context,
+	     (struct ibv_context *context, void *attr), (context, attr))
+NONE_OF_OURS(int, ibv_query_port_speed, 1.16, THE_ERROR, context,
+	     (struct ibv_context *context, uint32_t port, uint64_t *speed), (context, port, speed))
+NONE_OF_OURS(int, _ibv_query_comp_cntr_caps, 1.18, THE_ERROR, context,
+	     (struct ibv_context *context, void *caps, size_t size), (context, caps, size))
+NONE_OF_OURS(void *, ibv_create_comp_cntr, 1.18, NO_OBJECT, context,
+	     (struct ibv_context *context, void *attr), (context, attr))
+NONE_OF_OURS(int, ibv_qp_attach_comp_cntr, 1.18, THE_ERROR, qp->context,
+	     (struct ibv_qp *qp, void *counter, void *attr), (qp, counter, attr))
+
+#pragma GCC diagnostic pop
+
+/* Of a PD or MR that was not imported: nothing to do, and nothing to tell. */
+NEWER(void, ibv_unimport_pd, (struct ibv_pd *pd))
+{
+	if (shim_table(pd->context->device))
+		return;
+
+	REAL_VERB(void, "ibv_unimport_pd", "IBVERBS_1.10", (struct ibv_pd *));
+	if (real)
+		real(pd);
+}
+
+NEWER(void, ibv_unimport_mr, (struct ibv_mr *mr))
+{
+	if (shim_table(mr->context->device))
+		return;
+
+	REAL_VERB(void, "ibv_unimport_mr", "IBVERBS_1.10", (struct ibv_mr *));
+	if (real)
+		real(mr);
+}
+
+/*
+ * A buffer is a handle that programs do not look into.  libibverbs' begins with
+ * the address of memory that it allocated, which our mark is not.
+ */
+struct buffer {
+	const void *mark;
+	void *addr;
+	size_t size;
+	struct ibv_pd *pd;
+};
+
+static const char mark;
+
+NEWER(void *, ibv_alloc_buf, (struct ibv_pd *pd, size_t size, struct buffer **ret_buf))
+{
+	struct buffer *buf;
+	void *addr;
+	int err;
+
+	if (!shim_table(pd->context->device)) {
+		REAL_VERB(void *, "ibv_alloc_buf", "IBVERBS_1.17",
+			  (struct ibv_pd *, size_t, struct buffer **));
+		return real ? real(pd, size, ret_buf) : NULL;
+	}
+
+	buf = malloc(sizeof(*buf));
+	if (!buf)
+		return NULL;
+	err = posix_memalign(&addr, (size_t)sysconf(_SC_PAGESIZE), size);
+	if (err) {
+		free(buf);
+		errno = err;
+		return NULL;
+	}
+	*buf = (struct buffer){.mark = &mark, .addr = addr, .size = size, .pd = pd};
+	*ret_buf = buf;
+	return addr;
+}
+
+NEWER(void, ibv_free_buf, (struct buffer * buf))
+{
+	if (buf->mark == &mark) {
+		free(buf->addr);
+		free(buf);
+		return;
+	}
+
+	REAL_VERB(void, "ibv_free_buf", "IBVERBS_1.17", (struct buffer *));
+	if (real)
+		real(buf);
+}
+
+NEWER(int, ibv_export_buf_dmabuf_fd, (struct buffer * buf))
+{
+	if (buf->mark == &mark) {
+		errno = ENODATA; /* plain memory */
+		return -1;
+	}
+
+	REAL_VERB(int, "ibv_export_buf_dmabuf_fd", "IBVERBS_1.18", (struct buffer *));
+	return real ? real(buf) : -1;
+}
+
+/* struct ibv_mr_init_attr, which older headers have not; no member but by its bit. */
+struct mr_init_attr {
+	size_t length;
+	int access;
+	uint64_t comp_mask;
+	uint64_t iova;
+	void *addr;
+	int fd;
+	uint64_t fd_offset;
+	void *dmah;
+	struct buffer *buf;
+};
+
+enum {
+	MR_IOVA = 1 << 0,
+	MR_ADDR = 1 << 1,
+	MR_FD = 1 << 2,
+	MR_FD_OFFSET = 1 << 3,
+	MR_BUF = 1 << 5,
+};
+
+/* The range must lie within the buffer, which must be of this PD. */
+static bool is_within(const struct mr_init_attr *attr, const struct ibv_pd *pd)
+{
+	const struct buffer *buf = attr->buf;
+	uintptr_t offset;
+
+	if (buf->mark != &mark || buf->pd != pd || !(attr->comp_mask & MR_ADDR))
+		return false;
+	offset = (uintptr_t)attr->addr - (uintptr_t)buf->addr;
+	return (uintptr_t)attr->addr >= (uintptr_t)buf->addr && offset <= buf->size &&
+	       attr->length <= buf->size - offset;
+}
+
+static int check_mr(const struct mr_init_attr *attr, const struct ibv_pd *pd)
+{
+	const uint64_t all = MR_IOVA | MR_ADDR | MR_FD | MR_FD_OFFSET | MR_BUF;
+	uint64_t mask = attr->comp_mask;
+
+	if (mask & MR_BUF && (!is_within(attr, pd) || mask & (MR_FD | MR_FD_OFFSET)))
+		return EINVAL;
+	if (mask & ~all)
+		return EOPNOTSUPP;
+	if (!(mask & MR_FD))
+		return mask & MR_ADDR && !(mask & MR_FD_OFFSET) ? 0 : EINVAL;
+	if (mask & MR_ADDR || !(mask & MR_IOVA) || !(mask & MR_FD_OFFSET))
+		return EINVAL;
+	return EOPNOTSUPP; /* as ibv_reg_dmabuf_mr */
+}
+
+static struct ibv_mr *reg_mr_ex(const struct polycm_verbs *table, struct ibv_pd *pd,
+				const struct mr_init_attr *attr)
+{
+	int err = check_mr(attr, pd);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	return table->reg_mr(pd, attr->addr, attr->length,
+			     attr->comp_mask & MR_IOVA ? attr->iova : (uintptr_t)attr->addr,
+			     (unsigned int)attr->access);
+}
+
+NEWER(struct ibv_mr *, ibv_reg_mr_ex, (struct ibv_pd *pd, struct mr_init_attr *attr))
+{
+	const struct polycm_verbs *table = shim_table(pd->context->device);
+
+	if (table)
+		return reg_mr_ex(table, pd, attr);
+
+	REAL_VERB(struct ibv_mr *, "ibv_reg_mr_ex", "IBVERBS_1.15",
+		  (struct ibv_pd *, struct mr_init_attr *));
+	return real ? real(pd, attr) : NULL;
+}
+
+NEWER(struct ibv_mr *, ibv_reg_buf_mr,
+	(struct ibv_pd *pd, struct buffer *buf, void *addr, size_t length, int access))
+{
+	const struct polycm_verbs *table = shim_table(pd->context->device);
+
+	if (table) {
+		const struct mr_init_attr attr = {
+			.length = length,
+			.access = access,
+			.comp_mask = MR_ADDR | MR_BUF,
+			.addr = addr,
+			.buf = buf,
+		};
+
+		return reg_mr_ex(table, pd, &attr);
+	}
+
+	REAL_VERB(struct ibv_mr *, "ibv_reg_buf_mr", "IBVERBS_1.17",
+		  (struct ibv_pd *, struct buffer *, void *, size_t, int));
+	return real ? real(pd, buf, addr, length, access) : NULL;
+}
