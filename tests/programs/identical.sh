@@ -47,7 +47,7 @@ see() {
 }
 
 # The tests of the exported calls, whose many files are kept as sums. Not those with threads that act at the
-# same time (clocks), nor in real time (without_device).
+# same time (clocks), nor in real time (timers_real, without_device).
 see_tests() {
 	local build=$1 folder=$2 source name
 
@@ -55,7 +55,7 @@ see_tests() {
 		name=${source##*/}
 		name=${name%.c}
 		case $name in
-		test_clocks|test_without_device) continue ;;
+		test_clocks|test_timers_real|test_without_device) continue ;;
 		esac
 		mkdir "$work/seen" || return
 		POLYCM_SIM_TRACE=$work/seen/trace POLYCM_SIM_PCAP=$work/seen/pcap \
