@@ -103,7 +103,8 @@ static int kernel_set_ns(struct alarm *self, uint64_t ns, uint64_t interval)
 	const struct itimerspec time = { .it_value = polycm_wait_timespec(ns),
 					 .it_interval = polycm_wait_timespec(interval) };
 
-	self->real_ns = polycm_real_ns(CLOCK_MONOTONIC) + ns;
+	if (__builtin_add_overflow(polycm_real_ns(CLOCK_MONOTONIC), ns, &self->real_ns))
+		self->real_ns = POLYCM_FOREVER;
 	return kernel_set(self, &time);
 }
 
@@ -117,7 +118,8 @@ static void kernel_expire(struct alarm *self)
 
 	if (kernel_set_ns(self, soon, interval))
 		return;
-	self->real_ns += interval;
+	if (__builtin_add_overflow(self->real_ns, interval, &self->real_ns))
+		self->real_ns = POLYCM_FOREVER;
 	do {
 		if (kernel_get(self, &left))
 			return;
@@ -255,7 +257,7 @@ static int set_itimer(const struct itimerval *time, struct itimerval *ret_old)
 					 .it_interval = timespec_of(&time->it_interval) };
 	struct polycm_timers_held held;
 	struct itimerspec old;
-	int err = 0;
+	int err = 0, saved_errno = errno;	/* a handler's alarm() leaves it alone */
 
 	polycm_timers_lock(&held);
 	if (is_set(&itimer))
@@ -265,6 +267,7 @@ static int set_itimer(const struct itimerval *time, struct itimerval *ret_old)
 	if (!err)
 		err = set(&itimer, false, &spec);
 	polycm_timers_unlock(&held);
+	errno = saved_errno;
 	ret_old->it_value = timeval_of(&old.it_value);
 	ret_old->it_interval = timeval_of(&old.it_interval);
 	return err;
@@ -440,10 +443,10 @@ static int set_posix(timer_t id, bool absolute, const struct itimerspec *time,
 static int really_set_posix(timer_t id, int flags, const struct itimerspec *time,
 			    struct itimerspec *old)
 {
-	struct alarm *self = find(id);
+	struct alarm *self = polycm_shown_is(POLYCM_SHOWN_MOVED) ? find(id) : NULL;
 	struct itimerspec real;
 
-	if (!self || !polycm_shown_is(POLYCM_SHOWN_MOVED) || !time || !polycm_itimerspec_valid(time))
+	if (!self || !time || !polycm_itimerspec_valid(time))
 		return polycm_libc()->timer_settime(id, flags, time, old);
 	polycm_virtual_timer_drop(&self->timer);
 	real = *time;

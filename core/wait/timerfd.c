@@ -238,11 +238,17 @@ static bool is_off(const struct timespec *value)
 
 static int set_on(int fd, struct fd_timer *self, uint64_t deadline, uint64_t interval)
 {
+	static const struct itimerspec off;
 	const struct itimerspec mark = mark_of(self->slot);
+	int err;
 
 	if (polycm_libc()->timerfd_settime(fd, 0, &mark, NULL))
 		return -errno;
-	return polycm_virtual_timer_begin(&self->timer, deadline, interval);
+	err = polycm_virtual_timer_begin(&self->timer, deadline, interval);
+	/* Another timer may get the number. */
+	if (err)
+		(void)polycm_libc()->timerfd_settime(fd, 0, &off, NULL);
+	return err;
 }
 
 static int set_locked(int fd, bool absolute, const struct itimerspec *time,
@@ -416,12 +422,18 @@ static ssize_t read_timer(int fd, void *buf)
 	}
 }
 
+/* Not to a signal handler that interrupted the clock at work: it must not call it. */
+static bool is_virtual(void)
+{
+	return any() && !polycm_time_is_real();
+}
+
 static ssize_t read_any(int fd, void *buf, size_t size)
 {
 	uint64_t num;
 	ssize_t r = -ENODEV;
 
-	if (any() && buf && size >= sizeof(num))
+	if (is_virtual() && buf && size >= sizeof(num))
 		r = read_timer(fd, buf);
 	if (r != -ENODEV) {
 		if (r >= 0)
@@ -431,7 +443,7 @@ static ssize_t read_any(int fd, void *buf, size_t size)
 	}
 	r = polycm_libc()->read(fd, buf, size);
 	/* One that was set while this waited for it. */
-	if (r == (ssize_t)sizeof(num) && any() && take(fd, &num) && num)
+	if (r == (ssize_t)sizeof(num) && is_virtual() && take(fd, &num) && num)
 		memcpy(buf, &num, sizeof(num));
 	return r;
 }

@@ -7,27 +7,57 @@
 #include <pthread.h>
 
 #include "clock.h"
+#include "ret.h"
 #include "wait/shown.h"
 #include "wait/wait.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/*
+ * fork() takes the lock before the clock's, as everybody does: what is
+ * registered last is called first, so these are registered once more when
+ * there is a clock, which has registered its own.  No signal handler runs
+ * until the clock's lock has been given up, too: it may set a timer.
+ */
+static POLYCM_THREAD_LOCAL unsigned int forking;	/* how many of them were called */
+static struct polycm_timers_held held_by_fork;
+
+static void hold(struct polycm_timers_held *held)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &held->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel_state);
+}
+
 static void before_fork(void)
 {
+	struct polycm_timers_held held;
+
+	if (forking++)
+		return;
+	hold(&held);
 	pthread_mutex_lock(&lock);
+	held_by_fork = held;
 }
 
 static void after_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	struct polycm_timers_held held = held_by_fork;
+
+	if (!--forking)
+		polycm_timers_unlock(&held);
 }
 
 /* The descriptors are its parent's as well, and other timers are not inherited. */
 static void after_fork_child(void)
 {
-	polycm_timerfds_forget();
-	polycm_alarms_forget();
-	pthread_mutex_unlock(&lock);
+	if (forking == 1) {
+		polycm_timerfds_forget();
+		polycm_alarms_forget();
+	}
+	after_fork_parent();
 }
 
 static void watch_forks(void)
@@ -37,13 +67,11 @@ static void watch_forks(void)
 
 void polycm_timers_lock(struct polycm_timers_held *held)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	sigset_t all;
+	static pthread_once_t once[2] = { PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT };
+	bool has_clock = __atomic_load_n(&polycm_clock_installed, __ATOMIC_ACQUIRE);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &held->signals);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel_state);
-	pthread_once(&once, watch_forks);
+	hold(held);
+	pthread_once(&once[has_clock], watch_forks);
 	pthread_mutex_lock(&lock);
 }
 
@@ -116,6 +144,17 @@ static uint64_t expirations(const struct polycm_virtual_timer *timer)
 	return (polycm_now_ns() - timer->deadline_ns) / timer->interval_ns + 1;
 }
 
+/* The time after so many more intervals; what is too far never comes. */
+static uint64_t time_after(const struct polycm_virtual_timer *timer, uint64_t num)
+{
+	uint64_t next;
+
+	if (__builtin_mul_overflow(num, timer->interval_ns, &next) ||
+	    __builtin_add_overflow(next, timer->deadline_ns, &next) || next == POLYCM_FOREVER)
+		return POLYCM_FOREVER - 1;
+	return next;
+}
+
 uint64_t polycm_virtual_timer_take(struct polycm_virtual_timer *timer)
 {
 	uint64_t num, interval = timer->interval_ns;
@@ -126,8 +165,7 @@ uint64_t polycm_virtual_timer_take(struct polycm_virtual_timer *timer)
 	if (!interval)
 		polycm_virtual_timer_stop(timer);
 	else
-		(void)polycm_virtual_timer_begin(timer, timer->deadline_ns + num * interval,
-						 interval);
+		(void)polycm_virtual_timer_begin(timer, time_after(timer, num), interval);
 	return num;
 }
 
@@ -141,7 +179,7 @@ struct itimerspec polycm_virtual_timer_left(const struct polycm_virtual_timer *t
 	if (is_due(timer)) {
 		if (!timer->interval_ns)
 			return left;
-		next += expirations(timer) * timer->interval_ns;
+		next = time_after(timer, expirations(timer));
 	}
 	/* It has not gone off yet, so something is left. */
 	if (timer->timer || next > now)

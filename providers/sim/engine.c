@@ -331,6 +331,7 @@ static void after_fork_child(void)
 	sim_engine.waiters = sim_engine.woken = sim_engine.passers = 0;
 	relaxed_store(&sim_engine.contenders, 0);
 	relaxed_store(&sim_engine.lookers, engine_looks);
+	sim_engine.busy_since = sim_engine.looking = 0;	/* processor time begins anew */
 	sim_engine.thread_runs = sim_engine.asleep = false;
 	if (sim_engine.running)
 		sim_shm_after_fork();

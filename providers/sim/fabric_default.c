@@ -71,6 +71,8 @@ void sim_fabric_after_fork(void)
 		r = sim_scenario_rejoin();
 	if (!r)
 		r = renew_tables();
+	if (!r)
+		sim_changes_read();
 	if (r < 0)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "after fork(): no way back to fabric %s: %s",
 			      shared_name, strerror(-r));

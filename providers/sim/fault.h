@@ -98,6 +98,8 @@ int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number
 void sim_fault_set_place(uint32_t number, const char *path, unsigned int line);
 /* Rules that have done nothing so far are told, each once.  One that is removed is told then. */
 void sim_fault_tell_missed(void);
+/* Before the fabric is left, with which counts of several processes go. */
+void sim_fault_keep_counts(void);
 /* -ENOENT: there is no such rule (any more). */
 int sim_fault_remove(uint32_t number);
 int sim_fault_hits(uint32_t number, unsigned int *ret_hits);

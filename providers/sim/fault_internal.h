@@ -45,6 +45,9 @@ uint64_t fault_deadline(uint64_t ns);
 
 /* fault_missed.c: one line of log if it has never happened. */
 void fault_tell_missed(struct sim_fault *fault);
+/* By all who count together, also after the fabric is left. */
+uint32_t fault_seen(const struct sim_fault *fault);
+uint32_t fault_done(const struct sim_fault *fault);
 
 /* fault_deed.c: do to the node what the rule says, when the clock has come to the time. */
 bool fault_is_deed(enum polycm_sim_action action);

@@ -30,9 +30,27 @@ static void describe(const struct sim_fault *fault, char *text, size_t size)
 						nodes[i].node->name);
 }
 
+/* Shared counts go with the fabric: then what was kept of them is more. */
+static uint32_t most(const _Atomic uint32_t *shared, const _Atomic uint32_t *kept)
+{
+	uint32_t now = atomic_load(shared), before = atomic_load(kept);
+
+	return now > before ? now : before;
+}
+
+uint32_t fault_seen(const struct sim_fault *fault)
+{
+	return most(&fault->count->seen, &fault->own.seen);
+}
+
+uint32_t fault_done(const struct sim_fault *fault)
+{
+	return most(&fault->count->done, &fault->own.done);
+}
+
 static void reason(const struct sim_fault *fault, char *text, size_t size)
 {
-	uint32_t seen = atomic_load(&fault->count->seen);
+	uint32_t seen = fault_seen(fault);
 
 	if (!fault->mask)
 		snprintf(text, size, "the time did not come");
@@ -49,7 +67,7 @@ void fault_tell_missed(struct sim_fault *fault)
 {
 	char what[300], why[100];
 
-	if (fault->hits || atomic_load(&fault->count->done) || fault->told)
+	if (fault->hits || fault_done(fault) || fault->told)
 		return;
 	fault->told = true;
 	describe(fault, what, sizeof(what));

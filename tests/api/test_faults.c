@@ -236,6 +236,50 @@ static void a_request_lost_on_iwarp(void **state)
 	}
 }
 
+/*
+ * What is on its way to a node of iWARP when that falls silent for a while comes
+ * again as well: 200, 600 and 1400 ms later, a SYN or the answer to it after a second.
+ */
+static void silence_on_iwarp(void **state)
+{
+	static const struct {
+		const char *message;
+		bool to_server;
+		uint64_t silent, late;
+	} rows[] = {
+		{ "MPA_REQ", true, 1000000000, 1400000000 },
+		{ "MPA_REP", false, 1000000000, 1400000000 },
+		{ "any", true, 900000000, 1000000000 },	/* SYN */
+		{ "any", false, 900000000, 1000000000 },	/* SYN-ACK */
+		{ "SEND", true, 1000000000, 1400000000 },
+	};
+	static const enum polycm_sim_action actions[] = { POLYCM_SIM_PORT_DOWN, POLYCM_SIM_FREEZE };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+		bool to_server = rows[i / 2].to_server;
+		struct rdma_conn_param param = pair_param(NULL, 0);
+		struct polycm_sim_fault *fault;
+		struct pair pair;
+		uint64_t before;
+
+		pair_open_resolved(&pair, IWARP);
+		fault = add(POLYCM_SIM_FAULT(.action = actions[i % 2], .nth = 1,
+					     .message = rows[i / 2].message,
+					     .to = to_server ? pair.server_node : pair.client_node,
+					     .on = to_server ? pair.server_node : pair.client_node,
+					     .delay_ns = rows[i / 2].silent));
+		before = pair_now();
+		rdma_ack_cm_event(pair_request(&pair, &param));
+		finish_connecting(&pair);
+		exchange(&pair, 3);
+		assert_in_range(pair_now() - before, rows[i / 2].late,
+				rows[i / 2].late + SECONDS(0.001));
+		assert_hits(fault, 1);
+		pair_close(&pair);
+	}
+}
+
 /* One of ten packets is lost, on each transport, and everything arrives once and in order. */
 static void data_on_a_bad_link(void **state)
 {
@@ -579,6 +623,7 @@ int main(void)
 		cmocka_unit_test(doubled_and_late),
 		cmocka_unit_test(a_broken_request),
 		cmocka_unit_test(a_request_lost_on_iwarp),
+		cmocka_unit_test(silence_on_iwarp),
 		cmocka_unit_test(data_on_a_bad_link),
 		cmocka_unit_test(rejected_by_rule),
 		cmocka_unit_test(a_reply_rejected_by_rule),

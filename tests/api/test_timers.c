@@ -563,6 +563,35 @@ static void posix_timers_keep_what_they_were_made_with(void **state)
 	pair_close(&pair);
 }
 
+/* Longer than times can be counted: they do not come round again. */
+static void what_is_too_far_never_comes(void **state)
+{
+	struct itimerspec time = { .it_value.tv_sec = 1, .it_interval.tv_sec = INT64_MAX / 4 }, left;
+	struct pair pair;
+	timer_t timer;
+	uint64_t num;
+	int fd;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	assert_int_equal(timerfd_settime(fd, 0, &time, NULL), 0);
+	assert_int_equal(by_poll(fd, -1), 1);
+	assert_int_equal(take(fd), 1);
+	assert_errno((int)read(fd, &num, sizeof(num)), EAGAIN);
+	assert_int_equal(timerfd_gettime(fd, &left), 0);
+	assert_true(ns_of(left.it_value) > 1000 * DAY);
+	close(fd);
+
+	assert_int_equal(timer_create(CLOCK_MONOTONIC, NULL, &timer), 0);
+	time = (struct itimerspec){ .it_value.tv_sec = INT64_MAX / 4 };
+	assert_int_equal(timer_settime(timer, 0, &time, NULL), 0);
+	assert_int_equal(timer_gettime(timer, &left), 0);
+	assert_true(ns_of(left.it_value) > 1000 * DAY);
+	assert_int_equal(timer_delete(timer), 0);
+	pair_close(&pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +608,7 @@ int main(void)
 		cmocka_unit_test(signals_are_waited_for),
 		cmocka_unit_test(masks_hold),
 		cmocka_unit_test(posix_timers_keep_what_they_were_made_with),
+		cmocka_unit_test(what_is_too_far_never_comes),
 	};
 
 	return cmocka_run_group_tests(tests, pair_group_setup, NULL);

@@ -65,6 +65,24 @@ static void loopback_resolve_from_address(void)
 	resolve(CLIENT4, LOOPBACK4);
 }
 
+/* Linux takes the request of RoCE for a neighbour's, and the answer to iWARP's goes over the cable. */
+static void loopback_connect_from_address(void)
+{
+	struct rdma_conn_param with = param();
+
+	open_scene(RDMA_PS_TCP);
+	MUST(rdma_bind_addr(server, at(ANY4, 0)));
+	MUST(rdma_listen(server, 0));
+	MUST(rdma_resolve_addr(client, at(CLIENT4, ANY_PORT), at(LOOPBACK4, 0), 2000));
+	expect(client_events, ADDR_RESOLVED);
+	MUST(rdma_resolve_route(client, 2000));
+	expect(client_events, ROUTE_RESOLVED);
+	make_qp(client);
+	TRY(rdma_connect(client, &with));
+	rest(client_events);
+	rest(server_events);
+}
+
 static void loopback_to_address(void)
 {
 	resolve(LOOPBACK4, SERVER4);
@@ -161,6 +179,8 @@ const struct scenario loopback_scenarios[] = {
 	  "from 127.0.0.1 to itself", 0 },
 	{ "loopback-resolve-from-address", loopback_resolve_from_address,
 	  "from a device's address to 127.0.0.1", 0 },
+	{ "loopback-connect-from-address", loopback_connect_from_address,
+	  "and then to a listener there", SLOW },
 	{ "loopback-to-address", loopback_to_address, "from 127.0.0.1 to a device's address", 0 },
 	{ "loopback-bind", loopback_bind, "bound to 127.0.0.1, what conflicts", 0 },
 	{ "loopback-listen", loopback_listen, "127.0.0.1 listens, the link's peer comes", 0 },

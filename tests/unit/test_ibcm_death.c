@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "ibcm_scene.h"
+#include "providers/sim/world.h"
 
 #define MAX_EVENTS 4u
 
@@ -80,6 +81,33 @@ static void test_as_when_destroyed(void **state)
 	}
 }
 
+/* A host that is cut off when its process dies cannot tell. */
+static void test_cut_off(void **state)
+{
+	static const enum situation situations[] = { ESTABLISHED_ACTIVE, MRA_REQ_RCVD, DREQ_SENT };
+	struct outcome cut_off;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(situations); i++) {
+		struct scene scene = set_scene(situations[i]);
+		struct sim_port *port = world_sim(scene.id)->port;
+
+		sim_lock();
+		port->state = IBV_PORT_DOWN;
+		sim_world_disturbed = true;
+		ibcm_peer_died(world_sim(scene.peer)->ib);
+		sim_unlock();
+		world_run(LATENCY);
+		look_at(scene.peer, &cut_off);
+		assert_int_equal(cut_off.num, 0);
+		sim_lock();
+		port->state = IBV_PORT_ACTIVE;
+		sim_world_disturbed = false;
+		sim_unlock();
+		clear_scene(&scene);
+	}
+}
+
 /* A request for datagrams that nobody has answered. */
 static void test_datagrams(void **state)
 {
@@ -106,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_as_when_destroyed, world_open_roce,
 						world_close),
+		cmocka_unit_test_setup_teardown(test_cut_off, world_open_roce, world_close),
 		cmocka_unit_test_setup_teardown(test_datagrams, world_open_ib, world_close),
 	};
 

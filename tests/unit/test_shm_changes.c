@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "providers/sim/fault.h"
 #include "providers/sim/link/changes.h"
@@ -320,6 +322,134 @@ static void what_makes_no_sense_is_passed_over(void **state)
 	close_world();
 }
 
+static const struct sim_change new_mac_of_a = {
+	.action = POLYCM_SIM_CHANGE_MAC, .node = 0, .address = "10.0.0.1",
+};
+static const struct sim_change new_mac_of_b = {
+	.action = POLYCM_SIM_CHANGE_MAC, .node = 1, .address = "10.0.0.2",
+};
+
+/* A packet may be quicker than the round that brings the changes. */
+static void each_is_done_once(void **state)
+{
+	char *world, *once;
+
+	(void)state;
+	open_world("");
+	sim_lock();
+	assert_false(sim_changes_end_round(false));
+	sim_changes_tell(&new_mac_of_a);
+	assert_true(sim_changes_end_round(false));
+	sim_changes_tell(&new_mac_of_b);
+	sim_changes_before(sim_changes_tag | SIM_PACKET_RC);
+	once = shm_child_world();
+	for (unsigned int i = 0; i < 3; i++)
+		assert_false(sim_changes_end_round(false));
+	/* Nor is there an end of rounds where the fabric knows less than we do. */
+	atomic_store(&sim_segment_changes()->newest, 1);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_false(sim_changes_end_round(false));
+	world = shm_child_world();
+	sim_unlock();
+	assert_string_equal(world, once);
+	free(world);
+	free(once);
+	close_world();
+}
+
+/* We told it and have not done it: who answers has. */
+static void what_we_told_comes_before_answers(void **state)
+{
+	char *before, *after, *done;
+
+	(void)state;
+	open_world("");
+	sim_lock();
+	before = shm_child_world();
+	sim_changes_tell(&new_mac_of_b);
+	sim_changes_before(SIM_PACKET_RC);	/* who sent this had not */
+	after = shm_child_world();
+	sim_changes_before(sim_changes_tag | SIM_PACKET_RC);
+	done = shm_child_world();
+	sim_unlock();
+	assert_string_equal(after, before);
+	assert_string_not_equal(done, before);
+	free(before);
+	free(after);
+	free(done);
+	close_world();
+}
+
+/* Killed with the lock held: nothing of it was told, and its number is the next one's. */
+static void half_told_is_not_told(void **state)
+{
+	struct sim_changes_area *area;
+	char *before, *after;
+
+	(void)state;
+	open_world("");
+	before = own_world();
+	sim_lock();
+	area = sim_segment_changes();
+	area->kept[0].number = 1;
+	area->kept[0].change = (struct sim_change){ .action = POLYCM_SIM_CRASH, .node = 1 };
+	area->kept[SIM_CHANGES - 1].number = UINT64_MAX;
+	area->kept[SIM_CHANGES - 1].change = area->kept[0].change;
+	sim_changes_read();
+	after = shm_child_world();
+	assert_string_equal(after, before);
+	free(after);
+	assert_int_equal(sim_changes_tell(&new_mac_of_b), 1);
+	sim_changes_read();
+	after = shm_child_world();
+	sim_unlock();
+	assert_string_not_equal(after, before);
+	assert_null(strstr(after, "b: until 18446744073709551615"));
+	free(before);
+	free(after);
+	close_world();
+}
+
+/* It comes back to the fabric when it first does something there. */
+static void a_forked_child_does_it_too(void **state)
+{
+	char *world, seen[2048] = "";
+	int go[2], out[2], status;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	(void)state;
+	open_world("");
+	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pipe(out), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(go[1]);
+		n = read(go[0], seen, 1);
+		world = own_world();
+		n = write(out[1], world, strlen(world));
+		_exit(n != (ssize_t)strlen(world));
+	}
+	close(out[1]);
+	sim_lock();
+	sim_changes_tell(&new_mac_of_b);
+	sim_changes_read();
+	sim_unlock();
+	close(go[0]);
+	close(go[1]);
+	while ((n = read(out[0], seen + len, sizeof(seen) - 1 - len)) > 0)
+		len += (size_t)n;
+	close(out[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	world = own_world();
+	assert_string_equal(seen, world);
+	free(world);
+	close_world();
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +459,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(they_count_together),
 		cmocka_unit_test(there_is_no_end_of_room),
 		cmocka_unit_test(what_makes_no_sense_is_passed_over),
+		cmocka_unit_test(each_is_done_once),
+		cmocka_unit_test(what_we_told_comes_before_answers),
+		cmocka_unit_test(half_told_is_not_told),
+		cmocka_unit_test(a_forked_child_does_it_too),
 	};
 	int r = shm_child_main(argc, argv);
 

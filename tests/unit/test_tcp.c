@@ -231,6 +231,126 @@ static void test_port_down(void **state)
 	}
 }
 
+/* What is under way when the cable goes, or the host, is lost as well. */
+static void test_lost_under_way(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		close_world(state);
+		open_world(state);
+		if (i & 1)	/* on links that are shaped, though not this packet */
+			lose(0, 1);
+		send_segment((i & 1) ? 8 : 7, SEG_SYN_ACK, 1);
+		if (i & 1)
+			send_segment(7, SEG_DATA, 1);
+		num_seen = 0;
+		if (i & 2)
+			sim_node_freeze(port_b->device->node, SIM_MS(900));
+		else
+			sim_port_set_state(port_b, false);
+		run(SIM_MS(900));
+		assert_int_equal(num_seen, 0);
+		sim_port_set_state(port_b, true);
+		if (i & 1) {
+			assert_string_equal(arrivals(), "1 1");
+			assert_int_equal(seen[1].time, SIM_MS(1400) + LATENCY);
+		} else {
+			assert_string_equal(arrivals(), "1");
+		}
+		assert_int_equal(seen[0].time, SIM_MS(1000) + LATENCY);
+	}
+}
+
+/*
+ * Those behind it may be lost, too, come in time to wait for it, or leave when all is
+ * well again.  It is not repeated while some of them are under way.
+ */
+static void test_lost_under_way_keeps_the_order(void **state)
+{
+	static const struct {
+		uint64_t latency;	/* 0: nothing is said about the link */
+		bool up;		/* before the third one comes */
+		const char *arrive;
+		uint64_t first;
+	} rows[] = {
+		{ 0, false, "11 1 2 3 4 5", FIRST + LATENCY },
+		{ 0, true, "11 1 2 3 4 5", FIRST + LATENCY },
+		{ LATENCY, false, "11 1 2 3 4 5", FIRST + LATENCY },
+		{ LATENCY, true, "11 1 2 3 4 5", FIRST + LATENCY },
+		{ SIM_MS(1000), false, "11 1 2 3 4 5", SIM_MS(2900) },
+		{ SIM_MS(1000), true, "1 11 2 3 4 5", SIM_MS(2500) },
+	};
+	char why[100];
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t latency = rows[i].latency ? rows[i].latency : LATENCY;
+		struct polycm_sim_link link = { .size = sizeof(link), .latency_ns = latency };
+
+		close_world(state);
+		open_world(state);
+		if (rows[i].latency)
+			assert_int_equal(sim_shape_set(NULL, NULL, &link, why, sizeof(why)), 0);
+		send_segment(7, SEG_DATA, 1);
+		send_segment(7, SEG_DATA, 2);
+		run(latency / 2);
+		send_segment(7, SEG_DATA, 3);
+		sim_port_set_state(port_b, false);
+		run(latency / 4);
+		send_segment(7, SEG_DATA, 4);
+		run(latency / 2);
+		if (rows[i].up)
+			sim_port_set_state(port_b, true);
+		run(latency / 4);
+		sim_port_set_state(port_b, true);
+		assert_int_equal(num_seen, 0);
+		send_segment(7, SEG_DATA, 5);
+		send_segment(8, SEG_DATA, 11);
+		assert_string_equal(arrivals(), rows[i].arrive);
+		assert_int_equal(seen[seen[0].number == 1 ? 0 : 1].time, rows[i].first);
+	}
+}
+
+/* What the link breaks, it breaks in each repetition once. */
+static void test_lost_under_way_and_broken(void **state)
+{
+	uint32_t rule;
+	char why[100];
+
+	(void)state;
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_CORRUPT,
+							.message = "any", .value = 0x80),
+				       &rule, why, sizeof(why)), 0);
+	send_segment(7, SEG_DATA, 1);
+	sim_port_set_state(port_b, false);
+	run(SIM_MS(100));
+	sim_port_set_state(port_b, true);
+	assert_string_equal(arrivals(), "129");
+	assert_int_equal(seen[0].time, FIRST + LATENCY);
+}
+
+/* Each repetition leaves, and the port goes down before it comes: it does not go on for ever. */
+static void test_lost_under_way_each_time(void **state)
+{
+	uint32_t rule;
+	unsigned int hits;
+	char why[100];
+
+	(void)state;
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_PORT_DOWN,
+							.message = "any",
+							.on = (void *)port_b->device->node,
+							.delay_ns = SIM_MS(100)),
+				       &rule, why, sizeof(why)), 0);
+	send_segment(7, SEG_DATA, 1);
+	assert_string_equal(arrivals(), "0");
+	assert_int_equal(seen[0].type, SEG_RST);
+	assert_ptr_equal(seen[0].at, port_a);
+	assert_int_equal(seen[0].time, SIM_MS(924600));
+	assert_int_equal(sim_fault_hits(rule, &hits), 0);
+	assert_int_equal(hits, 16);
+}
+
 /* Many losses in a row of packets: all arrive, in order. */
 static void test_bad_link(void **state)
 {
@@ -263,6 +383,10 @@ int main(void)
 		test(test_opening),
 		test(test_order),
 		test(test_port_down),
+		test(test_lost_under_way),
+		test(test_lost_under_way_keeps_the_order),
+		test(test_lost_under_way_and_broken),
+		test(test_lost_under_way_each_time),
 		test(test_bad_link),
 	};
 

@@ -453,6 +453,10 @@ struct sim_port *cma_peer_port(const struct sim_id *id)
 {
 	union ibv_gid gid;
 
+	/* RoCE's frames leave by the cable, and there nobody has a loopback address. */
+	if (id->port && id->node->described && sim_addr_is_loopback(&id->dst.sa) &&
+	    sim_wire_of(cma_rules(id)) == SIM_WIRE_ROCE)
+		return NULL;
 	if (cma_is_any(&id->dst.sa))
 		return id->port;
 	if (cma_is_af_ib(id)) {

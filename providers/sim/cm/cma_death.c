@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "../world.h"
 #include "cma_internal.h"
 #include "ibcm.h"
 #include "iwcm.h"
@@ -83,7 +84,8 @@ void ibcm_peer_died(struct ibcm *cm)
 	uint8_t mad[CM_MAD_SIZE];
 	struct cm_msg msg;
 
-	if (!cm->peer || !last_words(cm, &msg))
+	/* A host that is crashed or cut off has no last words. */
+	if (!cm->peer || !sim_port_carries(cm->peer) || !last_words(cm, &msg))
 		return;
 	cm_encode(&msg, mad);
 	sim_link_inject(&(struct sim_packet){

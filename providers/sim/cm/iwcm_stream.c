@@ -20,6 +20,7 @@
 #include "../link/link.h"
 #include "../nic/nic.h"
 #include "../trace.h"
+#include "../world.h"
 #include "cma_internal.h"
 #include "iwcm.h"
 #include "segment.h"
@@ -226,6 +227,16 @@ bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *ad
 }
 
 /* Nobody listens: the host itself will say so, which any of its processes can do. */
+/*
+ * Where routes lead a host's own address over a cable, what answers it from a
+ * loopback address goes there too, and nobody takes it.
+ */
+static bool answer_is_lost(const struct sim_id *id)
+{
+	return id->node->described && sim_addr_is_loopback(&id->dst.sa) &&
+	       !sim_node_keeps(id->node, &id->dst.sa, &id->src.sa);
+}
+
 static void send_syn(struct iwcm *cm)
 {
 	struct segment segment = {
@@ -241,7 +252,7 @@ static void send_syn(struct iwcm *cm)
 	if (!iw_stream_find_listener(cm->peer, &segment.dst, &slot, &listener))
 		slot = sim_self_slot();
 	sim_link_meet(slot);
-	transmit(cm->port, cm->peer, slot, &segment);
+	transmit(cm->port, answer_is_lost(cm->id) ? NULL : cm->peer, slot, &segment);
 	sim_timer_arm(&cm->timer, sim_now() + (SYN_WAIT << cm->syns));
 	cm->syns++;
 }
@@ -456,7 +467,8 @@ void iw_stream_receive(const struct sim_packet *packet)
 /* Its kernel closes the sockets that it had. */
 static void look_at(struct iwcm *cm, unsigned int dead_slot)
 {
-	if (cm->stream == IW_STREAM_OPEN && sim_slot_of_conn(cm->peer_id) == dead_slot)
+	if (cm->stream == IW_STREAM_OPEN && sim_slot_of_conn(cm->peer_id) == dead_slot &&
+	    cm->peer && sim_port_carries(cm->peer))
 		peer_closed(cm);
 }
 

@@ -9,7 +9,7 @@
 #define TAG_BITS 24u
 #define TAG_SHIFT (32u - TAG_BITS)
 
-uint32_t sim_changes_tag;
+uint32_t sim_changes_tag, sim_changes_known_tag;
 
 static uint64_t known;		/* all numbers up to it were done, or are over */
 static uint64_t due;		/* those up to it are to be done after this round */
@@ -34,6 +34,14 @@ bool sim_change_is_over(const struct sim_change *change, uint64_t now)
 	}
 }
 
+/* Numbers behind the newest are of nobody, or of one who died before he had told it. */
+static uint64_t number_of(const struct sim_changes_area *area, unsigned int place)
+{
+	uint64_t number = atomic_load(&area->kept[place].number);
+
+	return number <= atomic_load(&area->newest) ? number : 0;
+}
+
 /* Of all, or of those that are over; SIM_CHANGES: there is none. */
 static unsigned int oldest_of(const struct sim_changes_area *area, bool over)
 {
@@ -43,7 +51,7 @@ static unsigned int oldest_of(const struct sim_changes_area *area, bool over)
 	for (unsigned int i = 0; i < SIM_CHANGES; i++) {
 		if (over && !sim_change_is_over(&area->kept[i].change, now))
 			continue;
-		if (oldest == SIM_CHANGES || area->kept[i].number < area->kept[oldest].number)
+		if (oldest == SIM_CHANGES || number_of(area, i) < number_of(area, oldest))
 			oldest = i;
 	}
 	return oldest;
@@ -58,7 +66,7 @@ static unsigned int place_for(const struct sim_changes_area *area)
 	unsigned int place;
 
 	for (place = 0; place < SIM_CHANGES; place++)
-		if (!area->kept[place].number)
+		if (!number_of(area, place))
 			return place;
 	place = oldest_of(area, true);
 	return place < SIM_CHANGES ? place : oldest_of(area, false);
@@ -73,8 +81,10 @@ uint64_t sim_changes_tell(const struct sim_change *change)
 	sim_segment_lock();
 	place = place_for(area);
 	number = atomic_load(&area->newest) + 1;
-	area->kept[place].number = number;
+	/* Whoever is killed in between leaves nothing, or all of it. */
+	atomic_store(&area->kept[place].number, 0);
 	area->kept[place].change = *change;
+	atomic_store(&area->kept[place].number, number);
 	atomic_store(&area->newest, number);
 	sim_changes_tag = (uint32_t)(number << TAG_SHIFT);
 	sim_segment_notify_all();
@@ -85,9 +95,10 @@ uint64_t sim_changes_tell(const struct sim_change *change)
 static void know(uint64_t number)
 {
 	known = number;
+	sim_changes_known_tag = (uint32_t)(number << TAG_SHIFT);
 	/* What we told ourselves may not be done yet. */
-	if ((int32_t)((uint32_t)(number << TAG_SHIFT) - sim_changes_tag) > 0)
-		sim_changes_tag = (uint32_t)(number << TAG_SHIFT);
+	if ((int32_t)(sim_changes_known_tag - sim_changes_tag) > 0)
+		sim_changes_tag = sim_changes_known_tag;
 }
 
 /* The first one behind those that are known; 0: there is none. */
@@ -97,17 +108,19 @@ static uint64_t next(uint64_t up_to, struct sim_change *ret_change)
 	uint64_t number = 0, newest;
 
 	sim_segment_lock();
+	newest = atomic_load(&area->newest);
+	if (up_to > newest)
+		up_to = newest;
 	for (unsigned int i = 0; i < SIM_CHANGES; i++) {
-		uint64_t this = area->kept[i].number;
+		uint64_t this = number_of(area, i);
 
 		if (this <= known || this > up_to || (number && this > number))
 			continue;
 		number = this;
 		*ret_change = area->kept[i].change;
 	}
-	newest = atomic_load(&area->newest);
-	if (!number)
-		know(newest < up_to ? newest : up_to);
+	if (!number && up_to > known)
+		know(up_to);
 	sim_segment_unlock();
 	return number;
 }
@@ -120,7 +133,8 @@ static void read_up_to(uint64_t up_to)
 	if (reading || !sim_segment_joined())
 		return;
 	reading = true;
-	while ((number = next(up_to, &change))) {
+	/* No more than there are: somebody may never stop writing. */
+	for (unsigned int i = 0; i < SIM_CHANGES && (number = next(up_to, &change)); i++) {
 		know(number);
 		/* Other processes wrote it. */
 		change.device[SIM_CHANGE_TEXT - 1] = '\0';
@@ -138,12 +152,17 @@ void sim_changes_read(void)
 
 bool sim_changes_end_round(bool more)
 {
+	uint64_t newest;
+
 	if (due && !more) {
 		read_up_to(due);
 		due = 0;
 	}
-	if (!due && sim_segment_joined() && atomic_load(&sim_segment_changes()->newest) != known)
-		due = atomic_load(&sim_segment_changes()->newest);
+	if (!due && sim_segment_joined()) {
+		newest = atomic_load(&sim_segment_changes()->newest);
+		if (newest > known)
+			due = newest;
+	}
 	return due != 0;
 }
 
@@ -175,13 +194,14 @@ void sim_changes_join(void)
 	if (known > newest)
 		known = newest;
 	due = 0;
-	sim_changes_tag = (uint32_t)(known << TAG_SHIFT);
+	sim_changes_tag = sim_changes_known_tag = (uint32_t)(known << TAG_SHIFT);
 	if (!known)
 		joined = sim_now();
 }
 
 void sim_changes_leave(void)
 {
+	sim_fault_keep_counts();
 	known = due = joined = 0;
-	sim_changes_tag = 0;
+	sim_changes_tag = sim_changes_known_tag = 0;
 }

@@ -37,7 +37,7 @@ struct sim_rule_count {
 struct sim_changes_area {
 	_Alignas(64) _Atomic uint64_t newest;	/* number of the last one, from 1 */
 	_Alignas(64) struct {
-		uint64_t number;		/* 0: free */
+		_Atomic uint64_t number;	/* 0: free */
 		struct sim_change change;
 	} kept[SIM_CHANGES];
 	struct sim_rule_count counts[SIM_SHARED_RULES];
@@ -51,12 +51,13 @@ struct sim_changes_area {
 #define SIM_CHANGES_TYPE 0xffu		/* of a tag */
 
 extern uint32_t sim_changes_tag;	/* of what we send */
+extern uint32_t sim_changes_known_tag;	/* of those who know as much as we have done */
 
 void sim_changes_read_tag(uint32_t tag);
 /* Before a packet with this tag is delivered. */
 static inline void sim_changes_before(uint32_t tag)
 {
-	if (__builtin_expect((tag ^ sim_changes_tag) & ~SIM_CHANGES_TYPE, 0))
+	if (__builtin_expect((tag ^ sim_changes_known_tag) & ~SIM_CHANGES_TYPE, 0))
 		sim_changes_read_tag(tag);
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "link_internal.h"
+#include "shape_internal.h"
 
 #define LATENCY SIM_US(1)	/* virtual clock; none under the real one */
 
@@ -29,12 +29,34 @@ static void land(struct flight *flight)
 		flight->next->link = flight->link;
 }
 
+static uint64_t latency(void)
+{
+	return sim_is_virtual() ? LATENCY : 0;
+}
+
+static bool is_caught(const struct flight *flight)
+{
+	const struct sim_packet *packet = &flight->packet;
+	const struct sim_frame frame = {
+		.from = packet->from,
+		.to = packet->to,
+		.type = packet->type,
+		.header = packet->data,
+		.header_len = packet->len,
+		.number = packet->number,
+	};
+
+	return sim_tcp_may_catch(&frame) &&
+	       sim_tcp_catch(&frame, packet->from_slot, flight->timer.deadline - latency(), 0);
+}
+
 static void arrive(struct sim_timer *timer)
 {
 	struct flight *flight = (struct flight *)timer;
 
 	land(flight);
-	sim_link_deliver(&flight->packet);
+	if (!is_caught(flight))
+		sim_link_deliver(&flight->packet);
 	free(flight);
 }
 
@@ -61,7 +83,7 @@ int sim_local_send(const struct sim_frame *frame)
 	flights = flight;
 
 	sim_timer_init(&flight->timer, arrive);
-	sim_timer_arm(&flight->timer, sim_now() + (sim_is_virtual() ? LATENCY : 0));
+	sim_timer_arm(&flight->timer, sim_now() + latency());
 	return 0;
 }
 

@@ -48,6 +48,10 @@ struct transit {
 	unsigned int slot;			/* of the receiver */
 	unsigned int from_slot;
 	uint16_t reason;
+	uint8_t value;				/* the link has xored it to the byte at offset */
+	uint32_t offset;
+	uint64_t sent;
+	unsigned int repeats;			/* TCP's, before */
 	uint8_t data[];
 };
 
@@ -70,6 +74,11 @@ void sim_flows_follow_links(void)
 uint64_t sim_flow_latency(const struct sim_flow *flow)
 {
 	return flow->link.latency_ns;
+}
+
+uint64_t sim_flow_last(const struct sim_flow *flow)
+{
+	return flow->last;
 }
 
 struct sim_flow *sim_flow_of(const struct sim_frame *frame)
@@ -113,6 +122,10 @@ static struct transit *begin(struct sim_flow *flow, const struct sim_frame *fram
 	transit->slot = slot;
 	transit->from_slot = sim_self_slot();
 	transit->reason = 0;
+	transit->value = 0;
+	transit->offset = 0;
+	transit->sent = sim_now();
+	transit->repeats = 0;
 	transit->next = transits;
 	transit->link = &transits;
 	if (transits)
@@ -154,13 +167,26 @@ static void end(struct transit *transit)
 	free(transit);
 }
 
+/* What another process is made to have sent is not ours to repeat. */
+static bool is_caught(struct transit *transit)
+{
+	if (!sim_tcp_may_catch(&transit->frame) || transit->from_slot != sim_self_slot())
+		return false;
+	/* It is repeated as it was sent. */
+	if (transit->value && !sim_port_carries(transit->frame.to))
+		transit->data[transit->offset] ^= transit->value;
+	return sim_tcp_catch(&transit->frame, transit->slot, transit->sent, transit->repeats);
+}
+
 static void arrive(struct sim_timer *timer)
 {
 	struct transit *transit = (struct transit *)timer;
 	struct sim_packet packet = packet_of(transit);
 
 	take_out(transit);
-	if (transit->slot == sim_self_slot())
+	if (is_caught(transit))
+		;
+	else if (transit->slot == sim_self_slot())
 		sim_link_deliver(&packet);
 	else if (sim_port_carries(transit->frame.to))
 		(void)sim_shm_send(&transit->frame, transit->slot);
@@ -274,7 +300,7 @@ static bool is_plain(const struct sim_flow *flow, const struct sim_fate *fate, u
 }
 
 int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
-		     uint64_t wire_length, const struct sim_fate *fate, uint64_t *in_order)
+		     uint64_t wire_length, const struct sim_fate *fate, struct sim_in_order *in_order)
 {
 	uint64_t at = later(arrival(flow, wire_length), fate->delay);
 	struct transit *transit;
@@ -283,8 +309,8 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 	if (fate->lost && !fate->rejected)
 		return 0;
 	if (in_order) {
-		at = at > *in_order ? at : *in_order;
-		*in_order = at;
+		at = at > in_order->at ? at : in_order->at;
+		in_order->at = at;
 	}
 	if (is_plain(flow, fate, at))
 		return slot == sim_self_slot() ? sim_local_send(frame) : sim_shm_send(frame, slot);
@@ -293,8 +319,12 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 	if (!transit)
 		return -ENOMEM;
 	transit->reason = fate->reason;
-	if (fate->corrupted)
+	transit->repeats = in_order ? in_order->repeats : 0;
+	if (fate->corrupted) {
+		transit->value = fate->value;
+		transit->offset = fate->offset;
 		transit->data[fate->offset] ^= fate->value;
+	}
 	if (fate->reordered && alone) {
 		flow->held = transit;
 		at = later(at, HOLD);

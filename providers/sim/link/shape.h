@@ -16,11 +16,14 @@
 
 /* Something was said about a link. */
 extern bool sim_shape_on;
+/* Some connection's segments are late. */
+extern bool sim_tcp_on;
 
 /* Also where a port does not work: what TCP sends to it is not lost for good. */
 static inline bool sim_shaping(void)
 {
-	return __builtin_expect(sim_shape_on | sim_faults_on | sim_world_disturbed, 0);
+	return __builtin_expect(sim_shape_on | sim_faults_on | sim_world_disturbed |
+				sim_tcp_on, 0);
 }
 
 /* NULL nodes: all; the last call that names a pair counts.  -EINVAL: why in words; -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link/shape_internal.h - between shape.c, shape_links.c and tcp.c.  Engine lock held. */
+/* link/shape_internal.h - between shape.c, shape_links.c, tcp.c and local.c.  Engine lock held. */
 #ifndef SIM_SHAPE_INTERNAL_H
 #define SIM_SHAPE_INTERNAL_H
 
@@ -21,16 +21,21 @@ void sim_flows_follow_links(void);
 /* The direction that a packet takes; NULL: no memory. */
 struct sim_flow *sim_flow_of(const struct sim_frame *frame);
 uint64_t sim_flow_latency(const struct sim_flow *flow);
+/* When the last of what has left arrives, but for what is late on purpose. */
+uint64_t sim_flow_last(const struct sim_flow *flow);
 
 /* What rules and link do to a packet that is sent now. */
 void sim_shape_decide(const struct sim_flow *flow, const struct sim_frame *frame,
 		      const struct sim_message *message, struct sim_fate *ret_fate);
-/*
- * It leaves.  in_order may be NULL; else it arrives no earlier than that, which
- * then is when it arrives, its delay included.
- */
+/* Of TCP: a packet arrives no earlier than `at', which then is when it does, its delay included. */
+struct sim_in_order {
+	uint64_t at;
+	unsigned int repeats;		/* of this packet, before */
+};
+
+/* It leaves.  in_order may be NULL. */
 int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
-		     uint64_t wire_length, const struct sim_fate *fate, uint64_t *in_order);
+		     uint64_t wire_length, const struct sim_fate *fate, struct sim_in_order *in_order);
 
 /* --- tcp.c --- */
 
@@ -38,6 +43,17 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 uint64_t sim_tcp_connection(const struct sim_frame *frame, const struct sim_message *message);
 int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 		 const struct sim_message *message, uint64_t connection);
+/*
+ * A packet of this process has come to its receiver.  true: TCP keeps it, as nobody
+ * takes it there, and it is to be sent again, or as one before it is missing.
+ */
+bool sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sent,
+		   unsigned int repeats);
+static inline bool sim_tcp_may_catch(const struct sim_frame *frame)
+{
+	return __builtin_expect(sim_tcp_on || !sim_port_carries(frame->to), 0);
+}
+
 unsigned int sim_tcp_waiting(void);
 void sim_tcp_drop_all(void);
 

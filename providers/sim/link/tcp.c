@@ -3,7 +3,8 @@
  * link/tcp.c - what TCP makes of a link that loses packets: on iWARP nothing
  * is lost for those above, but late.  A lost segment is sent again after the
  * retransmission time-out, which doubles each time, and what was sent after it
- * waits for it; copies and order are TCP's own business.
+ * waits for it; copies and order are TCP's own business.  So is what comes to a
+ * port that takes nothing then: as if it had been lost when it was sent.
  *
  * As Linux does it: 200 ms at first on an open connection, a second for the
  * answer to a SYN; 15 times, then the connection is given up: its own end is
@@ -52,9 +53,11 @@ struct sender {
 	struct key key;
 	UT_hash_handle hh;
 	struct segment_kept *first, **end;	/* the first one is lost */
-	uint64_t arrived;		/* all before will have by then */
+	struct sim_in_order arrived;	/* all before will have by then */
 	unsigned int retries;
 };
+
+bool sim_tcp_on;
 
 static struct sender *senders;
 static unsigned int num_kept;
@@ -120,6 +123,7 @@ static void forget(struct sender *sender)
 		drop_first(sender);
 	sim_timer_disarm(&sender->timer);
 	HASH_DELETE(hh, senders, sender);
+	sim_tcp_on = senders;
 	free(sender);
 }
 
@@ -144,10 +148,11 @@ static void decide(const struct sim_frame *frame, const struct sim_message *mess
 	fate->copies = 0;
 }
 
-static int launch(struct sender *sender, struct segment_kept *kept)
+static int launch(struct sender *sender, struct segment_kept *kept, unsigned int repeats)
 {
 	struct sim_flow *flow = sim_flow_of(&kept->frame);
 
+	sender->arrived.repeats = repeats;
 	return flow ? sim_shape_launch(flow, &kept->frame, kept->slot, kept->message.wire_length,
 				       &kept->fate, &sender->arrived) : -ENOMEM;
 }
@@ -158,13 +163,13 @@ static void go_on(struct sender *sender)
 	uint64_t latency;
 
 	do {
-		(void)launch(sender, sender->first);
+		(void)launch(sender, sender->first, sender->retries);
+		sender->retries = 0;
 		latency = sim_flow_latency(sim_flow_of(&sender->first->frame));
 		drop_first(sender);
 	} while (sender->first && !sender->first->lost);
-	sender->retries = 0;
 	/* The next one is missed as soon as the answer says so; else nothing is left to remember. */
-	sim_timer_arm(&sender->timer, sender->arrived + (sender->first ? latency : 0));
+	sim_timer_arm(&sender->timer, sender->arrived.at + (sender->first ? latency : 0));
 }
 
 /*
@@ -234,28 +239,50 @@ static struct sender *get_sender(const struct sim_frame *frame, uint64_t connect
 	sender->end = &sender->first;
 	sim_timer_init(&sender->timer, fire);
 	HASH_ADD(hh, senders, key, sizeof(key), sender);
-	if (sender->hh.tbl)
-		return sender;
-	free(sender);
-	return NULL;
+	if (!sender->hh.tbl) {
+		free(sender);
+		return NULL;
+	}
+	sim_tcp_on = true;
+	return sender;
 }
 
-static struct segment_kept *keep(struct sender *sender, const struct sim_frame *frame,
-				 unsigned int slot, const struct sim_message *message,
-				 const struct sim_fate *fate)
+/* Of the same process: they are numbered as they are sent. */
+static bool is_before(const struct segment_kept *kept, const struct sim_frame *frame)
+{
+	return (int32_t)((uint32_t)kept->frame.number - (uint32_t)frame->number) < 0;
+}
+
+/* In front of all that were sent later. */
+static struct segment_kept **place_of(struct sender *sender, const struct sim_frame *frame)
+{
+	struct segment_kept **at = &sender->first;
+
+	while (*at && is_before(*at, frame))
+		at = &(*at)->next;
+	return at;
+}
+
+static struct segment_kept *keep(struct sender *sender, struct segment_kept **at,
+				 const struct sim_frame *frame, unsigned int slot,
+				 const struct sim_message *message, const struct sim_fate *fate)
 {
 	struct segment_kept *kept = malloc(sizeof(*kept) + sim_frame_len(frame));
 
-	if (!kept)
+	if (!kept) {
+		if (!sim_timer_armed(&sender->timer))
+			forget(sender);
 		return NULL;
-	kept->next = NULL;
+	}
+	kept->next = *at;
 	kept->frame = sim_frame_keep(frame, kept->data);
 	kept->message = *message;
 	kept->fate = *fate;
 	kept->slot = slot;
 	kept->lost = fate->lost && !fate->rejected;
-	*sender->end = kept;
-	sender->end = &kept->next;
+	*at = kept;
+	if (!kept->next)
+		sender->end = &kept->next;
 	num_kept++;
 	return kept;
 }
@@ -279,7 +306,7 @@ int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 	if (!sender)
 		return -ENOMEM;
 	if (sender->first || lost) {
-		if (!keep(sender, frame, slot, message, &fate))
+		if (!keep(sender, sender->end, frame, slot, message, &fate))
 			return -ENOMEM;
 		if (!sender->first->next) {
 			sender->retries = 0;
@@ -287,9 +314,52 @@ int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 		}
 		return 0;
 	}
+	sender->arrived.repeats = 0;
 	(void)sim_shape_launch(flow, frame, slot, message->wire_length, &fate, &sender->arrived);
-	sim_timer_arm(&sender->timer, sender->arrived);
+	sim_timer_arm(&sender->timer, sender->arrived.at);
 	return 0;
+}
+
+/*
+ * The first one is missed after its time-out, as ever, but not before all that
+ * left behind it has come: so nothing of that is overtaken by it.
+ */
+static void miss(struct sender *sender, uint64_t sent, unsigned int repeats)
+{
+	const struct sim_flow *flow = sim_flow_of(&sender->first->frame);
+	uint64_t at;
+
+	sender->retries = repeats;
+	at = sent + timeout(sender);
+	if (at < sender->arrived.at)
+		at = sender->arrived.at;
+	if (flow && at < sim_flow_last(flow))
+		at = sim_flow_last(flow);
+	sim_timer_arm(&sender->timer, at);
+}
+
+bool sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sent,
+		   unsigned int repeats)
+{
+	struct sim_fate fate = { .lost = !sim_port_carries(frame->to) };
+	struct sim_message message;
+	struct sender *sender;
+	uint64_t connection;
+
+	sim_message_of(frame, &message);
+	connection = sim_tcp_connection(frame, &message);
+	if (!connection)
+		return false;
+	sender = get_sender(frame, connection, fate.lost);
+	if (!sender)
+		return false;
+	if (!fate.lost && (!sender->first || !is_before(sender->first, frame)))
+		return false;
+	/* Without memory it is gone, and its owner's timer notices; the order holds. */
+	if (keep(sender, place_of(sender, frame), frame, slot, &message, &fate) &&
+	    sender->first->frame.number == frame->number)
+		miss(sender, sent, repeats);
+	return true;
 }
 
 unsigned int sim_tcp_waiting(void)
