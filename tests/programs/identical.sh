@@ -5,6 +5,7 @@
 # clang): OTHER_BUILDS names build folders in which `make check-traces' was run, for the second run.
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
+part=''	# of what is seen at the same time
 situations=(handshake data reject refuse loss sidr)
 
 # What a program of that build is, without libtool's script around it.
@@ -25,8 +26,8 @@ in_build() {
 	program=$(program "$build" "$2")
 	shift 2
 	abs_top_builddir=$build LD_LIBRARY_PATH=$build/core/.libs POLYCM_PROVIDER_PATH=${path#:} \
-		"$program" "$@" >"$work/out" 2>&1 && return
-	cat "$work/out"
+		"$program" "$@" >"$work/out$part" 2>&1 && return
+	cat "$work/out$part"
 	return 1
 }
 
@@ -43,25 +44,37 @@ see() {
 				"$folder/$situation-$transport.pcap" || return
 		done
 	done
-	see_tests "$build" "$folder"
+	see_all_tests "$build" "$folder"
 }
 
-# The tests of the exported calls, whose many files are kept as sums. Not those with threads that act at the
-# same time (clocks), nor in real time (timers_real, without_device).
+# Two halves at the same time.
+see_all_tests() {
+	local half
+
+	see_tests "$1" "$2" 1 &
+	half=$!
+	see_tests "$1" "$2" 0 || { wait "$half"; return 1; }
+	wait "$half"
+}
+
+# see_tests BUILD FOLDER PART: the tests of the exported calls, whose many files are kept as sums. Not those with
+# threads that act at the same time (clocks), nor in real time (timers_real, without_device).
 see_tests() {
-	local build=$1 folder=$2 source name
+	local build=$1 folder=$2 part=$3 source name number=0
 
 	for source in "$abs_top_srcdir"/tests/api/test_*.c; do
+		number=$((number + 1))
+		[ $((number % 2)) -eq "$part" ] || continue
 		name=${source##*/}
 		name=${name%.c}
 		case $name in
 		test_clocks|test_timers_real|test_without_device) continue ;;
 		esac
-		mkdir "$work/seen" || return
-		POLYCM_SIM_TRACE=$work/seen/trace POLYCM_SIM_PCAP=$work/seen/pcap \
+		mkdir "$work/seen$part" || return
+		POLYCM_SIM_TRACE=$work/seen$part/trace POLYCM_SIM_PCAP=$work/seen$part/pcap \
 			in_build "$build" "tests/api/$name" || return
-		(cd "$work/seen" && find . -type f | LC_ALL=C sort | xargs -r sha256sum) >"$folder/$name"
-		rm -r "$work/seen"
+		(cd "$work/seen$part" && find . -type f | LC_ALL=C sort | xargs -r sha256sum) >"$folder/$name"
+		rm -r "$work/seen$part"
 	done
 }
 
