@@ -183,8 +183,6 @@ static int copy_options(struct polycm_module *module, const struct polycm_provid
 	uint32_t stride;
 	int r;
 
-	module->desc.options = NULL;
-	module->desc.num_options = 0;
 	if (!theirs->num_options)
 		return 0;
 	if (!row || !is_aligned(row) || theirs->num_options > MAX_OPTIONS)
@@ -266,6 +264,9 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 
 	memset(desc, 0, sizeof(*desc));
 	copy_table(desc, sizeof(*desc), theirs, theirs->size);
+	/* Still the plugin's.  What polycm_module_free() finds here is ours. */
+	desc->options = NULL;
+	desc->num_options = 0;
 	if (desc->flags & POLYCM_PROVIDER_LAYER &&
 	    (desc->flags & POLYCM_PROVIDER_KERNEL || desc->transport))
 		return refuse(why, "it is a layer and yet has %s", desc->transport ?

@@ -99,12 +99,29 @@ static void wrong_tables_are_refused(void **state)
 	run_cases(tests, ARRAY_SIZE(tests));
 }
 
+/* Refused before its settings are copied: they are still the plugin's, and nobody frees them. */
+static void refused_plugins_keep_their_settings(void **state)
+{
+	static const struct testcase tests[] = {
+		BROKEN("settings-layer", BY_NAME, "it is a layer and yet has transport rules\n"),
+		BROKEN("settings-no-ops", BY_NAME, "it has no table of operations\n"),
+		BROKEN("settings-no-match", BY_NAME, "its operation match is missing\n"),
+		BROKEN("settings-huge-id", BY_NAME,
+		       "its areas of 4294967295 and 24 bytes are too large\n"),
+		BROKEN("settings-wire", BY_NAME, "transport acme-wire: private data of kind 0"),
+	};
+
+	(void)state;
+	run_cases(tests, ARRAY_SIZE(tests));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken_files_are_skipped),
 		cmocka_unit_test(truncated_files_are_skipped),
 		cmocka_unit_test(wrong_tables_are_refused),
+		cmocka_unit_test(refused_plugins_keep_their_settings),
 	};
 
 	return cmocka_run_group_tests(tests, case_make_folder, case_remove_folder);

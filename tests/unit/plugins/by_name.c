@@ -169,8 +169,12 @@ static void fill_tables(void)
 		for (size_t i = 0; i < 8; i++)
 			ops.more[i] = bogus;
 	}
-	if (!strcmp(name, "no-ops"))
+	if (!strcmp(name, "no-ops") || !strcmp(name, "settings-no-ops"))
 		desc.provider.ops = NULL;
+	if (!strcmp(name, "settings-layer")) {
+		desc.provider.flags = POLYCM_PROVIDER_LAYER;
+		desc.provider.transport = &transport;
+	}
 }
 
 static void fill_names(void)
@@ -181,10 +185,10 @@ static void fill_names(void)
 		desc.provider.name = "honest";
 	if (!strcmp(name, "bad-name"))
 		desc.provider.name = "../\n";
-	if (!strcmp(name, "huge-id"))
+	if (!strcmp(name, "huge-id") || !strcmp(name, "settings-huge-id"))
 		desc.provider.id_size = UINT32_MAX;
 
-	if (!strcmp(name, "no-match"))
+	if (!strcmp(name, "no-match") || !strcmp(name, "settings-no-match"))
 		ops.ops.match = NULL;
 	if (!strcmp(name, "no-enumerate"))
 		ops.ops.enumerate = NULL;
@@ -200,7 +204,7 @@ static void fill_names(void)
 
 static void fill_options(void)
 {
-	if (!strncmp(name, "option", 6))
+	if (!strncmp(name, "option", 6) || !strncmp(name, "settings-", 9))
 		add_options();
 	if (!strcmp(name, "options-many"))
 		desc.provider.num_options = 100000000;
@@ -220,13 +224,13 @@ static void fill_options(void)
 
 static void fill_transport(void)
 {
-	if (!strncmp(name, "wire", 4))
+	if (!strncmp(name, "wire", 4) || !strcmp(name, "settings-wire"))
 		desc.provider.transport = &transport;
 	if (!strcmp(name, "wire-no-name"))
 		transport.name = NULL;
 	if (!strcmp(name, "wire-short"))
 		transport.size = 16;
-	if (!strcmp(name, "wire-limits"))
+	if (!strcmp(name, "wire-limits") || !strcmp(name, "settings-wire"))
 		transport.limit[POLYCM_KIND_RC][POLYCM_MSG_CONNECT] = 57;
 }
 
