@@ -64,13 +64,14 @@ struct polycm_channel_slot {
 /*
  * Where the kernel carries everything, the kernel's descriptor is the
  * channel's own: what waits on it is what the kernel has queued, and a thread
- * that wants an event waits inside of channel_read().  Else the descriptor is
+ * that wants an event waits inside of channel_read().  The program may move it
+ * to another number, in pub.fd, which is read each time.  Else the descriptor is
  * an epoll set of wake_fd and of what the providers give.
  */
 
 struct polycm_channel {
 	struct rdma_event_channel pub;	/* first */
-	bool native;			/* fd is the kernel's; never changes */
+	bool native;			/* pub.fd is the kernel's; never changes */
 	struct polycm_forks forks;	/* when it was made */
 	unsigned int blocks_at;		/* the descriptor did, at this polycm_flag_changes() */
 	bool ending;			/* a thread destroys it; atomic */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "kernel/kernel.h"
 #include "ret.h"
 
 /* Call the provider; nobody else touches the slot while it is OPENING. */
@@ -64,6 +65,7 @@ static int open_native(struct polycm_channel *chan)
 	chan->native = true;
 	chan->wake_fd = -1;
 	chan->pub.fd = slot->fd;
+	polycm_kernel_channel_follow(slot->area, &chan->pub.fd);
 	return 0;
 }
 

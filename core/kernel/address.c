@@ -17,7 +17,8 @@ static int bind_ip(const struct kernel_id *id, const struct sockaddr *addr, size
 	memset(&message, 0, sizeof(message));
 	memcpy(&message.body.addr, addr, len);
 	message.body.id = id->number;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_BIND_IP, &message, sizeof(message), 0);
+	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_BIND_IP, &message,
+			      sizeof(message), 0);
 }
 
 static int bind_any(const struct kernel_id *id, const struct sockaddr *addr, size_t len)
@@ -28,7 +29,8 @@ static int bind_any(const struct kernel_id *id, const struct sockaddr *addr, siz
 	message.body.id = id->number;
 	message.body.addr_size = (uint16_t)len;
 	memcpy(&message.body.addr, addr, len);
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_BIND, &message, sizeof(message), 0);
+	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_BIND, &message,
+			      sizeof(message), 0);
 }
 
 int kernel_addr_bind(struct kernel_id *id, const struct sockaddr *addr)
@@ -58,7 +60,7 @@ int kernel_op_bind(void *priv, const struct sockaddr *addr)
 		r = kernel_addr_bind(id, addr);
 	if (r)
 		return r;
-	r = kernel_ask_ahead(id, id->chan->fd, &src, where);
+	r = kernel_ask_ahead(id, kernel_fd(id->chan), &src, where);
 	if (r)
 		goto err_unbind;
 
@@ -85,8 +87,8 @@ static int resolve_ip(const struct kernel_id *id, const struct sockaddr *src,
 	memcpy(&message.body.dst_addr, dst, polycm_addr_len(dst));
 	message.body.id = id->number;
 	message.body.timeout_ms = timeout_ms;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_RESOLVE_IP, &message, sizeof(message),
-			      0);
+	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_RESOLVE_IP, &message,
+			      sizeof(message), 0);
 }
 
 static int resolve_any(const struct kernel_id *id, const struct sockaddr *src,
@@ -102,7 +104,7 @@ static int resolve_any(const struct kernel_id *id, const struct sockaddr *src,
 	if (src)
 		memcpy(&message.body.src_addr, src, message.body.src_size);
 	memcpy(&message.body.dst_addr, dst, message.body.dst_size);
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_RESOLVE_ADDR, &message,
+	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_RESOLVE_ADDR, &message,
 			      sizeof(message), 0);
 }
 

@@ -88,16 +88,24 @@ int kernel_op_channel_open(void *ctx, void *chan, int *ret_fd)
 		tell_open(r);
 		return r;
 	}
-	self->fd = r;
+	self->own_fd = r;
+	self->fd_at = &self->own_fd;
 	*ret_fd = r;
 	return 0;
+}
+
+void polycm_kernel_channel_follow(void *chan, const int *fd)
+{
+	struct kernel_channel *self = chan;
+
+	self->fd_at = fd;
 }
 
 void kernel_op_channel_close(void *chan)
 {
 	struct kernel_channel *self = chan;
 
-	polycm_kernel_host->close(self->fd);
+	polycm_kernel_host->close(kernel_fd(self));
 }
 
 /*
@@ -127,7 +135,7 @@ int kernel_op_channel_read(void *chan)
 
 	kernel_readers_enter(reading.chan);
 	pthread_cleanup_push(finish, &reading);
-	r = kernel_command_wait(reading.chan->fd, RDMA_USER_CM_CMD_GET_EVENT, &message,
+	r = kernel_command_wait(kernel_fd(reading.chan), RDMA_USER_CM_CMD_GET_EVENT, &message,
 				sizeof(message), sizeof(reading.event));
 	pthread_cleanup_pop(1);
 	return r;

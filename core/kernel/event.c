@@ -67,7 +67,7 @@ static void addr_resolved(const struct kernel_channel *chan, struct kernel_id *i
 	char where[KERNEL_WHERE_TEXT], text[POLYCM_ADDR_TEXT];
 	struct sockaddr_storage src;
 
-	if (kernel_ask_ahead(id, chan->fd, &src, where) && where[0]) {
+	if (kernel_ask_ahead(id, kernel_fd(chan), &src, where) && where[0]) {
 		polycm_log_id(POLYCM_LOG_WARN, id->core, "the address of the source, %s, is on %s",
 			      polycm_addr_text((struct sockaddr *)&src, text), where);
 		event->type = RDMA_CM_EVENT_ADDR_ERROR;
@@ -88,7 +88,7 @@ static int find_request(const struct kernel_channel *chan, struct kernel_id *chi
 	struct sockaddr_storage src;
 	int r;
 
-	r = kernel_ask_ahead(child, chan->fd, &src, where);
+	r = kernel_ask_ahead(child, kernel_fd(chan), &src, where);
 	if (r && where[0])
 		polycm_log_id(POLYCM_LOG_INFO, child->core, "a connection request is refused: it came "
 			      "in on %s", where);
@@ -109,7 +109,7 @@ static void request(struct kernel_channel *chan, const struct kernel_id *listene
 	r = polycm_core_table.child_create(listener->core, &event->child, &priv);
 	if (r) {
 		/* The listener is closing, or there is no memory. */
-		(void)kernel_number_destroy(chan->fd, number);
+		(void)kernel_number_destroy(kernel_fd(chan), number);
 		return;
 	}
 	child = priv;
@@ -174,7 +174,7 @@ void kernel_event_deliver(struct kernel_channel *chan, const struct rdma_ucm_eve
 		polycm_log(POLYCM_LOG_WARN, "event %u of the kernel's RDMA CM for %s is dropped",
 			   resp->event, handle ? "an id that cannot have it" : "no id of ours");
 		if (resp->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			(void)kernel_number_destroy(chan->fd, resp->id);
+			(void)kernel_number_destroy(kernel_fd(chan), resp->id);
 	}
 	if (handle)
 		kernel_handle_put(handle);

@@ -19,15 +19,15 @@ static int create(struct kernel_id *id)
 	message.body.response = kernel_pointer(&resp);
 	message.body.ps = (uint16_t)id->ps;
 	message.body.qp_type = (uint8_t)id->qp_type;
-	r = kernel_command(id->chan->fd, RDMA_USER_CM_CMD_CREATE_ID, &message, sizeof(message),
-			   sizeof(resp));
+	r = kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_CREATE_ID, &message,
+			   sizeof(message), sizeof(resp));
 	if (!r && resp.id == KERNEL_NO_NUMBER)
 		r = -ENODATA;
 	if (!r) {
 		id->number = resp.id;
 		id->exists = true;
 	} else if (resp.id != KERNEL_NO_NUMBER) {
-		(void)kernel_number_destroy(id->chan->fd, resp.id);
+		(void)kernel_number_destroy(kernel_fd(id->chan), resp.id);
 	}
 	return r;
 }
@@ -54,7 +54,7 @@ static void destroy(struct kernel_id *id)
 	if (!id->exists)
 		return;
 	id->exists = false;
-	id->reported = kernel_number_destroy(id->chan->fd, id->number);
+	id->reported = kernel_number_destroy(kernel_fd(id->chan), id->number);
 }
 
 void kernel_id_strand(struct kernel_id *id)
@@ -144,8 +144,8 @@ int kernel_op_migrate(void *priv, void *new_chan)
 		memset(&message, 0, sizeof(message));
 		message.body.response = kernel_pointer(&resp);
 		message.body.id = id->number;
-		message.body.fd = (uint32_t)id->chan->fd;
-		r = kernel_command(to->fd, RDMA_USER_CM_CMD_MIGRATE_ID, &message,
+		message.body.fd = (uint32_t)kernel_fd(id->chan);
+		r = kernel_command(kernel_fd(to), RDMA_USER_CM_CMD_MIGRATE_ID, &message,
 				   sizeof(message), sizeof(resp));
 		if (r)
 			return r;

@@ -46,9 +46,16 @@ struct kernel_context {
 
 /* The provider's area of a channel. */
 struct kernel_channel {
-	int fd;
+	int own_fd;
+	/* What commands go to: own_fd, or the program's channel->fd, which it may move. */
+	const int *fd_at;
 	atomic_uint readers;		/* threads in channel_read() */
 };
+
+static inline int kernel_fd(const struct kernel_channel *chan)
+{
+	return __atomic_load_n(chan->fd_at, __ATOMIC_RELAXED);
+}
 
 /* What an event of the kernel's can be for: an id, or a multicast group of one. */
 struct kernel_handle {
@@ -225,7 +232,7 @@ static inline int kernel_id_command(struct kernel_id *id, unsigned int command, 
 	if (r)
 		return r;
 	*number = id->number;
-	return kernel_command(id->chan->fd, command, message, size, out);
+	return kernel_command(kernel_fd(id->chan), command, message, size, out);
 }
 
 /* The kernel's id of a request; what is left to do on an error is kernel_id_discard(). */

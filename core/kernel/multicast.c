@@ -24,7 +24,7 @@ static int join_ip(const struct kernel_id *id, uint64_t uid, const struct polycm
 	message.body.uid = uid;
 	memcpy(&message.body.addr, mc->addr, polycm_addr_len(mc->addr));
 	message.body.id = id->number;
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_JOIN_IP_MCAST, &message,
+	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_JOIN_IP_MCAST, &message,
 			      sizeof(message), sizeof(*resp));
 }
 
@@ -40,8 +40,8 @@ static int join_any(const struct kernel_id *id, uint64_t uid, const struct polyc
 	message.body.addr_size = (uint16_t)polycm_addr_len(mc->addr);
 	message.body.join_flags = (uint16_t)mc->join_flags;
 	memcpy(&message.body.addr, mc->addr, message.body.addr_size);
-	return kernel_command(id->chan->fd, RDMA_USER_CM_CMD_JOIN_MCAST, &message, sizeof(message),
-			      sizeof(*resp));
+	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_JOIN_MCAST, &message,
+			      sizeof(message), sizeof(*resp));
 }
 
 static int leave(const struct kernel_id *id, uint32_t number, uint32_t *ret_reported)
@@ -53,8 +53,8 @@ static int leave(const struct kernel_id *id, uint32_t number, uint32_t *ret_repo
 	memset(&message, 0, sizeof(message));
 	message.body.response = kernel_pointer(&resp);
 	message.body.id = number;
-	r = kernel_command(id->chan->fd, RDMA_USER_CM_CMD_LEAVE_MCAST, &message, sizeof(message),
-			   sizeof(resp));
+	r = kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_LEAVE_MCAST, &message,
+			   sizeof(message), sizeof(resp));
 	*ret_reported = resp.events_reported;
 	return r;
 }

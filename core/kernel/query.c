@@ -300,7 +300,7 @@ static int query_now(struct kernel_id *id, struct polycm_route_info *ret_info)
 	where[0] = '\0';
 	r = kernel_id_ready(id);
 	if (!r)
-		r = kernel_ask(id, id->chan->fd, whole ? ret_info : &info, where);
+		r = kernel_ask(id, kernel_fd(id->chan), whole ? ret_info : &info, where);
 	if (r)
 		return where[0] ? polycm_fail(r, "on %s", where) : r;
 	if (!whole)

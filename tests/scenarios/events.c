@@ -293,6 +293,57 @@ static void event_request_contents(void)
 	ack(event);
 }
 
+/* The program's own number for the channel: librdmacm uses channel->fd in each call. */
+static void move_channel(struct rdma_event_channel *events)
+{
+	int fd = fcntl(events->fd, F_DUPFD_CLOEXEC, 100);
+
+	if (fd < 0 || close(events->fd))
+		end_failed("move_channel");
+	events->fd = fd;
+}
+
+static void event_channel_moved(void)
+{
+	struct rdma_event_channel *other;
+
+	open_scene(RDMA_PS_TCP);
+	move_channel(client_events);
+	move_channel(server_events);
+	established();
+	move_channel(client_events);
+	other = make_channel("other");
+	move_channel(other);
+	TRY(rdma_migrate_id(client, other));
+	TRY(rdma_disconnect(client));
+	rest(other);
+	rest(server_events);
+	DESTROY(client);
+	forget_channel(other);
+	rdma_destroy_event_channel(other);
+	say("closed %s", fcntl(100, F_GETFD) < 0 ? "yes" : "no");
+}
+
+/* The number that the channel had is another file's by then. */
+static void event_channel_moved_reused(void)
+{
+	int pipes[2];
+
+	open_scene(RDMA_PS_TCP);
+	server_listens(0);
+	move_channel(client_events);
+	if (pipe(pipes))
+		end_failed("pipe");
+	client_resolves();
+	make_qp(client);
+	TRY(rdma_connect(client, &(struct rdma_conn_param){ .retry_count = 7 }));
+	next(server_events);
+	DESTROY(client);
+	forget_channel(client_events);
+	rdma_destroy_event_channel(client_events);
+	say("the pipe is open: %s", fcntl(pipes[0], F_GETFD) < 0 ? "no" : "yes");
+}
+
 const struct scenario events_scenarios[] = {
 	{ "event-poll", event_poll, "the channel in poll()", 0 },
 	{ "event-select", event_select, "the channel in select()", 0 },
@@ -306,6 +357,9 @@ const struct scenario events_scenarios[] = {
 	{ "event-ack-order", event_ack_order, "acked in another order", 0 },
 	{ "event-destroy-untaken", event_destroy_untaken, "an id's event vanishes with it", 0 },
 	{ "event-strings", event_strings, "rdma_event_str() of all", 0 },
+	{ "event-channel-moved", event_channel_moved, "channel->fd dup()ed, closed and assigned", 0 },
+	{ "event-channel-moved-reused", event_channel_moved_reused,
+	  "the number that channel->fd had is another file's", 0 },
 	{ "event-request-contents", event_request_contents, "a request and its new id", 0 },
 	{ NULL, NULL, NULL, 0 },
 };

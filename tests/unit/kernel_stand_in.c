@@ -234,6 +234,22 @@ struct si_file *si_file_of(uint32_t fd)
 	return file_of((int)fd);
 }
 
+int stand_in_move(int fd)
+{
+	struct si_file *file;
+	int moved = -1;
+
+	pthread_mutex_lock(&lock);
+	file = file_of(fd);
+	if (file) {
+		moved = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+		file->fd = moved;
+		close(fd);
+	}
+	pthread_mutex_unlock(&lock);
+	return moved;
+}
+
 static int host_abi_version(void)
 {
 	return stand_in.abi_version;

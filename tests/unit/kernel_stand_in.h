@@ -82,6 +82,8 @@ extern const struct kernel_host stand_in_host;
 
 /* A fresh kernel with all devices; ids must be gone. */
 void stand_in_reset(void);
+/* The program gives an open RDMA CM another number, as dup() and close() do. */
+int stand_in_move(int fd);
 
 /* Plug or unplug: ids of the device are told. */
 void stand_in_plug(const char *name, bool present);

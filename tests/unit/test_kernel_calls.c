@@ -6,6 +6,7 @@
  */
 #include "kernel_stand_in_scene.h"
 
+#include <fcntl.h>
 #include <poll.h>
 
 static void programs_complete_connections_themselves(void **state)
@@ -171,6 +172,36 @@ static void channels_can_be_polled(void **state)
 	assert_int_equal(poll(&pfd, 1, 0), 0);
 }
 
+/* Commands go to channel->fd, as librdmacm's do; where the program has moved it, there. */
+static void channels_can_be_moved(void **state)
+{
+	struct rdma_event_channel *other = rdma_create_event_channel();
+	struct rdma_cm_id *id = scene_id(RDMA_PS_TCP);
+	int old = channel->fd, file;
+
+	(void)state;
+	assert_non_null(other);
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("10.0.1.1", PORT), 10), 0);
+	channel->fd = stand_in_move(channel->fd);
+	assert_int_not_equal(channel->fd, old);
+	/* The old number is another file's: nothing reads, asks or closes it. */
+	file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(file, old);
+	expect_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(rdma_resolve_route(id, 10), 0);
+	expect_event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+
+	other->fd = stand_in_move(other->fd);
+	channel->fd = stand_in_move(channel->fd);
+	assert_int_equal(rdma_migrate_id(id, other), 0);
+	create_qp(id);
+	assert_int_equal(rdma_connect(id, NULL), 0);
+	expect_event(other, RDMA_CM_EVENT_REJECTED, 8);
+	scene_destroy(id);
+	rdma_destroy_event_channel(other);
+	assert_int_equal(close(file), 0);
+}
+
 static void ece_options_travel(void **state)
 {
 	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
@@ -263,6 +294,7 @@ int main(void)
 		KERNEL_TEST(failed_addresses_can_be_tried_again),
 		KERNEL_TEST(synchronous_ids_wait_for_their_events),
 		KERNEL_TEST(channels_can_be_polled),
+		KERNEL_TEST(channels_can_be_moved),
 		KERNEL_TEST(ece_options_travel),
 		KERNEL_TEST(iwarp_answers_only_requests_and_once),
 		KERNEL_TEST(data_too_long_to_accept_stays_here),
