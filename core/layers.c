@@ -68,7 +68,6 @@ BOTH(int, resolve_addr, (void *priv, const struct sockaddr *src, const struct so
 BOTH(int, resolve_route, (void *priv, int timeout_ms), priv, timeout_ms)
 BOTH(int, listen, (void *priv, int backlog), priv, backlog)
 BOTH(int, connect, (void *priv, const struct polycm_conn_param *param), priv, param)
-BOTH(int, may_accept, (void *priv, const struct polycm_conn_param *param), priv, param)
 BOTH(int, accept, (void *priv, const struct polycm_conn_param *param), priv, param)
 BOTH(int, reject, (void *priv, const void *data, uint8_t len, uint8_t reason), priv, data, len,
 	reason)
@@ -126,7 +125,6 @@ static void enter_free(void *priv)
 	.resolve_route = prefix##_resolve_route,						\
 	.listen = prefix##_listen,								\
 	.connect = prefix##_connect,								\
-	.may_accept = prefix##_may_accept,							\
 	.accept = prefix##_accept,								\
 	.reject = prefix##_reject,								\
 	.establish = prefix##_establish,							\

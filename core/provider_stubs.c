@@ -35,11 +35,6 @@ static int stub_migrate(void *priv, void *new_chan)
 	return 0;
 }
 
-static int stub_may_accept(void *priv, const struct polycm_conn_param *param)
-{
-	return 0;
-}
-
 static void stub_void(void *object)
 {
 }
@@ -105,5 +100,4 @@ const struct polycm_ops polycm_stub_ops = {
 	.begin = stub_begin,
 	.event = stub_event,
 	.end = stub_void,
-	.may_accept = stub_may_accept,
 };

@@ -181,8 +181,6 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 	if (!err)
 		err = fill_param(id, param, true, &joined, &full);
 	if (!err)
-		err = id->module->ops.may_accept(id->priv, &full);
-	if (!err)
 		err = polycm_ece_accept(id, &full.ece);
 	if (!err && !polycm_id_is_ud(id))
 		err = polycm_qp_connect(id, full.responder_resources, full.initiator_depth, NULL);

@@ -34,19 +34,16 @@ int kernel_op_connect(void *priv, const struct polycm_conn_param *param)
 				 &message.body.id, 0);
 }
 
-/*
- * The kernel answers what is too long with EINVAL and rejects the peer for it;
- * told before, the program can accept with less.
- */
-int kernel_op_may_accept(void *priv, const struct polycm_conn_param *param)
+/* Why the kernel refused an accept, as far as the rules know: the error says only EINVAL. */
+static int accept_failed(const struct kernel_id *id, const struct polycm_conn_param *param, int err)
 {
-	const struct kernel_id *id = priv;
 	const struct polycm_transport *rules = polycm_id_transport(id->core);
 	uint16_t limit = polycm_transport_limit(rules, kernel_kind(id), POLYCM_MSG_ACCEPT);
 
-	if (param->private_data_len <= limit)
-		return 0;
-	return polycm_fail(-EINVAL, "%u bytes of private data, %s has room for %u",
+	if (err != -EINVAL || !rules || param->private_data_len <= limit)
+		return err;
+	return polycm_fail(err, "%u bytes of private data, %s has room for %u; "
+			   "the kernel has rejected the peer for it",
 			   param->private_data_len, rules->name, limit);
 }
 
@@ -81,9 +78,10 @@ int kernel_op_accept(void *priv, const struct polycm_conn_param *param)
 	message.body.ece.attr_mod = param->ece.options;
 	r = kernel_id_command(id, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message),
 			      &message.body.id, 0);
-	if (!r)
-		id->asks = false;
-	return r;
+	if (r)
+		return accept_failed(id, param, r);
+	id->asks = false;
+	return 0;
 }
 
 /* An accept without parameters is what the active side answers a REP with. */

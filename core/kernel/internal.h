@@ -267,7 +267,6 @@ int kernel_options_replay(struct kernel_id *id);
 /* --- connect.c --- */
 
 int kernel_op_connect(void *priv, const struct polycm_conn_param *param);
-int kernel_op_may_accept(void *priv, const struct polycm_conn_param *param);
 int kernel_op_accept(void *priv, const struct polycm_conn_param *param);
 int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason);
 int kernel_op_establish(void *priv);

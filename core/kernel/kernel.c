@@ -86,7 +86,6 @@ const struct polycm_ops polycm_kernel_ops = {
 	.close = kernel_op_close,
 	.stop = kernel_op_stop,
 	.free = kernel_op_free,
-	.may_accept = kernel_op_may_accept,
 };
 
 const struct polycm_kernel polycm_kernel_table = {

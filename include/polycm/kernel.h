@@ -39,8 +39,8 @@
  *	}
  *
  * Whatever else is in its table of operations, the core takes these from it,
- * and all others from the client: init, resolve_route, connect, may_accept,
- * accept, reject, establish, disconnect, notify, set_option, init_qp_attr,
+ * and all others from the client: init, resolve_route, connect, accept,
+ * reject, establish, disconnect, notify, set_option, init_qp_attr,
  * join_multicast and leave_multicast.  Those that are NULL are the client's, too.  One that is not
  * may do what its transport has rules for and then call the client's own,
  * kernel->ops->connect(priv, param).  Such a wrapper has no memory of its own

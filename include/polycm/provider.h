@@ -198,7 +198,10 @@ struct polycm_ops {
 	int (*listen)(void *priv, int backlog);
 	/* rdma_connect().  Legal in ROUTE_RESOLVED; on error the state stays. */
 	int (*connect)(void *priv, const struct polycm_conn_param *param);
-	/* rdma_accept() on a child id. */
+	/*
+	 * rdma_accept() on a child id.  The core has moved the QP to RTS before,
+	 * and moves it to ERR after an error.
+	 */
 	int (*accept)(void *priv, const struct polycm_conn_param *param);
 	/* rdma_reject().  reason 0: consumer defined; 35: rdma_reject_ece(). */
 	int (*reject)(void *priv, const void *data, uint8_t len, uint8_t reason);
@@ -235,13 +238,6 @@ struct polycm_ops {
 	void (*begin)(void *ctx, void *priv, const struct polycm_layer *layer);
 	int (*event)(void *priv, const struct polycm_event *event, uint64_t hold_ns);
 	void (*end)(void *priv);
-
-	/*
-	 * Before the core moves the QP for accept(), with the same parameters: an
-	 * error refuses the call, and neither QP nor peer have heard of it.  Not
-	 * required: 0 without it.
-	 */
-	int (*may_accept)(void *priv, const struct polycm_conn_param *param);
 };
 
 /* ------------------------------------------------------------------------
@@ -256,7 +252,7 @@ struct polycm_ops {
  *  init, fini	as those of any provider, the layers before what they are around
  *  begin	first for each id, those of child_create() too: keep the pointer
  *		to what is below, which is valid until end() was called
- *  open to free, and may_accept
+ *  open to free
  *		in place of those below, which they call, or not, on priv and
  *		ctx of struct polycm_layer:
  *

@@ -74,7 +74,7 @@ static void accept_longest(void)
 	accept_with(196);
 }
 
-/* Whether the peer hears at once or when the request ends is left open. */
+/* Whether the peer hears at once or when the request ends: accept_too_long_told(). */
 static void accept_in_vain_with(size_t len)
 {
 	struct rdma_conn_param with = param_data(len);
@@ -100,6 +100,24 @@ static void accept_too_long(void)
 static void accept_255(void)
 {
 	accept_in_vain_with(255);
+}
+
+/* The call fails after librdmacm has moved the QP, and the kernel rejects the peer for it. */
+static void accept_too_long_told(void)
+{
+	struct rdma_conn_param with = param_data(197), less = param_data(196);
+
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	make_qp(child);
+	TRY(rdma_accept(child, &with));
+	show_qp(child);
+	rest(client_events);
+	show_qp(client);
+	TRY(rdma_accept(child, &less));
+	rest(client_events);
+	rest(server_events);
+	show_qp(child);
 }
 
 static void accept_twice(void)
@@ -146,6 +164,8 @@ const struct scenario accept_scenarios[] = {
 	{ "accept-data", accept_data, "10 bytes of private data", 0 },
 	{ "accept-longest", accept_longest, "196 bytes of private data", 0 },
 	{ "accept-too-long", accept_too_long, "197 bytes of private data", 0 },
+	{ "accept-too-long-told", accept_too_long_told,
+	  "197 bytes: the peer is told at once, and less is too late", 0 },
 	{ "accept-255", accept_255, "255 bytes of private data", 0 },
 	{ "accept-twice", accept_twice, "rdma_accept() again", 0 },
 	{ "accept-on-listener", accept_on_listener, "rdma_accept() on a listening id", 0 },

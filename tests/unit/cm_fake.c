@@ -12,7 +12,7 @@ static const struct { const char *name; uint8_t net; } identities[] = {
 static const char *const op_names[NUM_OPS] = {
 	"open", "bind", "resolve_addr", "resolve_route", "listen", "connect", "accept", "reject",
 	"establish", "disconnect", "notify", "set_option", NULL, NULL, "join", "leave", "migrate",
-	"close", "stop", "free", "channel_open", "channel_read", "channel_close", NULL,
+	"close", "stop", "free", "channel_open", "channel_read", "channel_close",
 };
 
 /* Count, write down, and tell what to return. */
@@ -221,12 +221,6 @@ static int op_connect(void *priv, const struct polycm_conn_param *param)
 	return id_called(priv, OP_CONNECT);
 }
 
-static int op_may_accept(void *priv, const struct polycm_conn_param *param)
-{
-	fake_of(priv)->param = *param;
-	return id_called(priv, OP_MAY_ACCEPT);
-}
-
 static int op_accept(void *priv, const struct polycm_conn_param *param)
 {
 	fake_of(priv)->param = *param;
@@ -392,7 +386,6 @@ static const struct polycm_ops ops = {
 	.close = op_close,
 	.stop = op_stop,
 	.free = op_free,
-	.may_accept = op_may_accept,
 };
 
 /* ------------------------------------------------------------------------

@@ -31,7 +31,7 @@ enum fake_op {
 	OP_OPEN, OP_BIND, OP_RESOLVE_ADDR, OP_RESOLVE_ROUTE, OP_LISTEN, OP_CONNECT, OP_ACCEPT,
 	OP_REJECT, OP_ESTABLISH, OP_DISCONNECT, OP_NOTIFY, OP_SET_OPTION, OP_INIT_QP_ATTR,
 	OP_QUERY, OP_JOIN, OP_LEAVE, OP_MIGRATE, OP_CLOSE, OP_STOP, OP_FREE,
-	OP_CHANNEL_OPEN, OP_CHANNEL_READ, OP_CHANNEL_CLOSE, OP_MAY_ACCEPT,
+	OP_CHANNEL_OPEN, OP_CHANNEL_READ, OP_CHANNEL_CLOSE,
 	NUM_OPS
 };
 
@@ -58,7 +58,7 @@ struct fake {
 	bool no_device;			/* query() says so */
 	int fail[NUM_OPS];		/* what the operations return */
 	unsigned int calls[NUM_OPS];
-	char trace[512];		/* their names, but for query, init_qp_attr and may_accept */
+	char trace[512];		/* their names, but for query and init_qp_attr */
 	struct polycm_conn_param param;	/* of connect and accept */
 	uint8_t data[256];		/* of those and reject */
 	uint8_t reason;

@@ -5,6 +5,7 @@
  * synchronous ids, descriptors to poll.
  */
 #include "kernel_stand_in_scene.h"
+#include "log.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -253,27 +254,36 @@ static void iwarp_answers_only_requests_and_once(void **state)
 	scene_destroy(listener);
 }
 
-/* The kernel would reject the peer for it; so it can be tried with less. */
-static void data_too_long_to_accept_stays_here(void **state)
+/* The QP goes the way that it goes with librdmacm, and the kernel rejects the peer. */
+static void data_too_long_to_accept_rejects_the_peer(void **state)
 {
 	static const uint8_t data[255];
 	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
 	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "10.0.1.1"), *child;
-	struct rdma_conn_param param = { .qp_num = 5 };
+	struct rdma_conn_param param = { .private_data = data, .private_data_len = 197 };
+	struct capture capture;
+	const char *text;
 
 	(void)state;
-	assert_int_equal(rdma_connect(id, &param), 0);
+	create_qp(id);
+	assert_int_equal(rdma_connect(id, NULL), 0);
 	child = scene_request(listener);
-	param.private_data = data;
-	param.private_data_len = 197;
+	create_qp(child);
+	fake_verbs.moves[0] = '\0';
+	polycm_log_level = POLYCM_LOG_WARN;
+	capture_begin(&capture);
 	assert_errno(rdma_accept(child, &param), EINVAL);
-	assert_int_equal(stand_in.calls[RDMA_USER_CM_CMD_ACCEPT], 0);
-	param.private_data_len = 196;
-	assert_int_equal(rdma_accept(child, &param), 0);
-	assert_int_equal(stand_in.accept_len, 196);
-	expect_event(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
-	scene_destroy(child);
+	text = capture_end(&capture);
+	polycm_log_level = POLYCM_LOG_ERROR;
+	print_message("%s", text);
+	assert_non_null(strstr(text, "197 bytes of private data, ib has room for 196; "
+				     "the kernel has rejected the peer for it"));
+	assert_string_equal(fake_verbs.moves, "RTR(0) RTS(0) ERR");
+	assert_int_equal(stand_in.calls[RDMA_USER_CM_CMD_ACCEPT], 1);
 	expect_event(channel, RDMA_CM_EVENT_REJECTED, 28);
+	param.private_data_len = 196;
+	assert_errno(rdma_accept(child, &param), EINVAL);
+	scene_destroy(child);
 	scene_destroy(id);
 	scene_destroy(listener);
 }
@@ -297,7 +307,7 @@ int main(void)
 		KERNEL_TEST(channels_can_be_moved),
 		KERNEL_TEST(ece_options_travel),
 		KERNEL_TEST(iwarp_answers_only_requests_and_once),
-		KERNEL_TEST(data_too_long_to_accept_stays_here),
+		KERNEL_TEST(data_too_long_to_accept_rejects_the_peer),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -379,31 +379,6 @@ static void a_qp_that_does_not_move_is_not_accepted(void **state)
 	destroy(listener);
 }
 
-static void an_accept_that_may_not_be_leaves_the_qp(void **state)
-{
-	struct rdma_cm_id *listener = listening_id(channel), *id = requested_id(listener);
-	struct rdma_conn_param param = { .responder_resources = 4, .private_data = "abc",
-					 .private_data_len = 3 };
-
-	(void)state;
-	create_qp(id);
-	fake_verbs.moves[0] = '\0';
-	fakes[0].fail[OP_MAY_ACCEPT] = -E2BIG;
-	assert_errno(rdma_accept(id, &param), E2BIG);
-	/* It was asked with what accept() would have been given, and nothing was done. */
-	assert_int_equal(fakes[0].param.responder_resources, 4);
-	assert_int_equal(fakes[0].param.private_data_len, 3);
-	assert_int_equal(fakes[0].calls[OP_ACCEPT], 0);
-	assert_string_equal(fake_verbs.moves, "");
-
-	fakes[0].fail[OP_MAY_ACCEPT] = 0;
-	assert_int_equal(rdma_accept(id, &param), 0);
-	assert_int_equal(fakes[0].calls[OP_MAY_ACCEPT], 2);
-	assert_string_equal(fake_verbs.moves, "RTR(4) RTS(0)");
-	destroy(id);
-	destroy(listener);
-}
-
 static void a_refused_accept_kills_the_qp(void **state)
 {
 	struct rdma_cm_id *listener = listening_id(channel), *id = requested_id(listener);
@@ -554,7 +529,6 @@ int main(void)
 		CONNECT_TEST(a_connected_qp_has_what_init_says_last),
 		CONNECT_TEST(init_of_an_ethernet_port_is_asked_for_once),
 		CONNECT_TEST(a_qp_that_does_not_move_is_not_accepted),
-		CONNECT_TEST(an_accept_that_may_not_be_leaves_the_qp),
 		CONNECT_TEST(a_refused_accept_kills_the_qp),
 		CONNECT_TEST(responses_complete_connections),
 		CONNECT_TEST(responses_without_a_qp_are_the_programs),
