@@ -14,13 +14,11 @@ mkdir "$work/bin" "$work/lib" "$work/guide" || exit 99
 # polycm.pc of the build tree says where things will be; here is where they are.
 if [ -n "$prefix" ]; then
 	library=$(find "$prefix/lib" -name libpolycm.so) && [ -n "$library" ] || exit 99
-	unset POLYCM_PROVIDER_PATH
 	include=$prefix/include pc=${library%/*}/pkgconfig/polycm.pc
 	printf '#!/bin/sh\nexec "%s" "$@"\n' "$prefix/bin/polycm" >"$work/bin/polycm"
 else
-	include=$abs_top_srcdir/include pc=$abs_top_builddir/polycm.pc
+	include=$copy/include pc=$abs_top_builddir/polycm.pc
 	ln -s "$library" "$work/lib/libpolycm.so"
-	[ -n "${POLYCM_PROVIDER_PATH-}" ] || export POLYCM_PROVIDER_PATH=${library%/*}/polycm
 	printf '#!/bin/sh\nexec "%s" "$@"\n' "${command[${#command[@]} - 1]}" >"$work/bin/polycm"
 fi
 libdir=$work/lib

@@ -68,18 +68,17 @@ export HOME=$work XDG_RUNTIME_DIR=$runtime
 
 user() { "${as_user[@]}" "$@"; }
 
-# Where that user may not read the build tree, a copy of what `make install' would install.
-library=$abs_top_builddir/core/.libs/libpolycm.so.0
-command=$abs_top_builddir/tools/.libs/polycm
-if ! user test -r "$library" -a -x "$command"; then
-	copy=$work/copy
-	mkdir -p "$copy/bin" "$copy/lib/polycm" &&
-	cp "$command" "$copy/bin/" &&
-	cp "$library" "$copy/lib/" &&
-	cp "$abs_top_builddir"/providers/*/.libs/provider-*.so "$copy/lib/polycm/" || exit 99
-	unset POLYCM_PROVIDER_PATH
-	library=$copy/lib/libpolycm.so.0 command=$copy/bin/polycm
-fi
+# A copy of what `make install' would install: that user may not be able to read the build tree, which may be in
+# somebody's home. It is made everywhere, so that tests do the same wherever the checkout is.
+copy=$work/copy
+mkdir -p "$copy/bin" "$copy/lib/polycm" &&
+cp "$abs_top_builddir/tools/.libs/polycm" "$copy/bin/" &&
+cp "$abs_top_builddir/core/.libs/libpolycm.so.0" "$copy/lib/" &&
+cp "$abs_top_builddir"/providers/*/.libs/provider-*.so "$copy/lib/polycm/" &&
+cp -R "$abs_top_srcdir/include" "$copy/" &&
+chmod -R go+rX "$work" || exit 99
+unset POLYCM_PROVIDER_PATH
+library=$copy/lib/libpolycm.so.0 command=$copy/bin/polycm
 
 # Not through libtool's wrapper script, which takes longer than the command itself.
 command=("${as_user[@]}" timeout --foreground -k 2 "$limit"
