@@ -12,10 +12,19 @@
 
 #define WIDTH 80
 #define INDENT 10
+#define OWN "polycm"	/* owner of the settings that are no plugin's */
+
+#define MAX_OWNERS 64u
 
 struct shown {
-	const char *owner;	/* whose settings; NULL: everybody's */
+	const char *owner;	/* whose settings */
+	bool apart;		/* an empty line between two of them */
 	unsigned int num;
+};
+
+struct owners {
+	const char *names[MAX_OWNERS];	/* the library's own first, then in the order of names */
+	size_t num;
 };
 
 /* Text in lines of at most WIDTH columns, the first of which has begun. */
@@ -50,9 +59,9 @@ static int show_setting(void *arg, const struct polycm_setting_info *info)
 {
 	struct shown *shown = arg;
 
-	if (shown->owner && strcmp(shown->owner, info->owner))
+	if (strcmp(shown->owner, info->owner))
 		return 0;
-	if (shown->num++ && !shown->owner)
+	if (shown->num++ && shown->apart)
 		putchar('\n');
 	if (info->given)
 		printf("%s=%s\n  from the environment; default: %s\n", info->name, info->value,
@@ -63,20 +72,52 @@ static int show_setting(void *arg, const struct polycm_setting_info *info)
 		printf("%s\n  unset\n", info->name);
 	if (info->choices)
 		print_choices(info->choices);
-	printf("  %-*s", INDENT - 2, strcmp(info->owner, "polycm") ? info->owner : "all");
+	printf("  %-*s", INDENT - 2, strcmp(info->owner, OWN) ? info->owner : "all");
 	print_wrapped(info->help);
 	return 0;
 }
 
+static bool comes_first(const char *a, const char *b)
+{
+	if (!strcmp(b, OWN))
+		return false;
+	return !strcmp(a, OWN) || strcmp(a, b) < 0;
+}
+
+static int add_owner(void *arg, const struct polycm_setting_info *info)
+{
+	struct owners *owners = arg;
+	size_t at = owners->num;
+
+	for (size_t i = 0; i < owners->num; i++)
+		if (!strcmp(owners->names[i], info->owner))
+			return 0;
+	if (owners->num == MAX_OWNERS)
+		return 0;
+	for (owners->num++; at && comes_first(info->owner, owners->names[at - 1]); at--)
+		owners->names[at] = owners->names[at - 1];
+	owners->names[at] = info->owner;
+	return 0;
+}
+
+/* The library lists them in the order in which it found the plugins, which depends on their folders. */
 int info_settings(const char *owner)
 {
-	struct shown shown = { .owner = owner };
+	struct shown shown = { .owner = owner, .apart = !owner };
+	struct owners owners = { .names = { owner }, .num = owner ? 1 : 0 };
 
-	if (polycm_settings_walk(show_setting, &shown) < 0) {
-		tool_error("info: cannot list the settings: %m");
-		return EXIT_FAILURE;
+	if (!owner && polycm_settings_walk(add_owner, &owners) < 0)
+		goto err;
+	for (size_t i = 0; i < owners.num; i++) {
+		shown.owner = owners.names[i];
+		if (polycm_settings_walk(show_setting, &shown) < 0)
+			goto err;
 	}
 	if (!shown.num)
 		puts("  none");
 	return 0;
+
+err:
+	tool_error("info: cannot list the settings: %m");
+	return EXIT_FAILURE;
 }
