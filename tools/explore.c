@@ -279,7 +279,6 @@ static int try_without(const struct explore *explore)
 	} else if (run->result.end != ENDED_WELL) {
 		tool_error("%s fails without faults, too: %s", explore->command[0],
 			   explore_words(&run->result));
-		mkdir(explore->output, 0777);
 		explore_keep_output(explore, run);
 		tool_error("what it printed is in %s/seed-%llu.out", explore->output,
 			   (unsigned long long)run->seed);
@@ -304,6 +303,16 @@ static int explore_all(const struct explore *explore)
 	explore_report(explore, &failing);
 	summarise(explore, &progress);
 	return progress.failed || explore_interrupted();
+}
+
+/* Before hours of runs, not after them.  An empty one goes again at the end. */
+static int make_output(const struct explore *explore)
+{
+	if ((!mkdir(explore->output, 0777) || errno == EEXIST) &&
+	    !access(explore->output, W_OK | X_OK))
+		return 0;
+	tool_error("--output %s: %m", explore->output);
+	return STATUS_USAGE;
 }
 
 static int prepare(struct explore *explore, const char *transport)
@@ -356,7 +365,11 @@ int explore_command(int argc, char **argv)
 	status = prepare(&explore, transport);
 	if (status)
 		return status;
-	status = explore_all(&explore);
+	status = make_output(&explore);
+	if (!status) {
+		status = explore_all(&explore);
+		rmdir(explore.output);
+	}
 	rmdir(explore.work);
 	return status;
 }

@@ -367,11 +367,26 @@ static int check_scenario(const char *const values[])
 	return status ? STATUS_USAGE : 0;
 }
 
+/* Only a scenario has nodes with names. */
+static int check_has_scenario(const char *const values[])
+{
+	const char *variable = run_options[RUN_SCENARIO].variable, *given = getenv(variable);
+
+	if (!values[RUN_NODE] || values[RUN_SCENARIO] || (given && *given))
+		return 0;
+	tool_error("--%s %s: there is no scenario that could have that node: give --%s FILE or "
+		   "set %s", run_options[RUN_NODE].name, values[RUN_NODE],
+		   run_options[RUN_SCENARIO].name, variable);
+	return STATUS_USAGE;
+}
+
 int run_check_values(const char *const values[RUN_NUM_OPTIONS])
 {
 	struct hidden hidden;
-	int status = check_scenario(values);
+	int status = check_has_scenario(values);
 
+	if (!status)
+		status = check_scenario(values);
 	if (status)
 		return status;
 	hide_settings(&hidden);

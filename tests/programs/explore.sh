@@ -142,6 +142,8 @@ interrupted() {
 }
 check 'interrupted' interrupted
 
+check 'no folder for what is found' eval 'exits 2 polycm explore --output "$work/no/where" -- touch "$work/ran" &&
+	has err "--output $work/no/where: No such file or directory" && [ ! -e ran ]'
 check 'no command' eval 'explore 2 --seeds 1-9 && has err "no command is given"'
 check 'bad seeds' eval 'explore 2 --seeds 9-1 -- true && has err "is not like 1-10000"'
 check 'a bad time limit' eval 'explore 2 --timeout 0 -- true && has err "--timeout: "'
