@@ -17,6 +17,13 @@ static void hint(void)
 {
 	const char *setting = polycm_setting("POLYCM_PROVIDER");
 
+	/* Such a process ignores whatever could be advised. */
+	if (polycm_privileged()) {
+		polycm_log(POLYCM_LOG_ERROR, "no RDMA device; the process has raised privileges "
+			   "(set-user-ID, capabilities), so its environment cannot ask for a "
+			   "simulated one");
+		return;
+	}
 	/* Why one that was asked for did not start was told. */
 	if (polycm_setting_given("POLYCM_PROVIDER") && polycm_registry_any_failed())
 		return;
