@@ -12,7 +12,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,18 +23,20 @@ static bool holds(uint64_t size, uint64_t offset, uint64_t num, uint64_t each)
 	return offset <= size && (!each || num <= (size - offset) / each);
 }
 
+/* One header at a time: no memory that could be missing, which is no fault of the file's. */
 static bool segments_complete(int file, uint64_t size, const ElfW(Ehdr) *header)
 {
-	size_t len = header->e_phnum * sizeof(ElfW(Phdr));
-	ElfW(Phdr) *segments = malloc(len + 1);
-	bool complete;
+	uint64_t offset = header->e_phoff;
+	ElfW(Phdr) segment;
 
-	complete = segments && pread(file, segments, len, (off_t)header->e_phoff) == (ssize_t)len;
-	for (size_t i = 0; i < header->e_phnum && complete; i++)
-		if (segments[i].p_type == PT_LOAD || segments[i].p_type == PT_DYNAMIC)
-			complete = holds(size, segments[i].p_offset, segments[i].p_filesz, 1);
-	free(segments);
-	return complete;
+	for (size_t i = 0; i < header->e_phnum; i++, offset += sizeof(segment)) {
+		if (pread(file, &segment, sizeof(segment), (off_t)offset) != sizeof(segment))
+			return true;	/* the file is long enough: the linker says what is wrong */
+		if ((segment.p_type == PT_LOAD || segment.p_type == PT_DYNAMIC) &&
+		    !holds(size, segment.p_offset, segment.p_filesz, 1))
+			return false;
+	}
+	return true;
 }
 
 static bool complete(int file, uint64_t size)
