@@ -30,9 +30,25 @@ lists() {
 		    share/man/man3/polycm_sim.3 share/man/man5/polycm-{scenario,trace}.5 share/man/man7/polycm.7; do
 		[ -e "$moved/there/$file" ] || { echo "not installed: $file"; return 1; }
 	done
+	for file in $(sed -n 's/.*\](\(docs\/[^)#]*\).*/\1/p' "$abs_top_srcdir/README.md"); do
+		[ -e "$moved/there/share/doc/polycm/$file" ] || { echo "README leads to $file"; return 1; }
+	done
 	[ -z "$(find "$moved" -name 'provider-*.la')" ]
 }
 check 'what is installed' lists
+
+# Each call of <polycm/sim.h> has a page, and the page has the call.
+has_pages() {
+	local call page=$moved/there/share/man/man3 number=0
+
+	for call in $(grep -oE '\<polycm_sim_[a-z_]+\(' "$moved/there/include/polycm/sim.h" | tr -d '(' | sort -u); do
+		grep -q "^\.Fn $call\>" "$page/polycm_sim.3" || continue
+		[ "$(cat "$page/$call.3")" = '.so man3/polycm_sim.3' ] || { echo "no page of $call"; return 1; }
+		number=$((number + 1))
+	done
+	[ "$number" -ge 20 ]
+}
+check 'each call of the simulator has its page' has_pages
 
 finds_its_own() {
 	exits 0 polycm info && has "$work/out" "$moved/there/lib" &&
