@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -343,6 +345,78 @@ static void folders_of_the_dead_are_swept(void **state)
 	remove_file("polycm/notes");
 }
 
+static int lowest_free_descriptor(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+/* Join with room for so many more descriptors. */
+static int open_fabric_with(unsigned int descriptors)
+{
+	struct rlimit before, low;
+	int r;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = (rlim_t)lowest_free_descriptor() + descriptors;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	r = open_fabric();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return r;
+}
+
+/* What cannot be looked into may be in use. */
+static void a_process_without_descriptors_removes_no_living_fabric(void **state)
+{
+	struct shm_child living, late;
+	int r = -1;
+
+	(void)state;
+	setenv("SHM_CHILD_FABRIC", "green", 1);
+	shm_child_start(&living, "hold");
+	for (unsigned int n = 0; n < 16; n++) {
+		print_message("room for %u descriptors\n", n);
+		r = open_fabric_with(n);
+		close_fabric();
+		assert_true(r == 0 || r == -EMFILE);
+		assert_true(exists("polycm/green-roce/segment"));
+		assert_true(exists("polycm/green-roce.lock"));
+	}
+	assert_int_equal(r, 0);
+	shm_child_start(&late, "echo");
+	assert_int_equal(late.slot, 1);
+	unsetenv("SHM_CHILD_FABRIC");
+	assert_int_equal(shm_child_end(&late), 0);
+	assert_int_equal(shm_child_end(&living), 0);
+	assert_false(exists("polycm/green-roce.lock"));
+}
+
+/* That the segment cannot be read says nothing about who uses the fabric. */
+static void what_a_living_process_holds_is_not_removed(void **state)
+{
+	struct shm_child living;
+
+	(void)state;
+	setenv("SHM_CHILD_FABRIC", "green", 1);
+	shm_child_start(&living, "hold");
+	unsetenv("SHM_CHILD_FABRIC");
+	remove_file("polycm/green-roce/segment");
+	assert_int_equal(symlink("nowhere", sim_fake_path("polycm/green-roce/segment")), 0);
+	assert_int_equal(open_fabric(), 0);
+	close_fabric();
+	assert_true(exists("polycm/green-roce/segment"));
+	remove_file("polycm/green-roce/segment");
+	assert_int_equal(open_fabric(), 0);
+	close_fabric();
+	assert_true(exists("polycm/green-roce.lock"));
+	assert_int_equal(shm_child_end(&living), 0);
+	assert_false(exists("polycm/green-roce.lock"));
+}
+
 /* Bytes 8 to 11 are the version, 16 to 23 the size. */
 static void another_version_is_told_while_it_is_in_use(void **state)
 {
@@ -412,6 +486,8 @@ int main(int argc, char **argv)
 		FOLDER_TEST(a_segment_that_was_never_finished_is_made_anew),
 		FOLDER_TEST(what_the_dead_left_is_cleared_away),
 		FOLDER_TEST(folders_of_the_dead_are_swept),
+		FOLDER_TEST(a_process_without_descriptors_removes_no_living_fabric),
+		FOLDER_TEST(what_a_living_process_holds_is_not_removed),
 		FOLDER_TEST(another_version_is_told_while_it_is_in_use),
 		FOLDER_TEST(a_segment_cut_short_is_told_while_it_is_in_use),
 		FOLDER_TEST(a_second_process_gets_the_next_slot),

@@ -172,6 +172,11 @@ int sim_folder_open(const char *name, struct sim_folder *ret_folder)
 	r = open_private(folder.base_fd, name, folder.path, &folder.fd);
 	if (r < 0)
 		goto err_log;
+	/* Says that we are here, until it is closed.  Only who has the other lock tries for it alone. */
+	if (flock(folder.fd, LOCK_SH | LOCK_NB) < 0) {
+		r = -errno;
+		goto err_log;
+	}
 	*ret_folder = folder;
 	return 0;
 
@@ -192,23 +197,45 @@ void sim_folder_close(struct sim_folder *folder)
 	folder->fd = folder->base_fd = -1;
 }
 
-void sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, void *arg),
-		      void *arg)
+bool sim_folder_is_unused(const struct sim_folder *folder)
+{
+	return !flock(folder->fd, LOCK_EX | LOCK_NB);
+}
+
+static int clean(DIR *dir, bool (*match)(const char *file, void *arg), void *arg)
+{
+	struct dirent *entry;
+	int r = 0;
+
+	for (;;) {
+		errno = 0;
+		entry = readdir(dir);
+		if (!entry)
+			return errno ? -errno : r;
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+		    !match(entry->d_name, arg))
+			continue;
+		if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno != ENOENT)
+			r = -errno;
+	}
+}
+
+int sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, void *arg),
+		     void *arg)
 {
 	int fd = openat(folder->fd, ".", DIR_FLAGS);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
+	int r;
 
 	if (!dir) {
+		r = -errno;
 		if (fd >= 0)
 			close(fd);
-		return;
+		return r;
 	}
-	while ((entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
-		    match(entry->d_name, arg))
-			unlinkat(folder->fd, entry->d_name, 0);
+	r = clean(dir, match, arg);
 	closedir(dir);
+	return r;
 }
 
 static bool match_all(const char *file, void *arg)
@@ -222,8 +249,10 @@ void sim_folder_remove(struct sim_folder *folder)
 {
 	char name[sizeof(folder->name) + 8];
 
-	sim_folder_clean(folder, match_all, NULL);
-	unlinkat(folder->base_fd, folder->name, AT_REMOVEDIR);
+	/* The lock goes last: without it two processes could join at a time. */
+	if (sim_folder_clean(folder, match_all, NULL) < 0 ||
+	    (unlinkat(folder->base_fd, folder->name, AT_REMOVEDIR) < 0 && errno != ENOENT))
+		return;
 	lock_name(folder, name, sizeof(name));
 	unlinkat(folder->base_fd, name, 0);
 }

@@ -21,16 +21,21 @@ struct sim_folder {
 /* [A-Za-z0-9_.-], not empty, no leading dot, not too long. */
 bool sim_folder_name_valid(const char *name);
 
-/* Open the folder, making what is missing, and take its lock. */
+/*
+ * Open the folder, making what is missing, and take its lock.  As long as it is
+ * open it counts as used.
+ */
 int sim_folder_open(const char *name, struct sim_folder *ret_folder);
 void sim_folder_close(struct sim_folder *folder);	/* the lock too */
 int sim_folder_lock(struct sim_folder *folder);
 void sim_folder_unlock(struct sim_folder *folder);
 
-/* Delete the files that match. */
-void sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, void *arg),
-		      void *arg);
-/* Delete it with all files and the lock file.  With the lock. */
+/* With the lock: does no other process have it open? */
+bool sim_folder_is_unused(const struct sim_folder *folder);
+/* Delete the files that match.  An error: some may be left. */
+int sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, void *arg),
+		     void *arg);
+/* With the lock: delete it with all files, and the lock file if nothing is left of it. */
 void sim_folder_remove(struct sim_folder *folder);
 
 #endif

@@ -161,7 +161,8 @@ static void free_slot(unsigned int slot)
 	sim_ports_area_drop_slot(&segment->ports, slot);
 	sim_qpn_drop_slot(&segment->qpns, slot);
 	sim_groups_drop_slot(&segment->groups, slot);
-	sim_folder_clean(&self.folder, sim_is_ring_of, &slot);
+	/* One that stays is found by nobody: generations are not used twice. */
+	(void)sim_folder_clean(&self.folder, sim_is_ring_of, &slot);
 	atomic_store(&segment->slot[slot].state, SIM_SLOT_FREE);
 	notify_all(slot);
 }
@@ -245,14 +246,19 @@ static int take_slot(void)
 {
 	struct segment *segment = self.file.window;
 	uint32_t last = segment->last_slot % SIM_MAX_SLOTS;
+	int r;
 
 	for (unsigned int i = 1; i <= SIM_MAX_SLOTS; i++) {
 		unsigned int number = (last + i) % SIM_MAX_SLOTS;
 		struct sim_slot *slot = &segment->slot[number];
 
-		if (atomic_load(&slot->state) != SIM_SLOT_FREE ||
-		    sim_segment_file_lock_slot(&self.file, number, F_WRLCK) < 0)
+		if (atomic_load(&slot->state) != SIM_SLOT_FREE)
 			continue;
+		r = sim_segment_file_lock_slot(&self.file, number, F_WRLCK);
+		if (r == -EAGAIN || r == -EACCES)
+			continue;
+		if (r < 0)
+			return r;
 		slot->pid = (int32_t)getpid();
 		atomic_store(&slot->summary, 0);
 		atomic_store(&slot->sleeping, 0);
@@ -335,7 +341,8 @@ void sim_segment_leave(void)
 	(void)sim_segment_file_lock_slot(&self.file, self.slot, F_UNLCK);
 	sim_segment_unlock();
 	sim_segment_ring(sim_segment_self());	/* our own thread may sleep there */
-	if (locked && !sim_slots_alive(self.file.fd, 0, SIM_MAX_SLOTS))
+	if (locked && !sim_slots_alive(self.file.fd, 0, SIM_MAX_SLOTS) &&
+	    sim_folder_is_unused(&self.folder))
 		sim_folder_remove(&self.folder);
 	close(self.file.fd);
 	forget();

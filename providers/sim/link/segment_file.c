@@ -107,7 +107,10 @@ static int create(struct sim_segment_file *file, struct sim_folder *folder)
 	struct segment *segment;
 	int r;
 
-	sim_folder_clean(folder, sim_is_ring_name, NULL);
+	/* A ring that stayed would be taken for one of the new fabric's. */
+	r = sim_folder_clean(folder, sim_is_ring_name, NULL);
+	if (r < 0)
+		return r;
 	if (ftruncate(file->fd, 0) < 0 || ftruncate(file->fd, sizeof(*segment)) < 0)
 		return -errno;
 	r = sim_segment_file_back(file, 0, dense);

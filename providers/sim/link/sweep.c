@@ -4,10 +4,15 @@
  * without the last one having been able to do it.  Done by whoever makes a new
  * fabric, so that killed programs on fabrics of passing names do not fill up
  * memory.  Engine lock and our own folder's lock held; others' are only tried.
+ *
+ * What cannot be opened for want of descriptors or memory may be in use, so it
+ * stays.  A living process also holds a lock on the folder itself, which counts
+ * whatever became of the segment.
  */
 #include "config.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +32,7 @@ static bool in_use(int folder)
 	bool alive;
 
 	if (fd < 0)
-		return false;
+		return errno != ENOENT;
 	alive = sim_slots_alive(fd, 0, SIM_MAX_SLOTS);
 	close(fd);
 	return alive;
@@ -43,7 +48,7 @@ static void sweep_one(struct sim_folder *folder)
 		return;
 	folder->fd = openat(folder->base_fd, folder->name,
 			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (folder->fd >= 0 && !in_use(folder->fd))
+	if (folder->fd >= 0 && sim_folder_is_unused(folder) && !in_use(folder->fd))
 		sim_folder_remove(folder);
 	if (folder->fd >= 0)
 		close(folder->fd);
