@@ -190,6 +190,10 @@ struct polycm_id {
 	bool pathless;			/* its device has no path records; atomic */
 	bool port_asked;		/* bound to a port that the program chose */
 	bool knows_peer;		/* of a request, or rdma_connect() was called */
+	bool orphan;			/* on the list of those whose channel is destroyed */
+	/* The call by which the program got it, and from where; atomic, for leak reports. */
+	const char *made_by;
+	const void *made_at;
 
 	unsigned int unacked;		/* events that the program holds; atomic */
 	_Alignas(16) unsigned char priv[];	/* the provider's */
@@ -308,6 +312,14 @@ void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to);
 /* fn for every id on every channel, under their locks. */
 void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
 					 void *arg), void *arg);
+/* fn for every channel that the program has not destroyed, under its lock. */
+void polycm_channels_walk(void (*fn)(const struct polycm_channel *chan, void *arg), void *arg);
+/* Ids whose channel was destroyed and that the program still has; under the id's lock. */
+void polycm_orphan_add(struct polycm_id *id);
+void polycm_orphan_remove(struct polycm_id *id);
+/* The same as polycm_channels_walk_ids() for these; chan is NULL. */
+void polycm_orphans_walk(void (*fn)(struct polycm_channel *chan, struct polycm_id *id, void *arg),
+			 void *arg);
 /* The ids on it, for a log line; under its lock. */
 void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char *text, size_t size);
 /* Is it a channel's descriptor?  Then also which, and whether a provider fetches from outside. */
@@ -369,6 +381,8 @@ void polycm_ev_charge(struct polycm_ev *ev);
 void polycm_ev_ack(struct polycm_ev *ev);
 /* The same for a pointer of a program's; -EINVAL: it is none of a live event. */
 int polycm_ev_ack_pub(struct rdma_cm_event *pub);
+/* Of an id: all that the program holds. */
+void polycm_ev_ack_all(struct polycm_id *id);
 /* How long a wait for acks lasts before it is told of; for tests. */
 extern uint64_t polycm_ack_warning_ns;
 /* -EDEADLK, after a line of log: it would wait for ever, in virtual time, where that can be said. */
@@ -406,6 +420,12 @@ int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id);
 /* The same, also for an id whose channel was destroyed: calls that end something. */
 int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id);
 void polycm_leave(struct polycm_id *id);
+/* The program gets the id by this call, which was made there. */
+static inline void polycm_id_made(struct polycm_id *id, const char *call, const void *at)
+{
+	__atomic_store_n(&id->made_by, call, __ATOMIC_RELAXED);
+	__atomic_store_n(&id->made_at, at, __ATOMIC_RELAXED);
+}
 
 /* A new id on the channel, or on a private one if chan is NULL. */
 int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum ibv_qp_type qp_type,

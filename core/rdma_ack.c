@@ -173,6 +173,32 @@ static void describe_unacked(const struct polycm_id *id, char *buf, size_t size)
 	}
 }
 
+struct search {
+	const struct polycm_id *owner;
+	struct rdma_cm_event *found;
+};
+
+static void find_one(const void *object, void *arg)
+{
+	const struct polycm_ev *ev = object;
+	struct search *search = arg;
+
+	if (ev->owner == search->owner && is_charged(ev))
+		search->found = (struct rdma_cm_event *)(uintptr_t)&ev->pub;
+}
+
+void polycm_ev_ack_all(struct polycm_id *id)
+{
+	struct search search = { .owner = id };
+
+	polycm_live_walk(&polycm_live_events, find_one, &search);
+	while (search.found) {
+		(void)polycm_ev_ack_pub(search.found);
+		search.found = NULL;
+		polycm_live_walk(&polycm_live_events, find_one, &search);
+	}
+}
+
 static bool is_acked(const struct polycm_id *id, const struct polycm_group *group)
 {
 	return !__atomic_load_n(group ? &group->unacked : &id->unacked, __ATOMIC_SEQ_CST);

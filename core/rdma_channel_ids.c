@@ -14,6 +14,7 @@
 
 static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct polycm_channel *channels;
+static struct polycm_id *orphans;	/* under channels_lock */
 /* Never read-locked twice by a thread, and destroying a channel must not starve. */
 static pthread_rwlock_t lookup_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
@@ -160,6 +161,48 @@ void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct pol
 			fn(chan, id, arg);
 		polycm_channel_give_lock(chan);
 	}
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void polycm_channels_walk(void (*fn)(const struct polycm_channel *chan, void *arg), void *arg)
+{
+	struct polycm_channel *chan;
+
+	pthread_mutex_lock(&channels_lock);
+	DL_FOREACH(channels, chan) {
+		polycm_channel_take_lock(chan);
+		fn(chan, arg);
+		polycm_channel_give_lock(chan);
+	}
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void polycm_orphan_add(struct polycm_id *id)
+{
+	pthread_mutex_lock(&channels_lock);
+	DL_APPEND(orphans, id);
+	id->orphan = true;
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void polycm_orphan_remove(struct polycm_id *id)
+{
+	if (!id->orphan)
+		return;
+	pthread_mutex_lock(&channels_lock);
+	DL_DELETE(orphans, id);
+	id->orphan = false;
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void polycm_orphans_walk(void (*fn)(struct polycm_channel *chan, struct polycm_id *id, void *arg),
+			 void *arg)
+{
+	struct polycm_id *id;
+
+	pthread_mutex_lock(&channels_lock);
+	DL_FOREACH(orphans, id)
+		fn(NULL, id, arg);
 	pthread_mutex_unlock(&channels_lock);
 }
 

@@ -85,7 +85,7 @@ static void destroy_ep(struct polycm_id *id)
 }
 
 static int create_ep(struct rdma_cm_id **ret_pub, const struct rdma_addrinfo *res,
-		     struct ibv_pd *pd, struct ibv_qp_init_attr *qp_attr)
+		     struct ibv_pd *pd, struct ibv_qp_init_attr *qp_attr, const void *caller)
 {
 	struct polycm_id *id;
 	int err;
@@ -116,6 +116,7 @@ static int create_ep(struct rdma_cm_id **ret_pub, const struct rdma_addrinfo *re
 			destroy_ep(id);
 		return err;
 	}
+	polycm_id_made(id, "rdma_create_ep", caller);
 	*ret_pub = &id->pub;
 	return 0;
 }
@@ -124,7 +125,8 @@ POLYCM_EXPORT int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *r
 				 struct ibv_pd *pd, struct ibv_qp_init_attr *qp_init_attr)
 {
 	polycm_why_clear();
-	return polycm_ret("rdma_create_ep", NULL, create_ep(id, res, pd, qp_init_attr));
+	return polycm_ret("rdma_create_ep", NULL,
+			  create_ep(id, res, pd, qp_init_attr, __builtin_return_address(0)));
 }
 
 POLYCM_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)

@@ -264,6 +264,7 @@ void polycm_id_destroy(struct polycm_id *id)
 	if (chan)
 		polycm_channel_remove_id_locked(chan, id);
 	polycm_channel_unlock(chan);
+	polycm_orphan_remove(id);
 	polycm_id_unlock(id);
 	polycm_groups_free(id);
 	free_at_provider(id);
@@ -272,14 +273,7 @@ void polycm_id_destroy(struct polycm_id *id)
 	polycm_id_free(id);
 }
 
-void polycm_id_end_child(struct polycm_id *child)
-{
-	polycm_id_lock(child);
-	polycm_id_abandon(child);
-	polycm_id_free(child);
-}
-
-void polycm_id_abandon(struct polycm_id *id)
+static void take_off_channel(struct polycm_id *id)
 {
 	/* A thread may be destroying it, and is waiting for acks. */
 	if (!id->closing)
@@ -287,6 +281,21 @@ void polycm_id_abandon(struct polycm_id *id)
 	polycm_ev_drop(id, NULL);
 	polycm_channel_remove_id(id);
 	free_at_provider(id);
+}
+
+void polycm_id_end_child(struct polycm_id *child)
+{
+	polycm_id_lock(child);
+	take_off_channel(child);
+	polycm_id_unlock(child);
+	polycm_id_free(child);
+}
+
+void polycm_id_abandon(struct polycm_id *id)
+{
+	take_off_channel(id);
+	if (!id->stranded)
+		polycm_orphan_add(id);
 	polycm_id_unlock(id);
 }
 
@@ -372,7 +381,7 @@ void polycm_live_counts(struct polycm_live_counts *ret_counts)
 }
 
 static int create_id(struct rdma_event_channel *channel, struct rdma_cm_id **ret_pub, void *context,
-		     enum rdma_port_space ps)
+		     enum rdma_port_space ps, const void *caller)
 {
 	struct polycm_channel *chan = polycm_channel_of(channel);
 	enum ibv_qp_type qp_type = IBV_QPT_RC;
@@ -403,16 +412,19 @@ static int create_id(struct rdma_event_channel *channel, struct rdma_cm_id **ret
 	}
 
 	err = polycm_id_create(chan, ps, qp_type, context, &id);
-	if (!err)
-		*ret_pub = &id->pub;
-	return err;
+	if (err)
+		return err;
+	polycm_id_made(id, "rdma_create_id", caller);
+	*ret_pub = &id->pub;
+	return 0;
 }
 
 POLYCM_EXPORT int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 				 void *context, enum rdma_port_space ps)
 {
 	polycm_why_clear();
-	return polycm_ret("rdma_create_id", NULL, create_id(channel, id, context, ps));
+	return polycm_ret("rdma_create_id", NULL,
+			  create_id(channel, id, context, ps, __builtin_return_address(0)));
 }
 
 POLYCM_EXPORT int rdma_destroy_id(struct rdma_cm_id *id)

@@ -197,7 +197,7 @@ static int create_request_qp(struct polycm_id *listener, struct polycm_id *child
 }
 
 /* On an error the event stays with the listener, as librdmacm has it. */
-static int get_request(struct polycm_id *listener, struct rdma_cm_id **ret_pub)
+static int get_request(struct polycm_id *listener, struct rdma_cm_id **ret_pub, const void *caller)
 {
 	struct rdma_cm_event *event;
 	int err;
@@ -210,8 +210,10 @@ static int get_request(struct polycm_id *listener, struct rdma_cm_id **ret_pub)
 	err = polycm_event_errno(event);
 	if (!err && event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		err = polycm_fail(-EINVAL, "%s is no request", polycm_event_name(event->event));
-	if (!err)
+	if (!err) {
+		polycm_id_made((struct polycm_id *)(void *)event->id, "rdma_get_request", caller);
 		err = create_request_qp(listener, (struct polycm_id *)(void *)event->id);
+	}
 	if (err) {
 		listener->pub.event = event;
 		return err;
@@ -236,6 +238,6 @@ POLYCM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id 
 	else if (!self->rsocket.sync)
 		err = polycm_fail(-EINVAL, "the id is not synchronous");
 	else
-		err = get_request(self, id);
+		err = get_request(self, id, __builtin_return_address(0));
 	return polycm_ret("rdma_get_request", self, err);
 }

@@ -329,6 +329,9 @@ POLYCM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 						: "no channel of rdma_create_event_channel");
 	else
 		err = polycm_get_event(chan, event);
+	if (!err && (*event)->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		polycm_id_made((struct polycm_id *)(void *)(*event)->id, "rdma_get_cm_event",
+			       __builtin_return_address(0));
 
 	/* Nothing there, or a signal: no failure to tell of. */
 	if (err == -EAGAIN || err == -EINTR) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sim_api.c - the functions of <polycm/sim.h>: they go to the table "sim"
- * that a selected provider offers as its extension.
+ * that a selected provider offers as its extension.  Those about what the
+ * program has left are in sim_live.c.
  */
 #include "config.h"
 
-#include "polycm/sim.h"
+#include "sim_api.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "device.h"
 #include "export.h"
 #include "id_internal.h"
 #include "log.h"
@@ -49,23 +49,27 @@ static void find_table(void)
 	memcpy(&table, theirs, theirs->size < sizeof(table) ? theirs->size : sizeof(table));
 }
 
-static bool have_table(void)
+const struct polycm_sim_ops *polycm_sim_table(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, find_table);
-	return owner != NULL;
+	return owner ? &table : NULL;
 }
 
-/* What the provider refuses it tells itself. */
-static int refuse(const char *call, int r, const char *why)
+const struct polycm_module *polycm_sim_owner(void)
+{
+	return polycm_sim_table() ? owner : NULL;
+}
+
+int polycm_sim_refuse(const char *call, int r, const char *why)
 {
 	polycm_log(POLYCM_LOG_ERROR, "%s: %s", call, why);
 	errno = -r;
 	return -1;
 }
 
-static int finish(int r)
+int polycm_sim_finish(int r)
 {
 	if (!r)
 		return 0;
@@ -73,105 +77,87 @@ static int finish(int r)
 	return -1;
 }
 
-#define FORWARD(call, ...)                                                                         \
-	finish(!have_table() ? -ENODEV : !table.call ? -EOPNOTSUPP : table.call(__VA_ARGS__))
-
-POLYCM_EXPORT int polycm_sim_create(uint64_t seed)
-{
-	return FORWARD(create, seed);
-}
-
-POLYCM_EXPORT int polycm_sim_load(const char *path)
-{
-	return FORWARD(load, path);
-}
-
-POLYCM_EXPORT int polycm_sim_destroy(void)
-{
-	return FORWARD(destroy);
-}
-
 POLYCM_EXPORT int polycm_sim_node_add(const char *name, const char *transport, const char *address,
 				      struct polycm_sim_node **ret_node)
 {
-	return FORWARD(node_add, name, transport, address, ret_node);
+	return POLYCM_SIM_FORWARD(node_add, name, transport, address, ret_node);
 }
 
 POLYCM_EXPORT int polycm_sim_node_add_address(struct polycm_sim_node *node, const char *address)
 {
-	return FORWARD(node_add_address, node, address);
+	return POLYCM_SIM_FORWARD(node_add_address, node, address);
 }
 
 POLYCM_EXPORT int polycm_sim_node_use(struct polycm_sim_node *node)
 {
-	return FORWARD(node_use, node);
+	return POLYCM_SIM_FORWARD(node_use, node);
 }
 
 POLYCM_EXPORT int polycm_sim_node_find(const char *name, struct polycm_sim_node **ret_node)
 {
-	return FORWARD(node_find, name, ret_node);
+	return POLYCM_SIM_FORWARD(node_find, name, ret_node);
 }
 
 POLYCM_EXPORT int polycm_sim_device_add(struct polycm_sim_node *node, const char *transport,
 					const char *address, const struct polycm_sim_limits *limits,
 					struct polycm_sim_device **ret_device)
 {
-	return FORWARD(device_add, node, transport, address, limits, ret_device);
+	return POLYCM_SIM_FORWARD(device_add, node, transport, address, limits, ret_device);
 }
 
 POLYCM_EXPORT int polycm_sim_device_add_address(struct polycm_sim_device *device,
 						const char *address)
 {
-	return FORWARD(device_add_address, device, address);
+	return POLYCM_SIM_FORWARD(device_add_address, device, address);
 }
 
 POLYCM_EXPORT int polycm_sim_device_find(struct polycm_sim_node *node, const char *name,
 					 struct polycm_sim_device **ret_device)
 {
-	return FORWARD(device_find, node, name, ret_device);
+	return POLYCM_SIM_FORWARD(device_find, node, name, ret_device);
 }
 
 POLYCM_EXPORT int polycm_sim_device_limit(struct polycm_sim_device *device,
 					  const struct polycm_sim_limits *limits)
 {
-	return FORWARD(device_limit, device, limits);
+	return POLYCM_SIM_FORWARD(device_limit, device, limits);
 }
 
 POLYCM_EXPORT int polycm_sim_link_set(struct polycm_sim_node *a, struct polycm_sim_node *b,
 				      const struct polycm_sim_link *link)
 {
-	return FORWARD(link_set, a, b, link);
+	return POLYCM_SIM_FORWARD(link_set, a, b, link);
 }
 
 POLYCM_EXPORT int polycm_sim_fault_add(const struct polycm_sim_fault_rule *rule,
 				       struct polycm_sim_fault **ret_fault)
 {
-	return FORWARD(fault_add, rule, ret_fault);
+	return POLYCM_SIM_FORWARD(fault_add, rule, ret_fault);
 }
 
 POLYCM_EXPORT int polycm_sim_fault_remove(struct polycm_sim_fault *fault)
 {
-	return FORWARD(fault_remove, fault);
+	return POLYCM_SIM_FORWARD(fault_remove, fault);
 }
 
 POLYCM_EXPORT int polycm_sim_fault_hits(struct polycm_sim_fault *fault, unsigned int *ret_hits)
 {
-	return FORWARD(fault_hits, fault, ret_hits);
+	return POLYCM_SIM_FORWARD(fault_hits, fault, ret_hits);
 }
 
 POLYCM_EXPORT int polycm_sim_now(uint64_t *ret_ns)
 {
-	return FORWARD(now, ret_ns);
+	return POLYCM_SIM_FORWARD(now, ret_ns);
 }
 
 POLYCM_EXPORT int polycm_sim_advance(uint64_t ns)
 {
-	return FORWARD(advance, ns);
+	return POLYCM_SIM_FORWARD(advance, ns);
 }
 
 POLYCM_EXPORT int polycm_sim_run(uint64_t limit_ns)
 {
-	return FORWARD(run, limit_ns, NULL, NULL);
+	return POLYCM_SIM_FORWARD(run, limit_ns, NULL, NULL);
 }
 
 /*
@@ -194,39 +180,20 @@ POLYCM_EXPORT int polycm_sim_run_until_event(struct rdma_cm_id *id, uint64_t lim
 	int r;
 
 	if (!polycm_live(&polycm_live_objects, id))
-		return refuse(RUN_UNTIL_EVENT, -EINVAL, "no id of rdma_create_id");
-	r = FORWARD(run, limit_ns, event_waits, id);
+		return polycm_sim_refuse(RUN_UNTIL_EVENT, -EINVAL, "no id of rdma_create_id");
+	r = POLYCM_SIM_FORWARD(run, limit_ns, event_waits, id);
 	if (!r && !polycm_live(&polycm_live_objects, id))
-		return refuse(RUN_UNTIL_EVENT, -EINVAL, "the id was destroyed meanwhile");
+		return polycm_sim_refuse(RUN_UNTIL_EVENT, -EINVAL,
+					 "the id was destroyed meanwhile");
 	return r;
 }
 
 POLYCM_EXPORT int polycm_sim_trace(const char *path)
 {
-	return FORWARD(trace, path);
+	return POLYCM_SIM_FORWARD(trace, path);
 }
 
 POLYCM_EXPORT int polycm_sim_pcap(const char *path)
 {
-	return FORWARD(pcap, path);
-}
-
-POLYCM_EXPORT int polycm_sim_live(struct polycm_sim_counts *counts)
-{
-	struct polycm_sim_counts all = { .size = sizeof(all) };
-	unsigned int contexts, pds;
-	int r;
-
-	r = FORWARD(live, &all);
-	if (r)
-		return r;
-	if (!counts || counts->size < sizeof(counts->size))
-		return refuse("polycm_sim_live", -EINVAL, "the size of the counts is not set");
-	/* The core's own stay with the device, whatever the program does. */
-	polycm_device_own_verbs(owner, &contexts, &pds);
-	all.contexts -= contexts < all.contexts ? contexts : all.contexts;
-	all.pds -= pds < all.pds ? pds : all.pds;
-	all.size = counts->size;
-	memcpy(counts, &all, counts->size < sizeof(all) ? counts->size : sizeof(all));
-	return 0;
+	return POLYCM_SIM_FORWARD(pcap, path);
 }

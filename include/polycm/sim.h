@@ -53,7 +53,7 @@ struct polycm_sim_fault;
  * the files of POLYCM_SIM_TRACE and POLYCM_SIM_PCAP, if they are set: the first
  * on which anything happens in FILE itself, the next in FILE.2, and so on.
  * EBUSY: an rdma_cm_id, a context that the program opened, an MR, CQ, SRQ, QP, AH or
- * completion channel of the old one is left (polycm_sim_live() says which).
+ * completion channel of the old one is left.  A line of log names each.
  * Event channels may stay; contexts of rdma_get_devices() go with the fabric.
  */
 int polycm_sim_create(uint64_t seed);
@@ -70,6 +70,14 @@ int polycm_sim_load(const char *path);
  * asks for.  EBUSY as above.  Without a fabric: 0.
  */
 int polycm_sim_destroy(void);
+/*
+ * For tear-downs: the same, whatever is left.  It ends what the program has of
+ * the simulator's: events count as acknowledged, ids and event channels as
+ * destroyed, contexts and all that was made with ibv_* as closed.  Pointers to
+ * these are invalid afterwards; rdma_* calls refuse them, ibv_* calls cannot.
+ * No other thread may use the fabric meanwhile.
+ */
+int polycm_sim_reset(void);
 
 /* ------------------------------------------------------------------------
  * Nodes and devices.
@@ -260,7 +268,9 @@ int polycm_sim_pcap(const char *path);
 
 /*
  * What the program has: all zero after a clean test.  The context and the PD
- * that the library keeps of a device for all ids are not counted.
+ * that the library keeps of a device for all ids are not counted.  An id counts
+ * until it is destroyed, also after its channel was; so does a request that
+ * nobody has retrieved.
  */
 struct polycm_sim_counts {
 	size_t size;	/* of the struct, set by the caller */
@@ -268,8 +278,27 @@ struct polycm_sim_counts {
 	unsigned int ports;		/* numbers bound */
 	unsigned int packets;		/* under way */
 	unsigned int mws;		/* memory windows */
+	unsigned int channels;		/* of rdma_create_event_channel(); they keep no fabric */
+	unsigned int events;		/* retrieved and not acknowledged */
 };
 int polycm_sim_live(struct polycm_sim_counts *counts);
+
+struct polycm_sim_object {
+	size_t size;
+	const char *kind;	/* "rdma_cm_id", "event", "event channel", "QP", "CQ", "context", ... */
+	const void *handle;	/* the program's pointer to it */
+	/*
+	 * "CONNECT_REQUEST from 10.0.0.2:43326 to 10.0.0.1:7471, created by
+	 * rdma_get_cm_event in serve+0x44 (server)".  During the callback; for
+	 * people, and may change.
+	 */
+	const char *text;
+};
+/*
+ * The same, one by one: fn is called for each until it returns other than 0,
+ * which is then the result.  fn may call nothing that makes or ends objects.
+ */
+int polycm_sim_live_walk(int (*fn)(void *arg, const struct polycm_sim_object *object), void *arg);
 
 /* ------------------------------------------------------------------------
  * For the provider behind these calls: its extension("sim", 1).  The same
@@ -306,6 +335,10 @@ struct polycm_sim_ops {
 	int (*fault_remove)(struct polycm_sim_fault *fault);
 	int (*fault_hits)(struct polycm_sim_fault *fault, unsigned int *ret_hits);
 	int (*pcap)(const char *path);
+	/* Each object of ibv_*, under the provider's locks. */
+	void (*left)(void (*add)(void *arg, const char *kind, const void *handle, const char *text),
+		     void *arg);
+	int (*reset)(void);	/* ids are ended before */
 };
 
 #ifdef __cplusplus

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "handles.h"
+#include "nic/nic.h"
 #include "pcap.h"
 #include "provider.h"
 #include "scenario.h"
@@ -137,6 +138,14 @@ static int destroy(void)
 	return r;
 }
 
+static int reset(void)
+{
+	pthread_mutex_lock(&sim_setup_lock);
+	sim_down_forced();
+	pthread_mutex_unlock(&sim_setup_lock);
+	return 0;
+}
+
 /* ------------------------------------------------------------------------
  * Time.
  */
@@ -218,6 +227,14 @@ static int live(struct polycm_sim_counts *counts)
 	return 0;
 }
 
+static void left(void (*add)(void *arg, const char *kind, const void *handle, const char *text),
+		 void *arg)
+{
+	sim_lock();
+	sim_nic_each(add, arg);
+	sim_unlock();
+}
+
 const struct polycm_sim_ops sim_control_ops = {
 	.size = sizeof(sim_control_ops),
 	.create = create,
@@ -241,4 +258,6 @@ const struct polycm_sim_ops sim_control_ops = {
 	.fault_remove = control_fault_remove,
 	.fault_hits = control_fault_hits,
 	.pcap = pcap,
+	.left = left,
+	.reset = reset,
 };

@@ -22,6 +22,8 @@ int sim_up_private(uint64_t seed);
 int sim_up_scenario(const char *path);
 /* -EBUSY: the program has something left on it, what in words. */
 int sim_down(char *ret_why, size_t why_size);
+/* It does not ask; the core has ended all ids. */
+void sim_down_forced(void);
 bool sim_is_up(void);
 /* Whatever is left. */
 void sim_take_down(void);

@@ -283,6 +283,14 @@ static int refuse_busy(const struct polycm_sim_counts *c, char *ret_why, size_t 
 	return -EBUSY;
 }
 
+static void finish(void)
+{
+	sim_lock();
+	sim_fault_tell_missed();
+	sim_unlock();
+	sim_take_down();
+}
+
 /* Contexts and PDs may be the core's own, which go with their devices. */
 int sim_down(char *ret_why, size_t why_size)
 {
@@ -300,9 +308,14 @@ int sim_down(char *ret_why, size_t why_size)
 		(void)sim_fabric_announce();	/* the error to tell is the other one */
 		return refuse_busy(&c, ret_why, why_size);
 	}
-	sim_lock();
-	sim_fault_tell_missed();
-	sim_unlock();
-	sim_take_down();
+	finish();
 	return 0;
+}
+
+void sim_down_forced(void)
+{
+	if (!sim_is_up())
+		return;
+	remove_devices();
+	finish();
 }

@@ -567,6 +567,7 @@ void nic_qpn_stop(void);
 /* --- show.c: QPs in traces --- */
 
 void nic_qp_set_state(struct sim_qp *qp, uint8_t state);
+const char *nic_qp_state_name(uint8_t state);
 void nic_show_start(void);
 
 /* --- wr_send.c --- */

@@ -15,6 +15,11 @@ static const char *const state_names[] = {
 	[IBV_QPS_ERR] = "ERR",
 };
 
+const char *nic_qp_state_name(uint8_t state)
+{
+	return state_names[state];
+}
+
 void nic_qp_set_state(struct sim_qp *qp, uint8_t state)
 {
 	if (sim_tracing() && qp->state != state)
