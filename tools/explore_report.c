@@ -85,6 +85,8 @@ void explore_keep_output(const struct explore *explore, const struct explore_run
 
 	while (from && to && (len = fread(buf, 1, sizeof(buf), from)) > 0)
 		fwrite(buf, 1, len, to);
+	if (!from || !to || ferror(from) || ferror(to) || fflush(to))
+		tool_error("cannot write %s: %m", name);
 	if (from)
 		fclose(from);
 	if (to)

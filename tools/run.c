@@ -59,7 +59,7 @@ void run_usage(FILE *to)
 	      "--faults puts the layer fault around the providers, whichever they are.\n"
 	      "\n"
 	      "Exit status: COMMAND's; 2: bad options, 126: COMMAND cannot be executed,\n"
-	      "127: it was not found.\n", to);
+	      "127: it was not found, 74: COMMAND's is 0, but the trace or the capture is cut.\n", to);
 }
 
 static int become(char **command)

@@ -68,6 +68,9 @@ int polycm_sim_load(const char *path);
 /*
  * Drop it; the next call that needs one gets the fabric that the environment
  * asks for.  EBUSY as above.  Without a fabric: 0.
+ * ENOSPC, EFBIG, EIO and other errors of write(2): it was dropped, but its
+ * trace or its capture could not be written in full, as a line of log at error
+ * level says.
  */
 int polycm_sim_destroy(void);
 /*

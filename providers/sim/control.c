@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "files.h"
 #include "handles.h"
 #include "nic/nic.h"
 #include "pcap.h"
@@ -134,6 +135,8 @@ static int destroy(void)
 
 	pthread_mutex_lock(&sim_setup_lock);
 	r = drop("polycm_sim_destroy");
+	if (!r)
+		r = sim_files_status();
 	pthread_mutex_unlock(&sim_setup_lock);
 	return r;
 }

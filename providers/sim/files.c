@@ -3,11 +3,13 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -16,6 +18,7 @@
 #include "trace.h"
 #include "watch.h"
 
+static atomic_int status;		/* errno of a failure that nobody asked for yet */
 static unsigned int number = 1;		/* of the files that are written now */
 
 /* The program may change its folder between two fabrics. */
@@ -83,4 +86,33 @@ int sim_files_open(void)
 	sim_watch_told = false;
 	r = open_file("POLYCM_SIM_TRACE", &trace, sim_trace_open);
 	return r < 0 ? r : open_file("POLYCM_SIM_PCAP", &capture, sim_pcap_open);
+}
+
+void sim_files_failed(const char *what, const char *path, int err)
+{
+	int none = 0;
+
+	(void)atomic_compare_exchange_strong(&status, &none, err);
+	sim_core->log(POLYCM_LOG_ERROR, NULL, "the %s %s ends here: %s; what comes later is missing "
+		      "from it", what, path, strerror(err));
+}
+
+int sim_files_status(void)
+{
+	return -atomic_exchange(&status, 0);
+}
+
+/* Before it in the order of exits are all that write: they were registered later. */
+static void at_exit(int exit_status, void *arg)
+{
+	(void)arg;
+	if (exit_status || !sim_files_status())
+		return;
+	fflush(NULL);
+	_exit(EX_IOERR);
+}
+
+int sim_files_watch_exit(void)
+{
+	return on_exit(at_exit, NULL) ? -ENOMEM : 0;
 }

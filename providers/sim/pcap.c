@@ -18,6 +18,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "pcap_crc.h"
 #include "pcap_internal.h"
 #include "watch.h"
@@ -55,6 +56,7 @@ static struct {
 	int fd;			/* the file, and the lock on it */
 	int link_type;		/* DLT_*; -1: not decided yet */
 	bool complained;
+	char path[256];		/* for people */
 	pcap_t *handle;
 	pcap_dumper_t *dumper;
 } capture = {
@@ -125,10 +127,18 @@ static int begin_dump(void)
 			      lib.error(capture.handle));
 		return -EINVAL;
 	}
-	lib.flush(capture.dumper);
+	if (lib.flush(capture.dumper) < 0)
+		return -errno;
 	setvbuf(lib.file(capture.dumper), NULL, _IOFBF, BUFFER);
 	(void)fcntl(fileno(lib.file(capture.dumper)), F_SETFD, FD_CLOEXEC);
 	return 0;
+}
+
+static void failed(int err)
+{
+	sim_pcap_on = false;
+	sim_watch_update();
+	sim_files_failed("capture", capture.path, err);
 }
 
 static void end_dump(void)
@@ -146,8 +156,12 @@ static void end_dump(void)
 
 void sim_pcap_close(void)
 {
+	int r = 0;
+
 	if (sim_pcap_on && capture.link_type < 0)
-		(void)begin_dump();	/* a capture of nothing is one, too */
+		r = begin_dump();	/* a capture of nothing is one, too */
+	if (r < 0)
+		failed(-r);
 	sim_pcap_on = false;
 	sim_watch_update();
 	end_dump();
@@ -182,6 +196,7 @@ int sim_pcap_open(const char *path)
 	capture.fd = fd;
 	capture.link_type = -1;
 	capture.complained = false;
+	(void)snprintf(capture.path, sizeof(capture.path), "%s", path);
 	alone = !flock(fd, LOCK_EX | LOCK_NB);
 	if (!alone)
 		(void)flock(fd, LOCK_SH);	/* until the one who begins it has begun */
@@ -201,12 +216,14 @@ int sim_pcap_open(const char *path)
 
 static bool ready(enum sim_pcap_frame kind)
 {
+	int r;
+
 	if (!sim_pcap_on)
 		return false;
-	if (capture.link_type < 0 && begin_dump() < 0) {
+	r = capture.link_type < 0 ? begin_dump() : 0;
+	if (r < 0) {
 		/* Whoever shows this packet still uses what sim_pcap_close() frees. */
-		sim_pcap_on = false;
-		sim_watch_update();
+		failed(-r);
 		end_dump();
 		return false;
 	}
@@ -230,7 +247,8 @@ static void dump(uint64_t now, const uint8_t *bytes, size_t len)
 	};
 
 	lib.dump((u_char *)capture.dumper, &header, bytes);
-	lib.flush(capture.dumper);
+	if (lib.flush(capture.dumper) < 0)
+		failed(errno);
 }
 
 static uint8_t *put_erf_header(uint8_t *at, uint64_t now, unsigned int type, size_t record_len,

@@ -11,6 +11,7 @@
 
 #include "cm/cma_internal.h"
 #include "fault.h"
+#include "files.h"
 #include "link/link.h"
 #include "nic/nic.h"
 #include "polycm/sim.h"
@@ -230,7 +231,7 @@ static int init(struct polycm_module *module, void **ret_ctx)
 		goto out;
 	}
 	sim_core->clock_show(sim_is_virtual());
-	if (atexit(at_exit) || pthread_atfork(NULL, NULL, sim_cma_forked))
+	if (sim_files_watch_exit() || atexit(at_exit) || pthread_atfork(NULL, NULL, sim_cma_forked))
 		sim_core->log(POLYCM_LOG_WARN, NULL, "no memory to watch for the process's end");
 out:
 	pthread_mutex_unlock(&sim_setup_lock);

@@ -17,12 +17,20 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "trace.h"
 #include "watch.h"
 
 bool sim_trace_on;
 
 static FILE *file;
+static struct {
+	int fd;
+	int error;		/* of the first write that failed: nothing is written after it */
+	char path[256];		/* for people */
+} target = {
+	.fd = -1,
+};
 
 /* ------------------------------------------------------------------------
  * The file.
@@ -56,6 +64,42 @@ static int open_file(const char *path)
 	return fd;
 }
 
+/* In place of the C library's own, which forgets what a signal kept it from writing. */
+static ssize_t write_out(void *cookie, const char *text, size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	(void)cookie;
+	while (done < len && !target.error) {
+		n = write(target.fd, text + done, len - done);
+		if (n > 0)
+			done += (size_t)n;
+		else if (n < 0 && errno != EINTR)
+			target.error = errno;
+	}
+	return (ssize_t)done;
+}
+
+static int close_out(void *cookie)
+{
+	int fd = target.fd;
+
+	(void)cookie;
+	target.fd = -1;
+	return close(fd);
+}
+
+/* A line was written, or could not be.  The file stays open for whoever is about to write to it. */
+static void check_written(void)
+{
+	if (!target.error || !sim_trace_on)
+		return;
+	sim_trace_on = false;
+	sim_watch_update();
+	sim_files_failed("trace", target.path, target.error);
+}
+
 static void tell_fabric(void)
 {
 	for (struct sim_node *node = sim_first_node(); node; node = node->next)
@@ -66,16 +110,17 @@ static void tell_fabric(void)
 
 int sim_trace_open(const char *path)
 {
+	static const cookie_io_functions_t functions = { .write = write_out, .close = close_out };
 	FILE *opened;
 	int fd;
 
 	/* Perhaps it is the same one. */
 	if (file)
-		(void)flock(fileno(file), LOCK_UN);
+		(void)flock(target.fd, LOCK_UN);
 	fd = open_file(path);
 	if (fd < 0)
 		return fd;
-	opened = fdopen(fd, "a");
+	opened = fopencookie(NULL, "a", functions);
 	if (!opened) {
 		close(fd);
 		return -ENOMEM;
@@ -83,14 +128,19 @@ int sim_trace_open(const char *path)
 	setvbuf(opened, NULL, _IOLBF, 1u << 16);
 	sim_trace_close();
 	file = opened;
+	target.fd = fd;
+	target.error = 0;
+	(void)snprintf(target.path, sizeof(target.path), "%s",
+		       strcmp(path, "-") ? path : "standard error");
 	sim_trace_on = true;
 	sim_watch_update();
 	tell_fabric();
-	return 0;
+	return -target.error;
 }
 
 void sim_trace_close(void)
 {
+	sim_trace_flush();
 	sim_trace_on = false;
 	sim_watch_update();
 	if (file)
@@ -100,8 +150,10 @@ void sim_trace_close(void)
 
 void sim_trace_flush(void)
 {
-	if (file)
-		fflush(file);
+	if (!file)
+		return;
+	fflush(file);
+	check_written();
 }
 
 /* ------------------------------------------------------------------------
@@ -163,6 +215,7 @@ void sim_trace_bytes(const char *name, const void *bytes, size_t len)
 void sim_trace_end(void)
 {
 	fputs("}\n", file);
+	check_written();
 }
 
 void sim_trace_line(const char *kind, const char *format, ...)

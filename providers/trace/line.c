@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -147,6 +148,7 @@ void trace_data(struct trace_line *line, const void *data, size_t len)
 
 void trace_end(struct trace_line *line)
 {
+	static atomic_bool failed;
 	ssize_t n;
 
 	memcpy(line->text + line->len, END, sizeof(END));
@@ -154,4 +156,8 @@ void trace_end(struct trace_line *line)
 	do
 		n = write(file, line->text, line->len);
 	while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)line->len || atomic_exchange(&failed, true))
+		return;
+	trace_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_TRACE_FILE: lines are missing from here on: %s",
+			strerror(n < 0 ? errno : ENOSPC));
 }

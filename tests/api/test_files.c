@@ -4,9 +4,11 @@
  * test makes: the first into the file itself, the others into numbered ones.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,25 +49,31 @@ static bool has_packets(const char *name)
 	return !stat(path_of(name), &st) && st.st_size > 24;
 }
 
-/* A fabric, on which a client asks where nobody listens. */
-static void attempt(const char *transport)
+/* A client asks where nobody listens; then the fabric goes. */
+static int attempt_and_drop(void)
 {
 	struct ibv_qp_init_attr qp = { .cap = { 1, 1, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *to;
-	struct polycm_sim_node *client, *server;
 	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_getaddrinfo("10.0.0.1", "7471", &hints, &to), 0);
+	assert_int_equal(rdma_create_ep(&id, to, NULL, &qp), 0);
+	assert_errno(rdma_connect(id, NULL), ECONNREFUSED);
+	rdma_destroy_ep(id);
+	rdma_freeaddrinfo(to);
+	return polycm_sim_destroy();
+}
+
+static void attempt(const char *transport)
+{
+	struct polycm_sim_node *client, *server;
 
 	if (transport) {
 		assert_int_equal(polycm_sim_create(1), 0);
 		assert_int_equal(polycm_sim_node_add("client", transport, "10.0.0.2/24", &client), 0);
 		assert_int_equal(polycm_sim_node_add("server", transport, "10.0.0.1/24", &server), 0);
 	}
-	assert_int_equal(rdma_getaddrinfo("10.0.0.1", "7471", &hints, &to), 0);
-	assert_int_equal(rdma_create_ep(&id, to, NULL, &qp), 0);
-	assert_errno(rdma_connect(id, NULL), ECONNREFUSED);
-	rdma_destroy_ep(id);
-	rdma_freeaddrinfo(to);
-	assert_int_equal(polycm_sim_destroy(), 0);
+	assert_int_equal(attempt_and_drop(), 0);
 }
 
 #define REQ_SENT "\"message\":\"REQ\",\"id\""
@@ -99,6 +107,39 @@ static void each_fabric_has_a_file(void **state)
 	assert_int_equal(count_in("trace.3", "\"transport\":\"iwarp\""), 2);
 	assert_true(has_packets("capture.2") && has_packets("capture.3"));
 	assert_int_equal(count_in("trace.4", ""), -1);
+}
+
+/* What a full disk leaves out is said once, when the fabric is dropped. */
+static void a_file_that_cannot_grow(void **state)
+{
+	struct rlimit unlimited, limit;
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+	struct polycm_sim_node *client, *server;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+	limit = unlimited;
+	assert_int_equal(sigaction(SIGXFSZ, &ignore, &before), 0);
+	for (int capture = 0; capture <= 1; capture++) {
+		assert_int_equal(polycm_sim_create(1), 0);
+		assert_int_equal(capture ? polycm_sim_pcap(path_of("cut")) :
+					   polycm_sim_trace(path_of("cut")), 0);
+		assert_int_equal(polycm_sim_node_add("client", "roce", "10.0.0.2/24", &client), 0);
+		assert_int_equal(polycm_sim_node_add("server", "roce", "10.0.0.1/24", &server), 0);
+		limit.rlim_cur = 400;
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+		assert_errno(attempt_and_drop(), EFBIG);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+		assert_int_equal(polycm_sim_destroy(), 0);
+		assert_int_equal(unlink(path_of("cut")), 0);
+	}
+	/* Not even the fabric's own lines fit. */
+	assert_int_equal(polycm_sim_create(1), 0);
+	assert_int_equal(polycm_sim_node_add("server", "roce", "10.0.0.1/24", &server), 0);
+	assert_errno(polycm_sim_trace("/dev/full"), ENOSPC);
+	assert_errno(polycm_sim_destroy(), ENOSPC);
+	assert_int_equal(polycm_sim_destroy(), 0);
+	assert_int_equal(sigaction(SIGXFSZ, &before, NULL), 0);
 }
 
 /* A test that names a file itself writes there, and leaves what is in the others. */
@@ -146,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_fabric_has_a_file),
 		cmocka_unit_test(a_file_of_the_tests_own),
+		cmocka_unit_test(a_file_that_cannot_grow),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

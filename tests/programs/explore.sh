@@ -142,6 +142,13 @@ interrupted() {
 }
 check 'interrupted' interrupted
 
+# Of a program that does well: its own failure would be told instead.
+cut_short() {
+	(trap '' XFSZ; ulimit -f 1; exits 74 polycm run --scenario two.scenario --clock virtual "$1" cut -- ./client good) &&
+	has err "$2 $work/cut ends here: File too large" && rm cut
+}
+check 'a trace on a full disk' cut_short --trace 'the trace'
+check 'a capture on a full disk' cut_short --pcap 'the capture'
 check 'no folder for what is found' eval 'exits 2 polycm explore --output "$work/no/where" -- touch "$work/ran" &&
 	has err "--output $work/no/where: No such file or directory" && [ ! -e ran ]'
 check 'no command' eval 'explore 2 --seeds 1-9 && has err "no command is given"'
