@@ -21,6 +21,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "live.h"
+#include "misuse.h"
 #include "ret.h"
 #include "wait/libc.h"
 
@@ -266,6 +268,11 @@ int polycm_timer_start(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
 	timer->arg = arg;
 	timer->on = in;
 
+	r = polycm_live_add(&polycm_live_timers, timer);
+	if (r) {
+		free(timer);
+		return r;
+	}
 	/* fn may run at once and look for its timer. */
 	*ret_timer = timer;
 	if (in)
@@ -274,6 +281,7 @@ int polycm_timer_start(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
 		r = start_ours(timer);
 	if (r) {
 		*ret_timer = NULL;
+		(void)polycm_live_remove(&polycm_live_timers, timer);
 		free(timer);
 	}
 	return r;
@@ -283,6 +291,11 @@ void polycm_timer_cancel(struct polycm_timer *timer)
 {
 	if (!timer)
 		return;
+	if (!polycm_live_remove(&polycm_live_timers, timer)) {
+		polycm_misuse_at(__builtin_return_address(0), "timer_cancel",
+				 "no timer that is still to be cancelled: once for each");
+		return;
+	}
 	if (timer->on) {
 		timer->on->clock.timer_cancel(timer->on->ctx, timer->theirs);
 	} else {

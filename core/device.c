@@ -14,6 +14,7 @@
 #include "alone.h"
 #include "id.h"
 #include "log.h"
+#include "misuse.h"
 #include "registry.h"
 #include "verbs/shim.h"
 
@@ -224,12 +225,35 @@ void polycm_device_put(struct polycm_device *device)
 		end(device);
 }
 
+/* With the lock held: is it there, and not removed yet? */
+static bool may_remove(const struct polycm_device *device)
+{
+	const struct polycm_device *other;
+
+	for (other = first; other && other != device; other = other->next)
+		;
+	return other && !other->removed;
+}
+
+/* What a plugin calls for a device that is not there. */
+#define MISUSED(operation) polycm_misuse_at(__builtin_return_address(0), operation, \
+					    "no device that is there: it was removed before")
+
 void polycm_device_gone(struct polycm_device *device)
 {
+	bool found;
+
 	pthread_mutex_lock(&lock);
-	lose(device);
-	device->gone = true;
+	found = may_remove(device);
+	if (found) {
+		lose(device);
+		device->gone = true;
+	}
 	pthread_mutex_unlock(&lock);
+	if (!found) {
+		MISUSED("device_gone");
+		return;
+	}
 	polycm_log(POLYCM_LOG_INFO, "%s %s: device unplugged", device->module->name, device->name);
 	if (device->vdev)
 		polycm_shim_hide(device->vdev);
@@ -240,8 +264,9 @@ void polycm_device_remove(struct polycm_device *device)
 	bool told;
 
 	pthread_mutex_lock(&lock);
-	if (device->removed) {
+	if (!may_remove(device)) {
 		pthread_mutex_unlock(&lock);
+		MISUSED("device_remove");
 		return;
 	}
 	told = device->gone;

@@ -368,10 +368,10 @@ void polycm_ev_free(struct polycm_ev *ev);
 void polycm_ev_drop(struct polycm_id *id, const struct polycm_group *group);
 /*
  * polycm_post_event() behind the layers, hold_ns late.  The check is of what
- * the event says of itself: -EINVAL.
+ * the event says of itself: -EINVAL, after a line that names the module.
  */
 int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns);
-int polycm_event_check(const struct polycm_event *event);
+int polycm_event_check(const struct polycm_module *module, const struct polycm_event *event);
 
 /* --- rdma_ack.c --- */
 

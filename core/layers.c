@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "layers.h"
+#include "misuse.h"
 #include "ret.h"
 
 #define MAX_LAYERS 16u
@@ -44,7 +45,11 @@ static const struct polycm_module *module_of(const void *base)
  * end the provider's.
  */
 
-#define BOTH(type, op, params, ...)								\
+#define AS_IT_IS(module, op, result) result
+#define BOTH(...) BOTH_AND(int, polycm_op_result, __VA_ARGS__)
+#define BOTH_VOID(...) BOTH_AND(void, AS_IT_IS, __VA_ARGS__)
+
+#define BOTH_AND(type, check, op, params, ...)							\
 static type layer_##op params									\
 {												\
 	struct frame *frame = priv;								\
@@ -52,38 +57,38 @@ static type layer_##op params									\
 												\
 	if (frame->layer->ops.op) {								\
 		priv = frame->area;								\
-		return frame->layer->ops.op(__VA_ARGS__);					\
+		return check(frame->layer, #op, frame->layer->ops.op(__VA_ARGS__));		\
 	}											\
 	priv = below->priv;									\
 	return below->ops->op(__VA_ARGS__);							\
 }												\
 static type base_##op params									\
 {												\
-	return module_of(priv)->base.op(__VA_ARGS__);						\
+	return check(module_of(priv), #op, module_of(priv)->base.op(__VA_ARGS__));		\
 }
 
-BOTH(int, bind, (void *priv, const struct sockaddr *addr), priv, addr)
-BOTH(int, resolve_addr, (void *priv, const struct sockaddr *src, const struct sockaddr *dst,
+BOTH(bind, (void *priv, const struct sockaddr *addr), priv, addr)
+BOTH(resolve_addr, (void *priv, const struct sockaddr *src, const struct sockaddr *dst,
 			 int timeout_ms), priv, src, dst, timeout_ms)
-BOTH(int, resolve_route, (void *priv, int timeout_ms), priv, timeout_ms)
-BOTH(int, listen, (void *priv, int backlog), priv, backlog)
-BOTH(int, connect, (void *priv, const struct polycm_conn_param *param), priv, param)
-BOTH(int, accept, (void *priv, const struct polycm_conn_param *param), priv, param)
-BOTH(int, reject, (void *priv, const void *data, uint8_t len, uint8_t reason), priv, data, len,
+BOTH(resolve_route, (void *priv, int timeout_ms), priv, timeout_ms)
+BOTH(listen, (void *priv, int backlog), priv, backlog)
+BOTH(connect, (void *priv, const struct polycm_conn_param *param), priv, param)
+BOTH(accept, (void *priv, const struct polycm_conn_param *param), priv, param)
+BOTH(reject, (void *priv, const void *data, uint8_t len, uint8_t reason), priv, data, len,
 	reason)
-BOTH(int, establish, (void *priv), priv)
-BOTH(int, disconnect, (void *priv), priv)
-BOTH(int, notify, (void *priv, enum ibv_event_type event), priv, event)
-BOTH(int, set_option, (void *priv, int level, int optname, const void *optval, size_t optlen),
+BOTH(establish, (void *priv), priv)
+BOTH(disconnect, (void *priv), priv)
+BOTH(notify, (void *priv, enum ibv_event_type event), priv, event)
+BOTH(set_option, (void *priv, int level, int optname, const void *optval, size_t optlen),
 	priv, level, optname, optval, optlen)
-BOTH(int, init_qp_attr, (void *priv, struct ibv_qp_attr *attr, int *ret_mask), priv, attr, ret_mask)
-BOTH(int, query, (void *priv, struct polycm_route_info *ret_info), priv, ret_info)
-BOTH(int, join_multicast, (void *priv, const struct polycm_multicast *mc), priv, mc)
-BOTH(int, leave_multicast, (void *priv, void *group), priv, group)
-BOTH(int, migrate, (void *priv, void *new_chan), priv, new_chan)
-BOTH(void, close, (void *priv), priv)
-BOTH(void, stop, (void *priv), priv)
-BOTH(void, free, (void *priv), priv)
+BOTH(init_qp_attr, (void *priv, struct ibv_qp_attr *attr, int *ret_mask), priv, attr, ret_mask)
+BOTH(query, (void *priv, struct polycm_route_info *ret_info), priv, ret_info)
+BOTH(join_multicast, (void *priv, const struct polycm_multicast *mc), priv, mc)
+BOTH(leave_multicast, (void *priv, void *group), priv, group)
+BOTH(migrate, (void *priv, void *new_chan), priv, new_chan)
+BOTH_VOID(close, (void *priv), priv)
+BOTH_VOID(stop, (void *priv), priv)
+BOTH_VOID(free, (void *priv), priv)
 
 static int layer_open(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
 {
@@ -92,14 +97,15 @@ static int layer_open(void *ctx, struct polycm_id *id, void *priv, const struct 
 
 	(void)ctx;
 	if (frame->layer->ops.open)
-		return frame->layer->ops.open(frame->layer->ctx, id, frame->area, how);
+		return POLYCM_OP(frame->layer, open, frame->layer->ctx, id, frame->area, how);
 	return below->ops->open(below->ctx, id, below->priv, how);
 }
 
 static int base_open(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
 {
 	(void)ctx;
-	return id->module->base.open(id->module->ctx, id, priv, how);
+	return polycm_op_result(id->module, "open",
+				id->module->base.open(id->module->ctx, id, priv, how));
 }
 
 /* What the core calls: an id begins with its open(), and ends with its free(). */
@@ -182,14 +188,14 @@ static int deliver(struct frame *frame, const struct polycm_event *event, uint64
 		full.size = sizeof(full);
 		event = &full;
 	}
-	return frame->layer->ops.event(frame->area, event, hold_ns);
+	return POLYCM_OP(frame->layer, event, frame->area, event, hold_ns);
 }
 
 static int hand_up(const struct polycm_layer *layer, const struct polycm_event *event,
 		   uint64_t hold_ns)
 {
 	const struct frame *frame = (const struct frame *)(const void *)layer;
-	int err = polycm_event_check(event);
+	int err = polycm_event_check(frame->layer, event);
 
 	if (err)
 		return err;
@@ -204,7 +210,7 @@ int polycm_layers_post(struct polycm_id *id, const struct polycm_event *event)
 {
 	struct frame *innermost = frame_of(id, polycm_num_layers - 1);
 	bool outer = arrived;
-	int err = polycm_event_check(event);
+	int err = polycm_event_check(id->module, event);
 
 	if (err)
 		return err;

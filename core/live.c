@@ -44,6 +44,7 @@ struct polycm_live_set {
 };
 
 struct polycm_live_set polycm_live_objects, polycm_live_events;
+struct polycm_live_set polycm_live_children, polycm_live_timers;
 
 /*
  * Multiplication by 2^64 / phi spreads aligned addresses evenly over the high

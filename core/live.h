@@ -16,6 +16,8 @@
 
 struct polycm_live_set;
 extern struct polycm_live_set polycm_live_objects, polycm_live_events;
+/* What plugins hold: children that were not posted yet, and timers. */
+extern struct polycm_live_set polycm_live_children, polycm_live_timers;
 
 /* 0 or -ENOMEM.  Not twice for one address. */
 int polycm_live_add(struct polycm_live_set *set, const void *object);

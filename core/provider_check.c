@@ -280,6 +280,10 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 	}
 	if (desc->flags & POLYCM_PROVIDER_LAYER)
 		desc->channel_size = 0;
+	/* The operations know an id by its area alone. */
+	if (!desc->id_size && (!(desc->flags & POLYCM_PROVIDER_LAYER) || module->ops.begin))
+		return refuse(why, "its id_size is 0: its operations are given an area of each id, "
+			      "so it must be 1 or more");
 	if (desc->id_size > MAX_AREA || desc->channel_size > MAX_AREA)
 		return refuse(why, "its areas of %u and %u bytes are too large", desc->id_size,
 			      desc->channel_size);

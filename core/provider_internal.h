@@ -32,6 +32,7 @@ struct provider_file {
 	struct polycm_module *module;	/* NULL: not loaded */
 	char *problem;			/* why it cannot be loaded, or NULL: not tried, or fine */
 	bool told;			/* the log has the problem */
+	bool wrong;			/* it loads, but breaks a rule of the ABI */
 	bool loading;
 };
 

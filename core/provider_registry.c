@@ -122,10 +122,14 @@ static struct polycm_module *load(struct provider_file *file, bool quiet)
 {
 	char why[PROVIDER_WHY_SIZE];
 	struct polycm_module *module;
+	int r;
 
 	if (!file->module && !file->problem && !file->loading) {
 		file->loading = true;
-		if (load_and_admit(file, &module, why)) {
+		r = load_and_admit(file, &module, why);
+		if (r) {
+			/* It is a plugin, and breaks a rule of the ABI. */
+			file->wrong = r == -EINVAL;
 			file->problem = strdup(why);
 			if (!file->problem)
 				file->problem = no_memory;
@@ -138,7 +142,8 @@ static struct polycm_module *load(struct provider_file *file, bool quiet)
 		file->loading = false;
 	}
 	if (file->problem && !file->told && !quiet)
-		polycm_log(POLYCM_LOG_WARN, "%s skipped: %s", file->path, file->problem);
+		polycm_log(file->wrong ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN, "%s skipped: %s",
+			   file->path, file->problem);
 	if (file->problem)
 		file->told = true;
 	return file->module;
@@ -339,7 +344,8 @@ int polycm_registry_add_static(const struct polycm_provider *provider)
 		modules[num_modules++] = module;
 		num_static = num_modules;
 	} else {
-		polycm_log(POLYCM_LOG_WARN, "provider skipped: %s", why);
+		polycm_log(r == -EINVAL ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN,
+			   "provider skipped: %s", why);
 		polycm_module_free(module);
 	}
 	pthread_mutex_unlock(&loader);

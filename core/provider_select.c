@@ -19,6 +19,7 @@
 
 #include "layers.h"
 #include "log.h"
+#include "misuse.h"
 #include "options.h"
 
 #define FOUND_SIZE 1024
@@ -257,7 +258,7 @@ static void start_module(struct polycm_module *module)
 
 	module->init_error = polycm_options_check_values(module->name);
 	if (!module->init_error)
-		module->init_error = module->ops.init(module, &module->ctx);
+		module->init_error = POLYCM_OP(module, init, module, &module->ctx);
 	if (module->init_error) {
 		/* Where an error line has the reason, another would say less. */
 		polycm_log(named && polycm_log_errors() == errors ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN,
@@ -309,7 +310,7 @@ static void find_carriers(void)
 static void enumerate(void)
 {
 	for (size_t i = 0; i < num_active; i++) {
-		int r = active[i]->ops.enumerate(active[i]->ctx);
+		int r = POLYCM_OP(active[i], enumerate, active[i]->ctx);
 
 		if (r)
 			polycm_log(POLYCM_LOG_WARN, "provider %s cannot list its devices: %s (%d)",

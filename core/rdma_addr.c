@@ -12,6 +12,7 @@
 
 #include "addr.h"
 #include "export.h"
+#include "misuse.h"
 #include "ret.h"
 
 /* A wildcard goes to the first provider with a device; rdma_listen() brings in the others. */
@@ -42,7 +43,7 @@ int polycm_bind(struct polycm_id *id, const struct sockaddr *addr)
 		settled_here = true;
 	}
 
-	err = id->module->ops.bind(id->priv, addr);
+	err = POLYCM_OP(id->module, bind, id->priv, addr);
 	if (err) {
 		if (settled_here)
 			polycm_id_unsettle(id);
@@ -80,7 +81,7 @@ static int settle_for_resolve(struct polycm_id *id, const struct sockaddr *src,
 		return err;
 	if (!id->port_asked)
 		polycm_addr_set_port((struct sockaddr *)&bound, 0);
-	return module->ops.bind(id->priv, (const struct sockaddr *)&bound);
+	return POLYCM_OP(module, bind, id->priv, (const struct sockaddr *)&bound);
 }
 
 static int resolve_addr(struct polycm_id *id, const struct sockaddr *src,
@@ -104,7 +105,7 @@ static int resolve_addr(struct polycm_id *id, const struct sockaddr *src,
 		return polycm_need_module(id);
 	}
 
-	err = id->module->ops.resolve_addr(id->priv, src, dst, timeout_ms);
+	err = POLYCM_OP(id->module, resolve_addr, id->priv, src, dst, timeout_ms);
 	if (err) {
 		if (roams)
 			polycm_id_set_place(id, POLYCM_ROAMING);
@@ -122,7 +123,7 @@ static int resolve_route(struct polycm_id *id, int timeout_ms)
 
 	if (err)
 		return err;
-	return id->module->ops.resolve_route(id->priv, timeout_ms);
+	return POLYCM_OP(id->module, resolve_route, id->priv, timeout_ms);
 }
 
 int polycm_resolve_addr(struct polycm_id *id, const struct sockaddr *src,

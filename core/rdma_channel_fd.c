@@ -18,6 +18,7 @@
 #include <utlist.h>
 
 #include "kernel/kernel.h"
+#include "misuse.h"
 #include "ret.h"
 
 /* Call the provider; nobody else touches the slot while it is OPENING. */
@@ -25,7 +26,7 @@ static int slot_open(struct polycm_channel_slot *slot)
 {
 	struct polycm_module *module = slot->module;
 	int fd = -1;
-	int err = module->ops.channel_open(module->ctx, slot->area, &fd);
+	int err = POLYCM_OP(module, channel_open, module->ctx, slot->area, &fd);
 
 	if (err == -EOPNOTSUPP)
 		return 0;	/* needs nothing */

@@ -16,6 +16,7 @@
 #include "block.h"
 #include "export.h"
 #include "log.h"
+#include "misuse.h"
 #include "ret.h"
 
 #define REJECT_CONSUMER		0	/* the provider's default */
@@ -158,7 +159,7 @@ static int connect_to(struct polycm_id *id, const struct rdma_conn_param *param)
 	polycm_ece_offer(id, &full.ece);
 	log_param(id, "rdma_connect", &full);
 	id->knows_peer = true;
-	return id->module->ops.connect(id->priv, &full);
+	return POLYCM_OP(id->module, connect, id->priv, &full);
 }
 
 /* From here on the provider may post for the id. */
@@ -189,7 +190,7 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 
 	set_accepted(id, true);
 	log_param(id, "rdma_accept", &full);
-	err = id->module->ops.accept(id->priv, &full);
+	err = POLYCM_OP(id->module, accept, id->priv, &full);
 	if (err) {
 		set_accepted(id, was_accepted);
 		(void)polycm_qp_error(id);
@@ -204,8 +205,8 @@ static int reject(struct polycm_id *id, const void *data, uint8_t len, uint8_t r
 	if (err)
 		return err;
 	if (!data || !len)
-		return id->module->ops.reject(id->priv, NULL, 0, reason);
-	return id->module->ops.reject(id->priv, data, len, reason);
+		return POLYCM_OP(id->module, reject, id->priv, NULL, 0, reason);
+	return POLYCM_OP(id->module, reject, id->priv, data, len, reason);
 }
 
 static int establish(struct polycm_id *id)
@@ -216,7 +217,7 @@ static int establish(struct polycm_id *id)
 		return err;
 	if (id->pub.qp)
 		return polycm_fail(-EINVAL, "the id has a QP: the library has done it");
-	return id->module->ops.establish(id->priv);
+	return POLYCM_OP(id->module, establish, id->priv);
 }
 
 static int disconnect(struct polycm_id *id)
@@ -226,7 +227,7 @@ static int disconnect(struct polycm_id *id)
 	if (!err)
 		err = polycm_qp_shutdown(id);
 	if (!err)
-		err = id->module->ops.disconnect(id->priv);
+		err = POLYCM_OP(id->module, disconnect, id->priv);
 	return err;
 }
 
@@ -319,7 +320,7 @@ POLYCM_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 	if (!err) {
 		err = polycm_need_module(self);
 		if (!err)
-			err = self->module->ops.notify(self->priv, event);
+			err = POLYCM_OP(self->module, notify, self->priv, event);
 		polycm_leave(self);
 	}
 	return polycm_ret("rdma_notify", self, err);

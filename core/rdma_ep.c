@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "export.h"
+#include "misuse.h"
 #include "ret.h"
 
 #define RESOLVE_TIMEOUT_MS 2000
@@ -47,7 +48,7 @@ static int resolve(struct polycm_id *id, const struct rdma_addrinfo *res)
 	if (!res->ai_route_len || !res->ai_route)
 		return polycm_resolve_route(id, RESOLVE_TIMEOUT_MS);
 
-	err = id->module->ops.set_option(id->priv, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
+	err = POLYCM_OP(id->module, set_option, id->priv, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
 					 res->ai_route, res->ai_route_len);
 	return err ? err : polycm_complete(id);
 }

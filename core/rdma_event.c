@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "export.h"
 #include "layers.h"
+#include "misuse.h"
 
 /* What no event can do without. */
 #define MIN_EVENT	offsetof(struct polycm_event, ece)
@@ -150,10 +151,13 @@ static int post_locked(struct polycm_channel *chan, struct polycm_id *target,
 
 	switch (ev->pub.event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		if (ev->child->listener != target || ev->child->announced)
+		if (ev->child->listener != target)
 			return -EINVAL;
 		if (target->pending >= target->backlog)
 			return -ENOMEM;
+		/* From now on it is the core's.  Of two threads that post it one does. */
+		if (!polycm_live_remove(&polycm_live_children, ev->child))
+			return -EINVAL;
 		target->pending++;
 		ev->child->announced = true;
 		break;
@@ -174,16 +178,50 @@ static int post_locked(struct polycm_channel *chan, struct polycm_id *target,
 	return 0;
 }
 
-int polycm_event_check(const struct polycm_event *event)
+static size_t needed_size(const struct polycm_event *event)
 {
-	if (!event || event->size < MIN_EVENT || event->type < RDMA_CM_EVENT_ADDR_RESOLVED ||
-	    event->type > RDMA_CM_EVENT_TIMEWAIT_EXIT)
-		return -EINVAL;
+	if (event->size < MIN_EVENT)
+		return MIN_EVENT;
 	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
-		return event->size >= END_OF_CHILD && event->child ? 0 : -EINVAL;
-	if (is_multicast(event->type))
-		return event->size >= END_OF_GROUP && event->group ? 0 : -EINVAL;
-	return 0;
+		return END_OF_CHILD;
+	return is_multicast(event->type) ? END_OF_GROUP : MIN_EVENT;
+}
+
+static bool is_good(const struct polycm_event *event)
+{
+	if (!event || event->size < needed_size(event) ||
+	    event->type < RDMA_CM_EVENT_ADDR_RESOLVED || event->type > RDMA_CM_EVENT_TIMEWAIT_EXIT)
+		return false;
+	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return event->child && polycm_live(&polycm_live_children, event->child);
+	return !is_multicast(event->type) || event->group;
+}
+
+static __attribute__((cold)) void tell_bad(const struct polycm_module *module,
+					   const struct polycm_event *event)
+{
+	static const char call[] = "post_event";
+
+	if (!event)
+		polycm_misuse(module, call, "no event");
+	else if (event->size < needed_size(event))
+		polycm_misuse(module, call, "the event has %u bytes, at least %zu are needed",
+			      event->size, needed_size(event));
+	else if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		polycm_misuse(module, call, "the child of a CONNECT_REQUEST must be one of "
+			      "child_create() that was neither posted nor destroyed");
+	else if (is_multicast(event->type))
+		polycm_misuse(module, call, "a multicast event without the group of the join");
+	else
+		polycm_misuse(module, call, "%d is no type of event", (int)event->type);
+}
+
+int polycm_event_check(const struct polycm_module *module, const struct polycm_event *event)
+{
+	if (__builtin_expect(is_good(event), 1))
+		return 0;
+	tell_bad(module, event);
+	return -EINVAL;
 }
 
 int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns)
@@ -192,7 +230,7 @@ int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t
 	struct polycm_event copy;
 	struct polycm_channel *chan;
 	struct polycm_ev *ev;
-	int err = polycm_event_check(event);
+	int err = polycm_event_check(id->module, event);
 
 	if (err)
 		return err;
@@ -210,6 +248,9 @@ int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t
 	if (chan)
 		err = post_locked(chan, target, id, ev, hold_ns);
 	polycm_channel_unlock(chan);
+	if (err == -EINVAL)
+		polycm_misuse(id->module, "post_event", "the child of a CONNECT_REQUEST is another "
+			      "listener's");
 	if (err)
 		polycm_ev_free(ev);
 	else if (__builtin_expect(hold_ns > 0, 0))

@@ -16,6 +16,7 @@
 #include "export.h"
 #include "layers.h"
 #include "log.h"
+#include "misuse.h"
 #include "ret.h"
 
 #define AREA_ALIGNMENT 16
@@ -309,10 +310,16 @@ int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child
 	err = polycm_id_alloc(target->pub.ps, target->pub.qp_type, &child);
 	if (err)
 		return err;
+	err = polycm_live_add(&polycm_live_children, child);
+	if (err) {
+		polycm_id_free(child);
+		return err;
+	}
 
 	chan = polycm_channel_lock(target);
 	if (!chan || target->closing || listener->closing) {
 		polycm_channel_unlock(chan);
+		(void)polycm_live_remove(&polycm_live_children, child);
 		polycm_id_free(child);
 		return -ECANCELED;
 	}
@@ -339,6 +346,12 @@ int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child
 
 void polycm_child_destroy(struct polycm_id *child)
 {
+	if (!polycm_live_remove(&polycm_live_children, child)) {
+		polycm_misuse_at(__builtin_return_address(0), "child_destroy",
+				 "no child of the provider's: it was destroyed before, or its "
+				 "CONNECT_REQUEST was posted");
+		return;
+	}
 	if (polycm_has_layers())
 		polycm_layers_end(child);
 	polycm_channel_remove_id(child);

@@ -17,6 +17,7 @@
 #include "addr.h"
 #include "export.h"
 #include "log.h"
+#include "misuse.h"
 #include "ret.h"
 
 void polycm_shadows_close(struct polycm_id *id)
@@ -79,9 +80,9 @@ static int shadow_listen(struct polycm_id *id, struct polycm_module *module, int
 
 	err = polycm_id_settle(shadow, module);
 	if (!err)
-		err = module->ops.bind(shadow->priv, addr);
+		err = POLYCM_OP(module, bind, shadow->priv, addr);
 	if (!err)
-		err = module->ops.listen(shadow->priv, backlog_for(module, backlog));
+		err = POLYCM_OP(module, listen, shadow->priv, backlog_for(module, backlog));
 	if (err)
 		return polycm_fail(err, "provider %s cannot listen on %s", module->name,
 				   polycm_addr_text(addr, text));
@@ -108,7 +109,7 @@ static int shadows_listen(struct polycm_id *id, int backlog)
 
 	for (size_t i = 0; i < num && !err; i++)
 		if (!listens(id, modules[i]) &&
-		    !modules[i]->ops.match(modules[i]->ctx, NULL, NULL))
+		    !POLYCM_OP(modules[i], match, modules[i]->ctx, NULL, NULL))
 			err = shadow_listen(id, modules[i], backlog);
 	return err;
 }
@@ -148,7 +149,7 @@ static int listen_on(struct polycm_id *id, int backlog)
 	if (!err)
 		err = polycm_need_module(id);
 	if (!err)
-		err = id->module->ops.listen(id->priv, backlog_for(id->module, backlog));
+		err = POLYCM_OP(id->module, listen, id->priv, backlog_for(id->module, backlog));
 	if (err)
 		goto err_undo;
 	polycm_id_set_place(id, POLYCM_PLACED);

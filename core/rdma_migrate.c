@@ -11,6 +11,7 @@
 
 #include "export.h"
 #include "log.h"
+#include "misuse.h"
 #include "ret.h"
 
 /* Take a request's event out of the queue.  NULL: somebody is taking it. */
@@ -88,7 +89,7 @@ static void migrate_requests(struct polycm_id *id, struct polycm_channel *to)
 		    strand_request(id, child))
 			continue;
 		if ((!polycm_channel_area(to, child->module, &area) &&
-		     !child->module->ops.migrate(child->priv, area)) ||
+		     !POLYCM_OP(child->module, migrate, child->priv, area)) ||
 		    !drop_request(id, child))
 			child->pub.channel = &to->pub;
 	}
@@ -103,7 +104,7 @@ static int migrate_at_provider(struct polycm_id *id, struct polycm_channel *to)
 		return 0;
 	err = polycm_channel_area(to, id->module, &area);
 	if (!err)
-		err = id->module->ops.migrate(id->priv, area);
+		err = POLYCM_OP(id->module, migrate, id->priv, area);
 	return err == -EOPNOTSUPP ? 0 : err;
 }
 

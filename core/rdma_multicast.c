@@ -15,6 +15,7 @@
 #include "addr.h"
 #include "export.h"
 #include "log.h"
+#include "misuse.h"
 #include "ret.h"
 
 static void group_remove(struct polycm_id *id, struct polycm_group *group)
@@ -51,7 +52,7 @@ static int join(struct polycm_id *id, const struct sockaddr *addr, uint32_t join
 	id->groups = group;
 
 	mc.group = group;
-	err = id->module->ops.join_multicast(id->priv, &mc);
+	err = POLYCM_OP(id->module, join_multicast, id->priv, &mc);
 	if (!err)
 		return 0;
 	group_remove(id, group);
@@ -103,7 +104,7 @@ void polycm_groups_leave(struct polycm_id *id)
 	if (!id->module)
 		return;
 	for (struct polycm_group *group = id->groups; group; group = group->next)
-		(void)id->module->ops.leave_multicast(id->priv, group);
+		(void)POLYCM_OP(id->module, leave_multicast, id->priv, group);
 }
 
 void polycm_groups_free(struct polycm_id *id)
@@ -137,7 +138,7 @@ static int leave(struct polycm_id *id, const struct sockaddr *addr, struct polyc
 	if (err)
 		return err;
 	detach(id, group);
-	err = id->module->ops.leave_multicast(id->priv, group);
+	err = POLYCM_OP(id->module, leave_multicast, id->priv, group);
 	group_remove(id, group);
 	group->left = true;
 	*ret_group = group;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "export.h"
+#include "misuse.h"
 #include "ret.h"
 
 /* The options that may come before an id is with a provider. */
@@ -76,7 +77,7 @@ static int set_option(struct polycm_id *id, int level, int name, const void *val
 		return polycm_fail(len ? -EFAULT : -EINVAL, "no value");
 
 	if (id->module)
-		err = id->module->ops.set_option(id->priv, level, name, value, len);
+		err = POLYCM_OP(id->module, set_option, id->priv, level, name, value, len);
 	else
 		err = check_unsettled(id, level, name, len);
 	if (!err && polycm_id_roams(id))

@@ -15,6 +15,7 @@
 #include "block.h"
 #include "export.h"
 #include "log.h"
+#include "misuse.h"
 #include "ret.h"
 #include "rdma_cq.h"
 
@@ -47,7 +48,7 @@ static int get_attr(struct polycm_id *id, enum ibv_qp_state state, struct ibv_qp
 	polycm_clear(attr, sizeof(*attr));
 	attr->qp_state = state;
 	*ret_mask = 0;
-	return id->module->ops.init_qp_attr(id->priv, attr, ret_mask);
+	return POLYCM_OP(id->module, init_qp_attr, id->priv, attr, ret_mask);
 }
 
 #define KNOWN_MASK	(IBV_QP_STATE | IBV_QP_PORT | ALONG_TO_RTR)
@@ -471,7 +472,7 @@ POLYCM_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *q
 		if (!err && qp_attr->qp_state > IBV_QPS_ERR)
 			err = polycm_fail(-EINVAL, "%d is no state of a QP", (int)qp_attr->qp_state);
 		if (!err)
-			err = self->module->ops.init_qp_attr(self->priv, qp_attr, qp_attr_mask);
+			err = POLYCM_OP(self->module, init_qp_attr, self->priv, qp_attr, qp_attr_mask);
 		polycm_leave(self);
 	}
 	return polycm_ret("rdma_init_qp_attr", self, err);

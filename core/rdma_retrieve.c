@@ -15,6 +15,7 @@
 
 #include "export.h"
 #include "log.h"
+#include "misuse.h"
 #include "ret.h"
 #include "status.h"
 
@@ -64,7 +65,7 @@ static void connect_response(struct polycm_id *id, struct polycm_ev *ev)
 			err = polycm_qp_connect(id, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH,
 						&ev->pub.param.conn);
 		if (!err)
-			err = id->module->ops.establish(id->priv);
+			err = POLYCM_OP(id->module, establish, id->priv);
 	}
 	if (!err) {
 		polycm_ev_set_type(ev, RDMA_CM_EVENT_ESTABLISHED);

@@ -17,6 +17,7 @@
 #include "addr.h"
 #include "block.h"
 #include "log.h"
+#include "misuse.h"
 #include "ret.h"
 
 struct polycm_module *polycm_only_module(void)
@@ -29,7 +30,7 @@ struct polycm_module *polycm_only_module(void)
 	if (num == 1 && num_carriers == 1)
 		return modules[0];
 	for (size_t i = 0; i < num; i++) {
-		if (modules[i]->ops.match(modules[i]->ctx, NULL, NULL))
+		if (POLYCM_OP(modules[i], match, modules[i]->ctx, NULL, NULL))
 			continue;
 		if (num_carriers == 1)
 			return modules[i];
@@ -49,7 +50,7 @@ int polycm_choose_module(const struct sockaddr *src, const struct sockaddr *dst,
 	size_t num = polycm_registry_selected(&modules);
 
 	for (size_t i = 0; i < num; i++) {
-		if (modules[i]->ops.match(modules[i]->ctx, src, dst))
+		if (POLYCM_OP(modules[i], match, modules[i]->ctx, src, dst))
 			continue;
 		*ret_module = modules[i];
 		return 0;
@@ -110,7 +111,7 @@ static int replay_options(struct polycm_id *id, const struct polycm_saved_option
 	int err;
 
 	for (option = options; option; option = option->next) {
-		err = id->module->ops.set_option(id->priv, option->level, option->name,
+		err = POLYCM_OP(id->module, set_option, id->priv, option->level, option->name,
 						 option->value, option->len);
 		if (err)
 			return polycm_fail(err, "provider %s refuses option %d of level %d",
@@ -140,7 +141,7 @@ int polycm_id_settle(struct polycm_id *id, struct polycm_module *module)
 		return err;
 
 	set_module(id, module, false);
-	err = module->ops.open(module->ctx, id, id->priv, &how);
+	err = POLYCM_OP(module, open, module->ctx, id, id->priv, &how);
 	if (!err)
 		err = replay_options(id, visible->options);
 	if (err)
@@ -233,7 +234,7 @@ int polycm_id_update(struct polycm_id *id, bool with_paths)
 	/* As many paths as num_paths says are looked at. */
 	polycm_clear(&info, offsetof(struct polycm_route_info, path));
 	info.size = sizeof(info);
-	err = id->module->ops.query(id->priv, &info);
+	err = POLYCM_OP(id->module, query, id->priv, &info);
 	if (err)
 		return err;
 	is_new = info.device && info.device != old;

@@ -25,6 +25,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "misuse.h"
 #include "ret.h"
 #include "wait/flags.h"
 #include "wait/libc.h"
@@ -206,7 +207,7 @@ static int fetch(struct polycm_channel *chan)
 
 	fetched.from = chan;
 	fetched.wanted = true;
-	err = slot->module->ops.channel_read(slot->area);
+	err = POLYCM_OP(slot->module, channel_read, slot->area);
 	fetched.from = NULL;
 	fetched.wanted = false;
 	return err;
@@ -247,7 +248,7 @@ static int pull(struct polycm_channel *chan)
 	for (int i = 0; i < num; i++) {
 		struct polycm_channel_slot *slot = ready[i].data.ptr;
 
-		err = slot ? slot->module->ops.channel_read(slot->area) : 0;
+		err = slot ? POLYCM_OP(slot->module, channel_read, slot->area) : 0;
 		if (err && err != -EAGAIN && err != -EINTR)
 			failed = err;
 	}

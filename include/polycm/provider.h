@@ -15,6 +15,9 @@
  *            own, so a slot that a provider leaves NULL, or does not know yet,
  *            answers -EOPNOTSUPP.
  *  Errors    0 or a negative errno.  Only the exported rdma_* calls set errno.
+ *            A provider that breaks a rule which the core can check (a positive
+ *            errno, a bad event, something given back twice) is told in one
+ *            line at `error'.  The call has no other effect than its error.
  *  Results   What a call starts and cannot finish at once is reported by
  *            polycm_core.post_event() and in no other way.
  *  Threads   The core serialises the operations of one id and calls operations
@@ -585,7 +588,7 @@ struct polycm_provider {
 	const char *description;	/* one line for people */
 	const struct polycm_transport *transport;	/* its rules; NULL: none of its own */
 	const struct polycm_ops *ops;
-	uint32_t id_size;		/* bytes of priv */
+	uint32_t id_size;		/* bytes of priv; 1 or more, but for a layer without begin() */
 	uint32_t channel_size;		/* bytes of chan */
 	const struct polycm_option *options;
 	uint32_t num_options;

@@ -159,6 +159,7 @@ static const struct polycm_provider provider = {
 	.name = "fake",
 	.transport = &transport,
 	.ops = &ops,
+	.id_size = 16,
 };
 
 static struct polycm_device_info info_of(int number)

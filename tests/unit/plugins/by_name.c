@@ -188,6 +188,9 @@ static void fill_names(void)
 	if (!strcmp(name, "huge-id") || !strcmp(name, "settings-huge-id"))
 		desc.provider.id_size = UINT32_MAX;
 
+	if (!strcmp(name, "no-id-size"))
+		desc.provider.id_size = 0;
+
 	if (!strcmp(name, "no-match") || !strcmp(name, "settings-no-match"))
 		ops.ops.match = NULL;
 	if (!strcmp(name, "no-enumerate"))
