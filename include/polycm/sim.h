@@ -188,7 +188,8 @@ enum polycm_sim_action {
 	POLYCM_SIM_DUPLICATE,		/* `count' copies more (0: one), delay_ns apart */
 	POLYCM_SIM_REORDER,		/* it goes after the next one of the same direction */
 	POLYCM_SIM_CORRUPT,		/* the byte at `offset' is xored with `value' (0: at random) */
-	POLYCM_SIM_REJECT,		/* a REQ, REP, MPA_REQ: answered with a REJ of this reason */
+	POLYCM_SIM_REJECT,		/* a REQ, REP, MPA_REQ: answered with a REJ of this reason;
+					   SEND, WRITE, READ, ATOMIC: with a NAK of this code */
 	/* On a call that matches `message', one of the operations named below: */
 	POLYCM_SIM_FAIL,		/* it fails with `error' (0: ENOMEM) */
 	/* On a lookup that matches `message', "path" (an SA's) or "neighbour": */
@@ -229,7 +230,8 @@ struct polycm_sim_fault_rule {
 	const char *device;		/* of `on'; NULL: the first */
 	uint64_t delay_ns;
 	unsigned int count;
-	uint16_t reason;		/* REJECT: as in the REJ; iWARP: ignored */
+	uint16_t reason;		/* REJECT: as in the REJ; MPA: ignored; of data 1 (invalid
+					   request), 2 (remote access), 3 or 0 (remote operation) */
 	int error;			/* FAIL: an errno */
 	int offset;			/* CORRUPT: of the message; -1: anywhere */
 	uint8_t value;

@@ -68,7 +68,9 @@ enum sim_what {
 #define PACKET_MASK (CM_MASK | DATA_MASK)
 #define CALL_MASK BITS(SIM_CALL_CREATE_ID, SIM_CALL_JOIN_MULTICAST)
 #define LOOKUP_MASK BITS(SIM_LOOKUP_PATH, SIM_LOOKUP_NEIGHBOUR)
-#define REJECT_MASK (BIT(SIM_MSG_REQ) | BIT(SIM_MSG_REP) | BIT(SIM_MSG_MPA_REQ))
+/* Requests between connected QPs. */
+#define REQUEST_MASK (BITS(SIM_MSG_SEND, SIM_MSG_READ) | BIT(SIM_MSG_ATOMIC))
+#define REJECT_MASK (BIT(SIM_MSG_REQ) | BIT(SIM_MSG_REP) | BIT(SIM_MSG_MPA_REQ) | REQUEST_MASK)
 
 /* "REQ", "create_qp", ...; NULL for those that have no name. */
 const char *sim_what_name(enum sim_what what);

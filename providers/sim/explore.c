@@ -9,54 +9,65 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "build.h"
 #include "cm/mad.h"
-#include "explore.h"
+#include "explore_internal.h"
 #include "fault_internal.h"
 #include "trace.h"
 
-#define MAX_REASONS 32u
-#define MEMBERS(members) ((unsigned int)(sizeof(members) / sizeof((members)[0])))
-
-/* What may happen; chances are of each message. */
-struct bounds {
-	double loss, duplication, reordering, lateness, rejection;
-	uint64_t delay;			/* the longest */
-	unsigned int most;		/* faults in a run */
-	config_setting_t *messages, *reasons, *faults;
+/* What a seed decided for one message. */
+struct decision {
+	enum polycm_sim_action action;	/* 0: nothing */
+	uint64_t delay;
+	uint16_t reason;
+	uint8_t value;
+	int offset;
+	const char *on;			/* of a node's */
 };
 
-/* One that is given. */
-struct given {
-	struct given *next;
-	unsigned int fabric, nth;
-	enum sim_what what;
-	enum polycm_sim_action action;
-	uint16_t reason;
-	uint64_t delay;
-	char from[sizeof(((struct sim_node *)NULL)->name)];
+/* Decisions of one kind: how many came true, and chance of its own. */
+struct chooser {
+	uint64_t state;
+	unsigned int decided;
 };
 
 bool sim_exploring;
+bool explore_listening;
+struct explore_given *explore_givens;
 
-static struct bounds bounds = {
-	.loss = 0.1,
-	.duplication = 0.05,
-	.reordering = 0.05,
-	.lateness = 0.1,
-	.delay = SIM_MS(6000),		/* longer than any CM's time-out for one message */
-	.most = 8,
+struct explore_limits explore_limits = {
+	.cm = {
+		.loss = 0.1,
+		.duplication = 0.05,
+		.reordering = 0.05,
+		.lateness = 0.1,
+		.delay = SIM_MS(6000),	/* longer than any CM's time-out for one message */
+		.most = 8,
+		.mask = CM_MASK,
+		/* Of a REJ: what Linux's connection managers and their programs say to a REQ. */
+		.reasons = {
+			CM_REJ_NO_RESOURCES, CM_REJ_INVALID_SERVICE_ID, CM_REJ_STALE_CONN,
+			CM_REJ_CONSUMER_DEFINED,
+		},
+		.num_reasons = 4,
+	},
+	.data = {
+		.delay = SIM_MS(100),
+		.most = 8,
+		.mask = DATA_MASK,
+		.reasons = { 1, 2, 3 },
+		.num_reasons = 3,
+	},
+	.nodes = {
+		.delay = SIM_MS(6000),
+		.most = 2,
+	},
 };
-static struct given *givens;
-static uint64_t mask = CM_MASK;
-/* Of a REJ: what Linux's connection managers and their programs say to a REQ. */
-static uint16_t reasons[MAX_REASONS] = {
-	CM_REJ_NO_RESOURCES, CM_REJ_INVALID_SERVICE_ID, CM_REJ_STALE_CONN, CM_REJ_CONSUMER_DEFINED,
-};
-static unsigned int num_reasons = 4;
-static uint64_t run_seed, state;
+
+static uint64_t run_seed;
+static struct chooser cm_chooser, data_chooser, node_chooser;
 static double vigour;			/* of this run: a factor of the chances */
-static bool listening, deciding;
-static unsigned int decided;
+static bool deciding;
 static int record = -1;
 
 static unsigned int fabric;		/* the process's, from 1 */
@@ -74,43 +85,45 @@ static uint64_t mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-static uint64_t draw(void)
+static uint64_t draw(struct chooser *chooser)
 {
-	return mix(state += 0x9e3779b97f4a7c15u);
+	return mix(chooser->state += 0x9e3779b97f4a7c15u);
 }
 
-static bool chance(double probability)
+static bool chance(struct chooser *chooser, double probability)
 {
-	return (double)(draw() >> 11) * 0x1p-53 < probability * vigour;
+	return (double)(draw(chooser) >> 11) * 0x1p-53 < probability * vigour;
 }
 
 /* Half of the delays are short against a time-out, so that messages overtake each other. */
-static uint64_t draw_delay(void)
+static uint64_t draw_delay(struct chooser *chooser, uint64_t longest)
 {
-	uint64_t longest = draw() & 1 ? bounds.delay : bounds.delay / 1000;
-
-	return 1 + draw() % (longest ? longest : 1);
+	longest = draw(chooser) & 1 ? longest : longest / 1000;
+	return 1 + draw(chooser) % (longest ? longest : 1);
 }
 
-/* Without a draw of its own: bounds change no other decision. */
-static uint16_t pick_reason(void)
+/* Another number from the last draw: bounds change no other decision. */
+static uint64_t again(const struct chooser *chooser)
 {
-	return reasons[mix(state ^ 0xd6e8feb86659fd93u) % num_reasons];
+	return mix(chooser->state ^ 0xd6e8feb86659fd93u);
+}
+
+/* Of a fault that begins now: it is over when all faults are. */
+static uint64_t limit_delay(uint64_t delay)
+{
+	uint64_t left = explore_limits.until - fault_now();
+
+	return !explore_limits.until || delay < left ? delay : left;
+}
+
+static bool is_over(void)
+{
+	return explore_limits.until && fault_now() >= explore_limits.until;
 }
 
 /* ------------------------------------------------------------------------
  * Deciding.
  */
-
-static const struct given *find(enum sim_what what, const struct sim_node *from, unsigned int nth)
-{
-	const struct given *given = givens;
-
-	while (given && (given->fabric != fabric || given->what != what || given->nth != nth ||
-			 strcmp(given->from, from->name)))
-		given = given->next;
-	return given;
-}
 
 /* TCP undoes copies and order. */
 static bool is_streamed(enum sim_what what)
@@ -119,13 +132,14 @@ static bool is_streamed(enum sim_what what)
 }
 
 /* As many draws for each message, whatever becomes of it: bounds change no other decision. */
-static enum polycm_sim_action decide(enum sim_what what, uint64_t *ret_delay)
+static enum polycm_sim_action choose(struct chooser *chooser, const struct explore_bounds *bounds,
+				     enum sim_what what, uint64_t *ret_delay)
 {
-	bool lose = chance(bounds.loss), late = chance(bounds.lateness);
-	bool copy = chance(bounds.duplication), swap = chance(bounds.reordering);
-	bool reject = chance(bounds.rejection);
+	bool lose = chance(chooser, bounds->loss), late = chance(chooser, bounds->lateness);
+	bool copy = chance(chooser, bounds->duplication), swap = chance(chooser, bounds->reordering);
+	bool reject = chance(chooser, bounds->rejection);
 
-	*ret_delay = draw_delay();
+	*ret_delay = draw_delay(chooser, bounds->delay);
 	if (lose)
 		return POLYCM_SIM_LOSE;
 	if (reject && BIT(what) & REJECT_MASK)
@@ -137,28 +151,110 @@ static enum polycm_sim_action decide(enum sim_what what, uint64_t *ret_delay)
 	return copy ? POLYCM_SIM_DUPLICATE : swap ? POLYCM_SIM_REORDER : 0;
 }
 
-static void apply(enum polycm_sim_action action, uint64_t delay, uint16_t reason,
-		  struct sim_fate *fate)
+/* Of data: a byte, if nothing else. */
+static void choose_byte(struct chooser *chooser, size_t length, struct decision *decision)
 {
-	switch (action) {
+	bool corrupt = chance(chooser, explore_limits.data.corruption);
+	uint64_t number = again(chooser);
+
+	if (!corrupt || decision->action || !length)
+		return;
+	decision->action = POLYCM_SIM_CORRUPT;
+	decision->offset = (int)(number % length);
+	decision->value = (uint8_t)(1 + (number >> 32) % 255);
+}
+
+static void decide(enum sim_what what, size_t length, struct decision *decision)
+{
+	bool data = !(explore_limits.cm.mask & BIT(what));
+	struct explore_bounds *bounds = data ? &explore_limits.data : &explore_limits.cm;
+	struct chooser *chooser = data ? &data_chooser : &cm_chooser;
+
+	if (!(bounds->mask & BIT(what)) || chooser->decided >= bounds->most || is_over())
+		return;
+	decision->action = choose(chooser, bounds, what, &decision->delay);
+	decision->reason = bounds->reasons[again(chooser) % bounds->num_reasons];
+	/* A REJ's reason is no NAK's, nor the other way round. */
+	if (!data && BIT(what) & DATA_MASK)
+		decision->reason = (uint16_t)(1 + again(chooser) % 3);
+	if (data)
+		choose_byte(chooser, length, decision);
+	decision->delay = limit_delay(decision->delay);
+	chooser->decided += decision->action != 0;
+}
+
+/* Of the nodes between which the message goes. */
+static void decide_node(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
+			struct decision *decision)
+{
+	const struct explore_node_bounds *bounds = &explore_limits.nodes;
+	struct chooser *chooser = &node_chooser;
+	bool down, freeze, crash, removal;
+
+	if (!(BIT(what) & CM_MASK) || chooser->decided >= bounds->most || is_over())
+		return;
+	down = chance(chooser, bounds->port_down);
+	freeze = chance(chooser, bounds->freeze);
+	crash = chance(chooser, bounds->crash);
+	removal = chance(chooser, bounds->removal);
+	decision->delay = limit_delay(draw_delay(chooser, bounds->delay));
+	decision->on = again(chooser) & 1 ? from->name : to->name;
+	decision->action = down ? POLYCM_SIM_PORT_DOWN : freeze ? POLYCM_SIM_FREEZE :
+			   crash ? POLYCM_SIM_CRASH : removal ? POLYCM_SIM_REMOVE_DEVICE : 0;
+	chooser->decided += decision->action != 0;
+}
+
+/* ------------------------------------------------------------------------
+ * Doing it.
+ */
+
+static void apply(const struct decision *decision, struct sim_fate *fate)
+{
+	switch (decision->action) {
 	case POLYCM_SIM_LOSE:
 		fate->lost = true;
 		break;
 	case POLYCM_SIM_REJECT:
 		fate->lost = fate->rejected = true;
-		fate->reason = reason;
+		fate->reason = decision->reason;
 		break;
 	case POLYCM_SIM_DELAY:
-		fate->delay += delay;
+		fate->delay += decision->delay;
 		break;
 	case POLYCM_SIM_DUPLICATE:
 		fate->copies++;
-		fate->copy_gap = delay;
+		fate->copy_gap = decision->delay;
+		break;
+	case POLYCM_SIM_CORRUPT:
+		fate->corrupted = true;
+		fate->offset = (uint32_t)decision->offset;
+		fate->value = decision->value;
 		break;
 	default:
 		fate->reordered = true;
 		break;
 	}
+}
+
+/* As a rule that is due now. */
+static void apply_to_node(const struct decision *decision)
+{
+	struct sim_node *node = sim_node_by_name(decision->on);
+	struct polycm_sim_fault_rule rule = {
+		.size = sizeof(rule),
+		.action = decision->action,
+		.on = (struct polycm_sim_node *)node,
+		.from_ns = fault_now(),
+	};
+	char why[200] = "out of memory";
+	uint32_t number;
+
+	if (decision->action == POLYCM_SIM_FREEZE || decision->action == POLYCM_SIM_PORT_DOWN)
+		rule.delay_ns = decision->delay;
+	if (!node || sim_fault_add(&rule, &number, why, sizeof(why)) < 0)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "explored %s of node %s: %s",
+			      sim_action_name(decision->action), decision->on,
+			      node ? why : "there is no such node");
 }
 
 /* A line at once, because the program may end any moment. */
@@ -171,24 +267,50 @@ static void tell(const char *line, int len)
 	}
 }
 
-static void tell_fault(enum polycm_sim_action action, enum sim_what what,
-		       const struct sim_node *from, unsigned int nth, uint64_t delay,
-		       uint16_t reason)
+static void describe(const struct decision *decision, char *text, size_t size)
 {
-	bool timed = action == POLYCM_SIM_DELAY || action == POLYCM_SIM_DUPLICATE;
-	char line[300], where[40] = "", how[60] = "";
+	unsigned long long delay = decision->delay;
+
+	*text = '\0';
+	switch (decision->action) {
+	case POLYCM_SIM_DELAY:
+	case POLYCM_SIM_DUPLICATE:
+		snprintf(text, size, " delay = \"%llu ns\";", delay);
+		break;
+	case POLYCM_SIM_FREEZE:
+	case POLYCM_SIM_PORT_DOWN:
+		snprintf(text, size, " on = \"%s\"; delay = \"%llu ns\";", decision->on, delay);
+		break;
+	case POLYCM_SIM_CRASH:
+	case POLYCM_SIM_REMOVE_DEVICE:
+		snprintf(text, size, " on = \"%s\";", decision->on);
+		break;
+	case POLYCM_SIM_REJECT:
+		snprintf(text, size, " reason = %u;", decision->reason);
+		break;
+	case POLYCM_SIM_CORRUPT:
+		snprintf(text, size, " offset = %d; value = %u;", decision->offset,
+			 decision->value);
+		break;
+	default:
+		break;
+	}
+}
+
+static void tell_fault(const struct decision *decision, enum sim_what what,
+		       const struct sim_node *from, unsigned int nth)
+{
+	char line[400], where[40] = "", how[160];
 
 	if (record < 0)
 		return;
 	if (fabric > 1)
 		snprintf(where, sizeof(where), "fabric = %u; ", fabric);
-	if (timed)
-		snprintf(how, sizeof(how), " delay = \"%llu ns\";", (unsigned long long)delay);
-	if (action == POLYCM_SIM_REJECT)
-		snprintf(how, sizeof(how), " reason = %u;", reason);
+	describe(decision, how, sizeof(how));
 	tell(line, snprintf(line, sizeof(line),
 			    "{ %saction = \"%s\"; message = \"%s\"; from = \"%s\"; nth = %u;%s }\n",
-			    where, sim_action_name(action), sim_what_name(what), from->name, nth, how));
+			    where, sim_action_name(decision->action), sim_what_name(what), from->name,
+			    nth, how));
 }
 
 /* The how many-th of its kind from this node; 0: no memory. */
@@ -207,34 +329,48 @@ static unsigned int count(enum sim_what what, const struct sim_node *from)
 	return ++counts[from->number][what];
 }
 
-void sim_explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
-			struct sim_fate *fate)
+/* What is given takes the place of what the seed says; of a node and of the message apart. */
+static void look_up(enum sim_what what, const struct sim_node *from, unsigned int nth,
+		    struct decision *packet, struct decision *node)
 {
-	enum polycm_sim_action action = 0;
-	const struct given *given;
-	unsigned int nth;
-	uint64_t delay = 0;
-	uint16_t reason;
+	for (const struct explore_given *given = explore_givens; given; given = given->next) {
+		if (given->fabric != fabric || given->what != what || given->nth != nth ||
+		    strcmp(given->from, from->name))
+			continue;
+		*(fault_is_deed(given->action) ? node : packet) = (struct decision){
+			.action = given->action,
+			.delay = given->delay,
+			.reason = given->reason,
+			.value = given->value,
+			.offset = given->offset,
+			.on = *given->on ? given->on : from->name,
+		};
+	}
+}
 
-	nth = sim_what_name(what) ? count(what, from) : 0;
+void sim_explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
+			size_t length, struct sim_fate *fate)
+{
+	struct decision packet = { .action = 0 }, node = { .action = 0 };
+	unsigned int nth = sim_what_name(what) ? count(what, from) : 0;
+
 	if (!nth)
 		return;
-	if (deciding && mask & BIT(what) && decided < bounds.most)
-		action = decide(what, &delay);
-	reason = pick_reason();
-	given = givens ? find(what, from, nth) : NULL;
-	if (given) {
-		action = given->action;
-		delay = given->delay;
-		reason = given->reason;
+	if (deciding) {
+		decide(what, length, &packet);
+		decide_node(what, from, to, &node);
 	}
-	if (!action || fate->lost)
+	look_up(what, from, nth, &packet, &node);
+	if (node.action) {
+		apply_to_node(&node);
+		tell_fault(&node, what, from, nth);
+	}
+	if (!packet.action || fate->lost)
 		return;
-	decided++;
-	apply(action, delay, reason, fate);
-	tell_fault(action, what, from, nth, delay, reason);
+	apply(&packet, fate);
+	tell_fault(&packet, what, from, nth);
 	sim_trace("fault", "\"rule\":0,\"action\":\"%s\",\"what\":\"%s\",\"from\":\"%s\",\"to\":\"%s\"",
-		  sim_action_name(action), sim_what_name(what), from->name, to->name);
+		  sim_action_name(packet.action), sim_what_name(what), from->name, to->name);
 }
 
 /* ------------------------------------------------------------------------
@@ -254,8 +390,10 @@ int sim_explore_open(uint64_t seed)
 			      strerror(errno));
 		return -errno;
 	}
-	state = mix(seed + 1);
-	vigour = 0.25 * (double)(1u << draw() % 4);
+	cm_chooser.state = mix(seed + 1);
+	data_chooser.state = mix(seed ^ 0x6a09e667f3bcc908u);
+	node_chooser.state = mix(seed ^ 0xbb67ae8584caa73bu);
+	vigour = 0.25 * (double)(1u << draw(&cm_chooser) % 4);
 	deciding = sim_exploring = true;
 	return 0;
 }
@@ -277,180 +415,7 @@ void sim_explore_fabric(void)
 		tell(line, snprintf(line, sizeof(line), "# fabric %u\n", fabric));
 }
 
-/* ------------------------------------------------------------------------
- * The scenario file's group.
- */
-
-struct text {
-	const char *action, *message, *from;
-	unsigned int nth, fabric;
-	config_setting_t *reason;
-	uint64_t delay;
-};
-
-static const struct scenario_member fault_members[] = {
-	SCENARIO_MEMBER(struct text, action, SCENARIO_TEXT),
-	SCENARIO_MEMBER(struct text, message, SCENARIO_TEXT),
-	SCENARIO_MEMBER(struct text, from, SCENARIO_TEXT),
-	SCENARIO_MEMBER(struct text, nth, SCENARIO_COUNT),
-	SCENARIO_MEMBER(struct text, fabric, SCENARIO_COUNT),
-	SCENARIO_MEMBER(struct text, reason, SCENARIO_ANY),
-	SCENARIO_MEMBER(struct text, delay, SCENARIO_TIME),
-};
-
-static const struct scenario_member members[] = {
-	SCENARIO_MEMBER(struct bounds, loss, SCENARIO_CHANCE),
-	SCENARIO_MEMBER(struct bounds, duplication, SCENARIO_CHANCE),
-	SCENARIO_MEMBER(struct bounds, reordering, SCENARIO_CHANCE),
-	SCENARIO_MEMBER(struct bounds, lateness, SCENARIO_CHANCE),
-	SCENARIO_MEMBER(struct bounds, rejection, SCENARIO_CHANCE),
-	SCENARIO_MEMBER(struct bounds, delay, SCENARIO_TIME),
-	SCENARIO_MEMBER(struct bounds, most, SCENARIO_COUNT),
-	SCENARIO_MEMBER(struct bounds, messages, SCENARIO_ANY),
-	SCENARIO_MEMBER(struct bounds, reasons, SCENARIO_ANY),
-	SCENARIO_MEMBER(struct bounds, faults, SCENARIO_LIST),
-};
-
-/* The one kind of message that a name stands for; -1: none, or several. */
-static int kind_of(const char *name)
-{
-	uint64_t kinds = name ? sim_what_mask(name) & PACKET_MASK : 0;
-
-	return kinds && !(kinds & (kinds - 1)) ? __builtin_ctzll(kinds) : -1;
-}
-
-static int read_fault(const struct scenario *scenario, const config_setting_t *group)
-{
-	struct text text = { .fabric = 1 };
-	struct given *given;
-	int r, kind, reason = CM_REJ_CONSUMER_DEFINED;
-
-	r = scenario_read_group(scenario, group, "an explored fault", fault_members,
-				MEMBERS(fault_members), &text);
-	if (r < 0)
-		return r;
-	if (text.reason)
-		r = scenario_read_reason(scenario, text.reason, &reason);
-	if (r < 0)
-		return r;
-	kind = kind_of(text.message);
-	if (kind < 0 || !text.nth || !text.from || strlen(text.from) >= sizeof(given->from) ||
-	    text.delay > SIM_LONGEST)
-		return scenario_error(scenario, group, "an explored fault needs one message, from "
-				      "and nth");
-	given = calloc(1, sizeof(*given));
-	if (!given)
-		return -ENOMEM;
-	given->action = text.action ? sim_action_of(text.action) : 0;
-	if (given->action < POLYCM_SIM_LOSE || given->action > POLYCM_SIM_REJECT ||
-	    given->action == POLYCM_SIM_CORRUPT) {
-		free(given);
-		return scenario_error(scenario, group, "an explored fault's action is lose, delay, "
-				      "duplicate, reorder or reject");
-	}
-	given->what = (enum sim_what)kind;
-	given->nth = text.nth;
-	given->fabric = text.fabric;
-	given->delay = text.delay;
-	given->reason = (uint16_t)reason;
-	strcpy(given->from, text.from);
-	given->next = givens;
-	givens = given;
-	return 0;
-}
-
-static int read_messages(const struct scenario *scenario, const config_setting_t *messages,
-			 uint64_t *ret_mask)
-{
-	bool several = config_setting_is_aggregate(messages);
-	int num = several ? config_setting_length(messages) : 1;
-	const char *name;
-	uint64_t kinds;
-
-	*ret_mask = 0;
-	for (int i = 0; i < num; i++) {
-		name = several ? config_setting_get_string_elem(messages, i) :
-				 config_setting_get_string(messages);
-		kinds = name ? sim_what_mask(name) & PACKET_MASK : 0;
-		if (!kinds && name)
-			return scenario_error(scenario, messages, "messages: there is no message "
-					      "'%.40s'%s", name, sim_what_hint(name));
-		if (!kinds)
-			return scenario_error(scenario, messages, "messages: expected names of "
-					      "messages, such as \"cm\" or [ \"REQ\", \"REP\" ]");
-		*ret_mask |= kinds;
-	}
-	return 0;
-}
-
-/* One, or several. */
-static int read_reasons(const struct scenario *scenario, const config_setting_t *told,
-			uint16_t ret_reasons[MAX_REASONS], unsigned int *ret_num)
-{
-	int num = config_setting_is_aggregate(told) ? config_setting_length(told) : -1, r, reason;
-
-	if (!num || num > (int)MAX_REASONS)
-		return scenario_error(scenario, told, "reasons: expected 1 to %u of them", MAX_REASONS);
-	*ret_num = num < 0 ? 1 : (unsigned int)num;
-	for (unsigned int i = 0; i < *ret_num; i++) {
-		r = scenario_read_reason(scenario, num < 0 ? told : config_setting_get_elem(told, i),
-					 &reason);
-		if (r < 0)
-			return r;
-		ret_reasons[i] = (uint16_t)reason;
-	}
-	return 0;
-}
-
-static void forget_given(struct given *list)
-{
-	struct given *given;
-
-	while ((given = list)) {
-		list = given->next;
-		free(given);
-	}
-}
-
-int sim_explore_read(const struct scenario *scenario, const config_setting_t *group)
-{
-	struct given *before = givens;
-	struct bounds told = bounds;
-	uint16_t told_reasons[MAX_REASONS];
-	unsigned int num_told = 0;
-	uint64_t kinds = mask;
-	int r;
-
-	givens = NULL;
-	told.messages = told.reasons = told.faults = NULL;
-	r = scenario_read_group(scenario, group, "explore", members, MEMBERS(members), &told);
-	if (!r && told.delay > SIM_LONGEST)
-		r = scenario_error(scenario, group, "a delay of more than 73 years");
-	if (!r && told.messages)
-		r = read_messages(scenario, told.messages, &kinds);
-	if (!r && told.reasons)
-		r = read_reasons(scenario, told.reasons, told_reasons, &num_told);
-	for (int i = 0; !r && told.faults && i < config_setting_length(told.faults); i++)
-		r = read_fault(scenario, config_setting_get_elem(told.faults, (unsigned int)i));
-	if (r < 0 || !listening) {
-		forget_given(givens);
-		givens = before;
-		return r;
-	}
-	forget_given(before);
-	sim_exploring |= told.faults != NULL;
-	sim_faults_on |= sim_exploring;
-	told.messages = told.reasons = told.faults = NULL;
-	if (num_told) {
-		memcpy(reasons, told_reasons, num_told * sizeof(reasons[0]));
-		num_reasons = num_told;
-	}
-	bounds = told;
-	mask = kinds;
-	return 0;
-}
-
 void sim_explore_listen(bool on)
 {
-	listening = on;
+	explore_listening = on;
 }

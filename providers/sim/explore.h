@@ -30,8 +30,8 @@ uint64_t sim_explore_seed(uint64_t seed);
 /* The process has a new fabric. */
 void sim_explore_fabric(void);
 
-/* Adds to what rules do to a packet. */
+/* Adds to what rules do to a packet of that length, and to the nodes it goes between. */
 void sim_explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
-			struct sim_fate *fate);
+			size_t length, struct sim_fate *fate);
 
 #endif

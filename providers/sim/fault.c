@@ -194,7 +194,7 @@ void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to
 			take_back(fault);
 	}
 	if (sim_exploring)
-		sim_explore_packet(message, sender, receiver, ret_fate);
+		sim_explore_packet(message, sender, receiver, length, ret_fate);
 }
 
 /* All rules see it, the first that matches says what happens. */

@@ -16,6 +16,7 @@
 
 #define MAX_ERRNO 4095
 #define MAX_COPIES 65535u
+#define MAX_NAK 3u
 
 /* The words that fault_check() returns. */
 struct why {
@@ -43,7 +44,7 @@ static uint64_t subjects(enum polycm_sim_action action, const char **ret_words)
 		*ret_words = "messages";
 		return PACKET_MASK;
 	case POLYCM_SIM_REJECT:
-		*ret_words = "REQ, REP and MPA_REQ";
+		*ret_words = "REQ, REP, MPA_REQ, SEND, WRITE, READ and ATOMIC";
 		return REJECT_MASK;
 	case POLYCM_SIM_FAIL:
 		*ret_words = "calls such as create_qp";
@@ -111,6 +112,16 @@ static int check_address(const char *text, struct why *why)
 	return 0;
 }
 
+/* A REJ's reason, or a NAK's code, which nothing has to say. */
+static int check_reject(const struct polycm_sim_fault_rule *rule, uint64_t mask, struct why *why)
+{
+	if (!(mask & ~REQUEST_MASK) && rule->reason > MAX_NAK)
+		return no(why, "data is rejected for reason 1 (invalid request), 2 (remote access "
+			  "error) or 3 (remote operational error)");
+	return rule->reason || !(mask & ~(REQUEST_MASK | BIT(SIM_MSG_MPA_REQ))) ? 0 :
+	       no(why, "reject needs a reason from 1 on");
+}
+
 /* The action's own members. */
 static int check_what(const struct polycm_sim_fault_rule *rule, uint64_t mask, struct why *why)
 {
@@ -129,8 +140,7 @@ static int check_what(const struct polycm_sim_fault_rule *rule, uint64_t mask, s
 	case POLYCM_SIM_CORRUPT:
 		return check_corrupt(rule, mask, why);
 	case POLYCM_SIM_REJECT:
-		return rule->reason || mask == BIT(SIM_MSG_MPA_REQ) ? 0 :
-		       no(why, "reject needs a reason from 1 on");
+		return check_reject(rule, mask, why);
 	case POLYCM_SIM_FAIL:
 		return rule->error >= 0 && rule->error <= MAX_ERRNO ? 0 :
 		       no(why, "%d is no errno", rule->error);

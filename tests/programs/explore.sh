@@ -11,6 +11,8 @@ cp "$abs_top_srcdir/tests/programs/explore.c" "$work/"
 check 'the program compiles' $CC -O2 -Wall -Wextra -Werror -o "$work/client" "$work/explore.c" -lrdmacm
 check 'with a fabric of its own, too' $CC -O2 -Wall -Wextra -Werror -DWITH_SIM -I"$abs_top_srcdir/include" \
 	-o "$work/own" "$work/explore.c" "$library" -lrdmacm
+cp "$abs_top_srcdir/tests/programs/explore_data.c" "$work/"
+check 'with data, too' $CC -O2 -Wall -Wextra -Werror -o "$work/data" "$work/explore_data.c" -lrdmacm -libverbs
 chmod -R go+rX "$work"
 cd "$work" || exit 99
 cat >two.scenario <<'END'
@@ -120,6 +122,56 @@ check 'a reason is repeated' eval 'polycm run --scenario found/seed-1.scenario -
 	[ $? -eq 26 ]'
 sed 's/rejection = 1.0;/& reasons = "because";/' reject.scenario >reasons.scenario
 check 'a bad reason' eval 'explore 2 --scenario reasons.scenario -- true && has err "expected a REJ"'
+
+# Nodes and data, within bounds: bounded NAME GROUP leaves nothing else that may go wrong.
+bounded() {
+	{
+		cat two.scenario
+		echo "explore = { loss = 0; lateness = 0; duplication = 0; reordering = 0; $2 };"
+	} >"$1.scenario"
+}
+# one_fault NAME ARGUMENT STATUS ACTION...: such a run fails, and each of these faults alone repeats one.
+one_fault() {
+	local name=$1 argument=$2 status=$3 action seed
+
+	rm -rf found
+	explore 1 --seeds 1-100 --failures 0 --scenario "$name.scenario" -- ./data "$argument" || return
+	! grep ' faults are needed' out | grep -v '^  1 of ' || return
+	for action in "${@:4}"; do
+		has out "{ action = \"$action\"; " || return
+	done
+	seed=$(sed -n 's/^seed \([0-9]*\): .*/\1/p' out | head -1)
+	polycm run --scenario "found/seed-$seed.scenario" -- ./data "$argument" >/dev/null 2>&1
+	[ $? -eq "$status" ]
+}
+for action in port_down freeze crash remove_device; do
+	bounded $action "nodes = { ${action/remove_device/removal} = 0.3; delay = \"2000 s\"; };"
+	check "a node's $action" one_fault $action last 6 $action
+done
+bounded rejected 'data = { rejection = 0.3; };'
+check 'completions with errors' eval 'one_fault rejected status 29 reject && has out "reason = 1" "reason = 2" "reason = 3" \
+	": exit status 29" ": exit status 30" ": exit status 31"'
+bounded corrupted 'data = { corruption = 0.5; loss = 0.1; };'
+check 'no corrupt data arrives' eval 'explore 0 --seeds 1-40 --scenario corrupted.scenario -- ./data bytes &&
+	! has out " 0 with faults" >tmp'
+# A time after which faults end: then a last client is served, which it is not always without one.
+bounded ever 'nodes = { port_down = 0.3; freeze = 0.3; delay = "300 s"; }; data = { loss = 0.2; most = 30; };'
+bounded until 'until = "60 s"; nodes = { port_down = 0.3; freeze = 0.3; delay = "300 s"; }; data = { loss = 0.2; most = 30; };'
+check 'a last client, and faults for ever' eval 'explore 1 --seeds 1-40 --scenario ever.scenario -- ./data last'
+check 'a last client after all faults' eval 'explore 0 --seeds 1-100 --scenario until.scenario -- ./data last &&
+	! has out " 0 with faults" >tmp'
+# The faults of nodes and data on a fabric that the program makes, too.
+echo 'explore = { loss = 0; lateness = 0; duplication = 0; reordering = 0; nodes = { freeze = 0.3; }; };' >own.scenario
+own_nodes() {
+	rm -rf found
+	explore 1 --seeds 1-60 --failures 1 --jobs 1 --scenario own.scenario -- ./own own &&
+		has out 'fabric = 2' 'action = "freeze"' '  1 of ' || return
+	polycm run --scenario found/seed-*.scenario -- ./own own >/dev/null 2>&1
+	[ $? -eq 134 ]
+}
+check 'nodes of a fabric of its own' own_nodes
+sed 's/freeze/flood/' own.scenario >wrong.scenario
+check 'a bad chance of nodes' eval 'explore 2 --scenario wrong.scenario -- true && has err "nodes has no member"'
 
 check 'a program that always fails' eval 'explore 2 --seeds 1-9 -- ./client always && [ ! -s out ] &&
 	has err "fails without faults, too: exit status 4"'

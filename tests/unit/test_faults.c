@@ -422,9 +422,12 @@ static void test_impossible_rules(void **state)
 		{ { .action = POLYCM_SIM_ANSWER_NEVER, .message = "listen" },
 		  "answer_never is for the lookups path and neighbour, not for 'listen'" },
 		{ { .action = POLYCM_SIM_REJECT, .message = "RTU", .reason = 8 },
-		  "reject is for REQ, REP and MPA_REQ, not for 'RTU'" },
+		  "reject is for REQ, REP, MPA_REQ, SEND, WRITE, READ and ATOMIC, not for 'RTU'" },
 		{ { .action = POLYCM_SIM_REJECT, .message = "REQ" },
 		  "reject needs a reason from 1 on" },
+		{ { .action = POLYCM_SIM_REJECT, .message = "WRITE", .reason = 4 },
+		  "data is rejected for reason 1 (invalid request), 2 (remote access error) or 3 "
+		  "(remote operational error)" },
 		{ { .action = POLYCM_SIM_CORRUPT, .message = "REQ", .offset = 256 },
 		  "there is no byte 256: the offset is -1 (anywhere) or 0 to 255" },
 		{ { .action = POLYCM_SIM_CORRUPT, .message = "any", .offset = 16384 },

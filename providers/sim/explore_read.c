@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* explore_read.c - the scenario file's group `explore': bounds, and faults that are given. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/mad.h"
+#include "explore_internal.h"
+#include "fault_internal.h"
+
+#define MEMBERS(members) ((unsigned int)(sizeof(members) / sizeof((members)[0])))
+
+/* ------------------------------------------------------------------------
+ * Faults that are given.
+ */
+
+struct text {
+	const char *action, *message, *from, *on;
+	unsigned int nth, fabric, value;
+	int offset;
+	config_setting_t *reason;
+	uint64_t delay;
+};
+
+static const struct scenario_member fault_members[] = {
+	SCENARIO_MEMBER(struct text, action, SCENARIO_TEXT),
+	SCENARIO_MEMBER(struct text, message, SCENARIO_TEXT),
+	SCENARIO_MEMBER(struct text, from, SCENARIO_TEXT),
+	SCENARIO_MEMBER(struct text, on, SCENARIO_TEXT),
+	SCENARIO_MEMBER(struct text, nth, SCENARIO_COUNT),
+	SCENARIO_MEMBER(struct text, fabric, SCENARIO_COUNT),
+	SCENARIO_MEMBER(struct text, value, SCENARIO_COUNT),
+	SCENARIO_MEMBER(struct text, offset, SCENARIO_INT),
+	SCENARIO_MEMBER(struct text, reason, SCENARIO_ANY),
+	SCENARIO_MEMBER(struct text, delay, SCENARIO_TIME),
+};
+
+/* The one kind of message that a name stands for; -1: none, or several. */
+static int kind_of(const char *name)
+{
+	uint64_t kinds = name ? sim_what_mask(name) & PACKET_MASK : 0;
+
+	return kinds && !(kinds & (kinds - 1)) ? __builtin_ctzll(kinds) : -1;
+}
+
+static bool can_be_given(enum polycm_sim_action action)
+{
+	switch (action) {
+	case POLYCM_SIM_LOSE:
+	case POLYCM_SIM_DELAY:
+	case POLYCM_SIM_DUPLICATE:
+	case POLYCM_SIM_REORDER:
+	case POLYCM_SIM_CORRUPT:
+	case POLYCM_SIM_REJECT:
+	case POLYCM_SIM_FREEZE:
+	case POLYCM_SIM_CRASH:
+	case POLYCM_SIM_PORT_DOWN:
+	case POLYCM_SIM_REMOVE_DEVICE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int check_fault(const struct scenario *scenario, const config_setting_t *group,
+		       const struct text *text, enum polycm_sim_action action)
+{
+	struct explore_given *given;
+
+	if (kind_of(text->message) < 0 || !text->nth || !text->from ||
+	    strlen(text->from) >= sizeof(given->from) ||
+	    (text->on && strlen(text->on) >= sizeof(given->on)) || text->delay > SIM_LONGEST ||
+	    text->value > UINT8_MAX || text->offset < 0)
+		return scenario_error(scenario, group, "an explored fault needs one message, from "
+				      "and nth");
+	if (!can_be_given(action))
+		return scenario_error(scenario, group, "an explored fault's action is lose, delay, "
+				      "duplicate, reorder, corrupt, reject, freeze, crash, port_down "
+				      "or remove_device");
+	return 0;
+}
+
+static int read_fault(const struct scenario *scenario, const config_setting_t *group)
+{
+	struct text text = { .fabric = 1 };
+	enum polycm_sim_action action;
+	struct explore_given *given;
+	int r, reason = CM_REJ_CONSUMER_DEFINED;
+
+	r = scenario_read_group(scenario, group, "an explored fault", fault_members,
+				MEMBERS(fault_members), &text);
+	if (!r && text.reason)
+		r = scenario_read_reason(scenario, text.reason, &reason);
+	if (r < 0)
+		return r;
+	action = text.action ? sim_action_of(text.action) : 0;
+	r = check_fault(scenario, group, &text, action);
+	if (r < 0)
+		return r;
+	given = calloc(1, sizeof(*given));
+	if (!given)
+		return -ENOMEM;
+	given->action = action;
+	given->what = (enum sim_what)kind_of(text.message);
+	given->nth = text.nth;
+	given->fabric = text.fabric;
+	given->delay = text.delay;
+	given->reason = (uint16_t)reason;
+	given->value = (uint8_t)text.value;
+	given->offset = text.offset;
+	strcpy(given->from, text.from);
+	strcpy(given->on, text.on ? text.on : "");
+	given->next = explore_givens;
+	explore_givens = given;
+	return 0;
+}
+
+static void forget(struct explore_given *list)
+{
+	struct explore_given *given;
+
+	while ((given = list)) {
+		list = given->next;
+		free(given);
+	}
+}
+
+/* ------------------------------------------------------------------------
+ * Bounds.
+ */
+
+/* A group's members that are no numbers, and what they are part of. */
+struct bounds {
+	struct explore_bounds of;
+	config_setting_t *messages, *reasons, *faults, *data, *nodes;
+	uint64_t until;
+};
+
+#define BOUND(bound, its_kind)                                                                     \
+	{ .name = #bound, .kind = (its_kind), .offset = offsetof(struct bounds, of.bound) }
+
+static const struct scenario_member members[] = {
+	BOUND(loss, SCENARIO_CHANCE),
+	BOUND(duplication, SCENARIO_CHANCE),
+	BOUND(reordering, SCENARIO_CHANCE),
+	BOUND(lateness, SCENARIO_CHANCE),
+	BOUND(rejection, SCENARIO_CHANCE),
+	BOUND(delay, SCENARIO_TIME),
+	BOUND(most, SCENARIO_COUNT),
+	SCENARIO_MEMBER(struct bounds, messages, SCENARIO_ANY),
+	SCENARIO_MEMBER(struct bounds, reasons, SCENARIO_ANY),
+	SCENARIO_MEMBER(struct bounds, until, SCENARIO_TIME),
+	SCENARIO_MEMBER(struct bounds, data, SCENARIO_GROUP),
+	SCENARIO_MEMBER(struct bounds, nodes, SCENARIO_GROUP),
+	SCENARIO_MEMBER(struct bounds, faults, SCENARIO_LIST),
+};
+
+static const struct scenario_member data_members[] = {
+	BOUND(loss, SCENARIO_CHANCE),
+	BOUND(duplication, SCENARIO_CHANCE),
+	BOUND(reordering, SCENARIO_CHANCE),
+	BOUND(lateness, SCENARIO_CHANCE),
+	BOUND(rejection, SCENARIO_CHANCE),
+	BOUND(corruption, SCENARIO_CHANCE),
+	BOUND(delay, SCENARIO_TIME),
+	BOUND(most, SCENARIO_COUNT),
+	SCENARIO_MEMBER(struct bounds, messages, SCENARIO_ANY),
+};
+
+static const struct scenario_member node_members[] = {
+	SCENARIO_MEMBER(struct explore_node_bounds, port_down, SCENARIO_CHANCE),
+	SCENARIO_MEMBER(struct explore_node_bounds, freeze, SCENARIO_CHANCE),
+	SCENARIO_MEMBER(struct explore_node_bounds, crash, SCENARIO_CHANCE),
+	SCENARIO_MEMBER(struct explore_node_bounds, removal, SCENARIO_CHANCE),
+	SCENARIO_MEMBER(struct explore_node_bounds, delay, SCENARIO_TIME),
+	SCENARIO_MEMBER(struct explore_node_bounds, most, SCENARIO_COUNT),
+};
+
+/* One, or several. */
+static int read_messages(const struct scenario *scenario, const config_setting_t *messages,
+			 uint64_t among, uint64_t *ret_mask)
+{
+	bool several = config_setting_is_aggregate(messages);
+	int num = several ? config_setting_length(messages) : 1;
+	const char *name;
+	uint64_t kinds;
+
+	*ret_mask = 0;
+	for (int i = 0; i < num; i++) {
+		name = several ? config_setting_get_string_elem(messages, i) :
+				 config_setting_get_string(messages);
+		kinds = name ? sim_what_mask(name) & among : 0;
+		if (!kinds && name)
+			return scenario_error(scenario, messages, "messages: there is no message "
+					      "'%.40s'%s", name, sim_what_hint(name));
+		if (!kinds)
+			return scenario_error(scenario, messages, "messages: expected names of "
+					      "messages, such as \"cm\" or [ \"REQ\", \"REP\" ]");
+		*ret_mask |= kinds;
+	}
+	return 0;
+}
+
+/* Likewise. */
+static int read_reasons(const struct scenario *scenario, const config_setting_t *told,
+			struct explore_bounds *bounds)
+{
+	int num = config_setting_is_aggregate(told) ? config_setting_length(told) : -1, r, reason;
+
+	if (!num || num > (int)EXPLORE_REASONS)
+		return scenario_error(scenario, told, "reasons: expected 1 to %u of them",
+				      EXPLORE_REASONS);
+	bounds->num_reasons = num < 0 ? 1 : (unsigned int)num;
+	for (unsigned int i = 0; i < bounds->num_reasons; i++) {
+		r = scenario_read_reason(scenario, num < 0 ? told : config_setting_get_elem(told, i),
+					 &reason);
+		if (r < 0)
+			return r;
+		bounds->reasons[i] = (uint16_t)reason;
+	}
+	return 0;
+}
+
+static int check_delay(const struct scenario *scenario, const config_setting_t *group, uint64_t delay)
+{
+	return delay > SIM_LONGEST ?
+	       scenario_error(scenario, group, "a delay of more than 73 years") : 0;
+}
+
+static int read_data(const struct scenario *scenario, const config_setting_t *group,
+		     struct explore_bounds *bounds)
+{
+	struct bounds told = { .of = *bounds };
+	int r;
+
+	r = scenario_read_group(scenario, group, "data", data_members, MEMBERS(data_members), &told);
+	if (!r)
+		r = check_delay(scenario, group, told.of.delay);
+	if (!r && told.messages)
+		r = read_messages(scenario, told.messages, DATA_MASK, &told.of.mask);
+	*bounds = told.of;
+	return r;
+}
+
+static int read_nodes(const struct scenario *scenario, const config_setting_t *group,
+		      struct explore_node_bounds *bounds)
+{
+	int r = scenario_read_group(scenario, group, "nodes", node_members, MEMBERS(node_members),
+				    bounds);
+
+	return r < 0 ? r : check_delay(scenario, group, bounds->delay);
+}
+
+static int read_limits(const struct scenario *scenario, const config_setting_t *group,
+		       struct bounds *told, struct explore_limits *limits)
+{
+	int r;
+
+	r = scenario_read_group(scenario, group, "explore", members, MEMBERS(members), told);
+	if (!r)
+		r = check_delay(scenario, group, told->of.delay);
+	if (!r && told->messages)
+		r = read_messages(scenario, told->messages, PACKET_MASK, &told->of.mask);
+	if (!r && told->reasons)
+		r = read_reasons(scenario, told->reasons, &told->of);
+	if (!r && told->data)
+		r = read_data(scenario, told->data, &limits->data);
+	if (!r && told->nodes)
+		r = read_nodes(scenario, told->nodes, &limits->nodes);
+	limits->cm = told->of;
+	limits->until = told->until;
+	return r;
+}
+
+int sim_explore_read(const struct scenario *scenario, const config_setting_t *group)
+{
+	struct explore_limits limits = explore_limits;
+	struct explore_given *before = explore_givens;
+	struct bounds told = { .of = limits.cm, .until = limits.until };
+	int r;
+
+	explore_givens = NULL;
+	r = read_limits(scenario, group, &told, &limits);
+	for (int i = 0; !r && told.faults && i < config_setting_length(told.faults); i++)
+		r = read_fault(scenario, config_setting_get_elem(told.faults, (unsigned int)i));
+	if (r < 0 || !explore_listening) {
+		forget(explore_givens);
+		explore_givens = before;
+		return r;
+	}
+	forget(before);
+	sim_exploring |= told.faults != NULL;
+	sim_faults_on |= sim_exploring;
+	explore_limits = limits;
+	return 0;
+}
