@@ -34,6 +34,13 @@ static unsigned int devices_of(const struct polycm_module *module)
 	return of_module;
 }
 
+static const char *place_of(const struct polycm_module *module)
+{
+	if (!module->selected || module->init_error || !module->desc.extension)
+		return NULL;
+	return module->desc.extension("place", 1);
+}
+
 struct provider_walk {
 	int (*fn)(void *arg, const struct polycm_provider_info *info);
 	void *arg;
@@ -53,6 +60,7 @@ static int show_module(const struct provider_walk *walk, const struct polycm_mod
 		.error = module->init_error,
 		.num_devices = devices_of(module),
 		.layer = polycm_module_is_layer(module),
+		.place = place_of(module),
 	};
 
 	return walk->fn(walk->arg, &info);

@@ -17,7 +17,7 @@
 /* A provider, copied: in a walk's callback the library must not be called again. */
 struct provider {
 	struct provider *next;
-	const char *name, *path, *problem, *version, *description, *transport, *carries;
+	const char *name, *path, *problem, *version, *description, *transport, *carries, *place;
 	bool failed;			/* cannot be used, or does not start */
 };
 
@@ -84,6 +84,7 @@ static int keep_provider(void *arg, const struct polycm_provider_info *info)
 	provider->description = copy(info->description);
 	provider->transport = copy(info->transport);
 	provider->carries = carries(info);
+	provider->place = info->place ? tool_strdup(info->place) : NULL;
 	provider->failed = info->problem || info->error;
 	providers->any_failed |= info->selected && info->error;
 	providers->any_device |= info->num_devices > 0;
@@ -112,6 +113,16 @@ static void show_providers(const struct providers *providers)
 	if (!providers->first)
 		TABLE_ROW(&table, "none");
 	table_print(&table, 2);
+}
+
+/* Processes that name another folder here cannot connect with those in this environment. */
+static void show_places(const struct providers *providers)
+{
+	const struct provider *provider;
+
+	for (provider = providers->first; provider; provider = provider->next)
+		if (provider->place)
+			printf("\nShared network of %s\n  %s\n", provider->name, provider->place);
 }
 
 static int stop(void *arg, const struct polycm_device_view *view)
@@ -165,6 +176,7 @@ static int show_all(const struct providers *providers)
 	status = providers->any_device || polycm_devices_walk(stop, NULL) < 0 ? info_devices(NULL) : 0;
 	if (!providers->any_device && !status)
 		puts("  none; for a simulated one: polycm run --provider sim polycm info");
+	show_places(providers);
 	fflush(stdout);
 	if (providers->any_device && !status)
 		status = try_channel();
@@ -194,6 +206,8 @@ static int show_one(const struct provider *provider)
 	}
 	TABLE_ROW(&table, "file", provider->path);
 	TABLE_ROW(&table, "carries", provider->carries);
+	if (provider->place)
+		TABLE_ROW(&table, "processes meet in", provider->place);
 	table_print(&table, 2);
 	if (provider->problem)
 		return EXIT_FAILURE;

@@ -592,7 +592,11 @@ struct polycm_provider {
 	uint32_t channel_size;		/* bytes of chan */
 	const struct polycm_option *options;
 	uint32_t num_options;
-	/* A table of the provider's own by name and version, or NULL.  May be NULL itself. */
+	/*
+	 * A table of the provider's own by name and version, or NULL.  May be NULL
+	 * itself.  "place" 1 is a string: the folder by which processes meet that
+	 * share the provider's network, for people; asked for between init() and fini().
+	 */
 	const void *(*extension)(const char *name, unsigned int version);
 	uint32_t flags;			/* POLYCM_PROVIDER_* */
 };

@@ -116,6 +116,8 @@ uint64_t sim_scenario_began(void);
 bool sim_scenario_is_shared(void);
 void sim_fabric_close(void);
 bool sim_fabric_is_shared(void);
+/* Takes the lock.  The folder by which processes meet on the fabric, or NULL; until the next call. */
+const char *sim_fabric_place(void);
 
 int sim_node_add(const char *name, struct sim_node **ret_node);
 /* The newest node goes again, with what it has; nobody has seen it yet. */

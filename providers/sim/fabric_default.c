@@ -35,6 +35,19 @@ bool sim_fabric_is_shared(void)
 	return sim_segment_joined();
 }
 
+const char *sim_fabric_place(void)
+{
+	static char place[sizeof(((struct sim_folder *)0)->path)];
+
+	sim_lock();
+	if (sim_fabric_is_shared())
+		strcpy(place, sim_segment_folder()->path);
+	else
+		place[0] = '\0';
+	sim_unlock();
+	return place[0] ? place : NULL;
+}
+
 void sim_fabric_detach(void)
 {
 	shared_name[0] = '\0';

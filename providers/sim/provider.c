@@ -323,7 +323,11 @@ static int open_id(void *ctx, struct polycm_id *id, void *priv, const struct pol
 
 static const void *extension(const char *name, unsigned int version)
 {
-	return !strcmp(name, "sim") && version == 1 ? &sim_control_ops : NULL;
+	if (version != 1)
+		return NULL;
+	if (!strcmp(name, "sim"))
+		return &sim_control_ops;
+	return !strcmp(name, "place") ? sim_fabric_place() : NULL;
 }
 
 __attribute__((visibility("default")))

@@ -155,6 +155,12 @@ check 'polycm info --config of one provider' eval '
 	exits 0 polycm info --config sim && counts "$work/out" 10 "^POLYCM_" && counts "$work/out" 10 "^POLYCM_SIM_"'
 check 'polycm info --config of an unknown provider' eval 'exits 1 polycm info --config acme &&
 	has "$work/err" "there is no provider '"'acme'"'"'
+info_with() { (export "$1"; shift; exits 0 polycm info "$@"); }
+check 'polycm info names the folder in which processes meet' eval '
+	info_with POLYCM_PROVIDER=sim && has "$work/out" "  $runtime/polycm/default-roce" &&
+	info_with POLYCM_PROVIDER=sim sim && has "$work/out" "processes meet in  $runtime/polycm/default-roce"'
+check 'polycm info names no folder where time is virtual' eval '
+	(export POLYCM_PROVIDER=sim; info_with POLYCM_SIM_CLOCK=virtual && lacks "$work/out" "Shared network")'
 # One bad setting: one line of log that names it, no device, and status 1.
 fails_of() {
 	local line=$1

@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #include "providers/sim/fabric.h"
-#include "providers/sim/link/folder.h"
+#include "providers/sim/link/folder_base.h"
+#include "providers/sim/link/segment.h"
 #include "shm_child.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
@@ -25,11 +26,16 @@
 #define FOLDER "polycm/default-roce"
 #define SEGMENT FOLDER "/segment"
 
+static const char *parents[2];
+static uint64_t patience;
+
 static int start(void **state)
 {
 	(void)state;
 	sim_fake_init();
 	sim_fake_make_runtime_dir();
+	memcpy(parents, sim_folder_parents, sizeof(parents));
+	patience = sim_folder_patience;
 	return sim_engine_start(SIM_CLOCK_REAL, 1);
 }
 
@@ -55,6 +61,8 @@ static int stop(void **state)
 {
 	(void)state;
 	close_fabric();
+	memcpy(sim_folder_parents, parents, sizeof(parents));
+	sim_folder_patience = patience;
 	sim_engine_stop();
 	sim_fake_remove_runtime_dir();
 	return 0;
@@ -101,6 +109,39 @@ static void check_refused(int error, const char *why)
 	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_ERROR), why));
 	assert_false(sim_fabric_is_shared());
 	assert_null(sim_first_node());
+}
+
+static int lowest_free_descriptor(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+/* Join with room for so many more descriptors. */
+static int open_fabric_with(unsigned int descriptors)
+{
+	struct rlimit before, low;
+	int r;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = (rlim_t)lowest_free_descriptor() + descriptors;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	r = open_fabric();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return r;
+}
+
+/* The name of this user's folder in another. */
+static const char *base(const char *parent)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "%s/polycm-%u", parent, (unsigned int)geteuid());
+	return path;
 }
 
 /* ------------------------------------------------------------------------
@@ -212,6 +253,128 @@ static void a_folder_of_somebody_else_is_refused(void **state)
 	assert_int_equal(chown(sim_fake_path("polycm"), 1, 1), 0);
 	check_refused(-EPERM, "is not a folder that belongs to user 0 alone");
 	remove_folder("polycm");
+}
+
+/* Other processes may not meet with that error, and would be elsewhere. */
+static void a_call_that_fails_leads_to_no_other_folder(void **state)
+{
+	char runtime[300];
+
+	(void)state;
+	strcpy(runtime, sim_fake_path("."));
+	write_file("file", 0, "x", 1);
+	assert_int_equal(symlink("loop", sim_fake_path("loop")), 0);
+	setenv("XDG_RUNTIME_DIR", sim_fake_path("file"), 1);
+	check_refused(-ENOTDIR, "file/polycm: Not a directory");
+	setenv("XDG_RUNTIME_DIR", sim_fake_path("loop"), 1);
+	check_refused(-ELOOP, "loop/polycm: ");
+	setenv("XDG_RUNTIME_DIR", runtime, 1);
+	remove_file("file");
+	remove_file("loop");
+}
+
+static void a_place_that_is_passed_over_is_told(void **state)
+{
+	static const struct {
+		const char *dir, *why;
+		mode_t mode;
+	} cases[] = {
+		{ "nowhere", "nowhere/polycm is not used: No such file or directory", 0 },
+		{ "open", "open/polycm is not used: other users may use it", 0755 },
+	};
+	char runtime[300], shared[300];
+
+	(void)state;
+	strcpy(shared, sim_fake_path("shared"));
+	strcpy(runtime, sim_fake_path("."));
+	sim_folder_parents[0] = sim_folder_parents[1] = shared;
+	make_folder("shared", 0700);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (cases[i].mode)
+			make_folder(cases[i].dir, cases[i].mode);
+		setenv("XDG_RUNTIME_DIR", sim_fake_path("%s", cases[i].dir), 1);
+		assert_int_equal(open_fabric(), 0);
+		assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN), cases[i].why));
+		assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN), "processes meet in "));
+		assert_true(exists(base("shared")));
+		close_fabric();
+		setenv("XDG_RUNTIME_DIR", runtime, 1);
+		remove_folder(base("shared"));
+		if (cases[i].mode)
+			remove_folder(cases[i].dir);
+	}
+	remove_folder("shared");
+}
+
+/* Another user cannot keep this one from his fabrics, nor make him change over while he is on one. */
+static void a_name_that_another_user_took_is_passed_over(void **state)
+{
+	static char shared[2][300];
+
+	(void)state;
+	if (geteuid())
+		skip();
+	for (unsigned int i = 0; i < 2; i++) {
+		strcpy(shared[i], sim_fake_path("shared%u", i));
+		sim_folder_parents[i] = shared[i];
+		make_folder(i ? "shared1" : "shared0", 0777);
+	}
+	unsetenv("XDG_RUNTIME_DIR");
+	make_folder(base("shared0"), 0755);
+	assert_int_equal(chown(sim_fake_path("%s", base("shared0")), 1, 1), 0);
+	assert_int_equal(open_fabric(), 0);
+	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN), "is not used: another user took that name"));
+	assert_true(exists(base("shared1")));
+	close_fabric();
+	remove_folder(base("shared0"));
+	assert_int_equal(open_fabric(), 0);
+	assert_false(exists(base("shared0")));
+	close_fabric();
+	remove_folder(base("shared1"));
+
+	/* Both taken: what can be done about it, which is not to remove them. */
+	for (unsigned int i = 0; i < 2; i++) {
+		make_folder(base(i ? "shared1" : "shared0"), 0755);
+		assert_int_equal(chown(sim_fake_path("%s", base(i ? "shared1" : "shared0")), 1, 1), 0);
+	}
+	check_refused(-EACCES, "another user took that name: set XDG_RUNTIME_DIR to a folder");
+	for (unsigned int i = 0; i < 2; i++) {
+		remove_folder(base(i ? "shared1" : "shared0"));
+		remove_folder(i ? "shared1" : "shared0");
+	}
+}
+
+/* Its holder may be frozen: nobody waits for ever, and who it is is told. */
+static void a_lock_that_stays_held_is_told(void **state)
+{
+	char pid[16];
+	int fd;
+
+	(void)state;
+	sim_folder_patience = 0;
+	make_folder("polycm", 0700);
+	snprintf(pid, sizeof(pid), "%d\n", 4711);
+	write_file("polycm/default-roce.lock", 0, pid, strlen(pid));
+	fd = open(sim_fake_path("polycm/default-roce.lock"), O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	check_refused(-EBUSY, "default-roce.lock: process 4711 holds it and stands still");
+	close(fd);
+	assert_int_equal(open_fabric(), 0);
+}
+
+static void tables_that_stay_locked_are_told(void **state)
+{
+	char line[64];
+	struct shm_child child;
+
+	(void)state;
+	sim_folder_patience = 0;
+	shm_child_start(&child, "lock");
+	snprintf(line, sizeof(line), "process %d holds the lock of its tables", (int)child.pid);
+	check_refused(-EBUSY, line);
+	assert_true(WIFSIGNALED(shm_child_kill(&child)));
+	assert_int_equal(open_fabric(), 0);
 }
 
 static void links_and_files_in_place_of_folders_are_refused(void **state)
@@ -345,30 +508,6 @@ static void folders_of_the_dead_are_swept(void **state)
 	remove_file("polycm/notes");
 }
 
-static int lowest_free_descriptor(void)
-{
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	assert_true(fd >= 0);
-	close(fd);
-	return fd;
-}
-
-/* Join with room for so many more descriptors. */
-static int open_fabric_with(unsigned int descriptors)
-{
-	struct rlimit before, low;
-	int r;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	low = before;
-	low.rlim_cur = (rlim_t)lowest_free_descriptor() + descriptors;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-	r = open_fabric();
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	return r;
-}
-
 /* What cannot be looked into may be in use. */
 static void a_process_without_descriptors_removes_no_living_fabric(void **state)
 {
@@ -480,6 +619,11 @@ int main(int argc, char **argv)
 		FOLDER_TEST(fabrics_and_transports_have_folders_of_their_own),
 		FOLDER_TEST(a_folder_that_others_can_use_is_refused),
 		FOLDER_TEST(a_folder_of_somebody_else_is_refused),
+		FOLDER_TEST(a_call_that_fails_leads_to_no_other_folder),
+		FOLDER_TEST(a_place_that_is_passed_over_is_told),
+		FOLDER_TEST(a_name_that_another_user_took_is_passed_over),
+		FOLDER_TEST(a_lock_that_stays_held_is_told),
+		FOLDER_TEST(tables_that_stay_locked_are_told),
 		FOLDER_TEST(links_and_files_in_place_of_folders_are_refused),
 		FOLDER_TEST(a_link_in_place_of_the_segment_is_not_followed),
 		FOLDER_TEST(garbage_is_told_and_left_alone),

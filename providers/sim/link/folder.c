@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/folder.c - finding, checking and removing the folder of a shared
- * fabric.
+ * link/folder.c - opening, locking and removing the folder of a shared fabric.
  *
  * What others may have put in our way is refused: every folder is opened
  * without following links and must belong to us with mode 0700.
@@ -16,12 +15,16 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../engine.h"
-#include "folder.h"
+#include "folder_base.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+uint64_t sim_folder_patience = SIM_MS(5000);
 
 bool sim_folder_name_valid(const char *name)
 {
@@ -33,113 +36,76 @@ bool sim_folder_name_valid(const char *name)
 	       name[0] != '.' && strspn(name, allowed) == len;
 }
 
-/* Make it if need be; it must be ours alone. */
-static int open_private(int at, const char *name, const char *path, int *ret_fd)
-{
-	struct stat st;
-	int fd, r;
-
-	if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	fd = openat(at, name, DIR_FLAGS);
-	if (fd < 0 && errno != ELOOP && errno != ENOTDIR)
-		return -errno;
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 077) {
-		sim_core->log(POLYCM_LOG_ERROR, NULL,
-			      "%s is not a folder that belongs to user %u alone (mode 0700): "
-			      "remove it, or set XDG_RUNTIME_DIR", path, (unsigned int)geteuid());
-		r = -EPERM;
-		goto err_close;
-	}
-	*ret_fd = fd;
-	return 0;
-
-err_close:
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
-
-/* The user's own run-time folder, if there is one that deserves the name. */
-static int open_runtime_dir(struct sim_folder *folder)
-{
-	const char *dir = secure_getenv("XDG_RUNTIME_DIR");
-	struct stat st;
-	int fd, r = -ENOENT;
-
-	if (!dir || dir[0] != '/' || strlen(dir) > 256)
-		return -ENOENT;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (!fstat(fd, &st) && st.st_uid == geteuid() && !(st.st_mode & 077) &&
-	    !faccessat(fd, ".", W_OK | X_OK, AT_EACCESS)) {
-		snprintf(folder->path, sizeof(folder->path), "%s/polycm", dir);
-		r = open_private(fd, "polycm", folder->path, &folder->base_fd);
-	}
-	close(fd);
-	return r;
-}
-
-static int open_base(struct sim_folder *folder)
-{
-	static const char *const parents[] = { "/dev/shm", "/tmp" };
-	char name[32];
-	int parent, r;
-
-	r = open_runtime_dir(folder);
-	if (!r || r == -EPERM)
-		return r;
-	snprintf(name, sizeof(name), "polycm-%u", (unsigned int)geteuid());
-	for (unsigned int i = 0; i < 2; i++) {
-		parent = open(parents[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (parent < 0) {
-			r = -errno;
-			continue;
-		}
-		snprintf(folder->path, sizeof(folder->path), "%s/%s", parents[i], name);
-		r = open_private(parent, name, folder->path, &folder->base_fd);
-		close(parent);
-		if (!r || r == -EPERM)
-			return r;
-	}
-	sim_core->log(POLYCM_LOG_ERROR, NULL,
-		      "no folder for the processes of this user to meet in: %s: %s",
-		      folder->path, strerror(-r));
-	return r;
-}
-
 static void lock_name(const struct sim_folder *folder, char *name, size_t size)
 {
 	snprintf(name, size, "%s.lock", folder->name);
 }
 
-int sim_folder_lock(struct sim_folder *folder)
+/* For whoever waits for it to name us. */
+static void sign(int fd)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	if (!ftruncate(fd, 0) && pwrite(fd, text, (size_t)len, 0) != len)
+		(void)ftruncate(fd, 0);
+}
+
+static int holder(int fd)
+{
+	char text[16] = "";
+
+	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
+}
+
+/* 0, or -EBUSY: the one who has it keeps it. */
+static int lock_within(int fd, uint64_t patience)
+{
+	const struct timespec pause = { .tv_nsec = (long)SIM_MS(1) };
+	uint64_t until = sim_core->real_ns(CLOCK_MONOTONIC) + patience;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (sim_core->real_ns(CLOCK_MONOTONIC) >= until)
+			return -EBUSY;
+		/* Not nanosleep(), which may be libpolycm's. */
+		(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+	return 0;
+}
+
+int sim_folder_lock(struct sim_folder *folder, uint64_t patience)
 {
 	char name[sizeof(folder->name) + 8];
 	struct stat st;
-	int fd;
+	int fd, r;
 
 	lock_name(folder, name, sizeof(name));
 	for (;;) {
 		fd = openat(folder->base_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0)
 			return -errno;
-		while (flock(fd, LOCK_EX) < 0) {
-			if (errno != EINTR) {
-				int r = -errno;
-
-				close(fd);
-				return r;
-			}
-		}
+		r = lock_within(fd, patience);
+		if (!r && fstat(fd, &st) < 0)
+			r = -errno;
+		if (r < 0)
+			goto err_close;
 		/* The last one to leave may have deleted it meanwhile. */
-		if (!fstat(fd, &st) && st.st_nlink)
+		if (st.st_nlink)
 			break;
 		close(fd);
 	}
+	sign(fd);
 	folder->lock_fd = fd;
 	return 0;
+
+err_close:
+	if (r == -EBUSY)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s.lock: process %d holds it and stands still: "
+			      "let it go on, or end it", folder->path, holder(fd));
+	close(fd);
+	return r;
 }
 
 void sim_folder_unlock(struct sim_folder *folder)
@@ -161,15 +127,15 @@ int sim_folder_open(const char *name, struct sim_folder *ret_folder)
 		return -EINVAL;
 	}
 	strcpy(folder.name, name);
-	r = open_base(&folder);
+	r = sim_folder_open_base(&folder);
 	if (r < 0)
 		return r;
 	len = strlen(folder.path);
 	snprintf(folder.path + len, sizeof(folder.path) - len, "/%s", name);
-	r = sim_folder_lock(&folder);
+	r = sim_folder_lock(&folder, sim_folder_patience);
 	if (r < 0)
 		goto err_log;
-	r = open_private(folder.base_fd, name, folder.path, &folder.fd);
+	r = sim_folder_open_private(folder.base_fd, name, folder.path, &folder.fd);
 	if (r < 0)
 		goto err_log;
 	/* Says that we are here, until it is closed.  Only who has the other lock tries for it alone. */
@@ -181,7 +147,7 @@ int sim_folder_open(const char *name, struct sim_folder *ret_folder)
 	return 0;
 
 err_log:
-	if (r != -EPERM)
+	if (r != -EPERM && r != -EBUSY)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: %s", folder.path, strerror(-r));
 	sim_folder_close(&folder);
 	return r;

@@ -11,6 +11,7 @@
 #define SIM_FOLDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct sim_folder {
 	int base_fd, fd, lock_fd;
@@ -27,7 +28,12 @@ bool sim_folder_name_valid(const char *name);
  */
 int sim_folder_open(const char *name, struct sim_folder *ret_folder);
 void sim_folder_close(struct sim_folder *folder);	/* the lock too */
-int sim_folder_lock(struct sim_folder *folder);
+/*
+ * Processes hold it for moments only.  -EBUSY, logged: one did for so many
+ * nanoseconds, it may be frozen.
+ */
+int sim_folder_lock(struct sim_folder *folder, uint64_t patience);
+extern uint64_t sim_folder_patience;	/* of those who join */
 void sim_folder_unlock(struct sim_folder *folder);
 
 /* With the lock: does no other process have it open? */

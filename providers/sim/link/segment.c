@@ -11,12 +11,14 @@
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ring_name.h"
 #include "segment_internal.h"
 
 #define RESERVE_STEP 65536u
+#define LEAVE_PATIENCE SIM_MS(200)
 
 static struct sim_slot alone = { .doorbell = 1 };
 
@@ -132,20 +134,47 @@ void sim_segment_notify_all(void)
  * Lock and reclaiming.
  */
 
-void sim_segment_lock(void)
+/* It is held for moments, but a process may be frozen in one of them. */
+static int wait_for_lock(struct segment *segment, bool give_up)
 {
-	int error;
+	uint64_t until = sim_core->real_ns(CLOCK_REALTIME) + sim_folder_patience;
+	const struct timespec deadline = {
+		.tv_sec = (time_t)(until / 1000000000u),
+		.tv_nsec = (long)(until % 1000000000u),
+	};
+	int error = pthread_mutex_timedlock(&segment->lock, &deadline);
 
-	if (!self.joined)
-		return;
-	error = pthread_mutex_lock(&self.file.window->lock);
+	if (error != ETIMEDOUT)
+		return error;
+	sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: process %d holds the lock of its tables and stands "
+		      "still: let it go on, or end it", self.folder.path, (int)segment->lock_pid);
+	return give_up ? EBUSY : pthread_mutex_lock(&segment->lock);
+}
+
+/* 0 or a positive errno. */
+static int take_lock(bool give_up)
+{
+	struct segment *segment = self.file.window;
+	int error = pthread_mutex_trylock(&segment->lock);
+
+	if (error == EBUSY)
+		error = wait_for_lock(segment, give_up);
 	if (error == EOWNERDEAD) {
-		sim_ports_area_repair(&self.file.window->ports);
-		error = pthread_mutex_consistent(&self.file.window->lock);
+		sim_ports_area_repair(&segment->ports);
+		error = pthread_mutex_consistent(&segment->lock);
 	}
-	if (error)
+	if (error && error != EBUSY)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: its lock is broken: %s",
 			      self.folder.path, strerror(error));
+	if (!error)
+		segment->lock_pid = (int32_t)getpid();
+	return error;
+}
+
+void sim_segment_lock(void)
+{
+	if (self.joined)
+		(void)take_lock(false);
 }
 
 void sim_segment_unlock(void)
@@ -287,10 +316,12 @@ int sim_segment_join(const char *fabric)
 
 	self.joined = true;
 	self.slot = SIM_MAX_SLOTS;
-	sim_segment_lock();
-	sim_segment_reclaim_all();
-	r = take_slot();
-	sim_segment_unlock();
+	r = -take_lock(true);
+	if (!r) {
+		sim_segment_reclaim_all();
+		r = take_slot();
+		sim_segment_unlock();
+	}
 	if (r < 0)
 		goto err_unmap;
 	atomic_store_explicit(&self_slot, &self.file.window->slot[self.slot], memory_order_release);
@@ -304,7 +335,8 @@ err_unmap:
 	self.slot = 0;
 	sim_segment_file_unmap(&self.file);
 err_close:
-	explain(r);
+	if (r != -EBUSY)
+		explain(r);
 	if (self.file.fd >= 0)
 		close(self.file.fd);
 	sim_folder_close(&self.folder);
@@ -334,7 +366,7 @@ void sim_segment_leave(void)
 	if (!self.joined)
 		return;
 	/* Without the lock file somebody may be joining: then the files stay. */
-	locked = sim_folder_lock(&self.folder) == 0;
+	locked = sim_folder_lock(&self.folder, LEAVE_PATIENCE) == 0;
 	sim_segment_lock();
 	free_slot(self.slot);
 	/* Also for those that we forked. */
