@@ -238,9 +238,12 @@ struct polycm_sim_fault_rule {
 	const char *address, *new_address;
 };
 
+/* In C++ (sim_cxx.h) the members stand in the order of the struct. */
+#ifndef __cplusplus
 #define POLYCM_SIM_FAULT(...)                                                                      \
 	(&(struct polycm_sim_fault_rule){ .size = sizeof(struct polycm_sim_fault_rule),            \
 					  __VA_ARGS__ })
+#endif
 
 /*
  * polycm_sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_LOSE, .message = "REQ", .nth = 2), NULL)
@@ -348,6 +351,7 @@ struct polycm_sim_ops {
 
 #ifdef __cplusplus
 }
+#include <polycm/sim_cxx.h>
 #endif
 
 #endif /* POLYCM_SIM_H */
