@@ -32,6 +32,7 @@ struct sim_engine {
 	bool thread_runs, stop;
 	bool asleep;			/* the NIC thread, until sleep_until */
 	bool stuck_told;
+	bool blind_told;		/* that nobody can see what other threads do */
 	int cancel_state;		/* of the thread that holds the lock */
 	uint64_t sleep_until;
 	uint64_t seq;

@@ -10,6 +10,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
+#include <limits.h>
 
 #include "engine_internal.h"
 #include "heap.h"
@@ -79,19 +81,35 @@ static uint64_t time_of_others(void)
 	return sim_core->real_ns(CLOCK_PROCESS_CPUTIME_ID) - sim_engine.looking;
 }
 
-/*
- * Before time moves: let threads that compute go on until they wait too.  True:
- * they have had some time, and may have changed anything.  One that neither
- * calls us nor sleeps for long is not waited for.
- */
-static bool yield_to_others(void)
+/* Time that ran past threads would be wrong without a word. */
+static int refuse_to_move(int err)
 {
+	if (!sim_engine.blind_told)
+		sim_core->log(POLYCM_LOG_ERROR, NULL,
+			      "virtual time stands still: %s shows whether other threads compute, and "
+			      "cannot be read: %s. Mount /proc, raise the limit of open files, or use "
+			      "one thread or POLYCM_SIM_CLOCK=real", sim_threads_folder, strerror(-err));
+	sim_engine.blind_told = true;
+	return -ENOTSUP;
+}
+
+/*
+ * Before time moves: let threads that compute go on until they wait too.  1:
+ * they have had some time, and may have changed anything.  One that neither
+ * calls us nor sleeps for long is not waited for.  -ENOTSUP: nobody knows
+ * whether they compute.
+ */
+static int yield_to_others(void)
+{
+	int compute = called_for() ? 1 : sim_threads_compute();
 	uint64_t now;
 
+	if (compute < 0)
+		return refuse_to_move(compute);
 	/* A thread that computed a moment ago may sleep now because of us. */
-	if (!called_for() && !sim_threads_compute() && !called_for()) {
+	if (!compute && !called_for()) {
 		sim_engine.busy_since = 0;
-		return false;
+		return 0;
 	}
 	if (!sim_engine.busy_since || sim_engine.changes != sim_engine.busy_changes) {
 		sim_engine.busy_period++;
@@ -99,16 +117,20 @@ static bool yield_to_others(void)
 		sim_engine.busy_since = time_of_others();
 	} else if ((now = time_of_others()) > sim_engine.busy_since + YIELD_MAX) {
 		sim_engine.busy_since = now;
-		return false;
+		return 0;
 	}
 	engine_wait_changed(engine_monotonic() + YIELD);
-	return true;
+	return 1;
 }
 
 int engine_virtual_wait(bool (*done)(void *arg), void *arg, uint64_t deadline)
 {
 	while (!done(arg)) {
-		if (yield_to_others() || step(deadline))
+		int yielded = yield_to_others();
+
+		if (yielded < 0)
+			return yielded;
+		if (yielded || step(deadline))
 			continue;
 		if (deadline == SIM_NEVER)
 			return -EDEADLK;
@@ -122,7 +144,8 @@ int engine_virtual_wait(bool (*done)(void *arg), void *arg, uint64_t deadline)
 /* Nobody but the thread that asks, which holds the lock, can still do anything. */
 static bool nobody_acts(void)
 {
-	unsigned int others = sim_threads_count() - 1;
+	int threads = sim_threads_count();
+	unsigned int others = threads > 0 ? (unsigned int)threads - 1 : UINT_MAX;
 
 	/* Of those who wait, these go on whatever happens. */
 	if (called_for() || sim_engine.passers)
@@ -145,14 +168,16 @@ static bool nobody_acts(void)
 static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
 {
 	bool quiet = ret_quiet && *ret_quiet && !called_for();
+	int yielded;
 
 	if (ret_quiet)
 		*ret_quiet = false;
 	if (seen != sim_engine.changes && sim_threads_count() > 1)
 		return 1;
 	if (!quiet) {
-		if (yield_to_others())
-			return 1;
+		yielded = yield_to_others();
+		if (yielded)
+			return yielded;
 		if (ret_quiet && !single_thread()) {
 			*ret_quiet = true;
 			return 1;
@@ -433,8 +458,8 @@ static uint64_t while_of_row(void)
 void sim_spin(void)
 {
 	uint64_t limit = SIM_NEVER;
-	bool others_compute;
 	unsigned int spins;
+	int yielded;
 
 	if (!sim_is_virtual()) {
 		sim_progress();
@@ -450,9 +475,9 @@ void sim_spin(void)
 		limit = relaxed_load(&sim_engine.now) + while_of_row();
 	}
 	sim_engine.passers++;
-	others_compute = yield_to_others();
+	yielded = yield_to_others();
 	sim_engine.passers--;
-	if (others_compute || step(limit))
+	if (yielded || step(limit))
 		goto out;
 	if (limit != SIM_NEVER) {
 		if (limit > relaxed_load(&sim_engine.now))

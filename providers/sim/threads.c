@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdint.h>
@@ -29,36 +30,47 @@
 #define OWN_THREADS 0u		/* threads that the sanitizer's runtime adds */
 #endif
 
-unsigned int sim_threads_counted(void)
+const char *sim_threads_folder = "/proc/self/task";
+
+int sim_threads_counted(void)
 {
 	struct stat st;
 
+	if (stat(sim_threads_folder, &st))
+		return -errno;
 	/* A folder has a link for each folder in it, and two more. */
-	if (stat("/proc/self/task", &st) || st.st_nlink < 3 + OWN_THREADS)
+	if (st.st_nlink < 3 + OWN_THREADS)
 		return 1;
-	return (unsigned int)st.st_nlink - 2 - OWN_THREADS;
+	return (int)(st.st_nlink - 2 - OWN_THREADS);
 }
 
-/* The letter behind the name in parentheses; 'S' for a thread that is gone. */
-static char state_of(int dir, const char *tid)
+/* A thread may end while somebody looks at it. */
+static bool has_ended(int err)
+{
+	return err == ENOENT || err == ESRCH;
+}
+
+/* Is the letter behind the name in parentheses one of a thread that computes?  Or a negative errno. */
+static int computes(int dir, const char *tid)
 {
 	char path[32], text[128];
 	const char *end;
 	ssize_t len;
-	int fd;
+	int fd, err;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/stat", tid) >= sizeof(path))
-		return 'S';
+		return -ENAMETOOLONG;
 	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 'S';
+		return has_ended(errno) ? 0 : -errno;
 	len = read(fd, text, sizeof(text) - 1);
+	err = errno;
 	close(fd);
-	if (len <= 0)
-		return 'S';
-	text[len] = '\0';
+	if (len < 0 && !has_ended(err))
+		return -err;
+	text[len > 0 ? len : 0] = '\0';
 	end = strrchr(text, ')');
-	return end && end[1] == ' ' ? end[2] : 'S';
+	return end && end[1] == ' ' && strchr("RD", end[2]);
 }
 
 /* The list ends early where the thread that the system stands at ends. */
@@ -69,28 +81,30 @@ static bool is_whole(int dir, unsigned int seen)
 	return fstat(dir, &st) || seen + 2 >= st.st_nlink;
 }
 
-bool sim_threads_others_compute(void)
+int sim_threads_others_compute(void)
 {
+	int compute = sim_threads_counted();
 	struct dirent *entry;
-	bool compute = false;
 	unsigned int seen = 0;
 	long self;
 	DIR *dir;
 
-	if (sim_threads_counted() == 1)
-		return false;
+	if (compute < 0 || compute == 1)
+		return compute < 0 ? compute : 0;
+	compute = 0;
 	self = gettid();
-	dir = opendir("/proc/self/task");
+	dir = opendir(sim_threads_folder);
 	if (!dir)
-		return false;
+		return -errno;
 	while (!compute && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
 		seen++;
 		if (strtol(entry->d_name, NULL, 10) != self)
-			compute = strchr("RD", state_of(dirfd(dir), entry->d_name)) != NULL;
+			compute = computes(dirfd(dir), entry->d_name);
 	}
-	compute = compute || !is_whole(dirfd(dir), seen);
+	if (!compute)
+		compute = !is_whole(dirfd(dir), seen);
 	closedir(dir);
 	return compute;
 }
@@ -144,7 +158,7 @@ unsigned int sim_threads_parked(const void *lock, unsigned long size)
 	long self = gettid();
 	DIR *dir;
 
-	dir = opendir("/proc/self/task");
+	dir = opendir(sim_threads_folder);
 	if (!dir)
 		return 0;
 	while ((entry = readdir(dir))) {

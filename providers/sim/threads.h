@@ -7,18 +7,21 @@
 
 #include "single_thread.h"
 
-unsigned int sim_threads_counted(void);
-/* How many threads the program has; 1 where the system does not say. */
-static inline unsigned int sim_threads_count(void)
+/* Where the system shows them.  For tests. */
+extern const char *sim_threads_folder;
+
+int sim_threads_counted(void);
+/* How many threads the program has; a negative errno where the system does not say. */
+static inline int sim_threads_count(void)
 {
 	return single_thread() ? 1 : sim_threads_counted();
 }
 
-bool sim_threads_others_compute(void);
-/* Does any but the calling one compute, rather than sleep in a system call? */
-static inline bool sim_threads_compute(void)
+int sim_threads_others_compute(void);
+/* Does any but the calling one compute, rather than sleep in a system call?  Or a negative errno. */
+static inline int sim_threads_compute(void)
 {
-	return !single_thread() && sim_threads_others_compute();
+	return single_thread() ? 0 : sim_threads_others_compute();
 }
 /*
  * How many others sleep on a futex without a time-out, which nothing but a

@@ -9,10 +9,12 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "providers/sim/engine.h"
+#include "providers/sim/threads.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 
@@ -513,11 +515,55 @@ static void time_stands_still_while_a_wait_looks(void **state)
 	sem_destroy(&ended);
 }
 
+static void *wait_for_main(void *arg)
+{
+	sem_wait(arg);
+	return NULL;
+}
+
+static void one_thread_needs_no_look(void **state)
+{
+	(void)state;
+	sim_threads_folder = "/nowhere";
+	assert_int_equal(wait_until(1000, true), -ETIMEDOUT);
+	sim_threads_folder = "/proc/self/task";
+	assert_int_equal(sim_now(), 1000);
+}
+
+/* Whom the system does not show, time would run past. */
+static void unseen_threads_stop_time(void **state)
+{
+	struct rlimit before;
+	pthread_t thread;
+	sem_t end;
+
+	(void)state;
+	assert_int_equal(sem_init(&end, 0, 0), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_main, &end), 0);
+	sim_threads_folder = "/nowhere";
+	assert_int_equal(wait_until(2000, true), -ENOTSUP);
+	assert_int_equal(sim_now(), 0);
+	sim_threads_folder = "/proc/self/task";
+	assert_int_equal(wait_until(2000, true), -ETIMEDOUT);
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, before.rlim_max }), 0);
+	assert_int_equal(wait_until(3000, true), -ENOTSUP);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(sim_now(), 2000);
+	assert_int_equal(wait_until(3000, true), -ETIMEDOUT);
+
+	sem_post(&end);
+	pthread_join(thread, NULL);
+	sem_destroy(&end);
+}
+
 #define VIRTUAL(test) cmocka_unit_test_setup_teardown(test, start_virtual, stop)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		VIRTUAL(one_thread_needs_no_look),	/* first: the process has one thread until then */
 		VIRTUAL(waits_end_by_looks_and_by_deadlines),
 		VIRTUAL(waits_leave_nothing_behind),
 		VIRTUAL(what_interrupts_the_engine_has_real_time),
@@ -532,6 +578,7 @@ int main(void)
 		VIRTUAL(a_thread_that_moves_time_prevents_deadlock),
 		VIRTUAL(time_never_goes_back),
 		VIRTUAL(time_stands_still_while_a_wait_looks),
+		VIRTUAL(unseen_threads_stop_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
