@@ -61,6 +61,7 @@ struct sim_port {
 	struct sim_gid gids[SIM_MAX_GIDS];
 	unsigned int num_gids;
 	uint32_t fabric_index;		/* the same in every process of a shared fabric */
+	in_addr_t known_lately;		/* the last neighbour that was asked for; 0: none */
 };
 
 struct sim_device {
@@ -90,8 +91,7 @@ struct sim_node {
 	unsigned int num_addresses;
 	struct sim_device *devices;
 	struct sim_ports_table *port_table;	/* ports.c */
-	struct sim_known *known;		/* neighbours (neighbours.c) */
-	in_addr_t known_lately;			/* the last of them that was asked for; 0: none */
+	struct sim_known *known;		/* neighbours of its ports (neighbours.c) */
 	struct sim_route *routes;		/* before what its addresses' networks say (routes.c) */
 	unsigned int num_routes;
 	struct {
@@ -183,11 +183,16 @@ bool sim_node_route_is_exact(struct sim_node *node, const struct sockaddr *dst);
  * to dst stay inside of it: is dst its own, and no cable between them?
  */
 bool sim_node_keeps(struct sim_node *node, const struct sockaddr *src, const struct sockaddr *dst);
+/* Do frames that leave from one port arrive at the other?  Between two of one node only by a cable. */
+bool sim_port_reaches(const struct sim_port *from, const struct sim_port *to);
 /* Who has this address where packets of that port come to, link-local ones included; or NULL. */
 struct sim_port *sim_neighbour(const struct sim_port *port, const struct sockaddr *addr);
-/* Neighbours whose link address is known; none is any more when the node's link goes down. */
-bool sim_node_knows(struct sim_node *node, const struct sockaddr *addr);
-void sim_node_learn(struct sim_node *node, const struct sockaddr *addr);
+/*
+ * Neighbours of a port whose link address is known; of a node's ports none is any more when one of its
+ * links goes down.
+ */
+bool sim_port_knows(struct sim_port *port, const struct sockaddr *addr);
+void sim_port_learn(struct sim_port *port, const struct sockaddr *addr);
 void sim_node_unlearn_all(struct sim_node *node);
 /* "10.1.0.2/32", "10.1.0.1": packets to there come from here.  -EINVAL: not addresses; -ENOMEM. */
 int sim_node_add_route(struct sim_node *node, const char *to, const char *source);
@@ -209,9 +214,20 @@ int sim_bind_port(struct sim_node *node, enum rdma_port_space ps, union sim_sock
 		  unsigned int flags, struct sim_id *id);
 void sim_unbind_port(struct sim_node *node, enum rdma_port_space ps,
 		     const union sim_sockaddr *addr, struct sim_id *id);
-/* The id's binding now listens (or no more).  -EADDRINUSE: a reuse sibling listens. */
+#define SIM_LISTEN (1u << 0)
+#define SIM_LISTEN_SOCKET (1u << 1)	/* with a TCP socket */
+
+/*
+ * The id's binding now listens (0: no more).  -EADDRINUSE, -EADDRNOTAVAIL: a reuse sibling is in the
+ * way, as for sim_bind_port(); -EADDRINUSE: so is a socket of whichever port space.
+ */
 int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
-		    const union sim_sockaddr *addr, struct sim_id *id, bool listening);
+		    const union sim_sockaddr *addr, struct sim_id *id, unsigned int how);
+/* Is a listening socket in the way of another one, of a client, at this address and port? */
+bool sim_socket_taken(struct sim_node *node, const union sim_sockaddr *addr);
+/* An id of ours with the same address and port in another port space of streams; or NULL. */
+struct sim_id *sim_port_twin(struct sim_node *node, enum rdma_port_space ps,
+			     const union sim_sockaddr *addr);
 
 /*
  * Who listens for a connection to addr (its port included) on this node:
@@ -221,6 +237,10 @@ int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
  */
 bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
 		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service);
+
+/* Likewise for a TCP connection: sockets know nothing of port spaces. */
+bool sim_find_socket(struct sim_node *node, const struct sockaddr *addr, unsigned int *ret_slot,
+		     struct sim_id **ret_id);
 
 /* Numbers that ids of this process have bound on the node. */
 unsigned int sim_ports_bound(const struct sim_node *node);

@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -257,7 +258,7 @@ void sim_unbind_port(struct sim_node *node, enum rdma_port_space ps,
 }
 
 int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
-		    const union sim_sockaddr *addr, struct sim_id *id, bool listening)
+		    const union sim_sockaddr *addr, struct sim_id *id, unsigned int how)
 {
 	struct sim_ports_table *table = node->port_table;
 	unsigned int tries = SIM_MAX_SLOTS;
@@ -268,18 +269,61 @@ int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
 	entry = find_own(table, ps, addr, id);
 	if (entry == SIM_PORT_ENTRIES) {
 		r = -EINVAL;
-	} else if (!listening) {
-		table->area->entries[entry].binding.flags &= (uint8_t)~SIM_PORT_LISTENING;
+	} else if (!how) {
+		table->area->entries[entry].binding.flags &=
+			(uint8_t)~(SIM_PORT_LISTENING | SIM_PORT_SOCKET);
 	} else {
 		do
-			r = sim_ports_area_listen(table->area, entry, &other);
+			r = sim_ports_area_listen(table->area, entry, how & SIM_LISTEN_SOCKET,
+						  &other);
 		while (r < 0 && tries-- &&
 		       sim_segment_reclaim(table->area->entries[other].binding.slot));
 	}
 	sim_segment_unlock();
-	if (!r && listening)
+	if (!r && how)
 		sim_engine_need_thread();
 	return r;
+}
+
+bool sim_socket_taken(struct sim_node *node, const union sim_sockaddr *addr)
+{
+	struct sim_ports_table *table = node->port_table;
+	struct sim_port_binding binding = sim_port_binding(sim_port_space(table->node, RDMA_PS_TCP),
+							   &addr->sa, 0, 0);
+	unsigned int tries = SIM_MAX_SLOTS;
+	uint32_t other;
+	int r;
+
+	sim_segment_lock();
+	do
+		r = sim_ports_area_check_socket(table->area, &binding, &other);
+	while (r < 0 && tries-- && sim_segment_reclaim(table->area->entries[other].binding.slot));
+	sim_segment_unlock();
+	return r < 0;
+}
+
+struct sim_id *sim_port_twin(struct sim_node *node, enum rdma_port_space ps,
+			     const union sim_sockaddr *addr)
+{
+	static const enum rdma_port_space spaces[] = { RDMA_PS_TCP, RDMA_PS_IB };
+	struct sim_ports_table *table = node->port_table;
+	struct sim_port_binding own = sim_port_binding(0, &addr->sa, 0, 0);
+	struct sim_id *twin = NULL;
+
+	sim_segment_lock();
+	for (size_t i = 0; !twin && i < sizeof(spaces) / sizeof(spaces[0]); i++) {
+		uint32_t space = sim_port_space(table->node, spaces[i]), entry = SIM_PORT_ENTRIES;
+
+		while (spaces[i] != ps && !twin &&
+		       (entry = sim_ports_area_next(table->area, space, own.port, entry)) <
+			       SIM_PORT_ENTRIES)
+			if (entry < table->num_owners &&
+			    !memcmp(table->area->entries[entry].binding.addr, own.addr,
+				    sizeof(own.addr)))
+				twin = table->owners[entry];
+	}
+	sim_segment_unlock();
+	return twin;
 }
 
 bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
@@ -296,6 +340,31 @@ bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const str
 	sim_segment_lock();
 	do {
 		entry = sim_ports_area_listener(table->area, &dst, ret_service);
+		if (entry < SIM_PORT_ENTRIES)
+			slot = table->area->entries[entry].binding.slot;
+	} while (entry < SIM_PORT_ENTRIES && tries-- && sim_segment_reclaim(slot));
+	sim_segment_unlock();
+	if (entry == SIM_PORT_ENTRIES)
+		return false;
+	*ret_slot = slot;
+	if (slot == sim_self_slot() && entry < table->num_owners)
+		*ret_id = table->owners[entry];
+	return true;
+}
+
+bool sim_find_socket(struct sim_node *node, const struct sockaddr *addr, unsigned int *ret_slot,
+		     struct sim_id **ret_id)
+{
+	struct sim_ports_table *table = node->port_table;
+	struct sim_port_binding dst = sim_port_binding(sim_port_space(table->node, RDMA_PS_TCP), addr,
+						       0, 0);
+	unsigned int slot = SIM_MAX_SLOTS, tries = SIM_MAX_SLOTS;
+	uint32_t entry;
+
+	*ret_id = NULL;
+	sim_segment_lock();
+	do {
+		entry = sim_ports_area_socket(table->area, &dst);
 		if (entry < SIM_PORT_ENTRIES)
 			slot = table->area->entries[entry].binding.slot;
 	} while (entry < SIM_PORT_ENTRIES && tries-- && sim_segment_reclaim(slot));

@@ -161,7 +161,86 @@ void sim_ports_area_remove(struct sim_ports_area *area, uint32_t number)
 	area->free = number + 1;
 }
 
-int sim_ports_area_listen(struct sim_ports_area *area, uint32_t number, uint32_t *ret_entry)
+static bool is_wildcard(const struct sim_port_binding *binding)
+{
+	static const uint8_t zero[sizeof(binding->addr)];
+
+	return !memcmp(binding->addr, zero, sizeof(zero));
+}
+
+/* Linux, inet_rcv_saddr_equal(): an IPv6 wildcard is also for IPv4, unless that was ruled out. */
+static bool sockets_overlap(const struct sim_port_binding *a, const struct sim_port_binding *b)
+{
+	const struct sim_port_binding *ipv6 = a->family == AF_INET6 ? a : b;
+
+	if (a->family == b->family)
+		return same_address(a, b) || is_wildcard(a) || is_wildcard(b);
+	return is_wildcard(ipv6) && !(ipv6->flags & SIM_BIND_AFONLY);
+}
+
+/* A wildcard listens on devices that came later, too. */
+static bool is_socket(const struct sim_port_binding *binding)
+{
+	return binding->flags & SIM_PORT_LISTENING &&
+	       (binding->flags & SIM_PORT_SOCKET ||
+		(is_wildcard(binding) && binding->family != AF_IB));
+}
+
+/* A socket knows nothing of port spaces: the next one of that port on the node. */
+static uint32_t next_socket(const struct sim_ports_area *area,
+			    const struct sim_port_binding *binding, uint32_t entry)
+{
+	static const enum rdma_port_space spaces[] = { RDMA_PS_TCP, RDMA_PS_IB, RDMA_PS_UDP,
+						       RDMA_PS_IPOIB };
+	uint32_t node = binding->space >> 16;
+	size_t i = 0;
+
+	if (entry < SIM_PORT_ENTRIES)
+		while (area->entries[entry].binding.space != sim_port_space(node, spaces[i]))
+			i++;
+	for (; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
+		while ((entry = sim_ports_area_next(area, sim_port_space(node, spaces[i]),
+						    binding->port, entry)) < SIM_PORT_ENTRIES)
+			if (is_socket(&area->entries[entry].binding))
+				return entry;
+	}
+	return SIM_PORT_ENTRIES;
+}
+
+int sim_ports_area_check_socket(const struct sim_ports_area *area,
+				const struct sim_port_binding *binding, uint32_t *ret_entry)
+{
+	uint32_t entry = SIM_PORT_ENTRIES;
+
+	while ((entry = next_socket(area, binding, entry)) < SIM_PORT_ENTRIES) {
+		const struct sim_port_binding *other = &area->entries[entry].binding;
+
+		if (other == binding || !sockets_overlap(binding, other))
+			continue;
+		*ret_entry = entry;
+		return -EADDRINUSE;
+	}
+	return 0;
+}
+
+uint32_t sim_ports_area_socket(const struct sim_ports_area *area,
+			       const struct sim_port_binding *dst)
+{
+	uint32_t entry = SIM_PORT_ENTRIES, best = SIM_PORT_ENTRIES;
+
+	while ((entry = next_socket(area, dst, entry)) < SIM_PORT_ENTRIES) {
+		const struct sim_port_binding *binding = &area->entries[entry].binding;
+
+		if (same_address(binding, dst))
+			return entry;
+		if (sockets_overlap(binding, dst))
+			best = entry;
+	}
+	return best;
+}
+
+int sim_ports_area_listen(struct sim_ports_area *area, uint32_t number, bool socket,
+			  uint32_t *ret_entry)
 {
 	struct sim_port_binding *binding = &area->entries[number].binding;
 	int r;
@@ -171,6 +250,12 @@ int sim_ports_area_listen(struct sim_ports_area *area, uint32_t number, uint32_t
 		if (r < 0)
 			return r;
 		binding->flags &= (uint8_t)~SIM_BIND_REUSE;
+	}
+	if (socket) {
+		r = sim_ports_area_check_socket(area, binding, ret_entry);
+		if (r < 0)
+			return r;
+		binding->flags |= SIM_PORT_SOCKET;
 	}
 	binding->flags |= SIM_PORT_LISTENING;
 	return 0;

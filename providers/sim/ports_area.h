@@ -14,7 +14,8 @@
 #define SIM_PORT_ENTRIES (4u * 65536u)	/* four port spaces */
 #define SIM_PORT_BUCKETS 16384u
 
-#define SIM_PORT_LISTENING (1u << 6)	/* beside SIM_BIND_* */
+#define SIM_PORT_SOCKET (1u << 5)	/* beside SIM_BIND_*: listens by TCP */
+#define SIM_PORT_LISTENING (1u << 6)
 #define SIM_PORT_ANY (1u << 7)		/* wildcard or loopback address */
 
 struct sim_port_binding {
@@ -56,8 +57,16 @@ struct sim_port_binding sim_port_binding(uint32_t space, const struct sockaddr *
 int sim_ports_area_add(struct sim_ports_area *area, const struct sim_port_binding *binding,
 		       uint32_t *ret_entry);
 void sim_ports_area_remove(struct sim_ports_area *area, uint32_t entry);
-/* Start listening: the entry must be unique, whatever its flags, and is not reusable any more. */
-int sim_ports_area_listen(struct sim_ports_area *area, uint32_t entry, uint32_t *ret_entry);
+/*
+ * Start listening: the entry must be unique, whatever its flags, and is not reusable any more.  Of TCP
+ * sockets there is one for a port, whatever the port spaces; a socket of one that is in the way is
+ * *ret_entry.
+ */
+int sim_ports_area_listen(struct sim_ports_area *area, uint32_t entry, bool socket,
+			  uint32_t *ret_entry);
+/* -EADDRINUSE: a listening TCP socket is in the way of one at the binding's address. */
+int sim_ports_area_check_socket(const struct sim_ports_area *area,
+				const struct sim_port_binding *binding, uint32_t *ret_entry);
 /* Is any address bound to this port? */
 bool sim_ports_area_taken(const struct sim_ports_area *area, uint32_t space, uint16_t port);
 
@@ -67,6 +76,9 @@ uint32_t sim_ports_area_next(const struct sim_ports_area *area, uint32_t space, 
 /* The listening entry that suits a destination best, or SIM_PORT_ENTRIES. */
 uint32_t sim_ports_area_listener(const struct sim_ports_area *area,
 				 const struct sim_port_binding *dst, bool *ret_service);
+/* The same of sockets, whatever their port spaces. */
+uint32_t sim_ports_area_socket(const struct sim_ports_area *area,
+			       const struct sim_port_binding *dst);
 
 void sim_ports_area_drop_slot(struct sim_ports_area *area, unsigned int slot);
 /* Make it whole after a process died in the middle of a change. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * routes.c - which way packets of a node go: networks of its interfaces, routes
- * that it was given, the default route.  Engine lock held.
+ * routes.c - which way packets of a node go, and from which of its addresses:
+ * networks of its interfaces, routes that it was given, the default route.
+ * Engine lock held.
  *
  * Nodes have a default route, so that those of different networks reach each
- * other without a word about routers; a node that was described as a host has
- * none, and then no route leads to other networks.
+ * other without a word about routers, and so do the devices of one node; a node
+ * that was described as a host has none, and then no route leads to other
+ * networks, nor from device to device without a cable.
  */
 #include "config.h"
 
@@ -61,9 +63,71 @@ int sim_node_add_interface(struct sim_node *node, const char *ifname, const char
 	return 0;
 }
 
+/* How well addresses suit as sources; from FIRST_PREFIX on the length of a prefix is added. */
+enum {
+	NO_SOURCE, BY_DEFAULT_RATHER_NOT, BY_DEFAULT, FIRST_PREFIX,
+	OWN_ADDRESS = FIRST_PREFIX + 128,
+};
+
+/* A route to one address goes before all that the host knows by itself, its own addresses included. */
+static unsigned int rate_route(const struct sim_route *route)
+{
+	unsigned int all = route->to.sa.sa_family == AF_INET ? 32 : 128;
+
+	return route->prefix_len == all ? OWN_ADDRESS : (unsigned int)FIRST_PREFIX + route->prefix_len;
+}
+
+static unsigned int rate_source(const struct sim_address *address, const union sim_sockaddr *dst,
+				bool default_route)
+{
+	const struct sockaddr *src = &address->addr.sa;
+	uint32_t scope;
+
+	if (src->sa_family != dst->sa.sa_family)
+		return NO_SOURCE;
+	if (sim_addr_equal(src, &dst->sa))
+		return OWN_ADDRESS;
+	if (sim_addr_is_link_local(&dst->sa)) {
+		scope = dst->in6.sin6_scope_id;
+		if (!sim_addr_is_link_local(src) ||
+		    (scope && scope != address->addr.in6.sin6_scope_id))
+			return NO_SOURCE;
+	}
+	/* Every interface has a route to IPv6's groups. */
+	if (dst->sa.sa_family == AF_INET6 && sim_addr_is_multicast(&dst->sa))
+		return sim_addr_is_loopback(src) ? NO_SOURCE : BY_DEFAULT;
+	if (sim_addr_in_prefix(&dst->sa, src, address->prefix_len))
+		return (unsigned int)FIRST_PREFIX + address->prefix_len;
+	/* What a default route would take: not loopback, link-local rather not. */
+	if (sim_addr_is_loopback(src) || !default_route)
+		return NO_SOURCE;
+	return sim_addr_is_link_local(src) ? BY_DEFAULT_RATHER_NOT : BY_DEFAULT;
+}
+
+/* The address whose interface packets to dst leave by, and how well it suits; or NULL. */
+static struct sim_address *best_address(const struct sim_node *node, const struct sockaddr *dst,
+					bool default_route, unsigned int *ret_rating)
+{
+	union sim_sockaddr to = sim_addr_copy(dst);
+	struct sim_address *best = NULL;
+
+	*ret_rating = NO_SOURCE;
+	for (unsigned int i = 0; i < node->num_addresses; i++) {
+		unsigned int rating = rate_source(&node->addresses[i], &to, default_route);
+
+		if (rating > *ret_rating) {
+			*ret_rating = rating;
+			best = &node->addresses[i];
+		}
+	}
+	return best;
+}
+
+/* The longest prefix counts, and of two a route before what an interface's network says. */
 static const struct sim_route *find_route(const struct sim_node *node, const struct sockaddr *dst)
 {
 	const struct sim_route *best = NULL;
+	unsigned int rating;
 
 	for (unsigned int i = 0; i < node->num_routes; i++) {
 		const struct sim_route *route = &node->routes[i];
@@ -72,61 +136,76 @@ static const struct sim_route *find_route(const struct sim_node *node, const str
 		    (!best || route->prefix_len > best->prefix_len))
 			best = route;
 	}
-	return best;
+	if (!best)
+		return NULL;
+	best_address(node, dst, false, &rating);
+	return rating > rate_route(best) ? NULL : best;
 }
 
-/* How well an address suits as the source towards dst; 0: not at all. */
-static unsigned int rate_source(const struct sim_address *address, const union sim_sockaddr *dst,
-				bool default_route)
+static bool same_interface(const struct sim_address *a, const struct sim_address *b)
 {
-	const struct sockaddr *src = &address->addr.sa;
-	uint32_t scope;
+	return a->port == b->port && !strcmp(a->ifname, b->ifname);
+}
 
-	if (src->sa_family != dst->sa.sa_family)
-		return 0;
-	if (sim_addr_equal(src, &dst->sa))
-		return 200;
-	if (sim_addr_is_link_local(&dst->sa)) {
-		scope = dst->in6.sin6_scope_id;
-		if (!sim_addr_is_link_local(src) ||
-		    (scope && scope != address->addr.in6.sin6_scope_id))
-			return 0;
+/* IPv4: an interface's later addresses of one network are secondary ones, its first is the source. */
+static struct sim_address *primary_of(struct sim_node *node, struct sim_address *address)
+{
+	struct sim_address *other;
+
+	for (other = node->addresses; other < address; other++)
+		if (other->addr.sa.sa_family == AF_INET && same_interface(other, address) &&
+		    other->prefix_len == address->prefix_len &&
+		    sim_addr_in_prefix(&address->addr.sa, &other->addr.sa, other->prefix_len))
+			return other;
+	return address;
+}
+
+/* How many bits of dst and an address agree, within the address's network. */
+static unsigned int common_bits(const struct sim_address *address, const struct sockaddr *dst)
+{
+	unsigned int bits = 0;
+
+	while (bits < address->prefix_len && sim_addr_in_prefix(dst, &address->addr.sa, bits + 1))
+		bits++;
+	return bits;
+}
+
+/* IPv6, RFC 6724: the scope, then the longest common prefix; of equal ones Linux takes the newest. */
+static struct sim_address *ipv6_source(struct sim_node *node, struct sim_address *leaves,
+				       const struct sockaddr *dst)
+{
+	bool local = sim_addr_is_link_local(&leaves->addr.sa);
+	struct sim_address *best = leaves;
+
+	for (unsigned int i = 0; i < node->num_addresses; i++) {
+		struct sim_address *address = &node->addresses[i];
+
+		if (address->addr.sa.sa_family == AF_INET6 && same_interface(address, leaves) &&
+		    sim_addr_is_link_local(&address->addr.sa) == local &&
+		    common_bits(address, dst) >= common_bits(best, dst))
+			best = address;
 	}
-	/* Every interface has a route to IPv6's groups. */
-	if (dst->sa.sa_family == AF_INET6 && sim_addr_is_multicast(&dst->sa))
-		return sim_addr_is_loopback(src) ? 0 : 2;
-	if (sim_addr_in_prefix(&dst->sa, src, address->prefix_len))
-		return 3u + address->prefix_len;
-	/* What a default route would take: not loopback, link-local rather not. */
-	if (sim_addr_is_loopback(src) || !default_route)
-		return 0;
-	return sim_addr_is_link_local(src) ? 1 : 2;
+	return best;
 }
 
 static int find_source(struct sim_node *node, const struct sockaddr *dst,
 		       struct sim_address **ret_src)
 {
 	const struct sim_route *route = find_route(node, dst);
-	union sim_sockaddr to = sim_addr_copy(dst);
-	struct sim_address *best = NULL;
-	unsigned int rating = 0;
-	bool default_route;
+	struct sim_address *best;
+	unsigned int rating;
 
 	if (route) {
 		*ret_src = sim_node_address(node, &route->source.sa);
 		return *ret_src ? 0 : -ENETUNREACH;
 	}
-	default_route = !node->described && !sim_addr_is_mapped(dst);
-	for (unsigned int i = 0; i < node->num_addresses; i++) {
-		unsigned int r = rate_source(&node->addresses[i], &to, default_route);
-
-		if (r > rating) {
-			rating = r;
-			best = &node->addresses[i];
-		}
-	}
+	best = best_address(node, dst, !node->described && !sim_addr_is_mapped(dst), &rating);
 	if (!best)
 		return -ENETUNREACH;
+	if (best->addr.sa.sa_family == AF_INET)
+		best = primary_of(node, best);
+	else if (best->addr.sa.sa_family == AF_INET6 && rating != OWN_ADDRESS)
+		best = ipv6_source(node, best, dst);
 	*ret_src = best;
 	return 0;
 }
@@ -175,16 +254,11 @@ int sim_node_route(struct sim_node *node, const struct sockaddr *dst, struct sim
 
 bool sim_node_route_is_exact(struct sim_node *node, const struct sockaddr *dst)
 {
-	union sim_sockaddr to = sim_addr_copy(dst);
+	unsigned int rating;
 
 	if (sim_addr_is_multicast(dst))
 		return false;
-	if (find_route(node, dst))
-		return true;
-	for (unsigned int i = 0; i < node->num_addresses; i++)
-		if (rate_source(&node->addresses[i], &to, false))
-			return true;
-	return false;
+	return find_route(node, dst) || best_address(node, dst, false, &rating);
 }
 
 bool sim_node_keeps(struct sim_node *node, const struct sockaddr *src, const struct sockaddr *dst)
@@ -195,9 +269,37 @@ bool sim_node_keeps(struct sim_node *node, const struct sockaddr *src, const str
 		return false;
 	if (!sim_addr_is_zero(src) && !sim_addr_is_loopback(src)) {
 		from = sim_node_address(node, src);
-		return !from || from->port == to->port;
+		if (!from || from->port == to->port)
+			return true;
+		/* IPv4 looks for it where the source is; IPv6 knows its own wherever they are. */
+		if (sim_addr_family(dst) != AF_INET6 || sim_addr_is_link_local(dst))
+			return false;
 	}
 	return !find_route(node, dst);
+}
+
+/* A cable joins two ports of a node if a route leads from one to an address of the other. */
+static bool cabled(const struct sim_port *from, const struct sim_port *to)
+{
+	struct sim_node *node = from->device->node;
+
+	if (!node->described)
+		return true;
+	for (unsigned int i = 0; i < node->num_routes; i++) {
+		const struct sim_route *route = &node->routes[i];
+		const struct sim_address *source = sim_node_address(node, &route->source.sa);
+		const struct sim_address *end = sim_node_address(node, &route->to.sa);
+
+		if (rate_route(route) == OWN_ADDRESS && source && source->port == from && end &&
+		    end->port == to)
+			return true;
+	}
+	return false;
+}
+
+bool sim_port_reaches(const struct sim_port *from, const struct sim_port *to)
+{
+	return from == to || from->device->node != to->device->node || cabled(from, to);
 }
 
 struct sim_port *sim_neighbour(const struct sim_port *port, const struct sockaddr *addr)

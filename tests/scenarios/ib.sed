@@ -9,16 +9,16 @@ s/\bmtu 3\b/mtu 5/
 
 # A path inside of one subnet needs no global routing header, and so has no traffic class.
 s/\bQP ah global 1 dgid zero hop 0/QP ah global 0 dgid zero hop 0/
-/MULTICAST_JOIN/!s/\bglobal 1 dgid (client|server)[46] hop 64 tc [0-9]+/global 0 dgid zero hop 0 tc 0/
+/MULTICAST_JOIN/!s/\bglobal 1 dgid (client|server|second)[46] hop 64 tc [0-9]+/global 0 dgid zero hop 0 tc 0/
 
 # GIDs are those of the ports, known from the resolved address on; the P_Key is the subnet's.
-s/route: sgid (client|server|loopback)[46] dgid (client|server|loopback|any)[46] pkey 0x(0|ffff),/route: sgid linklocal dgid linklocal pkey 0xffff,/
+s/route: sgid (client|server|second|loopback)[46] dgid (client|server|second|loopback|any)[46] pkey 0x(0|ffff),/route: sgid linklocal dgid linklocal pkey 0xffff,/
 
-s/^  sgid (client|server)[46] dgid (client|server)[46] hop 0/  sgid linklocal dgid linklocal hop 0/
+s/^  sgid (client|server|second)[46] dgid (client|server|second)[46] hop 0/  sgid linklocal dgid linklocal hop 0/
 
 # The subnet administrator's path records: packets live for 2^18 * 4.096 us, not 2^16, as long as no option says
 # otherwise; what follows from that: the ACK time-out, and the time that a request waits for an answer.
-s/sgid (client|server)[46] dgid (client|server)[46] hop 64 tc [0-9]+ sl 0 pkey 0xffff mtu 5 rate 0 life 16 /sgid linklocal dgid linklocal hop 0 tc 0 sl 0 pkey 0xffff mtu 5 rate 16 life 18 /
+s/sgid (client|server|second)[46] dgid (client|server|second)[46] hop 64 tc [0-9]+ sl 0 pkey 0xffff mtu 5 rate 0 life 16 /sgid linklocal dgid linklocal hop 0 tc 0 sl 0 pkey 0xffff mtu 5 rate 16 life 18 /
 s/\btimeout 17\b/timeout 19/
 s/after about 73728 ms/after 98300 ms, not 73728/
 s/after about 4608 ms/after 6140 ms, not 4608/

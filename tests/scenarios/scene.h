@@ -92,6 +92,8 @@ enum place {
 	LOOPBACK4, LOOPBACK6,
 	ELSEWHERE4,	     /* not of this machine; 192.0.2.1 */
 	MULTICAST4, MULTICAST6,
+	SECOND4, SECOND6,    /* more addresses of the client's interface; no route over the link */
+	OTHER4, OTHER6,	     /* of a device of this machine, of another transport */
 	NUM_PLACES
 };
 

@@ -30,6 +30,10 @@ static const struct {
 	[ELSEWHERE4] = { "elsewhere4", NULL, "192.0.2.1" },
 	[MULTICAST4] = { "multicast4", NULL, "239.1.2.3" },
 	[MULTICAST6] = { "multicast6", NULL, "ff15::101:203" },
+	[SECOND4] = { "second4", "SCENARIO_SECOND4", NULL },
+	[SECOND6] = { "second6", "SCENARIO_SECOND6", NULL },
+	[OTHER4] = { "other4", "SCENARIO_OTHER4", NULL },
+	[OTHER6] = { "other6", "SCENARIO_OTHER6", NULL },
 };
 
 static uint16_t first_port;

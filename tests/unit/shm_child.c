@@ -318,7 +318,7 @@ static int take_numbers(uint32_t *qpn)
 		r = sim_bind_port(sim_first_node(), RDMA_PS_TCP, &addr, 0, (struct sim_id *)(void *)&id);
 	if (!r)
 		r = sim_bind_listen(sim_first_node(), RDMA_PS_TCP, &addr,
-				    (struct sim_id *)(void *)&id, true);
+				    (struct sim_id *)(void *)&id, SIM_LISTEN);
 	if (!r)
 		r = sim_qpn_block(qpn);
 	return r;

@@ -93,7 +93,8 @@ static int listen_id(const char *text, uint16_t port, unsigned int id, bool list
 {
 	union sim_sockaddr addr = address(text, port);
 
-	return sim_bind_listen(node, RDMA_PS_TCP, &addr, id_number(id), listening);
+	return sim_bind_listen(node, RDMA_PS_TCP, &addr, id_number(id),
+			       listening ? SIM_LISTEN : 0);
 }
 
 static void unbind_id(const char *text, uint16_t port, unsigned int id)
@@ -197,7 +198,7 @@ static void port_spaces_are_apart(void **state)
 	for (unsigned int i = 0; i < ARRAY_SIZE(spaces); i++)
 		assert_int_equal(sim_bind_port(node, spaces[i], &addr, 0, id_number(9)),
 				 -EADDRINUSE);
-	assert_int_equal(sim_bind_listen(node, RDMA_PS_UDP, &addr, id_number(1), true), 0);
+	assert_int_equal(sim_bind_listen(node, RDMA_PS_UDP, &addr, id_number(1), SIM_LISTEN), 0);
 	assert_true(sim_find_listener(node, RDMA_PS_UDP, &addr.sa, &slot, &id, &service));
 	assert_ptr_equal(id, id_number(1));
 	assert_false(sim_find_listener(node, RDMA_PS_TCP, &addr.sa, &slot, &id, &service));

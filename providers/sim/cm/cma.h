@@ -89,7 +89,7 @@ struct sim_id {
 
 	/* --- */
 	union sim_sockaddr dst;
-	const struct sim_port *way_out;	/* of the last look for an address; only compared */
+	struct sim_port *way_out;	/* of the last look for an address */
 	bool tos_set, ack_timeout_set;
 	uint8_t tos, ack_timeout;
 	uint8_t packet_lifetime;	/* of the path, valid from ROUTE_RESOLVED */

@@ -211,68 +211,6 @@ static struct sim_port *default_port(const struct sim_id *id)
 	return first;
 }
 
-/* The IPv4 address of the interface that the id is bound to, or left from when it looked before. */
-static struct sim_address *interface_of(const struct sim_id *id)
-{
-	if (!cma_is_any(&id->src.sa))
-		return sim_node_address(id->node, &id->src.sa);
-	for (unsigned int i = 0; id->way_out && i < id->node->num_addresses; i++) {
-		struct sim_address *address = &id->node->addresses[i];
-
-		if (address->port == id->way_out && address->addr.sa.sa_family == AF_INET)
-			return address;
-	}
-	return NULL;
-}
-
-/*
- * Where packets to the destination leave.  Of an id with an interface Linux takes an
- * IPv4 address that no route leads to for a neighbour there.
- */
-static int find_route(const struct sim_id *id, struct sim_address **ret_route)
-{
-	struct sim_address *address;
-	int r = sim_node_route(id->node, &id->dst.sa, ret_route);
-
-	if (r != -ENETUNREACH || id->src.sa.sa_family != AF_INET)
-		return r;
-	address = interface_of(id);
-	if (!address)
-		return r;
-	*ret_route = address;
-	return 0;
-}
-
-/* The source towards the id's destination, as the routing table gives it. */
-int cma_route_source(const struct sim_id *id, struct sim_address **ret_address)
-{
-	const struct sockaddr *src = &id->src.sa;
-	bool local = sim_node_keeps(id->node, src, &id->dst.sa);
-	struct sim_address *address;
-	int r;
-
-	r = find_route(id, &address);
-	if (r < 0)
-		return r;
-	if (sim_addr_is_loopback(src) && !local)
-		return -EINVAL;		/* a loopback source cannot leave the host */
-	if (!cma_is_any(src)) {
-		address = sim_node_address(id->node, src);
-		if (!address)
-			return -EINVAL;
-	}
-	*ret_address = address;
-	return 0;
-}
-
-/* Is that where packets to the destination leave?  A default route is as good as any. */
-static bool is_way_out(const struct sim_id *id, const struct sim_address *source,
-		       const struct sim_address *route)
-{
-	return source->port == route->port || sim_node_address(id->node, &id->dst.sa) ||
-	       !sim_node_route_is_exact(id->node, &id->dst.sa);
-}
-
 /* IPv4: of an id with an interface Linux looks for its own other addresses there, too. */
 static bool asks_for_own(const struct sim_id *id, const struct sim_address *source)
 {
@@ -284,29 +222,31 @@ static bool asks_for_own(const struct sim_id *id, const struct sim_address *sour
 /* Who has the address next: ourselves, nobody in particular, or a neighbour that is to be asked. */
 static int query_ip(struct sim_id *id, uint64_t timeout)
 {
-	struct sim_address *address, *route, *own;
+	struct sim_address *address, *own;
+	struct sim_port *way_out;
+	bool leads;
 	int r;
 
 	r = cma_route_source(id, &address);
 	if (!r)
-		r = find_route(id, &route);
+		r = cma_way_out(id, address, &way_out, &leads);
 	if (r < 0)
 		return r;
-	id->way_out = address->port;
+	id->way_out = way_out;
 	own = sim_node_address(id->node, &id->dst.sa);
 	if (own && !own->port && asks_for_own(id, address)) {
-		cma_ask_neighbour(id, address->port, timeout);
+		cma_ask_neighbour(id, way_out, timeout);
 		return 0;
 	}
-	if (!address->port || (own && !own->port) || !is_way_out(id, address, route))
+	if (!address->port || (own && !own->port) || !leads)
 		id->pending_status = -ENODEV;
 	/* Groups have link addresses that need not be asked for, and so has everybody. */
 	if (id->pending_status || sim_addr_is_multicast(&id->dst.sa) ||
 	    sim_node_keeps(id->node, &id->src.sa, &id->dst.sa) ||
-	    sim_node_knows(id->node, &id->dst.sa) || sim_node_broadcasts(id->node, &id->dst.sa))
+	    sim_port_knows(way_out, &id->dst.sa) || sim_node_broadcasts(id->node, &id->dst.sa))
 		sim_timer_arm(&id->timer, sim_now() + LOCAL_NS);
 	else
-		cma_ask_neighbour(id, address->port, timeout);
+		cma_ask_neighbour(id, way_out, timeout);
 	return 0;
 }
 
@@ -378,12 +318,22 @@ static void set_gids(struct sim_id *id)
 		id->dgid = id->sgid;
 	else if (cma_is_af_ib(id))
 		memcpy(&id->dgid, &id->dst.ib.sib_addr, sizeof(id->dgid));
-	else if (!peer && sim_wire_of(id->port->device->rules) == SIM_WIRE_ROCE)
+	else if (sim_wire_of(id->port->device->rules) == SIM_WIRE_ROCE &&
+		 (!peer || sim_wire_of(peer->device->rules) != SIM_WIRE_ROCE))
 		sim_gid_of_address(&id->dst, &id->dgid);
 	else if (!peer)
 		id->dgid = id->sgid;
 	else if (sim_port_gid_of_address(peer, &id->dst.sa, &id->dgid) < 0)
 		id->dgid = peer->gids[0].gid;
+}
+
+/* RoCE finds its device by the source's GID: a loopback address has one only on the default host. */
+static bool has_source(const struct sim_port *port, const struct sockaddr *src)
+{
+	union ibv_gid gid;
+
+	return sim_wire_of(port->device->rules) != SIM_WIRE_ROCE || !sim_addr_is_loopback(src) ||
+	       sim_port_gid_of_address(port, src, &gid) >= 0;
 }
 
 /* The answer is there: take over source and device. */
@@ -412,8 +362,10 @@ static int acquire(struct sim_id *id)
 		r = check_port_space(id, port);
 		if (r < 0)
 			return r;
-		if (cma_is_any(&id->src.sa))
+		if (sim_addr_is_zero(&id->src.sa))
 			id->src = address->addr;
+		else if (!has_source(port, &id->src.sa))
+			return -ENODEV;
 		sim_addr_set_port(&id->src, number);
 	}
 	cma_set_port(id, port);
@@ -447,26 +399,6 @@ void cma_addr_done(struct sim_id *id)
 	}
 	cma_set_state(id, CMA_ADDR_RESOLVED);
 	cma_post_simple(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-}
-
-struct sim_port *cma_peer_port(const struct sim_id *id)
-{
-	union ibv_gid gid;
-
-	/* RoCE's frames leave by the cable, and there nobody has a loopback address. */
-	if (id->port && id->node->described && sim_addr_is_loopback(&id->dst.sa) &&
-	    sim_wire_of(cma_rules(id)) == SIM_WIRE_ROCE)
-		return NULL;
-	if (cma_is_any(&id->dst.sa))
-		return id->port;
-	if (cma_is_af_ib(id)) {
-		memcpy(&gid, &id->dst.ib.sib_addr, sizeof(gid));
-		return sim_port_of_gid(&gid);
-	}
-	if (!id->port)
-		return sim_port_of_address(&id->dst.sa);
-	/* Every node has its own loopback; other addresses are unique. */
-	return sim_neighbour(id->port, &id->dst.sa);
 }
 
 int cma_child(struct sim_id *listener, struct sim_port *port, const union sim_sockaddr *src,

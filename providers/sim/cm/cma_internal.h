@@ -38,8 +38,11 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 int cma_resolve_route(struct sim_id *id, int timeout_ms);
 void cma_query(const struct sim_id *id, struct polycm_route_info *ret_info);
 
-/* The source towards the id's destination, as the routing table gives it. */
+/* Ways (cma_way.c).  The source towards the id's destination, as the routing table gives it. */
 int cma_route_source(const struct sim_id *id, struct sim_address **ret_address);
+/* The port by which packets from there leave (NULL: no device), and whether a route leads that way. */
+int cma_way_out(const struct sim_id *id, const struct sim_address *source,
+		struct sim_port **ret_port, bool *ret_leads);
 /* Neighbours (cma_neighbour.c): id->timer fires to ask again, or to tell how it ended. */
 void cma_ask_neighbour(struct sim_id *id, const struct sim_port *port, uint64_t timeout);
 bool cma_ask_again(struct sim_id *id);

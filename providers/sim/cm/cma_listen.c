@@ -18,32 +18,42 @@ static unsigned int num_iwarp(const struct sim_node *node)
 	unsigned int num = 0;
 
 	for (const struct sim_device *device = node->devices; device; device = device->next)
-		num += device->rules->protocol == POLYCM_PROTO_MPA;
+		num += !device->removed && device->rules->protocol == POLYCM_PROTO_MPA;
 	return num;
 }
 
-/*
- * An iWARP listener is a TCP socket whatever its port space, and there is one
- * for each port.  A wildcard listener's sockets are bound to the interfaces of
- * the devices, one at a loopback address is not, so that there can be just one.
- */
-static int check_tcp_port(const struct sim_id *id)
+/* An iWARP listener is a TCP socket whatever its port space; a wildcard's has one for each device. */
+static bool has_socket(const struct sim_id *id)
 {
-	static const enum rdma_port_space spaces[] = { RDMA_PS_TCP, RDMA_PS_UDP, RDMA_PS_IB };
-	bool service;
-	struct sim_id *other;
-	unsigned int slot;
+	if (id->port)
+		return cma_rules(id)->protocol == POLYCM_PROTO_MPA;
+	return cma_is_ip(&id->src.sa) && num_iwarp(id->node);
+}
 
-	if (id->port ? cma_rules(id)->protocol != POLYCM_PROTO_MPA : !num_iwarp(id->node))
+/* Sockets of a wildcard are bound to the devices' interfaces, those of a loopback address are not. */
+static int check_loopback(const struct sim_id *id)
+{
+	if (id->port || id->bound_any || !has_socket(id) || num_iwarp(id->node) < 2)
 		return 0;
-	if (!id->port && !id->bound_any && num_iwarp(id->node) > 1)
-		return sim_refuse(-EADDRINUSE, "several iWARP devices cannot listen at one "
-				  "loopback address");
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
-		if (spaces[i] != id->ps &&
-		    sim_find_listener(id->node, spaces[i], &id->src.sa, &slot, &other, &service))
-			return sim_refuse(-EADDRINUSE, "another port space has this TCP port");
-	return 0;
+	return sim_refuse(-EADDRINUSE, "several iWARP devices cannot listen at one loopback address");
+}
+
+/* The port space first, then the sockets. */
+static int start(struct sim_id *id)
+{
+	union sim_sockaddr addr = cma_bound_address(id);
+	int r;
+
+	r = sim_bind_listen(id->node, id->bound_ps, &addr, id,
+			    SIM_LISTEN | (has_socket(id) ? SIM_LISTEN_SOCKET : 0));
+	if (r == -EADDRINUSE && has_socket(id))
+		return sim_refuse(r, "another listener, of whichever port space, has this TCP port");
+	if (r < 0)
+		return r;
+	r = check_loopback(id);
+	if (r < 0)
+		cma_unlisten(id);
+	return r;
 }
 
 int cma_listen(struct sim_id *id, int backlog)
@@ -61,32 +71,26 @@ int cma_listen(struct sim_id *id, int backlog)
 		return cma_wrong_state(id);
 	}
 
-	r = check_tcp_port(id);
-	if (r < 0)
-		return r;
-	addr = cma_bound_address(id);
-	r = sim_bind_listen(id->node, id->bound_ps, &addr, id, true);
+	r = start(id);
 	if (r < 0)
 		return r;
 	if (id->engine && id->engine->listen) {
 		r = id->engine->listen(id, backlog);
-		if (r < 0)
-			goto err_listen;
+		if (r < 0) {
+			cma_unlisten(id);
+			return r;
+		}
 	}
 	id->reuse = false;
 	cma_set_state(id, CMA_LISTEN);
 	return 0;
-
-err_listen:
-	sim_bind_listen(id->node, id->bound_ps, &addr, id, false);
-	return r;
 }
 
 void cma_unlisten(struct sim_id *id)
 {
 	union sim_sockaddr addr = cma_bound_address(id);
 
-	sim_bind_listen(id->node, id->bound_ps, &addr, id, false);
+	sim_bind_listen(id->node, id->bound_ps, &addr, id, 0);
 }
 
 int cma_request(struct sim_port *port, enum rdma_port_space ps, enum ibv_qp_type qp_type,

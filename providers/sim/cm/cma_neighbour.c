@@ -19,7 +19,7 @@
 /* Would a neighbour of ours answer for this address? */
 static bool answers(const struct sim_port *port, const struct sim_port *peer)
 {
-	return peer && port->state == IBV_PORT_ACTIVE && peer->state == IBV_PORT_ACTIVE &&
+	return peer && sim_port_reaches(port, peer) && port->state == IBV_PORT_ACTIVE && peer->state == IBV_PORT_ACTIVE &&
 	       sim_port_carries(port) && sim_port_carries(peer) &&
 	       peer->device->rules->link_layer == port->device->rules->link_layer;
 }
@@ -60,17 +60,22 @@ void cma_ask_neighbour(struct sim_id *id, const struct sim_port *port, uint64_t 
 bool cma_ask_again(struct sim_id *id)
 {
 	struct sim_address *address;
+	struct sim_port *way_out = NULL;
+	bool unused;
 	int r;
 
 	if (!id->ask_until)
 		return false;
 	r = cma_route_source(id, &address);
-	if (r < 0 || !address->port) {
+	if (!r)
+		r = cma_way_out(id, address, &way_out, &unused);
+	if (r < 0 || !way_out) {
 		id->ask_until = 0;
 		id->pending_status = r < 0 ? r : -ENODEV;
 		return false;
 	}
-	ask(id, address->port, 0);
+	id->way_out = way_out;
+	ask(id, way_out, 0);
 	return true;
 }
 
@@ -80,11 +85,11 @@ void cma_learn_neighbour(struct sim_id *id)
 
 	if (cma_is_af_ib(id) || cma_is_any(&id->dst.sa) || sim_addr_is_multicast(&id->dst.sa) ||
 	    sim_node_keeps(id->node, &id->src.sa, &id->dst.sa) ||
-	    sim_node_knows(id->node, &id->dst.sa))
+	    sim_port_knows(id->way_out, &id->dst.sa))
 		return;
 	peer = cma_peer_port(id);
-	sim_node_learn(id->node, &id->dst.sa);
+	sim_port_learn(id->way_out, &id->dst.sa);
 	/* Who is asked learns who asks. */
 	if (peer && !sim_addr_is_link_local(&id->src.sa))
-		sim_node_learn(peer->device->node, &id->src.sa);
+		sim_port_learn(peer, &id->src.sa);
 }

@@ -235,14 +235,15 @@ static void query_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path
 
 /*
  * What librdmacm's programs find in an id: where there is no path it shows the
- * addresses as RoCE has GIDs; Ethernet has no P_Key, but for loopback; and an
+ * addresses as RoCE has GIDs; Ethernet has no P_Key, but from loopback to itself; and an
  * active id on iWARP has no GIDs but the one that binding gave it.
  */
 static void query_gids(const struct sim_id *id, struct polycm_route_info *ret_info)
 {
 	const struct polycm_transport *rules = cma_rules(id);
 
-	if (rules->link_layer == IBV_LINK_LAYER_INFINIBAND || sim_addr_is_loopback(&id->src.sa))
+	if (rules->link_layer == IBV_LINK_LAYER_INFINIBAND ||
+	    (sim_addr_is_loopback(&id->src.sa) && cma_is_any(&id->dst.sa)))
 		ret_info->pkey = htons(SIM_PKEY);
 	switch (sim_wire_of(rules)) {
 	case SIM_WIRE_IB:

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "../address.h"
 #include "../nic/nic.h"
 #include "iwcm.h"
 
@@ -120,6 +121,20 @@ void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply)
 	iw_stream_handshake_done(cm);
 }
 
+/* One socket for a listening address, and for a connection one pair of addresses. */
+static int check_socket(const struct sim_id *id)
+{
+	const struct sim_id *twin;
+
+	if (sim_socket_taken(id->node, &id->src))
+		return sim_refuse(-EADDRINUSE, "a listener of another port space has this TCP port");
+	twin = sim_port_twin(id->node, id->bound_ps, &id->src);
+	if (twin && twin->iw && sim_addr_equal(&twin->dst.sa, &id->dst.sa) &&
+	    sim_addr_port(&twin->dst.sa) == sim_addr_port(&id->dst.sa))
+		return sim_refuse(-EADDRNOTAVAIL, "an id of another port space has this TCP connection");
+	return 0;
+}
+
 static int check_connect(const struct sim_id *id, const struct polycm_conn_param *param)
 {
 	const struct ibv_device_attr *attr = &id->port->device->attr;
@@ -133,7 +148,7 @@ static int check_connect(const struct sim_id *id, const struct polycm_conn_param
 	if (param->responder_resources > attr->max_qp_rd_atom ||
 	    param->initiator_depth > attr->max_qp_init_rd_atom)
 		return -ENOMEM;
-	return 0;
+	return check_socket(id);
 }
 
 static struct mpa_frame make_request(const struct iwcm *cm, const struct polycm_conn_param *param)

@@ -215,18 +215,9 @@ void iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len)
 bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *addr,
 			     unsigned int *ret_slot, struct sim_id **ret_id)
 {
-	/* A socket knows nothing of port spaces. */
-	static const enum rdma_port_space spaces[] = { RDMA_PS_TCP, RDMA_PS_IB, RDMA_PS_UDP };
-	struct sim_node *node = port->device->node;
-	bool service;
-
-	for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
-		if (sim_find_listener(node, spaces[i], &addr->sa, ret_slot, ret_id, &service))
-			return true;
-	return false;
+	return sim_find_socket(port->device->node, &addr->sa, ret_slot, ret_id);
 }
 
-/* Nobody listens: the host itself will say so, which any of its processes can do. */
 /*
  * Where routes lead a host's own address over a cable, what answers it from a
  * loopback address goes there too, and nobody takes it.
@@ -249,6 +240,7 @@ static void send_syn(struct iwcm *cm)
 	struct sim_id *listener;
 	unsigned int slot;
 
+	/* Nobody listens: the host itself will say so, which any of its processes can do. */
 	if (!iw_stream_find_listener(cm->peer, &segment.dst, &slot, &listener))
 		slot = sim_self_slot();
 	sim_link_meet(slot);
@@ -362,6 +354,10 @@ static void passive_open(const struct sim_packet *packet, const struct segment *
 		send_rst(packet, syn);
 		return;
 	}
+	/* A wildcard's sockets are at the devices' interfaces, by which no answer gets there. */
+	if (packet->to->device->node->described && listener->bound_any &&
+	    sim_addr_is_loopback(&syn->src.sa))
+		return;
 	cm = sim_core->alloc(sizeof(*cm));
 	if (!cm)
 		return;

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/cma_way.c - which way an id's packets go: the source and the port that they
+ * leave from, and the port that they get to.  Engine lock held.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../gids.h"
+#include "cma_internal.h"
+
+/* The IPv4 address of the interface that the id is bound to, or left from when it looked before. */
+static struct sim_address *interface_of(const struct sim_id *id)
+{
+	if (!cma_is_any(&id->src.sa))
+		return sim_node_address(id->node, &id->src.sa);
+	for (unsigned int i = 0; id->way_out && i < id->node->num_addresses; i++) {
+		struct sim_address *address = &id->node->addresses[i];
+
+		if (address->port == id->way_out && address->addr.sa.sa_family == AF_INET)
+			return address;
+	}
+	return NULL;
+}
+
+/*
+ * Where packets to the destination leave.  Of an id with an interface Linux takes an
+ * IPv4 address that no route leads to for a neighbour there.
+ */
+static int find_route(const struct sim_id *id, struct sim_address **ret_route)
+{
+	struct sim_address *address;
+	int r = sim_node_route(id->node, &id->dst.sa, ret_route);
+
+	if (r != -ENETUNREACH || id->src.sa.sa_family != AF_INET)
+		return r;
+	address = interface_of(id);
+	if (!address)
+		return r;
+	*ret_route = address;
+	return 0;
+}
+
+/* The source towards the id's destination, as the routing table gives it. */
+int cma_route_source(const struct sim_id *id, struct sim_address **ret_address)
+{
+	const struct sockaddr *src = &id->src.sa;
+	bool local = sim_node_keeps(id->node, src, &id->dst.sa);
+	struct sim_address *address;
+	int r;
+
+	r = find_route(id, &address);
+	if (r < 0)
+		return r;
+	/* A loopback source cannot leave the host; IPv6 learns that later. */
+	if (sim_addr_is_loopback(src) && !local && src->sa_family == AF_INET)
+		return -EINVAL;
+	if (!cma_is_any(src)) {
+		address = sim_node_address(id->node, src);
+		if (!address)
+			return -EINVAL;
+	}
+	*ret_address = address;
+	return 0;
+}
+
+/* IPv4 packets leave at their source's interface; IPv6's own addresses are looked for where routes lead. */
+static bool follows_route(const struct sim_id *id)
+{
+	return id->dst.sa.sa_family == AF_INET6 && !sim_addr_is_link_local(&id->dst.sa) &&
+	       sim_node_address(id->node, &id->dst.sa);
+}
+
+int cma_way_out(const struct sim_id *id, const struct sim_address *source,
+		struct sim_port **ret_port, bool *ret_leads)
+{
+	struct sim_address *route;
+	int r;
+
+	r = find_route(id, &route);
+	if (r < 0)
+		return r;
+	*ret_port = follows_route(id) ? route->port : source->port;
+	/* A default route is as good as any. */
+	*ret_leads = source->port == route->port || sim_node_address(id->node, &id->dst.sa) ||
+		     !sim_node_route_is_exact(id->node, &id->dst.sa);
+	return 0;
+}
+
+struct sim_port *cma_peer_port(const struct sim_id *id)
+{
+	struct sim_port *peer;
+	union ibv_gid gid;
+
+	/* RoCE's frames leave by the cable, and there nobody has a loopback address. */
+	if (id->port && id->node->described && sim_addr_is_loopback(&id->dst.sa) &&
+	    sim_wire_of(cma_rules(id)) == SIM_WIRE_ROCE)
+		return NULL;
+	if (cma_is_any(&id->dst.sa))
+		return id->port;
+	if (cma_is_af_ib(id)) {
+		memcpy(&gid, &id->dst.ib.sib_addr, sizeof(gid));
+		return sim_port_of_gid(&gid);
+	}
+	if (!id->port)
+		return sim_port_of_address(&id->dst.sa);
+	/* Every node has its own loopback; other addresses are unique. */
+	peer = sim_neighbour(id->port, &id->dst.sa);
+	if (peer && sim_wire_of(cma_rules(id)) == SIM_WIRE_ROCE && !sim_port_reaches(id->port, peer))
+		return NULL;
+	return peer;
+}
