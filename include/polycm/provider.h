@@ -409,7 +409,8 @@ struct polycm_clock {
 	/*
 	 * A thread of the program is about to wait.  1: time moved and something
 	 * happened, look again.  0: time passes by itself, block.  -EDEADLK:
-	 * nothing that could end the wait can ever happen.
+	 * nothing that could end the wait can ever happen.  Another errno:
+	 * nothing happens for want of a resource (why() says of which).
 	 */
 	int (*idle)(void *ctx);
 

@@ -51,8 +51,12 @@ enum sim_clock { SIM_CLOCK_REAL, SIM_CLOCK_VIRTUAL };
 int sim_engine_start(enum sim_clock clock, uint64_t seed);
 void sim_engine_stop(void);
 bool sim_is_virtual(void);
-/* Lock held: from now on packets may come in unasked, so the NIC thread must run. */
-void sim_engine_need_thread(void);
+/*
+ * Lock held: from now on packets may come in unasked, so the NIC thread must
+ * run.  0, or a negative errno with words if it cannot be started: the call
+ * that needs it fails, since its events would never come.
+ */
+int sim_engine_need_thread(void);
 
 void sim_lock(void);
 void sim_unlock(void);
@@ -78,8 +82,8 @@ static inline bool sim_timer_armed(const struct sim_timer *timer) { return timer
 /*
  * Wait, inside an operation, until done(arg) or the deadline (SIM_NEVER:
  * none).  Virtual: moves time.  Real: releases the lock meanwhile; whoever
- * changes what done() reads calls sim_wake().  0, -ETIMEDOUT, or -EDEADLK
- * (virtual: nothing is left that could happen).
+ * changes what done() reads calls sim_wake().  0, -ETIMEDOUT, -EDEADLK
+ * (virtual: nothing is left that could happen), or why there is no NIC thread.
  */
 int sim_wait(bool (*done)(void *arg), void *arg, uint64_t deadline);
 void sim_wake(void);

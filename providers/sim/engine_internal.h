@@ -30,6 +30,7 @@ struct sim_engine {
 	bool alone;			/* held by the only thread, without the mutex */
 	bool due;			/* a timer was armed for now (real) */
 	bool thread_runs, stop;
+	bool no_thread_told;		/* since one was last started */
 	bool asleep;			/* the NIC thread, until sleep_until */
 	bool stuck_told;
 	bool blind_told;		/* that nobody can see what other threads do */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 
 #include "engine_internal.h"
 #include "heap.h"
@@ -33,6 +34,19 @@ void engine_real_start(void)
 	relaxed_store(&sim_engine.patience, PATIENCE_MAX / 4);
 }
 
+/* Where no call can fail for it any more: a timer is armed. */
+static void start_or_tell(void)
+{
+	int r = sim_engine_need_thread();
+
+	if (r < 0 && !sim_engine.no_thread_told) {
+		sim_engine.no_thread_told = true;
+		sim_core->log(POLYCM_LOG_ERROR, NULL,
+			      "the simulator cannot start its thread: %s; no event comes until it "
+			      "can: raise the limit on threads or memory", strerror(-r));
+	}
+}
+
 void engine_real_settle(void)
 {
 	unsigned int budget = ENGINE_FIRE_MAX;
@@ -44,7 +58,7 @@ void engine_real_settle(void)
 	if (sim_heap_deadline() == SIM_NEVER)
 		return;
 	if (!sim_engine.thread_runs)
-		sim_engine_need_thread();
+		start_or_tell();
 	if (sim_engine.asleep && sim_heap_deadline() < sim_engine.sleep_until) {
 		sim_engine.sleep_until = sim_heap_deadline();
 		sim_shm_ring_self();
@@ -53,11 +67,15 @@ void engine_real_settle(void)
 
 int engine_real_wait(bool (*done)(void *arg), void *arg, uint64_t deadline)
 {
+	int r;
+
 	for (;;) {
-		sim_engine_need_thread();
+		r = sim_engine_need_thread();
 		engine_real_settle();
 		if (done(arg))
 			return 0;
+		if (r < 0)
+			return r;
 		if (deadline != SIM_NEVER && deadline <= engine_monotonic())
 			return -ETIMEDOUT;
 		engine_wait_changed(deadline);
@@ -87,6 +105,7 @@ static bool watch(void)
 int engine_real_idle(void)
 {
 	bool came = watch();
+	int r;
 
 	/* The poller stops: from now on senders must ring. */
 	relaxed_store(&sim_engine.polls, 0);
@@ -96,9 +115,9 @@ int engine_real_idle(void)
 	}
 	sim_lock();
 	sim_shm_receive();
-	sim_engine_need_thread();
+	r = sim_engine_need_thread();
 	sim_unlock();
-	return came;
+	return r < 0 && !came ? r : came;
 }
 
 void sim_progress(void)
@@ -180,22 +199,22 @@ static void *nic_thread(void *arg)
 	return NULL;
 }
 
-void sim_engine_need_thread(void)
+int sim_engine_need_thread(void)
 {
 	sigset_t all, old;
 	int error;
 
 	if (sim_engine.thread_runs || !relaxed_load(&sim_engine.is_real))
-		return;
+		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&sim_engine.thread, NULL, nic_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (error) {
-		sim_core->log(POLYCM_LOG_ERROR, NULL,
-			      "the simulator cannot start its thread: error %d", error);
-		return;
-	}
+	if (error)
+		return sim_refuse(-error, "the simulator cannot start its thread: raise the limit on "
+					  "threads or memory");
 	pthread_setname_np(sim_engine.thread, "polycm-nic");
 	sim_engine.thread_runs = true;
+	sim_engine.no_thread_told = false;
+	return 0;
 }

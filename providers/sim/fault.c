@@ -301,10 +301,11 @@ int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number
 	if (!last_number && !sim_is_virtual())
 		began = sim_scenario_began();
 	fault->number = ++last_number;
-	if (!mask)
+	/* It comes true at a time, or others see it come true. */
+	if (!mask || (fault_is_deed(rule->action) && sim_fabric_is_shared()))
+		r = sim_engine_need_thread();
+	if (!r && !mask)
 		r = fault_deed_schedule(fault);
-	else if (fault_is_deed(rule->action) && sim_fabric_is_shared())
-		sim_engine_need_thread();	/* others may see it come true */
 	if (r < 0) {
 		fault_free(fault);
 		return r;

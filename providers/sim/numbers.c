@@ -57,14 +57,15 @@ static int take_block(uint32_t *ret_first)
 
 int sim_qpn_block(uint32_t *ret_first)
 {
-	int r;
+	int r = sim_engine_need_thread();
 
+	if (r < 0)
+		return r;
 	sim_segment_lock();
 	r = take_block(ret_first);
 	if (r < 0 && sim_segment_reclaim_all())
 		r = take_block(ret_first);
 	sim_segment_unlock();
-	sim_engine_need_thread();
 	return r;
 }
 

@@ -263,8 +263,10 @@ int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
 	struct sim_ports_table *table = node->port_table;
 	unsigned int tries = SIM_MAX_SLOTS;
 	uint32_t entry, other;
-	int r = 0;
+	int r = how ? sim_engine_need_thread() : 0;
 
+	if (r < 0)
+		return r;
 	sim_segment_lock();
 	entry = find_own(table, ps, addr, id);
 	if (entry == SIM_PORT_ENTRIES) {
@@ -280,8 +282,6 @@ int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
 		       sim_segment_reclaim(table->area->entries[other].binding.slot));
 	}
 	sim_segment_unlock();
-	if (!r && how)
-		sim_engine_need_thread();
 	return r;
 }
 

@@ -164,16 +164,23 @@ static int clock_timer_start(void *ctx, uint64_t deadline_ns, void (*fn)(void *a
 			     struct polycm_timer **ret_timer)
 {
 	struct polycm_timer *timer = sim_core->alloc(sizeof(*timer));
+	int r;
 
 	(void)ctx;
 	if (!timer)
 		return -ENOMEM;
 	timer->fn = fn;
 	timer->arg = arg;
-	lock_unless_posting();
 	sim_timer_init(&timer->timer, clock_fire);
-	sim_timer_arm(&timer->timer, deadline_ns);
+	lock_unless_posting();
+	r = sim_engine_need_thread();
+	if (!r)
+		sim_timer_arm(&timer->timer, deadline_ns);
 	unlock_unless_posting();
+	if (r < 0) {
+		sim_core->free(timer);
+		return r;
+	}
 	*ret_timer = timer;
 	return 0;
 }

@@ -151,6 +151,8 @@ static int op_resolve_addr(void *priv, const struct sockaddr *src, const struct 
 	sim_lock();
 	r = cma_fault(priv, SIM_CALL_RESOLVE_ADDR, src);
 	if (!r)
+		r = sim_engine_need_thread();
+	if (!r)
 		r = cma_resolve_addr(priv, src, dst, timeout_ms);
 	sim_unlock();
 	return r;
@@ -374,6 +376,8 @@ static int op_join_multicast(void *priv, const struct polycm_multicast *mc)
 		r = cma_wrong_state(id);
 	else
 		r = cma_fault(priv, SIM_CALL_JOIN_MULTICAST, NULL);
+	if (!r)
+		r = sim_engine_need_thread();
 	if (!r)
 		r = cma_join_multicast(priv, mc);
 	sim_unlock();

@@ -100,6 +100,13 @@ static int qp_attach(struct sim_qp *qp)
 	struct ibv_qp *pub = &qp->pub.qp;
 	int err;
 
+	/* It may time out, and be sent to. */
+	err = -sim_engine_need_thread();
+	if (err) {
+		nic_log(POLYCM_LOG_WARN, "ibv_create_qp: %s: the simulator cannot start its thread: "
+			"raise the limit on threads or memory", strerror(err));
+		return err;
+	}
 	err = nic_take(pub->context, NIC_QP);
 	if (err)
 		return err;
