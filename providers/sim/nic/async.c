@@ -12,23 +12,41 @@
 #include "nic_internal.h"
 #include "single_thread.h"
 
-struct async_node {
-	struct nic_list node;
-	struct ibv_async_event event;
-	const void *element;
-	uint32_t *reported;		/* counter of the object */
-};
+/* NULL: there is no memory for another one of the same kind. */
+static struct nic_async *free_one(struct nic_async *own)
+{
+	struct nic_async *async;
 
-static void post(struct ibv_context *ctx, const struct ibv_async_event *event, const void *element,
-		 uint32_t *reported)
+	if (!own->queued)
+		return own;
+	async = malloc(sizeof(*async));
+	if (async)
+		async->allocated = true;
+	return async;
+}
+
+static void release(struct nic_async *async)
+{
+	nic_list_del(&async->node);
+	async->queued = false;
+	if (async->allocated)
+		free(async);
+}
+
+/* `own' is the object's for this kind of event. */
+static void post(struct ibv_context *ctx, struct nic_async *own,
+		 const struct ibv_async_event *event, const void *element, uint32_t *reported)
 {
 	struct sim_context *context = nic_context(ctx);
-	struct async_node *async = malloc(sizeof(*async));
+	struct nic_async *async = free_one(own);
 
 	if (!async) {
-		nic_log(POLYCM_LOG_ERROR, "no memory for an asynchronous event, it is lost");
+		nic_log(POLYCM_LOG_WARN, "%s: no memory for another asynchronous event of type %d: the "
+			"program reads the one before it, which it has not read yet, in its place",
+			ctx->device->name, (int)event->event_type);
 		return;
 	}
+	async->queued = true;
 	async->event = *event;
 	async->element = element;
 	async->reported = reported;
@@ -40,25 +58,56 @@ void nic_async_cq(struct sim_cq *cq, enum ibv_event_type type)
 {
 	struct ibv_async_event event = { .element.cq = &cq->pub.cq, .event_type = type };
 
-	post(cq->pub.cq.context, &event, cq, &cq->async_reported);
+	post(cq->pub.cq.context, &cq->full, &event, cq, &cq->async_reported);
+}
+
+static enum nic_qp_event kind_of(enum ibv_event_type type)
+{
+	switch (type) {
+	case IBV_EVENT_COMM_EST:
+		return NIC_QP_ESTABLISHED;
+	case IBV_EVENT_SQ_DRAINED:
+		return NIC_QP_DRAINED;
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return NIC_QP_LAST_WQE;
+	default:
+		return NIC_QP_FAILED;
+	}
 }
 
 void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type)
 {
 	struct ibv_async_event event = { .element.qp = &qp->pub.qp, .event_type = type };
 
-	post(qp->pub.qp.context, &event, qp, &qp->async_reported);
+	post(qp->pub.qp.context, &qp->async[kind_of(type)], &event, qp, &qp->async_reported);
 }
 
 void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type)
 {
 	struct ibv_async_event event = { .element.srq = &srq->pub, .event_type = type };
 
-	post(srq->pub.context, &event, srq, &srq->async_reported);
+	post(srq->pub.context, &srq->limit_reached, &event, srq, &srq->async_reported);
 }
 
 /* Nobody counts those that are of no object. */
 static uint32_t unaffiliated_reported;
+
+static struct nic_async *own_of(struct sim_context *context, const struct ibv_async_event *event)
+{
+	struct nic_async *own;
+
+	if (event->event_type == IBV_EVENT_DEVICE_FATAL)
+		return &context->removed;
+	own = context->port_events[event->element.port_num - 1];
+	switch (event->event_type) {
+	case IBV_EVENT_PORT_ACTIVE:
+		return &own[NIC_PORT_ACTIVE];
+	case IBV_EVENT_PORT_ERR:
+		return &own[NIC_PORT_ERR];
+	default:
+		return &own[NIC_PORT_GID];
+	}
+}
 
 static void post_to_device(const struct sim_device *device, const struct ibv_async_event *event)
 {
@@ -67,7 +116,8 @@ static void post_to_device(const struct sim_device *device, const struct ibv_asy
 	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
 		context = nic_container(node, struct sim_context, node);
 		if (context->device == device)
-			post(&context->verbs.context, event, NULL, &unaffiliated_reported);
+			post(&context->verbs.context, own_of(context, event), event, NULL,
+			     &unaffiliated_reported);
 	}
 }
 
@@ -109,29 +159,26 @@ void nic_async_forget(struct sim_context *context, const void *element)
 	struct nic_list *node = context->events.next;
 
 	while (node != &context->events) {
-		struct async_node *async = nic_container(node, struct async_node, node);
+		struct nic_async *async = nic_container(node, struct nic_async, node);
 
 		node = node->next;
-		if (element && async->element != element)
-			continue;
-		nic_list_del(&async->node);
-		free(async);
+		if (!element || async->element == element)
+			release(async);
 	}
 	nic_notify_set(&context->notify, !nic_list_empty(&context->events));
 }
 
 static bool take(struct sim_context *context, struct ibv_async_event *ret_event)
 {
-	struct async_node *async;
+	struct nic_async *async;
 
 	if (nic_list_empty(&context->events))
 		return false;
-	async = nic_container(context->events.next, struct async_node, node);
-	nic_list_del(&async->node);
-	nic_notify_set(&context->notify, !nic_list_empty(&context->events));
+	async = nic_container(context->events.next, struct nic_async, node);
 	++*async->reported;
 	*ret_event = async->event;
-	free(async);
+	release(async);
+	nic_notify_set(&context->notify, !nic_list_empty(&context->events));
 	return true;
 }
 

@@ -38,9 +38,14 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 	cq = calloc(1, size);
 	if (!cq)
 		return ENOMEM;
+	cq->ring_size = nic_round_up((uint32_t)cqe);
+	cq->ring = malloc(cq->ring_size * sizeof(*cq->ring));
+	if (!cq->ring) {
+		free(cq);
+		return ENOMEM;
+	}
 	nic_list_init(&cq->ready);
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
-	cq->ring_size = nic_round_up((uint32_t)cqe);
 	cq->pub.cq.context = context;
 	cq->pub.cq.channel = channel;
 	cq->pub.cq.cq_context = cq_context;
@@ -51,6 +56,7 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 	sim_unlock();
 	if (err) {
 		pthread_spin_destroy(&cq->lock);
+		free(cq->ring);
 		free(cq);
 		return err;
 	}
@@ -201,11 +207,6 @@ bool nic_cq_push(struct sim_cq *cq, const struct ibv_wc *wc, bool solicited)
 
 	if (cq->overrun || head - tail >= (uint32_t)cq->pub.cq.cqe)
 		return cq_overrun(cq);
-	if (!cq->ring) {
-		cq->ring = malloc(cq->ring_size * sizeof(*cq->ring));
-		if (!cq->ring)
-			return cq_overrun(cq);
-	}
 	cq->ring[head & (cq->ring_size - 1)] = *wc;
 	atomic_store(&cq->head, head + 1);
 	cq_notify(cq, solicited || wc->status != IBV_WC_SUCCESS);

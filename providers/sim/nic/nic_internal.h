@@ -73,11 +73,28 @@ struct nic_notify {
 	atomic_uint waiters;
 };
 
+/*
+ * An asynchronous event that nobody has read.  Each object has one for each
+ * kind of event about it, so that none is lost for want of memory.
+ */
+struct nic_async {
+	struct nic_list node;
+	struct ibv_async_event event;
+	const void *element;
+	uint32_t *reported;			/* counter of the object */
+	bool queued, allocated;
+};
+
+enum nic_qp_event { NIC_QP_FAILED, NIC_QP_ESTABLISHED, NIC_QP_DRAINED, NIC_QP_LAST_WQE, NIC_QP_EVENTS };
+enum nic_port_event { NIC_PORT_ACTIVE, NIC_PORT_ERR, NIC_PORT_GID, NIC_PORT_EVENTS };
+#define NIC_PORTS (sizeof(((struct sim_device *)0)->ports) / sizeof(struct sim_port))
+
 struct sim_context {
 	struct sim_device *device;
 	struct nic_list node;			/* among all contexts */
 	struct nic_list pds, mrs, mws, channels, cqs, srqs, qps, ahs;
 	struct nic_list events;			/* async.c: not read yet */
+	struct nic_async removed, port_events[NIC_PORTS][NIC_PORT_EVENTS];
 	struct nic_notify notify;
 	struct verbs_context verbs;		/* last, as libibverbs wants it */
 };
@@ -129,13 +146,14 @@ struct sim_cq {
 	unsigned int users;			/* queues that complete here */
 	uint32_t events_queued;			/* in the channel, not read yet */
 	uint32_t events_reported, async_reported;
+	struct nic_async full;
 	bool overrun;
 
 	/* Shared with the consumer, who does not take the engine's lock. */
 	atomic_uint armed;			/* enum cq_armed */
 	atomic_uint head, tail;			/* producer's and consumer's count */
 	pthread_spinlock_t lock;		/* consumer side: tail, ring, size */
-	uint32_t ring_size;			/* power of two; ring is allocated on first use */
+	uint32_t ring_size;			/* power of two */
 	struct ibv_wc *ring;
 
 	struct nic_cq_cursor *cursor;		/* of an ibv_cq_ex, else NULL */
@@ -167,6 +185,7 @@ struct sim_srq {
 	uint32_t limit;				/* 0: not armed */
 	unsigned int users;
 	uint32_t async_reported;
+	struct nic_async limit_reached;
 	uint32_t number;
 };
 
@@ -268,12 +287,13 @@ struct sim_qp {
 	bool rx_held;				/* a receive request is taken for it */
 	bool uc_dropping;			/* UC: until the next message begins */
 	bool comm_est;
-	struct nic_rwqe *srq_held;		/* that request, if it came from the SRQ */
+	struct nic_rwqe *srq_held;		/* that request, if it is from the SRQ; NULL: no SRQ */
 	struct nic_atomic *atomics;		/* max_dest_rd_atomic of them, on first use */
 	uint8_t num_atomics, next_atomic;
 
 	struct nic_list groups;			/* UD: that it is attached to (mcast.c) */
 	uint32_t async_reported;
+	struct nic_async async[NIC_QP_EVENTS];
 	struct nic_builder *builder;		/* of an ibv_qp_ex, else NULL */
 	union {
 		struct ibv_qp qp;
@@ -361,9 +381,6 @@ int nic_notify_wait(struct nic_notify *notify, unsigned int sequence, unsigned i
 void nic_tell_deadlock(const char *call, int fd);
 
 /* --- context.c, async.c --- */
-
-extern struct nic_list nic_contexts;
-
 
 extern struct nic_list nic_contexts;
 void nic_context_close(struct sim_context *context);

@@ -156,6 +156,17 @@ static void qp_release(struct sim_qp *qp)
 	free(qp);
 }
 
+/* For the request that a message takes from the SRQ: no message is to wait for memory. */
+static int qp_room(struct sim_qp *qp)
+{
+	const struct ibv_srq *srq = qp->pub.qp.srq;
+
+	if (!srq)
+		return 0;
+	qp->srq_held = malloc(nic_rwqe_size(nic_container(srq, struct sim_srq, pub)->rq.max_sge));
+	return qp->srq_held ? 0 : ENOMEM;
+}
+
 int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
 		  struct sim_qp **ret_qp)
 {
@@ -168,9 +179,12 @@ int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
 	if (!qp)
 		return ENOMEM;
 	qp_fill(qp, pd, attr);
-	sim_lock();
-	err = qp_attach(qp);
-	sim_unlock();
+	err = qp_room(qp);
+	if (!err) {
+		sim_lock();
+		err = qp_attach(qp);
+		sim_unlock();
+	}
 	if (err) {
 		qp_release(qp);
 		return err;

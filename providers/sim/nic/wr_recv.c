@@ -81,9 +81,7 @@ struct nic_rwqe *nic_rq_hold(struct sim_qp *qp)
 	if (qp->rx_held)
 		return qp->srq_held;
 	srq = nic_srq(qp->pub.qp.srq);
-	if (!qp->srq_held)
-		qp->srq_held = malloc(nic_rwqe_size(srq->rq.max_sge));
-	if (!qp->srq_held || !nic_srq_take(srq, qp->srq_held))
+	if (!nic_srq_take(srq, qp->srq_held))
 		return NULL;
 	qp->rx_held = true;
 	return qp->srq_held;
