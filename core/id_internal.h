@@ -47,6 +47,7 @@ struct polycm_ev {
 	bool due, armed;		/* its time has come; timer is set */
 	bool keepable;			/* the block has room for any data */
 	bool listed;			/* the block is in the set of live events */
+	bool reserved;			/* the block is the reserve's: it stays in that set */
 	struct polycm_timer *timer;	/* of one that was late; else NULL */
 	uint64_t charge;		/* counts up with each that is retrieved; 0: not yet; atomic */
 	uint64_t since_ns;		/* retrieved then */
@@ -171,6 +172,7 @@ struct polycm_id {
 	bool closing;			/* nothing is posted any more; written under id->lock too */
 	bool stranded;			/* a child that nobody can take: ends with its channel */
 	bool announced;			/* a child's CONNECT_REQUEST was posted */
+	bool live_reserved;		/* a child's place in the set of live objects is */
 	bool accepted;			/* created or accepted by the program; as closing */
 	bool request_held;		/* a child's CONNECT_REQUEST is late */
 	struct polycm_ev *held;		/* posted, but late */
@@ -349,6 +351,21 @@ bool polycm_wait_takes(const struct polycm_channel *chan);
  * kernel whose descriptor is closed meanwhile.  -EBADF once a signal ends that.
  */
 int polycm_channel_sleep_on(void);
+
+/* --- rdma_ev_block.c --- */
+
+/* Events of an id, and of a multicast group, that may wait at once and must not be lost. */
+#define POLYCM_ID_EVENTS	4u	/* ESTABLISHED, DISCONNECTED, TIMEWAIT_EXIT, DEVICE_REMOVAL */
+#define POLYCM_GROUP_EVENTS	2u
+/* Before what they may report can begin: so many events more have a block.  0 or -ENOMEM. */
+int polycm_ev_reserve(unsigned int num);
+void polycm_ev_unreserve(unsigned int num);
+/*
+ * A block for an event with so much private data: it is in the set of live
+ * events, and nobody was given it.  NULL: no memory, and the reserve is used up.
+ */
+struct polycm_ev *polycm_ev_block_get(uint8_t len);
+void polycm_ev_block_put(struct polycm_ev *ev);
 
 /* --- rdma_event.c --- */
 

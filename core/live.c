@@ -3,7 +3,8 @@
  * live.c - a set of addresses: open addressing with linear probing, in parts
  * with a lock each so that threads with ids of their own seldom meet.
  *
- * An entry is its address; a part is at most half full and never shrinks.
+ * An entry is its address; a part is at most half full, or fuller where there
+ * is no memory for more, and never shrinks.
  * Removing moves the entries behind the gap up, so there are no tombstones.
  *
  * Looking up takes no lock: it counts when no writer was at the part meanwhile
@@ -36,7 +37,7 @@ struct part {
 	_Alignas(64) struct polycm_latch lock;
 	unsigned int changes;	/* atomic; odd while a writer is at it */
 	struct table *table;	/* atomic; NULL: nothing was ever in it */
-	size_t used;
+	size_t used, reserved;
 };
 
 struct polycm_live_set {
@@ -121,28 +122,72 @@ static void end_change(struct part *part)
 	__atomic_store_n(&part->changes, part->changes + 1, __ATOMIC_RELEASE);
 }
 
+/* Under the lock: a place more.  One stays free, for searches to end. */
+static int make_room(struct part *part)
+{
+	struct table *table = part->table, *larger;
+	size_t taken = part->used + part->reserved;
+
+	if (table && 2 * taken < table->size)
+		return 0;
+	larger = grown(table);
+	if (larger)
+		__atomic_store_n(&part->table, larger, __ATOMIC_RELEASE);
+	else if (!table || taken + 2 > table->size)
+		return -ENOMEM;
+	return 0;
+}
+
+/* Under the lock.  One store: a lookup sees it or not. */
+static void put(struct part *part, const void *object)
+{
+	slot_set(part->table, probe(part->table, object), object);
+	part->used++;
+}
+
 int polycm_live_add(struct polycm_live_set *set, const void *object)
 {
 	struct part *part = part_of(set, object);
-	struct table *table;
-	int err = 0;
+	int err;
 
 	polycm_latch_take(&part->lock);
-	table = part->table;
-	if (!table || 2 * part->used >= table->size) {
-		table = grown(table);
-		if (table)
-			__atomic_store_n(&part->table, table, __ATOMIC_RELEASE);
-		else
-			err = -ENOMEM;
-	}
-	if (!err) {
-		/* One store: a lookup sees it or not. */
-		slot_set(table, probe(table, object), object);
-		part->used++;
-	}
+	err = make_room(part);
+	if (!err)
+		put(part, object);
 	polycm_latch_give(&part->lock);
 	return err;
+}
+
+int polycm_live_reserve(struct polycm_live_set *set, const void *object)
+{
+	struct part *part = part_of(set, object);
+	int err;
+
+	polycm_latch_take(&part->lock);
+	err = make_room(part);
+	if (!err)
+		part->reserved++;
+	polycm_latch_give(&part->lock);
+	return err;
+}
+
+void polycm_live_add_reserved(struct polycm_live_set *set, const void *object)
+{
+	struct part *part = part_of(set, object);
+
+	polycm_latch_take(&part->lock);
+	part->reserved--;
+	put(part, object);
+	polycm_latch_give(&part->lock);
+}
+
+void polycm_live_unreserve(struct polycm_live_set *set, const void *object)
+{
+	struct part *part = part_of(set, object);
+
+	polycm_latch_take(&part->lock);
+	part->reserved--;
+	polycm_latch_give(&part->lock);
 }
 
 /* Close the gap: what probing would no longer reach moves into it. */

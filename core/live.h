@@ -21,6 +21,13 @@ extern struct polycm_live_set polycm_live_children, polycm_live_timers;
 
 /* 0 or -ENOMEM.  Not twice for one address. */
 int polycm_live_add(struct polycm_live_set *set, const void *object);
+/*
+ * A place for an object that is to be added later, when nothing may fail: 0 or
+ * -ENOMEM.  Then one of the two below.
+ */
+int polycm_live_reserve(struct polycm_live_set *set, const void *object);
+void polycm_live_add_reserved(struct polycm_live_set *set, const void *object);
+void polycm_live_unreserve(struct polycm_live_set *set, const void *object);
 /* Was it there?  Of several threads that remove it, one is told so. */
 bool polycm_live_remove(struct polycm_live_set *set, const void *object);
 /* The same where may(object) says so, which is asked while the object stays. */

@@ -103,6 +103,31 @@ static bool is_charged(const void *object)
 	return __atomic_load_n(&ev->charge, __ATOMIC_ACQUIRE);
 }
 
+static bool may_leave(const void *object)
+{
+	const struct polycm_ev *ev = object;
+
+	return !ev->reserved && is_charged(ev);
+}
+
+/* A block of the reserve stays in the set. */
+static bool claim_reserved(const void *object)
+{
+	struct polycm_ev *ev = (struct polycm_ev *)(uintptr_t)object;
+
+	return ev->reserved && __atomic_exchange_n(&ev->charge, 0, __ATOMIC_ACQ_REL);
+}
+
+/* Of several threads that ack it only one may follow the pointer. */
+static bool claim(struct polycm_ev *ev)
+{
+	if (polycm_live_remove_if(&polycm_live_events, ev, may_leave)) {
+		ev->listed = false;
+		return true;
+	}
+	return polycm_live_ask(&polycm_live_events, ev, claim_reserved);
+}
+
 int polycm_ev_ack_pub(struct rdma_cm_event *pub)
 {
 	struct polycm_ev *ev = (struct polycm_ev *)(void *)pub;
@@ -111,11 +136,8 @@ int polycm_ev_ack_pub(struct rdma_cm_event *pub)
 	if (polycm_alone()) {
 		if (!polycm_live(&polycm_live_events, ev) || !is_charged(ev))
 			return -EINVAL;
-	} else {
-		/* Of several threads that ack it only one may follow the pointer. */
-		if (!polycm_live_remove_if(&polycm_live_events, ev, is_charged))
-			return -EINVAL;
-		ev->listed = false;
+	} else if (!claim(ev)) {
+		return -EINVAL;
 	}
 	uncharge(ev);
 	polycm_ev_free(ev);
@@ -140,7 +162,7 @@ static void find_held(const void *object, void *arg)
 	struct held *held = arg;
 	unsigned int i;
 
-	if (ev->owner != held->id || !charge)
+	if (!charge || ev->owner != held->id)
 		return;
 	for (i = 0; i < held->num && held->events[i].charge < charge; i++)
 		;

@@ -8,7 +8,6 @@
 #include "id_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
@@ -28,47 +27,6 @@ static size_t num_events;		/* atomic */
 static bool is_multicast(enum rdma_cm_event_type type)
 {
 	return type == RDMA_CM_EVENT_MULTICAST_JOIN || type == RDMA_CM_EVENT_MULTICAST_ERROR;
-}
-
-/*
- * Blocks with room for whatever data, which a program with one thread gives
- * back and takes again without a look at the heap.  They stay in the set of
- * live events, as ones that nobody was given.
- */
-static struct polycm_ev *spare;		/* linked by next */
-static unsigned int num_spare;
-
-static struct polycm_ev *get_block(uint8_t len)
-{
-	bool keepable = polycm_may_keep(0);
-	struct polycm_ev *ev = spare;
-
-	if (keepable && ev) {
-		spare = ev->next;
-		num_spare--;
-		return ev;
-	}
-	ev = malloc(sizeof(*ev) + (keepable ? UINT8_MAX : len));
-	if (ev) {
-		ev->keepable = keepable;
-		ev->listed = false;
-	}
-	return ev;
-}
-
-static void put_block(struct polycm_ev *ev)
-{
-	if (!ev->keepable || !polycm_may_keep(num_spare)) {
-		if (ev->listed)
-			(void)polycm_live_remove(&polycm_live_events, ev);
-		free(ev);
-		return;
-	}
-	ev->charge = 0;
-	ev->why = NULL;
-	ev->next = spare;
-	spare = ev;
-	num_spare++;
 }
 
 static void clear(struct polycm_ev *ev)
@@ -93,7 +51,7 @@ static struct polycm_ev *ev_alloc(const struct polycm_event *event, struct polyc
 
 	if (!data || is_multicast(event->type))
 		len = 0;
-	ev = get_block(len);
+	ev = polycm_ev_block_get(len);
 	if (!ev)
 		return NULL;
 	clear(ev);
@@ -125,11 +83,6 @@ static struct polycm_ev *ev_alloc(const struct polycm_event *event, struct polyc
 		ev->pub.id = &event->child->pub;
 		ev->pub.listen_id = &owner->pub;
 	}
-	if (!ev->listed && polycm_live_add(&polycm_live_events, ev)) {
-		put_block(ev);
-		return NULL;
-	}
-	ev->listed = true;
 	(void)polycm_count_up(&num_events);
 	return ev;
 }
@@ -139,7 +92,7 @@ void polycm_ev_free(struct polycm_ev *ev)
 	if (__builtin_expect(ev->timer != NULL, 0))
 		polycm_timer_cancel(ev->timer);
 	(void)polycm_count_down(&num_events);
-	put_block(ev);
+	polycm_ev_block_put(ev);
 }
 
 /* Under the channel's lock.  id is target, or the shadow that speaks for it. */

@@ -152,6 +152,10 @@ int polycm_id_alloc(enum rdma_port_space ps, enum ibv_qp_type qp_type, struct po
 
 	if (!id)
 		return -ENOMEM;
+	if (polycm_ev_reserve(POLYCM_ID_EVENTS)) {
+		put_block(id);
+		return -ENOMEM;
+	}
 
 	id->pub.ps = ps;
 	id->pub.qp_type = qp_type;
@@ -169,6 +173,9 @@ void polycm_id_free(struct polycm_id *id)
 	if (id->ep)
 		free(id->ep);
 	polycm_id_free_paths(id);
+	if (id->live_reserved)
+		polycm_live_unreserve(&polycm_live_objects, id);
+	polycm_ev_unreserve(POLYCM_ID_EVENTS);
 	put_block(id);
 	(void)polycm_count_down(&num_ids);
 }
@@ -310,7 +317,12 @@ int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child
 	err = polycm_id_alloc(target->pub.ps, target->pub.qp_type, &child);
 	if (err)
 		return err;
-	err = polycm_live_add(&polycm_live_children, child);
+	/* Its request must not fail for memory when the program takes it. */
+	err = polycm_live_reserve(&polycm_live_objects, child);
+	if (!err) {
+		child->live_reserved = true;
+		err = polycm_live_add(&polycm_live_children, child);
+	}
 	if (err) {
 		polycm_id_free(child);
 		return err;

@@ -27,6 +27,12 @@ static void group_remove(struct polycm_id *id, struct polycm_group *group)
 	*p = group->next;
 }
 
+static void group_free(struct polycm_group *group)
+{
+	polycm_ev_unreserve(POLYCM_GROUP_EVENTS);
+	free(group);
+}
+
 static int join(struct polycm_id *id, const struct sockaddr *addr, uint32_t join_flags,
 		void *context)
 {
@@ -45,6 +51,10 @@ static int join(struct polycm_id *id, const struct sockaddr *addr, uint32_t join
 	group = calloc(1, sizeof(*group));
 	if (!group)
 		return -ENOMEM;
+	if (polycm_ev_reserve(POLYCM_GROUP_EVENTS)) {
+		free(group);
+		return -ENOMEM;
+	}
 	group->context = context;
 	group->join_flags = join_flags;
 	memcpy(&group->addr, addr, len);
@@ -57,7 +67,7 @@ static int join(struct polycm_id *id, const struct sockaddr *addr, uint32_t join
 		return 0;
 	group_remove(id, group);
 	polycm_ev_drop(id, group);
-	free(group);
+	group_free(group);
 	return polycm_fail(err, "group %s", polycm_addr_text(addr, text));
 }
 
@@ -113,7 +123,7 @@ void polycm_groups_free(struct polycm_id *id)
 
 	while ((group = id->groups)) {
 		id->groups = group->next;
-		free(group);
+		group_free(group);
 	}
 }
 
@@ -197,7 +207,7 @@ POLYCM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *a
 		if (self->rsocket.sync)
 			polycm_release_event(self);
 		polycm_ev_wait_acked(self, group, "rdma_leave_multicast");
-		free(group);
+		group_free(group);
 	}
 	return polycm_ret("rdma_leave_multicast", self, err);
 }

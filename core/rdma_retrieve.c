@@ -128,8 +128,10 @@ static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 
 	polycm_id_lock(child);
 	err = complete_request(child, sync);
-	if (!err)
-		err = polycm_live_add(&polycm_live_objects, child);
+	if (!err) {
+		polycm_live_add_reserved(&polycm_live_objects, child);
+		child->live_reserved = false;
+	}
 	polycm_id_unlock(child);
 	if (err) {
 		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s",

@@ -133,6 +133,11 @@ EXPORT void nth_arm(enum nth_kind kind, unsigned long from, unsigned long count)
 	__atomic_store_n(&armed, true, __ATOMIC_RELEASE);
 }
 
+EXPORT void nth_in(const char *names)
+{
+	files = names;
+}
+
 EXPORT bool nth_disarm(struct nth_counts *ret_counts)
 {
 	unsigned long failed;

@@ -56,6 +56,8 @@ struct nth_counts {
  * all threads.  first 0: only count.  count 0: all from first on.
  */
 void nth_arm(enum nth_kind kind, unsigned long first, unsigned long count);
+/* As NTH_IN; "": calls from all files, also the program's own.  The string must stay. */
+void nth_in(const char *files);
 /* Fail nothing any more.  Did anything fail?  ret_counts may be NULL. */
 bool nth_disarm(struct nth_counts *ret_counts);
 /* The call that failed last and the file that made it, for messages: "calloc from provider-sim.so". */
