@@ -321,7 +321,7 @@ static int prepare(struct explore *explore, const char *transport)
 	int status;
 
 	unsetenv("POLYCM_SIM_EXPLORE");
-	status = run_prepare(explore->scenario, transport);
+	status = run_prepare(explore->scenario, transport, explore->command[0]);
 	if (status)
 		return status;
 	if (explore->scenario)

@@ -26,10 +26,10 @@ int timeline_command(int argc, char **argv);
 void timeline_usage(FILE *to);
 
 /*
- * run_environment.c: the environment of polycm run with these two options, either of which
- * may be NULL, and the simulator for the provider.  0 or an exit status.
+ * run_environment.c: the environment of polycm run for COMMAND with these two options, either
+ * of which may be NULL, and the simulator for the provider.  0 or an exit status.
  */
-int run_prepare(const char *scenario, const char *transport);
+int run_prepare(const char *scenario, const char *transport, const char *command);
 
 /* The parts of polycm info, of one provider or (NULL) of all.  0 or an exit status. */
 int info_rules(const char *const *transports, size_t num);

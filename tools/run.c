@@ -95,7 +95,7 @@ int run_command(int argc, char **argv)
 		tool_error("run: no command is given; 'polycm help run' tells more");
 		return STATUS_USAGE;
 	}
-	status = run_set_environment(values);
+	status = run_set_environment(values, argv[optind]);
 	if (!status)
 		status = become(argv + optind);
 	return status;

@@ -58,7 +58,12 @@ char *run_with_faults(const char *list);
 
 /* --- run_environment.c --- */
 
-/* Checks values and sets the environment to them; 0 or an exit status. */
-int run_set_environment(const char *const values[RUN_NUM_OPTIONS]);
+/* Checks values and sets the environment to them for COMMAND; 0 or an exit status. */
+int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *command);
+
+/* --- run_sanitizer.c --- */
+
+/* "libasan.so.8", to be freed, or NULL: the program needs none, or has it inside. */
+char *run_sanitizer_runtime(const char *command);
 
 #endif

@@ -11,6 +11,8 @@
 #include "run.h"
 
 #define PRELOAD_VARIABLE "LD_PRELOAD"
+#define ASAN_VARIABLE "ASAN_OPTIONS"
+#define ASAN_ANY_ORDER "verify_asan_link_order=0"
 
 static bool is_simulators(const struct run_option *option)
 {
@@ -69,12 +71,38 @@ static int set_variables(const char *const values[])
 	return set_file(values, RUN_FAULT_FILE);
 }
 
-/* Ours comes first, so that its symbols win. */
-static int set_preload(void)
+/*
+ * Programs that COMMAND starts may have AddressSanitizer where COMMAND, a shell
+ * or env(1), has not: its check of the order would end them.
+ */
+static void allow_any_order(void)
 {
-	const char *library = place_library(), *given = getenv(PRELOAD_VARIABLE);
+	const char *given = getenv(ASAN_VARIABLE);
 	char *both;
-	size_t len;
+
+	if (given && strstr(given, ASAN_ANY_ORDER))
+		return;
+	both = tool_printf("%s%s%s", given ? given : "", given && *given ? ":" : "", ASAN_ANY_ORDER);
+	setenv(ASAN_VARIABLE, both, 1);
+	free(both);
+}
+
+/* What was given, but for ours where an outer polycm run has put it. */
+static const char *given_preload(const char *library)
+{
+	const char *given = getenv(PRELOAD_VARIABLE);
+	size_t len = strlen(library);
+
+	if (given && !strncmp(given, library, len) && (!given[len] || strchr(": ", given[len])))
+		given += len + (given[len] != '\0');
+	return given && *given ? given : NULL;
+}
+
+/* Ours comes first, so that its symbols win, but for a sanitizer's runtime. */
+static int set_preload(const char *command)
+{
+	const char *library = place_library(), *given;
+	char *runtime, *list;
 
 	if (!library)
 		return EXIT_FAILURE;
@@ -82,25 +110,25 @@ static int set_preload(void)
 		tool_error("%s cannot be preloaded: its path has a blank or a colon", library);
 		return EXIT_FAILURE;
 	}
-	len = strlen(library);
-	if (!given || !given[0]) {
-		setenv(PRELOAD_VARIABLE, library, 1);
-	} else if (strncmp(given, library, len) || !strchr(": ", given[len])) {
-		both = tool_printf("%s:%s", library, given);
-		setenv(PRELOAD_VARIABLE, both, 1);
-		free(both);
-	}
+	runtime = run_sanitizer_runtime(command);
+	given = given_preload(library);
+	list = tool_printf("%s%s%s%s%s", runtime ? runtime : "", runtime ? ":" : "", library,
+			   given ? ":" : "", given ? given : "");
+	setenv(PRELOAD_VARIABLE, list, 1);
+	free(list);
+	free(runtime);
+	allow_any_order();
 	return 0;
 }
 
-int run_set_environment(const char *const values[RUN_NUM_OPTIONS])
+int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *command)
 {
 	int status = set_variables(values);
 
-	return status ? status : set_preload();
+	return status ? status : set_preload(command);
 }
 
-int run_prepare(const char *scenario, const char *transport)
+int run_prepare(const char *scenario, const char *transport, const char *command)
 {
 	const char *values[RUN_NUM_OPTIONS] = {
 		[RUN_PROVIDER] = RUN_SIMULATOR,
@@ -108,5 +136,5 @@ int run_prepare(const char *scenario, const char *transport)
 		[RUN_SCENARIO] = scenario,
 	};
 
-	return run_set_environment(values);
+	return run_set_environment(values, command);
 }
