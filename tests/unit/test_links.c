@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "link_world.h"
+#include "providers/sim/link/block.h"
 #include "providers/sim/cm/mad.h"
 #include "tests/cmocka_all.h"
+#include "tests/nth/nth.h"
 
 #define LINK(...)                                                                                  \
 	(&(const struct polycm_sim_link){ .size = sizeof(struct polycm_sim_link), __VA_ARGS__ })
@@ -321,6 +323,41 @@ static void test_closing_drops_what_is_under_way(void **state)
 	assert_string_equal(arrivals(), "");
 }
 
+/* Packets of that type that are taken while there is no memory. */
+static unsigned int taken_without_memory(enum sim_packet_type type)
+{
+	static const uint8_t data[256];
+	unsigned int num = 0;
+	int r;
+
+	nth_in("");
+	nth_arm(NTH_ALLOC, 1, 0);
+	while (!(r = sim_link_send(port_a, port_b, 0, type, data, sizeof(data), NULL, 0, 0)) &&
+	       num <= SIM_BLOCKS)
+		num++;
+	(void)nth_disarm(NULL);
+	assert_int_equal(r, -ENOMEM);
+	return num;
+}
+
+/* What nobody would send again does not wait for memory, nor for data that took the rest. */
+static void test_messages_have_memory(void **state)
+{
+	(void)state;
+	for (unsigned int shaped = 0; shaped < 2; shaped++) {
+		if (shaped)
+			set(NULL, NULL, LINK(.latency_ns = 1000));
+		takes(port_a, port_b, 4);	/* the link itself is known, and the engine has room */
+		for (unsigned int again = 0; again < 2; again++) {
+			assert_int_equal(taken_without_memory(SIM_PACKET_UD), SIM_BLOCKS / 2);
+			assert_int_equal(taken_without_memory(SIM_PACKET_MAD), SIM_BLOCKS / 2);
+			sim_link_drop_all();
+			assert_int_equal(taken_without_memory(SIM_PACKET_STREAM), SIM_BLOCKS);
+			sim_link_drop_all();
+		}
+	}
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, link_world_open, link_world_close)
 
 int main(void)
@@ -341,6 +378,7 @@ int main(void)
 		test(test_smaller_struct),
 		test(test_iwarp_and_another_are_told_once),
 		test(test_closing_drops_what_is_under_way),
+		test(test_messages_have_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -662,6 +663,86 @@ static void a_ring_without_its_mark_is_none(void **state)
 	check_bad_ring("magic", 0, "is no ring");
 }
 
+/* ------------------------------------------------------------------------
+ * Descriptors and address space that are short for a while.
+ */
+
+static const int shortages[] = { RLIMIT_NOFILE, RLIMIT_AS };
+
+/* Nothing more of it, until told. */
+static struct rlimit shorten(int resource)
+{
+	struct rlimit before, none;
+
+	assert_int_equal(getrlimit((__rlimit_resource_t)resource, &before), 0);
+	none = before;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit((__rlimit_resource_t)resource, &none), 0);
+	return before;
+}
+
+static void widen(int resource, const struct rlimit *before)
+{
+	assert_int_equal(setrlimit((__rlimit_resource_t)resource, before), 0);
+}
+
+/* What came meanwhile is read once that passes. */
+static void a_ring_that_cannot_be_mapped_is_read_later(void **state)
+{
+	struct shm_child child;
+	struct rlimit before;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(shortages); i++) {
+		unsigned int lines = sim_fake_log_count(POLYCM_LOG_ERROR);
+
+		shm_child_start(&child, "echo");
+		sim_lock();
+		assert_int_equal(send_bytes(child.slot, "x", 1), 0);
+		before = shorten(shortages[i]);
+		while (!sim_shm_pending())
+			;
+		sim_shm_receive();
+		sim_segment_notify(sim_self_slot(), child.slot);
+		sim_shm_receive();
+		widen(shortages[i], &before);
+		assert_int_equal(seen.count, 0);
+		assert_int_equal(sim_fake_log_count(POLYCM_LOG_ERROR), lines + 1);
+		assert_non_null(strstr(sim_fake_log(POLYCM_LOG_ERROR), "what goes through it waits"));
+		assert_int_equal(wait_for(1), 0);
+		sim_unlock();
+		assert_int_equal(shm_child_end(&child), 0);
+		seen.count = 0;
+	}
+}
+
+/* Packets wait, in order, for the ring that cannot be made now. */
+static void a_ring_that_cannot_be_made_is_made_later(void **state)
+{
+	struct shm_child child;
+	struct rlimit before;
+	int r = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(shortages); i++) {
+		unsigned int lines = sim_fake_log_count(POLYCM_LOG_ERROR);
+
+		shm_child_start(&child, "echo");
+		sim_lock();
+		before = shorten(shortages[i]);
+		for (uint32_t number = 0; number < 3; number++)
+			r |= send_bytes(child.slot, &number, sizeof(number));
+		widen(shortages[i], &before);
+		assert_int_equal(r, 0);
+		assert_int_equal(sim_fake_log_count(POLYCM_LOG_ERROR), lines + 1);
+		assert_int_equal(wait_for(3), 0);
+		assert_true(seen.in_order);
+		sim_unlock();
+		assert_int_equal(shm_child_end(&child), 0);
+		seen.count = 0;
+	}
+}
+
 int main(int argc, char **argv)
 {
 #define JOINED(test) cmocka_unit_test_setup_teardown(test, start_joined, stop)
@@ -686,6 +767,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(memory_of_another_process_is_not_taken_for_its),
 		JOINED(memory_is_not_read_where_the_setting_forbids),
 		JOINED(a_ring_with_nonsense_in_it_is_dropped),
+		JOINED(a_ring_that_cannot_be_mapped_is_read_later),
+		JOINED(a_ring_that_cannot_be_made_is_made_later),
 		JOINED(a_ring_of_another_size_is_none),
 		JOINED(a_ring_without_its_mark_is_none),
 	};

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "block.h"
 #include "shape_internal.h"
 
 #define LATENCY SIM_US(1)	/* virtual clock; none under the real one */
@@ -57,12 +58,12 @@ static void arrive(struct sim_timer *timer)
 	land(flight);
 	if (!is_caught(flight))
 		sim_link_deliver(&flight->packet);
-	free(flight);
+	sim_block_put(flight);
 }
 
 int sim_local_send(const struct sim_frame *frame)
 {
-	struct flight *flight = malloc(sizeof(*flight) + sim_frame_len(frame));
+	struct flight *flight = sim_block_get(sizeof(*flight) + sim_frame_len(frame), frame->type);
 
 	if (!flight)
 		return -ENOMEM;
@@ -103,6 +104,6 @@ void sim_local_drop_all(void)
 	while ((flight = flights)) {
 		land(flight);
 		sim_timer_disarm(&flight->timer);
-		free(flight);
+		sim_block_put(flight);
 	}
 }

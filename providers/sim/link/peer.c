@@ -17,16 +17,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "block.h"
 #include "folder.h"
 #include "peer.h"
 #include "ring_name.h"
 #include "segment.h"
 
-static struct sim_peer *peers[SIM_MAX_SLOTS];
+/* Not allocated one by one: mail that came is not to be lost for want of memory. */
+static struct sim_peer peers[SIM_MAX_SLOTS];
 
 struct sim_peer *sim_peer_known(unsigned int slot)
 {
-	return slot < SIM_MAX_SLOTS ? peers[slot] : NULL;
+	return slot < SIM_MAX_SLOTS && peers[slot].met ? &peers[slot] : NULL;
 }
 
 void sim_peer_unmap(void *ring)
@@ -43,7 +45,7 @@ void sim_peer_forget_outgoing(struct sim_peer *peer)
 	peer->out.ring = NULL;
 	while ((waiting = peer->first)) {
 		peer->first = waiting->next;
-		free(waiting);
+		sim_block_put(waiting);
 	}
 	peer->end = &peer->first;
 	peer->num_waiting = 0;
@@ -54,38 +56,37 @@ void sim_peer_forget(struct sim_peer *peer)
 {
 	sim_peer_forget_outgoing(peer);
 	sim_peer_unmap(peer->in.ring);
-	*peer = (struct sim_peer){ .end = &peer->first };
+	*peer = (struct sim_peer){ .met = true, .end = &peer->first };
 }
 
 void sim_peer_forget_all(void)
 {
 	for (unsigned int slot = 0; slot < SIM_MAX_SLOTS; slot++) {
-		if (!peers[slot])
+		if (!peers[slot].met)
 			continue;
-		sim_peer_forget(peers[slot]);
-		free(peers[slot]);
-		peers[slot] = NULL;
+		sim_peer_forget(&peers[slot]);
+		peers[slot].met = false;
 	}
 }
 
 static bool has_anything(const struct sim_peer *peer)
 {
-	return peer->reading || peer->in.ring || peer->out.ring;
+	return peer->reading || peer->unopened || peer->first || peer->in.ring || peer->out.ring;
 }
 
 int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer)
 {
 	struct sim_slot *shared = sim_segment_peer(slot);
-	struct sim_peer *peer = peers[slot];
+	struct sim_peer *peer = &peers[slot];
 	uint32_t generation;
 
 	generation = atomic_load_explicit(&shared->generation, memory_order_acquire);
-	if (__builtin_expect(!peer, 0)) {
-		peer = malloc(sizeof(*peer));
-		if (!peer)
-			return -ENOMEM;
-		*peer = (struct sim_peer){ .end = &peer->first, .generation = generation };
-		peers[slot] = peer;
+	if (__builtin_expect(!peer->met, 0)) {
+		*peer = (struct sim_peer){
+			.met = true,
+			.end = &peer->first,
+			.generation = generation,
+		};
 	} else if (__builtin_expect(peer->generation != generation, 0)) {
 		if (has_anything(peer))
 			return -ESRCH;
@@ -146,6 +147,22 @@ static int make_file(int folder, const char *text, void **ret_memory)
 	return r;
 }
 
+/* Memory or descriptors are short, here or in all. */
+static bool passes(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOSPC ||
+	       error == -EINTR || error == -EAGAIN;
+}
+
+static int put_off(struct sim_peer *peer, const char *ring, int error)
+{
+	if (!peer->told)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s/%s: %s: what goes through it waits",
+			      sim_segment_folder()->path, ring, strerror(-error));
+	peer->told = true;
+	return -EAGAIN;
+}
+
 /* Its reader may look for it at any time, so it gets its name when it is complete. */
 int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot)
 {
@@ -172,6 +189,7 @@ int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot)
 		r = -errno;
 		goto err_unmap;
 	}
+	peer->told = false;
 	return 0;
 
 err_unmap:
@@ -179,12 +197,34 @@ err_unmap:
 	sim_peer_unmap(memory);
 	peer->out.ring = NULL;
 err_log:
+	if (passes(r))
+		return put_off(peer, text, r);
 	sim_core->log(POLYCM_LOG_ERROR, NULL, "%s/%s: %s", sim_segment_folder()->path, text,
 		      strerror(-r));
 	return -ENOMEM;
 }
 
-bool sim_peer_find_ring(struct sim_peer *peer, unsigned int slot)
+static int map_found(int fd, struct sim_peer *peer)
+{
+	void *memory = NULL;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size != (off_t)sim_ring_memory(SIM_RING_SIZE))
+		return -EBADMSG;
+	r = map_ring(fd, &memory);
+	if (r < 0)
+		return r;
+	r = sim_ring_reader_init(&peer->in, memory, SIM_RING_SIZE, SIM_MAX_RECORD);
+	if (r < 0)
+		sim_peer_unmap(memory);
+	return r;
+}
+
+/* Only a ring that we have, or that is none, goes: its name is how we find it again. */
+int sim_peer_find_ring(struct sim_peer *peer, unsigned int slot)
 {
 	const struct sim_ring_name name = {
 		.from = slot,
@@ -194,29 +234,30 @@ bool sim_peer_find_ring(struct sim_peer *peer, unsigned int slot)
 	};
 	int folder = sim_segment_folder()->fd;
 	char text[SIM_RING_NAME_MAX];
-	void *memory = NULL;
-	struct stat st;
-	int fd;
+	int fd, r;
 
 	if (peer->in.ring)
-		return true;
+		return 0;
 	if (peer->deaf)
-		return false;
+		return -EBADMSG;
 	sim_ring_name_format(&name, text);
 	fd = openat(folder, text, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) < 0 || st.st_size != (off_t)sim_ring_memory(SIM_RING_SIZE) ||
-	    map_ring(fd, &memory) < 0 ||
-	    sim_ring_reader_init(&peer->in, memory, SIM_RING_SIZE, SIM_MAX_RECORD) < 0) {
+	r = fd < 0 ? -errno : map_found(fd, peer);
+	if (fd >= 0)
+		close(fd);
+	peer->unopened = passes(r);
+	if (peer->unopened)
+		return put_off(peer, text, r);
+	if (r == -ENOENT)
+		return r;
+	unlinkat(folder, text, 0);
+	if (r < 0) {
 		sim_core->log(POLYCM_LOG_WARN, NULL, "%s/%s is no ring: ignored",
 			      sim_segment_folder()->path, text);
 		peer->deaf = true;
-		sim_peer_unmap(memory);
+		return -EBADMSG;
 	}
-	close(fd);
-	unlinkat(folder, text, 0);
-	if (peer->in.ring)
-		sim_pull_try(&peer->pull, memory);
-	return peer->in.ring != NULL;
+	peer->told = false;
+	sim_pull_try(&peer->pull, peer->in.ring);
+	return 0;
 }

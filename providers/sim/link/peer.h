@@ -31,7 +31,10 @@ struct sim_waiting {
 
 struct sim_peer {
 	uint32_t generation;		/* of the process that the rest is about */
+	bool met;
 	bool deaf;			/* its ring to us made no sense: not read any more */
+	bool unopened;			/* its ring to us is there, but what it takes was short */
+	bool told;			/* ... or for ours to it: one line is enough */
 	bool reading;			/* its ring to us: handlers run, keep it */
 	struct sim_ring_writer out;	/* out.ring NULL: none yet */
 	struct sim_ring_reader in;
@@ -41,15 +44,20 @@ struct sim_peer {
 	size_t waiting_bytes;
 };
 
-/* -ENOMEM; -ESRCH: another process has the slot now, and the one that we know is to be buried. */
+/* -ESRCH: another process has the slot now, and the one that we know is to be buried. */
 int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer);
 /* Do we still have something of a process that had the slot before? */
 bool sim_peer_is_stale(unsigned int slot);
 struct sim_peer *sim_peer_known(unsigned int slot);	/* or NULL */
 bool sim_peer_is_live(unsigned int slot);
 
-int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot);	/* ours to it */
-bool sim_peer_find_ring(struct sim_peer *peer, unsigned int slot);	/* its to us, if it made one */
+/*
+ * Ours to it.  -EAGAIN: memory or descriptors are short, which passes; it was
+ * told and is to be tried again.
+ */
+int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot);
+/* Its to us.  -ENOENT: it made none; -EBADMSG: what it made is none; -EAGAIN as above. */
+int sim_peer_find_ring(struct sim_peer *peer, unsigned int slot);
 void sim_peer_unmap(void *ring);
 
 void sim_peer_forget_outgoing(struct sim_peer *peer);	/* there is nobody to send to */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "../trace.h"
+#include "block.h"
 #include "shape_internal.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -112,7 +113,7 @@ struct sim_flow *sim_flow_of(const struct sim_frame *frame)
 static struct transit *begin(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
 			     uint64_t wire_length, void (*fn)(struct sim_timer *timer))
 {
-	struct transit *transit = malloc(sizeof(*transit) + sim_frame_len(frame));
+	struct transit *transit = sim_block_get(sizeof(*transit) + sim_frame_len(frame), frame->type);
 
 	if (!transit)
 		return NULL;
@@ -164,7 +165,7 @@ static void end(struct transit *transit)
 {
 	sim_timer_disarm(&transit->timer);
 	take_out(transit);
-	free(transit);
+	sim_block_put(transit);
 }
 
 /* What another process is made to have sent is not ours to repeat. */
@@ -190,7 +191,7 @@ static void arrive(struct sim_timer *timer)
 		sim_link_deliver(&packet);
 	else if (sim_port_carries(transit->frame.to))
 		(void)sim_shm_send(&transit->frame, transit->slot);
-	free(transit);
+	sim_block_put(transit);
 }
 
 static void arrive_to_be_rejected(struct sim_timer *timer)
@@ -201,7 +202,7 @@ static void arrive_to_be_rejected(struct sim_timer *timer)
 	take_out(transit);
 	packet.from_slot = transit->slot;
 	sim_fault_reject(&packet, transit->reason);
-	free(transit);
+	sim_block_put(transit);
 }
 
 /* ------------------------------------------------------------------------
@@ -346,7 +347,7 @@ static void leave(struct sim_timer *timer)
 		sim_watch_sent(&transit->frame);
 	(void)sim_shape_launch(transit->flow, &transit->frame, transit->slot,
 			       transit->wire_length, &none, NULL);
-	free(transit);
+	sim_block_put(transit);
 }
 
 static int send_copies(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,

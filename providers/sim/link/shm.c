@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "block.h"
 #include "changes.h"
 #include "death.h"
 #include "link_internal.h"
@@ -18,7 +19,30 @@
 
 #define RECORDS_PER_TURN 64u	/* of one ring before the next one's turn */
 #define MAX_WAITING ((size_t)64 << 20)	/* bytes: then data is lost, which its protocol repeats */
+#define TRY_AGAIN SIM_MS(10)	/* to make or to open a ring for which something was short */
 #define CHECK_EVERY 256u	/* packets that wait before we ask whether the receiver lives */
+
+static struct sim_timer again;
+
+/* Whose ring waits for memory or a descriptor: look at them as if there was mail. */
+static void try_again(struct sim_timer *unused)
+{
+	(void)unused;
+	for (unsigned int slot = 0; slot < SIM_MAX_SLOTS; slot++) {
+		const struct sim_peer *peer = sim_peer_known(slot);
+
+		if (peer && (peer->unopened || (peer->first && !peer->out.ring)))
+			sim_segment_notify(sim_segment_slot(), slot);
+	}
+}
+
+static void try_again_later(void)
+{
+	if (sim_timer_armed(&again))
+		return;
+	sim_timer_init(&again, try_again);
+	sim_timer_arm(&again, sim_now() + TRY_AGAIN);
+}
 
 /* ------------------------------------------------------------------------
  * Sending.
@@ -46,7 +70,7 @@ static void flush(struct sim_peer *peer, unsigned int slot)
 		if (!peer->first)
 			peer->end = &peer->first;
 		peer->waiting_bytes -= waiting->len;
-		free(waiting);
+		sim_block_put(waiting);
 		peer->num_waiting--;
 		sent = true;
 	}
@@ -64,6 +88,30 @@ static void wait_for_room(struct sim_peer *peer, unsigned int slot)
 		sim_segment_notify(slot, sim_segment_slot());
 	else
 		atomic_store(&peer->out.ring->writer_waits, 0);
+}
+
+/* 0: there is one.  -EAGAIN: what is sent waits. */
+static int make_ring(struct sim_peer *peer, unsigned int slot)
+{
+	int r = sim_peer_make_ring(peer, slot);
+
+	if (!r)
+		sim_death_watch();
+	else if (r == -EAGAIN)
+		try_again_later();
+	return r;
+}
+
+static void send_on(struct sim_peer *peer, unsigned int slot)
+{
+	int r = 0;
+
+	if (!sim_peer_is_live(slot) || (!peer->out.ring && (r = make_ring(peer, slot)) == -EAGAIN))
+		return;
+	if (r < 0)
+		sim_peer_forget_outgoing(peer);
+	else
+		wait_for_room(peer, slot);
 }
 
 static void check_alive(unsigned int slot)
@@ -93,7 +141,7 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 	if (peer->waiting_bytes >= MAX_WAITING &&
 	    (frame->type == SIM_PACKET_RC || frame->type == SIM_PACKET_UD))
 		return lose(slot, "it does not read");
-	waiting = malloc(sizeof(*waiting) + len);
+	waiting = sim_block_get(sizeof(*waiting) + len, frame->type);
 	if (!waiting)
 		return -ENOMEM;
 	waiting->next = NULL;
@@ -109,7 +157,8 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 		sim_peer_forget_outgoing(peer);
 		return lose(slot, "it is gone");
 	}
-	wait_for_room(peer, slot);
+	if (peer->out.ring)
+		wait_for_room(peer, slot);
 	return 0;
 }
 
@@ -135,13 +184,12 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 		sim_peer_forget_outgoing(peer);
 		return lose(slot, "it is gone");
 	}
-	if (!peer->out.ring) {
-		r = sim_peer_make_ring(peer, slot);
-		if (r < 0)
+	if (!peer->out.ring && !peer->first) {
+		r = make_ring(peer, slot);
+		if (r < 0 && r != -EAGAIN)
 			return r;
-		sim_death_watch();
 	}
-	if (!peer->first) {
+	if (!peer->first && peer->out.ring) {
 		r = sim_ring_reserve(&peer->out, len, &bytes);
 		if (!r) {
 			fill(frame, bytes);
@@ -234,6 +282,7 @@ static bool attend(unsigned int slot)
 {
 	bool more = false, stale;
 	struct sim_peer *peer;
+	int found;
 
 	if (slot == sim_segment_slot())
 		return false;
@@ -244,13 +293,19 @@ static bool attend(unsigned int slot)
 		return false;
 	if (peer->reading)
 		return false;
-	if (sim_peer_find_ring(peer, slot)) {
+	found = sim_peer_find_ring(peer, slot);
+	if (found == -EAGAIN) {
+		/* Nor is it buried, if it is gone, before we know what it said. */
+		try_again_later();
+		return false;
+	}
+	if (!found) {
 		sim_death_watch();
 		more = read_ring(peer, slot);
 	}
 	stale = sim_peer_is_stale(slot);
 	if (peer->first && !stale)
-		wait_for_room(peer, slot);
+		send_on(peer, slot);
 	if (!more && (stale || !sim_peer_is_live(slot))) {
 		sim_peer_forget(peer);
 		/* What is answered to the dead is for nobody. */
@@ -347,6 +402,7 @@ int sim_shm_join(const char *fabric)
 void sim_shm_leave(void)
 {
 	sim_death_watch_ends();
+	sim_timer_disarm(&again);
 	sim_peer_forget_all();
 	sim_changes_leave();
 	sim_segment_leave();

@@ -20,6 +20,7 @@
 
 #include "../cm/segment.h"
 #include "../nic/rc.h"
+#include "block.h"
 #include "shape_internal.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -113,7 +114,7 @@ static void drop_first(struct sender *sender)
 	sender->first = kept->next;
 	if (!sender->first)
 		sender->end = &sender->first;
-	free(kept);
+	sim_block_put(kept);
 	num_kept--;
 }
 
@@ -267,7 +268,7 @@ static struct segment_kept *keep(struct sender *sender, struct segment_kept **at
 				 const struct sim_frame *frame, unsigned int slot,
 				 const struct sim_message *message, const struct sim_fate *fate)
 {
-	struct segment_kept *kept = malloc(sizeof(*kept) + sim_frame_len(frame));
+	struct segment_kept *kept = sim_block_get(sizeof(*kept) + sim_frame_len(frame), frame->type);
 
 	if (!kept) {
 		if (!sim_timer_armed(&sender->timer))
