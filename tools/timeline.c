@@ -19,7 +19,7 @@
 struct options {
 	const char *svg, *between;
 	long long id;
-	bool all;
+	bool all, cm;
 };
 
 void timeline_usage(FILE *to)
@@ -33,7 +33,8 @@ void timeline_usage(FILE *to)
 	      "  --svg FILE      write it as an SVG picture; - is standard output\n"
 	      "  --id N          only the connection of the id with this number\n"
 	      "  --between A,B   only what these nodes do, or these columns\n"
-	      "  --all           every timer, too\n", to);
+	      "  --all           every timer, too\n"
+	      "  --cm            messages of connection management, and no data\n", to);
 }
 
 /* COLUMNS, the terminal's, or what terminals had. */
@@ -135,6 +136,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{ "id", required_argument, NULL, 'i' },
 		{ "between", required_argument, NULL, 'b' },
 		{ "all", no_argument, NULL, 'a' },
+		{ "cm", no_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -154,6 +156,9 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 'a':
 			options->all = true;
+			break;
+		case 'c':
+			options->cm = true;
 			break;
 		case 'h':
 			timeline_usage(stdout);
@@ -180,6 +185,7 @@ int timeline_command(int argc, char **argv)
 	if (status)
 		return status;
 	timeline.all = options.all;
+	timeline.cm = options.cm;
 	status = timeline_read(&timeline, argv[optind]) ? EXIT_FAILURE : 0;
 	if (!status && !timeline.num_items) {
 		tool_error("%s: nothing happens in this trace", timeline.path);

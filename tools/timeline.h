@@ -57,6 +57,7 @@ struct timeline {
 	unsigned int skipped;	/* lines of kinds that we do not know */
 	bool truncated;		/* the last line was */
 	bool all;		/* every timer, too */
+	bool cm;		/* no data */
 };
 
 /* 0, or a line on standard error was written. */
@@ -70,6 +71,8 @@ int timeline_column(struct timeline *timeline, char *name);
 const char *item_text(const struct item *item, const char *name);	/* "" */
 long long item_number(const struct item *item, const char *name);	/* -1 */
 
+/* Of what is selected: messages of data, and timers of QPs. */
+void timeline_leave_out_data(struct timeline *timeline);
 /* Which lines are of one packet. */
 void timeline_pair(struct timeline *timeline);
 /* Which packets are lost, and where those come from or go to whose other end is not told. */

@@ -463,6 +463,8 @@ int timeline_select(struct timeline *timeline, long long id, const char *between
 		return -1;
 	if (between && select_between(timeline, between))
 		return -1;
+	if (timeline->cm)
+		timeline_leave_out_data(timeline);
 	order_columns(timeline);
 	return 0;
 }

@@ -32,6 +32,8 @@ check 'the same the other way round, with a blank' eval '
 check 'both sides of a host that talks to itself' eval '
 	draws self 80 --between "host, active,host, passive" && diff "$here/timeline-self.golden" "$work/out"'
 check 'every timer' is_golden all reject 80 --all
+check 'no data' eval '
+	draws loss && has out SEND && draws loss 80 --cm && has out REQ RTU DREQ && ! grep -E "SEND|ACK" out'
 check 'no line is wider than the terminal' eval '
 	draws loss 100 && [ "$(LC_ALL=C.UTF-8 wc -L <"$work/out")" -le 100 ]'
 check 'no colours in a file' eval '
