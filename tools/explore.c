@@ -23,6 +23,7 @@
 /* What became of all of it. */
 struct progress {
 	uint64_t done, failed, with_faults, began, shown;
+	unsigned int causes;
 	bool terminal;
 };
 
@@ -248,8 +249,11 @@ static void run_all(const struct explore *explore, struct progress *progress,
 
 static void summarise(const struct explore *explore, const struct progress *progress)
 {
-	printf("%llu seeds, %llu failed, %llu with faults, %.1f s\n",
-	       (unsigned long long)progress->done, (unsigned long long)progress->failed,
+	printf("%llu seeds, %llu failed", (unsigned long long)progress->done,
+	       (unsigned long long)progress->failed);
+	if (progress->causes)
+		printf(" by %u cause%s", progress->causes, progress->causes > 1 ? "s" : "");
+	printf(", %llu with faults, %.1f s\n",
 	       (unsigned long long)progress->with_faults,
 	       (double)(now() - progress->began) / (double)SECOND);
 	if (explore_interrupted())
@@ -267,7 +271,7 @@ static void summarise(const struct explore *explore, const struct progress *prog
 }
 
 /* Without faults it must do well, or what is found says nothing of them. */
-static int try_without(const struct explore *explore)
+static int try_without(struct explore *explore)
 {
 	struct explore_run *run = new_run(explore, explore->first);
 	int status = 0;
@@ -283,12 +287,14 @@ static int try_without(const struct explore *explore)
 		tool_error("what it printed is in %s/seed-%llu.out", explore->output,
 			   (unsigned long long)run->seed);
 		status = STATUS_USAGE;
+	} else {
+		explore->usual_wait = explore_usual_wait(run->output);
 	}
 	explore_free_run(run);
 	return status;
 }
 
-static int explore_all(const struct explore *explore)
+static int explore_all(struct explore *explore)
 {
 	struct progress progress = { .began = now(), .terminal = isatty(STDERR_FILENO) };
 	struct explore_failing failing = { 0 };
@@ -300,7 +306,7 @@ static int explore_all(const struct explore *explore)
 		return status;
 	run_all(explore, &progress, &failing);
 	clear_progress(&progress);
-	explore_report(explore, &failing);
+	progress.causes = explore_report(explore, &failing);
 	summarise(explore, &progress);
 	return progress.failed || explore_interrupted();
 }

@@ -4,6 +4,7 @@
 #define TOOLS_EXPLORE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "polycm.h"
 
@@ -13,17 +14,34 @@ struct explore {
 	const char *scenario;		/* absolute, or NULL */
 	const char *output;		/* folder of what is kept */
 	char *work;			/* folder of what is not */
+	char *usual_wait;		/* without faults, too; or NULL */
 	uint64_t first, last;		/* seeds */
 	unsigned int jobs, shrink_runs, failures;
 	uint64_t timeout_ns;
 };
 
-enum explore_end { ENDED_WELL, ENDED_BADLY, ENDED_BY_SIGNAL, ENDED_BY_TIME, NOT_STARTED };
+enum explore_end {
+	ENDED_WELL,
+	ENDED_BADLY,
+	ENDED_BY_SIGNAL,
+	ENDED_BY_TIME,
+	ENDED_WAITING,			/* badly, after a wait that nothing could end */
+	ENDED_WAITING_BY_SIGNAL,	/* likewise */
+	NOT_STARTED,
+};
 
 /* How a program ended. */
 struct explore_result {
 	enum explore_end end;
 	int number;			/* exit status, signal, or errno */
+	char wait[300];			/* who waits for what, or what it does when its time is over */
+};
+
+/* Faults that the simulator wrote down. */
+struct explore_faults {
+	char **lines;			/* groups as in a scenario file */
+	size_t num;
+	bool several_fabrics;
 };
 
 /* --- explore_run.c: programs, as many at a time as there are jobs --- */
@@ -33,8 +51,10 @@ struct explore_run {
 	const char *scenario;		/* absolute, or NULL */
 	bool decide;			/* let the seed decide on faults */
 	struct explore_result result;
+	const char *trace;		/* file for it, or NULL */
 	char *record, *output;		/* files; what was decided, and what the program said */
 	char *last_words;		/* of that, by which failures are told apart (explore_words.c) */
+	struct explore_faults faults;	/* of one that failed */
 };
 
 /* The signals are ready to be waited for. */
@@ -50,17 +70,19 @@ bool explore_interrupted(void);
 /* Begin and wait, when no other is running.  False: a signal asked for the end first. */
 bool explore_run(const struct explore *explore, struct explore_run *run);
 
+/* --- explore_ends.c --- */
+
+/* The wait without end that the program has without faults, too; NULL: none.  To be freed. */
+char *explore_usual_wait(const char *output);
+/* A run that failed: was it a wait without end? */
+void explore_classify(const struct explore *explore, struct explore_run *run);
+/* What the threads of a process group do now. */
+void explore_describe_group(pid_t group, char *text, size_t size);
 bool explore_same(const struct explore_result *a, const struct explore_result *b);
-/* "exit status 3", "signal 11 (Segmentation fault)"; static. */
+/* "exit status 3", "waits for ever: poll waits for ..."; static. */
 const char *explore_words(const struct explore_result *result);
 
 /* --- explore_faults.c: lists of faults, and scenario files with them --- */
-
-struct explore_faults {
-	char **lines;			/* groups as in a scenario file */
-	size_t num;
-	bool several_fabrics;
-};
 
 /* Was there any fault in the run? */
 bool explore_has_faults(const char *record);
@@ -78,8 +100,8 @@ struct explore_failing {
 	size_t num;
 };
 
-/* When no other run is under way: tells them, each kind once, and frees them. */
-void explore_report(const struct explore *explore, struct explore_failing *failing);
+/* When no other run is under way: tells them, each cause once, and frees them; how many causes. */
+unsigned int explore_report(const struct explore *explore, struct explore_failing *failing);
 /* What the program said, in the folder for it. */
 void explore_keep_output(const struct explore *explore, const struct explore_run *run);
 void explore_free_run(struct explore_run *run);
@@ -88,6 +110,8 @@ void explore_free_run(struct explore_run *run);
 
 /* The last lines of what the program said, without what differs from run to run; to be freed. */
 char *explore_last_words(const char *output);
+/* Long numbers become #. */
+void explore_blur(char *line);
 
 /* --- explore_shrink.c --- */
 
@@ -97,5 +121,22 @@ char *explore_last_words(const char *output);
  */
 bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
 		    const struct explore_faults *faults, bool *keep, unsigned int *ret_runs);
+
+/* Does it fail the same way with these of the faults? */
+bool explore_fails_with(const struct explore *explore, const struct explore_run *failed,
+			const struct explore_faults *faults, const bool *keep);
+
+/* Once more with that scenario, to trace it. */
+void explore_trace(const struct explore *explore, const struct explore_run *failed,
+		   const char *scenario, const char *trace);
+
+/* --- explore_causes.c --- */
+
+/*
+ * Is it no more without faults of these kinds?  If it is, they are left out of
+ * its faults: its cause is another one.
+ */
+bool explore_has_cause(const struct explore *explore, struct explore_run *run,
+		       const struct explore_faults *faults, const bool *keep);
 
 #endif

@@ -20,6 +20,7 @@ void explore_free_run(struct explore_run *run)
 	free(run->record);
 	free(run->output);
 	free(run->last_words);
+	explore_free_faults(&run->faults);
 	free(run);
 }
 
@@ -113,70 +114,124 @@ static bool is_same_failure(const struct explore_run *a, const struct explore_ru
 	return explore_same(&a->result, &b->result) && !strcmp(a->last_words, b->last_words);
 }
 
-/* Of the runs behind the first those that failed like it: told with it, and kept. */
-static void tell_equal(const struct explore *explore, struct explore_run **runs, size_t num)
+/* Of the same cause where that is known, or else with the same words. */
+static bool is_of_family(const struct explore *explore, const struct explore_run *first,
+			 struct explore_run *run, const bool *keep)
+{
+	if (!explore_same(&first->result, &run->result))
+		return false;
+	return keep ? explore_has_cause(explore, run, &first->faults, keep) :
+		      is_same_failure(first, run);
+}
+
+/* Of the runs behind the first those that failed by its cause: told with it, and kept. */
+static void tell_family(const struct explore *explore, struct explore_run **runs, size_t num,
+			const bool *keep)
 {
 	size_t equal = 0;
 
-	for (size_t i = 1; i < num; i++) {
-		if (!runs[i] || !is_same_failure(runs[0], runs[i]))
+	for (size_t i = 1; i < num && !explore_interrupted(); i++) {
+		if (!runs[i] || !is_of_family(explore, runs[0], runs[i], keep))
 			continue;
-		printf("%s%llu", equal++ ? ", " : "  equal: seeds ", (unsigned long long)runs[i]->seed);
+		printf("%s%llu", equal++ ? ", " : keep ? "  same cause: seeds " : "  equal: seeds ",
+		       (unsigned long long)runs[i]->seed);
 		explore_keep_output(explore, runs[i]);
 		keep_faults(explore, runs[i]);
+		explore_free_run(runs[i]);
+		runs[i] = NULL;
 	}
 	if (equal)
 		puts("\n  these are not shortened: their scenario files have all of their faults");
 }
 
+/* A program's own fabrics have traces with numbers. */
+static char *newest(char *trace)
+{
+	char *name = tool_strdup(trace), *next;
+
+	for (unsigned int i = 2; ; i++) {
+		next = tool_printf("%s.%u", trace, i);
+		if (access(next, R_OK))
+			break;
+		free(name);
+		name = next;
+	}
+	free(next);
+	free(trace);
+	return name;
+}
+
+/* One that does not end would write for so long. */
+static void print_ladder(const struct explore *explore, const struct explore_run *run,
+			 const char *scenario)
+{
+	char *trace = tool_printf("%s/seed-%llu.trace", explore->output,
+				  (unsigned long long)run->seed);
+
+	if (run->result.end != ENDED_BY_TIME)
+		explore_trace(explore, run, scenario, trace);
+	trace = newest(trace);
+	if (!access(trace, R_OK)) {
+		fputs("  ladder: polycm timeline --cm", stdout);
+		print_word(trace);
+		putchar('\n');
+	}
+	free(trace);
+}
+
+static bool is_any(const bool *keep, size_t num)
+{
+	for (size_t i = 0; i < num; i++)
+		if (keep[i])
+			return true;
+	return false;
+}
+
 static void examine(const struct explore *explore, struct explore_run **runs, size_t num)
 {
-	const struct explore_run *run = runs[0];
+	struct explore_run *run = runs[0];
+	const struct explore_faults *faults = &run->faults;
 	char *scenario = tool_printf("%s/seed-%llu.scenario", explore->output,
 				     (unsigned long long)run->seed);
-	struct explore_faults faults;
 	unsigned int num_runs = 0;
 	bool *keep, repeats;
 
 	printf("seed %llu: %s\n", (unsigned long long)run->seed, explore_words(&run->result));
 	mkdir(explore->output, 0777);
 	explore_keep_output(explore, run);
-	tell_equal(explore, runs, num);
 	fflush(stdout);
-	(void)explore_read_record(run->record, &faults);
-	keep = tool_realloc(NULL, faults.num + 1, sizeof(*keep));
-	repeats = explore_shrink(explore, run, &faults, keep, &num_runs);
-	if (explore_write_scenario(explore, scenario, run->seed, &faults, keep) < 0)
+	keep = tool_realloc(NULL, faults->num + 1, sizeof(*keep));
+	repeats = explore_shrink(explore, run, faults, keep, &num_runs);
+	if (explore_write_scenario(explore, scenario, run->seed, faults, keep) < 0)
 		tool_error("cannot write %s", scenario);
 	if (repeats)
-		print_faults(&faults, keep);
+		print_faults(faults, keep);
 	else if (!explore_interrupted())
 		printf("  it does not fail like that again with the same %zu faults: what it does "
-		       "depends on more than the seed\n", faults.num);
+		       "depends on more than the seed\n", faults->num);
 	print_replay(explore, scenario);
+	print_ladder(explore, run, scenario);
+	tell_family(explore, runs, num, repeats && is_any(keep, faults->num) ? keep : NULL);
 	fflush(stdout);
 	free(keep);
-	explore_free_faults(&faults);
 	free(scenario);
 }
 
-void explore_report(const struct explore *explore, struct explore_failing *failing)
+unsigned int explore_report(const struct explore *explore, struct explore_failing *failing)
 {
-	struct explore_run *run;
+	unsigned int families = 0;
 
+	for (size_t i = 0; i < failing->num; i++)
+		(void)explore_read_record(failing->runs[i]->record, &failing->runs[i]->faults);
 	for (size_t i = 0; i < failing->num; i++) {
-		run = failing->runs[i];
-		if (!run)
+		if (!failing->runs[i])
 			continue;
-		if (!explore_interrupted())
+		if (!explore_interrupted()) {
 			examine(explore, failing->runs + i, failing->num - i);
-		for (size_t j = failing->num - 1; j > i; j--) {
-			if (failing->runs[j] && is_same_failure(run, failing->runs[j])) {
-				explore_free_run(failing->runs[j]);
-				failing->runs[j] = NULL;
-			}
+			families++;
 		}
-		explore_free_run(run);
+		explore_free_run(failing->runs[i]);
 	}
 	free(failing->runs);
+	return families;
 }

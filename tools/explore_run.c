@@ -25,6 +25,7 @@ struct place {
 	pid_t pid;
 	uint64_t deadline;
 	bool late;
+	char does[300];			/* when it was */
 };
 
 static struct place *places;
@@ -80,6 +81,8 @@ static void set_environment(const struct explore_run *run)
 	setenv("POLYCM_SIM_CLOCK", "virtual", 1);
 	setenv("POLYCM_LOG", "warn", 0);	/* why it failed is in what is kept of it */
 	set_or_unset("POLYCM_SIM_SCENARIO", run->scenario);
+	if (run->trace)
+		setenv("POLYCM_SIM_TRACE", run->trace, 1);
 	set_or_unset("POLYCM_SIM_EXPLORE", run->decide ? run->record : NULL);
 }
 
@@ -111,7 +114,7 @@ void explore_start(const struct explore *explore, struct explore_run *run)
 	if (!place->pid)
 		become(explore, run);
 	if (place->pid < 0)
-		run->result = (struct explore_result){ NOT_STARTED, errno };
+		run->result = (struct explore_result){ .end = NOT_STARTED, .number = errno };
 	else
 		setpgid(place->pid, place->pid);
 	place->next = places;
@@ -125,12 +128,16 @@ void explore_start(const struct explore *explore, struct explore_run *run)
 
 static struct explore_result result_of(const struct place *place, const siginfo_t *info)
 {
-	if (place->late)
-		return (struct explore_result){ ENDED_BY_TIME, 0 };
-	if (info->si_code != CLD_EXITED)
-		return (struct explore_result){ ENDED_BY_SIGNAL, info->si_status };
-	return (struct explore_result){ info->si_status ? ENDED_BADLY : ENDED_WELL,
-					info->si_status };
+	struct explore_result result = { .end = ENDED_BY_TIME };
+
+	if (place->late) {
+		memcpy(result.wait, place->does, sizeof(place->does));
+	} else {
+		result.end = info->si_code != CLD_EXITED ? ENDED_BY_SIGNAL :
+			     info->si_status ? ENDED_BADLY : ENDED_WELL;
+		result.number = info->si_status;
+	}
+	return result;
 }
 
 /* What it started ends with it; while it is not reaped, its group's number is nobody else's. */
@@ -175,6 +182,7 @@ static uint64_t enforce_time(void)
 			continue;
 		if (place->deadline <= time) {
 			place->late = true;
+			explore_describe_group(place->pid, place->does, sizeof(place->does));
 			kill(-place->pid, SIGKILL);
 		} else if (place->deadline < next) {
 			next = place->deadline;
@@ -190,11 +198,12 @@ struct explore_run *explore_wait(const struct explore *explore)
 	uint64_t next, time;
 	int signal;
 
-	(void)explore;
 	while (places && !interrupted) {
 		run = take_ended();
-		if (run)
+		if (run) {
+			explore_classify(explore, run);
 			return run;
+		}
 		next = enforce_time();
 		time = now();
 		next = next == UINT64_MAX ? SECOND : next > time ? next - time : 0;
@@ -230,35 +239,4 @@ bool explore_run(const struct explore *explore, struct explore_run *run)
 		return true;
 	explore_stop();
 	return false;
-}
-
-/* ------------------------------------------------------------------------
- * Words.
- */
-
-bool explore_same(const struct explore_result *a, const struct explore_result *b)
-{
-	return a->end == b->end && a->number == b->number;
-}
-
-const char *explore_words(const struct explore_result *result)
-{
-	static char words[100];
-
-	switch (result->end) {
-	case ENDED_WELL:
-		return "success";
-	case ENDED_BADLY:
-		snprintf(words, sizeof(words), "exit status %d", result->number);
-		return words;
-	case ENDED_BY_SIGNAL:
-		snprintf(words, sizeof(words), "signal %d (%s)", result->number,
-			 strsignal(result->number));
-		return words;
-	case ENDED_BY_TIME:
-		return "time limit";
-	default:
-		snprintf(words, sizeof(words), "not started: %s", strerror(result->number));
-		return words;
-	}
 }

@@ -92,22 +92,62 @@ static void shrink(struct shrinking *shrinking, bool *keep)
 	free(fewer);
 }
 
-bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
-		    const struct explore_faults *faults, bool *keep, unsigned int *ret_runs)
+static struct shrinking begin(const struct explore *explore, const struct explore_run *failed,
+			      const struct explore_faults *faults)
 {
-	char *scenario = tool_printf("%s/shrink.cfg", explore->work);
-	struct shrinking shrinking = {
+	return (struct shrinking){
 		.explore = explore,
 		.failed = failed,
 		.faults = faults,
 		.run = {
 			.seed = failed->seed,
-			.scenario = scenario,
+			.scenario = tool_printf("%s/shrink.cfg", explore->work),
 			.record = tool_printf("%s/shrink.faults", explore->work),
 			.output = tool_printf("%s/shrink.out", explore->work),
 		},
 	};
-	char *const names[] = { scenario, shrinking.run.record, shrinking.run.output };
+}
+
+static void end(struct shrinking *shrinking)
+{
+	char *const names[] = {
+		(char *)(uintptr_t)shrinking->run.scenario, shrinking->run.record,
+		shrinking->run.output,
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		unlink(names[i]);
+		free(names[i]);
+	}
+}
+
+bool explore_fails_with(const struct explore *explore, const struct explore_run *failed,
+			const struct explore_faults *faults, const bool *keep)
+{
+	struct shrinking shrinking = begin(explore, failed, faults);
+	bool fails = fails_with(&shrinking, keep);
+
+	end(&shrinking);
+	return fails;
+}
+
+void explore_trace(const struct explore *explore, const struct explore_run *failed,
+		   const char *scenario, const char *trace)
+{
+	struct shrinking shrinking = begin(explore, failed, &failed->faults);
+	struct explore_run run = shrinking.run;
+
+	run.scenario = scenario;
+	run.trace = trace;
+	if (!explore_interrupted())
+		explore_run(explore, &run);
+	end(&shrinking);
+}
+
+bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
+		    const struct explore_faults *faults, bool *keep, unsigned int *ret_runs)
+{
+	struct shrinking shrinking = begin(explore, failed, faults);
 	bool repeats;
 
 	for (size_t i = 0; i < faults->num; i++)
@@ -115,10 +155,7 @@ bool explore_shrink(const struct explore *explore, const struct explore_run *fai
 	repeats = fails_with(&shrinking, keep);
 	if (repeats)
 		shrink(&shrinking, keep);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		unlink(names[i]);
-		free(names[i]);
-	}
+	end(&shrinking);
 	*ret_runs = shrinking.runs;
 	return repeats;
 }

@@ -20,8 +20,7 @@ static bool counts(const char *line)
 	return line[strspn(line, " \t\n")] && strncmp(line, "polycm: ", 8);
 }
 
-/* Long numbers become #. */
-static void blur(char *line)
+void explore_blur(char *line)
 {
 	char *to = line;
 	size_t len;
@@ -61,7 +60,7 @@ char *explore_last_words(const char *output)
 		line = lines[(num + i) % NUM_LINES];
 		if (!line)
 			continue;
-		blur(line);
+		explore_blur(line);
 		longer = tool_printf("%s%s", words, line);
 		free(words);
 		free(line);

@@ -54,21 +54,33 @@ finds() {
 check 'a crash' finds 'signal 6 (Aborted)' ./client crash
 check 'an exit status' finds 'exit status 5' ./client exit
 
-# Failures that look alike are one report, which has all their seeds; each can be repeated.
-equal() {
-	local seed
+# Failures of one cause are one report, which has all their seeds; each can be repeated. They end alike, but a lost REQ,
+# a lost REP and a late one are three causes.
+causes() {
+	local seed fault
 
 	rm -rf found
 	explore 1 --seeds 1-60 --failures 0 --scenario two.scenario -- ./client exit || return
-	counts out 1 '^seed [0-9]*: ' && counts out 1 '^  equal: seeds [0-9]+(, [0-9]+)+$' || return
-	counts out 1 '^  these are not shortened: ' || return
-	for seed in $(sed -n 's/^  equal: seeds//p' out | tr -d ,); do
+	for fault in '"lose"; message = "REQ"' '"lose"; message = "REP"' '"delay"; message = "REP"'; do
+		counts out 1 "^    \\{ action = $fault" || return
+	done
+	counts out 3 '^seed [0-9]*: exit status 5$' && has out ' failed by 3 causes, ' || return
+	[ "$(sed -n 's/^  same cause: seeds//p' out | tr -d , | wc -w)" -eq \
+		"$(($(sed -n 's/^60 seeds, \([0-9]*\) failed.*/\1/p' out) - 3))" ] || return
+	for seed in $(sed -n 's/^  same cause: seeds//p' out | tr -d ,); do
 		[ -e "found/seed-$seed.out" ] || return
 		polycm run --scenario "found/seed-$seed.scenario" -- ./client exit >/dev/null 2>&1
 		[ $? -eq 5 ] || return
 	done
 }
-check 'equal failures' equal
+check 'failures by their causes' causes
+ladder() {
+	local trace
+
+	trace=$(sed -n 's/^  ladder: polycm timeline --cm //p' out | head -1)
+	exits 0 polycm timeline --cm "$trace" && has out ── "lose RE"
+}
+check 'a ladder of it' ladder
 # The same seeds fail with the same faults, whatever the number of jobs.
 twice() {
 	rm -rf found
@@ -81,9 +93,19 @@ check 'each time the same' twice
 hangs() {
 	rm -rf found
 	explore 1 --seeds 1-60 --failures 1 --timeout 2 --scenario two.scenario -- ./client hang &&
-		has out ': time limit' '  1 of '
+		has out ': does not end: client computes' '  1 of '
 }
 check 'a program that hangs' hangs
+# A wait that nothing can end is no exit status, and no signal, whatever the program makes of it.
+waits() {
+	rm -rf found
+	explore 1 --seeds 1-100 --failures 1 --jobs 1 --scenario crash.scenario -- ./data "$1" &&
+		has out ': poll waits for ever: event channel on descriptor ' '(listens, and nobody asks)' '  1 of ' &&
+		! grep -E ': (exit status|signal)' out
+}
+echo 'int main() { for (;;) pause(); }' | $CC -include unistd.h -x c -o sleeper - && chmod a+rx sleeper
+check 'a program that sleeps' eval 'explore 2 --seeds 1 --timeout 0.2 -- ./sleeper &&
+	has err "fails without faults, too: does not end: sleeper waits in "'
 
 own() {
 	rm -rf found
@@ -148,6 +170,8 @@ for action in port_down freeze crash remove_device; do
 	bounded $action "nodes = { ${action/remove_device/removal} = 0.3; delay = \"2000 s\"; };"
 	check "a node's $action" one_fault $action last 6 $action
 done
+check 'a wait without end' waits wait
+check 'a wait without end, and abort()' waits abort
 bounded rejected 'data = { rejection = 0.3; };'
 check 'completions with errors' eval 'one_fault rejected status 29 reject && has out "reason = 1" "reason = 2" "reason = 3" \
 	": exit status 29" ": exit status 30" ": exit status 31"'

@@ -5,8 +5,8 @@
  * anything, is the argument: "good" (it does well whatever happens), "status"
  * (its exit status is that of a completion that fails), "bytes" (5: the server
  * got other bytes), "last" (6: a client that comes after 100 s is not served),
- * "wait" (it waits without a time-out for what may not come, and ends with 42
- * if it is told so).
+ * "wait" and "abort" (it waits without a time-out for what may not come, and
+ * ends with 42 or aborts if it is told so).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -100,9 +100,11 @@ static int next(void)
 	int n, type;
 
 	for (;;) {
-		n = poll(fds, 2, is("wait") ? -1 : PATIENCE);
+		n = poll(fds, 2, is("wait") || is("abort") ? -1 : PATIENCE);
 		if (n < 0 && is("wait"))
 			exit(42);
+		if (n < 0 && is("abort"))
+			abort();
 		if (n <= 0)
 			return -1;
 		if (fds[0].revents)

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * explore_ends.c - polycm explore: how a program ended, and of one that never
+ * would have, who waits for what.
+ *
+ * A wait that nothing can end fails in virtual time, and polycm says so in the
+ * program's output, whatever the program then makes of it.  What else does not
+ * end is looked at when its time is over: which threads compute, and in which
+ * system calls the others wait.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "explore.h"
+
+#define WAITS " waits for what can never happen: "
+#define WAITS_FOR_ACK "for ever, since there is no other thread"
+#define POLLS "the program polls, but nothing is left that could happen"
+
+/* ------------------------------------------------------------------------
+ * What polycm said.
+ */
+
+static const char *words_of(const char *line)
+{
+	static const char *const levels[] = { "polycm: error: ", "polycm: warn: " };
+
+	for (unsigned int i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (!strncmp(line, levels[i], strlen(levels[i])))
+			return line + strlen(levels[i]);
+	return NULL;
+}
+
+static bool is_about_wait(const char *words, bool polls)
+{
+	return strstr(words, WAITS) || strstr(words, WAITS_FOR_ACK) ||
+	       (polls && strstr(words, POLLS));
+}
+
+/* The first such line that the program does not have without faults, too; NULL: there is none. */
+static char *find_wait(const char *output, bool polls, const char *usual)
+{
+	FILE *file = fopen(output, "re");
+	char *line = NULL, *found = NULL;
+	const char *words;
+	size_t size = 0;
+
+	while (!found && file && getline(&line, &size, file) > 0) {
+		words = words_of(line);
+		if (!words || !is_about_wait(words, polls))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		found = tool_strdup(words);
+		explore_blur(found);
+		if (usual && !strcmp(found, usual)) {
+			free(found);
+			found = NULL;
+		}
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+char *explore_usual_wait(const char *output)
+{
+	return find_wait(output, false, NULL);
+}
+
+void explore_classify(const struct explore *explore, struct explore_run *run)
+{
+	struct explore_result *result = &run->result;
+	char *wait;
+
+	if (result->end == ENDED_WELL || result->end == NOT_STARTED)
+		return;
+	wait = find_wait(run->output, result->end == ENDED_BY_TIME, explore->usual_wait);
+	if (!wait)
+		return;
+	if (result->end == ENDED_BADLY)
+		result->end = ENDED_WAITING;
+	else if (result->end == ENDED_BY_SIGNAL)
+		result->end = ENDED_WAITING_BY_SIGNAL;
+	snprintf(result->wait, sizeof(result->wait), "%s", wait);
+	free(wait);
+}
+
+/* ------------------------------------------------------------------------
+ * What a program does that is still there.
+ */
+
+static const struct {
+	long number;
+	const char *name;
+} calls[] = {
+#ifdef SYS_poll
+	{ SYS_poll, "poll" },
+#endif
+#ifdef SYS_select
+	{ SYS_select, "select" },
+#endif
+#ifdef SYS_epoll_wait
+	{ SYS_epoll_wait, "epoll_wait" },
+#endif
+#ifdef SYS_pause
+	{ SYS_pause, "pause" },
+#endif
+#ifdef SYS_accept
+	{ SYS_accept, "accept" },
+#endif
+	{ SYS_ppoll, "poll" },
+	{ SYS_pselect6, "select" },
+	{ SYS_epoll_pwait, "epoll_wait" },
+	{ SYS_futex, "futex (a mutex, a condition or a thread's end)" },
+	{ SYS_wait4, "wait4 (for a child process)" },
+	{ SYS_waitid, "waitid (for a child process)" },
+	{ SYS_nanosleep, "sleep" },
+	{ SYS_clock_nanosleep, "sleep" },
+	{ SYS_rt_sigtimedwait, "sigwait" },
+	{ SYS_rt_sigsuspend, "sigsuspend" },
+	{ SYS_read, "read" },
+	{ SYS_write, "write" },
+	{ SYS_recvfrom, "recv" },
+	{ SYS_recvmsg, "recvmsg" },
+	{ SYS_connect, "connect" },
+	{ SYS_flock, "flock" },
+};
+
+static bool read_line(const char *path, char *line, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	bool read = file && fgets(line, (int)size, file);
+
+	if (file)
+		fclose(file);
+	return read;
+}
+
+static const char *call_of(const char *line)
+{
+	long number;
+
+	if (!isdigit((unsigned char)*line))
+		return NULL;
+	number = strtol(line, NULL, 10);
+	for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].number == number)
+			return calls[i].name;
+	return NULL;
+}
+
+static void append(char *text, size_t size, const char *more)
+{
+	size_t len = strlen(text);
+
+	if (!strstr(text, more))
+		snprintf(text + len, size - len, "%s%s", len ? ", " : "", more);
+}
+
+/* "ping computes", "ping waits in futex". */
+static void describe_thread(const char *folder, const char *thread, char *text, size_t size)
+{
+	char *path = tool_printf("%s/%s/stat", folder, thread), line[512], words[200];
+	const char *name, *state, *call = NULL;
+	size_t len;
+
+	if (read_line(path, line, sizeof(line)) && (name = strchr(line, '(')) &&
+	    (state = strrchr(line, ')'))) {
+		len = (size_t)(state - name - 1);
+		snprintf(words, sizeof(words), "%.*s", (int)len, name + 1);
+		free(path);
+		path = tool_printf("%s/%s/syscall", folder, thread);
+		if (state[2] != 'R' && read_line(path, line, sizeof(line)))
+			call = call_of(line);
+		len = strlen(words);
+		snprintf(words + len, sizeof(words) - len, "%s%s",
+			 state[2] == 'R' ? " computes" : call ? " waits in " : " waits", call ? call : "");
+		append(text, size, words);
+	}
+	free(path);
+}
+
+static void describe_process(const char *process, char *text, size_t size)
+{
+	char *folder = tool_printf("/proc/%s/task", process);
+	DIR *threads = opendir(folder);
+	struct dirent *thread;
+
+	while (threads && (thread = readdir(threads)))
+		if (isdigit((unsigned char)*thread->d_name))
+			describe_thread(folder, thread->d_name, text, size);
+	if (threads)
+		closedir(threads);
+	free(folder);
+}
+
+static bool is_of_group(const char *process, pid_t group)
+{
+	char *path = tool_printf("/proc/%s/stat", process), line[512];
+	const char *state = NULL;
+	int its = -1;
+
+	if (read_line(path, line, sizeof(line)))
+		state = strrchr(line, ')');
+	free(path);
+	return state && sscanf(state + 1, " %*c %*d %d", &its) == 1 && its == group;
+}
+
+void explore_describe_group(pid_t group, char *text, size_t size)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *process;
+
+	*text = '\0';
+	while (processes && (process = readdir(processes)))
+		if (isdigit((unsigned char)*process->d_name) && is_of_group(process->d_name, group))
+			describe_process(process->d_name, text, size);
+	if (processes)
+		closedir(processes);
+}
+
+/* ------------------------------------------------------------------------
+ * Words.
+ */
+
+/* Who waits, not what for: that has more or less in it with other faults. */
+static size_t waiter(const char *wait)
+{
+	const char *end = strstr(wait, " waits ");
+
+	return end ? (size_t)(end - wait) : strlen(wait);
+}
+
+bool explore_same(const struct explore_result *a, const struct explore_result *b)
+{
+	if (a->end != b->end)
+		return false;
+	switch (a->end) {
+	case ENDED_WAITING:
+	case ENDED_WAITING_BY_SIGNAL:
+		return waiter(a->wait) == waiter(b->wait) &&
+		       !strncmp(a->wait, b->wait, waiter(a->wait));
+	case ENDED_BY_TIME:
+		return true;
+	default:
+		return a->number == b->number;
+	}
+}
+
+/* "poll waits for ever: event channel ..." */
+static void wait_words(const char *wait, char *words, size_t size)
+{
+	const char *what = strstr(wait, WAITS);
+
+	if (what)
+		snprintf(words, size, "%.*s waits for ever: %s", (int)(what - wait), wait,
+			 what + strlen(WAITS));
+	else
+		snprintf(words, size, "a wait without end: %s", wait);
+}
+
+const char *explore_words(const struct explore_result *result)
+{
+	static char words[sizeof(result->wait) + 100];
+
+	switch (result->end) {
+	case ENDED_WELL:
+		return "success";
+	case ENDED_BADLY:
+		snprintf(words, sizeof(words), "exit status %d", result->number);
+		return words;
+	case ENDED_BY_SIGNAL:
+		snprintf(words, sizeof(words), "signal %d (%s)", result->number,
+			 strsignal(result->number));
+		return words;
+	case ENDED_WAITING:
+	case ENDED_WAITING_BY_SIGNAL:
+		wait_words(result->wait, words, sizeof(words));
+		return words;
+	case ENDED_BY_TIME:
+		snprintf(words, sizeof(words), "does not end: %s", result->wait);
+		return words;
+	default:
+		snprintf(words, sizeof(words), "not started: %s", strerror(result->number));
+		return words;
+	}
+}
