@@ -118,6 +118,8 @@ void sim_fabric_close(void);
 bool sim_fabric_is_shared(void);
 /* Takes the lock.  The folder by which processes meet on the fabric, or NULL; until the next call. */
 const char *sim_fabric_place(void);
+/* Nobody listens where the id connects to: say, once, who could.  Another user's server could not. */
+void sim_fabric_tell_unheard(const struct polycm_id *id);
 
 int sim_node_add(const char *name, struct sim_node **ret_node);
 /* The newest node goes again, with what it has; nobody has seen it yet. */

@@ -14,6 +14,7 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "address.h"
 #include "fabric_internal.h"
@@ -28,6 +29,7 @@
 #define DEVICE_NAME "sim0"
 #define MAX_FABRIC_NAME 64u
 
+static bool told_unheard;
 static char shared_name[160];	/* "FABRIC-KIND" while on a shared fabric */
 
 bool sim_fabric_is_shared(void)
@@ -48,8 +50,19 @@ const char *sim_fabric_place(void)
 	return place[0] ? place : NULL;
 }
 
+void sim_fabric_tell_unheard(const struct polycm_id *id)
+{
+	if (told_unheard || !sim_fabric_is_shared())
+		return;
+	told_unheard = true;
+	sim_core->log(POLYCM_LOG_WARN, id, "no process of this simulated network listens there: on it "
+		      "are those of user %u that meet in %s, and nobody else's",
+		      (unsigned int)geteuid(), sim_segment_folder()->path);
+}
+
 void sim_fabric_detach(void)
 {
+	told_unheard = false;
 	shared_name[0] = '\0';
 	sim_scenario_leave();
 	sim_shm_leave();

@@ -15,5 +15,17 @@ good() {
 	diff <(sed 's/^server //' "$1/server.out") "$1/client.out"
 }
 
+# A client cannot see a server of another user: it is told who is on the fabric.
+alone() {
+	polycm run --provider sim --transport "$1" --log warn timeout 20 rping -c -a 127.0.0.1 -C 1 \
+		>"$work/out" 2>"$work/err" && return 1
+	counts "$work/err" 1 'no process of this simulated network listens there' &&
+	has "$work/err" "that meet in $runtime/polycm/default-$1, and nobody else's"
+}
+
+for transport in roce ib iwarp; do
+	check "rping on $transport without a server" alone "$transport"
+done
+
 pairs 20
 finish

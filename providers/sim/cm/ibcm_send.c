@@ -81,6 +81,8 @@ static unsigned int peer_slot(struct ibcm *cm)
 		if (slot != cm->request_slot)
 			sim_link_meet(slot);
 		cm->request_slot = (uint16_t)slot;
+	} else {
+		sim_fabric_tell_unheard(cm->id->id);
 	}
 	return cm->request_slot;
 }

@@ -241,8 +241,10 @@ static void send_syn(struct iwcm *cm)
 	unsigned int slot;
 
 	/* Nobody listens: the host itself will say so, which any of its processes can do. */
-	if (!iw_stream_find_listener(cm->peer, &segment.dst, &slot, &listener))
+	if (!iw_stream_find_listener(cm->peer, &segment.dst, &slot, &listener)) {
 		slot = sim_self_slot();
+		sim_fabric_tell_unheard(cm->id->id);
+	}
 	sim_link_meet(slot);
 	transmit(cm->port, answer_is_lost(cm->id) ? NULL : cm->peer, slot, &segment);
 	sim_timer_arm(&cm->timer, sim_now() + (SYN_WAIT << cm->syns));
