@@ -30,7 +30,7 @@
 #include "registry.h"
 
 #define POLYCM_MAX_BACKLOG	1024
-/* The channel is destroyed; who leaves last frees it. */
+/* The channel is destroyed, and who leaves last frees it; the id is, and who destroys it waits. */
 #define POLYCM_CLOSED		(UINT32_C(1) << 31)
 
 /* An event, queued on a channel or held by the program. */
@@ -197,6 +197,8 @@ struct polycm_id {
 	const char *made_by;
 	const void *made_at;
 
+	/* Calls of the program that are inside, and POLYCM_CLOSED once one destroys the id; atomic. */
+	uint32_t inside;
 	unsigned int unacked;		/* events that the program holds; atomic */
 	_Alignas(16) unsigned char priv[];	/* the provider's */
 };
@@ -426,17 +428,28 @@ struct polycm_ev *polycm_hold_take_locked(struct polycm_id *listener,
 int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_event);
 /* A synchronous id: give back its last event, wait for the next, its status as -errno. */
 int polycm_complete(struct polycm_id *id);
+/* A call ends that began with polycm_enter(): if it went well, so the above. */
+int polycm_leave_to_complete(struct polycm_id *id, int err);
 /* What a synchronous call returns for this event. */
 int polycm_event_errno(const struct rdma_cm_event *event);
 void polycm_release_event(struct polycm_id *id);
 
 /* --- rdma_id.c --- */
 
-/* A call begins: the id behind the pointer, locked.  -EINVAL: no live id. */
+/*
+ * A call begins: the id behind the pointer, locked.  It is counted in, and a
+ * thread that destroys the id waits for it.  -EINVAL: no live id, or another
+ * thread just destroyed it.
+ */
 int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id);
 /* The same, also for an id whose channel was destroyed: calls that end something. */
 int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id);
 void polycm_leave(struct polycm_id *id);
+/* The same after polycm_id_unlock(), for what is done to the id without its lock. */
+/* true: the id was destroyed meanwhile, and may be gone now. */
+bool polycm_leave_unlocked(struct polycm_id *id);
+/* Count in, for a log line; false: no live id. */
+bool polycm_enter_unlocked(const struct polycm_id *id);
 /* The program gets the id by this call, which was made there. */
 static inline void polycm_id_made(struct polycm_id *id, const char *call, const void *at)
 {

@@ -165,12 +165,8 @@ POLYCM_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_
 	struct polycm_id *self;
 	int err = polycm_enter(id, &self);
 
-	if (!err) {
-		err = resolve_addr(self, src_addr, dst_addr, timeout_ms);
-		polycm_leave(self);
-	}
 	if (!err)
-		err = polycm_complete(self);
+		err = polycm_leave_to_complete(self, resolve_addr(self, src_addr, dst_addr, timeout_ms));
 	return polycm_ret("rdma_resolve_addr", self, err);
 }
 
@@ -179,12 +175,8 @@ POLYCM_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 	struct polycm_id *self;
 	int err = polycm_enter(id, &self);
 
-	if (!err) {
-		err = resolve_route(self, timeout_ms);
-		polycm_leave(self);
-	}
 	if (!err)
-		err = polycm_complete(self);
+		err = polycm_leave_to_complete(self, resolve_route(self, timeout_ms));
 	return polycm_ret("rdma_resolve_route", self, err);
 }
 

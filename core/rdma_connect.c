@@ -236,13 +236,21 @@ POLYCM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *co
 	struct polycm_id *self;
 	int err = polycm_enter(id, &self);
 
-	if (!err) {
-		err = connect_to(self, conn_param);
-		polycm_leave(self);
-	}
 	if (!err)
-		err = polycm_complete(self);
+		err = polycm_leave_to_complete(self, connect_to(self, conn_param));
 	return polycm_ret("rdma_connect", self, err);
+}
+
+/*
+ * Nothing comes after the answer to a service lookup, whose request stays the
+ * id's event, and datagrams have no connection whose end would be reported.
+ */
+static int leave_connected(struct polycm_id *id, int err)
+{
+	if (!polycm_id_is_ud(id))
+		return polycm_leave_to_complete(id, err);
+	polycm_leave(id);
+	return err;
 }
 
 POLYCM_EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
@@ -250,13 +258,8 @@ POLYCM_EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *con
 	struct polycm_id *self;
 	int err = polycm_enter(id, &self);
 
-	if (!err) {
-		err = accept_request(self, conn_param);
-		polycm_leave(self);
-	}
-	/* Nothing comes after the answer to a service lookup: the request stays the id's event. */
-	if (!err && !polycm_id_is_ud(self))
-		err = polycm_complete(self);
+	if (!err)
+		err = leave_connected(self, accept_request(self, conn_param));
 	return polycm_ret("rdma_accept", self, err);
 }
 
@@ -302,13 +305,8 @@ POLYCM_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	struct polycm_id *self;
 	int err = polycm_enter(id, &self);
 
-	if (!err) {
-		err = disconnect(self);
-		polycm_leave(self);
-	}
-	/* Datagrams have no connection whose end would be reported. */
-	if (!err && !polycm_id_is_ud(self))
-		err = polycm_complete(self);
+	if (!err)
+		err = leave_connected(self, disconnect(self));
 	return polycm_ret("rdma_disconnect", self, err);
 }
 

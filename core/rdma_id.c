@@ -7,9 +7,13 @@
 #include "id_internal.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <utlist.h>
 
 #include "addr.h"
@@ -24,6 +28,41 @@
 #define CACHE_LINE 64u
 
 static size_t num_ids;			/* atomic; children and shadows too */
+
+static bool count_in(const void *object)
+{
+	struct polycm_id *id = (struct polycm_id *)(uintptr_t)object;
+
+	(void)polycm_count_up(&id->inside);
+	return true;
+}
+
+/* With other threads: not between the look and the count does one destroy it. */
+bool polycm_enter_unlocked(const struct polycm_id *id)
+{
+	if (!polycm_alone())
+		return polycm_live_ask(&polycm_live_objects, id, count_in);
+	return polycm_live(&polycm_live_objects, id) && count_in(id);
+}
+
+bool polycm_leave_unlocked(struct polycm_id *id)
+{
+	uint32_t left = polycm_count_down(&id->inside);
+
+	/* The memory may be somebody else's by now; who sleeps there looks again. */
+	if (__builtin_expect(left == POLYCM_CLOSED, 0))
+		(void)syscall(SYS_futex, &id->inside, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	return left & POLYCM_CLOSED;
+}
+
+/* Those who were inside, or wanted to be, are out of it. */
+static void wait_outside(struct polycm_id *id)
+{
+	uint32_t inside;
+
+	while ((inside = __atomic_load_n(&id->inside, __ATOMIC_ACQUIRE)) & ~POLYCM_CLOSED)
+		(void)syscall(SYS_futex, &id->inside, FUTEX_WAIT_PRIVATE, inside, NULL, NULL, 0);
+}
 
 int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 {
@@ -40,10 +79,14 @@ int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 		__builtin_prefetch((const void *)((uintptr_t)id + at));
 	polycm_why_clear();
 	*ret_id = NULL;
-	if (!polycm_live(&polycm_live_objects, id))
+	if (!polycm_enter_unlocked(id))
 		return polycm_fail(-EINVAL, "no id of rdma_create_id");
 
 	polycm_id_lock(id);
+	if (__builtin_expect(__atomic_load_n(&id->inside, __ATOMIC_RELAXED) & POLYCM_CLOSED, 0)) {
+		polycm_leave(id);
+		return polycm_fail(-EINVAL, "another thread destroys the id");
+	}
 	*ret_id = id;
 	return 0;
 }
@@ -75,11 +118,13 @@ int polycm_id_take(struct polycm_id *id)
 	err = check_owner(id);
 	if (!err)
 		err = polycm_ev_check_acks(id, NULL, "rdma_destroy_id");
-	if (!err)
+	if (!err) {
+		(void)__atomic_or_fetch(&id->inside, POLYCM_CLOSED, __ATOMIC_SEQ_CST);
 		return 0;
+	}
 	/* Where this fails for memory, no more is lost: nothing can be done with the id. */
 	(void)polycm_live_add(&polycm_live_objects, id);
-	polycm_leave(id);
+	polycm_id_unlock(id);
 	return err;
 }
 
@@ -102,6 +147,7 @@ int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 void polycm_leave(struct polycm_id *id)
 {
 	polycm_id_unlock(id);
+	(void)polycm_leave_unlocked(id);
 }
 
 void *polycm_block_alloc(size_t size)
@@ -278,6 +324,7 @@ void polycm_id_destroy(struct polycm_id *id)
 	free_at_provider(id);
 	if (id->rsocket.sync && chan)
 		polycm_channel_destroy(chan);
+	wait_outside(id);
 	polycm_id_free(id);
 }
 

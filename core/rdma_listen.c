@@ -228,15 +228,17 @@ POLYCM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id 
 {
 	struct polycm_id *self;
 	int err = polycm_enter(listen, &self);
+	bool is_sync;
 
 	if (err)
 		return polycm_ret("rdma_get_request", NULL, err);
 
 	/* Not under the lock, which would keep others out for as long as nothing comes. */
+	is_sync = self->rsocket.sync;
 	polycm_leave(self);
 	if (!id)
 		err = polycm_fail(-EINVAL, "nowhere to put the id");
-	else if (!self->rsocket.sync)
+	else if (!is_sync)
 		err = polycm_fail(-EINVAL, "the id is not synchronous");
 	else
 		err = get_request(self, id, __builtin_return_address(0));

@@ -146,13 +146,27 @@ int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to)
 	id->pub.channel = &to->pub;
 	if (id->rsocket.sync && from != to)
 		polycm_channel_destroy(from);
-	id->rsocket.sync = private != NULL;
+	__atomic_store_n(&id->rsocket.sync, private != NULL, __ATOMIC_RELAXED);
 	return 0;
 
 err_destroy:
 	if (private)
 		polycm_channel_destroy(private);
 	return err;
+}
+
+static void leave_cancelled(void *id)
+{
+	(void)polycm_leave_unlocked(id);
+}
+
+/* A place to be cancelled in.  true: another thread destroyed the id meanwhile. */
+static bool wait_inside(struct polycm_id *id)
+{
+	pthread_cleanup_push(leave_cancelled, id);
+	polycm_ev_wait_acked(id, NULL, "rdma_migrate_id");
+	pthread_cleanup_pop(0);
+	return polycm_leave_unlocked(id);
 }
 
 POLYCM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
@@ -174,8 +188,10 @@ POLYCM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_chann
 		err = polycm_id_migrate(self, to);
 	if (!err)
 		polycm_release_event(self);
-	polycm_leave(self);
-	if (!err)
-		polycm_ev_wait_acked(self, NULL, "rdma_migrate_id");
+	polycm_id_unlock(self);
+	if (err ? polycm_leave_unlocked(self) : wait_inside(self)) {
+		self = NULL;
+		err = polycm_fail(-EINVAL, "another thread destroys the id");
+	}
 	return polycm_ret("rdma_migrate_id", self, err);
 }

@@ -161,12 +161,8 @@ static int join_call(const char *call, struct rdma_cm_id *id, const struct socka
 	struct polycm_id *self;
 	int err = polycm_enter(id, &self);
 
-	if (!err) {
-		err = join(self, addr, join_flags, context);
-		polycm_leave(self);
-	}
 	if (!err)
-		err = polycm_complete(self);
+		err = polycm_leave_to_complete(self, join(self, addr, join_flags, context));
 	return polycm_ret(call, self, err);
 }
 

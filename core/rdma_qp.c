@@ -151,7 +151,8 @@ static int renew_init(struct polycm_id *id, const struct rdma_conn_param *reply,
 {
 	const struct polycm_qp_init *said = &id->qp_init;
 	struct ibv_qp *qp = id->pub.qp;
-	bool is_init = said->qp == qp && qp->state == IBV_QPS_INIT;
+	bool is_init = said->qp == qp &&
+		       __atomic_load_n(&qp->state, __ATOMIC_RELAXED) == IBV_QPS_INIT;
 	uint64_t *slot = reply ? slot_of_reply(id, reply) : NULL;
 	int err;
 

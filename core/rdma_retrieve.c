@@ -306,16 +306,24 @@ int polycm_complete(struct polycm_id *id)
 {
 	int err;
 
-	if (!id->rsocket.sync)
+	if (!__atomic_load_n(&id->rsocket.sync, __ATOMIC_RELAXED))
 		return 0;
 	polycm_release_event(id);
-	err = polycm_get_event(id->chan, &id->pub.event);
+	err = polycm_get_event(__atomic_load_n(&id->chan, __ATOMIC_ACQUIRE), &id->pub.event);
 	if (err)
 		return err;
 	err = polycm_event_errno(id->pub.event);
 	if (err)
 		return polycm_fail(err, "%s", polycm_event_name(id->pub.event->event));
 	return 0;
+}
+
+int polycm_leave_to_complete(struct polycm_id *id, int err)
+{
+	bool waits = !err && id->rsocket.sync;
+
+	polycm_leave(id);
+	return waits ? polycm_complete(id) : err;
 }
 
 POLYCM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ret.c - errno and the log line of a call that fails.  No locks: the reason is kept per thread. */
+/* ret.c - errno and the log line of a call that fails.  The reason is kept per thread. */
 #include "config.h"
 #include "ret.h"
 
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "id_internal.h"
 #include "log.h"
 
 POLYCM_THREAD_LOCAL char polycm_why_text[192];
@@ -70,11 +71,17 @@ int polycm_ret_failed(const char *call, const struct polycm_id *id, int err)
 	enum polycm_log_level level = later ? POLYCM_LOG_DEBUG : POLYCM_LOG_WARN;
 
 	if (polycm_log_enabled(level)) {
+		/* The call has left the id: another thread may have destroyed it. */
+		const struct polycm_id *inside = id && polycm_enter_unlocked(id) ? id : NULL;
+
+		id = inside;
 		if (polycm_why_text[0])
 			polycm_log_id(level, id, "%s: %s (%s)", call, strerror(-err), polycm_why_text);
 		else
 			polycm_log_id(level, id, "%s: %s", call, strerror(-err));
 		polycm_why_text[0] = '\0';
+		if (inside)
+			(void)polycm_leave_unlocked((struct polycm_id *)(uintptr_t)inside);
 	}
 	errno = -err;
 	return -1;

@@ -332,6 +332,99 @@ static void an_id_ends_once_while_its_channel_ends(void **state)
 	assert_int_equal(fakes[0].calls[OP_FREE], 1);
 }
 
+/* A call of another thread, and what came of it. */
+struct call {
+	struct rdma_cm_id *id;
+	struct rdma_event_channel *to;
+	int ret, error;
+};
+
+static void *call_migrate(void *arg)
+{
+	struct call *call = arg;
+
+	call->ret = rdma_migrate_id(call->id, call->to);
+	call->error = errno;
+	return NULL;
+}
+
+static void *call_option(void *arg)
+{
+	struct call *call = arg;
+	uint8_t tos = 1;
+
+	call->ret = rdma_set_option(call->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
+	call->error = errno;
+	return NULL;
+}
+
+static void *call_destroy(void *arg)
+{
+	struct call *call = arg;
+
+	call->ret = rdma_destroy_id(call->id);
+	return NULL;
+}
+
+/* It moved already, and waits for the ack; the thread that destroys it waits for both. */
+static void an_id_ends_while_it_migrates(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_event_channel *other = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved_id(channel);
+	struct polycm_id *self = internal(id);
+	struct call migrate = { .id = id, .to = other }, destroy = { .id = id };
+	struct rdma_cm_event *event;
+	pthread_t migrator, destroyer;
+
+	(void)state;
+	assert_int_equal(post(id, RDMA_CM_EVENT_ADDR_CHANGE, 0), 0);
+	event = next_event(channel, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	assert_int_equal(pthread_create(&migrator, NULL, call_migrate, &migrate), 0);
+	while ((void *)__atomic_load_n(&self->chan, __ATOMIC_ACQUIRE) != (void *)other)
+		sched_yield();
+	assert_int_equal(pthread_create(&destroyer, NULL, call_destroy, &destroy), 0);
+	while (!(__atomic_load_n(&self->inside, __ATOMIC_ACQUIRE) & POLYCM_CLOSED))
+		sched_yield();
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+	assert_int_equal(pthread_join(migrator, NULL), 0);
+	assert_int_equal(pthread_join(destroyer, NULL), 0);
+	assert_int_equal(migrate.ret, -1);
+	assert_int_equal(migrate.error, EINVAL);
+	assert_int_equal(destroy.ret, 0);
+	rdma_destroy_event_channel(channel);
+	rdma_destroy_event_channel(other);
+}
+
+/* Two threads wait for its lock: one calls, one destroys it.  Either may be first. */
+static void an_id_ends_while_a_call_waits_for_it(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct rdma_cm_id *id = resolved_id(channel);
+		struct polycm_id *self = internal(id);
+		struct call option = { .id = id }, destroy = { .id = id };
+		pthread_t caller, destroyer;
+
+		polycm_id_lock(self);
+		assert_int_equal(pthread_create(&caller, NULL, call_option, &option), 0);
+		while (__atomic_load_n(&self->lock.word, __ATOMIC_ACQUIRE) != POLYCM_LATCH_WANTED)
+			sched_yield();
+		assert_int_equal(pthread_create(&destroyer, NULL, call_destroy, &destroy), 0);
+		while (polycm_live(&polycm_live_objects, self))
+			sched_yield();
+		polycm_id_unlock(self);
+		assert_int_equal(pthread_join(caller, NULL), 0);
+		assert_int_equal(pthread_join(destroyer, NULL), 0);
+		assert_int_equal(destroy.ret, 0);
+		if (option.ret)
+			assert_int_equal(option.error, EINVAL);
+	}
+	rdma_destroy_event_channel(channel);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -349,6 +442,8 @@ int main(void)
 		RDMA_TEST(one_thread_ends_an_id),
 		RDMA_TEST(one_thread_ends_a_channel),
 		RDMA_TEST(an_id_ends_once_while_its_channel_ends),
+		RDMA_TEST(an_id_ends_while_it_migrates),
+		RDMA_TEST(an_id_ends_while_a_call_waits_for_it),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -279,7 +279,8 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		err = modify(qp, attr, mask);
 	nic_settle(qp);
 	if (!err)
-		ibqp->state = (enum ibv_qp_state)qp->state;
+		/* Other threads of the program, and the core, look at it. */
+		__atomic_store_n(&ibqp->state, (enum ibv_qp_state)qp->state, __ATOMIC_RELAXED);
 	sim_unlock();
 	if (err)
 		errno = err;	/* as the system call leaves it; programs call perror() */
