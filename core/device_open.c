@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hand_over.h"
 #include "log.h"
 #include "registry.h"
 #include "verbs/real.h"
@@ -68,6 +69,7 @@ static void opened(struct polycm_device *device, struct ibv_context *verbs)
 		port.link_layer = device->transport->link_layer;
 	device->link_layer = port.link_layer;
 
+	hand_over(&device->verbs);
 	__atomic_store_n(&device->verbs, verbs, __ATOMIC_RELEASE);
 }
 
@@ -113,8 +115,10 @@ int polycm_device_open(struct polycm_device *device)
 {
 	int r = 0;
 
-	if (__atomic_load_n(&device->verbs, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&device->verbs, __ATOMIC_ACQUIRE)) {
+		take_over(&device->verbs);
 		return 0;
+	}
 	set_busy(device);
 	if (!device->verbs)
 		r = polycm_device_lost(device) ? -ENODEV : open_and_query(device);
@@ -135,6 +139,7 @@ int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd)
 	pd = __atomic_load_n(&device->pd, __ATOMIC_ACQUIRE);
 
 	if (pd) {
+		take_over(&device->pd);
 		*ret_pd = pd;
 		return 0;
 	}
@@ -144,6 +149,7 @@ int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd)
 		pd = ibv_alloc_pd(device->verbs);
 		if (!pd)
 			r = verbs_error();
+		hand_over(&device->pd);
 		__atomic_store_n(&device->pd, pd, __ATOMIC_RELEASE);
 	}
 	if (!r)

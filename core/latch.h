@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "alone.h"
+#include "hand_over.h"
 
 enum { POLYCM_LATCH_FREE, POLYCM_LATCH_TAKEN, POLYCM_LATCH_WANTED };
 
@@ -31,6 +32,7 @@ static inline void polycm_latch_take(struct polycm_latch *latch)
 	else if (!__atomic_compare_exchange_n(&latch->word, &found, POLYCM_LATCH_TAKEN, false,
 					      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		polycm_latch_wait(latch);
+	take_over(latch);
 }
 
 /* false: somebody holds it. */
@@ -38,12 +40,16 @@ static inline bool polycm_latch_try(struct polycm_latch *latch)
 {
 	uint32_t found = POLYCM_LATCH_FREE;
 
-	return __atomic_compare_exchange_n(&latch->word, &found, POLYCM_LATCH_TAKEN, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	if (!__atomic_compare_exchange_n(&latch->word, &found, POLYCM_LATCH_TAKEN, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	take_over(latch);
+	return true;
 }
 
 static inline void polycm_latch_give(struct polycm_latch *latch)
 {
+	hand_over(latch);
 	if (polycm_alone())
 		__atomic_store_n(&latch->word, POLYCM_LATCH_FREE, __ATOMIC_RELAXED);
 	else if (__atomic_exchange_n(&latch->word, POLYCM_LATCH_FREE, __ATOMIC_RELEASE) ==

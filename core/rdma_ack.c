@@ -18,6 +18,7 @@
 
 #include "clock.h"
 #include "export.h"
+#include "hand_over.h"
 #include "log.h"
 #include "ret.h"
 #include "wait/libc.h"
@@ -80,6 +81,7 @@ static void uncharge(struct polycm_ev *ev)
 	struct ack_wait *wait = ack_wait_of(ev->owner);
 	bool last = false;
 
+	hand_over(ev->owner);
 	if (ev->group)
 		last = !__atomic_sub_fetch(&ev->group->unacked, 1, __ATOMIC_SEQ_CST);
 	last |= !polycm_count_down(&ev->owner->unacked);
@@ -223,7 +225,10 @@ void polycm_ev_ack_all(struct polycm_id *id)
 
 static bool is_acked(const struct polycm_id *id, const struct polycm_group *group)
 {
-	return !__atomic_load_n(group ? &group->unacked : &id->unacked, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(group ? &group->unacked : &id->unacked, __ATOMIC_SEQ_CST))
+		return false;
+	take_over(id);
+	return true;
 }
 
 static void end_wait(void *arg)

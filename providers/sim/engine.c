@@ -13,6 +13,7 @@
 
 #include "engine_internal.h"
 #include "fabric.h"
+#include "hand_over.h"
 #include "heap.h"
 #include "link/link.h"
 #include "threads.h"
@@ -160,11 +161,12 @@ void engine_allow_cancel(int state)
 
 static void take_lock(void)
 {
-	if (!pthread_mutex_trylock(&sim_engine.lock))
-		return;
-	atomic_fetch_add(&sim_engine.contenders, 1);
-	pthread_mutex_lock(&sim_engine.lock);
-	atomic_fetch_sub(&sim_engine.contenders, 1);
+	if (pthread_mutex_trylock(&sim_engine.lock)) {
+		atomic_fetch_add(&sim_engine.contenders, 1);
+		pthread_mutex_lock(&sim_engine.lock);
+		atomic_fetch_sub(&sim_engine.contenders, 1);
+	}
+	take_over(&sim_engine.lock);
 }
 
 static void locked(int cancel_state)
@@ -230,6 +232,7 @@ bool sim_lock_within(uint64_t ns)
 		/* Not the C library's, which is ours. */
 		syscall(SYS_nanosleep, &pause, NULL);
 	}
+	take_over(&sim_engine.lock);
 	locked(cancel_state);
 	return true;
 }
@@ -247,6 +250,7 @@ static __attribute__((noinline)) void unlock_slowly(void)
 		engine_virtual_tell();
 	else
 		engine_real_settle();
+	hand_over(&sim_engine.lock);
 	pthread_mutex_unlock(&sim_engine.lock);
 	engine_left();
 	engine_allow_cancel(cancel_state);
@@ -274,10 +278,12 @@ void engine_wait_changed(uint64_t until)
 		cancel_state = CANCEL_AS_IT_IS;
 	}
 	sim_engine.waiters++;
+	hand_over(&sim_engine.lock);
 	if (until == SIM_NEVER)
 		pthread_cond_wait(&sim_engine.changed, &sim_engine.lock);
 	else
 		sim_core->cond_wait(&sim_engine.changed, &sim_engine.lock, until);
+	take_over(&sim_engine.lock);
 	sim_engine.waiters--;
 	if (tellings != sim_engine.tellings)
 		sim_engine.woken--;

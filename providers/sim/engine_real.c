@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "engine_internal.h"
+#include "hand_over.h"
 #include "heap.h"
 #include "link/link.h"
 
@@ -144,6 +145,7 @@ void sim_progress(void)
 		engine_allow_cancel(cancel_state);
 		return;
 	}
+	take_over(&sim_engine.lock);
 	sim_engine.cancel_state = cancel_state;
 	engine_fire_due(ENGINE_FIRE_MAX);
 	sim_shm_receive();
@@ -163,9 +165,11 @@ static void nic_sleep(bool quiet, uint64_t trust)
 		deadline = now + trust;
 	sim_engine.asleep = true;
 	sim_engine.sleep_until = deadline;
+	hand_over(&sim_engine.lock);
 	pthread_mutex_unlock(&sim_engine.lock);
 	sim_shm_wait(ticket, deadline);
 	pthread_mutex_lock(&sim_engine.lock);
+	take_over(&sim_engine.lock);
 	sim_engine.asleep = false;
 	sim_shm_awake();
 }
@@ -177,6 +181,7 @@ static void *nic_thread(void *arg)
 
 	(void)arg;
 	pthread_mutex_lock(&sim_engine.lock);
+	take_over(&sim_engine.lock);
 	while (!sim_engine.stop) {
 		bool quiet = relaxed_load(&sim_engine.hot);
 

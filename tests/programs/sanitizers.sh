@@ -27,7 +27,7 @@ finds() {
 tried=0
 for compiler in gcc clang; do
 	command -v "$compiler" >/dev/null || continue
-	for sanitizer in address undefined; do
+	for sanitizer in address thread undefined; do
 		build "$compiler" "$sanitizer" || continue
 		chmod -R go+rX .
 		program=./$compiler-$sanitizer
@@ -35,10 +35,13 @@ for compiler in gcc clang; do
 		for clock in virtual real; do
 			check "$program, $clock time" quiet run --provider sim --clock "$clock" -- "$program"
 		done
-		check "$program started by a shell" quiet run --clock virtual -- sh -c "$program; exit \$?"
+		[ "$sanitizer" = thread ] ||
+			check "$program started by a shell" quiet run --clock virtual -- sh -c "$program; exit \$?"
 		check "$program, explored" exits 0 polycm explore --seeds 1-2 --jobs 1 --timeout 200 -- "$program" show
 		[ "$sanitizer" != address ] ||
 			check "$program with an overflow" finds 'heap-buffer-overflow' run --provider sim -- "$program" overflow
+		[ "$sanitizer" != thread ] ||
+			check "$program with a race" finds 'data race' run --provider sim -- "$program" race
 	done
 done
 [ "$tried" -gt 0 ] || skip 'no compiler here has a sanitizer'

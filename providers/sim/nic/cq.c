@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "hand_over.h"
 #include "nic_internal.h"
 
 static int check_new(const struct sim_device *device, struct ibv_context *context, int cqe,
@@ -208,6 +209,7 @@ bool nic_cq_push(struct sim_cq *cq, const struct ibv_wc *wc, bool solicited)
 	if (cq->overrun || head - tail >= (uint32_t)cq->pub.cq.cqe)
 		return cq_overrun(cq);
 	cq->ring[head & (cq->ring_size - 1)] = *wc;
+	hand_over(cq);
 	atomic_store(&cq->head, head + 1);
 	cq_notify(cq, solicited || wc->status != IBV_WC_SUCCESS);
 	return true;
@@ -226,6 +228,7 @@ static int cq_take(struct sim_cq *cq, int num, struct ibv_wc *wc)
 		wc[taken++] = cq->ring[tail++ & (cq->ring_size - 1)];
 	atomic_store_explicit(&cq->tail, tail, memory_order_release);
 	pthread_spin_unlock(&cq->lock);
+	take_over(cq);
 	return taken;
 }
 
