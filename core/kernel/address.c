@@ -51,8 +51,8 @@ int kernel_addr_bind(struct kernel_id *id, const struct sockaddr *addr)
 int kernel_op_bind(void *priv, const struct sockaddr *addr)
 {
 	char where[KERNEL_WHERE_TEXT];
-	struct sockaddr_storage src;
 	struct kernel_id *id = priv;
+	struct kernel_seen seen;
 	int r;
 
 	r = kernel_id_ready(id);
@@ -60,12 +60,13 @@ int kernel_op_bind(void *priv, const struct sockaddr *addr)
 		r = kernel_addr_bind(id, addr);
 	if (r)
 		return r;
-	r = kernel_ask_ahead(id, kernel_fd(id->chan), &src, where);
+	r = kernel_ask_ahead(id, kernel_fd(id->chan), &seen, where);
 	if (r)
 		goto err_unbind;
 
 	memcpy(&id->bound, addr, polycm_addr_len(addr));
-	polycm_addr_set_port(&id->bound.sa, polycm_addr_port((struct sockaddr *)&src));
+	polycm_addr_set_port(&id->bound.sa, polycm_addr_port((struct sockaddr *)&seen.src));
+	id->placed = seen.on_device;
 	return 0;
 
 err_unbind:

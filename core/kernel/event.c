@@ -65,11 +65,11 @@ static void addr_resolved(const struct kernel_channel *chan, struct kernel_id *i
 			  struct polycm_event *event)
 {
 	char where[KERNEL_WHERE_TEXT], text[POLYCM_ADDR_TEXT];
-	struct sockaddr_storage src;
+	struct kernel_seen seen;
 
-	if (kernel_ask_ahead(id, kernel_fd(chan), &src, where) && where[0]) {
+	if (kernel_ask_ahead(id, kernel_fd(chan), &seen, where) && where[0]) {
 		polycm_log_id(POLYCM_LOG_WARN, id->core, "the address of the source, %s, is on %s",
-			      polycm_addr_text((struct sockaddr *)&src, text), where);
+			      polycm_addr_text((struct sockaddr *)&seen.src, text), where);
 		event->type = RDMA_CM_EVENT_ADDR_ERROR;
 		event->status = -ENODEV;
 		kernel_id_strand(id);
@@ -85,10 +85,10 @@ static void addr_resolved(const struct kernel_channel *chan, struct kernel_id *i
 static int find_request(const struct kernel_channel *chan, struct kernel_id *child)
 {
 	char where[KERNEL_WHERE_TEXT];
-	struct sockaddr_storage src;
+	struct kernel_seen seen;
 	int r;
 
-	r = kernel_ask_ahead(child, kernel_fd(chan), &src, where);
+	r = kernel_ask_ahead(child, kernel_fd(chan), &seen, where);
 	if (r && where[0])
 		polycm_log_id(POLYCM_LOG_INFO, child->core, "a connection request is refused: it came "
 			      "in on %s", where);

@@ -57,6 +57,12 @@ static inline int kernel_fd(const struct kernel_channel *chan)
 	return __atomic_load_n(chan->fd_at, __ATOMIC_RELAXED);
 }
 
+/* What the kernel said of where an id is, also where that is nobody's device. */
+struct kernel_seen {
+	struct sockaddr_storage src;	/* family 0: it has none */
+	bool on_device;			/* of a selected provider */
+};
+
 /* What an event of the kernel's can be for: an id, or a multicast group of one. */
 struct kernel_handle {
 	uint64_t uid;			/* what the kernel is told; 0: not in the table */
@@ -97,6 +103,7 @@ struct kernel_id {
 	atomic_bool stranded;		/* on a device of nobody's: a new kernel id is due */
 	uint32_t reported;		/* its events that the kernel says it told of */
 	union kernel_addr bound;	/* by bind(), with the port that it got; family 0: not bound */
+	bool placed;			/* that was an address of a device's */
 	struct kernel_option options[KERNEL_OPTIONS];
 	struct kernel_group *groups;
 	/* What the kernel said last and the core has not asked for yet, or NULL. */
@@ -205,9 +212,9 @@ int kernel_ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret
 	       char where[static KERNEL_WHERE_TEXT]);
 /*
  * The same, kept for the next query(); without memory it is asked again then.
- * *ret_src: the address of the source that the kernel told of, if any, also on an error.
+ * *ret_seen: what the kernel told, also on an error.
  */
-int kernel_ask_ahead(struct kernel_id *id, int fd, struct sockaddr_storage *ret_src,
+int kernel_ask_ahead(struct kernel_id *id, int fd, struct kernel_seen *ret_seen,
 		     char where[static KERNEL_WHERE_TEXT]);
 void kernel_answer_drop(struct kernel_id *id);
 int kernel_op_query(void *priv, struct polycm_route_info *ret_info);

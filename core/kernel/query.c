@@ -213,7 +213,8 @@ static bool is_loopback(const struct sockaddr_storage *addr)
 
 /*
  * What librdmacm's programs find in an id is less than the kernel tells:
- * Ethernet has no P_Key there, and an active id on iWARP no GIDs.
+ * Ethernet has no P_Key there, and an active id on iWARP no GIDs, but the
+ * source's, if it was bound to a device's address before.
  */
 static void leave_out(const struct kernel_id *id, const struct polycm_transport *rules,
 		      struct polycm_route_info *info)
@@ -223,7 +224,7 @@ static void leave_out(const struct kernel_id *id, const struct polycm_transport 
 	if (rules->transport_type != IBV_TRANSPORT_IWARP || !id->resolves)
 		return;
 	memset(&info->dgid, 0, sizeof(info->dgid));
-	if (!id->bound.sa.sa_family)
+	if (!id->placed)
 		memset(&info->sgid, 0, sizeof(info->sgid));
 }
 
@@ -252,15 +253,16 @@ int kernel_ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret
 	return r;
 }
 
-int kernel_ask_ahead(struct kernel_id *id, int fd, struct sockaddr_storage *ret_src,
+int kernel_ask_ahead(struct kernel_id *id, int fd, struct kernel_seen *ret_seen,
 		     char where[static KERNEL_WHERE_TEXT])
 {
 	struct polycm_route_info *info = malloc(sizeof(*info));
-	struct polycm_route_info here;
+	struct polycm_route_info here, *asked = info ? info : &here;
 	int r;
 
-	r = kernel_ask(id, fd, info ? info : &here, where);
-	*ret_src = info ? info->src : here.src;
+	r = kernel_ask(id, fd, asked, where);
+	ret_seen->src = asked->src;
+	ret_seen->on_device = asked->device;
 	if (r) {
 		free(info);
 		info = NULL;

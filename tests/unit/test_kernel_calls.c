@@ -288,6 +288,30 @@ static void data_too_long_to_accept_rejects_the_peer(void **state)
 	scene_destroy(listener);
 }
 
+/* librdmacm learns the source's GID on iWARP when it binds to a device's address, not later. */
+static void gids_on_iwarp_are_those_of_the_bind(void **state)
+{
+	static const struct {
+		const char *bound;
+		bool known;
+	} cases[] = { { NULL, false }, { "0.0.0.0", false }, { "30.0.0.1", true } };
+	static const union ibv_gid none;
+	struct rdma_cm_id *id;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		print_message("bound to %s\n", cases[i].bound ? cases[i].bound : "nothing");
+		id = scene_id(RDMA_PS_TCP);
+		if (cases[i].bound)
+			assert_int_equal(rdma_bind_addr(id, addr4(cases[i].bound, 0)), 0);
+		assert_int_equal(rdma_resolve_addr(id, NULL, addr4("30.0.0.1", PORT), 10), 0);
+		expect_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+		assert_int_equal(memcmp(&id->route.addr.addr.ibaddr.sgid, &none, 16) != 0,
+				 cases[i].known);
+		scene_destroy(id);
+	}
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -308,6 +332,7 @@ int main(void)
 		KERNEL_TEST(ece_options_travel),
 		KERNEL_TEST(iwarp_answers_only_requests_and_once),
 		KERNEL_TEST(data_too_long_to_accept_rejects_the_peer),
+		KERNEL_TEST(gids_on_iwarp_are_those_of_the_bind),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);
