@@ -214,32 +214,6 @@ static void tell_kernel(const char *name)
 	}
 }
 
-/* Threads that run or could, without this one; 0 where the system does not tell. */
-static unsigned int computing(void)
-{
-	FILE *file = fopen("/proc/loadavg", "re");
-	unsigned int number = 1;
-
-	if (file) {
-		if (fscanf(file, "%*s %*s %*s %u", &number) != 1)
-			number = 1;
-		fclose(file);
-	}
-	return number - 1;
-}
-
-/* Waits until at most one other is seen to compute, some seconds at most. */
-static void wait_for_calm(void)
-{
-	const struct timespec span = { .tv_nsec = 10000000 };
-	unsigned int turn, quiet_turns = 0;
-
-	for (turn = 0; calm && turn < 500 && quiet_turns < 2; turn++) {
-		nanosleep(&span, NULL);
-		quiet_turns = computing() > 1 ? 0 : quiet_turns + 1;
-	}
-}
-
 /* At the same time as others; SLOW ones do not count, they wait. */
 static void play_shared(const char *folder, unsigned int at_once)
 {
@@ -248,7 +222,8 @@ static void play_shared(const char *folder, unsigned int at_once)
 	for (i = 0; i < num; i++) {
 		if (!table[i].wanted || is_alone(i))
 			continue;
-		wait_for_calm();
+		if (calm)
+			wait_for_calm();
 		tell_kernel(table[i].scenario->name);
 		start(i, folder);
 		if (table[i].scenario->flags & SLOW)

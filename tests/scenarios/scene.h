@@ -94,6 +94,8 @@ enum place {
 	MULTICAST4, MULTICAST6,
 	SECOND4, SECOND6,    /* more addresses of the client's interface; no route over the link */
 	OTHER4, OTHER6,	     /* of a device of this machine, of another transport */
+	OTHER_CLIENT4, OTHER_SERVER4, /* sequences: the client's and server's of that transport */
+	OTHER_CLIENT6, OTHER_SERVER6,
 	NUM_PLACES
 };
 

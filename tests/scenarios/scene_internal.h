@@ -40,6 +40,8 @@ bool sim_link_carrier(bool up);
 void time_begin(const struct scenario *scenario);
 /* Is there an event?  Waits so long for one; 0: no. */
 bool ready_within(struct rdma_event_channel *events, unsigned int ms);
+/* Before a scenario is begun: until at most one other is seen to compute, some seconds at most. */
+void wait_for_calm(void);
 /* How long rest() waits for more. */
 unsigned int rest_ms(void);
 /* How long to wait for an event that has to come. */

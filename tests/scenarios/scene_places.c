@@ -34,6 +34,10 @@ static const struct {
 	[SECOND6] = { "second6", "SCENARIO_SECOND6", NULL },
 	[OTHER4] = { "other4", "SCENARIO_OTHER4", NULL },
 	[OTHER6] = { "other6", "SCENARIO_OTHER6", NULL },
+	[OTHER_CLIENT4] = { "other-client4", "SCENARIO_OTHER_CLIENT4", NULL },
+	[OTHER_SERVER4] = { "other-server4", "SCENARIO_OTHER_SERVER4", NULL },
+	[OTHER_CLIENT6] = { "other-client6", "SCENARIO_OTHER_CLIENT6", NULL },
+	[OTHER_SERVER6] = { "other-server6", "SCENARIO_OTHER_SERVER6", NULL },
 };
 
 static uint16_t first_port;

@@ -236,3 +236,28 @@ void show_lapse(const char *what, uint64_t since_ms, unsigned int expected_ms)
 	else	/* to tens: when a millisecond begins depends on what was before */
 		say("%s after %llu ms, not %u", what, (unsigned long long)lapse / 10 * 10, expected_ms);
 }
+
+/* Threads that run or could, without this one; 0 where the system does not tell. */
+static unsigned int computing(void)
+{
+	FILE *file = fopen("/proc/loadavg", "re");
+	unsigned int number = 1;
+
+	if (file) {
+		if (fscanf(file, "%*s %*s %*s %u", &number) != 1)
+			number = 1;
+		fclose(file);
+	}
+	return number - 1;
+}
+
+void wait_for_calm(void)
+{
+	const struct timespec span = { .tv_nsec = 10000000 };
+	unsigned int turn, quiet_turns = 0;
+
+	for (turn = 0; turn < 500 && quiet_turns < 2; turn++) {
+		nanosleep(&span, NULL);
+		quiet_turns = computing() > 1 ? 0 : quiet_turns + 1;
+	}
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * main.c - the program:
+ *
+ *	sequences SEED				plays one, its trace on standard output
+ *	sequences --play DIR [-j N] [--calm] FIRST-LAST
+ *						plays many: the trace of each in DIR/SEED.txt
+ *
+ * A sequence is a process of its own.  Environment: as of the program scenarios,
+ * and SCENARIO_SECOND4, SCENARIO_OTHER_SERVER4 and so on where the host has them.
+ */
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/sequences/sequence.h"
+
+enum { STEPS = 14, PLACES = 300 };
+
+static unsigned int first_port = 10000;
+
+static void play(unsigned int seed)
+{
+	static const struct scenario sequence = { .name = "sequence" };
+	unsigned int step;
+
+	places_begin((uint16_t)(first_port + seed % PLACES * SCENE_PORTS));
+	scene_begin(&sequence);
+	actors_begin();
+	for (step = 0; step < STEPS; step++) {
+		draw_begin(seed, step);
+		play_step();
+	}
+	scene_end();
+}
+
+static void redirect(int target, const char *folder, unsigned int seed, const char *suffix)
+{
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%u.%s", folder, seed, suffix);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0 || dup2(fd, target) < 0) {
+		perror(path);
+		_exit(99);
+	}
+	close(fd);
+}
+
+static void start(unsigned int seed, const char *folder)
+{
+	pid_t process = fork();
+
+	if (process < 0) {
+		perror("fork");
+		exit(99);
+	}
+	if (process)
+		return;
+	redirect(STDOUT_FILENO, folder, seed, "txt");
+	redirect(STDERR_FILENO, folder, seed, "err");
+	play(seed);
+	_exit(0);
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "sequences SEED\nsequences --play DIR [-j N] [--calm] FIRST-LAST\n");
+	return 99;
+}
+
+static int play_many(char *const *args)
+{
+	const char *folder = *args++;
+	unsigned int seed, last, running = 0, at_once = 1;
+	bool calm = false;
+
+	for (; *args && **args == '-'; args++) {
+		if (!strcmp(*args, "--calm"))
+			calm = true;
+		else if (!strcmp(*args, "-j") && args[1] && atoi(args[1]) > 0)
+			at_once = (unsigned int)atoi(*++args);
+		else
+			return usage();
+	}
+	if (!*args || sscanf(*args, "%u-%u", &seed, &last) != 2 || args[1])
+		return usage();
+	for (; seed <= last; seed++) {
+		if (calm)
+			wait_for_calm();
+		start(seed, folder);
+		if (++running >= at_once && wait(NULL) > 0)
+			running--;
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+int main(int argc, char *argv[])
+{
+	const char *port = getenv("SCENARIO_PORT");
+
+	if (port)
+		first_port = (unsigned int)atoi(port);
+	if (argc >= 4 && !strcmp(argv[1], "--play"))
+		return play_many(argv + 2);
+	if (argc != 2 || argv[1][0] < '0' || argv[1][0] > '9')
+		return usage();
+	play((unsigned int)strtoul(argv[1], NULL, 10));
+	return 0;
+}

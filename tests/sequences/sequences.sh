@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The recorded sequences on the simulator, held against what librdmacm did on the kernel.
+
+set -u
+here=${abs_top_srcdir:?start it with ./run}/tests/sequences
+golden=$abs_top_srcdir/tests/golden/sequences
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 143' INT TERM HUP
+
+for host in mixed roce iwarp; do
+	last=$(sed -n 's/^== //p' "$golden/$host.txt" | tail -n 1)
+	"$here/play" sim "$host" "$work/sim/$host" "1-$last" -j 4 || exit 99
+done
+"$here/compare" --diffs "$golden" "$work/sim"
