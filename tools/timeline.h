@@ -47,12 +47,20 @@ struct column {
 	bool untraced;		/* no line is from there */
 };
 
+/* What a process runs. */
+struct program {
+	long long process;
+	char *name;
+};
+
 struct timeline {
 	const char *path;
 	struct item *items;
 	size_t num_items, room;
 	struct column columns[TIMELINE_MAX_COLUMNS];
 	int num_columns;
+	struct program *programs;
+	size_t num_programs;
 	uint64_t start;		/* what times are counted from */
 	unsigned int skipped;	/* lines of kinds that we do not know */
 	bool truncated;		/* the last line was */

@@ -90,6 +90,13 @@ static void add_about(struct column *column, const struct item *item)
 	column->about = more;
 }
 
+/* Something that happens to a node, and a process that says so. */
+static bool is_change(const struct item *item)
+{
+	return item->process >= 0 && (item->kind == ITEM_WORLD ||
+				      (item->kind == ITEM_FAULT && *item_text(item, "node")));
+}
+
 static void place(struct timeline *timeline, struct item *item)
 {
 	bool packet = item->kind == ITEM_SEND || item->kind == ITEM_RECV;
@@ -99,8 +106,8 @@ static void place(struct timeline *timeline, struct item *item)
 	item->column = item->peer = -1;
 	if (item->kind == ITEM_ADDRESS && item->process >= 0)
 		return;		/* of all processes alike */
-	if (item->kind == ITEM_WORLD && item->process >= 0)
-		return;		/* likewise: see place_changes() */
+	if (is_change(item))
+		return;		/* see place_changes() */
 	if (*here)
 		item->column = find_column(timeline, here, item->process);
 	/* The other process is known when it has received it. */
@@ -119,9 +126,37 @@ static int named_column(const struct timeline *timeline, const char *name, size_
 	return -1;
 }
 
+/* Is it the end of a message that another process may have traced? */
+static bool is_in_packet(const struct timeline *timeline, const char *node)
+{
+	for (size_t i = 0; i < timeline->num_items; i++) {
+		const struct item *item = &timeline->items[i];
+
+		if ((item->kind == ITEM_SEND || item->kind == ITEM_RECV) &&
+		    (!strcmp(item_text(item, "from"), node) || !strcmp(item_text(item, "to"), node)))
+			return true;
+	}
+	return false;
+}
+
+/* Of a node that no process of the trace does anything on. */
+static int column_of_nobody(struct timeline *timeline, const char *node)
+{
+	int column;
+
+	if (!is_in_packet(timeline, node))
+		return timeline_column(timeline, tool_strdup(node));
+	column = timeline_column(timeline, tool_printf("%s, not traced", node));
+	if (column >= 0)
+		timeline->columns[column].untraced = true;
+	return column;
+}
+
 /*
  * What happens to a node all processes of a shared fabric tell.  It is shown
  * where those are that do something on the node, or once if there are none.
+ * What a rule does to a node only the process of the rule tells, which may be
+ * on another node: it is shown there as well.
  */
 static void place_changes(struct timeline *timeline)
 {
@@ -129,14 +164,69 @@ static void place_changes(struct timeline *timeline)
 		struct item *item = &timeline->items[i];
 		const char *node = item_text(item, "node");
 		char *name;
+		int first;
 
-		if (item->kind != ITEM_WORLD || item->process < 0)
+		if (!is_change(item))
 			continue;
 		name = tool_printf("%s, process %lld", node, item->process);
+		first = named_column(timeline, node, strlen(node));
 		item->column = named_column(timeline, name, strlen(name));
-		if (item->column < 0 && named_column(timeline, node, strlen(node)) < 0)
-			item->column = timeline_column(timeline, tool_strdup(name));
+		if (item->column < 0 && first < 0)
+			item->column = column_of_nobody(timeline, node);
+		else if (item->column < 0 && item->kind == ITEM_FAULT)
+			item->column = first;
 		free(name);
+	}
+}
+
+/* ------------------------------------------------------------------------
+ * Programs.
+ */
+
+/* A number is given again when its process has ended. */
+static void add_program(struct timeline *timeline, const struct item *item)
+{
+	const char *name = item_text(item, "program");
+	struct program *program;
+	char *both;
+
+	for (size_t i = 0; i < timeline->num_programs; i++) {
+		program = &timeline->programs[i];
+		if (program->process != item->process)
+			continue;
+		if (!strstr(program->name, name)) {
+			both = tool_printf("%s, then %s", program->name, name);
+			free(program->name);
+			program->name = both;
+		}
+		return;
+	}
+	timeline->programs = tool_realloc(timeline->programs, timeline->num_programs + 1,
+					  sizeof(*timeline->programs));
+	timeline->programs[timeline->num_programs++] = (struct program){
+		.process = item->process,
+		.name = tool_strdup(name),
+	};
+}
+
+/* "host, process 0" becomes "host, rping (process 0)". */
+static void name_columns(struct timeline *timeline)
+{
+	for (int i = 0; i < timeline->num_columns; i++) {
+		char *name = timeline->columns[i].name, *number = strrchr(name, ','), *longer;
+		long long process;
+
+		if (!number || sscanf(number, ", process %lld", &process) != 1)
+			continue;
+		for (size_t j = 0; j < timeline->num_programs; j++) {
+			if (timeline->programs[j].process != process)
+				continue;
+			longer = tool_printf("%.*s, %s (process %lld)", (int)(number - name), name,
+					     timeline->programs[j].name, process);
+			free(name);
+			timeline->columns[i].name = longer;
+			break;
+		}
 	}
 }
 
@@ -169,15 +259,18 @@ static int add(struct timeline *timeline, json_t *json, unsigned int number)
 	if (time < 0 || time > MAX_TIME || !*kind)
 		return complain(timeline, number, "no line of a trace: it has no time or no kind");
 	i = find_kind(kind);
+	item.process = item_number(&item, "process");
 	if (i < 0) {
-		timeline->skipped++;
+		if (!strcmp(kind, "process"))
+			add_program(timeline, &item);
+		else
+			timeline->skipped++;
 		json_decref(json);
 		return 0;
 	}
 	item.kind = kinds[i].kind;
 	item.text = item_text(&item, kinds[i].text);
 	item.time = (uint64_t)time;
-	item.process = item_number(&item, "process");
 	item.packet = (uint64_t)item_number(&item, "packet");
 	if (!*item.text) {
 		tool_error("%s:%u: a line of kind %s without \"%s\"", timeline->path, number, kind,
@@ -262,6 +355,7 @@ int timeline_read(struct timeline *timeline, const char *path)
 	if (!standard)
 		fclose(file);
 	place_changes(timeline);
+	name_columns(timeline);
 	for (size_t i = 1; !r && i < timeline->num_items; i++) {
 		if (timeline->items[i].time < timeline->items[i - 1].time) {
 			qsort(timeline->items, timeline->num_items, sizeof(struct item), by_time);
@@ -273,6 +367,9 @@ int timeline_read(struct timeline *timeline, const char *path)
 
 void timeline_free(struct timeline *timeline)
 {
+	for (size_t i = 0; i < timeline->num_programs; i++)
+		free(timeline->programs[i].name);
+	free(timeline->programs);
 	for (size_t i = 0; i < timeline->num_items; i++)
 		json_decref(timeline->items[i].json);
 	free(timeline->items);

@@ -328,14 +328,38 @@ static void receive(struct builder *b, size_t i)
  * All of it.
  */
 
+static bool is_process(const char *name, long long process)
+{
+	const char *number = strstr(name, "process ");
+
+	return number && strtoll(number + strlen("process "), NULL, 10) == process;
+}
+
+static int column_of_sender(const struct timeline *timeline, const char *node, long long process)
+{
+	size_t len = strlen(node);
+	int first = -1;
+
+	for (int i = 0; i < timeline->num_columns; i++) {
+		const char *name = timeline->columns[i].name;
+
+		if (strncmp(name, node, len) || (name[len] && name[len] != ','))
+			continue;
+		if (process < 0 || is_process(name + len, process))
+			return i;
+		if (first < 0)
+			first = i;
+	}
+	return first;
+}
+
 static void fault(struct builder *b, struct item item)
 {
 	const char *from = item_text(&item, "from");
 
-	/* Beside the one who sends, if no node is named. */
-	for (int i = 0; item.column < 0 && *from && i < b->timeline->num_columns; i++)
-		if (!strncmp(b->timeline->columns[i].name, from, strlen(from)))
-			item.column = i;
+	/* Beside the one who sends, if no node is named: the rule is asked there. */
+	if (item.column < 0 && *from)
+		item.column = column_of_sender(b->timeline, from, item.process);
 	if (item.column < 0)
 		item.column = 0;
 	note(b, &item, STYLE_FAULT, timeline_fault_text(&item));

@@ -212,9 +212,8 @@ static bool mark_columns(const struct timeline *timeline, const char *name, size
 	for (int i = 0; i < timeline->num_columns; i++) {
 		const char *column = timeline->columns[i].name;
 
-		if (strncmp(column, name, len) || (column[len] && column[len] != ','))
-			continue;
-		any = marked[i] = true;
+		if (!strncmp(column, name, len) && (!column[len] || column[len] == ','))
+			any = marked[i] = true;
 	}
 	return any;
 }

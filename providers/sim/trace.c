@@ -100,8 +100,21 @@ static void check_written(void)
 	sim_files_failed("trace", target.path, target.error);
 }
 
+/* Processes have numbers, which mean nothing to people. */
+static void tell_program(void)
+{
+	bool told = sim_watch_told;
+
+	sim_trace_begin("process");
+	sim_trace_text("program", program_invocation_short_name);
+	sim_trace_end();
+	sim_watch_told = told;
+}
+
 static void tell_fabric(void)
 {
+	if (sim_fabric_is_shared())
+		tell_program();
 	for (struct sim_node *node = sim_first_node(); node; node = node->next)
 		for (unsigned int i = 0; i < node->num_addresses; i++)
 			if (node->addresses[i].port)	/* that of a device */

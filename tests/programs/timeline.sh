@@ -33,7 +33,7 @@ check 'both sides of a host that talks to itself' eval '
 	draws self 80 --between "host, active,host, passive" && diff "$here/timeline-self.golden" "$work/out"'
 check 'every timer' is_golden all reject 80 --all
 check 'no data' eval '
-	draws loss && has out SEND && draws loss 80 --cm && has out REQ RTU DREQ && ! grep -E "SEND|ACK" out'
+	draws loss && has out SEND && draws loss 80 --cm && has out REQ RTU DREQ && ! grep -E "── (SEND|ACK)|(SEND|ACK).* ──" out'
 check 'no line is wider than the terminal' eval '
 	draws loss 100 && [ "$(LC_ALL=C.UTF-8 wc -L <"$work/out")" -le 100 ]'
 check 'no colours in a file' eval '
@@ -125,7 +125,24 @@ changes='{"time":1,"process":3,"kind":"state","node":"a","of":"id","id":1,"state
 '
 check 'what happens to a node' eval '
 	printf %s "$changes" >changes.trace && exits 0 polycm timeline changes.trace && counts out 2 "crash" &&
-	has out "a, process 3" "b, process 4" "c, process 3" && ! grep -E "a, process 4|b, process 3|c, process 4" out'
+	has out "a, process 3" "b, process 4" "           c  " && ! grep -E "a, process 4|b, process 3|c, process 4" out'
+# Columns have the names of programs. What a rule of one does to a node that another is on is shown there, and what it
+# does to a message beside the one who sends, although the other node's name begins alike.
+programs='{"time":0,"process":0,"kind":"process","program":"rping"}
+{"time":0,"process":1,"kind":"process","program":"ucmatose"}
+{"time":1,"process":0,"kind":"state","node":"ab","of":"id","id":1,"state":"LISTEN","was":"IDLE"}
+{"time":2,"process":1,"kind":"state","node":"a","of":"id","id":1,"state":"CONNECT","was":"IDLE"}
+{"time":3,"process":1,"kind":"fault","rule":1,"action":"freeze","node":"ab"}
+{"time":4,"process":1,"kind":"fault","rule":2,"action":"lose","what":"REQ","from":"a","to":"ab"}
+'
+by_program() {
+	printf %s "$programs" >programs.trace && exits 0 polycm timeline programs.trace && [ ! -s err ] &&
+		counts out 1 '^ +a, ucmatose \(process 1\) +ab, rping \(process 0\)$' &&
+		counts out 1 '  freeze \(rule 1\) ↯  │$' && counts out 1 '│ ↯ lose REQ \(rule 2\)' &&
+		exits 0 polycm timeline --between 'ab, rping (process 0),a, ucmatose (process 1)' programs.trace &&
+		has out 'freeze'
+}
+check 'columns by program' by_program
 check 'an id that is no number' complains 2 "'x' is no number of an id" "$good$nl" --id x
 check 'one node only' complains 2 "'a' is not two nodes or columns" "$good$nl" --between a
 check 'no trace' eval 'exits 2 polycm timeline && has "$work/err" "no trace is given"'

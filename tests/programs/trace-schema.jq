@@ -10,7 +10,7 @@ def numbers: ["time", "process", "packet", "id", "local", "remote", "qpn", "dst_
 	"rnr_retry", "ack_delay", "service_timeout", "ece_vendor", "ece_options", "revision", "ird",
 	"ord", "child", "private_data_len", "until", "rule", "for"];
 def texts: ["kind", "node", "from", "to", "message", "service", "event", "of", "state", "was", "timer",
-	"action", "what", "device", "transport", "address", "port", "answers", "rejected"];
+	"action", "what", "device", "transport", "address", "port", "answers", "rejected", "program"];
 def timers: ["resolve_addr", "resolve_route", "join_multicast", "retransmit", "timewait", "syn",
 	"mpa_request", "mpa_reply", "ack", "rnr"];
 
@@ -26,6 +26,7 @@ def fits($name): . as $value |
 # What a line of each kind must have.
 def needed: {
 	address: ["node", "action", "device", "transport", "address"],
+	process: ["process", "program"],
 	state: ["node", "of", "state", "was"],
 	event: ["node", "id", "event", "status"],
 	send: ["packet", "from", "to", "message"],
