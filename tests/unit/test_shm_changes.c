@@ -15,6 +15,7 @@
 #include "providers/sim/fault.h"
 #include "providers/sim/link/changes.h"
 #include "providers/sim/link/link.h"
+#include "providers/sim/link/pace.h"
 #include "providers/sim/link/segment.h"
 #include "providers/sim/scenario.h"
 #include "providers/sim/world.h"
@@ -42,10 +43,9 @@ static void start(const char *nodes, const char *faults)
 	assert_int_equal(sim_engine_start(SIM_CLOCK_REAL, 1), 0);
 }
 
-/* This process, on the fabric of a file with these faults. */
-static void open_world(const char *faults)
+static void open_file(const char *nodes, const char *faults)
 {
-	start(NODES, faults);
+	start(nodes, faults);
 	assert_int_equal(setenv("SHM_CHILD_SCENARIO", path, 1), 0);
 	sim_lock();
 	assert_int_equal(sim_fabric_open_scenario(path), 0);
@@ -61,6 +61,12 @@ static void close_world(void)
 	assert_int_equal(sim_changes_joined(), 0);
 	assert_int_equal(remove(path), 0);
 	sim_fake_remove_runtime_dir();
+}
+
+/* This process, on the fabric of a file with these faults. */
+static void open_world(const char *faults)
+{
+	open_file(NODES, faults);
 }
 
 /* From the first node to the last, to that process. */
@@ -450,6 +456,66 @@ static void a_forked_child_does_it_too(void **state)
 	close_world();
 }
 
+/* ------------------------------------------------------------------------
+ * Links.
+ */
+
+/* From the second node to the first, as the child does; when that link is free again. */
+static uint64_t send_back(void)
+{
+	static const uint32_t word;
+	struct iovec part = { .iov_base = (void *)(uintptr_t)&word, .iov_len = sizeof(word) };
+	uint64_t free_at;
+
+	sim_lock();
+	assert_int_equal(sim_link_send(sim_port_by_index(1), sim_port_by_index(0), sim_self_slot(),
+				       SIM_PACKET_RC, NULL, 0, &part, 1, sizeof(word)), 0);
+	free_at = *sim_pace_find(sim_segment_paces(), 1, 0);
+	sim_unlock();
+	return free_at;
+}
+
+/* What one process sends waits for what another one has to send on the same link. */
+static void processes_share_the_bandwidth_of_a_link(void **state)
+{
+	struct shm_child child;
+	uint64_t first, second;
+
+	(void)state;
+	open_file(NODES "links = ( { bandwidth = \"1 kbit/s\"; } );\n", "");
+	shm_child_start(&child, "world");
+	first = send_back();
+	second = send_back();
+	assert_true(second > first);
+	for (unsigned int i = 1; i < 4; i++) {
+		shm_child_send(&child);
+		assert_int_equal(send_back(), second + 2 * i * (second - first));
+	}
+	/* The other direction is another one. */
+	assert_int_equal(*sim_pace_find(sim_segment_paces(), 0, 1), 0);
+	assert_int_equal(shm_child_end(&child), 0);
+	close_world();
+}
+
+/* More directions than places: the others are counted by each process for itself. */
+static void places_are_found_again_until_there_are_no_more(void **state)
+{
+	static struct sim_pace_area area;
+	static _Atomic uint64_t *at[SIM_PACES];
+
+	(void)state;
+	for (uint32_t i = 0; i < SIM_PACES; i++) {
+		at[i] = sim_pace_find(&area, i % 7, i);
+		assert_non_null(at[i]);
+		*at[i] += i;
+	}
+	for (uint32_t i = 0; i < SIM_PACES; i++) {
+		assert_ptr_equal(sim_pace_find(&area, i % 7, i), at[i]);
+		assert_int_equal(*at[i], i);
+	}
+	assert_null(sim_pace_find(&area, 0, SIM_PACES));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +529,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_we_told_comes_before_answers),
 		cmocka_unit_test(half_told_is_not_told),
 		cmocka_unit_test(a_forked_child_does_it_too),
+		cmocka_unit_test(processes_share_the_bandwidth_of_a_link),
+		cmocka_unit_test(places_are_found_again_until_there_are_no_more),
 	};
 	int r = shm_child_main(argc, argv);
 

@@ -51,6 +51,11 @@ struct sim_groups_area *sim_segment_groups(void)
 	return &self.file.window->groups;
 }
 
+struct sim_pace_area *sim_segment_paces(void)
+{
+	return &self.file.window->paces;
+}
+
 struct sim_qpn_area *sim_segment_qpns(void)
 {
 	return &self.file.window->qpns;

@@ -17,6 +17,7 @@
 struct sim_changes_area;
 struct sim_folder;
 struct sim_groups_area;
+struct sim_pace_area;
 struct sim_ports_area;
 struct sim_qpn_area;
 
@@ -46,6 +47,7 @@ bool sim_segment_joined(void);
 unsigned int sim_segment_slot(void);
 struct sim_changes_area *sim_segment_changes(void);
 struct sim_groups_area *sim_segment_groups(void);
+struct sim_pace_area *sim_segment_paces(void);
 struct sim_qpn_area *sim_segment_qpns(void);
 struct sim_ports_area *sim_segment_ports(void);
 struct sim_folder *sim_segment_folder(void);

@@ -13,6 +13,7 @@
 #include "../ports_area.h"
 #include "changes.h"
 #include "folder.h"
+#include "pace.h"
 #include "segment.h"
 
 struct segment {
@@ -29,6 +30,7 @@ struct segment {
 	struct sim_changes_area changes;
 	struct sim_qpn_area qpns;
 	struct sim_groups_area groups;
+	struct sim_pace_area paces;
 	struct sim_ports_area ports;	/* last: sparse */
 };
 

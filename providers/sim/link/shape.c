@@ -15,6 +15,8 @@
 
 #include "../trace.h"
 #include "block.h"
+#include "pace.h"
+#include "segment.h"
 #include "shape_internal.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -226,18 +228,31 @@ static uint64_t later(uint64_t at, uint64_t by)
 	return by < SIM_NEVER - 1 - at ? at + by : SIM_NEVER - 1;
 }
 
+/* The link is busy for so long, after what it has to send already; when it is done. */
+static uint64_t occupy(struct sim_flow *flow, uint64_t takes)
+{
+	_Atomic uint64_t *shared = NULL;
+	uint64_t now = sim_now(), free_at, done;
+
+	if (sim_scenario_is_shared())
+		shared = sim_pace_find(sim_segment_paces(), flow->key.from->number,
+				       flow->key.to->number);
+	free_at = shared ? atomic_load(shared) : flow->free_at;
+	do
+		done = later(free_at > now ? free_at : now, takes);
+	while (shared && !atomic_compare_exchange_weak(shared, &free_at, done));
+	flow->free_at = done;
+	return done;
+}
+
 /* When a packet that leaves now arrives, in order. */
 static uint64_t arrival(struct sim_flow *flow, uint64_t wire_length)
 {
 	const struct polycm_sim_link *link = &flow->link;
 	uint64_t at = sim_now();
 
-	if (link->bandwidth) {
-		if (flow->free_at > at)
-			at = flow->free_at;
-		at = later(at, bits_take(wire_length * 8, link->bandwidth));
-		flow->free_at = at;
-	}
+	if (link->bandwidth)
+		at = occupy(flow, bits_take(wire_length * 8, link->bandwidth));
 	at = later(at, link->latency_ns);
 	if (link->jitter_ns)
 		at = later(at, sim_random() % (link->jitter_ns + 1));
