@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -147,12 +148,26 @@ static int add(struct sim_ports_table *table, const struct sim_port_binding *bin
 	return r;
 }
 
+/*
+ * By chance, as the kernel does it: else each program would draw the same
+ * ports, and take at once what the one before has freed.  The seed decides
+ * where time is virtual.
+ */
+static uint32_t draw_below(uint32_t count)
+{
+	uint32_t value;
+
+	if (sim_is_virtual() || getrandom(&value, sizeof(value), GRND_NONBLOCK) != sizeof(value))
+		return sim_random_below(count);
+	return (uint32_t)((uint64_t)value * count >> 32);
+}
+
 /* A port of the local range that nobody has bound to any address. */
 static int add_any(struct sim_ports_table *table, struct sim_port_binding *binding,
 		   struct sim_id *id)
 {
 	uint32_t count = table->high - table->low + 1;
-	uint32_t start = sim_random_below(count);
+	uint32_t start = draw_below(count);
 	int r;
 
 	for (uint32_t i = 0; i < count; i++) {
