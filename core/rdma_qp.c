@@ -178,21 +178,29 @@ static int renew_init(struct polycm_id *id, const struct rdma_conn_param *reply,
 	return 0;
 }
 
+/* The move of its own for what RTR did not take along: an INIT that shows, as with librdmacm. */
+static int modify_to_init(struct ibv_qp *qp, struct ibv_qp_attr *init, int along)
+{
+	return along ? verbs_err(ibv_modify_qp(qp, init, IBV_QP_STATE | IBV_QP_PORT | along)) : 0;
+}
+
 /* A device that takes nothing along has the move of its own. */
 static int modify_to_rtr(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 			 struct ibv_qp_attr *init, int along)
 {
-	int err;
+	int err, init_err;
 
 	if (along & IBV_QP_ACCESS_FLAGS)
 		attr->qp_access_flags = init->qp_access_flags;
 	if (along & IBV_QP_PKEY_INDEX)
 		attr->pkey_index = init->pkey_index;
 	err = verbs_err(ibv_modify_qp(qp, attr, mask | along));
-	if (!along || (err != -EINVAL && err != -EOPNOTSUPP))
+	if (!along || !err)
 		return err;
-	err = verbs_err(ibv_modify_qp(qp, init, IBV_QP_STATE | IBV_QP_PORT | along));
-	return err ? err : verbs_err(ibv_modify_qp(qp, attr, mask));
+	init_err = modify_to_init(qp, init, along);
+	if (init_err || (err != -EINVAL && err != -EOPNOTSUPP))
+		return err;
+	return verbs_err(ibv_modify_qp(qp, attr, mask));
 }
 
 static int move_to_rtr(struct polycm_id *id, uint8_t responder_resources,
@@ -202,10 +210,14 @@ static int move_to_rtr(struct polycm_id *id, uint8_t responder_resources,
 	int along, mask, err;
 
 	err = renew_init(id, reply, &init, &along);
-	if (!err)
-		err = get_attr(id, IBV_QPS_RTR, &attr, &mask);
 	if (err)
 		return err;
+	err = get_attr(id, IBV_QPS_RTR, &attr, &mask);
+	if (err) {
+		/* Not in this state of the id, which the INIT before does not depend on. */
+		(void)modify_to_init(id->pub.qp, &init, along);
+		return err;
+	}
 	if (id->device->link_layer == IBV_LINK_LAYER_INFINIBAND)
 		mask &= ~KERNEL_ONLY_BITS;
 	if (responder_resources != RDMA_MAX_RESP_RES)

@@ -356,7 +356,8 @@ static void init_of_an_ethernet_port_is_asked_for_once(void **state)
 static void a_qp_that_does_not_move_is_not_accepted(void **state)
 {
 	static const struct { enum ibv_qp_state refuse; const char *moves; } cases[] = {
-		{ IBV_QPS_RTR, "" },
+		/* What INIT says shows, as it does where INIT is a move of its own. */
+		{ IBV_QPS_RTR, "INIT" },
 		{ IBV_QPS_RTS, "RTR(5)" },
 	};
 	struct rdma_cm_id *listener = listening_id(channel);
