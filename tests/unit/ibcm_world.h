@@ -46,6 +46,7 @@ struct world {
 	int refuse;			/* what post_event() says to CONNECT_REQUESTs, if not 0 */
 	bool keep_mads;			/* false: count nothing, for long runs */
 	unsigned int fail_allocation;	/* the n-th from now on; 0: none */
+	unsigned int fail_posts;	/* so many of the next events find no memory; not requests */
 };
 
 extern struct world world;

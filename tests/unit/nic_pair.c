@@ -136,7 +136,7 @@ void pair_open(enum pair_transport transport)
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 7), 0);
 	sim_lock();
 	assert_int_equal(sim_nic_start(), 0);
-	sim_qp_stream_set_teller(stream_closed);
+	sim_qp_stream_set_teller(stream_closed, NULL);
 	sim_link_set_handler(SIM_PACKET_RC, filtered);
 	sim_link_set_handler(SIM_PACKET_UD, filtered);
 	assert_int_equal(sim_fabric_open_private(), 0);

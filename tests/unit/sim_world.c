@@ -50,6 +50,9 @@ static int post_event(struct polycm_id *id, const struct polycm_event *event)
 		if (!id->backlog)
 			return -ENOMEM;
 		id->backlog--;
+	} else if (world.fail_posts) {
+		world.fail_posts--;
+		return -ENOMEM;
 	}
 	copy = calloc(1, sizeof(*copy));
 	assert_non_null(copy);

@@ -133,22 +133,173 @@ static void test_accept(void **state)
 	world_end(&pair);
 }
 
-/* No DREQ then: the connection is over without a word. */
+/* There is no memory for a copy of the DREQ: it goes out all the same, and is repeated. */
 static void test_disconnect(void **state)
+{
+	struct pair pair = world_established();
+	struct cm_dreq first;
+
+	(void)state;
+	world_forget();
+	world_lose(CM_DREQ, 1);
+	fail_nth(1);
+	assert_int_equal(world_call(pair.client, disconnect), 0);
+	assert_true(failed());
+	world_run_ms(1);
+	assert_uint_equal(world_count(CM_DREQ), 1);
+	first = world_mad(CM_DREQ, 0)->msg.dreq;
+	world_expect_none(pair.server);
+	world_run_ms(5000);
+	assert_uint_equal(world_count(CM_DREQ), 2);
+	assert_memory_equal(&world_mad(CM_DREQ, 1)->msg.dreq, &first, sizeof(first));
+	world_expect(pair.server, RDMA_CM_EVENT_DISCONNECTED, 0);
+	assert_int_equal(world_call(pair.server, disconnect), 0);
+	world_run_ms(1);
+	world_expect(pair.client, RDMA_CM_EVENT_DISCONNECTED, 0);
+	world_end(&pair);
+	world_run_ms(1000);
+}
+
+/* ... to the last time, when the peer is gone. */
+static void test_disconnect_in_vain(void **state)
 {
 	struct pair pair = world_established();
 
 	(void)state;
-	world_forget();
+	world_lose(CM_DREQ, WORLD_ALL);
 	fail_nth(1);
 	assert_int_equal(world_call(pair.client, disconnect), 0);
 	assert_true(failed());
-	assert_int_equal(world_state(pair.client), IBCM_TIMEWAIT);
+	world_run_ms(100000);
+	world_expect(pair.client, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT);
+	world_expect(pair.client, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+	world_end(&pair);
 	world_run_ms(1000);
-	assert_uint_equal(world.num_mads, 0);
-	assert_int_equal(world_state(pair.client), IBCM_IDLE);
+}
+
+/* ------------------------------------------------------------------------
+ * Events that the core has no memory for come later: each of the ends and
+ * beginnings of a connection, several in a row.
+ */
+
+static void accept_it(struct pair *pair)
+{
+	assert_int_equal(world_accept(pair->server, 2), 0);
+}
+
+static void reject_it(struct pair *pair)
+{
+	assert_int_equal(world_call(pair->server, reject, "no", 2, 0), 0);
+}
+
+static void answer_is_lost(struct pair *pair)
+{
+	world_lose(CM_REQ, WORLD_ALL);
+	world_lose(CM_REJ, WORLD_ALL);
+	reject_it(pair);
+}
+
+static void establish_it(struct pair *pair)
+{
+	assert_int_equal(world_call(pair->client, establish), 0);
+}
+
+static void disconnect_it(struct pair *pair)
+{
+	assert_int_equal(world_call(pair->client, disconnect), 0);
+}
+
+static void disconnect_both(struct pair *pair)
+{
+	disconnect_it(pair);
+	assert_int_equal(world_call(pair->server, disconnect), 0);
+}
+
+static void disconnect_in_vain(struct pair *pair)
+{
+	world_lose(CM_DREQ, WORLD_ALL);
+	disconnect_it(pair);
+}
+
+static void test_late_events(void **state)
+{
+	static const struct {
+		struct pair (*open)(void);
+		void (*act)(struct pair *pair);
+		bool at_server;
+		enum rdma_cm_event_type type;
+		int status;
+	} cases[] = {
+		{ world_requested, accept_it, false, RDMA_CM_EVENT_CONNECT_RESPONSE, 0 },
+		{ world_requested, answer_is_lost, false, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT },
+		{ world_accepted, establish_it, true, RDMA_CM_EVENT_ESTABLISHED, 0 },
+		{ world_established, disconnect_it, true, RDMA_CM_EVENT_DISCONNECTED, 0 },
+		{ world_established, disconnect_both, false, RDMA_CM_EVENT_DISCONNECTED, 0 },
+		{ world_established, disconnect_in_vain, false, RDMA_CM_EVENT_DISCONNECTED,
+		  -ETIMEDOUT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (unsigned int posts = 1; posts <= 3; posts++) {
+			struct pair pair = cases[i].open();
+
+			print_message("case %zu, %u posts\n", i, posts);
+			world.fail_posts = posts;
+			cases[i].act(&pair);
+			world_run_ms(90000);
+			assert_uint_equal(world.fail_posts, 0);
+			world_expect(cases[i].at_server ? pair.server : pair.client, cases[i].type,
+				     cases[i].status);
+			world_lose(CM_REQ, 0);
+			world_lose(CM_REJ, 0);
+			world_lose(CM_DREQ, 0);
+			world_end(&pair);
+			world_run_ms(100000);
+		}
+	}
+}
+
+/* A REJ that nothing can be told of is as good as lost: the REQ is repeated, and answered anew. */
+static void test_late_reject(void **state)
+{
+	struct pair pair = world_requested();
+	struct polycm_id *again;
+
+	(void)state;
+	world.fail_posts = 1;
+	reject_it(&pair);
+	world_run_ms(1);
+	assert_uint_equal(world.fail_posts, 0);
+	world_expect_none(pair.client);
+	world_run_ms(90000);
+	again = world_child(pair.listener);
+	assert_int_equal(world_call(again, reject, "no", 2, 0), 0);
+	world_run_ms(1);
+	world_expect(pair.client, RDMA_CM_EVENT_REJECTED, 28);
+	world_destroy(again);
 	world_end(&pair);
 	world_run_ms(1);
+}
+
+/* DISCONNECTED finds no memory for so long that TIMEWAIT_EXIT waits behind it. */
+static void test_late_in_order(void **state)
+{
+	struct pair pair = world_established();
+
+	(void)state;
+	world.fail_posts = 200;
+	disconnect_it(&pair);
+	world_run_ms(1);
+	assert_int_equal(world_call(pair.server, disconnect), 0);
+	world_run_ms(10000);
+	assert_uint_equal(world.fail_posts, 0);
+	world_expect(pair.client, RDMA_CM_EVENT_DISCONNECTED, 0);
+	world_expect(pair.client, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+	world_expect_none(pair.client);
+	world_expect(pair.server, RDMA_CM_EVENT_DISCONNECTED, 0);
+	world_end(&pair);
+	world_run_ms(1000);
 }
 
 /* Buffers go back; an unusual number of them to the system. */
@@ -184,6 +335,10 @@ int main(void)
 		ROCE(test_request_ud),
 		ROCE(test_accept),
 		ROCE(test_disconnect),
+		ROCE(test_disconnect_in_vain),
+		ROCE(test_late_events),
+		ROCE(test_late_reject),
+		ROCE(test_late_in_order),
 		ROCE(test_buffers),
 	};
 

@@ -174,6 +174,32 @@ static struct cm_msg rej_of_req(struct polycm_id *client, uint16_t reason)
 	};
 }
 
+/* Rejecting what one has accepted does not end the repetition of the REP, which holds the id. */
+static void test_reject_after_accept(void **state)
+{
+	struct pair pair = world_accepted();
+	uint64_t start;
+
+	(void)state;
+	world_forget();
+	assert_int_equal(world_call(pair.server, reject, NULL, 0, 0), 0);
+	world_run_ms(1);
+	world_expect(pair.client, RDMA_CM_EVENT_REJECTED, 28);
+	world_run_ms(10000);
+	assert_uint_equal(world_count(CM_REP), 2);
+	sim_lock();
+	start = sim_now();
+	sim_unlock();
+	world_destroy(pair.server);
+	pair.server = NULL;
+	sim_lock();
+	assert_in_range(sim_now() - start, SIM_MS(50000), SIM_MS(60000));
+	sim_unlock();
+	assert_uint_equal(world_count(CM_REP), 15);
+	world_expect_none(pair.client);
+	world_end(&pair);
+}
+
 static void test_every_reason(void **state)
 {
 	static const uint16_t odd[] = { 36, 100, 0x7fff, 0xffff };
@@ -332,6 +358,7 @@ int main(void)
 		ROCE(test_listener_closing),
 		ROCE(test_backlog_full),
 		ROCE(test_reject_with_data),
+		ROCE(test_reject_after_accept),
 		ROCE(test_every_reason),
 		ROCE(test_stale_req),
 		ROCE(test_stale_rep),

@@ -6,7 +6,9 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
+#include "tests/nth/nth.h"
 #include "tests/unit/sim_iwarp.h"
 
 /* --- Disconnecting. --- */
@@ -96,6 +98,7 @@ static void moving_the_qp_disconnects(void **state)
 
 static void losing_the_qp(void **state)
 {
+	uint64_t start;
 	struct pair p;
 
 	(void)state;
@@ -108,15 +111,102 @@ static void losing_the_qp(void **state)
 	p.server_qp = world_qp(&world.server);
 	iwarp_close(&p);
 
-	/* Before the reply came. */
+	/* Before the reply came: siw's stream holds it until that is over. */
 	iwarp_open(&p);
 	iwarp_request(&p);
+	start = world_now();
 	world_destroy_qp(p.client_qp);
-	world_expect(p.active, RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL);
+	assert_in_range(world_now() - start, SIM_MS(9000), SIM_MS(11000));
+	world_expect(p.active, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 	world_advance(SIM_MS(1));
-	assert_int_equal(world_accept(p.child, NULL, 0, p.server_qp), -ECONNRESET);
+	assert_int_equal(iwarp_reject(&p, NULL, 0), -ECONNRESET);
 	p.client_qp = world_qp(&world.client);
 	iwarp_close(&p);
+}
+
+/* While it connects, by the program or by a refused rdma_accept(). */
+static void an_errored_qp_waits_for_the_reply(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	iwarp_open(&p);
+	iwarp_request(&p);
+	assert_int_equal(world_move_qp(p.client_qp, IBV_QPS_ERR), 0);
+	world_none(p.active, SIM_MS(1000));
+	assert_int_equal(iwarp_reject(&p, world_data, 3), 0);
+	iwarp_check_data(world_expect(p.active, RDMA_CM_EVENT_REJECTED, -ECONNRESET), 3);
+	iwarp_close(&p);
+}
+
+/* ------------------------------------------------------------------------
+ * Memory is short.
+ */
+
+static void no_event_is_lost(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	for (unsigned int posts = 1; posts <= 3; posts++) {
+		iwarp_open(&p);
+		iwarp_request(&p);
+		world.fail_posts = 2 * posts;
+		assert_int_equal(world_accept(p.child, world_data, 9, p.server_qp), 0);
+		world_expect(p.child, RDMA_CM_EVENT_ESTABLISHED, 0);
+		iwarp_check_data(world_expect(p.active, RDMA_CM_EVENT_ESTABLISHED, 0), 9);
+		assert_int_equal(world.fail_posts, 0);
+		world.fail_posts = 2 * posts;
+		assert_int_equal(iwarp_disconnect(p.active), 0);
+		world_expect(p.active, RDMA_CM_EVENT_DISCONNECTED, 0);
+		world_expect(p.child, RDMA_CM_EVENT_DISCONNECTED, 0);
+		assert_int_equal(world.fail_posts, 0);
+		iwarp_close(&p);
+
+		iwarp_open(&p);
+		iwarp_request(&p);
+		world.fail_posts = posts;
+		assert_int_equal(iwarp_reject(&p, world_data, 5), 0);
+		iwarp_check_data(world_expect(p.active, RDMA_CM_EVENT_REJECTED, -ECONNRESET), 5);
+		assert_int_equal(world.fail_posts, 0);
+		iwarp_close(&p);
+
+		iwarp_open(&p);
+		world.fail_posts = posts;
+		assert_int_equal(world_connect(p.active, NULL, 0, p.client_qp), 0);
+		p.child = world_request(p.listener);
+		world_expect(p.active, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		assert_int_equal(world.fail_posts, 0);
+		iwarp_close(&p);
+	}
+}
+
+/* Before nth.c reads it: the calls of this program count. */
+__attribute__((constructor(101))) static void count_all(void)
+{
+	setenv("NTH_IN", "", 1);
+}
+
+/* The end of a stream that there is no memory for is said later, also when the id is gone. */
+static void no_end_is_lost(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	for (unsigned int destroyed = 0; destroyed < 2; destroyed++) {
+		iwarp_open(&p);
+		iwarp_establish(&p);
+		nth_arm(NTH_ALLOC, 1, 1);	/* the FIN; the event comes after it */
+		assert_int_equal(iwarp_disconnect(p.active), 0);
+		assert_true(nth_disarm(NULL));
+		world_expect(p.active, RDMA_CM_EVENT_DISCONNECTED, 0);
+		if (destroyed) {
+			world_destroy(p.active);
+			p.active = NULL;
+		}
+		world_expect(p.child, RDMA_CM_EVENT_DISCONNECTED, 0);
+		iwarp_close(&p);
+	}
 }
 
 static void disconnecting_while_connecting_waits(void **state)
@@ -255,6 +345,9 @@ int main(void)
 		cmocka_unit_test(both_disconnect),
 		cmocka_unit_test(moving_the_qp_disconnects),
 		cmocka_unit_test(losing_the_qp),
+		cmocka_unit_test(an_errored_qp_waits_for_the_reply),
+		cmocka_unit_test(no_event_is_lost),
+		cmocka_unit_test(no_end_is_lost),
 		cmocka_unit_test(disconnecting_while_connecting_waits),
 		cmocka_unit_test(destroy_established),
 		cmocka_unit_test(destroy_a_request),

@@ -56,6 +56,21 @@ struct iwcm;			/* of the other engine, allocated on first use */
 struct cma_group;		/* a multicast join (cma_multicast.c) */
 
 /*
+ * Events without contents for which there was no memory: they are posted again
+ * until there is.  More than an id can have before its program fetches one: the
+ * end of a resolution or of a connection, ADDR_CHANGE, DEVICE_REMOVAL.
+ */
+#define CMA_MAX_LATE 4u
+
+/* When memory is looked for again: short beside what programs wait for, long beside what it costs. */
+#define CMA_AGAIN SIM_MS(10)
+
+struct cma_late {
+	int16_t status;
+	uint8_t type;
+};
+
+/*
  * The provider's area of an id; kept small, there may be 100,000 of them.  What
  * the end of a connection needs comes first, up to the line: of an id that was
  * not used for long it must be brought into the cache.
@@ -83,7 +98,9 @@ struct sim_id {
 	bool bound_any;			/* it was taken with the wildcard address */
 	bool accepted;			/* or created by the program: events may be posted */
 	bool reuse, afonly, afonly_set;
-	struct sim_timer timer;		/* resolution in progress */
+	uint8_t num_late;
+	struct cma_late late[CMA_MAX_LATE];
+	struct sim_timer timer;		/* resolution in progress, or late events */
 	union sim_sockaddr src;
 	struct ibcm cm;
 
@@ -131,11 +148,13 @@ unsigned int sim_cma_live_ids(void);
 
 /*
  * Post an event.  As in the kernel, nothing but CONNECT_REQUEST is posted for
- * an id that the program has not accepted yet.
+ * an id that the program has not accepted yet: -ECANCELED.  -ENOMEM: the caller
+ * must come again, or has to be as if what it reports had not come yet.
  */
 int cma_post(struct sim_id *id, const struct polycm_event *event);
 /* This thread is in the core's post_event(), and so has the engine's lock. */
 extern __thread __attribute__((tls_model("initial-exec"))) bool cma_posting;
+/* Without contents: never -ENOMEM, but later then. */
 int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status);
 /* With a reason in words, which is a constant. */
 int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, const char *why);
@@ -207,5 +226,7 @@ void sim_cma_port_down(struct sim_port *port);
 
 /* The program (or the NIC) ended the stream under this id. */
 void sim_iw_qp_closed(struct sim_id *id, bool by_program);
+/* Is its queue pair part of an attempt to connect? */
+bool sim_iw_qp_connecting(const struct sim_id *id);
 
 #endif

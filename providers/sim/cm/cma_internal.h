@@ -25,6 +25,9 @@ void cma_look_at_peer(const struct sim_id *id);
 /* fn for each id, in order of creation. */
 void cma_each(void (*fn)(struct sim_id *id, void *arg), void *arg);
 
+/* Post what is late; as long as there is no memory, id->timer fires for it (cma_post.c). */
+void cma_post_late(struct sim_id *id);
+
 /* Settle on a port: the engine follows from its transport. */
 void cma_set_port(struct sim_id *id, struct sim_port *port);
 

@@ -27,6 +27,7 @@ struct cma_group {
 	void *group;
 	union ibv_gid mgid;
 	struct cma_group *next;
+	bool lost;			/* the timer tells of it */
 };
 
 static int roce_mgid(const union sim_sockaddr *addr, bool v2, union ibv_gid *ret_mgid)
@@ -100,6 +101,27 @@ static uint8_t source_index(const struct sim_id *id, bool *ret_v2)
 	return (uint8_t)index;
 }
 
+static int post_loss(struct cma_group *join)
+{
+	const struct polycm_event event = {
+		.size = sizeof(event),
+		.type = RDMA_CM_EVENT_MULTICAST_ERROR,
+		.status = -ENETRESET,
+		.is_ud = true,
+		.group = join->group,
+	};
+
+	return cma_post(join->id, &event);
+}
+
+/* By the timer if there is no memory now. */
+static void tell_of_loss(struct cma_group *join)
+{
+	join->lost = post_loss(join) == -ENOMEM;
+	if (join->lost)
+		sim_timer_arm(&join->timer, sim_now() + CMA_AGAIN);
+}
+
 static void joined(struct sim_timer *timer)
 {
 	struct cma_group *join = (struct cma_group *)((char *)timer -
@@ -114,6 +136,10 @@ static void joined(struct sim_timer *timer)
 	struct ibv_ah_attr *ah = &event.param.ud.ah_attr;
 	bool v2;
 
+	if (join->lost) {
+		tell_of_loss(join);
+		return;
+	}
 	ah->grh.sgid_index = source_index(id, &v2);
 	ah->grh.dgid = join->mgid;
 	ah->grh.traffic_class = id->tos_set ? id->tos : 0;
@@ -125,7 +151,8 @@ static void joined(struct sim_timer *timer)
 		ah->grh.hop_limit = v2 ? 64 : 1;
 	event.param.ud.qp_num = MULTICAST_QPN;
 	event.param.ud.qkey = id->ps == RDMA_PS_IPOIB ? IPOIB_QKEY : RDMA_UDP_QKEY;
-	cma_post(id, &event);
+	if (cma_post(id, &event) == -ENOMEM)
+		sim_timer_arm(&join->timer, sim_now() + CMA_AGAIN);
 }
 
 static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
@@ -181,21 +208,13 @@ int cma_join_multicast(struct sim_id *id, const struct polycm_multicast *mc)
 	return 0;
 }
 
-static void tell_of_loss(struct sim_id *id, void *arg)
+static void lose_groups(struct sim_id *id, void *arg)
 {
-	struct polycm_event event = {
-		.size = sizeof(event),
-		.type = RDMA_CM_EVENT_MULTICAST_ERROR,
-		.status = -ENETRESET,
-		.is_ud = true,
-	};
-
 	if (id->port != arg || !cma_live(id))
 		return;
 	for (struct cma_group *join = id->groups; join; join = join->next) {
 		sim_timer_disarm(&join->timer);
-		event.group = join->group;
-		(void)cma_post(id, &event);
+		tell_of_loss(join);
 	}
 }
 
@@ -203,7 +222,7 @@ static void tell_of_loss(struct sim_id *id, void *arg)
 void sim_cma_port_down(struct sim_port *port)
 {
 	if (port->device->rules->flags & POLYCM_T_HAS_SA)
-		cma_each(tell_of_loss, port);
+		cma_each(lose_groups, port);
 }
 
 static void leave(struct cma_group **at)

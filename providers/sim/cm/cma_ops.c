@@ -31,7 +31,9 @@ static void resolved(struct sim_timer *timer)
 {
 	struct sim_id *id = (struct sim_id *)((char *)timer - offsetof(struct sim_id, timer));
 
-	if (id->state == CMA_ADDR_QUERY)
+	if (__builtin_expect(id->num_late != 0, 0))
+		cma_post_late(id);
+	else if (id->state == CMA_ADDR_QUERY)
 		cma_addr_done(id);
 	else if (id->state == CMA_ROUTE_QUERY)
 		cma_route_done(id);

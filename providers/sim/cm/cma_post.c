@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "../../common/events.h"
 #include "../trace.h"
@@ -92,10 +93,51 @@ static int post(struct polycm_id *id, const struct polycm_event *event)
 	return r;
 }
 
+void cma_post_late(struct sim_id *id)
+{
+	unsigned int done;
+
+	for (done = 0; done < id->num_late; done++) {
+		const struct polycm_event event = {
+			.size = sizeof(event),
+			.type = (enum rdma_cm_event_type)id->late[done].type,
+			.status = id->late[done].status,
+		};
+
+		if (post(id->id, &event) == -ENOMEM)
+			break;
+		sim_wake();
+	}
+	if (done) {
+		id->num_late = (uint8_t)(id->num_late - done);
+		memmove(id->late, id->late + done, id->num_late * sizeof(id->late[0]));
+	}
+	if (id->num_late)
+		sim_timer_arm(&id->timer, sim_now() + CMA_AGAIN);
+}
+
+/* false: there is no room, which takes more of them than an id can have. */
+static bool keep_for_later(struct sim_id *id, enum rdma_cm_event_type type, int status)
+{
+	if (id->num_late == CMA_MAX_LATE)
+		return false;
+	id->late[id->num_late++] = (struct cma_late){
+		.status = (int16_t)status,
+		.type = (uint8_t)type,
+	};
+	sim_timer_arm(&id->timer, sim_now() + CMA_AGAIN);
+	return true;
+}
+
 int cma_post(struct sim_id *id, const struct polycm_event *event)
 {
 	if (!cma_live(id) || !id->accepted)
 		return -ECANCELED;
+	if (__builtin_expect(id->num_late != 0, 0)) {
+		cma_post_late(id);
+		if (id->num_late)
+			return -ENOMEM;	/* events keep their order */
+	}
 	if (sim_tracing())
 		trace_event(id, event, NULL);
 	sim_wake();		/* time goes on when it was looked at */
@@ -110,8 +152,11 @@ int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, co
 		.status = status,
 		.why = why,
 	};
+	int r = cma_post(id, &event);
 
-	return cma_post(id, &event);
+	if (r == -ENOMEM && keep_for_later(id, type, status))
+		return 0;
+	return r;
 }
 
 int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status)

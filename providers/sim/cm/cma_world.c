@@ -22,9 +22,10 @@ static void remove_id(struct sim_id *id, void *arg)
 
 	if (!id->port || id->port->device != device || !cma_live(id))
 		return;
+	/* Before the event, which may be late and wait for it then. */
+	sim_timer_disarm(&id->timer);
 	/* Not accepted: the program learns it from its next call. */
 	(void)cma_post_simple(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
-	sim_timer_disarm(&id->timer);
 	if (state == CMA_LISTEN)
 		cma_unlisten(id);
 	if (id->engine && id->ib)

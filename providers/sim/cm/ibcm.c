@@ -77,10 +77,16 @@ void ibcm_enter_timewait(struct ibcm *cm)
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(ibcm_exponent_to_ms(cm->av_timeout)));
 }
 
-void ibcm_post(struct ibcm *cm, const struct polycm_event *event)
+void ibcm_leave_repeating(struct ibcm *cm)
 {
-	if (cm->id->state == CMA_CONNECT)
-		(void)cma_post(cm->id, event);	/* refused: not accepted, or closing */
+	forget_remote(cm);
+	ibcm_set_state(cm, IBCM_TIMEWAIT);
+}
+
+bool ibcm_post(struct ibcm *cm, const struct polycm_event *event)
+{
+	/* Else refused: not accepted, or closing. */
+	return cm->id->state != CMA_CONNECT || cma_post(cm->id, event) != -ENOMEM;
 }
 
 void ibcm_post_status(struct ibcm *cm, enum rdma_cm_event_type type, int status)
@@ -138,6 +144,9 @@ static void give_up(struct ibcm *cm)
 	case IBCM_DREQ_SENT:
 		ibcm_enter_timewait(cm);
 		ibcm_post_disconnected(cm, -ETIMEDOUT);
+		break;
+	case IBCM_TIMEWAIT:
+		ibcm_set_state(cm, IBCM_IDLE);
 		break;
 	default:
 		break;	/* the program gave up earlier: see ibcm_send_rej() */
@@ -312,10 +321,10 @@ static int accept_any(struct sim_id *id, const struct polycm_conn_param *param)
 	return id->qp_type == IBV_QPT_UD ? sidr_accept(id, param) : ibcm_accept(id, param);
 }
 
-/* A program that rejects what it asked for itself does not end the repetition: see ibcm_send_rej(). */
+/* A program that rejects what it has sent itself does not end the repetition: see ibcm_send_rej(). */
 static bool repeats_in_vain(const struct ibcm *cm)
 {
-	return cm->state == IBCM_IDLE && cm->repeating;
+	return (cm->state == IBCM_IDLE || cm->state == IBCM_TIMEWAIT) && cm->repeating;
 }
 
 static bool not_repeating(void *arg)

@@ -92,9 +92,17 @@ int ibcm_wrong_state(const struct ibcm *cm);
 void ibcm_reset(struct ibcm *cm);
 /* TIMEWAIT, its timer started; a repetition ends. */
 void ibcm_enter_timewait(struct ibcm *cm);
+/*
+ * TIMEWAIT while a message is still being repeated.  It lasts until the last
+ * repetition, which is longer than the kernel's; nobody can tell.
+ */
+void ibcm_leave_repeating(struct ibcm *cm);
 
-/* Post an event unless the rdma_cm_id has left CONNECT. */
-void ibcm_post(struct ibcm *cm, const struct polycm_event *event);
+/*
+ * Post an event unless the rdma_cm_id has left CONNECT.  false: there is no
+ * memory for what the message says, which is dropped as if it had been lost.
+ */
+bool ibcm_post(struct ibcm *cm, const struct polycm_event *event);
 void ibcm_post_status(struct ibcm *cm, enum rdma_cm_event_type type, int status);
 void ibcm_post_disconnected(struct ibcm *cm, int status);
 
@@ -139,6 +147,8 @@ void ibcm_init_msg(const struct ibcm *cm, struct cm_msg *ret_msg, enum cm_attr_i
 void ibcm_send(struct ibcm *cm, const struct cm_msg *msg);
 /* Send, and again after each wait of wait_ms until ibcm_stop_repeating(). -ENOMEM. */
 int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg, uint32_t wait_ms);
+/* The same for a DREQ that there is no memory to keep: it is made anew each time. */
+void ibcm_send_unkept(struct ibcm *cm, const struct cm_msg *dreq, uint32_t wait_ms);
 void ibcm_stop_repeating(struct ibcm *cm);
 /* The peer's MRA: this and all later waits are that long. */
 void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms);
@@ -171,6 +181,8 @@ void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg);
 void ibcm_recv_mra(const struct sim_packet *packet, const struct cm_msg *msg);
 
 int ibcm_disconnect(struct sim_id *id);
+/* The same each time for one connection. */
+void ibcm_init_dreq(struct ibcm *cm, struct cm_msg *ret_msg);
 /* Ask for the end of an established connection.  -EINVAL in any other state. */
 int ibcm_send_dreq(struct ibcm *cm);
 void ibcm_recv_dreq(const struct sim_packet *packet, const struct cm_msg *msg);

@@ -162,7 +162,7 @@ static void take_rep(struct ibcm *cm, const struct cm_rep *rep)
 					  (uint8_t)(cm->av_timeout - 1));
 }
 
-static void post_response(struct ibcm *cm, const struct cm_msg *msg)
+static bool post_response(struct ibcm *cm, const struct cm_msg *msg)
 {
 	const struct cm_rep *rep = &msg->rep;
 	struct polycm_event event = {
@@ -182,7 +182,7 @@ static void post_response(struct ibcm *cm, const struct cm_msg *msg)
 		.ece = { .vendor_id = rep->vendor_id, .options = msg->attr_mod },
 	};
 
-	ibcm_post(cm, &event);
+	return ibcm_post(cm, &event);
 }
 
 /* -EINVAL: the peer's QP has another connection with us; both must go. */
@@ -204,10 +204,22 @@ static int claim_remote(struct ibcm *cm, const struct sim_packet *packet, const 
 	return 0;
 }
 
+/* No REP came: what it said is forgotten, and our REQ goes on being repeated. */
+static void lose_rep(struct ibcm *cm, const struct ibcm *before)
+{
+	ibcm_table_remove(cm, IBCM_BY_REMOTE);
+	ibcm_table_remove(cm, IBCM_BY_QPN);
+	cm->remote_id = 0;
+	cm->initiator_depth = before->initiator_depth;
+	cm->responder_resources = before->responder_resources;
+	cm->av_timeout = before->av_timeout;
+	ibcm_set_state(cm, (enum ibcm_state)before->state);
+}
+
 void ibcm_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
 {
 	const struct cm_rep *rep = &msg->rep;
-	struct ibcm *cm;
+	struct ibcm *cm, before;
 
 	if (!rep->local_comm_id)
 		return;
@@ -219,6 +231,7 @@ void ibcm_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
 	if (cm->state != IBCM_REQ_SENT && cm->state != IBCM_MRA_REQ_RCVD)
 		return;
 
+	before = *cm;
 	cm->remote_id = rep->local_comm_id;
 	cm->remote_ca_guid = rep->local_ca_guid;
 	cm->remote_qpn = cm->id->qp_type == IBV_QPT_XRC_SEND ? rep->local_eecn : rep->local_qpn;
@@ -226,10 +239,13 @@ void ibcm_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
 		cm->remote_id = 0;
 		return;
 	}
-	ibcm_stop_repeating(cm);
 	take_rep(cm, rep);
 	ibcm_set_state(cm, IBCM_REP_RCVD);
-	post_response(cm, msg);
+	if (!post_response(cm, msg)) {
+		lose_rep(cm, &before);
+		return;
+	}
+	ibcm_stop_repeating(cm);
 	/* The program answers in its own time: see repeated_rep(). */
 	ibcm_set_state(cm, IBCM_MRA_REP_SENT);
 }

@@ -13,7 +13,7 @@
 
 #include "ibcm.h"
 
-static void init_dreq(struct ibcm *cm, struct cm_msg *ret_msg)
+void ibcm_init_dreq(struct ibcm *cm, struct cm_msg *ret_msg)
 {
 	cm->tid = ibcm_new_tid(cm);
 	ibcm_init_msg(cm, ret_msg, CM_DREQ);
@@ -26,11 +26,9 @@ int ibcm_send_dreq(struct ibcm *cm)
 
 	if (cm->state != IBCM_ESTABLISHED)
 		return -EINVAL;
-	init_dreq(cm, &msg);
-	if (ibcm_send_repeatedly(cm, &msg, cm->timeout_ms) < 0) {
-		ibcm_enter_timewait(cm);
-		return -ENOMEM;
-	}
+	ibcm_init_dreq(cm, &msg);
+	if (ibcm_send_repeatedly(cm, &msg, cm->timeout_ms) < 0)
+		ibcm_send_unkept(cm, &msg, cm->timeout_ms);
 	ibcm_set_state(cm, IBCM_DREQ_SENT);
 	return 0;
 }
@@ -118,7 +116,7 @@ static void close_established(struct ibcm *cm)
 
 	if (cm->id->qp_type == IBV_QPT_XRC_RECV)
 		return;
-	init_dreq(cm, &msg);
+	ibcm_init_dreq(cm, &msg);
 	ibcm_send(cm, &msg);
 }
 

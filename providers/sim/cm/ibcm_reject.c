@@ -65,7 +65,8 @@ int ibcm_send_rej(struct ibcm *cm, uint16_t reason, const void *ari, uint8_t ari
 		break;
 	case IBCM_REP_SENT:
 	case IBCM_MRA_REP_RCVD:
-		ibcm_enter_timewait(cm);
+		/* Neither does that end the repetition of the REP. */
+		ibcm_leave_repeating(cm);
 		break;
 	default:
 		return ibcm_wrong_state(cm);
@@ -132,7 +133,7 @@ static struct ibcm *find_rejected(const struct sim_packet *packet, const struct 
 			 rej->message_rejected == CM_WHICH_REQ ? 0 : rej->local_comm_id);
 }
 
-static void post_rejected(struct ibcm *cm, const struct cm_rej *rej)
+static bool post_rejected(struct ibcm *cm, const struct cm_rej *rej)
 {
 	struct polycm_event event = {
 		.size = sizeof(event),
@@ -145,7 +146,26 @@ static void post_rejected(struct ibcm *cm, const struct cm_rej *rej)
 		},
 	};
 
-	ibcm_post(cm, &event);
+	return ibcm_post(cm, &event);
+}
+
+static bool is_rejectable(const struct ibcm *cm)
+{
+	switch (cm->state) {
+	case IBCM_REQ_SENT:
+	case IBCM_MRA_REQ_RCVD:
+	case IBCM_REQ_RCVD:
+	case IBCM_MRA_REQ_SENT:
+	case IBCM_REP_SENT:
+	case IBCM_MRA_REP_RCVD:
+	case IBCM_REP_RCVD:
+	case IBCM_MRA_REP_SENT:
+	case IBCM_ESTABLISHED:
+	case IBCM_DREQ_SENT:
+		return true;
+	default:
+		return false;
+	}
 }
 
 void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg)
@@ -153,7 +173,7 @@ void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg)
 	const struct cm_rej *rej = &msg->rej;
 	struct ibcm *cm = find_rejected(packet, rej);
 
-	if (!cm)
+	if (!cm || !is_rejectable(cm) || !post_rejected(cm, rej))
 		return;
 	switch (cm->state) {
 	case IBCM_REQ_SENT:
@@ -168,16 +188,10 @@ void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg)
 		else
 			ibcm_reset(cm);
 		break;
-	case IBCM_REP_RCVD:
-	case IBCM_MRA_REP_SENT:
-	case IBCM_ESTABLISHED:
-	case IBCM_DREQ_SENT:
+	default:
 		ibcm_enter_timewait(cm);
 		break;
-	default:
-		return;
 	}
-	post_rejected(cm, rej);
 }
 
 /* --- MRA. --- */

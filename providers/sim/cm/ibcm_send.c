@@ -25,6 +25,9 @@ struct ibcm_buffer {
 	uint8_t mad[CM_MAD_SIZE];
 };
 
+/* Stands for a DREQ: the end of a connection must not need memory. */
+static struct ibcm_buffer unkept;
+
 static struct ibcm_buffer *spare;
 static unsigned int num_spare;
 
@@ -41,6 +44,8 @@ static struct ibcm_buffer *buffer_get(void)
 
 static void buffer_put(struct ibcm_buffer *buffer)
 {
+	if (buffer == &unkept)
+		return;
 	if (num_spare == MAX_SPARE) {
 		sim_core->free(buffer);
 		return;
@@ -140,6 +145,15 @@ int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg, uint32_t wai
 	return 0;
 }
 
+void ibcm_send_unkept(struct ibcm *cm, const struct cm_msg *dreq, uint32_t wait_ms)
+{
+	cm->repeating = &unkept;
+	cm->wait_ms = wait_ms;
+	cm->retries_left = cm->max_retries;
+	ibcm_send(cm, dreq);
+	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
+}
+
 void ibcm_stop_repeating(struct ibcm *cm)
 {
 	if (!cm->repeating)
@@ -155,6 +169,18 @@ void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms)
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
 }
 
+static void transmit_again(struct ibcm *cm)
+{
+	struct cm_msg msg;
+
+	if (cm->repeating != &unkept) {
+		transmit(cm, cm->repeating->mad);
+		return;
+	}
+	ibcm_init_dreq(cm, &msg);
+	ibcm_send(cm, &msg);
+}
+
 bool ibcm_repeat(struct ibcm *cm)
 {
 	if (!cm->retries_left) {
@@ -162,7 +188,7 @@ bool ibcm_repeat(struct ibcm *cm)
 		return true;
 	}
 	cm->retries_left--;
-	transmit(cm, cm->repeating->mad);
+	transmit_again(cm);
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(cm->wait_ms));
 	return false;
 }

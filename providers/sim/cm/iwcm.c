@@ -44,16 +44,17 @@ size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg)
 	return cma_rules(id)->limit[POLYCM_KIND_RC][msg];
 }
 
-void iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame)
+int iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame)
 {
 	uint8_t buf[MPA_MAX_FRAME];
 	size_t len;
 
 	/* Lengths and revision were checked; a frame that cannot be is no stream. */
-	if (mpa_encode(frame, buf, sizeof(buf), &len) < 0)
+	if (mpa_encode(frame, buf, sizeof(buf), &len) < 0) {
 		iw_stream_close(cm);
-	else
-		iw_stream_send(cm, buf, len);
+		return 0;
+	}
+	return iw_stream_send(cm, buf, len);
 }
 
 size_t iwcm_data_len(const struct polycm_conn_param *param)
@@ -72,7 +73,7 @@ bool iwcm_wraps(const struct sim_id *id, size_t len)
  * The length of too much data begins at 0 again: the peer finds more than a
  * frame in what comes, and hangs up.
  */
-void iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame)
+int iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame)
 {
 	uint8_t buf[MPA_MAX_FRAME] = { 0 };
 	size_t len = MPA_HEADER_SIZE + MPA_CONTROL_SIZE + frame->private_data_len, used;
@@ -84,10 +85,11 @@ void iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame)
 		      request ? "request" : "answer");
 	frame->enhanced = false;
 	frame->private_data_len = (uint8_t)(frame->private_data_len + MPA_CONTROL_SIZE);
-	if (mpa_encode(frame, buf, sizeof(buf), &used) < 0 || used >= len)
+	if (mpa_encode(frame, buf, sizeof(buf), &used) < 0 || used >= len) {
 		iw_stream_close(cm);
-	else
-		iw_stream_send(cm, buf, len);
+		return 0;
+	}
+	return iw_stream_send(cm, buf, len);
 }
 
 void iwcm_input(struct iwcm *cm)
@@ -170,15 +172,23 @@ void iwcm_closed(struct iwcm *cm)
 	}
 }
 
+bool sim_iw_qp_connecting(const struct sim_id *id)
+{
+	return id->iw && id->iw->state == IWCM_CONN_SENT;
+}
+
 void sim_iw_qp_closed(struct sim_id *id, bool by_program)
 {
 	struct iwcm *cm = id->iw;
 
-	(void)by_program;		/* siw reports both alike */
 	if (!cm)
 		return;
 	if (cm->state == IWCM_CONN_SENT) {
-		iwcm_connect_failed(cm, -EINVAL, NULL);
+		/* siw looks at a QP that the program moved when the answer has come. */
+		if (!by_program)
+			iwcm_connect_failed(cm, -EINVAL, NULL);
+		else if (iwcm_qp(cm))
+			sim_qp_stream_set_owner(iwcm_qp(cm), id);
 	} else if (is_connected(cm)) {
 		iw_stream_close(cm);
 		disconnected(cm);
@@ -244,9 +254,12 @@ static void iwcm_stop(struct sim_id *id)
 
 void iwcm_free(struct iwcm *cm)
 {
-	sim_timer_disarm(&cm->timer);
 	iw_stream_handshake_done(cm);
 	sim_core->free(cm->request);
+	cm->request = NULL;
+	if (iw_stream_keeps(cm))
+		return;
+	sim_timer_disarm(&cm->timer);
 	sim_core->free(cm);
 }
 

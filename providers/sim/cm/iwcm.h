@@ -71,7 +71,10 @@ struct iwcm {
 	struct iwcm_request *request;		/* for when it opens, unless the program waits */
 	struct iw_handshake *handshake;
 	struct sim_timer timer;			/* SYN, MPA request or MPA reply */
-	struct iwcm *next;			/* in the table, while the stream is not closed */
+	struct iwcm *next;			/* in the table; once closed, of those that are kept */
+	bool fin_late;				/* the timer sends it */
+	bool kept;				/* the FIN's memory, and nothing else */
+	bool unreported;			/* the timer tells the program of the answer */
 };
 
 /* --- The stream (iwcm_stream.c). --- */
@@ -88,12 +91,14 @@ int iw_stream_start(struct iwcm *cm);
  * cm->id has the addresses and the port.
  */
 int iw_stream_connect(struct iwcm *cm);
-/* One MPA frame, and with it the number of our queue pair. */
-void iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len);
+/* One MPA frame, and with it the number of our queue pair.  -ENOMEM. */
+int iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len);
 /* The other end of all streams to that process is gone. */
 void iw_stream_process_died(unsigned int slot);
 /* Close it for both sides.  Nothing more comes from it. */
 void iw_stream_close(struct iwcm *cm);
+/* Is the memory of a closed one still needed?  Then the stream owns it from now on. */
+bool iw_stream_keeps(struct iwcm *cm);
 /* The frame was read: give the handshake's memory back. */
 void iw_stream_handshake_done(struct iwcm *cm);
 /* Who listens for addr here: *ret_slot is the process, *ret_id its id if it is ours. */
@@ -132,15 +137,17 @@ struct sim_qp *iwcm_qp(const struct iwcm *cm);
 /* The queue pair has no connection any more; errored if its stream is gone. */
 void iwcm_release_qp(struct iwcm *cm, bool error);
 void iwcm_set_state(struct iwcm *cm, enum iwcm_state state);
-void iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame);
+int iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame);
 bool iwcm_wraps(const struct sim_id *id, size_t len);
-void iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame);
+int iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame);
 /* How much private data a program may send, and sends. */
 size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg);
 size_t iwcm_data_len(const struct polycm_conn_param *param);
 void iwcm_free(struct iwcm *cm);
 
 /* The timer: no reply, or request, came in time. */
+/* The answer of the peer, which found no memory before. */
+void iwcm_report_again(struct sim_timer *timer);
 void iwcm_reply_missing(struct sim_timer *timer);
 void iwcm_request_missing(struct sim_timer *timer);
 
@@ -154,7 +161,7 @@ void iwcm_connect_failed(struct iwcm *cm, int status, const struct mpa_frame *re
 /* Of those that the initiator offers, the one that we ask for. */
 enum iwcm_rtr iwcm_choose_rtr(const struct mpa_frame *request);
 void iwcm_put_rtr(struct mpa_frame *reply, enum iwcm_rtr rtr);
-void iwcm_send_rtr(struct iwcm *cm, enum iwcm_rtr rtr);
+int iwcm_send_rtr(struct iwcm *cm, enum iwcm_rtr rtr);
 
 /* iwcm_passive.c */
 void iwcm_established(struct iwcm *cm);

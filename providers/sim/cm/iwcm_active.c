@@ -28,7 +28,7 @@ static enum rdma_cm_event_type reply_event(int status)
 	}
 }
 
-static void post_reply(struct sim_id *id, int status, const struct mpa_frame *reply)
+static int post_reply(struct sim_id *id, int status, const struct mpa_frame *reply)
 {
 	const struct iwcm *cm = id->iw;
 	struct polycm_event event = {
@@ -46,18 +46,47 @@ static void post_reply(struct sim_id *id, int status, const struct mpa_frame *re
 		event.param.conn.initiator_depth = (uint8_t)cm->ird;
 		event.param.conn.responder_resources = (uint8_t)cm->ord;
 	}
-	cma_post(id, &event);
+	/* Without contents it may be late, which needs nothing of the stream. */
+	if (status && !event.param.conn.private_data_len)
+		return cma_post_simple(id, event.type, status);
+	return cma_post(id, &event);
+}
+
+/*
+ * Tell the program how its attempt ended, with what the answer carries.  While
+ * there is no memory the answer stays in the buffer of the handshake.
+ */
+static void report(struct iwcm *cm, int status, const struct mpa_frame *reply)
+{
+	cm->unreported = post_reply(cm->id, status, reply) == -ENOMEM;
+	if (cm->unreported) {
+		cm->error = status;
+		sim_timer_init(&cm->timer, iwcm_report_again);
+		sim_timer_arm(&cm->timer, sim_now() + CMA_AGAIN);
+	} else if (status) {
+		iw_stream_close(cm);	/* last: the frame lies in its buffer */
+	} else {
+		iw_stream_handshake_done(cm);
+	}
+}
+
+void iwcm_report_again(struct sim_timer *timer)
+{
+	struct iwcm *cm = (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
+	struct mpa_frame reply;
+	size_t used;
+
+	/* It was decoded before. */
+	if (!mpa_decode(cm->handshake->bytes, cm->handshake->len, &reply, &used))
+		report(cm, cm->error, &reply);
 }
 
 /* The attempt is over. */
 void iwcm_connect_failed(struct iwcm *cm, int status, const struct mpa_frame *reply)
 {
-	struct sim_id *id = cm->id;
-
 	iwcm_release_qp(cm, true);	/* siw: also one that was never connected */
 	iwcm_set_state(cm, IWCM_IDLE);
-	post_reply(id, status, reply);
-	iw_stream_close(cm);		/* last: the frame lies in its buffer */
+	report(cm, status, reply);
 }
 
 void iwcm_reply_missing(struct sim_timer *timer)
@@ -114,11 +143,14 @@ void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply)
 		iwcm_connect_failed(cm, r, reply);
 		return;
 	}
-	iwcm_set_state(cm, IWCM_ESTABLISHED);
 	if (asks_for_rtr(cm) && iwcm_choose_rtr(reply))
-		iwcm_send_rtr(cm, iwcm_choose_rtr(reply));
-	post_reply(id, 0, reply);
-	iw_stream_handshake_done(cm);
+		r = iwcm_send_rtr(cm, iwcm_choose_rtr(reply));
+	if (r < 0) {
+		iwcm_connect_failed(cm, r, reply);
+		return;
+	}
+	iwcm_set_state(cm, IWCM_ESTABLISHED);
+	report(cm, 0, reply);
 }
 
 /* One socket for a listening address, and for a connection one pair of addresses. */
@@ -167,14 +199,13 @@ static struct mpa_frame make_request(const struct iwcm *cm, const struct polycm_
 	};
 }
 
-static void send_request(struct iwcm *cm, const struct polycm_conn_param *param)
+static int send_request(struct iwcm *cm, const struct polycm_conn_param *param)
 {
 	struct mpa_frame frame = make_request(cm, param);
 
 	if (frame.private_data_len > iwcm_limit(cm->id, POLYCM_MSG_CONNECT))
-		iwcm_send_overlong(cm, &frame);
-	else
-		iwcm_send_frame(cm, &frame);
+		return iwcm_send_overlong(cm, &frame);
+	return iwcm_send_frame(cm, &frame);
 }
 
 static void start_reply_timer(struct iwcm *cm)
@@ -206,8 +237,13 @@ static int connect_waiting(struct iwcm *cm, const struct polycm_conn_param *para
 	}
 	take_qp(cm, qp);
 	start_reply_timer(cm);
-	send_request(cm, param);
-	return 0;
+	r = send_request(cm, param);
+	if (r < 0) {
+		iwcm_release_qp(cm, false);
+		iwcm_set_state(cm, IWCM_IDLE);
+		iw_stream_close(cm);
+	}
+	return r;
 }
 
 /* Hardware: how that ends is an event. */
@@ -232,10 +268,14 @@ static int connect_later(struct iwcm *cm, const struct polycm_conn_param *param)
 
 void iwcm_active_opened(struct iwcm *cm)
 {
+	int r;
+
 	start_reply_timer(cm);
-	iw_stream_send(cm, cm->request->bytes, cm->request->len);
+	r = iw_stream_send(cm, cm->request->bytes, cm->request->len);
 	sim_core->free(cm->request);
 	cm->request = NULL;
+	if (r < 0)
+		iwcm_connect_failed(cm, r, NULL);
 }
 
 void iwcm_open_failed(struct iwcm *cm)

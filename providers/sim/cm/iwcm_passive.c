@@ -32,10 +32,11 @@ void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len)
 		.private_data = data,
 	};
 
+	/* Lost for want of memory: the end of the stream says the same. */
 	if (frame.private_data_len > cm->port->device->rules->limit[POLYCM_KIND_RC][POLYCM_MSG_REJECT])
-		iwcm_send_overlong(cm, &frame);
+		(void)iwcm_send_overlong(cm, &frame);
 	else
-		iwcm_send_frame(cm, &frame);
+		(void)iwcm_send_frame(cm, &frame);
 	iw_stream_close(cm);
 }
 
@@ -156,8 +157,15 @@ static int answer(struct iwcm *cm, struct sim_qp *qp, const struct polycm_conn_p
 	frame.ird = cm->ird;
 	frame.ord = cm->ord;
 	iwcm_put_rtr(&frame, (enum iwcm_rtr)cm->rtr);
-	iwcm_send_frame(cm, &frame);
-	return 0;
+	r = iwcm_send_frame(cm, &frame);
+	if (r < 0)
+		sim_qp_stream_error(qp);
+	return r;
+}
+
+static void established_again(struct sim_timer *timer)
+{
+	iwcm_established((struct iwcm *)((char *)timer - offsetof(struct iwcm, timer)));
 }
 
 void iwcm_established(struct iwcm *cm)
@@ -172,7 +180,10 @@ void iwcm_established(struct iwcm *cm)
 	};
 
 	iwcm_set_state(cm, IWCM_ESTABLISHED);
-	cma_post(cm->id, &event);
+	if (cma_post(cm->id, &event) == -ENOMEM) {
+		sim_timer_init(&cm->timer, established_again);
+		sim_timer_arm(&cm->timer, sim_now() + CMA_AGAIN);
+	}
 }
 
 int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param)

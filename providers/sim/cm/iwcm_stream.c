@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cm/iwcm_stream.c - as much of TCP as MPA needs: SYN, SYN-ACK, RST, data and
- * FIN as packets of the link, which keeps order and loses nothing but what
- * goes to the dead.  Segments come from other processes: every field is
- * checked, and what does not fit is dropped or answered with RST.
+ * FIN as packets of the link (iwcm_segment.c), which keeps order and loses
+ * nothing but what goes to the dead.  Segments come from other processes: what
+ * does not fit is dropped or answered with RST.
  *
  * Each end names its side of a stream by a connection id that tells the
  * process.  The number of the sender's queue pair rides in the header, since
@@ -11,7 +11,6 @@
  */
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -30,104 +29,13 @@
 #define MAX_SYNS 7u
 
 #define NUM_INDICES (1u << SIM_CONN_INDEX_BITS)
-#define QPN_MASK 0xffffffu
 
 static struct iw_handshake *embryos;	/* passive, without an id yet */
+static struct iwcm *kept;		/* by late FINs */
 static uint32_t last_index;
 
-/* --- Bytes. --- */
-
-static void put32(uint8_t *at, uint32_t value)
-{
-	value = htonl(value);
-	memcpy(at, &value, sizeof(value));
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return ntohl(value);
-}
-
-static void put_address(uint8_t *port, uint8_t *ip, const union sim_sockaddr *addr)
-{
-	uint16_t number = htons(sim_addr_port(&addr->sa));
-
-	memcpy(port, &number, sizeof(number));
-	if (addr->sa.sa_family == AF_INET)
-		memcpy(ip, &addr->in.sin_addr, 4);
-	else
-		memcpy(ip, &addr->in6.sin6_addr, 16);
-}
-
-static void get_address(const uint8_t *port, const uint8_t *ip, uint8_t version,
-			union sim_sockaddr *ret_addr)
-{
-	memset(ret_addr, 0, sizeof(*ret_addr));
-	if (version == 4) {
-		ret_addr->in.sin_family = AF_INET;
-		memcpy(&ret_addr->in.sin_port, port, 2);
-		memcpy(&ret_addr->in.sin_addr, ip, 4);
-	} else {
-		ret_addr->in6.sin6_family = AF_INET6;
-		memcpy(&ret_addr->in6.sin6_port, port, 2);
-		memcpy(&ret_addr->in6.sin6_addr, ip, 16);
-	}
-}
-
-int iw_segment_parse(const uint8_t *data, size_t len, struct segment *ret_segment)
-{
-	uint8_t version;
-
-	if (len < SEG_HEADER || data[1] != SEG_VERSION || data[3] ||
-	    data[0] < SEG_SYN || data[0] >= SEG_TYPES)
-		return -EBADMSG;
-	memset(ret_segment, 0, sizeof(*ret_segment));
-	ret_segment->type = (enum segment_type)data[0];
-	ret_segment->dst_id = get32(data + 4);
-	ret_segment->src_id = get32(data + 8);
-	ret_segment->qpn = get32(data + 12) & QPN_MASK;
-	if (ret_segment->type == SEG_SYN) {
-		version = data[2];
-		if (len != SEG_SYN_LEN || (version != 4 && version != 6))
-			return -EBADMSG;
-		get_address(data + 16, data + 20, version, &ret_segment->src);
-		get_address(data + 18, data + 36, version, &ret_segment->dst);
-	} else if (ret_segment->type == SEG_DATA) {
-		ret_segment->data = data + SEG_HEADER;
-		ret_segment->len = len - SEG_HEADER;
-	} else if (len != SEG_HEADER) {
-		return -EBADMSG;
-	}
-	return 0;
-}
-
-static void transmit(struct sim_port *from, struct sim_port *to, unsigned int slot,
-		     const struct segment *segment)
-{
-	uint8_t header[SEG_SYN_LEN] = { (uint8_t)segment->type, SEG_VERSION };
-	struct iovec payload = { .iov_base = (void *)(uintptr_t)segment->data,
-				 .iov_len = segment->len };
-	size_t header_len = SEG_HEADER;
-
-	put32(header + 4, segment->dst_id);
-	put32(header + 8, segment->src_id);
-	put32(header + 12, segment->qpn);
-	if (segment->type == SEG_SYN) {
-		header[2] = segment->src.sa.sa_family == AF_INET ? 4 : 6;
-		put_address(header + 16, header + 20, &segment->src);
-		put_address(header + 18, header + 36, &segment->dst);
-		header_len = SEG_SYN_LEN;
-	}
-	/* Memory may be short: then the segment is lost, and a timer notices. */
-	(void)sim_link_send(from, to, slot, SIM_PACKET_STREAM, header, header_len, &payload,
-			    segment->len ? 1 : 0, segment->len);
-}
-
 /* On an open stream. */
-static void send_on(const struct iwcm *cm, enum segment_type type, const uint8_t *data, size_t len)
+static int send_on(const struct iwcm *cm, enum segment_type type, const uint8_t *data, size_t len)
 {
 	struct segment segment = {
 		.type = type,
@@ -138,7 +46,7 @@ static void send_on(const struct iwcm *cm, enum segment_type type, const uint8_t
 		.len = len,
 	};
 
-	transmit(cm->port, cm->peer, sim_slot_of_conn(cm->peer_id), &segment);
+	return iw_segment_send(cm->port, cm->peer, sim_slot_of_conn(cm->peer_id), &segment);
 }
 
 static void send_rst(const struct sim_packet *packet, const struct segment *to)
@@ -149,7 +57,8 @@ static void send_rst(const struct sim_packet *packet, const struct segment *to)
 		.src_id = to->dst_id,
 	};
 
-	transmit(packet->to, packet->from, packet->from_slot, &segment);
+	/* Lost for want of memory: the peer asks again, or gives up. */
+	(void)iw_segment_send(packet->to, packet->from, packet->from_slot, &segment);
 }
 
 /* Cyclic, so that a late segment meets no new stream. */
@@ -185,29 +94,73 @@ void iw_stream_handshake_done(struct iwcm *cm)
 	cm->handshake = NULL;
 }
 
+static struct iwcm *cm_of_timer(struct sim_timer *timer)
+{
+	return (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
+}
+
 /* No more segments for it. */
 static void forget(struct iwcm *cm)
 {
 	if (cm->stream != IW_STREAM_CLOSED)
 		iw_table_remove(cm);
 	cm->stream = IW_STREAM_CLOSED;
+	cm->unreported = false;
 	sim_timer_disarm(&cm->timer);
 	iw_stream_handshake_done(cm);
 	sim_wake();
 }
 
-void iw_stream_close(struct iwcm *cm)
+/*
+ * A FIN that there was no memory for.  It goes out later, from the memory of
+ * its own end, which stays until then (iw_stream_keeps()).
+ */
+static void send_late_fin(struct sim_timer *timer)
 {
-	if (cm->stream == IW_STREAM_OPEN) {
-		iw_table_prefetch(cm->peer_id);
-		send_on(cm, SEG_FIN, NULL, 0);
+	struct iwcm *cm = cm_of_timer(timer);
+
+	if (send_on(cm, SEG_FIN, NULL, 0) == -ENOMEM) {
+		sim_timer_arm(timer, sim_now() + CMA_AGAIN);
+		return;
 	}
-	forget(cm);
+	cm->fin_late = false;
+	if (!cm->kept)
+		return;
+	LL_DELETE(kept, cm);
+	sim_core->free(cm);
 }
 
-void iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len)
+void iw_stream_close(struct iwcm *cm)
 {
-	send_on(cm, SEG_DATA, data, len);
+	bool late = false;
+
+	if (cm->fin_late)
+		return;
+	if (cm->stream == IW_STREAM_OPEN) {
+		iw_table_prefetch(cm->peer_id);
+		late = send_on(cm, SEG_FIN, NULL, 0) == -ENOMEM;
+	}
+	forget(cm);
+	if (late) {
+		cm->fin_late = true;
+		sim_timer_init(&cm->timer, send_late_fin);
+		sim_timer_arm(&cm->timer, sim_now() + CMA_AGAIN);
+	}
+}
+
+bool iw_stream_keeps(struct iwcm *cm)
+{
+	if (!cm->fin_late)
+		return false;
+	cm->kept = true;
+	cm->id = NULL;
+	LL_PREPEND(kept, cm);
+	return true;
+}
+
+int iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len)
+{
+	return send_on(cm, SEG_DATA, data, len);
 }
 
 /* --- Opening. --- */
@@ -246,14 +199,10 @@ static void send_syn(struct iwcm *cm)
 		sim_fabric_tell_unheard(cm->id->id);
 	}
 	sim_link_meet(slot);
-	transmit(cm->port, answer_is_lost(cm->id) ? NULL : cm->peer, slot, &segment);
+	/* Lost for want of memory: the timer sends another. */
+	(void)iw_segment_send(cm->port, answer_is_lost(cm->id) ? NULL : cm->peer, slot, &segment);
 	sim_timer_arm(&cm->timer, sim_now() + (SYN_WAIT << cm->syns));
 	cm->syns++;
-}
-
-static struct iwcm *cm_of_timer(struct sim_timer *timer)
-{
-	return (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
 }
 
 static void not_opened(struct iwcm *cm, int error)
@@ -331,13 +280,16 @@ static bool address_fits(const struct sim_port *port, const union sim_sockaddr *
 	return sim_node_address(port->device->node, &addr->sa) != NULL;
 }
 
+/* The peer asks again: our answer was lost, or is under way. */
 static bool already_open(const struct sim_packet *packet, const struct segment *syn)
 {
 	struct iw_handshake *embryo;
 
 	DL_FOREACH(embryos, embryo)
-		if (embryo->cm->peer == packet->from && embryo->cm->peer_id == syn->src_id)
+		if (embryo->cm->peer == packet->from && embryo->cm->peer_id == syn->src_id) {
+			(void)send_on(embryo->cm, SEG_SYN_ACK, NULL, 0);
 			return true;
+		}
 	return false;
 }
 
@@ -377,7 +329,7 @@ static void passive_open(const struct sim_packet *packet, const struct segment *
 	cm->handshake->local = syn->dst;
 	cm->handshake->remote = syn->src;
 	DL_APPEND(embryos, cm->handshake);
-	send_on(cm, SEG_SYN_ACK, NULL, 0);
+	(void)send_on(cm, SEG_SYN_ACK, NULL, 0);
 	iwcm_opened(cm);
 }
 
@@ -403,6 +355,8 @@ static void opened(struct iwcm *cm, const struct sim_packet *packet, const struc
 
 static void peer_closed(struct iwcm *cm)
 {
+	if (cm->unreported && cm->state == IWCM_IDLE)
+		return;		/* its refusal is still to be told; then we close, too */
 	forget(cm);
 	iwcm_closed(cm);
 }
@@ -491,6 +445,8 @@ static void describe_timer(const struct sim_timer *timer, struct sim_timer_text 
 
 	*ret_text = (struct sim_timer_text){
 		.name = timer->fn == syn_unanswered ? "syn" :
+			timer->fn == send_late_fin ? "fin" :
+			timer->fn == iwcm_report_again ? "report" :
 			timer->fn == iwcm_reply_missing ? "mpa_reply" : "mpa_request",
 		.node = cm->port->device->node,
 		.of = "id",
@@ -502,15 +458,18 @@ void iw_streams_start(void)
 {
 	last_index = 0;
 	sim_trace_timers(syn_unanswered, describe_timer);
+	sim_trace_timers(send_late_fin, describe_timer);
+	sim_trace_timers(iwcm_report_again, describe_timer);
 	sim_trace_timers(iwcm_reply_missing, describe_timer);
 	sim_trace_timers(iwcm_request_missing, describe_timer);
 	sim_link_set_handler(SIM_PACKET_STREAM, iw_stream_receive);
-	sim_qp_stream_set_teller(sim_iw_qp_closed);
+	sim_qp_stream_set_teller(sim_iw_qp_closed, sim_iw_qp_connecting);
 }
 
 void iw_streams_stop(void)
 {
 	struct iw_handshake *embryo, *next;
+	struct iwcm *late, *next_late;
 
 	DL_FOREACH_SAFE(embryos, embryo, next) {
 		struct iwcm *cm = embryo->cm;
@@ -518,7 +477,12 @@ void iw_streams_stop(void)
 		iw_stream_close(cm);
 		iwcm_free(cm);
 	}
+	LL_FOREACH_SAFE(kept, late, next_late) {
+		sim_timer_disarm(&late->timer);
+		sim_core->free(late);
+	}
+	kept = NULL;
 	sim_link_set_handler(SIM_PACKET_STREAM, NULL);
-	sim_qp_stream_set_teller(NULL);
+	sim_qp_stream_set_teller(NULL, NULL);
 	iw_table_free();
 }

@@ -38,5 +38,8 @@ struct segment {
 
 /* -EBADMSG: it is none. */
 int iw_segment_parse(const uint8_t *data, size_t len, struct segment *ret_segment);
+/* To the process in the slot; to NULL: nobody is there.  -ENOMEM: it has not left. */
+int iw_segment_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
+		    const struct segment *segment);
 
 #endif

@@ -85,7 +85,7 @@ err_destroy:
 	return ret;
 }
 
-static void post_reply(struct ibcm *cm, const struct cm_msg *msg)
+static bool post_reply(struct ibcm *cm, const struct cm_msg *msg)
 {
 	const struct cm_sidr_rep *rep = &msg->sidr_rep;
 	struct polycm_event event = {
@@ -111,7 +111,7 @@ static void post_reply(struct ibcm *cm, const struct cm_msg *msg)
 		event.param.ud.qp_num = rep->qpn;
 		event.param.ud.qkey = rep->qkey;
 	}
-	ibcm_post(cm, &event);
+	return ibcm_post(cm, &event);
 }
 
 void sidr_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
@@ -120,9 +120,10 @@ void sidr_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
 
 	if (!cm || cm->state != IBCM_SIDR_REQ_SENT)
 		return;
+	if (!post_reply(cm, msg))
+		return;
 	ibcm_stop_repeating(cm);
 	ibcm_set_state(cm, IBCM_IDLE);
-	post_reply(cm, msg);
 }
 
 /* --- The passive side. --- */

@@ -58,7 +58,9 @@ enum ibv_qp_type sim_qp_type(const struct sim_qp *qp);
 int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t peer_qpn,
 			  uint8_t responder_resources, uint8_t initiator_depth);
 void sim_qp_stream_error(struct sim_qp *qp);
-void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program));
+/* Both may be NULL.  connecting(): is the stream being set up, which holds the queue pair? */
+void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program),
+			      bool (*connecting)(const struct sim_id *owner));
 void sim_qp_stream_set_owner(struct sim_qp *qp, struct sim_id *owner);
 struct sim_id *sim_qp_stream_owner(const struct sim_qp *qp);
 /* The NIC breaks the stream (a protocol or access error): told to the owner too. */

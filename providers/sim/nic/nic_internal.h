@@ -575,6 +575,7 @@ void nic_qp_error(struct sim_qp *qp, bool by_program);
 void nic_qp_fatal(struct sim_qp *qp, enum ibv_event_type type);
 /* The program ends the stream: tell the owner, once. */
 void nic_stream_closed(struct sim_qp *qp, bool by_program);
+bool nic_stream_connecting(const struct sim_qp *qp);
 
 int nic_qpn_take(struct sim_qp *qp, uint32_t *ret_qpn);
 void nic_qpn_drop(uint32_t qpn);

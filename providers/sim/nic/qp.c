@@ -144,6 +144,11 @@ static void qp_detach(struct sim_qp *qp)
 	nic_give(pub->context, NIC_QP);
 }
 
+static bool attempt_over(void *arg)
+{
+	return !nic_stream_connecting(arg);
+}
+
 static void qp_release(struct sim_qp *qp)
 {
 	nic_builder_free(qp->builder);
@@ -211,6 +216,17 @@ void nic_qp_free(struct sim_qp *qp)
 	qp_release(qp);
 }
 
+/* siw: a stream that is being set up holds its queue pair until that is over. */
+static void await_attempt(struct sim_qp *qp)
+{
+	if (!nic_stream_connecting(qp))
+		return;
+	nic_log(POLYCM_LOG_WARN, "ibv_destroy_qp of QP %u waits until its attempt to connect is over, "
+		"as it does with siw: for seconds, if nobody answers", qp->pub.qp.qp_num);
+	nic_qp_error(qp, true);
+	(void)sim_wait(attempt_over, qp, SIM_NEVER);
+}
+
 int sim_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
@@ -223,8 +239,10 @@ int sim_destroy_qp(struct ibv_qp *ibqp)
 	else if (nic_acks_never_come(&ibqp->events_completed, qp->async_reported, "QP",
 				     ibqp->qp_num))
 		err = EDEADLK;
-	else
+	if (!err) {
+		await_attempt(qp);
 		qp_detach(qp);
+	}
 	sim_unlock();
 	if (err)
 		return err;
@@ -316,10 +334,18 @@ void nic_qp_reset(struct sim_qp *qp)
 }
 
 static void (*stream_teller)(struct sim_id *owner, bool by_program);
+static bool (*stream_connecting)(const struct sim_id *owner);
 
-void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program))
+void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program),
+			      bool (*connecting)(const struct sim_id *owner))
 {
 	stream_teller = closed;
+	stream_connecting = connecting;
+}
+
+bool nic_stream_connecting(const struct sim_qp *qp)
+{
+	return qp->owner && stream_connecting && stream_connecting(qp->owner);
 }
 
 void nic_stream_closed(struct sim_qp *qp, bool by_program)
