@@ -7,6 +7,7 @@
 #include "id_internal.h"
 
 #include <errno.h>
+#include <string.h>
 #include <utlist.h>
 
 #include "export.h"
@@ -122,10 +123,42 @@ int polycm_id_follow(struct polycm_id *id)
 	return err;
 }
 
+/* It moved, but not all of the id could. */
+static void go_back(struct polycm_id *id, struct polycm_channel *from)
+{
+	int err = migrate_at_provider(id, from);
+
+	if (err)
+		polycm_log(POLYCM_LOG_ERROR, "provider %s: migrate(): an id cannot go back to its "
+			   "channel and may report nothing more: %s", id->module->name,
+			   strerror(-err));
+}
+
+/* The id and its shadows, or none of them. */
+static int migrate_parts(struct polycm_id *id, struct polycm_channel *from,
+			 struct polycm_channel *to)
+{
+	struct polycm_id *stuck, *shadow;
+	int err = migrate_at_provider(id, to);
+
+	if (err)
+		return err;
+	for (stuck = id->shadows; stuck; stuck = stuck->next_shadow) {
+		err = migrate_at_provider(stuck, to);
+		if (err)
+			break;
+	}
+	if (!err)
+		return 0;
+	for (shadow = id->shadows; shadow != stuck; shadow = shadow->next_shadow)
+		go_back(shadow, from);
+	go_back(id, from);
+	return err;
+}
+
 int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to)
 {
 	struct polycm_channel *from = id->chan, *private = NULL;
-	struct polycm_id *shadow;
 	int err;
 
 	if (!to) {
@@ -135,9 +168,7 @@ int polycm_id_migrate(struct polycm_id *id, struct polycm_channel *to)
 		to = private;
 	}
 
-	err = migrate_at_provider(id, to);
-	for (shadow = id->shadows; shadow && !err; shadow = shadow->next_shadow)
-		err = migrate_at_provider(shadow, to);
+	err = migrate_parts(id, from, to);
 	if (err)
 		goto err_destroy;
 	migrate_requests(id, to);

@@ -422,6 +422,35 @@ static void listeners_move_with_all_their_parts(void **state)
 	rdma_destroy_event_channel(other);
 }
 
+/* One part of a listener cannot move: none has, and it works on where it is. */
+static void listeners_stay_with_all_their_parts(void **state)
+{
+	struct rdma_event_channel *other = rdma_create_event_channel();
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct rdma_cm_id *listener = listening_id(channel);
+		struct polycm_id *shadow = beta->last->id;
+		struct fake_id *part = fake_id_of(listener);
+		struct rdma_cm_event *event;
+		void *before = part->chan;
+
+		beta->fail[OP_MIGRATE] = -ENOMEM;
+		acme->calls[OP_MIGRATE] = 0;
+		assert_errno(rdma_migrate_id(listener, i ? NULL : other), ENOMEM);
+		beta->fail[OP_MIGRATE] = 0;
+		assert_int_equal(acme->calls[OP_MIGRATE], 2);
+		assert_ptr_equal(part->chan, before);
+		assert_ptr_equal(listener->channel, channel);
+		assert_int_equal(post_request(beta, shadow, NULL, NULL), 0);
+		event = next_event(channel, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+		assert_int_equal(rdma_destroy_id(event->id), 0);
+		assert_int_equal(rdma_ack_cm_event(event), 0);
+		assert_int_equal(rdma_destroy_id(listener), 0);
+	}
+	rdma_destroy_event_channel(other);
+}
+
 /* Where the device moves the QP, the calls do not. */
 static void devices_that_move_qps_are_left_to_it(void **state)
 {
@@ -489,6 +518,7 @@ int main(void)
 		SEVERAL_TEST(other_listeners_stay_in_one_place),
 		SEVERAL_TEST(one_that_cannot_listen_is_enough_to_fail),
 		SEVERAL_TEST(listeners_move_with_all_their_parts),
+		SEVERAL_TEST(listeners_stay_with_all_their_parts),
 		SEVERAL_TEST(devices_that_move_qps_are_left_to_it),
 	};
 
