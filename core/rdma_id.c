@@ -342,6 +342,8 @@ void polycm_id_end_child(struct polycm_id *child)
 {
 	polycm_id_lock(child);
 	take_off_channel(child);
+	/* Its channel may have been destroyed while it was taken. */
+	polycm_orphan_remove(child);
 	polycm_id_unlock(child);
 	polycm_id_free(child);
 }
