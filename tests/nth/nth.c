@@ -21,6 +21,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_THREAD__)
+#define WITHOUT_CALLS
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITHOUT_CALLS
+#endif
+#endif
+
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
@@ -95,7 +103,7 @@ static bool is_due(enum nth_kind kind, unsigned long *ret_n)
 }
 
 /* Counts the call; true: it fails, and errno says why. */
-static bool fails(enum nth_kind kind, const char *call, const void *caller)
+static __attribute__((unused)) bool fails(enum nth_kind kind, const char *call, const void *caller)
 {
 	char text[256];
 	const char *file;
@@ -131,6 +139,15 @@ EXPORT void nth_arm(enum nth_kind kind, unsigned long from, unsigned long count)
 	__atomic_store_n(&first, from, __ATOMIC_RELAXED);
 	__atomic_store_n(&fail_count, count, __ATOMIC_RELAXED);
 	__atomic_store_n(&armed, true, __ATOMIC_RELEASE);
+}
+
+EXPORT bool nth_works(void)
+{
+#ifdef WITHOUT_CALLS
+	return false;
+#else
+	return true;
+#endif
 }
 
 EXPORT void nth_in(const char *names)
@@ -193,6 +210,8 @@ __attribute__((destructor)) static void end(void)
 	text[len++] = '\n';
 	write_report(text, (size_t)len);
 }
+
+#ifndef WITHOUT_CALLS
 
 /* ------------------------------------------------------------------------
  * Memory.  dlsym() may allocate before malloc() is known: from a small buffer,
@@ -457,3 +476,5 @@ SIMPLE(NTH_DISK, -1, int, ftruncate, (int fd, off_t len), fd, len)
 SIMPLE(NTH_DISK, -1, int, ftruncate64, (int fd, off64_t len), fd, len)
 SIMPLE(NTH_DISK, ENOSPC, int, posix_fallocate, (int fd, off_t from, off_t len), fd, from, len)
 SIMPLE(NTH_DISK, -1, int, mkdir, (const char *path, mode_t mode), path, mode)
+
+#endif
