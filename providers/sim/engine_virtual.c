@@ -364,33 +364,38 @@ void sim_clock_spin(void *ctx)
 }
 
 /* Other threads may wait for longer, and stop there as well. */
-static void advance(uint64_t ns)
+static int advance(uint64_t ns)
 {
 	uint64_t target = relaxed_load(&sim_engine.now) + ns;
 	struct sleeper *stop;
+	int yielded;
 
 	if (target < ns || target == SIM_NEVER)
 		target = SIM_NEVER - 1;
 	stop = single_thread() ? NULL : begin(target);
 	sim_engine.passers++;
-	while ((!(stop && stop->expired) && yield_to_others()) || step(target))
-		;
+	do
+		yielded = stop && stop->expired ? 0 : yield_to_others();
+	while (yielded > 0 || (!yielded && step(target)));
 	sim_engine.passers--;
 	if (stop)
 		release(stop);
-	if (target > relaxed_load(&sim_engine.now))
+	if (!yielded && target > relaxed_load(&sim_engine.now))
 		relaxed_store(&sim_engine.now, target);
+	return yielded;
 }
 
 int sim_advance(uint64_t ns)
 {
+	int r;
+
 	if (!sim_is_virtual())
 		return -EINVAL;
 	sim_lock();
-	advance(ns);
+	r = advance(ns);
 	sim_unlock();
 	(void)let_signals_come();
-	return 0;
+	return r;
 }
 
 int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg)
@@ -413,7 +418,10 @@ int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg)
 			r = 0;
 			break;
 		}
-		if ((!(stop && stop->expired) && yield_to_others()) || step(target))
+		r = stop && stop->expired ? 0 : yield_to_others();
+		if (r < 0)
+			break;
+		if (r || step(target))
 			continue;
 		if (stop)
 			sim_timer_disarm(&stop->timer);
@@ -544,7 +552,7 @@ __attribute__((no_sanitize("thread"))) uint64_t sim_clock_read(void *ctx, const 
 		spins = relaxed_load(&sim_engine.spins);
 		sim_lock();
 		relaxed_store(&sim_engine.spins, spins);
-		advance(reads * READ_TIME);
+		(void)advance(reads * READ_TIME);
 		sim_unlock();
 		(void)let_signals_come();
 	}

@@ -542,6 +542,8 @@ static void unseen_threads_stop_time(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_main, &end), 0);
 	sim_threads_folder = "/nowhere";
 	assert_int_equal(wait_until(2000, true), -ENOTSUP);
+	assert_int_equal(sim_advance(1000), -ENOTSUP);
+	assert_int_equal(sim_run(1000, NULL, NULL), -ENOTSUP);
 	assert_int_equal(sim_now(), 0);
 	sim_threads_folder = "/proc/self/task";
 	assert_int_equal(wait_until(2000, true), -ETIMEDOUT);
