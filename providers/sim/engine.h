@@ -90,7 +90,8 @@ void sim_wake(void);
 
 /*
  * Without the lock.  sim_progress(): real clock, fire what is due and receive
- * what came in, unless another thread is at it; cheap when there is nothing.
+ * what came in, unless another thread is at it, which gets the processor then; cheap
+ * when there is nothing.
  * sim_advance(): virtual clock, move time by so much, firing all in between.
  * sim_idle(): polycm_clock.idle.
  */

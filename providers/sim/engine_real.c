@@ -143,6 +143,8 @@ void sim_progress(void)
 	cancel_state = engine_forbid_cancel();
 	if (pthread_mutex_trylock(&sim_engine.lock)) {
 		engine_allow_cancel(cancel_state);
+		/* Who holds the lock does what we poll for, and may wait for this very processor. */
+		sched_yield();
 		return;
 	}
 	take_over(&sim_engine.lock);

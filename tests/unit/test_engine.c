@@ -527,6 +527,42 @@ static void a_poller_fires_timers_too(void **state)
 	assert_int_equal(sim_idle(NULL), 0);
 }
 
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+
+static atomic_uint yields;
+
+int __wrap_sched_yield(void)
+{
+	atomic_fetch_add(&yields, 1);
+	return __real_sched_yield();
+}
+
+static void *poll_once(void *unused)
+{
+	sim_progress();
+	return unused;
+}
+
+/* It may be preempted, on the processor that the poller uses up. */
+static void a_poller_yields_to_the_holder_of_the_lock(void **state)
+{
+	pthread_t poller;
+
+	(void)state;
+	init_probes(&probe, 1);
+	atomic_store(&yields, 0);
+	sim_lock();
+	sim_timer_arm(&probe.timer, sim_now());	/* is due: there is something to do */
+	for (unsigned int i = 0; i < 16; i++) {
+		assert_int_equal(pthread_create(&poller, NULL, poll_once, NULL), 0);
+		assert_int_equal(pthread_join(poller, NULL), 0);
+	}
+	assert_int_not_equal(atomic_load(&yields), 0);
+	sim_unlock();
+	assert_string_equal(fired, "a");
+}
+
 /* The value of a line of /proc/self/task/TID/status, or false. */
 static bool read_status(const char *tid, const char *key, char *value, size_t size)
 {
@@ -629,6 +665,7 @@ int main(void)
 		REAL(an_earlier_timer_wakes_the_nic_thread),
 		REAL(waiting_in_real_time_ends_at_the_deadline),
 		REAL(a_poller_fires_timers_too),
+		REAL(a_poller_yields_to_the_holder_of_the_lock),
 		REAL(the_nic_thread_has_a_name_and_takes_no_signals),
 		REAL(a_child_of_fork_has_an_engine_too),
 	};
