@@ -21,7 +21,7 @@ struct pair_side a, b;
 bool (*pair_filter)(const struct sim_packet *packet);
 unsigned int pair_closed_by_program, pair_closed_by_nic;
 
-static char last_log[512];
+static char last_log[512], last_warning[512];
 
 /* --- The host. --- */
 
@@ -45,16 +45,25 @@ static void log_line(enum polycm_log_level level, const struct polycm_id *id, co
 {
 	va_list args;
 
-	(void)level;
 	(void)id;
 	va_start(args, format);
 	vsnprintf(last_log, sizeof(last_log), format, args);
 	va_end(args);
+	if (level == POLYCM_LOG_WARN)
+		memcpy(last_warning, last_log, sizeof(last_warning));
 }
 
 const char *pair_log(void)
 {
 	return last_log;
+}
+
+bool pair_warned(const char *text)
+{
+	bool warned = strstr(last_warning, text) != NULL;
+
+	last_warning[0] = '\0';
+	return warned;
 }
 
 static const char *setting(const char *name)
@@ -130,7 +139,7 @@ void pair_open(enum pair_transport transport)
 	};
 
 	sim_core = &core;
-	last_log[0] = 0;
+	last_log[0] = last_warning[0] = 0;
 	pair_filter = NULL;
 	pair_closed_by_program = pair_closed_by_nic = 0;
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 7), 0);

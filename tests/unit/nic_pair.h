@@ -91,5 +91,7 @@ extern unsigned int pair_closed_by_program, pair_closed_by_nic;
 
 /* The newest log line of the level. */
 const char *pair_log(void);
+/* Was there a line with that text at `warn' since the last call? */
+bool pair_warned(const char *text);
 
 #endif

@@ -89,6 +89,8 @@ static void posts_are_checked(void **state)
 		assert_int_equal(pair_recv(&b, 1, 0, 100), 0);
 		if (ibv_post_send(a.qp, &wr, &bad) != posts[i].err)
 			fail_msg("post %zu", i);
+		if (pair_warned("send request refused") != !!posts[i].err)
+			fail_msg("post %zu: %s", i, pair_log());
 		assert_ptr_equal(bad, posts[i].err ? &wr : NULL);
 		if (!posts[i].err)
 			pair_expect(&a, 0, IBV_WC_SUCCESS);
@@ -108,9 +110,16 @@ static void queues_have_the_size_asked_for(void **state)
 	for (uint64_t i = 0; i < 5; i++)
 		assert_int_equal(pair_recv(&b, i, 0, 8), 0);
 	assert_int_equal(pair_recv(&b, 5, 0, 8), ENOMEM);
+	assert_true(pair_warned("the receive queue is full"));
+	/* Programs post until it is full: once is enough. */
+	assert_int_equal(pair_recv(&b, 5, 0, 8), ENOMEM);
+	assert_false(pair_warned("full"));
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(pair_send(&a, i, 0, 8), 0);
 	assert_int_equal(pair_send(&a, 3, 0, 8), ENOMEM);
+	assert_true(pair_warned("the send queue is full"));
+	assert_int_equal(pair_send(&a, 3, 0, 8), ENOMEM);
+	assert_false(pair_warned("full"));
 	/* A place is free when its request is complete. */
 	pair_expect(&a, 0, IBV_WC_SUCCESS);
 	assert_int_equal(sim_advance(SIM_MS(1)), 0);
@@ -148,8 +157,10 @@ static void lists_are_posted_up_to_the_bad_request(void **state)
 	connect_default();
 	assert_int_equal(ibv_post_recv(b.qp, recv, &bad_recv), EINVAL);
 	assert_ptr_equal(bad_recv, &recv[1]);
+	assert_true(pair_warned("ibv_post_recv refused"));
 	assert_int_equal(ibv_post_send(a.qp, wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr[1]);
+	assert_true(pair_warned("send request refused"));
 	pair_expect(&a, 0, IBV_WC_SUCCESS);
 	pair_expect(&b, 0, IBV_WC_SUCCESS);
 	pair_none(&a, SIM_MS(1));

@@ -206,6 +206,7 @@ static void bad_batches_post_nothing(void **state)
 			for (int n = 0; n < 7; n++)
 				ibv_wr_rdma_write(ex, b.mr->rkey, (uintptr_t)b.buf);
 		assert_int_equal(ibv_wr_complete(ex), i == 3 ? ENOMEM : EINVAL);
+		assert_true(pair_warned("refused"));
 		pair_none(&a, SIM_MS(1));
 	}
 	/* And the QP is none the worse for it. */

@@ -176,6 +176,8 @@ struct nic_rq {
 	uint32_t size, max_sge;
 	uint32_t mask;				/* of the ring, a power of two >= size */
 	uint32_t head, tail;			/* posted, taken */
+	bool full_told;				/* at this tail: */
+	uint32_t full_at;
 };
 
 struct sim_srq {
@@ -278,6 +280,8 @@ struct sim_qp {
 	bool read_dropped;			/* an answer came too early and was dropped */
 	bool sqd_drained;
 	bool cqe_lost;
+	bool full_told;				/* at this sq_tail: */
+	uint32_t full_at;
 
 	/* Receive queue. */
 	struct nic_rq rq;

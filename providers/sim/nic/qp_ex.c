@@ -241,6 +241,12 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	struct nic_builder *b = builder(ex);
 	int err = b->err;
 
+	if (err)
+		nic_log(POLYCM_LOG_WARN, "%s QP 0x%06x: ibv_wr_complete refused: %s",
+			ex->qp_base.context->device->name, ex->qp_base.qp_num,
+			err == EINVAL ? "too many scatter entries or too much inline data" :
+					strerror(err));
+
 	if (!err && b->num) {
 		sim_lock();
 		err = nic_post_all(nic_qp(&ex->qp_base), &b->wrs[0]->wr);

@@ -10,18 +10,44 @@
 
 #include "nic_internal.h"
 
-static int rq_post(struct nic_rq *rq, const struct ibv_recv_wr *wr)
+/* A receive queue, for log lines. */
+struct owner {
+	const char *call, *device, *kind;
+	uint32_t number;
+};
+
+static int refuse(const struct owner *owner, const struct nic_rq *rq, const struct ibv_recv_wr *wr,
+		  int err, const char *why)
+{
+	nic_log(POLYCM_LOG_WARN, "%s %s 0x%06x: %s refused (wr_id 0x%llx, num_sge %d; the queue has "
+		"max_wr %u, max_sge %u): %s: %s", owner->device, owner->kind, owner->number,
+		owner->call, wr ? (unsigned long long)wr->wr_id : 0, wr ? wr->num_sge : 0, rq->size,
+		rq->max_sge, why, strerror(err));
+	return err;
+}
+
+/* Programs that post until it is full are told once until a request is taken. */
+static int refuse_full(const struct owner *owner, struct nic_rq *rq, const struct ibv_recv_wr *wr)
+{
+	bool told = rq->full_told && rq->full_at == rq->tail;
+
+	rq->full_told = true;
+	rq->full_at = rq->tail;
+	return told ? ENOMEM : refuse(owner, rq, wr, ENOMEM, "the receive queue is full");
+}
+
+static int rq_post(const struct owner *owner, struct nic_rq *rq, const struct ibv_recv_wr *wr)
 {
 	struct nic_rwqe *wqe;
 
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
-		return EINVAL;
+		return refuse(owner, rq, wr, EINVAL, "num_sge is not within max_sge");
 	if (rq->head - rq->tail >= rq->size)
-		return ENOMEM;
+		return refuse_full(owner, rq, wr);
 	if (!rq->ring) {
 		rq->ring = malloc((rq->mask + 1) * nic_rwqe_size(rq->max_sge));
 		if (!rq->ring)
-			return ENOMEM;
+			return refuse(owner, rq, wr, ENOMEM, "no memory for the receive queue");
 	}
 	wqe = nic_rq_at(rq, rq->head);
 	wqe->wr_id = wr->wr_id;
@@ -35,15 +61,20 @@ static int rq_post(struct nic_rq *rq, const struct ibv_recv_wr *wr)
 int sim_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
+	const struct owner owner = {
+		"ibv_post_recv", qp->port->device->vdev.device.name, "QP", nic_qpn(qp),
+	};
 	int err = 0;
 
 	sim_lock();
-	if (qp->state == IBV_QPS_RESET || ibqp->srq)
-		err = EINVAL;
+	if (ibqp->srq)
+		err = refuse(&owner, &qp->rq, wr, EINVAL, "the QP receives from an SRQ");
+	else if (qp->state == IBV_QPS_RESET)
+		err = refuse(&owner, &qp->rq, wr, EINVAL, "the QP is in RESET");
 	else if (qp->state == IBV_QPS_ERR && qp->port->device->removed)
-		err = EIO;
+		err = refuse(&owner, &qp->rq, wr, EIO, "the device was removed");
 	for (; wr && !err; wr = err ? wr : wr->next)
-		err = rq_post(&qp->rq, wr);
+		err = rq_post(&owner, &qp->rq, wr);
 	if (err)
 		*bad_wr = wr;
 	if (qp->state == IBV_QPS_ERR)
@@ -55,13 +86,16 @@ int sim_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 int sim_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct sim_srq *srq = nic_srq(ibsrq);
+	const struct owner owner = {
+		"ibv_post_srq_recv", ibsrq->context->device->name, "SRQ", srq->number,
+	};
 	int err = 0;
 
 	sim_lock();
 	if (nic_device(ibsrq->context)->removed)
-		err = EIO;
+		err = refuse(&owner, &srq->rq, wr, EIO, "the device was removed");
 	for (; wr && !err; wr = err ? wr : wr->next)
-		err = rq_post(&srq->rq, wr);
+		err = rq_post(&owner, &srq->rq, wr);
 	if (err)
 		*bad_wr = wr;
 	sim_unlock();

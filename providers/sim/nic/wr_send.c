@@ -39,36 +39,67 @@ static int needed_services(const struct sim_qp *qp, enum ibv_wr_opcode opcode)
 	}
 }
 
-static int check_wr(const struct sim_qp *qp, const struct ibv_send_wr *wr, uint64_t length)
+/* Why the device has no such request: EINVAL; NULL: it has. */
+static const char *wr_error(const struct sim_qp *qp, const struct ibv_send_wr *wr, uint64_t length)
 {
 	const struct sim_device *device = qp->port->device;
 	int needed = needed_services(qp, wr->opcode);
 	bool inl = wr->send_flags & IBV_SEND_INLINE;
 
 	if (needed < 0 || ((uint32_t)needed & device->rules->services) != (uint32_t)needed)
-		return EINVAL;
+		return "a QP of this type and transport has no such operation";
 	if (wr->send_flags & ~(unsigned int)KNOWN_FLAGS)
-		return EINVAL;
+		return "send_flags has bits that are not supported";
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_READ:
 		if (nic_qp_is_iwarp(qp) && !qp->max_rd_atomic)
-			return EINVAL;
-		return inl || wr->num_sge > device->attr.max_sge_rd ? EINVAL : 0;
+			return "the connection was made without initiator depth";
+		if (wr->num_sge > device->attr.max_sge_rd)
+			return "num_sge is above the device's max_sge_rd";
+		return inl ? "a read cannot be inline" : NULL;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return inl || length != 8 || wr->wr.atomic.remote_addr & 7 ? EINVAL : 0;
+		if (length != 8 || wr->wr.atomic.remote_addr & 7)
+			return "atomics are of 8 bytes at an address that 8 divides";
+		return inl ? "an atomic cannot be inline" : NULL;
 	case IBV_WR_BIND_MW:
-		return inl || length || !wr->bind_mw.mw ? EINVAL : 0;
+		if (!wr->bind_mw.mw)
+			return "bind_mw.mw is NULL";
+		return inl || length ? "a bind carries no data" : NULL;
 	case IBV_WR_LOCAL_INV:
-		return inl || length ? EINVAL : 0;
+		return inl || length ? "an invalidation carries no data" : NULL;
 	default:
 		break;
 	}
 	if (inl && length > qp->cap.max_inline_data)
-		return EINVAL;
+		return "more inline data than the QP's max_inline_data";
 	if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
-		return EINVAL;
-	return 0;
+		return "it has no address handle";
+	return NULL;
+}
+
+/* Returns err.  Each request is told of: programs that check for errors stop at the first. */
+static int refuse(const struct sim_qp *qp, const struct ibv_send_wr *wr, int err, const char *why)
+{
+	nic_log(POLYCM_LOG_WARN, "%s QP 0x%06x: send request refused (wr_id 0x%llx, opcode %d, "
+		"num_sge %d; the QP has max_send_sge %u, max_send_wr %u): %s: %s",
+		qp->port->device->vdev.device.name, nic_qpn(qp), (unsigned long long)wr->wr_id,
+		(int)wr->opcode, wr->num_sge, qp->cap.max_send_sge, qp->cap.max_send_wr, why,
+		strerror(err));
+	return err;
+}
+
+/*
+ * Programs that post until the queue is full are told once until a request is
+ * complete.
+ */
+static int refuse_full(struct sim_qp *qp, const struct ibv_send_wr *wr)
+{
+	bool told = qp->full_told && qp->full_at == qp->sq_tail;
+
+	qp->full_told = true;
+	qp->full_at = qp->sq_tail;
+	return told ? ENOMEM : refuse(qp, wr, ENOMEM, "the send queue is full");
 }
 
 static void copy_inline(struct nic_swqe *wqe, const struct ibv_send_wr *wr)
@@ -156,26 +187,27 @@ static void fill_wqe(const struct sim_qp *qp, struct nic_swqe *wqe, const struct
 static int sq_post(struct sim_qp *qp, const struct ibv_send_wr *wr)
 {
 	uint64_t length = 0;
-	int err;
+	const char *why;
 
 	/* On iWARP, SQD is a stream that is being closed. */
 	if (qp->state < IBV_QPS_RTS || (qp->state == IBV_QPS_SQD && nic_qp_is_iwarp(qp)))
-		return nic_qp_is_iwarp(qp) ? ENOTCONN : EINVAL;
+		return refuse(qp, wr, nic_qp_is_iwarp(qp) ? ENOTCONN : EINVAL,
+			      "the QP is not in a state that sends (RTS)");
 	if (qp->state == IBV_QPS_ERR && qp->port->device->removed)
-		return EIO;
+		return refuse(qp, wr, EIO, "the device was removed");
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
-		return EINVAL;
+		return refuse(qp, wr, EINVAL, "num_sge is not within max_send_sge");
 	for (int i = 0; i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
-	err = check_wr(qp, wr, length);
-	if (err)
-		return err;
+	why = wr_error(qp, wr, length);
+	if (why)
+		return refuse(qp, wr, EINVAL, why);
 	if (qp->sq_head - qp->sq_tail >= qp->cap.max_send_wr)
-		return ENOMEM;
+		return refuse_full(qp, wr);
 	if (!qp->sq) {
 		qp->sq = malloc(((size_t)qp->sq_mask + 1) * nic_swqe_size(qp));
 		if (!qp->sq)
-			return ENOMEM;
+			return refuse(qp, wr, ENOMEM, "no memory for the send queue");
 	}
 	fill_wqe(qp, nic_sq_at(qp, qp->sq_head++), wr, length);
 	return 0;
