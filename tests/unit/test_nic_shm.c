@@ -482,6 +482,62 @@ static void peer_that_dies(void **state)
 	close_end();
 }
 
+static bool time_is_up;
+
+static void end_of_time(struct sim_timer *timer)
+{
+	(void)timer;
+	time_is_up = true;
+	sim_wake();
+}
+
+static bool is_up(void *unused)
+{
+	(void)unused;
+	return time_is_up;
+}
+
+/* All timers with an earlier deadline fire meanwhile. */
+static void let_pass(uint64_t ns)
+{
+	static struct sim_timer timer;
+
+	time_is_up = false;
+	sim_lock();
+	sim_timer_init(&timer, end_of_time);
+	sim_timer_arm(&timer, sim_now() + ns);
+	assert_int_equal(sim_wait(is_up, NULL, SIM_NEVER), 0);
+	sim_unlock();
+}
+
+/* No answer within the time-out, and no retry left: but a card would have answered. */
+static void peer_that_stands_still(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .timeout = 1 };
+	struct ibv_wc wc;
+	int status;
+
+	(void)state;
+	start("sleep", "on");
+	assert_int_equal(post(IBV_WR_RDMA_WRITE, 0, 8, its.addr, its.rkey), 0);
+	assert_int_equal(next_completion().status, IBV_WC_SUCCESS);
+	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
+					     IBV_QP_RETRY_CNT), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE), 0);
+
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(post(IBV_WR_RDMA_WRITE, 0, 8, its.addr, its.rkey), 0);
+	let_pass(SIM_MS(200));
+	assert_int_equal(ibv_poll_cq(my.cq, 1, &wc), 0);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(next_completion().status, IBV_WC_SUCCESS);
+	end();
+}
+
 static void groups_of_several_processes(void **state)
 {
 	unsigned int own = 0;
@@ -564,6 +620,8 @@ int main(int argc, char **argv)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(one_sided_in_fragments, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(peer_that_dies, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(peer_that_stands_still, make_folder,
+						remove_folder),
 		cmocka_unit_test_setup_teardown(groups_of_several_processes, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(member_that_dies, make_folder, remove_folder),

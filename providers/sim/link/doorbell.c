@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "link.h"
+#include "peer.h"
 #include "segment.h"
 
 static struct sim_slot *sleeps_on;	/* the NIC thread's; NULL: it need not */
@@ -18,6 +19,16 @@ static struct sim_slot *sleeps_on;	/* the NIC thread's; NULL: it need not */
 bool sim_shm_pending(void)
 {
 	return atomic_load_explicit(&sim_segment_self()->summary, memory_order_acquire);
+}
+
+bool sim_shm_unread(unsigned int slot)
+{
+	unsigned int self = sim_segment_slot();
+
+	if (!sim_segment_joined() || slot == self || !sim_peer_is_live(slot))
+		return false;
+	return atomic_load(&sim_segment_peer(slot)->inbox[self / 64]) >> (self % 64) & 1 &&
+	       !sim_segment_is_dead(slot);
 }
 
 static void pause_cpu(void)

@@ -104,6 +104,8 @@ void sim_shm_after_fork(void);
 bool sim_shm_pending(void);	/* has anything come in? */
 bool sim_shm_watch(uint64_t until);	/* ... or will it, until then?  Meanwhile nobody need ring */
 void sim_shm_ring_self(void);	/* wake our own NIC thread */
+/* Lock held: does that process live, and has not looked at what we sent it last? */
+bool sim_shm_unread(unsigned int slot);
 void sim_shm_receive(void);	/* deliver what came in (lock held) */
 /*
  * The NIC thread sleeps: prepare with the lock held, wait without it, awake

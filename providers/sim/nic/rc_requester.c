@@ -9,6 +9,7 @@
  */
 #include "config.h"
 
+#include "../world.h"
 #include "rc.h"
 
 /* TCP's own retransmission, which carries iWARP: 200 ms, doubling up to 120 s, 15 times. */
@@ -97,10 +98,30 @@ void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
 	nic_qp_error(qp, false);
 }
 
+/*
+ * Real clock: no answer, but nothing was lost either.  The peer's process waits
+ * for a processor or is stopped, and what we sent lies before it; or its answer
+ * lies before us.  A card would have answered.
+ */
+static bool peer_stands_still(struct sim_qp *qp)
+{
+	unsigned int slot = rc_peer_slot(qp);
+
+	if (sim_is_virtual() || slot >= SIM_MAX_SLOTS || slot == sim_self_slot() || !qp->peer)
+		return false;
+	if (sim_shm_pending())
+		return true;
+	return sim_shm_unread(slot) && !sim_node_is_frozen(qp->peer->device->node);
+}
+
 void rc_timer(struct sim_timer *timer)
 {
 	struct sim_qp *qp = nic_container(timer, struct sim_qp, timer);
 
+	if (!qp->rnr_wait && peer_stands_still(qp)) {
+		rc_arm(qp);
+		return;
+	}
 	if (qp->rnr_wait) {
 		qp->rnr_wait = false;
 	} else {
