@@ -88,7 +88,10 @@ const char *explore_words(const struct explore_result *result);
 bool explore_has_faults(const char *record);
 int explore_read_record(const char *path, struct explore_faults *ret_faults);
 void explore_free_faults(struct explore_faults *faults);
-/* The base scenario with these faults and this seed; keep[i]: is the i-th in?  NULL: all. */
+/*
+ * The base scenario with these faults and this seed; keep[i]: is the i-th in?
+ * NULL: all.  A negative errno, which it tells: there is no such file.
+ */
 int explore_write_scenario(const struct explore *explore, const char *path, uint64_t seed,
 			   const struct explore_faults *faults, const bool *keep);
 

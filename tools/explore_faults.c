@@ -11,8 +11,10 @@
 #include <errno.h>
 #include <libconfig.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "explore.h"
 
@@ -131,6 +133,24 @@ static config_setting_t *list_for(config_setting_t *root, const struct explore_f
 	return root ? get_or_add(root, "faults", CONFIG_TYPE_LIST) : NULL;
 }
 
+/* libconfig's config_write_file() takes a full disk for success.  errno where this fails. */
+static int write_config(const config_t *config, const char *path)
+{
+	FILE *file = fopen(path, "we");
+	int r = 0;
+
+	if (!file)
+		return -errno;
+	config_write(config, file);
+	if (fflush(file) || ferror(file))
+		r = -errno;
+	if (fclose(file) && !r)
+		r = -errno;
+	if (r)
+		unlink(path);
+	return r;
+}
+
 int explore_write_scenario(const struct explore *explore, const char *path, uint64_t seed,
 			   const struct explore_faults *faults, const bool *keep)
 {
@@ -152,8 +172,10 @@ int explore_write_scenario(const struct explore *explore, const char *path, uint
 	for (size_t i = 0; !r && i < faults->num; i++)
 		if (!keep || keep[i])
 			r = add_fault(list, faults->lines[i]);
-	if (!r && config_write_file(&config, path) != CONFIG_TRUE)
-		r = -EIO;
+	if (!r)
+		r = write_config(&config, path);
 	config_destroy(&config);
+	if (r)
+		tool_error("cannot write %s: %s", path, strerror(-r));
 	return r;
 }

@@ -103,8 +103,7 @@ static void keep_faults(const struct explore *explore, const struct explore_run 
 	struct explore_faults faults;
 
 	(void)explore_read_record(run->record, &faults);
-	if (explore_write_scenario(explore, scenario, run->seed, &faults, NULL) < 0)
-		tool_error("cannot write %s", scenario);
+	(void)explore_write_scenario(explore, scenario, run->seed, &faults, NULL);
 	explore_free_faults(&faults);
 	free(scenario);
 }
@@ -194,7 +193,7 @@ static void examine(const struct explore *explore, struct explore_run **runs, si
 	char *scenario = tool_printf("%s/seed-%llu.scenario", explore->output,
 				     (unsigned long long)run->seed);
 	unsigned int num_runs = 0;
-	bool *keep, repeats;
+	bool *keep, repeats, saved;
 
 	printf("seed %llu: %s\n", (unsigned long long)run->seed, explore_words(&run->result));
 	mkdir(explore->output, 0777);
@@ -202,15 +201,16 @@ static void examine(const struct explore *explore, struct explore_run **runs, si
 	fflush(stdout);
 	keep = tool_realloc(NULL, faults->num + 1, sizeof(*keep));
 	repeats = explore_shrink(explore, run, faults, keep, &num_runs);
-	if (explore_write_scenario(explore, scenario, run->seed, faults, keep) < 0)
-		tool_error("cannot write %s", scenario);
+	saved = !explore_write_scenario(explore, scenario, run->seed, faults, keep);
 	if (repeats)
 		print_faults(faults, keep);
-	else if (!explore_interrupted())
+	else if (saved && !explore_interrupted())
 		printf("  it does not fail like that again with the same %zu faults: what it does "
 		       "depends on more than the seed\n", faults->num);
-	print_replay(explore, scenario);
-	print_ladder(explore, run, scenario);
+	if (saved) {
+		print_replay(explore, scenario);
+		print_ladder(explore, run, scenario);
+	}
 	tell_family(explore, runs, num, repeats && is_any(keep, faults->num) ? keep : NULL);
 	fflush(stdout);
 	free(keep);

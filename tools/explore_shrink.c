@@ -28,8 +28,10 @@ static bool fails_with(struct shrinking *shrinking, const bool *keep)
 	if (explore_interrupted())
 		return false;
 	if (explore_write_scenario(shrinking->explore, run->scenario, run->seed, shrinking->faults,
-				   keep) < 0)
+				   keep) < 0) {
+		shrinking->runs = shrinking->explore->shrink_runs;	/* it would fail again */
 		return false;
+	}
 	shrinking->runs++;
 	return explore_run(shrinking->explore, run) &&
 	       explore_same(&run->result, &shrinking->failed->result);

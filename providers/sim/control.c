@@ -143,10 +143,13 @@ static int destroy(void)
 
 static int reset(void)
 {
+	int r;
+
 	pthread_mutex_lock(&sim_setup_lock);
 	sim_down_forced();
+	r = sim_files_status();
 	pthread_mutex_unlock(&sim_setup_lock);
-	return 0;
+	return r;
 }
 
 /* ------------------------------------------------------------------------

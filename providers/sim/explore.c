@@ -13,6 +13,7 @@
 #include "cm/mad.h"
 #include "explore_internal.h"
 #include "fault_internal.h"
+#include "files.h"
 #include "trace.h"
 
 /* What a seed decided for one message. */
@@ -260,8 +261,11 @@ static void apply_to_node(const struct decision *decision)
 /* A line at once, because the program may end any moment. */
 static void tell(const char *line, int len)
 {
-	if (record >= 0 && write(record, line, (size_t)len) != len) {
-		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_EXPLORE: %s", strerror(errno));
+	ssize_t written = record < 0 ? len : write(record, line, (size_t)len);
+
+	if (written != len) {
+		sim_files_failed("record of the exploration", sim_core->setting("POLYCM_SIM_EXPLORE"),
+				 written < 0 ? errno : ENOSPC);
 		close(record);
 		record = -1;
 	}

@@ -15,7 +15,7 @@
 int sim_files_open(void);
 
 /*
- * The trace or the capture cannot be written any further, for this errno.  One
+ * A trace, a capture or a record cannot be written any further, for this errno.  One
  * line of the log, and what the next two say.
  */
 void sim_files_failed(const char *what, const char *path, int err);

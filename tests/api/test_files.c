@@ -139,6 +139,12 @@ static void a_file_that_cannot_grow(void **state)
 	assert_errno(polycm_sim_trace("/dev/full"), ENOSPC);
 	assert_errno(polycm_sim_destroy(), ENOSPC);
 	assert_int_equal(polycm_sim_destroy(), 0);
+	/* A reset says it, too. */
+	assert_int_equal(polycm_sim_create(1), 0);
+	assert_int_equal(polycm_sim_node_add("server", "roce", "10.0.0.1/24", &server), 0);
+	assert_errno(polycm_sim_trace("/dev/full"), ENOSPC);
+	assert_errno(polycm_sim_reset(), ENOSPC);
+	assert_int_equal(polycm_sim_reset(), 0);
 	assert_int_equal(sigaction(SIGXFSZ, &before, NULL), 0);
 }
 

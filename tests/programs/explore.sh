@@ -225,6 +225,22 @@ cut_short() {
 }
 check 'a trace on a full disk' cut_short --trace 'the trace'
 check 'a capture on a full disk' cut_short --pcap 'the capture'
+
+# A scenario file is whole, or what is wrong with it is said.
+{
+	sed '$d' two.scenario | sed '$s/$/,/'
+	for i in $(seq 20); do
+		printf '{ name = "idle%s"; devices = ( { transport = "roce"; addresses = "10.0.1.%s/24"; } ); }%s\n' \
+			"$i" "$i" "$([ "$i" = 20 ] || echo ,)"
+	done
+	echo ');'
+} >big.scenario
+scenario_cut_short() {
+	rm -rf found
+	(trap '' XFSZ; ulimit -f 1; explore 1 --seeds 1-20 --failures 1 --scenario big.scenario -- ./client crash)
+	has err 'seed-' '.scenario: File too large' && [ -z "$(ls found/*.scenario 2>/dev/null)" ]
+}
+check 'a scenario file on a full disk' scenario_cut_short
 check 'no folder for what is found' eval 'exits 2 polycm explore --output "$work/no/where" -- touch "$work/ran" &&
 	has err "--output $work/no/where: No such file or directory" && [ ! -e ran ]'
 check 'no command' eval 'explore 2 --seeds 1-9 && has err "no command is given"'
