@@ -4,7 +4,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "tests/unit/nic_pair.h"
 
@@ -226,6 +230,52 @@ static void context_is_an_extended_one(void **state)
 	pair_close();
 }
 
+/* dup(), close(), assign; the old number is another file's, which nothing touches. */
+static void move(int *fd, int *ret_old)
+{
+	int moved = fcntl(*fd, F_DUPFD_CLOEXEC, 100);
+
+	assert_true(moved >= 100);
+	*ret_old = *fd;
+	close(*fd);
+	assert_int_equal(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), *ret_old);
+	*fd = moved;
+}
+
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void descriptors_can_be_moved(void **state)
+{
+	struct pair_conn conn = pair_defaults();
+	int old_channel, old_async;
+	struct ibv_cq *cq;
+	void *context;
+
+	(void)state;
+	pair_open(PAIR_ROCE);
+	pair_connect(&conn);
+	move(&a.channel->fd, &old_channel);
+	move(&a.context->async_fd, &old_async);
+	assert_int_equal(ibv_req_notify_cq(a.cq, 0), 0);
+	assert_int_equal(pair_rdma(&a, IBV_WR_RDMA_WRITE, 1, 0, 8, 0), 0);
+	assert_int_equal(sim_advance(SIM_US(10)), 0);
+	assert_true(readable(a.channel->fd));
+	assert_false(readable(old_channel));
+	assert_int_equal(sim_verbs.get_cq_event(a.channel, &cq, &context), 0);
+	assert_false(readable(a.channel->fd));
+	sim_verbs.ack_cq_events(cq, 1);
+	pair_expect(&a, 1, IBV_WC_SUCCESS);
+	assert_false(readable(old_async));
+	pair_close();
+	assert_int_equal(close(old_channel), 0);
+	assert_int_equal(close(old_async), 0);
+}
+
 static void closing_takes_everything_with_it(void **state)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { .max_recv_wr = 1 } };
@@ -429,6 +479,7 @@ int main(void)
 		cmocka_unit_test(files_in_sysfs),
 		cmocka_unit_test(context_is_an_extended_one),
 		cmocka_unit_test(closing_takes_everything_with_it),
+		cmocka_unit_test(descriptors_can_be_moved),
 		cmocka_unit_test(queue_pairs_within_the_limits),
 		cmocka_unit_test(what_no_device_has),
 		cmocka_unit_test(numbers_of_queue_pairs),

@@ -199,7 +199,7 @@ int sim_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 		err = nic_notify_wait(&context->notify, sequence, &rounds);
 		if (err) {
 			if (err == EDEADLK)
-				nic_tell_deadlock("ibv_get_async_event", context->notify.fd);
+				nic_tell_deadlock("ibv_get_async_event", *context->notify.program_fd);
 			errno = err;
 			return -1;
 		}

@@ -16,12 +16,11 @@ struct ibv_comp_channel *sim_create_comp_channel(struct ibv_context *context)
 
 	if (!channel)
 		goto err_errno;
-	err = nic_notify_open(&channel->notify);
+	err = nic_notify_open(&channel->notify, &channel->pub.fd);
 	if (err)
 		goto err_free;
 	nic_list_init(&channel->ready);
 	channel->pub.context = context;
-	channel->pub.fd = channel->notify.fd;
 	sim_lock();
 	nic_list_add(&nic_context(context)->channels, &channel->node);
 	nic_counts.channels++;
@@ -103,7 +102,7 @@ int sim_get_cq_event(struct ibv_comp_channel *pub, struct ibv_cq **ret_cq, void 
 		err = nic_notify_wait(&channel->notify, sequence, &rounds);
 		if (err) {
 			if (err == EDEADLK)
-				nic_tell_deadlock("ibv_get_cq_event", channel->notify.fd);
+				nic_tell_deadlock("ibv_get_cq_event", *channel->notify.program_fd);
 			errno = err;
 			return -1;
 		}

@@ -54,7 +54,7 @@ struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 	err = ENODEV;
 	if (device->removed)
 		goto err_free;
-	err = nic_notify_open(&context->notify);
+	err = nic_notify_open(&context->notify, &context->verbs.context.async_fd);
 	if (err)
 		goto err_free;
 	context->device = device;
@@ -69,7 +69,6 @@ struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 	nic_list_init(&context->events);
 	fill_tables(&context->verbs);
 	context->verbs.context.device = ibdev;
-	context->verbs.context.async_fd = context->notify.fd;
 	pthread_mutex_init(&context->verbs.context.mutex, NULL);
 
 	sim_lock();

@@ -67,7 +67,8 @@ static inline uint32_t nic_round_up(uint32_t size)
 
 /* A descriptor that is readable while something is queued (notify.c). */
 struct nic_notify {
-	int fd;
+	int fd;					/* ours, for the NIC's thread: the program may move its own */
+	const int *program_fd;			/* where the program has its number for the same file */
 	bool signalled;
 	atomic_uint sequence;			/* a futex: changes when it becomes readable */
 	atomic_uint waiters;
@@ -369,7 +370,8 @@ void nic_give(struct ibv_context *context, enum nic_kind kind);
 
 /* --- notify.c --- */
 
-int nic_notify_open(struct nic_notify *notify);	/* 0 or an errno */
+/* *ret_fd is the program's, read anew when it is wanted.  0 or an errno. */
+int nic_notify_open(struct nic_notify *notify, int *ret_fd);
 void nic_notify_close(struct nic_notify *notify);
 void nic_notify_set(struct nic_notify *notify, bool readable);
 /*

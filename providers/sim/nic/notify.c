@@ -23,17 +23,28 @@
 
 #include "nic_internal.h"
 
-int nic_notify_open(struct nic_notify *notify)
+int nic_notify_open(struct nic_notify *notify, int *ret_fd)
 {
+	int err;
+
 	notify->signalled = false;
 	atomic_init(&notify->sequence, 0);
 	atomic_init(&notify->waiters, 0);
+	notify->program_fd = ret_fd;
 	notify->fd = eventfd(0, EFD_CLOEXEC);
-	return notify->fd < 0 ? errno : 0;
+	if (notify->fd < 0)
+		return errno;
+	*ret_fd = fcntl(notify->fd, F_DUPFD_CLOEXEC, 0);
+	if (*ret_fd >= 0)
+		return 0;
+	err = errno;
+	close(notify->fd);
+	return err;
 }
 
 void nic_notify_close(struct nic_notify *notify)
 {
+	close(*notify->program_fd);
 	close(notify->fd);
 }
 

@@ -46,14 +46,14 @@ static bool owns(const struct sim_context *context, int fd, char *text, size_t s
 	const struct nic_list *node;
 	size_t len;
 
-	if (context->notify.fd == fd) {
+	if (*context->notify.program_fd == fd) {
 		snprintf(text, size, "asynchronous events of %s on descriptor %d", device, fd);
 		return true;
 	}
 	for (node = context->channels.next; node != &context->channels; node = node->next) {
 		const struct sim_channel *channel = nic_container(node, struct sim_channel, node);
 
-		if (channel->notify.fd != fd)
+		if (*channel->notify.program_fd != fd)
 			continue;
 		len = (size_t)snprintf(text, size, "completion channel of %s on descriptor %d: ",
 				       device, fd);
