@@ -21,14 +21,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define WITHOUT_CALLS
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITHOUT_CALLS
-#endif
-#endif
-
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
@@ -103,7 +95,7 @@ static bool is_due(enum nth_kind kind, unsigned long *ret_n)
 }
 
 /* Counts the call; true: it fails, and errno says why. */
-static __attribute__((unused)) bool fails(enum nth_kind kind, const char *call, const void *caller)
+static bool fails(enum nth_kind kind, const char *call, const void *caller)
 {
 	char text[256];
 	const char *file;
@@ -139,15 +131,6 @@ EXPORT void nth_arm(enum nth_kind kind, unsigned long from, unsigned long count)
 	__atomic_store_n(&first, from, __ATOMIC_RELAXED);
 	__atomic_store_n(&fail_count, count, __ATOMIC_RELAXED);
 	__atomic_store_n(&armed, true, __ATOMIC_RELEASE);
-}
-
-EXPORT bool nth_works(void)
-{
-#ifdef WITHOUT_CALLS
-	return false;
-#else
-	return true;
-#endif
 }
 
 EXPORT void nth_in(const char *names)
@@ -211,8 +194,6 @@ __attribute__((destructor)) static void end(void)
 	write_report(text, (size_t)len);
 }
 
-#ifndef WITHOUT_CALLS
-
 /* ------------------------------------------------------------------------
  * Memory.  dlsym() may allocate before malloc() is known: from a small buffer,
  * which is never given back.
@@ -274,16 +255,28 @@ static void *next(void **slot, const char *name)
 		return fn;									\
 	}
 
-REAL(void *, malloc, size_t)
-REAL(void *, calloc, size_t, size_t)
-REAL(void *, realloc, void *, size_t)
-REAL(void, free, void *)
+/*
+ * A sanitizer looks up names before its functions can be looked up.  It has
+ * them under names of its own, too.
+ */
+#define REAL_OR_SANITIZERS(ret, name, ...)							\
+	extern ret __interceptor_##name(__VA_ARGS__) __attribute__((weak));			\
+	REAL(ret, name, __VA_ARGS__)								\
+	static name##_call memory_##name(void)							\
+	{											\
+		return __interceptor_##name ? __interceptor_##name : real_##name();		\
+	}
+
+REAL_OR_SANITIZERS(void *, malloc, size_t)
+REAL_OR_SANITIZERS(void *, calloc, size_t, size_t)
+REAL_OR_SANITIZERS(void *, realloc, void *, size_t)
+REAL_OR_SANITIZERS(void, free, void *)
 REAL(void *, aligned_alloc, size_t, size_t)
 REAL(int, posix_memalign, void **, size_t, size_t)
 
 EXPORT void *malloc(size_t size)
 {
-	malloc_call real = real_malloc();
+	malloc_call real = memory_malloc();
 
 	if (fails(NTH_ALLOC, "malloc", CALLER))
 		return NULL;
@@ -292,7 +285,7 @@ EXPORT void *malloc(size_t size)
 
 EXPORT void *calloc(size_t num, size_t size)
 {
-	calloc_call real = real_calloc();
+	calloc_call real = memory_calloc();
 
 	if (fails(NTH_ALLOC, "calloc", CALLER))
 		return NULL;
@@ -301,7 +294,7 @@ EXPORT void *calloc(size_t num, size_t size)
 
 EXPORT void free(void *memory)
 {
-	free_call real = real_free();
+	free_call real = memory_free();
 
 	if (real && !is_early(memory))
 		real(memory);
@@ -309,7 +302,7 @@ EXPORT void free(void *memory)
 
 EXPORT void *realloc(void *memory, size_t size)
 {
-	realloc_call real = real_realloc();
+	realloc_call real = memory_realloc();
 	void *moved;
 
 	if (fails(NTH_ALLOC, "realloc", CALLER))
@@ -336,7 +329,7 @@ EXPORT int posix_memalign(void **ret_memory, size_t alignment, size_t size)
 
 static char *copy(const char *text, size_t len)
 {
-	char *memory = real_malloc()(len + 1);
+	char *memory = memory_malloc()(len + 1);
 
 	if (memory) {
 		memcpy(memory, text, len);
@@ -476,5 +469,3 @@ SIMPLE(NTH_DISK, -1, int, ftruncate, (int fd, off_t len), fd, len)
 SIMPLE(NTH_DISK, -1, int, ftruncate64, (int fd, off64_t len), fd, len)
 SIMPLE(NTH_DISK, ENOSPC, int, posix_fallocate, (int fd, off_t from, off_t len), fd, from, len)
 SIMPLE(NTH_DISK, -1, int, mkdir, (const char *path, mode_t mode), path, mode)
-
-#endif

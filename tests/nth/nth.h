@@ -24,9 +24,7 @@
  *
  * 2. Inside one process: link tests/nth/libnth-in.la into the test and call the
  *   functions below.  Objects of the program itself come first in the symbol
- *   search, so this also works with AddressSanitizer.  ThreadSanitizer calls
- *   malloc() before it can be called itself: nothing is counted in such a
- *   build, and nth_works() says so.
+ *   search, so this also works with AddressSanitizer and ThreadSanitizer.
  *
  *	nth_arm(NTH_ALLOC, n, 1);
  *	... the calls under test ...
@@ -53,8 +51,6 @@ struct nth_counts {
 	unsigned long failed;		/* of them */
 };
 
-/* false: no call is ever counted, and the test has to be skipped. */
-bool nth_works(void);
 /*
  * Count from 0 again, and fail calls first to first + count - 1 of the kind, in
  * all threads.  first 0: only count.  count 0: all from first on.

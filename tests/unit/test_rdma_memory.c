@@ -197,7 +197,6 @@ static int start(void **state)
 
 int main(void)
 {
-
 	const struct CMUnitTest tests[] = {
 		RDMA_TEST(the_last_events_of_an_id_have_memory),
 		RDMA_TEST(also_with_several_threads),
@@ -206,7 +205,5 @@ int main(void)
 		cmocka_unit_test(the_live_set_fills_up),
 	};
 
-	if (!nth_works())
-		return 77;	/* skipped */
 	return cmocka_run_group_tests(tests, start, NULL);
 }
