@@ -268,6 +268,8 @@ struct sim_qp {
 	uint32_t sq_high;			/* sent at least once */
 	uint32_t sq_next;			/* to be sent next */
 	uint32_t sq_tail;			/* oldest that is not complete */
+	uint32_t slow_since;			/* the same when the peer last let a post wait */
+	bool is_slow;
 	uint32_t sq_psn;			/* PSN of request number 0 */
 	uint32_t tx_off;			/* of request sq_next, this much is sent */
 	uint32_t rd_off;			/* of the read at sq_tail, this much is here */

@@ -10,6 +10,9 @@
 
 #include "nic_internal.h"
 
+/* A peer without a processor is not waited for longer. */
+#define LONGEST_HAND_OVER SIM_MS(5)
+
 #define KNOWN_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
 
 /* What a request of this opcode needs of the transport; -1: nobody has it. */
@@ -222,9 +225,66 @@ static void sq_kick(struct sim_qp *qp)
 	nic_settle(qp);
 }
 
+/* The answer to a read comes later. */
+static bool has_answers(const struct ibv_send_wr *wr)
+{
+	for (; wr; wr = wr->next)
+		if (wr->opcode == IBV_WR_RDMA_READ)
+			return true;
+	return false;
+}
+
+static bool is_taken(struct sim_qp *qp, uint32_t head)
+{
+	bool taken;
+
+	sim_lock();
+	taken = qp->state != IBV_QPS_RTS || (int32_t)(qp->sq_tail - head) >= 0;
+	sim_unlock();
+	return taken;
+}
+
+/*
+ * siw sends in the caller, and TCP hands over at once: where the peer's kernel
+ * can, it has the message when the call returns, and its program can have seen
+ * it before the next one.  Programs rely on it without knowing, who look for
+ * credits between two posts, or close after the last.  A peer that is slow once
+ * is waited for again when it has come on.
+ */
+static void await_taken(struct sim_qp *qp, uint32_t head)
+{
+	uint64_t until = sim_now() + LONGEST_HAND_OVER;
+	bool taken;
+
+	do {
+		sim_progress();
+		taken = is_taken(qp, head);
+		if (!taken)
+			sched_yield();
+	} while (!taken && sim_now() < until);
+	if (!taken) {
+		sim_lock();
+		qp->slow_since = qp->sq_tail;
+		qp->is_slow = true;
+		sim_unlock();
+	}
+}
+
+/* Lock held. */
+static bool is_handed_over(struct sim_qp *qp)
+{
+	if (!nic_qp_is_iwarp(qp) || sim_is_virtual() || qp->state != IBV_QPS_RTS)
+		return false;
+	qp->is_slow = qp->is_slow && qp->slow_since == qp->sq_tail;
+	return !qp->is_slow;
+}
+
 int sim_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
+	const struct ibv_send_wr *first = wr;
+	bool hand_over;
+	uint32_t head;
 	int err = 0;
 
 	sim_lock();
@@ -233,7 +293,11 @@ int sim_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 	if (err)
 		*bad_wr = wr;
 	sq_kick(qp);
+	hand_over = is_handed_over(qp);
+	head = qp->sq_head;
 	sim_unlock();
+	if (hand_over && !has_answers(first))
+		await_taken(qp, head);
 	return err;
 }
 
