@@ -156,6 +156,22 @@ static void accept_after_reject(void)
 	rest(server_events);
 }
 
+/* The QP has moved before the kernel says no. */
+static void accept_on_client(void)
+{
+	struct rdma_conn_param with = param();
+
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	TRY(rdma_accept(client, &with));
+	show_qp_attr(client);
+	rest(client_events);
+	rest(server_events);
+	TRY(rdma_reject(child, NULL, 0));
+	rest(client_events);
+	show_qp_attr(client);
+}
+
 const struct scenario accept_scenarios[] = {
 	{ "accept", accept_usual, "the usual way, QPs with all that was agreed", 0 },
 	{ "accept-null", accept_null, "no parameters: those of the request", 0 },
@@ -170,5 +186,6 @@ const struct scenario accept_scenarios[] = {
 	{ "accept-twice", accept_twice, "rdma_accept() again", 0 },
 	{ "accept-on-listener", accept_on_listener, "rdma_accept() on a listening id", 0 },
 	{ "accept-after-reject", accept_after_reject, "rdma_accept() after rdma_reject()", 0 },
+	{ "accept-on-client", accept_on_client, "rdma_accept() by the one that asked", 0 },
 	{ NULL, NULL, NULL, 0 },
 };

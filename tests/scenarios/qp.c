@@ -421,6 +421,34 @@ static void qp_moves(void)
 	rest(server_events);
 }
 
+/* The client's, while its request waits; and after the answer. */
+static void qp_error_connecting(void)
+{
+	struct rdma_conn_param with = param();
+
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	TRY(move_to(client->qp, IBV_QPS_ERR));
+	rest(client_events);
+	show_qp(client);
+	make_qp(child);
+	TRY(rdma_accept(child, &with));
+	rest(client_events);
+	rest(server_events);
+	show_qp(client);
+}
+
+static void qp_destroyed_connecting(void)
+{
+	open_scene(RDMA_PS_TCP);
+	request(NULL);
+	rdma_destroy_qp(client);
+	rest(client_events);
+	TRY(rdma_reject(child, NULL, 0));
+	rest(client_events);
+	rest(server_events);
+}
+
 static void qp_no_type(void)
 {
 	static const int types[] = { 0, 1, 5, 99 };
@@ -461,6 +489,8 @@ const struct scenario qp_scenarios[] = {
 	{ "qp-ack-timeout", qp_ack_timeout, "ACK_TIMEOUT set by the client", 0 },
 	{ "qp-unconnected", qp_unconnected, "attributes before a connection", 0 },
 	{ "qp-moves", qp_moves, "moved by the program", 0 },
+	{ "qp-error-connecting", qp_error_connecting, "moved to ERR while the request waits", 0 },
+	{ "qp-destroyed-connecting", qp_destroyed_connecting, "destroyed while the request waits", 0 },
 	{ "qp-no-type", qp_no_type, "types that there are not", 0 },
 	{ "qp-made-again", qp_made_again, "destroyed and made again before connecting", 0 },
 	{ NULL, NULL, NULL, 0 },

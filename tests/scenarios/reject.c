@@ -92,6 +92,26 @@ static void reject_on_client(void)
 	show_lapse("that", start, 70000);
 }
 
+/* The answer goes on being repeated, though the client has heard that it is void. */
+static void reject_after_accept(void)
+{
+	uint64_t start;
+
+	open_scene(RDMA_PS_TCP);
+	accepted(NULL);
+	if (child->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		arrived(server_events);
+	TRY(rdma_reject(child, NULL, 0));
+	rest(client_events);
+	rest(server_events);
+	if (child->qp)
+		rdma_destroy_qp(child);
+	start = now_ms();
+	TRY(rdma_destroy_id(child));
+	forget_id(child);
+	show_lapse("that", start, 61800);
+}
+
 static void reject_by_destroying(void)
 {
 	open_scene(RDMA_PS_TCP);
@@ -151,6 +171,7 @@ const struct scenario reject_scenarios[] = {
 	{ "reject-then-connect", reject_then_connect_again, "the rejected id used again", 0 },
 	{ "reject-nobody-listens", reject_nobody_listens, "nobody listens on the port", 0 },
 	{ "reject-on-client", reject_on_client, "rdma_reject() by the one that asked", SLOW },
+	{ "reject-after-accept", reject_after_accept, "rdma_reject() after one's own rdma_accept()", SLOW },
 	{ "reject-by-destroying", reject_by_destroying, "the request's id is destroyed", 0 },
 	{ "reject-by-destroying-listener", reject_by_destroying_listener,
 	  "the listener is destroyed with a request not taken", 0 },
