@@ -299,7 +299,8 @@ static bool cabled(const struct sim_port *from, const struct sim_port *to)
 
 bool sim_port_reaches(const struct sim_port *from, const struct sim_port *to)
 {
-	return from == to || from->device->node != to->device->node || cabled(from, to);
+	return from == to || from->device->node != to->device->node || cabled(from, to) ||
+	       cabled(to, from);
 }
 
 struct sim_port *sim_neighbour(const struct sim_port *port, const struct sockaddr *addr)

@@ -104,7 +104,10 @@ static void an_own_address_without_a_device_leads_nowhere(void **state)
 static void a_source_of_another_interface_has_no_device_there(void **state)
 {
 	(void)state;
-	resolves(ROCE_CLIENT, IWARP_SERVER, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	/* It is asked for on the source's own cable. */
+	resolves(ROCE_CLIENT, IWARP_SERVER, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
+	resolves(IWARP_SERVER, ROCE_SERVER, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
+	resolves(IWARP_SERVER, IWARP_CLIENT, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	resolves(ROCE_CLIENT, "10.2.0.9", RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
 	resolves(IWARP_CLIENT, "10.2.0.9", RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
 }

@@ -140,6 +140,9 @@ static void devices_of_a_host_need_a_cable(void **state)
 		assert_true(sim_port_reaches(devices[i]->ports, other->ports));
 		assert_true(sim_port_reaches(other->ports, devices[i]->ports));
 	}
+	/* A cable has two ends, whatever routes lead over it. */
+	host->num_routes = 1;
+	assert_true(sim_port_reaches(devices[1]->ports, devices[0]->ports));
 	host->described = false;	/* a node, about which no such thing was said */
 	assert_true(sim_port_reaches(devices[0]->ports, devices[2]->ports));
 }
