@@ -12,6 +12,7 @@
 
 #include "files.h"
 #include "handles.h"
+#include "link/segment.h"
 #include "nic/nic.h"
 #include "pcap.h"
 #include "provider.h"
@@ -209,10 +210,12 @@ static int pcap(const char *path)
 	int r = 0;
 
 	sim_lock();
-	if (path)
+	if (path) {
 		r = sim_pcap_open(path);
-	else
+	} else {
 		sim_pcap_close();
+		sim_segment_set_capture(0);
+	}
 	sim_unlock();
 	if (r < 0)
 		control_refuse("polycm_sim_pcap", path, strerror(-r));

@@ -5,7 +5,7 @@
  * Its link type is decided with the first packet: Ethernet, or ERF on a fabric
  * that has InfiniBand; ERF can have Ethernet's frames in it too.  Processes of
  * one fabric share a file: each adds the packets that it sends, a packet at
- * once.  Whoever opens it while no other process writes it begins it anew.
+ * once, and those that come from a process with another file or none.  Whoever opens it while no other process writes it begins it anew.
  */
 #include "config.h"
 
@@ -16,9 +16,11 @@
 #include <pcap/pcap.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files.h"
+#include "link/segment.h"
 #include "pcap_crc.h"
 #include "pcap_internal.h"
 #include "watch.h"
@@ -56,6 +58,7 @@ static struct {
 	int fd;			/* the file, and the lock on it */
 	int link_type;		/* DLT_*; -1: not decided yet */
 	bool complained;
+	uint64_t id;		/* of the file, for other processes */
 	char path[256];		/* for people */
 	pcap_t *handle;
 	pcap_dumper_t *dumper;
@@ -162,6 +165,7 @@ void sim_pcap_close(void)
 		r = begin_dump();	/* a capture of nothing is one, too */
 	if (r < 0)
 		failed(-r);
+	/* Others go on reading what we sent, which is in the file: the segment still says so. */
 	sim_pcap_on = false;
 	sim_watch_update();
 	end_dump();
@@ -181,6 +185,16 @@ static int begin_shared(bool alone)
 	return r;
 }
 
+/* Of the file, whatever its name; not 0. */
+static uint64_t identity(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return 1;
+	return ((uint64_t)st.st_dev << 40 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
+}
+
 int sim_pcap_open(const char *path)
 {
 	bool alone;
@@ -194,6 +208,7 @@ int sim_pcap_open(const char *path)
 		return -errno;
 	sim_pcap_close();
 	capture.fd = fd;
+	capture.id = identity(fd);
 	capture.link_type = -1;
 	capture.complained = false;
 	(void)snprintf(capture.path, sizeof(capture.path), "%s", path);
@@ -206,6 +221,7 @@ int sim_pcap_open(const char *path)
 		return r;
 	}
 	sim_pcap_on = true;
+	sim_segment_set_capture(capture.id);
 	sim_watch_update();
 	return 0;
 }
@@ -301,7 +317,14 @@ static bool is_iwarp(const struct sim_packet *packet)
 	return packet->from->device->rules->protocol == POLYCM_PROTO_MPA;
 }
 
-void sim_pcap_sent(const struct sim_packet *packet)
+/* Does the process write its packets elsewhere, or nowhere?  Then we show both directions. */
+static bool is_foreign(unsigned int slot)
+{
+	return slot != sim_self_slot() && slot < SIM_MAX_SLOTS && sim_segment_joined() &&
+	       atomic_load(&sim_segment_peer(slot)->capture) != capture.id;
+}
+
+static void show(const struct sim_packet *packet)
 {
 	switch (packet->type) {
 	case SIM_PACKET_MAD:
@@ -324,7 +347,7 @@ void sim_pcap_sent(const struct sim_packet *packet)
 	}
 }
 
-void sim_pcap_received(const struct sim_packet *packet)
+static void note_received(const struct sim_packet *packet)
 {
 	if (packet->type == SIM_PACKET_MAD)
 		sim_pcap_mad_received(packet);
@@ -334,4 +357,26 @@ void sim_pcap_received(const struct sim_packet *packet)
 		sim_pcap_ddp_received(packet);
 	else if (packet->type == SIM_PACKET_RC)
 		sim_pcap_qp_received(packet);
+}
+
+static void show_foreign(const struct sim_packet *packet)
+{
+	show(packet);
+	if (packet->type == SIM_PACKET_RC)
+		sim_pcap_keep_foreign(packet);
+}
+
+/* What the two ends of a connection know is kept for both where its other end does not write. */
+void sim_pcap_sent(const struct sim_packet *packet, unsigned int to_slot)
+{
+	show(packet);
+	if (packet->to && is_foreign(to_slot))
+		note_received(packet);
+}
+
+void sim_pcap_received(const struct sim_packet *packet)
+{
+	if (is_foreign(packet->from_slot))
+		show_foreign(packet);
+	note_received(packet);
 }

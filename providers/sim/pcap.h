@@ -19,7 +19,7 @@ int sim_pcap_open(const char *path);
 void sim_pcap_close(void);
 
 /* See watch.h. */
-void sim_pcap_sent(const struct sim_packet *packet);
+void sim_pcap_sent(const struct sim_packet *packet, unsigned int to_slot);
 void sim_pcap_received(const struct sim_packet *packet);
 
 #endif

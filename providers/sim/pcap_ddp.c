@@ -38,6 +38,7 @@ enum rdmap_op {
 struct message {
 	struct tcp_end *end;
 	struct sim_qp *qp;
+	const struct sim_packet *foreign;	/* another process sent it; or NULL */
 	const struct rc_header *h;
 	enum rdmap_op op;
 	uint32_t queue, number;		/* untagged */
@@ -128,8 +129,9 @@ static bool request_data(const struct message *m, uint32_t offset, uint32_t len,
 			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
 {
 	uint32_t index;
-	struct nic_swqe *wqe = rc_open_request(m->qp, m->h->psn, &index);
+	struct nic_swqe *wqe;
 
+	wqe = rc_open_request(m->qp, m->h->psn, &index);
 	if (!wqe)
 		wqe = nic_sq_at(m->qp, m->qp->sq_next);
 	return !nic_swqe_resolve(m->qp, wqe, offset, len, iov, ret_parts);
@@ -157,6 +159,16 @@ static bool reply_data(const struct message *m, uint32_t offset, uint32_t len,
 	return iov[0].iov_base != NULL;
 }
 
+static bool message_data(const struct message *m, uint32_t offset, uint32_t len,
+			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	if (!m->foreign)
+		return (m->op == RDMAP_READ_RESPONSE ? reply_data : request_data)
+		       (m, offset, len, iov, ret_parts);
+	*ret_parts = 1;
+	return sim_pcap_foreign_data(m->foreign, offset, len, iov);
+}
+
 /* The FPDUs whose last byte lies in what goes out now: from offset to end. */
 static void write_data(const struct message *m, uint32_t start, uint32_t offset, uint32_t end)
 {
@@ -172,8 +184,7 @@ static void write_data(const struct message *m, uint32_t start, uint32_t offset,
 		len = m->length - from < each ? m->length - from : each;
 		if (from + len > end)
 			break;
-		if (len && !(m->op == RDMAP_READ_RESPONSE ? reply_data : request_data)
-		    (m, from, len, iov, &parts))
+		if (len && !message_data(m, from, len, iov, &parts))
 			break;
 		(void)write_fpdu(m, start + i * full, from, iov, parts, len);
 	}
@@ -284,7 +295,12 @@ void sim_pcap_ddp_sent(const struct sim_packet *packet)
 	if (packet->len < sizeof(h))
 		return;
 	memcpy(&h, packet->data, sizeof(h));
-	m.qp = sim_qp_find(packet->from->device, h.src_qpn);
+	if (packet->from_slot != sim_self_slot()) {
+		m.foreign = packet;
+		m.qp = sim_qp_find(packet->to->device, h.dst_qpn);
+	} else {
+		m.qp = sim_qp_find(packet->from->device, h.src_qpn);
+	}
 	m.end = tcp_end_of_qp(packet->from, h.src_qpn);
 	if (!m.qp || !m.end)
 		return;

@@ -3,7 +3,7 @@
  * pcap_internal.h - shared by the pcap*.c files: pcap.c (the file),
  * pcap_wire.c (Ethernet, IP, UDP, LRH, GRH and their checks), pcap_mad.c
  * (messages of the InfiniBand CM), pcap_qp.c (data of QPs), pcap_tcp.c and
- * pcap_ddp.c (iWARP).  Engine lock held for all.
+ * pcap_ddp.c (iWARP), pcap_data.c (data that another process sends).  Engine lock held for all.
  */
 #ifndef SIM_PCAP_INTERNAL_H
 #define SIM_PCAP_INTERNAL_H
@@ -79,6 +79,15 @@ struct sim_wire_tcp {
 	uint8_t traffic_class;
 };
 void sim_wire_write_tcp(const struct sim_wire_tcp *path, uint8_t *segment, size_t len);
+
+/* --- pcap_data.c: what another process sends on a connection --- */
+
+/* So many bytes of the message from `from' on; false: the packet does not have them. */
+bool sim_pcap_foreign_data(const struct sim_packet *packet, uint32_t from, uint32_t len,
+			   struct iovec *ret_data);
+
+/* After the packet was shown. */
+void sim_pcap_keep_foreign(const struct sim_packet *packet);
 
 /* --- pcap_mad.c, pcap_qp.c, pcap_tcp.c, pcap_ddp.c --- */
 

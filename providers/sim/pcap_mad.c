@@ -53,7 +53,7 @@ static void ids_of(const struct cm_msg *msg, uint32_t *ret_local, uint32_t *ret_
 static void path_of(const struct sim_packet *packet, struct sim_wire_path *ret_path)
 {
 	const struct request *request;
-	const struct ibcm *cm = NULL;
+	const struct ibcm *cm = NULL, *peer = NULL;
 	uint32_t local, remote;
 	struct cm_msg msg;
 
@@ -63,6 +63,8 @@ static void path_of(const struct sim_packet *packet, struct sim_wire_path *ret_p
 	ids_of(&msg, &local, &remote);
 	if (local)
 		cm = ibcm_find_local(local);
+	if (remote && packet->from_slot != sim_self_slot())
+		peer = ibcm_find_local(remote);
 	request = remote ? request_of(remote) : NULL;
 	if (msg.attr_id == CM_REQ) {
 		ret_path->sgid = msg.req.primary.local_gid;
@@ -70,6 +72,9 @@ static void path_of(const struct sim_packet *packet, struct sim_wire_path *ret_p
 	} else if (cm && cm->id->port == packet->from) {
 		ret_path->sgid = cm->id->sgid;
 		ret_path->dgid = cm->id->dgid;
+	} else if (peer && peer->id->port == packet->to) {
+		ret_path->sgid = peer->id->dgid;
+		ret_path->dgid = peer->id->sgid;
 	} else if (request) {
 		ret_path->sgid = request->receiver;
 		ret_path->dgid = request->sender;

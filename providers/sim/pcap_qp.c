@@ -178,7 +178,8 @@ static uint8_t *put_reth(uint8_t *at, const struct rc_header *h, uint32_t length
 struct stream {
 	const struct sim_packet *packet;
 	const struct rc_header *h;
-	struct sim_qp *qp;
+	struct sim_qp *qp;		/* the sender's; foreign: the receiver's */
+	bool foreign;			/* another process sent it */
 	struct sim_wire_path path;
 	uint32_t psn;			/* of its first packet */
 	uint32_t msn;			/* answers: messages done with this one */
@@ -218,8 +219,13 @@ static bool request_data(const struct stream *s, uint32_t offset, uint32_t len,
 			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
 {
 	uint32_t index;
-	struct nic_swqe *wqe = rc_open_request(s->qp, s->h->psn, &index);
+	struct nic_swqe *wqe;
 
+	if (s->foreign) {
+		*ret_parts = 1;
+		return sim_pcap_foreign_data(s->packet, offset, len, iov);
+	}
+	wqe = rc_open_request(s->qp, s->h->psn, &index);
 	if (!wqe)	/* the first time: it counts as sent only afterwards */
 		wqe = nic_sq_at(s->qp, s->qp->sq_next);
 	return !nic_swqe_resolve(s->qp, wqe, offset, len, iov, ret_parts);
@@ -304,6 +310,10 @@ static bool reply_data(const struct stream *s, uint32_t offset, uint32_t len,
 	const struct read *read = shown ? &shown->reads[s->h->psn % NUM_READS] : NULL;
 	const char *why;
 
+	if (s->foreign) {
+		*ret_parts = 1;
+		return sim_pcap_foreign_data(s->packet, offset, len, iov);
+	}
 	if (!read || read->psn != s->h->psn)
 		return false;
 	iov[0].iov_base = nic_remote_resolve(s->qp, read->rkey, read->addr + offset, len,
@@ -384,6 +394,21 @@ static void send_answer(struct stream *s, struct capture_qp *shown)
 	sim_wire_write(&s->path, header, (size_t)(at - header), NULL, 0, 0);
 }
 
+/* Our QP's way to the sender is the sender's way to us. */
+static void turn(struct sim_wire_path *path, const struct sim_packet *packet)
+{
+	struct sim_wire_path default_path;
+	union ibv_gid gid = path->sgid;
+
+	path->sgid = path->dgid;
+	path->dgid = gid;
+	if (path->global)
+		return;
+	sim_wire_default_path(packet->from, packet->to, &default_path);
+	path->sgid = default_path.sgid;
+	path->dgid = default_path.dgid;
+}
+
 void sim_pcap_qp_sent(const struct sim_packet *packet)
 {
 	struct stream s = { .packet = packet };
@@ -394,12 +419,16 @@ void sim_pcap_qp_sent(const struct sim_packet *packet)
 		return;
 	memcpy(&h, packet->data, sizeof(h));
 	s.h = &h;
-	s.qp = sim_qp_find(packet->from->device, h.src_qpn);
+	s.foreign = packet->from_slot != sim_self_slot();
+	s.qp = s.foreign ? sim_qp_find(packet->to->device, h.dst_qpn) :
+			   sim_qp_find(packet->from->device, h.src_qpn);
 	shown = get(packet->from, h.src_qpn);
 	if (!s.qp || !shown || h.op >= RC_OPS)
 		return;
 	s.mtu = mtu_of(s.qp);
 	path_of(s.qp, packet, &s.path);
+	if (s.foreign)
+		turn(&s.path, packet);
 	if (h.op < RC_ACK)
 		send_request(&s, shown);
 	else
@@ -417,6 +446,8 @@ void sim_pcap_qp_received(const struct sim_packet *packet)
 		return;
 	memcpy(&h, packet->data, sizeof(h));
 	qp = sim_qp_find(packet->to->device, h.dst_qpn);
+	if (!qp)	/* the receiver's is in another process */
+		qp = sim_qp_find(packet->from->device, h.src_qpn);
 	if (h.op >= RC_ACK || !qp)
 		return;
 	shown = get(packet->to, h.dst_qpn);

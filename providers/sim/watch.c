@@ -13,7 +13,7 @@ void sim_watch_update(void)
 	sim_watched = sim_trace_on || sim_pcap_on;
 }
 
-void sim_watch_sent(const struct sim_frame *frame)
+void sim_watch_sent(const struct sim_frame *frame, unsigned int to_slot)
 {
 	static uint8_t bytes[SIM_LINK_MAX_PACKET];
 	const struct sim_packet packet = {
@@ -31,7 +31,7 @@ void sim_watch_sent(const struct sim_frame *frame)
 	if (sim_trace_on)
 		sim_trace_packet("send", &packet);
 	if (sim_pcap_on)
-		sim_pcap_sent(&packet);
+		sim_pcap_sent(&packet, to_slot);
 }
 
 void sim_watch_received(const struct sim_packet *packet)

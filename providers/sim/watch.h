@@ -22,7 +22,7 @@ extern bool sim_watched;
 extern bool sim_watch_told;
 
 /* Once for each packet; a link that makes copies of one calls it for each, when that one leaves. */
-void sim_watch_sent(const struct sim_frame *frame) __attribute__((cold));
+void sim_watch_sent(const struct sim_frame *frame, unsigned int to_slot) __attribute__((cold));
 void sim_watch_received(const struct sim_packet *packet) __attribute__((cold));
 
 /* A trace or a capture begins or ends. */

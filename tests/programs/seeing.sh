@@ -265,4 +265,47 @@ for i in "${!transports[@]}"; do
 	fi
 done
 
+# --- Two processes, of which one writes a capture: it has both directions. ---
+
+# The trace tells the length of a message with each of its fragments.
+same_sums() {
+	diff <(trace_data "$work/all.trace" | sed -E 's/ (WRITE|READ_REPLY) .*/ \1 0/' | sums) \
+	     <("$1" "$work/one.pcap" | sed -E 's/ (WRITE|READ_REPLY) .*/ \1 0/' | sums) &&
+	diff <(printf '%s 180000\n' READ_REPLY WRITE) <("$1" "$work/one.pcap" | sums | grep -v SEND)
+}
+sums() { awk '{ sum[$2] += $3 } END { for (name in sum) print name, sum[name] }' | sort; }
+
+seen_by_one() {
+	local transport=$1 layer=$2 role=$3 status=0
+	local run=("${command[@]}" run --transport "$transport" --fabric "seen-$$")
+	local watch=(--trace "$work/one.trace" --pcap "$work/one.pcap" --) server_watch=() client_watch=()
+
+	if [ "$role" = server ]; then server_watch=("${watch[@]}"); else client_watch=("${watch[@]}"); fi
+	rm -f "$work"/one.*
+	start "$work" "${run[@]}" --log info "${server_watch[@]}" rping -s -a 127.0.0.1 -C 3 -S 60000 || return
+	"${run[@]}" "${client_watch[@]}" rping -c -a 127.0.0.1 -C 3 -S 60000 >"$work/out" 2>"$work/err" </dev/null
+	status=$?
+	wait "$server" && [ "$status" -eq 0 ] || return
+	wait
+	started=()
+	decodes "$work/one.pcap" "$layer" || return
+	# All that went out and all that came in.
+	jq -c 'if .kind == "recv" then .kind = "send" else . end' "$work/one.trace" >"$work/all.trace"
+	if [ "$transport" = iwarp ]; then
+		same_sums iwarp_data
+	else
+		diff <(trace_messages "$work/all.trace" | cut -d " " -f 2- | sort) \
+		     <(mad_messages "$work/one.pcap" | cut -d " " -f 2- | sort) &&
+		same_sums roce_data
+	fi
+}
+for i in "${!transports[@]}"; do
+	for role in server client; do
+		for pull in on off; do
+			check "the capture of a $role alone on ${transports[i]}, pull $pull" eval '
+				(export POLYCM_SIM_PULL=$pull; seen_by_one "${transports[i]}" "${layers[i]}" "$role")'
+		done
+	done
+done
+
 finish

@@ -121,7 +121,7 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 	if (!payload_suffices(payload, payload_parts, payload_len))
 		return -EINVAL;
 	if (sim_watching() && sim_port_carries(from))
-		sim_watch_sent(&frame);
+		sim_watch_sent(&frame, slot);
 	if (!to)
 		return 0;
 	if (type <= SIM_PACKET_STREAM && __builtin_expect(from->device->rules != to->device->rules, 0))
@@ -141,7 +141,7 @@ void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_
 						  payload_parts, payload_len);
 
 	if (sim_watching() && sim_port_carries(from))
-		sim_watch_sent(&frame);
+		sim_watch_sent(&frame, sim_self_slot());
 }
 
 int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int from_slot,

@@ -30,6 +30,7 @@ static struct {
 } self;
 
 static struct sim_slot *_Atomic self_slot = &alone;
+static uint64_t capture;
 
 bool sim_segment_joined(void)
 {
@@ -84,6 +85,12 @@ struct sim_slot *sim_segment_peer(unsigned int slot)
 struct sim_slot *sim_segment_self(void)
 {
 	return atomic_load_explicit(&self_slot, memory_order_acquire);
+}
+
+void sim_segment_set_capture(uint64_t file)
+{
+	capture = file;
+	atomic_store(&sim_segment_self()->capture, file);
 }
 
 bool sim_segment_is_shared(const struct sim_slot *slot)
@@ -294,6 +301,7 @@ static int take_slot(void)
 		if (r < 0)
 			return r;
 		slot->pid = (int32_t)getpid();
+		atomic_store(&slot->capture, capture);
 		atomic_store(&slot->summary, 0);
 		atomic_store(&slot->sleeping, 0);
 		atomic_store(&slot->doorbell, 1);
@@ -382,5 +390,6 @@ void sim_segment_leave(void)
 	    sim_folder_is_unused(&self.folder))
 		sim_folder_remove(&self.folder);
 	close(self.file.fd);
+	capture = 0;
 	forget();
 }

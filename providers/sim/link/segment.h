@@ -28,6 +28,7 @@ struct sim_slot {
 	_Atomic uint32_t state;
 	_Atomic uint32_t generation;	/* counts the processes that had the slot */
 	int32_t pid;			/* for people */
+	_Atomic uint64_t capture;	/* the file that it writes its packets to; 0: none */
 	_Alignas(64) _Atomic uint64_t summary;
 	_Atomic uint32_t sleeping;	/* ring the doorbell */
 	_Atomic uint32_t doorbell;	/* futex */
@@ -64,6 +65,8 @@ struct sim_scenario_id *sim_segment_scenario(void);
 struct sim_slot *sim_segment_peer(unsigned int slot);
 /* Our own; no lock needed, and never unmapped. */
 struct sim_slot *sim_segment_self(void);
+/* Others on the fabric, now and later, shall know that we write our packets to that file. */
+void sim_segment_set_capture(uint64_t file);
 bool sim_segment_is_shared(const struct sim_slot *slot);	/* or just our own */
 /* Tell `to` that there is something from `from`. */
 void sim_segment_notify(unsigned int to, unsigned int from);

@@ -359,7 +359,7 @@ static void leave(struct sim_timer *timer)
 
 	take_out(transit);
 	if (sim_watching())
-		sim_watch_sent(&transit->frame);
+		sim_watch_sent(&transit->frame, transit->slot);
 	(void)sim_shape_launch(transit->flow, &transit->frame, transit->slot,
 			       transit->wire_length, &none, NULL);
 	sim_block_put(transit);
@@ -438,7 +438,7 @@ int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
 	if (!flow)
 		return -ENOMEM;
 	if (sim_watching())
-		sim_watch_sent(frame);
+		sim_watch_sent(frame, sim_self_slot());
 	transit = begin(flow, frame, sim_self_slot(), sim_frame_len(frame), arrive);
 	if (!transit)
 		return -ENOMEM;
