@@ -3,8 +3,8 @@
  * main.c - the program:
  *
  *	sequences SEED				plays one, its trace on standard output
- *	sequences --play DIR [-j N] [--calm] FIRST-LAST
- *						plays many: the trace of each in DIR/SEED.txt
+ *	sequences --play DIR [-j N] [--calm] SEEDS...
+ *						plays many, "7" or "1-100": the trace of each in DIR/SEED.txt
  *
  * A sequence is a process of its own.  Environment: as of the program scenarios,
  * and SCENARIO_SECOND4, SCENARIO_OTHER_SERVER4 and so on where the host has them.
@@ -66,7 +66,7 @@ static void start(unsigned int seed, const char *folder)
 
 static int usage(void)
 {
-	fprintf(stderr, "sequences SEED\nsequences --play DIR [-j N] [--calm] FIRST-LAST\n");
+	fprintf(stderr, "sequences SEED\nsequences --play DIR [-j N] [--calm] SEEDS...\n");
 	return 99;
 }
 
@@ -75,6 +75,7 @@ static int play_many(char *const *args)
 	const char *folder = *args++;
 	unsigned int seed, last, running = 0, at_once = 1;
 	bool calm = false;
+	int given;
 
 	for (; *args && **args == '-'; args++) {
 		if (!strcmp(*args, "--calm"))
@@ -84,14 +85,19 @@ static int play_many(char *const *args)
 		else
 			return usage();
 	}
-	if (!*args || sscanf(*args, "%u-%u", &seed, &last) != 2 || args[1])
+	if (!*args)
 		return usage();
-	for (; seed <= last; seed++) {
-		if (calm)
-			wait_for_calm();
-		start(seed, folder);
-		if (++running >= at_once && wait(NULL) > 0)
-			running--;
+	for (; *args; args++) {
+		given = sscanf(*args, "%u-%u", &seed, &last);
+		if (given < 1)
+			return usage();
+		for (last = given == 1 ? seed : last; seed <= last; seed++) {
+			if (calm)
+				wait_for_calm();
+			start(seed, folder);
+			if (++running >= at_once && wait(NULL) > 0)
+				running--;
+		}
 	}
 	while (wait(NULL) > 0)
 		;
