@@ -5,7 +5,8 @@
  * Its link type is decided with the first packet: Ethernet, or ERF on a fabric
  * that has InfiniBand; ERF can have Ethernet's frames in it too.  Processes of
  * one fabric share a file: each adds the packets that it sends, a packet at
- * once, and those that come from a process with another file or none.  Whoever opens it while no other process writes it begins it anew.
+ * once, and those that come from a process with another file or none.  Whoever
+ * opens it while no other process writes it begins it anew.
  */
 #include "config.h"
 
