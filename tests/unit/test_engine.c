@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -616,6 +617,47 @@ static void the_nic_thread_has_a_name_and_takes_no_signals(void **state)
 			assert_true(blocked >> (sig - 1) & 1);
 }
 
+/* As the kernel tells; what it has no slices for it leaves 0 or at its own. */
+static uint64_t slice_of(long tid)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} how = { .size = sizeof(how) };
+
+	return syscall(SYS_sched_getattr, tid, &how, sizeof(how), 0) ? 0 : how.runtime;
+}
+
+/* A program that spins has a longer one, so the NIC thread gets its turn when it is woken. */
+static void the_nic_thread_asks_for_short_slices(void **state)
+{
+	uint64_t ours = slice_of(gettid());
+	struct dirent *entry;
+	char text[64];
+	DIR *dir;
+	int r;
+
+	(void)state;
+	if (!ours)
+		skip();			/* before Linux 6.12 */
+	init_probes(&probe, 1);
+	sim_lock();
+	sim_timer_arm(&probe.timer, sim_now() + SIM_US(100));
+	r = sim_wait(is_true, &num_fired, NO_HANG);
+	sim_unlock();
+	assert_int_equal(r, 0);
+	dir = opendir("/proc/self/task");
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		if (read_status(entry->d_name, "Name:\t", text, sizeof(text)) &&
+		    !strcmp(text, "polycm-nic"))
+			assert_in_range(slice_of(atol(entry->d_name)), 1, ours - 1);
+	closedir(dir);
+}
+
 static void a_child_of_fork_has_an_engine_too(void **state)
 {
 	int status, r;
@@ -667,6 +709,7 @@ int main(void)
 		REAL(a_poller_fires_timers_too),
 		REAL(a_poller_yields_to_the_holder_of_the_lock),
 		REAL(the_nic_thread_has_a_name_and_takes_no_signals),
+		REAL(the_nic_thread_asks_for_short_slices),
 		REAL(a_child_of_fork_has_an_engine_too),
 	};
 
