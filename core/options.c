@@ -168,16 +168,14 @@ static const char *from_environment(struct row *row)
 static void read_row(struct row *row)
 {
 	const char *value = from_environment(row);
-	char *copy = NULL;
+	/*
+	 * setenv() may move the environment.  Without memory that is the lesser risk:
+	 * the default would be another fabric or device, and nobody would know why.
+	 */
+	const char *copy = value ? strdup(value) : NULL;
 
-	if (value) {
-		copy = strdup(value);	/* setenv() may move the environment */
-		if (!copy)
-			polycm_log(POLYCM_LOG_ERROR, "%s is ignored: out of memory",
-				   row->option->name);
-	}
-	row->given = copy != NULL;
-	row->value = copy ? copy : row->option->default_value;
+	row->given = value != NULL;
+	row->value = copy ? copy : value ? value : row->option->default_value;
 	row->read = true;
 }
 

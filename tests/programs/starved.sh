@@ -49,9 +49,11 @@ clients() {
 		was_starved "$folder/n" || break
 		good=$((good + 1))
 	done
-	if kill -0 "$server" 2>/dev/null; then
-		healthy "$ends" ask >"$folder/last" 2>&1 || { cat "$folder/last"; return 1; }
-	fi
+	# One that was asked just now may still be on its way out.
+	while kill -0 "$server" 2>/dev/null; do
+		healthy "$ends" ask >"$folder/last" 2>&1 && break
+		ended 'the last client' "$folder/n" $? || return
+	done
 	wait "$server" "$reader"
 	started=()
 	[ "$good" -gt $((40 / step)) ]

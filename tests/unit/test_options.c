@@ -11,6 +11,7 @@
 
 #include "log.h"
 #include "options.h"
+#include "tests/nth/nth.h"
 
 static struct capture capture;
 
@@ -191,6 +192,23 @@ static void unknown_variables_are_told(void **state)
 			    "all)\n");
 }
 
+/* Not the default in its place, which may be another fabric. */
+static void a_value_needs_no_memory(void **state)
+{
+	static const struct polycm_option row = ROW("POLYCM_T_MEMORY", "seven", NULL);
+	const char *value;
+
+	(void)state;
+	setenv(row.name, "eight", 1);
+	assert_int_equal(polycm_options_add("t", &row, 1), 0);
+	nth_arm(NTH_ALLOC, 1, 0);
+	value = polycm_setting(row.name);
+	assert_true(nth_disarm(NULL));
+	assert_string_equal(value, "eight");
+	assert_true(polycm_setting_given(row.name));
+	unsetenv(row.name);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -206,6 +224,7 @@ int main(void)
 		cmocka_unit_test(the_log_may_be_asked_for_with_privileges),
 		cmocka_unit_test(a_walk_has_a_stable_order),
 		cmocka_unit_test(values_come_from_the_environment),
+		cmocka_unit_test(a_value_needs_no_memory),
 		cmocka_unit_test(names_are_unique),
 		cmocka_unit_test(near_words_are_found),
 		cmocka_unit_test(unknown_variables_are_told),
