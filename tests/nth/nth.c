@@ -156,6 +156,16 @@ EXPORT const char *nth_last(void)
 	return last;
 }
 
+/*
+ * LeakSanitizer knows the dynamic linker's memory by its caller, which is a
+ * function of ours here.
+ */
+EXPORT const char *__lsan_default_suppressions(void);
+EXPORT const char *__lsan_default_suppressions(void)
+{
+	return "leak:ld-linux\nleak:allocate_dtv\n";
+}
+
 /* ------------------------------------------------------------------------
  * From the environment, and the report.
  */

@@ -5,6 +5,8 @@
 # clang): OTHER_BUILDS names build folders in which `make check-traces' was run, for the second run.
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
+# These programs run as whoever started the test, whose own the other folder is not.
+mkdir -m 700 "$work/own" && export XDG_RUNTIME_DIR=$work/own || exit 99
 part=''	# of what is seen at the same time
 situations=(handshake data reject refuse loss sidr)
 
@@ -58,7 +60,7 @@ see_all_tests() {
 }
 
 # see_tests BUILD FOLDER PART: the tests of the exported calls, whose many files are kept as sums. Not those with
-# threads that act at the same time (clocks), nor in real time (timers_real, without_device).
+# threads that act at the same time (clocks), nor in real time (no_thread, timers_real, without_device).
 see_tests() {
 	local build=$1 folder=$2 part=$3 source name number=0
 
@@ -68,7 +70,7 @@ see_tests() {
 		name=${source##*/}
 		name=${name%.c}
 		case $name in
-		test_clocks|test_timers_real|test_without_device) continue ;;
+		test_clocks|test_no_thread|test_timers_real|test_without_device) continue ;;
 		esac
 		mkdir "$work/seen$part" || return
 		POLYCM_SIM_TRACE=$work/seen$part/trace POLYCM_SIM_PCAP=$work/seen$part/pcap \

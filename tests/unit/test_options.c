@@ -201,6 +201,7 @@ static void a_value_needs_no_memory(void **state)
 	(void)state;
 	setenv(row.name, "eight", 1);
 	assert_int_equal(polycm_options_add("t", &row, 1), 0);
+	nth_in("");
 	nth_arm(NTH_ALLOC, 1, 0);
 	value = polycm_setting(row.name);
 	assert_true(nth_disarm(NULL));

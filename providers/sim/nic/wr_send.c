@@ -11,7 +11,7 @@
 #include "nic_internal.h"
 
 /* A peer without a processor is not waited for longer. */
-#define LONGEST_HAND_OVER SIM_MS(5)
+#define LONGEST_HAND_OVER SIM_MS(50)
 
 #define KNOWN_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
 
