@@ -291,9 +291,10 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 	} else if (id->state != CMA_ADDR_BOUND) {
 		return cma_wrong_state(id);
 	}
+	/* It stays, whatever comes of this. */
+	id->dst = sim_addr_copy(dst);
 	if (id->src.sa.sa_family != dst->sa_family)
 		return sim_refuse(-EINVAL, "source and destination are of two address families");
-	id->dst = sim_addr_copy(dst);
 	id->active = true;
 	/* A link-local source names the interface, too. */
 	r = cma_is_any(&id->src.sa) || !sim_addr_is_link_local(&id->src.sa) ? check_scope(dst) : 0;
