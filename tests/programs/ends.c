@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ends.c - ends (serve | ask) [ADDRESS]: one connection with one message, made
- * so that nothing but a lost event could keep it waiting: whatever fails and
- * whatever ends, it goes.  serve serves one client.  Exit status 1: something
- * failed, and the last line on standard error says what.
+ * ends.c - ends (serve | ask) [ADDRESS [N]]: N connections (1) one after the
+ * other with a message each, made so that nothing but a lost event could keep
+ * it waiting: whatever fails and whatever ends, it goes.  serve serves N
+ * clients, one at a time; others are rejected meanwhile.  Exit status 1:
+ * something failed, and the last line on standard error says what.
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -189,28 +190,57 @@ static int begin(struct rdma_cm_id *id, const char *address)
 	return ret;
 }
 
-int main(int argc, char **argv)
+static bool ask(const char *address)
 {
 	struct end end = { NULL, NULL, false, false };
-	struct rdma_cm_id *id;
+
+	if (rdma_create_id(events, &end.id, NULL, RDMA_PS_TCP))
+		return perror("rdma_create_id"), false;
+	if (begin(end.id, address))
+		(void)fail(&end, "rdma_resolve_addr");
+	run(&end);
+	return !end.failed;
+}
+
+/* A client that failed is one that was served. */
+static bool serve(const char *address, long num)
+{
+	struct rdma_cm_id *listener;
+	bool well = true;
+
+	if (rdma_create_id(events, &listener, NULL, RDMA_PS_TCP))
+		return perror("rdma_create_id"), false;
+	if (begin(listener, address)) {
+		perror("rdma_listen");
+		rdma_destroy_id(listener);
+		return false;
+	}
+	while (num--) {
+		struct end end = { NULL, NULL, false, false };
+
+		run(&end);
+		well = well && !end.failed;
+	}
+	rdma_destroy_id(listener);
+	return well;
+}
+
+int main(int argc, char **argv)
+{
+	const char *address = argc > 2 ? argv[2] : "127.0.0.1";
+	long num = argc > 3 ? atol(argv[3]) : 1;
+	bool well = true;
 
 	if (argc < 2)
 		return 2;
 	serves = !strcmp(argv[1], "serve");
 	events = rdma_create_event_channel();
-	if (!events || rdma_create_id(events, &id, NULL, RDMA_PS_TCP)) {
-		perror("no id");
-		return 1;
-	}
-	if (!serves)
-		end.id = id;
-	if (begin(id, argc > 2 ? argv[2] : "127.0.0.1")) {
-		perror("cannot begin");
-		end.failed = end.over = true;
-	}
-	run(&end);
+	if (!events)
+		return perror("rdma_create_event_channel"), 1;
 	if (serves)
-		rdma_destroy_id(id);
+		well = serve(address, num);
+	while (!serves && well && num--)
+		well = ask(address);
 	rdma_destroy_event_channel(events);
-	return end.failed;
+	return !well;
 }
