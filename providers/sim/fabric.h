@@ -216,6 +216,9 @@ int sim_bind_port(struct sim_node *node, enum rdma_port_space ps, union sim_sock
 		  unsigned int flags, struct sim_id *id);
 void sim_unbind_port(struct sim_node *node, enum rdma_port_space ps,
 		     const union sim_sockaddr *addr, struct sim_id *id);
+/* The id's port is from now on that of this address alone: it was bound to the wildcard, and has resolved. */
+void sim_rebind_port(struct sim_node *node, enum rdma_port_space ps,
+		     const union sim_sockaddr *addr, struct sim_id *id);
 #define SIM_LISTEN (1u << 0)
 #define SIM_LISTEN_SOCKET (1u << 1)	/* with a TCP socket */
 

@@ -272,6 +272,24 @@ void sim_unbind_port(struct sim_node *node, enum rdma_port_space ps,
 	sim_segment_unlock();
 }
 
+void sim_rebind_port(struct sim_node *node, enum rdma_port_space ps,
+		     const union sim_sockaddr *addr, struct sim_id *id)
+{
+	struct sim_ports_table *table = node->port_table;
+	struct sim_port_binding *binding;
+	uint32_t entry;
+
+	sim_segment_lock();
+	entry = find_own(table, ps, addr, id);
+	if (entry < SIM_PORT_ENTRIES) {
+		binding = &table->area->entries[entry].binding;
+		*binding = sim_port_binding(binding->space, &addr->sa,
+					    binding->flags & ~SIM_PORT_ANY, binding->slot);
+		binding->device = device_of(node, &addr->sa);
+	}
+	sim_segment_unlock();
+}
+
 int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
 		    const union sim_sockaddr *addr, struct sim_id *id, unsigned int how)
 {

@@ -393,6 +393,9 @@ void cma_addr_done(struct sim_id *id)
 		r = acquire(id);
 	if (!r)
 		learn_peer(id);
+	/* Other addresses of the port are free for others then. */
+	if (!r && id->bound_any && !cma_is_any(&id->src.sa))
+		sim_rebind_port(id->node, id->bound_ps, &id->src, id);
 	if (r < 0) {
 		cma_set_state(id, CMA_ADDR_BOUND);
 		cma_post_simple(id, RDMA_CM_EVENT_ADDR_ERROR, r);
