@@ -80,7 +80,10 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 
 static void set_sgid(struct sim_id *id)
 {
-	if (cma_is_af_ib(id) && !cma_is_any(&id->src.sa))
+	/* iWARP's is what the bind found: a wildcard has none, and keeps it. */
+	if (cma_rules(id)->protocol == POLYCM_PROTO_MPA && id->bound_any)
+		memset(&id->sgid, 0, sizeof(id->sgid));
+	else if (cma_is_af_ib(id) && !cma_is_any(&id->src.sa))
 		memcpy(&id->sgid, &id->src.ib.sib_addr, sizeof(id->sgid));
 	else if (sim_port_gid_of_address(id->port, &id->src.sa, &id->sgid) < 0)
 		id->sgid = id->port->gids[0].gid;
