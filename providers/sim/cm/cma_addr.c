@@ -214,6 +214,22 @@ static struct sim_port *default_port(const struct sim_id *id)
 	return first;
 }
 
+/*
+ * Loopback is by the default device's first GID, and siw has none that is
+ * valid.  The host without a scenario is kinder: it serves 127.0.0.1.
+ */
+static int check_loopback(const struct sim_id *id)
+{
+	const struct sim_port *port = default_port(id);
+
+	if (!port)
+		return -ENODEV;
+	if (!id->port && id->node->described &&
+	    port->device->rules->protocol == POLYCM_PROTO_MPA)
+		return sim_refuse(-EINVAL, "the first device of the host is of iWARP, which has no loopback");
+	return 0;
+}
+
 /* IPv4: of an id with an interface Linux looks for its own other addresses there, too. */
 static bool asks_for_own(const struct sim_id *id, const struct sim_address *source)
 {
@@ -263,8 +279,9 @@ static int start_query(struct sim_id *id, int timeout_ms)
 	if (!cma_is_any(&id->dst.sa) && !cma_is_af_ib(id))
 		return query_ip(id, SIM_MS((uint32_t)timeout_ms));
 	if (cma_is_any(&id->dst.sa)) {
-		if (!default_port(id))
-			return -ENODEV;
+		r = check_loopback(id);
+		if (r < 0)
+			return r;
 	} else {
 		r = cma_ib_resolve(id);
 		if (r < 0)
