@@ -49,11 +49,25 @@ void cma_set_port(struct sim_id *id, struct sim_port *port)
 								       : &sim_ibcm_engine;
 }
 
-/* IP over InfiniBand needs InfiniBand. */
+/* IP over InfiniBand needs InfiniBand.  NULL: an interface without an RDMA device. */
 static int check_port_space(const struct sim_id *id, const struct sim_port *port)
 {
-	if (id->ps == RDMA_PS_IPOIB && !(port->device->rules->services & POLYCM_SVC_IPOIB))
+	if (id->ps == RDMA_PS_IPOIB &&
+	    !(port && port->device->rules->services & POLYCM_SVC_IPOIB))
 		return sim_refuse(-EINVAL, "RDMA_PS_IPOIB needs InfiniBand");
+	return 0;
+}
+
+/*
+ * An earlier bind was refused and has put the id on another interface than the
+ * address is on.  An iWARP device is known by the interface, others by the address.
+ */
+static int port_of_interface(const struct sim_address *interface, struct sim_port **ret_port)
+{
+	if (!interface->port || interface->port->device->rules->protocol != POLYCM_PROTO_MPA)
+		return sim_refuse(-ENODEV, "an earlier bind was refused, and has put the id on "
+				  "another interface");
+	*ret_port = interface->port;
 	return 0;
 }
 
@@ -62,6 +76,7 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 			  const struct sockaddr *addr, struct sim_port **ret_port)
 {
 	struct sim_address *address = node ? sim_node_address(node, addr) : NULL;
+	const struct sim_address *interface;
 	int r;
 
 	/* Of link-local addresses the interface is looked up, and not whether it has them. */
@@ -69,11 +84,14 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 		return sim_refuse(-ENODEV, "no device has this address on that interface");
 	if (!address)
 		return sim_refuse(-EADDRNOTAVAIL, "not an address of this host");
-	if (!address->port)
-		return sim_refuse(-ENODEV, "no device has this address");
 	r = check_port_space(id, address->port);
 	if (r < 0)
 		return r;
+	interface = cma_interface(id, node);
+	if (interface && interface->port != address->port)
+		return port_of_interface(interface, ret_port);
+	if (!address->port)
+		return sim_refuse(-ENODEV, "no device has this address");
 	*ret_port = address->port;
 	return 0;
 }
@@ -127,7 +145,25 @@ static int find_source(const struct sim_id *id, const struct sockaddr *addr,
 	return *ret_node ? 0 : -ENODEV;
 }
 
-int cma_bind(struct sim_id *id, const struct sockaddr *addr)
+/*
+ * The kernel finds the interface before it refuses a bind for any other reason,
+ * and the id stays on that interface.
+ */
+static void stay_on_interface(struct sim_id *id, const struct sockaddr *addr)
+{
+	struct sim_node *node = node_for(addr, NULL);
+	struct sim_address *address;
+
+	if (cma_is_any(addr) || addr->sa_family == AF_IB || !node || id->interface)
+		return;
+	address = sim_node_address(node, addr);
+	if (!address)
+		return;
+	id->node = node;
+	id->interface = (uint16_t)(address - node->addresses + 1);
+}
+
+static int bind_to(struct sim_id *id, const struct sockaddr *addr)
 {
 	struct sim_port *port;
 	struct sim_node *node;
@@ -167,6 +203,16 @@ int cma_bind(struct sim_id *id, const struct sockaddr *addr)
 	id->dst = zero_address(id->src.sa.sa_family);
 	cma_set_state(id, CMA_ADDR_BOUND);
 	return 0;
+}
+
+int cma_bind(struct sim_id *id, const struct sockaddr *addr)
+{
+	bool idle = id->state == CMA_IDLE && cma_is_address(addr);
+	int r = bind_to(id, addr);
+
+	if (r < 0 && idle)
+		stay_on_interface(id, addr);
+	return r;
 }
 
 union sim_sockaddr cma_bound_address(const struct sim_id *id)

@@ -28,6 +28,9 @@ void cma_each(void (*fn)(struct sim_id *id, void *arg), void *arg);
 /* Post what is late; as long as there is no memory, id->timer fires for it (cma_post.c). */
 void cma_post_late(struct sim_id *id);
 
+/* The address of a refused bind, on whose interface the id stays, if it is one of that node; or NULL. */
+struct sim_address *cma_interface(const struct sim_id *id, const struct sim_node *node);
+
 /* Settle on a port: the engine follows from its transport. */
 void cma_set_port(struct sim_id *id, struct sim_port *port);
 

@@ -11,6 +11,26 @@
 #include "../gids.h"
 #include "cma_internal.h"
 
+struct sim_address *cma_interface(const struct sim_id *id, const struct sim_node *node)
+{
+	if (!id->interface || id->node != node || id->interface > node->num_addresses)
+		return NULL;
+	return &id->node->addresses[id->interface - 1];
+}
+
+/* The first address of that family on the interface; NULL: it has none. */
+static struct sim_address *first_on(const struct sim_id *id, const struct sim_address *interface,
+				    sa_family_t family)
+{
+	for (unsigned int i = 0; i < id->node->num_addresses; i++) {
+		struct sim_address *address = &id->node->addresses[i];
+
+		if (address->port == interface->port && address->addr.sa.sa_family == family)
+			return address;
+	}
+	return NULL;
+}
+
 /* The IPv4 address of the interface that the id is bound to, or left from when it looked before. */
 static struct sim_address *interface_of(const struct sim_id *id)
 {
@@ -31,9 +51,18 @@ static struct sim_address *interface_of(const struct sim_id *id)
  */
 static int find_route(const struct sim_id *id, struct sim_address **ret_route)
 {
-	struct sim_address *address;
+	struct sim_address *address = cma_is_any(&id->src.sa) ? cma_interface(id, id->node) : NULL;
 	int r = sim_node_route(id->node, &id->dst.sa, ret_route);
 
+	/* Of an id that a refused bind has put on an interface it is the only one. */
+	if (address) {
+		address = first_on(id, address, id->dst.sa.sa_family);
+		if (!address || (address->addr.sa.sa_family == AF_INET6 && !r &&
+				 (*ret_route)->port != address->port))
+			return -ENETUNREACH;
+		*ret_route = address;
+		return 0;
+	}
 	if (r != -ENETUNREACH || id->src.sa.sa_family != AF_INET)
 		return r;
 	address = interface_of(id);
