@@ -515,4 +515,7 @@ void lives_play(struct world *world)
 	come_to_rest(world);
 	for (unsigned int i = 0; i < world->num_channels; i++)
 		rdma_destroy_event_channel(world->channels[i]);
+	/* Requests that nobody retrieved are rejected as their channel goes. */
+	if (polycm_sim_run(LONGEST))
+		broken(world, "does not come to rest: %s", strerror(errno));
 }
