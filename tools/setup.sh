@@ -8,6 +8,7 @@
 # with one, a file anywhere (wildcards allowed).
 setup_packages='
 	gcc gcc
+	g++ g++
 	libc6-dev ./stdio.h
 	make make
 	autoconf autoreconf
