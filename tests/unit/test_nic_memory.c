@@ -20,6 +20,14 @@ void *__wrap_malloc(size_t size)
 	return fails ? NULL : __real_malloc(size);
 }
 
+void *__real_calloc(size_t num, size_t size);
+void *__wrap_calloc(size_t num, size_t size);
+
+void *__wrap_calloc(size_t num, size_t size)
+{
+	return fails ? NULL : __real_calloc(num, size);
+}
+
 static int open_roce(void **state)
 {
 	struct pair_conn conn = pair_defaults();
@@ -84,6 +92,24 @@ static void a_receive_from_an_srq_needs_no_memory(void **state)
 {
 	(void)state;
 	expect_received_at_once();
+}
+
+static void the_first_atomic_needs_no_memory(void **state)
+{
+	uint64_t *target = (uint64_t *)(void *)(b.buf + 8);
+
+	(void)state;
+	packets = 0;
+	pair_filter = fail_in_first;
+	*target = 41;
+	assert_int_equal(pair_rdma(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8, 8), 0);
+	assert_int_equal(sim_advance(SIM_US(50)), 0);
+	fails = false;
+	pair_filter = NULL;
+	assert_int_equal(*target, 42);
+	pair_expect(&a, 1, IBV_WC_SUCCESS);
+	assert_int_equal(*target, 42);
+	assert_int_equal(*(uint64_t *)(void *)a.buf, 41);
 }
 
 /* --- Asynchronous events. --- */
@@ -185,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PAIR(the_first_completion_of_a_cq_needs_no_memory),
 		PAIR(a_receive_from_an_srq_needs_no_memory),
+		PAIR(the_first_atomic_needs_no_memory),
 		PAIR(asynchronous_events_need_no_memory),
 		PAIR(the_same_event_comes_twice_while_there_is_memory),
 		PAIR(unread_events_go_with_their_object),

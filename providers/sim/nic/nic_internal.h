@@ -295,7 +295,7 @@ struct sim_qp {
 	bool uc_dropping;			/* UC: until the next message begins */
 	bool comm_est;
 	struct nic_rwqe *srq_held;		/* that request, if it is from the SRQ; NULL: no SRQ */
-	struct nic_atomic *atomics;		/* max_dest_rd_atomic of them, on first use */
+	struct nic_atomic *atomics;		/* as many as the device allows; NULL: it has none */
 	uint8_t num_atomics, next_atomic;
 
 	struct nic_list groups;			/* UD: that it is attached to (mcast.c) */

@@ -161,15 +161,26 @@ static void qp_release(struct sim_qp *qp)
 	free(qp);
 }
 
-/* For the request that a message takes from the SRQ: no message is to wait for memory. */
+/* What a message or an atomic needs when it comes: neither is to wait for memory. */
 static int qp_room(struct sim_qp *qp)
 {
+	const struct sim_device *device = qp->port->device;
 	const struct ibv_srq *srq = qp->pub.qp.srq;
 
-	if (!srq)
-		return 0;
-	qp->srq_held = malloc(nic_rwqe_size(nic_container(srq, struct sim_srq, pub)->rq.max_sge));
-	return qp->srq_held ? 0 : ENOMEM;
+	if (srq) {
+		qp->srq_held =
+			malloc(nic_rwqe_size(nic_container(srq, struct sim_srq, pub)->rq.max_sge));
+		if (!qp->srq_held)
+			return ENOMEM;
+	}
+	if (qp->type == IBV_QPT_RC && device->rules->services & POLYCM_SVC_ATOMIC &&
+	    device->attr.max_qp_rd_atom > 0) {
+		qp->num_atomics = (uint8_t)device->attr.max_qp_rd_atom;
+		qp->atomics = calloc(qp->num_atomics, sizeof(*qp->atomics));
+		if (!qp->atomics)
+			return ENOMEM;
+	}
+	return 0;
 }
 
 int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
@@ -328,9 +339,9 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->rq.head = qp->rq.tail = 0;
 	qp->rq_psn = qp->rx_off = 0;
 	qp->nak_sent = qp->rx_held = qp->comm_est = qp->uc_dropping = false;
-	free(qp->atomics);
-	qp->atomics = NULL;
-	qp->num_atomics = qp->next_atomic = 0;
+	for (unsigned int i = 0; i < qp->num_atomics; i++)
+		qp->atomics[i].valid = false;
+	qp->next_atomic = 0;
 }
 
 static void (*stream_teller)(struct sim_id *owner, bool by_program);

@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "rc.h"
 
@@ -259,12 +258,6 @@ static bool execute_atomic(struct sim_qp *qp, const struct rc_header *h)
 	struct nic_atomic *saved;
 	uint64_t *memory, old;
 
-	if (!qp->atomics) {
-		qp->atomics = calloc(qp->max_dest_rd_atomic, sizeof(*qp->atomics));
-		if (!qp->atomics)
-			return false;
-		qp->num_atomics = qp->max_dest_rd_atomic;
-	}
 	memory = resolve(qp, h, sizeof(*memory), IBV_ACCESS_REMOTE_ATOMIC);
 	if (!memory)
 		return false;
