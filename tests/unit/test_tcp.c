@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "providers/sim/cm/segment.h"
@@ -372,6 +373,139 @@ static void test_bad_link(void **state)
 		assert_int_equal(seen[i].number, i);
 }
 
+/* --- Without memory.  The linker sends the simulator's allocations through here. --- */
+
+static unsigned int fail_from, fail_num;	/* the n-th from now on, 0: none; and so many after it */
+
+static bool fails(void)
+{
+	if (!fail_from)
+		return false;
+	if (fail_from > 1) {
+		fail_from--;
+		return false;
+	}
+	if (!--fail_num)
+		fail_from = 0;
+	return true;
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t num, size_t size);
+void *__wrap_calloc(size_t num, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t num, size_t size)
+{
+	return fails() ? NULL : __real_calloc(num, size);
+}
+
+static unsigned int then_from, then_num;
+
+/* From here on there is no memory. */
+static void send_four(void)
+{
+	fail_from = then_from;
+	fail_num = then_num;
+	for (uint8_t n = 1; n <= 4; n++)
+		send_segment(7, SEG_DATA, n);
+	send_segment(8, SEG_DATA, 11);
+}
+
+static void loses_one(void)
+{
+	lose(2, 1);
+	send_four();
+}
+
+static void port_is_down(void)
+{
+	sim_port_set_state(port_a, false);
+	send_four();
+	run(SIM_MS(1000));
+	sim_port_set_state(port_a, true);
+}
+
+static void port_goes_down(void)
+{
+	send_four();
+	sim_port_set_state(port_b, false);
+	run(SIM_MS(300));
+	sim_port_set_state(port_b, true);
+}
+
+static void port_goes_down_on_a_long_link(void)
+{
+	struct polycm_sim_link link = { .size = sizeof(link), .latency_ns = SIM_MS(50) };
+	char why[100];
+
+	assert_int_equal(sim_shape_set(NULL, NULL, &link, why, sizeof(why)), 0);
+	port_goes_down();
+}
+
+static void link_reorders(void)
+{
+	uint32_t number;
+	char why[100];
+
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_DELAY, .nth = 1,
+							.delay_ns = SIM_MS(1)), &number, why,
+				       sizeof(why)), 0);
+	send_four();
+}
+
+static void in_order(const char *what, unsigned int n)
+{
+	unsigned int next = 1, others = 0;
+
+	(void)arrivals();
+	for (unsigned int i = 0; i < num_seen; i++) {
+		if (seen[i].number == 11)
+			others++;
+		else if (seen[i].number != next++)
+			break;
+	}
+	if (num_seen != 5 || others != 1 || next != 5)
+		fail_msg("%s, allocation %u fails: %s", what, n, arrivals());
+}
+
+/* Each allocation fails once, and all of them from it on while there is a reserve. */
+static void test_without_memory(void **state)
+{
+	static const struct {
+		const char *what;
+		void (*happens)(void);
+	} rows[] = {
+		{ "a segment is lost", loses_one },
+		{ "the port is down", port_is_down },
+		{ "the port goes down", port_goes_down },
+		{ "the port goes down on a long link", port_goes_down_on_a_long_link },
+		{ "a segment is late", link_reorders },
+	};
+	unsigned int left;
+
+	for (unsigned int i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
+		unsigned int n = 0;
+
+		do {
+			close_world(state);
+			open_world(state);
+			then_from = ++n;
+			then_num = i % 2 ? 1000 : 1;
+			rows[i / 2].happens();
+			in_order(rows[i / 2].what, n);
+			left = fail_from;
+			fail_from = 0;
+		} while (left < 2);
+		assert_true(n > 4);
+	}
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
 
 int main(void)
@@ -388,6 +522,7 @@ int main(void)
 		test(test_lost_under_way_and_broken),
 		test(test_lost_under_way_each_time),
 		test(test_bad_link),
+		test(test_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,15 @@ struct flight {
 
 static struct flight *flights;
 
+static void take_off(struct flight *flight)
+{
+	flight->next = flights;
+	flight->link = &flights;
+	if (flights)
+		flights->link = &flight->next;
+	flights = flight;
+}
+
 static void land(struct flight *flight)
 {
 	*flight->link = flight->next;
@@ -35,7 +44,8 @@ static uint64_t latency(void)
 	return sim_is_virtual() ? LATENCY : 0;
 }
 
-static bool is_caught(const struct flight *flight)
+/* As sim_tcp_catch(). */
+static int catch(const struct flight *flight)
 {
 	const struct sim_packet *packet = &flight->packet;
 	const struct sim_frame frame = {
@@ -47,16 +57,26 @@ static bool is_caught(const struct flight *flight)
 		.number = packet->number,
 	};
 
-	return sim_tcp_may_catch(&frame) &&
-	       sim_tcp_catch(&frame, packet->from_slot, flight->timer.deadline - latency(), 0);
+	if (!sim_tcp_may_catch(&frame))
+		return 0;
+	return sim_tcp_catch(&frame, packet->from_slot, flight->timer.deadline - latency(), 0);
 }
 
 static void arrive(struct sim_timer *timer)
 {
 	struct flight *flight = (struct flight *)timer;
 
+	int caught;
+
 	land(flight);
-	if (!is_caught(flight))
+	caught = catch(flight);
+	if (caught == -ENOMEM && flight->packet.type == SIM_PACKET_STREAM) {
+		/* Nobody would send it again: it takes longer. */
+		take_off(flight);
+		sim_timer_arm(timer, sim_now() + SIM_LINK_AGAIN);
+		return;
+	}
+	if (!caught)
 		sim_link_deliver(&flight->packet);
 	sim_block_put(flight);
 }
@@ -77,12 +97,7 @@ int sim_local_send(const struct sim_frame *frame)
 		.data = flight->data,
 		.len = sim_frame_len(frame),
 	};
-	flight->next = flights;
-	flight->link = &flights;
-	if (flights)
-		flights->link = &flight->next;
-	flights = flight;
-
+	take_off(flight);
 	sim_timer_init(&flight->timer, arrive);
 	sim_timer_arm(&flight->timer, sim_now() + latency());
 	return 0;

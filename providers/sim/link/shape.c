@@ -59,6 +59,11 @@ struct transit {
 };
 
 static struct sim_flow *flows;
+/*
+ * Of the packets whose flow finds no memory: they share one, which needs none, and so
+ * keep their order.  `link' is that of the packet that asked last.
+ */
+static struct sim_flow stand_in;
 static struct transit *transits;
 static unsigned int num_transits;
 
@@ -84,6 +89,23 @@ uint64_t sim_flow_last(const struct sim_flow *flow)
 	return flow->last;
 }
 
+static struct sim_flow *make_flow(const struct sim_flow_key *key)
+{
+	struct sim_flow *flow = calloc(1, sizeof(*flow));
+
+	if (!flow)
+		return NULL;
+	flow->key = *key;
+	/* Behind what went the other way, should that have been of this flow. */
+	flow->last = stand_in.last;
+	flow->free_at = stand_in.free_at;
+	HASH_ADD(hh, flows, key, sizeof(*key), flow);
+	if (flow->hh.tbl)
+		return flow;
+	free(flow);
+	return NULL;
+}
+
 struct sim_flow *sim_flow_of(const struct sim_frame *frame)
 {
 	const struct sim_node *from = frame->from->device->node, *to = frame->to->device->node;
@@ -96,21 +118,28 @@ struct sim_flow *sim_flow_of(const struct sim_frame *frame)
 	HASH_FIND(hh, flows, &key, sizeof(key), flow);
 	if (flow)
 		return flow;
-	flow = calloc(1, sizeof(*flow));
-	if (!flow)
-		return NULL;
-	flow->key = key;
+	flow = make_flow(&key);
+	if (!flow) {
+		flow = &stand_in;
+		flow->key = key;
+	}
 	flow->link = *sim_shape_link(from, to);
-	HASH_ADD(hh, flows, key, sizeof(key), flow);
-	if (flow->hh.tbl)
-		return flow;
-	free(flow);
-	return NULL;
+	return flow;
 }
 
 /* ------------------------------------------------------------------------
  * Packets under way.
  */
+
+static void put_in(struct transit *transit)
+{
+	transit->next = transits;
+	transit->link = &transits;
+	if (transits)
+		transits->link = &transit->next;
+	transits = transit;
+	num_transits++;
+}
 
 static struct transit *begin(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
 			     uint64_t wire_length, void (*fn)(struct sim_timer *timer))
@@ -129,12 +158,7 @@ static struct transit *begin(struct sim_flow *flow, const struct sim_frame *fram
 	transit->offset = 0;
 	transit->sent = sim_now();
 	transit->repeats = 0;
-	transit->next = transits;
-	transit->link = &transits;
-	if (transits)
-		transits->link = &transit->next;
-	transits = transit;
-	num_transits++;
+	put_in(transit);
 	sim_timer_init(&transit->timer, fn);
 	return transit;
 }
@@ -170,14 +194,16 @@ static void end(struct transit *transit)
 	sim_block_put(transit);
 }
 
-/* What another process is made to have sent is not ours to repeat. */
-static bool is_caught(struct transit *transit)
+/* What another process is made to have sent is not ours to repeat.  As sim_tcp_catch(). */
+static int catch(struct transit *transit)
 {
 	if (!sim_tcp_may_catch(&transit->frame) || transit->from_slot != sim_self_slot())
-		return false;
+		return 0;
 	/* It is repeated as it was sent. */
-	if (transit->value && !sim_port_carries(transit->frame.to))
+	if (transit->value && !sim_port_carries(transit->frame.to)) {
 		transit->data[transit->offset] ^= transit->value;
+		transit->value = 0;
+	}
 	return sim_tcp_catch(&transit->frame, transit->slot, transit->sent, transit->repeats);
 }
 
@@ -185,14 +211,20 @@ static void arrive(struct sim_timer *timer)
 {
 	struct transit *transit = (struct transit *)timer;
 	struct sim_packet packet = packet_of(transit);
+	int r;
 
 	take_out(transit);
-	if (is_caught(transit))
-		;
-	else if (transit->slot == sim_self_slot())
+	r = catch(transit);
+	if (!r && transit->slot == sim_self_slot())
 		sim_link_deliver(&packet);
-	else if (sim_port_carries(transit->frame.to))
-		(void)sim_shm_send(&transit->frame, transit->slot);
+	else if (!r && sim_port_carries(transit->frame.to))
+		r = sim_shm_send(&transit->frame, transit->slot);
+	if (r == -ENOMEM && transit->frame.type == SIM_PACKET_STREAM) {
+		/* Nobody would send it again: it takes longer. */
+		put_in(transit);
+		sim_timer_arm(timer, sim_now() + SIM_LINK_AGAIN);
+		return;
+	}
 	sim_block_put(transit);
 }
 
@@ -360,7 +392,7 @@ static void leave(struct sim_timer *timer)
 	take_out(transit);
 	if (sim_watching())
 		sim_watch_sent(&transit->frame, transit->slot);
-	(void)sim_shape_launch(transit->flow, &transit->frame, transit->slot,
+	(void)sim_shape_launch(sim_flow_of(&transit->frame), &transit->frame, transit->slot,
 			       transit->wire_length, &none, NULL);
 	sim_block_put(transit);
 }
@@ -421,8 +453,6 @@ int sim_shape_send(const struct sim_frame *frame, unsigned int slot)
 	if (!sim_port_carries(frame->from))
 		return 0;
 	flow = sim_flow_of(frame);
-	if (!flow)
-		return -ENOMEM;
 	sim_shape_decide(flow, frame, &message, &fate);
 	r = sim_shape_launch(flow, frame, slot, message.wire_length, &fate, NULL);
 	if (r < 0 || fate.lost)
@@ -435,8 +465,6 @@ int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
 	struct sim_flow *flow = sim_flow_of(frame);
 	struct transit *transit;
 
-	if (!flow)
-		return -ENOMEM;
 	if (sim_watching())
 		sim_watch_sent(frame, sim_self_slot());
 	transit = begin(flow, frame, sim_self_slot(), sim_frame_len(frame), arrive);
@@ -473,4 +501,5 @@ void sim_shape_close(void)
 		HASH_DELETE(hh, flows, flow);
 		free(flow);
 	}
+	memset(&stand_in, 0, sizeof(stand_in));
 }

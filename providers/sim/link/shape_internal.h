@@ -6,6 +6,9 @@
 #include "message.h"
 #include "shape.h"
 
+/* When memory is looked for again, for a packet that nobody repeats. */
+#define SIM_LINK_AGAIN SIM_MS(10)
+
 struct sim_flow;
 
 /* --- shape_links.c --- */
@@ -18,7 +21,7 @@ void sim_shape_forget_links(void);
 
 /* Something was said about links. */
 void sim_flows_follow_links(void);
-/* The direction that a packet takes; NULL: no memory. */
+/* The direction that a packet takes; good until the next call. */
 struct sim_flow *sim_flow_of(const struct sim_frame *frame);
 uint64_t sim_flow_latency(const struct sim_flow *flow);
 /* When the last of what has left arrives, but for what is late on purpose. */
@@ -44,10 +47,11 @@ uint64_t sim_tcp_connection(const struct sim_frame *frame, const struct sim_mess
 int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 		 const struct sim_message *message, uint64_t connection);
 /*
- * A packet of this process has come to its receiver.  true: TCP keeps it, as nobody
- * takes it there, and it is to be sent again, or as one before it is missing.
+ * A packet of this process has come to its receiver.  0: that one gets it.  1: TCP
+ * keeps it, as nobody takes it there, and it is to be sent again, or as one before it
+ * is missing.  -ENOMEM: it would, and the packet may come once more.
  */
-bool sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sent,
+int sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sent,
 		   unsigned int repeats);
 static inline bool sim_tcp_may_catch(const struct sim_frame *frame)
 {

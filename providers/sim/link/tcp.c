@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../cm/segment.h"
@@ -23,13 +22,11 @@
 #include "block.h"
 #include "shape_internal.h"
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #define FIRST_TIMEOUT SIM_MS(200)	/* TCP_RTO_MIN, above any round trip here */
 #define OPENING_TIMEOUT SIM_MS(1000)
 #define LONGEST_TIMEOUT SIM_MS(120000)
 #define RETRIES 15u			/* net.ipv4.tcp_retries2 */
+#define BUCKETS 64u			/* of senders, which are few: those that something happened to */
 #define STREAM_KEY (UINT64_C(1) << 32)	/* no number of a queue pair's yet */
 
 /* A segment that was lost, or that waits behind one. */
@@ -43,25 +40,24 @@ struct segment_kept {
 	uint8_t data[];
 };
 
-struct key {
-	const struct sim_port *from, *to;
-	uint64_t connection;
-};
-
 /* One direction of a connection, as long as it is not as if nothing had happened. */
 struct sender {
 	struct sim_timer timer;		/* first */
-	struct key key;
-	UT_hash_handle hh;
+	struct sender *next;		/* in its bucket */
+	const struct sim_port *from, *to;
+	uint64_t connection;
 	struct segment_kept *first, **end;	/* the first one is lost */
 	struct sim_in_order arrived;	/* all before will have by then */
 	unsigned int retries;
+	bool stuck;			/* the first one would leave, had it memory */
 };
+
+_Static_assert(sizeof(struct sender) <= SIM_BLOCK_SIZE, "a reserved block holds one");
 
 bool sim_tcp_on;
 
-static struct sender *senders;
-static unsigned int num_kept;
+static struct sender *buckets[BUCKETS];
+static unsigned int num_senders, num_kept;
 
 /* ------------------------------------------------------------------------
  * Which packets.
@@ -118,14 +114,27 @@ static void drop_first(struct sender *sender)
 	num_kept--;
 }
 
+static struct sender **bucket_of(const struct sim_port *from, const struct sim_port *to,
+				 uint64_t connection)
+{
+	uint64_t key = connection ^ (uint64_t)from->fabric_index << 16 ^
+		       (uint64_t)to->fabric_index << 24;
+
+	return &buckets[(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % BUCKETS];
+}
+
 static void forget(struct sender *sender)
 {
+	struct sender **link = bucket_of(sender->from, sender->to, sender->connection);
+
 	while (sender->first)
 		drop_first(sender);
 	sim_timer_disarm(&sender->timer);
-	HASH_DELETE(hh, senders, sender);
-	sim_tcp_on = senders;
-	free(sender);
+	while (*link != sender)
+		link = &(*link)->next;
+	*link = sender->next;
+	sim_tcp_on = --num_senders;
+	sim_block_put(sender);
 }
 
 static uint64_t timeout(const struct sender *sender)
@@ -151,11 +160,9 @@ static void decide(const struct sim_frame *frame, const struct sim_message *mess
 
 static int launch(struct sender *sender, struct segment_kept *kept, unsigned int repeats)
 {
-	struct sim_flow *flow = sim_flow_of(&kept->frame);
-
 	sender->arrived.repeats = repeats;
-	return flow ? sim_shape_launch(flow, &kept->frame, kept->slot, kept->message.wire_length,
-				       &kept->fate, &sender->arrived) : -ENOMEM;
+	return sim_shape_launch(sim_flow_of(&kept->frame), &kept->frame, kept->slot,
+				kept->message.wire_length, &kept->fate, &sender->arrived);
 }
 
 /* The hole is filled: what waited behind it arrives, up to the next one. */
@@ -164,7 +171,11 @@ static void go_on(struct sender *sender)
 	uint64_t latency;
 
 	do {
-		(void)launch(sender, sender->first, sender->retries);
+		if (launch(sender, sender->first, sender->retries) == -ENOMEM) {
+			sender->stuck = true;
+			sim_timer_arm(&sender->timer, sim_now() + SIM_LINK_AGAIN);
+			return;
+		}
 		sender->retries = 0;
 		latency = sim_flow_latency(sim_flow_of(&sender->first->frame));
 		drop_first(sender);
@@ -209,6 +220,11 @@ static void fire(struct sim_timer *timer)
 		forget(sender);
 		return;
 	}
+	if (sender->stuck) {
+		sender->stuck = false;
+		go_on(sender);
+		return;
+	}
 	if (sender->retries == RETRIES) {
 		give_up(sender);
 		return;
@@ -221,29 +237,36 @@ static void fire(struct sim_timer *timer)
 		sim_timer_arm(timer, sim_now() + timeout(sender));
 }
 
-static struct sender *get_sender(const struct sim_frame *frame, uint64_t connection, bool make)
+static struct sender *find_sender(const struct sim_frame *frame, uint64_t connection)
 {
-	struct sender *sender;
-	struct key key;
+	struct sender *sender = *bucket_of(frame->from, frame->to, connection);
 
-	memset(&key, 0, sizeof(key));
-	key.from = frame->from;
-	key.to = frame->to;
-	key.connection = connection;
-	HASH_FIND(hh, senders, &key, sizeof(key), sender);
-	if (sender || !make)
+	while (sender && (sender->from != frame->from || sender->to != frame->to ||
+			  sender->connection != connection))
+		sender = sender->next;
+	return sender;
+}
+
+/* NULL: no memory, not even what is kept for streams. */
+static struct sender *get_sender(const struct sim_frame *frame, uint64_t connection)
+{
+	struct sender *sender = find_sender(frame, connection), **bucket;
+
+	if (sender)
 		return sender;
-	sender = calloc(1, sizeof(*sender));
+	sender = sim_block_get(sizeof(*sender), frame->type);
 	if (!sender)
 		return NULL;
-	sender->key = key;
+	memset(sender, 0, sizeof(*sender));
+	sender->from = frame->from;
+	sender->to = frame->to;
+	sender->connection = connection;
 	sender->end = &sender->first;
 	sim_timer_init(&sender->timer, fire);
-	HASH_ADD(hh, senders, key, sizeof(key), sender);
-	if (!sender->hh.tbl) {
-		free(sender);
-		return NULL;
-	}
+	bucket = bucket_of(frame->from, frame->to, connection);
+	sender->next = *bucket;
+	*bucket = sender;
+	num_senders++;
 	sim_tcp_on = true;
 	return sender;
 }
@@ -291,19 +314,18 @@ static struct segment_kept *keep(struct sender *sender, struct segment_kept **at
 int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 		 const struct sim_message *message, uint64_t connection)
 {
-	struct sender *sender = get_sender(frame, connection, false);
+	struct sender *sender = find_sender(frame, connection);
 	struct sim_flow *flow = sim_flow_of(frame);
 	struct sim_fate fate;
 	bool lost;
+	int r;
 
-	if (!flow)
-		return -ENOMEM;
 	decide(frame, message, &fate);
 	lost = fate.lost && !fate.rejected;
 	if (!sender && !lost && !fate.delay)
 		return sim_shape_launch(flow, frame, slot, message->wire_length, &fate, NULL);
 	if (!sender)
-		sender = get_sender(frame, connection, true);
+		sender = get_sender(frame, connection);
 	if (!sender)
 		return -ENOMEM;
 	if (sender->first || lost) {
@@ -311,14 +333,15 @@ int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 			return -ENOMEM;
 		if (!sender->first->next) {
 			sender->retries = 0;
+			sender->stuck = false;
 			sim_timer_arm(&sender->timer, sim_now() + timeout(sender));
 		}
 		return 0;
 	}
 	sender->arrived.repeats = 0;
-	(void)sim_shape_launch(flow, frame, slot, message->wire_length, &fate, &sender->arrived);
+	r = sim_shape_launch(flow, frame, slot, message->wire_length, &fate, &sender->arrived);
 	sim_timer_arm(&sender->timer, sender->arrived.at);
-	return 0;
+	return r;
 }
 
 /*
@@ -331,15 +354,16 @@ static void miss(struct sender *sender, uint64_t sent, unsigned int repeats)
 	uint64_t at;
 
 	sender->retries = repeats;
+	sender->stuck = false;
 	at = sent + timeout(sender);
 	if (at < sender->arrived.at)
 		at = sender->arrived.at;
-	if (flow && at < sim_flow_last(flow))
+	if (at < sim_flow_last(flow))
 		at = sim_flow_last(flow);
 	sim_timer_arm(&sender->timer, at);
 }
 
-bool sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sent,
+int sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sent,
 		   unsigned int repeats)
 {
 	struct sim_fate fate = { .lost = !sim_port_carries(frame->to) };
@@ -350,17 +374,17 @@ bool sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t se
 	sim_message_of(frame, &message);
 	connection = sim_tcp_connection(frame, &message);
 	if (!connection)
-		return false;
-	sender = get_sender(frame, connection, fate.lost);
+		return 0;
+	sender = fate.lost ? get_sender(frame, connection) : find_sender(frame, connection);
 	if (!sender)
-		return false;
+		return fate.lost ? -ENOMEM : 0;
 	if (!fate.lost && (!sender->first || !is_before(sender->first, frame)))
-		return false;
-	/* Without memory it is gone, and its owner's timer notices; the order holds. */
-	if (keep(sender, place_of(sender, frame), frame, slot, &message, &fate) &&
-	    sender->first->frame.number == frame->number)
+		return 0;
+	if (!keep(sender, place_of(sender, frame), frame, slot, &message, &fate))
+		return -ENOMEM;
+	if (sender->first->frame.number == frame->number)
 		miss(sender, sent, repeats);
-	return true;
+	return 1;
 }
 
 unsigned int sim_tcp_waiting(void)
@@ -370,8 +394,7 @@ unsigned int sim_tcp_waiting(void)
 
 void sim_tcp_drop_all(void)
 {
-	struct sender *sender, *next;
-
-	HASH_ITER(hh, senders, sender, next)
-		forget(sender);
+	for (unsigned int i = 0; i < BUCKETS; i++)
+		while (buckets[i])
+			forget(buckets[i]);
 }
