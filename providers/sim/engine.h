@@ -32,6 +32,7 @@ struct sim_timer {
 	uint64_t seq;			/* breaks ties: first armed, first fired */
 	uint32_t slot;			/* place in the heap + 1; 0: not armed */
 	void (*fn)(struct sim_timer *timer);
+	struct sim_timer *next;		/* of those that the heap has no memory for (heap.c) */
 };
 
 /* Of many objects, one that was not used lately is not in the cache: bring it there, all at once. */

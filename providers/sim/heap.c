@@ -3,14 +3,15 @@
  * heap.c - the engine's queue of timers.
  *
  * Arming a timer must not fail, so the array is reserved address space that
- * the kernel fills page by page: four million timers before it has to grow.
+ * the kernel fills page by page: four million timers before it has to grow,
+ * fewer where so much cannot be had.  Timers that it has no room for and cannot
+ * grow for are in a list beside it, in order, which is slow and needs no memory.
  * Entries keep the deadline beside the pointer, and the four children of a
  * node share one cache line, so that a descent touches timers only in ties.
  */
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "heap.h"
@@ -21,10 +22,13 @@ struct entry {
 };
 
 #define FIRST_CAPACITY (1u << 22)
+#define LEAST_CAPACITY (1u << 7)
+#define LISTED UINT32_MAX	/* the slot of a timer in the list */
 #define LINE_SHIFT 3u	/* root's place: children 4i+1 .. 4i+4 start a line then */
 
 static struct entry *memory;	/* entry i is memory[i + LINE_SHIFT] */
 static uint32_t capacity, count;
+static struct sim_timer *list;	/* the earliest first */
 
 static size_t bytes(uint32_t entries)
 {
@@ -33,13 +37,19 @@ static size_t bytes(uint32_t entries)
 
 int sim_heap_open(void)
 {
-	void *mapping = mmap(NULL, bytes(FIRST_CAPACITY), PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *mapping = MAP_FAILED;
 
-	if (mapping == MAP_FAILED)
+	for (capacity = FIRST_CAPACITY; capacity >= LEAST_CAPACITY; capacity /= 2) {
+		mapping = mmap(NULL, bytes(capacity), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (mapping != MAP_FAILED)
+			break;
+	}
+	if (mapping == MAP_FAILED) {
+		capacity = 0;
 		return -ENOMEM;
+	}
 	memory = mapping;
-	capacity = FIRST_CAPACITY;
 	count = 0;
 	return 0;
 }
@@ -48,6 +58,8 @@ void sim_heap_close(void)
 {
 	for (uint32_t i = 0; i < count; i++)
 		memory[i + LINE_SHIFT].timer->slot = 0;
+	for (; list; list = list->next)
+		list->slot = 0;
 	munmap(memory, bytes(capacity));
 	memory = NULL;
 	capacity = count = 0;
@@ -99,32 +111,66 @@ static void sift_down(uint32_t index, struct entry entry)
 	place(index, &entry);
 }
 
-static void grow(void)
+static bool grow(void)
 {
-	void *mapping = mremap(memory, bytes(capacity), bytes(capacity * 2), MREMAP_MAYMOVE);
+	void *mapping;
 
-	if (mapping == MAP_FAILED) {
-		sim_core->log(POLYCM_LOG_ERROR, NULL, "no memory for more than %u timers", count);
-		abort();
-	}
+	if (capacity > LISTED / 2)
+		return false;
+	mapping = mremap(memory, bytes(capacity), bytes(capacity * 2), MREMAP_MAYMOVE);
+	if (mapping == MAP_FAILED)
+		return false;
 	memory = mapping;
 	capacity *= 2;
+	return true;
+}
+
+static bool is_earlier(const struct sim_timer *a, const struct sim_timer *b)
+{
+	return a->deadline != b->deadline ? a->deadline < b->deadline : a->seq < b->seq;
+}
+
+static __attribute__((cold)) void list_insert(struct sim_timer *timer)
+{
+	struct sim_timer **at = &list;
+
+	while (*at && is_earlier(*at, timer))
+		at = &(*at)->next;
+	timer->next = *at;
+	timer->slot = LISTED;
+	*at = timer;
+}
+
+static __attribute__((cold)) void list_remove(struct sim_timer *timer)
+{
+	struct sim_timer **at = &list;
+
+	while (*at != timer)
+		at = &(*at)->next;
+	*at = timer->next;
+	timer->slot = 0;
 }
 
 void sim_heap_insert(struct sim_timer *timer)
 {
 	struct entry entry = { .deadline = timer->deadline, .timer = timer };
 
-	if (count == capacity)
-		grow();
-	sift_up(count++, entry);
+	if (__builtin_expect(count == capacity, 0) && !grow())
+		list_insert(timer);
+	else
+		sift_up(count++, entry);
 }
 
 void sim_heap_remove(struct sim_timer *timer)
 {
 	uint32_t index = timer->slot - 1;
-	struct entry last = memory[--count + LINE_SHIFT];
+	struct entry last;
 
+	if (__builtin_expect(timer->slot == LISTED, 0)) {
+		list_remove(timer);
+		return;
+	}
+	last = memory[--count + LINE_SHIFT];
 	timer->slot = 0;
 	if (index == count)
 		return;
@@ -132,6 +178,22 @@ void sim_heap_remove(struct sim_timer *timer)
 		sift_up(index, last);
 	else
 		sift_down(index, last);
+}
+
+static __attribute__((cold)) void move_list(uint64_t (*deadline_of)(const struct sim_timer *timer,
+								    void *arg), void *arg)
+{
+	struct sim_timer *timer, *rest = list;
+
+	list = NULL;
+	while ((timer = rest)) {
+		rest = timer->next;
+		timer->deadline = deadline_of(timer, arg);
+		if (timer->deadline == SIM_NEVER)
+			timer->slot = 0;
+		else
+			sim_heap_insert(timer);
+	}
 }
 
 void sim_heap_move(uint64_t (*deadline_of)(const struct sim_timer *timer, void *arg), void *arg)
@@ -150,14 +212,24 @@ void sim_heap_move(uint64_t (*deadline_of)(const struct sim_timer *timer, void *
 	count = kept;
 	for (uint32_t i = count; i-- > 0;)
 		sift_down(i, memory[i + LINE_SHIFT]);
+	if (list)
+		move_list(deadline_of, arg);
 }
 
 struct sim_timer *sim_heap_first(void)
 {
-	return count ? memory[LINE_SHIFT].timer : NULL;
+	struct sim_timer *first = count ? memory[LINE_SHIFT].timer : NULL;
+
+	if (__builtin_expect(list != NULL, 0) && (!first || is_earlier(list, first)))
+		return list;
+	return first;
 }
 
 uint64_t sim_heap_deadline(void)
 {
-	return count ? memory[LINE_SHIFT].deadline : SIM_NEVER;
+	uint64_t first = count ? memory[LINE_SHIFT].deadline : SIM_NEVER;
+
+	if (__builtin_expect(list != NULL, 0) && list->deadline < first)
+		return list->deadline;
+	return first;
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +21,26 @@
 #include "providers/sim/engine.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
+
+/* The linker sends the simulator's maps through here: none of more than a page when `short_of_maps'. */
+static bool short_of_maps;
+void *__real_mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset);
+void *__real_mremap(void *at, size_t len, size_t new_len, int flags);
+void *__wrap_mremap(void *at, size_t len, size_t new_len, int flags);
+
+void *__wrap_mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset)
+{
+	errno = ENOMEM;
+	return short_of_maps && len > 4096 ? MAP_FAILED :
+	       __real_mmap(at, len, protection, flags, fd, offset);
+}
+
+void *__wrap_mremap(void *at, size_t len, size_t new_len, int flags)
+{
+	errno = ENOMEM;
+	return short_of_maps ? MAP_FAILED : __real_mremap(at, len, new_len, flags);
+}
 
 #define NO_HANG (sim_now() + SIM_MS(20000))
 
@@ -124,6 +145,69 @@ static void timers_fire_by_deadline_then_by_arming(void **state)
 		assert_string_equal(fired, orders[i].order);
 		assert_int_equal(sim_now(), orders[i].end);
 	}
+}
+
+#define SHORT_OF 1000u
+
+static struct sim_timer waiting[SHORT_OF];
+static const struct sim_timer *last_fired;
+static unsigned int many_fired;
+
+static void note_order(struct sim_timer *timer)
+{
+	assert_int_equal(timer->deadline, sim_now());
+	if (last_fired && last_fired->deadline == timer->deadline)
+		assert_true(last_fired->seq < timer->seq);
+	else if (last_fired)
+		assert_true(last_fired->deadline < timer->deadline);
+	last_fired = timer;
+	many_fired++;
+}
+
+static uint64_t twice_as_late(const struct sim_timer *timer, void *arg)
+{
+	(void)arg;
+	return timer - waiting < 20 ? SIM_NEVER : 2 * timer->deadline;
+}
+
+/* More timers than there is memory for: none is lost, and they fire in order. */
+static void timers_need_no_memory(void **state)
+{
+	(void)state;
+	for (unsigned int round = 0; round < 3; round++) {
+		sim_engine_stop();
+		short_of_maps = true;
+		assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
+		sim_lock();
+		for (unsigned int i = 0; i < SHORT_OF; i++) {
+			if (i == SHORT_OF / 2)
+				short_of_maps = round != 1;	/* memory is back */
+			sim_timer_init(&waiting[i], note_order);
+			sim_timer_arm(&waiting[i], 1 + i * 7919 % 331);
+		}
+		for (unsigned int i = 0; i < SHORT_OF; i += 10)
+			sim_timer_disarm(&waiting[i]);
+		for (unsigned int i = 5; i < SHORT_OF; i += 10)
+			sim_timer_arm(&waiting[i], 500);
+		if (round == 2)
+			sim_timers_move(twice_as_late, NULL);
+		sim_unlock();
+		last_fired = NULL;
+		many_fired = 0;
+		assert_int_equal(sim_advance(2000), 0);
+		assert_int_equal(many_fired, SHORT_OF - SHORT_OF / 10 - (round == 2 ? 18 : 0));
+		for (unsigned int i = 0; i < SHORT_OF; i++)
+			assert_false(sim_timer_armed(&waiting[i]));
+	}
+	sim_lock();
+	for (unsigned int i = 0; i < SHORT_OF; i++)
+		sim_timer_arm(&waiting[i], SIM_MS(1000));
+	sim_unlock();
+	sim_engine_stop();
+	for (unsigned int i = 0; i < SHORT_OF; i++)
+		assert_false(sim_timer_armed(&waiting[i]));
+	short_of_maps = false;
+	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
 }
 
 static void rearming_moves_a_timer_behind_its_equals(void **state)
@@ -690,6 +774,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		VIRTUAL(timers_fire_by_deadline_then_by_arming),
 		VIRTUAL(rearming_moves_a_timer_behind_its_equals),
+		VIRTUAL(timers_need_no_memory),
 		VIRTUAL(disarmed_timers_do_not_fire),
 		VIRTUAL(deadlines_in_the_past_fire_in_order_of_arming),
 		VIRTUAL(advance_fires_all_in_between_and_no_more),
