@@ -190,6 +190,57 @@ void *__wrap_malloc(size_t size)
 	return fail_malloc && !--fail_malloc ? NULL : __real_malloc(size);
 }
 
+/* A connection that ends before there was memory to say that it stands: that is said first. */
+static void the_end_comes_after_the_beginning(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	for (unsigned int who = 0; who < 8; who++) {
+		iwarp_open(&p);
+		iwarp_request(&p);
+		world.fail_posts = 12;
+		assert_int_equal(world_accept(p.child, world_data, 9, p.server_qp), 0);
+		world_advance(SIM_MS(1));
+		assert_in_range(world.fail_posts, 1, 10);
+		fail_malloc = who & 4 ? 1 : 0;	/* the FIN is late, too */
+		switch (who & 3) {
+		case 0:
+			assert_int_equal(iwarp_disconnect(p.active), 0);
+			break;
+		case 1:
+			assert_int_equal(iwarp_disconnect(p.child), 0);
+			break;
+		case 2:
+			assert_int_equal(world_move_qp(p.client_qp, IBV_QPS_ERR), 0);
+			break;
+		default:
+			assert_int_equal(world_move_qp(p.server_qp, IBV_QPS_ERR), 0);
+			break;
+		}
+		fail_malloc = 0;
+		world_expect(p.child, RDMA_CM_EVENT_ESTABLISHED, 0);
+		world_expect(p.child, RDMA_CM_EVENT_DISCONNECTED, 0);
+		iwarp_check_data(world_expect(p.active, RDMA_CM_EVENT_ESTABLISHED, 0), 9);
+		world_expect(p.active, RDMA_CM_EVENT_DISCONNECTED, 0);
+		assert_int_equal(world.fail_posts, 0);
+		iwarp_close(&p);
+	}
+	/* The id goes before it is told anything. */
+	iwarp_open(&p);
+	iwarp_request(&p);
+	world.fail_posts = 100;
+	assert_int_equal(world_accept(p.child, world_data, 9, p.server_qp), 0);
+	world_advance(SIM_MS(1));
+	world_destroy(p.active);
+	p.active = NULL;
+	world_advance(SIM_MS(15));
+	world_destroy(p.child);
+	p.child = NULL;
+	world.fail_posts = 0;
+	iwarp_close(&p);
+}
+
 /* The end of a stream that there is no memory for is said later, also when the id is gone. */
 static void no_end_is_lost(void **state)
 {
@@ -350,6 +401,7 @@ int main(void)
 		cmocka_unit_test(losing_the_qp),
 		cmocka_unit_test(an_errored_qp_waits_for_the_reply),
 		cmocka_unit_test(no_event_is_lost),
+		cmocka_unit_test(the_end_comes_after_the_beginning),
 		cmocka_unit_test(no_end_is_lost),
 		cmocka_unit_test(disconnecting_while_connecting_waits),
 		cmocka_unit_test(destroy_established),

@@ -56,11 +56,12 @@ struct iwcm;			/* of the other engine, allocated on first use */
 struct cma_group;		/* a multicast join (cma_multicast.c) */
 
 /*
- * Events without contents for which there was no memory: they are posted again
+ * Events without private data for which there was no memory: they are posted again
  * until there is.  More than an id can have before its program fetches one: the
- * end of a resolution or of a connection, ADDR_CHANGE, DEVICE_REMOVAL.
+ * end of a resolution, ESTABLISHED, the end of a connection, ADDR_CHANGE,
+ * DEVICE_REMOVAL.
  */
-#define CMA_MAX_LATE 4u
+#define CMA_MAX_LATE 5u
 
 /* When memory is looked for again: short beside what programs wait for, long beside what it costs. */
 #define CMA_AGAIN SIM_MS(10)
@@ -68,6 +69,7 @@ struct cma_group;		/* a multicast join (cma_multicast.c) */
 struct cma_late {
 	int16_t status;
 	uint8_t type;
+	uint8_t initiator_depth, responder_resources;
 };
 
 /*
@@ -155,7 +157,9 @@ unsigned int sim_cma_live_ids(void);
 int cma_post(struct sim_id *id, const struct polycm_event *event);
 /* This thread is in the core's post_event(), and so has the engine's lock. */
 extern __thread __attribute__((tls_model("initial-exec"))) bool cma_posting;
-/* Without contents: never -ENOMEM, but later then. */
+/* ESTABLISHED without private data: never -ENOMEM, but later then, and so are all after it. */
+int cma_post_established(struct sim_id *id, uint8_t initiator_depth, uint8_t responder_resources);
+/* Without contents: likewise. */
 int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status);
 /* With a reason in words, which is a constant. */
 int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, const char *why);

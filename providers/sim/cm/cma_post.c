@@ -102,6 +102,10 @@ void cma_post_late(struct sim_id *id)
 			.size = sizeof(event),
 			.type = (enum rdma_cm_event_type)id->late[done].type,
 			.status = id->late[done].status,
+			.param.conn = {
+				.initiator_depth = id->late[done].initiator_depth,
+				.responder_resources = id->late[done].responder_resources,
+			},
 		};
 
 		if (post(id->id, &event) == -ENOMEM)
@@ -117,13 +121,15 @@ void cma_post_late(struct sim_id *id)
 }
 
 /* false: there is no room, which takes more of them than an id can have. */
-static bool keep_for_later(struct sim_id *id, enum rdma_cm_event_type type, int status)
+static bool keep_for_later(struct sim_id *id, const struct polycm_event *event)
 {
 	if (id->num_late == CMA_MAX_LATE)
 		return false;
 	id->late[id->num_late++] = (struct cma_late){
-		.status = (int16_t)status,
-		.type = (uint8_t)type,
+		.status = (int16_t)event->status,
+		.type = (uint8_t)event->type,
+		.initiator_depth = event->param.conn.initiator_depth,
+		.responder_resources = event->param.conn.responder_resources,
 	};
 	sim_timer_arm(&id->timer, sim_now() + CMA_AGAIN);
 	return true;
@@ -144,19 +150,37 @@ int cma_post(struct sim_id *id, const struct polycm_event *event)
 	return post(id->id, event);
 }
 
+static int post_or_keep(struct sim_id *id, const struct polycm_event *event)
+{
+	int r = cma_post(id, event);
+
+	return r == -ENOMEM && keep_for_later(id, event) ? 0 : r;
+}
+
+int cma_post_established(struct sim_id *id, uint8_t initiator_depth, uint8_t responder_resources)
+{
+	const struct polycm_event event = {
+		.size = sizeof(event),
+		.type = RDMA_CM_EVENT_ESTABLISHED,
+		.param.conn = {
+			.initiator_depth = initiator_depth,
+			.responder_resources = responder_resources,
+		},
+	};
+
+	return post_or_keep(id, &event);
+}
+
 int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, const char *why)
 {
-	struct polycm_event event = {
+	const struct polycm_event event = {
 		.size = sizeof(event),
 		.type = type,
 		.status = status,
 		.why = why,
 	};
-	int r = cma_post(id, &event);
 
-	if (r == -ENOMEM && keep_for_later(id, type, status))
-		return 0;
-	return r;
+	return post_or_keep(id, &event);
 }
 
 int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status)

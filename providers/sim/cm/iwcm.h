@@ -75,6 +75,7 @@ struct iwcm {
 	bool fin_late;				/* the timer sends it */
 	bool kept;				/* the FIN's memory, and nothing else */
 	bool unreported;			/* the timer tells the program of the answer */
+	bool ended;				/* ... and then of the end */
 };
 
 /* --- The stream (iwcm_stream.c). --- */

@@ -63,7 +63,12 @@ static void report(struct iwcm *cm, int status, const struct mpa_frame *reply)
 		cm->error = status;
 		sim_timer_init(&cm->timer, iwcm_report_again);
 		sim_timer_arm(&cm->timer, sim_now() + CMA_AGAIN);
-	} else if (status) {
+		return;
+	}
+	if (cm->ended)
+		cma_post_simple(cm->id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	cm->ended = false;
+	if (status) {
 		iw_stream_close(cm);	/* last: the frame lies in its buffer */
 	} else {
 		iw_stream_handshake_done(cm);

@@ -163,27 +163,10 @@ static int answer(struct iwcm *cm, struct sim_qp *qp, const struct polycm_conn_p
 	return r;
 }
 
-static void established_again(struct sim_timer *timer)
-{
-	iwcm_established((struct iwcm *)((char *)timer - offsetof(struct iwcm, timer)));
-}
-
 void iwcm_established(struct iwcm *cm)
 {
-	struct polycm_event event = {
-		.size = sizeof(event),
-		.type = RDMA_CM_EVENT_ESTABLISHED,
-		.param.conn = {
-			.initiator_depth = (uint8_t)cm->ird,
-			.responder_resources = (uint8_t)cm->ord,
-		},
-	};
-
 	iwcm_set_state(cm, IWCM_ESTABLISHED);
-	if (cma_post(cm->id, &event) == -ENOMEM) {
-		sim_timer_init(&cm->timer, established_again);
-		sim_timer_arm(&cm->timer, sim_now() + CMA_AGAIN);
-	}
+	cma_post_established(cm->id, (uint8_t)cm->ird, (uint8_t)cm->ord);
 }
 
 int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param)

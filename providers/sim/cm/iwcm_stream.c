@@ -99,15 +99,16 @@ static struct iwcm *cm_of_timer(struct sim_timer *timer)
 	return (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
 }
 
-/* No more segments for it. */
+/* No more segments for it.  An answer that is still to be told stays, with the timer that does. */
 static void forget(struct iwcm *cm)
 {
 	if (cm->stream != IW_STREAM_CLOSED)
 		iw_table_remove(cm);
 	cm->stream = IW_STREAM_CLOSED;
-	cm->unreported = false;
-	sim_timer_disarm(&cm->timer);
-	iw_stream_handshake_done(cm);
+	if (!cm->unreported) {
+		sim_timer_disarm(&cm->timer);
+		iw_stream_handshake_done(cm);
+	}
 	sim_wake();
 }
 
@@ -124,6 +125,10 @@ static void send_late_fin(struct sim_timer *timer)
 		return;
 	}
 	cm->fin_late = false;
+	if (cm->unreported) {
+		iwcm_report_again(timer);
+		return;
+	}
 	if (!cm->kept)
 		return;
 	LL_DELETE(kept, cm);
@@ -355,8 +360,6 @@ static void opened(struct iwcm *cm, const struct sim_packet *packet, const struc
 
 static void peer_closed(struct iwcm *cm)
 {
-	if (cm->unreported && cm->state == IWCM_IDLE)
-		return;		/* its refusal is still to be told; then we close, too */
 	forget(cm);
 	iwcm_closed(cm);
 }
