@@ -287,6 +287,37 @@ int polycm_timer_start(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
 	return r;
 }
 
+int polycm_timer_again(struct polycm_timer *timer, uint64_t deadline_ns)
+{
+	int r;
+
+	if (timer->on)
+		return -EOPNOTSUPP;
+	pthread_mutex_lock(&lock);
+	timer->deadline = deadline_ns;
+	r = push(timer);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* Its function may be setting it again.  No place to be cancelled in: the lock would stay. */
+static void cancel_ours(struct polycm_timer *timer)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		if (timer->index != NOT_QUEUED)
+			remove_queued(timer);
+		if (running != timer)
+			break;
+		pthread_cond_wait(&idle, &lock);
+	}
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(old, NULL);
+}
+
 void polycm_timer_cancel(struct polycm_timer *timer)
 {
 	if (!timer)
@@ -296,16 +327,10 @@ void polycm_timer_cancel(struct polycm_timer *timer)
 				 "no timer that is still to be cancelled: once for each");
 		return;
 	}
-	if (timer->on) {
+	if (timer->on)
 		timer->on->clock.timer_cancel(timer->on->ctx, timer->theirs);
-	} else {
-		pthread_mutex_lock(&lock);
-		if (timer->index != NOT_QUEUED)
-			remove_queued(timer);
-		while (running == timer)
-			pthread_cond_wait(&idle, &lock);
-		pthread_mutex_unlock(&lock);
-	}
+	else
+		cancel_ours(timer);
 	free(timer);
 }
 

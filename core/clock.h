@@ -13,6 +13,11 @@ extern bool polycm_clock_installed;	/* atomic; never false again */
 uint64_t polycm_now_ns(void);
 int polycm_timer_start(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
 		       struct polycm_timer **ret_timer);
+/*
+ * From inside fn: it fires once more.  -EOPNOTSUPP on an installed clock, whose
+ * lock may be held there.
+ */
+int polycm_timer_again(struct polycm_timer *timer, uint64_t deadline_ns);
 /* Once for each timer, fired or not: gives it back.  Waits for fn; not from inside fn. */
 void polycm_timer_cancel(struct polycm_timer *timer);
 int polycm_clock_install(const struct polycm_clock *clock, void *ctx);

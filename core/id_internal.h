@@ -149,6 +149,21 @@ enum polycm_place {
 	POLYCM_PLACED,			/* on a device, listening, or a child: no */
 };
 
+/* What its provider is asked, and answers with an event. */
+enum polycm_question {
+	POLYCM_NO_QUESTION,
+	POLYCM_ASKED_ADDR,		/* resolve_addr() */
+	POLYCM_ASKED_ROUTE,		/* resolve_route() */
+};
+
+struct polycm_asked {
+	enum polycm_question open;	/* not answered yet */
+	enum polycm_question given_up;	/* not answered in time: an answer is dropped */
+	bool extended;			/* once more time was given */
+	int timeout_ms;
+	uint64_t until_ns;		/* given up then */
+};
+
 /* What its QP was told with INIT. */
 struct polycm_qp_init {
 	const struct ibv_qp *qp;
@@ -177,6 +192,7 @@ struct polycm_id {
 	bool request_held;		/* a child's CONNECT_REQUEST is late */
 	struct polycm_ev *held;		/* posted, but late */
 	unsigned int backlog, pending;	/* CONNECT_REQUESTs: most, and waiting in the queue */
+	struct polycm_asked asked;
 
 	struct polycm_module *module;	/* NULL: not settled; written under chan->lock too */
 	struct polycm_device *device;	/* NULL: none yet; referenced; likewise */
@@ -193,6 +209,8 @@ struct polycm_id {
 	bool port_asked;		/* bound to a port that the program chose */
 	bool knows_peer;		/* of a request, or rdma_connect() was called */
 	bool orphan;			/* on the list of those whose channel is destroyed */
+	bool watched;			/* a provider was to answer in time */
+	struct polycm_timer *answer_timer;	/* for asked.until_ns, or NULL; atomic */
 	/* The call by which the program got it, and from where; atomic, for leak reports. */
 	const char *made_by;
 	const void *made_at;
@@ -390,6 +408,10 @@ void polycm_ev_drop(struct polycm_id *id, const struct polycm_group *group);
  * the event says of itself: -EINVAL, after a line that names the module.
  */
 int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns);
+/* What the core itself answers, in place of a provider that was given up. */
+int polycm_post_instead(struct polycm_id *id, const struct polycm_event *event);
+/* Whose answer an event is. */
+enum polycm_question polycm_event_question(enum rdma_cm_event_type type);
 int polycm_event_check(const struct polycm_module *module, const struct polycm_event *event);
 
 /* --- rdma_ack.c --- */
@@ -408,6 +430,24 @@ extern uint64_t polycm_ack_warning_ns;
 int polycm_ev_check_acks(struct polycm_id *id, const struct polycm_group *group, const char *call);
 /* Wait until everything charged to the id (or for one group of it) is acked. */
 void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group, const char *call);
+
+/* --- rdma_answer.c: providers that do not answer in time --- */
+
+/*
+ * Under the id's lock, before and after the operation that asks: `before' is
+ * for the second, which gets what the operation returned.
+ */
+void polycm_ask(struct polycm_id *id, enum polycm_question question, struct polycm_asked *before);
+void polycm_asked(struct polycm_id *id, const struct polycm_asked *before, int timeout_ms, int err);
+/* Its provider posts an answer, under the channel's lock.  false: too late, it is dropped. */
+bool polycm_answer_locked(struct polycm_id *id, enum polycm_question question);
+/* It has posted one, whatever layers do with it. */
+void polycm_answer(struct polycm_id *id, enum rdma_cm_event_type type);
+/* Under the id's lock: the program has the answer; nothing is posted for the id any more. */
+void polycm_answer_seen(struct polycm_id *id);
+void polycm_answer_stop(struct polycm_id *id);
+/* What a provider gets beyond its time; for tests. */
+extern uint64_t polycm_answer_slack_ns;
 
 /* --- rdma_hold.c; the channel's lock is the id's channel's --- */
 

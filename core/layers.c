@@ -217,6 +217,7 @@ int polycm_layers_post(struct polycm_id *id, const struct polycm_event *event)
 	/* Opened by none of ours. */
 	if (!innermost->begun)
 		return polycm_post(id, event, 0);
+	polycm_answer(id, event->type);
 	arrived = false;
 	err = deliver(innermost, event, 0);
 	if (!err && !arrived && event->type == RDMA_CM_EVENT_CONNECT_REQUEST)

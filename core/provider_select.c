@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "layers.h"
 #include "log.h"
 #include "misuse.h"
@@ -255,10 +256,12 @@ static void start_module(struct polycm_module *module)
 {
 	bool named = polycm_setting_given("POLYCM_PROVIDER");
 	unsigned int errors = polycm_log_errors();
+	bool had_clock = polycm_clock_installed;
 
 	module->init_error = polycm_options_check_values(module->name);
 	if (!module->init_error)
 		module->init_error = POLYCM_OP(module, init, module, &module->ctx);
+	module->owns_clock = !had_clock && polycm_clock_installed;
 	if (module->init_error) {
 		/* Where an error line has the reason, another would say less. */
 		polycm_log(named && polycm_log_errors() == errors ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN,

@@ -89,6 +89,7 @@ static int resolve_addr(struct polycm_id *id, const struct sockaddr *src,
 {
 	char text[POLYCM_ADDR_TEXT];
 	size_t dst_len = polycm_addr_len(dst);
+	struct polycm_asked before;
 	struct polycm_channel *chan;
 	bool roams = polycm_id_roams(id);
 	int err;
@@ -105,7 +106,9 @@ static int resolve_addr(struct polycm_id *id, const struct sockaddr *src,
 		return polycm_need_module(id);
 	}
 
+	polycm_ask(id, POLYCM_ASKED_ADDR, &before);
 	err = POLYCM_OP(id->module, resolve_addr, id->priv, src, dst, timeout_ms);
+	polycm_asked(id, &before, timeout_ms, err);
 	if (err) {
 		if (roams)
 			polycm_id_set_place(id, POLYCM_ROAMING);
@@ -119,11 +122,15 @@ static int resolve_addr(struct polycm_id *id, const struct sockaddr *src,
 
 static int resolve_route(struct polycm_id *id, int timeout_ms)
 {
+	struct polycm_asked before;
 	int err = polycm_need_device(id);
 
 	if (err)
 		return err;
-	return POLYCM_OP(id->module, resolve_route, id->priv, timeout_ms);
+	polycm_ask(id, POLYCM_ASKED_ROUTE, &before);
+	err = POLYCM_OP(id->module, resolve_route, id->priv, timeout_ms);
+	polycm_asked(id, &before, timeout_ms, err);
+	return err;
 }
 
 int polycm_resolve_addr(struct polycm_id *id, const struct sockaddr *src,

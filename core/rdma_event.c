@@ -95,12 +95,34 @@ void polycm_ev_free(struct polycm_ev *ev)
 	polycm_ev_block_put(ev);
 }
 
+enum polycm_question polycm_event_question(enum rdma_cm_event_type type)
+{
+	switch (type) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		return POLYCM_ASKED_ADDR;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		return POLYCM_ASKED_ROUTE;
+	default:
+		return POLYCM_NO_QUESTION;
+	}
+}
+
+/* Who posts an event. */
+enum poster { BY_PROVIDER, BY_CORE };
+
 /* Under the channel's lock.  id is target, or the shadow that speaks for it. */
 static int post_locked(struct polycm_channel *chan, struct polycm_id *target,
-		       const struct polycm_id *id, struct polycm_ev *ev, uint64_t hold_ns)
+		       const struct polycm_id *id, struct polycm_ev *ev, uint64_t hold_ns,
+		       enum poster poster)
 {
+	enum polycm_question answers = polycm_event_question(ev->pub.event);
+
 	if (target->closing || id->closing || !target->announced)
 		return -ECANCELED;
+	if (answers && poster == BY_PROVIDER && !polycm_answer_locked(target, answers))
+		return -ETIMEDOUT;
 
 	switch (ev->pub.event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
@@ -177,7 +199,8 @@ int polycm_event_check(const struct polycm_module *module, const struct polycm_e
 	return -EINVAL;
 }
 
-int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns)
+static int post_by(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns,
+		   enum poster poster)
 {
 	struct polycm_id *target = id->master ? id->master : id;
 	struct polycm_event copy;
@@ -199,16 +222,30 @@ int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t
 	err = -ECANCELED;
 	chan = polycm_channel_lock(target);
 	if (chan)
-		err = post_locked(chan, target, id, ev, hold_ns);
+		err = post_locked(chan, target, id, ev, hold_ns, poster);
 	polycm_channel_unlock(chan);
 	if (err == -EINVAL)
 		polycm_misuse(id->module, "post_event", "the child of a CONNECT_REQUEST is another "
 			      "listener's");
+	if (err == -ETIMEDOUT)
+		polycm_misuse(id->module, "post_event", "%s comes after the program was told that "
+			      "there was no answer in time: it is dropped",
+			      polycm_event_name(event->type));
 	if (err)
 		polycm_ev_free(ev);
 	else if (__builtin_expect(hold_ns > 0, 0))
 		polycm_hold_start(ev, hold_ns);
 	return err;
+}
+
+int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns)
+{
+	return post_by(id, event, hold_ns, BY_PROVIDER);
+}
+
+int polycm_post_instead(struct polycm_id *id, const struct polycm_event *event)
+{
+	return post_by(id, event, 0, BY_CORE);
 }
 
 int polycm_post_event(struct polycm_id *id, const struct polycm_event *event)
@@ -228,7 +265,7 @@ static void post_removal(struct polycm_channel *chan, struct polycm_id *id, void
 	if (id->device != device || !id->accepted || polycm_module_is_kernel(id->device->module))
 		return;
 	ev = ev_alloc(&removal, id);
-	if (ev && post_locked(chan, id, id, ev, 0))
+	if (ev && post_locked(chan, id, id, ev, 0, BY_CORE))
 		polycm_ev_free(ev);
 }
 

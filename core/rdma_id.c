@@ -288,6 +288,7 @@ static bool close_and_stop(struct polycm_id *id, struct polycm_channel *chan)
 		id->module->ops.close(id->priv);
 		id->module->ops.stop(id->priv);
 	}
+	polycm_answer_stop(id);
 	return may_wait;
 }
 

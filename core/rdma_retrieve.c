@@ -186,12 +186,13 @@ static bool process(struct polycm_ev *ev)
 {
 	bool is_request = ev->pub.event == RDMA_CM_EVENT_CONNECT_REQUEST, seen = true;
 	change_t change = change_of(ev);
+	bool timed = __atomic_load_n(&ev->owner->answer_timer, __ATOMIC_RELAXED) != NULL;
 	bool alone = polycm_alone();
 	int old = PTHREAD_CANCEL_ENABLE;
 
 	if (has_ended(ev))
 		return false;
-	if (!is_request && !change)
+	if (!is_request && !change && !timed)
 		return true;
 
 	/* Waiting is where a thread is cancelled, not with locks; alone, nobody cancels it. */
@@ -201,7 +202,10 @@ static bool process(struct polycm_ev *ev)
 		seen = connect_request(ev->owner, ev);
 	} else {
 		polycm_id_lock(ev->owner);
-		change(ev->owner, ev);
+		if (__builtin_expect(timed, 0))
+			polycm_answer_seen(ev->owner);
+		if (change)
+			change(ev->owner, ev);
 		polycm_id_unlock(ev->owner);
 	}
 	if (!alone)

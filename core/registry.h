@@ -30,6 +30,7 @@ struct polycm_module {
 	struct polycm_module *carrier;
 	bool initialised;		/* ops.init succeeded */
 	int init_error;			/* why it did not start, else 0 */
+	bool owns_clock;		/* ops.init installed one */
 };
 
 static inline bool polycm_module_is_kernel(const struct polycm_module *module)

@@ -189,6 +189,19 @@ struct polycm_ops {
 
 	/* rdma_bind_addr().  Legal in IDLE.  A port of 0 takes a free one. */
 	int (*bind)(void *priv, const struct sockaddr *addr);
+	/*
+	 * rdma_resolve_addr() and rdma_resolve_route() are answered by one event
+	 * within timeout_ms, which a negative number does not limit: ADDR_RESOLVED
+	 * or ADDR_ERROR, ROUTE_RESOLVED or ROUTE_ERROR; -ETIMEDOUT is the status
+	 * where nothing was found in that time.
+	 *
+	 * If none was posted a quarter of timeout_ms and a second later, the core
+	 * logs that at `error' and gives the program ADDR_ERROR or ROUTE_ERROR
+	 * with -ETIMEDOUT.  An answer that comes still later is dropped
+	 * (post_event() returns -ETIMEDOUT), until the id is asked again.  Not so
+	 * for POLYCM_PROVIDER_KERNEL, nor for a provider whose init() installed
+	 * the clock.
+	 */
 	/* rdma_resolve_addr().  Legal in IDLE, ADDR_BOUND.  src may be NULL. */
 	int (*resolve_addr)(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
 			    int timeout_ms);
@@ -270,7 +283,8 @@ struct polycm_ops {
  *		Called like post_event(): from any thread, perhaps under locks of
  *		the provider and during an operation.  It must not block, call
  *		operations or take a lock that is held around those.  NULL: as
- *		post().  The core's own DEVICE_REMOVAL does not come here.
+ *		post().  What the core itself reports (DEVICE_REMOVAL, a provider that
+ *		did not answer) does not come here.
  *  end		last for each id, after free(), or for a child without one:
  *		release what priv refers to
  *
@@ -464,7 +478,8 @@ struct polycm_core {
 	 * operation; copies, does not block, runs none of the program's code.
 	 * -ECANCELED: the id is closing.  -ENOMEM: the listener's backlog is
 	 * full (CONNECT_REQUEST) or no memory.  -EINVAL: no such event, or its
-	 * size is not set.  On an error of a CONNECT_REQUEST the child is still
+	 * size is not set.  -ETIMEDOUT: an answer after the core gave it up, see
+	 * resolve_addr().  On an error of a CONNECT_REQUEST the child is still
 	 * the provider's to destroy.
 	 */
 	int (*post_event)(struct polycm_id *id, const struct polycm_event *event);

@@ -2,7 +2,10 @@
 /* cm_fake.c - see cm_fake.h */
 #include "cm_fake.h"
 
+#include "clock.h"
+
 struct fake fakes[2];
+const struct polycm_clock *beta_clock;
 
 static const struct { const char *name; uint8_t net; } identities[] = {
 	{ "acme", 10 },
@@ -51,7 +54,7 @@ static int op_init(struct polycm_module *module, void **ret_ctx)
 
 	fake->module = module;
 	*ret_ctx = fake;
-	return 0;
+	return beta_clock && fake != fakes ? polycm_clock_install(beta_clock, NULL) : 0;
 }
 
 static int op_enumerate(void *ctx)

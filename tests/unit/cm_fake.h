@@ -86,6 +86,9 @@ struct fake {
 
 extern struct fake fakes[2];
 
+/* Before the providers start: beta owns time, and installs this. */
+extern const struct polycm_clock *beta_clock;
+
 /* What the fake verbs saw. */
 struct fake_verbs {
 	int contexts, pds, channels, cqs, qps, srqs, attached;

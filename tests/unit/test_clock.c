@@ -214,6 +214,50 @@ static void timers_of_a_child_fire(void **state)
 }
 #endif
 
+static struct {
+	struct polycm_timer *timer;
+	unsigned int fired;
+} repeated;
+
+static void fire_again(void *unused)
+{
+	(void)unused;
+	if (++repeated.fired < 3)
+		assert_int_equal(polycm_timer_again(repeated.timer, repeated.fired == 2), 0);
+	else
+		sem_post(&entered);
+}
+
+static void a_timer_sets_itself_again(void **state)
+{
+	(void)state;
+	memset(&repeated, 0, sizeof(repeated));
+	assert_int_equal(polycm_timer_start(0, fire_again, NULL, &repeated.timer), 0);
+	wait_for(&entered);
+	polycm_timer_cancel(repeated.timer);
+	assert_int_equal(repeated.fired, 3);
+}
+
+static void hold_up_again(void *arg)
+{
+	hold_up(arg);
+	assert_int_equal(polycm_timer_again(repeated.timer, FAR_AWAY), 0);
+}
+
+static void cancelling_ends_a_timer_that_sets_itself(void **state)
+{
+	pthread_t thread;
+	int done = 0;
+
+	(void)state;
+	assert_int_equal(polycm_timer_start(0, hold_up_again, &done, &repeated.timer), 0);
+	wait_for(&entered);
+	assert_int_equal(pthread_create(&thread, NULL, let_go, NULL), 0);
+	polycm_timer_cancel(repeated.timer);
+	assert_int_equal(done, 1);
+	pthread_join(thread, NULL);
+}
+
 static void a_deadline_ahead_is_waited_for(void **state)
 {
 	uint64_t deadline = polycm_now_ns() + 2000000;
@@ -353,6 +397,8 @@ int main(void)
 		cmocka_unit_test(timers_fire_in_order),
 		cmocka_unit_test(cancelled_timers_do_not_fire),
 		cmocka_unit_test(cancelling_waits_for_the_function),
+		cmocka_unit_test(a_timer_sets_itself_again),
+		cmocka_unit_test(cancelling_ends_a_timer_that_sets_itself),
 		cmocka_unit_test(the_thread_blocks_signals),
 #ifndef __SANITIZE_THREAD__
 		cmocka_unit_test(timers_of_a_child_fire),

@@ -461,6 +461,28 @@ static void a_lost_request_is_the_providers(void **state)
 	assert_int_equal(rdma_destroy_id(listener), 0);
 }
 
+/* The provider did its part: it is not given up for what a layer loses. */
+static void a_lost_answer_is_an_answer(void **state)
+{
+	struct rdma_cm_id *id = new_id(channel);
+
+	(void)state;
+	order.lose = true;
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("10.0.0.2", 7471), 100), 0);
+	assert_int_equal(hands.given, 0);
+	order.lose = false;
+
+	fakes[0].quiet = true;
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("10.0.0.2", 7471), 100), 0);
+	assert_int_equal(hands.given, 1);
+	order.lose = true;
+	assert_int_equal(post(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0), 0);
+	order.lose = false;
+	pass_ms(10000);
+	expect_no_event(channel);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
 /* What is posted for the new id does not overtake the event that tells of it. */
 static void a_late_request_comes_first(void **state)
 {
@@ -549,6 +571,7 @@ int main(void)
 		LAYER_TEST(late_events_go_to_another_channel),
 		LAYER_TEST(without_a_timer_nothing_is_lost),
 		LAYER_TEST(a_lost_request_is_the_providers),
+		LAYER_TEST(a_lost_answer_is_an_answer),
 		LAYER_TEST(a_late_request_comes_first),
 		LAYER_TEST(late_requests_end_with_their_listener),
 		LAYER_TEST(late_requests_count_for_the_backlog),

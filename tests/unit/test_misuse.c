@@ -196,6 +196,32 @@ static void a_device_is_removed_once(void **state)
 	check_line(&capture, "provider ", "device_gone()", "removed before");
 }
 
+/* By real time, for a program that waits on a channel, and in a synchronous call. */
+static void unanswered_questions_end(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = new_id(channel);
+	uint64_t slack = polycm_answer_slack_ns;
+	struct capture capture;
+
+	(void)state;
+	polycm_answer_slack_ns = 0;
+	fakes[0].quiet = true;
+	capture_begin(&capture);
+	assert_int_equal(rdma_resolve_addr(id, NULL, addr4("10.0.0.2", 7471), 1), 0);
+	expect_event(channel, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
+	assert_non_null(strstr(capture_end(&capture), "provider acme: resolve_addr(): neither "));
+	assert_int_equal(rdma_destroy_id(id), 0);
+
+	id = new_id(NULL);
+	capture_begin(&capture);
+	assert_errno(rdma_resolve_addr(id, NULL, addr4("10.0.0.2", 7471), 1), ETIMEDOUT);
+	assert_non_null(strstr(capture_end(&capture), "provider acme: resolve_addr(): neither "));
+	assert_int_equal(rdma_destroy_id(id), 0);
+	polycm_answer_slack_ns = slack;
+	rdma_destroy_event_channel(channel);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -210,6 +236,7 @@ int main(void)
 		RDMA_TEST(a_child_ends_once),
 		RDMA_TEST(a_timer_is_cancelled_once),
 		RDMA_TEST(a_device_is_removed_once),
+		RDMA_TEST(unanswered_questions_end),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);
