@@ -556,6 +556,33 @@ static void what_a_living_process_holds_is_not_removed(void **state)
 	assert_false(exists("polycm/green-roce.lock"));
 }
 
+/* Not even where nobody has a lock: only what is not there is not in use. */
+static void what_cannot_be_looked_into_or_emptied_stays(void **state)
+{
+	struct shm_child dead;
+
+	(void)state;
+	setenv("SHM_CHILD_FABRIC", "green", 1);
+	shm_child_start(&dead, "hold");
+	unsetenv("SHM_CHILD_FABRIC");
+	assert_true(WIFSIGNALED(shm_child_kill(&dead)));
+	remove_file("polycm/green-roce/segment");
+	assert_int_equal(symlink("nowhere", sim_fake_path("polycm/green-roce/segment")), 0);
+	assert_int_equal(open_fabric(), 0);
+	close_fabric();
+	assert_true(exists("polycm/green-roce.lock"));
+	remove_file("polycm/green-roce/segment");
+
+	/* Without its lock, two processes could make the fabric anew at a time. */
+	make_folder("polycm/green-roce/full", 0700);
+	assert_int_equal(open_fabric(), 0);
+	close_fabric();
+	assert_true(exists("polycm/green-roce.lock"));
+	remove_folder("polycm/green-roce/full");
+	assert_int_equal(open_fabric(), 0);
+	assert_false(exists("polycm/green-roce.lock"));
+}
+
 /* Bytes 8 to 11 are the version, 16 to 23 the size. */
 static void another_version_is_told_while_it_is_in_use(void **state)
 {
@@ -632,6 +659,7 @@ int main(int argc, char **argv)
 		FOLDER_TEST(folders_of_the_dead_are_swept),
 		FOLDER_TEST(a_process_without_descriptors_removes_no_living_fabric),
 		FOLDER_TEST(what_a_living_process_holds_is_not_removed),
+		FOLDER_TEST(what_cannot_be_looked_into_or_emptied_stays),
 		FOLDER_TEST(another_version_is_told_while_it_is_in_use),
 		FOLDER_TEST(a_segment_cut_short_is_told_while_it_is_in_use),
 		FOLDER_TEST(a_second_process_gets_the_next_slot),
