@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "provider_internal.h"
 #include "registry_case.h"
+#include "tests/nth/nth.h"
 
 /* Wrong in one way each, beside a good one that works all the same. */
 #define BROKEN(name, source, why)                                                                  \
@@ -54,6 +56,23 @@ static void truncated_files_are_skipped(void **state)
 		case_truncated_size = sizes[i];
 		run_cases(tests, ARRAY_SIZE(tests));
 	}
+}
+
+/* For want of memory no file is called truncated. */
+static void a_whole_file_needs_no_memory_to_be_one(void **state)
+{
+	char path[PATH_MAX];
+	bool complete;
+
+	(void)state;
+	if (!*case_folder)
+		skip();
+	snprintf(path, sizeof(path), "%s/tests/unit/.libs/by_name.so", getenv("abs_top_builddir"));
+	nth_in("");
+	nth_arm(NTH_ALLOC, 1, 0);
+	complete = polycm_file_complete(path);
+	(void)nth_disarm(NULL);
+	assert_true(complete);
 }
 
 static void wrong_tables_are_refused(void **state)
@@ -123,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken_files_are_skipped),
 		cmocka_unit_test(truncated_files_are_skipped),
+		cmocka_unit_test(a_whole_file_needs_no_memory_to_be_one),
 		cmocka_unit_test(wrong_tables_are_refused),
 		cmocka_unit_test(refused_plugins_keep_their_settings),
 	};
