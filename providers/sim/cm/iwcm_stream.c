@@ -285,6 +285,39 @@ static bool address_fits(const struct sim_port *port, const union sim_sockaddr *
 	return sim_node_address(port->device->node, &addr->sa) != NULL;
 }
 
+static void opened(struct iwcm *cm, const struct sim_packet *packet, const struct segment *segment)
+{
+	if (cm->stream == IW_STREAM_OPEN && segment->src_id == cm->peer_id)
+		return;
+	if (cm->stream != IW_STREAM_SYN_SENT ||
+	    sim_slot_of_conn(segment->src_id) != packet->from_slot) {
+		send_rst(packet, segment);
+		return;
+	}
+	cm->peer_id = segment->src_id;
+	cm->stream = IW_STREAM_OPEN;
+	cm->error = -ECONNRESET;	/* should it not stay so */
+	sim_timer_disarm(&cm->timer);
+	sim_wake();
+	if (cm->request)
+		iwcm_active_opened(cm);
+}
+
+/* An id that connects to its own address reaches itself: TCP's simultaneous open, of one socket. */
+static bool opened_by_itself(const struct sim_packet *packet, const struct segment *syn)
+{
+	struct iwcm *cm;
+
+	if (!sim_addr_equal(&syn->src.sa, &syn->dst.sa) ||
+	    sim_addr_port(&syn->src.sa) != sim_addr_port(&syn->dst.sa))
+		return false;
+	cm = iw_stream_find(syn->src_id);
+	if (!cm || cm->stream != IW_STREAM_SYN_SENT)
+		return false;
+	opened(cm, packet, syn);
+	return true;
+}
+
 /* The peer asks again: our answer was lost, or is under way. */
 static bool already_open(const struct sim_packet *packet, const struct segment *syn)
 {
@@ -307,7 +340,8 @@ static void passive_open(const struct sim_packet *packet, const struct segment *
 
 	if (sim_slot_of_conn(syn->src_id) != packet->from_slot ||
 	    !address_fits(packet->from, &syn->src, same) ||
-	    !address_fits(packet->to, &syn->dst, same) || already_open(packet, syn))
+	    !address_fits(packet->to, &syn->dst, same) || already_open(packet, syn) ||
+	    opened_by_itself(packet, syn))
 		return;
 	if (!iw_stream_find_listener(packet->to, &syn->dst, &slot, &listener) || !listener) {
 		send_rst(packet, syn);
@@ -336,24 +370,6 @@ static void passive_open(const struct sim_packet *packet, const struct segment *
 	DL_APPEND(embryos, cm->handshake);
 	(void)send_on(cm, SEG_SYN_ACK, NULL, 0);
 	iwcm_opened(cm);
-}
-
-static void opened(struct iwcm *cm, const struct sim_packet *packet, const struct segment *segment)
-{
-	if (cm->stream == IW_STREAM_OPEN && segment->src_id == cm->peer_id)
-		return;
-	if (cm->stream != IW_STREAM_SYN_SENT ||
-	    sim_slot_of_conn(segment->src_id) != packet->from_slot) {
-		send_rst(packet, segment);
-		return;
-	}
-	cm->peer_id = segment->src_id;
-	cm->stream = IW_STREAM_OPEN;
-	cm->error = -ECONNRESET;	/* should it not stay so */
-	sim_timer_disarm(&cm->timer);
-	sim_wake();
-	if (cm->request)
-		iwcm_active_opened(cm);
 }
 
 /* --- On an open stream. --- */
