@@ -109,7 +109,7 @@ struct sim_id {
 	/* --- */
 	union sim_sockaddr dst;
 	struct sim_port *way_out;	/* of the last look for an address */
-	uint16_t interface;		/* of a refused bind: number + 1 of the node's address; 0: none */
+	uint16_t interface;		/* see cma_interface(): number + 1 of the address; 0: none */
 	bool tos_set, ack_timeout_set;
 	uint8_t tos, ack_timeout;
 	uint8_t packet_lifetime;	/* of the path, valid from ROUTE_RESOLVED */

@@ -105,6 +105,10 @@ static void set_sgid(struct sim_id *id)
 		memcpy(&id->sgid, &id->src.ib.sib_addr, sizeof(id->sgid));
 	else if (sim_port_gid_of_address(id->port, &id->src.sa, &id->sgid) < 0)
 		id->sgid = id->port->gids[0].gid;
+	/* RoCE's is the address, whether a device has it or not. */
+	if (id->node->described && sim_addr_is_loopback(&id->src.sa) &&
+	    sim_wire_of(cma_rules(id)) == SIM_WIRE_ROCE)
+		sim_gid_of_address(&id->src, &id->sgid);
 }
 
 static struct sim_node *node_for(const struct sockaddr *addr, const struct sim_port *port)
@@ -160,7 +164,7 @@ static void stay_on_interface(struct sim_id *id, const struct sockaddr *addr)
 	if (!address)
 		return;
 	id->node = node;
-	id->interface = (uint16_t)(address - node->addresses + 1);
+	cma_set_interface(id, address);
 }
 
 static int bind_to(struct sim_id *id, const struct sockaddr *addr)
@@ -276,12 +280,20 @@ static int check_loopback(const struct sim_id *id)
 	return 0;
 }
 
-/* IPv4: of an id with an interface Linux looks for its own other addresses there, too. */
-static bool asks_for_own(const struct sim_id *id, const struct sim_address *source)
+/*
+ * IPv4: what no route leads to by the interface that an id is on, Linux takes for a
+ * neighbour there, also an address of its own.
+ */
+static bool is_sought_there(const struct sim_id *id, const struct sim_address *source, bool leads)
 {
-	return id->src.sa.sa_family == AF_INET && !cma_is_any(&id->src.sa) &&
-	       !sim_addr_is_loopback(&id->src.sa) && !sim_addr_is_loopback(&id->dst.sa) &&
-	       source->port;
+	const struct sim_address *own = sim_node_address(id->node, &id->dst.sa);
+	bool on_interface = cma_is_any(&id->src.sa) ? cma_interface(id, id->node) != NULL
+						    : !sim_addr_is_loopback(&id->src.sa);
+
+	if (id->src.sa.sa_family != AF_INET || !on_interface || !source->port ||
+	    sim_addr_is_loopback(&id->dst.sa))
+		return false;
+	return own ? own->port != source->port : !leads;
 }
 
 /* Who has the address next: ourselves, nobody in particular, or a neighbour that is to be asked. */
@@ -289,7 +301,7 @@ static int query_ip(struct sim_id *id, uint64_t timeout)
 {
 	struct sim_address *address, *own;
 	struct sim_port *way_out;
-	bool leads;
+	bool leads, keeps, sought;
 	int r;
 
 	r = cma_route_source(id, &address);
@@ -297,17 +309,16 @@ static int query_ip(struct sim_id *id, uint64_t timeout)
 		r = cma_way_out(id, address, &way_out, &leads);
 	if (r < 0)
 		return r;
-	id->way_out = way_out;
 	own = sim_node_address(id->node, &id->dst.sa);
-	if (own && !own->port && asks_for_own(id, address)) {
-		cma_ask_neighbour(id, way_out, timeout);
-		return 0;
-	}
-	if (!address->port || (own && !own->port) || !leads)
+	keeps = cma_keeps(id);
+	sought = is_sought_there(id, address, leads);
+	id->way_out = way_out;
+	if (cma_is_any(&id->src.sa))
+		cma_set_interface(id, keeps ? own : address);
+	if (!sought && (!address->port || (own && !own->port) || !leads))
 		id->pending_status = -ENODEV;
 	/* Groups have link addresses that need not be asked for, and so has everybody. */
-	if (id->pending_status || sim_addr_is_multicast(&id->dst.sa) ||
-	    sim_node_keeps(id->node, &id->src.sa, &id->dst.sa) ||
+	if (id->pending_status || sim_addr_is_multicast(&id->dst.sa) || keeps ||
 	    sim_port_knows(way_out, &id->dst.sa) || sim_node_broadcasts(id->node, &id->dst.sa))
 		sim_timer_arm(&id->timer, sim_now() + LOCAL_NS);
 	else

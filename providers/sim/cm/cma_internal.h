@@ -28,8 +28,15 @@ void cma_each(void (*fn)(struct sim_id *id, void *arg), void *arg);
 /* Post what is late; as long as there is no memory, id->timer fires for it (cma_post.c). */
 void cma_post_late(struct sim_id *id);
 
-/* The address of a refused bind, on whose interface the id stays, if it is one of that node; or NULL. */
+/*
+ * An address of the interface that the id stays on since a refused bind or a lookup, if it
+ * is one of that node; or NULL.  Kernel: rdma_dev_addr.bound_dev_if.
+ */
 struct sim_address *cma_interface(const struct sim_id *id, const struct sim_node *node);
+/* The id stays on the interface of that address of its node. */
+void cma_set_interface(struct sim_id *id, const struct sim_address *address);
+/* Is the destination an own address that needs no neighbour to get to? */
+bool cma_keeps(const struct sim_id *id);
 
 /* Settle on a port: the engine follows from its transport. */
 void cma_set_port(struct sim_id *id, struct sim_port *port);

@@ -84,8 +84,7 @@ void cma_learn_neighbour(struct sim_id *id)
 	struct sim_port *peer;
 
 	if (cma_is_af_ib(id) || cma_is_any(&id->dst.sa) || sim_addr_is_multicast(&id->dst.sa) ||
-	    sim_node_keeps(id->node, &id->src.sa, &id->dst.sa) ||
-	    sim_port_knows(id->way_out, &id->dst.sa))
+	    cma_keeps(id) || sim_port_knows(id->way_out, &id->dst.sa))
 		return;
 	peer = cma_peer_port(id);
 	sim_port_learn(id->way_out, &id->dst.sa);

@@ -73,11 +73,11 @@ static uint8_t query_traffic_class(const struct sim_id *id)
 	return (uint8_t)(ntohl(id->src.in6.sin6_flowinfo) >> 20);
 }
 
-/* The kernel finds no interface behind a loopback address, which RoCE needs. */
+/* RoCE needs an interface.  Behind a loopback address there is none, but the id may be on one. */
 static bool has_interface(const struct sim_id *id)
 {
-	return !id->node->described || sim_wire_of(cma_rules(id)) != SIM_WIRE_ROCE ||
-	       !sim_addr_is_loopback(&id->src.sa);
+	return !id->node->described || cma_interface(id, id->node) ||
+	       sim_wire_of(cma_rules(id)) != SIM_WIRE_ROCE || !sim_addr_is_loopback(&id->src.sa);
 }
 
 static int start_query(struct sim_id *id, uint32_t timeout_ms)
@@ -137,8 +137,8 @@ static void set_path(struct sim_id *id)
 	if (rules->link_layer == IBV_LINK_LAYER_INFINIBAND) {
 		id->rate = IBV_RATE_100_GBPS;
 	} else {
-		/* A wildcard is no destination: nothing was looked up. */
-		id->hop_limit = cma_is_any(&id->dst.sa) ? 0 : HOP_LIMIT;
+		/* A wildcard is no destination: only an earlier one was looked up. */
+		id->hop_limit = cma_is_any(&id->dst.sa) && !id->way_out ? 0 : HOP_LIMIT;
 		id->rate = IBV_RATE_MAX;	/* the port's current */
 	}
 	if (rules->flags & POLYCM_T_HAS_SA) {

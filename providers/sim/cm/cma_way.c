@@ -18,6 +18,21 @@ struct sim_address *cma_interface(const struct sim_id *id, const struct sim_node
 	return &id->node->addresses[id->interface - 1];
 }
 
+void cma_set_interface(struct sim_id *id, const struct sim_address *address)
+{
+	id->interface = (uint16_t)(address - id->node->addresses + 1);
+}
+
+bool cma_keeps(const struct sim_id *id)
+{
+	const struct sim_address *interface = cma_interface(id, id->node);
+	const struct sim_address *own = sim_node_address(id->node, &id->dst.sa);
+
+	if (cma_is_any(&id->src.sa) && interface && own && own->port != interface->port)
+		return false;
+	return sim_node_keeps(id->node, &id->src.sa, &id->dst.sa);
+}
+
 /* The first address of that family on the interface; NULL: it has none. */
 static struct sim_address *first_on(const struct sim_id *id, const struct sim_address *interface,
 				    sa_family_t family)
@@ -31,44 +46,40 @@ static struct sim_address *first_on(const struct sim_id *id, const struct sim_ad
 	return NULL;
 }
 
-/* The IPv4 address of the interface that the id is bound to, or left from when it looked before. */
-static struct sim_address *interface_of(const struct sim_id *id)
+/*
+ * Of an id that stays on an interface that is the only way.  IPv4 takes what no route
+ * leads to for a neighbour there.  IPv6 does not, but finds an own address of the
+ * interface, from which it is then.
+ */
+static int find_way_of_interface(const struct sim_id *id, const struct sim_address *interface,
+				 int r, struct sim_address **ret_route)
 {
-	if (!cma_is_any(&id->src.sa))
-		return sim_node_address(id->node, &id->src.sa);
-	for (unsigned int i = 0; id->way_out && i < id->node->num_addresses; i++) {
-		struct sim_address *address = &id->node->addresses[i];
+	struct sim_address *own = sim_node_address(id->node, &id->dst.sa);
 
-		if (address->port == id->way_out && address->addr.sa.sa_family == AF_INET)
-			return address;
-	}
-	return NULL;
+	if (!r && (*ret_route)->port == interface->port)
+		return 0;
+	if (id->dst.sa.sa_family == AF_INET)
+		*ret_route = first_on(id, interface, AF_INET);
+	else
+		*ret_route = own && own->port == interface->port ? own : NULL;
+	return *ret_route ? 0 : -ENETUNREACH;
 }
 
-/*
- * Where packets to the destination leave.  Of an id with an interface Linux takes an
- * IPv4 address that no route leads to for a neighbour there.
- */
+/* Where packets to the destination leave. */
 static int find_route(const struct sim_id *id, struct sim_address **ret_route)
 {
-	struct sim_address *address = cma_is_any(&id->src.sa) ? cma_interface(id, id->node) : NULL;
+	bool any = cma_is_any(&id->src.sa);
+	struct sim_address *interface = any ? cma_interface(id, id->node) : NULL;
 	int r = sim_node_route(id->node, &id->dst.sa, ret_route);
 
-	/* Of an id that a refused bind has put on an interface it is the only one. */
-	if (address) {
-		address = first_on(id, address, id->dst.sa.sa_family);
-		if (!address || (address->addr.sa.sa_family == AF_INET6 && !r &&
-				 (*ret_route)->port != address->port))
-			return -ENETUNREACH;
-		*ret_route = address;
-		return 0;
-	}
-	if (r != -ENETUNREACH || id->src.sa.sa_family != AF_INET)
+	if (interface)
+		return find_way_of_interface(id, interface, r, ret_route);
+	if (r != -ENETUNREACH || id->src.sa.sa_family != AF_INET || any)
 		return r;
-	address = interface_of(id);
-	if (!address)
+	interface = sim_node_address(id->node, &id->src.sa);
+	if (!interface)
 		return r;
-	*ret_route = address;
+	*ret_route = interface;
 	return 0;
 }
 
@@ -76,7 +87,7 @@ static int find_route(const struct sim_id *id, struct sim_address **ret_route)
 int cma_route_source(const struct sim_id *id, struct sim_address **ret_address)
 {
 	const struct sockaddr *src = &id->src.sa;
-	bool local = sim_node_keeps(id->node, src, &id->dst.sa);
+	bool local = cma_keeps(id);
 	struct sim_address *address;
 	int r;
 
