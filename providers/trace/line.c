@@ -12,9 +12,12 @@
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "line.h"
@@ -24,10 +27,29 @@
 const struct polycm_core *trace_core;
 
 static int file = -1;
+static atomic_bool failed;	/* a line could not be written */
+
+/*
+ * A program that did well, but whose trace is cut, says so.  Layers start before what
+ * they are around, so all others that want to see the end of the process have by now.
+ */
+static void at_exit(int status, void *unused)
+{
+	(void)unused;
+	if (status || !atomic_load(&failed))
+		return;
+	fflush(NULL);
+	_exit(EX_IOERR);
+}
 
 int trace_open(const char *path)
 {
+	static bool watched;
 	int err;
+
+	if (!watched && on_exit(at_exit, NULL))
+		return -ENOMEM;
+	watched = true;
 
 	if (!strcmp(path, "-")) {
 		file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -148,15 +170,17 @@ void trace_data(struct trace_line *line, const void *data, size_t len)
 
 void trace_end(struct trace_line *line)
 {
-	static atomic_bool failed;
+	size_t done = 0;
 	ssize_t n;
 
 	memcpy(line->text + line->len, END, sizeof(END));
 	line->len += sizeof(END) - 1;
-	do
-		n = write(file, line->text, line->len);
-	while (n < 0 && errno == EINTR);
-	if (n == (ssize_t)line->len || atomic_exchange(&failed, true))
+	do {
+		n = write(file, line->text + done, line->len - done);
+		if (n > 0)
+			done += (size_t)n;
+	} while (done < line->len && (n > 0 || (n < 0 && errno == EINTR)));
+	if (done == line->len || atomic_exchange(&failed, true))
 		return;
 	trace_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_TRACE_FILE: lines are missing from here on: %s",
 			strerror(n < 0 ? errno : ENOSPC));

@@ -13,7 +13,10 @@ struct trace_line {
 
 extern const struct polycm_core *trace_core;
 
-/* "-": standard error.  0 or a negative errno. */
+/*
+ * "-": standard error.  0 or a negative errno.  If a line cannot be written later, that is
+ * told once, and the process that would end with status 0 ends with EX_IOERR.
+ */
 int trace_open(const char *path);
 void trace_close(void);
 

@@ -226,6 +226,30 @@ cut_short() {
 check 'a trace on a full disk' cut_short --trace 'the trace'
 check 'a capture on a full disk' cut_short --pcap 'the capture'
 
+layer_cut_short() {
+	(trap '' XFSZ; ulimit -f 1; POLYCM_TRACE_FILE=$work/cut exits 74 polycm run --provider 'trace;sim' \
+		--scenario two.scenario --clock virtual -- ./client good) &&
+	has err 'POLYCM_TRACE_FILE: lines are missing from here on: File too large' && rm cut
+}
+check 'a trace of the layer on a full disk' layer_cut_short
+# The first seed under which something goes wrong and the program does well.
+record_cut_short() {
+	local seed
+
+	for seed in $(seq 20); do
+		rm -f cut
+		POLYCM_SIM_EXPLORE=$work/cut exits 0 polycm run --scenario two.scenario --clock virtual --seed "$seed" -- \
+			./client good || return
+		[ ! -s cut ] || break
+	done
+	[ -s cut ] || return
+	head -c 1024 /dev/zero | tr '\0' '#' >cut
+	(trap '' XFSZ; ulimit -f 1; POLYCM_SIM_EXPLORE=$work/cut exits 74 polycm run --scenario two.scenario \
+		--clock virtual --seed "$seed" -- ./client good) &&
+	has err "the record of the exploration $work/cut ends here: File too large" && rm cut
+}
+check 'a record of an exploration on a full disk' record_cut_short
+
 # A scenario file is whole, or what is wrong with it is said.
 {
 	sed '$d' two.scenario | sed '$s/$/,/'
