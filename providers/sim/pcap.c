@@ -145,6 +145,12 @@ static void failed(int err)
 	sim_files_failed("capture", capture.path, err);
 }
 
+void sim_pcap_no_memory(void)
+{
+	if (sim_pcap_on)
+		failed(ENOMEM);
+}
+
 static void end_dump(void)
 {
 	if (capture.dumper)

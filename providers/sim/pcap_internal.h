@@ -47,6 +47,8 @@ enum sim_pcap_frame { SIM_PCAP_ETHERNET, SIM_PCAP_INFINIBAND };
 /* A frame as it is on the wire at this moment, without Ethernet's FCS. */
 void sim_pcap_write(enum sim_pcap_frame kind, const void *bytes, size_t len);
 #define SIM_PCAP_MAX_FRAME 9216u
+/* What has to be known of a connection cannot be kept: the capture ends, and says so. */
+void sim_pcap_no_memory(void);
 
 /* --- pcap_wire.c --- */
 

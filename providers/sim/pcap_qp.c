@@ -17,6 +17,7 @@
 #include "pcap_crc.h"
 #include "pcap_internal.h"
 
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 enum {
@@ -79,10 +80,15 @@ static struct capture_qp *get(const struct sim_port *port, uint32_t qpn)
 		return qp;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
-		return NULL;
+		goto err_alloc;
 	qp->key = key;
 	HASH_ADD(hh, qps, key, sizeof(qp->key), qp);
-	return qp;
+	if (qp->hh.tbl)
+		return qp;
+	free(qp);
+err_alloc:
+	sim_pcap_no_memory();
+	return NULL;
 }
 
 void sim_pcap_qp_forget(void)

@@ -92,7 +92,7 @@ static struct tcp_end *add(uint32_t local_id, uint32_t peer_id, const struct sim
 		drop(end);	/* the number is used again */
 	end = calloc(1, sizeof(*end));
 	if (!end)
-		return NULL;
+		goto err_alloc;
 	end->local_id = local_id;
 	end->peer_id = peer_id;
 	end->from = packet->from;
@@ -102,7 +102,12 @@ static struct tcp_end *add(uint32_t local_id, uint32_t peer_id, const struct sim
 	end->send_next = first_seq(local_id) + 1;
 	end->receive_next = peer_id ? first_seq(peer_id) + 1 : 0;
 	HASH_ADD(hh, ends, local_id, sizeof(end->local_id), end);
-	return end;
+	if (end->hh.tbl)
+		return end;
+	free(end);
+err_alloc:
+	sim_pcap_no_memory();
+	return NULL;
 }
 
 static void set_qp(struct tcp_end *end, uint32_t qpn)
@@ -118,6 +123,10 @@ static void set_qp(struct tcp_end *end, uint32_t qpn)
 	}
 	end->qp_key = qp_key(end->from, qpn);
 	HASH_ADD(by_qp, ends_by_qp, qp_key, sizeof(end->qp_key), end);
+	if (end->by_qp.tbl)
+		return;
+	end->qp_key = 0;
+	sim_pcap_no_memory();
 }
 
 void sim_pcap_tcp_forget(void)
@@ -266,8 +275,10 @@ static void send_rst(const struct sim_packet *packet, const struct segment *segm
 	if (!syn)
 		return;
 	asked = calloc(1, sizeof(*asked));
-	if (!asked)
+	if (!asked) {
+		sim_pcap_no_memory();
 		return;
+	}
 	asked->from = packet->from;
 	asked->to = packet->to;
 	asked->src = syn->dst;
@@ -334,11 +345,16 @@ static void receive_syn(const struct segment *segment)
 		return;
 	syn = calloc(1, sizeof(*syn));
 	if (!syn)
-		return;
+		goto err_alloc;
 	syn->id = segment->src_id;
 	syn->src = segment->src;
 	syn->dst = segment->dst;
 	HASH_ADD(hh, syns, id, sizeof(syn->id), syn);
+	if (syn->hh.tbl)
+		return;
+	free(syn);
+err_alloc:
+	sim_pcap_no_memory();
 }
 
 /* Both directions end together: what answers a FIN has one, too. */

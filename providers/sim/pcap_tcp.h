@@ -8,6 +8,7 @@
 
 #include "pcap_internal.h"
 
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #define TCP_RECORDS 1024u
