@@ -178,6 +178,7 @@ void sim_pcap_close(void)
 	end_dump();
 	sim_pcap_qp_forget();
 	sim_pcap_tcp_forget();
+	sim_pcap_data_forget();
 }
 
 /* Where others may be writing, the header must be there before they look. */

@@ -3,18 +3,28 @@
  * pcap_data.c - the data of a message that another process sends: in the
  * packet, in its memory where that can be read, and the end of the fragment
  * before, since a packet of the wire may begin in one and end in the next.
+ * Fragments of several QPs come in turns, and so do a QP's requests and its
+ * answers: each has an end of its own, until its message is complete.
  */
 #include "config.h"
+
+#include <stdlib.h>
 
 #include "nic/rc.h"
 #include "pcap_internal.h"
 
-static struct {
-	uint32_t qpn, psn;		/* of the sender, and the message */
+#define BUCKETS 64u
+
+struct tail {
+	struct tail *next;		/* in its bucket */
+	uint64_t key;			/* of the sender: port, QP, whether it answers */
+	uint32_t psn;			/* of the message */
 	uint32_t end;			/* offset behind it */
 	uint32_t len;
 	uint8_t bytes[SIM_PCAP_MAX_FRAME];
-} tail;
+};
+
+static struct tail *tails[BUCKETS];
 
 static uint8_t buffer[SIM_PCAP_MAX_FRAME];
 
@@ -46,31 +56,80 @@ static bool read_parts(const struct sim_packet *packet, const struct rc_header *
 	return !left && !sim_link_pull(packet->from_slot, parts, num, &to, 1, len);
 }
 
-static void keep_tail(const struct rc_header *h, const uint8_t *bytes, uint32_t len)
+static uint64_t key_of(const struct sim_packet *packet, const struct rc_header *h)
 {
-	if (len > sizeof(tail.bytes)) {
-		bytes += len - sizeof(tail.bytes);
-		len = sizeof(tail.bytes);
-	}
-	tail.qpn = h->src_qpn;
-	tail.psn = h->psn;
-	tail.len = len;
-	memcpy(tail.bytes, bytes, len);
+	return (uint64_t)packet->from->fabric_index << 32 | (uint64_t)h->src_qpn << 1 |
+	       (h->op >= RC_ACK);
+}
+
+/* Where it is, or is to be. */
+static struct tail **place_of(uint64_t key)
+{
+	struct tail **at = &tails[(key ^ key >> 8) % BUCKETS];
+
+	while (*at && (*at)->key != key)
+		at = &(*at)->next;
+	return at;
+}
+
+static void drop(struct tail **at)
+{
+	struct tail *tail = *at;
+
+	*at = tail->next;
+	free(tail);
+}
+
+void sim_pcap_data_forget(void)
+{
+	for (unsigned int i = 0; i < BUCKETS; i++)
+		while (tails[i])
+			drop(&tails[i]);
 }
 
 void sim_pcap_keep_foreign(const struct sim_packet *packet)
 {
+	const uint8_t *bytes = packet->data + sizeof(struct rc_header);
 	struct rc_header h;
+	struct tail **at;
 	uint32_t here;
 
 	if (packet->len <= sizeof(h))
 		return;
 	memcpy(&h, packet->data, sizeof(h));
 	here = (uint32_t)(packet->len - sizeof(h));
-	if (h.flags & RC_F_REF || h.offset + here == h.length)
+	if (h.flags & RC_F_REF || (!h.offset && here == h.length))
 		return;
-	keep_tail(&h, packet->data + sizeof(h), here);
-	tail.end = h.offset + here;
+	at = place_of(key_of(packet, &h));
+	if (h.offset + here == h.length) {
+		if (*at)
+			drop(at);
+		return;
+	}
+	if (!*at)
+		*at = calloc(1, sizeof(**at));
+	if (!*at) {
+		sim_pcap_no_memory();
+		return;
+	}
+	(*at)->key = key_of(packet, &h);
+	(*at)->psn = h.psn;
+	(*at)->end = h.offset + here;
+	(*at)->len = here < sizeof((*at)->bytes) ? here : sizeof((*at)->bytes);
+	memcpy((*at)->bytes, bytes + (here - (*at)->len), (*at)->len);
+}
+
+/* The bytes from `from' up to the packet's, of which the fragment before had the last. */
+static bool take_tail(const struct sim_packet *packet, const struct rc_header *h, uint32_t from,
+		      uint32_t len)
+{
+	const struct tail *tail = *place_of(key_of(packet, h));
+	uint32_t back = h->offset - from;
+
+	if (!tail || tail->psn != h->psn || tail->end != h->offset || tail->len < back)
+		return false;
+	memcpy(buffer, tail->bytes + (tail->len - back), len);
+	return true;
 }
 
 bool sim_pcap_foreign_data(const struct sim_packet *packet, uint32_t from, uint32_t len,
@@ -88,10 +147,8 @@ bool sim_pcap_foreign_data(const struct sim_packet *packet, uint32_t from, uint3
 		return read_parts(packet, &h, from, len);
 	if (from < h.offset) {
 		before = h.offset - from < len ? h.offset - from : len;
-		if (tail.qpn != h.src_qpn || tail.psn != h.psn || tail.end != h.offset ||
-		    tail.len < h.offset - from)
+		if (!take_tail(packet, &h, from, before))
 			return false;
-		memcpy(buffer, tail.bytes + tail.len - (h.offset - from), before);
 		from += before;
 	}
 	if (from - h.offset > here || len - before > here - (from - h.offset))

@@ -88,7 +88,7 @@ void sim_wire_write_tcp(const struct sim_wire_tcp *path, uint8_t *segment, size_
 bool sim_pcap_foreign_data(const struct sim_packet *packet, uint32_t from, uint32_t len,
 			   struct iovec *ret_data);
 
-/* After the packet was shown. */
+/* After the packet was shown.  What a message leaves is kept until its next packet. */
 void sim_pcap_keep_foreign(const struct sim_packet *packet);
 
 /* --- pcap_mad.c, pcap_qp.c, pcap_tcp.c, pcap_ddp.c --- */
@@ -105,5 +105,6 @@ void sim_pcap_ddp_received(const struct sim_packet *packet);
 /* The capture ends: forget what was kept of connections. */
 void sim_pcap_qp_forget(void);
 void sim_pcap_tcp_forget(void);
+void sim_pcap_data_forget(void);
 
 #endif
