@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 
 #include "ibcm_world.h"
@@ -302,6 +303,35 @@ static void test_late_in_order(void **state)
 	world_run_ms(1000);
 }
 
+/* An event is late while the id resolves: the end of that comes after it, neither instead of the other. */
+static void test_late_while_resolving(void **state)
+{
+	struct polycm_id *client = world_id(RDMA_PS_TCP);
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sim_port *port;
+
+	(void)state;
+	assert_int_equal(inet_pton(AF_INET, "10.0.0.2", &to.sin_addr), 1);
+	assert_int_equal(world_call(client, resolve_addr, NULL, (struct sockaddr *)&to, 2000), 0);
+	world_run_ms(1);
+	world_expect(client, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	port = world_sim(client)->port;
+	for (unsigned int posts = 1; posts <= 3; posts++) {
+		assert_int_equal(world_call(client, resolve_route, 2000), 0);
+		world.fail_posts = posts;
+		sim_lock();
+		sim_cma_mac_changed(port);
+		sim_unlock();
+		world_run_ms(100);
+		assert_uint_equal(world.fail_posts, 0);
+		world_expect(client, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+		world_expect(client, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+		world_expect_none(client);
+		cma_set_state(world_sim(client), CMA_ADDR_RESOLVED);	/* once more */
+	}
+	world_destroy(client);
+}
+
 /* Buffers go back; an unusual number of them to the system. */
 static void test_buffers(void **state)
 {
@@ -339,6 +369,7 @@ int main(void)
 		ROCE(test_late_events),
 		ROCE(test_late_reject),
 		ROCE(test_late_in_order),
+		ROCE(test_late_while_resolving),
 		ROCE(test_buffers),
 	};
 

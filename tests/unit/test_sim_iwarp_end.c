@@ -263,6 +263,29 @@ static void no_end_is_lost(void **state)
 	}
 }
 
+/* More events are late than an id keeps, and then nobody answers: an end without an answer. */
+static void no_end_is_lost_behind_others(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	iwarp_open(&p);
+	assert_int_equal(world_connect(p.active, NULL, 0, p.client_qp), 0);
+	p.child = world_request(p.listener);
+	world.fail_posts = 1000000;
+	for (unsigned int i = 0; i < CMA_MAX_LATE; i++) {
+		sim_lock();
+		sim_cma_mac_changed(p.active->sim.port);
+		sim_unlock();
+	}
+	world_advance(SIM_MS(20000));
+	world.fail_posts = 0;
+	for (unsigned int i = 0; i < CMA_MAX_LATE; i++)
+		world_expect(p.active, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	world_expect(p.active, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	iwarp_close(&p);
+}
+
 static void disconnecting_while_connecting_waits(void **state)
 {
 	uint64_t start;
@@ -402,6 +425,7 @@ int main(void)
 		cmocka_unit_test(an_errored_qp_waits_for_the_reply),
 		cmocka_unit_test(no_event_is_lost),
 		cmocka_unit_test(the_end_comes_after_the_beginning),
+		cmocka_unit_test(no_end_is_lost_behind_others),
 		cmocka_unit_test(no_end_is_lost),
 		cmocka_unit_test(disconnecting_while_connecting_waits),
 		cmocka_unit_test(destroy_established),

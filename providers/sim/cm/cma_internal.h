@@ -25,7 +25,7 @@ void cma_look_at_peer(const struct sim_id *id);
 /* fn for each id, in order of creation. */
 void cma_each(void (*fn)(struct sim_id *id, void *arg), void *arg);
 
-/* Post what is late; as long as there is no memory, id->timer fires for it (cma_post.c). */
+/* Post what is late; as long as there is no memory, id->timer fires for it, too (cma_post.c). */
 void cma_post_late(struct sim_id *id);
 
 /*

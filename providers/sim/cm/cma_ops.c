@@ -33,7 +33,7 @@ static void resolved(struct sim_timer *timer)
 
 	if (__builtin_expect(id->num_late != 0, 0))
 		cma_post_late(id);
-	else if (id->state == CMA_ADDR_QUERY)
+	if (id->state == CMA_ADDR_QUERY)
 		cma_addr_done(id);
 	else if (id->state == CMA_ROUTE_QUERY)
 		cma_route_done(id);

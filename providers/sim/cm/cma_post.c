@@ -93,6 +93,13 @@ static int post(struct polycm_id *id, const struct polycm_event *event)
 	return r;
 }
 
+/* A query's end may have the timer already: what is late then goes before it. */
+static void try_again(struct sim_id *id)
+{
+	if (!sim_timer_armed(&id->timer))
+		sim_timer_arm(&id->timer, sim_now() + CMA_AGAIN);
+}
+
 void cma_post_late(struct sim_id *id)
 {
 	unsigned int done;
@@ -117,7 +124,7 @@ void cma_post_late(struct sim_id *id)
 		memmove(id->late, id->late + done, id->num_late * sizeof(id->late[0]));
 	}
 	if (id->num_late)
-		sim_timer_arm(&id->timer, sim_now() + CMA_AGAIN);
+		try_again(id);
 }
 
 /* false: there is no room, which takes more of them than an id can have. */
@@ -131,7 +138,7 @@ static bool keep_for_later(struct sim_id *id, const struct polycm_event *event)
 		.initiator_depth = event->param.conn.initiator_depth,
 		.responder_resources = event->param.conn.responder_resources,
 	};
-	sim_timer_arm(&id->timer, sim_now() + CMA_AGAIN);
+	try_again(id);
 	return true;
 }
 

@@ -146,9 +146,9 @@ size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg);
 size_t iwcm_data_len(const struct polycm_conn_param *param);
 void iwcm_free(struct iwcm *cm);
 
-/* The timer: no reply, or request, came in time. */
-/* The answer of the peer, which found no memory before. */
+/* The timer: the peer's answer found no memory before. */
 void iwcm_report_again(struct sim_timer *timer);
+/* ... no reply, or request, came in time. */
 void iwcm_reply_missing(struct sim_timer *timer);
 void iwcm_request_missing(struct sim_timer *timer);
 

@@ -81,9 +81,11 @@ void iwcm_report_again(struct sim_timer *timer)
 	struct mpa_frame reply;
 	size_t used;
 
-	/* It was decoded before. */
-	if (!mpa_decode(cm->handshake->bytes, cm->handshake->len, &reply, &used))
+	/* It was decoded before; an attempt that nobody answered has none. */
+	if (cm->handshake && !mpa_decode(cm->handshake->bytes, cm->handshake->len, &reply, &used))
 		report(cm, cm->error, &reply);
+	else
+		report(cm, cm->error, NULL);
 }
 
 /* The attempt is over. */
