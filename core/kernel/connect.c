@@ -40,7 +40,7 @@ static int accept_failed(const struct kernel_id *id, const struct polycm_conn_pa
 	const struct polycm_transport *rules = polycm_id_transport(id->core);
 	uint16_t limit = polycm_transport_limit(rules, kernel_kind(id), POLYCM_MSG_ACCEPT);
 
-	if (err != -EINVAL || !rules || param->private_data_len <= limit)
+	if (err != -EINVAL || param->private_data_len <= limit)
 		return err;
 	return polycm_fail(err, "%u bytes of private data, %s has room for %u; "
 			   "the kernel has rejected the peer for it",
