@@ -430,6 +430,13 @@ extern uint64_t polycm_ack_warning_ns;
 int polycm_ev_check_acks(struct polycm_id *id, const struct polycm_group *group, const char *call);
 /* Wait until everything charged to the id (or for one group of it) is acked. */
 void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group, const char *call);
+/*
+ * The same at the end of a call that entered the id and has unlocked it: it
+ * leaves the id, also where the thread is cancelled.  true: the id was destroyed
+ * meanwhile, and may be gone now.
+ */
+bool polycm_ev_wait_and_leave(struct polycm_id *id, const struct polycm_group *group,
+			      const char *call);
 
 /* --- rdma_answer.c: providers that do not answer in time --- */
 
@@ -485,8 +492,10 @@ int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id);
 /* The same, also for an id whose channel was destroyed: calls that end something. */
 int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id);
 void polycm_leave(struct polycm_id *id);
-/* The same after polycm_id_unlock(), for what is done to the id without its lock. */
-/* true: the id was destroyed meanwhile, and may be gone now. */
+/*
+ * The same after polycm_id_unlock(), for what is done to the id without its
+ * lock.  true: the id was destroyed meanwhile, and may be gone now.
+ */
 bool polycm_leave_unlocked(struct polycm_id *id);
 /* Count in, for a log line; false: no live id. */
 bool polycm_enter_unlocked(const struct polycm_id *id);

@@ -297,6 +297,20 @@ void polycm_ev_wait_acked(struct polycm_id *id, const struct polycm_group *group
 	}
 }
 
+static void leave_cancelled(void *id)
+{
+	(void)polycm_leave_unlocked(id);
+}
+
+bool polycm_ev_wait_and_leave(struct polycm_id *id, const struct polycm_group *group,
+			      const char *call)
+{
+	pthread_cleanup_push(leave_cancelled, id);
+	polycm_ev_wait_acked(id, group, call);
+	pthread_cleanup_pop(0);
+	return polycm_leave_unlocked(id);
+}
+
 POLYCM_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
 	int err = polycm_ev_ack_pub(event);

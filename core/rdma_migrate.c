@@ -186,20 +186,6 @@ err_destroy:
 	return err;
 }
 
-static void leave_cancelled(void *id)
-{
-	(void)polycm_leave_unlocked(id);
-}
-
-/* A place to be cancelled in.  true: another thread destroyed the id meanwhile. */
-static bool wait_inside(struct polycm_id *id)
-{
-	pthread_cleanup_push(leave_cancelled, id);
-	polycm_ev_wait_acked(id, NULL, "rdma_migrate_id");
-	pthread_cleanup_pop(0);
-	return polycm_leave_unlocked(id);
-}
-
 POLYCM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 {
 	struct polycm_channel *to = polycm_channel_of(channel);
@@ -220,7 +206,8 @@ POLYCM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_chann
 	if (!err)
 		polycm_release_event(self);
 	polycm_id_unlock(self);
-	if (err ? polycm_leave_unlocked(self) : wait_inside(self)) {
+	if (err ? polycm_leave_unlocked(self) :
+		  polycm_ev_wait_and_leave(self, NULL, "rdma_migrate_id")) {
 		self = NULL;
 		err = polycm_fail(-EINVAL, "another thread destroys the id");
 	}

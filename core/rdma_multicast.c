@@ -194,16 +194,19 @@ POLYCM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *a
 	struct polycm_id *self;
 	int err = polycm_enter(id, &self);
 
-	if (!err) {
-		err = leave(self, addr, &group);
+	if (err)
+		return polycm_ret("rdma_leave_multicast", NULL, err);
+
+	err = leave(self, addr, &group);
+	if (!group) {
 		polycm_leave(self);
+		return polycm_ret("rdma_leave_multicast", self, err);
 	}
-	if (group) {
-		polycm_ev_drop(self, group);
-		if (self->rsocket.sync)
-			polycm_release_event(self);
-		polycm_ev_wait_acked(self, group, "rdma_leave_multicast");
-		group_free(group);
-	}
+	polycm_id_unlock(self);
+	polycm_ev_drop(self, group);
+	if (__atomic_load_n(&self->rsocket.sync, __ATOMIC_RELAXED))
+		polycm_release_event(self);
+	(void)polycm_ev_wait_and_leave(self, group, "rdma_leave_multicast");
+	group_free(group);
 	return polycm_ret("rdma_leave_multicast", self, err);
 }

@@ -396,6 +396,45 @@ static void an_id_ends_while_it_migrates(void **state)
 	rdma_destroy_event_channel(other);
 }
 
+static void *call_leave(void *arg)
+{
+	struct call *call = arg;
+
+	call->ret = rdma_leave_multicast(call->id, addr4("224.0.0.9", 0));
+	return NULL;
+}
+
+/* It left the group already, and waits for the ack. */
+static void an_id_ends_while_it_leaves_a_group(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = resolved_id(channel);
+	struct polycm_id *self = internal(id);
+	struct call leave = { .id = id }, destroy = { .id = id };
+	struct rdma_cm_event *event;
+	pthread_t leaver, destroyer;
+	uint32_t inside;
+
+	(void)state;
+	fakes[0].join_event = RDMA_CM_EVENT_MULTICAST_JOIN;
+	assert_int_equal(rdma_join_multicast(id, addr4("224.0.0.9", 0), NULL), 0);
+	event = next_event(channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
+	assert_int_equal(pthread_create(&leaver, NULL, call_leave, &leave), 0);
+	while (__atomic_load_n(&self->groups, __ATOMIC_ACQUIRE))
+		sched_yield();
+	assert_int_equal(pthread_create(&destroyer, NULL, call_destroy, &destroy), 0);
+	while (!(__atomic_load_n(&self->inside, __ATOMIC_ACQUIRE) & POLYCM_CLOSED))
+		sched_yield();
+	inside = __atomic_load_n(&self->inside, __ATOMIC_ACQUIRE);
+	assert_int_equal(rdma_ack_cm_event(event), 0);
+	assert_int_equal(pthread_join(leaver, NULL), 0);
+	assert_int_equal(pthread_join(destroyer, NULL), 0);
+	assert_int_equal(inside, POLYCM_CLOSED | 1);
+	assert_int_equal(leave.ret, 0);
+	assert_int_equal(destroy.ret, 0);
+	rdma_destroy_event_channel(channel);
+}
+
 /* Two threads wait for its lock: one calls, one destroys it.  Either may be first. */
 static void an_id_ends_while_a_call_waits_for_it(void **state)
 {
@@ -443,6 +482,7 @@ int main(void)
 		RDMA_TEST(one_thread_ends_a_channel),
 		RDMA_TEST(an_id_ends_once_while_its_channel_ends),
 		RDMA_TEST(an_id_ends_while_it_migrates),
+		RDMA_TEST(an_id_ends_while_it_leaves_a_group),
 		RDMA_TEST(an_id_ends_while_a_call_waits_for_it),
 	};
 
