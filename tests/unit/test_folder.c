@@ -363,6 +363,49 @@ static void a_lock_that_stays_held_is_told(void **state)
 	assert_int_equal(open_fabric(), 0);
 }
 
+static int lock_fd;
+static unsigned int looks;
+
+/* A second passes with each look at the clock, and every three of them another process gets the lock. */
+static uint64_t clock_of_a_crowd(clockid_t clock)
+{
+	char pid[16];
+
+	(void)clock;
+	if (lock_fd >= 0 && looks % 3 == 0) {
+		snprintf(pid, sizeof(pid), "%u\n", 4711 + looks);
+		assert_int_equal(pwrite(lock_fd, pid, strlen(pid), 0), strlen(pid));
+	}
+	if (++looks == 20) {
+		close(lock_fd);
+		lock_fd = -1;
+	}
+	return looks * SIM_MS(1000);
+}
+
+/* None of many that join at a time has it for long. */
+static void a_lock_that_goes_from_hand_to_hand_is_waited_for(void **state)
+{
+	const struct polycm_core *core = sim_core;
+	struct polycm_core crowded = *core;
+	int r;
+
+	(void)state;
+	sim_folder_patience = SIM_MS(5000);
+	make_folder("polycm", 0700);
+	write_file("polycm/default-roce.lock", 0, "4710\n", 5);
+	lock_fd = open(sim_fake_path("polycm/default-roce.lock"), O_RDWR | O_CLOEXEC);
+	assert_true(lock_fd >= 0);
+	assert_int_equal(flock(lock_fd, LOCK_EX), 0);
+	looks = 0;
+	crowded.real_ns = clock_of_a_crowd;
+	sim_core = &crowded;
+	r = open_fabric();
+	sim_core = core;
+	assert_int_equal(r, 0);
+	assert_int_equal(lock_fd, -1);
+}
+
 static void tables_that_stay_locked_are_told(void **state)
 {
 	char line[64];
@@ -650,6 +693,7 @@ int main(int argc, char **argv)
 		FOLDER_TEST(a_place_that_is_passed_over_is_told),
 		FOLDER_TEST(a_name_that_another_user_took_is_passed_over),
 		FOLDER_TEST(a_lock_that_stays_held_is_told),
+		FOLDER_TEST(a_lock_that_goes_from_hand_to_hand_is_waited_for),
 		FOLDER_TEST(tables_that_stay_locked_are_told),
 		FOLDER_TEST(links_and_files_in_place_of_folders_are_refused),
 		FOLDER_TEST(a_link_in_place_of_the_segment_is_not_followed),

@@ -62,12 +62,19 @@ static int holder(int fd)
 static int lock_within(int fd, uint64_t patience)
 {
 	const struct timespec pause = { .tv_nsec = (long)SIM_MS(1) };
-	uint64_t until = sim_core->real_ns(CLOCK_MONOTONIC) + patience;
+	uint64_t since = 0, now;
+	int who = 0;
 
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
-		if (sim_core->real_ns(CLOCK_MONOTONIC) >= until)
+		now = sim_core->real_ns(CLOCK_MONOTONIC);
+		/* Where many join at a time it goes from one to the next. */
+		if (!since || holder(fd) != who) {
+			who = holder(fd);
+			since = now;
+		}
+		if (now - since >= patience)
 			return -EBUSY;
 		/* Not nanosleep(), which may be libpolycm's. */
 		(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);

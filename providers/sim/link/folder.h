@@ -29,8 +29,8 @@ bool sim_folder_name_valid(const char *name);
 int sim_folder_open(const char *name, struct sim_folder *ret_folder);
 void sim_folder_close(struct sim_folder *folder);	/* the lock too */
 /*
- * Processes hold it for moments only.  -EBUSY, logged: one did for so many
- * nanoseconds, it may be frozen.
+ * Processes hold it for moments only.  -EBUSY, logged: one process did for so
+ * many nanoseconds, it may be frozen.
  */
 int sim_folder_lock(struct sim_folder *folder, uint64_t patience);
 extern uint64_t sim_folder_patience;	/* of those who join */
