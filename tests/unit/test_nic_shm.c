@@ -17,10 +17,11 @@
 #include <unistd.h>
 
 #include "providers/roce/rules.h"
+#include "providers/sim/fault.h"
 #include "providers/sim/link/link.h"
 #include "providers/sim/link/segment.h"
 #include "providers/sim/nic/groups.h"
-#include "providers/sim/nic/nic.h"
+#include "providers/sim/nic/rc.h"
 #include "tests/cmocka_all.h"
 #include "wait/libc.h"
 #include "wait/shown.h"
@@ -538,6 +539,41 @@ static void peer_that_stands_still(void **state)
 	end();
 }
 
+/* A request is lost, and the process has mail: that of others is no answer. */
+static void mail_of_others_is_no_answer(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .timeout = 31 };
+	struct polycm_sim_fault_rule lose = {
+		.size = sizeof(lose), .action = POLYCM_SIM_LOSE, .message = "WRITE",
+	};
+	uint32_t number;
+	struct ibv_wc wc;
+	char why[100];
+
+	(void)state;
+	start("sleep", "on");
+	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
+					     IBV_QP_RETRY_CNT), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE), 0);
+	sim_lock();
+	assert_int_equal(sim_fault_add(&lose, &number, why, sizeof(why)), 0);
+	sim_unlock();
+
+	assert_int_equal(post(IBV_WR_RDMA_WRITE, 0, 8, its.addr, its.rkey), 0);
+	sim_lock();
+	sim_segment_notify(sim_segment_slot(), SIM_MAX_SLOTS - 1);	/* a slot that nobody has */
+	rc_timer(&nic_qp(my.qp)->timer);
+	sim_unlock();
+	assert_int_equal(ibv_poll_cq(my.cq, 1, &wc), 1);
+	assert_int_equal(wc.status, IBV_WC_RETRY_EXC_ERR);
+	sim_lock();
+	assert_int_equal(sim_fault_remove(number), 0);
+	sim_unlock();
+	end();
+}
+
 static void groups_of_several_processes(void **state)
 {
 	unsigned int own = 0;
@@ -621,6 +657,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(one_sided_in_fragments, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(peer_that_dies, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(peer_that_stands_still, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(mail_of_others_is_no_answer, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(groups_of_several_processes, make_folder,
 						remove_folder),

@@ -21,14 +21,23 @@ bool sim_shm_pending(void)
 	return atomic_load_explicit(&sim_segment_self()->summary, memory_order_acquire);
 }
 
+static bool is_from(struct sim_slot *of, unsigned int slot)
+{
+	return atomic_load(&of->inbox[slot / 64]) >> (slot % 64) & 1;
+}
+
+bool sim_shm_has_mail(unsigned int slot)
+{
+	return is_from(sim_segment_self(), slot);
+}
+
 bool sim_shm_unread(unsigned int slot)
 {
 	unsigned int self = sim_segment_slot();
 
 	if (!sim_segment_joined() || slot == self || !sim_peer_is_live(slot))
 		return false;
-	return atomic_load(&sim_segment_peer(slot)->inbox[self / 64]) >> (self % 64) & 1 &&
-	       !sim_segment_is_dead(slot);
+	return is_from(sim_segment_peer(slot), self) && !sim_segment_is_dead(slot);
 }
 
 static void pause_cpu(void)

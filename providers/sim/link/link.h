@@ -102,6 +102,7 @@ void sim_shm_after_fork(void);
 
 /* No lock; harmless on a private fabric, also while another thread leaves. */
 bool sim_shm_pending(void);	/* has anything come in? */
+bool sim_shm_has_mail(unsigned int slot);	/* ... from that process? */
 bool sim_shm_watch(uint64_t until);	/* ... or will it, until then?  Meanwhile nobody need ring */
 void sim_shm_ring_self(void);	/* wake our own NIC thread */
 /* Lock held: does that process live, and has not looked at what we sent it last? */

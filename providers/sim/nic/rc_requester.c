@@ -109,7 +109,7 @@ static bool peer_stands_still(struct sim_qp *qp)
 
 	if (sim_is_virtual() || slot >= SIM_MAX_SLOTS || slot == sim_self_slot() || !qp->peer)
 		return false;
-	if (sim_shm_pending())
+	if (sim_shm_has_mail(slot))
 		return true;
 	return sim_shm_unread(slot) && !sim_node_is_frozen(qp->peer->device->node);
 }
