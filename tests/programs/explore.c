@@ -135,12 +135,20 @@ static void make_fabric(void)
 #endif
 }
 
+/* Registered before polycm's own. */
+static void clean_up(void)
+{
+	puts("the program cleans up");
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in at = address("10.0.0.1", 7471);
 
 	if (argc > 1)
 		wrong = argv[1];
+	if (!strcmp(wrong, "good"))
+		atexit(clean_up);
 	if (!strcmp(wrong, "always"))
 		return 4;
 	if (!strcmp(wrong, "own"))

@@ -221,7 +221,7 @@ check 'interrupted' interrupted
 # Of a program that does well: its own failure would be told instead.
 cut_short() {
 	(trap '' XFSZ; ulimit -f 1; exits 74 polycm run --scenario two.scenario --clock virtual "$1" cut -- ./client good) &&
-	has err "$2 $work/cut ends here: File too large" && rm cut
+	has err "$2 $work/cut ends here: File too large" && has out 'the program cleans up' && rm cut
 }
 check 'a trace on a full disk' cut_short --trace 'the trace'
 check 'a capture on a full disk' cut_short --pcap 'the capture'
