@@ -143,6 +143,18 @@ static void tell_family(const struct explore *explore, struct explore_run **runs
 		puts("\n  these are not shortened: their scenario files have all of their faults");
 }
 
+/* Those of an earlier exploration. */
+static void remove_traces(const char *trace)
+{
+	char *name = tool_strdup(trace);
+
+	for (unsigned int i = 2; !unlink(name); i++) {
+		free(name);
+		name = tool_printf("%s.%u", trace, i);
+	}
+	free(name);
+}
+
 /* A program's own fabrics have traces with numbers. */
 static char *newest(char *trace)
 {
@@ -167,6 +179,7 @@ static void print_ladder(const struct explore *explore, const struct explore_run
 	char *trace = tool_printf("%s/seed-%llu.trace", explore->output,
 				  (unsigned long long)run->seed);
 
+	remove_traces(trace);
 	if (run->result.end != ENDED_BY_TIME)
 		explore_trace(explore, run, scenario, trace);
 	trace = newest(trace);

@@ -218,6 +218,18 @@ interrupted() {
 }
 check 'interrupted' interrupted
 
+# What an earlier exploration has left in the folder is no trace of this one.
+stale() {
+	local trace
+
+	explore 1 --seeds 1-60 --failures 1 --scenario two.scenario -- ./client crash || return
+	trace=$(sed -n 's/^  ladder: polycm timeline --cm //p' out | head -1)
+	[ -s "$trace" ] && echo stale >"$trace.2" || return
+	explore 1 --seeds 1-60 --failures 1 --scenario two.scenario -- ./client crash || return
+	grep -q "^  ladder: .*${trace##*/}\$" out && [ ! -e "$trace.2" ]
+}
+check 'traces of an earlier exploration' stale
+
 # Of a program that does well: its own failure would be told instead.
 cut_short() {
 	(trap '' XFSZ; ulimit -f 1; exits 74 polycm run --scenario two.scenario --clock virtual "$1" cut -- ./client good) &&
