@@ -22,6 +22,7 @@ bool (*pair_filter)(const struct sim_packet *packet);
 unsigned int pair_closed_by_program, pair_closed_by_nic;
 
 static char last_log[512], last_warning[512];
+unsigned int pair_warnings;
 
 /* --- The host. --- */
 
@@ -49,8 +50,10 @@ static void log_line(enum polycm_log_level level, const struct polycm_id *id, co
 	va_start(args, format);
 	vsnprintf(last_log, sizeof(last_log), format, args);
 	va_end(args);
-	if (level == POLYCM_LOG_WARN)
-		memcpy(last_warning, last_log, sizeof(last_warning));
+	if (level != POLYCM_LOG_WARN)
+		return;
+	memcpy(last_warning, last_log, sizeof(last_warning));
+	pair_warnings++;
 }
 
 const char *pair_log(void)

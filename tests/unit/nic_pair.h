@@ -93,5 +93,7 @@ extern unsigned int pair_closed_by_program, pair_closed_by_nic;
 const char *pair_log(void);
 /* Was there a line with that text at `warn' since the last call? */
 bool pair_warned(const char *text);
+/* So many lines at `warn' there were. */
+extern unsigned int pair_warnings;
 
 #endif

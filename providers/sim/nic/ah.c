@@ -38,22 +38,30 @@ int nic_resolve_ah(struct sim_device *device, const struct ibv_ah_attr *attr,
 
 struct ibv_ah *sim_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 {
+	static const char call[] = "ibv_create_ah";
 	struct sim_device *device = nic_device(ibpd->context);
 	struct sim_ah *ah;
-	int err = EOPNOTSUPP;
+	int err;
 
-	if (nic_is_iwarp(device))
+	if (nic_is_iwarp(device)) {
+		err = nic_refuse(device, call, EOPNOTSUPP, "iWARP has no datagrams");
 		goto err_errno;
-	err = ENOMEM;
+	}
 	ah = calloc(1, sizeof(*ah));
-	if (!ah)
+	if (!ah) {
+		err = nic_no_memory(device, call);
 		goto err_errno;
+	}
 	ah->pub.context = ibpd->context;
 	ah->pub.pd = ibpd;
 	ah->attr = *attr;
 
 	sim_lock();
 	err = nic_resolve_ah(device, attr, &ah->peer);
+	if (err)
+		(void)nic_refuse(device, call, err, "port %u, GID index %u, %s: the device has no such way",
+				 attr->port_num, attr->grh.sgid_index,
+				 attr->is_global ? "global" : "by LID");
 	if (!err && ah->peer)
 		ah->peer_mac = ah->peer->mac_number;
 	if (!err)

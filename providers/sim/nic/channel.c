@@ -12,13 +12,18 @@
 struct ibv_comp_channel *sim_create_comp_channel(struct ibv_context *context)
 {
 	struct sim_channel *channel = calloc(1, sizeof(*channel));
-	int err = ENOMEM;
+	int err;
 
-	if (!channel)
+	if (!channel) {
+		err = nic_no_memory(nic_device(context), "ibv_create_comp_channel");
 		goto err_errno;
+	}
 	err = nic_notify_open(&channel->notify, &channel->pub.fd);
-	if (err)
+	if (err) {
+		(void)nic_refuse(nic_device(context), "ibv_create_comp_channel", err,
+				 "no descriptor for it");
 		goto err_free;
+	}
 	nic_list_init(&channel->ready);
 	channel->pub.context = context;
 	sim_lock();

@@ -15,15 +15,19 @@
 #include "hand_over.h"
 #include "nic_internal.h"
 
+static const char create_call[] = "ibv_create_cq";
+
 static int check_new(const struct sim_device *device, struct ibv_context *context, int cqe,
 		     const struct ibv_comp_channel *channel, int comp_vector)
 {
 	if (cqe < 1 || cqe > device->attr.max_cqe)
-		return EINVAL;
+		return nic_refuse(device, create_call, EINVAL, "cqe is %d, the device has 1 to %d",
+				  cqe, device->attr.max_cqe);
 	if (comp_vector < 0 || comp_vector >= NIC_COMP_VECTORS)
-		return EINVAL;
+		return nic_refuse(device, create_call, EINVAL, "comp_vector is %d, the device has 0 to %d",
+				  comp_vector, NIC_COMP_VECTORS - 1);
 	if (channel && channel->context != context)
-		return EINVAL;
+		return nic_refuse(device, create_call, EINVAL, "the channel is of another context");
 	return 0;
 }
 
@@ -38,12 +42,12 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 		return err;
 	cq = calloc(1, size);
 	if (!cq)
-		return ENOMEM;
+		return nic_no_memory(nic_device(context), create_call);
 	cq->ring_size = nic_round_up((uint32_t)cqe);
 	cq->ring = malloc(cq->ring_size * sizeof(*cq->ring));
 	if (!cq->ring) {
 		free(cq);
-		return ENOMEM;
+		return nic_no_memory(nic_device(context), create_call);
 	}
 	nic_list_init(&cq->ready);
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
@@ -146,17 +150,20 @@ int sim_destroy_cq(struct ibv_cq *ibcq)
 
 int sim_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
+	static const char resize_call[] = "ibv_resize_cq";
+	const struct sim_device *device = nic_device(ibcq->context);
 	struct sim_cq *cq = nic_cq(ibcq);
 	uint32_t size, used, tail;
 	struct ibv_wc *ring;
 	int err = 0;
 
-	if (cqe < 1 || cqe > nic_device(ibcq->context)->attr.max_cqe)
-		return EINVAL;
+	if (cqe < 1 || cqe > device->attr.max_cqe)
+		return nic_refuse(device, resize_call, EINVAL, "cqe is %d, the device has 1 to %d",
+				  cqe, device->attr.max_cqe);
 	size = nic_round_up((uint32_t)cqe);
 	ring = malloc(size * sizeof(*ring));
 	if (!ring)
-		return ENOMEM;
+		return nic_no_memory(device, resize_call);
 	sim_lock();
 	pthread_spin_lock(&cq->lock);
 	tail = atomic_load(&cq->tail);
@@ -176,7 +183,10 @@ int sim_resize_cq(struct ibv_cq *ibcq, int cqe)
 	pthread_spin_unlock(&cq->lock);
 	sim_unlock();
 	free(ring);
-	return err;
+	if (err)
+		return nic_refuse(device, resize_call, err, "cqe is %d, and %u completions wait", cqe,
+				  used);
+	return 0;
 }
 
 static bool cq_overrun(struct sim_cq *cq)

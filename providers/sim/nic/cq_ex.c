@@ -88,25 +88,41 @@ static const struct ibv_cq_ex ex_table = {
 	.read_completion_wallclock_ns = ex_timestamp,
 };
 
+static const char create_call[] = "ibv_create_cq_ex";
+
+static int check_ex(const struct sim_device *device, const struct ibv_cq_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+
+	if (attr->wc_flags & ~KNOWN_WC_FLAGS)
+		return nic_refuse(device, create_call, EOPNOTSUPP, "the simulator has not all of "
+				  "wc_flags 0x%llx", (unsigned long long)attr->wc_flags);
+	if (attr->comp_mask & ~known)
+		return nic_refuse(device, create_call, EOPNOTSUPP, "the simulator does not know all of "
+				  "comp_mask 0x%x", attr->comp_mask);
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+		return nic_refuse(device, create_call, EOPNOTSUPP, "the simulator has not all of "
+				  "flags 0x%x", attr->flags);
+	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX)
+		return nic_refuse(device, create_call, EINVAL, "cqe is %u, comp_vector %u", attr->cqe,
+				  attr->comp_vector);
+	return 0;
+}
+
 struct ibv_cq_ex *sim_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	struct nic_cq_cursor *at;
 	struct sim_cq *cq;
-	int err = EOPNOTSUPP;
+	int err = check_ex(nic_device(context), attr);
 
-	if (attr->wc_flags & ~KNOWN_WC_FLAGS ||
-	    attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD))
+	if (err)
 		goto err_errno;
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
-		goto err_errno;
-	err = EINVAL;
-	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX)
-		goto err_errno;
-	err = ENOMEM;
 	at = calloc(1, sizeof(*at));
-	if (!at)
+	if (!at) {
+		err = nic_no_memory(nic_device(context), create_call);
 		goto err_errno;
+	}
 	err = nic_cq_create(context, sizeof(*cq), (int)attr->cqe, attr->cq_context, attr->channel,
 			    (int)attr->comp_vector, &cq);
 	if (err)

@@ -29,6 +29,12 @@ static const enum sim_what calls[NIC_KINDS] = {
 	[NIC_AH] = SIM_WHATS,
 };
 
+static const char *const call_names[NIC_KINDS] = {
+	[NIC_PD] = "ibv_alloc_pd", [NIC_MR] = "ibv_reg_mr", [NIC_CQ] = "ibv_create_cq",
+	[NIC_SRQ] = "ibv_create_srq", [NIC_QP] = "ibv_create_qp", [NIC_MW] = "ibv_alloc_mw",
+	[NIC_AH] = "ibv_create_ah",
+};
+
 static int limit_of(const struct ibv_device_attr *attr, enum nic_kind kind)
 {
 	switch (kind) {
@@ -63,12 +69,14 @@ int nic_take(struct ibv_context *context, enum nic_kind kind)
 	int r;
 
 	if (device->removed)
-		return EIO;
+		return nic_refuse(device, call_names[kind], EIO, "the device was removed");
 	r = sim_fault_call(device->node, calls[kind]);
 	if (r < 0)
-		return -r;
+		return nic_refuse(device, call_names[kind], -r, "a fault rule says so");
 	if (device->used[kind] >= (unsigned int)limit_of(&device->attr, kind))
-		return none_left(device);
+		return nic_refuse(device, call_names[kind], none_left(device),
+				  "the device has no more than %d of them",
+				  limit_of(&device->attr, kind));
 	device->used[kind]++;
 	++*total[kind];
 	return 0;

@@ -193,6 +193,7 @@ int sim_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *mgid, uint16_t li
 {
 	struct sim_qp *qp = nic_qp(ibqp);
 	int err = check(qp, mgid, lid);
+	bool fits = !err;
 
 	if (!err) {
 		sim_lock();
@@ -200,7 +201,9 @@ int sim_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *mgid, uint16_t li
 		sim_unlock();
 	}
 	if (err)
-		errno = err;
+		errno = nic_refuse(qp->port->device, "ibv_attach_mcast", err, "QP 0x%06x: %s", nic_qpn(qp),
+				   fits ? "no memory or no room for one more" :
+					  "not a UD QP, or not the GID and LID of a group");
 	return err;
 }
 

@@ -133,6 +133,16 @@ static int check_access(unsigned int access)
 	return 0;
 }
 
+/* What check_access() refuses. */
+static const char *access_words(unsigned int access)
+{
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return "the simulator has no on-demand paging";
+	if (access & ~(unsigned int)KNOWN_ACCESS)
+		return "an unknown flag";
+	return "who may write from afar must have IBV_ACCESS_LOCAL_WRITE";
+}
+
 /* Is something mapped everywhere from start to end?  Both are at pages. */
 static bool is_mapped(uintptr_t start, uintptr_t end, uintptr_t page_size)
 {
@@ -168,17 +178,26 @@ static int check_range(const void *addr, size_t length, uint64_t iova)
 struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 			  unsigned int access)
 {
+	static const char call[] = "ibv_reg_mr";
+	const struct sim_device *device = nic_device(pd->context);
 	struct sim_mr *mr;
 	int err = check_access(access);
 
-	if (!err)
-		err = check_range(addr, length, iova);
-	if (err)
+	if (err) {
+		(void)nic_refuse(device, call, err, "access 0x%x: %s", access, access_words(access));
 		goto err_errno;
-	err = ENOMEM;
+	}
+	err = check_range(addr, length, iova);
+	if (err) {
+		(void)nic_refuse(device, call, err, "%zu bytes at %p, iova 0x%llx, are no range of "
+				 "mapped memory", length, addr, (unsigned long long)iova);
+		goto err_errno;
+	}
 	mr = calloc(1, sizeof(*mr));
-	if (!mr)
+	if (!mr) {
+		err = nic_no_memory(device, call);
 		goto err_errno;
+	}
 	mr->pub.context = pd->context;
 	mr->pub.pd = pd;
 	mr->pub.addr = addr;
@@ -191,8 +210,10 @@ struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	if (!err) {
 		err = nic_key_take(mr, NULL, &mr->pub.handle, &mr->pub.lkey);
 		mr->pub.rkey = mr->pub.lkey;
-		if (err)
+		if (err) {
+			(void)nic_refuse(device, call, err, "no key for it");
 			nic_give(pd->context, NIC_MR);
+		}
 	}
 	if (!err) {
 		nic_list_add(&nic_context(pd->context)->mrs, &mr->node);

@@ -25,15 +25,20 @@ static struct sim_mw *mw_of(struct ibv_mw *mw)
 
 struct ibv_mw *sim_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
+	static const char call[] = "ibv_alloc_mw";
+	const struct sim_device *device = nic_device(pd->context);
 	struct sim_mw *mw;
-	int err = EINVAL;
+	int err;
 
-	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
+		err = nic_refuse(device, call, EINVAL, "%d is no type of window", (int)type);
 		goto err_errno;
-	err = ENOMEM;
+	}
 	mw = calloc(1, sizeof(*mw));
-	if (!mw)
+	if (!mw) {
+		err = nic_no_memory(device, call);
 		goto err_errno;
+	}
 	mw->pub.context = pd->context;
 	mw->pub.pd = pd;
 	mw->pub.type = type;
@@ -42,8 +47,10 @@ struct ibv_mw *sim_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	err = nic_take(pd->context, NIC_MW);
 	if (!err) {
 		err = nic_key_take(NULL, mw, &mw->pub.handle, &mw->key);
-		if (err)
+		if (err) {
+			(void)nic_refuse(device, call, err, "no key for it");
 			nic_give(pd->context, NIC_MW);
+		}
 	}
 	if (!err) {
 		mw->pub.rkey = mw->key;

@@ -359,7 +359,10 @@ extern struct sim_nic_counts nic_counts;
 
 enum nic_kind { NIC_PD, NIC_MR, NIC_MW, NIC_CQ, NIC_SRQ, NIC_QP, NIC_AH, NIC_KINDS };
 _Static_assert(NIC_KINDS <= SIM_DEVICE_KINDS, "a device counts all kinds");
-/* One more object: 0, ENOMEM or EINVAL where the device has no more of them, EIO where it is gone. */
+/*
+ * One more object: 0, ENOMEM or EINVAL where the device has no more of them, EIO
+ * where it is gone.  What fails is told of.
+ */
 int nic_take(struct ibv_context *context, enum nic_kind kind);
 void nic_give(struct ibv_context *context, enum nic_kind kind);
 
@@ -369,6 +372,13 @@ void nic_give(struct ibv_context *context, enum nic_kind kind);
 		sim_core->log(level, NULL, __VA_ARGS__); \
 } while (0)
 #define nic_debug(...) nic_log(POLYCM_LOG_DEBUG, __VA_ARGS__)
+
+/* --- refuse.c --- */
+
+/* One line at `warn': the program's call fails, and why.  Returns err, an errno. */
+int nic_refuse(const struct sim_device *device, const char *call, int err, const char *format, ...)
+	__attribute__((cold, format(printf, 4, 5)));
+int nic_no_memory(const struct sim_device *device, const char *call) __attribute__((cold));
 
 /* --- notify.c --- */
 

@@ -10,10 +10,12 @@ struct ibv_pd *sim_alloc_pd(struct ibv_context *context)
 {
 	static uint32_t next_handle;
 	struct sim_pd *pd = calloc(1, sizeof(*pd));
-	int err = ENOMEM;
+	int err;
 
-	if (!pd)
+	if (!pd) {
+		err = nic_no_memory(nic_device(context), "ibv_alloc_pd");
 		goto err_errno;
+	}
 	pd->pub.context = context;
 	sim_lock();
 	err = nic_take(context, NIC_PD);

@@ -11,49 +11,68 @@
 
 #include "rc.h"
 
+static const char call[] = "ibv_create_qp";
+
+/* Is so much more than the device has? */
+static int check_cap(const struct sim_device *device, const char *name, uint32_t wanted, uint32_t max)
+{
+	if (wanted <= max)
+		return 0;
+	return nic_refuse(device, call, EINVAL, "%s is %u, the device has %u", name, wanted, max);
+}
+
 static int check_caps(const struct sim_device *device, const struct ibv_qp_init_attr *attr)
 {
 	const struct ibv_device_attr *limits = &device->attr;
 	const struct ibv_qp_cap *cap = &attr->cap;
+	int err = check_cap(device, "max_send_wr", cap->max_send_wr, (uint32_t)limits->max_qp_wr);
 
-	if (cap->max_send_wr > (uint32_t)limits->max_qp_wr ||
-	    cap->max_send_sge > (uint32_t)limits->max_sge ||
-	    cap->max_inline_data > NIC_MAX_INLINE)
-		return EINVAL;
-	if (attr->srq)
+	if (!err)
+		err = check_cap(device, "max_send_sge", cap->max_send_sge, (uint32_t)limits->max_sge);
+	if (!err)
+		err = check_cap(device, "max_inline_data", cap->max_inline_data, NIC_MAX_INLINE);
+	if (err || attr->srq)
+		return err;
+	err = check_cap(device, "max_recv_wr", cap->max_recv_wr, (uint32_t)limits->max_qp_wr);
+	if (!err)
+		err = check_cap(device, "max_recv_sge", cap->max_recv_sge, (uint32_t)limits->max_sge);
+	return err;
+}
+
+static int check_type(const struct sim_device *device, enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
 		return 0;
-	if (cap->max_recv_wr > (uint32_t)limits->max_qp_wr ||
-	    cap->max_recv_sge > (uint32_t)limits->max_sge)
-		return EINVAL;
-	return 0;
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+		if (device->rules->services & POLYCM_SVC_UD)
+			return 0;
+		return nic_refuse(device, call, EOPNOTSUPP, "iWARP has reliable connections only");
+	case IBV_QPT_RAW_PACKET:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+	case IBV_QPT_DRIVER:
+		return nic_refuse(device, call, EOPNOTSUPP, "the simulator has no QPs of type %d",
+				  (int)type);
+	default:
+		return nic_refuse(device, call, EINVAL, "%d is no type of QP", (int)type);
+	}
 }
 
 static int check_new(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	const struct sim_device *device = nic_device(pd->context);
+	int err = check_type(device, attr->qp_type);
 
-	switch (attr->qp_type) {
-	case IBV_QPT_RC:
-		break;
-	case IBV_QPT_UC:
-	case IBV_QPT_UD:
-		/* iWARP has reliable connections only. */
-		if (!(device->rules->services & POLYCM_SVC_UD))
-			return EOPNOTSUPP;
-		break;
-	case IBV_QPT_RAW_PACKET:
-	case IBV_QPT_XRC_SEND:
-	case IBV_QPT_XRC_RECV:
-	case IBV_QPT_DRIVER:
-		return EOPNOTSUPP;
-	default:
-		return EINVAL;
-	}
-	if (!attr->send_cq || !attr->recv_cq || attr->send_cq->context != pd->context ||
-	    attr->recv_cq->context != pd->context)
-		return EINVAL;
+	if (err)
+		return err;
+	if (!attr->send_cq || !attr->recv_cq)
+		return nic_refuse(device, call, EINVAL, "it needs two CQs");
+	if (attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context)
+		return nic_refuse(device, call, EINVAL, "a CQ is of another context than the PD");
 	if (attr->srq && attr->srq->context != pd->context)
-		return EINVAL;
+		return nic_refuse(device, call, EINVAL, "the SRQ is of another context than the PD");
 	return check_caps(device, attr);
 }
 
@@ -112,6 +131,7 @@ static int qp_attach(struct sim_qp *qp)
 		return err;
 	err = nic_qpn_take(qp, &pub->qp_num);
 	if (err) {
+		(void)nic_refuse(nic_device(pub->context), call, err, "no QP number is left");
 		nic_give(pub->context, NIC_QP);
 		return err;
 	}
@@ -193,10 +213,12 @@ int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
 		return err;
 	qp = calloc(1, size);
 	if (!qp)
-		return ENOMEM;
+		return nic_no_memory(nic_device(pd->context), call);
 	qp_fill(qp, pd, attr);
 	err = qp_room(qp);
-	if (!err) {
+	if (err) {
+		(void)nic_no_memory(nic_device(pd->context), call);
+	} else {
 		sim_lock();
 		err = qp_attach(qp);
 		sim_unlock();

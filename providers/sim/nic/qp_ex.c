@@ -305,19 +305,28 @@ static bool ops_supported(const struct sim_device *device, enum ibv_qp_type type
 	return !(ops & ~have & KNOWN_OPS) && !(ops & ~KNOWN_OPS);
 }
 
+static const char create_call[] = "ibv_create_qp_ex";
+
 static int check_ex(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
+	const struct sim_device *device = nic_device(context);
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if (attr->comp_mask & ~known ||
 	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags))
-		return EOPNOTSUPP;
+		return nic_refuse(device, create_call, EOPNOTSUPP,
+				  "the simulator does not know all of comp_mask 0x%x, create_flags 0x%x",
+				  attr->comp_mask,
+				  attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ?
+				  attr->create_flags : 0);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd->context != context)
-		return EINVAL;
+		return nic_refuse(device, create_call, EINVAL, "it needs a PD of the same context");
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-	    !ops_supported(nic_device(context), attr->qp_type, attr->send_ops_flags))
-		return EOPNOTSUPP;
+	    !ops_supported(device, attr->qp_type, attr->send_ops_flags))
+		return nic_refuse(device, create_call, EOPNOTSUPP,
+				  "the QP has not all of send_ops_flags 0x%llx",
+				  (unsigned long long)attr->send_ops_flags);
 	return 0;
 }
 
@@ -353,10 +362,11 @@ struct ibv_qp *sim_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_
 		goto err_errno;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
 		return sim_create_qp(attr->pd, plain);
-	err = ENOMEM;
 	b = new_builder();
-	if (!b)
+	if (!b) {
+		err = nic_no_memory(nic_device(context), create_call);
 		goto err_errno;
+	}
 	err = nic_qp_create(attr->pd, sizeof(*qp), plain, &qp);
 	if (err)
 		goto err_free;

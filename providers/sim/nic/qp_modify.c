@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "rc.h"
 
@@ -61,22 +62,57 @@ static const struct attrs *attrs_of(const struct transition *t, uint8_t type)
 	return type == IBV_QPT_RC ? &t->rc : type == IBV_QPT_UC ? &t->uc : &t->ud;
 }
 
+static int refuse(const struct sim_qp *qp, const char *format, ...)
+	__attribute__((cold, format(printf, 2, 3)));
+
+static int refuse(const struct sim_qp *qp, const char *format, ...)
+{
+	char why[120];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	return nic_refuse(qp->port->device, "ibv_modify_qp", EINVAL, "QP 0x%06x: %s", nic_qpn(qp), why);
+}
+
+static int refuse_move(const struct sim_qp *qp, uint8_t to, int mask)
+{
+	if (!(mask & IBV_QP_STATE))
+		return refuse(qp, "nothing can be changed in %s", nic_qp_state_name(qp->state));
+	if (to > IBV_QPS_ERR)
+		return refuse(qp, "%u is no state", to);
+	return refuse(qp, "it cannot go from %s to %s", nic_qp_state_name(qp->state),
+		      nic_qp_state_name(to));
+}
+
+static int check_attrs(const struct sim_qp *qp, uint8_t to, int given, int required, int optional)
+{
+	if ((given & required) != required)
+		return refuse(qp, "%s to %s needs the attributes 0x%x, too",
+			      nic_qp_state_name(qp->state), nic_qp_state_name(to),
+			      (unsigned int)(required & ~given));
+	if (given & ~(required | optional))
+		return refuse(qp, "%s to %s does not take the attributes 0x%x",
+			      nic_qp_state_name(qp->state), nic_qp_state_name(to),
+			      (unsigned int)(given & ~(required | optional)));
+	return 0;
+}
+
 static int check_transition(const struct sim_qp *qp, uint8_t to, int mask)
 {
 	int given = mask & ~IBV_QP_STATE;
 
 	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
-		return given ? EINVAL : 0;
+		return check_attrs(qp, to, given, 0, 0);
 	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
 		const struct transition *t = &transitions[i];
 		const struct attrs *attrs = attrs_of(t, qp->type);
 
-		if (t->from != qp->state || t->to != to)
-			continue;
-		return (given & attrs->required) != attrs->required ||
-		       given & ~(attrs->required | attrs->optional) ? EINVAL : 0;
+		if (t->from == qp->state && t->to == to)
+			return check_attrs(qp, to, given, attrs->required, attrs->optional);
 	}
-	return EINVAL;
+	return refuse_move(qp, to, mask);
 }
 
 static bool valid_access(unsigned int access)
@@ -87,30 +123,48 @@ static bool valid_access(unsigned int access)
 					  IBV_ACCESS_OPTIONAL_RANGE));
 }
 
-static int check_values(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+/* Which attribute has a value that the device does not take, or NULL. */
+static const char *bad_attr(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	struct sim_device *device = qp->port->device;
 	const struct ibv_device_attr *limits = &device->attr;
 
-	if ((mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->state) ||
-	    (mask & IBV_QP_PKEY_INDEX && attr->pkey_index) ||
-	    (mask & IBV_QP_PORT && !nic_port(device, attr->port_num)) ||
-	    (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags)) ||
-	    (mask & IBV_QP_PATH_MTU &&
-	     (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > qp->port->max_mtu)) ||
-	    (mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
-	     attr->max_dest_rd_atomic > limits->max_qp_rd_atom) ||
-	    (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > limits->max_qp_init_rd_atom) ||
-	    (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31) ||
-	    (mask & IBV_QP_TIMEOUT && attr->timeout > 31) ||
-	    (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7) ||
-	    (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7) ||
-	    (mask & IBV_QP_ALT_PATH &&
-	     (!nic_port(device, attr->alt_port_num) || attr->alt_timeout > 31 ||
-	      attr->alt_pkey_index)) ||
-	    (mask & IBV_QP_PATH_MIG_STATE && attr->path_mig_state > IBV_MIG_ARMED))
-		return EINVAL;
-	return 0;
+	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->state)
+		return "cur_qp_state";
+	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index)
+		return "pkey_index";
+	if (mask & IBV_QP_PORT && !nic_port(device, attr->port_num))
+		return "port_num";
+	if (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags))
+		return "qp_access_flags";
+	if (mask & IBV_QP_PATH_MTU &&
+	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > qp->port->max_mtu))
+		return "path_mtu";
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > limits->max_qp_rd_atom)
+		return "max_dest_rd_atomic";
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > limits->max_qp_init_rd_atom)
+		return "max_rd_atomic";
+	if (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
+		return "min_rnr_timer";
+	if (mask & IBV_QP_TIMEOUT && attr->timeout > 31)
+		return "timeout";
+	if (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7)
+		return "retry_cnt";
+	if (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7)
+		return "rnr_retry";
+	if (mask & IBV_QP_ALT_PATH && (!nic_port(device, attr->alt_port_num) ||
+				       attr->alt_timeout > 31 || attr->alt_pkey_index))
+		return "alt_port_num, alt_timeout or alt_pkey_index";
+	if (mask & IBV_QP_PATH_MIG_STATE && attr->path_mig_state > IBV_MIG_ARMED)
+		return "path_mig_state";
+	return NULL;
+}
+
+static int check_values(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	const char *bad = bad_attr(qp, attr, mask);
+
+	return bad ? refuse(qp, "%s has no value that fits the QP and the device", bad) : 0;
 }
 
 static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -186,16 +240,16 @@ static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	uint8_t to = mask & IBV_QP_STATE ? (uint8_t)attr->qp_state : qp->state;
 	struct sim_port *peer = qp->peer;
-	int err = 0;
+	int err;
 
 	/* RESET to RESET and ERR to ERR happen, with nothing to set. */
 	err = check_transition(qp, to, mask);
 	if (!err)
 		err = check_values(qp, attr, mask);
-	if (!err && mask & IBV_QP_AV)
-		err = nic_resolve_ah(qp->port->device, &attr->ah_attr, &peer);
 	if (err)
 		return err;
+	if (mask & IBV_QP_AV && nic_resolve_ah(qp->port->device, &attr->ah_attr, &peer))
+		return refuse(qp, "ah_attr names a port or a GID that the device lacks");
 	apply_path(qp, attr, mask);
 	apply_attrs(qp, attr, mask);
 	qp->peer = peer;
@@ -234,9 +288,10 @@ static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 
 	if (mask & ~(int)((IBV_QP_DEST_QPN << 1) - 1) || to > IBV_QPS_ERR || to == IBV_QPS_SQE ||
 	    (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags)))
-		return EINVAL;
+		return refuse(qp, "iWARP has not all of attributes 0x%x, state %u, or of qp_access_flags",
+			      (unsigned int)mask, to);
 	if (to == IBV_QPS_RTS && qp->state < IBV_QPS_RTS)
-		return EINVAL;
+		return refuse(qp, "the connection manager brings a QP of iWARP to RTS");
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		qp->access = attr->qp_access_flags;
 	switch (qp->state) {
@@ -272,7 +327,7 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	sim_prefetch(qp, sizeof(*qp));
 	sim_lock();
 	if (qp->port->device->removed)
-		err = EIO;
+		err = nic_refuse(qp->port->device, "ibv_modify_qp", EIO, "the device was removed");
 	else if (nic_qp_is_iwarp(qp))
 		err = modify_iwarp(qp, attr, mask);
 	else

@@ -6,13 +6,20 @@
 
 #include "nic_internal.h"
 
-static int check_new(const struct ibv_device_attr *limits, const struct ibv_srq_attr *attr)
+static const char create_call[] = "ibv_create_srq", modify_call[] = "ibv_modify_srq";
+
+static int check_new(const struct sim_device *device, const struct ibv_srq_attr *attr)
 {
+	const struct ibv_device_attr *limits = &device->attr;
+
 	if (!limits->max_srq)
-		return EOPNOTSUPP;
-	if (attr->max_wr < 1 || attr->max_wr > (uint32_t)limits->max_srq_wr ||
-	    attr->max_sge > (uint32_t)limits->max_srq_sge)
-		return EINVAL;
+		return nic_refuse(device, create_call, EOPNOTSUPP, "the device has no SRQs");
+	if (attr->max_wr < 1 || attr->max_wr > (uint32_t)limits->max_srq_wr)
+		return nic_refuse(device, create_call, EINVAL, "max_wr is %u, the device has 1 to %d",
+				  attr->max_wr, limits->max_srq_wr);
+	if (attr->max_sge > (uint32_t)limits->max_srq_sge)
+		return nic_refuse(device, create_call, EINVAL, "max_sge is %u, the device has %d",
+				  attr->max_sge, limits->max_srq_sge);
 	return 0;
 }
 
@@ -20,14 +27,15 @@ struct ibv_srq *sim_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 {
 	static uint32_t next_handle;
 	struct sim_srq *srq;
-	int err = check_new(&nic_device(pd->context)->attr, &init->attr);
+	int err = check_new(nic_device(pd->context), &init->attr);
 
 	if (err)
 		goto err_errno;
-	err = ENOMEM;
 	srq = calloc(1, sizeof(*srq));
-	if (!srq)
+	if (!srq) {
+		err = nic_no_memory(nic_device(pd->context), create_call);
 		goto err_errno;
+	}
 	srq->rq.size = init->attr.max_wr;
 	srq->rq.mask = nic_round_up(srq->rq.size) - 1;
 	srq->rq.max_sge = init->attr.max_sge;
@@ -62,11 +70,14 @@ struct ibv_srq *sim_create_srq_ex(struct ibv_context *context, struct ibv_srq_in
 
 	if (attr->comp_mask & ~(uint32_t)(IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE) ||
 	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC)) {
-		errno = EOPNOTSUPP;
+		errno = nic_refuse(nic_device(context), "ibv_create_srq_ex", EOPNOTSUPP,
+				   "the simulator has basic SRQs only (comp_mask 0x%x)",
+				   attr->comp_mask);
 		return NULL;
 	}
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || attr->pd->context != context) {
-		errno = EINVAL;
+		errno = nic_refuse(nic_device(context), "ibv_create_srq_ex", EINVAL,
+				   "it needs a PD of the same context");
 		return NULL;
 	}
 	return sim_create_srq(attr->pd, &init);
@@ -118,17 +129,19 @@ int sim_destroy_srq(struct ibv_srq *ibsrq)
 
 static int srq_resize(struct sim_srq *srq, uint32_t size)
 {
+	const struct sim_device *device = nic_device(srq->pub.context);
 	struct nic_rq *rq = &srq->rq, bigger = *rq;
 
-	if (size < 1 || size > (uint32_t)nic_device(srq->pub.context)->attr.max_srq_wr ||
-	    size < rq->head - rq->tail)
-		return EINVAL;
+	if (size < 1 || size > (uint32_t)device->attr.max_srq_wr || size < rq->head - rq->tail)
+		return nic_refuse(device, modify_call, EINVAL, "max_wr is %u, the device has 1 to %d, and "
+				  "%u requests wait", size, device->attr.max_srq_wr,
+				  rq->head - rq->tail);
 	bigger.size = size;
 	bigger.mask = nic_round_up(size) - 1;
 	if (rq->ring) {
 		bigger.ring = malloc((bigger.mask + 1) * nic_rwqe_size(rq->max_sge));
 		if (!bigger.ring)
-			return ENOMEM;
+			return nic_no_memory(device, modify_call);
 		for (uint32_t i = rq->tail; i != rq->head; i++)
 			memcpy(nic_rq_at(&bigger, i), nic_rq_at(rq, i), nic_rwqe_size(rq->max_sge));
 		free(rq->ring);
@@ -139,15 +152,18 @@ static int srq_resize(struct sim_srq *srq, uint32_t size)
 
 int sim_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
+	const struct sim_device *device = nic_device(ibsrq->context);
 	struct sim_srq *srq = nic_srq(ibsrq);
 	int err = 0;
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return EINVAL;
+		return nic_refuse(device, modify_call, EINVAL, "attributes 0x%x are none of an SRQ's",
+				  (unsigned int)(mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)));
 	sim_lock();
 	if (mask & IBV_SRQ_LIMIT &&
 	    attr->srq_limit > (mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rq.size))
-		err = EINVAL;
+		err = nic_refuse(device, modify_call, EINVAL, "srq_limit is %u, more than max_wr",
+				 attr->srq_limit);
 	if (!err && mask & IBV_SRQ_MAX_WR)
 		err = srq_resize(srq, attr->max_wr);
 	if (!err && mask & IBV_SRQ_LIMIT)
