@@ -244,14 +244,20 @@ static void test_late_events(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		for (unsigned int posts = 1; posts <= 3; posts++) {
 			struct pair pair = cases[i].open();
+			const struct world_event *event;
 
 			print_message("case %zu, %u posts\n", i, posts);
 			world.fail_posts = posts;
 			cases[i].act(&pair);
 			world_run_ms(90000);
 			assert_uint_equal(world.fail_posts, 0);
-			world_expect(cases[i].at_server ? pair.server : pair.client, cases[i].type,
-				     cases[i].status);
+			event = world_expect(cases[i].at_server ? pair.server : pair.client,
+					     cases[i].type, cases[i].status);
+			/* The words come with it. */
+			if (cases[i].type == RDMA_CM_EVENT_UNREACHABLE)
+				assert_non_null(event->event.why);
+			else
+				assert_null(event->event.why);
 			world_lose(CM_REQ, 0);
 			world_lose(CM_REJ, 0);
 			world_lose(CM_DREQ, 0);

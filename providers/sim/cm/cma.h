@@ -70,6 +70,7 @@ struct cma_late {
 	int16_t status;
 	uint8_t type;
 	uint8_t initiator_depth, responder_resources;
+	bool has_why;			/* the id's late_why */
 };
 
 /*
@@ -108,6 +109,7 @@ struct sim_id {
 
 	/* --- */
 	union sim_sockaddr dst;
+	const char *late_why;		/* of the one late event that has words: an id fails once */
 	struct sim_port *way_out;	/* of the last look for an address */
 	uint16_t interface;		/* see cma_interface(): number + 1 of the address; 0: none */
 	bool tos_set, ack_timeout_set;

@@ -113,6 +113,7 @@ void cma_post_late(struct sim_id *id)
 				.initiator_depth = id->late[done].initiator_depth,
 				.responder_resources = id->late[done].responder_resources,
 			},
+			.why = id->late[done].has_why ? id->late_why : NULL,
 		};
 
 		if (post(id->id, &event) == -ENOMEM)
@@ -132,11 +133,14 @@ static bool keep_for_later(struct sim_id *id, const struct polycm_event *event)
 {
 	if (id->num_late == CMA_MAX_LATE)
 		return false;
+	if (event->why)
+		id->late_why = event->why;
 	id->late[id->num_late++] = (struct cma_late){
 		.status = (int16_t)event->status,
 		.type = (uint8_t)event->type,
 		.initiator_depth = event->param.conn.initiator_depth,
 		.responder_resources = event->param.conn.responder_resources,
+		.has_why = event->why != NULL,
 	};
 	try_again(id);
 	return true;
