@@ -22,10 +22,14 @@
 /* What librdmacm says in events that it makes an error of itself. */
 #define LIBRARY_STATUS (-1)
 
+/* What polycm_fail() or a provider said of why, for the end of a line. */
+#define WHY_FORMAT "%s%s%s"
+#define WHY polycm_why_text[0] ? " (" : "", polycm_why_text, polycm_why_text[0] ? ")" : ""
+
 static void turn(struct polycm_ev *ev, enum rdma_cm_event_type type, int err)
 {
-	polycm_log_id(POLYCM_LOG_DEBUG, ev->owner, "%s becomes %s: %s",
-		      polycm_event_name(ev->pub.event), polycm_event_name(type), strerror(-err));
+	polycm_log_id(POLYCM_LOG_DEBUG, ev->owner, "%s becomes %s: %s" WHY_FORMAT,
+		      polycm_event_name(ev->pub.event), polycm_event_name(type), strerror(-err), WHY);
 	polycm_ev_set_type(ev, type);
 	ev->pub.status = LIBRARY_STATUS;
 	ev->why = NULL;
@@ -134,8 +138,8 @@ static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 	}
 	polycm_id_unlock(child);
 	if (err) {
-		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s",
-			      strerror(-err));
+		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s" WHY_FORMAT,
+			      strerror(-err), WHY);
 		polycm_id_end_child(child);
 		return false;
 	}
@@ -243,9 +247,9 @@ static void log_event(const struct polycm_ev *ev)
 		polycm_id_lock(id);
 		transport = polycm_id_transport(id);
 		polycm_id_unlock(id);
-		polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s", name,
+		polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s" WHY_FORMAT, name,
 			      ev->why ? ev->why :
-			      polycm_status_words(transport, ev->pub.event, ev->pub.status));
+			      polycm_status_words(transport, ev->pub.event, ev->pub.status), WHY);
 		return;
 	}
 	if (!polycm_log_enabled(POLYCM_LOG_INFO))
@@ -279,6 +283,8 @@ int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_eve
 		err = polycm_channel_next(chan, &ev);
 		if (err)
 			return err;
+		/* What it is turned into is told of with the reason. */
+		polycm_why_clear();
 		if (process(ev))
 			break;
 		polycm_ev_ack(ev);

@@ -240,7 +240,11 @@ static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 
 static int op_establish(void *priv)
 {
-	return id_called(priv, OP_ESTABLISH);
+	int err = id_called(priv, OP_ESTABLISH);
+
+	if (err)
+		polycm_core_table.why("the fake does not want to");
+	return err;
 }
 
 static int op_disconnect(void *priv)

@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "layers.h"
+#include "log.h"
 
 #define MS UINT64_C(1000000)
 
@@ -396,6 +397,29 @@ static void late_events_keep_their_order(void **state)
 	assert_int_equal(rdma_destroy_id(other), 0);
 }
 
+/* The provider's words, also through layers that hand on a copy. */
+static void late_events_keep_their_words(void **state)
+{
+	const struct polycm_event event = {
+		.size = sizeof(event), .type = RDMA_CM_EVENT_UNREACHABLE, .status = -ETIMEDOUT,
+		.why = "the cat ate it",
+	};
+	struct rdma_cm_id *id = resolved_id(channel);
+	struct capture capture;
+
+	(void)state;
+	order.hold_ms = 10;
+	assert_int_equal(polycm_post_event((struct polycm_id *)(void *)id, &event), 0);
+	pass_ms(10);
+	polycm_log_level = POLYCM_LOG_WARN;
+	capture_begin(&capture);
+	expect_event(channel, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	(void)capture_end(&capture);
+	polycm_log_level = POLYCM_LOG_ERROR;
+	assert_non_null(strstr(capture.text, "UNREACHABLE: the cat ate it"));
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
 /* Before its time, after it and not fetched, fetched and acked: the timer is given back each time. */
 static void ids_end_with_late_events(void **state)
 {
@@ -567,6 +591,7 @@ int main(void)
 		LAYER_TEST(events_go_from_inside_to_outside),
 		LAYER_TEST(wrong_events_are_refused),
 		LAYER_TEST(late_events_keep_their_order),
+		LAYER_TEST(late_events_keep_their_words),
 		LAYER_TEST(ids_end_with_late_events),
 		LAYER_TEST(late_events_go_to_another_channel),
 		LAYER_TEST(without_a_timer_nothing_is_lost),

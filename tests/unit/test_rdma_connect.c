@@ -5,6 +5,8 @@
  */
 #include "cm_fake.h"
 
+#include "log.h"
+
 static struct rdma_event_channel *channel;
 
 static int open_channel(void **state)
@@ -439,17 +441,18 @@ static void failed_responses_are_connect_errors(void **state)
 	static const struct {
 		enum ibv_qp_state refuse;
 		int establish;
-		const char *moves;
+		const char *moves, *why;
 	} cases[] = {
 		/* A device that does not take along what INIT says gets it said before. */
-		{ IBV_QPS_RTR, 0, "INIT ERR" },
-		{ IBV_QPS_RTS, 0, "RTR(7) ERR" },
-		{ IBV_QPS_RESET, -EINVAL, "RTR(7) RTS(6) ERR" },
+		{ IBV_QPS_RTR, 0, "INIT ERR", " cannot become RTR)" },
+		{ IBV_QPS_RTS, 0, "RTR(7) ERR", " cannot become RTS)" },
+		{ IBV_QPS_RESET, -EINVAL, "RTR(7) RTS(6) ERR", "(the fake does not want to)" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct rdma_cm_id *id = qp_id(channel);
+		struct capture capture;
 
 		print_message("case %zu\n", i);
 		fake_verbs.moves[0] = '\0';
@@ -457,7 +460,13 @@ static void failed_responses_are_connect_errors(void **state)
 		fake_verbs.refuse_errno = EINVAL;
 		fakes[0].fail[OP_ESTABLISH] = cases[i].establish;
 		assert_int_equal(post(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0), 0);
+		polycm_log_level = POLYCM_LOG_WARN;
+		capture_begin(&capture);
 		expect_event(channel, RDMA_CM_EVENT_CONNECT_ERROR, -1);
+		capture_end(&capture);
+		polycm_log_level = POLYCM_LOG_ERROR;
+		if (!strstr(capture.text, "CONNECT_ERROR: ") || !strstr(capture.text, cases[i].why))
+			fail_msg("no reason: %s", capture.text);
 		fake_verbs.refuse_errno = 0;
 		fakes[0].fail[OP_ESTABLISH] = 0;
 		assert_string_equal(fake_verbs.moves, cases[i].moves);
