@@ -24,7 +24,7 @@
 #include "live.h"
 #include "misuse.h"
 #include "ret.h"
-#include "wait/libc.h"
+#include "interposer.h"
 
 #define NOT_QUEUED SIZE_MAX
 

@@ -11,15 +11,12 @@
 #include "clock.h"
 #include "device.h"
 #include "id.h"
+#include "interposer.h"
 #include "kernel/kernel.h"
 #include "log.h"
 #include "options.h"
 #include "registry.h"
 #include "ret.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
-#include "wait/timers.h"
-#include "wait/wait.h"
 
 #define SMALL_BLOCK 1024u
 
@@ -87,5 +84,5 @@ const struct polycm_core polycm_core_table = {
 	.clock_show = polycm_clock_show,
 	.real_ns = polycm_real_ns,
 	.cond_wait = polycm_cond_wait,
-	.time_moved = polycm_alarms_ring,
+	.time_moved = polycm_time_moved,
 };

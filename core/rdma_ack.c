@@ -21,7 +21,7 @@
 #include "hand_over.h"
 #include "log.h"
 #include "ret.h"
-#include "wait/libc.h"
+#include "interposer.h"
 
 #define NUM_ACK_WAITS	16
 #define NSEC_PER_SEC	UINT64_C(1000000000)

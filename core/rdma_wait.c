@@ -27,8 +27,7 @@
 #include "log.h"
 #include "misuse.h"
 #include "ret.h"
-#include "wait/flags.h"
-#include "wait/libc.h"
+#include "interposer.h"
 
 /* Nothing can ever happen again: say who waits, since it is the program that is wrong. */
 static void deadlock(struct polycm_channel *chan)
@@ -243,7 +242,7 @@ static int pull(struct polycm_channel *chan)
 	/* Not a place to be cancelled in: the lock would stay. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_mutex_lock(&chan->pull_lock);
-	num = polycm_libc()->epoll_wait(chan->pub.fd, ready,
+	num = polycm_real_epoll_wait(chan->pub.fd, ready,
 					(int)(sizeof(ready) / sizeof(ready[0])), 0);
 	for (int i = 0; i < num; i++) {
 		struct polycm_channel_slot *slot = ready[i].data.ptr;
@@ -285,25 +284,12 @@ static int take(struct polycm_channel *chan, struct polycm_ev **ret_ev, uint32_t
 	return err;
 }
 
-/*
- * A descriptor that was closed under us is not.  That one was not is remembered
- * where only this thread can have changed it since, and was not seen to.
- */
-static bool is_nonblocking(struct polycm_channel *chan)
+/* A descriptor that was closed under us is not. */
+static bool is_nonblocking(const struct polycm_channel *chan)
 {
-	unsigned int changes = 0;
-	int flags;
+	int flags = fcntl(chan->pub.fd, F_GETFL);
 
-	if (polycm_alone() && !polycm_channel_has_children(chan))
-		changes = polycm_flag_changes();
-	if (changes && changes == chan->blocks_at)
-		return false;
-	flags = fcntl(chan->pub.fd, F_GETFL);
-	if (flags != -1 && flags & O_NONBLOCK)
-		return true;
-	if (changes)
-		chan->blocks_at = changes;
-	return false;
+	return flags != -1 && flags & O_NONBLOCK;
 }
 
 int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)

@@ -6,10 +6,8 @@
 #ifndef POLYCM_CORE_RET_H
 #define POLYCM_CORE_RET_H
 
-/* In the block that threads start with, where it is found without a call; there is little room. */
-#define POLYCM_THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
-
 #include "polycm/provider.h"
+#include "thread_local.h"
 
 extern POLYCM_THREAD_LOCAL char polycm_why_text[192];
 

@@ -18,6 +18,9 @@
 #include "polycm.h"
 #include "polycm/polycm.h"
 
+/* Of libpolycm-interpose. */
+const char *polycm_interposer_version(void);
+
 #define PATH_VARIABLE "POLYCM_PROVIDER_PATH"
 
 /* The folder with its links resolved, the name as it is: it should be the library's soname. */
@@ -34,18 +37,34 @@ static char *absolute(const char *path)
 	return result;
 }
 
+/* Of a string inside the library: the address of a function may be the command's own stub. */
+static char *file_of(const char *version, const char *name)
+{
+	Dl_info found;
+	char *path = NULL;
+
+	if (dladdr(version, &found) && found.dli_fname)
+		path = absolute(found.dli_fname);
+	if (!path)
+		tool_error("cannot tell where %s is", name);
+	return path;
+}
+
 const char *place_library(void)
 {
 	static char *path;
-	Dl_info found;
 
-	if (path)
-		return path;
-	/* A string inside the library: the address of a function may be the command's own stub. */
-	if (dladdr(polycm_version(), &found) && found.dli_fname)
-		path = absolute(found.dli_fname);
 	if (!path)
-		tool_error("cannot tell where libpolycm is");
+		path = file_of(polycm_version(), "libpolycm");
+	return path;
+}
+
+const char *place_interposer(void)
+{
+	static char *path;
+
+	if (!path)
+		path = file_of(polycm_interposer_version(), "libpolycm-interpose");
 	return path;
 }
 

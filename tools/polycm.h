@@ -45,6 +45,8 @@ void *tool_realloc(void *memory, size_t num, size_t size);
 
 /* place.c: the path of libpolycm as this process has it, absolute, or NULL (the error is printed). */
 const char *place_library(void);
+/* The same of libpolycm-interpose. */
+const char *place_interposer(void);
 /* Run from a build tree: let the library find that tree's plugins. */
 void place_setup(void);
 

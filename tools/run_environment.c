@@ -88,9 +88,8 @@ static void allow_any_order(void)
 }
 
 /* What was given, but for ours where an outer polycm run has put it. */
-static const char *given_preload(const char *library)
+static const char *behind(const char *given, const char *library)
 {
-	const char *given = getenv(PRELOAD_VARIABLE);
 	size_t len = strlen(library);
 
 	if (given && !strncmp(given, library, len) && (!given[len] || strchr(": ", given[len])))
@@ -98,21 +97,38 @@ static const char *given_preload(const char *library)
 	return given && *given ? given : NULL;
 }
 
-/* Ours comes first, so that its symbols win, but for a sanitizer's runtime. */
-static int set_preload(const char *command)
+static int check_path(const char *library)
 {
-	const char *library = place_library(), *given;
-	char *runtime, *list;
-
 	if (!library)
 		return EXIT_FAILURE;
-	if (strpbrk(library, ": ")) {
-		tool_error("%s cannot be preloaded: its path has a blank or a colon", library);
+	if (!strpbrk(library, ": "))
+		return 0;
+	tool_error("%s cannot be preloaded: its path has a blank or a colon", library);
+	return EXIT_FAILURE;
+}
+
+static bool simulates(void)
+{
+	const char *list = getenv(RUN_PROVIDER_VARIABLE);
+
+	return list && run_names_simulator(list);
+}
+
+/*
+ * Ours come first, so that their symbols win, but for a sanitizer's runtime.
+ * What takes the C library's place is for simulation alone.
+ */
+static int set_preload(const char *command)
+{
+	const char *library = place_library(), *interposer = place_interposer(), *given;
+	char *runtime, *list;
+
+	if (check_path(library) || check_path(interposer))
 		return EXIT_FAILURE;
-	}
+	given = behind(behind(getenv(PRELOAD_VARIABLE), interposer), library);
 	runtime = run_sanitizer_runtime(command);
-	given = given_preload(library);
-	list = tool_printf("%s%s%s%s%s", runtime ? runtime : "", runtime ? ":" : "", library,
+	list = tool_printf("%s%s%s%s%s%s%s", runtime ? runtime : "", runtime ? ":" : "",
+			   simulates() ? interposer : "", simulates() ? ":" : "", library,
 			   given ? ":" : "", given ? given : "");
 	setenv(PRELOAD_VARIABLE, list, 1);
 	free(list);

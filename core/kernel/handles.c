@@ -19,7 +19,7 @@
 #include "internal.h"
 
 #include "../alone.h"
-#include "wait/libc.h"
+#include "interposer.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -556,9 +556,11 @@ struct polycm_core {
 	 * The clocks that the program reads with clock_gettime() and its like
 	 * follow the installed clock, from what they show now, or again the
 	 * system's.  While they follow it now_ns() does not go back.  Nothing
-	 * without an installed clock.  One call at a time.
+	 * without an installed clock.  One call at a time.  -EOPNOTSUPP, after a
+	 * line of log: the program's clocks cannot be virtual, since
+	 * libpolycm-interpose is not loaded.
 	 */
-	void (*clock_show)(bool is_virtual);
+	int (*clock_show)(bool is_virtual);
 	/* The system's clock, whatever the program's clocks show. */
 	uint64_t (*real_ns)(clockid_t clock);
 	/*

@@ -176,7 +176,7 @@ static void locked(int cancel_state)
 	if (__builtin_expect(relaxed_load(&sim_engine.forked), 0)) {
 		relaxed_store(&sim_engine.forked, false);
 		if (sim_is_virtual())
-			sim_core->clock_show(true);
+			(void)sim_core->clock_show(true);
 		sim_fabric_after_fork();
 	}
 }
@@ -342,7 +342,7 @@ static void after_fork_child(void)
 	if (sim_engine.running)
 		sim_shm_after_fork();
 	if (sim_is_virtual())
-		sim_core->clock_show(false);
+		(void)sim_core->clock_show(false);
 	relaxed_store(&sim_engine.forked, sim_engine.running);
 }
 

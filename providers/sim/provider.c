@@ -237,7 +237,7 @@ static int init(struct polycm_module *module, void **ret_ctx)
 		sim_take_down();
 		goto out;
 	}
-	sim_core->clock_show(sim_is_virtual());
+	(void)sim_core->clock_show(sim_is_virtual());	/* nothing before there was a clock */
 	if (sim_files_watch_exit() || atexit(at_exit) || pthread_atfork(NULL, NULL, sim_cma_forked))
 		sim_core->log(POLYCM_LOG_WARN, NULL, "no memory to watch for the process's end");
 out:

@@ -110,6 +110,10 @@ check 'LD_PRELOAD is the library' preloads "$library"
 check 'what LD_PRELOAD held comes behind' eval \
 	'LD_PRELOAD=libm.so.6 preloads "$library:libm.so.6"'
 check 'LD_PRELOAD names the library once' preloads "$library" "${command[@]:${#as_user[@]}}" run
+check 'where it simulates, waits are taken over, too' preloads "$interposer:$library" --provider sim
+check 'by any option of the simulator' preloads "$interposer:$library" --seed 7
+check 'not by another provider' preloads "$library" --provider roce
+check 'and once' preloads "$interposer:$library" --provider sim "${command[@]:${#as_user[@]}}" run
 
 # --- What becomes of the program. ---
 

@@ -11,19 +11,23 @@ guide=$abs_top_srcdir/docs/testing-your-program.md
 prefix=${1-}
 mkdir "$work/bin" "$work/lib" "$work/guide" || exit 99
 
-# polycm.pc of the build tree says where things will be; here is where they are.
+# The .pc files of the build tree say where things will be; here is where they are.
 if [ -n "$prefix" ]; then
 	library=$(find "$prefix/lib" -name libpolycm.so) && [ -n "$library" ] || exit 99
-	include=$prefix/include pc=${library%/*}/pkgconfig/polycm.pc
+	include=$prefix/include pc=${library%/*}/pkgconfig
 	printf '#!/bin/sh\nexec "%s" "$@"\n' "$prefix/bin/polycm" >"$work/bin/polycm"
 else
-	include=$copy/include pc=$abs_top_builddir/polycm.pc
+	include=$copy/include pc=$abs_top_builddir
 	ln -s "$library" "$work/lib/libpolycm.so"
+	ln -s "$interposer" "$work/lib/libpolycm-interpose.so"
 	printf '#!/bin/sh\nexec "%s" "$@"\n' "${command[${#command[@]} - 1]}" >"$work/bin/polycm"
 fi
 libdir=$work/lib
 [ -z "$prefix" ] || libdir=${library%/*}
-sed "s|^libdir=.*|libdir=$libdir|; s|^includedir=.*|includedir=$include|" "$pc" >"$work/lib/polycm.pc" || exit 99
+for name in polycm polycm-sim; do
+	sed "s|^libdir=.*|libdir=$libdir|; s|^includedir=.*|includedir=$include|" "$pc/$name.pc" >"$work/lib/$name.pc" ||
+		exit 99
+done
 chmod +x "$work/bin/polycm"
 [ "$(id -u)" -ne 0 ] || chown 65534:65534 "$work/guide"
 chmod -R go+rX "$work"

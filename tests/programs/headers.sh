@@ -9,6 +9,7 @@ warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 include=$abs_top_srcdir/include
 folder=${library%/*}
 ln -sf "$library" "$work/libpolycm.so"
+ln -sf "$interposer" "$work/libpolycm-interpose.so"
 [ -n "${POLYCM_PROVIDER_PATH-}" ] || export POLYCM_PROVIDER_PATH=$folder/polycm
 
 # Each header twice and alone, then all macros with arguments in one program.
@@ -50,7 +51,7 @@ compile() {
 	for file in "$work"/*.unit."$3"; do
 		"$1" -std="$2" "${warnings[@]}" -fsyntax-only -I"$include" "$file" || return
 	done
-	"$1" -std="$2" "${warnings[@]}" -I"$include" -o "$work/use" "$work/use.$3" -L"$work" -lpolycm
+	"$1" -std="$2" "${warnings[@]}" -I"$include" -o "$work/use" "$work/use.$3" -L"$work" -Wl,--no-as-needed -lpolycm-interpose -lpolycm
 }
 
 # Each standard that the compiler knows.

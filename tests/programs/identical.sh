@@ -27,7 +27,7 @@ in_build() {
 	done
 	program=$(program "$build" "$2")
 	shift 2
-	abs_top_builddir=$build LD_LIBRARY_PATH=$build/core/.libs POLYCM_PROVIDER_PATH=${path#:} \
+	abs_top_builddir=$build LD_LIBRARY_PATH=$build/core/.libs:$build/interpose/.libs POLYCM_PROVIDER_PATH=${path#:} \
 		"$program" "$@" >"$work/out$part" 2>&1 && return
 	cat "$work/out$part"
 	return 1

@@ -74,11 +74,12 @@ copy=$work/copy
 mkdir -p "$copy/bin" "$copy/lib/polycm" &&
 cp "$abs_top_builddir/tools/.libs/polycm" "$copy/bin/" &&
 cp "$abs_top_builddir/core/.libs/libpolycm.so.0" "$copy/lib/" &&
+cp "$abs_top_builddir/interpose/.libs/libpolycm-interpose.so.0" "$copy/lib/" &&
 cp "$abs_top_builddir"/providers/*/.libs/provider-*.so "$copy/lib/polycm/" &&
 cp -R "$abs_top_srcdir/include" "$copy/" &&
 chmod -R go+rX "$work" || exit 99
 unset POLYCM_PROVIDER_PATH
-library=$copy/lib/libpolycm.so.0 command=$copy/bin/polycm
+library=$copy/lib/libpolycm.so.0 interposer=$copy/lib/libpolycm-interpose.so.0 command=$copy/bin/polycm
 
 # Not through libtool's wrapper script, which takes longer than the command itself.
 command=("${as_user[@]}" timeout --foreground -k 2 "$limit"

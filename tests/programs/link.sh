@@ -10,6 +10,7 @@ need "${CC%% *}" rping
 source=$abs_top_srcdir/tests/programs/first.c
 folder=${library%/*}
 ln -sf "$library" "$work/libpolycm.so"
+ln -sf "$interposer" "$work/libpolycm-interpose.so"
 export POLYCM_SIM_FABRIC=test-$$
 [ -n "${POLYCM_PROVIDER_PATH-}" ] || export POLYCM_PROVIDER_PATH=$folder/polycm
 
@@ -56,9 +57,19 @@ binds_to_ours() {
 }
 check 'every rdma_ call is bound to libpolycm' binds_to_ours
 
+# Virtual time needs the library that takes the C library's place: without it one line says so, and what to do.
+told_what_to_link() {
+	exits 1 "$@" && has "$work/err" 'virtual time needs libpolycm-interpose' "'polycm run --clock virtual'" \
+		"'pkg-config --libs polycm-sim'" && counts "$work/err" 1 'libpolycm-interpose'
+}
+for way in linked preloaded; do
+	declare -n program=$way
+	check "$way, virtual time without what it needs" eval 'POLYCM_SIM_CLOCK=virtual told_what_to_link "${program[@]}"'
+done
+
 # A program's own sanitizer sees what it does wrong with events and ids, though the library has none.
 if ! readelf -d "$library" | grep -q 'NEEDED.*lib[a-z]*san' && $CC -g -fsanitize=address -o "$work/late" \
-		"$abs_top_srcdir/tests/programs/late.c" -L"$work" -lpolycm -libverbs 2>/dev/null; then
+		"$abs_top_srcdir/tests/programs/late.c" -L"$work" -lpolycm-interpose -lpolycm -libverbs 2>/dev/null; then
 	chmod -R go+rX "$work"
 	sees_late() {
 		user env "LD_LIBRARY_PATH=$folder" ASAN_OPTIONS=detect_leaks=0 POLYCM_PROVIDER=sim POLYCM_SIM_CLOCK=virtual \

@@ -9,6 +9,7 @@
 need "${CC%% *}"
 folder=${library%/*}
 ln -sf "$library" "$work/libpolycm.so"
+ln -sf "$interposer" "$work/libpolycm-interpose.so"
 [ -n "${POLYCM_PROVIDER_PATH-}" ] || export POLYCM_PROVIDER_PATH=$folder/polycm
 
 # display PAGE COMMENT: the display behind that comment, as it is shown.
@@ -27,7 +28,7 @@ example() {
 	display "$page" "output of $name" >"$work/$name.expected"
 	[ -s "$work/$name.c" ] && [ -s "$work/$name.expected" ] &&
 		$CC -std=gnu11 -Wall -Wextra -Werror -I"$abs_top_srcdir/include" -o "$work/$name" "$work/$name.c" \
-			-L"$work" -lpolycm -libverbs || return
+			-L"$work" -Wl,--no-as-needed -lpolycm-interpose -lpolycm -libverbs || return
 	chmod -R go+rX "$work"
 	exits 0 user env -C "$work" POLYCM_PROVIDER=sim LD_LIBRARY_PATH="$folder" timeout --foreground "$limit" \
 		"$work/$name" &&

@@ -49,7 +49,7 @@ done
 # The runtime is found by the program's name, too, and stands before the library and what was preloaded.
 first() {
 	LD_PRELOAD=libm.so.6 PATH=$work:$PATH exits 0 polycm run --clock virtual -- gcc-address show &&
-		counts out 1 '^libasan\.so[.0-9]*:[^:]*/libpolycm\.so[.0-9]*:libm\.so\.6$'
+		counts out 1 '^libasan\.so[.0-9]*:[^:]*/libpolycm-interpose\.so[.0-9]*:[^:]*/libpolycm\.so[.0-9]*:libm\.so\.6$'
 }
 [ ! -x gcc-address ] || check 'the runtime comes first' first
 

@@ -16,7 +16,7 @@ chmod -R go+rX "$work"
 
 # runs PROGRAM WAY TRANSPORT NAME: its trace and output are kept under that name.
 runs() {
-	exits 0 user env "LD_PRELOAD=$library:$work/count.so" POLYCM_PROVIDER=sim POLYCM_SIM_CLOCK=virtual \
+	exits 0 user env "LD_PRELOAD=$interposer:$library:$work/count.so" POLYCM_PROVIDER=sim POLYCM_SIM_CLOCK=virtual \
 		"POLYCM_SIM_TRANSPORT=$3" "POLYCM_SIM_TRACE=$work/$4.trace" \
 		${POLYCM_PROVIDER_PATH:+"POLYCM_PROVIDER_PATH=$POLYCM_PROVIDER_PATH"} \
 		timeout --foreground "$limit" "$work/$1" "$2" && mv "$work/out" "$work/$4" &&

@@ -12,8 +12,7 @@
 #include "providers/ib/rules.h"
 #include "providers/roce/rules.h"
 #include "providers/sim/provider.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
+#include "interposer.h"
 
 struct world world;
 

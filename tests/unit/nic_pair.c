@@ -14,8 +14,7 @@
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
 #include "providers/sim/nic/rc.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
+#include "interposer.h"
 
 struct pair_side a, b;
 bool (*pair_filter)(const struct sim_packet *packet);

@@ -8,8 +8,7 @@
 
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
+#include "interposer.h"
 
 #define MAX_SETTINGS 8
 

@@ -12,8 +12,7 @@
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
+#include "interposer.h"
 
 struct world world;
 uint8_t world_data[256];

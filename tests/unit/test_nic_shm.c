@@ -23,8 +23,7 @@
 #include "providers/sim/nic/groups.h"
 #include "providers/sim/nic/rc.h"
 #include "tests/cmocka_all.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
+#include "interposer.h"
 
 #define SIZE (2u << 20)
 #define RECEIVES 4u

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "clock.h"
-#include "wait/shown.h"
+#include "interpose/shown.h"
 #include "wait_fake.h"
 
 static const clockid_t clocks[] = {
@@ -47,7 +47,7 @@ static int read_first(void)
 	/* What counts the processor's work tells nobody the time. */
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &(struct timespec){ 0 });
 	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
-		first_real[i] = polycm_real_ns(really[i]);
+		first_real[i] = polycm_libc_ns(really[i]);
 	begin(NEVER, 0, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
 		first[i] = ns_of(clocks[i]);
@@ -69,7 +69,7 @@ static void or_millisecond_if_clocks_were_read_before(void **state)
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
-		polycm_clock_show(false);
+		polycm_shown_switch(false);
 		for (size_t i = 0; i < ARRAY_SIZE(clocks); i++)
 			before[i] = ns_of(clocks[i]);
 		begin(NEVER, 0, 0);
@@ -105,7 +105,7 @@ static void clocks_never_go_back(void **state)
 	(void)state;
 	for (size_t round = 0; round < 2 * ARRAY_SIZE(passes); round++) {
 		if (round % 2)
-			polycm_clock_show(false);
+			polycm_shown_switch(false);
 		else
 			begin(NEVER, 0, 0);
 		for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
@@ -210,7 +210,7 @@ static void deadlines_are_told_in_real_time(void **state)
 		time.tv_nsec = (long)(until % 1000000000u);
 		assert_int_equal(polycm_shown_until(CLOCK_REALTIME, &time),
 				 distances[i] > 0 ? distances[i] : 0);
-		expected = polycm_real_ns(CLOCK_REALTIME) + (uint64_t)distances[i];
+		expected = polycm_libc_ns(CLOCK_REALTIME) + (uint64_t)distances[i];
 		time = polycm_shown_to_real(CLOCK_REALTIME, &time);
 		real = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 		assert_in_range(real, expected, expected + 60000 * MS);

@@ -10,9 +10,9 @@
 
 #include "clock.h"
 #include "tests/cmocka_all.h"
-#include "wait/cond.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
+#include "interpose/cond.h"
+#include "interpose/libc.h"
+#include "interpose/shown.h"
 
 int __poll_chk(struct pollfd *fds, nfds_t nfds, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,

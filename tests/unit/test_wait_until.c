@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "wait/cond.h"
-#include "wait/shown.h"
+#include "interpose/cond.h"
+#include "interpose/shown.h"
 #include "wait_fake.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER;
@@ -401,7 +401,7 @@ static void real_waits_end_as_well(void **state)
 		begin(NEVER, 0, 0);
 		scene.now = 86400000 * MS;
 		scene.is_virtual = false;
-		polycm_clock_show(false);
+		polycm_shown_switch(false);
 		ways[w].before();
 		until = in(ways[w].clock, 1);
 		assert_int_equal(ways[w].until(&until), ETIMEDOUT);
@@ -452,7 +452,7 @@ static void our_own_waits_are_real(void **state)
 	begin(NEVER, 0, 5);
 	scene.now = 86400000 * MS;
 	pthread_mutex_lock(&mutex);
-	assert_int_equal(polycm_cond_wait(&by_monotonic, &mutex, polycm_real_ns(CLOCK_MONOTONIC) + 1),
+	assert_int_equal(polycm_libc_cond_wait(&by_monotonic, &mutex, polycm_libc_ns(CLOCK_MONOTONIC) + 1),
 			 ETIMEDOUT);
 	pthread_mutex_unlock(&mutex);
 	assert_int_equal(scene.asked + scene.spins, 0);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "wait/shown.h"
+#include "interpose/shown.h"
 #include "wait_fake.h"
 
 struct scene scene;
@@ -186,10 +186,10 @@ static const struct polycm_clock fake_clock = {
 
 void begin(unsigned int ready_after, int what, unsigned int steps)
 {
-	polycm_clock_show(false);
+	polycm_shown_switch(false);
 	memset(&scene, 0, sizeof(scene));
 	scene.is_virtual = true;
-	polycm_clock_show(true);
+	polycm_shown_switch(true);
 	scene.ready_after = ready_after;
 	scene.answer = what;
 	scene.steps = steps;
@@ -211,7 +211,7 @@ int fakes_remove(void **state)
 {
 	(void)state;
 	polycm_libc_found = real_libc;
-	polycm_clock_show(false);
+	polycm_shown_switch(false);
 	return 0;
 }
 

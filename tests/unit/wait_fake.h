@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "tests/cmocka_all.h"
-#include "wait/libc.h"
+#include "interpose/libc.h"
 
 #define MS UINT64_C(1000000)
 #define STEP (10 * MS)		/* between two things that happen */

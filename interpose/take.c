@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/take.c - waits until an absolute time for something that can be taken:
+ * interpose/take.c - waits until an absolute time for something that can be taken:
  * semaphores, mutexes, read/write locks, places and messages in queues.
  *
  * The C library takes it at once or says that a time in the past has come, so
@@ -12,11 +12,11 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "clock.h"
 #include "export.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/libc.h"
+#include "interpose/shown.h"
+#include "interpose/wait.h"
 
 struct take {
 	struct polycm_wait wait;
@@ -71,7 +71,7 @@ static int take_until(struct take *take, const struct timespec *until)
 	/* Without a time a queue is waited for like any descriptor: really. */
 	if (!until || !polycm_shown_can_wait(take->clock, until))
 		return take->until(take, until);
-	if (!polycm_time_is_real()) {
+	if (!time_is_real()) {
 		if (!take->interruptible)
 			pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 		r = wait_in_virtual_time(take, polycm_shown_until(take->clock, until));

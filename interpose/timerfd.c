@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/timerfd.c - timerfds in virtual time: timerfd_settime(),
+ * interpose/timerfd.c - timerfds in virtual time: timerfd_settime(),
  * timerfd_gettime(), and read() of one.
  *
  * The descriptor stays the kernel's.  Its timer is set to a time that never
@@ -23,12 +23,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "export.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
-#include "wait/timers.h"
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/libc.h"
+#include "interpose/shown.h"
+#include "interpose/timers.h"
+#include "interpose/wait.h"
 
 #ifndef TFD_IOC_SET_TICKS
 #define TFD_IOC_SET_TICKS _IOW('T', 0, uint64_t)
@@ -300,7 +300,7 @@ POLYCM_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *ti
 	struct itimerspec before;
 	int err;
 
-	if (polycm_time_is_real() || !new || !polycm_itimerspec_valid(new) ||
+	if (time_is_real() || !new || !polycm_itimerspec_valid(new) ||
 	    flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET))
 		return really_set(fd, flags, new, old);
 	polycm_timers_lock(&held);
@@ -413,10 +413,10 @@ static ssize_t read_timer(int fd, void *buf)
 			return sizeof(num);
 		}
 		if (polycm_libc()->fcntl(fd, F_GETFL) & O_NONBLOCK) {
-			polycm_clock_spin();
+			polycm_host()->clock_spin();
 			return -EAGAIN;
 		}
-		r = polycm_time_is_real() ? -ENODEV : polycm_wait(&self.wait);
+		r = time_is_real() ? -ENODEV : polycm_wait(&self.wait);
 		if (r < 0)
 			return r;
 	}
@@ -425,7 +425,7 @@ static ssize_t read_timer(int fd, void *buf)
 /* Not to a signal handler that interrupted the clock at work: it must not call it. */
 static bool is_virtual(void)
 {
-	return any() && !polycm_time_is_real();
+	return any() && !time_is_real();
 }
 
 static ssize_t read_any(int fd, void *buf, size_t size)

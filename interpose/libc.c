@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/libc.c - finds the C library's calls behind ours, or those of whoever
+ * interpose/libc.c - finds the C library's calls behind ours, or those of whoever
  * stands between, as a sanitizer's runtime does.
  *
  * Looking up a name is nothing for a signal handler to do, and poll() may be
@@ -8,14 +8,14 @@
  */
 #include "config.h"
 
-#include "wait/libc.h"
+#include "interpose/libc.h"
 
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ret.h"
-#include "wait/wait.h"
+#include "thread_local.h"
+#include "interpose/wait.h"
 
 struct polycm_libc polycm_libc_found;
 
@@ -167,7 +167,7 @@ static void end_cond_wait(void *unused)
 	waits_really = false;
 }
 
-int polycm_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns)
+int polycm_libc_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns)
 {
 	struct timespec until = polycm_wait_timespec(until_ns);
 	int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/select.c - select() and pselect().
+ * interpose/select.c - select() and pselect().
  *
  * The kernel writes over the sets that it is given, so it is given copies.  It
  * reads no more of them than its own table of descriptors is long: programs
@@ -9,8 +9,9 @@
 #undef _FORTIFY_SOURCE	/* its inline functions have the names of ours */
 #include "config.h"
 
-#include "wait/libc.h"
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/libc.h"
+#include "interpose/wait.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "export.h"
 
 #define NUM_SETS 3
@@ -172,7 +172,7 @@ POLYCM_EXPORT int select(int nfds, fd_set *readable, fd_set *writable, fd_set *o
 	struct select_wait self = { .num = nfds };
 	int r;
 
-	if (polycm_time_is_real() || nfds < 0 || (timeout && !valid_timeval(timeout)))
+	if (time_is_real() || nfds < 0 || (timeout && !valid_timeval(timeout)))
 		return polycm_libc()->select(nfds, readable, writable, other, timeout);
 	self.wait.call = "select";
 	self.wait.timeout_ns = timeout ? timeval_ns(timeout) : POLYCM_FOREVER;
@@ -192,7 +192,7 @@ POLYCM_EXPORT int pselect(int nfds, fd_set *readable, fd_set *writable, fd_set *
 	struct select_wait self = { .num = nfds };
 	int r;
 
-	if (polycm_time_is_real() || nfds < 0 || (timeout && !polycm_wait_valid(timeout)))
+	if (time_is_real() || nfds < 0 || (timeout && !polycm_wait_valid(timeout)))
 		return polycm_libc()->pselect(nfds, readable, writable, other, timeout, mask);
 	self.wait.call = "pselect";
 	self.wait.timeout_ns = timeout ? polycm_wait_ns(timeout) : POLYCM_FOREVER;

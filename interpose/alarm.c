@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/alarm.c - timers that send a signal: alarm(), ualarm(), setitimer() and
+ * interpose/alarm.c - timers that send a signal: alarm(), ualarm(), setitimer() and
  * POSIX timers, in virtual time.
  *
  * The kernel has each timer as well, and sends its signal: when virtual time
@@ -21,12 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "export.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
-#include "wait/timers.h"
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/libc.h"
+#include "interpose/shown.h"
+#include "interpose/timers.h"
+#include "interpose/wait.h"
 
 #define REAL_MIN POLYCM_NS_PER_S	/* sooner no signal comes in real time */
 #define SPIN_NS 10000000		/* for a timer that was set to now to expire */
@@ -103,7 +103,7 @@ static int kernel_set_ns(struct alarm *self, uint64_t ns, uint64_t interval)
 	const struct itimerspec time = { .it_value = polycm_wait_timespec(ns),
 					 .it_interval = polycm_wait_timespec(interval) };
 
-	if (__builtin_add_overflow(polycm_real_ns(CLOCK_MONOTONIC), ns, &self->real_ns))
+	if (__builtin_add_overflow(polycm_libc_ns(CLOCK_MONOTONIC), ns, &self->real_ns))
 		self->real_ns = POLYCM_FOREVER;
 	return kernel_set(self, &time);
 }
@@ -113,7 +113,7 @@ static void kernel_expire(struct alarm *self)
 {
 	const uint64_t soon = self->is_posix ? 1 : 1000;
 	uint64_t interval = real_time_for(self->timer.interval_ns);
-	uint64_t until = polycm_real_ns(CLOCK_MONOTONIC) + SPIN_NS;
+	uint64_t until = polycm_libc_ns(CLOCK_MONOTONIC) + SPIN_NS;
 	struct itimerspec left;
 
 	if (kernel_set_ns(self, soon, interval))
@@ -124,7 +124,7 @@ static void kernel_expire(struct alarm *self)
 		if (kernel_get(self, &left))
 			return;
 	} while (!left.it_value.tv_sec && left.it_value.tv_nsec &&
-		 left.it_value.tv_nsec <= 1000 && polycm_real_ns(CLOCK_MONOTONIC) < until);
+		 left.it_value.tv_nsec <= 1000 && polycm_libc_ns(CLOCK_MONOTONIC) < until);
 }
 
 /* It has expired really, for this time. */
@@ -138,7 +138,7 @@ static void kernel_go_on(struct alarm *self)
 
 static bool has_expired_really(const struct alarm *self)
 {
-	return polycm_real_ns(CLOCK_MONOTONIC) >= self->real_ns;
+	return polycm_libc_ns(CLOCK_MONOTONIC) >= self->real_ns;
 }
 
 /* ------------------------------------------------------------------------
@@ -171,7 +171,7 @@ static struct itimerspec left_of(const struct alarm *self)
 /* With the lock, in virtual time. */
 static int set(struct alarm *self, bool absolute, const struct itimerspec *time)
 {
-	uint64_t interval = polycm_wait_ns(&time->it_interval), deadline, now = polycm_now_ns();
+	uint64_t interval = polycm_wait_ns(&time->it_interval), deadline, now = polycm_host()->now_ns();
 	int err;
 
 	owner = getpid();
@@ -282,7 +282,7 @@ int own_setitimer(int which, const struct itimerval *time, struct itimerval *old
 	struct itimerval before;
 	int err;
 
-	if (which != ITIMER_REAL || polycm_time_is_real() || !time ||
+	if (which != ITIMER_REAL || time_is_real() || !time ||
 	    !valid_timeval(&time->it_value) || !valid_timeval(&time->it_interval))
 		return really_set(which, time, old);
 	err = set_itimer(time, &before);
@@ -297,7 +297,7 @@ int own_getitimer(int which, struct itimerval *time)
 	struct itimerspec left;
 	bool ours;
 
-	if (which != ITIMER_REAL || !time || polycm_time_is_real())
+	if (which != ITIMER_REAL || !time || time_is_real())
 		return polycm_libc()->getitimer(which, time);
 	polycm_timers_lock(&held);
 	ours = is_set(&itimer);
@@ -316,7 +316,7 @@ POLYCM_EXPORT unsigned int alarm(unsigned int seconds)
 {
 	struct itimerval time = { .it_value.tv_sec = seconds }, old = { .it_value.tv_sec = 0 };
 
-	if (polycm_time_is_real()) {
+	if (time_is_real()) {
 		polycm_virtual_timer_drop(&itimer.timer);
 		return polycm_libc()->alarm(seconds);
 	}
@@ -462,7 +462,7 @@ POLYCM_EXPORT int timer_settime(timer_t id, int flags, const struct itimerspec *
 	struct itimerspec before;
 	int err = -ENODEV;
 
-	if (!polycm_time_is_real() && new && polycm_itimerspec_valid(new))
+	if (!time_is_real() && new && polycm_itimerspec_valid(new))
 		err = set_posix(id, flags & TIMER_ABSTIME, new, &before);
 	if (err == -ENODEV)
 		return really_set_posix(id, flags, new, old);
@@ -478,7 +478,7 @@ POLYCM_EXPORT int timer_gettime(timer_t id, struct itimerspec *time)
 	struct alarm *self;
 	bool ours;
 
-	if (polycm_time_is_real())
+	if (time_is_real())
 		return polycm_libc()->timer_gettime(id, time);
 	polycm_timers_lock(&held);
 	self = find(id);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wait/timers.c - timers of the program's that expire in virtual time. */
+/* interpose/timers.c - timers of the program's that expire in virtual time. */
 #include "config.h"
 
-#include "wait/timers.h"
+#include "interpose/host.h"
+#include "interpose/timers.h"
 
 #include <pthread.h>
 
-#include "clock.h"
-#include "ret.h"
-#include "wait/shown.h"
-#include "wait/wait.h"
+#include "thread_local.h"
+#include "interpose/shown.h"
+#include "interpose/wait.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -68,7 +68,7 @@ static void watch_forks(void)
 void polycm_timers_lock(struct polycm_timers_held *held)
 {
 	static pthread_once_t once[2] = { PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT };
-	bool has_clock = __atomic_load_n(&polycm_clock_installed, __ATOMIC_ACQUIRE);
+	bool has_clock = polycm_has_clock();
 
 	hold(held);
 	pthread_once(&once[has_clock], watch_forks);
@@ -94,13 +94,13 @@ static void fire(void *arg)
 	struct polycm_virtual_timer *timer = arg;
 
 	if (!__atomic_load_n(&timer->dropped, __ATOMIC_ACQUIRE) &&
-	    timer->deadline_ns <= polycm_now_ns())
+	    timer->deadline_ns <= polycm_host()->now_ns())
 		expire(timer);
 }
 
 void polycm_virtual_timer_stop(struct polycm_virtual_timer *timer)
 {
-	polycm_timer_cancel(timer->timer);
+	polycm_host()->timer_cancel(timer->timer);
 	timer->timer = NULL;
 	timer->deadline_ns = timer->interval_ns = 0;
 	__atomic_store_n(&timer->due, false, __ATOMIC_RELAXED);
@@ -120,11 +120,11 @@ int polycm_virtual_timer_begin(struct polycm_virtual_timer *timer, uint64_t dead
 	polycm_virtual_timer_stop(timer);
 	timer->deadline_ns = deadline_ns;
 	timer->interval_ns = interval_ns;
-	if (deadline_ns <= polycm_now_ns()) {
+	if (deadline_ns <= polycm_host()->now_ns()) {
 		expire(timer);
 		return 0;
 	}
-	err = polycm_timer_start(deadline_ns, fire, timer, &timer->timer);
+	err = polycm_host()->timer_start(deadline_ns, fire, timer, &timer->timer);
 	if (err)
 		polycm_virtual_timer_stop(timer);
 	return err;
@@ -141,7 +141,7 @@ static uint64_t expirations(const struct polycm_virtual_timer *timer)
 {
 	if (!timer->interval_ns)
 		return 1;
-	return (polycm_now_ns() - timer->deadline_ns) / timer->interval_ns + 1;
+	return (polycm_host()->now_ns() - timer->deadline_ns) / timer->interval_ns + 1;
 }
 
 /* The time after so many more intervals; what is too far never comes. */
@@ -171,7 +171,7 @@ uint64_t polycm_virtual_timer_take(struct polycm_virtual_timer *timer)
 
 struct itimerspec polycm_virtual_timer_left(const struct polycm_virtual_timer *timer)
 {
-	uint64_t next = timer->deadline_ns, now = polycm_now_ns();
+	uint64_t next = timer->deadline_ns, now = polycm_host()->now_ns();
 	struct itimerspec left = { .it_interval = polycm_wait_timespec(timer->interval_ns) };
 
 	if (__atomic_load_n(&timer->dropped, __ATOMIC_RELAXED))
@@ -189,7 +189,7 @@ struct itimerspec polycm_virtual_timer_left(const struct polycm_virtual_timer *t
 
 uint64_t polycm_virtual_deadline(clockid_t clock, bool absolute, const struct timespec *time)
 {
-	uint64_t now = polycm_now_ns();
+	uint64_t now = polycm_host()->now_ns();
 	uint64_t ns = absolute ? polycm_shown_until(clock, time) : polycm_wait_ns(time);
 
 	return ns < POLYCM_FOREVER - 1 - now ? now + ns : POLYCM_FOREVER - 1;

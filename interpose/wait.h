@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/wait.h - a wait of the program's in virtual time: what poll(), select(),
+ * interpose/wait.h - a wait of the program's in virtual time: what poll(), select(),
  * epoll_wait(), nanosleep() and their like have in common.
  */
-#ifndef POLYCM_CORE_WAIT_H
-#define POLYCM_CORE_WAIT_H
+#ifndef POLYCM_INTERPOSE_H
+#define POLYCM_INTERPOSE_H
 
 #include <signal.h>
 #include <stdbool.h>
@@ -46,7 +46,7 @@ int polycm_wait_not(struct polycm_wait *wait);
 int polycm_wait_return(int result);
 
 /* sleep.c: polycm_core.sleep(). */
-void polycm_sleep(uint64_t ns);
+void polycm_wait_sleep(uint64_t ns);
 
 #define POLYCM_NS_PER_S UINT64_C(1000000000)
 

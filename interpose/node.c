@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs/node.c - the character device of a simulated device, which is not there.
+ * interpose/node.c - the character device of a simulated device, which is not there.
  *
  * UCX and others look at /dev/infiniband/NAME before they use a device that
  * libibverbs lists, so stat() and access() know these names.  They do what the
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "export.h"
-#include "verbs/table.h"
+#include "interpose/host.h"
 
 #define NODE_FOLDER "/dev/infiniband/"
 #define NODE_MAJOR 231		/* uverbs0 is its minor number 192 */
@@ -27,7 +27,7 @@
 static bool is_node(const char *path, int result, int saved_errno)
 {
 	if (!result || errno != ENOENT || strncmp(path, NODE_FOLDER, strlen(NODE_FOLDER)) ||
-	    !polycm_shim_by_dev_name(path + strlen(NODE_FOLDER)))
+	    !polycm_host()->has_node(path + strlen(NODE_FOLDER)))
 		return false;
 	errno = saved_errno;
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/epoll.c - epoll_wait() and its variants.
+ * interpose/epoll.c - epoll_wait() and its variants.
  *
  * Taking an event from an edge-triggered or one-shot descriptor uses it up,
  * so events are only ever taken to be returned.
@@ -8,12 +8,12 @@
 #undef _FORTIFY_SOURCE	/* its inline functions have the names of ours */
 #include "config.h"
 
-#include "wait/libc.h"
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/libc.h"
+#include "interpose/wait.h"
 
 #include <errno.h>
 
-#include "clock.h"
 #include "export.h"
 
 struct set_wait {
@@ -65,7 +65,7 @@ static int virtual_epoll(const char *call, int set, struct epoll_event *events, 
 		return n < 0 ? -errno : n;
 	if (timeout_ns)
 		return polycm_wait(&self.wait);
-	polycm_clock_spin();
+	polycm_host()->clock_spin();
 	return 0;
 }
 
@@ -78,7 +78,7 @@ POLYCM_EXPORT int epoll_wait(int epfd, struct epoll_event *events, int maxevents
 {
 	int r;
 
-	if (polycm_time_is_real())
+	if (time_is_real())
 		return polycm_libc()->epoll_wait(epfd, events, maxevents, timeout);
 	r = virtual_epoll("epoll_wait", epfd, events, maxevents, milliseconds(timeout), NULL);
 	return r == -ENODEV ? polycm_libc()->epoll_wait(epfd, events, maxevents, timeout) :
@@ -90,7 +90,7 @@ POLYCM_EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int maxevent
 {
 	int r;
 
-	if (polycm_time_is_real())
+	if (time_is_real())
 		return polycm_libc()->epoll_pwait(epfd, events, maxevents, timeout, mask);
 	r = virtual_epoll("epoll_pwait", epfd, events, maxevents, milliseconds(timeout), mask);
 	return r == -ENODEV ? polycm_libc()->epoll_pwait(epfd, events, maxevents, timeout, mask) :
@@ -102,7 +102,7 @@ POLYCM_EXPORT int epoll_pwait2(int epfd, struct epoll_event *events, int maxeven
 {
 	int r;
 
-	if (polycm_time_is_real() || (timeout && !polycm_wait_valid(timeout)))
+	if (time_is_real() || (timeout && !polycm_wait_valid(timeout)))
 		return polycm_libc()->epoll_pwait2(epfd, events, maxevents, timeout, mask);
 	r = virtual_epoll("epoll_pwait2", epfd, events, maxevents,
 			  timeout ? polycm_wait_ns(timeout) : POLYCM_FOREVER, mask);

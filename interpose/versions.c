@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/versions.c - calls on conditions, under the version of the C library
+ * interpose/versions.c - calls on conditions, under the version of the C library
  * where it has two.
  *
  * A program that was linked with ours without a version would get the older
@@ -11,7 +11,7 @@
 #include "config.h"
 
 #include "export.h"
-#include "wait/cond.h"
+#include "interpose/cond.h"
 
 /* Processors that it is older on than its threads of today, in 2003. */
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__i386__) || defined(__s390__) || \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wait/cond.h - the calls on conditions that versions.c exports. */
-#ifndef POLYCM_CORE_WAIT_COND_H
-#define POLYCM_CORE_WAIT_COND_H
+/* interpose/cond.h - the calls on conditions that versions.c exports. */
+#ifndef POLYCM_INTERPOSE_COND_H
+#define POLYCM_INTERPOSE_COND_H
 
 #include <pthread.h>
 

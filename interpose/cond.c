@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/cond.c - waits on conditions until an absolute time.
+ * interpose/cond.c - waits on conditions until an absolute time.
  *
  * A thread that waits so in virtual time is none that the C library knows of:
  * it is in a list of ours, has let go of its mutex, and waits as for any other
@@ -15,12 +15,12 @@
 #include <signal.h>
 #include <string.h>
 
-#include "clock.h"
 #include "export.h"
-#include "wait/cond.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/cond.h"
+#include "interpose/libc.h"
+#include "interpose/shown.h"
+#include "interpose/wait.h"
 
 /* ------------------------------------------------------------------------
  * Which clock a condition was made with, and whether other processes may
@@ -291,7 +291,7 @@ static int wait_in_virtual_time(struct waiter *self, uint64_t ns)
 
 static bool is_virtual(const pthread_cond_t *cond)
 {
-	return !polycm_time_is_real() && !has(cond, &is_shared);
+	return !time_is_real() && !has(cond, &is_shared);
 }
 
 static int wait_until(const char *call, pthread_cond_t *cond, pthread_mutex_t *mutex,
@@ -352,7 +352,7 @@ POLYCM_EXPORT int cnd_timedwait(cnd_t *restrict cond, mtx_t *restrict mutex,
 
 	if (is_real(CLOCK_REALTIME, until))
 		return polycm_libc()->cnd_timedwait(cond, mutex, until);
-	if (polycm_time_is_real()) {
+	if (time_is_real()) {
 		real = polycm_shown_to_real(CLOCK_REALTIME, until);
 		return polycm_libc()->cnd_timedwait(cond, mutex, &real);
 	}

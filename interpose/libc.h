@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/libc.h - the C library's calls behind those that we export under the
+ * interpose/libc.h - the C library's calls behind those that we export under the
  * same names.  Found when the library is loaded, or by the first call if that
  * comes before; tests put theirs in.
  */
-#ifndef POLYCM_CORE_WAIT_LIBC_H
-#define POLYCM_CORE_WAIT_LIBC_H
+#ifndef POLYCM_INTERPOSE_LIBC_H
+#define POLYCM_INTERPOSE_LIBC_H
 
 #include <mqueue.h>
 #include <poll.h>
@@ -117,13 +117,13 @@ static inline const struct polycm_libc *polycm_libc(void)
  * Real time, for polycm itself, whatever the program's clocks show.  A clock may
  * be read before the library is ready, by who allocates memory for instance.
  */
-int polycm_real_gettime(clockid_t clock, struct timespec *time);
-uint64_t polycm_real_ns(clockid_t clock);
+int polycm_libc_gettime(clockid_t clock, struct timespec *time);
+uint64_t polycm_libc_ns(clockid_t clock);
 /*
  * A wait of polycm's own until a real time of the clock that the condition was
  * made with; by its name in the C library, since sanitizers watch that.
  */
-int polycm_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
+int polycm_libc_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
 bool polycm_cond_waits_really(void);
 
 #endif

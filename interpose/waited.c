@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/waited.c - who could make a descriptor ready: only what happens in
+ * interpose/waited.c - who could make a descriptor ready: only what happens in
  * virtual time, or somebody outside.
  *
  * Asked only when nothing is left to happen in virtual time.  What is in an
@@ -8,16 +8,15 @@
  */
 #include "config.h"
 
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "id_internal.h"
-#include "wait/timers.h"
+#include "interpose/timers.h"
 
 #define MAX_NESTING 5		/* EP_MAX_NESTS of the kernel is 4 */
 
@@ -68,13 +67,13 @@ static void add(struct polycm_waited *waited, int fd, unsigned int nesting)
 	char text[512];
 	bool fetched = false;
 
-	if (polycm_channel_describe_fd(fd, text, sizeof(text), &fetched)) {
+	if (polycm_host()->channel_describe_fd(fd, text, sizeof(text), &fetched)) {
 		/* What a provider fetches from somewhere comes when it comes. */
 		if (fetched)
 			waited->others++;
 		else
 			add_ours(waited, text);
-	} else if (polycm_clock_owns_fd(fd, text, sizeof(text))) {
+	} else if (polycm_host()->clock_owns_fd(fd, text, sizeof(text))) {
 		add_ours(waited, text);
 	} else if (polycm_timerfd_is_off(fd, text, sizeof(text))) {
 		add_ours(waited, text);

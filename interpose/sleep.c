@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/sleep.c - sleep(), usleep(), nanosleep(), clock_nanosleep() and
+ * interpose/sleep.c - sleep(), usleep(), nanosleep(), clock_nanosleep() and
  * thrd_sleep().
  */
 #include "config.h"
 
-#include "wait/libc.h"
-#include "wait/shown.h"
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/libc.h"
+#include "interpose/shown.h"
+#include "interpose/wait.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "export.h"
 
 static int ask(struct polycm_wait *wait, const struct timespec *limit, const sigset_t *mask)
@@ -45,7 +45,7 @@ POLYCM_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 	uint64_t left_ns;
 	int r;
 
-	if (polycm_time_is_real() || !valid(time))
+	if (time_is_real() || !valid(time))
 		return polycm_libc()->nanosleep(time, left);
 	r = virtual_sleep("nanosleep", polycm_wait_ns(time), &left_ns);
 	if (r == -ENODEV)
@@ -56,14 +56,14 @@ POLYCM_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 }
 
 /* An operation of a thread that is cancelled must not end half done. */
-void polycm_sleep(uint64_t ns)
+void polycm_wait_sleep(uint64_t ns)
 {
 	struct timespec time = polycm_wait_timespec(ns);
 	uint64_t left_ns = ns;
 	int state, r = -ENODEV;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	if (!polycm_time_is_real()) {
+	if (!time_is_real()) {
 		while ((r = virtual_sleep("a delayed call", left_ns, &left_ns)) == -EINTR)
 			;
 	}
@@ -78,7 +78,7 @@ POLYCM_EXPORT int usleep(useconds_t us)
 	uint64_t left_ns;
 	int r;
 
-	if (polycm_time_is_real())
+	if (time_is_real())
 		return polycm_libc()->usleep(us);
 	r = virtual_sleep("usleep", (uint64_t)us * 1000u, &left_ns);
 	return r == -ENODEV ? polycm_libc()->usleep(us) : polycm_wait_return(r);
@@ -89,7 +89,7 @@ POLYCM_EXPORT unsigned int sleep(unsigned int seconds)
 	uint64_t left_ns;
 	int r;
 
-	if (polycm_time_is_real())
+	if (time_is_real())
 		return polycm_libc()->sleep(seconds);
 	r = virtual_sleep("sleep", seconds * POLYCM_NS_PER_S, &left_ns);
 	if (r == -ENODEV)
@@ -107,7 +107,7 @@ POLYCM_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct times
 	int r;
 
 	/* What else there is counts what the processor does, or cannot be. */
-	if (__builtin_expect(!polycm_shown_is(POLYCM_SHOWN_MOVED), 1) && polycm_time_is_real())
+	if (__builtin_expect(!polycm_shown_is(POLYCM_SHOWN_MOVED), 1) && time_is_real())
 		return polycm_libc()->clock_nanosleep(clock, flags, time, left);
 	if (!polycm_shown_moves(clock) || !valid(time))
 		return polycm_libc()->clock_nanosleep(clock, flags, time, left);
@@ -116,7 +116,7 @@ POLYCM_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct times
 	if (r)
 		return r;
 	r = -ENODEV;
-	if (!polycm_time_is_real())
+	if (!time_is_real())
 		r = virtual_sleep("clock_nanosleep", absolute ? polycm_shown_until(clock, time) :
 								polycm_wait_ns(time), &left_ns);
 	if (r == -ENODEV) {
@@ -134,7 +134,7 @@ POLYCM_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)
 	uint64_t left_ns;
 	int r;
 
-	if (polycm_time_is_real() || !valid(time))
+	if (time_is_real() || !valid(time))
 		return polycm_libc()->thrd_sleep(time, left);
 	r = virtual_sleep("thrd_sleep", polycm_wait_ns(time), &left_ns);
 	if (r == -ENODEV)

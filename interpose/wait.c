@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/wait.c - a wait of the program's in virtual time.
+ * interpose/wait.c - a wait of the program's in virtual time.
  *
  * The clock moves time from one thing that happens to the next; after each the
  * kernel is asked, without waiting, whether a descriptor is ready.  When
@@ -12,15 +12,14 @@
  */
 #include "config.h"
 
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/wait.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "clock.h"
-#include "log.h"
-#include "wait/libc.h"
+#include "interpose/libc.h"
 
 /* Real time between looks at what other threads did to virtual time. */
 #define SLICE_NS 2000000
@@ -67,7 +66,7 @@ static void really_wait(struct polycm_wait *wait, bool alone)
 
 static void tell_deadlock(const struct polycm_wait *wait, const struct polycm_waited *waited)
 {
-	polycm_log(POLYCM_LOG_ERROR, "%s waits for what can never happen: %s", wait->call,
+	polycm_host()->log(POLYCM_LOG_ERROR, NULL, "%s waits for what can never happen: %s", wait->call,
 		   waited->text);
 }
 
@@ -95,7 +94,7 @@ static int wait_until(struct polycm_wait *wait, uint64_t deadline)
 
 	for (;;) {
 		request.only_ours = false;
-		err = polycm_clock_wait(&request);
+		err = polycm_host()->clock_wait(&request);
 		if (err != -EAGAIN && err != -EDEADLK)
 			return err;
 		find_waited(wait, &waited);
@@ -108,7 +107,7 @@ static int wait_until(struct polycm_wait *wait, uint64_t deadline)
 			return err;
 		} else {
 			request.only_ours = true;
-			err = polycm_clock_wait(&request);
+			err = polycm_host()->clock_wait(&request);
 			if (err != -EDEADLK)
 				return err;
 		}
@@ -124,7 +123,7 @@ static uint64_t deadline_of(uint64_t start, uint64_t timeout_ns)
 
 int polycm_wait(struct polycm_wait *wait)
 {
-	uint64_t start = polycm_now_ns(), passed;
+	uint64_t start = polycm_host()->now_ns(), passed;
 	int saved_errno = errno, err;
 
 	wait->result = 0;
@@ -133,7 +132,7 @@ int polycm_wait(struct polycm_wait *wait)
 	err = wait_until(wait, deadline_of(start, wait->timeout_ns));
 	pthread_cleanup_pop(1);
 
-	passed = polycm_now_ns() - start;
+	passed = polycm_host()->now_ns() - start;
 	wait->left_ns = wait->timeout_ns > passed ? wait->timeout_ns - passed : 0;
 	errno = saved_errno;
 	if (err == -ETIMEDOUT)
@@ -149,7 +148,7 @@ int polycm_wait_not(struct polycm_wait *wait)
 	wait->left_ns = 0;
 	wait->result = wait->ask(wait, &at_once, wait->mask);
 	if (!wait->result)
-		polycm_clock_spin();
+		polycm_host()->clock_spin();
 	errno = saved_errno;
 	return wait->result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/signal.c - waits for a signal: sigtimedwait(), and those without a time
+ * interpose/signal.c - waits for a signal: sigtimedwait(), and those without a time
  * (pause(), sigsuspend(), sigwait(), sigwaitinfo()) where a timer of the
  * program's sends one in virtual time.  Else these are the C library's.
  */
@@ -11,16 +11,16 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "export.h"
-#include "wait/libc.h"
-#include "wait/timers.h"
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/libc.h"
+#include "interpose/timers.h"
+#include "interpose/wait.h"
 
 static bool is_virtual(void)
 {
 	return __builtin_expect(__atomic_load_n(&polycm_alarms_set, __ATOMIC_RELAXED) != 0, 0) &&
-	       !polycm_time_is_real();
+	       !time_is_real();
 }
 
 /* ------------------------------------------------------------------------
@@ -112,7 +112,7 @@ POLYCM_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict
 	const sigset_t *volatile given = set;
 	int r = -ENODEV;
 
-	if (!polycm_time_is_real() && given && timeout && polycm_wait_valid(timeout))
+	if (!time_is_real() && given && timeout && polycm_wait_valid(timeout))
 		r = wait_signal("sigtimedwait", given, info, polycm_wait_ns(timeout));
 	if (r == -ENODEV)
 		return timeout ? polycm_libc()->sigtimedwait(given, info, timeout) :

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/timers.h - timers of the program's that expire in virtual time: what
+ * interpose/timers.h - timers of the program's that expire in virtual time: what
  * timerfds, alarms and POSIX timers have in common.  As in the kernel a timer
  * with an interval expires once, and goes on when that was taken: so one that
  * nobody looks at does not keep time moving.
  */
-#ifndef POLYCM_CORE_WAIT_TIMERS_H
-#define POLYCM_CORE_WAIT_TIMERS_H
+#ifndef POLYCM_INTERPOSE_TIMERS_H
+#define POLYCM_INTERPOSE_TIMERS_H
 
 #include <signal.h>
 #include <stdbool.h>

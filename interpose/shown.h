@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/shown.h - what the clocks that the program reads show: the system's
+ * interpose/shown.h - what the clocks that the program reads show: the system's
  * clocks where time was never virtual, else times that go on without a gap
  * between real and virtual time.
  */
-#ifndef POLYCM_CORE_WAIT_SHOWN_H
-#define POLYCM_CORE_WAIT_SHOWN_H
+#ifndef POLYCM_INTERPOSE_SHOWN_H
+#define POLYCM_INTERPOSE_SHOWN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ POLYCM_READS_CLOCK static inline bool polycm_shown_is(enum polycm_shown state)
 }
 
 /* polycm_core.clock_show(): they follow the installed clock from now on, or real time again. */
-void polycm_clock_show(bool is_virtual);
+void polycm_shown_switch(bool is_virtual);
 
 /*
  * What the clock shows, if that is not simply what the system says.  For

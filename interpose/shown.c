@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/shown.c - what the clocks that the program reads show.
+ * interpose/shown.c - what the clocks that the program reads show.
  *
  * A clock shows the system's as long as time is real, and then the time that it
  * showed when virtual time began plus what has passed of that; when time is
@@ -17,12 +17,12 @@
  */
 #include "config.h"
 
-#include "wait/shown.h"
+#include "interpose/host.h"
+#include "interpose/shown.h"
 
-#include "clock.h"
-#include "wait/libc.h"
-#include "wait/timers.h"
-#include "wait/wait.h"
+#include "interpose/libc.h"
+#include "interpose/timers.h"
+#include "interpose/wait.h"
 
 static const clockid_t clocks[] = {
 	CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_TAI,
@@ -96,9 +96,9 @@ POLYCM_READS_CLOCK static uint64_t shown(unsigned int i, const void *frame)
 		from = &snapshots[seen % 2];
 		ns = __atomic_load_n(&from->offset[i], __ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&from->is_virtual, __ATOMIC_ACQUIRE))
-			ns += polycm_clock_read(frame);
+			ns += polycm_host()->clock_read(frame);
 		else
-			ns += polycm_real_ns(clocks[i]);
+			ns += polycm_libc_ns(clocks[i]);
 	} while (__atomic_load_n(&version, __ATOMIC_ACQUIRE) != seen);
 	return ns;
 }
@@ -126,19 +126,19 @@ static uint64_t rounded_up(uint64_t ns)
 
 static uint64_t current(unsigned int i)
 {
-	return polycm_shown_is(POLYCM_SHOWN_MOVED) ? shown(i, NULL) : polycm_real_ns(clocks[i]);
+	return polycm_shown_is(POLYCM_SHOWN_MOVED) ? shown(i, NULL) : polycm_libc_ns(clocks[i]);
 }
 
 static void show(bool is_virtual)
 {
 	struct snapshot *next = &snapshots[(version + 1) % 2];
 
-	if (!polycm_clock_installed || (!is_virtual && !polycm_shown_is(POLYCM_SHOWN_MOVED)))
+	if (!polycm_has_clock() || (!is_virtual && !polycm_shown_is(POLYCM_SHOWN_MOVED)))
 		return;
 	for (unsigned int i = 0; i < NUM_CLOCKS; i++) {
 		uint64_t now = current(i);
-		uint64_t offset = is_virtual ? rounded_up(now) - polycm_now_ns() :
-					       now - polycm_real_ns(clocks[i]);
+		uint64_t offset = is_virtual ? rounded_up(now) - polycm_host()->now_ns() :
+					       now - polycm_libc_ns(clocks[i]);
 
 		/* Not before the version that readers of this snapshot see has become another. */
 		__atomic_store_n(&next->offset[i], offset, __ATOMIC_RELEASE);
@@ -149,7 +149,7 @@ static void show(bool is_virtual)
 }
 
 /* Timers know how long it is until they go off, by either time. */
-void polycm_clock_show(bool is_virtual)
+void polycm_shown_switch(bool is_virtual)
 {
 	if (!is_virtual) {
 		polycm_alarms_release();
@@ -168,7 +168,7 @@ static uint64_t now_of(clockid_t clock)
 {
 	int i = index_of(clock);
 
-	return i < 0 ? polycm_real_ns(clock) : current((unsigned int)i);
+	return i < 0 ? polycm_libc_ns(clock) : current((unsigned int)i);
 }
 
 /* The C library waits by two clocks. */
@@ -187,7 +187,7 @@ uint64_t polycm_shown_until(clockid_t clock, const struct timespec *time)
 
 struct timespec polycm_shown_to_real(clockid_t clock, const struct timespec *time)
 {
-	uint64_t now = now_of(clock), until = polycm_wait_ns(time), real = polycm_real_ns(clock);
+	uint64_t now = now_of(clock), until = polycm_wait_ns(time), real = polycm_libc_ns(clock);
 
 	if (until > now)
 		until = until - now < INT64_MAX - real ? real + (until - now) : INT64_MAX;

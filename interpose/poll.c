@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/poll.c - poll(), ppoll() and what fortified programs call for them.
+ * interpose/poll.c - poll(), ppoll() and what fortified programs call for them.
  */
 #undef _FORTIFY_SOURCE	/* its inline functions have the names of ours */
 #include "config.h"
 
-#include "wait/libc.h"
-#include "wait/wait.h"
+#include "interpose/host.h"
+#include "interpose/libc.h"
+#include "interpose/wait.h"
 
 #include <errno.h>
 
-#include "clock.h"
 #include "export.h"
 
 struct poll_wait {
@@ -63,7 +63,7 @@ POLYCM_EXPORT int poll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
 	int r;
 
-	if (polycm_time_is_real())
+	if (time_is_real())
 		return polycm_libc()->poll(fds, nfds, timeout);
 	r = virtual_poll("poll", fds, nfds, milliseconds(timeout), NULL);
 	return r == -ENODEV ? polycm_libc()->poll(fds, nfds, timeout) : polycm_wait_return(r);
@@ -74,7 +74,7 @@ POLYCM_EXPORT int ppoll(struct pollfd *fds, nfds_t nfds, const struct timespec *
 {
 	int r;
 
-	if (polycm_time_is_real() || (timeout && !polycm_wait_valid(timeout)))
+	if (time_is_real() || (timeout && !polycm_wait_valid(timeout)))
 		return polycm_libc()->ppoll(fds, nfds, timeout, mask);
 	r = virtual_poll("ppoll", fds, nfds, timeout ? polycm_wait_ns(timeout) : POLYCM_FOREVER,
 			 mask);
@@ -89,7 +89,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
 /* The C library's ends the program where the array is too short. */
 POLYCM_EXPORT int __poll_chk(struct pollfd *fds, nfds_t nfds, int timeout, size_t size)
 {
-	if (polycm_time_is_real() || size / sizeof(*fds) < nfds)
+	if (time_is_real() || size / sizeof(*fds) < nfds)
 		return polycm_libc()->poll_chk(fds, nfds, timeout, size);
 	return poll(fds, nfds, timeout);
 }
@@ -97,7 +97,7 @@ POLYCM_EXPORT int __poll_chk(struct pollfd *fds, nfds_t nfds, int timeout, size_
 POLYCM_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
 			      const sigset_t *mask, size_t size)
 {
-	if (polycm_time_is_real() || size / sizeof(*fds) < nfds)
+	if (time_is_real() || size / sizeof(*fds) < nfds)
 		return polycm_libc()->ppoll_chk(fds, nfds, timeout, mask, size);
 	return ppoll(fds, nfds, timeout, mask);
 }

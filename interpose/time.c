@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wait/time.c - clock_gettime(), gettimeofday(), time() and timespec_get(), and
+ * interpose/time.c - clock_gettime(), gettimeofday(), time() and timespec_get(), and
  * the real ones for ourselves.
  *
  * Clocks are read everywhere, in signal handlers, by who allocates memory, before this
@@ -12,24 +12,23 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "export.h"
-#include "wait/libc.h"
-#include "wait/shown.h"
-#include "wait/wait.h"
+#include "interpose/libc.h"
+#include "interpose/shown.h"
+#include "interpose/wait.h"
 
-int polycm_real_gettime(clockid_t clock, struct timespec *time)
+int polycm_libc_gettime(clockid_t clock, struct timespec *time)
 {
 	if (polycm_libc_is_found())
 		return polycm_libc_found.clock_gettime(clock, time);
 	return (int)syscall(SYS_clock_gettime, clock, time);
 }
 
-uint64_t polycm_real_ns(clockid_t clock)
+uint64_t polycm_libc_ns(clockid_t clock)
 {
 	struct timespec time = { .tv_sec = 0 };
 
-	polycm_real_gettime(clock, &time);
+	polycm_libc_gettime(clock, &time);
 	return polycm_wait_ns(&time);
 }
 
@@ -40,7 +39,7 @@ static int read_clock(clockid_t clock, struct timespec *time)
 	uint64_t ns;
 
 	if (!polycm_shown_read(clock, __builtin_frame_address(0), &ns))
-		return polycm_real_gettime(clock, time);
+		return polycm_libc_gettime(clock, time);
 	*time = polycm_wait_timespec(ns);
 	return 0;
 }

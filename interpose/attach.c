@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* interpose/attach.c - tells libpolycm that this library is here. */
+#include "config.h"
+
+#include "export.h"
+#include "interpose/host.h"
+#include "interpose/libc.h"
+#include "interpose/shown.h"
+#include "interpose/timers.h"
+#include "interpose/wait.h"
+
+const struct polycm_interposer_host *polycm_attached_host;
+
+static int real_epoll_wait(int set, struct epoll_event *events, int max, int timeout)
+{
+	return polycm_libc()->epoll_wait(set, events, max, timeout);
+}
+
+/* By a string of the library people can see which file it is. */
+POLYCM_EXPORT const char *polycm_interposer_version(void);
+
+const char *polycm_interposer_version(void)
+{
+	return PACKAGE_VERSION;
+}
+
+static const struct polycm_interposer interposer = {
+	.size = sizeof(interposer),
+	.epoll_wait = real_epoll_wait,
+	.clock_gettime = polycm_libc_gettime,
+	.cond_wait = polycm_libc_cond_wait,
+	.sleep = polycm_wait_sleep,
+	.clock_show = polycm_shown_switch,
+	.time_moved = polycm_alarms_ring,
+};
+
+__attribute__((constructor)) static void attach(void)
+{
+	__atomic_store_n(&polycm_attached_host, polycm_interposer_attach(&interposer),
+			 __ATOMIC_RELEASE);
+}
