@@ -101,6 +101,7 @@ struct sim_node {
 	} routed_lately;
 	bool described;				/* as it is: no default route, no RoCE on loopback */
 	uint64_t frozen_until;			/* 0: it runs (world.c) */
+	uint64_t full_until;			/* no listener of it takes a request (fault_deed.c) */
 	uint32_t number;			/* of nodes on the fabric, from 0 */
 	struct sim_node *next;
 };

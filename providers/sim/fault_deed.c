@@ -24,21 +24,21 @@ struct deed {
 	struct sim_timer timer;
 	struct deed *next, **link;
 	struct sim_fault *fault;	/* NULL: another process's */
-	struct sim_node *node;
+	struct sim_node *node;		/* NULL: of the reserve, and free */
 	struct sim_change change;
 	uint64_t number;		/* all were told; 0: not yet, or not at all */
 	bool done;			/* what is left is that it ends */
+	bool reserved;
 };
 
-/* A node whose listeners take no request. */
-struct full {
-	struct full *next;
-	const struct sim_node *node;
-	uint64_t until;
-};
+/*
+ * Where the system has no memory: what another process has told is done once, and
+ * nobody tells it again.  So many changes are told at a time, and most are over at once.
+ */
+static struct deed reserve[SIM_CHANGES];
 
 static struct deed *deeds;
-static struct full *fulls;
+static unsigned int num_full;		/* nodes whose listeners took no request at some time */
 
 bool fault_is_deed(enum polycm_sim_action action)
 {
@@ -47,7 +47,15 @@ bool fault_is_deed(enum polycm_sim_action action)
 
 bool fault_deeds_left(void)
 {
-	return deeds || fulls;
+	return deeds || num_full;
+}
+
+static void deed_free(struct deed *deed)
+{
+	if (deed->reserved)
+		deed->node = NULL;
+	else
+		free(deed);
 }
 
 static void finish(struct deed *deed)
@@ -58,38 +66,22 @@ static void finish(struct deed *deed)
 	if (deed->next)
 		deed->next->link = deed->link;
 	sim_timer_disarm(&deed->timer);
-	free(deed);
+	deed_free(deed);
 	if (fault && !--fault->deeds && fault->removed)
 		fault_free(fault);
 }
 
-static int fill_backlog(const struct sim_node *node, uint64_t until)
+static void fill_backlog(struct sim_node *node, uint64_t until)
 {
-	struct full *full;
-
-	for (full = fulls; full; full = full->next)
-		if (full->node == node)
-			break;
-	if (!full) {
-		full = calloc(1, sizeof(*full));
-		if (!full)
-			return -ENOMEM;
-		full->node = node;
-		full->next = fulls;
-		fulls = full;
-		fault_update_on();
-	}
-	if (until > full->until)
-		full->until = until;
-	return 0;
+	num_full += !node->full_until;
+	if (until > node->full_until)
+		node->full_until = until;
+	fault_update_on();
 }
 
 bool sim_fault_ask_backlog(const struct sim_node *node)
 {
-	for (const struct full *full = fulls; full; full = full->next)
-		if (full->node == node)
-			return full->until > sim_now();
-	return false;
+	return node->full_until > sim_now();
 }
 
 static const char *text_of(const char text[SIM_CHANGE_TEXT])
@@ -135,7 +127,8 @@ static int carry_out(const struct deed *deed)
 	case POLYCM_SIM_CHANGE_MAC:
 		return sim_node_change_mac(deed->node, change->address);
 	case POLYCM_SIM_FULL_BACKLOG:
-		return fill_backlog(deed->node, sim_change_end(change));
+		fill_backlog(deed->node, sim_change_end(change));
+		return 0;
 	default:
 		return -EINVAL;
 	}
@@ -165,7 +158,7 @@ static void perform(struct deed *deed)
 	trace(deed, change->action);
 	r = carry_out(deed);
 	if (r < 0)
-		sim_core->log(deed->fault ? POLYCM_LOG_WARN : POLYCM_LOG_DEBUG, NULL,
+		sim_core->log(deed->fault || r == -ENOMEM ? POLYCM_LOG_WARN : POLYCM_LOG_DEBUG, NULL,
 			      "fault rule %u: %s of node %s: %s", change->rule,
 			      sim_action_name(change->action), deed->node->name, strerror(-r));
 	else if (deed->fault)
@@ -219,9 +212,22 @@ static void fire(struct sim_timer *timer)
 		perform(deed);
 }
 
-static struct deed *make(struct sim_node *node)
+static struct deed *deed_alloc(void)
 {
 	struct deed *deed = calloc(1, sizeof(*deed));
+
+	for (unsigned int i = 0; !deed && i < SIM_CHANGES; i++) {
+		if (reserve[i].node)
+			continue;
+		deed = &reserve[i];
+		*deed = (struct deed){ .reserved = true };
+	}
+	return deed;
+}
+
+static struct deed *make(struct sim_node *node)
+{
+	struct deed *deed = deed_alloc();
 
 	if (!deed)
 		return NULL;
@@ -289,11 +295,15 @@ void sim_fault_change(uint64_t number, const struct sim_change *change)
 		return;
 	}
 	node = sim_node_by_number(change->node);
-	deed = node && fault_is_deed(change->action) && sim_action_name(change->action) ?
-	       make(node) : NULL;
-	if (!deed) {
+	if (!node || !fault_is_deed(change->action) || !sim_action_name(change->action)) {
 		sim_core->log(POLYCM_LOG_DEBUG, NULL,
 			      "what another process did to a node is not done here");
+		return;
+	}
+	deed = make(node);
+	if (!deed) {
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "what another process did to node %s is not "
+			      "done here: out of memory", node->name);
 		return;
 	}
 	deed->number = number;
@@ -315,12 +325,9 @@ void fault_deeds_of_removed(struct sim_fault *fault)
 
 void fault_deeds_close(void)
 {
-	struct full *full;
-
 	while (deeds)
 		finish(deeds);
-	while ((full = fulls)) {
-		fulls = full->next;
-		free(full);
-	}
+	for (struct sim_node *node = sim_first_node(); node; node = node->next)
+		node->full_until = 0;
+	num_full = 0;
 }

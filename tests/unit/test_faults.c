@@ -313,6 +313,44 @@ static void test_backlog(void **state)
 	assert_false(sim_fault_backlog_full(node_a));
 }
 
+/* By the linker (--wrap): no memory for the simulator. */
+static bool no_memory;
+void *__real_calloc(size_t num, size_t size);
+void *__wrap_calloc(size_t num, size_t size);
+
+void *__wrap_calloc(size_t num, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(num, size);
+}
+
+/* Nobody tells it again: several at a time, and over and over. */
+static void test_what_others_did_needs_no_memory(void **state)
+{
+	struct sim_change change = { .node = node_a->number };
+	uint64_t number = 0;
+
+	(void)state;
+	no_memory = true;
+	for (unsigned int round = 0; round < 4; round++) {
+		for (unsigned int i = 0; i < 100; i++) {
+			change.action = i ? POLYCM_SIM_PORT_DOWN : POLYCM_SIM_FULL_BACKLOG;
+			change.at = sim_now();
+			change.delay = 50;
+			sim_fault_change(++number, &change);
+		}
+		assert_false(sim_port_carries(&node_a->devices->ports[0]));
+		assert_true(sim_fault_backlog_full(node_a));
+		assert_false(sim_fault_backlog_full(node_b));
+		advance(60);
+		assert_true(sim_port_carries(&node_a->devices->ports[0]));
+		assert_false(sim_fault_backlog_full(node_a));
+	}
+	change.action = POLYCM_SIM_CRASH;
+	sim_fault_change(++number, &change);
+	no_memory = false;
+	assert_false(sim_port_carries(&node_a->devices->ports[0]));
+}
+
 /* ------------------------------------------------------------------------
  * Nodes.
  */
@@ -523,6 +561,7 @@ int main(void)
 		test(test_calls),
 		test(test_lookups),
 		test(test_backlog),
+		test(test_what_others_did_needs_no_memory),
 		test(test_deeds_follow_what_they_match),
 		test(test_deeds_are_counted_when_they_begin),
 		test(test_deeds_at_a_time),
