@@ -214,21 +214,25 @@ static int begin(int fd, struct fd_timer **ret_timer)
  * Setting and asking.
  */
 
-/* The kernel tells it in a line "clockid: 1". */
-static clockid_t clock_of(int fd)
+/*
+ * The kernel tells it in a line "clockid: 1".  A negative errno where that cannot be
+ * read for want of memory or descriptors: by another clock the timer would expire at
+ * another time, or never.
+ */
+static int clock_of(int fd, clockid_t *ret_clock)
 {
 	char path[40], line[64];
-	int clock = CLOCK_MONOTONIC;
 	FILE *file;
 
+	*ret_clock = CLOCK_MONOTONIC;
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	file = fopen(path, "re");
 	if (!file)
-		return clock;
-	while (fgets(line, sizeof(line), file) && sscanf(line, "clockid: %d", &clock) != 1)
+		return errno == ENOENT ? 0 : -errno;
+	while (fgets(line, sizeof(line), file) && sscanf(line, "clockid: %d", ret_clock) != 1)
 		;
 	fclose(file);
-	return clock;
+	return 0;
 }
 
 static bool is_off(const struct timespec *value)
@@ -256,6 +260,7 @@ static int set_locked(int fd, bool absolute, const struct itimerspec *time,
 {
 	static const struct itimerspec off;
 	struct fd_timer *self = find(fd);
+	clockid_t clock = CLOCK_MONOTONIC;
 	uint64_t deadline;
 	int err = 0;
 
@@ -268,8 +273,11 @@ static int set_locked(int fd, bool absolute, const struct itimerspec *time,
 			end(self);
 		return polycm_libc()->timerfd_settime(fd, 0, &off, NULL) ? -errno : 0;
 	}
-	deadline = polycm_virtual_deadline(absolute ? clock_of(fd) : CLOCK_MONOTONIC, absolute,
-					   &time->it_value);
+	if (absolute)
+		err = clock_of(fd, &clock);
+	if (err)
+		return err;
+	deadline = polycm_virtual_deadline(clock, absolute, &time->it_value);
 	if (!self)
 		err = begin(fd, &self);
 	if (!err)
@@ -283,12 +291,17 @@ static int set_locked(int fd, bool absolute, const struct itimerspec *time,
 static int really_set(int fd, int flags, const struct itimerspec *time, struct itimerspec *old)
 {
 	struct itimerspec real;
+	clockid_t clock;
+	int err;
 
 	if (!polycm_shown_is(POLYCM_SHOWN_MOVED) || !(flags & TFD_TIMER_ABSTIME) || !time ||
 	    !polycm_wait_valid(&time->it_value) || is_off(&time->it_value))
 		return polycm_libc()->timerfd_settime(fd, flags, time, old);
+	err = clock_of(fd, &clock);
+	if (err)
+		return polycm_wait_return(err);
 	real = *time;
-	real.it_value = polycm_shown_to_real(clock_of(fd), &time->it_value);
+	real.it_value = polycm_shown_to_real(clock, &time->it_value);
 	return polycm_libc()->timerfd_settime(fd, flags, &real, old);
 }
 

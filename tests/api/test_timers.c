@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/time.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -185,6 +186,32 @@ static void absolute_times_are_of_the_clocks_shown(void **state)
 		assert_int_equal(by_poll(fd, 0), 1);
 		close(fd);
 	}
+	pair_close(&pair);
+}
+
+/* Its clock cannot be asked for: set by another one, it would expire some other time. */
+static void a_timer_of_an_unknown_clock_is_refused(void **state)
+{
+	struct rlimit limit, none;
+	struct itimerspec time;
+	struct pair pair;
+	int fd;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	virtual_sleep(DAY);
+	fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
+	time = every(clock_ns(CLOCK_REALTIME) + DAY, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_errno(timerfd_settime(fd, TFD_TIMER_ABSTIME, &time, NULL), EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(timerfd_settime(fd, TFD_TIMER_ABSTIME, &time, NULL), 0);
+	assert_int_equal(take(fd), 1);
+	assert_int_equal(clock_ns(CLOCK_REALTIME), ns_of(time.it_value));
+	close(fd);
 	pair_close(&pair);
 }
 
@@ -598,6 +625,7 @@ int main(void)
 		cmocka_unit_test(timerfds_expire_in_virtual_time),
 		cmocka_unit_test(a_loop_of_timers_and_events),
 		cmocka_unit_test(absolute_times_are_of_the_clocks_shown),
+		cmocka_unit_test(a_timer_of_an_unknown_clock_is_refused),
 		cmocka_unit_test(what_is_left_is_virtual),
 		cmocka_unit_test(what_cannot_be_is_refused),
 		cmocka_unit_test(descriptors_come_and_go),
