@@ -397,8 +397,9 @@ static void leave(struct sim_timer *timer)
 	sim_block_put(transit);
 }
 
-static int send_copies(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
-		       uint64_t wire_length, const struct sim_fate *fate)
+/* The packet itself has left: without memory there are fewer of them. */
+static void send_copies(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
+			uint64_t wire_length, const struct sim_fate *fate)
 {
 	struct transit *transit;
 	uint64_t at = sim_now();
@@ -406,12 +407,11 @@ static int send_copies(struct sim_flow *flow, const struct sim_frame *frame, uns
 	for (uint32_t i = 0; i < fate->copies; i++) {
 		transit = begin(flow, frame, slot, wire_length, leave);
 		if (!transit)
-			return -ENOMEM;
+			return;
 		if (__builtin_add_overflow(at, fate->copy_gap, &at))
 			at = SIM_NEVER - 1;
 		sim_timer_arm(&transit->timer, at);
 	}
-	return 0;
 }
 
 /* The checksums of the wire let no broken data through. */
@@ -455,9 +455,9 @@ int sim_shape_send(const struct sim_frame *frame, unsigned int slot)
 	flow = sim_flow_of(frame);
 	sim_shape_decide(flow, frame, &message, &fate);
 	r = sim_shape_launch(flow, frame, slot, message.wire_length, &fate, NULL);
-	if (r < 0 || fate.lost)
-		return r;
-	return send_copies(flow, frame, slot, message.wire_length, &fate);
+	if (!r && !fate.lost)
+		send_copies(flow, frame, slot, message.wire_length, &fate);
+	return r;
 }
 
 int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
