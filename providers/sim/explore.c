@@ -258,17 +258,20 @@ static void apply_to_node(const struct decision *decision)
 			      node ? why : "there is no such node");
 }
 
+static void record_failed(int err)
+{
+	sim_files_failed("record of the exploration", sim_core->setting("POLYCM_SIM_EXPLORE"), err);
+	close(record);
+	record = -1;
+}
+
 /* A line at once, because the program may end any moment. */
 static void tell(const char *line, int len)
 {
 	ssize_t written = record < 0 ? len : write(record, line, (size_t)len);
 
-	if (written != len) {
-		sim_files_failed("record of the exploration", sim_core->setting("POLYCM_SIM_EXPLORE"),
-				 written < 0 ? errno : ENOSPC);
-		close(record);
-		record = -1;
-	}
+	if (written != len)
+		record_failed(written < 0 ? errno : ENOSPC);
 }
 
 static void describe(const struct decision *decision, char *text, size_t size)
@@ -324,8 +327,11 @@ static unsigned int count(enum sim_what what, const struct sim_node *from)
 
 	if (from->number >= num_counts) {
 		grown = reallocarray(counts, from->number + 1, sizeof(*counts));
-		if (!grown)
+		if (!grown) {
+			if (record >= 0)
+				record_failed(ENOMEM);
 			return 0;
+		}
 		memset(grown + num_counts, 0, (from->number + 1 - num_counts) * sizeof(*counts));
 		counts = grown;
 		num_counts = from->number + 1;
