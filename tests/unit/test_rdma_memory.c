@@ -167,6 +167,26 @@ static void a_group_has_memory_for_its_end(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
+/* Thousands of ids are cheap to make: few allocations for what is hardly ever used. */
+static void a_reserve_is_made_wholesale(void **state)
+{
+	enum { TIMES = 1000 };
+	struct nth_counts counts;
+	int err = 0;
+
+	(void)state;
+	nth_in("");
+	nth_arm(NTH_ALLOC, 0, 0);
+	for (unsigned int i = 0; i < TIMES; i++)
+		err |= polycm_ev_reserve(POLYCM_ID_EVENTS);
+	(void)nth_disarm(&counts);
+	assert_int_equal(err, 0);
+	print_message("%lu allocations\n", counts.of[NTH_ALLOC]);
+	assert_in_range(counts.of[NTH_ALLOC], 1, TIMES / 4);
+	for (unsigned int i = 0; i < TIMES; i++)
+		polycm_ev_unreserve(POLYCM_ID_EVENTS);
+}
+
 /* A table that cannot grow is filled; what has a place reserved comes in after that. */
 static void the_live_set_fills_up(void **state)
 {
@@ -202,6 +222,7 @@ int main(void)
 		RDMA_TEST(also_with_several_threads),
 		RDMA_TEST(a_request_is_refused_or_comes),
 		RDMA_TEST(a_group_has_memory_for_its_end),
+		cmocka_unit_test(a_reserve_is_made_wholesale),
 		cmocka_unit_test(the_live_set_fills_up),
 	};
 
