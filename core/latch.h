@@ -22,15 +22,20 @@ struct polycm_latch {
 void polycm_latch_wait(struct polycm_latch *latch) __attribute__((cold));
 void polycm_latch_wake(struct polycm_latch *latch) __attribute__((cold));
 
-/* Alone, nobody holds it, and who waits is another thread. */
+/*
+ * Alone, nobody holds it, and who waits is another thread.  Nor is there anybody
+ * to hand over to: a thread that starts later begins after all of that.
+ */
 static inline void polycm_latch_take(struct polycm_latch *latch)
 {
 	uint32_t found = POLYCM_LATCH_FREE;
 
-	if (polycm_alone())
+	if (polycm_alone()) {
 		__atomic_store_n(&latch->word, POLYCM_LATCH_TAKEN, __ATOMIC_RELAXED);
-	else if (!__atomic_compare_exchange_n(&latch->word, &found, POLYCM_LATCH_TAKEN, false,
-					      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	}
+	if (!__atomic_compare_exchange_n(&latch->word, &found, POLYCM_LATCH_TAKEN, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		polycm_latch_wait(latch);
 	take_over(latch);
 }
@@ -49,11 +54,13 @@ static inline bool polycm_latch_try(struct polycm_latch *latch)
 
 static inline void polycm_latch_give(struct polycm_latch *latch)
 {
-	hand_over(latch);
-	if (polycm_alone())
+	if (polycm_alone()) {
 		__atomic_store_n(&latch->word, POLYCM_LATCH_FREE, __ATOMIC_RELAXED);
-	else if (__atomic_exchange_n(&latch->word, POLYCM_LATCH_FREE, __ATOMIC_RELEASE) ==
-		 POLYCM_LATCH_WANTED)
+		return;
+	}
+	hand_over(latch);
+	if (__atomic_exchange_n(&latch->word, POLYCM_LATCH_FREE, __ATOMIC_RELEASE) ==
+	    POLYCM_LATCH_WANTED)
 		polycm_latch_wake(latch);
 }
 

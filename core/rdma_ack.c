@@ -81,7 +81,8 @@ static void uncharge(struct polycm_ev *ev)
 	struct ack_wait *wait = ack_wait_of(ev->owner);
 	bool last = false;
 
-	hand_over(ev->owner);
+	if (!polycm_alone())
+		hand_over(ev->owner);
 	if (ev->group)
 		last = !__atomic_sub_fetch(&ev->group->unacked, 1, __ATOMIC_SEQ_CST);
 	last |= !polycm_count_down(&ev->owner->unacked);
