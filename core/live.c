@@ -122,20 +122,26 @@ static void end_change(struct part *part)
 	__atomic_store_n(&part->changes, part->changes + 1, __ATOMIC_RELEASE);
 }
 
-/* Under the lock: a place more.  One stays free, for searches to end. */
-static int make_room(struct part *part)
+static __attribute__((noinline)) int make_larger(struct part *part, size_t taken)
 {
 	struct table *table = part->table, *larger;
-	size_t taken = part->used + part->reserved;
 
-	if (table && 2 * taken < table->size)
-		return 0;
 	larger = grown(table);
 	if (larger)
 		__atomic_store_n(&part->table, larger, __ATOMIC_RELEASE);
 	else if (!table || taken + 2 > table->size)
 		return -ENOMEM;
 	return 0;
+}
+
+/* Under the lock: a place more.  One stays free, for searches to end. */
+static inline int make_room(struct part *part)
+{
+	size_t taken = part->used + part->reserved;
+
+	if (__builtin_expect(part->table && 2 * taken < part->table->size, 1))
+		return 0;
+	return make_larger(part, taken);
 }
 
 /* Under the lock.  One store: a lookup sees it or not. */
@@ -256,7 +262,7 @@ static bool contains_now(const struct part *part, const void *object)
 }
 
 /* With other threads about. */
-static bool look_up(struct part *part, const void *object)
+static __attribute__((noinline)) bool look_up(struct part *part, const void *object)
 {
 	unsigned int changes;
 	bool found;

@@ -117,12 +117,15 @@ static int post_locked(struct polycm_channel *chan, struct polycm_id *target,
 		       const struct polycm_id *id, struct polycm_ev *ev, uint64_t hold_ns,
 		       enum poster poster)
 {
-	enum polycm_question answers = polycm_event_question(ev->pub.event);
+	enum polycm_question answers;
 
 	if (target->closing || id->closing || !target->announced)
 		return -ECANCELED;
-	if (answers && poster == BY_PROVIDER && !polycm_answer_locked(target, answers))
-		return -ETIMEDOUT;
+	if ((target->asked.open || target->asked.given_up) && poster == BY_PROVIDER) {
+		answers = polycm_event_question(ev->pub.event);
+		if (answers && !polycm_answer_locked(target, answers))
+			return -ETIMEDOUT;
+	}
 
 	switch (ev->pub.event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
@@ -164,12 +167,17 @@ static size_t needed_size(const struct polycm_event *event)
 
 static bool is_good(const struct polycm_event *event)
 {
-	if (!event || event->size < needed_size(event) ||
-	    event->type < RDMA_CM_EVENT_ADDR_RESOLVED || event->type > RDMA_CM_EVENT_TIMEWAIT_EXIT)
+	if (!event || event->size < MIN_EVENT ||
+	    (unsigned int)event->type > RDMA_CM_EVENT_TIMEWAIT_EXIT)
+		return false;
+	if (__builtin_expect(event->type != RDMA_CM_EVENT_CONNECT_REQUEST &&
+			     !is_multicast(event->type), 1))
+		return true;
+	if (event->size < needed_size(event))
 		return false;
 	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return event->child && polycm_live(&polycm_live_children, event->child);
-	return !is_multicast(event->type) || event->group;
+	return event->group;
 }
 
 static __attribute__((cold)) void tell_bad(const struct polycm_module *module,
@@ -199,6 +207,19 @@ int polycm_event_check(const struct polycm_module *module, const struct polycm_e
 	return -EINVAL;
 }
 
+static __attribute__((cold)) void not_posted(const struct polycm_id *id, struct polycm_ev *ev,
+					     int err)
+{
+	if (err == -EINVAL)
+		polycm_misuse(id->module, "post_event", "the child of a CONNECT_REQUEST is another "
+			      "listener's");
+	if (err == -ETIMEDOUT)
+		polycm_misuse(id->module, "post_event", "%s comes after the program was told that "
+			      "there was no answer in time: it is dropped",
+			      polycm_event_name(ev->pub.event));
+	polycm_ev_free(ev);
+}
+
 static int post_by(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns,
 		   enum poster poster)
 {
@@ -224,15 +245,8 @@ static int post_by(struct polycm_id *id, const struct polycm_event *event, uint6
 	if (chan)
 		err = post_locked(chan, target, id, ev, hold_ns, poster);
 	polycm_channel_unlock(chan);
-	if (err == -EINVAL)
-		polycm_misuse(id->module, "post_event", "the child of a CONNECT_REQUEST is another "
-			      "listener's");
-	if (err == -ETIMEDOUT)
-		polycm_misuse(id->module, "post_event", "%s comes after the program was told that "
-			      "there was no answer in time: it is dropped",
-			      polycm_event_name(event->type));
-	if (err)
-		polycm_ev_free(ev);
+	if (__builtin_expect(err, 0))
+		not_posted(id, ev, err);
 	else if (__builtin_expect(hold_ns > 0, 0))
 		polycm_hold_start(ev, hold_ns);
 	return err;

@@ -38,14 +38,19 @@ static bool count_in(const void *object)
 }
 
 /* With other threads: not between the look and the count does one destroy it. */
-bool polycm_enter_unlocked(const struct polycm_id *id)
+static inline __attribute__((always_inline)) bool enter(const struct polycm_id *id)
 {
 	if (!polycm_alone())
 		return polycm_live_ask(&polycm_live_objects, id, count_in);
 	return polycm_live(&polycm_live_objects, id) && count_in(id);
 }
 
-bool polycm_leave_unlocked(struct polycm_id *id)
+bool polycm_enter_unlocked(const struct polycm_id *id)
+{
+	return enter(id);
+}
+
+static inline __attribute__((always_inline)) bool leave(struct polycm_id *id)
 {
 	uint32_t left = polycm_count_down(&id->inside);
 
@@ -53,6 +58,11 @@ bool polycm_leave_unlocked(struct polycm_id *id)
 	if (__builtin_expect(left == POLYCM_CLOSED, 0))
 		(void)syscall(SYS_futex, &id->inside, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 	return left & POLYCM_CLOSED;
+}
+
+bool polycm_leave_unlocked(struct polycm_id *id)
+{
+	return leave(id);
 }
 
 /* Those who were inside, or wanted to be, are out of it. */
@@ -79,11 +89,12 @@ int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 		__builtin_prefetch((const void *)((uintptr_t)id + at));
 	polycm_why_clear();
 	*ret_id = NULL;
-	if (!polycm_enter_unlocked(id))
+	if (!enter(id))
 		return polycm_fail(-EINVAL, "no id of rdma_create_id");
 
 	polycm_id_lock(id);
-	if (__builtin_expect(__atomic_load_n(&id->inside, __ATOMIC_RELAXED) & POLYCM_CLOSED, 0)) {
+	if (!polycm_alone() &&
+	    __builtin_expect(__atomic_load_n(&id->inside, __ATOMIC_RELAXED) & POLYCM_CLOSED, 0)) {
 		polycm_leave(id);
 		return polycm_fail(-EINVAL, "another thread destroys the id");
 	}
@@ -92,19 +103,22 @@ int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 }
 
 /* Of a process that this one was forked from, an id is that process' alone. */
-static int check_owner(struct polycm_id *id)
+static __attribute__((noinline)) int check_forked(struct polycm_id *id)
 {
 	struct polycm_channel *chan;
 	bool inherited;
 
-	if (__builtin_expect(!polycm_forks.before, 1))
-		return 0;
 	chan = polycm_channel_lock(id);
 	inherited = chan && polycm_channel_inherited(chan);
 	polycm_channel_unlock(chan);
 	if (!inherited)
 		return 0;
 	return polycm_fail(-EACCES, "the id is of the process that this one was forked from");
+}
+
+static inline int check_owner(struct polycm_id *id)
+{
+	return __builtin_expect(!polycm_forks.before, 1) ? 0 : check_forked(id);
 }
 
 int polycm_id_take(struct polycm_id *id)
@@ -147,7 +161,11 @@ int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 void polycm_leave(struct polycm_id *id)
 {
 	polycm_id_unlock(id);
-	(void)polycm_leave_unlocked(id);
+	/* Alone, nobody waits for this. */
+	if (polycm_alone())
+		id->inside--;
+	else
+		(void)leave(id);
 }
 
 void *polycm_block_alloc(size_t size)

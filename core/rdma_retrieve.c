@@ -312,7 +312,7 @@ void polycm_release_event(struct polycm_id *id)
 		(void)polycm_ev_ack_pub(event);
 }
 
-int polycm_complete(struct polycm_id *id)
+__attribute__((noinline)) int polycm_complete(struct polycm_id *id)
 {
 	int err;
 
@@ -330,10 +330,12 @@ int polycm_complete(struct polycm_id *id)
 
 int polycm_leave_to_complete(struct polycm_id *id, int err)
 {
-	bool waits = !err && id->rsocket.sync;
-
+	if (__builtin_expect(err || !id->rsocket.sync, 1)) {
+		polycm_leave(id);
+		return err;
+	}
 	polycm_leave(id);
-	return waits ? polycm_complete(id) : err;
+	return polycm_complete(id);
 }
 
 POLYCM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,

@@ -186,8 +186,13 @@ bool sim_node_route_is_exact(struct sim_node *node, const struct sockaddr *dst);
  * to dst stay inside of it: is dst its own, and no cable between them?
  */
 bool sim_node_keeps(struct sim_node *node, const struct sockaddr *src, const struct sockaddr *dst);
+/* Of one node: does a route go by the cable from one to the other? */
+bool sim_ports_are_cabled(const struct sim_port *one, const struct sim_port *other);
 /* Do frames that leave from one port arrive at the other?  Between two of one node only by a cable. */
-bool sim_port_reaches(const struct sim_port *from, const struct sim_port *to);
+static inline bool sim_port_reaches(const struct sim_port *from, const struct sim_port *to)
+{
+	return from == to || from->device->node != to->device->node || sim_ports_are_cabled(from, to);
+}
 /* Who has this address where packets of that port come to, link-local ones included; or NULL. */
 struct sim_port *sim_neighbour(const struct sim_port *port, const struct sockaddr *addr);
 /*

@@ -15,13 +15,6 @@
 #include "address.h"
 #include "gids.h"
 
-enum sim_wire sim_wire_of(const struct polycm_transport *rules)
-{
-	if (rules->transport_type == IBV_TRANSPORT_IWARP || rules->protocol == POLYCM_PROTO_MPA)
-		return SIM_WIRE_IWARP;
-	return rules->link_layer == IBV_LINK_LAYER_ETHERNET ? SIM_WIRE_ROCE : SIM_WIRE_IB;
-}
-
 /* FNV-1a, 64 bits. */
 static uint64_t hash_name(const char *name)
 {

@@ -7,7 +7,13 @@
 
 /* What kind of link a transport's devices are on. */
 enum sim_wire { SIM_WIRE_IB, SIM_WIRE_ROCE, SIM_WIRE_IWARP };
-enum sim_wire sim_wire_of(const struct polycm_transport *rules);
+
+static inline enum sim_wire sim_wire_of(const struct polycm_transport *rules)
+{
+	if (rules->transport_type == IBV_TRANSPORT_IWARP || rules->protocol == POLYCM_PROTO_MPA)
+		return SIM_WIRE_IWARP;
+	return rules->link_layer == IBV_LINK_LAYER_ETHERNET ? SIM_WIRE_ROCE : SIM_WIRE_IB;
+}
 
 /* The entries that a port has before any address; its MAC is set. */
 void sim_gids_init(struct sim_port *port, uint32_t ifindex);

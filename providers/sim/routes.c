@@ -297,10 +297,9 @@ static bool cabled(const struct sim_port *from, const struct sim_port *to)
 	return false;
 }
 
-bool sim_port_reaches(const struct sim_port *from, const struct sim_port *to)
+bool sim_ports_are_cabled(const struct sim_port *one, const struct sim_port *other)
 {
-	return from == to || from->device->node != to->device->node || cabled(from, to) ||
-	       cabled(to, from);
+	return cabled(one, other) || cabled(other, one);
 }
 
 struct sim_port *sim_neighbour(const struct sim_port *port, const struct sockaddr *addr)

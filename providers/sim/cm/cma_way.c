@@ -148,7 +148,7 @@ struct sim_port *cma_peer_port(const struct sim_id *id)
 		return sim_port_of_address(&id->dst.sa);
 	/* Every node has its own loopback; other addresses are unique. */
 	peer = sim_neighbour(id->port, &id->dst.sa);
-	if (peer && sim_wire_of(cma_rules(id)) == SIM_WIRE_ROCE && !sim_port_reaches(id->port, peer))
+	if (peer && !sim_port_reaches(id->port, peer) && sim_wire_of(cma_rules(id)) == SIM_WIRE_ROCE)
 		return NULL;
 	return peer;
 }
