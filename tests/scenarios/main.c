@@ -21,7 +21,6 @@
  * wait for an event; SCENARIO_PACE, how many times longer than else to wait for what may come;
  * SCENARIO_TIMES, set to be told how long each took.
  */
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -132,34 +131,13 @@ static void play(unsigned int index)
 	scene_end();
 }
 
-static void redirect(int target, const char *folder, const char *name, const char *suffix)
-{
-	char path[4096];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s.%s", folder, name, suffix);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0 || dup2(fd, target) < 0) {
-		perror(path);
-		_exit(99);
-	}
-	/* Else other processes of the scenario would hold it as well. */
-	close(fd);
-}
-
 static void start(unsigned int index, const char *folder)
 {
-	table[index].process = fork();
-	if (table[index].process < 0) {
-		perror("fork");
-		exit(99);
-	}
+	table[index].process = start_process(folder, table[index].scenario->name);
 	table[index].started = time(NULL);
 	if (table[index].process)
 		return;
 	setpgid(0, 0);
-	redirect(STDOUT_FILENO, folder, table[index].scenario->name, "txt");
-	redirect(STDERR_FILENO, folder, table[index].scenario->name, "err");
 	play(index);
 	_exit(0);
 }

@@ -50,4 +50,11 @@ unsigned int patience_ms(void);
 /* scene_peer.c */
 void peers_end(void);
 
+/* scene_process.c */
+/*
+ * 0: this is the new process, what it prints goes to FOLDER/NAME.txt and
+ * FOLDER/NAME.err.  Where that cannot be, whoever it is ends with status 99.
+ */
+pid_t start_process(const char *folder, const char *name);
+
 #endif

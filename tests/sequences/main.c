@@ -2,14 +2,13 @@
 /*
  * main.c - the program:
  *
- *	sequences SEED				plays one, its trace on standard output
+ *	sequences SEED			plays one, its trace on standard output
  *	sequences --play DIR [-j N] [--calm] SEEDS...
- *						plays many, "7" or "1-100": the trace of each in DIR/SEED.txt
+ *					plays many, "7" or "1-100": the trace of each in DIR/SEED.txt
  *
  * A sequence is a process of its own.  Environment: as of the program scenarios,
  * and SCENARIO_SECOND4, SCENARIO_OTHER_SERVER4 and so on where the host has them.
  */
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,32 +33,13 @@ static void play(unsigned int seed)
 	scene_end();
 }
 
-static void redirect(int target, const char *folder, unsigned int seed, const char *suffix)
-{
-	char path[4096];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%u.%s", folder, seed, suffix);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0 || dup2(fd, target) < 0) {
-		perror(path);
-		_exit(99);
-	}
-	close(fd);
-}
-
 static void start(unsigned int seed, const char *folder)
 {
-	pid_t process = fork();
+	char name[16];
 
-	if (process < 0) {
-		perror("fork");
-		exit(99);
-	}
-	if (process)
+	snprintf(name, sizeof(name), "%u", seed);
+	if (start_process(folder, name))
 		return;
-	redirect(STDOUT_FILENO, folder, seed, "txt");
-	redirect(STDERR_FILENO, folder, seed, "err");
 	play(seed);
 	_exit(0);
 }
