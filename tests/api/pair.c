@@ -39,7 +39,7 @@ int pair_group_setup(void **state)
 	return setenv("POLYCM_PROVIDER", "sim", 1) || setenv("POLYCM_LOG", "error", 0);
 }
 
-static struct sockaddr_in address(const char *text, uint16_t port)
+struct sockaddr_in pair_address(const char *text, uint16_t port)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
 
@@ -47,10 +47,39 @@ static struct sockaddr_in address(const char *text, uint16_t port)
 	return in;
 }
 
-void pair_open(struct pair *pair, enum transport transport, enum rdma_port_space ps)
+void pair_open_nodes(enum transport transport, struct polycm_sim_node **ret_server,
+		     struct polycm_sim_node **ret_client)
 {
 	const char *name = transport_name[transport];
-	struct sockaddr_in at = address(SERVER_ADDRESS, SERVER_PORT);
+
+	assert_int_equal(polycm_sim_create(42), 0);
+	assert_int_equal(polycm_sim_node_add("server", name, SERVER_ADDRESS "/24", ret_server), 0);
+	assert_int_equal(polycm_sim_node_add("client", name, CLIENT_ADDRESS "/24", ret_client), 0);
+	assert_int_equal(polycm_sim_node_use(*ret_client), 0);
+}
+
+void pair_close_nodes(void)
+{
+	struct polycm_sim_counts counts = { .size = sizeof(counts) };
+
+	assert_int_equal(polycm_sim_live(&counts), 0);
+	assert_int_equal(counts.ids, 0);
+	assert_int_equal(counts.ports, 0);
+	assert_int_equal(counts.contexts, 0);
+	assert_int_equal(counts.pds, 0);
+	assert_int_equal(counts.mrs, 0);
+	assert_int_equal(counts.mws, 0);
+	assert_int_equal(counts.comp_channels, 0);
+	assert_int_equal(counts.cqs, 0);
+	assert_int_equal(counts.srqs, 0);
+	assert_int_equal(counts.qps, 0);
+	assert_int_equal(counts.ahs, 0);
+	assert_int_equal(polycm_sim_destroy(), 0);
+}
+
+void pair_open(struct pair *pair, enum transport transport, enum rdma_port_space ps)
+{
+	struct sockaddr_in at = pair_address(SERVER_ADDRESS, SERVER_PORT);
 
 	memset(pair, 0, sizeof(*pair));
 	pair->transport = transport;
@@ -60,12 +89,7 @@ void pair_open(struct pair *pair, enum transport transport, enum rdma_port_space
 		assert_int_equal(polycm_sim_destroy(), 0);
 	}
 	descriptors_before = open_descriptors();
-	assert_int_equal(polycm_sim_create(42), 0);
-	assert_int_equal(polycm_sim_node_add("server", name, SERVER_ADDRESS "/24",
-					     &pair->server_node), 0);
-	assert_int_equal(polycm_sim_node_add("client", name, CLIENT_ADDRESS "/24",
-					     &pair->client_node), 0);
-	assert_int_equal(polycm_sim_node_use(pair->client_node), 0);
+	pair_open_nodes(transport, &pair->server_node, &pair->client_node);
 	pair->server_channel = rdma_create_event_channel();
 	assert_non_null(pair->server_channel);
 	pair->client_channel = rdma_create_event_channel();
@@ -88,8 +112,6 @@ static void close_id(struct rdma_cm_id **id)
 
 void pair_close(struct pair *pair)
 {
-	struct polycm_sim_counts counts = { .size = sizeof(counts) };
-
 	close_id(&pair->client);
 	close_id(&pair->server);
 	close_id(&pair->listener);
@@ -99,26 +121,13 @@ void pair_close(struct pair *pair)
 		assert_int_equal(ibv_destroy_cq(pair->server_cq), 0);
 	rdma_destroy_event_channel(pair->client_channel);
 	rdma_destroy_event_channel(pair->server_channel);
-
-	assert_int_equal(polycm_sim_live(&counts), 0);
-	assert_int_equal(counts.ids, 0);
-	assert_int_equal(counts.ports, 0);
-	assert_int_equal(counts.contexts, 0);
-	assert_int_equal(counts.pds, 0);
-	assert_int_equal(counts.mrs, 0);
-	assert_int_equal(counts.mws, 0);
-	assert_int_equal(counts.comp_channels, 0);
-	assert_int_equal(counts.cqs, 0);
-	assert_int_equal(counts.srqs, 0);
-	assert_int_equal(counts.qps, 0);
-	assert_int_equal(counts.ahs, 0);
-	assert_int_equal(polycm_sim_destroy(), 0);
+	pair_close_nodes();
 	assert_int_equal(open_descriptors(), descriptors_before);
 }
 
 void pair_resolve(struct pair *pair)
 {
-	struct sockaddr_in to = address(SERVER_ADDRESS, SERVER_PORT);
+	struct sockaddr_in to = pair_address(SERVER_ADDRESS, SERVER_PORT);
 
 	assert_int_equal(rdma_resolve_addr(pair->client, NULL, (struct sockaddr *)&to, 2000), 0);
 	pair_take(pair->client_channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);

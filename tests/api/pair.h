@@ -39,6 +39,14 @@ extern const char *const transport_name[NUM_TRANSPORTS];
 /* cmocka set-up and tear-down of a group: the environment that selects the simulator. */
 int pair_group_setup(void **state);
 
+/* SERVER_ADDRESS or CLIENT_ADDRESS, for calls. */
+struct sockaddr_in pair_address(const char *text, uint16_t port);
+/* The fabric with both nodes; the client's is the current one. */
+void pair_open_nodes(enum transport transport, struct polycm_sim_node **ret_server,
+		     struct polycm_sim_node **ret_client);
+/* Drops it, and fails the test unless the program has nothing left. */
+void pair_close_nodes(void);
+
 /* Fabric, nodes, channels, a listening id and a client id, nothing resolved. */
 void pair_open(struct pair *pair, enum transport transport, enum rdma_port_space ps);
 /* Ends whatever is left of it and fails the test unless nothing of it remains. */

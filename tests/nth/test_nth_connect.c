@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <arpa/inet.h>
-
 #include "tests/api/pair.h"
 #include "tests/nth/nth.h"
 
@@ -30,14 +28,6 @@ struct life {
 	bool lost;		/* an event was */
 	const char *what;	/* last done, for messages */
 };
-
-static struct sockaddr_in address(const char *text)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT) };
-
-	assert_int_equal(inet_pton(AF_INET, text, &in.sin_addr), 1);
-	return in;
-}
 
 static bool makes_qp(struct rdma_cm_id *id)
 {
@@ -63,7 +53,7 @@ static void end_side(struct side *side)
 
 static bool begin(struct life *life)
 {
-	struct sockaddr_in at = address(SERVER_ADDRESS);
+	struct sockaddr_in at = pair_address(SERVER_ADDRESS, SERVER_PORT);
 
 	life->channel = rdma_create_event_channel();
 	if (!life->channel || rdma_create_id(life->channel, &life->listener, NULL, RDMA_PS_TCP)) {
@@ -169,38 +159,21 @@ static void end(struct life *life)
 		rdma_destroy_event_channel(life->channel);
 }
 
-static void nothing_is_left(void)
-{
-	struct polycm_sim_counts counts = { .size = sizeof(counts) };
-
-	assert_int_equal(polycm_sim_live(&counts), 0);
-	assert_int_equal(counts.ids, 0);
-	assert_int_equal(counts.ports, 0);
-	assert_int_equal(counts.contexts, 0);
-	assert_int_equal(counts.pds, 0);
-	assert_int_equal(counts.cqs, 0);
-	assert_int_equal(counts.qps, 0);
-	assert_int_equal(polycm_sim_destroy(), 0);
-}
-
 /* With the n-th failing, or none: 0.  false: there were fewer. */
 static bool live_with(enum transport transport, enum nth_kind kind, unsigned long n,
 		      unsigned int *lost)
 {
 	struct life life = { .what = "the beginning" };
 	struct polycm_sim_node *server, *client;
-	const char *name = transport_name[transport];
 	bool failed;
 
-	assert_int_equal(polycm_sim_create(42), 0);
-	assert_int_equal(polycm_sim_node_add("server", name, SERVER_ADDRESS "/24", &server), 0);
-	assert_int_equal(polycm_sim_node_add("client", name, CLIENT_ADDRESS "/24", &client), 0);
-	assert_int_equal(polycm_sim_node_use(client), 0);
+	pair_open_nodes(transport, &server, &client);
 	nth_arm(kind, n, 1);
 	live(&life);
 	failed = nth_disarm(NULL);
 	if (life.lost) {
-		print_error("%s, %lu: an event is lost after %s: %s%s wait; %s failed\n", name, n,
+		print_error("%s, %lu: an event is lost after %s: %s%s wait; %s failed\n",
+			    transport_name[transport], n,
 			    life.what, life.client.id ? "client" : "",
 			    life.server.id ? " server" : "", nth_last());
 		(*lost)++;
@@ -208,7 +181,7 @@ static bool live_with(enum transport transport, enum nth_kind kind, unsigned lon
 	if (!n && (!life.client.established || !life.server.established))
 		fail_msg("without a failure the connection does not stand");
 	end(&life);
-	nothing_is_left();
+	pair_close_nodes();
 	return failed;
 }
 
