@@ -7,13 +7,9 @@
  * whatever happens), "own" (crash, on a fabric that it makes itself), "echo"
  * (prints the environment's seed and does well).
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <poll.h>
-#include <rdma/rdma_cma.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "explore_two.h"
 
 #ifdef WITH_SIM
 #include "polycm/sim.h"
@@ -22,67 +18,30 @@
 #define PATIENCE 3000	/* ms */
 
 static const char *wrong = "good";
-static struct rdma_event_channel *server, *client;
-static struct rdma_cm_id *listener, *accepted;
 
-static void die(const char *what)
-{
-	perror(what);
-	exit(3);
-}
-
-static struct sockaddr_in address(const char *text, uint16_t port)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-
-	inet_pton(AF_INET, text, &in.sin_addr);
-	return in;
-}
-
-static void serve(void)
+static void take(struct rdma_cm_id *id)
 {
 	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
-	struct rdma_cm_event *event;
-	struct rdma_cm_id *id;
-	int type;
 
-	if (rdma_get_cm_event(server, &event))
-		die("server");
-	type = event->event;
-	id = event->id;
-	rdma_ack_cm_event(event);
-	if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		if (accepted)
-			rdma_destroy_id(accepted);
-		accepted = id;
-		rdma_accept(id, &param);
-	}
+	if (accepted)
+		rdma_destroy_id(accepted);
+	accepted = id;
+	rdma_accept(id, &param);
 }
 
 /* The client's next event, or -1 after so long. */
 static int next(int timeout)
 {
-	struct pollfd fds[] = { { .fd = server->fd, .events = POLLIN },
-				{ .fd = client->fd, .events = POLLIN } };
-	struct rdma_cm_event *event;
-	int n, type;
+	struct rdma_cm_event *event = next_event(timeout);
+	int type;
 
-	for (;;) {
-		n = poll(fds, 2, timeout);
-		if (n <= 0)
-			return -1;
-		if (fds[0].revents)
-			serve();
-		if (!fds[1].revents)
-			continue;
-		if (rdma_get_cm_event(client, &event))
-			die("client");
-		type = event->event;
-		if (type == RDMA_CM_EVENT_REJECTED && !strcmp(wrong, "reason"))
-			exit(event->status);
-		rdma_ack_cm_event(event);
-		return type;
-	}
+	if (!event)
+		return -1;
+	type = event->event;
+	if (type == RDMA_CM_EVENT_REJECTED && !strcmp(wrong, "reason"))
+		exit(event->status);
+	rdma_ack_cm_event(event);
+	return type;
 }
 
 static void fail(struct rdma_cm_id *id)
@@ -143,8 +102,6 @@ static void clean_up(void)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in at = address("10.0.0.1", 7471);
-
 	if (argc > 1)
 		wrong = argv[1];
 	if (!strcmp(wrong, "good"))
@@ -153,18 +110,12 @@ int main(int argc, char **argv)
 		return 4;
 	if (!strcmp(wrong, "own"))
 		make_fabric();
-	server = rdma_create_event_channel();
-	client = rdma_create_event_channel();
-	if (!server || !client || rdma_create_id(server, &listener, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(listener, (struct sockaddr *)&at) || rdma_listen(listener, 8))
-		die("listen");
+	two_begin();
 	for (int i = 0; i < 20; i++)
 		if (!try())
 			break;
 	if (accepted)
 		rdma_destroy_id(accepted);
-	rdma_destroy_id(listener);
-	rdma_destroy_event_channel(server);
-	rdma_destroy_event_channel(client);
+	two_end();
 	return 0;
 }

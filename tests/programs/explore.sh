@@ -7,7 +7,7 @@
 
 : "${CC:=cc}"
 need "${CC%% *}"
-cp "$abs_top_srcdir/tests/programs/explore.c" "$work/"
+cp "$abs_top_srcdir"/tests/programs/explore{.c,_two.h} "$work/"
 check 'the program compiles' $CC -O2 -Wall -Wextra -Werror -o "$work/client" "$work/explore.c" -lrdmacm
 check 'with a fabric of its own, too' $CC -O2 -Wall -Wextra -Werror -DWITH_SIM -I"$abs_top_srcdir/include" \
 	-o "$work/own" "$work/explore.c" "$library" -lrdmacm

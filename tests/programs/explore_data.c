@@ -8,37 +8,23 @@
  * "wait" and "abort" (it waits without a time-out for what may not come, and
  * ends with 42 or aborts if it is told so).
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <poll.h>
-#include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "explore_two.h"
 
 #define CLIENTS 3
 #define PATIENCE 20000	/* ms */
 #define QUIET 100	/* s */
 
 static const char *wrong = "good";
-static struct rdma_event_channel *server, *client;
-static struct rdma_cm_id *listener, *accepted;
 static struct ibv_mr *sent_mr, *got_mr;
 static char sent[64] = "hello, server", got[64];
 
 static int is(const char *what)
 {
 	return !strcmp(wrong, what);
-}
-
-static struct sockaddr_in address(const char *text, uint16_t port)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-
-	inet_pton(AF_INET, text, &in.sin_addr);
-	return in;
 }
 
 static int make_qp(struct rdma_cm_id *id)
@@ -76,47 +62,21 @@ static void take(struct rdma_cm_id *id)
 		drop(&accepted, &got_mr);
 }
 
-static void serve(void)
-{
-	struct rdma_cm_event *event;
-	struct rdma_cm_id *id;
-	int type;
-
-	if (rdma_get_cm_event(server, &event))
-		exit(3);
-	type = event->event;
-	id = event->id;
-	rdma_ack_cm_event(event);
-	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
-		take(id);
-}
-
 /* The client's next event, or -1. */
 static int next(void)
 {
-	struct pollfd fds[] = { { .fd = server->fd, .events = POLLIN },
-				{ .fd = client->fd, .events = POLLIN } };
-	struct rdma_cm_event *event;
-	int n, type;
+	struct rdma_cm_event *event = next_event(is("wait") || is("abort") ? -1 : PATIENCE);
+	int type;
 
-	for (;;) {
-		n = poll(fds, 2, is("wait") || is("abort") ? -1 : PATIENCE);
-		if (n < 0 && is("wait"))
-			exit(42);
-		if (n < 0 && is("abort"))
-			abort();
-		if (n <= 0)
-			return -1;
-		if (fds[0].revents)
-			serve();
-		if (!fds[1].revents)
-			continue;
-		if (rdma_get_cm_event(client, &event))
-			exit(3);
-		type = event->event;
-		rdma_ack_cm_event(event);
-		return type;
-	}
+	if (!event && errno && is("wait"))
+		exit(42);
+	if (!event && errno && is("abort"))
+		abort();
+	if (!event)
+		return -1;
+	type = event->event;
+	rdma_ack_cm_event(event);
+	return type;
 }
 
 static int connects(struct rdma_cm_id *id)
@@ -166,15 +126,9 @@ static int try(void)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in at = address("10.0.0.1", 7471);
-
 	if (argc > 1)
 		wrong = argv[1];
-	server = rdma_create_event_channel();
-	client = rdma_create_event_channel();
-	if (!server || !client || rdma_create_id(server, &listener, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(listener, (struct sockaddr *)&at) || rdma_listen(listener, 8))
-		return 3;
+	two_begin();
 	for (int i = 0; i < CLIENTS; i++)
 		try();
 	if (is("last")) {
@@ -183,8 +137,6 @@ int main(int argc, char **argv)
 			return 6;
 	}
 	drop(&accepted, &got_mr);
-	rdma_destroy_id(listener);
-	rdma_destroy_event_channel(server);
-	rdma_destroy_event_channel(client);
+	two_end();
 	return 0;
 }
