@@ -180,7 +180,8 @@ static void describe_thread(const char *folder, const char *thread, char *text, 
 			call = call_of(line);
 		len = strlen(words);
 		snprintf(words + len, sizeof(words) - len, "%s%s",
-			 state[2] == 'R' ? " computes" : call ? " waits in " : " waits", call ? call : "");
+			 state[2] == 'R' ? " computes" : call ? " waits in " : " waits",
+			 call ? call : "");
 		append(text, size, words);
 	}
 	free(path);

@@ -222,7 +222,10 @@ int sim_bind_port(struct sim_node *node, enum rdma_port_space ps, union sim_sock
 		  unsigned int flags, struct sim_id *id);
 void sim_unbind_port(struct sim_node *node, enum rdma_port_space ps,
 		     const union sim_sockaddr *addr, struct sim_id *id);
-/* The id's port is from now on that of this address alone: it was bound to the wildcard, and has resolved. */
+/*
+ * The id, which was bound to the wildcard, has resolved: its port is from now on
+ * that of this address alone.
+ */
 void sim_rebind_port(struct sim_node *node, enum rdma_port_space ps,
 		     const union sim_sockaddr *addr, struct sim_id *id);
 #define SIM_LISTEN (1u << 0)

@@ -416,7 +416,12 @@ REAL(int, openat, int, const char *, int, ...)
 REAL(int, openat64, int, const char *, int, ...)
 
 /* A mode that was not given is not looked at. */
-#define MODE(after) va_list args; mode_t mode; va_start(args, after); mode = va_arg(args, mode_t); va_end(args)
+#define MODE(after)										\
+	va_list args;										\
+	mode_t mode;										\
+	va_start(args, after);									\
+	mode = va_arg(args, mode_t);								\
+	va_end(args)
 
 EXPORT int open(const char *path, int flags, ...)
 {

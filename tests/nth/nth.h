@@ -44,7 +44,11 @@
 
 #include <stdbool.h>
 
-enum nth_kind { NTH_ALLOC, NTH_DESCRIPTOR, NTH_MAP, NTH_THREAD, NTH_DISK, NTH_KINDS, NTH_ANY = NTH_KINDS };
+enum nth_kind {
+	NTH_ALLOC, NTH_DESCRIPTOR, NTH_MAP, NTH_THREAD, NTH_DISK,
+	NTH_KINDS,
+	NTH_ANY = NTH_KINDS,
+};
 
 struct nth_counts {
 	unsigned long of[NTH_KINDS];	/* since nth_arm() */

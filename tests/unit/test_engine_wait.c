@@ -565,7 +565,8 @@ static void unseen_threads_stop_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		VIRTUAL(one_thread_needs_no_look),	/* first: the process has one thread until then */
+		/* First: the process has one thread until then. */
+		VIRTUAL(one_thread_needs_no_look),
 		VIRTUAL(waits_end_by_looks_and_by_deadlines),
 		VIRTUAL(waits_leave_nothing_behind),
 		VIRTUAL(what_interrupts_the_engine_has_real_time),

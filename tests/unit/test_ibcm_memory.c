@@ -309,7 +309,7 @@ static void test_late_in_order(void **state)
 	world_run_ms(1000);
 }
 
-/* An event is late while the id resolves: the end of that comes after it, neither instead of the other. */
+/* An event is late while the id resolves: the end of that comes after it, and both come. */
 static void test_late_while_resolving(void **state)
 {
 	struct polycm_id *client = world_id(RDMA_PS_TCP);

@@ -62,7 +62,7 @@ static void a_source_is_chosen(void **state)
 	static const struct {
 		const char *to, *source;	/* NULL: no route */
 	} ways[] = {
-		/* Own: IPv4's secondary addresses have the primary one as the source, IPv6's themselves. */
+		/* Own: IPv4's secondary addresses have the primary one as source, IPv6's themselves. */
 		{ "10.1.0.11", "10.1.0.1" },
 		{ "10.1.0.12", "10.1.0.12" },	/* of another length: no secondary one */
 		{ "10.2.0.11", "10.2.0.1" },

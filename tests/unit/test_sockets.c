@@ -84,9 +84,11 @@ static void sockets_of_two_port_spaces_share_a_port(void **state)
 		union sim_sockaddr addr = address(second, 7471);
 
 		print_message("%s, then %s\n", first, second);
-		assert_int_equal(open_socket(first, RDMA_PS_TCP, pairs[i].first_only ? SIM_BIND_AFONLY : 0, 0),
+		assert_int_equal(open_socket(first, RDMA_PS_TCP,
+					     pairs[i].first_only ? SIM_BIND_AFONLY : 0, 0),
 				 0);
-		assert_int_equal(open_socket(second, RDMA_PS_UDP, pairs[i].second_only ? SIM_BIND_AFONLY : 0, 1),
+		assert_int_equal(open_socket(second, RDMA_PS_UDP,
+					     pairs[i].second_only ? SIM_BIND_AFONLY : 0, 1),
 				 pairs[i].shared ? 0 : -EADDRINUSE);
 		assert_int_equal(sim_bind_listen(node, RDMA_PS_UDP, &addr, id_number(1), 0), 0);
 		unbind(first, RDMA_PS_TCP, 0);

@@ -276,7 +276,8 @@ static int check_loopback(const struct sim_id *id)
 		return -ENODEV;
 	if (!id->port && id->node->described &&
 	    port->device->rules->protocol == POLYCM_PROTO_MPA)
-		return sim_refuse(-EINVAL, "the first device of the host is of iWARP, which has no loopback");
+		return sim_refuse(-EINVAL, "the first device of the host is of iWARP, which has "
+				  "no loopback");
 	return 0;
 }
 

@@ -19,7 +19,8 @@
 /* Would a neighbour of ours answer for this address? */
 static bool answers(const struct sim_port *port, const struct sim_port *peer)
 {
-	return peer && sim_port_reaches(port, peer) && port->state == IBV_PORT_ACTIVE && peer->state == IBV_PORT_ACTIVE &&
+	return peer && sim_port_reaches(port, peer) &&
+	       port->state == IBV_PORT_ACTIVE && peer->state == IBV_PORT_ACTIVE &&
 	       sim_port_carries(port) && sim_port_carries(peer) &&
 	       peer->device->rules->link_layer == port->device->rules->link_layer;
 }

@@ -106,7 +106,7 @@ int cma_route_source(const struct sim_id *id, struct sim_address **ret_address)
 	return 0;
 }
 
-/* IPv4 packets leave at their source's interface; IPv6's own addresses are looked for where routes lead. */
+/* IPv4 packets leave at their source's interface; IPv6 looks for its own addresses where routes lead. */
 static bool follows_route(const struct sim_id *id)
 {
 	return id->dst.sa.sa_family == AF_INET6 && !sim_addr_is_link_local(&id->dst.sa) &&

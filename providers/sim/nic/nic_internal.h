@@ -67,7 +67,7 @@ static inline uint32_t nic_round_up(uint32_t size)
 
 /* A descriptor that is readable while something is queued (notify.c). */
 struct nic_notify {
-	int fd;					/* ours, for the NIC's thread: the program may move its own */
+	int fd;					/* ours: the program may move its own */
 	const int *program_fd;			/* where the program has its number for the same file */
 	bool signalled;
 	atomic_uint sequence;			/* a futex: changes when it becomes readable */
