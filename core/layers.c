@@ -69,7 +69,7 @@ static type base_##op params									\
 
 BOTH(bind, (void *priv, const struct sockaddr *addr), priv, addr)
 BOTH(resolve_addr, (void *priv, const struct sockaddr *src, const struct sockaddr *dst,
-			 int timeout_ms), priv, src, dst, timeout_ms)
+		    int timeout_ms), priv, src, dst, timeout_ms)
 BOTH(resolve_route, (void *priv, int timeout_ms), priv, timeout_ms)
 BOTH(listen, (void *priv, int backlog), priv, backlog)
 BOTH(connect, (void *priv, const struct polycm_conn_param *param), priv, param)

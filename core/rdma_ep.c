@@ -49,7 +49,7 @@ static int resolve(struct polycm_id *id, const struct rdma_addrinfo *res)
 		return polycm_resolve_route(id, RESOLVE_TIMEOUT_MS);
 
 	err = POLYCM_OP(id->module, set_option, id->priv, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
-					 res->ai_route, res->ai_route_len);
+			res->ai_route, res->ai_route_len);
 	return err ? err : polycm_complete(id);
 }
 

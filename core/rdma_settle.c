@@ -112,7 +112,7 @@ static int replay_options(struct polycm_id *id, const struct polycm_saved_option
 
 	for (option = options; option; option = option->next) {
 		err = POLYCM_OP(id->module, set_option, id->priv, option->level, option->name,
-						 option->value, option->len);
+				option->value, option->len);
 		if (err)
 			return polycm_fail(err, "provider %s refuses option %d of level %d",
 					   id->module->name, option->name, option->level);
