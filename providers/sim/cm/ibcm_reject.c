@@ -149,31 +149,13 @@ static bool post_rejected(struct ibcm *cm, const struct cm_rej *rej)
 	return ibcm_post(cm, &event);
 }
 
-static bool is_rejectable(const struct ibcm *cm)
-{
-	switch (cm->state) {
-	case IBCM_REQ_SENT:
-	case IBCM_MRA_REQ_RCVD:
-	case IBCM_REQ_RCVD:
-	case IBCM_MRA_REQ_SENT:
-	case IBCM_REP_SENT:
-	case IBCM_MRA_REP_RCVD:
-	case IBCM_REP_RCVD:
-	case IBCM_MRA_REP_SENT:
-	case IBCM_ESTABLISHED:
-	case IBCM_DREQ_SENT:
-		return true;
-	default:
-		return false;
-	}
-}
-
 void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg)
 {
 	const struct cm_rej *rej = &msg->rej;
 	struct ibcm *cm = find_rejected(packet, rej);
+	bool idle = false;
 
-	if (!cm || !is_rejectable(cm) || !post_rejected(cm, rej))
+	if (!cm)
 		return;
 	switch (cm->state) {
 	case IBCM_REQ_SENT:
@@ -182,15 +164,23 @@ void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg)
 	case IBCM_MRA_REQ_SENT:
 	case IBCM_REP_SENT:
 	case IBCM_MRA_REP_RCVD:
-		ibcm_stop_repeating(cm);
-		if (rej->reason == CM_REJ_STALE_CONN)
-			ibcm_enter_timewait(cm);
-		else
-			ibcm_reset(cm);
+		idle = rej->reason != CM_REJ_STALE_CONN;
+		break;
+	case IBCM_REP_RCVD:
+	case IBCM_MRA_REP_SENT:
+	case IBCM_ESTABLISHED:
+	case IBCM_DREQ_SENT:
 		break;
 	default:
+		return;
+	}
+	if (!post_rejected(cm, rej))
+		return;
+	if (idle) {
+		ibcm_stop_repeating(cm);
+		ibcm_reset(cm);
+	} else {
 		ibcm_enter_timewait(cm);
-		break;
 	}
 }
 
