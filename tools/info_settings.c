@@ -14,8 +14,6 @@
 #define INDENT 10
 #define OWN "polycm"	/* owner of the settings that are no plugin's */
 
-#define MAX_OWNERS 64u
-
 struct shown {
 	const char *owner;	/* whose settings */
 	bool apart;		/* an empty line between two of them */
@@ -23,7 +21,7 @@ struct shown {
 };
 
 struct owners {
-	const char *names[MAX_OWNERS];	/* the library's own first, then in the order of names */
+	const char **names;	/* the library's own first, then in the order of names */
 	size_t num;
 };
 
@@ -92,8 +90,7 @@ static int add_owner(void *arg, const struct polycm_setting_info *info)
 	for (size_t i = 0; i < owners->num; i++)
 		if (!strcmp(owners->names[i], info->owner))
 			return 0;
-	if (owners->num == MAX_OWNERS)
-		return 0;
+	owners->names = tool_realloc(owners->names, owners->num + 1, sizeof(*owners->names));
 	for (owners->num++; at && comes_first(info->owner, owners->names[at - 1]); at--)
 		owners->names[at] = owners->names[at - 1];
 	owners->names[at] = info->owner;
@@ -104,20 +101,21 @@ static int add_owner(void *arg, const struct polycm_setting_info *info)
 int info_settings(const char *owner)
 {
 	struct shown shown = { .owner = owner, .apart = !owner };
-	struct owners owners = { .names = { owner }, .num = owner ? 1 : 0 };
+	struct owners owners = { .num = 0 };
+	int r;
 
-	if (!owner && polycm_settings_walk(add_owner, &owners) < 0)
-		goto err;
-	for (size_t i = 0; i < owners.num; i++) {
+	if (owner)
+		r = polycm_settings_walk(show_setting, &shown);
+	else
+		r = polycm_settings_walk(add_owner, &owners);
+	for (size_t i = 0; r >= 0 && i < owners.num; i++) {
 		shown.owner = owners.names[i];
-		if (polycm_settings_walk(show_setting, &shown) < 0)
-			goto err;
+		r = polycm_settings_walk(show_setting, &shown);
 	}
-	if (!shown.num)
+	if (r < 0)
+		tool_error("info: cannot list the settings: %m");
+	else if (!shown.num)
 		puts("  none");
-	return 0;
-
-err:
-	tool_error("info: cannot list the settings: %m");
-	return EXIT_FAILURE;
+	free(owners.names);
+	return r < 0 ? EXIT_FAILURE : 0;
 }
