@@ -29,14 +29,18 @@ const struct polycm_core *trace_core;
 static int file = -1;
 static atomic_bool failed;	/* a line could not be written */
 
-/*
- * A program that did well, but whose trace is cut, says so.  Layers start before what
- * they are around, so all others that want to see the end of the process have by now.
- */
+static bool ends_well;		/* the process, with status 0 */
+
 static void at_exit(int status, void *unused)
 {
 	(void)unused;
-	if (status || !atomic_load(&failed))
+	ends_well = !status;
+}
+
+/* Behind all exit handlers: those of what it is around, and the program's own. */
+static __attribute__((destructor)) void change_status(void)
+{
+	if (!ends_well || !atomic_load(&failed))
 		return;
 	fflush(NULL);
 	_exit(EX_IOERR);
