@@ -49,6 +49,7 @@ static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a timer's function ret
 static bool thread_started;
 static struct polycm_timer **heap;	/* the earliest is heap[0] */
 static size_t heap_len, heap_room;
+static size_t num_timers;		/* that were not cancelled yet: at most heap_room */
 static uint64_t next_seq;
 static const struct polycm_timer *running;
 
@@ -117,9 +118,10 @@ static void sift_down(size_t index)
 	place(index, timer);
 }
 
-static int push(struct polycm_timer *timer)
+/* Room for one more, whenever it is set: setting it again is not to fail. */
+static int reserve(void)
 {
-	if (heap_len == heap_room) {
+	if (num_timers == heap_room) {
 		size_t room = heap_room ? 2 * heap_room : 16;
 		struct polycm_timer **longer = realloc(heap, room * sizeof(*heap));
 
@@ -128,10 +130,20 @@ static int push(struct polycm_timer *timer)
 		heap = longer;
 		heap_room = room;
 	}
+	num_timers++;
+	return 0;
+}
+
+static void push(struct polycm_timer *timer)
+{
+	/* What time_t holds; nobody waits longer. */
+	if (timer->deadline > INT64_MAX)
+		timer->deadline = INT64_MAX;
 	timer->seq = next_seq++;
 	place(heap_len++, timer);
 	sift_up(timer->index);
-	return 0;
+	if (!timer->index)
+		pthread_cond_signal(&work);
 }
 
 static void remove_queued(struct polycm_timer *timer)
@@ -238,17 +250,13 @@ static int start_ours(struct polycm_timer *timer)
 	static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 	int r;
 
-	/* What time_t holds; nobody waits longer. */
-	if (timer->deadline > INT64_MAX)
-		timer->deadline = INT64_MAX;
-
 	pthread_once(&forks_once, watch_forks);
 	pthread_mutex_lock(&lock);
 	r = start_thread();
 	if (!r)
-		r = push(timer);
-	if (!r && !timer->index)
-		pthread_cond_signal(&work);
+		r = reserve();
+	if (!r)
+		push(timer);
 	pthread_mutex_unlock(&lock);
 	return r;
 }
@@ -289,24 +297,18 @@ int polycm_timer_start(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
 
 int polycm_timer_again(struct polycm_timer *timer, uint64_t deadline_ns)
 {
-	int r;
-
 	if (timer->on)
 		return -EOPNOTSUPP;
 	pthread_mutex_lock(&lock);
 	timer->deadline = deadline_ns;
-	r = push(timer);
+	push(timer);
 	pthread_mutex_unlock(&lock);
-	return r;
+	return 0;
 }
 
-/* Its function may be setting it again.  No place to be cancelled in: the lock would stay. */
-static void cancel_ours(struct polycm_timer *timer)
+/* Its function may be setting it again. */
+static void take_out_locked(struct polycm_timer *timer)
 {
-	int old;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	pthread_mutex_lock(&lock);
 	for (;;) {
 		if (timer->index != NOT_QUEUED)
 			remove_queued(timer);
@@ -314,8 +316,59 @@ static void cancel_ours(struct polycm_timer *timer)
 			break;
 		pthread_cond_wait(&idle, &lock);
 	}
+}
+
+/* No place to be cancelled in: the lock would stay. */
+static void restart_ours(struct polycm_timer *timer, uint64_t deadline_ns)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	pthread_mutex_lock(&lock);
+	take_out_locked(timer);
+	timer->deadline = deadline_ns;
+	if (deadline_ns != UINT64_MAX)
+		push(timer);
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(old, NULL);
+}
+
+static void cancel_ours(struct polycm_timer *timer)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	pthread_mutex_lock(&lock);
+	take_out_locked(timer);
+	num_timers--;
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(old, NULL);
+}
+
+/* A clock of an earlier plugin: another timer. */
+static int replace_theirs(struct polycm_timer *timer, uint64_t deadline_ns)
+{
+	const struct installed *in = timer->on;
+
+	if (timer->theirs)
+		in->clock.timer_cancel(in->ctx, timer->theirs);
+	timer->theirs = NULL;
+	if (deadline_ns == UINT64_MAX)
+		return 0;
+	return in->clock.timer_start(in->ctx, deadline_ns, timer->fn, timer->arg, &timer->theirs);
+}
+
+int polycm_timer_restart(struct polycm_timer *timer, uint64_t deadline_ns)
+{
+	const struct installed *in = timer->on;
+
+	if (!in)
+		restart_ours(timer, deadline_ns);
+	else if (in->clock.timer_restart && timer->theirs)
+		in->clock.timer_restart(in->ctx, timer->theirs, deadline_ns);
+	else
+		return replace_theirs(timer, deadline_ns);
+	return 0;
 }
 
 void polycm_timer_cancel(struct polycm_timer *timer)
@@ -327,10 +380,10 @@ void polycm_timer_cancel(struct polycm_timer *timer)
 				 "no timer that is still to be cancelled: once for each");
 		return;
 	}
-	if (timer->on)
-		timer->on->clock.timer_cancel(timer->on->ctx, timer->theirs);
-	else
+	if (!timer->on)
 		cancel_ours(timer);
+	else if (timer->theirs)
+		timer->on->clock.timer_cancel(timer->on->ctx, timer->theirs);
 	free(timer);
 }
 

@@ -18,6 +18,12 @@ int polycm_timer_start(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
  * lock may be held there.
  */
 int polycm_timer_again(struct polycm_timer *timer, uint64_t deadline_ns);
+/*
+ * Not from inside fn: it fires at that time, and at no other; UINT64_MAX: not before
+ * the next restart.  Fails only with an installed clock that has no timer_restart():
+ * it does not fire then.
+ */
+int polycm_timer_restart(struct polycm_timer *timer, uint64_t deadline_ns);
 /* Once for each timer, fired or not: gives it back.  Waits for fn; not from inside fn. */
 void polycm_timer_cancel(struct polycm_timer *timer);
 int polycm_clock_install(const struct polycm_clock *clock, void *ctx);

@@ -76,6 +76,7 @@ static const struct polycm_interposer_host host = {
 	.clock_read = polycm_clock_read,
 	.now_ns = polycm_now_ns,
 	.timer_start = polycm_timer_start,
+	.timer_restart = polycm_timer_restart,
 	.timer_cancel = polycm_timer_cancel,
 	.channel_describe_fd = polycm_channel_describe_fd,
 	.has_node = has_node,

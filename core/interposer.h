@@ -47,6 +47,7 @@ struct polycm_interposer_host {
 	uint64_t (*now_ns)(void);
 	int (*timer_start)(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
 			   struct polycm_timer **ret_timer);
+	int (*timer_restart)(struct polycm_timer *timer, uint64_t deadline_ns);
 	void (*timer_cancel)(struct polycm_timer *timer);
 	/* polycm_channel_describe_fd() */
 	bool (*channel_describe_fd)(int fd, char *text, size_t size, bool *ret_fetched);

@@ -112,22 +112,43 @@ void polycm_virtual_timer_drop(struct polycm_virtual_timer *timer)
 	__atomic_store_n(&timer->dropped, true, __ATOMIC_RELEASE);
 }
 
+/* One that is due and has an interval goes on later, and that is not to fail. */
+static int reserve(struct polycm_virtual_timer *timer)
+{
+	int err = polycm_host()->timer_start(POLYCM_FOREVER - 1, fire, timer, &timer->timer);
+
+	return err ? err : polycm_host()->timer_restart(timer->timer, POLYCM_FOREVER);
+}
+
 int polycm_virtual_timer_begin(struct polycm_virtual_timer *timer, uint64_t deadline_ns,
 			       uint64_t interval_ns)
 {
-	int err;
+	bool due = deadline_ns <= polycm_host()->now_ns();
+	int err = 0;
 
 	polycm_virtual_timer_stop(timer);
 	timer->deadline_ns = deadline_ns;
 	timer->interval_ns = interval_ns;
-	if (deadline_ns <= polycm_host()->now_ns()) {
-		expire(timer);
-		return 0;
-	}
-	err = polycm_host()->timer_start(deadline_ns, fire, timer, &timer->timer);
+	if (!due)
+		err = polycm_host()->timer_start(deadline_ns, fire, timer, &timer->timer);
+	else if (interval_ns)
+		err = reserve(timer);
 	if (err)
 		polycm_virtual_timer_stop(timer);
+	else if (due)
+		expire(timer);
 	return err;
+}
+
+/* With an interval: from one expiration to the next. */
+static void go_on(struct polycm_virtual_timer *timer, uint64_t deadline_ns)
+{
+	timer->deadline_ns = deadline_ns;
+	__atomic_store_n(&timer->due, false, __ATOMIC_RELAXED);
+	if (deadline_ns <= polycm_host()->now_ns())
+		expire(timer);
+	else if (polycm_host()->timer_restart(timer->timer, deadline_ns))
+		polycm_virtual_timer_stop(timer);
 }
 
 static bool is_due(const struct polycm_virtual_timer *timer)
@@ -165,7 +186,7 @@ uint64_t polycm_virtual_timer_take(struct polycm_virtual_timer *timer)
 	if (!interval)
 		polycm_virtual_timer_stop(timer);
 	else
-		(void)polycm_virtual_timer_begin(timer, time_after(timer, num), interval);
+		go_on(timer, time_after(timer, num));
 	return num;
 }
 

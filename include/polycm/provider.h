@@ -455,6 +455,12 @@ struct polycm_clock {
 	 * the same place does so again.  NULL: nothing but now_ns().
 	 */
 	uint64_t (*read_ns)(void *ctx, const void *frame);
+	/*
+	 * The timer, whether it has fired or not, fires at that time and at no
+	 * other; UINT64_MAX: not before it is restarted.  Cannot fail, so needs
+	 * no memory.  NULL: the core cancels it and starts another, which can.
+	 */
+	void (*timer_restart)(void *ctx, struct polycm_timer *timer, uint64_t deadline_ns);
 };
 
 /* ------------------------------------------------------------------------

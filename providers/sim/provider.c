@@ -194,6 +194,17 @@ static void clock_timer_cancel(void *ctx, struct polycm_timer *timer)
 	sim_core->free(timer);
 }
 
+static void clock_timer_restart(void *ctx, struct polycm_timer *timer, uint64_t deadline_ns)
+{
+	(void)ctx;
+	lock_unless_posting();
+	if (deadline_ns == SIM_NEVER)
+		sim_timer_disarm(&timer->timer);
+	else
+		sim_timer_arm(&timer->timer, deadline_ns);
+	unlock_unless_posting();
+}
+
 static bool clock_owns_fd(void *ctx, int fd, char *text, size_t size)
 {
 	bool owns;
@@ -216,6 +227,7 @@ static const struct polycm_clock sim_clock = {
 	.spin = sim_clock_spin,
 	.owns_fd = clock_owns_fd,
 	.read_ns = sim_clock_read,
+	.timer_restart = clock_timer_restart,
 };
 
 /* --- The provider's operations. --- */

@@ -22,6 +22,7 @@
 #include "tests/api/no_tsan.h"
 #include "tests/api/steps.h"
 #include "tests/api/timers.h"
+#include "tests/nth/nth.h"
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -212,6 +213,28 @@ static void a_timer_of_an_unknown_clock_is_refused(void **state)
 	assert_int_equal(take(fd), 1);
 	assert_int_equal(clock_ns(CLOCK_REALTIME), ns_of(time.it_value));
 	close(fd);
+	pair_close(&pair);
+}
+
+/* From one expiration to the next no memory is needed, also if the first one was due at once. */
+static void intervals_need_no_memory(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	for (unsigned int past = 0; past < 2; past++) {
+		int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+		struct itimerspec time = every(clock_ns(CLOCK_MONOTONIC) + (past ? 0 : S), S);
+
+		assert_int_equal(timerfd_settime(fd, TFD_TIMER_ABSTIME, &time, NULL), 0);
+		nth_arm(NTH_ALLOC, 1, 0);
+		for (unsigned int i = 0; i < 3; i++)
+			assert_int_equal(take(fd), 1);
+		(void)nth_disarm(NULL);
+		assert_int_equal(take(fd), 1);
+		close(fd);
+	}
 	pair_close(&pair);
 }
 
@@ -626,6 +649,7 @@ int main(void)
 		cmocka_unit_test(a_loop_of_timers_and_events),
 		cmocka_unit_test(absolute_times_are_of_the_clocks_shown),
 		cmocka_unit_test(a_timer_of_an_unknown_clock_is_refused),
+		cmocka_unit_test(intervals_need_no_memory),
 		cmocka_unit_test(what_is_left_is_virtual),
 		cmocka_unit_test(what_cannot_be_is_refused),
 		cmocka_unit_test(descriptors_come_and_go),
