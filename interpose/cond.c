@@ -91,6 +91,7 @@ struct waiter {
 	struct polycm_wait wait;
 	const pthread_cond_t *cond;
 	pthread_mutex_t *mutex;
+	bool is_c11;			/* the mutex is an mtx_t, under the same name */
 	pthread_t thread;
 	bool signalled;			/* atomic */
 	struct waiter *next, **before;
@@ -255,6 +256,24 @@ static int ask(struct polycm_wait *wait, const struct timespec *limit, const sig
 	return __atomic_load_n(&self->signalled, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * By the calls that the program locks it with: ThreadSanitizer knows of POSIX'
+ * alone, and would say that the mutex of mtx_lock() was never locked.
+ */
+static int lock(const struct waiter *self)
+{
+	if (!self->is_c11)
+		return pthread_mutex_lock(self->mutex);
+	return mtx_lock((mtx_t *)self->mutex) == thrd_success ? 0 : EINVAL;
+}
+
+static int unlock(const struct waiter *self)
+{
+	if (!self->is_c11)
+		return pthread_mutex_unlock(self->mutex);
+	return mtx_unlock((mtx_t *)self->mutex) == thrd_success ? 0 : EPERM;
+}
+
 /* The thread is cancelled: its handlers find the mutex locked. */
 static void cancelled(void *arg)
 {
@@ -264,7 +283,7 @@ static void cancelled(void *arg)
 	/* A signal that it got was for one that goes on. */
 	if (self->signalled)
 		wake(self->cond, false);
-	pthread_mutex_lock(self->mutex);
+	(void)lock(self);
 }
 
 static int wait_in_virtual_time(struct waiter *self, uint64_t ns)
@@ -273,7 +292,7 @@ static int wait_in_virtual_time(struct waiter *self, uint64_t ns)
 
 	self->wait.timeout_ns = ns;
 	join_list(self);
-	err = pthread_mutex_unlock(self->mutex);
+	err = unlock(self);
 	if (err) {
 		leave_list(self);
 		return err;
@@ -282,7 +301,7 @@ static int wait_in_virtual_time(struct waiter *self, uint64_t ns)
 	r = ns ? polycm_wait(&self->wait) : polycm_wait_not(&self->wait);
 	pthread_cleanup_pop(0);
 	leave_list(self);
-	err = pthread_mutex_lock(self->mutex);
+	err = lock(self);
 	if (err)
 		return err;
 	/* Where time is not virtual any more it ends for no reason, and the program waits again. */
@@ -294,13 +313,14 @@ static bool is_virtual(const pthread_cond_t *cond)
 	return !time_is_real() && !has(cond, &is_shared);
 }
 
-static int wait_until(const char *call, pthread_cond_t *cond, pthread_mutex_t *mutex,
+static int wait_until(const char *call, pthread_cond_t *cond, pthread_mutex_t *mutex, bool is_c11,
 		      clockid_t clock, const struct timespec *until)
 {
 	struct waiter waiter = {
 		.wait = { .call = call, .ask = ask },
 		.cond = cond,
 		.mutex = mutex,
+		.is_c11 = is_c11,
 		.thread = pthread_self(),
 	};
 
@@ -324,7 +344,7 @@ int polycm_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 		return polycm_libc()->cond_timedwait(cond, mutex, until);
 	clock = clock_of(cond);
 	if (is_virtual(cond))
-		return wait_until("pthread_cond_timedwait", cond, mutex, clock, until);
+		return wait_until("pthread_cond_timedwait", cond, mutex, false, clock, until);
 	real = polycm_shown_to_real(clock, until);
 	return polycm_libc()->cond_timedwait(cond, mutex, &real);
 }
@@ -339,7 +359,7 @@ POLYCM_EXPORT int pthread_cond_clockwait(pthread_cond_t *restrict cond,
 		return polycm_libc()->cond_clockwait(cond, mutex, clock, until);
 	clock_of(cond);
 	if (is_virtual(cond))
-		return wait_until("pthread_cond_clockwait", cond, mutex, clock, until);
+		return wait_until("pthread_cond_clockwait", cond, mutex, false, clock, until);
 	real = polycm_shown_to_real(clock, until);
 	return polycm_libc()->cond_clockwait(cond, mutex, clock, &real);
 }
@@ -358,7 +378,7 @@ POLYCM_EXPORT int cnd_timedwait(cnd_t *restrict cond, mtx_t *restrict mutex,
 	}
 	/* The C library's are those of POSIX under other names. */
 	err = wait_until("cnd_timedwait", (pthread_cond_t *)cond, (pthread_mutex_t *)mutex,
-			 CLOCK_REALTIME, until);
+			 true, CLOCK_REALTIME, until);
 	if (err)
 		return err == ETIMEDOUT ? thrd_timedout : thrd_error;
 	return thrd_success;
