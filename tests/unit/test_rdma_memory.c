@@ -182,7 +182,7 @@ static void a_reserve_is_made_wholesale(void **state)
 	(void)nth_disarm(&counts);
 	assert_int_equal(err, 0);
 	print_message("%lu allocations\n", counts.of[NTH_ALLOC]);
-	assert_in_range(counts.of[NTH_ALLOC], 1, TIMES / 4);
+	assert_true(counts.of[NTH_ALLOC] <= TIMES / 4);	/* none are seen under valgrind */
 	for (unsigned int i = 0; i < TIMES; i++)
 		polycm_ev_unreserve(POLYCM_ID_EVENTS);
 }
