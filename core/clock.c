@@ -446,7 +446,10 @@ int polycm_clock_idle(void)
 {
 	const struct installed *in = current();
 
-	return in ? in->clock.idle(in->ctx) : 0;
+	if (!in)
+		return 0;
+	polycm_time_moves();
+	return in->clock.idle(in->ctx);
 }
 
 bool polycm_clock_virtual(void)
@@ -460,6 +463,7 @@ int polycm_clock_wait(const struct polycm_clock_wait *wait)
 {
 	const struct installed *in = current();
 
+	polycm_time_moves();
 	return in->clock.wait(in->ctx, wait);
 }
 
@@ -474,8 +478,10 @@ void polycm_clock_spin(void)
 {
 	const struct installed *in = current();
 
-	if (in && in->clock.is_virtual(in->ctx))
-		in->clock.spin(in->ctx);
+	if (!in || !in->clock.is_virtual(in->ctx))
+		return;
+	polycm_time_moves();
+	in->clock.spin(in->ctx);
 }
 
 __attribute__((no_sanitize("thread"))) uint64_t polycm_clock_read(const void *frame)

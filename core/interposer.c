@@ -140,3 +140,11 @@ bool polycm_time_moved(void)
 
 	return interposer->time_moved && interposer->time_moved();
 }
+
+void polycm_time_moves(void)
+{
+	const struct polycm_interposer *interposer = current();
+
+	if (interposer->time_moves)
+		interposer->time_moves();
+}

@@ -33,6 +33,8 @@ struct polycm_interposer {
 	void (*sleep)(uint64_t ns);
 	void (*clock_show)(bool is_virtual);
 	bool (*time_moved)(void);
+	/* The installed clock is about to move time in a call of the program's. */
+	void (*time_moves)(void);
 };
 
 /* What libpolycm gives libpolycm-interpose.  clock_*: of the installed clock (clock.h). */
@@ -70,5 +72,7 @@ int polycm_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t unti
 void polycm_sleep(uint64_t ns);
 int polycm_clock_show(bool is_virtual);
 bool polycm_time_moved(void);
+/* Before the clock's idle(), wait() and spin(). */
+void polycm_time_moves(void);
 
 #endif

@@ -214,6 +214,7 @@ bool polycm_alarms_ring(void)
 	bool interrupted = false;
 	int saved_errno = errno;
 
+	polycm_timerfds_go_on();
 	if (!__atomic_load_n(&expired, __ATOMIC_ACQUIRE))
 		return false;
 	polycm_timers_lock(&held);

@@ -32,6 +32,7 @@ static const struct polycm_interposer interposer = {
 	.sleep = polycm_wait_sleep,
 	.clock_show = polycm_shown_switch,
 	.time_moved = polycm_alarms_ring,
+	.time_moves = polycm_timerfds_go_on,
 };
 
 __attribute__((constructor)) static void attach(void)

@@ -65,7 +65,7 @@ static int virtual_epoll(const char *call, int set, struct epoll_event *events, 
 		return n < 0 ? -errno : n;
 	if (timeout_ns)
 		return polycm_wait(&self.wait);
-	polycm_host()->clock_spin();
+	polycm_wait_spin();
 	return 0;
 }
 

@@ -43,11 +43,19 @@ struct fd_timer {
 	struct polycm_virtual_timer timer;
 	unsigned int slot;
 	int fd;				/* where it was seen last; atomic */
+	bool used;			/* atomic */
 	bool seen;
 };
 
-static struct fd_timer **timers;	/* NULL: free */
-static unsigned int num_slots;
+/*
+ * Blocks of slots, each twice as long as the one before.  None is ever moved or
+ * freed: a signal handler that reads a timerfd looks at them without the lock.
+ */
+#define FIRST_BLOCK 8u
+#define NUM_BLOCKS 24u
+static struct fd_timer *blocks[NUM_BLOCKS];	/* atomic */
+static unsigned int num_slots;			/* atomic */
+static bool to_go_on;		/* one was read, and has not gone on; atomic */
 static unsigned int num_timers;		/* atomic */
 static pid_t owner;			/* the process, where it is known */
 
@@ -70,14 +78,35 @@ static unsigned int slot_of(int fd)
 	return (unsigned int)time.it_interval.tv_nsec - 1;
 }
 
+static unsigned int block_of(unsigned int slot)
+{
+	return 31 - (unsigned int)__builtin_clz(slot / FIRST_BLOCK + 1);
+}
+
+static unsigned int block_start(unsigned int block)
+{
+	return FIRST_BLOCK * ((1u << block) - 1);
+}
+
+/* The timer of the slot, or NULL if it is free.  Without the lock, too. */
+static struct fd_timer *timer_in(unsigned int slot)
+{
+	unsigned int block = block_of(slot);
+	struct fd_timer *self;
+
+	if (slot >= __atomic_load_n(&num_slots, __ATOMIC_ACQUIRE))
+		return NULL;
+	self = __atomic_load_n(&blocks[block], __ATOMIC_ACQUIRE) + (slot - block_start(block));
+	return __atomic_load_n(&self->used, __ATOMIC_ACQUIRE) ? self : NULL;
+}
+
 static struct fd_timer *find(int fd)
 {
-	unsigned int slot = slot_of(fd);
+	struct fd_timer *self = timer_in(slot_of(fd));
 
-	if (slot >= num_slots || !timers[slot])
-		return NULL;
-	__atomic_store_n(&timers[slot]->fd, fd, __ATOMIC_RELAXED);
-	return timers[slot];
+	if (self)
+		__atomic_store_n(&self->fd, fd, __ATOMIC_RELAXED);
+	return self;
 }
 
 /* Each descriptor of the process. */
@@ -139,10 +168,9 @@ static void expired(struct polycm_virtual_timer *timer)
 
 static void end(struct fd_timer *self)
 {
-	timers[self->slot] = NULL;
+	__atomic_store_n(&self->used, false, __ATOMIC_RELEASE);
 	__atomic_sub_fetch(&num_timers, 1, __ATOMIC_RELAXED);
 	polycm_virtual_timer_stop(&self->timer);
-	free(self);
 }
 
 static void see(int fd, void *unused)
@@ -157,57 +185,88 @@ static void see(int fd, void *unused)
 /* End those that no descriptor is for any more. */
 static void sweep(void)
 {
+	struct fd_timer *self;
+
 	for (unsigned int slot = 0; slot < num_slots; slot++)
-		if (timers[slot])
-			timers[slot]->seen = false;
+		if ((self = timer_in(slot)))
+			self->seen = false;
 	for_each_fd(see, NULL);
 	for (unsigned int slot = 0; slot < num_slots; slot++)
-		if (timers[slot] && !timers[slot]->seen)
-			end(timers[slot]);
+		if ((self = timer_in(slot)) && !self->seen)
+			end(self);
 }
 
-static int free_slot(unsigned int *ret_slot)
+static int free_slot(struct fd_timer **ret_timer)
 {
-	unsigned int slot = 0, room = num_slots ? 2 * num_slots : 8;
-	struct fd_timer **longer;
+	unsigned int slot = 0, block;
+	struct fd_timer *longer;
 
-	while (slot < num_slots && timers[slot])
+	while (slot < num_slots && timer_in(slot))
 		slot++;
-	*ret_slot = slot;
-	if (slot < num_slots)
-		return 0;
-	longer = realloc(timers, room * sizeof(struct fd_timer *));
-	if (!longer)
-		return -ENOMEM;
-	memset(longer + num_slots, 0, (room - num_slots) * sizeof(struct fd_timer *));
-	timers = longer;
-	num_slots = room;
+	block = block_of(slot);
+	if (slot == num_slots) {
+		if (block == NUM_BLOCKS)
+			return -ENOMEM;
+		longer = calloc(FIRST_BLOCK << block, sizeof(*longer));
+		if (!longer)
+			return -ENOMEM;
+		__atomic_store_n(&blocks[block], longer, __ATOMIC_RELEASE);
+		__atomic_store_n(&num_slots, slot + (FIRST_BLOCK << block), __ATOMIC_RELEASE);
+	}
+	*ret_timer = &blocks[block][slot - block_start(block)];
+	(*ret_timer)->slot = slot;
 	return 0;
 }
 
 static int begin(int fd, struct fd_timer **ret_timer)
 {
 	struct fd_timer *self;
-	unsigned int slot;
 	int err;
 
 	if (!owner)
 		__atomic_store_n(&owner, getpid(), __ATOMIC_RELAXED);
 	if (num_timers && num_timers == num_slots)
 		sweep();
-	err = free_slot(&slot);
+	err = free_slot(&self);
 	if (err)
 		return err;
-	self = calloc(1, sizeof(*self));
-	if (!self)
-		return -ENOMEM;
 	self->timer.expired = expired;
-	self->slot = slot;
-	self->fd = fd;
-	timers[slot] = self;
+	__atomic_store_n(&self->fd, fd, __ATOMIC_RELAXED);
+	__atomic_store_n(&self->used, true, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&num_timers, 1, __ATOMIC_RELAXED);
 	*ret_timer = self;
 	return 0;
+}
+
+/*
+ * What was read goes on here and not in read(): that would take memory and
+ * locks, and a signal handler may have interrupted who has them.
+ */
+static void go_on_locked(void)
+{
+	struct fd_timer *self;
+
+	if (!__atomic_exchange_n(&to_go_on, false, __ATOMIC_ACQUIRE))
+		return;
+	for (unsigned int slot = 0; slot < num_slots; slot++)
+		if ((self = timer_in(slot)))
+			polycm_virtual_timer_go_on(&self->timer);
+}
+
+static void lock_timers(struct polycm_timers_held *held)
+{
+	polycm_timers_lock(held);
+	go_on_locked();
+}
+
+void polycm_timerfds_go_on(void)
+{
+	struct polycm_timers_held held;
+
+	if (__builtin_expect(!__atomic_load_n(&to_go_on, __ATOMIC_RELAXED), 1))
+		return;
+	lock_timers(&held);
+	polycm_timers_unlock(&held);
 }
 
 /* ------------------------------------------------------------------------
@@ -316,7 +375,7 @@ POLYCM_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *ti
 	if (time_is_real() || !new || !polycm_itimerspec_valid(new) ||
 	    flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET))
 		return really_set(fd, flags, new, old);
-	polycm_timers_lock(&held);
+	lock_timers(&held);
 	err = set_locked(fd, flags & TFD_TIMER_ABSTIME, new, &before);
 	polycm_timers_unlock(&held);
 	if (!err && old)
@@ -337,7 +396,7 @@ POLYCM_EXPORT int timerfd_gettime(int fd, struct itimerspec *time)
 
 	if (!any())
 		return polycm_libc()->timerfd_gettime(fd, time);
-	polycm_timers_lock(&held);
+	lock_timers(&held);
 	self = find(fd);
 	if (self)
 		left = polycm_virtual_timer_left(&self->timer);
@@ -358,7 +417,7 @@ bool polycm_timerfd_is_off(int fd, char *text, size_t size)
 	if (polycm_libc()->timerfd_gettime(fd, &time))
 		return false;
 	off = is_off(&time.it_value);
-	polycm_timers_lock(&held);
+	lock_timers(&held);
 	self = find(fd);
 	if (self)
 		off = !self->timer.timer;
@@ -386,26 +445,22 @@ static int ask(struct polycm_wait *wait, const struct timespec *limit, const sig
 	return n < 0 ? -errno : n;
 }
 
-/* How often it expired, if it is one of ours.  No other descriptor needs the lock. */
+/* How often it expired, if it is one of ours.  In a signal handler, too: without any lock. */
 static bool take(int fd, uint64_t *ret_num)
 {
-	struct polycm_timers_held held;
+	struct fd_timer *self = find(fd);
 	struct itimerspec mark;
-	struct fd_timer *self;
 
-	if (slot_of(fd) == UINT_MAX)
+	if (!self)
 		return false;
-	polycm_timers_lock(&held);
-	self = find(fd);
-	if (self) {
-		mark = mark_of(self->slot);
-		/* First: a timer that goes on may be due again at once. */
-		if (__atomic_load_n(&self->timer.due, __ATOMIC_ACQUIRE))
-			(void)polycm_libc()->timerfd_settime(fd, 0, &mark, NULL);
-		*ret_num = polycm_virtual_timer_take(&self->timer);
-	}
-	polycm_timers_unlock(&held);
-	return self != NULL;
+	mark = mark_of(self->slot);
+	/* First: a timer that goes on may be due again at once. */
+	if (__atomic_load_n(&self->timer.due, __ATOMIC_ACQUIRE))
+		(void)polycm_libc()->timerfd_settime(fd, 0, &mark, NULL);
+	*ret_num = polycm_virtual_timer_take_early(&self->timer);
+	if (*ret_num)
+		__atomic_store_n(&to_go_on, true, __ATOMIC_RELEASE);
+	return true;
 }
 
 /* 8, or a negative errno; -ENODEV: the C library reads it. */
@@ -426,7 +481,7 @@ static ssize_t read_timer(int fd, void *buf)
 			return sizeof(num);
 		}
 		if (polycm_libc()->fcntl(fd, F_GETFL) & O_NONBLOCK) {
-			polycm_host()->clock_spin();
+			polycm_wait_spin();
 			return -EAGAIN;
 		}
 		r = time_is_real() ? -ENODEV : polycm_wait(&self.wait);
@@ -516,7 +571,7 @@ void polycm_timerfds_adopt(void)
 
 	if (is_child)
 		return;
-	polycm_timers_lock(&held);
+	lock_timers(&held);
 	for_each_fd(adopt, NULL);
 	polycm_timers_unlock(&held);
 }
@@ -538,25 +593,29 @@ static void release(struct fd_timer *self)
 void polycm_timerfds_release(void)
 {
 	struct polycm_timers_held held;
+	struct fd_timer *self;
 
 	if (!any() || owner != getpid())
 		return;
-	polycm_timers_lock(&held);
+	lock_timers(&held);
 	sweep();
 	for (unsigned int slot = 0; slot < num_slots; slot++)
-		if (timers[slot])
-			release(timers[slot]);
+		if ((self = timer_in(slot)))
+			release(self);
 	polycm_timers_unlock(&held);
 }
 
 /* The engine's timers for them may still be there. */
 void polycm_timerfds_forget(void)
 {
+	struct fd_timer *self;
+
 	for (unsigned int slot = 0; slot < num_slots; slot++)
-		if (timers[slot])
-			polycm_virtual_timer_drop(&timers[slot]->timer);
-	timers = NULL;
+		if ((self = timer_in(slot)))
+			polycm_virtual_timer_drop(&self->timer);
+	memset(blocks, 0, sizeof(blocks));
 	num_slots = num_timers = 0;
+	to_go_on = false;
 	owner = 0;
 	is_child = true;
 }

@@ -98,12 +98,20 @@ static void fire(void *arg)
 		expire(timer);
 }
 
+/* A handler may be reading them. */
+static void set_times(struct polycm_virtual_timer *timer, uint64_t deadline_ns, uint64_t interval_ns)
+{
+	__atomic_store_n(&timer->deadline_ns, deadline_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&timer->interval_ns, interval_ns, __ATOMIC_RELAXED);
+}
+
 void polycm_virtual_timer_stop(struct polycm_virtual_timer *timer)
 {
 	polycm_host()->timer_cancel(timer->timer);
 	timer->timer = NULL;
-	timer->deadline_ns = timer->interval_ns = 0;
+	set_times(timer, 0, 0);
 	__atomic_store_n(&timer->due, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&timer->taken, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&timer->dropped, false, __ATOMIC_RELAXED);
 }
 
@@ -127,8 +135,7 @@ int polycm_virtual_timer_begin(struct polycm_virtual_timer *timer, uint64_t dead
 	int err = 0;
 
 	polycm_virtual_timer_stop(timer);
-	timer->deadline_ns = deadline_ns;
-	timer->interval_ns = interval_ns;
+	set_times(timer, deadline_ns, interval_ns);
 	if (!due)
 		err = polycm_host()->timer_start(deadline_ns, fire, timer, &timer->timer);
 	else if (interval_ns)
@@ -143,8 +150,7 @@ int polycm_virtual_timer_begin(struct polycm_virtual_timer *timer, uint64_t dead
 /* With an interval: from one expiration to the next. */
 static void go_on(struct polycm_virtual_timer *timer, uint64_t deadline_ns)
 {
-	timer->deadline_ns = deadline_ns;
-	__atomic_store_n(&timer->due, false, __ATOMIC_RELAXED);
+	set_times(timer, deadline_ns, timer->interval_ns);
 	if (deadline_ns <= polycm_host()->now_ns())
 		expire(timer);
 	else if (polycm_host()->timer_restart(timer->timer, deadline_ns))
@@ -160,9 +166,10 @@ static bool is_due(const struct polycm_virtual_timer *timer)
 /* Of one that is due: how often it expired. */
 static uint64_t expirations(const struct polycm_virtual_timer *timer)
 {
-	if (!timer->interval_ns)
-		return 1;
-	return (polycm_host()->now_ns() - timer->deadline_ns) / timer->interval_ns + 1;
+	uint64_t deadline = __atomic_load_n(&timer->deadline_ns, __ATOMIC_RELAXED);
+	uint64_t interval = __atomic_load_n(&timer->interval_ns, __ATOMIC_RELAXED);
+
+	return interval ? (polycm_host()->now_ns() - deadline) / interval + 1 : 1;
 }
 
 /* The time after so many more intervals; what is too far never comes. */
@@ -176,17 +183,36 @@ static uint64_t time_after(const struct polycm_virtual_timer *timer, uint64_t nu
 	return next;
 }
 
-uint64_t polycm_virtual_timer_take(struct polycm_virtual_timer *timer)
+uint64_t polycm_virtual_timer_take_early(struct polycm_virtual_timer *timer)
 {
-	uint64_t num, interval = timer->interval_ns;
+	uint64_t num;
 
 	if (!is_due(timer))
 		return 0;
 	num = expirations(timer);
-	if (!interval)
+	if (!__atomic_exchange_n(&timer->due, false, __ATOMIC_ACQ_REL))
+		return 0;
+	__atomic_store_n(&timer->taken, num, __ATOMIC_RELEASE);
+	return num;
+}
+
+void polycm_virtual_timer_go_on(struct polycm_virtual_timer *timer)
+{
+	uint64_t num = __atomic_exchange_n(&timer->taken, 0, __ATOMIC_ACQUIRE);
+
+	if (!num)
+		return;
+	if (!timer->interval_ns)
 		polycm_virtual_timer_stop(timer);
 	else
 		go_on(timer, time_after(timer, num));
+}
+
+uint64_t polycm_virtual_timer_take(struct polycm_virtual_timer *timer)
+{
+	uint64_t num = polycm_virtual_timer_take_early(timer);
+
+	polycm_virtual_timer_go_on(timer);
 	return num;
 }
 

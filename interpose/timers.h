@@ -21,6 +21,7 @@ struct polycm_virtual_timer {
 	uint64_t deadline_ns, interval_ns;
 	bool due;			/* expired, and not taken; atomic */
 	bool dropped;			/* it does not count any more; atomic */
+	uint64_t taken;			/* so often it had expired, and it has not gone on; atomic */
 	struct polycm_timer *timer;
 };
 
@@ -43,7 +44,13 @@ void polycm_virtual_timer_stop(struct polycm_virtual_timer *timer);
 /* How often it expired since it was taken; then it goes on, or is off. */
 uint64_t polycm_virtual_timer_take(struct polycm_virtual_timer *timer);
 struct itimerspec polycm_virtual_timer_left(const struct polycm_virtual_timer *timer);
-/* Without it: in a signal handler, which may have interrupted who holds the clock's lock. */
+/* The second half of the one below. */
+void polycm_virtual_timer_go_on(struct polycm_virtual_timer *timer);
+/*
+ * Without it: in a signal handler, which may have interrupted who holds the
+ * clock's lock, or who allocates memory.
+ */
+uint64_t polycm_virtual_timer_take_early(struct polycm_virtual_timer *timer);
 void polycm_virtual_timer_drop(struct polycm_virtual_timer *timer);
 
 /* When a timer that is set so goes off; the times are valid. */
@@ -56,6 +63,8 @@ bool polycm_itimerspec_valid(const struct itimerspec *time);
 void polycm_timerfds_adopt(void);
 void polycm_timerfds_release(void);
 void polycm_timerfds_forget(void);
+/* Before time moves: those that were read go on. */
+void polycm_timerfds_go_on(void);
 /* A timerfd that nothing makes readable until the program sets it: what to say of it. */
 bool polycm_timerfd_is_off(int fd, char *text, size_t size);
 

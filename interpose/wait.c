@@ -23,6 +23,7 @@
 
 /* Real time between looks at what other threads did to virtual time. */
 #define SLICE_NS 2000000
+#define VAIN_LOOKS 1000u		/* of handlers, in a row, before time moves */
 
 /* They are the thread's own doing, and held back they would end the process. */
 static const int faults[] = {
@@ -140,6 +141,37 @@ int polycm_wait(struct polycm_wait *wait)
 	return err ? err : wait->result;
 }
 
+/* Is a signal held back that has a handler, as in that handler? */
+static bool is_handling(void)
+{
+	struct sigaction action;
+	sigset_t held;
+
+	if (pthread_sigmask(SIG_BLOCK, NULL, &held))
+		return false;
+	for (int number = 1; number < NSIG; number++)
+		if (sigismember(&held, number) == 1 && !sigaction(number, NULL, &action) &&
+		    (action.sa_flags & SA_SIGINFO ||
+		     (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)))
+			return true;
+	return false;
+}
+
+/*
+ * In a row, vain looks move time, which takes memory and locks that a handler
+ * may have interrupted.  But who looks so often holds a signal back for another
+ * reason.
+ */
+void polycm_wait_spin(void)
+{
+	static unsigned int in_vain;	/* atomic */
+
+	if (is_handling() && __atomic_add_fetch(&in_vain, 1, __ATOMIC_RELAXED) < VAIN_LOOKS)
+		return;
+	__atomic_store_n(&in_vain, 0, __ATOMIC_RELAXED);
+	polycm_host()->clock_spin();
+}
+
 int polycm_wait_not(struct polycm_wait *wait)
 {
 	static const struct timespec at_once;
@@ -148,7 +180,7 @@ int polycm_wait_not(struct polycm_wait *wait)
 	wait->left_ns = 0;
 	wait->result = wait->ask(wait, &at_once, wait->mask);
 	if (!wait->result)
-		polycm_host()->clock_spin();
+		polycm_wait_spin();
 	errno = saved_errno;
 	return wait->result;
 }

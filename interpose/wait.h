@@ -42,6 +42,9 @@ int polycm_wait(struct polycm_wait *wait);
 /* The call does not wait: ask once. */
 int polycm_wait_not(struct polycm_wait *wait);
 
+/* A call that does not wait found nothing.  In a signal handler, too. */
+void polycm_wait_spin(void);
+
 /* 0 or more as it is; else -1 with errno. */
 int polycm_wait_return(int result);
 
