@@ -270,6 +270,8 @@ struct sim_qp {
 	uint32_t sq_tail;			/* oldest that is not complete */
 	uint32_t slow_since;			/* the same when the peer last let a post wait */
 	bool is_slow;
+	uint32_t mark;				/* sq_head at mark_at; iWARP, real clock */
+	uint64_t mark_at, posted_at;		/* when it was, and when something was last posted */
 	uint32_t sq_psn;			/* PSN of request number 0 */
 	uint32_t tx_off;			/* of request sq_next, this much is sent */
 	uint32_t rd_off;			/* of the read at sq_tail, this much is here */
@@ -609,8 +611,13 @@ void nic_show_start(void);
 /* --- wr_send.c --- */
 
 int sim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-/* All of them or none; lock held.  0 or an errno. */
+/* All of them or none; lock held, but not all the time.  0 or an errno. */
 int nic_post_all(struct sim_qp *qp, struct ibv_send_wr *wr);
+/*
+ * Lock held, but not meanwhile: before a stream ends, the peer has what was
+ * posted, as after siw's posts.
+ */
+void nic_hand_over(struct sim_qp *qp);
 static inline size_t nic_swqe_size(const struct sim_qp *qp)
 {
 	size_t sges = qp->cap.max_send_sge * sizeof(struct ibv_sge);

@@ -273,6 +273,7 @@ int sim_destroy_qp(struct ibv_qp *ibqp)
 				     ibqp->qp_num))
 		err = EDEADLK;
 	if (!err) {
+		nic_hand_over(qp);
 		await_attempt(qp);
 		qp_detach(qp);
 	}
@@ -353,6 +354,7 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->peer = NULL;
 	qp->dest_qpn = 0;
 	qp->sq_head = qp->sq_high = qp->sq_next = qp->sq_tail = 0;
+	qp->mark = qp->slow_since = 0;
 	qp->sq_psn = qp->tx_off = qp->rd_off = qp->inflight = 0;
 	qp->rd_outstanding = 0;
 	qp->rnr_wait = qp->went_back = qp->no_ref = qp->no_read_ref = false;

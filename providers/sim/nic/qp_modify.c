@@ -326,6 +326,8 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 
 	sim_prefetch(qp, sizeof(*qp));
 	sim_lock();
+	if (mask & IBV_QP_STATE && attr->qp_state != IBV_QPS_RTS)
+		nic_hand_over(qp);
 	if (qp->port->device->removed)
 		err = nic_refuse(qp->port->device, "ibv_modify_qp", EIO, "the device was removed");
 	else if (nic_qp_is_iwarp(qp))

@@ -12,6 +12,8 @@
 
 /* A peer without a processor is not waited for longer. */
 #define LONGEST_HAND_OVER SIM_MS(50)
+#define HEAD_START SIM_US(5)
+#define PAUSE SIM_US(1)		/* longer than between posts of a loop that only posts */
 
 #define KNOWN_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
 
@@ -225,94 +227,128 @@ static void sq_kick(struct sim_qp *qp)
 	nic_settle(qp);
 }
 
-/* The answer to a read comes later. */
-static bool has_answers(const struct ibv_send_wr *wr)
+/* --- iWARP: handing over. --- */
+
+static bool is_armed(const struct ibv_cq *cq)
 {
-	for (; wr; wr = wr->next)
-		if (wr->opcode == IBV_WR_RDMA_READ)
-			return true;
-	return false;
+	return atomic_load(&nic_container(cq, const struct sim_cq, pub)->armed) != CQ_IDLE;
 }
 
-static bool is_taken(struct sim_qp *qp, uint32_t head)
+/* Lock held.  The answer to a read comes later, and nobody waits for it here. */
+static bool is_taken(const struct sim_qp *qp, uint32_t head)
 {
-	bool taken;
-
-	sim_lock();
-	taken = qp->state != IBV_QPS_RTS || (int32_t)(qp->sq_tail - head) >= 0;
-	sim_unlock();
-	return taken;
+	return qp->state != IBV_QPS_RTS || (int32_t)(qp->sq_tail - head) >= 0 ||
+	       nic_is_read(nic_sq_at(qp, qp->sq_tail));
 }
 
 /*
- * siw sends in the caller, and TCP hands over at once: where the peer's kernel
- * can, it has the message when the call returns, and its program can have seen
- * it before the next one.  Programs rely on it without knowing, who look for
- * credits between two posts, or close after the last.  A peer that is slow once
- * is waited for again when it has come on.
+ * The peer has what was posted before `head'.  Lock held, but not meanwhile.
+ * One that is slow is waited for again when it has come on.
  */
 static void await_taken(struct sim_qp *qp, uint32_t head)
 {
 	uint64_t until = sim_now() + LONGEST_HAND_OVER;
-	bool taken;
 
-	do {
-		sim_progress();
-		taken = is_taken(qp, head);
-		if (!taken)
-			sched_yield();
-	} while (!taken && sim_now() < until);
-	if (!taken) {
-		sim_lock();
-		qp->slow_since = qp->sq_tail;
-		qp->is_slow = true;
+	qp->is_slow = qp->is_slow && qp->slow_since == qp->sq_tail;
+	if (qp->is_slow)
+		return;
+	while (!is_taken(qp, head)) {
+		if (sim_now() >= until) {
+			qp->slow_since = qp->sq_tail;
+			qp->is_slow = true;
+			return;
+		}
 		sim_unlock();
+		sim_progress();
+		sched_yield();
+		sim_lock();
 	}
 }
 
-/* Lock held. */
-static bool is_handed_over(struct sim_qp *qp)
+static bool hands_over(const struct sim_qp *qp)
 {
-	if (!nic_qp_is_iwarp(qp) || sim_is_virtual() || qp->state != IBV_QPS_RTS)
-		return false;
-	qp->is_slow = qp->is_slow && qp->slow_since == qp->sq_tail;
-	return !qp->is_slow;
+	return nic_qp_is_iwarp(qp) && !sim_is_virtual() && qp->state == IBV_QPS_RTS;
 }
+
+/*
+ * siw sends in the caller, and TCP hands over at once: where the peer's kernel
+ * can, it has a message when the call returns, and its program can have seen it
+ * before the next one.  Programs rely on it without knowing, who look for
+ * credits between two posts, or close after the last.  Here a program that does
+ * nothing but post may be HEAD_START ahead of the peer, about what a post of
+ * siw's takes; what is posted after a pause finds all before it with the peer.
+ */
+static void before_post(struct sim_qp *qp)
+{
+	uint64_t now;
+
+	if (!hands_over(qp))
+		return;
+	now = sim_now();
+	if (now - qp->posted_at > PAUSE)
+		await_taken(qp, qp->sq_head);
+	else if (now - qp->mark_at > HEAD_START)
+		await_taken(qp, qp->mark);
+}
+
+/*
+ * A program that can go to sleep with its next call looks at nothing before it
+ * is woken, so it gets no head start.
+ */
+static void after_post(struct sim_qp *qp)
+{
+	if (!hands_over(qp))
+		return;
+	if (is_armed(qp->pub.qp.send_cq) || is_armed(qp->pub.qp.recv_cq))
+		await_taken(qp, qp->sq_head);
+	qp->posted_at = sim_now();
+	if ((int32_t)(qp->sq_tail - qp->mark) >= 0) {
+		qp->mark = qp->sq_head;
+		qp->mark_at = qp->posted_at;
+	}
+}
+
+void nic_hand_over(struct sim_qp *qp)
+{
+	if (hands_over(qp))
+		await_taken(qp, qp->sq_head);
+}
+
+/* --- Posting. --- */
 
 int sim_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
-	const struct ibv_send_wr *first = wr;
-	bool hand_over;
-	uint32_t head;
 	int err = 0;
 
 	sim_lock();
+	before_post(qp);
 	for (; wr && !err; wr = err ? wr : wr->next)
 		err = sq_post(qp, wr);
 	if (err)
 		*bad_wr = wr;
 	sq_kick(qp);
-	hand_over = is_handed_over(qp);
-	head = qp->sq_head;
+	after_post(qp);
 	sim_unlock();
-	if (hand_over && !has_answers(first))
-		await_taken(qp, head);
 	return err;
 }
 
 int nic_post_all(struct sim_qp *qp, struct ibv_send_wr *wr)
 {
-	uint32_t head = qp->sq_head;
+	uint32_t head;
 	int err = 0;
 
+	before_post(qp);
+	head = qp->sq_head;
 	for (; wr && !err; wr = wr->next)
 		err = sq_post(qp, wr);
-	if (err)
+	if (err) {
 		qp->sq_head = head;
-	else
-		sq_kick(qp);
-	return err;
+		return err;
+	}
+	sq_kick(qp);
+	after_post(qp);
+	return 0;
 }
 
 int nic_swqe_resolve(const struct sim_qp *qp, struct nic_swqe *wqe, uint32_t offset,
