@@ -404,6 +404,16 @@ static void *call_leave(void *arg)
 	return NULL;
 }
 
+static bool has_groups(struct polycm_id *id)
+{
+	bool has;
+
+	polycm_id_lock(id);
+	has = id->groups;
+	polycm_id_unlock(id);
+	return has;
+}
+
 /* It left the group already, and waits for the ack. */
 static void an_id_ends_while_it_leaves_a_group(void **state)
 {
@@ -420,7 +430,7 @@ static void an_id_ends_while_it_leaves_a_group(void **state)
 	assert_int_equal(rdma_join_multicast(id, addr4("224.0.0.9", 0), NULL), 0);
 	event = next_event(channel, RDMA_CM_EVENT_MULTICAST_JOIN, 0);
 	assert_int_equal(pthread_create(&leaver, NULL, call_leave, &leave), 0);
-	while (__atomic_load_n(&self->groups, __ATOMIC_ACQUIRE))
+	while (has_groups(self))
 		sched_yield();
 	assert_int_equal(pthread_create(&destroyer, NULL, call_destroy, &destroy), 0);
 	while (!(__atomic_load_n(&self->inside, __ATOMIC_ACQUIRE) & POLYCM_CLOSED))
