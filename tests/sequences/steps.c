@@ -2,9 +2,9 @@
 /*
  * steps.c - owns the steps: which call comes next and what is waited for after
  * it.  Not drawn are calls that crash librdmacm or the kernel (on iWARP, that an
- * id which connects is asked to answer), and to connect to a wildcard: over RoCE
- * the request cannot be sent, and after that rxe's QP 1 sends nothing any more,
- * for any other sequence either.
+ * id which connects is asked to answer), and to connect to a wildcard or over
+ * RoCE to ::1: the request cannot be sent, and after that rxe's QP 1 sends
+ * nothing any more, for any other sequence either.
  */
 #include <netinet/in.h>
 
@@ -196,12 +196,20 @@ static bool is_wildcard(const struct sockaddr *address)
 	return !memcmp(in6, &any6, sizeof(any6)) || !memcmp(in6, &mapped_any, sizeof(mapped_any));
 }
 
+static bool cannot_be_sent(const struct rdma_cm_id *id)
+{
+	const struct sockaddr_in6 *to = (const struct sockaddr_in6 *)&id->route.addr.dst_addr;
+
+	return to->sin6_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&to->sin6_addr) &&
+	       id->verbs->device->transport_type != IBV_TRANSPORT_IWARP;
+}
+
 static void connect_id(struct actor *actor)
 {
 	struct rdma_conn_param usual = param();
 
-	if (is_wildcard(&actor->id->route.addr.dst_addr)) {
-		say("%s would connect to a wildcard", actor->name);
+	if (is_wildcard(&actor->id->route.addr.dst_addr) || cannot_be_sent(actor->id)) {
+		say("%s would connect to where nothing can be sent", actor->name);
 		actor->state = OVER;
 		return;
 	}
