@@ -98,8 +98,9 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 
 static void set_sgid(struct sim_id *id)
 {
-	/* iWARP's is what the bind found: a wildcard has none, and keeps it. */
-	if (cma_rules(id)->protocol == POLYCM_PROTO_MPA && id->bound_any)
+	/* iWARP's is what the bind found: a wildcard or loopback has none, and keeps it. */
+	if (cma_rules(id)->protocol == POLYCM_PROTO_MPA &&
+	    (id->bound_any || (id->node->described && sim_addr_is_loopback(&id->src.sa))))
 		memset(&id->sgid, 0, sizeof(id->sgid));
 	else if (cma_is_af_ib(id) && !cma_is_any(&id->src.sa))
 		memcpy(&id->sgid, &id->src.ib.sib_addr, sizeof(id->sgid));
@@ -167,7 +168,16 @@ static void stay_on_interface(struct sim_id *id, const struct sockaddr *addr)
 	cma_set_interface(id, address);
 }
 
-static int bind_to(struct sim_id *id, const struct sockaddr *addr)
+/* As the kernel writes it: the family is that of the source, whatever is behind it. */
+static void set_destination(struct sim_id *id, const struct sockaddr *dst, sa_family_t family)
+{
+	if (dst)
+		id->dst = sim_addr_copy(dst);
+	id->dst.sa.sa_family = family;
+}
+
+/* dst: where to the program resolves, or NULL.  If the port is all that is refused, it stays. */
+static int bind_to(struct sim_id *id, const struct sockaddr *addr, const struct sockaddr *dst)
 {
 	struct sim_port *port;
 	struct sim_node *node;
@@ -188,6 +198,7 @@ static int bind_to(struct sim_id *id, const struct sockaddr *addr)
 		afonly = addr->sa_family == AF_INET;
 
 	id->src = sim_addr_copy(addr);
+	set_destination(id, dst, addr->sa_family);
 	r = cma_is_af_ib(id) ? cma_ib_port_space(id) : 0;
 	if (!r)
 		r = sim_bind_port(node, id->bound_ps, &id->src, (id->reuse ? SIM_BIND_REUSE : 0) |
@@ -204,19 +215,23 @@ static int bind_to(struct sim_id *id, const struct sockaddr *addr)
 		cma_set_port(id, port);
 		set_sgid(id);
 	}
-	id->dst = zero_address(id->src.sa.sa_family);
 	cma_set_state(id, CMA_ADDR_BOUND);
 	return 0;
 }
 
-int cma_bind(struct sim_id *id, const struct sockaddr *addr)
+static int bind_and_stay(struct sim_id *id, const struct sockaddr *addr, const struct sockaddr *dst)
 {
 	bool idle = id->state == CMA_IDLE && cma_is_address(addr);
-	int r = bind_to(id, addr);
+	int r = bind_to(id, addr, dst);
 
 	if (r < 0 && idle)
 		stay_on_interface(id, addr);
 	return r;
+}
+
+int cma_bind(struct sim_id *id, const struct sockaddr *addr)
+{
+	return bind_and_stay(id, addr, NULL);
 }
 
 union sim_sockaddr cma_bound_address(const struct sim_id *id)
@@ -288,13 +303,12 @@ static int check_loopback(const struct sim_id *id)
 static bool is_sought_there(const struct sim_id *id, const struct sim_address *source, bool leads)
 {
 	const struct sim_address *own = sim_node_address(id->node, &id->dst.sa);
-	bool on_interface = cma_is_any(&id->src.sa) ? cma_interface(id, id->node) != NULL
-						    : !sim_addr_is_loopback(&id->src.sa);
+	bool on_interface = cma_interface(id, id->node) || !cma_is_any(&id->src.sa);
 
 	if (id->src.sa.sa_family != AF_INET || !on_interface || !source->port ||
 	    sim_addr_is_loopback(&id->dst.sa))
 		return false;
-	return own ? own->port != source->port : !leads;
+	return own ? own->port != id->way_out : !leads;
 }
 
 /* Who has the address next: ourselves, nobody in particular, or a neighbour that is to be asked. */
@@ -312,8 +326,8 @@ static int query_ip(struct sim_id *id, uint64_t timeout)
 		return r;
 	own = sim_node_address(id->node, &id->dst.sa);
 	keeps = cma_keeps(id);
-	sought = is_sought_there(id, address, leads);
 	id->way_out = way_out;
+	sought = is_sought_there(id, address, leads);
 	if (cma_is_any(&id->src.sa))
 		cma_set_interface(id, keeps ? own : address);
 	if (!sought && (!address->port || (own && !own->port) || !leads))
@@ -363,14 +377,15 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 			any.ib.sib_pkey = sim_addr_copy(dst).ib.sib_pkey;
 		if (src && src->sa_family == AF_UNSPEC)
 			src = NULL;
-		r = cma_bind(id, src ? src : &any.sa);
+		r = bind_and_stay(id, src ? src : &any.sa, dst);
 		if (r < 0)
 			return r;
 	} else if (id->state != CMA_ADDR_BOUND) {
 		return cma_wrong_state(id);
+	} else {
+		/* It stays, whatever comes of this. */
+		id->dst = sim_addr_copy(dst);
 	}
-	/* It stays, whatever comes of this. */
-	id->dst = sim_addr_copy(dst);
 	if (id->src.sa.sa_family != dst->sa_family)
 		return sim_refuse(-EINVAL, "source and destination are of two address families");
 	id->active = true;

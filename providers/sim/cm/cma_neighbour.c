@@ -16,10 +16,10 @@
 #define NEIGHBOUR_NS SIM_US(20)		/* an exchange on a link of no length */
 #define ASK_AGAIN SIM_MS(1000)
 
-/* Would a neighbour of ours answer for this address? */
+/* Would a neighbour of ours answer for this address?  Nobody is his own. */
 static bool answers(const struct sim_port *port, const struct sim_port *peer)
 {
-	return peer && sim_port_reaches(port, peer) &&
+	return peer && peer != port && sim_port_reaches(port, peer) &&
 	       port->state == IBV_PORT_ACTIVE && peer->state == IBV_PORT_ACTIVE &&
 	       sim_port_carries(port) && sim_port_carries(peer) &&
 	       peer->device->rules->link_layer == port->device->rules->link_layer;

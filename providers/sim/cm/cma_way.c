@@ -28,8 +28,11 @@ bool cma_keeps(const struct sim_id *id)
 	const struct sim_address *interface = cma_interface(id, id->node);
 	const struct sim_address *own = sim_node_address(id->node, &id->dst.sa);
 
-	if (cma_is_any(&id->src.sa) && interface && own && own->port != interface->port)
+	if (interface && own && own->port != interface->port)
 		return false;
+	/* From there its own addresses are found, whatever other routes say. */
+	if (interface && own && cma_is_any(&id->src.sa))
+		return true;
 	return sim_node_keeps(id->node, &id->src.sa, &id->dst.sa);
 }
 
@@ -68,13 +71,12 @@ static int find_way_of_interface(const struct sim_id *id, const struct sim_addre
 /* Where packets to the destination leave. */
 static int find_route(const struct sim_id *id, struct sim_address **ret_route)
 {
-	bool any = cma_is_any(&id->src.sa);
-	struct sim_address *interface = any ? cma_interface(id, id->node) : NULL;
+	struct sim_address *interface = cma_interface(id, id->node);
 	int r = sim_node_route(id->node, &id->dst.sa, ret_route);
 
 	if (interface)
 		return find_way_of_interface(id, interface, r, ret_route);
-	if (r != -ENETUNREACH || id->src.sa.sa_family != AF_INET || any)
+	if (r != -ENETUNREACH || id->src.sa.sa_family != AF_INET || cma_is_any(&id->src.sa))
 		return r;
 	interface = sim_node_address(id->node, &id->src.sa);
 	if (!interface)
@@ -122,7 +124,7 @@ int cma_way_out(const struct sim_id *id, const struct sim_address *source,
 	r = find_route(id, &route);
 	if (r < 0)
 		return r;
-	*ret_port = follows_route(id) ? route->port : source->port;
+	*ret_port = follows_route(id) || cma_interface(id, id->node) ? route->port : source->port;
 	/* A default route is as good as any. */
 	*ret_leads = source->port == route->port || sim_node_address(id->node, &id->dst.sa) ||
 		     !sim_node_route_is_exact(id->node, &id->dst.sa);
