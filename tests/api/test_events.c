@@ -254,6 +254,20 @@ static void a_channel_blocks_as_was_said_last(void **state)
 	}
 }
 
+/* A channel is no file that has bytes.  Which errno says so depends on what the descriptor is. */
+static void has_no_bytes_to_read(void **state)
+{
+	struct pair pair;
+	int bytes = -1;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	assert_int_equal(ioctl(pair.client_channel->fd, FIONREAD, &bytes), -1);
+	assert_true(errno == ENOTTY || errno == EINVAL);
+	assert_int_equal(bytes, -1);
+	pair_close(&pair);
+}
+
 /* A wait that nothing can ever end is an error, not a hang. */
 static void waiting_for_nothing_is_an_error(void **state)
 {
@@ -522,6 +536,7 @@ int main(void)
 		cmocka_unit_test(makes_an_edge_for_each_event),
 		cmocka_unit_test(non_blocking_calls_end_at_once),
 		cmocka_unit_test(a_channel_blocks_as_was_said_last),
+		cmocka_unit_test(has_no_bytes_to_read),
 		cmocka_unit_test(waiting_for_nothing_is_an_error),
 		cmocka_unit_test(refuses_null),
 		cmocka_unit_test(keeps_the_order_in_which_things_happen),
