@@ -59,12 +59,19 @@ static int check_port_space(const struct sim_id *id, const struct sim_port *port
 }
 
 /*
- * An earlier bind was refused and has put the id on another interface than the
- * address is on.  An iWARP device is known by the interface, others by the address.
+ * An earlier bind was refused and has put the id on an interface, which the address need
+ * not be on, nor on the host at all.  An iWARP device is known by the interface, others by
+ * the address.
  */
-static int port_of_interface(const struct sim_address *interface, struct sim_port **ret_port)
+static int port_of_interface(const struct sim_id *id, const struct sim_address *interface,
+			     const struct sim_address *address, struct sim_port **ret_port)
 {
-	if (!interface->port || interface->port->device->rules->protocol != POLYCM_PROTO_MPA)
+	int r = check_port_space(id, interface->port);
+
+	if (r < 0)
+		return r;
+	if (!interface->port || (interface->port->device->rules->protocol != POLYCM_PROTO_MPA &&
+				 !(address && address->port == interface->port)))
 		return sim_refuse(-ENODEV, "an earlier bind was refused, and has put the id on "
 				  "another interface");
 	*ret_port = interface->port;
@@ -76,9 +83,11 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 			  const struct sockaddr *addr, struct sim_port **ret_port)
 {
 	struct sim_address *address = node ? sim_node_address(node, addr) : NULL;
-	const struct sim_address *interface;
+	const struct sim_address *interface = cma_interface(id, node);
 	int r;
 
+	if (interface)
+		return port_of_interface(id, interface, address, ret_port);
 	/* Of link-local addresses the interface is looked up, and not whether it has them. */
 	if (!address && sim_addr_is_link_local(addr))
 		return sim_refuse(-ENODEV, "no device has this address on that interface");
@@ -87,9 +96,6 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 	r = check_port_space(id, address->port);
 	if (r < 0)
 		return r;
-	interface = cma_interface(id, node);
-	if (interface && interface->port != address->port)
-		return port_of_interface(interface, ret_port);
 	if (!address->port)
 		return sim_refuse(-ENODEV, "no device has this address");
 	*ret_port = address->port;
@@ -141,7 +147,7 @@ static int find_source(const struct sim_id *id, const struct sockaddr *addr,
 		if (r < 0)
 			return r;
 	}
-	*ret_node = node_for(addr, *ret_port);
+	*ret_node = specific && id->interface ? id->node : node_for(addr, *ret_port);
 	if (specific && !*ret_port) {
 		r = port_of_source(id, *ret_node, addr, ret_port);
 		if (r < 0)

@@ -31,7 +31,7 @@ bool cma_keeps(const struct sim_id *id)
 	if (interface && own && own->port != interface->port)
 		return false;
 	/* From there its own addresses are found, whatever other routes say. */
-	if (interface && own && cma_is_any(&id->src.sa))
+	if (interface && own && sim_addr_is_zero(&id->src.sa))
 		return true;
 	return sim_node_keeps(id->node, &id->src.sa, &id->dst.sa);
 }
