@@ -289,8 +289,9 @@ seen_by_one() {
 	wait
 	started=()
 	decodes "$work/one.pcap" "$layer" || return
-	# All that went out and all that came in.
-	jq -c 'if .kind == "recv" then .kind = "send" else . end' "$work/one.trace" >"$work/all.trace"
+	# All that went out and all that came in; for a process that is gone its host answers, which is this process.
+	jq -sc 'map(select(.kind == "send" or .kind == "recv") | .kind = "send") | unique_by(.packet)[]' \
+		"$work/one.trace" >"$work/all.trace"
 	if [ "$transport" = iwarp ]; then
 		same_sums iwarp_data
 	else

@@ -144,6 +144,44 @@ static void the_dead_are_heard_of_though_they_have_heirs(void **state)
 	sim_unlock();
 }
 
+#define UNREAD 100u
+
+static void count_unread(const struct sim_packet *packet)
+{
+	assert_int_equal(deaths, 1);
+	assert_int_equal(packet->from_slot, sim_self_slot());
+	assert_memory_equal(packet->data, &packets, sizeof(packets));
+	packets++;
+}
+
+/* Its host has got what it had not read, and takes messages; nobody takes data. */
+static void the_host_answers_what_the_dead_had_not_read(void **state)
+{
+	struct sim_port *port = sim_port_by_index(0);
+	struct shm_child child;
+
+	(void)state;
+	sim_lock();
+	sim_link_set_handler(SIM_PACKET_MAD, count_unread);
+	sim_link_set_handler(SIM_PACKET_RC, count_unread);
+	deaths = packets = 0;
+	shm_child_start(&child, "deaf");
+	for (unsigned int i = 0; i < UNREAD; i++) {
+		assert_int_equal(sim_link_send(port, port, child.slot, SIM_PACKET_MAD, &i,
+					       sizeof(i), NULL, 0, 0), 0);
+		assert_int_equal(sim_link_send(port, port, child.slot, SIM_PACKET_RC, "x", 1, NULL,
+					       0, 0), 0);
+	}
+	assert_int_equal(sim_link_answers_for(child.slot), child.slot);
+	assert_true(WIFSIGNALED(shm_child_kill(&child)));
+	sim_link_look_at(child.slot);
+	assert_int_equal(packets, UNREAD);
+	assert_int_equal(sim_link_answers_for(child.slot), sim_self_slot());
+	sim_link_set_handler(SIM_PACKET_MAD, NULL);
+	sim_link_set_handler(SIM_PACKET_RC, NULL);
+	sim_unlock();
+}
+
 #define LETTERS 1000u
 
 static _Atomic unsigned int sent, received;
@@ -208,6 +246,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(who_looks_at_a_dead_process_sees_it_dead, join,
+						leave),
+		cmocka_unit_test_setup_teardown(the_host_answers_what_the_dead_had_not_read, join,
 						leave),
 		cmocka_unit_test_setup_teardown(no_letter_finds_us_asleep, join, leave),
 		cmocka_unit_test_setup_teardown(the_dead_are_heard_of_though_they_have_heirs, join,

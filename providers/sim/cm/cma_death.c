@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cm/cma_death.c - another process of the host died: its ids end as the kernel
- * ends them, since the host lives on.  What its CM would send follows from our
- * end of each connection; everything that it did send was read before.
+ * ends them, since the host lives on.  What its CM would send follows from the
+ * states of its ids, which each process tells the other ends for that case,
+ * behind what it sends to them.  Everything that it told and sent was read before.
  * Engine lock held.
  */
 #include "config.h"
 
+#include <endian.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "../world.h"
@@ -19,56 +22,135 @@ static unsigned int peer_slot(const struct ibcm *cm)
 	return cm->remote_id ? sim_slot_of_conn(cm->remote_id) : cm->request_slot;
 }
 
-static void put_rej(struct cm_msg *msg, enum cm_rej_reason reason, enum cm_which_message which)
+/* What is told to another process, as it lies in the packet. */
+struct note {
+	uint32_t local_id, remote_id;	/* of who tells; 0: it does not know the other's */
+	uint8_t state;			/* enum ibcm_state */
+};
+
+#define NOTE_SIZE (offsetof(struct note, state) + sizeof(uint8_t))
+
+/*
+ * States in which a host says the same for a process that is gone, named by one
+ * of them.  An id is in REQ_RCVD for as long as its request is being posted.
+ */
+static enum ibcm_state ends_like(enum ibcm_state state)
 {
-	msg->attr_id = CM_REJ;
-	msg->rej.reason = (uint16_t)reason;
-	msg->rej.message_rejected = (uint8_t)which;
+	switch (state) {
+	case IBCM_MRA_REQ_RCVD:
+		return IBCM_REQ_SENT;
+	case IBCM_MRA_REP_RCVD:
+		return IBCM_REP_SENT;
+	case IBCM_MRA_REP_SENT:
+		return IBCM_REP_RCVD;
+	case IBCM_IDLE:
+	case IBCM_REQ_RCVD:
+	case IBCM_DREQ_SENT:
+	case IBCM_SIDR_REQ_SENT:
+		return IBCM_TIMEWAIT;
+	default:
+		return state;
+	}
 }
 
-/* The peer gave up waiting for our answer, and says so with its CA's GUID. */
-static void put_rej_timeout(const struct ibcm *cm, struct cm_msg *msg)
+void ibcm_tell_peer(const struct ibcm *cm, enum ibcm_state before)
 {
-	const struct polycm_verbs_device *peer = &cm->peer->device->vdev;
+	enum ibcm_state state = ends_like((enum ibcm_state)cm->state);
+	struct note note = {
+		.local_id = cm->local_id,
+		.remote_id = cm->remote_id,
+		.state = (uint8_t)state,
+	};
 
-	put_rej(msg, CM_REJ_TIMEOUT, CM_WHICH_REQ);
-	msg->rej.info_length = sizeof(peer->node_guid);
-	memcpy(msg->rej.ari, &peer->node_guid, sizeof(peer->node_guid));
+	/* Who gets a REQ knows that it was sent. */
+	if (peer_slot(cm) == sim_self_slot() || state == ends_like(before) || !cm->peer ||
+	    (state == IBCM_REQ_SENT && before == IBCM_IDLE))
+		return;
+	sim_link_note(cm->id->port, cm->peer, peer_slot(cm), &note, NOTE_SIZE);
 }
 
-/* What the peer's id sends as it is destroyed.  false: nothing. */
+/* Ours that the sender has a connection with: it may not know its id yet. */
+static struct ibcm *find_told(const struct sim_packet *packet, const struct note *note)
+{
+	uint64_t guid = be64toh(packet->from->device->vdev.node_guid);
+	struct ibcm *cm;
+
+	if (!note->remote_id)
+		return ibcm_find_remote(ibcm_node(packet), note->local_id, guid, false);
+	cm = ibcm_find_local(note->remote_id);
+	return cm && (!cm->remote_id || cm->remote_id == note->local_id) ? cm : NULL;
+}
+
+void ibcm_recv_note(const struct sim_packet *packet)
+{
+	struct note note;
+	struct ibcm *cm;
+
+	if (packet->len != NOTE_SIZE)
+		return;
+	memcpy(&note, packet->data, NOTE_SIZE);
+	if (note.state > IBCM_SIDR_REQ_RCVD || sim_slot_of_conn(note.local_id) != packet->from_slot)
+		return;
+	cm = find_told(packet, &note);
+	if (cm && peer_slot(cm) == packet->from_slot)
+		cm->peer_state = (uint8_t)ends_like((enum ibcm_state)note.state);
+}
+
+void ibcm_peer_sent(struct ibcm *cm, enum cm_attr_id attr_id)
+{
+	switch (cm->peer_state) {
+	case IBCM_IDLE:
+	case IBCM_MRA_REQ_SENT:
+		if (attr_id == CM_REP)
+			cm->peer_state = IBCM_REP_SENT;
+		break;
+	case IBCM_REQ_SENT:
+	case IBCM_REP_RCVD:
+		if (attr_id == CM_RTU)
+			cm->peer_state = IBCM_ESTABLISHED;
+		break;
+	default:
+		break;	/* it has said more since */
+	}
+}
+
+/* As ibcm_close() would for the peer's id.  false: nothing, or what our id would not take. */
 static bool last_words(const struct ibcm *cm, struct cm_msg *ret_msg)
 {
+	const struct polycm_verbs_device *device = &cm->peer->device->vdev;
+	enum ibcm_state state = (enum ibcm_state)cm->peer_state;
+
 	memset(ret_msg, 0, sizeof(*ret_msg));
 	ret_msg->tid = cm->tid;
+	ret_msg->attr_id = CM_REJ;
 	/* First in all messages but SIDR's. */
 	ret_msg->rtu.local_comm_id = cm->remote_id;
 	ret_msg->rtu.remote_comm_id = cm->local_id;
-	switch (cm->state) {
+	switch (state) {
 	case IBCM_REQ_SENT:
-	case IBCM_MRA_REQ_RCVD:
-		put_rej(ret_msg, CM_REJ_CONSUMER_DEFINED, CM_WHICH_REQ);
+		ibcm_set_which(state, &ret_msg->rej);
+		ret_msg->rej.remote_comm_id = 0;
+		ret_msg->rej.reason = CM_REJ_TIMEOUT;
+		ret_msg->rej.info_length = sizeof(device->node_guid);
+		memcpy(ret_msg->rej.ari, &device->node_guid, sizeof(device->node_guid));
 		return true;
-	case IBCM_REQ_RCVD:
 	case IBCM_MRA_REQ_SENT:
-		put_rej_timeout(cm, ret_msg);
+		ibcm_set_which(state, &ret_msg->rej);
+		ret_msg->rej.reason = CM_REJ_CONSUMER_DEFINED;
 		return true;
 	case IBCM_REP_SENT:
-	case IBCM_MRA_REP_RCVD:
-		put_rej(ret_msg, CM_REJ_CONSUMER_DEFINED, CM_WHICH_REP);
-		return true;
 	case IBCM_REP_RCVD:
-	case IBCM_MRA_REP_SENT:
-		put_rej(ret_msg, CM_REJ_CONSUMER_DEFINED, CM_WHICH_OTHER);
-		return true;
+		ibcm_set_which(state, &ret_msg->rej);
+		ret_msg->rej.reason = CM_REJ_CONSUMER_DEFINED;
+		return cm->remote_id;
 	case IBCM_ESTABLISHED:
 		ret_msg->attr_id = CM_DREQ;
 		ret_msg->dreq.remote_qpn = cm->id->qp_num;
 		return true;
-	case IBCM_DREQ_SENT:
+	case IBCM_DREQ_RCVD:
 		ret_msg->attr_id = CM_DREP;
 		return true;
-	case IBCM_SIDR_REQ_SENT:
+	case IBCM_SIDR_REQ_RCVD:
 		memset(&ret_msg->sidr_rep, 0, sizeof(ret_msg->sidr_rep));
 		ret_msg->attr_id = CM_SIDR_REP;
 		ret_msg->sidr_rep.request_id = cm->local_id;
@@ -87,6 +169,7 @@ void ibcm_peer_died(struct ibcm *cm)
 	/* A host that is crashed or cut off has no last words. */
 	if (!cm->peer || !sim_port_carries(cm->peer) || !last_words(cm, &msg))
 		return;
+	cm->peer_state = IBCM_TIMEWAIT;
 	cm_encode(&msg, mad);
 	sim_link_inject(&(struct sim_packet){
 		.type = SIM_PACKET_MAD,

@@ -44,12 +44,15 @@ static const char *const state_names[] = {
 
 void ibcm_set_state(struct ibcm *cm, enum ibcm_state state)
 {
+	enum ibcm_state before = (enum ibcm_state)cm->state;
+
 	if (cm->state == state)
 		return;
 	if (sim_tracing())
 		sim_trace_state(cm->id->node, "cm", cm->id->number, state_names[state],
 				state_names[cm->state]);
 	cm->state = (uint8_t)state;
+	ibcm_tell_peer(cm, before);
 }
 
 int ibcm_wrong_state(const struct ibcm *cm)
@@ -291,12 +294,14 @@ void sim_ibcm_start(void)
 {
 	last_index = 0;
 	sim_link_set_handler(SIM_PACKET_MAD, ibcm_receive);
+	sim_link_set_handler(SIM_PACKET_NOTE, ibcm_recv_note);
 	sim_trace_timers(timer_fired, describe_timer);
 }
 
 void sim_ibcm_stop(void)
 {
 	sim_link_set_handler(SIM_PACKET_MAD, NULL);
+	sim_link_set_handler(SIM_PACKET_NOTE, NULL);
 	ibcm_send_free();
 	ibcm_table_free();
 }

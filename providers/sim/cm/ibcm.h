@@ -188,7 +188,18 @@ int ibcm_send_dreq(struct ibcm *cm);
 void ibcm_recv_dreq(const struct sim_packet *packet, const struct cm_msg *msg);
 void ibcm_recv_drep(const struct sim_packet *packet, const struct cm_msg *msg);
 void ibcm_close(struct sim_id *id);
-/* The process at the other end is gone: its kernel closes the id there (cma_death.c). */
+/* What a REJ says of the message that it rejects. */
+void ibcm_set_which(enum ibcm_state state, struct cm_rej *rej);
+
+/* --- The death of processes (cma_death.c). --- */
+
+/* The state was `before': should we die now, does our host have something else to say? */
+void ibcm_tell_peer(const struct ibcm *cm, enum ibcm_state before);
+/* Such a message came: what that says of its sender, who may have died before it told. */
+void ibcm_peer_sent(struct ibcm *cm, enum cm_attr_id attr_id);
+/* Another process said so. */
+void ibcm_recv_note(const struct sim_packet *packet);
+/* The process at the other end is gone: its kernel closes the id there, if there still is one. */
 void ibcm_peer_died(struct ibcm *cm);
 
 /* Exponent of the local ACK time-out for a responder with this delay. */

@@ -231,6 +231,7 @@ void ibcm_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
 	if (cm->state != IBCM_REQ_SENT && cm->state != IBCM_MRA_REQ_RCVD)
 		return;
 
+	ibcm_peer_sent(cm, CM_REP);
 	before = *cm;
 	cm->remote_id = rep->local_comm_id;
 	cm->remote_ca_guid = rep->local_ca_guid;

@@ -41,6 +41,7 @@ struct ibcm {
 	uint16_t dlid;
 	uint16_t request_slot;		/* process that a REQ went to last */
 	uint8_t state;			/* enum ibcm_state */
+	uint8_t peer_state;		/* as the process of the peer told it: cma_death.c */
 	uint8_t in_tables;		/* bit per enum ibcm_table */
 	uint8_t max_retries, retries_left;
 	uint8_t av_timeout;		/* exponent, twice the packet lifetime and the peer's delay */

@@ -112,6 +112,7 @@ static void take_req(struct ibcm *cm, const struct cm_msg *msg)
 
 	cm->tid = msg->tid;
 	cm->remote_id = req->local_comm_id;
+	cm->peer_state = IBCM_REQ_SENT;
 	cm->remote_ca_guid = req->local_ca_guid;
 	cm->remote_qpn = req->local_qpn;
 	cm->timeout_ms = ibcm_exponent_to_ms(req->local_cm_response_timeout);
@@ -279,7 +280,10 @@ void ibcm_recv_rtu(const struct sim_packet *packet, const struct cm_msg *msg)
 {
 	struct ibcm *cm = ibcm_find(packet, msg->rtu.remote_comm_id, msg->rtu.local_comm_id);
 
-	if (cm && (cm->state == IBCM_REP_SENT || cm->state == IBCM_MRA_REP_RCVD))
+	if (!cm)
+		return;
+	ibcm_peer_sent(cm, CM_RTU);
+	if (cm->state == IBCM_REP_SENT || cm->state == IBCM_MRA_REP_RCVD)
 		established(cm);
 }
 

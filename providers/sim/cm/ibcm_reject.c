@@ -11,9 +11,9 @@
 
 #include "ibcm.h"
 
-static void set_which(const struct ibcm *cm, struct cm_rej *rej)
+void ibcm_set_which(enum ibcm_state state, struct cm_rej *rej)
 {
-	switch (cm->state) {
+	switch (state) {
 	case IBCM_REQ_RCVD:
 		rej->local_comm_id = 0;	/* the peer never saw it */
 		rej->message_rejected = CM_WHICH_REQ;
@@ -48,7 +48,7 @@ int ibcm_send_rej(struct ibcm *cm, uint16_t reason, const void *ari, uint8_t ari
 	struct cm_msg msg;
 
 	ibcm_init_msg(cm, &msg, CM_REJ);
-	set_which(cm, &msg.rej);
+	ibcm_set_which((enum ibcm_state)cm->state, &msg.rej);
 	put_rej(&msg.rej, reason, ari, ari_len, data, len);
 	switch (cm->state) {
 	case IBCM_REQ_SENT:

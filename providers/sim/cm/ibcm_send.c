@@ -67,10 +67,11 @@ void ibcm_send_free(void)
 }
 
 /*
- * Which process of the peer's host: the one that made the peer's id.  A
+ * Which process of the peer's host: the one that made the peer's id, and when
+ * that is gone any, as no id is left: we answer as the host's CM would.  A
  * request goes to who listens now; when nobody does any more it still goes
  * where it went before, since the request may be waiting there, and when
- * nobody ever did, to ourselves: we answer as the host's CM would.
+ * nobody ever did, or that process is gone, to ourselves.
  */
 static unsigned int peer_slot(struct ibcm *cm)
 {
@@ -79,7 +80,7 @@ static unsigned int peer_slot(struct ibcm *cm)
 	bool service;
 
 	if (cm->remote_id)
-		return sim_slot_of_conn(cm->remote_id);
+		return sim_link_answers_for(sim_slot_of_conn(cm->remote_id));
 	if (sim_find_listener(cm->peer->device->node, ibcm_dst_port_space(cm->id),
 			      &cm->id->dst.sa, &slot,
 			      &listener, &service)) {
@@ -89,7 +90,7 @@ static unsigned int peer_slot(struct ibcm *cm)
 	} else {
 		sim_fabric_tell_unheard(cm->id->id);
 	}
-	return cm->request_slot;
+	return sim_link_answers_for(cm->request_slot);
 }
 
 /* The wire tells nobody that it lost a message, so neither do we. */

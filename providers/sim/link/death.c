@@ -32,11 +32,6 @@ void sim_death(unsigned int slot)
 		handler(slot);
 }
 
-void sim_link_inject(const struct sim_packet *packet)
-{
-	sim_link_deliver(packet);
-}
-
 static unsigned int check_all(void)
 {
 	struct sim_peer *peer;

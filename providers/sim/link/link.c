@@ -152,6 +152,45 @@ int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int fr
 	return sim_shape_send_as(&frame, from_slot);
 }
 
+void sim_link_note(struct sim_port *from, struct sim_port *to, unsigned int slot, const void *note,
+		   size_t len)
+{
+	const struct sim_frame frame = {
+		.from = from,
+		.to = to,
+		.type = SIM_PACKET_NOTE,
+		.header = note,
+		.header_len = len,
+	};
+
+	if (slot == sim_self_slot())
+		return;
+	/* Without memory the other end goes by what it was told before. */
+	if (sim_shaping())
+		(void)sim_shape_note(&frame, slot);
+	else
+		(void)sim_shm_send(&frame, slot);
+}
+
+void sim_link_inject(const struct sim_packet *packet)
+{
+	struct sim_packet sent = *packet;
+	struct sim_frame frame;
+
+	if (!sim_shaping()) {
+		sim_link_deliver(packet);
+		return;
+	}
+	frame = make_frame(packet->from, packet->to, packet->type, packet->data, packet->len, NULL,
+			   0, 0);
+	if (sim_watching())
+		sim_watch_sent(&frame, sim_self_slot());
+	/* It was seen leaving here, so it is not another's. */
+	sent.from_slot = sim_self_slot();
+	sent.number = frame.number;
+	(void)sim_shape_inject(&sent, &frame);
+}
+
 unsigned int sim_link_under_way(void)
 {
 	return sim_local_under_way() + sim_shape_under_way();

@@ -22,6 +22,7 @@ enum sim_packet_type {
 	SIM_PACKET_STREAM,	/* TCP segments of the iWARP engine */
 	SIM_PACKET_RC,		/* data path of connected QPs */
 	SIM_PACKET_UD,
+	SIM_PACKET_NOTE,	/* off the wire: see sim_link_note() */
 	SIM_PACKET_TYPES
 };
 
@@ -56,8 +57,21 @@ void sim_link_set_death_handler(void (*fn)(unsigned int slot));
 void sim_link_look_at(unsigned int slot);
 /* Before something begins with the process in the slot: one that had it before is told dead. */
 void sim_link_meet(unsigned int slot);
-/* Hand over a packet that nobody sent. */
+/*
+ * Tell another process what it has to know when this one dies.  It is on no wire:
+ * no fault, link or port keeps it back, and no watcher sees it; but it is not
+ * there before what was sent in that direction earlier, nor does it wake anyone.
+ */
+void sim_link_note(struct sim_port *from, struct sim_port *to, unsigned int slot, const void *note,
+		   size_t len);
+/*
+ * Send what the host of a process that is gone sends in its place, to a port of
+ * ours.  Links and faults may lose or delay it; else it has arrived when this returns,
+ * as the process did not die just now.
+ */
 void sim_link_inject(const struct sim_packet *packet);
+/* Which process answers for the host of the one in that slot: that one, or where it is gone, we. */
+unsigned int sim_link_answers_for(unsigned int slot);
 
 /*
  * Single copy out of another process's memory (process_vm_readv).

@@ -30,7 +30,7 @@ struct sim_frame sim_frame_keep(const struct sim_frame *frame, void *data);
 
 /* Hand a packet to its type's handler. */
 void sim_link_deliver(const struct sim_packet *packet);
-/* The same with what the receiver's own host says to it: nothing on a wire. */
+/* The same with what was on no wire. */
 void sim_link_tell(const struct sim_packet *packet);
 
 int sim_local_send(const struct sim_frame *frame);

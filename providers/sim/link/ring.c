@@ -45,6 +45,19 @@ int sim_ring_reader_init(struct sim_ring_reader *reader, void *memory, uint32_t 
 	return 0;
 }
 
+void sim_ring_reread(struct sim_ring_reader *reader, const struct sim_ring_writer *writer,
+		     uint32_t max_len)
+{
+	uint64_t head = atomic_load_explicit(&writer->ring->head, memory_order_acquire);
+
+	/* Of a reader that spoils its word there is nothing to be known. */
+	if (head > writer->tail || writer->tail - head > writer->size || head % sizeof(uint64_t))
+		head = writer->tail;
+	*reader = (struct sim_ring_reader){
+		.ring = writer->ring, .size = writer->size, .max_len = max_len, .head = head,
+	};
+}
+
 int sim_ring_reserve(struct sim_ring_writer *writer, uint32_t len, void **ret_bytes)
 {
 	uint32_t offset = (uint32_t)writer->tail & (writer->size - 1);
@@ -113,6 +126,5 @@ void sim_ring_release(struct sim_ring_reader *reader)
 
 void sim_ring_publish(struct sim_ring_reader *reader)
 {
-	reader->published = reader->head;
 	atomic_store_explicit(&reader->ring->head, reader->head, memory_order_release);
 }

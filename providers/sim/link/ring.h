@@ -44,7 +44,7 @@ struct sim_ring_reader {
 	struct sim_ring_header *ring;
 	uint32_t size;
 	uint32_t max_len;		/* longest record accepted */
-	uint64_t head, published;
+	uint64_t head;
 	uint32_t current;		/* bytes of the record that is being read */
 };
 
@@ -60,6 +60,10 @@ void sim_ring_writer_init(struct sim_ring_writer *writer, void *memory, uint32_t
 int sim_ring_reader_init(struct sim_ring_reader *reader, void *memory, uint32_t size,
 			 uint32_t max_len);
 
+/* The writer looks at what the reader may not have read: up to its tail. */
+void sim_ring_reread(struct sim_ring_reader *reader, const struct sim_ring_writer *writer,
+		     uint32_t max_len);
+
 /*
  * Room for a record, its bytes to be filled in before the commit.  0, -EAGAIN:
  * full, -EBADMSG.
@@ -73,10 +77,5 @@ int sim_ring_next(struct sim_ring_reader *reader, const void **ret_bytes, uint32
 void sim_ring_release(struct sim_ring_reader *reader);
 /* Tell the writer how far we are. */
 void sim_ring_publish(struct sim_ring_reader *reader);
-/* So much was read that the writer had better know. */
-static inline bool sim_ring_should_publish(const struct sim_ring_reader *reader)
-{
-	return reader->head - reader->published >= reader->size / 4;
-}
 
 #endif

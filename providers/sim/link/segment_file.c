@@ -26,7 +26,7 @@
 #include "sweep.h"
 
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
-#define SEGMENT_VERSION 5u
+#define SEGMENT_VERSION 6u
 
 /* What can be read of any version's file. */
 #define HEADER_SIZE offsetof(struct segment, reserved)

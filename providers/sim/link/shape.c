@@ -438,13 +438,23 @@ void sim_shape_decide(const struct sim_flow *flow, const struct sim_frame *frame
 	settle_corruption(frame, message, ret_fate);
 }
 
+static int launch_with_copies(struct sim_flow *flow, const struct sim_frame *frame,
+			      unsigned int slot, const struct sim_message *message,
+			      const struct sim_fate *fate)
+{
+	int r = sim_shape_launch(flow, frame, slot, message->wire_length, fate, NULL);
+
+	if (!r && !fate->lost)
+		send_copies(flow, frame, slot, message->wire_length, fate);
+	return r;
+}
+
 int sim_shape_send(const struct sim_frame *frame, unsigned int slot)
 {
 	struct sim_message message;
 	struct sim_flow *flow;
 	struct sim_fate fate;
 	uint64_t connection;
-	int r;
 
 	sim_message_of(frame, &message);
 	connection = sim_tcp_connection(frame, &message);
@@ -454,10 +464,7 @@ int sim_shape_send(const struct sim_frame *frame, unsigned int slot)
 		return 0;
 	flow = sim_flow_of(frame);
 	sim_shape_decide(flow, frame, &message, &fate);
-	r = sim_shape_launch(flow, frame, slot, message.wire_length, &fate, NULL);
-	if (!r && !fate.lost)
-		send_copies(flow, frame, slot, message.wire_length, &fate);
-	return r;
+	return launch_with_copies(flow, frame, slot, &message, &fate);
 }
 
 int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
@@ -472,6 +479,50 @@ int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
 		return -ENOMEM;
 	transit->from_slot = from_slot;
 	sim_timer_arm(&transit->timer, arrival(flow, sim_frame_len(frame)));
+	return 0;
+}
+
+static void note_arrives(struct sim_timer *timer)
+{
+	struct transit *transit = (struct transit *)timer;
+
+	take_out(transit);
+	(void)sim_shm_send(&transit->frame, transit->slot);
+	sim_block_put(transit);
+}
+
+int sim_shape_note(const struct sim_frame *frame, unsigned int slot)
+{
+	struct sim_flow *flow = sim_flow_of(frame);
+	struct transit *transit;
+
+	if (flow->last <= sim_now())
+		return sim_shm_send(frame, slot);
+	transit = begin(flow, frame, slot, 0, note_arrives);
+	if (!transit)
+		return -ENOMEM;
+	sim_timer_arm(&transit->timer, flow->last);
+	return 0;
+}
+
+/* Nothing happens to it on its way, but for what the link's length and width do. */
+static bool is_untouched(const struct sim_fate *fate)
+{
+	return !fate->lost && !fate->rejected && !fate->corrupted && !fate->reordered &&
+	       !fate->delay && !fate->copies;
+}
+
+int sim_shape_inject(const struct sim_packet *packet, const struct sim_frame *frame)
+{
+	struct sim_flow *flow = sim_flow_of(frame);
+	struct sim_message message;
+	struct sim_fate fate;
+
+	sim_message_of(frame, &message);
+	sim_shape_decide(flow, frame, &message, &fate);
+	if (!is_untouched(&fate))
+		return launch_with_copies(flow, frame, sim_self_slot(), &message, &fate);
+	sim_link_deliver(packet);
 	return 0;
 }
 

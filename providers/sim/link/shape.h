@@ -38,6 +38,11 @@ int sim_shape_send(const struct sim_frame *frame, unsigned int slot);
 /* To a port of this process, as if that one had sent it. */
 int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot);
 
+/* Nothing of it on the wire, but it comes after what was sent before. */
+int sim_shape_note(const struct sim_frame *frame, unsigned int slot);
+/* A packet of a process that is gone, to us: there at once, if no rule or link is against it. */
+int sim_shape_inject(const struct sim_packet *packet, const struct sim_frame *frame);
+
 /* Packets that are on their way here are lost; so many are. */
 void sim_shape_drop_all(void);
 unsigned int sim_shape_under_way(void);

@@ -153,10 +153,8 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 	peer->waiting_bytes += len;
 	if (peer->num_waiting++ % CHECK_EVERY == 0)
 		check_alive(slot);
-	if (!sim_peer_is_live(slot)) {
-		sim_peer_forget_outgoing(peer);
+	if (!sim_peer_is_live(slot))
 		return lose(slot, "it is gone");
-	}
 	if (peer->out.ring)
 		wait_for_room(peer, slot);
 	return 0;
@@ -180,10 +178,8 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 	}
 	if (r < 0)
 		return r;
-	if (!sim_peer_is_live(slot)) {
-		sim_peer_forget_outgoing(peer);
+	if (!sim_peer_is_live(slot))
 		return lose(slot, "it is gone");
-	}
 	if (!peer->out.ring && !peer->first) {
 		r = make_ring(peer, slot);
 		if (r < 0 && r != -EAGAIN)
@@ -194,7 +190,8 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 		if (!r) {
 			fill(frame, bytes);
 			sim_ring_commit(&peer->out, len, frame->type | sim_changes_tag);
-			sim_segment_notify(slot, sim_segment_slot());
+			if (frame->type != SIM_PACKET_NOTE)
+				sim_segment_notify(slot, sim_segment_slot());
 			return 0;
 		}
 		if (r == -EBADMSG)
@@ -232,7 +229,10 @@ static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint3
 		goto drop;
 	if (receiving)
 		sim_changes_before(tag);
-	sim_link_deliver(&packet);
+	if (type == SIM_PACKET_NOTE)
+		sim_link_tell(&packet);
+	else
+		sim_link_deliver(&packet);
 	return;
 drop:
 	sim_core->log(POLYCM_LOG_DEBUG, NULL, "packet of no known kind from process %d dropped",
@@ -265,13 +265,56 @@ static bool read_ring(struct sim_peer *peer, unsigned int slot)
 		peer->deaf = true;
 		return false;
 	}
-	if (sim_ring_should_publish(in))
-		sim_ring_publish(in);
-	if (atomic_load(&in->ring->writer_waits) && atomic_exchange(&in->ring->writer_waits, 0)) {
-		sim_ring_publish(in);
+	/* Each time: what is not marked as read when we die is answered once more. */
+	sim_ring_publish(in);
+	if (atomic_load(&in->ring->writer_waits) && atomic_exchange(&in->ring->writer_waits, 0))
 		sim_segment_notify(slot, sim_segment_slot());
-	}
 	return !r;
+}
+
+/* What was on its way to a process that is gone: its host takes the messages, as we do in its place. */
+static void answer(const uint8_t *bytes, uint32_t len, uint32_t tag)
+{
+	if ((tag & SIM_CHANGES_TYPE) == SIM_PACKET_MAD)
+		deliver(sim_self_slot(), bytes, len, tag);
+}
+
+/* All that it may not have read; what it has read comes twice, which its protocol allows for. */
+static void answer_for(const struct sim_peer *gone)
+{
+	struct sim_ring_reader unread;
+	const void *bytes;
+	uint32_t len, tag;
+
+	if (gone->out.ring) {
+		sim_ring_reread(&unread, &gone->out, SIM_MAX_RECORD);
+		while (unread.head < gone->out.tail &&
+		       !sim_ring_next(&unread, &bytes, &len, &tag)) {
+			answer(bytes, len, tag);
+			sim_ring_release(&unread);
+		}
+	}
+	for (const struct sim_waiting *waiting = gone->first; waiting; waiting = waiting->next)
+		answer(waiting->bytes, waiting->len, waiting->tag);
+}
+
+/* Nothing more comes from it, and it reads nothing. */
+static void bury(struct sim_peer *peer, unsigned int slot)
+{
+	struct sim_peer gone = *peer;
+	bool outer = receiving;
+
+	peer->out.ring = NULL;
+	peer->first = NULL;
+	sim_peer_forget(peer);
+	/* What is answered to the dead is for nobody. */
+	peer->reading = true;
+	sim_death(slot);
+	receiving = false;
+	answer_for(&gone);
+	receiving = outer;
+	peer->reading = false;
+	sim_peer_forget_outgoing(&gone);
 }
 
 /*
@@ -280,7 +323,7 @@ static bool read_ring(struct sim_peer *peer, unsigned int slot)
  */
 static bool attend(unsigned int slot)
 {
-	bool more = false, stale;
+	bool more = false, stale, gone;
 	struct sim_peer *peer;
 	int found;
 
@@ -293,6 +336,8 @@ static bool attend(unsigned int slot)
 		return false;
 	if (peer->reading)
 		return false;
+	/* Before we read: one that leaves meanwhile may have said more, and tells us to look again. */
+	gone = stale || !sim_peer_is_live(slot);
 	found = sim_peer_find_ring(peer, slot);
 	if (found == -EAGAIN) {
 		/* Nor is it buried, if it is gone, before we know what it said. */
@@ -306,12 +351,8 @@ static bool attend(unsigned int slot)
 	stale = sim_peer_is_stale(slot);
 	if (peer->first && !stale)
 		send_on(peer, slot);
-	if (!more && (stale || !sim_peer_is_live(slot))) {
-		sim_peer_forget(peer);
-		/* What is answered to the dead is for nobody. */
-		peer->reading = true;
-		sim_death(slot);
-		peer->reading = false;
+	if (!more && gone) {
+		bury(peer, slot);
 		return stale;
 	}
 	return more;
@@ -342,6 +383,14 @@ void sim_link_look_at(unsigned int slot)
 	while ((sim_peer_is_stale(slot) || !sim_peer_is_live(slot)) && attend(slot))
 		;
 	receiving = outer;
+}
+
+unsigned int sim_link_answers_for(unsigned int slot)
+{
+	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined() ||
+	    sim_peer_is_live(slot))
+		return slot;
+	return sim_self_slot();
 }
 
 void sim_shm_receive(void)
