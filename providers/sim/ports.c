@@ -359,6 +359,19 @@ struct sim_id *sim_port_twin(struct sim_node *node, enum rdma_port_space ps,
 	return twin;
 }
 
+/* The process of an entry, if one was found, and its id if that is ours. */
+static bool tell_owner(const struct sim_ports_table *table, uint32_t entry, unsigned int slot,
+		       unsigned int *ret_slot, struct sim_id **ret_id)
+{
+	bool ours = slot == sim_self_slot() && entry < table->num_owners;
+
+	*ret_id = ours ? table->owners[entry] : NULL;
+	if (entry == SIM_PORT_ENTRIES)
+		return false;
+	*ret_slot = slot;
+	return true;
+}
+
 bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
 		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service)
 {
@@ -368,7 +381,6 @@ bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const str
 	unsigned int slot = SIM_MAX_SLOTS, tries = SIM_MAX_SLOTS;
 	uint32_t entry;
 
-	*ret_id = NULL;
 	dst.device = device_of(node, addr);
 	sim_segment_lock();
 	do {
@@ -377,12 +389,7 @@ bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const str
 			slot = table->area->entries[entry].binding.slot;
 	} while (entry < SIM_PORT_ENTRIES && tries-- && sim_segment_reclaim(slot));
 	sim_segment_unlock();
-	if (entry == SIM_PORT_ENTRIES)
-		return false;
-	*ret_slot = slot;
-	if (slot == sim_self_slot() && entry < table->num_owners)
-		*ret_id = table->owners[entry];
-	return true;
+	return tell_owner(table, entry, slot, ret_slot, ret_id);
 }
 
 bool sim_find_socket(struct sim_node *node, const struct sockaddr *addr, unsigned int *ret_slot,
@@ -394,7 +401,6 @@ bool sim_find_socket(struct sim_node *node, const struct sockaddr *addr, unsigne
 	unsigned int slot = SIM_MAX_SLOTS, tries = SIM_MAX_SLOTS;
 	uint32_t entry;
 
-	*ret_id = NULL;
 	sim_segment_lock();
 	do {
 		entry = sim_ports_area_socket(table->area, &dst);
@@ -402,10 +408,5 @@ bool sim_find_socket(struct sim_node *node, const struct sockaddr *addr, unsigne
 			slot = table->area->entries[entry].binding.slot;
 	} while (entry < SIM_PORT_ENTRIES && tries-- && sim_segment_reclaim(slot));
 	sim_segment_unlock();
-	if (entry == SIM_PORT_ENTRIES)
-		return false;
-	*ret_slot = slot;
-	if (slot == sim_self_slot() && entry < table->num_owners)
-		*ret_id = table->owners[entry];
-	return true;
+	return tell_owner(table, entry, slot, ret_slot, ret_id);
 }
