@@ -1,25 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fork.c - counts the fork()s around this process. */
+/*
+ * fork.c - counts the fork()s around this process, and takes the locks that all
+ * ids share, so that none is held in the child by a thread that it lacks.  They
+ * come after a provider's, which are held while it posts events: who registers
+ * last is asked first.
+ */
 #include "config.h"
 #include "fork.h"
 
 #include <pthread.h>
 
+#include "id_internal.h"
+
 struct polycm_forks polycm_forks;
+
+static void before_fork(void)
+{
+	polycm_ev_block_before_fork();
+	polycm_live_before_fork();
+}
+
+static void after_fork(void)
+{
+	polycm_live_after_fork();
+	polycm_ev_block_after_fork();
+}
 
 static void in_child(void)
 {
+	after_fork();
 	polycm_forks.before++;
 }
 
 static void in_parent(void)
 {
+	after_fork();
 	polycm_forks.children++;
 }
 
 static void watch(void)
 {
-	(void)pthread_atfork(NULL, in_parent, in_child);
+	(void)pthread_atfork(before_fork, in_parent, in_child);
 }
 
 void polycm_forks_watch(void)

@@ -385,6 +385,9 @@ void polycm_ev_unreserve(unsigned int num);
  */
 struct polycm_ev *polycm_ev_block_get(uint8_t len);
 void polycm_ev_block_put(struct polycm_ev *ev);
+/* Around fork(), before and after those of live.h. */
+void polycm_ev_block_before_fork(void);
+void polycm_ev_block_after_fork(void);
 
 /* --- rdma_event.c --- */
 

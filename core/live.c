@@ -310,3 +310,24 @@ void polycm_live_walk(struct polycm_live_set *set, void (*fn)(const void *object
 		polycm_latch_give(&part->lock);
 	}
 }
+
+static struct polycm_live_set *const all_sets[] = {
+	&polycm_live_objects, &polycm_live_events, &polycm_live_children, &polycm_live_timers,
+};
+
+static void each_lock(void (*fn)(struct polycm_latch *lock))
+{
+	for (size_t i = 0; i < sizeof(all_sets) / sizeof(all_sets[0]); i++)
+		for (unsigned int part = 0; part < NUM_PARTS; part++)
+			fn(&all_sets[i]->parts[part].lock);
+}
+
+void polycm_live_before_fork(void)
+{
+	each_lock(polycm_latch_take);
+}
+
+void polycm_live_after_fork(void)
+{
+	each_lock(polycm_latch_give);
+}

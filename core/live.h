@@ -34,6 +34,9 @@ bool polycm_live_remove(struct polycm_live_set *set, const void *object);
 bool polycm_live_remove_if(struct polycm_live_set *set, const void *object,
 			   bool (*may)(const void *object));
 bool polycm_live(struct polycm_live_set *set, const void *object);
+/* Around fork(): no set is being changed when the child gets its copy of them. */
+void polycm_live_before_fork(void);
+void polycm_live_after_fork(void);
 /*
  * What fn says of the object, under the lock of what holds it: it stays
  * meanwhile.  false: it is not there.

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "fork.h"
 #include "layers.h"
 #include "log.h"
 #include "misuse.h"
@@ -328,6 +329,7 @@ static int start(void)
 	int r = 0;
 
 	polycm_log_init();
+	polycm_forks_watch();	/* before a provider does: see fork.c */
 	process = getpid();
 	max = polycm_modules_max();
 	chosen = calloc(max + 1, sizeof(struct polycm_module *));

@@ -270,3 +270,13 @@ void polycm_ev_block_put(struct polycm_ev *ev)
 	spare = ev;
 	num_spare++;
 }
+
+void polycm_ev_block_before_fork(void)
+{
+	polycm_latch_take(&lock);
+}
+
+void polycm_ev_block_after_fork(void)
+{
+	polycm_latch_give(&lock);
+}
