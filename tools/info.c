@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,7 +236,7 @@ int info_command(int argc, char **argv)
 	bool config = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((c = tool_option(argc, argv, ":h", options)) != -1) {
 		switch (c) {
 		case 'c':
 			config = true;

@@ -6,6 +6,7 @@
 #ifndef TOOLS_POLYCM_H
 #define TOOLS_POLYCM_H
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #define STATUS_USAGE 2
 #define STATUS_CANNOT_EXECUTE 126
 #define STATUS_NOT_FOUND 127
+#define STATUS_CUT 74		/* EX_IOERR: a file could not be written to its end */
 
 /* Subcommands: argv[0] is "polycm NAME". */
 int run_command(int argc, char **argv);
@@ -30,11 +32,16 @@ void timeline_usage(FILE *to);
  * of which may be NULL, and the simulator for the provider.  0 or an exit status.
  */
 int run_prepare(const char *scenario, const char *transport, const char *command);
+/* run_program.c: 0, or STATUS_NOT_FOUND or STATUS_CANNOT_EXECUTE, and that was told. */
+int run_find(const char *command);
 
 /* The parts of polycm info, of one provider or (NULL) of all.  0 or an exit status. */
 int info_rules(const char *const *transports, size_t num);
 int info_devices(const char *provider);
 int info_settings(const char *owner);
+
+/* option.c: like getopt_long(), with ':' in front of letters; '?': told what is wrong with it. */
+int tool_option(int argc, char **argv, const char *letters, const struct option *options);
 
 /* "polycm: TEXT" to standard error. */
 void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

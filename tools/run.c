@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -82,7 +81,7 @@ int run_command(int argc, char **argv)
 		options[i] = (struct option){ run_options[i].name, required_argument, NULL, (int)i };
 	options[RUN_NUM_OPTIONS] = (struct option){ "help", no_argument, NULL, 'h' };
 
-	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+	while ((c = tool_option(argc, argv, "+:h", options)) != -1) {
 		if (c == 'h') {
 			run_usage(stdout);
 			return 0;

@@ -61,9 +61,14 @@ char *run_with_faults(const char *list);
 /* Checks values and sets the environment to them for COMMAND; 0 or an exit status. */
 int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *command);
 
-/* --- run_sanitizer.c --- */
+/* --- run_program.c --- */
 
-/* "libasan.so.8", to be freed, or NULL: the program needs none, or has it inside. */
-char *run_sanitizer_runtime(const char *command);
+struct run_program {
+	char *runtime;	/* "libasan.so.8", to be freed, or NULL: it needs none, or has it inside */
+	bool is_static;	/* nothing can be preloaded */
+};
+
+/* What can be told of it; nothing, where it is not found or is no ELF file. */
+struct run_program run_program_of(const char *command);
 
 #endif

@@ -328,18 +328,24 @@ int run_check_choice(const struct run_option *option, const char *value)
  * All of them.
  */
 
-/* Make the scenario's network, for ourselves alone; what is wrong with it the simulator tells. */
-static int try_scenario(const char *path, const char *node)
+/*
+ * Make the scenario's network, for ourselves alone, with the layer of faults; what is wrong with
+ * them the plugins tell.  The rules say something of their own at the end, which is ours to miss.
+ */
+static int try_files(const char *scenario, const char *node, const char *faults)
 {
 	struct hidden hidden;
 	uint64_t now;
 
 	hide_settings(&hidden);
-	setenv(RUN_PROVIDER_VARIABLE, RUN_SIMULATOR, 1);
+	setenv(RUN_PROVIDER_VARIABLE, faults ? RUN_FAULTS ";" RUN_SIMULATOR : RUN_SIMULATOR, 1);
 	setenv("POLYCM_SIM_CLOCK", "virtual", 1);
-	setenv("POLYCM_SIM_SCENARIO", path, 1);
+	if (scenario)
+		setenv("POLYCM_SIM_SCENARIO", scenario, 1);
 	if (node)
 		setenv("POLYCM_SIM_NODE", node, 1);
+	if (faults)
+		setenv("POLYCM_FAULT_SCENARIO", faults, 1);
 	return polycm_sim_now(&now) < 0;
 }
 
@@ -347,21 +353,22 @@ static int try_scenario(const char *path, const char *node)
  * In a process of its own, since the library starts its providers once in a
  * process, and before it has been used in this one.
  */
-static int check_scenario(const char *const values[])
+static int check_files(const char *const values[])
 {
-	const char *path = values[RUN_SCENARIO];
+	const char *scenario = values[RUN_SCENARIO], *faults = values[RUN_FAULT_FILE];
 	int status;
 	pid_t child;
 
-	if (!path)
+	if (!scenario && !faults)
 		return 0;
-	if (run_check_file(&run_options[RUN_SCENARIO], path))
+	if ((scenario && run_check_file(&run_options[RUN_SCENARIO], scenario)) ||
+	    (faults && run_check_file(&run_options[RUN_FAULT_FILE], faults)))
 		return STATUS_USAGE;
 	child = fork();
 	if (!child)
-		_exit(try_scenario(path, values[RUN_NODE]));
+		_exit(try_files(scenario, scenario ? values[RUN_NODE] : NULL, faults));
 	if (child < 0 || waitpid(child, &status, 0) < 0) {
-		tool_error("--%s: %m", run_options[RUN_SCENARIO].name);
+		tool_error("--%s: %m", run_options[scenario ? RUN_SCENARIO : RUN_FAULT_FILE].name);
 		return STATUS_USAGE;
 	}
 	return status ? STATUS_USAGE : 0;
@@ -386,7 +393,7 @@ int run_check_values(const char *const values[RUN_NUM_OPTIONS])
 	int status = check_has_scenario(values);
 
 	if (!status)
-		status = check_scenario(values);
+		status = check_files(values);
 	if (status)
 		return status;
 	hide_settings(&hidden);

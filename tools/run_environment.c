@@ -121,18 +121,23 @@ static bool simulates(void)
 static int set_preload(const char *command)
 {
 	const char *library = place_library(), *interposer = place_interposer(), *given;
-	char *runtime, *list;
+	struct run_program program;
+	char *list;
 
 	if (check_path(library) || check_path(interposer))
 		return EXIT_FAILURE;
 	given = behind(behind(getenv(PRELOAD_VARIABLE), interposer), library);
-	runtime = run_sanitizer_runtime(command);
-	list = tool_printf("%s%s%s%s%s%s%s", runtime ? runtime : "", runtime ? ":" : "",
+	program = run_program_of(command);
+	if (program.is_static)
+		tool_error("%s is linked statically, so that polycm is not in it: link it with the "
+			   "shared librdmacm", command);
+	list = tool_printf("%s%s%s%s%s%s%s", program.runtime ? program.runtime : "",
+			   program.runtime ? ":" : "",
 			   simulates() ? interposer : "", simulates() ? ":" : "", library,
 			   given ? ":" : "", given ? given : "");
 	setenv(PRELOAD_VARIABLE, list, 1);
 	free(list);
-	free(runtime);
+	free(program.runtime);
 	allow_any_order();
 	return 0;
 }

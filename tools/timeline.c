@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -142,7 +141,7 @@ static int parse(int argc, char **argv, struct options *options)
 	};
 	int c, status = 0;
 
-	while (!status && (c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+	while (!status && (c = tool_option(argc, argv, ":h", known)) != -1) {
 		switch (c) {
 		case 's':
 			options->svg = optarg;

@@ -31,6 +31,14 @@ check 'no arguments' eval 'exits 2 polycm && [ ! -s "$work/out" ] && has "$work/
 check 'an unknown subcommand' complains "'dance' is no polycm command" polycm dance
 check 'help for an unknown subcommand' complains "'dance' is no polycm command" polycm help dance
 check 'an unknown option of run' complains "unrecognized option '--dance'" run --dance true
+check 'an option with a slip' complains "unrecognized option '--trase'; nearest: '--trace'" run --trase=x true
+check 'an unknown option of explore' complains "unrecognized option '--sead'; nearest: '--seeds'" \
+	polycm explore --sead 1 true
+check 'an unknown option of timeline' complains "unrecognized option '--betwen'; nearest: '--between'" \
+	polycm timeline --betwen a,b
+check 'an unknown letter' complains "invalid option -- 'x'" run -x true
+check 'an option that takes no value' complains "option '--cm' takes no value" polycm timeline --cm=1 x
+check 'the beginning of two options' complains "option '--s' is ambiguous" run --s 1 true
 check 'an option without its value' complains "option '--log' requires an argument" run --log
 check 'an unknown option of info' complains "unrecognized option '--dance'" polycm info --dance
 check 'too many arguments for info' complains 'too many arguments' polycm info ib roce
@@ -127,6 +135,26 @@ check 'a program that is not there' eval 'exits 127 run "$work/nowhere" &&
 check 'a program that cannot be executed' eval 'exits 126 run /etc/passwd &&
 	has "$work/err" "polycm: /etc/passwd: Permission denied"'
 check 'a folder is no program' exits 126 run /
+
+# A file of faults is read before the program starts.
+echo 'faults = ( { action = "fail"; message = "dance"; } );' >"$work/wrong.faults"
+chmod a+r "$work/wrong.faults"
+check 'a wrong file of faults' complains 'wrong.faults:1: message = "dance": no such call or event' \
+	run --faults "$work/wrong.faults" touch "$work/ran"
+check 'a wrong file of faults over the kernel' complains 'wrong.faults:1: ' \
+	run --provider roce --faults "$work/wrong.faults" touch "$work/ran"
+
+# Nothing can be preloaded into a static program.
+if echo 'int main(void) { return 0; }' | ${CC:-cc} -static -x c -o "$work/static" - 2>/dev/null; then
+	chmod a+rx "$work/static"
+	check 'a static program' eval 'exits 0 run "$work/static" && counts "$work/err" 1 . &&
+		has "$work/err" "polycm: $work/static is linked statically, so that polycm is not in it"'
+	check 'a static program, explored' eval 'exits 0 polycm explore --seeds 1 --output "$work/found" "$work/static" &&
+		has "$work/err" "polycm: $work/static is linked statically"'
+fi
+check 'a script and a dynamic linker are not static' eval 'printf "#!/bin/sh\ntrue\n" >"$work/script" &&
+	chmod a+rx "$work/script" && exits 0 run "$work/script" && [ ! -s "$work/err" ] &&
+	exits 0 run "$(ldd "$(type -P true)" | grep -o "/[^ ]*ld-[^ ]*" | head -1)" --version && [ ! -s "$work/err" ]'
 
 # --- info. ---
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * run_sanitizer.c - polycm run: the sanitizer's runtime that a program needs.
+ * run_program.c - polycm run: where a program is, and what its ELF headers tell
+ * of it: the sanitizer's runtime that it needs, and whether anything can be
+ * preloaded at all.
  *
  * AddressSanitizer's refuses to start behind a library that is preloaded, so
  * it is preloaded first.  Its name is enough: the dynamic linker looks for a
@@ -9,6 +11,7 @@
 #include "config.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdlib.h>
@@ -74,78 +77,148 @@ static bool is_runtime(const char *name)
 	return false;
 }
 
-static const char *needed_runtime(const struct file *file)
-{
-	const ElfW(Phdr) *all;
-	const ElfW(Dyn) *entries = NULL;
-	size_t num = 0, num_entries = 0, i;
-	uint64_t strings = 0;
-	const char *name;
+struct dynamic {
+	const ElfW(Dyn) *entries;
+	size_t num;
+	uint64_t strings;
+};
 
-	all = segments(file, &num);
-	for (i = 0; all && i < num; i++) {
+static struct dynamic dynamic_of(const struct file *file, const ElfW(Phdr) *all, size_t num)
+{
+	struct dynamic dynamic = { .num = 0 };
+	size_t i;
+
+	for (i = 0; i < num; i++) {
 		if (all[i].p_type != PT_DYNAMIC || all[i].p_offset % _Alignof(ElfW(Dyn)))
 			continue;
-		num_entries = all[i].p_filesz / sizeof(*entries);
-		entries = part(file, all[i].p_offset, num_entries, sizeof(*entries));
+		dynamic.num = all[i].p_filesz / sizeof(*dynamic.entries);
+		dynamic.entries = part(file, all[i].p_offset, dynamic.num,
+				       sizeof(*dynamic.entries));
 	}
-	for (i = 0; entries && i < num_entries; i++)
-		if (entries[i].d_tag == DT_STRTAB)
-			strings = entries[i].d_un.d_ptr;
-	for (i = 0; entries && i < num_entries; i++) {
-		if (entries[i].d_tag != DT_NEEDED)
+	if (!dynamic.entries)
+		dynamic.num = 0;
+	for (i = 0; i < dynamic.num; i++)
+		if (dynamic.entries[i].d_tag == DT_STRTAB)
+			dynamic.strings = dynamic.entries[i].d_un.d_ptr;
+	return dynamic;
+}
+
+static const char *needed_runtime(const struct file *file, const ElfW(Phdr) *all, size_t num,
+				  const struct dynamic *dynamic)
+{
+	const char *name;
+
+	for (size_t i = 0; i < dynamic->num; i++) {
+		if (dynamic->entries[i].d_tag != DT_NEEDED)
 			continue;
-		name = string_at(file, all, num, strings + entries[i].d_un.d_val);
+		name = string_at(file, all, num, dynamic->strings + dynamic->entries[i].d_un.d_val);
 		if (name && is_runtime(name))
 			return name;
 	}
 	return NULL;
 }
 
-static char *runtime_of(const char *path)
+/* No dynamic linker starts it.  That itself is a library, with a name. */
+static bool is_static(const ElfW(Phdr) *all, size_t num, const struct dynamic *dynamic)
+{
+	for (size_t i = 0; i < num; i++)
+		if (all[i].p_type == PT_INTERP)
+			return false;
+	for (size_t i = 0; i < dynamic->num; i++)
+		if (dynamic->entries[i].d_tag == DT_SONAME)
+			return false;
+	return num > 0;
+}
+
+static void read_headers(const struct file *file, struct run_program *program)
+{
+	struct dynamic dynamic;
+	const ElfW(Phdr) *all;
+	const char *name;
+	size_t num = 0;
+
+	all = segments(file, &num);
+	if (!all)
+		return;
+	dynamic = dynamic_of(file, all, num);
+	name = needed_runtime(file, all, num, &dynamic);
+	program->runtime = name ? tool_strdup(name) : NULL;
+	program->is_static = is_static(all, num, &dynamic);
+}
+
+static void look_at(const char *path, struct run_program *program)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct file file = { .size = 0 };
-	const char *name;
-	char *runtime = NULL;
 	struct stat st;
 	void *mapped;
 
 	if (fd < 0)
-		return NULL;
+		return;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
 		file.size = (size_t)st.st_size;
 		mapped = mmap(NULL, file.size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (mapped != MAP_FAILED) {
 			file.bytes = mapped;
-			name = needed_runtime(&file);
-			runtime = name ? tool_strdup(name) : NULL;
+			read_headers(&file, program);
 			munmap(mapped, file.size);
 		}
 	}
 	close(fd);
-	return runtime;
 }
 
-/* As execvp() looks for it. */
-char *run_sanitizer_runtime(const char *command)
+/* As execvp() looks for it; NULL, and errno: nowhere. */
+static char *find(const char *command)
 {
 	const char *folders = getenv("PATH"), *end;
-	char *path, *runtime;
+	int err = ENOENT;
+	struct stat st;
+	char *path;
 
 	if (strchr(command, '/') || !folders)
-		return runtime_of(command);
+		return access(command, X_OK) ? NULL : tool_strdup(command);
 	for (;; folders = end + 1) {
 		end = strchrnul(folders, ':');
 		path = tool_printf("%.*s%s%s", (int)(end - folders), folders,
 				   end > folders ? "/" : "", command);
-		if (!access(path, X_OK)) {
-			runtime = runtime_of(path);
-			free(path);
-			return runtime;
-		}
+		if (!access(path, X_OK) && !stat(path, &st) && !S_ISDIR(st.st_mode))
+			return path;
+		if (errno == EACCES)
+			err = EACCES;
 		free(path);
 		if (!*end)
-			return NULL;
+			break;
 	}
+	errno = err;
+	return NULL;
+}
+
+int run_find(const char *command)
+{
+	char *path = find(command);
+	struct stat st;
+	int status = 0;
+
+	if (path && !stat(path, &st) && S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		status = STATUS_CANNOT_EXECUTE;
+	} else if (!path) {
+		status = errno == ENOENT || errno == ENOTDIR ? STATUS_NOT_FOUND :
+							      STATUS_CANNOT_EXECUTE;
+	}
+	if (status)
+		tool_error("%s: %m", command);
+	free(path);
+	return status;
+}
+
+struct run_program run_program_of(const char *command)
+{
+	struct run_program program = { .runtime = NULL };
+	char *path = find(command);
+
+	if (path)
+		look_at(path, &program);
+	free(path);
+	return program;
 }
