@@ -83,6 +83,8 @@ struct polycm_channel {
 	int wake_fd;			/* eventfd in the set, readable while events wait; -1: native */
 	uint32_t posts;			/* a count to sleep on; atomic */
 	unsigned int sleepers;		/* threads that sleep on posts */
+	bool stuck_told;		/* by another thread that is stuck, when posts were so many: */
+	uint32_t stuck_posts;
 	bool readable;			/* what wake_fd says */
 	pthread_t destroyer;		/* the thread that did it */
 	struct polycm_ev *events;
@@ -343,6 +345,15 @@ void polycm_orphans_walk(void (*fn)(struct polycm_channel *chan, struct polycm_i
 			 void *arg);
 /* The ids on it, for a log line; under its lock. */
 void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char *text, size_t size);
+/* A line of log about a wait that nothing can end, with what describe_ids says. */
+#define POLYCM_STUCK "rdma_get_cm_event waits for what can never happen: %s"
+/*
+ * Threads inside rdma_get_cm_event() on other channels than this one: what they wait for, once,
+ * for nothing can end that either.
+ */
+void polycm_channels_tell_stuck(const struct polycm_channel *but);
+/* Under the channel's lock: was that told of this one, and nothing has happened since? */
+bool polycm_channel_stuck_told_locked(struct polycm_channel *chan);
 /* Is it a channel's descriptor?  Then also which, and whether a provider fetches from outside. */
 bool polycm_channel_describe_fd(int fd, char *text, size_t size, bool *ret_fetched);
 

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <utlist.h>
 
+#include "log.h"
+
 static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct polycm_channel *channels;
 static struct polycm_id *orphans;	/* under channels_lock */
@@ -223,6 +225,35 @@ void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char 
 		if (len >= size)
 			break;
 	}
+}
+
+bool polycm_channel_stuck_told_locked(struct polycm_channel *chan)
+{
+	bool told = chan->stuck_told &&
+		    chan->stuck_posts == __atomic_load_n(&chan->posts, __ATOMIC_RELAXED);
+
+	chan->stuck_told = false;
+	return told;
+}
+
+void polycm_channels_tell_stuck(const struct polycm_channel *but)
+{
+	struct polycm_channel *chan;
+	char text[512];
+
+	pthread_mutex_lock(&channels_lock);
+	DL_FOREACH(channels, chan) {
+		if (chan == but ||
+		    !(__atomic_load_n(&chan->inside, __ATOMIC_ACQUIRE) & ~POLYCM_CLOSED))
+			continue;
+		polycm_channel_take_lock(chan);
+		polycm_channel_describe_ids_locked(chan, text, sizeof(text));
+		chan->stuck_told = true;
+		chan->stuck_posts = __atomic_load_n(&chan->posts, __ATOMIC_RELAXED);
+		polycm_channel_give_lock(chan);
+		polycm_log(POLYCM_LOG_ERROR, POLYCM_STUCK, text);
+	}
+	pthread_mutex_unlock(&channels_lock);
 }
 
 bool polycm_channel_describe_fd(int fd, char *text, size_t size, bool *ret_fetched)

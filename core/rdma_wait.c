@@ -29,17 +29,24 @@
 #include "ret.h"
 #include "interposer.h"
 
-/* Nothing can ever happen again: say who waits, since it is the program that is wrong. */
+/*
+ * Nothing can ever happen again: say who waits, since it is the program that is wrong.  All of
+ * them: the first to fail may end the program, and need not be the one to blame.
+ */
 static void deadlock(struct polycm_channel *chan)
 {
 	char text[512];
+	bool told;
 
 	polycm_channel_take_lock(chan);
 	polycm_channel_describe_ids_locked(chan, text, sizeof(text));
+	told = polycm_channel_stuck_told_locked(chan);
 	polycm_channel_give_lock(chan);
 
-	polycm_log(POLYCM_LOG_ERROR, "rdma_get_cm_event waits for what can never happen: %s",
-		   text);
+	if (told)
+		return;
+	polycm_log(POLYCM_LOG_ERROR, POLYCM_STUCK, text);
+	polycm_channels_tell_stuck(chan);
 }
 
 static void wake_up(void *arg)

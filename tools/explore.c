@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,7 +44,8 @@ void explore_usage(FILE *to)
 	      "  --output DIR        folder for what is found (polycm-explore)\n"
 	      "\n"
 	      "Exit status: 0: no seed fails, 1: some do, 2: bad options or COMMAND fails\n"
-	      "without faults, too.\n", to);
+	      "without faults, too, 74: some do, but not all of what was found could be\n"
+	      "written, 126: COMMAND cannot be executed, 127: it was not found.\n", to);
 }
 
 static uint64_t now(void)
@@ -260,13 +260,16 @@ static void summarise(const struct explore *explore, const struct progress *prog
 		puts("interrupted");
 	else if (is_enough(explore, progress) &&
 		 progress->done <= explore->last - explore->first)
-		printf("stopped after %u failing seeds; --failures 0 tries them all\n",
-		       explore->failures);
+		printf("stopped after --failures %u%s; --failures 0 tries all seeds\n",
+		       explore->failures, progress->failed > explore->failures ?
+		       " and what ran beside" : "");
 	if (progress->done && !progress->with_faults)
 		tool_error("nothing went wrong in any run: either %s connects nothing through the "
 			   "simulator, or the group 'explore' leaves nothing that may",
 			   explore->command[0]);
-	if (progress->failed)
+	if (explore_is_cut())
+		printf("not all of what was found could be written to %s\n", explore->output);
+	else if (progress->failed)
 		printf("scenario files and what the program printed are in %s\n", explore->output);
 }
 
@@ -304,19 +307,26 @@ static int explore_all(struct explore *explore)
 	status = try_without(explore);
 	if (status)
 		return status;
+	explore_clear_output(explore);
 	run_all(explore, &progress, &failing);
 	clear_progress(&progress);
 	progress.causes = explore_report(explore, &failing);
 	summarise(explore, &progress);
-	return progress.failed || explore_interrupted();
+	return explore_is_cut() ? STATUS_CUT : progress.failed || explore_interrupted();
 }
 
 /* Before hours of runs, not after them.  An empty one goes again at the end. */
 static int make_output(const struct explore *explore)
 {
-	if ((!mkdir(explore->output, 0777) || errno == EEXIST) &&
-	    !access(explore->output, W_OK | X_OK))
+	struct stat st;
+
+	if (!mkdir(explore->output, 0777))
 		return 0;
+	if (errno == EEXIST && !stat(explore->output, &st)) {
+		errno = S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+		if (!errno && !access(explore->output, W_OK | X_OK))
+			return 0;
+	}
 	tool_error("--output %s: %m", explore->output);
 	return STATUS_USAGE;
 }
@@ -326,6 +336,9 @@ static int prepare(struct explore *explore, const char *transport)
 	const char *folder = getenv("TMPDIR");
 	int status;
 
+	status = run_find(explore->command[0]);
+	if (status)
+		return status;
 	unsetenv("POLYCM_SIM_EXPLORE");
 	status = run_prepare(explore->scenario, transport, explore->command[0]);
 	if (status)
@@ -354,7 +367,7 @@ int explore_command(int argc, char **argv)
 	const char *transport = NULL;
 	int option, status;
 
-	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+	while ((option = tool_option(argc, argv, "+:h", options)) != -1) {
 		if (option == HELP || option == 'h') {
 			explore_usage(stdout);
 			return 0;

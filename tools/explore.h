@@ -105,6 +105,10 @@ struct explore_failing {
 
 /* When no other run is under way: tells them, each cause once, and frees them; how many causes. */
 unsigned int explore_report(const struct explore *explore, struct explore_failing *failing);
+/* Nothing of an earlier exploration is left in the folder. */
+void explore_clear_output(const struct explore *explore);
+/* Told: something of what was found could not be written. */
+bool explore_is_cut(void);
 /* What the program said, in the folder for it. */
 void explore_keep_output(const struct explore *explore, const struct explore_run *run);
 void explore_free_run(struct explore_run *run);
@@ -129,8 +133,11 @@ bool explore_shrink(const struct explore *explore, const struct explore_run *fai
 bool explore_fails_with(const struct explore *explore, const struct explore_run *failed,
 			const struct explore_faults *faults, const bool *keep);
 
-/* Once more with that scenario, to trace it. */
-void explore_trace(const struct explore *explore, const struct explore_run *failed,
+/*
+ * Once more with that scenario, to trace it.  NULL, or why the trace is not whole, in polycm's
+ * words; to be freed.
+ */
+char *explore_trace(const struct explore *explore, const struct explore_run *failed,
 		   const char *scenario, const char *trace);
 
 /* --- explore_causes.c --- */

@@ -20,6 +20,7 @@
 
 #define WAITS " waits for what can never happen: "
 #define WAITS_FOR_ACK "for ever, since there is no other thread"
+#define LISTENS " (listens, and nobody asks)"
 #define POLLS "the program polls, but nothing is left that could happen"
 
 /* ------------------------------------------------------------------------
@@ -42,25 +43,38 @@ static bool is_about_wait(const char *words, bool polls)
 	       (polls && strstr(words, POLLS));
 }
 
-/* The first such line that the program does not have without faults, too; NULL: there is none. */
+/*
+ * Of several threads that wait, which one is told first is chance: the one that only listens is
+ * hardly the one that is stuck, and of the others it is the same one each time.
+ */
+static bool tells_more(const char *wait, const char *than)
+{
+	bool listens = strstr(wait, LISTENS), other = strstr(than, LISTENS);
+
+	return listens != other ? other : strcmp(wait, than) < 0;
+}
+
+/* Of such lines the one that tells most, but for the one without faults; NULL: there is none. */
 static char *find_wait(const char *output, bool polls, const char *usual)
 {
 	FILE *file = fopen(output, "re");
-	char *line = NULL, *found = NULL;
+	char *line = NULL, *found = NULL, *wait;
 	const char *words;
 	size_t size = 0;
 
-	while (!found && file && getline(&line, &size, file) > 0) {
+	while (file && getline(&line, &size, file) > 0) {
 		words = words_of(line);
 		if (!words || !is_about_wait(words, polls))
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		found = tool_strdup(words);
-		explore_blur(found);
-		if (usual && !strcmp(found, usual)) {
-			free(found);
-			found = NULL;
+		wait = tool_strdup(words);
+		explore_blur(wait);
+		if ((usual && !strcmp(wait, usual)) || (found && !tells_more(wait, found))) {
+			free(wait);
+			continue;
 		}
+		free(found);
+		found = wait;
 	}
 	free(line);
 	if (file)

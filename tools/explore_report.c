@@ -6,12 +6,52 @@
  */
 #include "config.h"
 
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "explore.h"
+
+static bool cut;
+
+bool explore_is_cut(void)
+{
+	return cut;
+}
+
+/* "seed-12.out", "seed-12.scenario", "seed-12.trace", "seed-12.trace.2" */
+static bool is_ours(const char *name)
+{
+	static const char *const ends[] = { ".out", ".scenario", ".trace" };
+	size_t len;
+
+	if (strncmp(name, "seed-", 5) != 0 || !isdigit((unsigned char)name[5]))
+		return false;
+	name += 5 + strspn(name + 5, "0123456789");
+	for (unsigned int i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		len = strlen(ends[i]);
+		if (!strncmp(name, ends[i], len) &&
+		    (!name[len] || (name[len] == '.' && isdigit((unsigned char)name[len + 1]))))
+			return true;
+	}
+	return false;
+}
+
+void explore_clear_output(const struct explore *explore)
+{
+	DIR *folder = opendir(explore->output);
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		if (is_ours(entry->d_name))
+			unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+}
 
 void explore_free_run(struct explore_run *run)
 {
@@ -86,8 +126,10 @@ void explore_keep_output(const struct explore *explore, const struct explore_run
 
 	while (from && to && (len = fread(buf, 1, sizeof(buf), from)) > 0)
 		fwrite(buf, 1, len, to);
-	if (!from || !to || ferror(from) || ferror(to) || fflush(to))
+	if (!from || !to || ferror(from) || ferror(to) || fflush(to)) {
 		tool_error("cannot write %s: %m", name);
+		cut = true;
+	}
 	if (from)
 		fclose(from);
 	if (to)
@@ -103,7 +145,7 @@ static void keep_faults(const struct explore *explore, const struct explore_run 
 	struct explore_faults faults;
 
 	(void)explore_read_record(run->record, &faults);
-	(void)explore_write_scenario(explore, scenario, run->seed, &faults, NULL);
+	cut |= explore_write_scenario(explore, scenario, run->seed, &faults, NULL) < 0;
 	explore_free_faults(&faults);
 	free(scenario);
 }
@@ -143,18 +185,6 @@ static void tell_family(const struct explore *explore, struct explore_run **runs
 		puts("\n  these are not shortened: their scenario files have all of their faults");
 }
 
-/* Those of an earlier exploration. */
-static void remove_traces(const char *trace)
-{
-	char *name = tool_strdup(trace);
-
-	for (unsigned int i = 2; !unlink(name); i++) {
-		free(name);
-		name = tool_printf("%s.%u", trace, i);
-	}
-	free(name);
-}
-
 /* A program's own fabrics have traces with numbers. */
 static char *newest(char *trace)
 {
@@ -177,17 +207,21 @@ static void print_ladder(const struct explore *explore, const struct explore_run
 			 const char *scenario)
 {
 	char *trace = tool_printf("%s/seed-%llu.trace", explore->output,
-				  (unsigned long long)run->seed);
+				  (unsigned long long)run->seed), *why = NULL;
 
-	remove_traces(trace);
 	if (run->result.end != ENDED_BY_TIME)
-		explore_trace(explore, run, scenario, trace);
+		why = explore_trace(explore, run, scenario, trace);
+	if (why) {
+		tool_error("%s", why);
+		cut = true;
+	}
 	trace = newest(trace);
-	if (!access(trace, R_OK)) {
+	if (!why && !access(trace, R_OK)) {
 		fputs("  ladder: polycm timeline --cm", stdout);
 		print_word(trace);
 		putchar('\n');
 	}
+	free(why);
 	free(trace);
 }
 
@@ -215,6 +249,7 @@ static void examine(const struct explore *explore, struct explore_run **runs, si
 	keep = tool_realloc(NULL, faults->num + 1, sizeof(*keep));
 	repeats = explore_shrink(explore, run, faults, keep, &num_runs);
 	saved = !explore_write_scenario(explore, scenario, run->seed, faults, keep);
+	cut |= !saved;
 	if (repeats)
 		print_faults(faults, keep);
 	else if (saved && !explore_interrupted())

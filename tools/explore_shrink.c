@@ -133,17 +133,41 @@ bool explore_fails_with(const struct explore *explore, const struct explore_run 
 	return fails;
 }
 
-void explore_trace(const struct explore *explore, const struct explore_run *failed,
-		   const char *scenario, const char *trace)
+/* What the simulator said of the trace; a program that fails has no status for that. */
+static char *why_cut(const char *output)
+{
+	static const char *const told[] = {
+		"polycm: error: the trace ", "polycm: error: POLYCM_SIM_TRACE=",
+	};
+	FILE *file = fopen(output, "re");
+	char *line = NULL, *why = NULL;
+	size_t size = 0;
+
+	while (!why && file && getline(&line, &size, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		for (unsigned int i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+			if (!strncmp(line, told[i], strlen(told[i])))
+				why = tool_strdup(line + strlen("polycm: error: "));
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return why;
+}
+
+char *explore_trace(const struct explore *explore, const struct explore_run *failed,
+		    const char *scenario, const char *trace)
 {
 	struct shrinking shrinking = begin(explore, failed, &failed->faults);
 	struct explore_run run = shrinking.run;
+	char *why = NULL;
 
 	run.scenario = scenario;
 	run.trace = trace;
-	if (!explore_interrupted())
-		explore_run(explore, &run);
+	if (!explore_interrupted() && explore_run(explore, &run))
+		why = why_cut(run.output);
 	end(&shrinking);
+	return why;
 }
 
 bool explore_shrink(const struct explore *explore, const struct explore_run *failed,

@@ -13,6 +13,8 @@ check 'with a fabric of its own, too' $CC -O2 -Wall -Wextra -Werror -DWITH_SIM -
 	-o "$work/own" "$work/explore.c" "$library" -lrdmacm
 cp "$abs_top_srcdir/tests/programs/explore_data.c" "$work/"
 check 'with data, too' $CC -O2 -Wall -Wextra -Werror -o "$work/data" "$work/explore_data.c" -lrdmacm -libverbs
+cp "$abs_top_srcdir/tests/programs/stuck.c" "$work/"
+check 'with threads, too' $CC -O2 -Wall -Wextra -Werror -o "$work/stuck" "$work/stuck.c" -lrdmacm -pthread
 chmod -R go+rX "$work"
 cd "$work" || exit 99
 cat >two.scenario <<'END'
@@ -199,7 +201,13 @@ check 'a bad chance of nodes' eval 'explore 2 --scenario wrong.scenario -- true 
 
 check 'a program that always fails' eval 'explore 2 --seeds 1-9 -- ./client always && [ ! -s out ] &&
 	has err "fails without faults, too: exit status 4"'
-check 'a program that is not there' eval 'explore 2 --seeds 1 -- ./nothing && has err "exit status 127"'
+check 'a program that is not there' eval 'rm -rf found; explore 127 --seeds 1 -- ./nothing && [ ! -s out ] && [ ! -e found ] &&
+	has err "polycm: ./nothing: No such file or directory" && counts err 1 .'
+check 'a program that is in no folder' eval 'PATH=/usr/bin:/bin explore 127 --seeds 1 -- nothing && counts err 1 . &&
+	has err "polycm: nothing: No such file or directory"'
+check 'a program that cannot be executed' eval 'explore 126 --seeds 1 -- ./two.scenario && counts err 1 . &&
+	has err "polycm: ./two.scenario: Permission denied"'
+check 'a folder is no program' eval 'explore 126 --seeds 1 -- ./ && has err "polycm: ./: Is a directory"'
 
 # A signal ends what runs, too, and leaves nothing behind.
 mkfifo began && mkdir temporary && chmod a+rwx temporary began
@@ -229,6 +237,38 @@ stale() {
 	grep -q "^  ladder: .*${trace##*/}\$" out && [ ! -e "$trace.2" ]
 }
 check 'traces of an earlier exploration' stale
+# Nor is anything else, but for what is not ours and what an exploration that did not begin would remove.
+cleared() {
+	mkdir -p found && touch found/seed-7777777.out found/seed-7777777.scenario found/seed-7777777.trace.2 found/seed-1.mine ||
+		return
+	[ -z "${as_user[*]}" ] || chown -R 65534:65534 found
+	explore 2 --seeds 1-9 -- ./client always && [ -e found/seed-7777777.out ] || return
+	explore 0 --seeds 1-3 --scenario two.scenario -- ./client good && [ "$(ls found)" = seed-1.mine ] && rm -r found
+}
+check 'what an earlier exploration has left' cleared
+# With more jobs than one, others may fail while the last of them does.
+stops() {
+	rm -rf found
+	explore 1 --seeds 1-200 --failures 2 --jobs 1 --scenario two.scenario -- ./client crash &&
+		has out ', 2 failed by ' 'stopped after --failures 2; --failures 0 tries all seeds'
+}
+check 'so many failures' stops
+
+# Of two threads that wait, the one that is to blame is named, whichever learns of it first.
+{
+	cat two.scenario
+	echo 'explore = { messages = [ "REQ" ]; loss = 0.7; lateness = 0; duplication = 0; reordering = 0; most = 40; };'
+} >stuck.scenario
+blames() {
+	for _ in 1 2 3 4 5; do
+		rm -rf found
+		explore 1 --seeds 1-60 --failures 1 --jobs 1 --shrink-runs 1 --scenario stuck.scenario -- ./stuck &&
+			has out ': rdma_get_cm_event waits for ever: sim sim1 10.0.0.2:# > 10.0.0.1:7471' || return
+		grep -hF ' waits for what can never happen: ' found/seed-*.out >waits
+		counts waits 2 . && counts waits 1 ': sim sim0 10\.0\.0\.1:7471 .*listens, and nobody asks' || return
+	done
+}
+check 'the thread that is to blame' blames
 
 # Of a program that does well: its own failure would be told instead.
 cut_short() {
@@ -262,6 +302,16 @@ record_cut_short() {
 }
 check 'a record of an exploration on a full disk' record_cut_short
 
+# What is found is written whole, or that it is not is said; the trace is the first that is too long.
+found_cut_short() {
+	rm -rf found
+	(trap '' XFSZ; ulimit -f 2; explore 74 --seeds 1-60 --failures 1 --scenario two.scenario -- ./client crash) &&
+		has err "polycm: the trace $work/found/seed-" ".trace ends here: File too large" &&
+		has out 'not all of what was found could be written to found' && lacks out 'ladder: ' &&
+		lacks out 'scenario files and what'
+}
+check 'a trace of an exploration on a full disk' found_cut_short
+
 # A scenario file is whole, or what is wrong with it is said.
 {
 	sed '$d' two.scenario | sed '$s/$/,/'
@@ -273,12 +323,14 @@ check 'a record of an exploration on a full disk' record_cut_short
 } >big.scenario
 scenario_cut_short() {
 	rm -rf found
-	(trap '' XFSZ; ulimit -f 1; explore 1 --seeds 1-20 --failures 1 --scenario big.scenario -- ./client crash)
+	(trap '' XFSZ; ulimit -f 1; explore 74 --seeds 1-20 --failures 1 --scenario big.scenario -- ./client crash)
 	has err 'seed-' '.scenario: File too large' && [ -z "$(ls found/*.scenario 2>/dev/null)" ]
 }
 check 'a scenario file on a full disk' scenario_cut_short
 check 'no folder for what is found' eval 'exits 2 polycm explore --output "$work/no/where" -- touch "$work/ran" &&
 	has err "--output $work/no/where: No such file or directory" && [ ! -e ran ]'
+check 'no folder but a file' eval 'touch file && exits 2 polycm explore --output file -- touch "$work/ran" &&
+	has err "--output file: Not a directory" && [ ! -e ran ]'
 check 'no command' eval 'explore 2 --seeds 1-9 && has err "no command is given"'
 check 'bad seeds' eval 'explore 2 --seeds 9-1 -- true && has err "is not like 1-10000"'
 check 'a bad time limit' eval 'explore 2 --timeout 0 -- true && has err "--timeout: "'
