@@ -21,12 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "export.h"
-#include "interpose/host.h"
-#include "interpose/libc.h"
-#include "interpose/shown.h"
-#include "interpose/timers.h"
-#include "interpose/wait.h"
+#include "core/base/export.h"
+#include "host.h"
+#include "libc.h"
+#include "shown.h"
+#include "timers.h"
+#include "wait.h"
 
 #define REAL_MIN POLYCM_NS_PER_S	/* sooner no signal comes in real time */
 #define SPIN_NS 10000000		/* for a timer that was set to now to expire */

@@ -2,12 +2,12 @@
 /* interpose/attach.c - tells libpolycm that this library is here. */
 #include "config.h"
 
-#include "export.h"
-#include "interpose/host.h"
-#include "interpose/libc.h"
-#include "interpose/shown.h"
-#include "interpose/timers.h"
-#include "interpose/wait.h"
+#include "core/base/export.h"
+#include "host.h"
+#include "libc.h"
+#include "shown.h"
+#include "timers.h"
+#include "wait.h"
 
 const struct polycm_interposer_host *polycm_attached_host;
 

@@ -15,12 +15,12 @@
 #include <signal.h>
 #include <string.h>
 
-#include "export.h"
-#include "interpose/host.h"
-#include "interpose/cond.h"
-#include "interpose/libc.h"
-#include "interpose/shown.h"
-#include "interpose/wait.h"
+#include "core/base/export.h"
+#include "host.h"
+#include "cond.h"
+#include "libc.h"
+#include "shown.h"
+#include "wait.h"
 
 /* ------------------------------------------------------------------------
  * Which clock a condition was made with, and whether other processes may

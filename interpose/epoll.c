@@ -8,13 +8,13 @@
 #undef _FORTIFY_SOURCE	/* its inline functions have the names of ours */
 #include "config.h"
 
-#include "interpose/host.h"
-#include "interpose/libc.h"
-#include "interpose/wait.h"
+#include "host.h"
+#include "libc.h"
+#include "wait.h"
 
 #include <errno.h>
 
-#include "export.h"
+#include "core/base/export.h"
 
 struct set_wait {
 	struct polycm_wait wait;

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "interposer.h"
+#include "core/base/interposer.h"
 
 /* What attach.c was given, before main(); NULL: nothing, then no clock was installed. */
 extern const struct polycm_interposer_host *polycm_attached_host;

@@ -8,14 +8,14 @@
  */
 #include "config.h"
 
-#include "interpose/libc.h"
+#include "libc.h"
 
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "thread_local.h"
-#include "interpose/wait.h"
+#include "wait.h"
 
 struct polycm_libc polycm_libc_found;
 

@@ -16,8 +16,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "export.h"
-#include "interpose/host.h"
+#include "core/base/export.h"
+#include "host.h"
 
 #define NODE_FOLDER "/dev/infiniband/"
 #define NODE_MAJOR 231		/* uverbs0 is its minor number 192 */

@@ -9,9 +9,9 @@
 #undef _FORTIFY_SOURCE	/* its inline functions have the names of ours */
 #include "config.h"
 
-#include "interpose/host.h"
-#include "interpose/libc.h"
-#include "interpose/wait.h"
+#include "host.h"
+#include "libc.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export.h"
+#include "core/base/export.h"
 
 #define NUM_SETS 3
 #define WORD_BITS (8u * sizeof(unsigned long))

@@ -17,12 +17,12 @@
  */
 #include "config.h"
 
-#include "interpose/host.h"
-#include "interpose/shown.h"
+#include "host.h"
+#include "shown.h"
 
-#include "interpose/libc.h"
-#include "interpose/timers.h"
-#include "interpose/wait.h"
+#include "libc.h"
+#include "timers.h"
+#include "wait.h"
 
 static const clockid_t clocks[] = {
 	CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_TAI,

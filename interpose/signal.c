@@ -11,11 +11,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "export.h"
-#include "interpose/host.h"
-#include "interpose/libc.h"
-#include "interpose/timers.h"
-#include "interpose/wait.h"
+#include "core/base/export.h"
+#include "host.h"
+#include "libc.h"
+#include "timers.h"
+#include "wait.h"
 
 static bool is_virtual(void)
 {

@@ -5,16 +5,16 @@
  */
 #include "config.h"
 
-#include "interpose/host.h"
-#include "interpose/libc.h"
-#include "interpose/shown.h"
-#include "interpose/wait.h"
+#include "host.h"
+#include "libc.h"
+#include "shown.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include "export.h"
+#include "core/base/export.h"
 
 static int ask(struct polycm_wait *wait, const struct timespec *limit, const sigset_t *mask)
 {

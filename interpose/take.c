@@ -12,11 +12,11 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "export.h"
-#include "interpose/host.h"
-#include "interpose/libc.h"
-#include "interpose/shown.h"
-#include "interpose/wait.h"
+#include "core/base/export.h"
+#include "host.h"
+#include "libc.h"
+#include "shown.h"
+#include "wait.h"
 
 struct take {
 	struct polycm_wait wait;

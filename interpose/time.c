@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "export.h"
-#include "interpose/libc.h"
-#include "interpose/shown.h"
-#include "interpose/wait.h"
+#include "core/base/export.h"
+#include "libc.h"
+#include "shown.h"
+#include "wait.h"
 
 int polycm_libc_gettime(clockid_t clock, struct timespec *time)
 {

@@ -23,12 +23,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "export.h"
-#include "interpose/host.h"
-#include "interpose/libc.h"
-#include "interpose/shown.h"
-#include "interpose/timers.h"
-#include "interpose/wait.h"
+#include "core/base/export.h"
+#include "host.h"
+#include "libc.h"
+#include "shown.h"
+#include "timers.h"
+#include "wait.h"
 
 #ifndef TFD_IOC_SET_TICKS
 #define TFD_IOC_SET_TICKS _IOW('T', 0, uint64_t)

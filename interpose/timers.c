@@ -2,14 +2,14 @@
 /* interpose/timers.c - timers of the program's that expire in virtual time. */
 #include "config.h"
 
-#include "interpose/host.h"
-#include "interpose/timers.h"
+#include "host.h"
+#include "timers.h"
 
 #include <pthread.h>
 
 #include "thread_local.h"
-#include "interpose/shown.h"
-#include "interpose/wait.h"
+#include "shown.h"
+#include "wait.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -10,8 +10,8 @@
  */
 #include "config.h"
 
-#include "export.h"
-#include "interpose/cond.h"
+#include "core/base/export.h"
+#include "cond.h"
 
 /* Processors that it is older on than its threads of today, in 2003. */
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__i386__) || defined(__s390__) || \

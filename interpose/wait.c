@@ -12,14 +12,14 @@
  */
 #include "config.h"
 
-#include "interpose/host.h"
-#include "interpose/wait.h"
+#include "host.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "interpose/libc.h"
+#include "libc.h"
 
 /* Real time between looks at what other threads did to virtual time. */
 #define SLICE_NS 2000000

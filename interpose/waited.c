@@ -8,15 +8,15 @@
  */
 #include "config.h"
 
-#include "interpose/host.h"
-#include "interpose/wait.h"
+#include "host.h"
+#include "wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "interpose/timers.h"
+#include "timers.h"
 
 #define MAX_NESTING 5		/* EP_MAX_NESTS of the kernel is 4 */
 

@@ -8,7 +8,7 @@
 #include "config.h"
 #include "internal.h"
 
-#include "../addr.h"
+#include "core/base/addr.h"
 
 static int bind_ip(const struct kernel_id *id, const struct sockaddr *addr, size_t len)
 {

@@ -3,7 +3,7 @@
 #include "config.h"
 #include "internal.h"
 
-#include "../transport.h"
+#include "core/plugin/transport.h"
 
 static void copy_param(struct rdma_ucm_conn_param *to, const struct polycm_conn_param *from)
 {

@@ -18,9 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../alone.h"
-#include "../device.h"
-#include "../options.h"
+#include "core/base/alone.h"
+#include "core/device/device.h"
+#include "core/plugin/options.h"
 
 /* The ports of one link layer. */
 struct part {

@@ -6,7 +6,7 @@
 #include "config.h"
 #include "internal.h"
 
-#include "../addr.h"
+#include "core/base/addr.h"
 
 #define LAST_EVENT RDMA_CM_EVENT_TIMEWAIT_EXIT
 

@@ -18,8 +18,8 @@
 #include "config.h"
 #include "internal.h"
 
-#include "../alone.h"
-#include "interposer.h"
+#include "core/base/alone.h"
+#include "core/base/interposer.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../verbs/real.h"
+#include "core/base/libibverbs.h"
 
 #define DEVICE_NODE	"/dev/infiniband/rdma_cm"
 #define ABI_VERSION	"/sys/class/misc/rdma_cm/abi_version"

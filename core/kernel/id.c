@@ -6,7 +6,7 @@
 #include "config.h"
 #include "internal.h"
 
-#include "../addr.h"
+#include "core/base/addr.h"
 
 static int create(struct kernel_id *id)
 {

@@ -23,13 +23,13 @@
 #include <netinet/in.h>
 #include <rdma/rdma_cma.h>
 
-#include "../block.h"
-#include "../id.h"
-#include "../log.h"
-#include "../registry.h"
-#include "../ret.h"
+#include "core/base/block.h"
+#include "core/cm/id.h"
+#include "core/base/log.h"
+#include "core/plugin/registry.h"
+#include "core/cm/ret.h"
 #include "host.h"
-#include "kernel.h"
+#include "core/plugin/kernel_client.h"
 #include "uapi.h"
 
 /* A number of the kernel's that it has not given. */

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "../transport.h"
+#include "core/plugin/transport.h"
 
 #define MIN_SETUP sizeof(uint32_t)
 

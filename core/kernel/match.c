@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../addr.h"
+#include "core/base/addr.h"
 
 #define PATH_SIZE 512
 #define TYPE_INFINIBAND "32"	/* ARPHRD_INFINIBAND */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "../addr.h"
+#include "core/base/addr.h"
 
 static int join_ip(const struct kernel_id *id, uint64_t uid, const struct polycm_multicast *mc,
 		   struct rdma_ucm_create_id_resp *resp)

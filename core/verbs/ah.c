@@ -6,14 +6,14 @@
  */
 #include "config.h"
 
-#include "verbs/real.h"
-#include "verbs/table.h"
+#include "core/base/libibverbs.h"
+#include "table.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
-#include "export.h"
+#include "core/base/export.h"
 
 /* RoCE v2 over IPv4 puts the IP header into the last 20 bytes of the GRH's place. */
 struct ipv4_in_grh {

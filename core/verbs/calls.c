@@ -5,14 +5,14 @@
  */
 #include "config.h"
 
-#include "verbs/real.h"
-#include "verbs/rows.h"
-#include "verbs/table.h"
+#include "core/base/libibverbs.h"
+#include "rows.h"
+#include "table.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "export.h"
+#include "core/base/export.h"
 
 /* verbs.h makes macros of these to add arguments or checks for the caller. */
 #undef ibv_query_port

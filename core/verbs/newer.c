@@ -10,15 +10,15 @@
  */
 #include "config.h"
 
-#include "verbs/real.h"
-#include "verbs/table.h"
+#include "core/base/libibverbs.h"
+#include "table.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "export.h"
+#include "core/base/export.h"
 
 #define NEWER(result, name, parameters)                              \
 	POLYCM_EXPORT result newer_##name parameters __asm__(#name); \

@@ -8,15 +8,15 @@
  */
 #include "config.h"
 
-#include "verbs/table.h"
+#include "table.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs/rows.h"
-#include "verbs/shim.h"
+#include "rows.h"
+#include "shim.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct polycm_verbs_device **list;

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../common/core.h"
-#include "../common/fault_names.h"
-#include "../common/scenario_read.h"
+#include "providers/common/core.h"
+#include "providers/common/fault_names.h"
+#include "providers/common/scenario_read.h"
 #include "fault.h"
 
 #define EVENT_BITS (~UINT64_C(0) << FAULT_EVENTS)

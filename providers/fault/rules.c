@@ -9,9 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../common/events.h"
-#include "../common/fault_names.h"
-#include "../common/random.h"
+#include "providers/common/events.h"
+#include "providers/common/fault_names.h"
+#include "providers/common/random.h"
 #include "fault.h"
 
 const struct polycm_core *fault_core;

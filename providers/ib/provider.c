@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "../common/hardware.h"
+#include "providers/common/hardware.h"
 #include "rules.h"
 
 /* Completed by the query. */

@@ -6,7 +6,7 @@
  * and never the length that was sent.  Between IP addresses the RDMA CM puts
  * a header of 36 bytes in front of the data of REQ and SIDR_REQ.
  */
-#include "../common/ib_rules.h"
+#include "providers/common/ib_rules.h"
 #include "rules.h"
 
 #define IPOIB_HEADER 4u	/* RFC 4391: what IPoIB takes from the MTU of the link */

@@ -7,7 +7,7 @@
  * path MTU comes from the Ethernet interface; no IPoIB; and no addresses of
  * family AF_IB, because a path without an interface cannot be resolved.
  */
-#include "../common/ib_rules.h"
+#include "providers/common/ib_rules.h"
 #include "rules.h"
 
 /* GRH 40, UDP 8, BTH 12, XRC ETH 4, AtomicETH 28, ICRC 4. */

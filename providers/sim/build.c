@@ -8,7 +8,7 @@
 
 #include "address.h"
 #include "build.h"
-#include "nic/nic.h"
+#include "providers/sim/nic/nic.h"
 
 #define MAX_DEPTH 255u		/* rdma_conn_param has a byte for it */
 

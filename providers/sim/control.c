@@ -12,8 +12,8 @@
 
 #include "files.h"
 #include "handles.h"
-#include "link/segment.h"
-#include "nic/nic.h"
+#include "providers/sim/link/segment.h"
+#include "providers/sim/nic/nic.h"
 #include "pcap.h"
 #include "provider.h"
 #include "scenario.h"

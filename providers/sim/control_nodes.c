@@ -10,7 +10,7 @@
 #include "build.h"
 #include "control.h"
 #include "handles.h"
-#include "link/shape.h"
+#include "providers/sim/link/shape.h"
 
 #define NODE_ADD "polycm_sim_node_add"
 #define NODE_ADD_ADDRESS "polycm_sim_node_add_address"

@@ -15,7 +15,7 @@
 #include "fabric.h"
 #include "hand_over.h"
 #include "heap.h"
-#include "link/link.h"
+#include "providers/sim/link/link.h"
 #include "threads.h"
 #include "trace.h"
 #include "world.h"

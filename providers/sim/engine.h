@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/core.h"
-#include "../common/random.h"
+#include "providers/common/core.h"
+#include "providers/common/random.h"
 #include "polycm/provider.h"
 
 #define SIM_NEVER UINT64_MAX

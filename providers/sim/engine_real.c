@@ -20,7 +20,7 @@
 #include "engine_internal.h"
 #include "hand_over.h"
 #include "heap.h"
-#include "link/link.h"
+#include "providers/sim/link/link.h"
 
 #define POLLS_TO_HOT 64u	/* polls in a row after which we rely on the poller */
 #define POLLS_PER_LOOK 16u	/* a poller reads the clock every so often only */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "build.h"
-#include "cm/mad.h"
+#include "providers/sim/cm/mad.h"
 #include "explore_internal.h"
 #include "fault_internal.h"
 #include "files.h"

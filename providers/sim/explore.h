@@ -14,7 +14,7 @@
 #define SIM_EXPLORE_H
 
 #include "fault.h"
-#include "../common/scenario_read.h"
+#include "providers/common/scenario_read.h"
 
 /* Decisions are made, or given. */
 extern bool sim_exploring;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm/mad.h"
+#include "providers/sim/cm/mad.h"
 #include "explore_internal.h"
 #include "fault_internal.h"
 

@@ -18,10 +18,10 @@
 
 #include "address.h"
 #include "fabric_internal.h"
-#include "link/changes.h"
-#include "link/folder.h"
-#include "link/link.h"
-#include "link/segment.h"
+#include "providers/sim/link/changes.h"
+#include "providers/sim/link/folder.h"
+#include "providers/sim/link/link.h"
+#include "providers/sim/link/segment.h"
 #include "numbers.h"
 #include "ports.h"
 

@@ -17,8 +17,8 @@
 
 #include "build.h"
 #include "fabric_internal.h"
-#include "link/changes.h"
-#include "link/segment.h"
+#include "providers/sim/link/changes.h"
+#include "providers/sim/link/segment.h"
 #include "numbers.h"
 #include "scenario.h"
 

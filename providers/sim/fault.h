@@ -15,9 +15,9 @@
 #ifndef SIM_FAULT_H
 #define SIM_FAULT_H
 
-#include "../common/fault_names.h"
+#include "providers/common/fault_names.h"
 #include "fabric.h"
-#include "link/changes.h"
+#include "providers/sim/link/changes.h"
 #include "polycm/sim.h"
 
 /* No delay is longer: 73 years, so that sums of several are times yet. */

@@ -10,9 +10,9 @@
 
 #include "address.h"
 #include "build.h"
-#include "cm/mad.h"
+#include "providers/sim/cm/mad.h"
 #include "fault_internal.h"
-#include "link/link.h"
+#include "providers/sim/link/link.h"
 
 #define MAX_ERRNO 4095
 #define MAX_COPIES 65535u

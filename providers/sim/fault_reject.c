@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-#include "cm/ibcm.h"
-#include "cm/mpa.h"
-#include "cm/segment.h"
-#include "link/shape.h"
-#include "nic/rc.h"
+#include "providers/sim/cm/ibcm.h"
+#include "providers/sim/cm/mpa.h"
+#include "providers/sim/cm/segment.h"
+#include "providers/sim/link/shape.h"
+#include "providers/sim/nic/rc.h"
 
 static void reject_mad(const struct sim_packet *packet, uint16_t reason)
 {

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "link/segment.h"
+#include "providers/sim/link/segment.h"
 #include "numbers.h"
 
 static struct sim_qpn_area *area, *own;

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "files.h"
-#include "link/segment.h"
+#include "providers/sim/link/segment.h"
 #include "pcap_crc.h"
 #include "pcap_internal.h"
 #include "watch.h"

@@ -10,7 +10,7 @@
 #ifndef SIM_PCAP_H
 #define SIM_PCAP_H
 
-#include "link/link.h"
+#include "providers/sim/link/link.h"
 
 extern bool sim_pcap_on;
 

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "nic/rc.h"
+#include "providers/sim/nic/rc.h"
 #include "pcap_internal.h"
 
 #define BUCKETS 64u

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "cm/ibcm.h"
+#include "providers/sim/cm/ibcm.h"
 #include "gids.h"
 #include "pcap_internal.h"
 

@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
-#include "nic/rc.h"
-#include "nic/ud.h"
+#include "providers/sim/nic/rc.h"
+#include "providers/sim/nic/ud.h"
 #include "pcap_crc.h"
 #include "pcap_internal.h"
 

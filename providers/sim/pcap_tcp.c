@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "address.h"
-#include "cm/segment.h"
+#include "providers/sim/cm/segment.h"
 #include "pcap_crc.h"
 #include "pcap_tcp.h"
 

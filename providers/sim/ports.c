@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "address.h"
-#include "link/segment.h"
+#include "providers/sim/link/segment.h"
 #include "ports.h"
 #include "ports_area.h"
 

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm/cma_internal.h"
+#include "providers/sim/cm/cma_internal.h"
 #include "fault.h"
 #include "files.h"
-#include "link/link.h"
-#include "nic/nic.h"
+#include "providers/sim/link/link.h"
+#include "providers/sim/nic/nic.h"
 #include "polycm/sim.h"
 #include "provider.h"
 #include "pcap.h"

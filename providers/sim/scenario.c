@@ -11,7 +11,7 @@
 
 #include "build.h"
 #include "explore.h"
-#include "link/shape.h"
+#include "providers/sim/link/shape.h"
 #include "scenario.h"
 #include "scenario_internal.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cm/mad.h"
+#include "providers/sim/cm/mad.h"
 #include "fault.h"
 #include "scenario_internal.h"
 

@@ -11,7 +11,7 @@
 #ifndef SIM_TRACE_H
 #define SIM_TRACE_H
 
-#include "link/link.h"
+#include "providers/sim/link/link.h"
 
 struct polycm_event;
 

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cm/ibcm.h"
-#include "cm/iwcm.h"
-#include "cm/segment.h"
-#include "nic/rc.h"
-#include "nic/ud.h"
+#include "providers/sim/cm/ibcm.h"
+#include "providers/sim/cm/iwcm.h"
+#include "providers/sim/cm/segment.h"
+#include "providers/sim/nic/rc.h"
+#include "providers/sim/nic/ud.h"
 #include "trace.h"
 
 static const char *const segment_names[SEG_TYPES] = {

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cm/cma_internal.h"
+#include "providers/sim/cm/cma_internal.h"
 #include "explore.h"
 #include "files.h"
 #include "handles.h"
-#include "link/link.h"
-#include "nic/nic.h"
+#include "providers/sim/link/link.h"
+#include "providers/sim/nic/nic.h"
 #include "pcap.h"
 #include "polycm/sim.h"
 #include "provider.h"

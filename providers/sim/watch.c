@@ -2,7 +2,7 @@
 /* watch.c - packets on their way to the trace and the capture, each in one piece. */
 #include "config.h"
 
-#include "link/link_internal.h"
+#include "providers/sim/link/link_internal.h"
 #include "pcap.h"
 #include "trace.h"
 

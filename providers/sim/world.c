@@ -9,11 +9,11 @@
 
 #include "address.h"
 #include "build.h"
-#include "cm/cma.h"
+#include "providers/sim/cm/cma.h"
 #include "engine.h"
 #include "fabric_internal.h"
 #include "gids.h"
-#include "nic/nic.h"
+#include "providers/sim/nic/nic.h"
 #include "trace.h"
 #include "world.h"
 

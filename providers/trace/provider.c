@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "../common/events.h"
+#include "providers/common/events.h"
 #include "line.h"
 
 #define FILE_SETTING "POLYCM_TRACE_FILE"

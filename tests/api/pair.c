@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tests/api/pair.c - see pair.h. */
-#include "tests/api/pair.h"
+#include "pair.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tests/api/steps.c - see steps.h. */
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef TESTS_API_STEPS_H
 #define TESTS_API_STEPS_H
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 /* The states of an id as a program can tell them apart (kernel state, CM sub-state). */
 enum step {

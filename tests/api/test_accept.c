@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 /* The pair up to an acked CONNECT_REQUEST, with QPs at both ends or at none. */
 static void request(struct pair *pair, enum transport transport, enum rdma_port_space ps, bool qps)

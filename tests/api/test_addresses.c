@@ -11,7 +11,7 @@
 
 #include <linux/capability.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 static struct rdma_cm_id *new_id(struct pair *pair, enum rdma_port_space ps)
 {

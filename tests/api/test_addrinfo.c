@@ -7,7 +7,7 @@
 
 #include <infiniband/ib.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 static const struct info_case {
 	const char *node, *service;

@@ -11,7 +11,7 @@
 
 #include <infiniband/ib.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define PKEY 0xffff
 #define ALL UINT64_MAX

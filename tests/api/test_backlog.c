@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define MOMENT 1000000u		/* 1 ms: any message has arrived */
 #define MAX_CLIENTS 1200u

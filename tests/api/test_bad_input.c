@@ -5,7 +5,7 @@
 
 #include <rdma/rdma_verbs.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 /* --- No id. --- */
 

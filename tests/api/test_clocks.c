@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/api/no_tsan.h"
-#include "tests/api/steps.h"
+#include "no_tsan.h"
+#include "steps.h"
 
 #define MS UINT64_C(1000000)
 #define FOR_EVER UINT64_MAX

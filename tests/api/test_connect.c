@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 static bool has_ud(enum transport transport)
 {

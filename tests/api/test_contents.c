@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 /* What the RDMA CM gives datagram queue pairs. */
 #define UDP_QKEY 0x01234567u

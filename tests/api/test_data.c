@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "tests/api/transfer.h"
+#include "transfer.h"
 
 static const size_t sizes[] = { 0, 1, 7, 64, 1023, 1024, 1025, 4096, 8191, 8192, 8193, 16385, 65536 };
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/transfer.h"
+#include "transfer.h"
 
 /* Everything posted to a queue pair in error comes back flushed. */
 static void check_error_state(struct end *end)

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 static const struct kind {
 	enum ibv_node_type node_type;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define MOMENT 1000000u		/* 1 ms: any message has arrived */
 #define LONG SECONDS(200)	/* every timer of an established connection has fired */

@@ -12,7 +12,7 @@
 
 #include <rdma/rdma_verbs.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 static struct rdma_addrinfo *info_of(const char *address, int flags)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 /* A client without a QP up to CONNECT_RESPONSE. */
 static void respond(struct pair *pair, enum transport transport)

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define MOMENT 1000000u	/* 1 ms of virtual time, in which any answer arrives */
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define ONE_WAY 1000u		/* ns, where nothing is said about a link */
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 static char folder[] = "/tmp/polycm-files.XXXXXX";
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 static void disconnect(struct pair *pair)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 static const char scenario[] = "test_hosts.cfg";
 

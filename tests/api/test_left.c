@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/api/pair.h"
-#include "tests/api/steps.h"
+#include "pair.h"
+#include "steps.h"
 #include "tests/unit/capture.h"
 
 static struct polycm_sim_counts counts(void)

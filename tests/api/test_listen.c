@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define SECOND_ADDRESS "10.0.0.11"	/* of the server */
 #define SERVER_V6 "fd00::1"

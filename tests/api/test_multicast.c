@@ -8,7 +8,7 @@
 
 #include <rdma/rdma_verbs.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define GROUP "239.1.2.3"
 #define KERNEL_ENOTSUPP 524

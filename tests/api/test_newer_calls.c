@@ -2,7 +2,7 @@
 /* test_newer_calls.c - calls of librdmacm 60 for which Linux 6.12 has no command are refused. */
 #include <errno.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status,
 			uint64_t arg);

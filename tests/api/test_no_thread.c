@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 #define PORT 7471
 #define WHOLE_ADDRESS_SPACE ((size_t)1 << 46)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define LONG SECONDS(2000)
 

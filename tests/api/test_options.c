@@ -5,7 +5,7 @@
 
 #include <infiniband/sa.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 static int set_byte(struct rdma_cm_id *id, int name, uint8_t value)
 {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/transfer.h"
+#include "transfer.h"
 
 static struct ibv_qp_init_attr attr_of(enum ibv_qp_type type)
 {

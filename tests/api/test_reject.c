@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 static void request(struct pair *pair, enum transport transport, enum rdma_port_space ps)
 {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/transfer.h"
+#include "transfer.h"
 
 #define RNR_WAIT 655360000u	/* RNR NAK timer code 0 */
 #define MESSAGE 100u

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 #include "tests/unit/capture.h"
 
 #define MS(ms) ((uint64_t)(ms) * 1000000u)

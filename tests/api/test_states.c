@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 typedef int (*call_t)(struct pair *pair, struct rdma_cm_id *id);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define MOMENT 1000000u		/* 1 ms: any message has arrived */
 #define LONG SECONDS(2000)

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "tests/api/transfer.h"
+#include "transfer.h"
 
 #define MOMENT 1000000u		/* 1 ms: any message has arrived */
 #define LONG SECONDS(2000)

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 /* A synchronous id in place of the pair's client. */
 static void sync_client(struct pair *pair, enum transport transport, enum rdma_port_space ps)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "polycm/polycm.h"
-#include "tests/api/steps.h"
+#include "steps.h"
 
 /* --- Standard error, caught. --- */
 

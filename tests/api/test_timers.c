@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/api/no_tsan.h"
-#include "tests/api/steps.h"
-#include "tests/api/timers.h"
+#include "no_tsan.h"
+#include "steps.h"
+#include "timers.h"
 #include "tests/nth/nth.h"
 
 static uint64_t clock_ns(clockid_t clock)

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "tests/api/no_tsan.h"
-#include "tests/api/pair.h"
-#include "tests/api/timers.h"
+#include "no_tsan.h"
+#include "pair.h"
+#include "timers.h"
 
 /* Registered before all that polycm registers, so the last one called, with its locks held. */
 static volatile bool raises;

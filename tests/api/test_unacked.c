@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define CHILD "--child"
 #define PATIENCE_MS 30000

@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/api/no_tsan.h"
-#include "tests/api/steps.h"
-#include "tests/api/transfer.h"
+#include "no_tsan.h"
+#include "steps.h"
+#include "transfer.h"
 
 #define MS UINT64_C(1000000)
 #define FOR_EVER UINT64_MAX

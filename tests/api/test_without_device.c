@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define CHILD "--child"
 

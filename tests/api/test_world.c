@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define MS(ms) ((uint64_t)(ms) * 1000000u)
 

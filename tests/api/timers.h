@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 #define MS UINT64_C(1000000)
 #define S (1000 * MS)

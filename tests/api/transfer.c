@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tests/api/transfer.c - see transfer.h. */
-#include "tests/api/transfer.h"
+#include "transfer.h"
 
 #include <errno.h>
 #include <stdlib.h>

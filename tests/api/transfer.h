@@ -8,7 +8,7 @@
 
 #include <rdma/rdma_verbs.h>
 
-#include "tests/api/steps.h"
+#include "steps.h"
 
 #define TRANSFER_SIZE 65536u	/* bytes of each end's memory */
 #define TRANSFER_WRS 16u	/* requests that fit each queue */

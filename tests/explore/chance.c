@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/explore/lives.h"
+#include "lives.h"
 
 #define MS(ms) ((uint64_t)(ms) * 1000000u)
 

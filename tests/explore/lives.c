@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/explore/lives.h"
+#include "lives.h"
 
 #define FIRST_PORT 7000u
 #define PORTS 3u

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/explore/lives.h"
+#include "lives.h"
 
 #define LAST_SEED 2000u
 #define COMPARE_EVERY 50u	/* seeds: one is played twice */

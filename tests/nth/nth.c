@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nth.c - see nth.h */
 #undef _FORTIFY_SOURCE
-#include "tests/nth/nth.h"
+#include "nth.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

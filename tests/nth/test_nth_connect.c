@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "tests/api/pair.h"
-#include "tests/nth/nth.h"
+#include "nth.h"
 
 /* One side of the connection. */
 struct side {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* accept.c - scenarios of rdma_accept(): what reaches the peer, lengths, depths, wrong moments. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void accept_usual(void)
 {

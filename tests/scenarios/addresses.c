@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* addresses.c - scenarios of rdma_bind_addr() and rdma_resolve_addr(): addresses of all kinds. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void address_bind(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* carrier.c - scenarios of a link that doubles or delays packets, and of one that goes down. */
-#include "tests/scenarios/scene_data.h"
+#include "scene_data.h"
 
 static void connect_and_end(void)
 {

@@ -3,7 +3,7 @@
  * data.c - scenarios of messages: at each step of a connection, without a buffer that waits for
  * them, refused by the peer, and what is left of them when the connection ends.
  */
-#include "tests/scenarios/scene_data.h"
+#include "scene_data.h"
 
 /* Receives 11, 12, ... */
 static void post_recvs(struct rdma_cm_id *id, unsigned int num)

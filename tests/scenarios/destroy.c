@@ -3,7 +3,7 @@
  * destroy.c - scenarios of rdma_destroy_id(): in each state, what the peer sees,
  * and what it waits for.
  */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void destroy_early(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* devices.c - scenarios of rdma_get_devices(), and of the verbs contexts of ids. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static bool is_listed(struct ibv_context *const *list, const struct ibv_context *verbs)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* dgram.c - scenarios of datagrams: messages, groups, and other port spaces and QP types. */
 
-#include "tests/scenarios/scene_data.h"
+#include "scene_data.h"
 
 static struct rdma_ud_param peer_of_client;
 

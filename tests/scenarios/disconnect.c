@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* disconnect.c - scenarios of rdma_disconnect(): who sees what, and when. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void disconnect_by_client(void)
 {

@@ -3,7 +3,7 @@
  * ece.c - scenarios of enhanced connection establishment, on devices that have no options of their
  * own.
  */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 #define VENDOR	    0x15b3
 #define OTHER	    0x2c9

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ep.c - scenarios of rdma_getaddrinfo() and of endpoints, rdma_create_ep(). */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* --- rdma_getaddrinfo(). --- */
 

@@ -3,7 +3,7 @@
  * establish.c - scenarios of programs with QPs of their own: what rdma_init_qp_attr() tells them in each
  * state, QPs moved by hand, rdma_establish() at wrong times.
  */
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 /* --- QPs by hand. --- */
 

@@ -8,7 +8,7 @@
 #include <sys/select.h>
 #include <unistd.h>
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void client_asks(void)
 {

@@ -2,7 +2,7 @@
 /* exits.c - scenarios of a process that ends in good order and has destroyed nothing. */
 #include <unistd.h>
 
-#include "tests/scenarios/scene_data.h"
+#include "scene_data.h"
 
 static void take_type(struct rdma_event_channel *events, enum rdma_cm_event_type type)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* extremes.c - scenarios of private data of all lengths, and of QP numbers that are used twice. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* A request with so much data, refused with as much or accepted with as much, for each length. */
 static void lengths(enum rdma_port_space ps, const unsigned int *len, size_t num, bool accept)

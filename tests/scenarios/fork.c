@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* In a child of this process, to its end. */
 static void in_child(void (*play)(void))

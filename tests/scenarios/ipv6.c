@@ -4,7 +4,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* The client, from `from', knows the way to the server's port 0 at `to'. */
 static void resolve(enum place from, enum place to)

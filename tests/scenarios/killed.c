@@ -2,7 +2,7 @@
 /* killed.c - scenarios of a process that is killed: what the other one sees of it. */
 #include <signal.h>
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* An event that must come; shown without its contents, as the peer's QP number is unknown here. */
 static void take_type(struct rdma_event_channel *events, enum rdma_cm_event_type type)

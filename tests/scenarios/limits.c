@@ -3,7 +3,7 @@
  * limits.c - scenarios of how much rdma_connect() carries: private data, depths,
  * retries, and what of it the other side sees.
  */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* --- Private data of rdma_connect(). --- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link.c - scenarios on a link that is cut or loses packets. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static bool on_iwarp(const struct rdma_cm_id *id)
 {

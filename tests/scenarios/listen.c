@@ -3,7 +3,7 @@
  * listen.c - scenarios of listeners: who takes a request, and the backlog of
  * requests that nobody takes.
  */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void connect_client(struct rdma_cm_id *id, enum place to, int port)
 {

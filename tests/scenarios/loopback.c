@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* loopback.c - scenarios of 127.0.0.1 and its like, and of one's own address as destination. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /*
  * Such an address leads to the first device that there is, of whichever transport: the traces are

@@ -25,15 +25,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 #define TOPIC(name) extern const struct scenario name##_scenarios[];
-#include "tests/scenarios/topics.h"
+#include "topics.h"
 #undef TOPIC
 
 static const struct scenario *const topics[] = {
 #define TOPIC(name) name##_scenarios,
-#include "tests/scenarios/topics.h"
+#include "topics.h"
 #undef TOPIC
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* migrate.c - scenarios of rdma_migrate_id(): ids that change their channel, with what waits there. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static struct rdma_event_channel *other_events;
 

@@ -3,7 +3,7 @@
  * multicast.c - scenarios of groups: joining and leaving, flags, kinds of groups.  Most ids have no
  * QP, so that only the group is at stake.
  */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static int context;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* notify.c - scenarios of rdma_notify(): in each state, with each event that matters. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void notify(struct rdma_cm_id *id)
 {

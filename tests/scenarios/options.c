@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* options.c - scenarios of rdma_set_option(): which are taken when, and what they do. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static int set_number(struct rdma_cm_id *id, int option, int value)
 {

@@ -2,7 +2,7 @@
 /* orders.c - scenarios of calls in unusual orders: both ends at once, ends that have left, ids that
  * share. */
 
-#include "tests/scenarios/scene_data.h"
+#include "scene_data.h"
 
 /* --- Ends. --- */
 

@@ -2,7 +2,7 @@
 /* own.c - scenarios between addresses of one's own host to which no route leads over a cable. */
 #include <netinet/in.h>
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void fresh(void)
 {

@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* --- Two ids on one port. --- */
 

@@ -2,7 +2,7 @@
 /* qp.c - scenarios of rdma_create_qp(), and of what the steps of a connection do to a QP. */
 #include <rdma/rdma_verbs.h>
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static struct ibv_qp_init_attr usual(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* reject.c - scenarios of refused connections: by the program, by nobody there. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void reject_with(size_t len)
 {

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static struct sockaddr *numeric(const char *text, int port)
 {

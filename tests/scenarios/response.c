@@ -3,7 +3,7 @@
  * response.c - scenarios of connections whose QPs are the program's own: CONNECT_RESPONSE,
  * rdma_init_qp_attr(), rdma_establish(), rdma_notify().
  */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* The client asks and the server answers, both with a QP number only. */
 static void responded(void)

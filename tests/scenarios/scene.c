@@ -2,8 +2,8 @@
 /*
  * scene.c - owns who plays: ids, channels and QPs, their names and their end.
  */
-#include "tests/scenarios/scene_data.h"
-#include "tests/scenarios/scene_internal.h"
+#include "scene_data.h"
+#include "scene_internal.h"
 
 struct rdma_event_channel *client_events, *server_events;
 struct rdma_cm_id *client, *server, *child;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* scene_data.c - owns messages: an id's memory, work requests, completions. */
-#include "tests/scenarios/scene_data.h"
-#include "tests/scenarios/scene_internal.h"
+#include "scene_data.h"
+#include "scene_internal.h"
 
 struct pool {
 	struct ibv_pd *pd;

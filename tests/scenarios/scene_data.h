@@ -3,7 +3,7 @@
 #ifndef TESTS_SCENARIOS_SCENE_DATA_H
 #define TESTS_SCENARIOS_SCENE_DATA_H
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* Bytes of an id's PD that messages come from (counting) and go to; reachable for the peer. */
 enum { MEMORY = 16384 };

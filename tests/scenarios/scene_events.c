@@ -2,7 +2,7 @@
 /* scene_events.c - owns events: waiting for them, showing and acknowledging them. */
 #include <fcntl.h>
 
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 static struct rdma_cm_event *unacked[64];
 static unsigned int num_unacked;

@@ -3,7 +3,7 @@
 #ifndef TESTS_SCENARIOS_SCENE_INTERNAL_H
 #define TESTS_SCENARIOS_SCENE_INTERNAL_H
 
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 #define SCENE_PORTS 10
 

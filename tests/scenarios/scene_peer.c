@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 static pthread_t thread;
 static bool thread_runs;

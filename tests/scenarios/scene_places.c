@@ -8,7 +8,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 static const struct {
 	const char *name;	/* in the trace */

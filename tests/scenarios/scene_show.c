@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* scene_show.c - owns how things look in the trace: QPs, addresses, routes, bytes. */
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 const char *bytes_text(const void *data, size_t len)
 {

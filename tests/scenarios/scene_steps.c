@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* scene_steps.c - owns the usual way to a situation, without a word as long as nothing fails. */
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 const uint8_t counting[256] = {
 #define ROW(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7

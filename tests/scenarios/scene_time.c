@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "polycm/sim.h"
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 static int (*sim_now)(uint64_t *ret_ns);
 static int (*sim_advance)(uint64_t ns);

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 static _Thread_local FILE *own;
 static _Thread_local char *own_text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sockets.c - scenarios of listeners in several port spaces: over iWARP all are TCP sockets. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 struct claim {
 	enum place place;

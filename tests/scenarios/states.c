@@ -3,7 +3,7 @@
  * states.c - scenarios of every call in every state of an id: what it answers, and
  * that it changes nothing else.
  */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /*
  * The calls that are wrong in most states, from the harmless to the harmful,

@@ -3,7 +3,7 @@
  * sync.c - scenarios of synchronous ids (no channel): what each call returns, and which event it
  * leaves in the id.
  */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 /* What the last call left in the id. */
 static void show_left(struct rdma_cm_id *id, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* timeouts.c - scenarios of waiting in vain: for an answer, for a program, for an address. */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static bool on_iwarp(const struct rdma_cm_id *id)
 {

@@ -3,7 +3,7 @@
  * ud.c - scenarios of datagram ids (SIDR): answers of all kinds, lengths, requests that nobody
  * answers.
  */
-#include "tests/scenarios/scene.h"
+#include "scene.h"
 
 static void ud_usual(void)
 {

@@ -6,7 +6,7 @@
  */
 #include <poll.h>
 
-#include "tests/sequences/sequence.h"
+#include "sequence.h"
 
 /* What is on its way at about the same time is there then. */
 enum { TOGETHER_MS = 60 };

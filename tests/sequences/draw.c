@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* draw.c - owns chance: what a seed draws, and out of what. */
-#include "tests/sequences/sequence.h"
+#include "sequence.h"
 
 static uint64_t state;
 

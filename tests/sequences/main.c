@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/sequences/sequence.h"
+#include "sequence.h"
 
 enum { STEPS = 14, PLACES = 300 };
 

@@ -8,7 +8,7 @@
  */
 #include <netinet/in.h>
 
-#include "tests/sequences/sequence.h"
+#include "sequence.h"
 
 /* What one end has set going reaches the other. */
 enum { SOON_MS = 300, RESOLVE_MS = 2000 };

@@ -2,7 +2,7 @@
 /* cm_fake.c - see cm_fake.h */
 #include "cm_fake.h"
 
-#include "clock.h"
+#include "core/base/clock.h"
 
 struct fake fakes[2];
 const struct polycm_clock *beta_clock;

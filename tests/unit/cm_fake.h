@@ -24,8 +24,8 @@
 #include <rdma/rdma_verbs.h>
 
 #include "capture.h"
-#include "addr.h"
-#include "id_internal.h"
+#include "core/base/addr.h"
+#include "core/cm/id_internal.h"
 
 enum fake_op {
 	OP_OPEN, OP_BIND, OP_RESOLVE_ADDR, OP_RESOLVE_ROUTE, OP_LISTEN, OP_CONNECT, OP_ACCEPT,

@@ -12,7 +12,7 @@
 #include "providers/ib/rules.h"
 #include "providers/roce/rules.h"
 #include "providers/sim/provider.h"
-#include "interposer.h"
+#include "core/base/interposer.h"
 
 struct world world;
 

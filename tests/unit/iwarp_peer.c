@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "tests/unit/iwarp_peer.h"
+#include "iwarp_peer.h"
 
 #define SYN_LEN 52u
 #define OUR_ID 77u		/* our side of the stream; process 0 */

@@ -8,7 +8,7 @@
 #define TESTS_UNIT_IWARP_PEER_H
 
 #include "providers/sim/cm/iwcm.h"
-#include "tests/unit/sim_world.h"
+#include "sim_world.h"
 
 /* Segments of the stream. */
 enum { SYN = 1, SYN_ACK, RST, DATA, FIN };

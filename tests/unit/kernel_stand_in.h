@@ -27,7 +27,7 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "kernel/host.h"
+#include "core/kernel/host.h"
 
 #define STAND_IN_COMMANDS 23	/* CREATE_ID to JOIN_MCAST */
 

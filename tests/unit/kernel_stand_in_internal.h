@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 
 #include <infiniband/ib.h>
-#include "kernel/uapi.h"
+#include "core/kernel/uapi.h"
 
 #include "kernel_stand_in.h"
 

@@ -4,7 +4,7 @@
 
 #include <endian.h>
 
-#include "kernel/kernel.h"
+#include "core/plugin/kernel_client.h"
 #include "kernel_stand_in_internal.h"
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"

@@ -9,7 +9,7 @@
 
 #include "cm_fake.h"
 #include "kernel_stand_in.h"
-#include "kernel/uapi.h"
+#include "core/kernel/uapi.h"
 
 #define PORT 7471
 

@@ -2,7 +2,7 @@
 /* nic_pair.c - see nic_pair.h. */
 #include "config.h"
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
 #include "providers/sim/nic/rc.h"
-#include "interposer.h"
+#include "core/base/interposer.h"
 
 struct pair_side a, b;
 bool (*pair_filter)(const struct sim_packet *packet);

@@ -15,9 +15,9 @@
 
 #include "capture.h"
 
-#include "device.h"
-#include "options.h"
-#include "provider_internal.h"
+#include "core/device/device.h"
+#include "core/plugin/options.h"
+#include "core/plugin/plugin_internal.h"
 
 static const char *const source_files[] = {
 	[BY_NAME] = "by_name",

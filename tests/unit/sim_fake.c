@@ -8,7 +8,7 @@
 
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
-#include "interposer.h"
+#include "core/base/interposer.h"
 
 #define MAX_SETTINGS 8
 

@@ -2,7 +2,7 @@
 /* sim_iwarp.c - see sim_iwarp.h. */
 #include "config.h"
 
-#include "tests/unit/sim_iwarp.h"
+#include "sim_iwarp.h"
 
 #include <string.h>
 

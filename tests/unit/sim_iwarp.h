@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_SIM_IWARP_H
 #define TESTS_UNIT_SIM_IWARP_H
 
-#include "tests/unit/sim_world.h"
+#include "sim_world.h"
 
 struct pair {
 	struct polycm_id *listener, *active, *child;

@@ -2,7 +2,7 @@
 /* sim_world.c - see sim_world.h. */
 #include "config.h"
 
-#include "tests/unit/sim_world.h"
+#include "sim_world.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
-#include "interposer.h"
+#include "core/base/interposer.h"
 
 struct world world;
 uint8_t world_data[256];

@@ -15,7 +15,7 @@
 
 #include "tests/cmocka_all.h"
 
-#include "clock.h"
+#include "core/base/clock.h"
 
 #define FAR_AWAY UINT64_MAX
 

@@ -10,11 +10,11 @@
 #include "tests/cmocka_all.h"
 #include "capture.h"
 
-#include "device.h"
-#include "log.h"
-#include "options.h"
-#include "registry.h"
-#include "verbs/shim.h"
+#include "core/device/device.h"
+#include "core/base/log.h"
+#include "core/plugin/options.h"
+#include "core/plugin/registry.h"
+#include "core/verbs/shim.h"
 
 /* ------------------------------------------------------------------------
  * Verbs and provider.

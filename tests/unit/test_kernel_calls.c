@@ -5,7 +5,7 @@
  * synchronous ids, descriptors to poll.
  */
 #include "kernel_stand_in_scene.h"
-#include "log.h"
+#include "core/base/log.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -6,7 +6,7 @@
  */
 #include "kernel_stand_in_scene.h"
 
-#include "log.h"
+#include "core/base/log.h"
 
 #define CMD(name) RDMA_USER_CM_CMD_##name
 

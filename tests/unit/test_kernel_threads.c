@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "log.h"
+#include "core/base/log.h"
 
 #define ROUNDS	300
 #define BATCH	8

@@ -8,7 +8,7 @@
 
 #include "tests/cmocka_all.h"
 
-#include "latch.h"
+#include "core/base/latch.h"
 
 #define NUM_THREADS 4u
 #define NUM_ROUNDS 20000u

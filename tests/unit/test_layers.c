@@ -7,9 +7,9 @@
  */
 #include "cm_fake.h"
 
-#include "clock.h"
-#include "layers.h"
-#include "log.h"
+#include "core/base/clock.h"
+#include "core/plugin/layers.h"
+#include "core/base/log.h"
 
 #define MS UINT64_C(1000000)
 

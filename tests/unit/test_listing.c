@@ -14,11 +14,11 @@
 
 #include <rdma/rdma_cma.h>
 
-#include "device.h"
-#include "kernel/host.h"
+#include "core/device/device.h"
+#include "core/kernel/host.h"
 #include "providers/ib/rules.h"
-#include "registry.h"
-#include "verbs/real.h"
+#include "core/plugin/registry.h"
+#include "core/base/libibverbs.h"
 
 #define MAX_DEVICES 4
 

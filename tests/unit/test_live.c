@@ -8,7 +8,7 @@
 
 #include "tests/cmocka_all.h"
 
-#include "live.h"
+#include "core/base/live.h"
 
 #define NUM 4096u
 

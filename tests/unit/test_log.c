@@ -10,8 +10,9 @@
 #include "tests/cmocka_all.h"
 #include "capture.h"
 
-#include "clock.h"
-#include "log.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/plugin/options.h"
 
 static struct capture capture;
 

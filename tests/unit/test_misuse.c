@@ -5,8 +5,8 @@
  */
 #include "cm_fake.h"
 
-#include "clock.h"
-#include "log.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
 
 static struct polycm_id *internal(struct rdma_cm_id *id)
 {

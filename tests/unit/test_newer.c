@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "verbs/shim.h"
+#include "core/verbs/shim.h"
 
 /* Headers of other releases declare more of them, or fewer. */
 struct buffer;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 enum {
 	L = IBV_ACCESS_LOCAL_WRITE,

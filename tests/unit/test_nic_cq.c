@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "providers/sim/engine_internal.h"
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 static int open_roce(void **state)
 {

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 /* As the inline functions of the header do it for such contexts. */
 static int query_port(uint8_t num, struct ibv_port_attr *attr)

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 static int open_roce(void **state)
 {

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "providers/sim/world.h"
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 #define FOUR_RETRIES (4 * (4096ull << 14))	/* of time-out 14 with retry_cnt 3 */
 

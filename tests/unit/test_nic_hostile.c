@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 #include "providers/sim/nic/rc.h"
 
 static uint8_t bytes[SIM_LINK_MAX_PACKET];

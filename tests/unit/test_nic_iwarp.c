@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 static int open_iwarp(void **state)
 {

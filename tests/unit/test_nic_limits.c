@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 /* What can be made of a's device, up to MORE of it. */
 enum { MORE = 3 };

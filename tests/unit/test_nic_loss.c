@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "providers/sim/nic/rc.h"
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 enum {
 	LOSE = 200, REPEAT = 100, REORDER = 100,	/* of 1000 packets */

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "providers/sim/nic/groups.h"
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 #define QKEY 0x11112222u
 #define MLID 0xc001u

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "providers/sim/nic/nic_internal.h"
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 static bool fails;
 

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 #define RESET IBV_QPS_RESET
 #define INIT IBV_QPS_INIT

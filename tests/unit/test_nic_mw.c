@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 #define L IBV_ACCESS_LOCAL_WRITE
 #define W IBV_ACCESS_REMOTE_WRITE

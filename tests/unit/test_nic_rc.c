@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 static int open_roce(void **state)
 {

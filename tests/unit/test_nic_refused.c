@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 static struct ibv_qp_init_attr qp_attr(void)
 {

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 #include "providers/sim/nic/rc.h"
 
 static unsigned int seen, dropped;

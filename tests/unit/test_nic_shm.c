@@ -23,7 +23,7 @@
 #include "providers/sim/nic/groups.h"
 #include "providers/sim/nic/rc.h"
 #include "tests/cmocka_all.h"
-#include "interposer.h"
+#include "core/base/interposer.h"
 
 #define SIZE (2u << 20)
 #define RECEIVES 4u

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 enum { PAIRS = 3, MESSAGES = 400, LEN = 100 };
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "providers/sim/nic/rc.h"
-#include "tests/unit/nic_pair.h"
+#include "nic_pair.h"
 
 static struct ibv_qp *make(struct pair_side *side, struct ibv_srq *srq)
 {

@@ -9,8 +9,8 @@
 #include "tests/cmocka_all.h"
 #include "capture.h"
 
-#include "log.h"
-#include "options.h"
+#include "core/base/log.h"
+#include "core/plugin/options.h"
 #include "tests/nth/nth.h"
 
 static struct capture capture;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "provider_internal.h"
+#include "core/plugin/plugin_internal.h"
 #include "registry_case.h"
 #include "tests/nth/nth.h"
 

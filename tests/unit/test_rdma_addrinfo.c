@@ -8,7 +8,7 @@
 #include <endian.h>
 #include <netdb.h>
 
-#include "addr.h"
+#include "core/base/addr.h"
 
 struct lookup {
 	const char *node, *service;

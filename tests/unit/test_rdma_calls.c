@@ -6,7 +6,7 @@
  */
 #include "cm_fake.h"
 
-#include "log.h"
+#include "core/base/log.h"
 
 #define SIMPLE(name, call) \
 	static int name(struct rdma_cm_id *id) \

@@ -5,7 +5,7 @@
  */
 #include "cm_fake.h"
 
-#include "log.h"
+#include "core/base/log.h"
 
 static struct rdma_event_channel *channel;
 

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <semaphore.h>
 
-#include "log.h"
+#include "core/base/log.h"
 
 static struct polycm_id *internal(struct rdma_cm_id *id)
 {
@@ -370,7 +370,7 @@ static void removed_devices_are_told_to_their_ids(void **state)
 
 	(void)state;
 	assert_int_equal(rdma_accept(accepted, &param), 0);
-	polycm_ids_device_removed(fakes[0].device);
+	polycm_device_removed(fakes[0].device);
 	expect_event(second, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	expect_no_event(second);
 	/* Not the wildcard listener, which is on no device, and not what nobody accepted. */

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "live.h"
+#include "core/base/live.h"
 #include "tests/nth/nth.h"
 
 #define NUM_IDS 100u

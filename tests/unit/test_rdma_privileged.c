@@ -4,7 +4,7 @@
  * set a variable that such a process ignores.
  */
 #include "cm_fake.h"
-#include "options.h"
+#include "core/plugin/options.h"
 
 static int start(void **state)
 {

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "log.h"
+#include "core/base/log.h"
 
 #define ROUNDS 300
 #define NUM_IDS 3

@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "log.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
 
 struct waiter {
 	pthread_t thread;

@@ -9,9 +9,9 @@
 #include "registry_case.h"
 #include "capture.h"
 
-#include "device.h"
-#include "options.h"
-#include "provider_internal.h"
+#include "core/device/device.h"
+#include "core/plugin/options.h"
+#include "core/plugin/plugin_internal.h"
 
 static void names_select(void **state)
 {

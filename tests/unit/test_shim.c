@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "verbs/shim.h"
+#include "core/verbs/shim.h"
 
 #undef ibv_query_port
 #undef ibv_reg_mr

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "providers/sim/address.h"
-#include "tests/unit/sim_world.h"
+#include "sim_world.h"
 
 /* --- rdma_bind_addr() --- */
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "tests/unit/sim_iwarp.h"
+#include "sim_iwarp.h"
 
 /* --- Disconnecting. --- */
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/unit/iwarp_peer.h"
+#include "iwarp_peer.h"
 
 static const uint8_t values[] = { 0xff, 0x01, 0x80, 0x40, 0x20, 0x10, 0x02 };
 

@@ -13,7 +13,7 @@
 #include "providers/iwarp/rules.h"
 #include "providers/sim/cm/iwcm.h"
 #include "providers/sim/link/link.h"
-#include "tests/unit/sim_iwarp.h"
+#include "sim_iwarp.h"
 
 #define HEADER 16u
 #define DATA 4u

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "providers/sim/world.h"
-#include "tests/unit/sim_world.h"
+#include "sim_world.h"
 
 static char context[2];		/* handles of joins */
 

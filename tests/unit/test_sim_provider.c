@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "polycm/sim.h"
-#include "tests/unit/sim_world.h"
+#include "sim_world.h"
 
 static const struct polycm_provider *provider;
 static const struct polycm_sim_ops *control;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "providers/sim/fault.h"
-#include "tests/unit/sim_world.h"
+#include "sim_world.h"
 
 #define NEIGHBOUR SIM_US(20)
 #define LOCAL SIM_US(1)

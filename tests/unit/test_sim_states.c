@@ -10,7 +10,7 @@
 
 #include <infiniband/sa.h>
 
-#include "tests/unit/sim_world.h"
+#include "sim_world.h"
 
 enum state {
 	S_IDLE,

@@ -12,7 +12,7 @@
 
 #include "providers/sim/cm/iwcm.h"
 #include "providers/sim/link/link.h"
-#include "tests/unit/sim_iwarp.h"
+#include "sim_iwarp.h"
 
 enum { SYN = 1, SYN_ACK, RST, DATA, FIN };
 

@@ -18,8 +18,8 @@
 #include "polycm/polycm.h"
 #include "polycm/sim.h"
 
-#include "device.h"
-#include "registry.h"
+#include "core/device/device.h"
+#include "core/plugin/registry.h"
 
 #define CHECK(condition) do { if (!(condition)) return __LINE__; } while (0)
 

@@ -10,7 +10,7 @@
 #include "tests/cmocka_all.h"
 
 #include "polycm/polycm.h"
-#include "status.h"
+#include "core/cm/status.h"
 
 static void the_core_has_words(void **state)
 {

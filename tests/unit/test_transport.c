@@ -10,7 +10,7 @@
 
 #include "tests/cmocka_all.h"
 
-#include "transport.h"
+#include "core/plugin/transport.h"
 
 static uint8_t own_ack_timeout(uint8_t ack_delay, uint8_t packet_lifetime)
 {

@@ -6,8 +6,8 @@
  */
 #include "cm_fake.h"
 
-#include "clock.h"
-#include "log.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
 
 #define MS UINT64_C(1000000)
 #define TIMEOUT_MS 2000

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "clock.h"
-#include "log.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
 #include "wait_fake.h"
 
 #define OTHER 100		/* a descriptor that the clock does not own */

@@ -6,7 +6,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-#include "clock.h"
+#include "core/base/clock.h"
 #include "interpose/shown.h"
 #include "wait_fake.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "core/base/clock.h"
 #include "tests/cmocka_all.h"
 #include "interpose/cond.h"
 #include "interpose/libc.h"

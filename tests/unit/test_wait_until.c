@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "core/base/clock.h"
 #include "interpose/cond.h"
 #include "interpose/shown.h"
 #include "wait_fake.h"

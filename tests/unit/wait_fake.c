@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
+#include "core/base/clock.h"
 #include "interpose/shown.h"
 #include "wait_fake.h"
 

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#include "../fabric.h"
+#include "providers/sim/fabric.h"
 #include "ibcm_id.h"
 
 enum cma_state {

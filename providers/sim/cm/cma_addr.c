@@ -16,8 +16,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../gids.h"
-#include "../world.h"
+#include "providers/sim/gids.h"
+#include "providers/sim/world.h"
 #include "cma_internal.h"
 
 #define LOCAL_NS SIM_US(1)		/* the hop of an answer that is known already */

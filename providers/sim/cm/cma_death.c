@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../world.h"
+#include "providers/sim/world.h"
 #include "cma_internal.h"
 #include "ibcm.h"
 #include "iwcm.h"

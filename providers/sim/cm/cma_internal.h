@@ -5,8 +5,8 @@
 #ifndef SIM_CMA_INTERNAL_H
 #define SIM_CMA_INTERNAL_H
 
-#include "../address.h"
-#include "../fault.h"
+#include "providers/sim/address.h"
+#include "providers/sim/fault.h"
 #include "cma.h"
 
 /* A fresh id in state IDLE, at the end of the list of all ids. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../trace.h"
+#include "providers/sim/trace.h"
 #include "cma_internal.h"
 
 #define KERNEL_ENOTSUPP 524		/* no errno of programs, but they see it */

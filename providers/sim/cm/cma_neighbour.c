@@ -8,9 +8,9 @@
 
 #include <errno.h>
 
-#include "../fault.h"
-#include "../link/shape.h"
-#include "../world.h"
+#include "providers/sim/fault.h"
+#include "providers/sim/link/shape.h"
+#include "providers/sim/world.h"
 #include "cma_internal.h"
 
 #define NEIGHBOUR_NS SIM_US(20)		/* an exchange on a link of no length */

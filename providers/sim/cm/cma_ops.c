@@ -11,7 +11,7 @@
 
 #include <utlist.h>
 
-#include "../trace.h"
+#include "providers/sim/trace.h"
 #include "cma_internal.h"
 #include "ibcm.h"
 #include "iwcm.h"

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../common/events.h"
-#include "../trace.h"
+#include "providers/common/events.h"
+#include "providers/sim/trace.h"
 #include "cma_internal.h"
 
 __thread __attribute__((tls_model("initial-exec"))) bool cma_posting;

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../fault.h"
-#include "../gids.h"
+#include "providers/sim/fault.h"
+#include "providers/sim/gids.h"
 #include "cma_internal.h"
 #include "ibcm.h"
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../gids.h"
+#include "providers/sim/gids.h"
 #include "cma_internal.h"
 
 struct sim_address *cma_interface(const struct sim_id *id, const struct sim_node *node)

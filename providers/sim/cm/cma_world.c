@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "../gids.h"
+#include "providers/sim/gids.h"
 #include "cma_internal.h"
 
 /* ------------------------------------------------------------------------

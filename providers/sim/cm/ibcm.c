@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../trace.h"
+#include "providers/sim/trace.h"
 #include "ibcm.h"
 
 #define INDEX_MASK ((1u << SIM_CONN_INDEX_BITS) - 1)

@@ -16,7 +16,7 @@
 
 #include <stddef.h>
 
-#include "../link/link.h"
+#include "providers/sim/link/link.h"
 #include "cma.h"
 #include "mad.h"
 

@@ -6,7 +6,7 @@
 #ifndef SIM_IBCM_ID_H
 #define SIM_IBCM_ID_H
 
-#include "../engine.h"
+#include "providers/sim/engine.h"
 
 struct sim_id;
 struct sim_port;

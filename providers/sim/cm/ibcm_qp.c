@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../nic/nic.h"
+#include "providers/sim/nic/nic.h"
 #include "ibcm.h"
 
 uint8_t ibcm_ack_timeout(const struct sim_id *id, uint8_t ack_delay, uint8_t packet_lifetime)

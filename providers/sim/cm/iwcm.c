@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "../nic/nic.h"
+#include "providers/sim/nic/nic.h"
 #include "iwcm.h"
 
 /* It may have been destroyed; then its owner was told. */

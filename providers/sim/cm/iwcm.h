@@ -12,7 +12,7 @@
 #ifndef SIM_IWCM_H
 #define SIM_IWCM_H
 
-#include "../link/link.h"
+#include "providers/sim/link/link.h"
 #include "cma.h"
 #include "mpa.h"
 

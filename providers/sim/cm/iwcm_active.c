@@ -8,8 +8,8 @@
 
 #include <errno.h>
 
-#include "../address.h"
-#include "../nic/nic.h"
+#include "providers/sim/address.h"
+#include "providers/sim/nic/nic.h"
 #include "iwcm.h"
 
 /* Kernel cma_iw_handler(): which event a CONNECT_REPLY of this status is. */

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "../nic/nic.h"
+#include "providers/sim/nic/nic.h"
 #include "iwcm.h"
 
 #define QPN_MASK 0xffffffu

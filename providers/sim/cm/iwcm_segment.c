@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../address.h"
-#include "../link/link.h"
+#include "providers/sim/address.h"
+#include "providers/sim/link/link.h"
 #include "segment.h"
 
 #define QPN_MASK 0xffffffu

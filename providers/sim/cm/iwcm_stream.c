@@ -16,10 +16,10 @@
 
 #include <utlist.h>
 
-#include "../link/link.h"
-#include "../nic/nic.h"
-#include "../trace.h"
-#include "../world.h"
+#include "providers/sim/link/link.h"
+#include "providers/sim/nic/nic.h"
+#include "providers/sim/trace.h"
+#include "providers/sim/world.h"
 #include "cma_internal.h"
 #include "iwcm.h"
 #include "segment.h"

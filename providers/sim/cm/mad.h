@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-#include "../fabric.h"
-#include "../../common/cm_rej.h"
+#include "providers/sim/fabric.h"
+#include "providers/common/cm_rej.h"
 
 #define CM_MAD_SIZE 256u
 #define CM_MAD_HEADER_SIZE 24u

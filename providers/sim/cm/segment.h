@@ -10,7 +10,7 @@
 #ifndef SIM_CM_SEGMENT_H
 #define SIM_CM_SEGMENT_H
 
-#include "../fabric.h"
+#include "providers/sim/fabric.h"
 
 enum segment_type {
 	SEG_SYN = 1,

@@ -2,7 +2,7 @@
 /* link/changes.c - see changes.h. */
 #include "config.h"
 
-#include "../fault.h"
+#include "providers/sim/fault.h"
 #include "changes.h"
 #include "segment.h"
 

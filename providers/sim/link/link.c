@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../gids.h"
-#include "../world.h"
+#include "providers/sim/gids.h"
+#include "providers/sim/world.h"
 #include "link_internal.h"
 #include "shape.h"
 

@@ -15,7 +15,7 @@
 
 #include <sys/uio.h>
 
-#include "../fabric.h"
+#include "providers/sim/fabric.h"
 
 enum sim_packet_type {
 	SIM_PACKET_MAD,		/* 256 bytes */

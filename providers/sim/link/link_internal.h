@@ -3,7 +3,7 @@
 #ifndef SIM_LINK_INTERNAL_H
 #define SIM_LINK_INTERNAL_H
 
-#include "../watch.h"
+#include "providers/sim/watch.h"
 #include "link.h"
 
 /* What there is to send, checked against SIM_LINK_MAX_PACKET. */

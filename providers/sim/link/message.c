@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#include "../cm/mad.h"
-#include "../cm/mpa.h"
-#include "../cm/segment.h"
-#include "../nic/rc.h"
+#include "providers/sim/cm/mad.h"
+#include "providers/sim/cm/mpa.h"
+#include "providers/sim/cm/segment.h"
+#include "providers/sim/nic/rc.h"
 #include "message.h"
 
 #define MAD_ATTR_ID 16u

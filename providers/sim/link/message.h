@@ -3,7 +3,7 @@
 #ifndef SIM_MESSAGE_H
 #define SIM_MESSAGE_H
 
-#include "../fault.h"
+#include "providers/sim/fault.h"
 #include "link_internal.h"
 
 struct sim_message {

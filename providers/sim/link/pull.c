@@ -13,7 +13,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "../engine.h"
+#include "providers/sim/engine.h"
 #include "pull.h"
 
 #define MAX_PARTS 64u	/* of one system call, probe included */

@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-#include "../fabric.h"
+#include "providers/sim/fabric.h"
 
 struct sim_changes_area;
 struct sim_folder;

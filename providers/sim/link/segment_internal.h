@@ -8,9 +8,9 @@
 
 #include <pthread.h>
 
-#include "../nic/groups.h"
-#include "../numbers.h"
-#include "../ports_area.h"
+#include "providers/sim/nic/groups.h"
+#include "providers/sim/numbers.h"
+#include "providers/sim/ports_area.h"
 #include "changes.h"
 #include "folder.h"
 #include "pace.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../trace.h"
+#include "providers/sim/trace.h"
 #include "block.h"
 #include "pace.h"
 #include "segment.h"

@@ -7,8 +7,8 @@
 #ifndef SIM_SHAPE_H
 #define SIM_SHAPE_H
 
-#include "../fault.h"
-#include "../world.h"
+#include "providers/sim/fault.h"
+#include "providers/sim/world.h"
 #include "link_internal.h"
 
 /* Of a packet where nothing is said, under the virtual clock. */

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../cm/segment.h"
-#include "../nic/rc.h"
+#include "providers/sim/cm/segment.h"
+#include "providers/sim/nic/rc.h"
 #include "block.h"
 #include "shape_internal.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../gids.h"
+#include "providers/sim/gids.h"
 #include "nic_internal.h"
 
 #define VENDOR_ID 0xffffffu	/* software devices have none of their own */

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../link/segment.h"
+#include "providers/sim/link/segment.h"
 #include "groups.h"
 
 static struct sim_groups_area own;

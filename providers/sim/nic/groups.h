@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "../fabric.h"
+#include "providers/sim/fabric.h"
 
 #define SIM_MAX_MEMBERS 2048u
 #define SIM_MULTICAST_QPN 0xffffffu

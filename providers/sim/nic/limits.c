@@ -5,8 +5,8 @@
  */
 #include "config.h"
 
-#include "../fault.h"
-#include "../gids.h"
+#include "providers/sim/fault.h"
+#include "providers/sim/gids.h"
 #include "nic_internal.h"
 
 static unsigned int *const total[NIC_KINDS] = {

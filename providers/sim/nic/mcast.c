@@ -11,7 +11,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "../gids.h"
+#include "providers/sim/gids.h"
 #include "groups.h"
 #include "ud.h"
 

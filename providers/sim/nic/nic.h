@@ -8,7 +8,7 @@
 #ifndef SIM_NIC_H
 #define SIM_NIC_H
 
-#include "../fabric.h"
+#include "providers/sim/fabric.h"
 
 /* What later headers call IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT. */
 #define SIM_ACCESS_FLUSH (1u << 8 | 1u << 9)

@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-#include "../fabric.h"
+#include "providers/sim/fabric.h"
 #include "nic.h"
 
 #define NIC_PSN_MASK 0xffffffu

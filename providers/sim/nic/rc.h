@@ -18,7 +18,7 @@
 #ifndef SIM_NIC_RC_H
 #define SIM_NIC_RC_H
 
-#include "../link/link.h"
+#include "providers/sim/link/link.h"
 #include "nic_internal.h"
 
 enum rc_op {

@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "../world.h"
+#include "providers/sim/world.h"
 #include "rc.h"
 
 /* TCP's own retransmission, which carries iWARP: 200 ms, doubling up to 120 s, 15 times. */

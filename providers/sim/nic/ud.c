@@ -7,7 +7,7 @@
 
 #include <arpa/inet.h>
 
-#include "../gids.h"
+#include "providers/sim/gids.h"
 #include "groups.h"
 #include "rc.h"
 #include "ud.h"

@@ -8,7 +8,7 @@
 #ifndef SIM_NIC_UD_H
 #define SIM_NIC_UD_H
 
-#include "../link/link.h"
+#include "providers/sim/link/link.h"
 #include "nic_internal.h"
 
 enum ud_flags {

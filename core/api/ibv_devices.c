@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * api/ibv_devices.c - the exported ibv_* calls that take or list devices.
+ *
+ * A device list is one of ours, also when libibverbs made its entries: two
+ * words behind the terminating NULL keep libibverbs' own list, which may be
+ * what providers have just looked at, until ibv_free_device_list.  It begins
+ * where its memory does, because there are programs that give it to free(),
+ * which libibverbs' lists allow.
+ */
+#include "config.h"
+
+#include "core/base/libibverbs.h"
+#include "core/verbs/shim.h"
+#include "core/verbs/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device/device.h"
+#include "core/base/export.h"
+#include "core/plugin/options.h"
+#include "core/plugin/registry.h"
+
+/* In front of libibverbs' list: what else is behind a NULL is a program's doing. */
+static struct ibv_device list_mark;
+
+static struct polycm_real_list *kept_real(struct ibv_device **devices)
+{
+	while (*devices)
+		devices++;
+	return devices[1] == &list_mark ? (struct polycm_real_list *)(void *)devices[2] : NULL;
+}
+
+/*
+ * Hardware stays out of sight of a program that was told to use simulated
+ * devices only: it must not pick a real one by accident.
+ */
+static bool only_simulated(size_t num_simulated)
+{
+	struct polycm_device **devices;
+	struct polycm_module *const *modules;
+	size_t num_modules, num, simulating = 0;
+
+	if (!num_simulated || polycm_devices(&devices, &num))
+		return false;
+	num_modules = polycm_registry_selected(&modules);
+	for (size_t m = 0; m < num_modules; m++) {
+		bool simulates = false;
+
+		for (size_t i = 0; i < num; i++)
+			simulates |= devices[i]->module == modules[m] && devices[i]->vdev;
+		simulating += simulates;
+	}
+	polycm_devices_free(devices, num);
+	return simulating == num_modules;
+}
+
+POLYCM_EXPORT struct ibv_device **ibv_get_device_list(int *ret_num)
+{
+	struct polycm_verbs_device **simulated;
+	struct polycm_real_list *real = NULL;
+	unsigned int looks = polycm_real_looks();
+	struct ibv_device **list;
+	size_t num_simulated, n = 0;
+	int num_real = 0, r;
+
+	/* While providers load, they see what libibverbs sees. */
+	(void)polycm_registry_get_devices();
+	r = polycm_shim_list(&simulated, &num_simulated);
+	if (r) {
+		errno = -r;
+		return NULL;
+	}
+	if (!only_simulated(num_simulated)) {
+		real = polycm_real_list_after(looks);
+		if (!real && !num_simulated)
+			goto err_free_simulated;	/* errno is libibverbs' */
+		num_real = real ? real->num : 0;
+	}
+
+	list = calloc(num_simulated + (size_t)num_real + 3, sizeof(*list));
+	if (!list) {
+		errno = ENOMEM;
+		goto err_put_real;
+	}
+	for (size_t i = 0; i < num_simulated; i++)
+		list[n++] = &simulated[i]->device;
+	for (int i = 0; i < num_real; i++)
+		list[n++] = real->devices[i];
+	list[n + 1] = &list_mark;
+	list[n + 2] = (struct ibv_device *)(void *)real;
+	free(simulated);
+	if (ret_num)
+		*ret_num = (int)n;
+	return list;
+
+err_put_real:
+	if (real)
+		polycm_real_list_put(real);
+err_free_simulated:
+	free(simulated);
+	if (ret_num)
+		*ret_num = 0;
+	return NULL;
+}
+
+POLYCM_EXPORT void ibv_free_device_list(struct ibv_device **devices)
+{
+	struct polycm_real_list *real;
+
+	if (!devices)
+		return;
+	real = kept_real(devices);
+	if (real)
+		polycm_real_list_put(real);
+	free(devices);
+}
+
+POLYCM_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+POLYCM_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	if (shim_table(device))
+		return ((struct polycm_verbs_device *)device)->node_guid;
+
+	REAL_VERB(__be64, "ibv_get_device_guid", "IBVERBS_1.1", (struct ibv_device *));
+	return real ? real(device) : 0;
+}
+
+POLYCM_EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	if (shim_table(device))
+		return -1;	/* the kernel numbers devices, and knows nothing of these */
+
+	REAL_VERB(int, "ibv_get_device_index", "IBVERBS_1.9", (struct ibv_device *));
+	return real ? real(device) : -1;
+}
+
+POLYCM_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	const struct polycm_verbs *table = shim_table(device);
+
+	if (table)
+		return table->open_device(device);
+
+	REAL_VERB(struct ibv_context *, "ibv_open_device", "IBVERBS_1.1", (struct ibv_device *));
+	return real ? real(device) : NULL;
+}
+
+/* Exported by libibverbs without a public declaration. */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+
+POLYCM_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
+{
+	struct polycm_verbs_device *device = polycm_shim_by_path(dir);
+
+	if (device)
+		return shim_table(&device->device)->read_sysfs_file(&device->device, file, buf,
+								    size);
+
+	REAL_VERB(int, "ibv_read_sysfs_file", "IBVERBS_1.0",
+		  (const char *, const char *, char *, size_t));
+	return real ? real(dir, file, buf, size) : -1;
+}

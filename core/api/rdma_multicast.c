@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * api/rdma_multicast.c - multicast groups of an id.
+ *
+ * The list is under the id's lock.  A group lives until it was left and all
+ * of its events are acked; the provider knows it by its address.
+ */
+#include "config.h"
+#include "core/cm/id_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/addr.h"
+#include "core/base/export.h"
+#include "core/base/log.h"
+#include "core/plugin/op.h"
+#include "core/cm/ret.h"
+
+static void group_remove(struct polycm_id *id, struct polycm_group *group)
+{
+	struct polycm_group **p = &id->groups;
+
+	while (*p != group)
+		p = &(*p)->next;
+	*p = group->next;
+}
+
+static void group_free(struct polycm_group *group)
+{
+	polycm_ev_unreserve(POLYCM_GROUP_EVENTS);
+	free(group);
+}
+
+static int join(struct polycm_id *id, const struct sockaddr *addr, uint32_t join_flags,
+		void *context)
+{
+	size_t len = polycm_addr_len(addr);
+	struct polycm_multicast mc = { .size = sizeof(mc), .addr = addr, .join_flags = join_flags };
+	char text[POLYCM_ADDR_TEXT];
+	struct polycm_group *group;
+	int err;
+
+	if (!len)
+		return polycm_fail(-EINVAL, addr ? "unknown address family" : "no address");
+	err = polycm_need_module(id);
+	if (err)
+		return err;
+
+	group = calloc(1, sizeof(*group));
+	if (!group)
+		return -ENOMEM;
+	if (polycm_ev_reserve(POLYCM_GROUP_EVENTS)) {
+		free(group);
+		return -ENOMEM;
+	}
+	group->context = context;
+	group->join_flags = join_flags;
+	memcpy(&group->addr, addr, len);
+	group->next = id->groups;
+	id->groups = group;
+
+	mc.group = group;
+	err = POLYCM_OP(id->module, join_multicast, id->priv, &mc);
+	if (!err)
+		return 0;
+	group_remove(id, group);
+	polycm_ev_drop(id, group);
+	group_free(group);
+	return polycm_fail(err, "group %s", polycm_addr_text(addr, text));
+}
+
+void polycm_group_joined(struct polycm_id *id, struct polycm_ev *ev)
+{
+	const struct ibv_ah_attr *ah = &ev->pub.param.ud.ah_attr;
+	struct polycm_group *group = ev->group;
+	int err;
+
+	if (ev->pub.status || id->closing || group->left)
+		return;
+	group->mgid = ah->grh.dgid;
+	group->mlid = ah->dlid;
+	if (!id->pub.qp || group->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER)
+		return;
+
+	err = ibv_attach_mcast(id->pub.qp, &group->mgid, group->mlid);
+	if (err) {
+		polycm_log_id(POLYCM_LOG_DEBUG, id, "QP %u cannot attach to the group: %s",
+			      id->pub.qp->qp_num, strerror(err < 0 ? errno : err));
+		polycm_ev_set_type(ev, RDMA_CM_EVENT_MULTICAST_ERROR);
+		ev->pub.status = -1;
+		return;
+	}
+	group->attached = true;
+}
+
+static void detach(struct polycm_id *id, struct polycm_group *group)
+{
+	if (group->attached && id->pub.qp)
+		(void)ibv_detach_mcast(id->pub.qp, &group->mgid, group->mlid);
+	group->attached = false;
+}
+
+void polycm_groups_detach(struct polycm_id *id)
+{
+	for (struct polycm_group *group = id->groups; group; group = group->next)
+		detach(id, group);
+}
+
+void polycm_groups_leave(struct polycm_id *id)
+{
+	polycm_groups_detach(id);
+	if (!id->module)
+		return;
+	for (struct polycm_group *group = id->groups; group; group = group->next)
+		(void)POLYCM_OP(id->module, leave_multicast, id->priv, group);
+}
+
+void polycm_groups_free(struct polycm_id *id)
+{
+	struct polycm_group *group;
+
+	while ((group = id->groups)) {
+		id->groups = group->next;
+		group_free(group);
+	}
+}
+
+/* Takes the group out; the caller waits for its events and frees it. */
+static int leave(struct polycm_id *id, const struct sockaddr *addr, struct polycm_group **ret_group)
+{
+	size_t len = polycm_addr_len(addr);
+	char text[POLYCM_ADDR_TEXT];
+	struct polycm_group *group;
+	int err;
+
+	if (!len)
+		return polycm_fail(-EINVAL, addr ? "unknown address family" : "no address");
+	for (group = id->groups; group; group = group->next)
+		if (!memcmp(&group->addr, addr, len))
+			break;
+	if (!group)
+		return polycm_fail(-EADDRNOTAVAIL, "no member of group %s",
+				   polycm_addr_text(addr, text));
+
+	err = polycm_ev_check_acks(id, group, "rdma_leave_multicast");
+	if (err)
+		return err;
+	detach(id, group);
+	err = POLYCM_OP(id->module, leave_multicast, id->priv, group);
+	group_remove(id, group);
+	group->left = true;
+	*ret_group = group;
+	return err;
+}
+
+static int join_call(const char *call, struct rdma_cm_id *id, const struct sockaddr *addr,
+		     uint32_t join_flags, void *context)
+{
+	struct polycm_id *self;
+	int err = polycm_enter(id, &self);
+
+	if (!err)
+		err = polycm_leave_to_complete(self, join(self, addr, join_flags, context));
+	return polycm_ret(call, self, err);
+}
+
+POLYCM_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
+{
+	return join_call("rdma_join_multicast", id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context);
+}
+
+POLYCM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
+					 struct rdma_cm_join_mc_attr_ex *attr, void *context)
+{
+	const uint32_t needed = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+
+	polycm_why_clear();
+	if (attr && attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
+		return polycm_ret("rdma_join_multicast_ex", NULL,
+				  polycm_fail(-EOPNOTSUPP, "attributes that are unknown"));
+	if (!attr || (attr->comp_mask & needed) != needed ||
+	    attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
+		return polycm_ret("rdma_join_multicast_ex", NULL,
+				  polycm_fail(-EINVAL, "attributes lack address or join flags, "
+						       "or have unknown flags"));
+	return join_call("rdma_join_multicast_ex", id, attr->addr, attr->join_flags, context);
+}
+
+POLYCM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	struct polycm_group *group = NULL;
+	struct polycm_id *self;
+	int err = polycm_enter(id, &self);
+
+	if (err)
+		return polycm_ret("rdma_leave_multicast", NULL, err);
+
+	err = leave(self, addr, &group);
+	if (!group) {
+		polycm_leave(self);
+		return polycm_ret("rdma_leave_multicast", self, err);
+	}
+	polycm_id_unlock(self);
+	polycm_ev_drop(self, group);
+	if (__atomic_load_n(&self->rsocket.sync, __ATOMIC_RELAXED))
+		polycm_release_event(self);
+	(void)polycm_ev_wait_and_leave(self, group, "rdma_leave_multicast");
+	group_free(group);
+	return polycm_ret("rdma_leave_multicast", self, err);
+}

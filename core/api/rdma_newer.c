@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * api/rdma_newer.c - calls of librdmacm 60 that need commands which Linux 6.12 has
+ * not: events of the program's own, and look-ups that end in an event.  They
+ * fail as librdmacm's do there.  They are ours since librdmacm's would take an
+ * id of ours for one of its own.
+ */
+#include "config.h"
+#include "core/cm/id_internal.h"
+
+#include <errno.h>
+
+#include "core/base/export.h"
+#include "core/cm/ret.h"
+
+/* Headers of older releases do not declare them. */
+POLYCM_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
+				      int status, uint64_t arg);
+POLYCM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
+					const char *service, const struct rdma_addrinfo *hints);
+POLYCM_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
+
+static int refuse(const char *call, struct rdma_cm_id *id, int refusal, const char *why)
+{
+	struct polycm_id *self;
+	int err = polycm_enter(id, &self);
+
+	if (!err) {
+		err = polycm_fail(refusal, "%s", why);
+		polycm_leave(self);
+	}
+	return polycm_ret(call, self, err);
+}
+
+POLYCM_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
+				      int status, uint64_t arg)
+{
+	(void)event;
+	(void)status;
+	(void)arg;
+	return refuse("rdma_write_cm_event", id, -EINVAL,
+		      "Linux 6.12 takes no events from programs, and polycm neither");
+}
+
+POLYCM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
+					const char *service, const struct rdma_addrinfo *hints)
+{
+	(void)node;
+	(void)service;
+	(void)hints;
+	return refuse("rdma_resolve_addrinfo", id, -EINVAL,
+		      "Linux 6.12 has it not, and polycm neither: use rdma_getaddrinfo");
+}
+
+POLYCM_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)
+{
+	(void)info;
+	return refuse("rdma_query_addrinfo", id, -ENOENT, "nothing was looked up");
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* api/sim_api.h - between the files sim_*.c: the calls of <polycm/sim.h>. */
+#ifndef POLYCM_CORE_SIM_API_H
+#define POLYCM_CORE_SIM_API_H
+
+#include "polycm/sim.h"
+
+struct polycm_module;
+
+/* The provider's table, members that it lacks NULL; NULL: no simulator is selected. */
+const struct polycm_sim_ops *polycm_sim_table(void);
+/* Whose it is. */
+const struct polycm_module *polycm_sim_owner(void);
+/* A mistake of the test's: a line of log, errno, -1.  What the provider refuses it tells itself. */
+int polycm_sim_refuse(const char *call, int r, const char *why);
+/* errno and -1 for a negative errno. */
+int polycm_sim_finish(int r);
+
+#define POLYCM_SIM_FORWARD(call, ...)                                                              \
+	polycm_sim_finish(!polycm_sim_table() ? -ENODEV :                                          \
+			  !polycm_sim_table()->call ? -EOPNOTSUPP :                                \
+			  polycm_sim_table()->call(__VA_ARGS__))
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * api/sim_live.c - the functions of <polycm/sim.h> about what the program has left:
+ * the library's part of it (cm/left.c) and the provider's as one, and the
+ * calls that fail, or end it, because of it.
+ */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device/device.h"
+#include "core/base/export.h"
+#include "core/base/log.h"
+#include "core/cm/left.h"
+#include "sim_api.h"
+
+#define MAX_TOLD 20
+
+/* ------------------------------------------------------------------------
+ * All of it.
+ */
+
+/* Called by the provider under its locks. */
+static void add_object(void *arg, const char *kind, const void *handle, const char *text)
+{
+	struct polycm_left left = { .kind = kind, .handle = handle };
+
+	(void)snprintf(left.text, sizeof(left.text), "%s", text);
+	polycm_left_add(arg, &left);
+}
+
+/* 0 or -ENOMEM; free list->items in any case. */
+static int collect(struct polycm_left_list *list)
+{
+	const struct polycm_sim_ops *table = polycm_sim_table();
+	size_t first, kept;
+
+	polycm_left_collect(polycm_sim_owner(), list);
+	first = kept = list->num;
+	if (table->left)
+		table->left(add_object, list);
+	/* The library's own stay with the device, whatever the program does. */
+	for (size_t i = first; i < list->num; i++)
+		if (!polycm_device_owns_verbs(list->items[i].handle))
+			list->items[kept++] = list->items[i];
+	list->num = kept;
+	return list->failed ? -ENOMEM : 0;
+}
+
+static const char *file_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+/* "CONNECT_REQUEST from ..., created by rdma_get_cm_event in serve+0x44 (server)" */
+static void put_text(const struct polycm_left *left, char *text, size_t size)
+{
+	const char *at = left->made_at;
+	size_t len = (size_t)snprintf(text, size, "%s", left->text);
+	Dl_info info;
+
+	if (!left->made_by || len >= size)
+		return;
+	len += (size_t)snprintf(text + len, size - len, ", created by %s", left->made_by);
+	if (!at || len >= size || !dladdr(at, &info) || !info.dli_fname)
+		return;
+	if (info.dli_sname)
+		(void)snprintf(text + len, size - len, " in %s+0x%zx (%s)", info.dli_sname,
+			       (size_t)(at - (const char *)info.dli_saddr),
+			       file_name(info.dli_fname));
+	else
+		(void)snprintf(text + len, size - len, " in %s+0x%zx", file_name(info.dli_fname),
+			       (size_t)(at - (const char *)info.dli_fbase));
+}
+
+/* How each kind is ended. */
+static const char *missing(const char *kind)
+{
+	if (!strcmp(kind, "event"))
+		return "never acknowledged";
+	return strcmp(kind, "context") ? "never destroyed" : "never closed";
+}
+
+static bool keeps_fabric(const struct polycm_left *left)
+{
+	return strcmp(left->kind, "event channel") && strcmp(left->kind, "event") &&
+	       strcmp(left->kind, "PD");
+}
+
+/* A line for each. */
+static void tell(const char *call)
+{
+	struct polycm_left_list list = { .num = 0 };
+	unsigned int told = 0, more = 0;
+	char text[400];
+
+	(void)collect(&list);
+	for (size_t i = 0; i < list.num; i++) {
+		const struct polycm_left *left = &list.items[i];
+
+		if (!keeps_fabric(left))
+			continue;
+		if (told == MAX_TOLD) {
+			more++;
+			continue;
+		}
+		put_text(left, text, sizeof(text));
+		polycm_log(POLYCM_LOG_ERROR, "%s: left: %s%s%s, %s", call, left->kind,
+			   *text ? ", " : "", text, missing(left->kind));
+		told++;
+	}
+	if (more)
+		polycm_log(POLYCM_LOG_ERROR, "%s: left: %u more; polycm_sim_live_walk() shows all",
+			   call, more);
+	free(list.items);
+}
+
+/* ------------------------------------------------------------------------
+ * Calls that fail while something is left.
+ */
+
+/* Those the provider does not know any more. */
+static int check_orphans(const char *call)
+{
+	struct polycm_left_counts left;
+	char why[100];
+
+	polycm_left_count(polycm_sim_owner(), &left);
+	if (!left.orphans)
+		return 0;
+	(void)snprintf(why, sizeof(why), "the fabric is in use: %u rdma_cm_id%s", left.ids,
+		       left.ids > 1 ? "s" : "");
+	return polycm_sim_refuse(call, -EBUSY, why);
+}
+
+static int told(const char *call, int r)
+{
+	int err = errno;
+
+	if (r && err == EBUSY)
+		tell(call);
+	errno = err;
+	return r;
+}
+
+POLYCM_EXPORT int polycm_sim_create(uint64_t seed)
+{
+	int r = polycm_sim_table() ? check_orphans("polycm_sim_create") : 0;
+
+	return told("polycm_sim_create", r ? r : POLYCM_SIM_FORWARD(create, seed));
+}
+
+POLYCM_EXPORT int polycm_sim_load(const char *path)
+{
+	int r = polycm_sim_table() ? check_orphans("polycm_sim_load") : 0;
+
+	return told("polycm_sim_load", r ? r : POLYCM_SIM_FORWARD(load, path));
+}
+
+POLYCM_EXPORT int polycm_sim_destroy(void)
+{
+	int r = polycm_sim_table() ? check_orphans("polycm_sim_destroy") : 0;
+
+	return told("polycm_sim_destroy", r ? r : POLYCM_SIM_FORWARD(destroy));
+}
+
+POLYCM_EXPORT int polycm_sim_reset(void)
+{
+	const struct polycm_sim_ops *table = polycm_sim_table();
+
+	if (table && table->reset)
+		polycm_left_end(polycm_sim_owner());
+	return POLYCM_SIM_FORWARD(reset);
+}
+
+/* ------------------------------------------------------------------------
+ * Seeing what is left.
+ */
+
+POLYCM_EXPORT int polycm_sim_live(struct polycm_sim_counts *counts)
+{
+	struct polycm_sim_counts all = { .size = sizeof(all) };
+	struct polycm_left_counts left;
+	unsigned int contexts, pds;
+	int r;
+
+	r = POLYCM_SIM_FORWARD(live, &all);
+	if (r)
+		return r;
+	if (!counts || counts->size < sizeof(counts->size))
+		return polycm_sim_refuse("polycm_sim_live", -EINVAL,
+					 "the size of the counts is not set");
+	/* The core's own stay with the device, whatever the program does. */
+	polycm_device_own_verbs(polycm_sim_owner(), &contexts, &pds);
+	all.contexts -= contexts < all.contexts ? contexts : all.contexts;
+	all.pds -= pds < all.pds ? pds : all.pds;
+	polycm_left_count(polycm_sim_owner(), &left);
+	all.ids = left.ids;
+	all.channels = left.channels;
+	all.events = left.events;
+	all.size = counts->size;
+	memcpy(counts, &all, counts->size < sizeof(all) ? counts->size : sizeof(all));
+	return 0;
+}
+
+POLYCM_EXPORT int polycm_sim_live_walk(int (*fn)(void *arg, const struct polycm_sim_object *object),
+				       void *arg)
+{
+	struct polycm_left_list list = { .num = 0 };
+	char text[400];
+	int r = 0;
+
+	if (!polycm_sim_table())
+		return polycm_sim_finish(-ENODEV);
+	if (!fn)
+		return polycm_sim_refuse("polycm_sim_live_walk", -EINVAL, "NULL is no argument");
+	r = collect(&list);
+	if (r) {
+		free(list.items);
+		return polycm_sim_finish(r);
+	}
+	for (size_t i = 0; i < list.num && !r; i++) {
+		const struct polycm_sim_object object = {
+			.size = sizeof(object),
+			.kind = list.items[i].kind,
+			.handle = list.items[i].handle,
+			.text = text,
+		};
+
+		put_text(&list.items[i], text, sizeof(text));
+		r = fn(arg, &object);
+	}
+	free(list.items);
+	return r;
+}

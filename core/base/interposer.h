@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * base/interposer.h - the seam between libpolycm and libpolycm-interpose.
+ *
+ * libpolycm-interpose exports calls of the C library (waits, clocks, timers,
+ * stat() of device nodes), so that a program can run in virtual time.  It needs
+ * libpolycm and attaches to it when it is loaded, before main().  Where it is
+ * not loaded, libpolycm uses the C library's own calls, and so does the program.
+ *
+ * Both libraries come from one build: the structs here are no ABI, and a size
+ * that differs is refused.
+ */
+#ifndef POLYCM_CORE_INTERPOSER_H
+#define POLYCM_CORE_INTERPOSER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "polycm/provider.h"
+
+/* What libpolycm-interpose gives libpolycm.  Any thread. */
+struct polycm_interposer {
+	uint32_t size;
+	/* The C library's calls, by the system's clocks, whatever the program sees. */
+	int (*epoll_wait)(int set, struct epoll_event *events, int max, int timeout);
+	int (*clock_gettime)(clockid_t clock, struct timespec *time);
+	int (*cond_wait)(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
+	/* polycm_core members. */
+	void (*sleep)(uint64_t ns);
+	void (*clock_show)(bool is_virtual);
+	bool (*time_moved)(void);
+	/* The installed clock is about to move time in a call of the program's. */
+	void (*time_moves)(void);
+};
+
+/* What libpolycm gives libpolycm-interpose.  clock_*: of the installed clock (clock.h). */
+struct polycm_interposer_host {
+	uint32_t size;
+	const bool *clock_installed;	/* atomic; the others of the clock only if it is true */
+	bool (*clock_virtual)(void);
+	int (*clock_wait)(const struct polycm_clock_wait *wait);
+	bool (*clock_owns_fd)(int fd, char *text, size_t size);
+	void (*clock_spin)(void);
+	uint64_t (*clock_read)(const void *frame);
+	uint64_t (*now_ns)(void);
+	int (*timer_start)(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
+			   struct polycm_timer **ret_timer);
+	int (*timer_restart)(struct polycm_timer *timer, uint64_t deadline_ns);
+	void (*timer_cancel)(struct polycm_timer *timer);
+	/* polycm_channel_describe_fd() */
+	bool (*channel_describe_fd)(int fd, char *text, size_t size, bool *ret_fetched);
+	/* Is there a simulated device whose node in /dev/infiniband is called so? */
+	bool (*has_node)(const char *name);
+	void (*log)(enum polycm_log_level level, const struct polycm_id *id, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+};
+
+/* Exported (core/interposer_host.c).  Once, from a constructor.  Keeps the pointer.  NULL: of another build. */
+const struct polycm_interposer_host *polycm_interposer_attach(const struct polycm_interposer *interposer);
+
+/* What polycm_interposer_attach() accepted. */
+void polycm_interposer_use(const struct polycm_interposer *interposer);
+
+/* --- For libpolycm: by what is attached, else by the C library. --- */
+
+int polycm_real_epoll_wait(int set, struct epoll_event *events, int max, int timeout);
+uint64_t polycm_real_ns(clockid_t clock);
+/* pthread_cond_timedwait() until a time of the clock that the condition was made with. */
+int polycm_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
+/* polycm_core members. */
+void polycm_sleep(uint64_t ns);
+int polycm_clock_show(bool is_virtual);
+bool polycm_time_moved(void);
+/* Before the clock's idle(), wait() and spin(). */
+void polycm_time_moves(void);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/cq.c - completion queues of ids, and the shared XRC domains.
+ *
+ * The CQs are made with the id as their context, which is what the inline
+ * functions of <rdma/rdma_verbs.h> rely on.  Under the id's lock.
+ */
+#include "config.h"
+#include "cq.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "ret.h"
+
+struct xrcd {
+	struct xrcd *next;
+	struct ibv_context *verbs;
+	struct ibv_xrcd *xrcd;
+};
+
+static pthread_mutex_t xrcds_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct xrcd *xrcds;
+
+static int cq_create(struct polycm_id *id, uint32_t size, struct ibv_comp_channel **ret_channel,
+		     struct ibv_cq **ret_cq)
+{
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	int err;
+
+	errno = 0;
+	channel = ibv_create_comp_channel(id->pub.verbs);
+	if (!channel)
+		return polycm_fail(errno ? -errno : -ENOMEM, "no completion channel");
+	cq = ibv_create_cq(id->pub.verbs, (int)size, &id->pub, channel, 0);
+	if (!cq) {
+		err = polycm_fail(errno ? -errno : -ENOMEM, "no CQ of %u entries", size);
+		(void)ibv_destroy_comp_channel(channel);
+		return err;
+	}
+	*ret_channel = channel;
+	*ret_cq = cq;
+	return 0;
+}
+
+static void cq_destroy(struct ibv_comp_channel **channel, struct ibv_cq **cq)
+{
+	if (*cq)
+		(void)ibv_destroy_cq(*cq);
+	if (*channel)
+		(void)ibv_destroy_comp_channel(*channel);
+	*cq = NULL;
+	*channel = NULL;
+}
+
+int polycm_cqs_create(struct polycm_id *id, uint32_t send_size, uint32_t recv_size,
+		      struct polycm_cqs_made *ret_made)
+{
+	int err;
+
+	ret_made->send = send_size && !id->pub.send_cq;
+	ret_made->recv = recv_size && !id->pub.recv_cq;
+
+	if (ret_made->recv) {
+		err = cq_create(id, recv_size, &id->pub.recv_cq_channel, &id->pub.recv_cq);
+		if (err)
+			return err;
+	}
+	if (ret_made->send) {
+		err = cq_create(id, send_size, &id->pub.send_cq_channel, &id->pub.send_cq);
+		if (err) {
+			if (ret_made->recv)
+				cq_destroy(&id->pub.recv_cq_channel, &id->pub.recv_cq);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void polycm_cqs_undo(struct polycm_id *id, const struct polycm_cqs_made *made)
+{
+	if (made->send)
+		cq_destroy(&id->pub.send_cq_channel, &id->pub.send_cq);
+	if (made->recv)
+		cq_destroy(&id->pub.recv_cq_channel, &id->pub.recv_cq);
+}
+
+void polycm_cqs_destroy(struct polycm_id *id)
+{
+	/* A program may have given one CQ for both. */
+	if (id->pub.send_cq == id->pub.recv_cq)
+		id->pub.send_cq = NULL;
+	if (id->pub.send_cq_channel == id->pub.recv_cq_channel)
+		id->pub.send_cq_channel = NULL;
+	if (id->pub.send_cq)
+		(void)ibv_destroy_cq(id->pub.send_cq);
+	id->pub.send_cq = NULL;
+	cq_destroy(&id->pub.recv_cq_channel, &id->pub.recv_cq);
+	cq_destroy(&id->pub.send_cq_channel, &id->pub.send_cq);
+}
+
+int polycm_xrcd_get(struct ibv_context *verbs, struct ibv_xrcd **ret_xrcd)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct xrcd *x;
+	int err = 0;
+
+	pthread_mutex_lock(&xrcds_lock);
+	for (x = xrcds; x && x->verbs != verbs; x = x->next)
+		;
+	if (!x) {
+		x = calloc(1, sizeof(*x));
+		errno = 0;
+		if (x)
+			x->xrcd = ibv_open_xrcd(verbs, &attr);
+		if (!x || !x->xrcd) {
+			err = errno ? -errno : -ENOMEM;
+			free(x);
+			x = NULL;
+		} else {
+			x->verbs = verbs;
+			x->next = xrcds;
+			xrcds = x;
+		}
+	}
+	if (x)
+		*ret_xrcd = x->xrcd;
+	pthread_mutex_unlock(&xrcds_lock);
+	return err ? polycm_fail(err, "no XRC domain") : 0;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/retrieve.c - rdma_get_cm_event(): what an event means for its id is
+ * done here, in the thread that retrieves it and no earlier: verbs and paths
+ * filled in, the QP moved, the RTU sent, the new id of a request completed.
+ *
+ * The event is already charged to its id when this begins, so the id cannot
+ * go away; but it may be closing, and then its provider must not be called.
+ */
+#include "config.h"
+#include "id_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/export.h"
+#include "core/base/log.h"
+#include "core/plugin/op.h"
+#include "ret.h"
+#include "status.h"
+
+/* What librdmacm says in events that it makes an error of itself. */
+#define LIBRARY_STATUS (-1)
+
+/* What polycm_fail() or a provider said of why, for the end of a line. */
+#define WHY_FORMAT "%s%s%s"
+#define WHY polycm_why_text[0] ? " (" : "", polycm_why_text, polycm_why_text[0] ? ")" : ""
+
+static void turn(struct polycm_ev *ev, enum rdma_cm_event_type type, int err)
+{
+	polycm_log_id(POLYCM_LOG_DEBUG, ev->owner, "%s becomes %s: %s" WHY_FORMAT,
+		      polycm_event_name(ev->pub.event), polycm_event_name(type), strerror(-err), WHY);
+	polycm_ev_set_type(ev, type);
+	ev->pub.status = LIBRARY_STATUS;
+	ev->why = NULL;
+}
+
+static void resolved(struct polycm_id *id, struct polycm_ev *ev)
+{
+	bool route = ev->pub.event == RDMA_CM_EVENT_ROUTE_RESOLVED;
+	int err;
+
+	if (id->closing)
+		return;
+	err = polycm_id_update(id, route);
+	if (!err && !id->device)
+		err = -ENODEV;
+	if (err)
+		turn(ev, route ? RDMA_CM_EVENT_ROUTE_ERROR : RDMA_CM_EVENT_ADDR_ERROR, err);
+}
+
+static void failed(struct polycm_id *id)
+{
+	__atomic_store_n(&id->connect_error, true, __ATOMIC_RELAXED);
+}
+
+/* The REP is here.  Without a QP of ours the program answers it, with rdma_establish(). */
+static void connect_response(struct polycm_id *id, struct polycm_ev *ev)
+{
+	int err = -ECANCELED;
+
+	id->remote_ece = ev->ece;
+	if (!id->pub.qp)
+		return;
+
+	if (!id->closing) {
+		err = polycm_ece_response(id);
+		if (!err)
+			err = polycm_qp_connect(id, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH,
+						&ev->pub.param.conn);
+		if (!err)
+			err = POLYCM_OP(id->module, establish, id->priv);
+	}
+	if (!err) {
+		polycm_ev_set_type(ev, RDMA_CM_EVENT_ESTABLISHED);
+		return;
+	}
+	(void)polycm_qp_error(id);
+	failed(id);
+	turn(ev, RDMA_CM_EVENT_CONNECT_ERROR, err);
+}
+
+static void rejected(struct polycm_id *id, struct polycm_ev *ev)
+{
+	(void)ev;
+	(void)polycm_qp_error(id);
+}
+
+/* What the id of a request takes over from its listener. */
+static bool inherit(struct polycm_id *listener, struct polycm_id *child)
+{
+	bool sync;
+
+	polycm_id_lock(listener);
+	child->pub.context = listener->pub.context;
+	child->pub.ps = listener->pub.ps;
+	child->pub.qp_type = listener->pub.qp_type;
+	sync = listener->rsocket.sync;
+	polycm_id_unlock(listener);
+	return sync;
+}
+
+/* Under the child's lock, since another thread may be destroying the channel. */
+static int complete_request(struct polycm_id *child, bool sync)
+{
+	int err;
+
+	if (child->closing)
+		return -ECANCELED;
+	err = polycm_id_update(child, true);
+	if (!err)
+		err = sync ? polycm_id_migrate(child, NULL) : polycm_id_follow(child);
+	return err;
+}
+
+/*
+ * The id of a request becomes the program's.  Until then it is known to this
+ * thread, to its provider and to who ends the channel.  false: it could not
+ * be completed.
+ */
+static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
+{
+	struct polycm_id *child = ev->child;
+	bool sync = inherit(listener, child);
+	int err;
+
+	child->remote_ece = ev->ece;
+	if (!ev->is_ud) {
+		child->responder_resources = ev->pub.param.conn.responder_resources;
+		child->initiator_depth = ev->pub.param.conn.initiator_depth;
+	}
+
+	polycm_id_lock(child);
+	err = complete_request(child, sync);
+	if (!err) {
+		polycm_live_add_reserved(&polycm_live_objects, child);
+		child->live_reserved = false;
+	}
+	polycm_id_unlock(child);
+	if (err) {
+		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s" WHY_FORMAT,
+			      strerror(-err), WHY);
+		polycm_id_end_child(child);
+		return false;
+	}
+	return true;
+}
+
+/* On TCP there are no path records to ask for. */
+static bool has_paths(const struct polycm_id *id)
+{
+	return !__atomic_load_n(&id->pathless, __ATOMIC_RELAXED);
+}
+
+static bool has_failed(const struct polycm_id *id)
+{
+	return __atomic_load_n(&id->connect_error, __ATOMIC_RELAXED);
+}
+
+typedef void (*change_t)(struct polycm_id *id, struct polycm_ev *ev);
+
+/* What it does to its id, under the id's lock, which another thread may have in a call; or NULL. */
+static change_t change_of(const struct polycm_ev *ev)
+{
+	switch (ev->pub.event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		return resolved;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		return has_paths(ev->owner) ? resolved : NULL;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		return connect_response;
+	case RDMA_CM_EVENT_REJECTED:
+		return rejected;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		return polycm_group_joined;
+	default:
+		return NULL;
+	}
+}
+
+/* A connection that the program was told has failed gets no second end. */
+static bool has_ended(const struct polycm_ev *ev)
+{
+	return (ev->pub.event == RDMA_CM_EVENT_REJECTED ||
+		ev->pub.event == RDMA_CM_EVENT_DISCONNECTED) && has_failed(ev->owner);
+}
+
+/* Do what the event asks for.  false: the program does not get to see it. */
+static bool process(struct polycm_ev *ev)
+{
+	bool is_request = ev->pub.event == RDMA_CM_EVENT_CONNECT_REQUEST, seen = true;
+	change_t change = change_of(ev);
+	bool timed = __atomic_load_n(&ev->owner->answer_timer, __ATOMIC_RELAXED) != NULL;
+	bool alone = polycm_alone();
+	int old = PTHREAD_CANCEL_ENABLE;
+
+	if (has_ended(ev))
+		return false;
+	if (!is_request && !change && !timed)
+		return true;
+
+	/* Waiting is where a thread is cancelled, not with locks; alone, nobody cancels it. */
+	if (!alone)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	if (is_request) {
+		seen = connect_request(ev->owner, ev);
+	} else {
+		polycm_id_lock(ev->owner);
+		if (__builtin_expect(timed, 0))
+			polycm_answer_seen(ev->owner);
+		if (change)
+			change(ev->owner, ev);
+		polycm_id_unlock(ev->owner);
+	}
+	if (!alone)
+		pthread_setcancelstate(old, NULL);
+	return seen;
+}
+
+static bool is_bad(const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+		return true;
+	default:
+		return event->status != 0;
+	}
+}
+
+/* One line for each event: bad ones with their status in words. */
+static void log_event(const struct polycm_ev *ev)
+{
+	struct polycm_id *id = ev->child ? ev->child : ev->owner;
+	const struct rdma_conn_param *conn = &ev->pub.param.conn;
+	const struct polycm_transport *transport;
+	const char *name;
+
+	if (!polycm_log_enabled(POLYCM_LOG_WARN))
+		return;
+	name = polycm_event_name(ev->pub.event);
+	if (is_bad(&ev->pub)) {
+		polycm_id_lock(id);
+		transport = polycm_id_transport(id);
+		polycm_id_unlock(id);
+		polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s" WHY_FORMAT, name,
+			      ev->why ? ev->why :
+			      polycm_status_words(transport, ev->pub.event, ev->pub.status), WHY);
+		return;
+	}
+	if (!polycm_log_enabled(POLYCM_LOG_INFO))
+		return;
+
+	switch (ev->pub.event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (ev->is_ud)
+			polycm_log_id(POLYCM_LOG_INFO, id, "%s (QP %u, private data %u bytes)", name,
+				      ev->pub.param.ud.qp_num, ev->pub.param.ud.private_data_len);
+		else
+			polycm_log_id(POLYCM_LOG_INFO, id, "%s (responder resources %u, initiator "
+				      "depth %u, private data %u bytes)", name,
+				      conn->responder_resources, conn->initiator_depth,
+				      conn->private_data_len);
+		break;
+	default:
+		polycm_log_id(POLYCM_LOG_INFO, id, "%s", name);
+		break;
+	}
+}
+
+int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_event)
+{
+	struct polycm_ev *ev;
+	int err;
+
+	for (;;) {
+		err = polycm_channel_next(chan, &ev);
+		if (err)
+			return err;
+		/* What it is turned into is told of with the reason. */
+		polycm_why_clear();
+		if (process(ev))
+			break;
+		polycm_ev_ack(ev);
+	}
+	log_event(ev);
+	*ret_event = &ev->pub;
+	return 0;
+}
+
+int polycm_event_errno(const struct rdma_cm_event *event)
+{
+	if (!event->status)
+		return 0;
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		return -ECONNREFUSED;
+	return event->status < 0 ? event->status : -event->status;
+}
+
+void polycm_release_event(struct polycm_id *id)
+{
+	struct rdma_cm_event *event = id->pub.event;
+
+	id->pub.event = NULL;
+	if (event)
+		(void)polycm_ev_ack_pub(event);
+}
+
+__attribute__((noinline)) int polycm_complete(struct polycm_id *id)
+{
+	int err;
+
+	if (!__atomic_load_n(&id->rsocket.sync, __ATOMIC_RELAXED))
+		return 0;
+	polycm_release_event(id);
+	err = polycm_get_event(__atomic_load_n(&id->chan, __ATOMIC_ACQUIRE), &id->pub.event);
+	if (err)
+		return err;
+	err = polycm_event_errno(id->pub.event);
+	if (err)
+		return polycm_fail(err, "%s", polycm_event_name(id->pub.event->event));
+	return 0;
+}
+
+int polycm_leave_to_complete(struct polycm_id *id, int err)
+{
+	if (__builtin_expect(err || !id->rsocket.sync, 1)) {
+		polycm_leave(id);
+		return err;
+	}
+	polycm_leave(id);
+	return polycm_complete(id);
+}
+
+POLYCM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
+				    struct rdma_cm_event **event)
+{
+	struct polycm_channel *chan = polycm_channel_of(channel);
+	int err;
+
+	polycm_why_clear();
+	if (!chan && polycm_channel_gone(channel))
+		err = polycm_channel_sleep_on();
+	else if (!chan || !event)
+		err = polycm_fail(-EINVAL, chan ? "nowhere to put the event"
+						: "no channel of rdma_create_event_channel");
+	else
+		err = polycm_get_event(chan, event);
+	if (!err && (*event)->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		polycm_id_made((struct polycm_id *)(void *)(*event)->id, "rdma_get_cm_event",
+			       __builtin_return_address(0));
+
+	/* Nothing there, or a signal: no failure to tell of. */
+	if (err == -EAGAIN || err == -EINTR) {
+		errno = -err;
+		return -1;
+	}
+	return polycm_ret("rdma_get_cm_event", NULL, err);
+}

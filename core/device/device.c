@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * device/device.c - the device list.  `lock' guards it and the reference counts; it is
+ * a leaf.
+ */
+#include "config.h"
+
+#include "device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alone.h"
+#include "core/base/log.h"
+#include "core/plugin/op.h"
+#include "core/plugin/registry.h"
+#include "core/verbs/shim.h"
+
+#define MIN_INFO (offsetof(struct polycm_device_info, cookie) + sizeof(void *))
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct polycm_device *first;
+static size_t num_present;		/* not lost; atomic */
+
+/* ------------------------------------------------------------------------
+ * Devices come and go.
+ */
+
+/* With the lock held: nobody new may come to it. */
+static bool is_lost(const struct polycm_device *device)
+{
+	return device->removed || device->gone;
+}
+
+/* Before the first of both marks is set. */
+static void lose(const struct polycm_device *device)
+{
+	if (!is_lost(device))
+		__atomic_sub_fetch(&num_present, 1, __ATOMIC_RELAXED);
+}
+
+static struct polycm_device *find_by_name(const char *name)
+{
+	struct polycm_device *device;
+
+	for (device = first; device; device = device->next)
+		if (!is_lost(device) && !strcmp(device->name, name))
+			break;
+	return device;
+}
+
+static int append(struct polycm_device *device)
+{
+	struct polycm_device **end;
+	int r = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!device->whole && find_by_name(device->name)) {
+		r = -EEXIST;
+	} else {
+		for (end = &first; *end; end = &(*end)->next)
+			;
+		*end = device;
+		__atomic_add_fetch(&num_present, 1, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static bool name_taken(const char *name)
+{
+	bool taken;
+
+	pthread_mutex_lock(&lock);
+	taken = find_by_name(name) != NULL;
+	pthread_mutex_unlock(&lock);
+	return taken;
+}
+
+static int check_info(const struct polycm_module *module, const struct polycm_device_info *info,
+		      bool is_part, const struct polycm_transport **ret_transport)
+{
+	const char *why = NULL;
+
+	if (!module || !module->selected)
+		return -EPERM;
+	if (!info || info->size < MIN_INFO)
+		why = "its description is too short";
+	else if (!info->name || !*info->name || strchr(info->name, '/') ||
+		 strnlen(info->name, sizeof(((struct polycm_device *)NULL)->name)) ==
+			 sizeof(((struct polycm_device *)NULL)->name))
+		why = "its name is not valid";
+	else if (!info->transport)
+		why = "it has no transport";
+	if (why) {
+		polycm_log(POLYCM_LOG_WARN, "provider %s: a device was refused: %s", module->name,
+			   why);
+		return -EINVAL;
+	}
+	if (!is_part && name_taken(info->name))
+		return -EEXIST;
+	*ret_transport = polycm_registry_transport(info->transport);
+	if (!*ret_transport) {
+		polycm_log(POLYCM_LOG_ERROR, "provider %s: device %s was refused: no provider has the "
+			   "rules of transport %s", module->name, info->name, info->transport);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int polycm_device_add_ports(struct polycm_module *module, const struct polycm_device_info *info,
+			    uint8_t first_port, struct polycm_device *whole,
+			    struct polycm_device **ret_device)
+{
+	const struct polycm_transport *transport;
+	struct polycm_device *device;
+	int r;
+
+	r = check_info(module, info, whole != NULL, &transport);
+	if (r)
+		return r;
+	device = calloc(1, sizeof(*device));
+	if (!device)
+		return -ENOMEM;
+	if (whole && !polycm_device_get(whole)) {
+		free(device);
+		return -ENODEV;
+	}
+	device->whole = whole;
+	device->first_port = first_port;
+	device->module = module;
+	device->transport = transport;
+	memcpy(device->name, info->name, strlen(info->name) + 1);
+	device->node_guid = info->node_guid;
+	device->vdev = whole ? NULL : info->verbs;
+	device->cookie = info->cookie;
+
+	if (device->vdev) {
+		r = polycm_shim_adopt(device->vdev);
+		if (r)
+			goto err_free;
+	}
+	r = append(device);
+	if (r)
+		goto err_release;
+	polycm_log(POLYCM_LOG_INFO, "%s %s: new device, transport %s", module->name, device->name,
+		   transport->name);
+	if (ret_device)
+		*ret_device = device;
+	return 0;
+
+err_release:
+	if (device->vdev)
+		polycm_shim_release(device->vdev);
+err_free:
+	if (whole)
+		polycm_device_put(whole);
+	free(device);
+	return r;
+}
+
+int polycm_device_add(struct polycm_module *module, const struct polycm_device_info *info,
+		      struct polycm_device **ret_device)
+{
+	return polycm_device_add_ports(module, info, 1, NULL, ret_device);
+}
+
+/*
+ * Nobody refers to it any more.  libibverbs' contexts stay open, since programs
+ * may have objects on them; a simulated device goes back to its provider.
+ */
+static void end(struct polycm_device *device)
+{
+	if (device->vdev) {
+		if (device->pd)
+			ibv_dealloc_pd(device->pd);
+		if (device->verbs)
+			ibv_close_device(device->verbs);
+		polycm_shim_release(device->vdev);
+	}
+	if (device->whole)
+		polycm_device_put(device->whole);
+	free(device);
+}
+
+/* With the lock held: take it off the list if it is over with. */
+static bool unlink_if_unused(struct polycm_device *device)
+{
+	struct polycm_device **link;
+
+	if (!device->removed || device->refs)
+		return false;
+	for (link = &first; *link != device; link = &(*link)->next)
+		;
+	*link = device->next;
+	return true;
+}
+
+bool polycm_device_get(struct polycm_device *device)
+{
+	struct polycm_device *other;
+	bool found, locked;
+
+	locked = polycm_lock(&lock);
+	for (other = first; other && other != device; other = other->next)
+		;
+	found = other && !is_lost(other);
+	if (found)
+		device->refs++;
+	polycm_unlock(&lock, locked);
+	return found;
+}
+
+void polycm_device_put(struct polycm_device *device)
+{
+	bool over, locked;
+
+	locked = polycm_lock(&lock);
+	device->refs--;
+	over = unlink_if_unused(device);
+	polycm_unlock(&lock, locked);
+	if (over)
+		end(device);
+}
+
+/* With the lock held: is it there, and not removed yet? */
+static bool may_remove(const struct polycm_device *device)
+{
+	const struct polycm_device *other;
+
+	for (other = first; other && other != device; other = other->next)
+		;
+	return other && !other->removed;
+}
+
+/* What a plugin calls for a device that is not there. */
+#define MISUSED(operation) polycm_misuse_at(__builtin_return_address(0), operation, \
+					    "no device that is there: it was removed before")
+
+void polycm_device_gone(struct polycm_device *device)
+{
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	found = may_remove(device);
+	if (found) {
+		lose(device);
+		device->gone = true;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!found) {
+		MISUSED("device_gone");
+		return;
+	}
+	polycm_log(POLYCM_LOG_INFO, "%s %s: device unplugged", device->module->name, device->name);
+	if (device->vdev)
+		polycm_shim_hide(device->vdev);
+}
+
+static void nobody_to_tell(struct polycm_device *device)
+{
+	(void)device;
+}
+
+void (*polycm_device_removed)(struct polycm_device *device) = nobody_to_tell;
+
+void polycm_device_remove(struct polycm_device *device)
+{
+	bool told;
+
+	pthread_mutex_lock(&lock);
+	if (!may_remove(device)) {
+		pthread_mutex_unlock(&lock);
+		MISUSED("device_remove");
+		return;
+	}
+	told = device->gone;
+	lose(device);
+	device->removed = true;
+	device->refs++;
+	pthread_mutex_unlock(&lock);
+
+	polycm_log(POLYCM_LOG_INFO, "%s %s: device removed", device->module->name, device->name);
+	if (!told)
+		polycm_device_removed(device);
+	polycm_device_put(device);
+}
+
+void *polycm_device_cookie(const struct polycm_device *device)
+{
+	return device->cookie;
+}
+
+/* ------------------------------------------------------------------------
+ * Looking at the list.
+ */
+
+bool polycm_device_lost(const struct polycm_device *device)
+{
+	bool lost;
+
+	pthread_mutex_lock(&lock);
+	lost = is_lost(device);
+	pthread_mutex_unlock(&lock);
+	return lost;
+}
+
+size_t polycm_device_count(void)
+{
+	return __atomic_load_n(&num_present, __ATOMIC_RELAXED);
+}
+
+void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *ret_contexts,
+			     unsigned int *ret_pds)
+{
+	unsigned int contexts = 0, pds = 0;
+
+	pthread_mutex_lock(&lock);
+	for (struct polycm_device *device = first; device; device = device->next) {
+		if (device->module != module)
+			continue;
+		contexts += __atomic_load_n(&device->verbs, __ATOMIC_RELAXED) != NULL;
+		pds += __atomic_load_n(&device->pd, __ATOMIC_RELAXED) != NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	*ret_contexts = contexts;
+	*ret_pds = pds;
+}
+
+bool polycm_device_owns_verbs(const void *handle)
+{
+	struct polycm_device *device;
+
+	pthread_mutex_lock(&lock);
+	for (device = first; device; device = device->next)
+		if (__atomic_load_n(&device->verbs, __ATOMIC_RELAXED) == handle ||
+		    __atomic_load_n(&device->pd, __ATOMIC_RELAXED) == handle)
+			break;
+	pthread_mutex_unlock(&lock);
+	return device != NULL;
+}
+
+struct polycm_device *polycm_device_of_context(const struct ibv_context *verbs)
+{
+	struct polycm_device *device;
+
+	if (!verbs)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	for (device = first; device; device = device->next)
+		if (__atomic_load_n(&device->verbs, __ATOMIC_RELAXED) == verbs)
+			break;
+	pthread_mutex_unlock(&lock);
+	return device;
+}
+
+int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num)
+{
+	struct polycm_device **devices, *device;
+	size_t num = 0;
+
+	pthread_mutex_lock(&lock);
+	for (device = first; device; device = device->next)
+		num++;
+	devices = calloc(num + 1, sizeof(struct polycm_device *));
+	num = 0;
+	for (device = first; device && devices; device = device->next) {
+		if (is_lost(device))
+			continue;
+		device->refs++;
+		devices[num++] = device;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!devices)
+		return -ENOMEM;
+	*ret_devices = devices;
+	*ret_num = num;
+	return 0;
+}
+
+void polycm_devices_free(struct polycm_device **devices, size_t num)
+{
+	for (size_t i = 0; i < num; i++)
+		polycm_device_put(devices[i]);
+	free(devices);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * device/device.h - the devices that providers announced, and their verbs contexts.
+ *
+ * A device lives until it was removed and nobody refers to it.  Its
+ * ibv_context is opened at the first use, shared by all ids of the process as
+ * librdmacm does, and stays open.
+ */
+#ifndef POLYCM_CORE_DEVICE_H
+#define POLYCM_CORE_DEVICE_H
+
+#include <pthread.h>
+#include "polycm/provider.h"
+
+/* When INIT was asked for: with a route; after a REP by which the peer may not read here, or may. */
+enum { POLYCM_QP_INIT_ROUTED, POLYCM_QP_INIT_UNREAD, POLYCM_QP_INIT_READ, POLYCM_QP_INITS };
+
+struct polycm_device {
+	struct polycm_device *next;
+	/* The card that this is a part of, those ports that another provider has; NULL: a card. */
+	struct polycm_device *whole;
+	struct polycm_module *module;
+	const struct polycm_transport *transport;
+	char name[64];
+	__be64 node_guid;
+	struct polycm_verbs_device *vdev;	/* NULL: libibverbs has it */
+	void *cookie;
+	unsigned int refs;			/* under the device list's lock, and the next two */
+	bool removed;
+	bool gone;				/* unplugged; what has it open keeps it */
+	bool busy;				/* somebody opens it or makes its PD (device_open.c) */
+	/* Set once by polycm_device_open(), but for the PD. */
+	struct ibv_context *verbs;		/* atomic */
+	struct ibv_pd *pd;			/* the default PD, made when first needed; atomic */
+	uint8_t max_responder_resources;	/* device's max_qp_rd_atom */
+	uint8_t max_initiator_depth;		/* device's max_qp_init_rd_atom */
+	uint8_t first_port;			/* of those that are its own */
+	uint8_t link_layer;			/* of these ports */
+	uint64_t qp_init[POLYCM_QP_INITS];	/* what cm/qp.c remembers of it; atomic */
+};
+
+/* struct polycm_core members */
+int polycm_device_add(struct polycm_module *module, const struct polycm_device_info *info,
+		      struct polycm_device **ret_device);
+/*
+ * The same for a card whose ports differ in their link layer: this provider has
+ * those that are as first_port is.  whole: the other provider's device, or NULL.
+ */
+int polycm_device_add_ports(struct polycm_module *module, const struct polycm_device_info *info,
+			    uint8_t first_port, struct polycm_device *whole,
+			    struct polycm_device **ret_device);
+void polycm_device_remove(struct polycm_device *device);
+void polycm_device_gone(struct polycm_device *device);
+/* Called for a device that is removed without having been unplugged: the room cm tells its ids. */
+extern void (*polycm_device_removed)(struct polycm_device *device);
+void *polycm_device_cookie(const struct polycm_device *device);
+
+/* Open the verbs context (once) and read the limits.  0, -ENODEV, or libibverbs' errno negated. */
+int polycm_device_open(struct polycm_device *device);
+/* The shared default protection domain of an opened device. */
+int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd);
+
+/* It was removed or unplugged: nobody new may come to it. */
+bool polycm_device_lost(const struct polycm_device *device);
+/* false: the device was removed, the pointer may be stale. */
+bool polycm_device_get(struct polycm_device *device);
+void polycm_device_put(struct polycm_device *device);
+
+/* How many devices there are now (selected providers only). */
+size_t polycm_device_count(void);
+/* How many contexts and PDs of a provider's devices are open for the core itself. */
+void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *ret_contexts,
+			     unsigned int *ret_pds);
+/* Is it one of these contexts or PDs, of any provider? */
+bool polycm_device_owns_verbs(const void *handle);
+/* The device that a verbs context was opened for, or NULL. */
+struct polycm_device *polycm_device_of_context(const struct ibv_context *verbs);
+/* Referenced snapshot of all devices, to be given back with polycm_devices_free(). */
+int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num);
+void polycm_devices_free(struct polycm_device **devices, size_t num);
+
+/*
+ * For a call that finds no device: tell the person how to simulate one, once
+ * per process, unless the log already said what is wrong with the providers.
+ */
+void polycm_no_device_hint(void);
+
+#endif

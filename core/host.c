@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * core/host.c - the core as providers see it.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/block.h"
+#include "core/base/clock.h"
+#include "core/device/device.h"
+#include "core/cm/id.h"
+#include "core/base/interposer.h"
+#include "core/plugin/kernel_client.h"
+#include "core/base/log.h"
+#include "core/plugin/options.h"
+#include "core/plugin/registry.h"
+#include "core/cm/ret.h"
+
+#define SMALL_BLOCK 1024u
+
+static bool host_log_enabled(enum polycm_log_level level)
+{
+	return polycm_log_enabled(level);
+}
+
+static void host_log(enum polycm_log_level level, const struct polycm_id *id, const char *format,
+		     ...) __attribute__((format(printf, 3, 4)));
+
+static void host_log(enum polycm_log_level level, const struct polycm_id *id, const char *format,
+		     ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	polycm_logv_id(level, id, format, args);
+	va_end(args);
+}
+
+static const void *host_extension(const char *name, unsigned int version)
+{
+	if (!name || strcmp(name, POLYCM_KERNEL) != 0 || version != POLYCM_KERNEL_VERSION)
+		return NULL;
+	return &polycm_kernel_table;
+}
+
+/* calloc() does without the small blocks that the C library keeps at hand for a thread. */
+static void *host_alloc(size_t size)
+{
+	void *memory;
+
+	if (size > SMALL_BLOCK)
+		return calloc(1, size);
+	memory = malloc(size);
+	if (memory)
+		polycm_clear(memory, size);
+	return memory;
+}
+
+const struct polycm_core polycm_core_table = {
+	.size = sizeof(polycm_core_table),
+	.abi_minor = POLYCM_ABI_MINOR,
+	.post_event = polycm_post_event,
+	.child_create = polycm_child_create,
+	.child_destroy = polycm_child_destroy,
+	.device_add = polycm_device_add,
+	.device_remove = polycm_device_remove,
+	.device_gone = polycm_device_gone,
+	.device_cookie = polycm_device_cookie,
+	.transport = polycm_registry_transport,
+	.setting = polycm_setting,
+	.log_enabled = host_log_enabled,
+	.log = host_log,
+	.now_ns = polycm_now_ns,
+	.timer_start = polycm_timer_start,
+	.timer_cancel = polycm_timer_cancel,
+	.clock_install = polycm_clock_install,
+	.alloc = host_alloc,
+	.free = free,
+	.why = polycm_why,
+	.extension = host_extension,
+	.sleep = polycm_sleep,
+	.clock_show = polycm_clock_show,
+	.real_ns = polycm_real_ns,
+	.cond_wait = polycm_cond_wait,
+	.time_moved = polycm_time_moved,
+};

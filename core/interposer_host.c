@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* interposer_host.c - the core as libpolycm-interpose sees it. */
+#include "config.h"
+
+#include "core/base/clock.h"
+#include "core/base/export.h"
+#include "core/base/interposer.h"
+#include "core/base/log.h"
+#include "core/cm/id_internal.h"
+#include "core/verbs/table.h"
+
+static bool has_node(const char *name)
+{
+	return polycm_shim_by_dev_name(name) != NULL;
+}
+
+static const struct polycm_interposer_host host = {
+	.size = sizeof(host),
+	.clock_installed = &polycm_clock_installed,
+	.clock_virtual = polycm_clock_virtual,
+	.clock_wait = polycm_clock_wait,
+	.clock_owns_fd = polycm_clock_owns_fd,
+	.clock_spin = polycm_clock_spin,
+	.clock_read = polycm_clock_read,
+	.now_ns = polycm_now_ns,
+	.timer_start = polycm_timer_start,
+	.timer_restart = polycm_timer_restart,
+	.timer_cancel = polycm_timer_cancel,
+	.channel_describe_fd = polycm_channel_describe_fd,
+	.has_node = has_node,
+	.log = (polycm_log_id),
+};
+
+POLYCM_EXPORT const struct polycm_interposer_host *
+polycm_interposer_attach(const struct polycm_interposer *interposer)
+{
+	if (interposer->size != sizeof(*interposer)) {
+		polycm_log(POLYCM_LOG_ERROR, "libpolycm-interpose and libpolycm are of different "
+			   "builds: install both from one");
+		return NULL;
+	}
+	polycm_interposer_use(interposer);
+	return &host;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * plugin/check.c - what a plugin hands over is checked and copied here,
+ * before anything else looks at it.
+ *
+ * A plugin may be built with other versions of <polycm/provider.h>, or simply
+ * be wrong.  Of each table the smaller of both sizes is copied; one that is
+ * shorter than version 1's is refused.
+ */
+#include "config.h"
+
+#include "plugin_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_client.h"
+#include "transport.h"
+
+#define MAX_OPTIONS 256u
+#define MAX_AREA (1u << 20)	/* of an id or a channel */
+#define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
+
+/* Version 1 of the tables ended, or is of use, with these members; never change them. */
+#define MIN_PROVIDER END_OF(struct polycm_provider, num_options)
+#define MIN_OPS END_OF(struct polycm_ops, free)
+#define MIN_OPTION END_OF(struct polycm_option, help)
+
+static int refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int refuse(char *why, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, PROVIDER_WHY_SIZE, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static int check_size(const char *table, uint32_t size, size_t min, char *why)
+{
+	if (size >= min)
+		return 0;
+	return refuse(why, "%s has %u bytes, at least %zu are needed", table, size, min);
+}
+
+static bool is_aligned(const void *pointer)
+{
+	return !((uintptr_t)pointer % _Alignof(void *));
+}
+
+static void copy_table(void *ours, size_t size, const void *theirs, uint32_t their_size)
+{
+	memcpy(ours, theirs, their_size < size ? their_size : size);
+	memcpy(ours, &(uint32_t){ (uint32_t)size }, sizeof(uint32_t));
+}
+
+/* ------------------------------------------------------------------------
+ * Operations.
+ */
+
+typedef void (*slot_t)(void);
+
+#define FIRST_SLOT offsetof(struct polycm_ops, init)
+#define NUM_SLOTS ((sizeof(struct polycm_ops) - FIRST_SLOT) / sizeof(slot_t))
+
+_Static_assert(FIRST_SLOT + NUM_SLOTS * sizeof(slot_t) == sizeof(struct polycm_ops),
+	       "an operations table is its size and functions");
+
+static const struct {
+	const char *name;
+	size_t offset;
+} required_ops[] = {
+#define REQUIRED(op) { #op, offsetof(struct polycm_ops, op) }
+	REQUIRED(enumerate),
+	REQUIRED(match),
+	REQUIRED(open),
+	REQUIRED(close),
+	REQUIRED(stop),
+	REQUIRED(free),
+#undef REQUIRED
+};
+
+static bool is_empty(const struct polycm_ops *ops, size_t offset)
+{
+	slot_t slot;
+
+	memcpy(&slot, (const char *)ops + offset, sizeof(slot));
+	return !slot;
+}
+
+/*
+ * Providers over the kernel share its ids: what makes, finds and ends an id is
+ * the kernel client's; the rest is the provider's where it has it.
+ */
+static void complete_from_kernel(struct polycm_ops *ops)
+{
+	static const size_t theirs[] = {
+#define THEIRS(op) offsetof(struct polycm_ops, op)
+		THEIRS(init), THEIRS(resolve_route), THEIRS(connect), THEIRS(accept),
+		THEIRS(reject), THEIRS(establish), THEIRS(disconnect), THEIRS(notify),
+		THEIRS(set_option), THEIRS(init_qp_attr), THEIRS(join_multicast),
+		THEIRS(leave_multicast),
+#undef THEIRS
+	};
+	struct polycm_ops complete = *polycm_kernel_table.ops;
+
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+		if (!is_empty(ops, theirs[i]))
+			memcpy((char *)&complete + theirs[i], (const char *)ops + theirs[i],
+			       sizeof(slot_t));
+	*ops = complete;
+}
+
+static int copy_ops(struct polycm_ops *ops, const struct polycm_provider *desc, char *why)
+{
+	const struct polycm_ops *theirs = desc->ops;
+	int r;
+
+	if (!theirs || !is_aligned(theirs))
+		return refuse(why, "it has no table of operations");
+	r = check_size("its table of operations", theirs->size, MIN_OPS, why);
+	if (r)
+		return r;
+
+	memset(ops, 0, sizeof(*ops));
+	copy_table(ops, sizeof(*ops), theirs, theirs->size);
+	if (desc->flags & POLYCM_PROVIDER_KERNEL) {
+		if (!ops->init)
+			return refuse(why, "it is over the kernel and has no init()");
+		complete_from_kernel(ops);
+	}
+	/* A layer has what it wants to have. */
+	if (desc->flags & POLYCM_PROVIDER_LAYER) {
+		if (!ops->init)
+			ops->init = polycm_stub_ops.init;
+		if (!ops->fini)
+			ops->fini = polycm_stub_ops.fini;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(required_ops) / sizeof(required_ops[0]); i++)
+		if (is_empty(ops, required_ops[i].offset))
+			return refuse(why, "its operation %s is missing", required_ops[i].name);
+
+	for (size_t i = 0; i < NUM_SLOTS; i++) {
+		size_t offset = FIRST_SLOT + i * sizeof(slot_t);
+
+		if (is_empty(ops, offset))
+			memcpy((char *)ops + offset, (const char *)&polycm_stub_ops + offset,
+			       sizeof(slot_t));
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------------
+ * Settings.
+ */
+
+static int check_option(const struct polycm_option *option, const char *prefix, char *why)
+{
+	const char *name = option->name;
+
+	if (!name)
+		return refuse(why, "a setting has no name");
+	if (strncmp(name, prefix, strlen(prefix)) != 0 || !name[strlen(prefix)] ||
+	    strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != strlen(name))
+		return refuse(why, "its setting %s is not called %s<NAME>", name, prefix);
+	if (!option->default_value || !option->help)
+		return refuse(why, "its setting %s has no default or no help", name);
+	return 0;
+}
+
+/* The rows are as far apart as the plugin's version of the struct is long. */
+static int copy_options(struct polycm_module *module, const struct polycm_provider *theirs,
+			char *why)
+{
+	char prefix[sizeof("POLYCM__") + PROVIDER_NAME_MAX];
+	const char *row = (const char *)theirs->options;
+	struct polycm_option *options;
+	uint32_t stride;
+	int r;
+
+	if (!theirs->num_options)
+		return 0;
+	if (!row || !is_aligned(row) || theirs->num_options > MAX_OPTIONS)
+		return refuse(why, "its %u settings cannot be true", theirs->num_options);
+	stride = theirs->options->size;
+	r = check_size("its table of settings", stride, MIN_OPTION, why);
+	if (r)
+		return r;
+	if (stride % _Alignof(struct polycm_option))
+		return refuse(why, "its settings have a size of %u bytes", stride);
+
+	polycm_provider_prefix(module->name, prefix, sizeof(prefix));
+	options = calloc(theirs->num_options, sizeof(*options));
+	if (!options)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < theirs->num_options; i++, row += stride) {
+		uint32_t size;
+
+		memcpy(&size, row, sizeof(size));
+		if (size != stride) {
+			r = refuse(why, "its settings differ in size");
+			goto err_free;
+		}
+		copy_table(&options[i], sizeof(options[i]), row, stride);
+		r = check_option(&options[i], prefix, why);
+		if (r)
+			goto err_free;
+	}
+	module->desc.options = options;
+	module->desc.num_options = theirs->num_options;
+	return 0;
+
+err_free:
+	free(options);
+	return r;
+}
+
+/* ------------------------------------------------------------------------
+ * The provider.
+ */
+
+static int check_names(const struct polycm_provider *theirs, const char *name, char *why)
+{
+	if (!theirs->name)
+		return refuse(why, "it has no name");
+	if (strnlen(theirs->name, PROVIDER_NAME_MAX + 1) > PROVIDER_NAME_MAX ||
+	    !polycm_provider_name_valid(theirs->name))
+		return refuse(why, "its name '%.*s' is not valid", PROVIDER_NAME_MAX, theirs->name);
+	if (strcmp(theirs->name, name) != 0)
+		return refuse(why, "it calls itself %s, not %s", theirs->name, name);
+	return 0;
+}
+
+static int copy_transport(struct polycm_module *module, char *why)
+{
+	const struct polycm_transport *theirs = module->desc.transport;
+
+	if (!theirs)
+		return 0;
+	if (!is_aligned(theirs))
+		return refuse(why, "its transport rules are not aligned");
+	module->desc.transport = &module->transport;
+	return polycm_transport_copy(&module->transport, theirs, why, PROVIDER_WHY_SIZE);
+}
+
+int polycm_module_fill(struct polycm_module *module, const struct polycm_provider *theirs,
+		       const char *name, char *why)
+{
+	struct polycm_provider *desc = &module->desc;
+	int r;
+
+	if (!theirs || !is_aligned(theirs))
+		return refuse(why, "it describes no provider");
+	r = check_size("its description", theirs->size, MIN_PROVIDER, why);
+	if (!r)
+		r = check_names(theirs, name, why);
+	if (r)
+		return r;
+
+	memset(desc, 0, sizeof(*desc));
+	copy_table(desc, sizeof(*desc), theirs, theirs->size);
+	/* Still the plugin's.  What polycm_module_free() finds here is ours. */
+	desc->options = NULL;
+	desc->num_options = 0;
+	if (desc->flags & POLYCM_PROVIDER_LAYER &&
+	    (desc->flags & POLYCM_PROVIDER_KERNEL || desc->transport))
+		return refuse(why, "it is a layer and yet has %s", desc->transport ?
+			      "transport rules" : "devices of the kernel's");
+	r = copy_ops(&module->ops, desc, why);
+	if (r)
+		return r;
+	if (desc->flags & POLYCM_PROVIDER_KERNEL) {
+		desc->id_size = polycm_kernel_id_size;
+		desc->channel_size = polycm_kernel_channel_size;
+	}
+	if (desc->flags & POLYCM_PROVIDER_LAYER)
+		desc->channel_size = 0;
+	/* The operations know an id by its area alone. */
+	if (!desc->id_size && (!(desc->flags & POLYCM_PROVIDER_LAYER) || module->ops.begin))
+		return refuse(why, "its id_size is 0: its operations are given an area of each id, "
+			      "so it must be 1 or more");
+	if (desc->id_size > MAX_AREA || desc->channel_size > MAX_AREA)
+		return refuse(why, "its areas of %u and %u bytes are too large", desc->id_size,
+			      desc->channel_size);
+	r = copy_transport(module, why);
+	if (r)
+		return r;
+	module->name = strdup(name);
+	if (!module->name)
+		return -ENOMEM;
+	r = copy_options(module, theirs, why);
+	if (r)
+		return r;
+
+	desc->name = module->name;
+	desc->ops = &module->ops;
+	if (!desc->version)
+		desc->version = "";
+	if (!desc->description)
+		desc->description = "";
+	return 0;
+}
+
+void polycm_module_free(struct polycm_module *module)
+{
+	if (!module)
+		return;
+	free((void *)(uintptr_t)module->desc.options);
+	free(module->name);
+	free(module->path);
+	free(module);
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * plugin/options.c - the table of settings and the environment behind it.
+ *
+ * Rows are added and never removed; their values are read at the first use
+ * and kept, so pointers to both stay valid without the lock.  The lock guards
+ * the list and the values and is a leaf: nothing is called with it held but
+ * libc and the log.
+ */
+#include "config.h"
+
+#include "options.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "plugin_internal.h"
+
+#define PREFIX "POLYCM_"
+#define PREFIX_LEN (sizeof(PREFIX) - 1)
+
+struct row {
+	struct row *next;
+	const char *owner;
+	const struct polycm_option *option;
+	bool read;		/* value and given are valid */
+	bool given;
+	bool bad;		/* what was given is none of the choices */
+	const char *value;
+};
+
+static const struct polycm_option core_options[] = {
+	{
+		.size = sizeof(struct polycm_option),
+		.name = "POLYCM_PROVIDER",
+		.default_value = "",
+		.help = "Providers that may carry connections, in order of preference, separated "
+			"by commas; ^ in front: all but these. Unset: all but the simulator. "
+			"Layers around all of them come before, each with a semicolon: trace;roce.",
+	},
+	{
+		.size = sizeof(struct polycm_option),
+		.name = "POLYCM_PROVIDER_PATH",
+		.default_value = "",
+		.help = "Folders to look for providers in, separated by colons, before the "
+			"installed ones. Ignored in processes with raised privileges.",
+	},
+	{
+		.size = sizeof(struct polycm_option),
+		.name = "POLYCM_LOG",
+		.default_value = "error",
+		.choices = "error|warn|info|debug|trace",
+		.help = "How much is told on standard error.",
+	},
+};
+
+#define NUM_CORE_OPTIONS (sizeof(core_options) / sizeof(core_options[0]))
+
+static struct row core_rows[NUM_CORE_OPTIONS];
+static struct row *first, **last = &first;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int polycm_privileged_override = -1;
+
+bool polycm_privileged(void)
+{
+	if (polycm_privileged_override >= 0)
+		return polycm_privileged_override;
+	return getauxval(AT_SECURE) != 0;
+}
+
+static void append(struct row *row, const char *owner, const struct polycm_option *option)
+{
+	row->owner = owner;
+	row->option = option;
+	*last = row;
+	last = &row->next;
+}
+
+static void lock_rows(void)
+{
+	pthread_mutex_lock(&lock);
+	if (!first)
+		for (size_t i = 0; i < NUM_CORE_OPTIONS; i++)
+			append(&core_rows[i], "polycm", &core_options[i]);
+}
+
+static struct row *find_row(const char *name)
+{
+	struct row *row;
+
+	for (row = first; row; row = row->next)
+		if (!strcmp(row->option->name, name))
+			break;
+	return row;
+}
+
+int polycm_options_add(const char *owner, const struct polycm_option *options, size_t num)
+{
+	struct row *rows;
+	int r = 0;
+
+	if (!num)
+		return 0;
+	rows = calloc(num, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+
+	lock_rows();
+	for (size_t i = 0; i < num && !r; i++) {
+		if (find_row(options[i].name))
+			r = -EEXIST;
+		for (size_t k = 0; k < i && !r; k++)
+			if (!strcmp(options[k].name, options[i].name))
+				r = -EEXIST;
+	}
+	for (size_t i = 0; i < num && !r; i++)
+		append(&rows[i], owner, &options[i]);
+	pthread_mutex_unlock(&lock);
+
+	if (r)
+		free(rows);
+	return r;
+}
+
+/* Is value one of "a|b|c"? */
+static bool is_choice(const char *value, const char *choices)
+{
+	size_t len = strlen(value);
+
+	while (choices) {
+		const char *end = strchrnul(choices, '|');
+
+		if ((size_t)(end - choices) == len && !memcmp(choices, value, len))
+			return true;
+		choices = *end ? end + 1 : NULL;
+	}
+	return false;
+}
+
+/* What only decides how much is told is harmless; the rest is not for a stranger to decide. */
+static const char *from_environment(struct row *row)
+{
+	const struct polycm_option *option = row->option;
+	const char *value = getenv(option->name);
+
+	if (!value || !*value)
+		return NULL;
+	if (polycm_privileged() && strcmp(option->name, "POLYCM_LOG") != 0) {
+		polycm_log(POLYCM_LOG_WARN, "%s is ignored: the process has raised privileges",
+			   option->name);
+		return NULL;
+	}
+	if (option->choices && !is_choice(value, option->choices)) {
+		row->bad = true;
+		polycm_log(POLYCM_LOG_ERROR, "%s=%s is not one of %s", option->name, value,
+			   option->choices);
+		return NULL;
+	}
+	return value;
+}
+
+static void read_row(struct row *row)
+{
+	const char *value = from_environment(row);
+	/*
+	 * setenv() may move the environment.  Without memory that is the lesser risk:
+	 * the default would be another fabric or device, and nobody would know why.
+	 */
+	const char *copy = value ? strdup(value) : NULL;
+
+	row->given = value != NULL;
+	row->value = copy ? copy : value ? value : row->option->default_value;
+	row->read = true;
+}
+
+static const char *value_of(const char *name, bool *ret_given)
+{
+	const char *value = NULL;
+	struct row *row;
+
+	lock_rows();
+	row = find_row(name);
+	if (row) {
+		if (!row->read)
+			read_row(row);
+		value = row->value;
+		*ret_given = row->given;
+	}
+	pthread_mutex_unlock(&lock);
+	return value;
+}
+
+const char *polycm_setting(const char *name)
+{
+	bool given;
+
+	return name ? value_of(name, &given) : NULL;
+}
+
+bool polycm_setting_given(const char *name)
+{
+	bool given = false;
+
+	value_of(name, &given);
+	return given;
+}
+
+int polycm_options_check_values(const char *owner)
+{
+	struct row *row;
+	int r = 0;
+
+	lock_rows();
+	for (row = first; row; row = row->next) {
+		if (strcmp(row->owner, owner) != 0)
+			continue;
+		if (!row->read)
+			read_row(row);
+		if (row->bad)
+			r = -EINVAL;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+int polycm_options_walk(int (*fn)(void *arg, const char *owner, const struct polycm_option *row),
+			void *arg)
+{
+	struct row *row;
+	int r = 0;
+
+	lock_rows();
+	row = first;
+	pthread_mutex_unlock(&lock);
+
+	/* Without the lock, so that fn may ask for values; rows never go away. */
+	while (row && !r) {
+		r = fn(arg, row->owner, row->option);
+		pthread_mutex_lock(&lock);
+		row = row->next;
+		pthread_mutex_unlock(&lock);
+	}
+	return r;
+}
+
+/* ------------------------------------------------------------------------
+ * Names that nobody knows.
+ */
+
+#define MAX_WORD 64
+
+static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
+{
+	unsigned int least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Insertions, deletions, substitutions and swaps of neighbours from a to b; both short. */
+static unsigned int edit_distance(const char *a, size_t len_a, const char *b, size_t len_b)
+{
+	unsigned int table[3][MAX_WORD + 1];	/* the last three rows */
+
+	for (unsigned int j = 0; j <= len_b; j++)
+		table[0][j] = j;
+	for (unsigned int i = 1; i <= len_a; i++) {
+		unsigned int *now = table[i % 3], *before = table[(i + 2) % 3];
+		const unsigned int *two_before = table[(i + 1) % 3];
+
+		now[0] = i;
+		for (unsigned int j = 1; j <= len_b; j++) {
+			bool same = a[i - 1] == b[j - 1];
+
+			now[j] = min3(before[j] + 1, now[j - 1] + 1, before[j - 1] + !same);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    two_before[j - 2] + 1 < now[j])
+				now[j] = two_before[j - 2] + 1;
+		}
+	}
+	return table[len_a % 3][len_b];
+}
+
+const char *polycm_nearest(const char *word, const char *const *candidates, size_t num)
+{
+	size_t skip = strncmp(word, PREFIX, PREFIX_LEN) ? 0 : PREFIX_LEN;
+	size_t len = strlen(word + skip);
+	unsigned int limit = len <= 3 ? 1 : len <= 7 ? 2 : 3;
+	const char *nearest = NULL;
+
+	if (len > MAX_WORD)
+		return NULL;
+	for (size_t i = 0; i < num; i++) {
+		unsigned int distance;
+		const char *candidate = candidates[i];
+		size_t candidate_len;
+
+		/* What all variables have in common says nothing. */
+		if (skip) {
+			if (strncmp(candidate, PREFIX, PREFIX_LEN) != 0)
+				continue;
+			candidate += PREFIX_LEN;
+		}
+		candidate_len = strlen(candidate);
+		if (candidate_len > MAX_WORD)
+			continue;
+		distance = edit_distance(word + skip, len, candidate, candidate_len);
+		if (distance > limit || 2 * distance >= len)
+			continue;
+		nearest = candidates[i];
+		if (!distance)
+			break;
+		limit = distance - 1;
+	}
+	return nearest;
+}
+
+static void report_unknown(const char *name, const char *const *names, size_t num)
+{
+	const char *nearest = polycm_nearest(name, names, num);
+
+	if (nearest)
+		polycm_log(POLYCM_LOG_ERROR, "unknown setting %s: did you mean %s?", name, nearest);
+	else
+		polycm_log(POLYCM_LOG_ERROR, "unknown setting %s (polycm info --config lists all)",
+			   name);
+}
+
+void polycm_options_check_environment(void)
+{
+	const char **names;
+	size_t num = 0;
+	struct row *row;
+
+	lock_rows();
+	for (row = first; row; row = row->next)
+		num++;
+	names = calloc(num, sizeof(*names));
+	num = 0;
+	for (row = first; row && names; row = row->next)
+		names[num++] = row->option->name;
+	pthread_mutex_unlock(&lock);
+	if (!names)
+		return;
+
+	for (char **variable = environ; variable && *variable; variable++) {
+		const char *equals = strchr(*variable, '=');
+		char name[128];
+		size_t len = equals ? (size_t)(equals - *variable) : 0;
+		bool known = false;
+
+		if (strncmp(*variable, PREFIX, PREFIX_LEN) || len >= sizeof(name))
+			continue;
+		memcpy(name, *variable, len);
+		name[len] = '\0';
+		for (size_t i = 0; i < num && !known; i++)
+			known = !strcmp(names[i], name);
+		if (!known && !polycm_file_owns_variable(name))
+			report_unknown(name, names, num);
+	}
+	free(names);
+}
+
+static void read_level(void)
+{
+	polycm_log_set_level(polycm_setting("POLYCM_LOG"));
+}
+
+void polycm_log_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_level);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * plugin/plugin_internal.h - between the provider_*.c files.
+ *
+ * plugin/find.c looks for files, plugin/load.c makes a module out of one,
+ * plugin/check.c judges and copies what a plugin hands over,
+ * plugin/registry.c keeps files and modules, and plugin/select.c decides
+ * which ones are loaded and started.
+ */
+#ifndef POLYCM_CORE_PROVIDER_INTERNAL_H
+#define POLYCM_CORE_PROVIDER_INTERNAL_H
+
+#include <errno.h>
+#include <string.h>
+
+#include "registry.h"
+
+#define PROVIDER_NAME_MAX 31
+#define PROVIDER_WHY_SIZE 512
+
+/* What a plugin returned, in words, whatever it is. */
+static inline const char *provider_strerror(int r)
+{
+	return strerror(r < 0 && r > -4096 ? -r : EINVAL);
+}
+
+/* A plugin file.  Under the loader's lock, but for name, path and folder. */
+struct provider_file {
+	char *name;
+	char *path;			/* absolute */
+	const char *folder;		/* as it was found */
+	struct polycm_module *module;	/* NULL: not loaded */
+	char *problem;			/* why it cannot be loaded, or NULL: not tried, or fine */
+	bool told;			/* the log has the problem */
+	bool wrong;			/* it loads, but breaks a rule of the ABI */
+	bool loading;
+};
+
+/* --- plugin/find.c: no lock, called once. --- */
+
+/* The folders that were looked in, in order. */
+struct provider_folders {
+	char **paths;
+	size_t num;
+};
+
+/* The folder that the build was configured for; tests look elsewhere. */
+extern const char *polycm_installed_folder;
+
+/* Look for files; the first folder that has a name wins.  0 or -ENOMEM. */
+int polycm_files_find(struct provider_folders *ret_folders, struct provider_file **ret_files,
+		      size_t *ret_num);
+/* NAME of provider-NAME.so: [a-z][a-z0-9_-]*, at most PROVIDER_NAME_MAX bytes. */
+bool polycm_provider_name_valid(const char *name);
+/* The prefix of a provider's settings: "POLYCM_ACME_" for acme. */
+void polycm_provider_prefix(const char *name, char *buf, size_t size);
+
+/* --- plugin/load.c --- */
+
+/* Load the file into a fresh module.  On an error `why' (PROVIDER_WHY_SIZE bytes) says what is wrong. */
+int polycm_file_load(const struct provider_file *file, struct polycm_module **ret_module, char *why);
+
+/* --- plugin/elf.c --- */
+
+/* Does the file end where its headers say, at the earliest?  true if it cannot be read at all. */
+bool polycm_file_complete(const char *path);
+
+/* --- plugin/check.c --- */
+
+/*
+ * Copy what a plugin handed over into an empty module: table sizes, required
+ * operations, names, options.  name: what it must be called.  -EINVAL with
+ * `why' as above, or -ENOMEM; then polycm_module_free() is all it is good for.
+ */
+int polycm_module_fill(struct polycm_module *module, const struct polycm_provider *theirs,
+		       const char *name, char *why);
+void polycm_module_free(struct polycm_module *module);
+
+/* Every slot filled with a function that says -EOPNOTSUPP (plugin/stubs.c). */
+extern const struct polycm_ops polycm_stub_ops;
+
+/* --- plugin/registry.c: the files and the modules made of them. --- */
+
+/* Does a variable of the environment belong to a provider that is installed but not loaded? */
+bool polycm_file_owns_variable(const char *variable);
+
+/* Each file, also those that cannot be loaded, in order; stops at non-zero.  A copy is shown. */
+int polycm_files_walk(int (*fn)(void *arg, const struct provider_file *file), void *arg);
+
+/*
+ * The module of a file, loading it.  NULL: it cannot be loaded, *ret_problem
+ * says why (said in the log too, unless quiet), or no such file (NULL).
+ */
+struct polycm_module *polycm_files_load(const char *name, bool quiet, const char **ret_path,
+					const char **ret_problem);
+/* "/folder: acme ib; /other: none" */
+void polycm_files_describe(char *buf, size_t size);
+/* The file name nearest to a name that is none, or NULL. */
+const char *polycm_files_nearest(const char *name);
+/* How many modules there may be, and are. */
+size_t polycm_modules_max(void);
+/* The modules from memory, which replace all files; 0 where there are none. */
+size_t polycm_modules_static(struct polycm_module *const **ret_modules);
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * plugin/select.c - which providers carry connections: POLYCM_PROVIDER, and
+ * the start of those that it selects.
+ *
+ * Started once.  The first thread does it, others wait; what the providers
+ * being started ask meanwhile, on that thread, is answered from what there is.
+ * No lock is held while a provider's operations run.
+ */
+#include "config.h"
+
+#include "plugin_internal.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/fork.h"
+#include "layers.h"
+#include "core/base/log.h"
+#include "op.h"
+#include "options.h"
+
+#define FOUND_SIZE 1024
+
+enum start_state { NOT_STARTED, STARTING, STARTED };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static enum start_state state;	/* read without the lock, too */
+static pthread_t starter;
+static int result;
+
+/* Written by the starter alone; of use to others once STARTED. */
+static struct polycm_module **chosen;	/* selected, in order of preference */
+static size_t num_chosen;
+static struct polycm_module **active;	/* and initialised */
+static size_t num_active;
+static struct polycm_module **carriers;	/* of the active ones */
+static size_t num_carriers;
+static size_t id_size, channel_size;
+static pid_t process;			/* that started them */
+
+/* ------------------------------------------------------------------------
+ * POLYCM_PROVIDER
+ */
+
+static char *trim(char *name)
+{
+	char *end;
+
+	while (isblank((unsigned char)*name))
+		name++;
+	end = name + strlen(name);
+	while (end > name && isblank((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
+	return name;
+}
+
+/* The next name of a comma list, blanks around it cut off; NULL at the end. */
+static char *next_name(char **rest)
+{
+	char *name;
+
+	while ((name = strsep(rest, ","))) {
+		name = trim(name);
+		if (*name)
+			return name;
+	}
+	return NULL;
+}
+
+static bool in_list(const char *list, const char *name)
+{
+	char *copy = strdup(list), *rest = copy, *entry;
+	bool found = false;
+
+	while (copy && !found && (entry = next_name(&rest)))
+		found = !strcmp(entry, name);
+	free(copy);
+	return found;
+}
+
+static void choose(struct polycm_module *module)
+{
+	if (module->selected)
+		return;
+	module->selected = true;
+	chosen[num_chosen++] = module;
+}
+
+static int load_named(const char *setting, const char *name, struct polycm_module **ret_module)
+{
+	const char *path, *problem, *nearest;
+	char found[FOUND_SIZE];
+
+	*ret_module = polycm_files_load(name, true, &path, &problem);
+	if (*ret_module)
+		return 0;
+	polycm_files_describe(found, sizeof(found));
+	nearest = polycm_files_nearest(name);
+	if (path)
+		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: provider %s cannot be used: %s: %s "
+			   "(found in %s)", setting, name, path, problem ? problem : "it loads", found);
+	else if (nearest)
+		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: there is no provider %s, did you "
+			   "mean %s? (found in %s)", setting, name, nearest, found);
+	else
+		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: there is no provider %s "
+			   "(found in %s)", setting, name, found);
+	return -ENODEV;
+}
+
+static int choose_named(const char *setting, const char *name)
+{
+	struct polycm_module *module;
+	int r = load_named(setting, name, &module);
+
+	if (r)
+		return r;
+	if (polycm_module_is_layer(module)) {
+		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: %s is a layer, which carries "
+			   "nothing itself: POLYCM_PROVIDER='%s;PROVIDER'", setting, name, name);
+		return -ENODEV;
+	}
+	choose(module);
+	return 0;
+}
+
+static int choose_list(const char *setting, const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *name;
+	int r = 0, one;
+
+	if (!copy)
+		return -ENOMEM;
+	while ((name = next_name(&rest))) {
+		one = choose_named(setting, name);
+		if (one)
+			r = one;
+	}
+	free(copy);
+	return r;
+}
+
+static int refuse_layer(const char *setting, const char *name, const char *why)
+{
+	polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: '%s' in front of ';' %s", setting, name,
+		   why);
+	return -ENODEV;
+}
+
+static int add_layer(const char *setting, const char *name)
+{
+	struct polycm_module *module;
+	int r;
+
+	if (!*name)
+		return refuse_layer(setting, name, "is no layer's name");
+	if (*name == '^' || strchr(name, ','))
+		return refuse_layer(setting, name, "is a list of providers: lists come after the "
+				    "last ';'");
+	r = load_named(setting, name, &module);
+	if (r)
+		return r;
+	if (!polycm_module_is_layer(module))
+		return refuse_layer(setting, name, "is no layer but a provider: providers come after "
+				    "the last ';'");
+	if (module->selected)
+		return refuse_layer(setting, name, "is named twice");
+	module->selected = true;
+	r = polycm_layers_add(module);
+	return r ? refuse_layer(setting, name, "is one layer too many") : 0;
+}
+
+/* "trace;fault;" of "trace;fault;roce,iwarp". */
+static int choose_layers(const char *setting, const char *end)
+{
+	char *copy = strndup(setting, (size_t)(end - setting)), *rest = copy, *name;
+	int r = copy ? 0 : -ENOMEM;
+
+	while (!r && (name = strsep(&rest, ";")))
+		r = add_layer(setting, trim(name));
+	free(copy);
+	return r;
+}
+
+struct exclusion {
+	const char *setting;	/* the list after ^ */
+};
+
+static int choose_unless_excluded(void *arg, const struct provider_file *file)
+{
+	const struct exclusion *exclusion = arg;
+	const char *path, *problem;
+	struct polycm_module *module;
+
+	if (in_list(exclusion->setting, file->name))
+		return 0;
+	module = polycm_files_load(file->name, false, &path, &problem);
+	if (module && !(module->desc.flags & (POLYCM_PROVIDER_ON_REQUEST | POLYCM_PROVIDER_LAYER)))
+		choose(module);
+	return 0;
+}
+
+static int is_name(void *arg, const struct provider_file *file)
+{
+	return !strcmp(arg, file->name);
+}
+
+static void warn_of_unknown(const char *setting)
+{
+	char *copy = strdup(setting), *rest = copy, *name;
+
+	while (copy && (name = next_name(&rest))) {
+		const char *nearest;
+
+		if (polycm_files_walk(is_name, name))
+			continue;
+		nearest = polycm_files_nearest(name);
+		polycm_log(POLYCM_LOG_WARN, "POLYCM_PROVIDER=^%s: there is no provider %s%s%s%s",
+			   setting, name, nearest ? ", did you mean " : "", nearest ? nearest : "",
+			   nearest ? "?" : "");
+	}
+	free(copy);
+}
+
+static int choose_providers(void)
+{
+	const char *setting = polycm_setting("POLYCM_PROVIDER");
+	const char *last = strrchr(setting, ';'), *list = last ? last + 1 : setting;
+	struct exclusion exclusion = { .setting = "" };
+	int r = last ? choose_layers(setting, last) : 0;
+
+	if (r)
+		return r;
+	while (isblank((unsigned char)*list))
+		list++;
+	if (*list && *list != '^')
+		return choose_list(setting, list);
+	if (*list == '^') {
+		exclusion.setting = list + 1;
+		warn_of_unknown(exclusion.setting);
+	}
+	return polycm_files_walk(choose_unless_excluded, &exclusion);
+}
+
+/* ------------------------------------------------------------------------
+ * Starting them.
+ */
+
+static void start_module(struct polycm_module *module)
+{
+	bool named = polycm_setting_given("POLYCM_PROVIDER");
+	unsigned int errors = polycm_log_errors();
+	bool had_clock = polycm_clock_installed;
+
+	module->init_error = polycm_options_check_values(module->name);
+	if (!module->init_error)
+		module->init_error = POLYCM_OP(module, init, module, &module->ctx);
+	module->owns_clock = !had_clock && polycm_clock_installed;
+	if (module->init_error) {
+		/* Where an error line has the reason, another would say less. */
+		polycm_log(named && polycm_log_errors() == errors ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN,
+			   "provider %s does not start: %s (%d)", module->name,
+			   provider_strerror(module->init_error), module->init_error);
+		return;
+	}
+	module->initialised = true;
+	if (polycm_module_is_layer(module))
+		return;
+	polycm_layers_wrap(module);
+	active[num_active++] = module;
+	if (module->desc.id_size > id_size)
+		id_size = module->desc.id_size;
+	if (module->desc.channel_size > channel_size)
+		channel_size = module->desc.channel_size;
+}
+
+/* A program that is to be looked at, or to fail, does not run without what does it. */
+static int start_layers(void)
+{
+	for (unsigned int i = 0; i < polycm_num_layers; i++) {
+		start_module(polycm_layer(i));
+		if (!polycm_layer(i)->initialised)
+			return -ENODEV;
+	}
+	return 0;
+}
+
+/* Providers over the kernel share its ids: the first of them stands for all. */
+static void find_carriers(void)
+{
+	struct polycm_module *kernel = NULL;
+
+	for (size_t i = 0; i < num_active; i++) {
+		struct polycm_module *module = active[i];
+
+		module->carrier = module;
+		if (polycm_module_is_kernel(module)) {
+			if (kernel)
+				module->carrier = kernel;
+			kernel = module->carrier;
+		}
+		if (module->carrier == module)
+			carriers[num_carriers++] = module;
+	}
+}
+
+static void enumerate(void)
+{
+	for (size_t i = 0; i < num_active; i++) {
+		int r = POLYCM_OP(active[i], enumerate, active[i]->ctx);
+
+		if (r)
+			polycm_log(POLYCM_LOG_WARN, "provider %s cannot list its devices: %s (%d)",
+				   active[i]->name, provider_strerror(r), r);
+	}
+}
+
+static int start(void)
+{
+	struct polycm_module *const *from_memory;
+	size_t num_static, max;
+	int r = 0;
+
+	polycm_log_init();
+	polycm_forks_watch();	/* before a provider does: see fork.c */
+	process = getpid();
+	max = polycm_modules_max();
+	chosen = calloc(max + 1, sizeof(struct polycm_module *));
+	active = calloc(max + 1, sizeof(struct polycm_module *));
+	carriers = calloc(max + 1, sizeof(struct polycm_module *));
+	if (!chosen || !active || !carriers)
+		return -ENOMEM;
+
+	num_static = polycm_modules_static(&from_memory);
+	for (size_t i = 0; i < num_static && !r; i++) {
+		if (!polycm_module_is_layer(from_memory[i]))
+			choose(from_memory[i]);
+		else
+			r = polycm_layers_add(from_memory[i]);
+	}
+	if (!num_static)
+		r = choose_providers();
+	polycm_options_check_environment();
+	if (r)
+		return r;
+	r = start_layers();
+	if (r)
+		return r;
+	for (size_t i = 0; i < num_chosen; i++)
+		start_module(chosen[i]);
+	find_carriers();
+	enumerate();
+	return 0;
+}
+
+int polycm_registry_get(void)
+{
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STARTED)
+		return result;
+
+	pthread_mutex_lock(&lock);
+	if (state == NOT_STARTED) {
+		state = STARTING;
+		starter = pthread_self();
+		pthread_mutex_unlock(&lock);
+		result = start();
+		pthread_mutex_lock(&lock);
+		__atomic_store_n(&state, STARTED, __ATOMIC_RELEASE);
+		pthread_cond_broadcast(&changed);
+	} else if (state == STARTING && pthread_equal(starter, pthread_self())) {
+		pthread_mutex_unlock(&lock);
+		return 0;
+	}
+	while (state != STARTED)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+size_t polycm_registry_selected(struct polycm_module *const **ret_modules)
+{
+	int r = polycm_registry_get();
+
+	*ret_modules = active;
+	return r ? 0 : num_active;
+}
+
+size_t polycm_registry_carriers(struct polycm_module *const **ret_modules)
+{
+	int r = polycm_registry_get();
+
+	*ret_modules = carriers;
+	return r ? 0 : num_carriers;
+}
+
+bool polycm_registry_kernel_only(void)
+{
+	struct polycm_module *const *modules;
+
+	return !polycm_num_layers && polycm_registry_carriers(&modules) == 1 &&
+	       polycm_module_is_kernel(modules[0]);
+}
+
+bool polycm_registry_any_failed(void)
+{
+	bool failed = false;
+
+	if (polycm_registry_get())
+		return true;
+	for (size_t i = 0; i < num_chosen && !failed; i++)
+		failed = chosen[i]->init_error != 0;
+	return failed;
+}
+
+int polycm_registry_get_devices(void)
+{
+	/* To start them is to ask them. */
+	bool begun = __atomic_load_n(&state, __ATOMIC_ACQUIRE) != NOT_STARTED;
+	int r = polycm_registry_get();
+
+	if (!r && begun)
+		enumerate();
+	return r;
+}
+
+static size_t rounded(size_t size)
+{
+	return (size + 15) & ~(size_t)15;
+}
+
+size_t polycm_registry_id_size(void)
+{
+	return polycm_registry_get() ? 0 : polycm_layers_size() + rounded(id_size);
+}
+
+size_t polycm_registry_channel_size(void)
+{
+	return polycm_registry_get() ? 0 : rounded(channel_size);
+}
+
+/*
+ * The process ends: providers tell peers what a kernel would.  As late as
+ * possible, after the program's own exit handlers; not in a forked child,
+ * which owns none of it.
+ */
+__attribute__((destructor)) static void finish(void)
+{
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != STARTED || process != getpid())
+		return;
+	for (size_t i = num_active; i > 0; i--)
+		active[i - 1]->ops.fini(active[i - 1]->ctx);
+	for (unsigned int i = polycm_num_layers; i > 0; i--)
+		if (polycm_layer(i - 1)->initialised)
+			polycm_layer(i - 1)->ops.fini(polycm_layer(i - 1)->ctx);
+}

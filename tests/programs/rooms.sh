@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The sources stand in rooms, and include only what is in lower ones (tools/rooms).
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+check 'each include leads down' "$abs_top_srcdir/tools/rooms"
+
+# finds LINE FILE WORDS: with that line in that file it says so.
+finds() {
+	rm -rf "$work/tree" && mkdir "$work/tree" &&
+		cp -R "$abs_top_srcdir"/{include,core,interpose,providers,tools,bench} "$work/tree/" &&
+		mkdir -p "$work/tree/${2%/*}" && printf '%s\n' "$1" >>"$work/tree/$2" || return 1
+	"$abs_top_srcdir/tools/rooms" "$work/tree" >"$work/found" && { echo 'nothing was found'; return 1; }
+	has "$work/found" "$3"
+}
+check 'an include that leads up' finds '#include "core/cm/id.h"' core/base/log.c \
+	'includes core/cm/id.h, of a room above its own'
+check 'a provider that looks into the core' finds '#  include "core/base/log.h"' providers/roce/rules.h \
+	'includes core/base/log.h, of another library'
+check 'a folder that is no room' finds '' core/attic/new.c 'core/attic is no room'
+finish
