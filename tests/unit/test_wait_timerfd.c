@@ -17,7 +17,7 @@
 
 #include "tests/cmocka_all.h"
 
-#include "clock.h"
+#include "core/base/clock.h"
 #include "interpose/shown.h"
 #include "interpose/timers.h"
 
