@@ -336,6 +336,13 @@ static bool tells_qkey(const struct sim_id *id)
 	return id->qp_type == IBV_QPT_UD && cma_rules(id)->protocol == POLYCM_PROTO_IB_CM;
 }
 
+/* An id of RDMA_PS_IPOIB gets onto a device without IP over InfiniBand by loopback. */
+static bool lacks_qkey(const struct sim_id *id)
+{
+	return tells_qkey(id) && id->ps == RDMA_PS_IPOIB &&
+	       !(cma_rules(id)->services & POLYCM_SVC_IPOIB);
+}
+
 static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 {
 	struct sim_id *id = priv;
@@ -345,6 +352,8 @@ static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 	if (!id->engine || id->state == CMA_DEVICE_REMOVAL ||
 	    (id->state == CMA_LISTEN && !tells_qkey(id))) {
 		r = cma_wrong_state(id);
+	} else if (lacks_qkey(id)) {
+		r = sim_refuse(-ENODEV, "RDMA_PS_IPOIB has the Q_Key of a group of the subnet");
 	} else {
 		r = id->engine->init_qp_attr(id, attr, ret_mask);
 		if (!r && (*ret_mask & IBV_QP_TIMEOUT) && id->ack_timeout_set)

@@ -74,7 +74,8 @@ static int find_route(const struct sim_id *id, struct sim_address **ret_route)
 	struct sim_address *interface = cma_interface(id, id->node);
 	int r = sim_node_route(id->node, &id->dst.sa, ret_route);
 
-	if (interface)
+	/* IPv6 that has a source only prefers the interface. */
+	if (interface && (id->dst.sa.sa_family == AF_INET || sim_addr_is_zero(&id->src.sa)))
 		return find_way_of_interface(id, interface, r, ret_route);
 	if (r != -ENETUNREACH || id->src.sa.sa_family != AF_INET || cma_is_any(&id->src.sa))
 		return r;
