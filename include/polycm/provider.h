@@ -612,7 +612,8 @@ struct polycm_provider {
 	const char *description;	/* one line for people */
 	const struct polycm_transport *transport;	/* its rules; NULL: none of its own */
 	const struct polycm_ops *ops;
-	uint32_t id_size;		/* bytes of priv; 1 or more, but for a layer without begin() */
+	/* Bytes of priv: 1 or more, but for a layer without begin(); over the kernel it is not read. */
+	uint32_t id_size;
 	uint32_t channel_size;		/* bytes of chan */
 	const struct polycm_option *options;
 	uint32_t num_options;

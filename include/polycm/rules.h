@@ -70,8 +70,8 @@ enum polycm_reject_domain {
 
 struct polycm_transport {
 	uint32_t size;
-	const char *name;		/* "ib", "roce", "iwarp", a vendor's */
-	const char *description;	/* one line for people */
+	const char *name;		/* "ib", "roce", "iwarp", a vendor's; not NULL */
+	const char *description;	/* one line for people; not NULL */
 	enum polycm_protocol protocol;
 	uint32_t services;		/* POLYCM_SVC_* */
 	uint32_t flags;			/* POLYCM_T_* */
@@ -90,7 +90,8 @@ struct polycm_transport {
 	uint16_t limit[POLYCM_KINDS][POLYCM_MSGS];
 	uint16_t reported[POLYCM_KINDS][POLYCM_MSGS];
 	uint16_t capacity[POLYCM_KINDS][POLYCM_MSGS];
-	uint8_t cm_header_len;		/* put before the data of a connect over IP addresses */
+	/* Put before the data of a connect over IP addresses: 36 with IB CM; 0: nothing is. */
+	uint8_t cm_header_len;
 
 	/* Field widths: larger values are lowered to these, without an error. */
 	uint8_t max_retry_count;
@@ -125,10 +126,10 @@ struct polycm_transport {
 
 	/*
 	 * Local ACK time-out exponent (4.096 us * 2^n) from packet lifetime and
-	 * the responder's ACK delay.  NULL where POLYCM_SVC_RNR is absent.
+	 * the responder's ACK delay.  NULL where POLYCM_SVC_RNR is absent: 0.
 	 */
 	uint8_t (*ack_timeout)(uint8_t ack_delay, uint8_t packet_lifetime);
-	/* Path MTU in bytes that a netdev of this MTU gives, or 0 if too small. */
+	/* Path MTU in bytes that a netdev of this MTU gives, or 0 if too small.  NULL: the largest that fits. */
 	uint32_t (*path_mtu)(uint32_t netdev_mtu);
 	/* The status of an event in words, or NULL to leave it to the core. */
 	const char *(*status_str)(enum rdma_cm_event_type event, int status);

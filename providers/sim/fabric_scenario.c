@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -104,18 +105,29 @@ static int join(const char *path)
 	return r;
 }
 
+static void list_nodes(char *text, size_t size)
+{
+	size_t len = 0;
+
+	*text = '\0';
+	for (const struct sim_node *node = sim_first_node(); node && len < size; node = node->next)
+		len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "", node->name);
+}
+
 /* The node that the process is on, if it was told. */
 static int go_home(void)
 {
 	const char *name = sim_core->setting("POLYCM_SIM_NODE");
 	struct sim_node *node;
+	char all[200];
 
 	if (!name || !*name)
 		return 0;
 	node = sim_node_by_name(name);
 	if (!node) {
-		sim_core->log(POLYCM_LOG_ERROR, NULL,
-			      "POLYCM_SIM_NODE=%s: the scenario has no node of that name", name);
+		list_nodes(all, sizeof(all));
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_NODE=%s: the scenario has no node "
+			      "of that name; there are: %s", name, all);
 		return -EINVAL;
 	}
 	sim_set_home_node(node);

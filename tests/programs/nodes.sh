@@ -75,7 +75,7 @@ check 'the last node has the last device' devices_of c sim2
 check 'a node has no address of another' eval 'exits 255 on a rping -s -a 10.0.0.2 -C 1 &&
 	has "$work/err" "Cannot assign requested address"'
 check 'a node that the file does not have' eval 'exits 2 on d rping -c -a 10.0.0.2 -C 1 && has "$work/err" \
-	"POLYCM_SIM_NODE=d: the scenario has no node of that name"'
+	"POLYCM_SIM_NODE=d: the scenario has no node of that name; there are: a, b, c"'
 check 'a node without a scenario' eval 'exits 2 polycm run --node a rping -s -C 1 &&
 	has "$work/err" "--node a: there is no scenario that could have that node: give --scenario FILE"'
 check 'nothing is left of the simulated networks' nothing_left
