@@ -331,9 +331,28 @@ static void report_unknown(const char *name, const char *const *names, size_t nu
 			   name);
 }
 
-void polycm_options_check_environment(void)
+static const char *owner_of(const char *name)
 {
-	const char **names;
+	const struct row *row;
+
+	lock_rows();
+	row = find_row(name);
+	pthread_mutex_unlock(&lock);
+	return row ? row->owner : polycm_file_of_variable(name);
+}
+
+/* Only a thought: others than this process may need it, which POLYCM_PROVIDER tells what to use. */
+static void report_unused(const char *name, const char *owner)
+{
+	const char *providers = polycm_setting("POLYCM_PROVIDER");
+
+	polycm_log(POLYCM_LOG_WARN, "%s has no effect: %s is not used with POLYCM_PROVIDER=%s", name,
+		   owner, *providers ? providers : "(not set)");
+}
+
+void polycm_options_check_environment(bool (*in_use)(const char *owner))
+{
+	const char **names, *owner;
 	size_t num = 0;
 	struct row *row;
 
@@ -352,16 +371,15 @@ void polycm_options_check_environment(void)
 		const char *equals = strchr(*variable, '=');
 		char name[128];
 		size_t len = equals ? (size_t)(equals - *variable) : 0;
-		bool known = false;
-
 		if (strncmp(*variable, PREFIX, PREFIX_LEN) || len >= sizeof(name))
 			continue;
 		memcpy(name, *variable, len);
 		name[len] = '\0';
-		for (size_t i = 0; i < num && !known; i++)
-			known = !strcmp(names[i], name);
-		if (!known && !polycm_file_owns_variable(name))
+		owner = owner_of(name);
+		if (!owner)
 			report_unknown(name, names, num);
+		else if (equals[1] && in_use && !in_use(owner))
+			report_unused(name, owner);
 	}
 	free(names);
 }

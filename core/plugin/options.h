@@ -35,8 +35,11 @@ void polycm_log_init(void);
 /* Did the environment (and not the default) give the value? */
 bool polycm_setting_given(const char *name);
 
-/* Tell, with the nearest match, of POLYCM_* variables that no row knows. */
-void polycm_options_check_environment(void);
+/*
+ * Tell, with the nearest match, of POLYCM_* variables that no row knows, and of those of owners
+ * that are not in use (NULL: all are), which have no effect.
+ */
+void polycm_options_check_environment(bool (*in_use)(const char *owner));
 
 /* Walk the rows in a stable order; stops at the first non-zero return. */
 int polycm_options_walk(int (*fn)(void *arg, const char *owner, const struct polycm_option *row),

@@ -81,8 +81,8 @@ extern const struct polycm_ops polycm_stub_ops;
 
 /* --- plugin/registry.c: the files and the modules made of them. --- */
 
-/* Does a variable of the environment belong to a provider that is installed but not loaded? */
-bool polycm_file_owns_variable(const char *variable);
+/* The provider, installed but not loaded, that a variable of the environment belongs to, or NULL. */
+const char *polycm_file_of_variable(const char *variable);
 
 /* Each file, also those that cannot be loaded, in order; stops at non-zero.  A copy is shown. */
 int polycm_files_walk(int (*fn)(void *arg, const struct provider_file *file), void *arg);

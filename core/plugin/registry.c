@@ -210,20 +210,21 @@ const char *polycm_files_nearest(const char *name)
 	return nearest;
 }
 
-bool polycm_file_owns_variable(const char *variable)
+const char *polycm_file_of_variable(const char *variable)
 {
 	char prefix[sizeof("POLYCM__") + PROVIDER_NAME_MAX];
-	bool owns = false;
+	const char *owner = NULL;
 
 	lock_files();
-	for (size_t i = 0; i < num_files && !owns; i++) {
+	for (size_t i = 0; i < num_files && !owner; i++) {
 		if (files[i].module)
 			continue;
 		polycm_provider_prefix(files[i].name, prefix, sizeof(prefix));
-		owns = !strncmp(variable, prefix, strlen(prefix));
+		if (!strncmp(variable, prefix, strlen(prefix)))
+			owner = files[i].name;
 	}
 	pthread_mutex_unlock(&loader);
-	return owns;
+	return owner;
 }
 
 int polycm_files_walk(int (*fn)(void *arg, const struct provider_file *file), void *arg)

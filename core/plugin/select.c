@@ -322,6 +322,18 @@ static void enumerate(void)
 	}
 }
 
+/* Its settings have an effect. */
+static bool is_used(const char *name)
+{
+	bool used = !strcmp(name, "polycm");
+
+	for (size_t i = 0; i < num_chosen && !used; i++)
+		used = !strcmp(chosen[i]->name, name);
+	for (unsigned int i = 0; i < polycm_num_layers && !used; i++)
+		used = !strcmp(polycm_layer(i)->name, name);
+	return used;
+}
+
 static int start(void)
 {
 	struct polycm_module *const *from_memory;
@@ -347,7 +359,7 @@ static int start(void)
 	}
 	if (!num_static)
 		r = choose_providers();
-	polycm_options_check_environment();
+	polycm_options_check_environment(num_static ? NULL : is_used);
 	if (r)
 		return r;
 	r = start_layers();

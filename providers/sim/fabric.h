@@ -119,8 +119,11 @@ void sim_fabric_close(void);
 bool sim_fabric_is_shared(void);
 /* Takes the lock.  The folder by which processes meet on the fabric, or NULL; until the next call. */
 const char *sim_fabric_place(void);
-/* Nobody listens where the id connects to: say, once, who could.  Another user's server could not. */
-void sim_fabric_tell_unheard(const struct polycm_id *id);
+/*
+ * Nobody listens where the id connects to: say, once, who could.  Another user's server could not.
+ * taken: that port is bound at some address (sim_port_taken()).
+ */
+void sim_fabric_tell_unheard(const struct polycm_id *id, bool taken);
 
 int sim_node_add(const char *name, struct sim_node **ret_node);
 /* The newest node goes again, with what it has; nobody has seen it yet. */
@@ -249,6 +252,8 @@ struct sim_id *sim_port_twin(struct sim_node *node, enum rdma_port_space ps,
  * matches best (exact address before wildcard); *ret_service says whether
  * anyone listens on that port at all, whatever the address.
  */
+/* Is the port (host byte order) bound at any address of the node, by any process? */
+bool sim_port_taken(struct sim_node *node, enum rdma_port_space ps, uint16_t port);
 bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
 		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service);
 

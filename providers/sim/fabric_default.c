@@ -30,6 +30,7 @@
 #define MAX_FABRIC_NAME 64u
 
 static bool told_unheard;
+static bool own_network;	/* nobody made it, and under the virtual clock nobody else is on it */
 static char shared_name[160];	/* "FABRIC-KIND" while on a shared fabric */
 
 bool sim_fabric_is_shared(void)
@@ -50,19 +51,27 @@ const char *sim_fabric_place(void)
 	return place[0] ? place : NULL;
 }
 
-void sim_fabric_tell_unheard(const struct polycm_id *id)
+void sim_fabric_tell_unheard(const struct polycm_id *id, bool taken)
 {
-	if (told_unheard || !sim_fabric_is_shared())
+	if (told_unheard || !(own_network || sim_fabric_is_shared()))
 		return;
 	told_unheard = true;
-	sim_core->log(POLYCM_LOG_WARN, id, "no process of this simulated network listens there: on it "
-		      "are those of user %u that meet in %s, and nobody else's",
-		      (unsigned int)geteuid(), sim_segment_folder()->path);
+	if (own_network)
+		sim_core->log(POLYCM_LOG_WARN, id, "nobody listens there: under the virtual clock this "
+			      "network is the process's own, and other processes cannot be on it");
+	else if (taken)
+		sim_core->log(POLYCM_LOG_WARN, id, "a process has that port, but listens at another "
+			      "address of this host, or not yet");
+	else
+		sim_core->log(POLYCM_LOG_WARN, id, "no process of this simulated network listens there: "
+			      "only those of user %u meet here that have the same fabric and "
+			      "transport, and so the folder %s", (unsigned int)geteuid(),
+			      sim_segment_folder()->path);
 }
 
 void sim_fabric_detach(void)
 {
-	told_unheard = false;
+	told_unheard = own_network = false;
 	shared_name[0] = '\0';
 	sim_scenario_leave();
 	sim_shm_leave();
@@ -245,6 +254,10 @@ int sim_fabric_open_default(void)
 	if (r < 0)
 		goto err_close;
 	sim_changes_read();
+	own_network = sim_is_virtual();
+	if (sim_core->setting("POLYCM_SIM_NODE")[0])
+		sim_core->log(POLYCM_LOG_WARN, NULL, "POLYCM_SIM_NODE has no effect: without "
+			      "POLYCM_SIM_SCENARIO there is no other node than this host");
 	return 0;
 
 err_close:

@@ -392,6 +392,17 @@ bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const str
 	return tell_owner(table, entry, slot, ret_slot, ret_id);
 }
 
+bool sim_port_taken(struct sim_node *node, enum rdma_port_space ps, uint16_t port)
+{
+	struct sim_ports_table *table = node->port_table;
+	bool taken;
+
+	sim_segment_lock();
+	taken = sim_ports_area_taken(table->area, sim_port_space(table->node, ps), port);
+	sim_segment_unlock();
+	return taken;
+}
+
 bool sim_find_socket(struct sim_node *node, const struct sockaddr *addr, unsigned int *ret_slot,
 		     struct sim_id **ret_id)
 {

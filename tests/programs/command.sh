@@ -215,6 +215,29 @@ check 'polycm info of a missing provider by name' eval 'POLYCM_PROVIDER=nosuch e
 	counts "$work/err" 1 "^polycm: error: POLYCM_PROVIDER=nosuch"'
 check 'an unknown setting is told, once' eval 'POLYCM_SIM_SEDE=1 exits 0 run --provider sim ibv_devices &&
 	counts "$work/err" 1 . && has "$work/err" "unknown setting POLYCM_SIM_SEDE: did you mean POLYCM_SIM_SEED?"'
+# What is set and does nothing is told at warn; what is in use, or empty, is not.
+idle() {
+	local line=$1
+
+	shift
+	# There may be a device, or none.
+	POLYCM_LOG=warn env "$@" "${command[@]}" run ibv_devices >"$work/out" 2>"$work/err" </dev/null
+	counts "$work/err" 1 '^polycm: ' && has "$work/err" "$line"
+}
+check 'a setting of a layer that is not there' idle \
+	'POLYCM_FAULT_RULES has no effect: fault is not used with POLYCM_PROVIDER=sim' \
+	POLYCM_PROVIDER=sim POLYCM_FAULT_RULES='{}'
+check 'a setting of a provider that is not used' idle \
+	'POLYCM_SIM_TRACE has no effect: sim is not used with POLYCM_PROVIDER=roce' \
+	POLYCM_PROVIDER=roce POLYCM_SIM_TRACE=x POLYCM_SIM_SEED=
+check 'a setting of one that is not used unless asked' idle \
+	'POLYCM_SIM_SEED has no effect: sim is not used with POLYCM_PROVIDER=(not set)' POLYCM_SIM_SEED=1
+check 'a node without a scenario' idle 'POLYCM_SIM_NODE has no effect: without POLYCM_SIM_SCENARIO there is' \
+	POLYCM_PROVIDER=sim POLYCM_SIM_NODE=client
+check 'a folder of providers that is not there' idle 'no providers from folder /nowhere: No such file' \
+	POLYCM_PROVIDER=sim POLYCM_PROVIDER_PATH=/nowhere
+check 'settings that are in use' eval 'POLYCM_LOG=warn POLYCM_PROVIDER="trace;sim" POLYCM_SIM_SEED=2 \
+	POLYCM_TRACE_FILE=- exits 0 polycm run ibv_devices && lacks "$work/err" "no effect"'
 check 'where a setting comes from' eval '
 	POLYCM_LOG=warn exits 0 polycm info --config &&
 	has "$work/out" "POLYCM_LOG=warn" "from the environment; default: error"'

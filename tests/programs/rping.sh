@@ -20,12 +20,17 @@ alone() {
 	polycm run --provider sim --transport "$1" --log warn timeout 20 rping -c -a 127.0.0.1 -C 1 \
 		>"$work/out" 2>"$work/err" && return 1
 	counts "$work/err" 1 'no process of this simulated network listens there' &&
-	has "$work/err" "that meet in $runtime/polycm/default-$1, and nobody else's"
+	has "$work/err" "have the same fabric and transport, and so the folder $runtime/polycm/default-$1"
 }
 
 for transport in roce ib iwarp; do
 	check "rping on $transport without a server" alone "$transport"
 done
+
+# Nor can it one of another process under the virtual clock, where it is told that nobody else can be there.
+check 'rping under the virtual clock' eval '
+	exits 255 polycm run --clock virtual --log warn rping -c -a 127.0.0.1 -C 1 &&
+	counts "$work/err" 1 "under the virtual clock this network is the process.s own, and other processes cannot be on it"'
 
 pairs 20
 finish

@@ -184,7 +184,7 @@ static void unknown_variables_are_told(void **state)
 	setenv("OTHER_POLYCM_LOG", "not ours", 1);
 	setenv("POLYCM_WHATEVER", "\n", 1);
 	capture_begin(&capture);
-	polycm_options_check_environment();
+	polycm_options_check_environment(NULL);
 	assert_string_equal(capture_end(&capture),
 			    "polycm: error: unknown setting POLYCM_PROVIDR: did you mean "
 			    "POLYCM_PROVIDER?\n"

@@ -175,9 +175,12 @@ static void environment_is_checked(void **state)
 		  .said = { "polycm: error: unknown setting POLYCM_SOMETHING_ELSE (polycm info "
 		    "--config lists all)\n" },
 		  .variable = "POLYCM_SOMETHING_ELSE" },
-		/* Of a provider that is there but not loaded. */
+		/* Of a provider that is there but not loaded: it may be meant for others. */
 		{ .plugins = { ACME, BETA }, .provider = "acme", .selected = "acme",
-		  .devices = "acme/acme0", .variable = "POLYCM_BETA_X" },
+		  .devices = "acme/acme0", .lines = 1,
+		  .said = { "polycm: warn: POLYCM_BETA_X has no effect: beta is not used with "
+			    "POLYCM_PROVIDER=acme\n" },
+		  .variable = "POLYCM_BETA_X" },
 		/* With raised privileges it does not decide what is loaded. */
 		{ .plugins = { ACME }, .provider = "acme", .lines = 2,
 		  .said = { "polycm: warn: POLYCM_PROVIDER_PATH is ignored: the process has raised "

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../address.h"
 #include "ibcm.h"
 
 /* None where a sanitizer is to find what is used after its end. */
@@ -88,7 +89,10 @@ static unsigned int peer_slot(struct ibcm *cm)
 			sim_link_meet(slot);
 		cm->request_slot = (uint16_t)slot;
 	} else {
-		sim_fabric_tell_unheard(cm->id->id);
+		sim_fabric_tell_unheard(cm->id->id,
+					sim_port_taken(cm->peer->device->node,
+						       ibcm_dst_port_space(cm->id),
+						       sim_addr_port(&cm->id->dst.sa)));
 	}
 	return sim_link_answers_for(cm->request_slot);
 }

@@ -201,7 +201,8 @@ static void send_syn(struct iwcm *cm)
 	/* Nobody listens: the host itself will say so, which any of its processes can do. */
 	if (!iw_stream_find_listener(cm->peer, &segment.dst, &slot, &listener)) {
 		slot = sim_self_slot();
-		sim_fabric_tell_unheard(cm->id->id);
+		sim_fabric_tell_unheard(cm->id->id, sim_port_taken(cm->peer->device->node, RDMA_PS_TCP,
+								   sim_addr_port(&cm->id->dst.sa)));
 	}
 	sim_link_meet(slot);
 	/* Lost for want of memory: the timer sends another. */
