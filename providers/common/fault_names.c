@@ -155,6 +155,10 @@ static const char *nearest_of(const char *name, const char *const names[], unsig
 	unsigned int least = ((unsigned int)strnlen(name, LONGEST) + 2) / 3 + 1, d;
 	const char *nearest = NULL;
 
+	if (!strncasecmp(name, "rdma_", 5))
+		name += 5;
+	else if (!strncasecmp(name, "ibv_", 4))
+		name += 4;
 	for (unsigned int i = 0; i < num; i++) {
 		d = names[i] ? difference(name, names[i]) : least;
 		if (d < least) {
@@ -183,9 +187,13 @@ const char *sim_hint(const char *name, const char *const names[], unsigned int n
 	return text;
 }
 
-const char *sim_what_hint(const char *name)
+const char *sim_what_hint(const char *name, uint64_t among)
 {
-	return sim_hint(name, what_names, SIM_WHATS);
+	const char *names[SIM_WHATS];
+
+	for (unsigned int i = 0; i < SIM_WHATS; i++)
+		names[i] = among & BIT(i) ? what_names[i] : NULL;
+	return sim_hint(name, names, SIM_WHATS);
 }
 
 const char *sim_action_hint(const char *name)

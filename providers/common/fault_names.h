@@ -76,8 +76,8 @@ enum sim_what {
 const char *sim_what_name(enum sim_what what);
 /* The kinds that a name stands for, a bit each, groups ("cm") included; 0: no such name. */
 uint64_t sim_what_mask(const char *name);
-/* What to say behind an unknown name, as sim_hint(). */
-const char *sim_what_hint(const char *name);
+/* What to say behind a name that is none of these (a bit each), as sim_hint(). */
+const char *sim_what_hint(const char *name, uint64_t among);
 
 /* The word for an action, "lose"; NULL: there is no such action.  And back; 0: no such word. */
 const char *sim_action_name(enum polycm_sim_action action);
@@ -85,7 +85,8 @@ enum polycm_sim_action sim_action_of(const char *name);
 const char *sim_action_hint(const char *name);
 /*
  * What to say behind a name that is none of these: "; nearest: 'lose'", or all of them if none
- * is near; in a static buffer.  NULLs among them are passed over.
+ * is near; in a static buffer.  NULLs among them are passed over.  What is written like a
+ * function of C, "rdma_connect", means "connect".
  */
 const char *sim_hint(const char *name, const char *const names[], unsigned int num);
 

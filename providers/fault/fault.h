@@ -77,8 +77,8 @@ void fault_rules_end(void);
 
 /* "connect", "ESTABLISHED"; -1: there is no such call or event. */
 int fault_what_of(const char *name);
-/* What to say behind an unknown one, as sim_hint(). */
-const char *fault_hint(const char *name);
+/* What to say behind one that is none of these (a bit each), as sim_hint(). */
+const char *fault_hint(const char *name, uint64_t among);
 
 /* --- read.c --- */
 

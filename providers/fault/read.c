@@ -18,6 +18,7 @@
 
 #define EVENT_BITS (~UINT64_C(0) << FAULT_EVENTS)
 #define CALL_BITS (~EVENT_BITS)
+#define ALL_BITS (BIT(FAULT_WHATS) - 1)
 #define EVENT_BIT(type) BIT(fault_of_event(RDMA_CM_EVENT_##type))
 /* What these have beside numbers cannot be made up. */
 #define BOUND_BITS (EVENT_BIT(CONNECT_REQUEST) | EVENT_BIT(MULTICAST_JOIN) | \
@@ -101,12 +102,15 @@ static int set_what(const struct scenario *scenario, const config_setting_t *gro
 		rule->what = EVENT_BITS & (BIT(FAULT_WHATS) - 1);
 	else if (what >= 0)
 		rule->what = BIT(what);
+	else if (sim_what_mask(text->message) & CALL_MASK)
+		return scenario_error(scenario, at, "%s: only the simulator can let that fail%s",
+				      scenario_show(at), fault_hint("", CALL_BITS));
 	else if (sim_what_mask(text->message))
 		return scenario_error(scenario, at, "%s needs a simulated wire: here are calls and "
-				      "events", scenario_show(at));
+				      "events%s", scenario_show(at), fault_hint("", ALL_BITS));
 	else
 		return scenario_error(scenario, at, "%s: no such call or event%s",
-				      scenario_show(at), fault_hint(text->message));
+				      scenario_show(at), fault_hint(text->message, ALL_BITS));
 	return 0;
 }
 
@@ -156,6 +160,9 @@ static int set_change(const struct scenario *scenario, const config_setting_t *g
 				      "changed; events and \"reject\" can",
 				      scenario_show(member(group, "message")));
 	if (text->event) {
+		if (what < 0)
+			return scenario_error(scenario, at, "%s: no such event%s", scenario_show(at),
+					      fault_hint(text->event, EVENT_BITS & ~BOUND_BITS));
 		if (what < FAULT_EVENTS || BIT(what) & BOUND_BITS || rule->what & CALL_BITS ||
 		    rule->what & BOUND_BITS)
 			return scenario_error(scenario, at, "%s: no event that another can become",

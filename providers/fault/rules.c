@@ -40,9 +40,13 @@ int fault_what_of(const char *name)
 	return -1;
 }
 
-const char *fault_hint(const char *name)
+const char *fault_hint(const char *name, uint64_t among)
 {
-	return sim_hint(name, names, FAULT_WHATS);
+	const char *some[FAULT_WHATS];
+
+	for (unsigned int i = 0; i < FAULT_WHATS; i++)
+		some[i] = among & BIT(i) ? names[i] : NULL;
+	return sim_hint(name, some, FAULT_WHATS);
 }
 
 void fault_rules_start(uint64_t seed)

@@ -178,6 +178,20 @@ static const struct scenario_member node_members[] = {
 	SCENARIO_MEMBER(struct explore_node_bounds, most, SCENARIO_COUNT),
 };
 
+static int refuse_message(const struct scenario *scenario, const config_setting_t *messages,
+			  const char *name, uint64_t among)
+{
+	uint64_t other = sim_what_mask(name);
+	const char *what = among == DATA_MASK ? "message of data" : "message";
+
+	if (other & (CALL_MASK | LOOKUP_MASK))
+		return scenario_error(scenario, messages, "messages: '%.40s' is a %s, and no %s%s",
+				      name, other & CALL_MASK ? "call" : "lookup", what,
+				      sim_what_hint("", among));
+	return scenario_error(scenario, messages, "messages: there is no %s '%.40s'%s", what, name,
+			      sim_what_hint(other ? "" : name, among));
+}
+
 /* One, or several. */
 static int read_messages(const struct scenario *scenario, const config_setting_t *messages,
 			 uint64_t among, uint64_t *ret_mask)
@@ -193,8 +207,7 @@ static int read_messages(const struct scenario *scenario, const config_setting_t
 				 config_setting_get_string(messages);
 		kinds = name ? sim_what_mask(name) & among : 0;
 		if (!kinds && name)
-			return scenario_error(scenario, messages, "messages: there is no message "
-					      "'%.40s'%s", name, sim_what_hint(name));
+			return refuse_message(scenario, messages, name, among);
 		if (!kinds)
 			return scenario_error(scenario, messages, "messages: expected names of "
 					      "messages, such as \"cm\" or [ \"REQ\", \"REP\" ]");

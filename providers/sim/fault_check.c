@@ -73,7 +73,7 @@ static int check_message(const struct polycm_sim_fault_rule *rule, uint64_t *ret
 	named = sim_what_mask(rule->message);
 	if (!named)
 		return no(why, "there is no message, call or lookup '%.40s'%s", rule->message,
-			  sim_what_hint(rule->message));
+			  sim_what_hint(rule->message, PACKET_MASK | CALL_MASK | LOOKUP_MASK));
 	if (!(named & can))
 		return no(why, "%s is for %s, not for '%s'", sim_action_name(rule->action), words,
 			  rule->message);

@@ -60,7 +60,17 @@ refused() {
 
 check 'what needs a wire is refused' eval \
 	'refused "{ action = \"duplicate\"; message = \"REQ\"; }" "action = \"duplicate\" needs a simulated wire" &&
-	refused "{ action = \"lose\"; message = \"REQ\"; }" "message = \"REQ\" needs a simulated wire"'
+	refused "{ action = \"lose\"; message = \"REQ\"; }" "message = \"REQ\" needs a simulated wire: here are calls and events; there are: create_id, bind"'
+check 'a call that no layer sees' eval \
+	'refused "{ action = \"fail\"; message = \"create_qp\"; }" \
+	"message = \"create_qp\": only the simulator can let that fail; there are: create_id, bind, resolve_addr, " &&
+	lacks "$work/err" "ESTABLISHED"'
+check 'an event that is none' eval \
+	'refused "{ action = \"change\"; message = \"REJECTED\"; event = \"UNREACHEABLE\"; }" \
+	"event = \"UNREACHEABLE\": no such event; nearest: '"'UNREACHABLE'"'"'
+check 'a call by its whole name' eval \
+	'refused "{ action = \"fail\"; message = \"rdma_connect\"; }" \
+	"message = \"rdma_connect\": no such call or event; nearest: '"'connect'"'"'
 check 'mistakes are told' eval \
 	'refused "{ action = \"fail\"; message = \"conect\"; }" "message = \"conect\": no such call or event; nearest: '"'connect'"'" &&
 	refused "{ action = \"fail\"; message = \"ESTABLISHED\"; }" "events do not fail"'

@@ -322,6 +322,15 @@ static const struct {
 	  "test.cfg:3: this fault: there is no message, call or lookup 'REQUEST'; nearest: 'REQ'" },
 	{ "explore = { messages = [ \"REQ\", \"REPLY\" ]; };",
 	  "test.cfg:1: messages: there is no message 'REPLY'; nearest: 'REP'" },
+#define DATA_NAMES "SEND, WRITE, READ, READ_REPLY, ATOMIC, ACK, NAK, RNR_NAK, UD"
+#define MESSAGE_NAMES "REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, MPA_REQ, MPA_REP, "   \
+		      "MPA_REJ, FIN, RST, " DATA_NAMES
+	{ "explore = { messages = [ \"connect\" ]; };",
+	  "test.cfg:1: messages: 'connect' is a call, and no message; there are: " MESSAGE_NAMES },
+	{ "explore = { messages = \"path\"; };",
+	  "test.cfg:1: messages: 'path' is a lookup, and no message; there are: " MESSAGE_NAMES },
+	{ "explore = { data = { messages = \"REP\"; }; };",
+	  "test.cfg:1: messages: there is no message of data 'REP'; there are: " DATA_NAMES },
 	{ AB "faults = ( { action = \"lose\"; form = \"a\"; } );",
 	  "test.cfg:3: a fault has no member 'form'; nearest: 'from'" },
 	{ AB "faults = ( { action = \"lose\"; from = \"c\"; } );",
