@@ -3,8 +3,11 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "nic_pair.h"
+#include "providers/sim/nic/nic_internal.h"
 
 enum { PAIRS = 3, MESSAGES = 400, LEN = 100 };
 
@@ -136,10 +139,154 @@ static void threads_of_all_kinds(void **state)
 	pair_close();
 }
 
+/* ------------------------------------------------------------------------
+ * iWARP: a call waits until the peer has what was posted, and meanwhile another
+ * thread destroys the QP.
+ */
+
+static struct ibv_qp *doomed, *successor;	/* this as soon as that is gone */
+static pthread_t waiter;
+static bool armed;				/* the next wait of that thread is the one */
+
+static bool lose(const struct sim_packet *packet)
+{
+	(void)packet;
+	return false;
+}
+
+/* The stream has ended, so nothing is to be waited for. */
+static void *destroy_it(void *arg)
+{
+	struct pair_conn conn = pair_defaults();
+
+	(void)arg;
+	sim_lock();
+	sim_qp_stream_error(nic_qp(doomed));
+	sim_unlock();
+	if (sim_verbs.destroy_qp(doomed))
+		return NULL;
+	/* As a rule where the other one was. */
+	successor = pair_qp(&a, &conn);
+	return NULL;
+}
+
+/* In place of the C library's: a thread that waits without the lock comes here. */
+int sched_yield(void)
+{
+	pthread_t thread;
+
+	if (armed && pthread_equal(pthread_self(), waiter)) {
+		armed = false;
+		if (!pthread_create(&thread, NULL, destroy_it, NULL))
+			pthread_join(thread, NULL);
+	}
+	return (int)syscall(SYS_sched_yield);
+}
+
+static int send_one(struct ibv_qp *qp)
+{
+	return post(&a, qp, 0, true);
+}
+
+static int post_and_sleep(struct ibv_qp *qp)
+{
+	ibv_req_notify_cq(qp->send_cq, 0);
+	armed = true;
+	return send_one(qp);
+}
+
+static int post_after_pause(struct ibv_qp *qp)
+{
+	uint64_t posted;
+
+	assert_int_equal(send_one(qp), 0);
+	for (posted = sim_now(); sim_now() - posted < SIM_US(10);)
+		;
+	armed = true;
+	return send_one(qp);
+}
+
+static int post_by_builder(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = a.cq, .recv_cq = a.cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = a.pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct ibv_qp_ex *ex;
+
+	assert_int_equal(sim_verbs.destroy_qp(qp), 0);
+	doomed = qp = verbs_get_ctx(a.context)->create_qp_ex(a.context, &attr);
+	assert_non_null(qp);
+	ex = sim_verbs.qp_to_qp_ex(qp);
+	sim_lock();
+	assert_int_equal(sim_qp_stream_connect(nic_qp(qp), &b.device->ports[0], b.qp->qp_num,
+					       1, 1), 0);
+	sim_unlock();
+	ibv_req_notify_cq(qp->send_cq, 0);
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	armed = true;
+	return ibv_wr_complete(ex);
+}
+
+static int move_to_error(struct ibv_qp *qp)
+{
+	assert_int_equal(send_one(qp), 0);
+	armed = true;
+	return pair_modify(qp, IBV_QPS_ERR);
+}
+
+static int destroy_twice(struct ibv_qp *qp)
+{
+	assert_int_equal(send_one(qp), 0);
+	armed = true;
+	return sim_verbs.destroy_qp(qp);
+}
+
+static void qp_is_destroyed_while_a_call_waits(void **state)
+{
+	static const struct {
+		int (*call)(struct ibv_qp *qp);
+		int result;
+	} rows[] = {
+		{ post_and_sleep, 0 },
+		{ post_after_pause, EINVAL },
+		{ post_by_builder, 0 },
+		{ move_to_error, EINVAL },
+		{ destroy_twice, EINVAL },
+	};
+
+	(void)state;
+	waiter = pthread_self();
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct pair_conn conn = pair_defaults();
+
+		pair_open(PAIR_IWARP);
+		sim_engine_stop();
+		assert_int_equal(sim_engine_start(SIM_CLOCK_REAL, 1), 0);
+		pair_connect(&conn);
+		pair_filter = lose;
+		doomed = a.qp;
+		successor = NULL;
+		assert_int_equal(rows[i].call(doomed), rows[i].result);
+		assert_false(armed);
+		assert_non_null(successor);
+		assert_int_equal(nic_qp(successor)->posted_at, 0);
+		assert_int_equal(nic_qp(successor)->mark_at, 0);
+		a.qp = successor;
+		pair_disconnect();
+		pair_close();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_of_all_kinds),
+		cmocka_unit_test(qp_is_destroyed_while_a_call_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -611,13 +611,16 @@ void nic_show_start(void);
 /* --- wr_send.c --- */
 
 int sim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-/* All of them or none; lock held, but not all the time.  0 or an errno. */
+/*
+ * All of them or none; lock held, but not all the time: afterwards the QP may be
+ * gone, whatever is returned.  0 or an errno.
+ */
 int nic_post_all(struct sim_qp *qp, struct ibv_send_wr *wr);
 /*
  * Lock held, but not meanwhile: before a stream ends, the peer has what was
- * posted, as after siw's posts.
+ * posted, as after siw's posts.  EINVAL: another thread has destroyed the QP.
  */
-void nic_hand_over(struct sim_qp *qp);
+int nic_hand_over(struct sim_qp *qp);
 static inline size_t nic_swqe_size(const struct sim_qp *qp)
 {
 	size_t sges = qp->cap.max_send_sge * sizeof(struct ibv_sge);

@@ -272,8 +272,9 @@ int sim_destroy_qp(struct ibv_qp *ibqp)
 	else if (nic_acks_never_come(&ibqp->events_completed, qp->async_reported, "QP",
 				     ibqp->qp_num))
 		err = EDEADLK;
+	if (!err)
+		err = nic_hand_over(qp);
 	if (!err) {
-		nic_hand_over(qp);
 		await_attempt(qp);
 		qp_detach(qp);
 	}

@@ -239,6 +239,8 @@ static void wr_start(struct ibv_qp_ex *ex)
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct nic_builder *b = builder(ex);
+	struct sim_qp *qp = nic_qp(&ex->qp_base);
+	uint32_t qpn = nic_qpn(qp);
 	int err = b->err;
 
 	if (err)
@@ -247,12 +249,13 @@ static int wr_complete(struct ibv_qp_ex *ex)
 			err == EINVAL ? "too many scatter entries or too much inline data" :
 					strerror(err));
 
-	if (!err && b->num) {
-		sim_lock();
-		err = nic_post_all(nic_qp(&ex->qp_base), &b->wrs[0]->wr);
-		sim_unlock();
-	}
-	pthread_mutex_unlock(&b->mutex);
+	sim_lock();
+	if (!err && b->num)
+		err = nic_post_all(qp, &b->wrs[0]->wr);
+	/* With the lock, and unless the mutex went with its QP meanwhile. */
+	if (nic_qp_by_number(qpn) == qp)
+		pthread_mutex_unlock(&b->mutex);
+	sim_unlock();
 	return err;
 }
 

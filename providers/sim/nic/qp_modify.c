@@ -322,12 +322,17 @@ static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
-	int err;
+	int err = 0;
 
 	sim_prefetch(qp, sizeof(*qp));
 	sim_lock();
 	if (mask & IBV_QP_STATE && attr->qp_state != IBV_QPS_RTS)
-		nic_hand_over(qp);
+		err = nic_hand_over(qp);
+	if (err) {
+		sim_unlock();
+		errno = err;
+		return err;
+	}
 	if (qp->port->device->removed)
 		err = nic_refuse(qp->port->device, "ibv_modify_qp", EIO, "the device was removed");
 	else if (nic_qp_is_iwarp(qp))

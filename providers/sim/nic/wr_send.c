@@ -243,26 +243,31 @@ static bool is_taken(const struct sim_qp *qp, uint32_t head)
 
 /*
  * The peer has what was posted before `head'.  Lock held, but not meanwhile.
- * One that is slow is waited for again when it has come on.
+ * One that is slow is waited for again when it has come on.  EINVAL: another
+ * thread has destroyed the QP, as one may that has seen the last completion.
  */
-static void await_taken(struct sim_qp *qp, uint32_t head)
+static int await_taken(struct sim_qp *qp, uint32_t head)
 {
 	uint64_t until = sim_now() + LONGEST_HAND_OVER;
+	uint32_t qpn = nic_qpn(qp);
 
 	qp->is_slow = qp->is_slow && qp->slow_since == qp->sq_tail;
 	if (qp->is_slow)
-		return;
+		return 0;
 	while (!is_taken(qp, head)) {
 		if (sim_now() >= until) {
 			qp->slow_since = qp->sq_tail;
 			qp->is_slow = true;
-			return;
+			return 0;
 		}
 		sim_unlock();
 		sim_progress();
 		sched_yield();
 		sim_lock();
+		if (nic_qp_by_number(qpn) != qp)
+			return EINVAL;
 	}
+	return 0;
 }
 
 static bool hands_over(const struct sim_qp *qp)
@@ -278,17 +283,18 @@ static bool hands_over(const struct sim_qp *qp)
  * nothing but post may be HEAD_START ahead of the peer, about what a post of
  * siw's takes; what is posted after a pause finds all before it with the peer.
  */
-static void before_post(struct sim_qp *qp)
+static int before_post(struct sim_qp *qp)
 {
 	uint64_t now;
 
 	if (!hands_over(qp))
-		return;
+		return 0;
 	now = sim_now();
 	if (now - qp->posted_at > PAUSE)
-		await_taken(qp, qp->sq_head);
-	else if (now - qp->mark_at > HEAD_START)
-		await_taken(qp, qp->mark);
+		return await_taken(qp, qp->sq_head);
+	if (now - qp->mark_at > HEAD_START)
+		return await_taken(qp, qp->mark);
+	return 0;
 }
 
 /*
@@ -299,8 +305,9 @@ static void after_post(struct sim_qp *qp)
 {
 	if (!hands_over(qp))
 		return;
-	if (is_armed(qp->pub.qp.send_cq) || is_armed(qp->pub.qp.recv_cq))
-		await_taken(qp, qp->sq_head);
+	if ((is_armed(qp->pub.qp.send_cq) || is_armed(qp->pub.qp.recv_cq)) &&
+	    await_taken(qp, qp->sq_head))
+		return;
 	qp->posted_at = sim_now();
 	if ((int32_t)(qp->sq_tail - qp->mark) >= 0) {
 		qp->mark = qp->sq_head;
@@ -308,10 +315,9 @@ static void after_post(struct sim_qp *qp)
 	}
 }
 
-void nic_hand_over(struct sim_qp *qp)
+int nic_hand_over(struct sim_qp *qp)
 {
-	if (hands_over(qp))
-		await_taken(qp, qp->sq_head);
+	return hands_over(qp) ? await_taken(qp, qp->sq_head) : 0;
 }
 
 /* --- Posting. --- */
@@ -319,26 +325,31 @@ void nic_hand_over(struct sim_qp *qp)
 int sim_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
-	int err = 0;
+	int err;
 
 	sim_lock();
-	before_post(qp);
-	for (; wr && !err; wr = err ? wr : wr->next)
-		err = sq_post(qp, wr);
-	if (err)
+	err = before_post(qp);
+	if (err) {
 		*bad_wr = wr;
-	sq_kick(qp);
-	after_post(qp);
+	} else {
+		for (; wr && !err; wr = err ? wr : wr->next)
+			err = sq_post(qp, wr);
+		if (err)
+			*bad_wr = wr;
+		sq_kick(qp);
+		after_post(qp);
+	}
 	sim_unlock();
 	return err;
 }
 
 int nic_post_all(struct sim_qp *qp, struct ibv_send_wr *wr)
 {
+	int err = before_post(qp);
 	uint32_t head;
-	int err = 0;
 
-	before_post(qp);
+	if (err)
+		return err;
 	head = qp->sq_head;
 	for (; wr && !err; wr = wr->next)
 		err = sq_post(qp, wr);
