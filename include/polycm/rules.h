@@ -71,7 +71,7 @@ enum polycm_reject_domain {
 struct polycm_transport {
 	uint32_t size;
 	const char *name;		/* "ib", "roce", "iwarp", a vendor's; not NULL */
-	const char *description;	/* one line for people; not NULL */
+	const char *description;	/* one line for people, or NULL */
 	enum polycm_protocol protocol;
 	uint32_t services;		/* POLYCM_SVC_* */
 	uint32_t flags;			/* POLYCM_T_* */
