@@ -28,6 +28,7 @@ setup_packages='
 	ibverbs-utils ibv_devinfo
 	tshark tshark
 	jq jq
+	valgrind valgrind
 	libxml2-utils xmllint
 '
 

@@ -32,20 +32,16 @@ static inline void polycm_unlock(pthread_mutex_t *mutex, bool locked)
 		pthread_mutex_unlock(mutex);
 }
 
-/* AddressSanitizer's, which may be in the program alone. */
-extern void __asan_init(void) __attribute__((weak));
+/* A sanitizer or valgrind looks for memory that is used after its end (memory_check.c). */
+extern bool polycm_memory_checked;
 
 /*
  * May a block that has ended be kept for the next one, with so many kept so
- * far?  Not where a sanitizer is to find what is used after its end.
+ * far?  Not where that would hide a use after the end.
  */
 static inline bool polycm_may_keep(unsigned int num)
 {
-#ifdef POLYCM_SANITIZED
-	return (void)num, false;
-#else
-	return num < 64 && polycm_alone() && !__asan_init;
-#endif
+	return num < 64 && polycm_alone() && !polycm_memory_checked;
 }
 
 /* Of a counter that threads share: what it is then.  Alone without what an atomic change costs. */
