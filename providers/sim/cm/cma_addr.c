@@ -182,6 +182,16 @@ static void set_destination(struct sim_id *id, const struct sockaddr *dst, sa_fa
 	id->dst.sa.sa_family = family;
 }
 
+/* Why the port table refuses, in words. */
+static int tell_port(int r, const struct sockaddr *addr)
+{
+	if (r == -EACCES)
+		return sim_refuse(r, "ports below 1024 need CAP_NET_BIND_SERVICE");
+	if (r != -EADDRINUSE && r != -EADDRNOTAVAIL)
+		return r;
+	return sim_refuse(r, sim_addr_port(addr) ? "the port is taken" : "no port is free");
+}
+
 /* dst: where to the program resolves, or NULL.  If the port is all that is refused, it stays. */
 static int bind_to(struct sim_id *id, const struct sockaddr *addr, const struct sockaddr *dst)
 {
@@ -211,7 +221,7 @@ static int bind_to(struct sim_id *id, const struct sockaddr *addr, const struct 
 			  (afonly ? SIM_BIND_AFONLY : 0), id);
 	if (r < 0) {
 		memset(&id->src, 0, sizeof(id->src));
-		return r;
+		return tell_port(r, addr);
 	}
 	id->node = node;
 	id->afonly = afonly;

@@ -48,6 +48,8 @@ static int start(struct sim_id *id)
 			    SIM_LISTEN | (has_socket(id) ? SIM_LISTEN_SOCKET : 0));
 	if (r == -EADDRINUSE && has_socket(id))
 		return sim_refuse(r, "another listener, of whichever port space, has this TCP port");
+	if (r == -EADDRINUSE)
+		return sim_refuse(r, "another id has this port");
 	if (r < 0)
 		return r;
 	r = check_loopback(id);

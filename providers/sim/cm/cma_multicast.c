@@ -33,7 +33,7 @@ struct cma_group {
 static int roce_mgid(const union sim_sockaddr *addr, bool v2, union ibv_gid *ret_mgid)
 {
 	if (sim_addr_is_zero(&addr->sa))
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "the wildcard is no group");
 	memset(ret_mgid, 0, sizeof(*ret_mgid));
 	if (addr->sa.sa_family == AF_INET6) {
 		if (v2)
@@ -180,11 +180,16 @@ int cma_join_multicast(struct sim_id *id, const struct polycm_multicast *mc)
 	bool subnet, v2;
 	int r = 0;
 
-	if (!id->port || id->qp_type != IBV_QPT_UD || !cma_is_ip(mc->addr) ||
-	    (id->state != CMA_ADDR_BOUND && id->state != CMA_ADDR_RESOLVED))
-		return -EINVAL;
+	if (!id->port)
+		return sim_refuse(-EINVAL, "the id is not on a device yet");
+	if (id->qp_type != IBV_QPT_UD)
+		return sim_refuse(-EINVAL, "only ids of datagrams (RDMA_PS_UDP, RDMA_PS_IPOIB) join groups");
+	if (!cma_is_ip(mc->addr))
+		return sim_refuse(-EINVAL, "the group has no IP address");
+	if (id->state != CMA_ADDR_BOUND && id->state != CMA_ADDR_RESOLVED)
+		return cma_wrong_state(id);
 	if (!(cma_rules(id)->services & POLYCM_SVC_MULTICAST))
-		return -ENOSYS;
+		return sim_refuse(-ENOSYS, "%s has no multicast", cma_rules(id)->name);
 	join = sim_core->alloc(sizeof(*join));
 	if (!join)
 		return -ENOMEM;
@@ -242,7 +247,7 @@ int cma_leave_multicast(struct sim_id *id, void *group)
 			return 0;
 		}
 	}
-	return -EADDRNOTAVAIL;
+	return sim_refuse(-EADDRNOTAVAIL, "the id is no member");
 }
 
 void cma_leave_all(struct sim_id *id)

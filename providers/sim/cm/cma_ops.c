@@ -120,7 +120,8 @@ static int op_open(void *ctx, struct polycm_id *core_id, void *priv, const struc
 	case RDMA_PS_IB:
 		break;
 	default:
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "port space 0x%x is none of the RDMA CM's",
+				  (unsigned int)how->ps);
 	}
 	sim_lock();
 	r = cma_fault(NULL, SIM_CALL_CREATE_ID, NULL);

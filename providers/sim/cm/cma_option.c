@@ -116,8 +116,10 @@ static int set_ib_path(struct sim_id *id, const void *optval, size_t optlen)
 		if (data.flags == wanted)
 			break;
 	}
-	if (!optlen || !id->port || id->state != CMA_ADDR_RESOLVED)
-		return -EINVAL;
+	if (!optlen)
+		return sim_refuse(-EINVAL, "none of the path records is that of a primary path");
+	if (!id->port || id->state != CMA_ADDR_RESOLVED)
+		return cma_wrong_state(id);
 	id->packet_lifetime = data.path.packetlifetime & 0x3f;
 	id->path_mtu = (enum ibv_mtu)(data.path.mtu & 0x3f);
 	id->traffic_class = data.path.tclass;
@@ -135,7 +137,7 @@ int cma_set_option(struct sim_id *id, int level, int optname, const void *optval
 	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
 		return set_ib_path(id, optval, optlen);
 	if (level != RDMA_OPTION_ID)
-		return -ENOSYS;
+		return sim_refuse(-ENOSYS, "no options of level %d", level);
 	switch (optname) {
 	case RDMA_OPTION_ID_TOS:
 		return set_tos(id, optval, optlen);
@@ -146,6 +148,6 @@ int cma_set_option(struct sim_id *id, int level, int optname, const void *optval
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
 		return set_ack_timeout(id, optval, optlen);
 	default:
-		return -ENOSYS;
+		return sim_refuse(-ENOSYS, "no option %d", optname);
 	}
 }

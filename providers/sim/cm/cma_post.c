@@ -44,7 +44,7 @@ int cma_wrong_state(const struct sim_id *id)
 {
 	if (id->state == CMA_DEVICE_REMOVAL)
 		return sim_refuse(-ENXIO, "the device is gone: the id can only be destroyed");
-	return sim_refuse(-EINVAL, "not in state %s", state_names[id->state]);
+	return sim_refuse(-EINVAL, "the id is in state %s", state_names[id->state]);
 }
 
 int cma_too_long(const struct sim_id *id, size_t len, size_t limit)

@@ -91,7 +91,7 @@ int ibcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 	int ret;
 
 	if (id->ib)
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "the id has had its attempt to connect");
 	cm = ibcm_create(id);
 	if (!cm)
 		return -ENOMEM;
@@ -256,7 +256,7 @@ int ibcm_establish(struct sim_id *id)
 	struct ibcm *cm = id->ib;
 
 	if (!cm)
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "the id has no connection");
 	if (cm->state == IBCM_SIDR_REQ_RCVD)
 		return sidr_reply(cm, CM_SIDR_SUCCESS, NULL);
 	if (cm->state != IBCM_REP_RCVD && cm->state != IBCM_MRA_REP_SENT)

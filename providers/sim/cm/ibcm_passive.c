@@ -292,18 +292,18 @@ int ibcm_notify(struct sim_id *id, enum ibv_event_type event)
 	struct ibcm *cm = id->ib;
 
 	if (!cm)
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "the id has no connection");
 	switch (event) {
 	case IBV_EVENT_COMM_EST:
 		if (cm->state == IBCM_ESTABLISHED)
-			return -EISCONN;
+			return sim_refuse(-EISCONN, "the connection is established already");
 		if (cm->state != IBCM_REP_SENT && cm->state != IBCM_MRA_REP_RCVD)
-			return -EINVAL;
+			return ibcm_wrong_state(cm);
 		established(cm);
 		return 0;
 	case IBV_EVENT_PATH_MIG:
-		return cm->state == IBCM_ESTABLISHED ? 0 : -EINVAL;
+		return cm->state == IBCM_ESTABLISHED ? 0 : ibcm_wrong_state(cm);
 	default:
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "event %d is neither COMM_EST nor PATH_MIG", (int)event);
 	}
 }

@@ -159,7 +159,7 @@ static int init_connected(const struct ibcm *cm, struct ibv_qp_attr *attr, int *
 	bool asking = cm->state == IBCM_REQ_SENT || cm->state == IBCM_MRA_REQ_RCVD;
 
 	if (!knows_peer(cm) && !(asking && attr->qp_state == IBV_QPS_INIT))
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "the peer's queue pair is not known");
 	switch (attr->qp_state) {
 	case IBV_QPS_INIT:
 		init_init(cm, attr, ret_mask);
@@ -171,7 +171,8 @@ static int init_connected(const struct ibcm *cm, struct ibv_qp_attr *attr, int *
 		init_rts(cm, attr, ret_mask);
 		return 0;
 	default:
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "state %d is none of INIT, RTR and RTS",
+				  (int)attr->qp_state);
 	}
 }
 

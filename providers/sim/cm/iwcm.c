@@ -39,6 +39,14 @@ void iwcm_set_state(struct iwcm *cm, enum iwcm_state state)
 		sim_wake();
 }
 
+int iwcm_too_deep(int err, const struct sim_device *device, const struct polycm_conn_param *param)
+{
+	return sim_refuse(err, "responder resources %u, initiator depth %u: %s has %d and %d",
+			  param->responder_resources, param->initiator_depth,
+			  device->vdev.device.name, device->attr.max_qp_rd_atom,
+			  device->attr.max_qp_init_rd_atom);
+}
+
 size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg)
 {
 	return cma_rules(id)->limit[POLYCM_KIND_RC][msg];
@@ -293,7 +301,8 @@ static int iwcm_init_qp_attr(struct sim_id *id, struct ibv_qp_attr *attr, int *r
 			mask = 0;
 			break;
 		default:
-			return -EINVAL;
+			return sim_refuse(-EINVAL, "state %d is none of INIT, RTR and RTS",
+					  (int)attr->qp_state);
 		}
 	}
 	*ret_mask = mask | IBV_QP_PORT;

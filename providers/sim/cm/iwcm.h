@@ -142,6 +142,8 @@ int iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame);
 bool iwcm_wraps(const struct sim_id *id, size_t len);
 int iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame);
 /* How much private data a program may send, and sends. */
+/* More RDMA reads at a time than the device has: the reason, and err. */
+int iwcm_too_deep(int err, const struct sim_device *device, const struct polycm_conn_param *param);
 size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg);
 size_t iwcm_data_len(const struct polycm_conn_param *param);
 void iwcm_free(struct iwcm *cm);

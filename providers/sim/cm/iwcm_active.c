@@ -186,7 +186,7 @@ static int check_connect(const struct sim_id *id, const struct polycm_conn_param
 		return cma_too_long(id, len, limit);
 	if (param->responder_resources > attr->max_qp_rd_atom ||
 	    param->initiator_depth > attr->max_qp_init_rd_atom)
-		return -ENOMEM;
+		return iwcm_too_deep(-ENOMEM, id->port->device, param);
 	return check_socket(id);
 }
 
@@ -238,9 +238,9 @@ static int connect_waiting(struct iwcm *cm, const struct polycm_conn_param *para
 	if (r < 0)
 		return r;
 	qp = iwcm_qp(cm);
-	if (!qp) {		/* destroyed meanwhile */
+	if (!qp) {
 		iw_stream_close(cm);
-		return -EINVAL;
+		return sim_refuse(-EINVAL, "the queue pair was destroyed meanwhile");
 	}
 	take_qp(cm, qp);
 	start_reply_timer(cm);

@@ -119,7 +119,7 @@ static int agree(struct iwcm *cm, const struct polycm_conn_param *param)
 	size_t limit = iwcm_limit(cm->id, POLYCM_MSG_ACCEPT);
 
 	if (ird > attr->max_qp_rd_atom || ord > attr->max_qp_init_rd_atom)
-		return -EINVAL;
+		return iwcm_too_deep(-EINVAL, cm->port->device, param);
 	if (iwcm_data_len(param) > limit)
 		return cma_too_long(cm->id, iwcm_data_len(param), limit);
 	if (cm->enhanced) {
@@ -207,7 +207,7 @@ int iwcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason
 		return cma_too_long(id, len, iwcm_limit(id, POLYCM_MSG_REJECT));
 	iwcm_set_state(cm, IWCM_IDLE);
 	if (cm->stream != IW_STREAM_OPEN)
-		return -ECONNRESET;
+		return sim_refuse(-ECONNRESET, "the peer has closed its stream");
 	iwcm_send_reject(cm, data, len);
 	return 0;
 }

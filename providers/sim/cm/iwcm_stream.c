@@ -244,7 +244,7 @@ int iw_stream_start(struct iwcm *cm)
 	cm->port = cm->id->port;
 	cm->peer = cma_peer_port(cm->id);
 	if (!cm->peer)
-		return -EHOSTUNREACH;
+		return sim_refuse(-EHOSTUNREACH, "no port has the peer's address any more");
 	r = open_handshake(cm);
 	if (r < 0)
 		return r;
@@ -263,6 +263,20 @@ err_enter:
 	return r;
 }
 
+static int not_connected(int error)
+{
+	switch (error) {
+	case -ECONNREFUSED:
+		return sim_refuse(error, "nobody listens on that port of the peer");
+	case -ETIMEDOUT:
+		return sim_refuse(error, "the peer does not answer to TCP's SYN");
+	case -ECONNRESET:
+		return sim_refuse(error, "the peer reset the stream");
+	default:
+		return error;
+	}
+}
+
 int iw_stream_connect(struct iwcm *cm)
 {
 	int r;
@@ -274,7 +288,7 @@ int iw_stream_connect(struct iwcm *cm)
 	if (r < 0)
 		forget(cm);
 	if (cm->stream != IW_STREAM_OPEN)
-		return r < 0 ? r : cm->error;
+		return r < 0 ? r : not_connected(cm->error);
 	return 0;
 }
 
