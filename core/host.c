@@ -85,4 +85,5 @@ const struct polycm_core polycm_core_table = {
 	.real_ns = polycm_real_ns,
 	.cond_wait = polycm_cond_wait,
 	.time_moved = polycm_time_moved,
+	.why_shown = polycm_why_shown,
 };

@@ -15,6 +15,7 @@
 
 #include "core/base/addr.h"
 #include "core/base/export.h"
+#include "core/base/log.h"
 #include "core/cm/ret.h"
 
 #define DEFAULT_PKEY 0xffff
@@ -221,6 +222,15 @@ static int get_addrinfo(const char *node, const char *service, const struct rdma
 	return 0;
 }
 
+/* errno is the C library's, of which EAI_SYSTEM says more. */
+static void tell(const char *node, const char *service, int eai)
+{
+	const char *why = eai == EAI_SYSTEM ? strerror(errno) : gai_strerror(eai);
+
+	polycm_log(POLYCM_LOG_WARN, "rdma_getaddrinfo: %s (node %s, service %s)", why,
+		   node ? node : "NULL", service ? service : "NULL");
+}
+
 POLYCM_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 				   const struct rdma_addrinfo *hints, struct rdma_addrinfo **res)
 {
@@ -228,7 +238,10 @@ POLYCM_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 
 	polycm_why_clear();
 	err = get_addrinfo(node, service, hints, res, &eai);
-	return eai ? eai : polycm_ret("rdma_getaddrinfo", NULL, err);
+	if (!eai)
+		return polycm_ret("rdma_getaddrinfo", NULL, err);
+	tell(node, service, eai);
+	return eai;
 }
 
 POLYCM_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)

@@ -25,7 +25,7 @@ static struct polycm_ece query(struct ibv_qp *qp)
 	struct ibv_ece verbs_ece;
 
 	memset(&verbs_ece, 0, sizeof(verbs_ece));
-	if (!ibv_query_ece(qp, &verbs_ece)) {
+	if (!POLYCM_VERB(ibv_query_ece(qp, &verbs_ece))) {
 		ece.vendor_id = verbs_ece.vendor_id;
 		ece.options = verbs_ece.options;
 	}
@@ -39,7 +39,7 @@ static int set(struct ibv_qp *qp, const struct polycm_ece *ece)
 		.vendor_id = ece->vendor_id,
 		.options = ece->options,
 	};
-	int err = ibv_set_ece(qp, &verbs_ece);
+	int err = POLYCM_VERB(ibv_set_ece(qp, &verbs_ece));
 
 	if (!err || err == EOPNOTSUPP)
 		return 0;

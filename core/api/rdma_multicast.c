@@ -68,7 +68,7 @@ static int join(struct polycm_id *id, const struct sockaddr *addr, uint32_t join
 	group_remove(id, group);
 	polycm_ev_drop(id, group);
 	group_free(group);
-	return polycm_fail(err, "group %s", polycm_addr_text(addr, text));
+	return polycm_fail_in(err, "group %s", polycm_addr_text(addr, text));
 }
 
 void polycm_group_joined(struct polycm_id *id, struct polycm_ev *ev)

@@ -55,7 +55,7 @@ static int create_srq(struct polycm_id *id, struct ibv_srq_init_attr_ex *attr)
 	}
 
 	errno = 0;
-	srq = ibv_create_srq_ex(id->pub.verbs, attr);
+	srq = POLYCM_VERB(ibv_create_srq_ex(id->pub.verbs, attr));
 	if (!srq) {
 		err = errno ? -errno : -ENOMEM;
 		polycm_cqs_undo(id, &made);

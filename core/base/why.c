@@ -11,6 +11,13 @@
 
 POLYCM_THREAD_LOCAL char polycm_why_text[192];
 
+POLYCM_THREAD_LOCAL bool polycm_in_verb;
+
+bool polycm_why_shown(void)
+{
+	return polycm_in_verb;
+}
+
 int polycm_fail(int err, const char *format, ...)
 {
 	va_list args;

@@ -6,6 +6,8 @@
 #ifndef POLYCM_CORE_WHY_H
 #define POLYCM_CORE_WHY_H
 
+#include <stdbool.h>
+
 #include "thread_local.h"
 
 extern POLYCM_THREAD_LOCAL char polycm_why_text[192];
@@ -16,6 +18,23 @@ int polycm_fail(int err, const char *format, ...) __attribute__((cold, format(pr
 int polycm_fail_in(int err, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
 /* polycm_core.why */
 void polycm_why(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
+
+/*
+ * Set while the core calls a verb for a call of rdma_*: its line shows why the
+ * verb was refused.  polycm_core.why_shown asks for it.
+ */
+extern POLYCM_THREAD_LOCAL bool polycm_in_verb;
+
+bool polycm_why_shown(void);
+
+/* The value of the call of a verb. */
+#define POLYCM_VERB(call)                       \
+	__extension__({                         \
+		polycm_in_verb = true;          \
+		__typeof__(call) ret_ = (call); \
+		polycm_in_verb = false;         \
+		ret_;                           \
+	})
 
 static inline void polycm_why_clear(void)
 {

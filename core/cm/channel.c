@@ -259,5 +259,6 @@ POLYCM_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel
 	if (chan && !__atomic_exchange_n(&chan->ending, true, __ATOMIC_ACQ_REL))
 		polycm_channel_destroy(chan);
 	else
-		(void)polycm_ret("rdma_destroy_event_channel", NULL, -EINVAL);
+		(void)polycm_ret("rdma_destroy_event_channel", NULL,
+				 polycm_fail(-EINVAL, "no channel of rdma_create_event_channel"));
 }

@@ -31,12 +31,12 @@ static int cq_create(struct polycm_id *id, uint32_t size, struct ibv_comp_channe
 	int err;
 
 	errno = 0;
-	channel = ibv_create_comp_channel(id->pub.verbs);
+	channel = POLYCM_VERB(ibv_create_comp_channel(id->pub.verbs));
 	if (!channel)
-		return polycm_fail(errno ? -errno : -ENOMEM, "no completion channel");
-	cq = ibv_create_cq(id->pub.verbs, (int)size, &id->pub, channel, 0);
+		return polycm_fail_in(errno ? -errno : -ENOMEM, "no completion channel");
+	cq = POLYCM_VERB(ibv_create_cq(id->pub.verbs, (int)size, &id->pub, channel, 0));
 	if (!cq) {
-		err = polycm_fail(errno ? -errno : -ENOMEM, "no CQ of %u entries", size);
+		err = polycm_fail_in(errno ? -errno : -ENOMEM, "no CQ of %u entries", size);
 		(void)ibv_destroy_comp_channel(channel);
 		return err;
 	}
@@ -118,7 +118,7 @@ int polycm_xrcd_get(struct ibv_context *verbs, struct ibv_xrcd **ret_xrcd)
 		x = calloc(1, sizeof(*x));
 		errno = 0;
 		if (x)
-			x->xrcd = ibv_open_xrcd(verbs, &attr);
+			x->xrcd = POLYCM_VERB(ibv_open_xrcd(verbs, &attr));
 		if (!x || !x->xrcd) {
 			err = errno ? -errno : -ENOMEM;
 			free(x);

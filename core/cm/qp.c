@@ -36,6 +36,11 @@ static int verbs_err(int ret)
 	return -ret;
 }
 
+static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	return verbs_err(POLYCM_VERB(ibv_modify_qp(qp, attr, mask)));
+}
+
 /* A NULL from libibverbs. */
 static int null_err(void)
 {
@@ -117,9 +122,9 @@ static int move_to_init(struct polycm_id *id, struct ibv_qp *qp)
 
 	err = get_init(id, &attr, &mask);
 	if (!err)
-		err = verbs_err(ibv_modify_qp(qp, &attr, mask));
+		err = modify_qp(qp, &attr, mask);
 	if (err)
-		return polycm_fail(err, "QP %u cannot become INIT", qp->qp_num);
+		return polycm_fail_in(err, "QP %u cannot become INIT", qp->qp_num);
 	id->qp_init = (struct polycm_qp_init){
 		.qp = qp,
 		.final = !id->accepted && (mask & ALONG_TO_RTR) == ALONG_TO_RTR,
@@ -169,11 +174,11 @@ static int renew_init(struct polycm_id *id, const struct rdma_conn_param *reply,
 	if (!err && slot)
 		remember_init(id, slot, attr, *ret_mask);
 	if (!err && (!is_init || said->port_num != attr->port_num || *ret_mask & ~KNOWN_MASK)) {
-		err = verbs_err(ibv_modify_qp(qp, attr, *ret_mask));
+		err = modify_qp(qp, attr, *ret_mask);
 		*ret_mask = 0;
 	}
 	if (err)
-		return polycm_fail(err, "QP %u cannot become INIT", qp->qp_num);
+		return polycm_fail_in(err, "QP %u cannot become INIT", qp->qp_num);
 	*ret_mask &= ALONG_TO_RTR;
 	return 0;
 }
@@ -181,7 +186,7 @@ static int renew_init(struct polycm_id *id, const struct rdma_conn_param *reply,
 /* The move of its own for what RTR did not take along: an INIT that shows, as with librdmacm. */
 static int modify_to_init(struct ibv_qp *qp, struct ibv_qp_attr *init, int along)
 {
-	return along ? verbs_err(ibv_modify_qp(qp, init, IBV_QP_STATE | IBV_QP_PORT | along)) : 0;
+	return along ? modify_qp(qp, init, IBV_QP_STATE | IBV_QP_PORT | along) : 0;
 }
 
 /* A device that takes nothing along has the move of its own. */
@@ -194,13 +199,13 @@ static int modify_to_rtr(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		attr->qp_access_flags = init->qp_access_flags;
 	if (along & IBV_QP_PKEY_INDEX)
 		attr->pkey_index = init->pkey_index;
-	err = verbs_err(ibv_modify_qp(qp, attr, mask | along));
+	err = modify_qp(qp, attr, mask | along);
 	if (!along || !err)
 		return err;
 	init_err = modify_to_init(qp, init, along);
 	if (init_err || (err != -EINVAL && err != -EOPNOTSUPP))
 		return err;
-	return verbs_err(ibv_modify_qp(qp, attr, mask));
+	return modify_qp(qp, attr, mask);
 }
 
 static int move_to_rtr(struct polycm_id *id, uint8_t responder_resources,
@@ -224,7 +229,7 @@ static int move_to_rtr(struct polycm_id *id, uint8_t responder_resources,
 		attr.max_dest_rd_atomic = responder_resources;
 	err = modify_to_rtr(id->pub.qp, &attr, mask, &init, along);
 	if (err)
-		return polycm_fail(err, "QP %u cannot become RTR", id->pub.qp->qp_num);
+		return polycm_fail_in(err, "QP %u cannot become RTR", id->pub.qp->qp_num);
 	polycm_log_id(POLYCM_LOG_INFO, id, "QP %u can receive (responder resources %u, minimum RNR "
 		      "NAK timer code %u)", id->pub.qp->qp_num, attr.max_dest_rd_atomic,
 		      attr.min_rnr_timer);
@@ -241,9 +246,9 @@ static int move_to_rts(struct polycm_id *id, uint8_t initiator_depth)
 		return err;
 	if (initiator_depth != RDMA_MAX_INIT_DEPTH)
 		attr.max_rd_atomic = initiator_depth;
-	err = verbs_err(ibv_modify_qp(id->pub.qp, &attr, mask));
+	err = modify_qp(id->pub.qp, &attr, mask);
 	if (err)
-		return polycm_fail(err, "QP %u cannot become RTS", id->pub.qp->qp_num);
+		return polycm_fail_in(err, "QP %u cannot become RTS", id->pub.qp->qp_num);
 	polycm_log_id(POLYCM_LOG_INFO, id, "QP %u can send (initiator depth %u, local ACK time-out "
 		      "%u, retry count %u, RNR retry count %u)", id->pub.qp->qp_num,
 		      attr.max_rd_atomic, attr.timeout, attr.retry_cnt, attr.rnr_retry);
@@ -259,14 +264,14 @@ static int move_ud_to_rts(struct polycm_id *id, struct ibv_qp *qp)
 	err = move_to_init(id, qp);
 	if (err)
 		return err;
-	err = verbs_err(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	err = modify_qp(qp, &attr, IBV_QP_STATE);
 	if (err)
-		return polycm_fail(err, "QP %u cannot become RTR", qp->qp_num);
+		return polycm_fail_in(err, "QP %u cannot become RTR", qp->qp_num);
 	attr.qp_state = IBV_QPS_RTS;
 	attr.sq_psn = 0;
-	err = verbs_err(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN));
+	err = modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 	if (err)
-		return polycm_fail(err, "QP %u cannot become RTS", qp->qp_num);
+		return polycm_fail_in(err, "QP %u cannot become RTS", qp->qp_num);
 	return 0;
 }
 
@@ -294,7 +299,7 @@ static int move_to(struct polycm_id *id, enum ibv_qp_state state)
 
 	polycm_clear(&attr, sizeof(attr));
 	attr.qp_state = state;
-	return verbs_err(ibv_modify_qp(id->pub.qp, &attr, IBV_QP_STATE));
+	return modify_qp(id->pub.qp, &attr, IBV_QP_STATE);
 }
 
 int polycm_qp_error(struct polycm_id *id)
@@ -310,6 +315,7 @@ int polycm_qp_shutdown(struct polycm_id *id)
 		return polycm_qp_error(id);
 	/* The device refuses where it has left RTS by itself, which is as good. */
 	(void)move_to(id, IBV_QPS_SQD);
+	polycm_why_clear();
 	return 0;
 }
 
@@ -359,6 +365,21 @@ static uint32_t cq_size(const struct ibv_qp_init_attr_ex *attr, bool send)
 	return size ? size : 1;
 }
 
+/*
+ * Attributes that served for another id have its CQs, since the call writes them
+ * back: the reason for err, if they are another device's.
+ */
+static int whose_cq(const struct polycm_id *id, const char *name, const struct ibv_cq *cq, int err)
+{
+	if (!cq || cq->context == id->pub.verbs)
+		return err;
+	return polycm_fail(err,
+			   "%s is of device %s, the id is on %s: rdma_create_qp() of another id "
+			   "wrote its CQs into the attributes",
+			   name, ibv_get_device_name(cq->context->device),
+			   ibv_get_device_name(id->pub.verbs->device));
+}
+
 static int create_qp(struct polycm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_cq *send_cq = attr->send_cq, *recv_cq = attr->recv_cq;
@@ -381,9 +402,10 @@ static int create_qp(struct polycm_id *id, struct ibv_qp_init_attr_ex *attr)
 		attr->srq = id->pub.srq;
 
 	errno = 0;
-	qp = ibv_create_qp_ex(id->pub.verbs, attr);
+	qp = POLYCM_VERB(ibv_create_qp_ex(id->pub.verbs, attr));
 	if (!qp) {
-		err = null_err();
+		err = whose_cq(id, "send_cq", send_cq, null_err());
+		err = whose_cq(id, "recv_cq", recv_cq, err);
 		goto err_destroy_cqs;
 	}
 	err = polycm_id_is_ud(id) ? move_ud_to_rts(id, qp) : move_to_init(id, qp);

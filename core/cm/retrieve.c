@@ -16,6 +16,7 @@
 #include "core/base/export.h"
 #include "core/base/log.h"
 #include "core/plugin/op.h"
+#include "polycm/polycm.h"
 #include "ret.h"
 #include "status.h"
 
@@ -296,11 +297,14 @@ int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_eve
 
 int polycm_event_errno(const struct rdma_cm_event *event)
 {
-	if (!event->status)
+	int err = event->status < 0 ? event->status : -event->status;
+
+	if (!err)
 		return 0;
 	if (event->event == RDMA_CM_EVENT_REJECTED)
-		return -ECONNREFUSED;
-	return event->status < 0 ? event->status : -event->status;
+		err = -ECONNREFUSED;
+	return polycm_fail(err, "%s: %s", polycm_event_name(event->event),
+			   polycm_status_str(event));
 }
 
 void polycm_release_event(struct polycm_id *id)
@@ -322,10 +326,7 @@ __attribute__((noinline)) int polycm_complete(struct polycm_id *id)
 	err = polycm_get_event(__atomic_load_n(&id->chan, __ATOMIC_ACQUIRE), &id->pub.event);
 	if (err)
 		return err;
-	err = polycm_event_errno(id->pub.event);
-	if (err)
-		return polycm_fail(err, "%s", polycm_event_name(id->pub.event->event));
-	return 0;
+	return polycm_event_errno(id->pub.event);
 }
 
 int polycm_leave_to_complete(struct polycm_id *id, int err)

@@ -18,6 +18,7 @@
 #include "core/base/log.h"
 #include "core/plugin/registry.h"
 #include "core/base/libibverbs.h"
+#include "core/base/why.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* who is busy */
 static pthread_cond_t not_busy = PTHREAD_COND_INITIALIZER;
@@ -50,7 +51,7 @@ static int open_context(const struct polycm_device *device, struct ibv_context *
 	if (!device->vdev)
 		return polycm_real_open(device->name, ret_verbs);
 	errno = 0;
-	*ret_verbs = ibv_open_device(&device->vdev->device);
+	*ret_verbs = POLYCM_VERB(ibv_open_device(&device->vdev->device));
 	return *ret_verbs ? 0 : verbs_error();
 }
 
@@ -146,7 +147,7 @@ int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd)
 	set_busy(device);
 	if (!device->pd) {
 		errno = 0;
-		pd = ibv_alloc_pd(device->verbs);
+		pd = POLYCM_VERB(ibv_alloc_pd(device->verbs));
 		if (!pd)
 			r = verbs_error();
 		hand_over(&device->pd);

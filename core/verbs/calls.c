@@ -99,7 +99,7 @@ POLYCM_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offse
 					       uint64_t iova, int fd, int access)
 {
 	if (shim_table(pd->context->device)) {
-		errno = EOPNOTSUPP;
+		shim_refuse("ibv_reg_dmabuf_mr");
 		return NULL;
 	}
 

@@ -29,7 +29,7 @@
 	NEWER(result, name, parameters)                                            \
 	{                                                                          \
 		if (shim_table((owner)->device)) {                                 \
-			errno = EOPNOTSUPP;                                        \
+			shim_refuse(#name);                                        \
 			return failure(EOPNOTSUPP);                                \
 		}                                                                  \
                                                                                    \

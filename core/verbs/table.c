@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/log.h"
+#include "core/base/why.h"
 #include "rows.h"
 #include "shim.h"
 
@@ -29,13 +31,21 @@ struct ibv_context *polycm_shim_mark(struct ibv_device *device, int cmd_fd)
 	return NULL;
 }
 
+void shim_refuse(const char *call)
+{
+	if (!polycm_in_verb)
+		polycm_log(POLYCM_LOG_WARN, "%s refused: simulated devices have no such call: %s", call,
+			   strerror(EOPNOTSUPP));
+	errno = EOPNOTSUPP;
+}
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define STUB(slot, result, failure, parameters)                                                    \
 	static result stub_##slot parameters                                                       \
 	{                                                                                          \
-		errno = EOPNOTSUPP;                                                                \
+		shim_refuse("ibv_" #slot);                                                         \
 		return failure;                                                                    \
 	}
 #define PLAIN_STUB(slot, version, result, failure, context, parameters, arguments)                 \

@@ -18,6 +18,12 @@ static inline const struct polycm_verbs *shim_table(const struct ibv_device *dev
 	return ((const struct polycm_verbs_device *)device)->core;
 }
 
+/*
+ * A call that no slot of a simulated device is for: errno is EOPNOTSUPP, after a
+ * line of log, unless the core itself asked.
+ */
+void shim_refuse(const char *call) __attribute__((cold));
+
 /* The adopted device whose ibdev_path, or dev_name, this is, or NULL. */
 struct polycm_verbs_device *polycm_shim_by_path(const char *ibdev_path);
 struct polycm_verbs_device *polycm_shim_by_dev_name(const char *dev_name);

@@ -580,6 +580,12 @@ struct polycm_core {
 	 * interrupts the call, if it is one that waits.
 	 */
 	bool (*time_moved)(void);
+	/*
+	 * Is the calling thread in a verb that the core itself calls, for a call of
+	 * rdma_* whose own line of log shows what why() was given?  A verb that is
+	 * refused then writes no line.  Else it writes one at warn.
+	 */
+	bool (*why_shown)(void);
 };
 
 /* ------------------------------------------------------------------------
