@@ -54,7 +54,8 @@ int sim_destroy_comp_channel(struct ibv_comp_channel *pub)
 
 	sim_lock();
 	if (pub->refcnt)
-		err = EBUSY;
+		err = nic_refuse(nic_device(pub->context), "ibv_destroy_comp_channel", EBUSY,
+				 "CQs on it are left: %d", pub->refcnt);
 	else
 		nic_channel_free(channel);
 	sim_unlock();

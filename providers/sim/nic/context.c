@@ -47,16 +47,22 @@ struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 {
 	struct sim_device *device = nic_container(ibdev, struct sim_device, vdev.device);
 	struct sim_context *context = calloc(1, sizeof(*context));
-	int err = ENOMEM;
+	static const char call[] = "ibv_open_device";
+	int err;
 
-	if (!context)
+	if (!context) {
+		err = nic_no_memory(device, call);
 		goto err_errno;
-	err = ENODEV;
-	if (device->removed)
+	}
+	if (device->removed) {
+		err = nic_refuse(device, call, ENODEV, "the device was removed");
 		goto err_free;
+	}
 	err = nic_notify_open(&context->notify, &context->verbs.context.async_fd);
-	if (err)
+	if (err) {
+		(void)nic_refuse(device, call, err, "no descriptor for its events");
 		goto err_free;
+	}
 	context->device = device;
 	nic_list_init(&context->pds);
 	nic_list_init(&context->mrs);

@@ -129,7 +129,8 @@ int sim_destroy_cq(struct ibv_cq *ibcq)
 
 	sim_lock();
 	if (cq->users)
-		err = EBUSY;
+		err = nic_refuse(nic_device(ibcq->context), "ibv_destroy_cq", EBUSY,
+				 "queues of QPs that complete into it are left: %u", cq->users);
 	else if (nic_acks_never_come(&ibcq->comp_events_completed, cq->events_reported, "CQ",
 				     ibcq->handle) ||
 		 nic_acks_never_come(&ibcq->async_events_completed, cq->async_reported, "CQ",

@@ -39,7 +39,8 @@ static int ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	int err;
 
 	if (attr->comp_mask)
-		return EINVAL;
+		return nic_refuse(nic_device(ex->context), "ibv_start_poll", EINVAL,
+				  "comp_mask is 0x%x, no attribute is known", attr->comp_mask);
 	pthread_mutex_lock(&cursor(ex)->mutex);
 	err = ex_next(ex);
 	if (err)

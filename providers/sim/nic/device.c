@@ -110,9 +110,11 @@ int sim_query_device_ex(struct ibv_context *context, const struct ibv_query_devi
 	struct ibv_device_attr_ex full = { 0 };
 
 	if (input && input->comp_mask)
-		return EINVAL;
+		return nic_refuse(nic_device(context), "ibv_query_device_ex", EINVAL,
+				  "comp_mask of the input is 0x%x, none is known", input->comp_mask);
 	if (size < sizeof(full.orig_attr))
-		return EINVAL;
+		return nic_refuse(nic_device(context), "ibv_query_device_ex", EINVAL,
+				  "there is room for %zu bytes only", size);
 	sim_lock();
 	full.orig_attr = nic_device(context)->attr;
 	sim_unlock();
@@ -128,9 +130,9 @@ int sim_query_rt_values(struct ibv_context *context, struct ibv_values_ex *value
 {
 	uint64_t now = sim_now();
 
-	(void)context;
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
-		return EINVAL;
+		return nic_refuse(nic_device(context), "ibv_query_rt_values_ex", EINVAL,
+				  "comp_mask is 0x%x, only the raw clock is known", values->comp_mask);
 	values->raw_clock.tv_sec = (time_t)(now / 1000000000u);
 	values->raw_clock.tv_nsec = (long)(now % 1000000000u);
 	return 0;
@@ -179,6 +181,21 @@ void nic_port_attr(const struct sim_port *port, struct ibv_port_attr *attr)
 	}
 }
 
+static int no_port(struct ibv_context *context, const char *call, uint32_t num)
+{
+	const struct sim_device *device = nic_device(context);
+
+	return nic_refuse(device, call, EINVAL, "port %u, the device has %u", num, device->num_ports);
+}
+
+/* What an index of a port's tables is refused for. */
+static int no_entry(struct ibv_context *context, const char *call, uint32_t num,
+		    long long index, int len)
+{
+	return nic_refuse(nic_device(context), call, EINVAL, "index %lld, port %u has %d", index, num,
+			  len);
+}
+
 int sim_query_port_ex(struct ibv_context *context, uint8_t num, struct ibv_port_attr *attr,
 		      size_t size)
 {
@@ -186,7 +203,7 @@ int sim_query_port_ex(struct ibv_context *context, uint8_t num, struct ibv_port_
 	struct ibv_port_attr full;
 
 	if (!port)
-		return EINVAL;
+		return no_port(context, "ibv_query_port", num);
 	sim_lock();
 	nic_port_attr(port, &full);
 	sim_unlock();
@@ -205,7 +222,8 @@ int sim_query_gid(struct ibv_context *context, uint8_t num, int index, union ibv
 	const struct sim_port *port = nic_port(nic_device(context), num);
 
 	if (!port || index < 0 || index >= gid_table_len(port)) {
-		errno = EINVAL;
+		errno = port ? no_entry(context, "ibv_query_gid", num, index, gid_table_len(port)) :
+			       no_port(context, "ibv_query_gid", num);
 		return -1;
 	}
 	memset(gid, 0, sizeof(*gid));
@@ -234,9 +252,12 @@ int sim_query_gid_ex(struct ibv_context *context, uint32_t num, uint32_t index,
 	int err = 0;
 
 	if (flags)
-		return EOPNOTSUPP;
-	if (!port || index >= (uint32_t)gid_table_len(port))
-		return EINVAL;
+		return nic_refuse(nic_device(context), "ibv_query_gid_ex", EOPNOTSUPP,
+				  "flags 0x%x, none is known", flags);
+	if (!port)
+		return no_port(context, "ibv_query_gid_ex", num);
+	if (index >= (uint32_t)gid_table_len(port))
+		return no_entry(context, "ibv_query_gid_ex", num, index, gid_table_len(port));
 	sim_lock();
 	if (index < port->num_gids && sim_gid_is_set(&port->gids[index]))
 		fill_gid_entry(port, index, entry);
@@ -253,7 +274,8 @@ ssize_t sim_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *e
 	size_t count = 0;
 
 	if (flags)
-		return -EOPNOTSUPP;
+		return -nic_refuse(device, "ibv_query_gid_table", EOPNOTSUPP,
+				   "flags 0x%x, none is known", flags);
 	sim_lock();
 	for (unsigned int i = 0; i < device->num_ports; i++) {
 		const struct sim_port *port = &device->ports[i];
@@ -267,7 +289,11 @@ ssize_t sim_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *e
 		}
 	}
 	sim_unlock();
-	return count <= max_entries ? (ssize_t)count : -EINVAL;
+	if (count > max_entries)
+		return -nic_refuse(device, "ibv_query_gid_table", EINVAL,
+				   "there is room for %zu entries, the device has %zu", max_entries,
+				   count);
+	return (ssize_t)count;
 }
 
 /* iWARP has no P_Keys. */
@@ -276,10 +302,19 @@ static bool has_pkey(struct sim_device *device, uint8_t num)
 	return nic_port(device, num) && !nic_is_iwarp(device);
 }
 
+static int no_pkey(struct ibv_context *context, const char *call, uint8_t num, int index)
+{
+	struct sim_device *device = nic_device(context);
+
+	if (!nic_port(device, num))
+		return no_port(context, call, num);
+	return no_entry(context, call, num, index, has_pkey(device, num) ? 1 : 0);
+}
+
 int sim_query_pkey(struct ibv_context *context, uint8_t num, int index, __be16 *pkey)
 {
 	if (!has_pkey(nic_device(context), num) || index != 0) {
-		errno = EINVAL;
+		errno = no_pkey(context, "ibv_query_pkey", num, index);
 		return -1;
 	}
 	*pkey = htons(SIM_PKEY);
@@ -288,8 +323,13 @@ int sim_query_pkey(struct ibv_context *context, uint8_t num, int index, __be16 *
 
 int sim_get_pkey_index(struct ibv_context *context, uint8_t num, __be16 pkey)
 {
-	if (!has_pkey(nic_device(context), num) || pkey != htons(SIM_PKEY)) {
-		errno = EINVAL;
+	if (!has_pkey(nic_device(context), num)) {
+		errno = no_pkey(context, "ibv_get_pkey_index", num, 0);
+		return -1;
+	}
+	if (pkey != htons(SIM_PKEY)) {
+		errno = nic_refuse(nic_device(context), "ibv_get_pkey_index", EINVAL,
+				   "port %u has the P_Key 0x%04x only", num, SIM_PKEY);
 		return -1;
 	}
 	return 0;

@@ -223,7 +223,8 @@ int sim_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *mgid, uint16_t li
 		sim_unlock();
 	}
 	if (err)
-		errno = err;
+		errno = nic_refuse(qp->port->device, "ibv_detach_mcast", err,
+				   "QP 0x%06x is not attached to that group", nic_qpn(qp));
 	return err;
 }
 

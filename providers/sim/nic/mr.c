@@ -143,6 +143,9 @@ static const char *access_words(unsigned int access)
 	return "who may write from afar must have IBV_ACCESS_LOCAL_WRITE";
 }
 
+#define BAD_ACCESS	"access 0x%x: %s"
+#define NO_RANGE	"%zu bytes at %p, iova 0x%llx, are no range of mapped memory"
+
 /* Is something mapped everywhere from start to end?  Both are at pages. */
 static bool is_mapped(uintptr_t start, uintptr_t end, uintptr_t page_size)
 {
@@ -184,13 +187,12 @@ struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	int err = check_access(access);
 
 	if (err) {
-		(void)nic_refuse(device, call, err, "access 0x%x: %s", access, access_words(access));
+		(void)nic_refuse(device, call, err, BAD_ACCESS, access, access_words(access));
 		goto err_errno;
 	}
 	err = check_range(addr, length, iova);
 	if (err) {
-		(void)nic_refuse(device, call, err, "%zu bytes at %p, iova 0x%llx, are no range of "
-				 "mapped memory", length, addr, (unsigned long long)iova);
+		(void)nic_refuse(device, call, err, NO_RANGE, length, addr, (unsigned long long)iova);
 		goto err_errno;
 	}
 	mr = calloc(1, sizeof(*mr));
@@ -231,15 +233,21 @@ err_errno:
 static int check_rereg(const struct sim_mr *mr, int flags, const struct ibv_pd *pd,
 		       const void *addr, size_t length, unsigned int access)
 {
+	static const char call[] = "ibv_rereg_mr";
+	const struct sim_device *device = nic_device(mr->pub.context);
+	int err;
+
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
-		return EINVAL;
+		return nic_refuse(device, call, EINVAL, "flags 0x%x", (unsigned int)flags);
 	if (flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->context != mr->pub.context))
-		return EINVAL;
+		return nic_refuse(device, call, EINVAL, "no PD of the region's context");
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && check_range(addr, length, (uintptr_t)addr))
-		return EINVAL;
-	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-		return check_access(access);
-	return 0;
+		return nic_refuse(device, call, EINVAL, NO_RANGE, length, addr,
+				  (unsigned long long)(uintptr_t)addr);
+	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		return 0;
+	err = check_access(access);
+	return err ? nic_refuse(device, call, err, BAD_ACCESS, access, access_words(access)) : 0;
 }
 
 int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
@@ -253,8 +261,9 @@ int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
 	sim_lock();
 	/* What windows open must not change under them. */
 	if (mr->windows) {
+		err = nic_refuse(nic_device(ibmr->context), "ibv_rereg_mr", EINVAL,
+				 "windows that are bound to it are left: %u", mr->windows);
 		sim_unlock();
-		err = EINVAL;
 		goto err_errno;
 	}
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
@@ -294,8 +303,9 @@ int sim_dereg_mr(struct ibv_mr *ibmr)
 	int err = 0;
 
 	sim_lock();
-	if (mr->windows)
-		err = EINVAL;	/* as rxe has it */
+	if (mr->windows)	/* EINVAL, as rxe has it */
+		err = nic_refuse(nic_device(ibmr->context), "ibv_dereg_mr", EINVAL,
+				 "windows that are bound to it are left: %u", mr->windows);
 	else
 		nic_mr_free(mr);
 	sim_unlock();
@@ -360,9 +370,8 @@ int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t
 		}
 		memory = nic_mr_resolve(qp->pub.qp.pd, sge[i].lkey, sge[i].addr, len, access, &why);
 		if (!memory) {
-			nic_debug("%s QP 0x%06x: local protection error: lkey 0x%x does not allow "
-				  "0x%llx + %u: %s", qp->port->device->vdev.device.name, nic_qpn(qp),
-				  sge[i].lkey, (unsigned long long)sge[i].addr, len, why);
+			nic_because("lkey 0x%x does not allow 0x%llx + %u: %s", sge[i].lkey,
+				    (unsigned long long)sge[i].addr, len, why);
 			return -EACCES;
 		}
 		len -= offset;

@@ -148,8 +148,7 @@ static enum ibv_wc_status bind_window(const struct sim_qp *qp, const struct nic_
 	const char *why = bind_error(qp, mw, mr, wqe);
 
 	if (why) {
-		nic_debug("%s QP 0x%06x: a window cannot be bound: %s",
-			  qp->port->device->vdev.device.name, nic_qpn(qp), why);
+		nic_because("the window cannot be bound: %s", why);
 		return IBV_WC_MW_BIND_ERR;
 	}
 	unbind(mw);
@@ -181,8 +180,7 @@ enum ibv_wc_status nic_mw_execute(const struct sim_qp *qp, const struct nic_swqe
 		return bind_window(qp, wqe);
 	if (nic_mw_invalidate(qp, wqe->rkey))
 		return IBV_WC_SUCCESS;
-	nic_debug("%s QP 0x%06x: key 0x%x is not that of a window bound through this QP",
-		  qp->port->device->vdev.device.name, nic_qpn(qp), wqe->rkey);
+	nic_because("key 0x%x is not that of a window bound through this QP", wqe->rkey);
 	return IBV_WC_LOC_QP_OP_ERR;
 }
 

@@ -285,6 +285,7 @@ struct sim_qp {
 	bool read_dropped;			/* an answer came too early and was dropped */
 	bool sqd_drained;
 	bool cqe_lost;
+	bool failure_told;			/* a bad completion, or what ended it */
 	bool full_told;				/* at this sq_tail: */
 	uint32_t full_at;
 
@@ -376,6 +377,22 @@ void nic_give(struct ibv_context *context, enum nic_kind kind);
 #define nic_debug(...) nic_log(POLYCM_LOG_DEBUG, __VA_ARGS__)
 
 /* --- refuse.c --- */
+
+/* Why what is under way fails: for the line of nic_tell_failure(), which is next.  Engine lock held. */
+void nic_because(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
+/*
+ * What becomes of the QP or its request, with that reason: a line at `warn' for
+ * the first failure of a QP since RESET, at `debug' for those that follow it.
+ */
+void nic_tell_failure(struct sim_qp *qp, const char *format, ...)
+	__attribute__((cold, format(printf, 2, 3)));
+/* Neither good nor flushed behind another one. */
+static inline bool nic_is_bad(enum ibv_wc_status status)
+{
+	return __builtin_expect(status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR, 0);
+}
+/* The same for a completion that is bad. */
+void nic_tell_bad(struct sim_qp *qp, const struct ibv_wc *wc, bool receive) __attribute__((cold));
 
 /* One line at `warn': the program's call fails, and why.  Returns err, an errno. */
 int nic_refuse(const struct sim_device *device, const char *call, int err, const char *format, ...)

@@ -46,7 +46,8 @@ int sim_dealloc_pd(struct ibv_pd *ibpd)
 
 	sim_lock();
 	if (pd->users)
-		err = EBUSY;
+		err = nic_refuse(nic_device(ibpd->context), "ibv_dealloc_pd", EBUSY,
+				 "MRs, QPs, SRQs, AHs or windows of it are left: %u", pd->users);
 	else
 		nic_pd_free(pd);
 	sim_unlock();

@@ -268,7 +268,8 @@ int sim_destroy_qp(struct ibv_qp *ibqp)
 	sim_prefetch(qp, sizeof(*qp));
 	sim_lock();
 	if (!nic_list_empty(&qp->groups))
-		err = EBUSY;
+		err = nic_refuse(qp->port->device, "ibv_destroy_qp", EBUSY,
+				 "QP 0x%06x: it is attached to a multicast group", nic_qpn(qp));
 	else if (nic_acks_never_come(&ibqp->events_completed, qp->async_reported, "QP",
 				     ibqp->qp_num))
 		err = EDEADLK;
@@ -360,7 +361,7 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->rd_outstanding = 0;
 	qp->rnr_wait = qp->went_back = qp->no_ref = qp->no_read_ref = false;
 	qp->read_by_value = qp->read_dropped = false;
-	qp->sqd_drained = qp->cqe_lost = false;
+	qp->sqd_drained = qp->cqe_lost = qp->failure_told = false;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->rq_psn = qp->rx_off = 0;
 	qp->nak_sent = qp->rx_held = qp->comm_est = qp->uc_dropping = false;

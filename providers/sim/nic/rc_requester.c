@@ -89,12 +89,14 @@ static void go_back(struct sim_qp *qp)
 
 void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
 {
-	nic_debug("%s QP 0x%06x: a request to QP 0x%06x failed: %s",
-		  qp->port->device->vdev.device.name, nic_qpn(qp), qp->dest_qpn, why);
+	if (why)
+		nic_because("%s", why);
 	/* On iWARP nothing says which request it was: those that wait are flushed with the stream. */
 	if (!nic_qp_is_iwarp(qp) || status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_LOC_LEN_ERR ||
 	    status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_MW_BIND_ERR)
 		nic_sq_complete(qp, status);
+	else
+		nic_tell_failure(qp, "the connection to QP 0x%06x ends", qp->dest_qpn);
 	nic_qp_error(qp, false);
 }
 
@@ -257,7 +259,7 @@ static void read_data(struct sim_qp *qp, struct nic_swqe *wqe, const struct rc_p
 		return;
 	}
 	if (nic_swqe_resolve(qp, wqe, qp->rd_off, n, to, &parts)) {
-		rc_fail(qp, IBV_WC_LOC_PROT_ERR, "local error");
+		rc_fail(qp, IBV_WC_LOC_PROT_ERR, NULL);
 		return;
 	}
 	r = rc_fetch(qp, p, to, parts, n);
@@ -309,7 +311,7 @@ static void handle_atomic(struct sim_qp *qp, struct nic_swqe *wqe, uint64_t valu
 		return;
 	}
 	if (nic_swqe_resolve(qp, wqe, 0, sizeof(value), to, &parts)) {
-		rc_fail(qp, IBV_WC_LOC_PROT_ERR, "local error");
+		rc_fail(qp, IBV_WC_LOC_PROT_ERR, "the data of the answer cannot be fetched");
 		return;
 	}
 	nic_copy(to, parts, &from, 1, sizeof(value));

@@ -35,8 +35,8 @@ static void nak(struct sim_qp *qp, enum rc_syndrome syndrome)
 static void refuse(struct sim_qp *qp, enum rc_syndrome syndrome, enum ibv_event_type event,
 		   const char *what)
 {
-	nic_debug("%s QP 0x%06x: a request of QP 0x%06x is refused: %s",
-		  qp->port->device->vdev.device.name, nic_qpn(qp), qp->dest_qpn, what);
+	nic_because("%s", what);
+	nic_tell_failure(qp, "a request of QP 0x%06x is refused", qp->dest_qpn);
 	nak(qp, syndrome);
 	nic_qp_fatal(qp, event);
 }
@@ -47,8 +47,8 @@ static void fail_receive(struct sim_qp *qp, enum ibv_wc_status status, enum rc_s
 {
 	struct ibv_wc wc = { .status = status, .opcode = IBV_WC_RECV };
 
-	nic_debug("%s QP 0x%06x: a message of QP 0x%06x cannot be received: %s",
-		  qp->port->device->vdev.device.name, nic_qpn(qp), qp->dest_qpn, what);
+	if (what)
+		nic_because("the message of QP 0x%06x: %s", qp->dest_qpn, what);
 	nak(qp, syndrome);
 	nic_rq_complete(qp, &wc, true);
 	nic_qp_error(qp, false);
@@ -101,7 +101,7 @@ static bool target(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
 		if (nic_sge_resolve(qp, wqe->sge, wqe->num_sge, h->offset, n,
 				    IBV_ACCESS_LOCAL_WRITE, to, ret_parts)) {
 			fail_receive(qp, IBV_WC_LOC_PROT_ERR, RC_NAK_REMOTE_OPERATION,
-				     "the receive has a wrong local key");
+				     NULL);
 			return false;
 		}
 		return true;

@@ -210,9 +210,28 @@ static void check_drained(struct sim_qp *qp)
 		nic_async_qp(qp, IBV_EVENT_SQ_DRAINED);
 }
 
+/* Since others were completed in between, what may_start() found is looked for again. */
+static void local_reason(struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	struct iovec iov[NIC_MAX_SGE];
+	unsigned int parts;
+
+	if (nic_is_local(wqe))
+		return;		/* nic_mw_execute() has said it */
+	if (wqe->status == IBV_WC_LOC_LEN_ERR) {
+		nic_because("%u bytes are more than a message may have (%u)", wqe->length,
+			    NIC_MAX_MESSAGE);
+	} else if (wqe->status == IBV_WC_LOC_QP_OP_ERR) {
+		nic_because("it reads, and the QP's max_rd_atomic (initiator depth) is 0");
+	} else {
+		nic_because("a local key did not allow it");
+		(void)nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts);
+	}
+}
+
 void rc_transmit(struct sim_qp *qp)
 {
-	const struct nic_swqe *wqe;
+	struct nic_swqe *wqe;
 
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
 		return;
@@ -222,7 +241,8 @@ void rc_transmit(struct sim_qp *qp)
 	if (qp->sq_tail != qp->sq_head) {
 		wqe = nic_sq_at(qp, qp->sq_tail);
 		if (wqe->status) {
-			rc_fail(qp, (enum ibv_wc_status)wqe->status, "local error");
+			local_reason(qp, wqe);
+			rc_fail(qp, (enum ibv_wc_status)wqe->status, NULL);
 			return;
 		}
 	}

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nic/refuse.c - calls of the program's that fail: one line at `warn', with the reason. */
+/* nic/refuse.c - calls and requests of the program's that fail: a line at `warn', with the reason. */
 #include "config.h"
 
 #include <stdio.h>
 
 #include "nic_internal.h"
+
+/* Is it part of a call of rdma_*, whose own line shows the reason? */
+static bool shown_by_core(void)
+{
+	return sim_core->size >= offsetof(struct polycm_core, why_shown) + sizeof(sim_core->why_shown) &&
+	       sim_core->why_shown && sim_core->why_shown();
+}
 
 int nic_refuse(const struct sim_device *device, const char *call, int err, const char *format, ...)
 {
@@ -16,6 +23,10 @@ int nic_refuse(const struct sim_device *device, const char *call, int err, const
 	va_start(args, format);
 	(void)vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
+	if (shown_by_core()) {
+		sim_core->why("%s", why);
+		return err;
+	}
 	nic_log(POLYCM_LOG_WARN, "%s: %s refused: %s: %s", device->vdev.device.name, call, why,
 		strerror(err));
 	return err;
@@ -24,4 +35,68 @@ int nic_refuse(const struct sim_device *device, const char *call, int err, const
 int nic_no_memory(const struct sim_device *device, const char *call)
 {
 	return nic_refuse(device, call, ENOMEM, "no memory");
+}
+
+static char because[200];	/* engine lock */
+
+void nic_because(const char *format, ...)
+{
+	va_list args;
+
+	if (!sim_core->log_enabled(POLYCM_LOG_WARN))
+		return;
+	va_start(args, format);
+	(void)vsnprintf(because, sizeof(because), format, args);
+	va_end(args);
+}
+
+void nic_tell_failure(struct sim_qp *qp, const char *format, ...)
+{
+	enum polycm_log_level level = qp->failure_told ? POLYCM_LOG_DEBUG : POLYCM_LOG_WARN;
+	char what[120];
+	va_list args;
+
+	qp->failure_told = true;
+	if (!sim_core->log_enabled(level))
+		return;
+	va_start(args, format);
+	(void)vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	nic_log(level, "%s QP 0x%06x: %s: %s", qp->port->device->vdev.device.name, nic_qpn(qp), what,
+		because);
+}
+
+static const char *status_name(enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_LOC_LEN_ERR:
+		return "LOC_LEN_ERR";
+	case IBV_WC_LOC_QP_OP_ERR:
+		return "LOC_QP_OP_ERR";
+	case IBV_WC_LOC_PROT_ERR:
+		return "LOC_PROT_ERR";
+	case IBV_WC_MW_BIND_ERR:
+		return "MW_BIND_ERR";
+	case IBV_WC_BAD_RESP_ERR:
+		return "BAD_RESP_ERR";
+	case IBV_WC_REM_INV_REQ_ERR:
+		return "REM_INV_REQ_ERR";
+	case IBV_WC_REM_ACCESS_ERR:
+		return "REM_ACCESS_ERR";
+	case IBV_WC_REM_OP_ERR:
+		return "REM_OP_ERR";
+	case IBV_WC_RETRY_EXC_ERR:
+		return "RETRY_EXC_ERR";
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return "RNR_RETRY_EXC_ERR";
+	default:
+		return "GENERAL_ERR";
+	}
+}
+
+void nic_tell_bad(struct sim_qp *qp, const struct ibv_wc *wc, bool receive)
+{
+	nic_tell_failure(qp, "a %s request (wr_id 0x%llx) completes with IBV_WC_%s",
+			 receive ? "receive" : "send", (unsigned long long)wc->wr_id,
+			 status_name(wc->status));
 }

@@ -112,7 +112,8 @@ int sim_destroy_srq(struct ibv_srq *ibsrq)
 
 	sim_lock();
 	if (srq->users)
-		err = EBUSY;
+		err = nic_refuse(nic_device(ibsrq->context), "ibv_destroy_srq", EBUSY,
+				 "QPs that receive from it are left: %u", srq->users);
 	else if (nic_acks_never_come(&ibsrq->events_completed, srq->async_reported, "SRQ",
 				     ibsrq->handle))
 		err = EDEADLK;

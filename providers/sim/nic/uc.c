@@ -17,8 +17,11 @@ enum ibv_wc_status uc_send(struct sim_qp *qp, struct nic_swqe *wqe)
 	struct iovec iov[NIC_MAX_SGE];
 	unsigned int parts;
 
-	if (wqe->length > NIC_MAX_MESSAGE)
+	if (wqe->length > NIC_MAX_MESSAGE) {
+		nic_because("%u bytes are more than a message may have (%u)", wqe->length,
+			    NIC_MAX_MESSAGE);
 		return IBV_WC_LOC_LEN_ERR;
+	}
 	if (nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts))
 		return IBV_WC_LOC_PROT_ERR;
 	h.flags |= RC_F_UNRELIABLE;
@@ -49,8 +52,10 @@ static void drop_too_long(struct sim_qp *qp)
 	struct ibv_wc wc = { .status = IBV_WC_REM_INV_REQ_ERR, .opcode = IBV_WC_RECV };
 
 	drop(qp, "it is longer than the receive");
-	if (qp->pub.qp.srq)
-		nic_rq_complete(qp, &wc, true);
+	if (!qp->pub.qp.srq)
+		return;
+	nic_because("the message of QP 0x%06x: it is longer than the receive", qp->dest_qpn);
+	nic_rq_complete(qp, &wc, true);
 }
 
 static bool target_of_send(struct sim_qp *qp, const struct rc_header *h, uint32_t n,

@@ -74,8 +74,11 @@ static enum ibv_wc_status send_datagram(struct sim_qp *qp, struct nic_swqe *wqe)
 	struct iovec iov[NIC_MAX_SGE];
 	unsigned int parts;
 
-	if (wqe->length > 128u << qp->port->active_mtu)
+	if (wqe->length > 128u << qp->port->active_mtu) {
+		nic_because("%u bytes are more than a datagram may have (%u, the MTU)", wqe->length,
+			    128u << qp->port->active_mtu);
 		return IBV_WC_LOC_LEN_ERR;
+	}
 	if (nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts))
 		return IBV_WC_LOC_PROT_ERR;
 	if (wqe->remote_qpn == SIM_MULTICAST_QPN)
@@ -162,6 +165,8 @@ static void too_long(struct sim_qp *qp, const struct ud_header *h, struct ibv_wc
 		  nic_qpn(qp), h->src_qpn, h->length);
 	if (!qp->pub.qp.srq)
 		return;
+	nic_because("a datagram of QP 0x%06x: its %u bytes and the header are longer than the receive",
+		    h->src_qpn, h->length);
 	/* As rxe tells it. */
 	wc->status = IBV_WC_REM_INV_REQ_ERR;
 	nic_rq_complete(qp, wc, true);

@@ -129,6 +129,8 @@ void nic_rq_complete(struct sim_qp *qp, struct ibv_wc *wc, bool solicited)
 		wc->wr_id = nic_rq_at(&qp->rq, qp->rq.tail++)->wr_id;
 	qp->rx_held = false;
 	wc->qp_num = nic_qpn(qp);
+	if (nic_is_bad(wc->status))
+		nic_tell_bad(qp, wc, true);
 	if (!nic_cq_push(nic_cq(qp->pub.qp.recv_cq), wc, solicited))
 		qp->cqe_lost = true;
 }

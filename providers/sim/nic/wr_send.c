@@ -418,6 +418,8 @@ void nic_sq_complete(struct sim_qp *qp, enum ibv_wc_status status)
 	if (qp->sq_high == qp->sq_tail)
 		qp->sq_high++;
 	qp->sq_tail++;
+	if (nic_is_bad(status))
+		nic_tell_bad(qp, &wc, false);
 	if (status == IBV_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & IBV_SEND_SIGNALED))
 		return;
 	if (!nic_cq_push(nic_cq(qp->pub.qp.send_cq), &wc, false))
