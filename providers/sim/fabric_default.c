@@ -222,6 +222,7 @@ int sim_fabric_join(const char *kind)
 int sim_fabric_open_default(void)
 {
 	const char *transport = sim_core->setting("POLYCM_SIM_TRANSPORT");
+	const char *home = sim_core->setting("POLYCM_SIM_NODE");
 	const struct polycm_transport *rules;
 	struct sim_device *device;
 	struct sim_node *node;
@@ -255,7 +256,7 @@ int sim_fabric_open_default(void)
 		goto err_close;
 	sim_changes_read();
 	own_network = sim_is_virtual();
-	if (sim_core->setting("POLYCM_SIM_NODE")[0])
+	if (home && *home)
 		sim_core->log(POLYCM_LOG_WARN, NULL, "POLYCM_SIM_NODE has no effect: without "
 			      "POLYCM_SIM_SCENARIO there is no other node than this host");
 	return 0;
