@@ -23,6 +23,7 @@
 #include "providers/sim/link/ring.h"
 #include "providers/sim/link/ring_name.h"
 #include "providers/sim/link/segment.h"
+#include "providers/sim/scenario.h"
 #include "shm_child.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
@@ -210,8 +211,9 @@ static void obey(void)
 	while (read(0, &byte, 1) == 1) {
 		sim_lock();
 		if (byte == 's') {
-			if (sim_link_send(sim_port_by_index(1), sim_port_by_index(0), 0, SIM_PACKET_RC,
-					  NULL, 0, &part, 1, part.iov_len))
+			if (sim_link_send(sim_port_by_index(sim_num_devices() - 1),
+					  sim_port_by_index(0), 0, SIM_PACKET_RC, NULL, 0, &part, 1,
+					  part.iov_len))
 				_exit(3);
 			puts("sent");
 		} else {
@@ -381,6 +383,19 @@ static int run(const char *mode)
 	return 0;
 }
 
+int shm_child_open(const char *scenario)
+{
+	struct sim_scenario_head head;
+	int r = sim_scenario_peek(scenario, &head);
+
+	if (r)
+		return r;
+	if (head.has_nodes)
+		return sim_fabric_open_scenario(scenario);
+	r = sim_fabric_open_default();
+	return r ? r : sim_scenario_build(scenario);
+}
+
 int shm_child_main(int argc, char **argv)
 {
 	int r;
@@ -393,7 +408,7 @@ int shm_child_main(int argc, char **argv)
 	if (sim_engine_start(SIM_CLOCK_REAL, 1))
 		return 20;
 	sim_lock();
-	r = getenv("SHM_CHILD_SCENARIO") ? sim_fabric_open_scenario(getenv("SHM_CHILD_SCENARIO")) :
+	r = getenv("SHM_CHILD_SCENARIO") ? shm_child_open(getenv("SHM_CHILD_SCENARIO")) :
 					   sim_fabric_open_default();
 	sim_unlock();
 	if (r)

@@ -37,7 +37,7 @@ void shm_child_start(struct shm_child *child, const char *mode);
 void shm_child_tell(struct shm_child *child);	/* go on */
 /*
  * Of a child in mode "world": receive, and show the world; the line is to be
- * freed.  Send a packet from its second port to the first one of slot 0.
+ * freed.  Send a packet from its last port to the first one of slot 0.
  */
 char *shm_child_ask(struct shm_child *child);
 void shm_child_send(struct shm_child *child);
@@ -46,6 +46,9 @@ char *shm_child_world(void);
 /* End of input, or a signal; returns the status of waitpid(). */
 int shm_child_end(struct shm_child *child);
 int shm_child_kill(struct shm_child *child);
+
+/* The fabric of a file, whether it has nodes or not.  Lock held. */
+int shm_child_open(const char *scenario);
 
 /* In main(): runs the child if this is one. */
 int shm_child_main(int argc, char **argv);

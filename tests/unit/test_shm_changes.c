@@ -48,7 +48,7 @@ static void open_file(const char *nodes, const char *faults)
 	start(nodes, faults);
 	assert_int_equal(setenv("SHM_CHILD_SCENARIO", path, 1), 0);
 	sim_lock();
-	assert_int_equal(sim_fabric_open_scenario(path), 0);
+	assert_int_equal(shm_child_open(path), 0);
 	sim_unlock();
 }
 
@@ -460,41 +460,54 @@ static void a_forked_child_does_it_too(void **state)
  * Links.
  */
 
-/* From the second node to the first, as the child does; when that link is free again. */
+/* From the last node to the first, as the child does; when that link is free again. */
 static uint64_t send_back(void)
 {
+	struct sim_port *from, *to;
 	static const uint32_t word;
 	struct iovec part = { .iov_base = (void *)(uintptr_t)&word, .iov_len = sizeof(word) };
 	uint64_t free_at;
 
 	sim_lock();
-	assert_int_equal(sim_link_send(sim_port_by_index(1), sim_port_by_index(0), sim_self_slot(),
-				       SIM_PACKET_RC, NULL, 0, &part, 1, sizeof(word)), 0);
-	free_at = *sim_pace_find(sim_segment_paces(), 1, 0);
+	from = sim_port_by_index(sim_num_devices() - 1);
+	to = sim_port_by_index(0);
+	assert_int_equal(sim_link_send(from, to, sim_self_slot(), SIM_PACKET_RC, NULL, 0, &part, 1,
+				       sizeof(word)), 0);
+	free_at = *sim_pace_find(sim_segment_paces(), from->device->node->number,
+				 to->device->node->number);
 	sim_unlock();
 	return free_at;
 }
 
-/* What one process sends waits for what another one has to send on the same link. */
+/*
+ * What one process sends waits for what another one has to send on the same link,
+ * also where both are on the host that there is without nodes in the file.
+ */
 static void processes_share_the_bandwidth_of_a_link(void **state)
 {
+	static const char *const nodes[] = { NODES, "" };
 	struct shm_child child;
 	uint64_t first, second;
+	char text[512];
 
 	(void)state;
-	open_file(NODES "links = ( { bandwidth = \"1 kbit/s\"; } );\n", "");
-	shm_child_start(&child, "world");
-	first = send_back();
-	second = send_back();
-	assert_true(second > first);
-	for (unsigned int i = 1; i < 4; i++) {
-		shm_child_send(&child);
-		assert_int_equal(send_back(), second + 2 * i * (second - first));
+	for (size_t row = 0; row < ARRAY_SIZE(nodes); row++) {
+		snprintf(text, sizeof(text), "%slinks = ( { bandwidth = \"1 kbit/s\"; } );\n",
+			 nodes[row]);
+		open_file(text, "");
+		shm_child_start(&child, "world");
+		first = send_back();
+		second = send_back();
+		assert_true(second > first);
+		for (unsigned int i = 1; i < 4; i++) {
+			shm_child_send(&child);
+			assert_int_equal(send_back(), second + 2 * i * (second - first));
+		}
+		/* The other direction is another one. */
+		assert_int_equal(*sim_pace_find(sim_segment_paces(), 0, 1), 0);
+		assert_int_equal(shm_child_end(&child), 0);
+		close_world();
 	}
-	/* The other direction is another one. */
-	assert_int_equal(*sim_pace_find(sim_segment_paces(), 0, 1), 0);
-	assert_int_equal(shm_child_end(&child), 0);
-	close_world();
 }
 
 /* More directions than places: the others are counted by each process for itself. */

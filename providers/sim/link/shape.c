@@ -266,7 +266,8 @@ static uint64_t occupy(struct sim_flow *flow, uint64_t takes)
 	_Atomic uint64_t *shared = NULL;
 	uint64_t now = sim_now(), free_at, done;
 
-	if (sim_scenario_is_shared())
+	/* All processes of a fabric number its nodes alike: from one file, or the host alone. */
+	if (sim_segment_joined())
 		shared = sim_pace_find(sim_segment_paces(), flow->key.from->number,
 				       flow->key.to->number);
 	free_at = shared ? atomic_load(shared) : flow->free_at;
