@@ -59,8 +59,12 @@ struct polycm_interposer_host {
 		__attribute__((format(printf, 3, 4)));
 };
 
-/* Exported (core/interposer_host.c).  Once, from a constructor.  Keeps the pointer.  NULL: of another build. */
-const struct polycm_interposer_host *polycm_interposer_attach(const struct polycm_interposer *interposer);
+/*
+ * Exported (core/interposer_host.c).  Once, from a constructor.  Keeps the
+ * pointer.  NULL: of another build.
+ */
+const struct polycm_interposer_host *
+polycm_interposer_attach(const struct polycm_interposer *interposer);
 
 /* What polycm_interposer_attach() accepted. */
 void polycm_interposer_use(const struct polycm_interposer *interposer);
