@@ -8,7 +8,6 @@
 
 #include "address.h"
 #include "build.h"
-#include "providers/sim/nic/nic.h"
 
 #define MAX_DEPTH 255u		/* rdma_conn_param has a byte for it */
 
@@ -130,7 +129,7 @@ int sim_build_limits(struct sim_device *device, const struct polycm_sim_limits *
 		return -EINVAL;
 	}
 	memcpy(&limits, given, given->size < sizeof(limits) ? given->size : sizeof(limits));
-	sim_nic_init_device(device);	/* with all that it can do */
+	sim_device_init_limits(device);	/* with all that it can do */
 	const struct limit all[] = {
 		{ limits.max_qp, &attr->max_qp, false },
 		{ limits.max_cq, &attr->max_cq, false },

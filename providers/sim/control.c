@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#include "write_error.h"
+#include "watch.h"
 #include "control.h"
 
 #include <errno.h>

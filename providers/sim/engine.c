@@ -12,28 +12,19 @@
 #include <unistd.h>
 
 #include "engine_internal.h"
-#include "fabric.h"
 #include "hand_over.h"
 #include "heap.h"
-#include "providers/sim/link/link.h"
+#include "providers/sim/link/doorbell.h"
 #include "threads.h"
-#include "trace.h"
-#include "world.h"
 
 #define CANCEL_AS_IT_IS (-1)	/* none of pthread_setcancelstate()'s */
 
-const struct polycm_core *sim_core;
-
 __thread __attribute__((tls_model("initial-exec"))) volatile bool engine_inside;
 
+struct sim_engine_hooks sim_engine_hooks;
 struct sim_engine sim_engine = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
-
-__typeof__(((struct polycm_core *)0)->why) sim_why(void)
-{
-	return sim_core->why;
-}
 
 bool sim_is_virtual(void)
 {
@@ -56,6 +47,12 @@ static void timers_changed(void)
 		relaxed_store(&sim_engine.next, sim_heap_deadline());
 }
 
+static inline void show(const struct sim_timer *timer, const char *action)
+{
+	if (__builtin_expect(sim_engine_hooks.timer != NULL, 0))
+		sim_engine_hooks.timer(timer, action);
+}
+
 void sim_timer_init(struct sim_timer *timer, void (*fn)(struct sim_timer *timer))
 {
 	*timer = (struct sim_timer){ .fn = fn };
@@ -71,8 +68,8 @@ void sim_timer_arm(struct sim_timer *timer, uint64_t deadline)
 		deadline = now;
 		sim_engine.due = true;
 	}
-	if (__builtin_expect(sim_clocks_stand, 0)) {
-		deadline = sim_world_deadline(timer, deadline);
+	if (__builtin_expect(sim_engine_hooks.postpone != NULL, 0)) {
+		deadline = sim_engine_hooks.postpone(timer, deadline);
 		if (deadline == SIM_NEVER) {
 			timers_changed();
 			return;
@@ -82,8 +79,7 @@ void sim_timer_arm(struct sim_timer *timer, uint64_t deadline)
 	timer->seq = sim_engine.seq++;
 	sim_heap_insert(timer);
 	timers_changed();
-	if (sim_tracing())
-		sim_trace_timer(timer, "armed");
+	show(timer, "armed");
 }
 
 void sim_timers_move(uint64_t (*deadline_of)(const struct sim_timer *timer, void *arg), void *arg)
@@ -98,16 +94,14 @@ void sim_timer_disarm(struct sim_timer *timer)
 		return;
 	sim_heap_remove(timer);
 	timers_changed();
-	if (sim_tracing())
-		sim_trace_timer(timer, "ended");
+	show(timer, "ended");
 }
 
 void engine_fire(struct sim_timer *timer)
 {
 	sim_heap_remove(timer);
 	timers_changed();
-	if (sim_tracing())
-		sim_trace_timer(timer, "fired");
+	show(timer, "fired");
 	timer->fn(timer);
 }
 
@@ -177,7 +171,8 @@ static void locked(int cancel_state)
 		relaxed_store(&sim_engine.forked, false);
 		if (sim_is_virtual())
 			(void)sim_core->clock_show(true);
-		sim_fabric_after_fork();
+		if (sim_engine_hooks.after_fork)
+			sim_engine_hooks.after_fork();
 	}
 }
 
@@ -322,7 +317,8 @@ static void init_changed(void)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&sim_engine.lock);
-	sim_trace_flush();	/* or the child would write it once more */
+	if (sim_engine_hooks.before_fork)
+		sim_engine_hooks.before_fork();
 }
 
 static void after_fork_parent(void)
@@ -339,8 +335,8 @@ static void after_fork_child(void)
 	relaxed_store(&sim_engine.lookers, engine_looks);
 	sim_engine.busy_since = sim_engine.looking = 0;	/* processor time begins anew */
 	sim_engine.thread_runs = sim_engine.asleep = false;
-	if (sim_engine.running)
-		sim_shm_after_fork();
+	if (sim_engine.running && sim_engine_hooks.forked)
+		sim_engine_hooks.forked();
 	if (sim_is_virtual())
 		(void)sim_core->clock_show(false);
 	relaxed_store(&sim_engine.forked, sim_engine.running);

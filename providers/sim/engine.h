@@ -19,13 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "providers/common/core.h"
+#include "base.h"
 #include "providers/common/random.h"
 #include "polycm/provider.h"
-
-#define SIM_NEVER UINT64_MAX
-#define SIM_MS(ms) ((uint64_t)(ms) * 1000000u)
-#define SIM_US(us) ((uint64_t)(us) * 1000u)
 
 struct sim_timer {
 	uint64_t deadline;		/* ns of the engine's clock */
@@ -34,17 +30,6 @@ struct sim_timer {
 	void (*fn)(struct sim_timer *timer);
 	struct sim_timer *next;		/* of those that the heap has no memory for (heap.c) */
 };
-
-/* Of many objects, one that was not used lately is not in the cache: bring it there, all at once. */
-static inline void sim_prefetch(const void *object, size_t size)
-{
-	for (size_t at = 0; at < size; at += 64)
-		__builtin_prefetch((const void *)((uintptr_t)object + at));
-}
-
-/* err, with the reason in words for the log line of the call under way: seldom, so out of the way. */
-#define sim_refuse(err, ...) (sim_why()(__VA_ARGS__), (err))
-__typeof__(((struct polycm_core *)0)->why) sim_why(void) __attribute__((cold));
 
 enum sim_clock { SIM_CLOCK_REAL, SIM_CLOCK_VIRTUAL };
 
@@ -88,6 +73,25 @@ static inline bool sim_timer_armed(const struct sim_timer *timer) { return timer
  */
 int sim_wait(bool (*done)(void *arg), void *arg, uint64_t deadline);
 void sim_wake(void);
+
+/*
+ * What the engine asks of those that stand on it; NULL: nothing.  Set with the
+ * lock held, or before the engine starts.
+ */
+struct sim_engine_hooks {
+	/* Deliver what came in from other processes (link/shm.c).  Lock held. */
+	void (*receive)(void);
+	/* Around fork(): before it with the lock held; in the child at once, and at its first lock. */
+	void (*before_fork)(void), (*forked)(void), (*after_fork)(void);
+	/* A timer is "armed", "fired" or "ended", while somebody looks (trace.c).  Lock held. */
+	void (*timer)(const struct sim_timer *timer, const char *action);
+	/*
+	 * While some timers stand still (works.c): when this one fires, whose deadline is
+	 * that; SIM_NEVER: it does not.  Lock held.
+	 */
+	uint64_t (*postpone)(const struct sim_timer *timer, uint64_t deadline);
+};
+extern struct sim_engine_hooks sim_engine_hooks;
 
 /*
  * Without the lock.  sim_progress(): real clock, fire what is due and receive

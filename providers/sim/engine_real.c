@@ -20,7 +20,7 @@
 #include "engine_internal.h"
 #include "hand_over.h"
 #include "heap.h"
-#include "providers/sim/link/link.h"
+#include "providers/sim/link/doorbell.h"
 
 #define POLLS_TO_HOT 64u	/* polls in a row after which we rely on the poller */
 #define POLLS_PER_LOOK 16u	/* a poller reads the clock every so often only */
@@ -30,6 +30,12 @@
 #define NIC_SLICE SIM_US(100)	/* the shortest that Linux has */
 #define PATIENCE_MIN SIM_US(2)	/* how long a thread looks before it sleeps */
 #define PATIENCE_MAX SIM_US(50)
+
+static void receive(void)
+{
+	if (sim_engine_hooks.receive)
+		sim_engine_hooks.receive();
+}
 
 void engine_real_start(void)
 {
@@ -118,7 +124,7 @@ int engine_real_idle(void)
 		sim_shm_ring_self();
 	}
 	sim_lock();
-	sim_shm_receive();
+	receive();
 	r = sim_engine_need_thread();
 	sim_unlock();
 	return r < 0 && !came ? r : came;
@@ -153,7 +159,7 @@ void sim_progress(void)
 	take_over(&sim_engine.lock);
 	sim_engine.cancel_state = cancel_state;
 	engine_fire_due(ENGINE_FIRE_MAX);
-	sim_shm_receive();
+	receive();
 	sim_unlock();
 }
 
@@ -228,7 +234,7 @@ static void *nic_thread(void *arg)
 			trust *= 2;
 
 		engine_fire_due(ENGINE_FIRE_MAX);
-		sim_shm_receive();
+		receive();
 		if (!sim_engine.due)
 			nic_sleep(quiet, trust);
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "write_error.h"
 #include "build.h"
 #include "providers/sim/cm/mad.h"
 #include "explore_internal.h"
@@ -32,7 +33,6 @@ struct chooser {
 	unsigned int decided;
 };
 
-bool sim_exploring;
 bool explore_listening;
 struct explore_given *explore_givens;
 
@@ -358,7 +358,7 @@ static void look_up(enum sim_what what, const struct sim_node *from, unsigned in
 	}
 }
 
-void sim_explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
+void explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
 			size_t length, struct sim_fate *fate)
 {
 	struct decision packet = { .action = 0 }, node = { .action = 0 };
@@ -404,13 +404,14 @@ int sim_explore_open(uint64_t seed)
 	data_chooser.state = mix(seed ^ 0x6a09e667f3bcc908u);
 	node_chooser.state = mix(seed ^ 0xbb67ae8584caa73bu);
 	vigour = 0.25 * (double)(1u << draw(&cm_chooser) % 4);
-	deciding = sim_exploring = true;
+	deciding = true;
+	sim_fault_explorer = explore_packet;
 	return 0;
 }
 
 uint64_t sim_explore_seed(uint64_t seed)
 {
-	return sim_exploring ? seed ^ mix(run_seed) : seed;
+	return sim_fault_explorer ? seed ^ mix(run_seed) : seed;
 }
 
 void sim_explore_fabric(void)
@@ -418,7 +419,7 @@ void sim_explore_fabric(void)
 	char line[40];
 
 	fabric++;
-	sim_faults_on |= sim_exploring;
+	sim_faults_on |= sim_fault_explorer != NULL;
 	if (num_counts)
 		memset(counts, 0, num_counts * sizeof(*counts));
 	if (fabric > 1)

@@ -16,9 +16,6 @@
 #include "fault.h"
 #include "providers/common/scenario_read.h"
 
-/* Decisions are made, or given. */
-extern bool sim_exploring;
-
 /* No lock.  What the environment asks for, with the seed of its fabric; 0, or why the file cannot be. */
 int sim_explore_open(uint64_t seed);
 /* The scenario file's group.  It counts only in the file that the environment names. */
@@ -29,9 +26,5 @@ void sim_explore_listen(bool on);
 uint64_t sim_explore_seed(uint64_t seed);
 /* The process has a new fabric. */
 void sim_explore_fabric(void);
-
-/* Adds to what rules do to a packet of that length, and to the nodes it goes between. */
-void sim_explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
-			size_t length, struct sim_fate *fate);
 
 #endif

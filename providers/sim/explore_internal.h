@@ -48,4 +48,8 @@ extern struct explore_limits explore_limits;
 extern struct explore_given *explore_givens;
 extern bool explore_listening;
 
+/* sim_fault_explorer_t (explore.c). */
+void explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
+		    size_t length, struct sim_fate *fate);
+
 #endif

@@ -304,8 +304,9 @@ int sim_explore_read(const struct scenario *scenario, const config_setting_t *gr
 		return r;
 	}
 	forget(before);
-	sim_exploring |= told.faults != NULL;
-	sim_faults_on |= sim_exploring;
+	if (told.faults)
+		sim_fault_explorer = explore_packet;
+	sim_faults_on |= sim_fault_explorer != NULL;
 	explore_limits = limits;
 	return 0;
 }

@@ -14,16 +14,10 @@
 #include <string.h>
 
 #include "address.h"
-#include "fabric_internal.h"
-#include "fault.h"
+#include "fabric.h"
 #include "gids.h"
-#include "providers/sim/link/link.h"
-#include "providers/sim/link/shape.h"
-#include "providers/sim/nic/nic.h"
-#include "numbers.h"
 #include "ports.h"
-#include "trace.h"
-#include "world.h"
+#include "trace_lines.h"
 
 /* MTU of the interface behind a port: Ethernet's usual one, or IPoIB's on a link of 4096. */
 #define ETHERNET_MTU 1500u
@@ -32,6 +26,7 @@
 struct polycm_module *sim_module;
 uint32_t sim_fabric_addresses = 1;
 
+static const struct sim_device_model *model;
 static struct {
 	struct sim_node *first, **end;	/* in order of creation */
 	struct sim_node *current, *home;
@@ -42,13 +37,8 @@ static struct {
 };
 
 /* ------------------------------------------------------------------------
- * Opening and closing.
+ * The end.
  */
-
-int sim_fabric_open_private(void)
-{
-	return sim_numbers_open();
-}
 
 static void free_device(struct sim_device *device)
 {
@@ -72,15 +62,11 @@ static void free_node(struct sim_node *node)
 	free(node);
 }
 
-void sim_fabric_close(void)
+void sim_nodes_drop_all(void)
 {
 	struct sim_node *node;
 
 	sim_fabric_addresses++;
-	sim_link_drop_all();
-	sim_shape_close();
-	sim_fault_close();
-	sim_world_close();
 	while ((node = fabric.first)) {
 		fabric.first = node->next;
 		free_node(node);
@@ -90,8 +76,6 @@ void sim_fabric_close(void)
 	free(fabric.ports);
 	fabric.ports = NULL;
 	fabric.num_ports = fabric.num_nodes = fabric.num_devices = 0;
-	sim_numbers_close();
-	sim_fabric_detach();
 }
 
 /* ------------------------------------------------------------------------
@@ -188,6 +172,16 @@ static void init_port(struct sim_device *device, unsigned int index)
 	sim_gids_init(port, port->fabric_index + 2);
 }
 
+void sim_set_device_model(const struct sim_device_model *given)
+{
+	model = given;
+}
+
+void sim_device_init_limits(struct sim_device *device)
+{
+	model->init(device);
+}
+
 /* What libibverbs shows of a device before it is opened. */
 static void init_verbs_device(struct sim_device *device, const char *name)
 {
@@ -201,7 +195,7 @@ static void init_verbs_device(struct sim_device *device, const char *name)
 		 shown->dev_name);
 	snprintf(shown->ibdev_path, sizeof(shown->ibdev_path), "/sys/class/infiniband/%s",
 		 shown->name);
-	device->vdev.verbs = &sim_verbs;
+	device->vdev.verbs = model->verbs;
 }
 
 static bool device_exists(const char *name)
@@ -240,7 +234,7 @@ int sim_device_add(struct sim_node *node, const char *name, const struct polycm_
 		init_port(device, i);
 	sim_eui64_of_mac(device->ports[0].mac, guid);
 	memcpy(&device->vdev.node_guid, guid, sizeof(guid));
-	sim_nic_init_device(device);
+	model->init(device);
 
 	for (end = &node->devices; *end; end = &(*end)->next)
 		;

@@ -18,8 +18,8 @@
 #include <netinet/in.h>
 
 #include "engine.h"
+#include "providers/sim/link/segment.h"
 
-#define SIM_MAX_SLOTS 1024u	/* processes on one shared fabric */
 #define SIM_MAX_GIDS 64u
 #define SIM_PKEY 0xffffu
 #define SIM_DEVICE_KINDS 7u	/* of objects that a device has so many of */
@@ -106,16 +106,17 @@ struct sim_node {
 	struct sim_node *next;
 };
 
-/* Make and drop the fabric that the settings ask for; tests: a private one. */
-int sim_fabric_open_default(void);
-int sim_fabric_open_private(void);
-/* One whose nodes a scenario file has, shared or private as the clock is. */
-int sim_fabric_open_scenario(const char *path);
 /* Real clock: the time 0 of what the file says, the same for all its processes; else it is now. */
 uint64_t sim_scenario_began(void);
 /* Have all processes of the fabric the file that its nodes are from, with the same faults? */
 bool sim_scenario_is_shared(void);
-void sim_fabric_close(void);
+/* Nobody made this fabric, and under the virtual clock nobody else is on it. */
+void sim_fabric_set_own(void);
+/* All have the file of that digest; -EPROTO: they have another.  The same once more, after a fork(). */
+int sim_scenario_agree(uint64_t digest);
+int sim_scenario_agree_again(void);
+/* The fabric was left. */
+void sim_fabric_forget_shared(void);
 bool sim_fabric_is_shared(void);
 /* Takes the lock.  The folder by which processes meet on the fabric, or NULL; until the next call. */
 const char *sim_fabric_place(void);
@@ -131,18 +132,29 @@ void sim_node_drop_newest(void);
 /* So does the node's newest device, which is the fabric's. */
 void sim_device_drop_newest(struct sim_node *node);
 uint32_t sim_num_devices(void);
+/* The fabric is being closed: all nodes, with what they have. */
+void sim_nodes_drop_all(void);
 /* A device on a node playing a transport; addresses ("10.0.0.1/24") come next. */
 int sim_device_add(struct sim_node *node, const char *name, const struct polycm_transport *rules,
 		   struct sim_device **ret_device);
 int sim_device_add_address(struct sim_device *device, const char *ifname, const char *address);
+/* An address behind one interface of a port; -EEXIST: somebody has it, -ENOSPC: no GID left. */
+int sim_port_add_address(struct sim_port *port, const char *ifname, uint32_t ifindex,
+			 const union sim_sockaddr *addr, uint8_t prefix_len);
 /* An address of the node goes, and its GIDs with it. */
 void sim_node_remove_address(struct sim_node *node, struct sim_address *address);
+/* What makes an RDMA device of one: set before the first device is added. */
+struct sim_device_model {
+	const struct polycm_verbs *verbs;
+	void (*init)(struct sim_device *device);	/* device->attr and the ports' MTUs, by its rules */
+};
+void sim_set_device_model(const struct sim_device_model *model);
+/* Its limits as they are for devices of its rules. */
+void sim_device_init_limits(struct sim_device *device);
 /* Who announces: set by the provider's init before the first announcement. */
 extern struct polycm_module *sim_module;
 /* Announce all devices that the core does not know yet. */
 int sim_fabric_announce(void);
-/* In the child of a fork(), at its first use of the simulator: a process of its own. */
-void sim_fabric_after_fork(void);
 
 /* The node that programs' calls come from where no source address says it. */
 struct sim_node *sim_current_node(void);

@@ -17,17 +17,12 @@
 #include <unistd.h>
 
 #include "build.h"
-#include "fabric_internal.h"
-#include "providers/sim/link/changes.h"
-#include "providers/sim/link/segment.h"
-#include "numbers.h"
+#include "fabric_open.h"
+#include "fault.h"
 #include "scenario.h"
 
 /* Part of the shared fabric's name, where others have a transport. */
 #define KIND "scenario"
-
-static uint64_t joined_digest;	/* 0: no scenario's fabric */
-static uint64_t began;		/* of that fabric */
 
 /* FNV-1a, 64 bits, of a file; never 0. */
 static int digest_file(const char *path, uint64_t *ret_digest)
@@ -49,48 +44,12 @@ static int digest_file(const char *path, uint64_t *ret_digest)
 	return (int)len;
 }
 
-/* A fabric that nobody has begun takes any file. */
-static int agree(void)
-{
-	struct sim_scenario_id *theirs = sim_segment_scenario();
-	bool same;
-
-	sim_segment_lock();
-	if (!theirs->digest) {
-		theirs->digest = joined_digest;
-		theirs->began = sim_now();
-	}
-	same = theirs->digest == joined_digest;
-	began = theirs->began;
-	sim_segment_unlock();
-	return same ? 0 : -EPROTO;
-}
-
-uint64_t sim_scenario_began(void)
-{
-	return joined_digest ? began : sim_now();
-}
-
-bool sim_scenario_is_shared(void)
-{
-	return joined_digest != 0;
-}
-
-int sim_scenario_rejoin(void)
-{
-	return joined_digest ? agree() : 0;
-}
-
-void sim_scenario_leave(void)
-{
-	joined_digest = 0;
-}
-
 static int join(const char *path)
 {
+	uint64_t digest;
 	int r;
 
-	r = digest_file(path, &joined_digest);
+	r = digest_file(path, &digest);
 	if (r < 0) {
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: %s", path, strerror(-r));
 		return r;
@@ -98,7 +57,7 @@ static int join(const char *path)
 	r = sim_fabric_join(KIND);
 	if (r < 0)
 		return r;
-	r = agree();
+	r = sim_scenario_agree(digest);
 	if (r < 0)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: processes with another scenario file "
 			      "are on this fabric; POLYCM_SIM_FABRIC names another one", path);
@@ -141,7 +100,7 @@ int sim_fabric_open_scenario(const char *path)
 	if (!sim_is_virtual())
 		r = join(path);
 	if (!r)
-		r = sim_numbers_open();
+		r = sim_fabric_begin();
 	if (!r)
 		r = sim_scenario_build(path);
 	if (!r)

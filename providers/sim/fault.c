@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explore.h"
 #include "fault_internal.h"
 #include "trace.h"
 
 bool sim_faults_on;
+sim_fault_explorer_t sim_fault_explorer;
 
 static struct sim_fault *faults, **faults_end = &faults;
 static struct sim_fault *removed;	/* with deeds that are not done */
@@ -27,7 +27,7 @@ static uint64_t began;			/* time 0 of the rules, on the real clock */
 
 void fault_update_on(void)
 {
-	sim_faults_on = faults || fault_deeds_left() || sim_exploring;
+	sim_faults_on = faults || fault_deeds_left() || sim_fault_explorer;
 }
 
 /* ------------------------------------------------------------------------
@@ -193,8 +193,8 @@ void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to
 		else
 			take_back(fault);
 	}
-	if (sim_exploring)
-		sim_explore_packet(message, sender, receiver, length, ret_fate);
+	if (sim_fault_explorer)
+		sim_fault_explorer(message, sender, receiver, length, ret_fate);
 }
 
 /* All rules see it, the first that matches says what happens. */

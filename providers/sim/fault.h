@@ -80,6 +80,15 @@ struct sim_fate {
 void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to,
 			  enum sim_what message, size_t length, struct sim_fate *ret_fate);
 
+/*
+ * While a seed decides, too (explore.c): adds to what rules do to a packet of that
+ * length, and to the nodes it goes between.  NULL: rules alone.
+ */
+typedef void (*sim_fault_explorer_t)(enum sim_what what, const struct sim_node *from,
+				     const struct sim_node *to, size_t length,
+				     struct sim_fate *fate);
+extern sim_fault_explorer_t sim_fault_explorer;
+
 /* ------------------------------------------------------------------------
  * Rules.
  */

@@ -14,16 +14,4 @@
  */
 int sim_files_open(void);
 
-/*
- * A trace, a capture or a record cannot be written any further, for this errno.  One
- * line of the log, and what the next two say.
- */
-void sim_files_failed(const char *what, const char *path, int err);
-
-/* 0, or the negative errno of the first such failure since this was asked.  Any lock. */
-int sim_files_status(void);
-
-/* From now on the process ends with EX_IOERR where it would with 0 and nobody asked for a failure. */
-int sim_files_watch_exit(void);
-
 #endif

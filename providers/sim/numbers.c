@@ -17,7 +17,7 @@ static struct sim_qpn_area *area, *own;
 int sim_numbers_open(void)
 {
 	if (sim_segment_joined()) {
-		area = sim_segment_qpns();
+		area = sim_segment_area(SIM_AREA_QPNS);
 		return 0;
 	}
 	own = calloc(1, sizeof(*own));

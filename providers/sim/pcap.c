@@ -20,11 +20,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files.h"
 #include "providers/sim/link/segment.h"
 #include "pcap_crc.h"
 #include "pcap_internal.h"
-#include "watch.h"
+#include "trace.h"
+#include "write_error.h"
 
 #define SNAPLEN 65535
 #define BUFFER (1u << 17)	/* more than any packet: each is written at once */
@@ -38,6 +38,11 @@
 #define FCS_SIZE 4u
 
 bool sim_pcap_on;
+
+static void sent(const struct sim_packet *packet, unsigned int to_slot);
+static void received(const struct sim_packet *packet);
+
+static struct sim_tap tap = { .sent = sent, .received = received };
 
 /*
  * libpcap is loaded when it is needed: it brings a dozen libraries along, which
@@ -138,10 +143,15 @@ static int begin_dump(void)
 	return 0;
 }
 
-static void failed(int err)
+static void off(void)
 {
 	sim_pcap_on = false;
-	sim_watch_update();
+	sim_tap_remove(&tap);
+}
+
+static void failed(int err)
+{
+	off();
 	sim_files_failed("capture", capture.path, err);
 }
 
@@ -173,8 +183,7 @@ void sim_pcap_close(void)
 	if (r < 0)
 		failed(-r);
 	/* Others go on reading what we sent, which is in the file: the segment still says so. */
-	sim_pcap_on = false;
-	sim_watch_update();
+	off();
 	end_dump();
 	sim_pcap_qp_forget();
 	sim_pcap_tcp_forget();
@@ -230,7 +239,7 @@ int sim_pcap_open(const char *path)
 	}
 	sim_pcap_on = true;
 	sim_segment_set_capture(capture.id);
-	sim_watch_update();
+	sim_tap_add(&tap);
 	return 0;
 }
 
@@ -375,14 +384,14 @@ static void show_foreign(const struct sim_packet *packet)
 }
 
 /* What the two ends of a connection know is kept for both where its other end does not write. */
-void sim_pcap_sent(const struct sim_packet *packet, unsigned int to_slot)
+static void sent(const struct sim_packet *packet, unsigned int to_slot)
 {
 	show(packet);
 	if (packet->to && is_foreign(to_slot))
 		note_received(packet);
 }
 
-void sim_pcap_received(const struct sim_packet *packet)
+static void received(const struct sim_packet *packet)
 {
 	if (is_foreign(packet->from_slot))
 		show_foreign(packet);

@@ -10,16 +10,12 @@
 #ifndef SIM_PCAP_H
 #define SIM_PCAP_H
 
-#include "providers/sim/link/link.h"
+#include <stdbool.h>
 
 extern bool sim_pcap_on;
 
 /* 0, or an error of open(2); -EINVAL: the file has a capture of another kind of link in it. */
 int sim_pcap_open(const char *path);
 void sim_pcap_close(void);
-
-/* See watch.h. */
-void sim_pcap_sent(const struct sim_packet *packet, unsigned int to_slot);
-void sim_pcap_received(const struct sim_packet *packet);
 
 #endif

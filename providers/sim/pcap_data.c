@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "providers/sim/link/shm.h"
 #include "providers/sim/nic/rc.h"
 #include "pcap_internal.h"
 

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "providers/sim/link/tap.h"
 #include "pcap.h"
 
 /* The numbers of headers, most significant byte first. */

@@ -67,7 +67,7 @@ int sim_ports_open(uint32_t node, struct sim_ports_table **ret_table)
 	table->node = node;
 	table->shared = sim_segment_joined();
 	if (table->shared) {
-		table->area = sim_segment_ports();
+		table->area = sim_segment_area(SIM_AREA_PORTS);
 	} else {
 		memory = mmap(NULL, sizeof(*table->area), PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

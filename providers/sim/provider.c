@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/sim/link/tap.h"
+#include "write_error.h"
+#include "providers/sim/link/doorbell.h"
+#include "providers/sim/link/shm.h"
 #include "providers/sim/cm/cma_internal.h"
 #include "fault.h"
 #include "files.h"
@@ -114,7 +118,7 @@ static int ensure_up(void)
 static void at_exit(void)
 {
 	if (!sim_is_up() || sim_is_inherited() ||
-	    (!sim_cma_has_own() && !sim_watched && !sim_faults_on) || !sim_lock_within(SIM_MS(200)))
+	    (!sim_cma_has_own() && !sim_tapped() && !sim_faults_on) || !sim_lock_within(SIM_MS(200)))
 		return;
 	sim_fault_tell_missed();
 	if (sim_cma_has_own())

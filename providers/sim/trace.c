@@ -8,20 +8,21 @@
  */
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "files.h"
+#include "engine.h"
+#include "providers/sim/link/segment.h"
 #include "trace.h"
-#include "watch.h"
+#include "write_error.h"
 
-bool sim_trace_on;
+bool sim_trace_on, sim_trace_told;
 
 static FILE *file;
 static struct {
@@ -96,32 +97,10 @@ static void check_written(void)
 	if (!target.error || !sim_trace_on)
 		return;
 	sim_trace_on = false;
-	sim_watch_update();
 	sim_files_failed("trace", target.path, target.error);
 }
 
-/* Processes have numbers, which mean nothing to people. */
-static void tell_program(void)
-{
-	bool told = sim_watch_told;
-
-	sim_trace_begin("process");
-	sim_trace_text("program", program_invocation_short_name);
-	sim_trace_end();
-	sim_watch_told = told;
-}
-
-static void tell_fabric(void)
-{
-	if (sim_fabric_is_shared())
-		tell_program();
-	for (struct sim_node *node = sim_first_node(); node; node = node->next)
-		for (unsigned int i = 0; i < node->num_addresses; i++)
-			if (node->addresses[i].port)	/* that of a device */
-				sim_trace_address(&node->addresses[i], "added");
-}
-
-int sim_trace_open(const char *path)
+int sim_trace_start(const char *path)
 {
 	static const cookie_io_functions_t functions = { .write = write_out, .close = close_out };
 	FILE *opened;
@@ -139,26 +118,29 @@ int sim_trace_open(const char *path)
 		return -ENOMEM;
 	}
 	setvbuf(opened, NULL, _IOLBF, 1u << 16);
-	sim_trace_close();
+	sim_trace_stop();
 	file = opened;
 	target.fd = fd;
 	target.error = 0;
 	(void)snprintf(target.path, sizeof(target.path), "%s",
 		       strcmp(path, "-") ? path : "standard error");
 	sim_trace_on = true;
-	sim_watch_update();
-	tell_fabric();
-	return -target.error;
+	sim_engine_hooks.before_fork = sim_trace_flush;	/* or the child would write it once more */
+	return 0;
 }
 
-void sim_trace_close(void)
+void sim_trace_stop(void)
 {
 	sim_trace_flush();
 	sim_trace_on = false;
-	sim_watch_update();
 	if (file)
 		fclose(file);
 	file = NULL;
+}
+
+int sim_trace_error(void)
+{
+	return -target.error;
 }
 
 void sim_trace_flush(void)
@@ -192,10 +174,10 @@ static void put_string(const char *text)
 
 void sim_trace_begin(const char *kind)
 {
-	sim_watch_told = true;
+	sim_trace_told = true;
 	fprintf(file, "{\"time\":%" PRIu64, sim_now());
-	if (sim_fabric_is_shared())
-		fprintf(file, ",\"process\":%u", sim_self_slot());
+	if (sim_segment_joined())
+		fprintf(file, ",\"process\":%u", sim_segment_slot());
 	fprintf(file, ",\"kind\":\"%s\"", kind);
 }
 
@@ -244,97 +226,5 @@ void sim_trace_line(const char *kind, const char *format, ...)
 		vfprintf(file, format, args);
 		va_end(args);
 	}
-	sim_trace_end();
-}
-
-/* ------------------------------------------------------------------------
- * Lines that several parts write.
- */
-
-void sim_trace_state(const struct sim_node *node, const char *of, uint32_t number,
-		     const char *state, const char *was)
-{
-	sim_trace_begin("state");
-	sim_trace_text("node", node ? node->name : "");	/* an id that met no device */
-	sim_trace_text("of", of);
-	sim_trace_number(!strcmp(of, "qp") ? "qpn" : "id", number);
-	sim_trace_text("state", state);
-	sim_trace_text("was", was);
-	sim_trace_end();
-}
-
-void sim_trace_address(const struct sim_address *address, const char *action)
-{
-	const struct sim_device *device = address->port->device;
-	const union sim_sockaddr *addr = &address->addr;
-	char text[INET6_ADDRSTRLEN] = "?";
-	bool told = sim_watch_told;
-
-	inet_ntop(addr->sa.sa_family, addr->sa.sa_family == AF_INET ?
-		  (const void *)&addr->in.sin_addr : (const void *)&addr->in6.sin6_addr,
-		  text, sizeof(text));
-	sim_trace_begin("address");
-	sim_trace_text("node", device->node->name);
-	sim_trace_text("action", action);
-	sim_trace_text("device", device->vdev.device.name);
-	sim_trace_text("transport", device->rules->name);
-	sim_trace_text("address", text);
-	sim_trace_end();
-	sim_watch_told = told;
-}
-
-/* ------------------------------------------------------------------------
- * Timers.
- */
-
-static struct {
-	void (*fn)(struct sim_timer *timer);
-	sim_timer_describe_t describe;
-} timers[SIM_TRACE_MAX_TIMERS];
-static unsigned int num_timers;
-
-void sim_trace_timers(void (*fn)(struct sim_timer *timer), sim_timer_describe_t describe)
-{
-	for (unsigned int i = 0; i < num_timers; i++)
-		if (timers[i].fn == fn)
-			return;
-	if (num_timers == SIM_TRACE_MAX_TIMERS)
-		return;
-	timers[num_timers].fn = fn;
-	timers[num_timers++].describe = describe;
-}
-
-const struct sim_node *sim_trace_timer_node(const struct sim_timer *timer)
-{
-	struct sim_timer_text text = { .node = NULL };
-
-	for (unsigned int i = 0; i < num_timers; i++) {
-		if (timers[i].fn != timer->fn)
-			continue;
-		timers[i].describe(timer, &text);
-		break;
-	}
-	return text.node;
-}
-
-void sim_trace_timer(const struct sim_timer *timer, const char *action)
-{
-	struct sim_timer_text text = { .name = NULL };
-
-	for (unsigned int i = 0; i < num_timers; i++) {
-		if (timers[i].fn == timer->fn) {
-			timers[i].describe(timer, &text);
-			break;
-		}
-	}
-	if (!text.name)
-		return;
-	sim_trace_begin("timer");
-	sim_trace_text("node", text.node->name);
-	sim_trace_number(text.of, text.number);
-	sim_trace_text("timer", text.name);
-	sim_trace_text("action", action);
-	if (!strcmp(action, "armed"))
-		sim_trace_number("until", timer->deadline);
 	sim_trace_end();
 }

@@ -11,16 +11,21 @@
 #ifndef SIM_TRACE_H
 #define SIM_TRACE_H
 
-#include "providers/sim/link/link.h"
-
-struct polycm_event;
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 extern bool sim_trace_on;
 
 #define sim_tracing() __builtin_expect(sim_trace_on, 0)
 
-int sim_trace_open(const char *path);	/* "-": standard error */
-void sim_trace_close(void);
+/* Something was told, to a trace or a capture, since this was set back; who has which address is nothing yet. */
+extern bool sim_trace_told;
+
+/* The file and nothing in it yet; watch.h opens and closes a trace.  "-": standard error. */
+int sim_trace_start(const char *path);
+void sim_trace_stop(void);
+int sim_trace_error(void);	/* 0, or the negative errno of the first write that failed */
 void sim_trace_flush(void);
 
 /* A line, member by member, between begin and end; only while sim_tracing(). */
@@ -40,34 +45,5 @@ void sim_trace_line(const char *kind, const char *format, ...)
 		if (sim_tracing())				\
 			sim_trace_line(__VA_ARGS__);		\
 	} while (0)
-
-/* --- Lines that several parts write. --- */
-
-/* The state of an id, of its communication id ("cm") or of a QP changes. */
-void sim_trace_state(const struct sim_node *node, const char *of, uint32_t number,
-		     const char *state, const char *was) __attribute__((cold));
-/* An interface of the fabric is "added", or "removed": so a reader knows who is who. */
-void sim_trace_address(const struct sim_address *address, const char *action);
-/* A packet leaves its sender, or has come to its receiver (trace_packet.c). */
-void sim_trace_packet(const char *kind, const struct sim_packet *packet);
-
-/*
- * Timers with this function are a protocol's: tell when they are armed, fire
- * and end before that.  describe() fills in whose they are; without a name the
- * timer is not traced.  Once for each function; further times are ignored.
- */
-struct sim_timer_text {
-	const char *name;		/* "retransmit" */
-	const struct sim_node *node;
-	const char *of;			/* member that has the number: "id" or "qpn" */
-	uint32_t number;
-};
-typedef void (*sim_timer_describe_t)(const struct sim_timer *timer, struct sim_timer_text *ret_text);
-#define SIM_TRACE_MAX_TIMERS 24u
-void sim_trace_timers(void (*fn)(struct sim_timer *timer), sim_timer_describe_t describe);
-/* Whose timer it is; NULL: nobody's. */
-const struct sim_node *sim_trace_timer_node(const struct sim_timer *timer);
-/* The engine: action is "armed", "fired" or "ended". */
-void sim_trace_timer(const struct sim_timer *timer, const char *action) __attribute__((cold));
 
 #endif

@@ -16,6 +16,7 @@
 #include "providers/sim/nic/rc.h"
 #include "providers/sim/nic/ud.h"
 #include "trace.h"
+#include "watch.h"
 
 static const char *const segment_names[SEG_TYPES] = {
 	[SEG_SYN] = "SYN",

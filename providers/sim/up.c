@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric_open.h"
+#include "watch.h"
 #include "providers/sim/cm/cma_internal.h"
 #include "explore.h"
 #include "files.h"

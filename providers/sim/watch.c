@@ -1,43 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* watch.c - packets on their way to the trace and the capture, each in one piece. */
+/* watch.c - see watch.h. */
 #include "config.h"
 
-#include "providers/sim/link/link_internal.h"
-#include "pcap.h"
-#include "trace.h"
+#include "providers/sim/link/tap.h"
+#include "trace_lines.h"
+#include "watch.h"
 
-bool sim_watched, sim_watch_told;
-
-void sim_watch_update(void)
+static void sent(const struct sim_packet *packet, unsigned int to_slot)
 {
-	sim_watched = sim_trace_on || sim_pcap_on;
+	(void)to_slot;
+	if (sim_tracing())
+		sim_trace_packet("send", packet);
 }
 
-void sim_watch_sent(const struct sim_frame *frame, unsigned int to_slot)
+static void received(const struct sim_packet *packet)
 {
-	static uint8_t bytes[SIM_LINK_MAX_PACKET];
-	const struct sim_packet packet = {
-		.type = frame->type,
-		.from = frame->from,
-		.to = frame->to,
-		.from_slot = sim_self_slot(),
-		.number = frame->number,
-		.data = bytes,
-		.len = sim_frame_len(frame),
-	};
-
-	sim_watch_told = true;
-	sim_frame_copy(frame, bytes);
-	if (sim_trace_on)
-		sim_trace_packet("send", &packet);
-	if (sim_pcap_on)
-		sim_pcap_sent(&packet, to_slot);
-}
-
-void sim_watch_received(const struct sim_packet *packet)
-{
-	if (sim_trace_on)
+	if (sim_tracing())
 		sim_trace_packet("recv", packet);
-	if (sim_pcap_on)
-		sim_pcap_received(packet);
+}
+
+static struct sim_tap tap = { .sent = sent, .received = received };
+
+int sim_trace_open(const char *path)
+{
+	int r = sim_trace_start(path);
+
+	if (r < 0)
+		return r;
+	sim_tap_add(&tap);
+	sim_engine_hooks.timer = sim_trace_timer;
+	sim_trace_fabric();
+	return sim_trace_error();
+}
+
+void sim_trace_close(void)
+{
+	sim_engine_hooks.timer = NULL;
+	sim_tap_remove(&tap);
+	sim_trace_stop();
 }

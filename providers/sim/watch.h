@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch.h - who looks at packets: the trace and the capture.
- *
- * Links tell of each packet as it leaves its sender, before anything can
- * happen to it on its way, and of each that has come to its receiver.  Engine
- * lock held.
+ * watch.h - the trace of a fabric: who is on it, then what its timers, nodes and
+ * packets do.  Engine lock held.
  */
 #ifndef SIM_WATCH_H
 #define SIM_WATCH_H
 
-#include <stdbool.h>
-
-struct sim_frame;
 struct sim_packet;
 
-/* Somebody looks. */
-extern bool sim_watched;
-#define sim_watching() __builtin_expect(sim_watched, 0)
+/* "-": standard error.  0, or a negative errno; a trace that was open goes on then. */
+int sim_trace_open(const char *path);
+void sim_trace_close(void);
 
-/* They were told of something since this was set back; who has which address is nothing yet. */
-extern bool sim_watch_told;
-
-/* Once for each packet; a link that makes copies of one calls it for each, when that one leaves. */
-void sim_watch_sent(const struct sim_frame *frame, unsigned int to_slot) __attribute__((cold));
-void sim_watch_received(const struct sim_packet *packet) __attribute__((cold));
-
-/* A trace or a capture begins or ends. */
-void sim_watch_update(void);
+/* A packet leaves its sender ("send"), or has come to its receiver ("recv"): trace_packet.c. */
+void sim_trace_packet(const char *kind, const struct sim_packet *packet);
 
 #endif

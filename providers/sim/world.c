@@ -9,19 +9,35 @@
 
 #include "address.h"
 #include "build.h"
-#include "providers/sim/cm/cma.h"
 #include "engine.h"
-#include "fabric_internal.h"
 #include "gids.h"
-#include "providers/sim/nic/nic.h"
-#include "trace.h"
+#include "trace_lines.h"
 #include "world.h"
 
-bool sim_world_disturbed, sim_clocks_stand;
+bool sim_world_disturbed;
+
+static struct sim_world_listener *listeners;
+
+void sim_world_listen(struct sim_world_listener *listener)
+{
+	struct sim_world_listener **at = &listeners;
+
+	while (*at && *at != listener)
+		at = &(*at)->next;
+	*at = listener;
+}
+
+#define tell(what, ...)									\
+	do {										\
+		for (struct sim_world_listener *who = listeners; who; who = who->next)	\
+			if (who->what)							\
+				who->what(__VA_ARGS__);					\
+	} while (0)
 
 void sim_world_close(void)
 {
-	sim_world_disturbed = sim_clocks_stand = false;
+	sim_world_disturbed = false;
+	sim_engine_hooks.postpone = NULL;
 }
 
 bool sim_world_port_carries(const struct sim_port *port)
@@ -39,7 +55,11 @@ bool sim_node_is_frozen(const struct sim_node *node)
 	return node->frozen_until > sim_now();
 }
 
-uint64_t sim_world_deadline(const struct sim_timer *timer, uint64_t deadline)
+/*
+ * Whose a timer is, say those who describe it for the trace; those that nobody
+ * describes are the world's, like packets under way, and never stand still.
+ */
+static uint64_t deadline_of(const struct sim_timer *timer, uint64_t deadline)
 {
 	const struct sim_node *node = sim_trace_timer_node(timer);
 	uint64_t now = sim_now();
@@ -77,7 +97,8 @@ void sim_node_freeze_until(struct sim_node *node, uint64_t until)
 	if (until != SIM_NEVER)
 		shift.by = until - (node->frozen_until > now ? node->frozen_until : now);
 	node->frozen_until = until;
-	sim_world_disturbed = sim_clocks_stand = true;
+	sim_world_disturbed = true;
+	sim_engine_hooks.postpone = deadline_of;
 	sim_timers_move(shifted, &shift);
 	sim_trace("node", "\"node\":\"%s\",\"what\":\"%s\",\"for\":%" PRIu64, node->name,
 		  until == SIM_NEVER ? "crash" : "freeze", until == SIM_NEVER ? 0 : until - now);
@@ -129,9 +150,7 @@ void sim_port_set_state(struct sim_port *port, bool up)
 	sim_world_disturbed = !up || !all_carry();
 	sim_trace("port", "\"node\":\"%s\",\"port\":\"%s\",\"state\":\"%s\"",
 		  port->device->node->name, port_name(port, name), up ? "ACTIVE" : "DOWN");
-	sim_nic_port_event(port, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
-	if (!up)
-		sim_cma_port_down(port);
+	tell(port_event, port, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
 }
 
 /* Interfaces stay, without a device behind them. */
@@ -152,13 +171,13 @@ void sim_device_remove(struct sim_device *device)
 	sim_trace("device", "\"node\":\"%s\",\"device\":\"%s\",\"what\":\"removed\"",
 		  device->node->name, device->vdev.device.name);
 	/* The kernel lets go of the card when the ids on it have ended: their last words leave. */
-	sim_cma_device_removed(device);
+	tell(device_leaves, device);
 	device->removed = true;
 	sim_world_disturbed = true;
 	for (unsigned int i = 0; i < device->num_ports; i++)
 		device->ports[i].state = IBV_PORT_DOWN;
 	forget_interfaces(device);
-	sim_nic_device_removed(device);
+	tell(device_left, device);
 	if (device->core)
 		sim_core->device_gone(device->core);
 }
@@ -213,7 +232,7 @@ int sim_node_change_address(struct sim_node *node, const char *from, const char 
 		return from && !to ? 0 : -EADDRNOTAVAIL;
 	if (to)
 		r = sim_device_add_address(port->device, NULL, to);
-	sim_nic_port_event(port, IBV_EVENT_GID_CHANGE);
+	tell(port_event, port, IBV_EVENT_GID_CHANGE);
 	return r;
 }
 
@@ -237,7 +256,7 @@ int sim_node_change_mac(struct sim_node *node, const char *address)
 	new_mac(own->port, mac);
 	sim_gids_renew_mac(own->port, mac);
 	sim_trace("mac", "\"node\":\"%s\",\"address\":\"%s\"", node->name, address);
-	sim_nic_port_event(own->port, IBV_EVENT_GID_CHANGE);
-	sim_cma_mac_changed(own->port);
+	tell(port_event, own->port, IBV_EVENT_GID_CHANGE);
+	tell(mac_changed, own->port);
 	return 0;
 }

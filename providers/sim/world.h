@@ -87,14 +87,21 @@ int sim_node_change_address(struct sim_node *node, const char *from, const char 
 int sim_node_change_mac(struct sim_node *node, const char *address);
 
 /* ------------------------------------------------------------------------
- * For the engine.  Whose a timer is, say those who describe it for the trace
- * (sim_trace_timers()); those that nobody describes are the world's, like
- * packets under way, and never stand still.
+ * Those who tell programs of it: the NIC and the CM, from their start on.
  */
 
-/* For sim_timer_arm(): some node's timers stand still; then, when this one fires. */
-extern bool sim_clocks_stand;
-uint64_t sim_world_deadline(const struct sim_timer *timer, uint64_t deadline);
+struct sim_world_listener {
+	struct sim_world_listener *next;
+	/* PORT_ERR, PORT_ACTIVE, GID_CHANGE.  NULL, as the others: it is nothing to it. */
+	void (*port_event)(struct sim_port *port, enum ibv_event_type type);
+	void (*mac_changed)(struct sim_port *port);
+	/* The device will be gone, and still sends; it is gone. */
+	void (*device_leaves)(struct sim_device *device);
+	void (*device_left)(struct sim_device *device);
+};
+
+/* They are told in the order in which they came; again is no error. */
+void sim_world_listen(struct sim_world_listener *listener);
 
 /* Forget what happened; the fabric is being closed. */
 void sim_world_close(void);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "providers/sim/fabric_open.h"
 #include "fuzz.h"
 #include "providers/sim/fault.h"
 #include "providers/sim/link/shape.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "providers/sim/fabric_open.h"
 #include "link_world.h"
 #include "tests/cmocka_all.h"
 

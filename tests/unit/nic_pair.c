@@ -2,6 +2,7 @@
 /* nic_pair.c - see nic_pair.h. */
 #include "config.h"
 
+#include "providers/sim/fabric_open.h"
 #include "nic_pair.h"
 
 #include <errno.h>

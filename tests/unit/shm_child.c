@@ -15,6 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "providers/sim/fabric_open.h"
+#include "providers/sim/link/doorbell.h"
+#include "providers/sim/link/shm.h"
 #include "providers/sim/address.h"
 #include "providers/sim/fault.h"
 #include "providers/sim/link/folder.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "providers/sim/fabric_open.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 #include "core/base/interposer.h"

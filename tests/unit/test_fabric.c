@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "providers/sim/fabric_open.h"
 #include "providers/sim/address.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/link/link.h"

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "providers/sim/fabric_open.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/link/folder_base.h"
 #include "providers/sim/link/segment.h"

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "providers/sim/watch.h"
 #include "ibcm_world.h"
 #include "providers/sim/trace.h"
 

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "providers/sim/fabric_open.h"
+#include "providers/sim/link/shm.h"
 #include "providers/roce/rules.h"
 #include "providers/sim/fault.h"
 #include "providers/sim/link/link.h"

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "providers/sim/fabric_open.h"
 #include "providers/sim/address.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/link/link.h"

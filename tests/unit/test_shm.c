@@ -17,6 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "providers/sim/fabric_open.h"
+#include "providers/sim/link/doorbell.h"
+#include "providers/sim/link/shm.h"
 #include "providers/sim/address.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/link/link.h"

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "providers/sim/fabric_open.h"
 #include "providers/sim/fault.h"
 #include "providers/sim/link/changes.h"
 #include "providers/sim/link/link.h"
@@ -187,7 +188,7 @@ static void at_a_time(void **state)
 	assert_null(strstr(world, "b: until 0"));
 	shm_child_start(&child, "world");
 	assert_int_equal(has_world(&child, world), 0);
-	assert_int_equal(atomic_load(&sim_segment_changes()->newest), 0);
+	assert_int_equal(atomic_load(&((struct sim_changes_area *)sim_segment_area(SIM_AREA_CHANGES))->newest), 0);
 	assert_int_equal(shm_child_end(&child), 0);
 	free(world);
 	close_world();
@@ -317,7 +318,7 @@ static void what_makes_no_sense_is_passed_over(void **state)
 		sim_changes_tell(&change);
 	}
 	/* Numbers that were never given. */
-	atomic_store(&sim_segment_changes()->newest, UINT64_MAX);
+	atomic_store(&((struct sim_changes_area *)sim_segment_area(SIM_AREA_CHANGES))->newest, UINT64_MAX);
 	sim_changes_read();
 	assert_false(sim_changes_end_round(false));
 	sim_unlock();
@@ -352,7 +353,7 @@ static void each_is_done_once(void **state)
 	for (unsigned int i = 0; i < 3; i++)
 		assert_false(sim_changes_end_round(false));
 	/* Nor is there an end of rounds where the fabric knows less than we do. */
-	atomic_store(&sim_segment_changes()->newest, 1);
+	atomic_store(&((struct sim_changes_area *)sim_segment_area(SIM_AREA_CHANGES))->newest, 1);
 	for (unsigned int i = 0; i < 3; i++)
 		assert_false(sim_changes_end_round(false));
 	world = shm_child_world();
@@ -396,7 +397,7 @@ static void half_told_is_not_told(void **state)
 	open_world("");
 	before = own_world();
 	sim_lock();
-	area = sim_segment_changes();
+	area = sim_segment_area(SIM_AREA_CHANGES);
 	area->kept[0].number = 1;
 	area->kept[0].change = (struct sim_change){ .action = POLYCM_SIM_CRASH, .node = 1 };
 	area->kept[SIM_CHANGES - 1].number = UINT64_MAX;
@@ -473,7 +474,7 @@ static uint64_t send_back(void)
 	to = sim_port_by_index(0);
 	assert_int_equal(sim_link_send(from, to, sim_self_slot(), SIM_PACKET_RC, NULL, 0, &part, 1,
 				       sizeof(word)), 0);
-	free_at = *sim_pace_find(sim_segment_paces(), from->device->node->number,
+	free_at = *sim_pace_find(sim_segment_area(SIM_AREA_PACES), from->device->node->number,
 				 to->device->node->number);
 	sim_unlock();
 	return free_at;
@@ -504,7 +505,7 @@ static void processes_share_the_bandwidth_of_a_link(void **state)
 			assert_int_equal(send_back(), second + 2 * i * (second - first));
 		}
 		/* The other direction is another one. */
-		assert_int_equal(*sim_pace_find(sim_segment_paces(), 0, 1), 0);
+		assert_int_equal(*sim_pace_find(sim_segment_area(SIM_AREA_PACES), 0, 1), 0);
 		assert_int_equal(shm_child_end(&child), 0);
 		close_world();
 	}

@@ -11,6 +11,9 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
+#include "providers/sim/fabric_open.h"
+#include "providers/sim/link/doorbell.h"
+#include "providers/sim/link/shm.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/link/link.h"
 #include "providers/sim/link/peer.h"

@@ -2,6 +2,7 @@
 /* On the real clock a port is drawn by chance: processes do not follow each other's draws. */
 #include "config.h"
 
+#include "providers/sim/fabric_open.h"
 #include "providers/sim/address.h"
 #include "providers/sim/fabric.h"
 #include "sim_fake.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/sim/fabric_open.h"
 #include "providers/sim/cm/segment.h"
 #include "providers/sim/link/link.h"
 #include "providers/sim/link/shape.h"

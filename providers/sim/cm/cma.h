@@ -223,11 +223,8 @@ union sim_sockaddr cma_ib_address(const union ibv_gid *gid, uint64_t service_id,
 int cma_wrong_state(const struct sim_id *id);
 int cma_too_long(const struct sim_id *id, size_t len, size_t limit);
 
-/* --- From the world (cma_world.c, cma_multicast.c). --- */
-
-void sim_cma_device_removed(struct sim_device *device);
+/* A port of the fabric has another MAC (cma_world.c). */
 void sim_cma_mac_changed(struct sim_port *port);
-void sim_cma_port_down(struct sim_port *port);
 
 /* --- From the NIC. --- */
 

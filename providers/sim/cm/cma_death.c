@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "providers/sim/link/shm.h"
 #include "providers/sim/world.h"
 #include "cma_internal.h"
 #include "ibcm.h"

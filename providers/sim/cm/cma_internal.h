@@ -70,7 +70,12 @@ void cma_unlisten(struct sim_id *id);
 
 int cma_set_option(struct sim_id *id, int level, int optname, const void *optval, size_t optlen);
 
+/* What happens to devices, as ids are told (cma_world.c). */
+void cma_world_start(void);
+
 void cma_multicast_start(void);
+/* The port is down. */
+void cma_lose_groups_of(struct sim_port *port);
 int cma_join_multicast(struct sim_id *id, const struct polycm_multicast *mc);
 int cma_leave_multicast(struct sim_id *id, void *group);
 void cma_leave_all(struct sim_id *id);

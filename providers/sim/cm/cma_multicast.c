@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "providers/sim/trace.h"
+#include "providers/sim/trace_lines.h"
 #include "cma_internal.h"
 
 #define KERNEL_ENOTSUPP 524		/* no errno of programs, but they see it */
@@ -224,7 +224,7 @@ static void lose_groups(struct sim_id *id, void *arg)
 }
 
 /* The subnet administrator has forgotten the groups; on Ethernet nobody keeps them. */
-void sim_cma_port_down(struct sim_port *port)
+void cma_lose_groups_of(struct sim_port *port)
 {
 	if (port->device->rules->flags & POLYCM_T_HAS_SA)
 		cma_each(lose_groups, port);

@@ -11,7 +11,8 @@
 
 #include <utlist.h>
 
-#include "providers/sim/trace.h"
+#include "providers/sim/link/shm.h"
+#include "providers/sim/trace_lines.h"
 #include "cma_internal.h"
 #include "ibcm.h"
 #include "iwcm.h"
@@ -502,6 +503,7 @@ int sim_cma_start(void)
 {
 	last_number = inherited = 0;
 	sim_trace_timers(resolved, describe_timer);
+	cma_world_start();
 	cma_multicast_start();
 	sim_ibcm_start();
 	iw_streams_start();

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "providers/common/events.h"
-#include "providers/sim/trace.h"
+#include "providers/sim/trace_lines.h"
 #include "cma_internal.h"
 
 __thread __attribute__((tls_model("initial-exec"))) bool cma_posting;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "providers/sim/world.h"
 #include "providers/sim/gids.h"
 #include "cma_internal.h"
 
@@ -34,7 +35,7 @@ static void remove_id(struct sim_id *id, void *arg)
 	cma_set_state(id, CMA_DEVICE_REMOVAL);
 }
 
-void sim_cma_device_removed(struct sim_device *device)
+static void device_leaves(struct sim_device *device)
 {
 	cma_each(remove_id, device);
 }
@@ -75,4 +76,21 @@ static void tell_of_mac(struct sim_id *id, void *arg)
 void sim_cma_mac_changed(struct sim_port *port)
 {
 	cma_each(tell_of_mac, port);
+}
+
+static void port_event(struct sim_port *port, enum ibv_event_type type)
+{
+	if (type == IBV_EVENT_PORT_ERR)
+		cma_lose_groups_of(port);
+}
+
+void cma_world_start(void)
+{
+	static struct sim_world_listener listener = {
+		.port_event = port_event,
+		.mac_changed = sim_cma_mac_changed,
+		.device_leaves = device_leaves,
+	};
+
+	sim_world_listen(&listener);
 }

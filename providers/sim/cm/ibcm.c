@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "providers/sim/trace.h"
+#include "by_rule.h"
+#include "providers/sim/trace_lines.h"
 #include "ibcm.h"
 
 #define INDEX_MASK ((1u << SIM_CONN_INDEX_BITS) - 1)
@@ -294,6 +295,7 @@ void sim_ibcm_start(void)
 {
 	last_index = 0;
 	sim_link_set_handler(SIM_PACKET_MAD, ibcm_receive);
+	sim_link_set_rejecter(SIM_PACKET_MAD, ibcm_reject_by_rule);
 	sim_link_set_handler(SIM_PACKET_NOTE, ibcm_recv_note);
 	sim_trace_timers(timer_fired, describe_timer);
 }

@@ -11,7 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../address.h"
+#include "providers/sim/address.h"
+#include "providers/sim/link/shm.h"
 #include "ibcm.h"
 
 /* None where a sanitizer is to find what is used after its end. */

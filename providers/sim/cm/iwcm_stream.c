@@ -16,9 +16,11 @@
 
 #include <utlist.h>
 
+#include "by_rule.h"
+#include "providers/sim/link/shm.h"
 #include "providers/sim/link/link.h"
 #include "providers/sim/nic/nic.h"
-#include "providers/sim/trace.h"
+#include "providers/sim/trace_lines.h"
 #include "providers/sim/world.h"
 #include "cma_internal.h"
 #include "iwcm.h"
@@ -497,6 +499,7 @@ void iw_streams_start(void)
 	sim_trace_timers(iwcm_reply_missing, describe_timer);
 	sim_trace_timers(iwcm_request_missing, describe_timer);
 	sim_link_set_handler(SIM_PACKET_STREAM, iw_stream_receive);
+	sim_link_set_rejecter(SIM_PACKET_STREAM, iwcm_reject_by_rule);
 	sim_qp_stream_set_teller(sim_iw_qp_closed, sim_iw_qp_connecting);
 }
 

@@ -16,6 +16,11 @@ static uint64_t due;		/* those up to it are to be done after this round */
 static uint64_t joined;
 static bool reading;
 
+static struct sim_changes_area *shared_area(void)
+{
+	return sim_segment_area(SIM_AREA_CHANGES);
+}
+
 uint64_t sim_change_end(const struct sim_change *change)
 {
 	return change->delay && change->delay < SIM_NEVER - change->at ?
@@ -74,7 +79,7 @@ static unsigned int place_for(const struct sim_changes_area *area)
 
 uint64_t sim_changes_tell(const struct sim_change *change)
 {
-	struct sim_changes_area *area = sim_segment_changes();
+	struct sim_changes_area *area = shared_area();
 	unsigned int place;
 	uint64_t number;
 
@@ -104,7 +109,7 @@ static void know(uint64_t number)
 /* The first one behind those that are known; 0: there is none. */
 static uint64_t next(uint64_t up_to, struct sim_change *ret_change)
 {
-	struct sim_changes_area *area = sim_segment_changes();
+	struct sim_changes_area *area = shared_area();
 	uint64_t number = 0, newest;
 
 	sim_segment_lock();
@@ -159,7 +164,7 @@ bool sim_changes_end_round(bool more)
 		due = 0;
 	}
 	if (!due && sim_segment_joined()) {
-		newest = atomic_load(&sim_segment_changes()->newest);
+		newest = atomic_load(&shared_area()->newest);
 		if (newest > known)
 			due = newest;
 	}
@@ -178,7 +183,7 @@ void sim_changes_read_tag(uint32_t tag)
 
 struct sim_rule_count *sim_changes_count(uint32_t rule)
 {
-	return rule && rule <= SIM_SHARED_RULES ? &sim_segment_changes()->counts[rule - 1] : NULL;
+	return rule && rule <= SIM_SHARED_RULES ? &shared_area()->counts[rule - 1] : NULL;
 }
 
 uint64_t sim_changes_joined(void)
@@ -188,7 +193,7 @@ uint64_t sim_changes_joined(void)
 
 void sim_changes_join(void)
 {
-	uint64_t newest = atomic_load(&sim_segment_changes()->newest);
+	uint64_t newest = atomic_load(&shared_area()->newest);
 
 	/* After a fork() the parent's are done; but this may be a new fabric of that name. */
 	if (known > newest)

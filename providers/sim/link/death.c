@@ -10,9 +10,11 @@
  */
 #include "config.h"
 
+#include "shm.h"
 #include "death.h"
 #include "link_internal.h"
 #include "peer.h"
+#include "providers/sim/link/shm.h"
 #include "segment.h"
 
 #define CHECK_EVERY SIM_MS(100)

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "link.h"
-#include "peer.h"
+#include "providers/sim/base.h"
+#include "doorbell.h"
 #include "segment.h"
 
 static struct sim_slot *sleeps_on;	/* the NIC thread's; NULL: it need not */
@@ -29,15 +29,6 @@ static bool is_from(struct sim_slot *of, unsigned int slot)
 bool sim_shm_has_mail(unsigned int slot)
 {
 	return is_from(sim_segment_self(), slot);
-}
-
-bool sim_shm_unread(unsigned int slot)
-{
-	unsigned int self = sim_segment_slot();
-
-	if (!sim_segment_joined() || slot == self || !sim_peer_is_live(slot))
-		return false;
-	return is_from(sim_segment_peer(slot), self) && !sim_segment_is_dead(slot);
 }
 
 static void pause_cpu(void)
@@ -98,7 +89,7 @@ bool sim_shm_watch(uint64_t until)
 		return false;
 	/* The NIC thread may sleep on: we are awake in its place. */
 	sleeping = atomic_exchange(&self->sleeping, 0);
-	while (!atomic_load_explicit(&self->summary, memory_order_relaxed) && sim_now() < until)
+	while (!atomic_load_explicit(&self->summary, memory_order_relaxed) && sim_core->real_ns(CLOCK_MONOTONIC) < until)
 		pause_cpu();
 	if (sleeping)
 		atomic_store(&self->sleeping, 1);

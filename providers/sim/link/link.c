@@ -11,6 +11,7 @@
 #include "shape.h"
 
 static sim_packet_handler_t handlers[SIM_PACKET_TYPES];
+static sim_packet_rejecter_t rejecters[SIM_PACKET_TYPES];
 static uint32_t num_packets;
 static const struct sim_port *told[2];	/* the last two of which one only is iWARP */
 
@@ -19,12 +20,32 @@ void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handle
 	handlers[type] = handler;
 }
 
+void sim_link_set_rejecter(enum sim_packet_type type, sim_packet_rejecter_t rejecter)
+{
+	rejecters[type] = rejecter;
+}
+
+void sim_link_reject(const struct sim_packet *packet, uint16_t reason)
+{
+	if (rejecters[packet->type])
+		rejecters[packet->type](packet, reason);
+}
+
+static int to_nobody(const struct sim_frame *frame, unsigned int slot)
+{
+	(void)frame;
+	(void)slot;
+	return 0;
+}
+
+int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot) = to_nobody;
+
 void sim_link_deliver(const struct sim_packet *packet)
 {
 	if (!sim_port_carries(packet->to))
 		return;
-	if (sim_watching())
-		sim_watch_received(packet);
+	if (sim_tapped())
+		sim_tap_received(packet);
 	if (handlers[packet->type])
 		handlers[packet->type](packet);
 }
@@ -120,8 +141,8 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		return -EMSGSIZE;
 	if (!payload_suffices(payload, payload_parts, payload_len))
 		return -EINVAL;
-	if (sim_watching() && sim_port_carries(from))
-		sim_watch_sent(&frame, slot);
+	if (sim_tapped() && sim_port_carries(from))
+		sim_tap_sent(&frame, slot);
 	if (!to)
 		return 0;
 	if (type <= SIM_PACKET_STREAM && __builtin_expect(from->device->rules != to->device->rules, 0))
@@ -130,7 +151,7 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		return sim_shape_send(&frame, slot);
 	if (slot == sim_self_slot())
 		return sim_local_send(&frame);
-	return sim_shm_send(&frame, slot);
+	return sim_link_to_process(&frame, slot);
 }
 
 void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_packet_type type,
@@ -140,8 +161,8 @@ void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_
 	const struct sim_frame frame = make_frame(from, to, type, header, header_len, payload,
 						  payload_parts, payload_len);
 
-	if (sim_watching() && sim_port_carries(from))
-		sim_watch_sent(&frame, sim_self_slot());
+	if (sim_tapped() && sim_port_carries(from))
+		sim_tap_sent(&frame, sim_self_slot());
 }
 
 int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int from_slot,
@@ -169,7 +190,7 @@ void sim_link_note(struct sim_port *from, struct sim_port *to, unsigned int slot
 	if (sim_shaping())
 		(void)sim_shape_note(&frame, slot);
 	else
-		(void)sim_shm_send(&frame, slot);
+		(void)sim_link_to_process(&frame, slot);
 }
 
 void sim_link_inject(const struct sim_packet *packet)
@@ -183,8 +204,8 @@ void sim_link_inject(const struct sim_packet *packet)
 	}
 	frame = make_frame(packet->from, packet->to, packet->type, packet->data, packet->len, NULL,
 			   0, 0);
-	if (sim_watching())
-		sim_watch_sent(&frame, sim_self_slot());
+	if (sim_tapped())
+		sim_tap_sent(&frame, sim_self_slot());
 	/* It was seen leaving here, so it is not another's. */
 	sent.from_slot = sim_self_slot();
 	sent.number = frame.number;

@@ -3,8 +3,7 @@
 #ifndef SIM_LINK_INTERNAL_H
 #define SIM_LINK_INTERNAL_H
 
-#include "providers/sim/watch.h"
-#include "link.h"
+#include "tap.h"
 
 /* What there is to send, checked against SIM_LINK_MAX_PACKET. */
 struct sim_frame {
@@ -33,10 +32,14 @@ void sim_link_deliver(const struct sim_packet *packet);
 /* The same with what was on no wire. */
 void sim_link_tell(const struct sim_packet *packet);
 
+/* By a fault rule, instead of delivering it. */
+void sim_link_reject(const struct sim_packet *packet, uint16_t reason);
+
 int sim_local_send(const struct sim_frame *frame);
 unsigned int sim_local_under_way(void);
 void sim_local_drop_all(void);
 
-int sim_shm_send(const struct sim_frame *frame, unsigned int slot);
+/* To another process, by link/shm.c; until a shared fabric is joined there is none, and it is lost. */
+extern int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot);
 
 #endif

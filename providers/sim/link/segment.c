@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "providers/sim/base.h"
 #include "ring_name.h"
 #include "segment_internal.h"
 
@@ -42,29 +43,9 @@ unsigned int sim_segment_slot(void)
 	return self.slot;
 }
 
-struct sim_changes_area *sim_segment_changes(void)
+void *sim_segment_area(enum sim_area area)
 {
-	return &self.file.window->changes;
-}
-
-struct sim_groups_area *sim_segment_groups(void)
-{
-	return &self.file.window->groups;
-}
-
-struct sim_pace_area *sim_segment_paces(void)
-{
-	return &self.file.window->paces;
-}
-
-struct sim_qpn_area *sim_segment_qpns(void)
-{
-	return &self.file.window->qpns;
-}
-
-struct sim_ports_area *sim_segment_ports(void)
-{
-	return &self.file.window->ports;
+	return (char *)self.file.window + self.file.at[area];
 }
 
 struct sim_scenario_id *sim_segment_scenario(void)
@@ -129,6 +110,11 @@ void sim_segment_notify(unsigned int to, unsigned int from)
 		sim_segment_ring(slot);
 }
 
+bool sim_segment_has_mail(unsigned int to, unsigned int from)
+{
+	return atomic_load(&sim_segment_peer(to)->inbox[from / 64]) >> (from % 64) & 1;
+}
+
 /* Everybody shall look at what he has to do with that slot. */
 static void notify_all(unsigned int from)
 {
@@ -172,7 +158,9 @@ static int take_lock(bool give_up)
 	if (error == EBUSY)
 		error = wait_for_lock(segment, give_up);
 	if (error == EOWNERDEAD) {
-		sim_ports_area_repair(&segment->ports);
+		for (unsigned int i = 0; i < SIM_AREAS; i++)
+			if (self.file.layout[i].repair)
+				self.file.layout[i].repair(sim_segment_area(i));
 		error = pthread_mutex_consistent(&segment->lock);
 	}
 	if (error && error != EBUSY)
@@ -199,9 +187,9 @@ static void free_slot(unsigned int slot)
 {
 	struct segment *segment = self.file.window;
 
-	sim_ports_area_drop_slot(&segment->ports, slot);
-	sim_qpn_drop_slot(&segment->qpns, slot);
-	sim_groups_drop_slot(&segment->groups, slot);
+	for (unsigned int i = 0; i < SIM_AREAS; i++)
+		if (self.file.layout[i].drop_slot)
+			self.file.layout[i].drop_slot(sim_segment_area(i), slot);
 	/* One that stays is found by nobody: generations are not used twice. */
 	(void)sim_folder_clean(&self.folder, sim_is_ring_of, &slot);
 	atomic_store(&segment->slot[slot].state, SIM_SLOT_FREE);
@@ -254,8 +242,8 @@ int sim_segment_reserve(const void *start, size_t len)
 	if (end <= segment->reserved)
 		return 0;
 	target = (end + RESERVE_STEP - 1) / RESERVE_STEP * RESERVE_STEP;
-	if (target > sizeof(*segment))
-		target = sizeof(*segment);
+	if (target > self.file.size)
+		target = self.file.size;
 	r = sim_segment_file_back(&self.file, segment->reserved, target);
 	if (r < 0)
 		return r;
@@ -316,13 +304,14 @@ static int take_slot(void)
 	return -EUSERS;
 }
 
-int sim_segment_join(const char *fabric)
+int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM_AREAS])
 {
 	int r;
 
 	r = sim_folder_open(fabric, &self.folder);
 	if (r < 0)
 		return r;
+	sim_segment_file_lay_out(&self.file, layout);
 	r = sim_segment_file_open(&self.file, &self.folder);
 	if (r < 0)
 		goto err_close;

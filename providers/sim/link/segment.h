@@ -12,14 +12,13 @@
 
 #include <stdatomic.h>
 
-#include "providers/sim/fabric.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-struct sim_changes_area;
+#define SIM_MAX_SLOTS 1024u	/* processes on one shared fabric */
+
 struct sim_folder;
-struct sim_groups_area;
-struct sim_pace_area;
-struct sim_ports_area;
-struct sim_qpn_area;
 
 enum sim_slot_state { SIM_SLOT_FREE, SIM_SLOT_LIVE };
 
@@ -39,18 +38,33 @@ struct sim_slot {
 /* Does another process hold the lock of any of these slots of an open segment file? */
 bool sim_slots_alive(int fd, unsigned int first, unsigned int count);
 
-int sim_segment_join(const char *fabric);
+/* Tables of those above in the segment, whose contents are theirs; all zero is empty. */
+enum sim_area {
+	SIM_AREA_CHANGES,
+	SIM_AREA_QPNS,
+	SIM_AREA_GROUPS,
+	SIM_AREA_PACES,
+	SIM_AREA_PORTS,			/* last: sparse */
+	SIM_AREAS
+};
+
+struct sim_area_layout {
+	size_t size;
+	size_t sparse;			/* so many of these bytes, at its end, have no memory at first */
+	/* Under the segment's lock: a process is gone; one died in the middle of a change.  Or NULL. */
+	void (*drop_slot)(void *area, unsigned int slot);
+	void (*repair)(void *area);
+};
+
+/* The layout is the same in all processes of this version, and whenever a process joins. */
+int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM_AREAS]);
 void sim_segment_leave(void);
 /* In the child of a fork(): forget it without a trace in it; but the parent is alive while we are. */
 void sim_segment_after_fork(void);
 
 bool sim_segment_joined(void);
 unsigned int sim_segment_slot(void);
-struct sim_changes_area *sim_segment_changes(void);
-struct sim_groups_area *sim_segment_groups(void);
-struct sim_pace_area *sim_segment_paces(void);
-struct sim_qpn_area *sim_segment_qpns(void);
-struct sim_ports_area *sim_segment_ports(void);
+void *sim_segment_area(enum sim_area area);
 struct sim_folder *sim_segment_folder(void);
 
 /*
@@ -72,6 +86,7 @@ bool sim_segment_is_shared(const struct sim_slot *slot);	/* or just our own */
 void sim_segment_notify(unsigned int to, unsigned int from);
 /* Everybody else shall look at what he has to do with us. */
 void sim_segment_notify_all(void);
+bool sim_segment_has_mail(unsigned int to, unsigned int from);	/* that it has not looked at */
 void sim_segment_ring(struct sim_slot *slot);	/* the doorbell, without looking whether it sleeps */
 
 /* The lock of the tables; a holder that dies leaves them repaired. */

@@ -26,10 +26,26 @@
 #include "sweep.h"
 
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
-#define SEGMENT_VERSION 6u
+#define SEGMENT_VERSION 7u
+
+#define AREA_ALIGN _Alignof(struct segment)
 
 /* What can be read of any version's file. */
 #define HEADER_SIZE offsetof(struct segment, reserved)
+
+void sim_segment_file_lay_out(struct sim_segment_file *file,
+			      const struct sim_area_layout layout[SIM_AREAS])
+{
+	size_t at = sizeof(struct segment);
+
+	file->layout = layout;
+	for (unsigned int i = 0; i < SIM_AREAS; i++) {
+		file->at[i] = at;
+		file->dense = at + layout[i].size - layout[i].sparse;
+		at = (at + layout[i].size + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
+	}
+	file->size = at;
+}
 
 bool sim_slots_alive(int fd, unsigned int first, unsigned int count)
 {
@@ -72,13 +88,13 @@ static int fill_window(struct sim_segment_file *file, int fd)
 	void *memory;
 
 	if (!file->window) {
-		memory = mmap(NULL, sizeof(struct segment), PROT_NONE,
+		memory = mmap(NULL, file->size, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (memory == MAP_FAILED)
 			return -ENOMEM;
 		file->window = memory;
 	}
-	memory = mmap(file->window, sizeof(struct segment), PROT_READ | PROT_WRITE, flags, fd, 0);
+	memory = mmap(file->window, file->size, PROT_READ | PROT_WRITE, flags, fd, 0);
 	return memory == MAP_FAILED ? -ENOMEM : 0;
 }
 
@@ -103,7 +119,6 @@ static int init_lock(pthread_mutex_t *lock)
 /* A fresh segment; files of processes that are gone go. */
 static int create(struct sim_segment_file *file, struct sim_folder *folder)
 {
-	uint64_t dense = offsetof(struct segment, ports.entries);
 	struct segment *segment;
 	int r;
 
@@ -111,9 +126,9 @@ static int create(struct sim_segment_file *file, struct sim_folder *folder)
 	r = sim_folder_clean(folder, sim_is_ring_name, NULL);
 	if (r < 0)
 		return r;
-	if (ftruncate(file->fd, 0) < 0 || ftruncate(file->fd, sizeof(*segment)) < 0)
+	if (ftruncate(file->fd, 0) < 0 || ftruncate(file->fd, (off_t)file->size) < 0)
 		return -errno;
-	r = sim_segment_file_back(file, 0, dense);
+	r = sim_segment_file_back(file, 0, file->dense);
 	if (r < 0)
 		return r;
 	r = fill_window(file, file->fd);
@@ -125,8 +140,8 @@ static int create(struct sim_segment_file *file, struct sim_folder *folder)
 		return r;
 	segment->version = SEGMENT_VERSION;
 	segment->slots = SIM_MAX_SLOTS;
-	segment->size = sizeof(*segment);
-	segment->reserved = dense;
+	segment->size = file->size;
+	segment->reserved = file->dense;
 	segment->last_slot = SIM_MAX_SLOTS - 1;
 	__atomic_store_n(&segment->magic, MAGIC, __ATOMIC_RELEASE);
 	return 0;
@@ -158,8 +173,8 @@ static int check_file(const struct sim_segment_file *file)
 		return -EPROTO;
 	if (!alive)
 		return -ENOENT;
-	if (header.version != SEGMENT_VERSION || header.size != sizeof(struct segment) ||
-	    (uint64_t)st.st_size != sizeof(struct segment))
+	if (header.version != SEGMENT_VERSION || header.size != file->size ||
+	    (uint64_t)st.st_size != file->size)
 		return -EPROTONOSUPPORT;
 	return 0;
 }

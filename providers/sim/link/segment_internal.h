@@ -8,12 +8,7 @@
 
 #include <pthread.h>
 
-#include "providers/sim/nic/groups.h"
-#include "providers/sim/numbers.h"
-#include "providers/sim/ports_area.h"
-#include "changes.h"
 #include "folder.h"
-#include "pace.h"
 #include "segment.h"
 
 struct segment {
@@ -27,19 +22,21 @@ struct segment {
 	int32_t lock_pid;		/* who had the lock last, for people */
 	pthread_mutex_t lock;
 	struct sim_slot slot[SIM_MAX_SLOTS];
-	struct sim_changes_area changes;
-	struct sim_qpn_area qpns;
-	struct sim_groups_area groups;
-	struct sim_pace_area paces;
-	struct sim_ports_area ports;	/* last: sparse */
+	_Alignas(64) uint8_t areas[];
 };
 
 /* Where it is in memory, and its file.  Of a process there is one. */
 struct sim_segment_file {
 	struct segment *window;		/* reserved once; then never unmapped */
 	int fd;
+	const struct sim_area_layout *layout;
+	size_t at[SIM_AREAS];		/* where they begin, from the start of the segment */
+	size_t dense, size;		/* of all of it; dense: has memory behind it from the start */
 };
 
+/* Where the areas lie. */
+void sim_segment_file_lay_out(struct sim_segment_file *file,
+			      const struct sim_area_layout layout[SIM_AREAS]);
 /*
  * Open the segment of the folder, or make it where there is none that a process
  * uses, and map it.  The folder is locked.  On an error the descriptor may be

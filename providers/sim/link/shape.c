@@ -218,7 +218,7 @@ static void arrive(struct sim_timer *timer)
 	if (!r && transit->slot == sim_self_slot())
 		sim_link_deliver(&packet);
 	else if (!r && sim_port_carries(transit->frame.to))
-		r = sim_shm_send(&transit->frame, transit->slot);
+		r = sim_link_to_process(&transit->frame, transit->slot);
 	if (r == -ENOMEM && transit->frame.type == SIM_PACKET_STREAM) {
 		/* Nobody would send it again: it takes longer. */
 		put_in(transit);
@@ -235,7 +235,7 @@ static void arrive_to_be_rejected(struct sim_timer *timer)
 
 	take_out(transit);
 	packet.from_slot = transit->slot;
-	sim_fault_reject(&packet, transit->reason);
+	sim_link_reject(&packet, transit->reason);
 	sim_block_put(transit);
 }
 
@@ -268,7 +268,7 @@ static uint64_t occupy(struct sim_flow *flow, uint64_t takes)
 
 	/* All processes of a fabric number its nodes alike: from one file, or the host alone. */
 	if (sim_segment_joined())
-		shared = sim_pace_find(sim_segment_paces(), flow->key.from->number,
+		shared = sim_pace_find(sim_segment_area(SIM_AREA_PACES), flow->key.from->number,
 				       flow->key.to->number);
 	free_at = shared ? atomic_load(shared) : flow->free_at;
 	do
@@ -362,7 +362,7 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 		in_order->at = at;
 	}
 	if (is_plain(flow, fate, at))
-		return slot == sim_self_slot() ? sim_local_send(frame) : sim_shm_send(frame, slot);
+		return slot == sim_self_slot() ? sim_local_send(frame) : sim_link_to_process(frame, slot);
 	transit = begin(flow, frame, slot, wire_length,
 			fate->rejected ? arrive_to_be_rejected : arrive);
 	if (!transit)
@@ -391,8 +391,8 @@ static void leave(struct sim_timer *timer)
 	struct transit *transit = (struct transit *)timer;
 
 	take_out(transit);
-	if (sim_watching())
-		sim_watch_sent(&transit->frame, transit->slot);
+	if (sim_tapped())
+		sim_tap_sent(&transit->frame, transit->slot);
 	(void)sim_shape_launch(sim_flow_of(&transit->frame), &transit->frame, transit->slot,
 			       transit->wire_length, &none, NULL);
 	sim_block_put(transit);
@@ -473,8 +473,8 @@ int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
 	struct sim_flow *flow = sim_flow_of(frame);
 	struct transit *transit;
 
-	if (sim_watching())
-		sim_watch_sent(frame, sim_self_slot());
+	if (sim_tapped())
+		sim_tap_sent(frame, sim_self_slot());
 	transit = begin(flow, frame, sim_self_slot(), sim_frame_len(frame), arrive);
 	if (!transit)
 		return -ENOMEM;
@@ -488,7 +488,7 @@ static void note_arrives(struct sim_timer *timer)
 	struct transit *transit = (struct transit *)timer;
 
 	take_out(transit);
-	(void)sim_shm_send(&transit->frame, transit->slot);
+	(void)sim_link_to_process(&transit->frame, transit->slot);
 	sim_block_put(transit);
 }
 
@@ -498,7 +498,7 @@ int sim_shape_note(const struct sim_frame *frame, unsigned int slot)
 	struct transit *transit;
 
 	if (flow->last <= sim_now())
-		return sim_shm_send(frame, slot);
+		return sim_link_to_process(frame, slot);
 	transit = begin(flow, frame, slot, 0, note_arrives);
 	if (!transit)
 		return -ENOMEM;

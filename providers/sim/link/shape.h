@@ -33,7 +33,7 @@ int sim_shape_set(const struct sim_node *a, const struct sim_node *b,
 /* A question over the link and its answer: do both get through, and what does the link's length take? */
 bool sim_shape_exchange(const struct sim_node *a, const struct sim_node *b, uint64_t *ret_delay);
 
-/* In place of sim_local_send() and sim_shm_send(). */
+/* In place of sim_local_send() and sim_link_to_process(). */
 int sim_shape_send(const struct sim_frame *frame, unsigned int slot);
 /* To a port of this process, as if that one had sent it. */
 int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot);
@@ -52,8 +52,5 @@ void sim_shape_close(void);
 /* link.c: such a packet. */
 int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int from_slot,
 		     enum sim_packet_type type, const void *bytes, size_t len);
-
-/* fault_reject.c: a message came to be rejected instead of delivered. */
-void sim_fault_reject(const struct sim_packet *packet, uint16_t reason);
 
 #endif

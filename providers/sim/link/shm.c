@@ -14,8 +14,14 @@
 #include "changes.h"
 #include "death.h"
 #include "link_internal.h"
+#include "pace.h"
 #include "peer.h"
+#include "providers/sim/nic/groups.h"
+#include "providers/sim/numbers.h"
+#include "providers/sim/ports_area.h"
+#include "providers/sim/link/doorbell.h"
 #include "segment.h"
+#include "shm.h"
 
 #define RECORDS_PER_TURN 64u	/* of one ring before the next one's turn */
 #define MAX_WAITING ((size_t)64 << 20)	/* bytes: then data is lost, which its protocol repeats */
@@ -160,7 +166,7 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 	return 0;
 }
 
-int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
+static int send_to(const struct sim_frame *frame, unsigned int slot)
 {
 	uint32_t len = (uint32_t)(sizeof(struct sim_wire) + sim_frame_len(frame));
 	struct sim_peer *peer;
@@ -434,6 +440,49 @@ static void leave_at_exit(void)
 	sim_unlock();
 }
 
+/* ------------------------------------------------------------------------
+ * What the segment has room for.
+ */
+
+static void drop_qpns(void *area, unsigned int slot)
+{
+	sim_qpn_drop_slot(area, slot);
+}
+
+static void drop_groups(void *area, unsigned int slot)
+{
+	sim_groups_drop_slot(area, slot);
+}
+
+static void drop_ports(void *area, unsigned int slot)
+{
+	sim_ports_area_drop_slot(area, slot);
+}
+
+static void repair_ports(void *area)
+{
+	sim_ports_area_repair(area);
+}
+
+static const struct sim_area_layout layout[SIM_AREAS] = {
+	[SIM_AREA_CHANGES] = { .size = sizeof(struct sim_changes_area) },
+	[SIM_AREA_QPNS] = { .size = sizeof(struct sim_qpn_area), .drop_slot = drop_qpns },
+	[SIM_AREA_GROUPS] = { .size = sizeof(struct sim_groups_area), .drop_slot = drop_groups },
+	[SIM_AREA_PACES] = { .size = sizeof(struct sim_pace_area) },
+	[SIM_AREA_PORTS] = {
+		.size = sizeof(struct sim_ports_area),
+		.sparse = sizeof(((struct sim_ports_area *)0)->entries),
+		.drop_slot = drop_ports,
+		.repair = repair_ports,
+	},
+};
+
+static void forked(void)
+{
+	sim_peer_forget_all();
+	sim_segment_after_fork();
+}
+
 int sim_shm_join(const char *fabric)
 {
 	static bool registered;
@@ -442,7 +491,10 @@ int sim_shm_join(const char *fabric)
 	if (!registered && atexit(leave_at_exit))
 		return -ENOMEM;
 	registered = true;
-	r = sim_segment_join(fabric);
+	sim_link_to_process = send_to;
+	sim_engine_hooks.receive = sim_shm_receive;
+	sim_engine_hooks.forked = forked;
+	r = sim_segment_join(fabric, layout);
 	if (!r)
 		sim_changes_join();
 	return r;
@@ -457,10 +509,11 @@ void sim_shm_leave(void)
 	sim_segment_leave();
 }
 
-void sim_shm_after_fork(void)
+bool sim_shm_unread(unsigned int slot)
 {
-	sim_peer_forget_all();
-	sim_segment_after_fork();
+	if (!sim_segment_joined() || slot == sim_segment_slot() || !sim_peer_is_live(slot))
+		return false;
+	return sim_segment_has_mail(slot, sim_segment_slot()) && !sim_segment_is_dead(slot);
 }
 
 bool sim_link_pullable(unsigned int slot)

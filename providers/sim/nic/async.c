@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "providers/sim/world.h"
 #include "nic_internal.h"
 #include "single_thread.h"
 
@@ -121,7 +122,7 @@ static void post_to_device(const struct sim_device *device, const struct ibv_asy
 	}
 }
 
-void sim_nic_port_event(const struct sim_port *port, enum ibv_event_type type)
+void sim_nic_port_event(struct sim_port *port, enum ibv_event_type type)
 {
 	const struct ibv_async_event event = {
 		.element.port_num = port->num,
@@ -141,7 +142,7 @@ static void fail_all_qps(const struct sim_context *context)
 	}
 }
 
-void sim_nic_device_removed(const struct sim_device *device)
+void sim_nic_device_removed(struct sim_device *device)
 {
 	const struct ibv_async_event event = { .event_type = IBV_EVENT_DEVICE_FATAL };
 	const struct sim_context *context;
@@ -152,6 +153,16 @@ void sim_nic_device_removed(const struct sim_device *device)
 			fail_all_qps(context);
 	}
 	post_to_device(device, &event);
+}
+
+void nic_async_start(void)
+{
+	static struct sim_world_listener listener = {
+		.port_event = sim_nic_port_event,
+		.device_left = sim_nic_device_removed,
+	};
+
+	sim_world_listen(&listener);
 }
 
 void nic_async_forget(struct sim_context *context, const void *element)

@@ -135,6 +135,7 @@ void sim_nic_counts(struct sim_nic_counts *ret_counts)
 
 int sim_nic_start(void)
 {
+	nic_async_start();
 	rc_start();
 	nic_show_start();
 	ud_start();

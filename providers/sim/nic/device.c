@@ -84,12 +84,14 @@ static void init_port(struct sim_port *port)
 		port->active_mtu = mtu_enum(rules->path_mtu ? rules->path_mtu(netdev_mtu) : netdev_mtu);
 }
 
-void sim_nic_init_device(struct sim_device *device)
+static void init_device(struct sim_device *device)
 {
 	init_limits(&device->attr, device);
 	for (unsigned int i = 0; i < device->num_ports; i++)
 		init_port(&device->ports[i]);
 }
+
+const struct sim_device_model sim_nic_model = { .verbs = &sim_verbs, .init = init_device };
 
 struct sim_port *nic_port(struct sim_device *device, uint32_t num)
 {

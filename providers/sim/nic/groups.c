@@ -18,7 +18,7 @@ static struct sim_groups_area own;
 
 static struct sim_groups_area *the_area(void)
 {
-	return sim_segment_joined() ? sim_segment_groups() : &own;
+	return sim_segment_joined() ? sim_segment_area(SIM_AREA_GROUPS) : &own;
 }
 
 bool sim_gid_is_group(const union ibv_gid *gid)

@@ -17,18 +17,17 @@ struct sim_qp;
 
 /* The ibv_* side of a device (nic/verbs.c). */
 extern const struct polycm_verbs sim_verbs;
+/* What devices of a fabric are with this NIC (nic/device.c). */
+extern const struct sim_device_model sim_nic_model;
 
-/* Fill in device->attr and the ports' MTUs for a device of these rules (nic/device.c). */
-void sim_nic_init_device(struct sim_device *device);
-
-/* Register the packet handlers; drop what is left at the end. */
+/* Register the handlers of packets and of what happens to devices; drop what is left at the end. */
 int sim_nic_start(void);
 void sim_nic_stop(void);
 
 /* What contexts of the port's device are told (nic/async.c). */
-void sim_nic_port_event(const struct sim_port *port, enum ibv_event_type type);
+void sim_nic_port_event(struct sim_port *port, enum ibv_event_type type);
 /* The device is gone: its QPs are in error, its contexts are told. */
-void sim_nic_device_removed(const struct sim_device *device);
+void sim_nic_device_removed(struct sim_device *device);
 
 /* Is it the descriptor of a completion channel or of a context?  Then also which, in words. */
 bool sim_nic_owns_fd(int fd, char *text, size_t size);

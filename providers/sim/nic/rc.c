@@ -2,6 +2,8 @@
 /* nic/rc.c - packets of connected QPs: to the link, from the link, and their data. */
 #include "config.h"
 
+#include "providers/sim/link/shape.h"
+#include "providers/sim/link/shm.h"
 #include "rc.h"
 
 void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec *from,
@@ -205,7 +207,28 @@ void rc_receive(const struct sim_packet *packet)
 	nic_settle(qp);
 }
 
+/* A NAK that a fault rule gives in the responder's place.  The reason is the code in a NAK (IBTA vol. 1, 9.7.5.2.1); no sequence error. */
+static void reject_by_rule(const struct sim_packet *packet, uint16_t reason)
+{
+	static const uint8_t syndromes[] = {
+		RC_NAK_REMOTE_OPERATION, RC_NAK_INVALID_REQUEST, RC_NAK_REMOTE_ACCESS,
+		RC_NAK_REMOTE_OPERATION,
+	};
+	struct rc_header request, nak = { .op = RC_NAK };
+
+	if (packet->len < sizeof(request))
+		return;
+	memcpy(&request, packet->data, sizeof(request));
+	nak.dst_qpn = request.src_qpn;
+	nak.src_qpn = request.dst_qpn;
+	nak.psn = request.psn;
+	nak.syndrome = syndromes[reason < sizeof(syndromes) ? reason : 0];
+	(void)sim_link_send_as(packet->to, packet->from, packet->from_slot, SIM_PACKET_RC, &nak,
+			       sizeof(nak));
+}
+
 void rc_start(void)
 {
+	sim_link_set_rejecter(SIM_PACKET_RC, reject_by_rule);
 	sim_link_set_handler(SIM_PACKET_RC, rc_receive);
 }

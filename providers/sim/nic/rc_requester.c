@@ -9,6 +9,8 @@
  */
 #include "config.h"
 
+#include "providers/sim/link/doorbell.h"
+#include "providers/sim/link/shm.h"
 #include "providers/sim/world.h"
 #include "rc.h"
 

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "providers/sim/link/shm.h"
 #include "rc.h"
 
 #define ACCESS_ERROR IBV_EVENT_QP_ACCESS_ERR

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "providers/sim/link/shm.h"
 #include "rc.h"
 
 static uint8_t op_of(uint8_t opcode)

@@ -2,7 +2,7 @@
 /* nic/show.c - what the trace tells of queue pairs. */
 #include "config.h"
 
-#include "providers/sim/trace.h"
+#include "providers/sim/trace_lines.h"
 #include "nic_internal.h"
 
 static const char *const state_names[] = {

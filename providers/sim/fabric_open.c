@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fabric_default.c - the fabric of programs that make none: one node, this
- * host, with one device that has all its addresses.
+ * fabric_open.c - the fabric of programs that make none: one node, this host, with
+ * one device that has all its addresses; and how any fabric ends.
  *
  * Under the real clock processes meet on it by its name; under the virtual
  * one it is the process's own, since time has to be.  Engine lock held.
@@ -14,66 +14,35 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "address.h"
-#include "fabric_internal.h"
-#include "providers/sim/link/changes.h"
+#include "fabric_open.h"
+#include "fault.h"
 #include "providers/sim/link/folder.h"
-#include "providers/sim/link/link.h"
-#include "providers/sim/link/segment.h"
+#include "providers/sim/link/shape.h"
+#include "providers/sim/link/shm.h"
+#include "providers/sim/nic/nic.h"
 #include "numbers.h"
 #include "ports.h"
+#include "world.h"
 
 #define NODE_NAME "host"
 #define DEVICE_NAME "sim0"
 #define MAX_FABRIC_NAME 64u
 
-static bool told_unheard;
-static bool own_network;	/* nobody made it, and under the virtual clock nobody else is on it */
 static char shared_name[160];	/* "FABRIC-KIND" while on a shared fabric */
 
-bool sim_fabric_is_shared(void)
+/* What stands on the nodes first, and the tables in the segment before it. */
+void sim_fabric_close(void)
 {
-	return sim_segment_joined();
-}
-
-const char *sim_fabric_place(void)
-{
-	static char place[sizeof(((struct sim_folder *)0)->path)];
-
-	sim_lock();
-	if (sim_fabric_is_shared())
-		strcpy(place, sim_segment_folder()->path);
-	else
-		place[0] = '\0';
-	sim_unlock();
-	return place[0] ? place : NULL;
-}
-
-void sim_fabric_tell_unheard(const struct polycm_id *id, bool taken)
-{
-	if (told_unheard || !(own_network || sim_fabric_is_shared()))
-		return;
-	told_unheard = true;
-	if (own_network)
-		sim_core->log(POLYCM_LOG_WARN, id, "nobody listens there: under the virtual clock this "
-			      "network is the process's own, and other processes cannot be on it");
-	else if (taken)
-		sim_core->log(POLYCM_LOG_WARN, id, "a process has that port, but listens at another "
-			      "address of this host, or not yet");
-	else
-		sim_core->log(POLYCM_LOG_WARN, id, "no process of this simulated network listens there: "
-			      "only those of user %u meet here that have the same fabric and "
-			      "transport, and so the folder %s", (unsigned int)geteuid(),
-			      sim_segment_folder()->path);
-}
-
-void sim_fabric_detach(void)
-{
-	told_unheard = own_network = false;
+	sim_link_drop_all();
+	sim_shape_close();
+	sim_fault_close();
+	sim_world_close();
+	sim_nodes_drop_all();
+	sim_numbers_close();
 	shared_name[0] = '\0';
-	sim_scenario_leave();
+	sim_fabric_forget_shared();
 	sim_shm_leave();
 }
 
@@ -95,7 +64,8 @@ static int renew_tables(void)
 	return r;
 }
 
-void sim_fabric_after_fork(void)
+/* In the child of a fork(), at its first use of the simulator: a process of its own. */
+static void after_fork(void)
 {
 	int r;
 
@@ -103,7 +73,7 @@ void sim_fabric_after_fork(void)
 		return;
 	r = sim_shm_join(shared_name);
 	if (!r)
-		r = sim_scenario_rejoin();
+		r = sim_scenario_agree_again();
 	if (!r)
 		r = renew_tables();
 	if (!r)
@@ -216,7 +186,19 @@ int sim_fabric_join(const char *kind)
 			      MAX_FABRIC_NAME);
 		return -EINVAL;
 	}
+	sim_engine_hooks.after_fork = after_fork;
 	return sim_shm_join(shared_name);
+}
+
+int sim_fabric_begin(void)
+{
+	sim_set_device_model(&sim_nic_model);
+	return sim_numbers_open();
+}
+
+int sim_fabric_open_private(void)
+{
+	return sim_fabric_begin();
 }
 
 int sim_fabric_open_default(void)
@@ -242,7 +224,7 @@ int sim_fabric_open_default(void)
 		if (r < 0)
 			return r;
 	}
-	r = sim_numbers_open();
+	r = sim_fabric_begin();
 	if (r < 0)
 		goto err_close;
 	r = sim_node_add(NODE_NAME, &node);
@@ -255,7 +237,8 @@ int sim_fabric_open_default(void)
 	if (r < 0)
 		goto err_close;
 	sim_changes_read();
-	own_network = sim_is_virtual();
+	if (sim_is_virtual())
+		sim_fabric_set_own();
 	if (home && *home)
 		sim_core->log(POLYCM_LOG_WARN, NULL, "POLYCM_SIM_NODE has no effect: without "
 			      "POLYCM_SIM_SCENARIO there is no other node than this host");

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link/tap.c - packets to those who look at them, each in one piece. */
+#include "config.h"
+
+#include "link_internal.h"
+
+struct sim_tap *sim_taps;
+
+void sim_tap_add(struct sim_tap *tap)
+{
+	struct sim_tap **at = &sim_taps;
+
+	while (*at && *at != tap)
+		at = &(*at)->next;
+	if (*at)
+		return;
+	tap->next = NULL;
+	*at = tap;
+}
+
+/* Its `next' stays, for whoever is at it. */
+void sim_tap_remove(struct sim_tap *tap)
+{
+	for (struct sim_tap **at = &sim_taps; *at; at = &(*at)->next) {
+		if (*at == tap) {
+			*at = tap->next;
+			return;
+		}
+	}
+}
+
+void sim_tap_sent(const struct sim_frame *frame, unsigned int to_slot)
+{
+	static uint8_t bytes[SIM_LINK_MAX_PACKET];
+	const struct sim_packet packet = {
+		.type = frame->type,
+		.from = frame->from,
+		.to = frame->to,
+		.from_slot = sim_self_slot(),
+		.number = frame->number,
+		.data = bytes,
+		.len = sim_frame_len(frame),
+	};
+
+	sim_frame_copy(frame, bytes);
+	for (struct sim_tap *tap = sim_taps; tap; tap = tap->next)
+		tap->sent(&packet, to_slot);
+}
+
+void sim_tap_received(const struct sim_packet *packet)
+{
+	for (struct sim_tap *tap = sim_taps; tap; tap = tap->next)
+		tap->received(packet);
+}
