@@ -17,6 +17,7 @@
 #define MIN_SIZE (offsetof(struct polycm_transport, max_initiator_depth) + sizeof(uint8_t))
 #define MAX_EXPONENT 31u	/* 5-bit fields */
 #define MAX_MPA_DATA 512u	/* RFC 5044, 7.1 */
+#define MAX_OTHER_DATA UINT16_MAX	/* what the table's cell holds */
 
 /* What the messages of the IB CM hold (IBTA vol. 1, 12.6): connect, accept, reject. */
 static const uint16_t ib_cm_capacity[POLYCM_KINDS][POLYCM_MSGS] = {
@@ -80,14 +81,29 @@ static bool kind_is_served(const struct polycm_transport *t, enum polycm_kind ki
 	return (!ud || t->services & POLYCM_SVC_UD) && (!af_ib || t->services & POLYCM_SVC_AF_IB);
 }
 
+/* The longest private data that a message of the protocol can hold. */
+static unsigned int most_data(const struct polycm_transport *t, enum polycm_kind kind,
+			      enum polycm_msg msg)
+{
+	switch (t->protocol) {
+	case POLYCM_PROTO_IB_CM:
+		return ib_cm_capacity[kind][msg];
+	case POLYCM_PROTO_MPA:
+		return MAX_MPA_DATA;
+	case POLYCM_PROTO_OTHER:
+		break;
+	}
+	return MAX_OTHER_DATA;
+}
+
 /* Do the limits fit into the messages, and the messages into their length fields? */
 static int check_message(const struct polycm_transport *t, enum polycm_kind kind,
 			 enum polycm_msg msg, char *why, size_t why_size)
 {
 	unsigned int limit = t->limit[kind][msg], reported = t->reported[kind][msg];
-	unsigned int capacity = t->capacity[kind][msg], header = 0, most;
+	unsigned int capacity = t->capacity[kind][msg], header = 0;
+	unsigned int most = most_data(t, kind, msg);
 
-	most = t->protocol == POLYCM_PROTO_MPA ? MAX_MPA_DATA : ib_cm_capacity[kind][msg];
 	if (msg == POLYCM_MSG_CONNECT && (kind == POLYCM_KIND_RC || kind == POLYCM_KIND_UD))
 		header = t->cm_header_len;
 	if (!limit && !capacity)
@@ -112,7 +128,7 @@ static int check(const struct polycm_transport *t, char *why, size_t why_size)
 		return refuse(why, why_size, "its transport has no name");
 	if (!name_valid(t->name))
 		return refuse(why, why_size, "the name of its transport is not valid");
-	if (t->protocol != POLYCM_PROTO_IB_CM && t->protocol != POLYCM_PROTO_MPA)
+	if ((unsigned int)t->protocol > POLYCM_PROTO_OTHER)
 		return refuse(why, why_size, "transport %s: unknown protocol %d", t->name,
 			      (int)t->protocol);
 	if (t->reject_domain != POLYCM_REJECT_REASON && t->reject_domain != POLYCM_REJECT_ERRNO)
@@ -279,7 +295,7 @@ static void walk_timers(struct walk *walk, const struct polycm_transport *t)
 		row(walk, "packet lifetime", "%u: %.3f ms%s", t->packet_lifetime,
 		    4.096e-3 * (double)(1ull << t->packet_lifetime),
 		    t->flags & POLYCM_T_HAS_SA ? " or as the path says" : "");
-	} else {
+	} else if (t->protocol == POLYCM_PROTO_MPA) {
 		row(walk, "MPA revision", "%u", t->mpa_revision);
 		row(walk, "wait for the MPA reply", "%u ms", t->mpa_reply_timeout_ms);
 		row(walk, "wait for the MPA request", "%u ms", t->mpa_request_timeout_ms);
@@ -294,14 +310,26 @@ static void walk_timers(struct walk *walk, const struct polycm_transport *t)
 	}
 }
 
+static const char *protocol_name(enum polycm_protocol protocol)
+{
+	switch (protocol) {
+	case POLYCM_PROTO_IB_CM:
+		return "CM datagrams (REQ, REP, RTU)";
+	case POLYCM_PROTO_MPA:
+		return "MPA over TCP";
+	case POLYCM_PROTO_OTHER:
+		break;
+	}
+	return "the provider's own";
+}
+
 int polycm_transport_walk(const struct polycm_transport *t,
 			  int (*fn)(void *arg, const char *rule, const char *value), void *arg)
 {
 	struct walk walk = { .fn = fn, .arg = arg };
 
 	row(&walk, "description", "%s", t->description);
-	row(&walk, "protocol", "%s",
-	    t->protocol == POLYCM_PROTO_MPA ? "MPA over TCP" : "CM datagrams (REQ, REP, RTU)");
+	row(&walk, "protocol", "%s", protocol_name(t->protocol));
 	walk_services(&walk, t);
 	walk_private_data(&walk, t);
 	if (t->services & POLYCM_SVC_RNR) {

@@ -20,6 +20,7 @@ extern "C" {
 enum polycm_protocol {
 	POLYCM_PROTO_IB_CM,	/* CM MADs: REQ, REP, RTU ... (InfiniBand, RoCE) */
 	POLYCM_PROTO_MPA,	/* MPA over TCP (iWARP) */
+	POLYCM_PROTO_OTHER,	/* the provider's own; the simulator cannot play it */
 };
 
 /* The kind of an id decides its private-data limits. */

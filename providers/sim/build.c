@@ -175,6 +175,10 @@ int sim_build_device(struct sim_node *node, const char *transport, const char *a
 		*ret_why = "no such transport; 'polycm info' lists those installed";
 		return -EINVAL;
 	}
+	if (rules->protocol == POLYCM_PROTO_OTHER) {
+		*ret_why = "the simulator cannot play this transport: its protocol is its provider's own";
+		return -EINVAL;
+	}
 	snprintf(name, sizeof(name), "sim%u", sim_num_devices());
 	r = sim_device_add(node, name, rules, ret_device);
 	if (r < 0)

@@ -219,6 +219,11 @@ int sim_fabric_open_default(void)
 			      "that transport", transport);
 		return -ENODEV;
 	}
+	if (rules->protocol == POLYCM_PROTO_OTHER) {
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_TRANSPORT=%s: the simulator cannot "
+			      "play this transport: its protocol is its provider's own", transport);
+		return -ENODEV;
+	}
 	if (!sim_is_virtual()) {
 		r = sim_fabric_join(rules->name);
 		if (r < 0)

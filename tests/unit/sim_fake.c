@@ -41,6 +41,12 @@ const struct polycm_transport sim_fake_iwarp = {
 	.link_layer = IBV_LINK_LAYER_ETHERNET,
 };
 
+static const struct polycm_transport own_protocol = {
+	.size = sizeof(own_protocol),
+	.name = "own",
+	.protocol = POLYCM_PROTO_OTHER,
+};
+
 static struct {
 	char name[48], value[160];
 } settings[MAX_SETTINGS];
@@ -82,7 +88,7 @@ static const char *fake_setting(const char *name)
 static const struct polycm_transport *fake_transport(const char *name)
 {
 	static const struct polycm_transport *const all[] = {
-		&sim_fake_roce, &sim_fake_ib, &sim_fake_iwarp,
+		&sim_fake_roce, &sim_fake_ib, &sim_fake_iwarp, &own_protocol,
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(all); i++)

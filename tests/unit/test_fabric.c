@@ -9,6 +9,7 @@
 
 #include "providers/sim/fabric_open.h"
 #include "providers/sim/address.h"
+#include "providers/sim/build.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/link/link.h"
 #include "sim_fake.h"
@@ -534,6 +535,21 @@ static void an_unknown_transport_is_named(void **state)
 	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_ERROR), "POLYCM_SIM_TRANSPORT=acme"));
 }
 
+static void a_protocol_that_is_unknown_here_is_not_played(void **state)
+{
+	struct sim_device *device;
+	struct sim_node *node;
+	const char *why;
+
+	(void)state;
+	assert_int_equal(sim_node_add("a", &node), 0);
+	assert_int_equal(sim_build_device(node, "own", NULL, NULL, &device, &why), -EINVAL);
+	assert_non_null(strstr(why, "its protocol"));
+	sim_fake_set("POLYCM_SIM_TRANSPORT", "own");
+	assert_int_equal(sim_fabric_open_default(), -ENODEV);
+	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_ERROR), "its protocol"));
+}
+
 int main(void)
 {
 #define PRIVATE(test) cmocka_unit_test_setup_teardown(test, sim_fake_open, sim_fake_close)
@@ -555,6 +571,7 @@ int main(void)
 		DEFAULT(the_default_fabric_is_this_host),
 		DEFAULT(the_default_fabric_plays_the_transport_asked_for),
 		DEFAULT(an_unknown_transport_is_named),
+		DEFAULT(a_protocol_that_is_unknown_here_is_not_played),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void spoil(struct polycm_transport *t, int how)
 	case 2: t->name = "Wire"; break;
 	case 3: t->name = "a-name-of-more-than-31-characters"; break;
 	case 4: t->name = ""; break;
-	case 5: t->protocol = (enum polycm_protocol)2; break;
+	case 5: t->protocol = (enum polycm_protocol)3; break;
 	case 6: t->reject_domain = (enum polycm_reject_domain)2; break;
 	case 7: t->cm_response_timeout = 32; break;
 	case 8: t->max_cm_retries = 16; break;
@@ -80,7 +80,7 @@ static const char *const reasons[] = {
 	"the name of its transport is not valid",
 	"the name of its transport is not valid",
 	"the name of its transport is not valid",
-	"transport wire: unknown protocol 2",
+	"transport wire: unknown protocol 3",
 	"transport wire: unknown numbers of rejects 2",
 	"transport wire: CM timers do not fit their fields",
 	"transport wire: CM timers do not fit their fields",
@@ -138,6 +138,38 @@ static void empty_slots_are_filled(void **state)
 	assert_int_equal(ours.ack_timeout(1, 2), 0);
 }
 
+static int note(void *arg, const char *rule, const char *value)
+{
+	char *text = arg;
+
+	sprintf(text + strlen(text), "%s = %s\n", rule, value);
+	return !strcmp(value, "stop");
+}
+
+/* A protocol of the provider's own: no timers of the others, and messages of any length. */
+static void a_protocol_may_be_another(void **state)
+{
+	struct polycm_transport ours, theirs = {
+		.size = sizeof(theirs),
+		.name = "own",
+		.protocol = POLYCM_PROTO_OTHER,
+		.limit = { [POLYCM_KIND_RC] = { 255, 200, 1 } },
+		.capacity = { [POLYCM_KIND_RC] = { 4096, 200, 1 } },
+	};
+	char why[256] = "", text[2048] = "";
+
+	(void)state;
+	assert_int_equal(polycm_transport_copy(&ours, &theirs, why, sizeof(why)), 0);
+	assert_int_equal(polycm_transport_walk(&ours, note, text), 0);
+	assert_non_null(strstr(text, "protocol = the provider's own\n"));
+	assert_null(strstr(text, "MPA"));
+	assert_null(strstr(text, "CM r"));
+
+	theirs.limit[POLYCM_KIND_RC][POLYCM_MSG_CONNECT] = 256;
+	assert_int_equal(polycm_transport_copy(&ours, &theirs, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "limit 256"));
+}
+
 static void the_kind_follows_from_the_id(void **state)
 {
 	static const struct {
@@ -166,14 +198,6 @@ static void the_kind_follows_from_the_id(void **state)
 				 tests[i].kind);
 	}
 	assert_int_equal(polycm_transport_kind(RDMA_PS_UDP, IBV_QPT_UD, NULL), POLYCM_KIND_UD);
-}
-
-static int note(void *arg, const char *rule, const char *value)
-{
-	char *text = arg;
-
-	sprintf(text + strlen(text), "%s = %s\n", rule, value);
-	return !strcmp(value, "stop");
 }
 
 static void rules_have_a_text(void **state)
@@ -223,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_that_cannot_be_are_refused),
 		cmocka_unit_test(empty_slots_are_filled),
+		cmocka_unit_test(a_protocol_may_be_another),
 		cmocka_unit_test(the_kind_follows_from_the_id),
 		cmocka_unit_test(rules_have_a_text),
 	};
