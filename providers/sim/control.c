@@ -27,6 +27,11 @@ int control_refuse(const char *call, const char *what, const char *why)
 	return -EINVAL;
 }
 
+int control_null(const char *call, const char *argument)
+{
+	return control_refuse(call, argument, "NULL is no argument");
+}
+
 int control_begin(const char *call)
 {
 	pthread_mutex_lock(&sim_setup_lock);
@@ -53,12 +58,14 @@ void control_end(void)
 static int lookup(const char *call, enum sim_handle_kind kind, const void *handle,
 		  uint32_t *ret_number)
 {
+	const char *argument = kind == SIM_HANDLE_NODE ? "node" : "device";
 	int r = sim_handle_number(kind, handle, ret_number);
 
 	if (r == -ENOENT)
 		control_refuse(call, "", "the handle is of a fabric that is gone");
 	else if (r < 0)
-		control_refuse(call, "", handle ? "no such handle" : "NULL is no argument");
+		control_refuse(call, handle ? "" : argument,
+			       handle ? "no such handle" : "NULL is no argument");
 	return r;
 }
 
@@ -119,7 +126,7 @@ static int load(const char *path)
 	int r;
 
 	if (!path)
-		return control_refuse("polycm_sim_load", "", "NULL is no argument");
+		return control_null("polycm_sim_load", "path");
 	/* Mostly it is the name that is wrong, and that costs no fabric. */
 	r = sim_scenario_peek(path, &head);
 	if (r < 0)
@@ -162,7 +169,7 @@ static int reset(void)
 static int now(uint64_t *ret_ns)
 {
 	if (!ret_ns)
-		return control_refuse("polycm_sim_now", "", "NULL is no argument");
+		return control_null("polycm_sim_now", "ret_ns");
 	*ret_ns = sim_now();
 	return 0;
 }

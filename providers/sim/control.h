@@ -14,6 +14,8 @@
 
 /* The error "CALL: WHAT: WHY"; what may be "".  Returns -EINVAL. */
 int control_refuse(const char *call, const char *what, const char *why);
+/* The argument of that name is NULL. */
+int control_null(const char *call, const char *argument);
 
 /*
  * Take both locks for a change of a test's fabric.  -EINVAL, with nothing taken:

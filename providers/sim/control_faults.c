@@ -74,7 +74,8 @@ static int number_of(const char *call, const struct polycm_sim_fault *fault, uin
 	if (r == -ENOENT)
 		control_refuse(call, "", "the fault is of a fabric that is gone");
 	else if (r < 0)
-		control_refuse(call, "", fault ? "no such handle" : "NULL is no argument");
+		control_refuse(call, fault ? "" : "fault",
+			       fault ? "no such handle" : "NULL is no argument");
 	return r;
 }
 
@@ -104,7 +105,7 @@ int control_fault_hits(struct polycm_sim_fault *fault, unsigned int *ret_hits)
 	int r;
 
 	if (!ret_hits)
-		return control_refuse(FAULT_HITS, "", "NULL is no argument");
+		return control_null(FAULT_HITS, "ret_hits");
 	sim_lock();
 	r = number_of(FAULT_HITS, fault, &number);
 	if (!r)

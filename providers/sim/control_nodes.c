@@ -22,11 +22,6 @@
 #define DEVICE_LIMIT "polycm_sim_device_limit"
 #define LINK_SET "polycm_sim_link_set"
 
-static int null_argument(const char *call)
-{
-	return control_refuse(call, "", "NULL is no argument");
-}
-
 /* Which of a new device's arguments is meant. */
 static const char *blame(const char *transport, const char *address)
 {
@@ -93,7 +88,8 @@ int control_node_add(const char *name, const char *transport, const char *addres
 	int r;
 
 	if (!name || !transport || !address || !ret_node)
-		return null_argument(NODE_ADD);
+		return control_null(NODE_ADD, !name ? "name" : !transport ? "transport" :
+					      !address ? "address" : "ret_node");
 	r = control_begin(NODE_ADD);
 	if (r < 0)
 		return r;
@@ -113,7 +109,7 @@ int control_node_add_address(struct polycm_sim_node *handle, const char *address
 	int r;
 
 	if (!address)
-		return null_argument(NODE_ADD_ADDRESS);
+		return control_null(NODE_ADD_ADDRESS, "address");
 	sim_lock();
 	r = control_node(NODE_ADD_ADDRESS, handle, &node);
 	sim_unlock();
@@ -150,7 +146,7 @@ int control_node_find(const char *name, struct polycm_sim_node **ret_node)
 	int r = 0;
 
 	if (!name || !ret_node)
-		return null_argument(NODE_FIND);
+		return control_null(NODE_FIND, name ? "ret_node" : "name");
 	sim_lock();
 	node = sim_node_by_name(name);
 	if (node)
@@ -176,7 +172,7 @@ int control_device_add(struct polycm_sim_node *handle, const char *transport, co
 	int r;
 
 	if (!transport || !address)
-		return null_argument(DEVICE_ADD);
+		return control_null(DEVICE_ADD, transport ? "address" : "transport");
 	sim_lock();
 	r = control_node(DEVICE_ADD, handle, &node);
 	sim_unlock();
@@ -202,7 +198,7 @@ int control_device_add_address(struct polycm_sim_device *handle, const char *add
 	int r;
 
 	if (!address)
-		return null_argument(DEVICE_ADD_ADDRESS);
+		return control_null(DEVICE_ADD_ADDRESS, "address");
 	sim_lock();
 	r = control_device(DEVICE_ADD_ADDRESS, handle, &device);
 	sim_unlock();
@@ -226,7 +222,7 @@ int control_device_find(struct polycm_sim_node *handle, const char *name,
 	int r;
 
 	if (!ret_device)
-		return null_argument(DEVICE_FIND);
+		return control_null(DEVICE_FIND, "ret_device");
 	sim_lock();
 	r = control_node(DEVICE_FIND, handle, &node);
 	if (!r) {
@@ -248,7 +244,7 @@ int control_device_limit(struct polycm_sim_device *handle, const struct polycm_s
 	int r;
 
 	if (!limits)
-		return null_argument(DEVICE_LIMIT);
+		return control_null(DEVICE_LIMIT, "limits");
 	sim_lock();
 	r = control_device(DEVICE_LIMIT, handle, &device);
 	if (!r)
@@ -272,7 +268,7 @@ int control_link_set(struct polycm_sim_node *a_handle, struct polycm_sim_node *b
 	int r = 0;
 
 	if (!link)
-		return null_argument(LINK_SET);
+		return control_null(LINK_SET, "link");
 	sim_lock();
 	if (a_handle)
 		r = control_node(LINK_SET, a_handle, &a);

@@ -206,9 +206,9 @@ static void nodes_are_checked(void **state)
 		{ "e", "roce", "0.0.0.0/0", "0.0.0.0/0: the address of no interface" },
 		{ "e", "roce", "127.0.0.1/8", "127.0.0.1/8: a loopback address" },
 		{ "", "roce", "10.9.0.5/24", "the name is empty or too long" },
-		{ NULL, "roce", "10.9.0.5/24", "NULL is no argument" },
-		{ "e", NULL, "10.9.0.5/24", "NULL is no argument" },
-		{ "e", "roce", NULL, "NULL is no argument" },
+		{ NULL, "roce", "10.9.0.5/24", "name: NULL is no argument" },
+		{ "e", NULL, "10.9.0.5/24", "transport: NULL is no argument" },
+		{ "e", "roce", NULL, "address: NULL is no argument" },
 		{ "e", "roce", "10.9.0.5/24", NULL },
 	};
 	static const char call[] = "polycm_sim_node_add: ";
@@ -232,6 +232,9 @@ static void nodes_are_checked(void **state)
 	assert_string_equal(devices[1].name, "sim1");
 	assert_string_equal(devices[3].name, "sim3");
 	assert_int_equal(control->node_add("f", "roce", "10.9.0.6/24", NULL), -EINVAL);
+	assert_string_equal(said, "polycm_sim_node_add: ret_node: NULL is no argument");
+	assert_int_equal(control->node_use(NULL), -EINVAL);
+	assert_string_equal(said, "polycm_sim_node_use: node: NULL is no argument");
 	assert_int_equal(control->node_add_address(node, "10.9.1.1/24"), 0);
 	assert_int_equal(control->node_add_address(node, "10.9.1.1/24"), -EINVAL);
 	assert_string_equal(said,
