@@ -200,6 +200,10 @@ void polycm_channel_destroy(struct polycm_channel *chan)
 	__atomic_store_n(&chan->gone, true, __ATOMIC_RELEASE);
 	polycm_channel_give_lock(chan);
 	in_use = __atomic_fetch_or(&chan->inside, POLYCM_CLOSED, __ATOMIC_ACQ_REL) > 0;
+	if (in_use && !chan->private)
+		polycm_log(POLYCM_LOG_WARN, "rdma_destroy_event_channel: another thread waits on this "
+			   "channel in rdma_get_cm_event(), and nothing ends that any more: join it "
+			   "first");
 
 	__atomic_sub_fetch(&num_channels, 1, __ATOMIC_RELAXED);
 	if (!in_use)

@@ -143,10 +143,28 @@ static void leave(void *chan)
 	(void)polycm_channel_leave(chan);
 }
 
+/* Virtual time goes on without this thread; -EDEADLK: the others wait, too, and for nothing. */
+static int pass_time(void)
+{
+	int idle = 1;
+
+	while (polycm_clock_virtual() && (idle > 0 || idle == -EINTR)) {
+		pthread_testcancel();
+		idle = polycm_clock_idle();
+	}
+	if (idle != -EDEADLK)
+		return 0;
+	polycm_log(POLYCM_LOG_ERROR, POLYCM_STUCK, "another thread destroyed its channel");
+	return polycm_fail(idle, "another thread destroyed the channel");
+}
+
 int polycm_channel_sleep_on(void)
 {
 	static const uint32_t never;
+	int err = pass_time();
 
+	if (err)
+		return err;
 	while (!futex_wait(&never, never))
 		;
 	return -EBADF;
@@ -237,6 +255,8 @@ static int wait_counted(struct polycm_channel *chan, uint32_t seen, bool pulls)
 	if (!polycm_channel_leave(chan))
 		return err;
 	drop_fetched();
+	if (err == -EDEADLK)
+		return polycm_fail(err, "another thread destroyed the channel");
 	return err ? -EBADF : polycm_channel_sleep_on();
 }
 

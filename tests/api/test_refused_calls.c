@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -575,6 +576,42 @@ static void nobody_listens_on_iwarp(void **state)
 	pair_close(&pair);
 }
 
+/* --- A channel that goes under a thread. --- */
+
+static void *wait_on(void *channel)
+{
+	struct rdma_cm_event *event;
+
+	assert_int_equal(rdma_get_cm_event(channel, &event), -1);
+	return (void *)(intptr_t)errno;
+}
+
+static void a_channel_is_destroyed_under_a_thread(void **state)
+{
+	struct rdma_event_channel *channel;
+	struct polycm_sim_node *server, *client;
+	const char *text;
+	pthread_t thread;
+	void *error;
+
+	(void)state;
+	pair_open_nodes(ROCE, &server, &client);
+	channel = rdma_create_event_channel();
+	assert_non_null(channel);
+	catch_stderr();
+	assert_int_equal(pthread_create(&thread, NULL, wait_on, channel), 0);
+	assert_int_equal(usleep(1000), 0);	/* of virtual time: over when the thread sleeps */
+	rdma_destroy_event_channel(channel);
+	assert_int_equal(pthread_join(thread, &error), 0);
+	text = caught_text();
+	assert_int_equal((intptr_t)error, EDEADLK);
+	if (!strstr(text, "polycm: warn: rdma_destroy_event_channel: another thread waits on this channel"))
+		fail_msg("%s", text);
+	if (!strstr(text, "rdma_get_cm_event: Resource deadlock avoided (another thread destroyed"))
+		fail_msg("%s", text);
+	pair_close_nodes();
+}
+
 static int setup(void **state)
 {
 	setenv("POLYCM_LOG", "warn", 1);
@@ -588,6 +625,7 @@ int main(void)
 		cmocka_unit_test(common_answers_are_no_lines),
 		cmocka_unit_test(the_first_failure_of_a_queue_pair),
 		cmocka_unit_test(nobody_listens_on_iwarp),
+		cmocka_unit_test(a_channel_is_destroyed_under_a_thread),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
