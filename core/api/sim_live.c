@@ -89,8 +89,7 @@ static const char *missing(const char *kind)
 
 static bool keeps_fabric(const struct polycm_left *left)
 {
-	return strcmp(left->kind, "event channel") && strcmp(left->kind, "event") &&
-	       strcmp(left->kind, "PD");
+	return strcmp(left->kind, "event channel") && strcmp(left->kind, "event");
 }
 
 /* A line for each. */
@@ -125,18 +124,61 @@ static void tell(const char *call)
  * Calls that fail while something is left.
  */
 
-/* Those the provider does not know any more. */
-static int check_orphans(const char *call)
+static unsigned int less(unsigned int all, unsigned int own)
+{
+	return all > own ? all - own : 0;
+}
+
+/* What the provider counts, without the library's own, which stay with their devices. */
+static int count(struct polycm_sim_counts *ret_counts)
+{
+	unsigned int contexts, pds;
+	int r;
+
+	*ret_counts = (struct polycm_sim_counts){ .size = sizeof(*ret_counts) };
+	r = POLYCM_SIM_FORWARD(live, ret_counts);
+	if (r)
+		return r;
+	polycm_device_own_verbs(polycm_sim_owner(), &contexts, &pds);
+	ret_counts->contexts = less(ret_counts->contexts, contexts);
+	ret_counts->pds = less(ret_counts->pds, pds);
+	return 0;
+}
+
+/* "the fabric is in use: 2 rdma_cm_ids, 1 CQ"; false: nothing keeps it. */
+static bool in_use(const struct polycm_sim_counts *c, char *ret_text, size_t size)
+{
+	const struct {
+		const char *name;
+		unsigned int count;
+	} left[] = {
+		{ "rdma_cm_id", c->ids }, { "QP", c->qps }, { "CQ", c->cqs }, { "SRQ", c->srqs },
+		{ "MR", c->mrs }, { "MW", c->mws }, { "AH", c->ahs }, { "PD", c->pds },
+		{ "completion channel", c->comp_channels }, { "context", c->contexts },
+	};
+	size_t start = (size_t)snprintf(ret_text, size, "the fabric is in use: "), len = start;
+
+	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]) && len < size; i++)
+		if (left[i].count)
+			len += (size_t)snprintf(ret_text + len, size - len, "%s%u %s%s",
+						len > start ? ", " : "", left[i].count, left[i].name,
+						left[i].count > 1 ? "s" : "");
+	return len > start;
+}
+
+/* Of ids those count, too, that the provider does not know any more. */
+static int check_unused(const char *call)
 {
 	struct polycm_left_counts left;
-	char why[100];
+	struct polycm_sim_counts counts;
+	char why[256];
 
-	polycm_left_count(polycm_sim_owner(), &left);
-	if (!left.orphans)
+	if (count(&counts))
 		return 0;
-	(void)snprintf(why, sizeof(why), "the fabric is in use: %u rdma_cm_id%s", left.ids,
-		       left.ids > 1 ? "s" : "");
-	return polycm_sim_refuse(call, -EBUSY, why);
+	polycm_left_count(polycm_sim_owner(), &left);
+	if (counts.ids || left.orphans)
+		counts.ids = left.ids > counts.ids ? left.ids : counts.ids;
+	return in_use(&counts, why, sizeof(why)) ? polycm_sim_refuse(call, -EBUSY, why) : 0;
 }
 
 static int told(const char *call, int r)
@@ -149,23 +191,51 @@ static int told(const char *call, int r)
 	return r;
 }
 
+/*
+ * Where -lrdmacm stands before -lpolycm, the program calls librdmacm, which knows
+ * no simulated device.  A library of another name in front of us may be a wrapper.
+ */
+static int check_linked(const char *call)
+{
+	static const char theirs[] = "librdmacm.so";
+	void *symbol = dlsym(RTLD_DEFAULT, "rdma_create_id");
+	Dl_info found, ours;
+	char why[400];
+
+	if (!symbol || !dladdr(symbol, &found) || !dladdr(theirs, &ours) ||
+	    found.dli_fbase == ours.dli_fbase || !found.dli_fname ||
+	    strncmp(file_name(found.dli_fname), theirs, strlen(theirs)) != 0)
+		return 0;
+	(void)snprintf(why, sizeof(why), "the program's rdma_* calls are those of %s: link it with "
+		       "-lpolycm before -lrdmacm", found.dli_fname);
+	return polycm_sim_refuse(call, -ENODEV, why);
+}
+
+/* For a new fabric. */
+static int check_ready(const char *call)
+{
+	int r = polycm_sim_table() ? check_linked(call) : 0;
+
+	return !r && polycm_sim_table() ? check_unused(call) : r;
+}
+
 POLYCM_EXPORT int polycm_sim_create(uint64_t seed)
 {
-	int r = polycm_sim_table() ? check_orphans("polycm_sim_create") : 0;
+	int r = check_ready("polycm_sim_create");
 
 	return told("polycm_sim_create", r ? r : POLYCM_SIM_FORWARD(create, seed));
 }
 
 POLYCM_EXPORT int polycm_sim_load(const char *path)
 {
-	int r = polycm_sim_table() ? check_orphans("polycm_sim_load") : 0;
+	int r = check_ready("polycm_sim_load");
 
 	return told("polycm_sim_load", r ? r : POLYCM_SIM_FORWARD(load, path));
 }
 
 POLYCM_EXPORT int polycm_sim_destroy(void)
 {
-	int r = polycm_sim_table() ? check_orphans("polycm_sim_destroy") : 0;
+	int r = polycm_sim_table() ? check_unused("polycm_sim_destroy") : 0;
 
 	return told("polycm_sim_destroy", r ? r : POLYCM_SIM_FORWARD(destroy));
 }
@@ -185,21 +255,16 @@ POLYCM_EXPORT int polycm_sim_reset(void)
 
 POLYCM_EXPORT int polycm_sim_live(struct polycm_sim_counts *counts)
 {
-	struct polycm_sim_counts all = { .size = sizeof(all) };
 	struct polycm_left_counts left;
-	unsigned int contexts, pds;
+	struct polycm_sim_counts all;
 	int r;
 
-	r = POLYCM_SIM_FORWARD(live, &all);
+	r = count(&all);
 	if (r)
 		return r;
 	if (!counts || counts->size < sizeof(counts->size))
 		return polycm_sim_refuse("polycm_sim_live", -EINVAL,
 					 "the size of the counts is not set");
-	/* The core's own stay with the device, whatever the program does. */
-	polycm_device_own_verbs(polycm_sim_owner(), &contexts, &pds);
-	all.contexts -= contexts < all.contexts ? contexts : all.contexts;
-	all.pds -= pds < all.pds ? pds : all.pds;
 	polycm_left_count(polycm_sim_owner(), &left);
 	all.ids = left.ids;
 	all.channels = left.channels;
@@ -219,7 +284,8 @@ POLYCM_EXPORT int polycm_sim_live_walk(int (*fn)(void *arg, const struct polycm_
 	if (!polycm_sim_table())
 		return polycm_sim_finish(-ENODEV);
 	if (!fn)
-		return polycm_sim_refuse("polycm_sim_live_walk", -EINVAL, "NULL is no argument");
+		return polycm_sim_refuse("polycm_sim_live_walk", -EINVAL,
+					 "fn: NULL is no argument");
 	r = collect(&list);
 	if (r) {
 		free(list.items);

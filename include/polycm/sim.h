@@ -6,7 +6,7 @@
  * A test links with -lpolycm only; the calls go to the "sim" provider, which
  * POLYCM_PROVIDER must select before the program's first call.  All return 0,
  * or -1 with errno, and then nothing has changed but where that is said:
- *   ENODEV  the sim provider is not selected or not there
+ *   ENODEV  the sim provider is not selected or not there, or rdma_* are librdmacm's
  *   EBUSY   the program still uses the fabric, or the device
  *   EINVAL  an argument that cannot be, or not this fabric
  *   ENOENT  the fabric, and with it the handle, is gone; the fault was removed
@@ -52,8 +52,8 @@ struct polycm_sim_fault;
  * at 0 and this seed.  The old one's trace and capture end; the new one is in
  * the files of POLYCM_SIM_TRACE and POLYCM_SIM_PCAP, if they are set: the first
  * on which anything happens in FILE itself, the next in FILE.2, and so on.
- * EBUSY: an rdma_cm_id, a context that the program opened, an MR, CQ, SRQ, QP, AH or
- * completion channel of the old one is left.  A line of log names each.
+ * EBUSY: an rdma_cm_id, a context that the program opened, a PD, MR, MW, CQ, SRQ, QP,
+ * AH or completion channel of the old one is left.  A line of log names each.
  * Event channels may stay; contexts of rdma_get_devices() go with the fabric.
  */
 int polycm_sim_create(uint64_t seed);

@@ -202,6 +202,50 @@ static void objects_of_verbs_are_named(void **state)
 	pair_close(&pair);
 }
 
+/* What the program made from a device that rdma_get_devices() opened, after it gave the list back. */
+static void what_is_of_no_id_keeps_the_fabric(void **state)
+{
+	static const char *const heads[] = {
+		"the fabric is in use: 1 PD\n", "the fabric is in use: 1 MR, 1 PD\n",
+		"the fabric is in use: 1 MR, 1 PD, 1 context\n",
+	};
+	static char memory[64];
+
+	(void)state;
+	for (unsigned int more = 0; more < 3; more++) {
+		struct polycm_sim_node *server, *client;
+		struct ibv_context **devices, *context = NULL;
+		struct capture capture;
+		struct ibv_mr *mr = NULL;
+		struct ibv_pd *pd;
+
+		pair_open_nodes(ROCE, &server, &client);
+		devices = rdma_get_devices(NULL);
+		assert_non_null(devices);
+		pd = ibv_alloc_pd(devices[0]);
+		assert_non_null(pd);
+		if (more > 0)
+			mr = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+		if (more > 1)
+			context = ibv_open_device(devices[0]->device);
+		rdma_free_devices(devices);
+		for (int call = 0; call < 2; call++) {
+			capture_begin(&capture);
+			assert_errno(call ? polycm_sim_create(1) : polycm_sim_destroy(), EBUSY);
+			(void)capture_end(&capture);
+			assert_non_null(strstr(capture.text, heads[more]));
+			assert_non_null(strstr(capture.text, "left: PD, of sim"));
+			assert_int_equal(count_lines(capture.text), 2 + more);
+		}
+		if (context)
+			assert_int_equal(ibv_close_device(context), 0);
+		if (mr)
+			assert_int_equal(ibv_dereg_mr(mr), 0);
+		assert_int_equal(ibv_dealloc_pd(pd), 0);
+		assert_int_equal(polycm_sim_destroy(), 0);
+	}
+}
+
 static int stop(void *arg, const struct polycm_sim_object *object)
 {
 	(void)object;
@@ -284,6 +328,7 @@ int main(void)
 		cmocka_unit_test(a_leaked_id_is_named),
 		cmocka_unit_test(an_id_is_told_by_its_state),
 		cmocka_unit_test(objects_of_verbs_are_named),
+		cmocka_unit_test(what_is_of_no_id_keeps_the_fabric),
 		cmocka_unit_test(a_walk_can_be_stopped),
 		cmocka_unit_test(a_reset_ends_what_is_left),
 		cmocka_unit_test(a_reset_ends_synchronous_ids),

@@ -67,6 +67,33 @@ for way in linked preloaded; do
 	check "$way, virtual time without what it needs" eval 'POLYCM_SIM_CLOCK=virtual told_what_to_link "${program[@]}"'
 done
 
+# Behind librdmacm the library has polycm_sim_* alone.
+cat >"$work/order.c" <<'end'
+#include <rdma/rdma_cma.h>
+#include <polycm/sim.h>
+int main(void)
+{
+	struct polycm_sim_node *node;
+	struct rdma_cm_id *id;
+	if (polycm_sim_create(1) || polycm_sim_node_add("host", "roce", "10.0.0.1/24", &node))
+		return 3;
+	return rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) || rdma_destroy_id(id) || polycm_sim_destroy();
+}
+end
+order=(user env POLYCM_PROVIDER=sim "LD_LIBRARY_PATH=$folder:${interposer%/*}" timeout --foreground "$limit")
+check 'it compiles with -lrdmacm first' $CC -o "$work/behind" "$work/order.c" -I"$abs_top_srcdir/include" \
+	-L"$work" -lrdmacm -lpolycm-interpose -lpolycm -libverbs
+check 'it compiles with -lrdmacm last' $CC -o "$work/before" "$work/order.c" -I"$abs_top_srcdir/include" \
+	-L"$work" -lpolycm-interpose -lpolycm -lrdmacm -libverbs
+chmod -R go+rX "$work"
+behind_is_told() {
+	exits 3 "${order[@]}" "$work/behind" &&
+		has "$work/err" "polycm_sim_create: the program's rdma_* calls are those of " \
+			'/librdmacm.so.1: link it with -lpolycm before -lrdmacm' && counts "$work/err" 1 .
+}
+check 'a library behind librdmacm says so' behind_is_told
+check 'a library before librdmacm works' exits 0 "${order[@]}" "$work/before"
+
 # A program's own sanitizer sees what it does wrong with events and ids, though the library has none.
 if ! readelf -d "$library" | grep -q 'NEEDED.*lib[a-z]*san' && $CC -g -fsanitize=address -o "$work/late" \
 		"$abs_top_srcdir/tests/programs/late.c" -L"$work" -lpolycm-interpose -lpolycm -libverbs 2>/dev/null; then
