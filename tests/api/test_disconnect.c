@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_disconnect.c - how connections end, on each transport. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "steps.h"
@@ -309,6 +310,175 @@ static void a_withdrawn_reply_has_no_timewait(void **state)
 	}
 }
 
+/* ------------------------------------------------------------------------
+ * Both ends disconnect at random, and DREQs and DREPs are lost or late.
+ */
+
+enum { SEEDS = 150, CALLS = 3, STEPS = 1000 };
+#define STEP SECONDS(0.25)
+
+struct end {
+	unsigned int calls[CALLS];		/* steps in which it disconnects; 0: not */
+	unsigned int first_call, disconnected, timewait;	/* steps; 0: never */
+	int status;				/* of DISCONNECTED */
+	struct polycm_sim_fault *held[4];	/* DREPs of this side that are lost or late */
+};
+
+static uint32_t random_state;
+
+static uint32_t random_below(uint32_t bound)
+{
+	random_state = random_state * 1664525u + 1013904223u;
+	return (random_state >> 8) % bound;
+}
+
+static void draw_end(struct end *end, struct polycm_sim_node *node)
+{
+	memset(end, 0, sizeof(*end));
+	for (unsigned int i = random_below(CALLS + 1); i; i--)
+		end->calls[i - 1] = 1 + random_below(random_below(2) ? 4 : STEPS / 8);
+	for (unsigned int i = 0; i < ARRAY_LEN(end->held); i++) {
+		struct polycm_sim_fault_rule rule = {
+			.size = sizeof(rule), .action = POLYCM_SIM_LOSE, .message = "DREQ",
+			.from = node, .nth = i + 1,
+		};
+
+		if (random_below(2))
+			assert_int_equal(polycm_sim_fault_add(&rule, NULL), 0);
+		rule.message = "DREP";
+		rule.action = random_below(2) ? POLYCM_SIM_LOSE : POLYCM_SIM_DELAY;
+		rule.delay_ns = 1 + random_below(40) * STEP;
+		if (random_below(2))
+			assert_int_equal(polycm_sim_fault_add(&rule, &end->held[i]), 0);
+	}
+}
+
+static void look(struct end *end, struct rdma_event_channel *channel, unsigned int step)
+{
+	struct rdma_cm_event *event;
+
+	while (!rdma_get_cm_event(channel, &event)) {
+		if (event->event == RDMA_CM_EVENT_DISCONNECTED) {
+			assert_int_equal(end->disconnected, 0);
+			end->disconnected = step;
+			end->status = event->status;
+		} else {
+			assert_int_equal(event->event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+			assert_int_equal(end->timewait, 0);
+			end->timewait = step;
+			/* Of one id this is the only order that there is. */
+			assert_int_not_equal(end->disconnected, 0);
+		}
+		rdma_ack_cm_event(event);
+	}
+	assert_int_equal(errno, EAGAIN);
+}
+
+static bool was_held(const struct end *end)
+{
+	unsigned int hits, all = 0;
+
+	for (unsigned int i = 0; i < ARRAY_LEN(end->held); i++) {
+		if (!end->held[i])
+			continue;
+		assert_int_equal(polycm_sim_fault_hits(end->held[i], &hits), 0);
+		all += hits;
+	}
+	return all != 0;
+}
+
+/*
+ * Is TIMEWAIT_EXIT at one end before the other's DISCONNECTED?  Then its answer was
+ * lost or late, or it has given up waiting for one: an id answers no DREQ after its
+ * TIMEWAIT.
+ */
+static bool exits_first(const struct end *first, const struct end *other)
+{
+	if (!first->timewait || (other->disconnected && other->disconnected <= first->timewait))
+		return false;
+	assert_true(was_held(first) || first->status == -ETIMEDOUT);
+	return true;
+}
+
+static unsigned int play_random_ends(enum transport transport, unsigned int seed)
+{
+	struct end ends[2];
+	struct pair pair;
+	unsigned int odd;
+
+	random_state = seed;
+	pair_open(&pair, transport, RDMA_PS_TCP);
+	pair_connect(&pair);
+	draw_end(&ends[0], pair.client_node);
+	draw_end(&ends[1], pair.server_node);
+	for (int i = 0; i < 2; i++)
+		fcntl(channel_of(&pair, i)->fd, F_SETFL, O_NONBLOCK);
+	for (unsigned int step = 1; step < STEPS; step++) {
+		for (int i = 0; i < 2; i++) {
+			for (unsigned int n = 0; n < CALLS; n++)
+				if (ends[i].calls[n] == step) {
+					assert_int_equal(rdma_disconnect(end_of(&pair, i)), 0);
+					if (!ends[i].first_call)
+						ends[i].first_call = step;
+				}
+			look(&ends[i], channel_of(&pair, i), step);
+		}
+		assert_int_equal(polycm_sim_advance(STEP), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		if (ends[i].first_call)
+			assert_int_not_equal(ends[i].disconnected, 0);
+	odd = exits_first(&ends[0], &ends[1]) + exits_first(&ends[1], &ends[0]);
+	pair_close(&pair);
+	return odd;
+}
+
+static void both_ends_at_random(void **state)
+{
+	unsigned int odd = 0;
+
+	(void)state;
+	for (enum transport t = ROCE; t <= IB; t++)
+		for (unsigned int seed = 1; seed <= SEEDS; seed++)
+			odd += play_random_ends(t, seed);
+	print_message("%u of %u with TIMEWAIT_EXIT before the peer's DISCONNECTED\n", odd, 2 * SEEDS);
+	assert_int_not_equal(odd, 0);
+}
+
+/* Who answered goes through TIMEWAIT, and nobody answers what is asked again then. */
+static void a_lost_answer_is_given_once(void **state)
+{
+	(void)state;
+	for (enum transport t = ROCE; t <= IB; t++) {
+		for (int destroyed = 0; destroyed < 2; destroyed++) {
+			struct pair pair;
+			uint64_t before;
+
+			pair_open(&pair, t, RDMA_PS_TCP);
+			pair_connect(&pair);
+			assert_int_equal(polycm_sim_fault_add(POLYCM_SIM_FAULT(
+				.action = POLYCM_SIM_LOSE, .message = "DREP", .nth = 1), NULL), 0);
+			before = pair_now();
+			assert_int_equal(rdma_disconnect(pair.client), 0);
+			pair_take(pair.server_channel, RDMA_CM_EVENT_DISCONNECTED, 0);
+			assert_int_equal(rdma_disconnect(pair.server), 0);
+			pair_take(pair.server_channel, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+			pair_none(pair.client_channel);
+			if (destroyed) {
+				/* For an id that is gone its host answers. */
+				rdma_destroy_qp(pair.server);
+				assert_int_equal(rdma_destroy_id(pair.server), 0);
+				pair.server = NULL;
+			}
+			pair_take(pair.client_channel, RDMA_CM_EVENT_DISCONNECTED,
+				  destroyed ? 0 : -ETIMEDOUT);
+			if (!destroyed)
+				assert_elapsed(before, SECONDS(t == ROCE ? 73.728 : 98.304));
+			pair_close(&pair);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +494,8 @@ int main(void)
 		cmocka_unit_test(datagrams_have_nothing_to_disconnect),
 		cmocka_unit_test(failed_attempts_have_no_timewait),
 		cmocka_unit_test(a_withdrawn_reply_has_no_timewait),
+		cmocka_unit_test(both_ends_at_random),
+		cmocka_unit_test(a_lost_answer_is_given_once),
 	};
 
 	return cmocka_run_group_tests(tests, pair_group_setup, NULL);
