@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "providers/sim/fabric_open.h"
@@ -421,6 +423,39 @@ static void tables_that_stay_locked_are_told(void **state)
 	assert_int_equal(open_fabric(), 0);
 }
 
+static pid_t holder;
+
+/* The time of day is set anew, back to 1970, and who waits lets the holder end. */
+static uint64_t clock_that_steps(clockid_t clock)
+{
+	struct timespec now;
+
+	if (clock == CLOCK_REALTIME)
+		return 0;
+	kill(holder, SIGKILL);
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void the_time_of_day_does_not_end_a_wait_for_the_tables(void **state)
+{
+	const struct polycm_core *core = sim_core;
+	struct polycm_core stepping = *core;
+	struct shm_child child;
+	int r;
+
+	(void)state;
+	sim_folder_patience = SIM_MS(60000);
+	shm_child_start(&child, "lock");
+	holder = child.pid;
+	stepping.real_ns = clock_that_steps;
+	sim_core = &stepping;
+	r = open_fabric();
+	sim_core = core;
+	assert_true(WIFSIGNALED(shm_child_kill(&child)));
+	assert_int_equal(r, 0);
+}
+
 static void links_and_files_in_place_of_folders_are_refused(void **state)
 {
 	(void)state;
@@ -696,6 +731,7 @@ int main(int argc, char **argv)
 		FOLDER_TEST(a_lock_that_stays_held_is_told),
 		FOLDER_TEST(a_lock_that_goes_from_hand_to_hand_is_waited_for),
 		FOLDER_TEST(tables_that_stay_locked_are_told),
+		FOLDER_TEST(the_time_of_day_does_not_end_a_wait_for_the_tables),
 		FOLDER_TEST(links_and_files_in_place_of_folders_are_refused),
 		FOLDER_TEST(a_link_in_place_of_the_segment_is_not_followed),
 		FOLDER_TEST(garbage_is_told_and_left_alone),
