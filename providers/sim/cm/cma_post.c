@@ -93,6 +93,16 @@ static int post(struct polycm_id *id, const struct polycm_event *event)
 	return r;
 }
 
+/* One that finds no memory comes later, or not at all: then it is traced, if it is. */
+static int post_traced(const struct sim_id *id, const struct polycm_event *event)
+{
+	int r = post(id->id, event);
+
+	if (r != -ENOMEM && sim_tracing())
+		trace_event(id, event, NULL);
+	return r;
+}
+
 /* A query's end may have the timer already: what is late then goes before it. */
 static void try_again(struct sim_id *id)
 {
@@ -116,7 +126,7 @@ void cma_post_late(struct sim_id *id)
 			.why = id->late[done].has_why ? id->late_why : NULL,
 		};
 
-		if (post(id->id, &event) == -ENOMEM)
+		if (post_traced(id, &event) == -ENOMEM)
 			break;
 		sim_wake();
 	}
@@ -155,10 +165,8 @@ int cma_post(struct sim_id *id, const struct polycm_event *event)
 		if (id->num_late)
 			return -ENOMEM;	/* events keep their order */
 	}
-	if (sim_tracing())
-		trace_event(id, event, NULL);
 	sim_wake();		/* time goes on when it was looked at */
-	return post(id->id, event);
+	return post_traced(id, event);
 }
 
 static int post_or_keep(struct sim_id *id, const struct polycm_event *event)
