@@ -169,14 +169,15 @@ static void read_row(struct row *row)
 {
 	const char *value = from_environment(row);
 	/*
-	 * setenv() may move the environment.  Without memory that is the lesser risk:
-	 * the default would be another fabric or device, and nobody would know why.
+	 * setenv() may move the environment, so a copy is kept.  Without memory the
+	 * environment's own is told, and nothing is kept: the default would be another
+	 * fabric or device, and nobody would know why.
 	 */
 	const char *copy = value ? strdup(value) : NULL;
 
 	row->given = value != NULL;
 	row->value = copy ? copy : value ? value : row->option->default_value;
-	row->read = true;
+	row->read = copy || !value;
 }
 
 static const char *value_of(const char *name, bool *ret_given)

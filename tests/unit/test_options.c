@@ -207,7 +207,12 @@ static void a_value_needs_no_memory(void **state)
 	assert_true(nth_disarm(NULL));
 	assert_string_equal(value, "eight");
 	assert_true(polycm_setting_given(row.name));
+	/* What was told without memory is not kept: the environment may move. */
+	value = polycm_setting(row.name);
+	assert_ptr_not_equal(value, getenv(row.name));
 	unsetenv(row.name);
+	assert_ptr_equal(polycm_setting(row.name), value);
+	assert_string_equal(value, "eight");
 }
 
 static int setup(void **state)
