@@ -183,6 +183,22 @@ static void place_changes(struct timeline *timeline)
  * Programs.
  */
 
+#define THEN ", then "
+
+/* Is it one of "rping, then ucmatose"? */
+static bool has_name(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *next; names; names = next ? next + strlen(THEN) : NULL) {
+		next = strstr(names, THEN);
+		if (next ? (size_t)(next - names) == len && !strncmp(names, name, len) :
+			   !strcmp(names, name))
+			return true;
+	}
+	return false;
+}
+
 /* A number is given again when its process has ended. */
 static void add_program(struct timeline *timeline, const struct item *item)
 {
@@ -194,8 +210,8 @@ static void add_program(struct timeline *timeline, const struct item *item)
 		program = &timeline->programs[i];
 		if (program->process != item->process)
 			continue;
-		if (!strstr(program->name, name)) {
-			both = tool_printf("%s, then %s", program->name, name);
+		if (!has_name(program->name, name)) {
+			both = tool_printf("%s" THEN "%s", program->name, name);
 			free(program->name);
 			program->name = both;
 		}

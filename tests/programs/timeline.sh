@@ -143,6 +143,18 @@ by_program() {
 		has out 'freeze'
 }
 check 'columns by program' by_program
+# A process goes on as another program; the name of one may be part of the other's.
+names='{"time":0,"process":0,"kind":"process","program":"rping-server"}
+{"time":1,"process":0,"kind":"process","program":"rping"}
+{"time":2,"process":0,"kind":"process","program":"ping"}
+{"time":3,"process":0,"kind":"process","program":"rping"}
+{"time":4,"process":0,"kind":"state","node":"a","of":"id","id":1,"state":"LISTEN","was":"IDLE"}
+'
+by_programs() {
+	printf %s "$names" >names.trace && exits 0 polycm timeline names.trace &&
+		counts out 1 'a, rping-server, then rping, then ping \(process 0\)$'
+}
+check 'a column by several programs' by_programs
 check 'an id that is no number' complains 2 "'x' is no number of an id" "$good$nl" --id x
 check 'one node only' complains 2 "'a' is not two nodes or columns" "$good$nl" --between a
 check 'no trace' eval 'exits 2 polycm timeline && has "$work/err" "no trace is given"'
