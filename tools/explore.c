@@ -286,9 +286,9 @@ static int try_without(struct explore *explore)
 	} else if (run->result.end != ENDED_WELL) {
 		tool_error("%s fails without faults, too: %s", explore->command[0],
 			   explore_words(&run->result));
-		explore_keep_output(explore, run);
-		tool_error("what it printed is in %s/seed-%llu.out", explore->output,
-			   (unsigned long long)run->seed);
+		if (explore_keep_output(explore, run))
+			tool_error("what it printed is in %s/seed-%llu.out", explore->output,
+				   (unsigned long long)run->seed);
 		status = STATUS_USAGE;
 	} else {
 		explore->usual_wait = explore_usual_wait(run->output);

@@ -109,8 +109,8 @@ unsigned int explore_report(const struct explore *explore, struct explore_failin
 void explore_clear_output(const struct explore *explore);
 /* Told: something of what was found could not be written. */
 bool explore_is_cut(void);
-/* What the program said, in the folder for it. */
-void explore_keep_output(const struct explore *explore, const struct explore_run *run);
+/* What the program said, in the folder for it.  false: it is not there, which was told. */
+bool explore_keep_output(const struct explore *explore, const struct explore_run *run);
 void explore_free_run(struct explore_run *run);
 
 /* --- explore_words.c --- */

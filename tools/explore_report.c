@@ -116,25 +116,45 @@ static void print_faults(const struct explore_faults *faults, const bool *keep)
  * A seed under which the program fails.
  */
 
-void explore_keep_output(const struct explore *explore, const struct explore_run *run)
+static bool cannot(const char *what, const char *name)
 {
-	char *name = tool_printf("%s/seed-%llu.out", explore->output,
-				 (unsigned long long)run->seed);
-	FILE *from = fopen(run->output, "re"), *to = fopen(name, "we");
+	tool_error("cannot %s %s: %m", what, name);
+	cut = true;
+	return false;
+}
+
+static bool copy(FILE *from, const char *from_name, FILE *to, const char *to_name)
+{
 	char buf[4096];
 	size_t len;
 
-	while (from && to && (len = fread(buf, 1, sizeof(buf), from)) > 0)
-		fwrite(buf, 1, len, to);
-	if (!from || !to || ferror(from) || ferror(to) || fflush(to)) {
-		tool_error("cannot write %s: %m", name);
-		cut = true;
-	}
+	while ((len = fread(buf, 1, sizeof(buf), from)) > 0)
+		if (fwrite(buf, 1, len, to) < len)
+			return cannot("write", to_name);
+	if (ferror(from))
+		return cannot("read", from_name);
+	return !fflush(to) || cannot("write", to_name);
+}
+
+bool explore_keep_output(const struct explore *explore, const struct explore_run *run)
+{
+	char *name = tool_printf("%s/seed-%llu.out", explore->output,
+				 (unsigned long long)run->seed);
+	FILE *from = fopen(run->output, "re"), *to = from ? fopen(name, "we") : NULL;
+	bool kept;
+
+	if (!from)
+		kept = cannot("read", run->output);
+	else if (!to)
+		kept = cannot("write", name);
+	else
+		kept = copy(from, run->output, to, name);
 	if (from)
 		fclose(from);
 	if (to)
 		fclose(to);
 	free(name);
+	return kept;
 }
 
 /* Its fewest faults are those of the seed that it is told with; here are all of its own. */
@@ -176,7 +196,7 @@ static void tell_family(const struct explore *explore, struct explore_run **runs
 			continue;
 		printf("%s%llu", equal++ ? ", " : keep ? "  same cause: seeds " : "  equal: seeds ",
 		       (unsigned long long)runs[i]->seed);
-		explore_keep_output(explore, runs[i]);
+		(void)explore_keep_output(explore, runs[i]);
 		keep_faults(explore, runs[i]);
 		explore_free_run(runs[i]);
 		runs[i] = NULL;
@@ -244,7 +264,7 @@ static void examine(const struct explore *explore, struct explore_run **runs, si
 
 	printf("seed %llu: %s\n", (unsigned long long)run->seed, explore_words(&run->result));
 	mkdir(explore->output, 0777);
-	explore_keep_output(explore, run);
+	(void)explore_keep_output(explore, run);
 	fflush(stdout);
 	keep = tool_realloc(NULL, faults->num + 1, sizeof(*keep));
 	repeats = explore_shrink(explore, run, faults, keep, &num_runs);

@@ -209,6 +209,11 @@ check 'a program that cannot be executed' eval 'explore 126 --seeds 1 -- ./two.s
 	has err "polycm: ./two.scenario: Permission denied"'
 check 'a folder is no program' eval 'explore 126 --seeds 1 -- ./ && has err "polycm: ./: Is a directory"'
 
+mkdir swept && chmod a+rwx swept
+check 'what cannot be read is not told as not written' eval '
+	TMPDIR=$work/swept explore 2 --seeds 1-3 -- sh -c "find $work/swept -type f -delete; exit 3" &&
+	has err "cannot read" && lacks err "cannot write" && lacks err "what it printed is in"'
+
 # A signal ends what runs, too, and leaves nothing behind.
 mkfifo began && mkdir temporary && chmod a+rwx temporary began
 interrupted() {
