@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "core/base/export.h"
+#include "flags.h"
 #include "host.h"
 #include "libc.h"
 #include "shown.h"
@@ -28,6 +29,7 @@ static const struct polycm_interposer interposer = {
 	.size = sizeof(interposer),
 	.epoll_wait = real_epoll_wait,
 	.clock_gettime = polycm_libc_gettime,
+	.flags_changed = polycm_flags_changed,
 	.cond_wait = polycm_libc_cond_wait,
 	.sleep = polycm_wait_sleep,
 	.clock_show = polycm_shown_switch,

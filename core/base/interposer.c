@@ -80,6 +80,13 @@ int polycm_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t unti
 	return current()->cond_wait(cond, mutex, until_ns);
 }
 
+unsigned int polycm_flag_changes(void)
+{
+	const struct polycm_interposer *interposer = current();
+
+	return interposer->flags_changed ? interposer->flags_changed() : 0;
+}
+
 void polycm_sleep(uint64_t ns)
 {
 	current()->sleep(ns);

@@ -29,6 +29,11 @@ struct polycm_interposer {
 	int (*epoll_wait)(int set, struct epoll_event *events, int max, int timeout);
 	int (*clock_gettime)(clockid_t clock, struct timespec *time);
 	int (*cond_wait)(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
+	/*
+	 * How often the program called what may make a descriptor non-blocking, or blocking,
+	 * counted from 1 on; 0: its calls are not seen.  NULL: as if it were 0.
+	 */
+	unsigned int (*flags_changed)(void);
 	/* polycm_core members. */
 	void (*sleep)(uint64_t ns);
 	void (*clock_show)(bool is_virtual);
@@ -75,6 +80,8 @@ int polycm_real_epoll_wait(int set, struct epoll_event *events, int max, int tim
 uint64_t polycm_real_ns(clockid_t clock);
 /* pthread_cond_timedwait() until a time of the clock that the condition was made with. */
 int polycm_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
+/* See flags_changed() above; 0 too where nothing is attached. */
+unsigned int polycm_flag_changes(void);
 /* polycm_core members. */
 void polycm_sleep(uint64_t ns);
 int polycm_clock_show(bool is_virtual);

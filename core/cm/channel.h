@@ -35,6 +35,7 @@ struct polycm_channel {
 	struct rdma_event_channel pub;	/* first */
 	bool native;			/* pub.fd is the kernel's; never changes */
 	struct polycm_forks forks;	/* when it was made */
+	unsigned int blocks_at;		/* the descriptor did, at this polycm_flag_changes() */
 	bool ending;			/* a thread destroys it; atomic */
 	bool gone;			/* destroyed, its memory kept for late callers; atomic */
 	bool private;			/* of a synchronous id */

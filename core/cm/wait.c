@@ -311,12 +311,25 @@ static int take(struct polycm_channel *chan, struct polycm_ev **ret_ev, uint32_t
 	return err;
 }
 
-/* A descriptor that was closed under us is not. */
-static bool is_nonblocking(const struct polycm_channel *chan)
+/*
+ * A descriptor that was closed under us is not.  That one was not is remembered
+ * where only this thread can have changed it since, and was not seen to.
+ */
+static bool is_nonblocking(struct polycm_channel *chan)
 {
-	int flags = fcntl(chan->pub.fd, F_GETFL);
+	unsigned int changes = 0;
+	int flags;
 
-	return flags != -1 && flags & O_NONBLOCK;
+	if (polycm_alone() && !polycm_channel_has_children(chan))
+		changes = polycm_flag_changes();
+	if (changes && changes == chan->blocks_at)
+		return false;
+	flags = fcntl(chan->pub.fd, F_GETFL);
+	if (flags != -1 && flags & O_NONBLOCK)
+		return true;
+	if (changes)
+		chan->blocks_at = changes;
+	return false;
 }
 
 int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev)

@@ -103,8 +103,9 @@ check 'the calls on conditions are there' is_empty "$work/missing"
 readelf --dyn-syms --wide "$interposer" | awk '$7 != "UND" { print $8 }' | grep 'pthread_cond_.*@@' >"$work/extra"
 check 'and no linker finds them with a version' is_empty "$work/extra"
 
-# So are its questions about a file: a simulated device has a node that is not there (interpose/node.c).
-questions='__xstat __xstat64 access stat stat64'
+# So are its questions about a file: a simulated device has a node that is not there (interpose/node.c); and the
+# calls that make a descriptor non-blocking (interpose/flags.c).
+questions='__xstat __xstat64 access fcntl fcntl64 ioctl stat stat64'
 printf '%s \n' $questions >"$work/questions"
 grep -v '^polycm_interposer_version $' "$work/interposer" |
 	grep -vxF -f "$work/waits" -f "$work/conditions" -f "$work/questions" >"$work/other"
