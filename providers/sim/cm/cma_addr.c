@@ -316,9 +316,9 @@ static int check_loopback(const struct sim_id *id)
  * IPv4: what no route leads to by the interface that an id is on, Linux takes for a
  * neighbour there, also an address of its own.
  */
-static bool is_sought_there(const struct sim_id *id, const struct sim_address *source, bool leads)
+static bool is_sought_there(const struct sim_id *id, const struct sim_address *source,
+			    const struct sim_address *own, bool leads)
 {
-	const struct sim_address *own = sim_node_address(id->node, &id->dst.sa);
 	bool on_interface = cma_interface(id, id->node) || !cma_is_any(&id->src.sa);
 
 	if (id->src.sa.sa_family != AF_INET || !on_interface || !source->port ||
@@ -343,7 +343,7 @@ static int query_ip(struct sim_id *id, uint64_t timeout)
 	own = sim_node_address(id->node, &id->dst.sa);
 	keeps = cma_keeps(id);
 	id->way_out = way_out;
-	sought = is_sought_there(id, address, leads);
+	sought = is_sought_there(id, address, own, leads);
 	if (cma_is_any(&id->src.sa))
 		cma_set_interface(id, keeps ? own : address);
 	if (!sought && (!address->port || (own && !own->port) || !leads))

@@ -54,7 +54,7 @@ static enum ibcm_state ends_like(enum ibcm_state state)
 	}
 }
 
-void ibcm_tell_peer(const struct ibcm *cm, enum ibcm_state before)
+void ibcm_tell_other_process(const struct ibcm *cm, enum ibcm_state before)
 {
 	enum ibcm_state state = ends_like((enum ibcm_state)cm->state);
 	struct note note = {

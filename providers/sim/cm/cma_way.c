@@ -25,14 +25,16 @@ void cma_set_interface(struct sim_id *id, const struct sim_address *address)
 
 bool cma_keeps(const struct sim_id *id)
 {
-	const struct sim_address *interface = cma_interface(id, id->node);
-	const struct sim_address *own = sim_node_address(id->node, &id->dst.sa);
+	const struct sim_address *interface = cma_interface(id, id->node), *own;
 
-	if (interface && own && own->port != interface->port)
-		return false;
-	/* From there its own addresses are found, whatever other routes say. */
-	if (interface && own && sim_addr_is_zero(&id->src.sa))
-		return true;
+	if (interface) {
+		own = sim_node_address(id->node, &id->dst.sa);
+		if (!own || own->port != interface->port)
+			return false;
+		/* From there its own addresses are found, whatever other routes say. */
+		if (sim_addr_is_zero(&id->src.sa))
+			return true;
+	}
 	return sim_node_keeps(id->node, &id->src.sa, &id->dst.sa);
 }
 
@@ -57,14 +59,16 @@ static struct sim_address *first_on(const struct sim_id *id, const struct sim_ad
 static int find_way_of_interface(const struct sim_id *id, const struct sim_address *interface,
 				 int r, struct sim_address **ret_route)
 {
-	struct sim_address *own = sim_node_address(id->node, &id->dst.sa);
+	struct sim_address *own;
 
 	if (!r && (*ret_route)->port == interface->port)
 		return 0;
-	if (id->dst.sa.sa_family == AF_INET)
+	if (id->dst.sa.sa_family == AF_INET) {
 		*ret_route = first_on(id, interface, AF_INET);
-	else
+	} else {
+		own = sim_node_address(id->node, &id->dst.sa);
 		*ret_route = own && own->port == interface->port ? own : NULL;
+	}
 	return *ret_route ? 0 : -ENETUNREACH;
 }
 

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "providers/sim/link/link.h"
+#include "providers/sim/link/segment.h"
 #include "cma.h"
 #include "mad.h"
 
@@ -194,7 +195,13 @@ void ibcm_set_which(enum ibcm_state state, struct cm_rej *rej);
 /* --- The death of processes (cma_death.c). --- */
 
 /* The state was `before': should we die now, does our host have something else to say? */
-void ibcm_tell_peer(const struct ibcm *cm, enum ibcm_state before);
+void ibcm_tell_other_process(const struct ibcm *cm, enum ibcm_state before);
+static inline void ibcm_tell_peer(const struct ibcm *cm, enum ibcm_state before)
+{
+	if (sim_segment_joined())
+		ibcm_tell_other_process(cm, before);
+}
+
 /* Such a message came: what that says of its sender, who may have died before it told. */
 void ibcm_peer_sent(struct ibcm *cm, enum cm_attr_id attr_id);
 /* Another process said so. */
