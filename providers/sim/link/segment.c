@@ -25,23 +25,12 @@ static struct sim_slot alone = { .doorbell = 1 };
 
 static struct {
 	struct sim_segment_file file;
-	bool joined;
-	unsigned int slot;
 	struct sim_folder folder;
 } self;
+struct sim_place sim_segment_place;
 
 static struct sim_slot *_Atomic self_slot = &alone;
 static uint64_t capture;
-
-bool sim_segment_joined(void)
-{
-	return self.joined;
-}
-
-unsigned int sim_segment_slot(void)
-{
-	return self.slot;
-}
 
 void *sim_segment_area(enum sim_area area)
 {
@@ -125,7 +114,7 @@ static void notify_all(unsigned int from)
 
 void sim_segment_notify_all(void)
 {
-	notify_all(self.slot);
+	notify_all(sim_segment_place.slot);
 }
 
 /* ------------------------------------------------------------------------
@@ -173,13 +162,13 @@ static int take_lock(bool give_up)
 
 void sim_segment_lock(void)
 {
-	if (self.joined)
+	if (sim_segment_place.joined)
 		(void)take_lock(false);
 }
 
 void sim_segment_unlock(void)
 {
-	if (self.joined)
+	if (sim_segment_place.joined)
 		pthread_mutex_unlock(&self.file.window->lock);
 }
 
@@ -198,7 +187,7 @@ static void free_slot(unsigned int slot)
 
 bool sim_segment_is_dead(unsigned int slot)
 {
-	return self.joined && slot < SIM_MAX_SLOTS && slot != self.slot &&
+	return sim_segment_place.joined && slot < SIM_MAX_SLOTS && slot != sim_segment_place.slot &&
 	       atomic_load(&self.file.window->slot[slot].state) == SIM_SLOT_LIVE &&
 	       !sim_slots_alive(self.file.fd, slot, 1);
 }
@@ -207,7 +196,7 @@ bool sim_segment_reclaim(unsigned int slot)
 {
 	struct sim_slot *dead;
 
-	if (!self.joined || slot >= SIM_MAX_SLOTS || slot == self.slot)
+	if (!sim_segment_place.joined || slot >= SIM_MAX_SLOTS || slot == sim_segment_place.slot)
 		return false;
 	dead = &self.file.window->slot[slot];
 	if (atomic_load(&dead->state) == SIM_SLOT_LIVE && sim_slots_alive(self.file.fd, slot, 1))
@@ -222,7 +211,7 @@ bool sim_segment_reclaim_all(void)
 {
 	bool any = false;
 
-	if (!self.joined)
+	if (!sim_segment_place.joined)
 		return false;
 	for (unsigned int slot = 0; slot < SIM_MAX_SLOTS; slot++)
 		if (atomic_load(&self.file.window->slot[slot].state) == SIM_SLOT_LIVE)
@@ -236,7 +225,7 @@ int sim_segment_reserve(const void *start, size_t len)
 	uint64_t end, target;
 	int r;
 
-	if (!self.joined)
+	if (!sim_segment_place.joined)
 		return 0;
 	end = (uint64_t)((const char *)start - (const char *)segment) + len;
 	if (end <= segment->reserved)
@@ -298,7 +287,7 @@ static int take_slot(void)
 		atomic_fetch_add(&slot->generation, 1);
 		atomic_store(&slot->state, SIM_SLOT_LIVE);
 		segment->last_slot = number;
-		self.slot = number;
+		sim_segment_place.slot = number;
 		return 0;
 	}
 	return -EUSERS;
@@ -316,8 +305,8 @@ int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM
 	if (r < 0)
 		goto err_close;
 
-	self.joined = true;
-	self.slot = SIM_MAX_SLOTS;
+	sim_segment_place.joined = true;
+	sim_segment_place.slot = SIM_MAX_SLOTS;
 	r = -take_lock(true);
 	if (!r) {
 		sim_segment_reclaim_all();
@@ -326,15 +315,15 @@ int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM
 	}
 	if (r < 0)
 		goto err_unmap;
-	atomic_store_explicit(&self_slot, &self.file.window->slot[self.slot], memory_order_release);
+	atomic_store_explicit(&self_slot, &self.file.window->slot[sim_segment_place.slot], memory_order_release);
 	sim_folder_unlock(&self.folder);
 	sim_core->log(POLYCM_LOG_DEBUG, NULL, "joined the fabric %s as process %u of it",
-		      self.folder.path, self.slot);
+		      self.folder.path, sim_segment_place.slot);
 	return 0;
 
 err_unmap:
-	self.joined = false;
-	self.slot = 0;
+	sim_segment_place.joined = false;
+	sim_segment_place.slot = 0;
 	sim_segment_file_unmap(&self.file);
 err_close:
 	if (r != -EBUSY)
@@ -347,8 +336,8 @@ err_close:
 
 static void forget(void)
 {
-	self.joined = false;
-	self.slot = 0;
+	sim_segment_place.joined = false;
+	sim_segment_place.slot = 0;
 	atomic_store_explicit(&self_slot, &alone, memory_order_release);
 	sim_segment_file_unmap(&self.file);
 	sim_folder_close(&self.folder);
@@ -357,7 +346,7 @@ static void forget(void)
 /* The file stays open: our parent's lock is ours, too. */
 void sim_segment_after_fork(void)
 {
-	if (self.joined)
+	if (sim_segment_place.joined)
 		forget();
 }
 
@@ -365,14 +354,14 @@ void sim_segment_leave(void)
 {
 	bool locked;
 
-	if (!self.joined)
+	if (!sim_segment_place.joined)
 		return;
 	/* Without the lock file somebody may be joining: then the files stay. */
 	locked = sim_folder_lock(&self.folder, LEAVE_PATIENCE) == 0;
 	sim_segment_lock();
-	free_slot(self.slot);
+	free_slot(sim_segment_place.slot);
 	/* Also for those that we forked. */
-	(void)sim_segment_file_lock_slot(&self.file, self.slot, F_UNLCK);
+	(void)sim_segment_file_lock_slot(&self.file, sim_segment_place.slot, F_UNLCK);
 	sim_segment_unlock();
 	sim_segment_ring(sim_segment_self());	/* our own thread may sleep there */
 	if (locked && !sim_slots_alive(self.file.fd, 0, SIM_MAX_SLOTS) &&

@@ -62,8 +62,22 @@ void sim_segment_leave(void);
 /* In the child of a fork(): forget it without a trace in it; but the parent is alive while we are. */
 void sim_segment_after_fork(void);
 
-bool sim_segment_joined(void);
-unsigned int sim_segment_slot(void);
+/* For the next two to read. */
+extern struct sim_place {
+	bool joined;
+	unsigned int slot;
+} sim_segment_place;
+
+static inline bool sim_segment_joined(void)
+{
+	return sim_segment_place.joined;
+}
+
+static inline unsigned int sim_segment_slot(void)
+{
+	return sim_segment_place.slot;
+}
+
 void *sim_segment_area(enum sim_area area);
 struct sim_folder *sim_segment_folder(void);
 
