@@ -6,7 +6,7 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
 need ib_send_bw
-limit=30
+limit=120	# without the credits it would wait for ever
 server_command=(ib_send_bw -R -e -n 100)
 client_command=(ib_send_bw -R -e -n 100 127.0.0.1)
 transports=(iwarp)
