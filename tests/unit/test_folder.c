@@ -11,17 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "providers/sim/fabric_open.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/link/folder_base.h"
 #include "providers/sim/link/segment.h"
+#include "folder_world.h"
 #include "shm_child.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
@@ -29,68 +28,11 @@
 #define FOLDER "polycm/default-roce"
 #define SEGMENT FOLDER "/segment"
 
-static const char *parents[2];
-static uint64_t patience;
-
-static int start(void **state)
-{
-	(void)state;
-	sim_fake_init();
-	sim_fake_make_runtime_dir();
-	memcpy(parents, sim_folder_parents, sizeof(parents));
-	patience = sim_folder_patience;
-	return sim_engine_start(SIM_CLOCK_REAL, 1);
-}
-
-static int open_fabric(void)
-{
-	int r;
-
-	sim_lock();
-	r = sim_fabric_open_default();
-	sim_unlock();
-	return r;
-}
-
-static void close_fabric(void)
-{
-	if (!sim_lock_within(SIM_MS(500)))
-		print_message("a test that failed has the lock\n");
-	sim_fabric_close();
-	sim_unlock();
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	close_fabric();
-	memcpy(sim_folder_parents, parents, sizeof(parents));
-	sim_folder_patience = patience;
-	sim_engine_stop();
-	sim_fake_remove_runtime_dir();
-	return 0;
-}
-
 static bool exists(const char *path)
 {
 	struct stat st;
 
 	return !lstat(sim_fake_path("%s", path), &st);
-}
-
-static void make_folder(const char *path, mode_t mode)
-{
-	assert_int_equal(mkdir(sim_fake_path("%s", path), mode), 0);
-	assert_int_equal(chmod(sim_fake_path("%s", path), mode), 0);
-}
-
-static void write_file(const char *path, off_t at, const void *bytes, size_t len)
-{
-	int fd = open(sim_fake_path("%s", path), O_WRONLY | O_CREAT, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(pwrite(fd, bytes, len, at), len);
-	close(fd);
 }
 
 static void remove_file(const char *path)
@@ -101,17 +43,6 @@ static void remove_file(const char *path)
 static void remove_folder(const char *path)
 {
 	assert_int_equal(rmdir(sim_fake_path("%s", path)), 0);
-}
-
-static void check_refused(int error, const char *why)
-{
-	unsigned int lines = sim_fake_log_count(POLYCM_LOG_ERROR);
-
-	assert_int_equal(open_fabric(), error);
-	assert_int_equal(sim_fake_log_count(POLYCM_LOG_ERROR), lines + 1);
-	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_ERROR), why));
-	assert_false(sim_fabric_is_shared());
-	assert_null(sim_first_node());
 }
 
 static int lowest_free_descriptor(void)
@@ -133,7 +64,7 @@ static int open_fabric_with(unsigned int descriptors)
 	low = before;
 	low.rlim_cur = (rlim_t)lowest_free_descriptor() + descriptors;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-	r = open_fabric();
+	r = folder_join();
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	return r;
 }
@@ -196,14 +127,14 @@ static void a_bad_name_is_told(void **state)
 
 	(void)state;
 	sim_fake_set("POLYCM_SIM_FABRIC", "../../etc");
-	check_refused(-EINVAL, "POLYCM_SIM_FABRIC=../../etc: no name for a fabric");
+	folder_refused(-EINVAL, "POLYCM_SIM_FABRIC=../../etc: no name for a fabric");
 	memset(name, 'a', 65);
 	sim_fake_set("POLYCM_SIM_FABRIC", name);
-	check_refused(-EINVAL, "no name for a fabric: up to 64 letters");
+	folder_refused(-EINVAL, "no name for a fabric: up to 64 letters");
 	assert_false(exists("polycm"));
 	name[64] = '\0';
 	sim_fake_set("POLYCM_SIM_FABRIC", name);
-	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(folder_join(), 0);
 }
 
 static void fabrics_and_transports_have_folders_of_their_own(void **state)
@@ -213,18 +144,18 @@ static void fabrics_and_transports_have_folders_of_their_own(void **state)
 	(void)state;
 	sim_fake_set("POLYCM_SIM_FABRIC", "blue");
 	sim_fake_set("POLYCM_SIM_TRANSPORT", "iwarp");
-	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(folder_join(), 0);
 	assert_true(sim_fabric_is_shared());
 	assert_int_equal(sim_self_slot(), 0);
 	assert_int_equal(lstat(sim_fake_path("polycm/blue-iwarp"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
 	assert_int_equal(lstat(sim_fake_path("polycm/blue-iwarp/segment"), &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
-	close_fabric();
+	folder_leave();
 	assert_false(exists("polycm/blue-iwarp"));
 	assert_false(exists("polycm/blue-iwarp.lock"));
 	assert_false(sim_fabric_is_shared());
-	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(folder_join(), 0);
 	assert_true(exists("polycm/blue-iwarp/segment"));
 }
 
@@ -234,13 +165,13 @@ static void a_folder_that_others_can_use_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		make_folder("polycm", modes[i]);
-		check_refused(-EPERM, "is not a folder that belongs to user");
+		folder_make("polycm", modes[i]);
+		folder_refused(-EPERM, "is not a folder that belongs to user");
 		remove_folder("polycm");
 
-		make_folder("polycm", 0700);
-		make_folder(FOLDER, modes[i]);
-		check_refused(-EPERM, "default-roce is not a folder that belongs to user");
+		folder_make("polycm", 0700);
+		folder_make(FOLDER, modes[i]);
+		folder_refused(-EPERM, "default-roce is not a folder that belongs to user");
 		remove_folder(FOLDER);
 		remove_file("polycm/default-roce.lock");
 		remove_folder("polycm");
@@ -252,9 +183,9 @@ static void a_folder_of_somebody_else_is_refused(void **state)
 	(void)state;
 	if (geteuid())
 		skip();
-	make_folder("polycm", 0700);
+	folder_make("polycm", 0700);
 	assert_int_equal(chown(sim_fake_path("polycm"), 1, 1), 0);
-	check_refused(-EPERM, "is not a folder that belongs to user 0 alone");
+	folder_refused(-EPERM, "is not a folder that belongs to user 0 alone");
 	remove_folder("polycm");
 }
 
@@ -265,12 +196,12 @@ static void a_call_that_fails_leads_to_no_other_folder(void **state)
 
 	(void)state;
 	strcpy(runtime, sim_fake_path("."));
-	write_file("file", 0, "x", 1);
+	folder_write("file", 0, "x", 1);
 	assert_int_equal(symlink("loop", sim_fake_path("loop")), 0);
 	setenv("XDG_RUNTIME_DIR", sim_fake_path("file"), 1);
-	check_refused(-ENOTDIR, "file/polycm: Not a directory");
+	folder_refused(-ENOTDIR, "file/polycm: Not a directory");
 	setenv("XDG_RUNTIME_DIR", sim_fake_path("loop"), 1);
-	check_refused(-ELOOP, "loop/polycm: ");
+	folder_refused(-ELOOP, "loop/polycm: ");
 	setenv("XDG_RUNTIME_DIR", runtime, 1);
 	remove_file("file");
 	remove_file("loop");
@@ -291,16 +222,16 @@ static void a_place_that_is_passed_over_is_told(void **state)
 	strcpy(shared, sim_fake_path("shared"));
 	strcpy(runtime, sim_fake_path("."));
 	sim_folder_parents[0] = sim_folder_parents[1] = shared;
-	make_folder("shared", 0700);
+	folder_make("shared", 0700);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		if (cases[i].mode)
-			make_folder(cases[i].dir, cases[i].mode);
+			folder_make(cases[i].dir, cases[i].mode);
 		setenv("XDG_RUNTIME_DIR", sim_fake_path("%s", cases[i].dir), 1);
-		assert_int_equal(open_fabric(), 0);
+		assert_int_equal(folder_join(), 0);
 		assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN), cases[i].why));
 		assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN), "processes meet in "));
 		assert_true(exists(base("shared")));
-		close_fabric();
+		folder_leave();
 		setenv("XDG_RUNTIME_DIR", runtime, 1);
 		remove_folder(base("shared"));
 		if (cases[i].mode)
@@ -320,151 +251,43 @@ static void a_name_that_another_user_took_is_passed_over(void **state)
 	for (unsigned int i = 0; i < 2; i++) {
 		strcpy(shared[i], sim_fake_path("shared%u", i));
 		sim_folder_parents[i] = shared[i];
-		make_folder(i ? "shared1" : "shared0", 0777);
+		folder_make(i ? "shared1" : "shared0", 0777);
 	}
 	unsetenv("XDG_RUNTIME_DIR");
-	make_folder(base("shared0"), 0755);
+	folder_make(base("shared0"), 0755);
 	assert_int_equal(chown(sim_fake_path("%s", base("shared0")), 1, 1), 0);
-	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(folder_join(), 0);
 	assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN),
 			       "is not used: another user took that name"));
 	assert_true(exists(base("shared1")));
-	close_fabric();
+	folder_leave();
 	remove_folder(base("shared0"));
-	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(folder_join(), 0);
 	assert_false(exists(base("shared0")));
-	close_fabric();
+	folder_leave();
 	remove_folder(base("shared1"));
 
 	/* Both taken: what can be done about it, which is not to remove them. */
 	for (unsigned int i = 0; i < 2; i++) {
-		make_folder(base(i ? "shared1" : "shared0"), 0755);
+		folder_make(base(i ? "shared1" : "shared0"), 0755);
 		assert_int_equal(chown(sim_fake_path("%s", base(i ? "shared1" : "shared0")), 1, 1), 0);
 	}
-	check_refused(-EACCES, "another user took that name: set XDG_RUNTIME_DIR to a folder");
+	folder_refused(-EACCES, "another user took that name: set XDG_RUNTIME_DIR to a folder");
 	for (unsigned int i = 0; i < 2; i++) {
 		remove_folder(base(i ? "shared1" : "shared0"));
 		remove_folder(i ? "shared1" : "shared0");
 	}
 }
 
-/* Its holder may be frozen: nobody waits for ever, and who it is is told. */
-static void a_lock_that_stays_held_is_told(void **state)
-{
-	char pid[16];
-	int fd;
-
-	(void)state;
-	sim_folder_patience = 0;
-	make_folder("polycm", 0700);
-	snprintf(pid, sizeof(pid), "%d\n", 4711);
-	write_file("polycm/default-roce.lock", 0, pid, strlen(pid));
-	fd = open(sim_fake_path("polycm/default-roce.lock"), O_RDWR | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(flock(fd, LOCK_EX), 0);
-	check_refused(-EBUSY, "default-roce.lock: process 4711 holds it and stands still");
-	close(fd);
-	assert_int_equal(open_fabric(), 0);
-}
-
-static int lock_fd;
-static unsigned int looks;
-
-/* A second passes with each look at the clock, and every three of them another process gets the lock. */
-static uint64_t clock_of_a_crowd(clockid_t clock)
-{
-	char pid[16];
-
-	(void)clock;
-	if (lock_fd >= 0 && looks % 3 == 0) {
-		snprintf(pid, sizeof(pid), "%u\n", 4711 + looks);
-		assert_int_equal(pwrite(lock_fd, pid, strlen(pid), 0), strlen(pid));
-	}
-	if (++looks == 20) {
-		close(lock_fd);
-		lock_fd = -1;
-	}
-	return looks * SIM_MS(1000);
-}
-
-/* None of many that join at a time has it for long. */
-static void a_lock_that_goes_from_hand_to_hand_is_waited_for(void **state)
-{
-	const struct polycm_core *core = sim_core;
-	struct polycm_core crowded = *core;
-	int r;
-
-	(void)state;
-	sim_folder_patience = SIM_MS(5000);
-	make_folder("polycm", 0700);
-	write_file("polycm/default-roce.lock", 0, "4710\n", 5);
-	lock_fd = open(sim_fake_path("polycm/default-roce.lock"), O_RDWR | O_CLOEXEC);
-	assert_true(lock_fd >= 0);
-	assert_int_equal(flock(lock_fd, LOCK_EX), 0);
-	looks = 0;
-	crowded.real_ns = clock_of_a_crowd;
-	sim_core = &crowded;
-	r = open_fabric();
-	sim_core = core;
-	assert_int_equal(r, 0);
-}
-
-static void tables_that_stay_locked_are_told(void **state)
-{
-	char line[64];
-	struct shm_child child;
-
-	(void)state;
-	sim_folder_patience = 0;
-	shm_child_start(&child, "lock");
-	snprintf(line, sizeof(line), "process %d holds the lock of its tables", (int)child.pid);
-	check_refused(-EBUSY, line);
-	assert_true(WIFSIGNALED(shm_child_kill(&child)));
-	assert_int_equal(open_fabric(), 0);
-}
-
-static pid_t holder;
-
-/* The time of day is set anew, back to 1970, and who waits lets the holder end. */
-static uint64_t clock_that_steps(clockid_t clock)
-{
-	struct timespec now;
-
-	if (clock == CLOCK_REALTIME)
-		return 0;
-	kill(holder, SIGKILL);
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static void the_time_of_day_does_not_end_a_wait_for_the_tables(void **state)
-{
-	const struct polycm_core *core = sim_core;
-	struct polycm_core stepping = *core;
-	struct shm_child child;
-	int r;
-
-	(void)state;
-	sim_folder_patience = SIM_MS(60000);
-	shm_child_start(&child, "lock");
-	holder = child.pid;
-	stepping.real_ns = clock_that_steps;
-	sim_core = &stepping;
-	r = open_fabric();
-	sim_core = core;
-	assert_true(WIFSIGNALED(shm_child_kill(&child)));
-	assert_int_equal(r, 0);
-}
-
 static void links_and_files_in_place_of_folders_are_refused(void **state)
 {
 	(void)state;
-	make_folder("elsewhere", 0700);
+	folder_make("elsewhere", 0700);
 	assert_int_equal(symlink("elsewhere", sim_fake_path("polycm")), 0);
-	check_refused(-EPERM, "is not a folder");
+	folder_refused(-EPERM, "is not a folder");
 	remove_file("polycm");
-	write_file("polycm", 0, "x", 1);
-	check_refused(-EPERM, "is not a folder");
+	folder_write("polycm", 0, "x", 1);
+	folder_refused(-EPERM, "is not a folder");
 	remove_file("polycm");
 	remove_folder("elsewhere");
 }
@@ -474,11 +297,11 @@ static void a_link_in_place_of_the_segment_is_not_followed(void **state)
 	struct stat st;
 
 	(void)state;
-	make_folder("polycm", 0700);
-	make_folder(FOLDER, 0700);
-	write_file("victim", 0, "precious", 8);
+	folder_make("polycm", 0700);
+	folder_make(FOLDER, 0700);
+	folder_write("victim", 0, "precious", 8);
 	assert_int_equal(symlink("../../victim", sim_fake_path(SEGMENT)), 0);
-	check_refused(-ELOOP, "segment");
+	folder_refused(-ELOOP, "segment");
 	assert_int_equal(lstat(sim_fake_path("victim"), &st), 0);
 	assert_int_equal(st.st_size, 8);
 	remove_file("victim");
@@ -503,18 +326,18 @@ static void garbage_is_told_and_left_alone(void **state)
 	struct stat st;
 
 	(void)state;
-	make_folder("polycm", 0700);
+	folder_make("polycm", 0700);
 	for (size_t i = 0; i < ARRAY_SIZE(garbage); i++) {
-		make_folder(FOLDER, 0700);
+		folder_make(FOLDER, 0700);
 		memset(bytes, garbage[i].byte, sizeof(bytes));
-		write_file(SEGMENT, 0, bytes, garbage[i].len);
-		check_refused(-EPROTO, "default-roce/segment: this is no segment of polycm: remove it");
+		folder_write(SEGMENT, 0, bytes, garbage[i].len);
+		folder_refused(-EPROTO, "default-roce/segment: this is no segment of polycm: remove it");
 		assert_int_equal(lstat(sim_fake_path(SEGMENT), &st), 0);
 		assert_int_equal(st.st_size, garbage[i].len);
 		remove_file(SEGMENT);
 		remove_folder(FOLDER);
 	}
-	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(folder_join(), 0);
 }
 
 static void a_segment_that_was_never_finished_is_made_anew(void **state)
@@ -523,13 +346,13 @@ static void a_segment_that_was_never_finished_is_made_anew(void **state)
 	static uint8_t zero[4096];
 
 	(void)state;
-	make_folder("polycm", 0700);
+	folder_make("polycm", 0700);
 	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
-		make_folder(FOLDER, 0700);
-		write_file(SEGMENT, 0, zero, lengths[i]);
-		assert_int_equal(open_fabric(), 0);
+		folder_make(FOLDER, 0700);
+		folder_write(SEGMENT, 0, zero, lengths[i]);
+		assert_int_equal(folder_join(), 0);
 		assert_int_equal(sim_self_slot(), 0);
-		close_fabric();
+		folder_leave();
 		assert_false(exists(FOLDER));
 	}
 }
@@ -542,18 +365,18 @@ static void what_the_dead_left_is_cleared_away(void **state)
 	shm_child_start(&child, "hold");
 	assert_int_equal(child.slot, 0);
 	assert_true(WIFSIGNALED(shm_child_kill(&child)));
-	write_file(FOLDER "/ring-5.6-7.8", 0, "x", 1);
-	write_file(FOLDER "/ring-0.1-1.1", 0, "x", 1);
-	write_file(FOLDER "/ring-0.1-2.1.new", 0, "x", 1);
-	write_file(FOLDER "/notes", 0, "x", 1);
-	assert_int_equal(open_fabric(), 0);
+	folder_write(FOLDER "/ring-5.6-7.8", 0, "x", 1);
+	folder_write(FOLDER "/ring-0.1-1.1", 0, "x", 1);
+	folder_write(FOLDER "/ring-0.1-2.1.new", 0, "x", 1);
+	folder_write(FOLDER "/notes", 0, "x", 1);
+	assert_int_equal(folder_join(), 0);
 	assert_int_equal(sim_self_slot(), 0);
 	assert_false(exists(FOLDER "/ring-5.6-7.8"));
 	assert_false(exists(FOLDER "/ring-0.1-1.1"));
 	assert_false(exists(FOLDER "/ring-0.1-2.1.new"));
 	assert_true(exists(FOLDER "/notes"));
 	assert_int_equal(sim_slot_of_qpn(child.qpn), SIM_MAX_SLOTS);
-	close_fabric();
+	folder_leave();
 	assert_false(exists(FOLDER));
 }
 
@@ -571,9 +394,9 @@ static void folders_of_the_dead_are_swept(void **state)
 	unsetenv("SHM_CHILD_FABRIC");
 	assert_true(WIFSIGNALED(shm_child_kill(&children[0])));
 	assert_true(WIFSIGNALED(shm_child_kill(&children[2])));
-	write_file("polycm/not-a-folder.lock", 0, "", 0);
-	write_file("polycm/notes", 0, "x", 1);
-	assert_int_equal(open_fabric(), 0);
+	folder_write("polycm/not-a-folder.lock", 0, "", 0);
+	folder_write("polycm/notes", 0, "x", 1);
+	assert_int_equal(folder_join(), 0);
 	assert_false(exists("polycm/red-roce"));
 	assert_false(exists("polycm/red-roce.lock"));
 	assert_true(exists("polycm/green-roce/segment"));
@@ -599,7 +422,7 @@ static void a_process_without_descriptors_removes_no_living_fabric(void **state)
 	for (unsigned int n = 0; n < 16; n++) {
 		print_message("room for %u descriptors\n", n);
 		r = open_fabric_with(n);
-		close_fabric();
+		folder_leave();
 		assert_true(r == 0 || r == -EMFILE);
 		assert_true(exists("polycm/green-roce/segment"));
 		assert_true(exists("polycm/green-roce.lock"));
@@ -624,12 +447,12 @@ static void what_a_living_process_holds_is_not_removed(void **state)
 	unsetenv("SHM_CHILD_FABRIC");
 	remove_file("polycm/green-roce/segment");
 	assert_int_equal(symlink("nowhere", sim_fake_path("polycm/green-roce/segment")), 0);
-	assert_int_equal(open_fabric(), 0);
-	close_fabric();
+	assert_int_equal(folder_join(), 0);
+	folder_leave();
 	assert_true(exists("polycm/green-roce/segment"));
 	remove_file("polycm/green-roce/segment");
-	assert_int_equal(open_fabric(), 0);
-	close_fabric();
+	assert_int_equal(folder_join(), 0);
+	folder_leave();
 	assert_true(exists("polycm/green-roce.lock"));
 	assert_int_equal(shm_child_end(&living), 0);
 	assert_false(exists("polycm/green-roce.lock"));
@@ -647,18 +470,18 @@ static void what_cannot_be_looked_into_or_emptied_stays(void **state)
 	assert_true(WIFSIGNALED(shm_child_kill(&dead)));
 	remove_file("polycm/green-roce/segment");
 	assert_int_equal(symlink("nowhere", sim_fake_path("polycm/green-roce/segment")), 0);
-	assert_int_equal(open_fabric(), 0);
-	close_fabric();
+	assert_int_equal(folder_join(), 0);
+	folder_leave();
 	assert_true(exists("polycm/green-roce.lock"));
 	remove_file("polycm/green-roce/segment");
 
 	/* Without its lock, two processes could make the fabric anew at a time. */
-	make_folder("polycm/green-roce/full", 0700);
-	assert_int_equal(open_fabric(), 0);
-	close_fabric();
+	folder_make("polycm/green-roce/full", 0700);
+	assert_int_equal(folder_join(), 0);
+	folder_leave();
 	assert_true(exists("polycm/green-roce.lock"));
 	remove_folder("polycm/green-roce/full");
-	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(folder_join(), 0);
 	assert_false(exists("polycm/green-roce.lock"));
 }
 
@@ -677,12 +500,12 @@ static void another_version_is_told_while_it_is_in_use(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		shm_child_start(&child, "hold");
-		write_file(SEGMENT, changes[i].at, changes[i].bytes, changes[i].len);
-		check_refused(-EPROTO, "processes of another version of polycm use this fabric");
+		folder_write(SEGMENT, changes[i].at, changes[i].bytes, changes[i].len);
+		folder_refused(-EPROTO, "processes of another version of polycm use this fabric");
 		/* Once they are gone their file is not in the way. */
 		assert_true(WIFSIGNALED(shm_child_kill(&child)));
-		assert_int_equal(open_fabric(), 0);
-		close_fabric();
+		assert_int_equal(folder_join(), 0);
+		folder_leave();
 		assert_false(exists(FOLDER));
 	}
 }
@@ -694,9 +517,9 @@ static void a_segment_cut_short_is_told_while_it_is_in_use(void **state)
 	(void)state;
 	shm_child_start(&child, "hold");
 	assert_int_equal(truncate(sim_fake_path(SEGMENT), 4096), 0);
-	check_refused(-EPROTO, "processes of another version of polycm use this fabric");
+	folder_refused(-EPROTO, "processes of another version of polycm use this fabric");
 	assert_true(WIFSIGNALED(shm_child_kill(&child)));
-	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(folder_join(), 0);
 }
 
 static void a_second_process_gets_the_next_slot(void **state)
@@ -704,12 +527,12 @@ static void a_second_process_gets_the_next_slot(void **state)
 	struct shm_child children[3];
 
 	(void)state;
-	assert_int_equal(open_fabric(), 0);
+	assert_int_equal(folder_join(), 0);
 	for (unsigned int i = 0; i < 3; i++) {
 		shm_child_start(&children[i], "echo");
 		assert_int_equal(children[i].slot, i + 1);
 	}
-	close_fabric();
+	folder_leave();
 	assert_true(exists(SEGMENT));		/* the others are still there */
 	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(shm_child_end(&children[i]), 0);
@@ -718,7 +541,7 @@ static void a_second_process_gets_the_next_slot(void **state)
 
 int main(int argc, char **argv)
 {
-#define FOLDER_TEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define FOLDER_TEST(test) cmocka_unit_test_setup_teardown(test, folder_start, folder_stop)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_cannot_lead_elsewhere),
 		FOLDER_TEST(a_bad_name_is_told),
@@ -728,10 +551,6 @@ int main(int argc, char **argv)
 		FOLDER_TEST(a_call_that_fails_leads_to_no_other_folder),
 		FOLDER_TEST(a_place_that_is_passed_over_is_told),
 		FOLDER_TEST(a_name_that_another_user_took_is_passed_over),
-		FOLDER_TEST(a_lock_that_stays_held_is_told),
-		FOLDER_TEST(a_lock_that_goes_from_hand_to_hand_is_waited_for),
-		FOLDER_TEST(tables_that_stay_locked_are_told),
-		FOLDER_TEST(the_time_of_day_does_not_end_a_wait_for_the_tables),
 		FOLDER_TEST(links_and_files_in_place_of_folders_are_refused),
 		FOLDER_TEST(a_link_in_place_of_the_segment_is_not_followed),
 		FOLDER_TEST(garbage_is_told_and_left_alone),
