@@ -37,8 +37,12 @@ static const struct polycm_interposer interposer = {
 	.time_moves = polycm_timerfds_go_on,
 };
 
+/* libpolycm's, if the program has loaded it. */
+#pragma weak polycm_interposer_attach
+
 __attribute__((constructor)) static void attach(void)
 {
-	__atomic_store_n(&polycm_attached_host, polycm_interposer_attach(&interposer),
-			 __ATOMIC_RELEASE);
+	if (polycm_interposer_attach)
+		__atomic_store_n(&polycm_attached_host, polycm_interposer_attach(&interposer),
+				 __ATOMIC_RELEASE);
 }

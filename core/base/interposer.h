@@ -3,8 +3,8 @@
  * base/interposer.h - the seam between libpolycm and libpolycm-interpose.
  *
  * libpolycm-interpose exports calls of the C library (waits, clocks, timers,
- * stat() of device nodes), so that a program can run in virtual time.  It needs
- * libpolycm and attaches to it when it is loaded, before main().  Where it is
+ * stat() of device nodes), so that a program can run in virtual time.  It attaches
+ * to libpolycm, if that is there, when it is loaded, before main().  Where it is
  * not loaded, libpolycm uses the C library's own calls, and so does the program.
  *
  * Both libraries come from one build: the structs here are no ABI, and a size
