@@ -30,22 +30,22 @@ void explore_usage(FILE *to)
 {
 	fputs("usage: polycm explore [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 	      "\n"
-	      "Runs COMMAND under many seeds in the simulator's virtual time, where the seed\n"
-	      "decides which messages are lost, late, doubled or out of order, and tells for\n"
-	      "each way in which it fails the fewest faults that make it fail.\n"
+	      "Runs COMMAND on the simulator, in virtual time, under many seeds. The seed\n"
+	      "decides which messages are lost, late, duplicated or out of order. For each way\n"
+	      "in which COMMAND fails, prints the fewest faults that make it fail.\n"
 	      "\n"
-	      "  --seeds A-B         which seeds (1-1000)\n"
-	      "  --scenario FILE     nodes, links, and in its group 'explore' what may go wrong\n"
-	      "  --transport NAME    what the simulated device is: roce, ib, iwarp or a vendor's\n"
-	      "  --jobs N            so many at a time (one per processor)\n"
-	      "  --timeout SECONDS   real time for one run (10)\n"
-	      "  --failures N        stop after so many failing seeds; 0: never (10)\n"
-	      "  --shrink-runs N     at most so many more runs for each (200)\n"
-	      "  --output DIR        folder for what is found (polycm-explore)\n"
+	      "  --seeds A-B         the seeds to run (1-1000)\n"
+	      "  --scenario FILE     nodes, links, and limits for faults in its group 'explore'\n"
+	      "  --transport NAME    transport of the device: roce, ib, iwarp or a vendor's\n"
+	      "  --jobs N            number of runs at a time (one per processor)\n"
+	      "  --timeout SECONDS   limit of real time for one run (10)\n"
+	      "  --failures N        stop after this many failing seeds; 0: no limit (10)\n"
+	      "  --shrink-runs N     limit of additional runs for each failing seed (200)\n"
+	      "  --output DIR        folder for the results (polycm-explore)\n"
 	      "\n"
-	      "Exit status: 0: no seed fails, 1: some do, 2: bad options or COMMAND fails\n"
-	      "without faults, too, 74: some do, but not all of what was found could be\n"
-	      "written, 126: COMMAND cannot be executed, 127: it was not found.\n", to);
+	      "Exit status: 0: no seed fails, 1: some seeds fail, 2: bad options, or COMMAND\n"
+	      "fails without faults, too, 74: some seeds fail, but the results could not be\n"
+	      "written completely, 126: COMMAND cannot be executed, 127: it was not found.\n", to);
 }
 
 static uint64_t now(void)

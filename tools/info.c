@@ -30,12 +30,12 @@ void info_usage(FILE *to)
 {
 	fputs("usage: polycm info [--config] [PROVIDER]\n"
 	      "\n"
-	      "Shows the providers that are installed, the rules of their transports and the\n"
-	      "devices that can carry connections, as a program in this environment has them.\n"
+	      "Shows the installed providers, the rules of their transports and the usable\n"
+	      "devices, as a program in this environment sees them.\n"
 	      "\n"
-	      "  PROVIDER   only this one, with its rules, devices and settings\n"
-	      "  --config   every setting, or those of PROVIDER: its value, where it comes from,\n"
-	      "             its meaning\n"
+	      "  PROVIDER   shows only this provider, with its rules, devices and settings\n"
+	      "  --config   shows every setting, or those of PROVIDER: the value, where it\n"
+	      "             comes from, and its meaning\n"
 	      "\n"
 	      "With a simulated device: polycm run --provider sim polycm info\n", to);
 }

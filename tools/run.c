@@ -13,28 +13,28 @@
 
 const struct run_option run_options[RUN_NUM_OPTIONS] = {
 	[RUN_PROVIDER] = { "provider", RUN_PROVIDER_VARIABLE, "NAMES",
-		"providers that may carry connections: sim or roce,iwarp or trace;^ib",
+		"providers to use: sim or roce,iwarp or trace;^ib",
 		run_check_provider },
 	[RUN_TRANSPORT] = { "transport", "POLYCM_SIM_TRANSPORT", "NAME",
-		"what the simulated device is: roce, ib, iwarp or a vendor's", run_check_transport },
+		"transport of the device: roce, ib, iwarp or a vendor's", run_check_transport },
 	[RUN_SEED] = { "seed", "POLYCM_SIM_SEED", "N",
-		"seed of all randomness in the simulator", run_check_seed },
+		"seed of all random numbers in the simulator", run_check_seed },
 	[RUN_CLOCK] = { "clock", "POLYCM_SIM_CLOCK", "KIND",
 		"virtual or real: the simulator's time", run_check_choice },
 	[RUN_FABRIC] = { "fabric", "POLYCM_SIM_FABRIC", "NAME",
-		"simulated network; processes of one user that name the same meet", run_check_name },
+		"name of the simulated network; processes share it by name", run_check_name },
 	[RUN_SCENARIO] = { "scenario", "POLYCM_SIM_SCENARIO", "FILE",
-		"nodes and links of the network, and what goes wrong on it", run_check_file },
+		"nodes, links and faults of the simulated network", run_check_file },
 	[RUN_FAULT_FILE] = { "faults", "POLYCM_FAULT_SCENARIO", "FILE",
-		"calls that fail and events that come late, on any provider", run_check_faults },
+		"make calls fail and events come late, on any provider", run_check_faults },
 	[RUN_NODE] = { "node", "POLYCM_SIM_NODE", "NAME",
-		"the scenario's node that COMMAND is on", run_check_node },
+		"the scenario's node that COMMAND runs on", run_check_node },
 	[RUN_TRACE] = { "trace", "POLYCM_SIM_TRACE", "FILE",
-		"write what happens in the simulator to FILE", run_check_path },
+		"write a trace of the simulator to FILE", run_check_path },
 	[RUN_PCAP] = { "pcap", "POLYCM_SIM_PCAP", "FILE",
 		"capture the simulator's packets into FILE, for tshark", run_check_capture },
 	[RUN_LOG] = { "log", "POLYCM_LOG", "LEVEL",
-		"error, warn, info, debug or trace, to standard error", run_check_choice },
+		"log level: error, warn, info, debug or trace", run_check_choice },
 };
 
 void run_usage(FILE *to)
@@ -52,13 +52,14 @@ void run_usage(FILE *to)
 		free(option);
 	}
 	fputs("\n"
-	      "Each option sets a variable of the environment; see 'polycm info --config'.\n"
-	      "The simulator's options (all but --provider, --faults and --log) mean\n"
-	      "--provider sim too, unless --provider or POLYCM_PROVIDER names providers.\n"
-	      "--faults puts the layer fault around the providers, whichever they are.\n"
+	      "Each option sets an environment variable; see 'polycm info --config'.\n"
+	      "The simulator's options (all but --provider, --faults and --log) imply\n"
+	      "--provider sim, unless --provider or POLYCM_PROVIDER names providers.\n"
+	      "--faults puts the layer fault around any providers.\n"
 	      "\n"
-	      "Exit status: COMMAND's; 2: bad options, 126: COMMAND cannot be executed,\n"
-	      "127: it was not found, 74: COMMAND's is 0, but the trace or the capture is cut.\n", to);
+	      "Exit status: that of COMMAND; 2: bad options, 126: COMMAND cannot be executed,\n"
+	      "127: it was not found, 74: COMMAND exited with 0, but the trace or the capture\n"
+	      "is not complete.\n", to);
 }
 
 static int become(char **command)

@@ -25,15 +25,15 @@ void timeline_usage(FILE *to)
 {
 	fputs("usage: polycm timeline [OPTION]... TRACE\n"
 	      "\n"
-	      "Draws a trace of the simulator (polycm run --trace) as a ladder diagram: a\n"
-	      "column for each node, time downwards, an arrow for each message.\n"
+	      "Draws a trace of the simulator (polycm run --trace) as a ladder diagram: each\n"
+	      "node has a column, time runs downwards, each message is an arrow.\n"
 	      "TRACE - is standard input.\n"
 	      "\n"
-	      "  --svg FILE      write it as an SVG picture; - is standard output\n"
+	      "  --svg FILE      write an SVG picture; - is standard output\n"
 	      "  --id N          only the connection of the id with this number\n"
-	      "  --between A,B   only what these nodes do, or these columns\n"
-	      "  --all           every timer, too\n"
-	      "  --cm            messages of connection management, and no data\n", to);
+	      "  --between A,B   only these two nodes or columns\n"
+	      "  --all           also timers that are started and cancelled\n"
+	      "  --cm            connection management only, no data\n", to);
 }
 
 /* COLUMNS, the terminal's, or what terminals had. */
