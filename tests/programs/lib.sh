@@ -194,11 +194,15 @@ start() {
 listening=listening
 server_stays=	# of a server that never ends: after so many DISCONNECTED it is made to
 
-# pair FOLDER TRANSPORT FABRIC: runs ${server_command[@]} and ${client_command[@]}; both must end well.
+# pair FOLDER TRANSPORT FABRIC: runs ${server_command[@]} and ${client_command[@]}; both must end well. With
+# ${pair_run[@]}, which takes the place of "polycm run" and its options, FOLDER alone counts.
+pair_run=()
 pair() {
 	local folder=$1 client status
-	local run=("${command[@]}" run --provider sim --transport "$2" --fabric "$3" --log info --)
+	local run=("${pair_run[@]}")
 
+	[ "${#run[@]}" -ne 0 ] ||
+		run=("${command[@]}" run --provider sim --transport "$2" --fabric "$3" --log info --)
 	if ! start "$folder" "${run[@]}" "${server_command[@]}"; then
 		echo 'the server does not listen'
 		stop_started
