@@ -33,7 +33,13 @@ bool sim_is_virtual(void)
 
 uint64_t sim_now(void)
 {
-	return sim_is_virtual() ? relaxed_load(&sim_engine.now) : engine_monotonic();
+	uint64_t now;
+
+	if (sim_is_virtual())
+		return relaxed_load(&sim_engine.now);
+	now = engine_monotonic();
+	relaxed_store(&sim_doorbell_time, now);
+	return now;
 }
 
 /* ------------------------------------------------------------------------

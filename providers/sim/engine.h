@@ -101,6 +101,8 @@ extern struct sim_engine_hooks sim_engine_hooks;
  * sim_idle(): polycm_clock.idle.
  */
 void sim_progress(void);
+/* Real clock: a poll found so many things that were there already. */
+void sim_polled(unsigned int found);
 int sim_advance(uint64_t ns);
 /*
  * Virtual clock: until done(arg), which is asked with the lock held, or with

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "engine.h"
+#include "trust.h"
 
 #define relaxed_load(object) atomic_load_explicit(object, memory_order_relaxed)
 #define relaxed_store(object, value) \
@@ -41,13 +42,14 @@ struct sim_engine {
 	/* Read without the lock. */
 	atomic_bool is_virtual, is_real;	/* both false: not running */
 	atomic_bool forked;
-	atomic_bool hot;
+	atomic_bool hot;		/* the NIC thread relies on the program, which polls */
 	atomic_uint_fast64_t now;	/* virtual */
 	atomic_uint_fast64_t next;	/* earliest deadline */
 	atomic_uint_fast64_t patience;
 	atomic_uint spins;		/* vain polls in a row, and this: */
 #define ENGINE_READING 0x80000000u	/* the program has read a clock of its own */
-	atomic_uint polls;
+	atomic_uint polls;		/* in vain, since the last look at the clock */
+	struct sim_poll_row row;
 	atomic_uint contenders;		/* threads that wait for the lock */
 	atomic_uint lookers;		/* that look for what they wait for (virtual) */
 };

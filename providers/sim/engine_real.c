@@ -5,8 +5,8 @@
  * others, and packets from other processes, are the NIC thread's or a poller's.
  *
  * The NIC thread sleeps on the doorbell of our slot.  While a program polls
- * ("hot") senders need not ring it: the thread then only looks now and again
- * whether the polling goes on.
+ * ("hot") senders need not ring it, unless it has stopped (link/doorbell.h): the
+ * thread then only looks now and again whether the polling goes on (trust.h).
  */
 #include "config.h"
 
@@ -22,11 +22,8 @@
 #include "heap.h"
 #include "providers/sim/link/doorbell.h"
 
-#define POLLS_TO_HOT 64u	/* polls in a row after which we rely on the poller */
 #define POLLS_PER_LOOK 16u	/* a poller reads the clock every so often only */
 #define POLLS_PER_YIELD 256u	/* the peer it polls for may wait for this very processor */
-#define HOT_MIN SIM_US(50)	/* how long the NIC thread trusts a poller */
-#define HOT_MAX SIM_MS(1)
 #define NIC_SLICE SIM_US(100)	/* the shortest that Linux has */
 #define PATIENCE_MIN SIM_US(2)	/* how long a thread looks before it sleeps */
 #define PATIENCE_MAX SIM_US(50)
@@ -40,6 +37,7 @@ static void receive(void)
 void engine_real_start(void)
 {
 	relaxed_store(&sim_engine.polls, 0);
+	sim_poll_row_end(&sim_engine.row);
 	relaxed_store(&sim_engine.hot, false);
 	relaxed_store(&sim_engine.patience, PATIENCE_MAX / 4);
 }
@@ -118,7 +116,9 @@ int engine_real_idle(void)
 	int r;
 
 	/* The poller stops: from now on senders must ring. */
-	relaxed_store(&sim_engine.polls, 0);
+	sim_poll_row_end(&sim_engine.row);
+	if (!came)
+		sim_shm_remind(SIM_NEVER);
 	if (!came && relaxed_load(&sim_engine.hot)) {
 		relaxed_store(&sim_engine.hot, false);
 		sim_shm_ring_self();
@@ -130,21 +130,54 @@ int engine_real_idle(void)
 	return r < 0 && !came ? r : came;
 }
 
+/* So many polls until now. */
+static void note_polls(unsigned int polls, uint64_t now)
+{
+	bool steady = sim_poll_row_add(&sim_engine.row, polls, now);
+
+	if (!steady && !relaxed_load(&sim_engine.hot))
+		return;
+	sim_shm_polled(now);
+	if (relaxed_load(&sim_engine.hot))
+		return;
+	relaxed_store(&sim_engine.hot, true);
+	sim_shm_ring_self();
+}
+
+/* Polls in vain, so many since the last look.  True: a timer is due. */
+static bool look(unsigned int polls)
+{
+	uint64_t now = sim_now();
+
+	note_polls(polls, now);
+	sim_shm_remind(now);
+	return relaxed_load(&sim_engine.next) <= now;
+}
+
+void sim_polled(unsigned int found)
+{
+	unsigned int polls;
+
+	if (!relaxed_load(&sim_engine.is_real))
+		return;
+	polls = relaxed_load(&sim_engine.polls);
+	relaxed_store(&sim_engine.polls, polls + found);
+	if (polls % POLLS_PER_LOOK + found >= POLLS_PER_LOOK)
+		note_polls(found < POLLS_PER_LOOK ? POLLS_PER_LOOK : found, sim_now());
+}
+
 void sim_progress(void)
 {
 	unsigned int polls;
 	int cancel_state;
+	bool due;
 
 	if (!relaxed_load(&sim_engine.is_real))
 		return;
 	polls = relaxed_load(&sim_engine.polls) + 1;
 	relaxed_store(&sim_engine.polls, polls);
-	if (!sim_shm_pending() && (polls % POLLS_PER_LOOK ||
-				   relaxed_load(&sim_engine.next) > engine_monotonic())) {
-		if (polls >= POLLS_TO_HOT && !relaxed_load(&sim_engine.hot)) {
-			relaxed_store(&sim_engine.hot, true);
-			sim_shm_ring_self();
-		}
+	due = polls % POLLS_PER_LOOK == 0 && look(POLLS_PER_LOOK);
+	if (!due && !sim_shm_pending()) {
 		if (polls % POLLS_PER_YIELD == 0)
 			sched_yield();
 		return;
@@ -158,8 +191,13 @@ void sim_progress(void)
 	}
 	take_over(&sim_engine.lock);
 	sim_engine.cancel_state = cancel_state;
+	if (sim_shm_pending())
+		sim_shm_learn(true);
 	engine_fire_due(ENGINE_FIRE_MAX);
 	receive();
+	/* It may have taken long, and has read the clock. */
+	if (relaxed_load(&sim_engine.hot))
+		sim_shm_polled(sim_doorbell_lately());
 	sim_unlock();
 }
 
@@ -167,13 +205,14 @@ void sim_progress(void)
  * The NIC thread.
  */
 
-static void nic_sleep(bool quiet, uint64_t trust)
+/* True: a sender rang. */
+static bool nic_sleep(bool quiet, uint64_t look_at)
 {
-	uint64_t deadline = sim_heap_deadline(), now = engine_monotonic();
+	uint64_t deadline = sim_heap_deadline();
 	uint32_t ticket = sim_shm_prepare_wait(quiet);
 
-	if (quiet && deadline > now + trust)
-		deadline = now + trust;
+	if (quiet && deadline > look_at)
+		deadline = look_at;
 	sim_engine.asleep = true;
 	sim_engine.sleep_until = deadline;
 	hand_over(&sim_engine.lock);
@@ -182,7 +221,7 @@ static void nic_sleep(bool quiet, uint64_t trust)
 	pthread_mutex_lock(&sim_engine.lock);
 	take_over(&sim_engine.lock);
 	sim_engine.asleep = false;
-	sim_shm_awake();
+	return sim_shm_awake();
 }
 
 /* struct sched_attr, which not every C library has. */
@@ -211,32 +250,40 @@ static void take_turns_early(void)
 	(void)syscall(SYS_sched_setattr, self, &how, 0);
 }
 
+/* May it leave what comes in to a program that polls? */
+static bool relies(struct sim_trust *trust, bool rung)
+{
+	uint64_t now = sim_now(), polled_at = sim_shm_polled_at();
+	bool missed = trust->length && sim_shm_pending() &&
+		      (rung || (int64_t)(now - polled_at) > (int64_t)SIM_TRUST_MIN);
+
+	if (missed)
+		sim_shm_learn(false);
+	if (relaxed_load(&sim_engine.hot) && sim_trust_go_on(trust, now, polled_at, missed))
+		return true;
+	if (trust->length) {
+		relaxed_store(&sim_engine.hot, false);
+		sim_poll_row_end(&sim_engine.row);
+	}
+	trust->length = 0;
+	return false;
+}
+
 static void *nic_thread(void *arg)
 {
-	uint64_t trust = HOT_MIN;
-	unsigned int polls = 0;
+	struct sim_trust trust = { 0 };
+	bool rung = false;
 
 	(void)arg;
 	take_turns_early();
 	pthread_mutex_lock(&sim_engine.lock);
 	take_over(&sim_engine.lock);
 	while (!sim_engine.stop) {
-		bool quiet = relaxed_load(&sim_engine.hot);
-
-		if (quiet && relaxed_load(&sim_engine.polls) == polls) {
-			relaxed_store(&sim_engine.hot, false);
-			quiet = false;
-		}
-		polls = relaxed_load(&sim_engine.polls);
-		if (!quiet)
-			trust = HOT_MIN;
-		else if (trust < HOT_MAX)
-			trust *= 2;
+		bool quiet = relies(&trust, rung);
 
 		engine_fire_due(ENGINE_FIRE_MAX);
 		receive();
-		if (!sim_engine.due)
-			nic_sleep(quiet, trust);
+		rung = !sim_engine.due && nic_sleep(quiet, trust.look_at);
 	}
 	pthread_mutex_unlock(&sim_engine.lock);
 	return NULL;

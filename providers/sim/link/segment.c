@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "providers/sim/base.h"
+#include "providers/sim/trust.h"
+#include "doorbell.h"
 #include "ring_name.h"
 #include "segment_internal.h"
 
@@ -85,6 +87,7 @@ void sim_segment_notify(unsigned int to, unsigned int from)
 	struct sim_slot *slot = &self.file.window->slot[to];
 	unsigned int word = from / 64;
 	uint64_t bit = UINT64_C(1) << from % 64;
+	uint32_t sleeping;
 
 	/*
 	 * What was put into the ring comes before the look at the bits: a
@@ -95,7 +98,10 @@ void sim_segment_notify(unsigned int to, unsigned int from)
 		atomic_fetch_or(&slot->inbox[word], bit);
 	if (!(atomic_load(&slot->summary) & UINT64_C(1) << word))
 		atomic_fetch_or(&slot->summary, UINT64_C(1) << word);
-	if (atomic_load(&slot->sleeping) && atomic_exchange(&slot->sleeping, 0))
+	sleeping = atomic_load(&slot->sleeping);
+	if (sleeping == SIM_AWAKE || (sleeping == SIM_RELIES && sim_doorbell_can_wait(slot, to)))
+		return;
+	if (atomic_exchange(&slot->sleeping, SIM_AWAKE) != SIM_AWAKE)
 		sim_segment_ring(slot);
 }
 
@@ -280,7 +286,9 @@ static int take_slot(void)
 		slot->pid = (int32_t)getpid();
 		atomic_store(&slot->capture, capture);
 		atomic_store(&slot->summary, 0);
-		atomic_store(&slot->sleeping, 0);
+		atomic_store(&slot->sleeping, SIM_AWAKE);
+		atomic_store(&slot->polled_at, 0);
+		atomic_store(&slot->patience, SIM_PATIENCE_MAX);
 		atomic_store(&slot->doorbell, 1);
 		for (unsigned int word = 0; word < SIM_MAX_SLOTS / 64; word++)
 			atomic_store(&slot->inbox[word], 0);

@@ -22,6 +22,9 @@ struct sim_folder;
 
 enum sim_slot_state { SIM_SLOT_FREE, SIM_SLOT_LIVE };
 
+/* The NIC thread: awake; to be rung; to be rung unless the program polled lately (doorbell.h). */
+enum sim_sleep { SIM_AWAKE, SIM_SLEEPS, SIM_RELIES };
+
 /* A process.  Mail: a bit for each slot that has something for it, and one for each word of bits. */
 struct sim_slot {
 	_Atomic uint32_t state;
@@ -29,8 +32,10 @@ struct sim_slot {
 	int32_t pid;			/* for people */
 	_Atomic uint64_t capture;	/* the file that it writes its packets to; 0: none */
 	_Alignas(64) _Atomic uint64_t summary;
-	_Atomic uint32_t sleeping;	/* ring the doorbell */
+	_Atomic uint32_t sleeping;	/* enum sim_sleep */
 	_Atomic uint32_t doorbell;	/* futex */
+	_Atomic uint64_t polled_at;	/* ns of CLOCK_MONOTONIC, while the NIC thread relies on it */
+	_Atomic uint32_t patience;	/* ns after that before senders ring (trust.h) */
 	_Atomic uint64_t inbox[SIM_MAX_SLOTS / 64];
 };
 

@@ -26,7 +26,7 @@
 #include "sweep.h"
 
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
-#define SEGMENT_VERSION 7u
+#define SEGMENT_VERSION 8u
 
 #define AREA_ALIGN _Alignof(struct segment)
 

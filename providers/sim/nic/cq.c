@@ -248,6 +248,8 @@ int sim_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 	struct sim_cq *cq = nic_cq(ibcq);
 	int taken = cq_take(cq, num_entries, wc);
 
+	if (taken)
+		sim_polled((unsigned int)taken);
 	if (taken || num_entries <= 0)
 		return taken;
 	if (sim_is_virtual())
