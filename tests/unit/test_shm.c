@@ -22,7 +22,6 @@
 #include "providers/sim/link/shm.h"
 #include "providers/sim/address.h"
 #include "providers/sim/fabric.h"
-#include "providers/sim/link/link.h"
 #include "providers/sim/link/pull.h"
 #include "providers/sim/link/segment.h"
 #include "shm_child.h"

@@ -28,6 +28,11 @@
 	"nodes = ( { name = \"a\"; devices = ( { addresses = \"10.0.0.1/24\"; } ); },\n"          \
 	"{ name = \"b\"; devices = ( { addresses = \"10.0.0.2/24\"; } ); } );\n"
 
+static struct sim_changes_area *shared_changes(void)
+{
+	return sim_segment_area(SIM_AREA_CHANGES);
+}
+
 static char path[256];
 
 static void start(const char *nodes, const char *faults)
@@ -188,7 +193,7 @@ static void at_a_time(void **state)
 	assert_null(strstr(world, "b: until 0"));
 	shm_child_start(&child, "world");
 	assert_int_equal(has_world(&child, world), 0);
-	assert_int_equal(atomic_load(&((struct sim_changes_area *)sim_segment_area(SIM_AREA_CHANGES))->newest), 0);
+	assert_int_equal(atomic_load(&shared_changes()->newest), 0);
 	assert_int_equal(shm_child_end(&child), 0);
 	free(world);
 	close_world();
@@ -318,7 +323,7 @@ static void what_makes_no_sense_is_passed_over(void **state)
 		sim_changes_tell(&change);
 	}
 	/* Numbers that were never given. */
-	atomic_store(&((struct sim_changes_area *)sim_segment_area(SIM_AREA_CHANGES))->newest, UINT64_MAX);
+	atomic_store(&shared_changes()->newest, UINT64_MAX);
 	sim_changes_read();
 	assert_false(sim_changes_end_round(false));
 	sim_unlock();
@@ -353,7 +358,7 @@ static void each_is_done_once(void **state)
 	for (unsigned int i = 0; i < 3; i++)
 		assert_false(sim_changes_end_round(false));
 	/* Nor is there an end of rounds where the fabric knows less than we do. */
-	atomic_store(&((struct sim_changes_area *)sim_segment_area(SIM_AREA_CHANGES))->newest, 1);
+	atomic_store(&shared_changes()->newest, 1);
 	for (unsigned int i = 0; i < 3; i++)
 		assert_false(sim_changes_end_round(false));
 	world = shm_child_world();
@@ -397,7 +402,7 @@ static void half_told_is_not_told(void **state)
 	open_world("");
 	before = own_world();
 	sim_lock();
-	area = sim_segment_area(SIM_AREA_CHANGES);
+	area = shared_changes();
 	area->kept[0].number = 1;
 	area->kept[0].change = (struct sim_change){ .action = POLYCM_SIM_CRASH, .node = 1 };
 	area->kept[SIM_CHANGES - 1].number = UINT64_MAX;
