@@ -112,7 +112,7 @@ uint64_t sim_scenario_began(void);
 bool sim_scenario_is_shared(void);
 /* Nobody made this fabric, and under the virtual clock nobody else is on it. */
 void sim_fabric_set_own(void);
-/* All have the file of that digest; -EPROTO: they have another.  The same once more, after a fork(). */
+/* All have the file of that digest; -EPROTO: they have another.  Once more, after a fork(). */
 int sim_scenario_agree(uint64_t digest);
 int sim_scenario_agree_again(void);
 /* The fabric was left. */
@@ -146,7 +146,8 @@ void sim_node_remove_address(struct sim_node *node, struct sim_address *address)
 /* What makes an RDMA device of one: set before the first device is added. */
 struct sim_device_model {
 	const struct polycm_verbs *verbs;
-	void (*init)(struct sim_device *device);	/* device->attr and the ports' MTUs, by its rules */
+	/* Fills in device->attr and the ports' MTUs, by its rules. */
+	void (*init)(struct sim_device *device);
 };
 void sim_set_device_model(const struct sim_device_model *model);
 /* Its limits as they are for devices of its rules. */

@@ -19,7 +19,10 @@ extern bool sim_trace_on;
 
 #define sim_tracing() __builtin_expect(sim_trace_on, 0)
 
-/* Something was told, to a trace or a capture, since this was set back; who has which address is nothing yet. */
+/*
+ * Something was told, to a trace or a capture, since this was set back; who has which
+ * address is nothing yet.
+ */
 extern bool sim_trace_told;
 
 /* The file and nothing in it yet; watch.h opens and closes a trace.  "-": standard error. */

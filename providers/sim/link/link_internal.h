@@ -39,7 +39,7 @@ int sim_local_send(const struct sim_frame *frame);
 unsigned int sim_local_under_way(void);
 void sim_local_drop_all(void);
 
-/* To another process, by link/shm.c; until a shared fabric is joined there is none, and it is lost. */
+/* To another process, by link/shm.c; before a shared fabric is joined it is lost. */
 extern int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot);
 
 #endif

@@ -362,7 +362,8 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 		in_order->at = at;
 	}
 	if (is_plain(flow, fate, at))
-		return slot == sim_self_slot() ? sim_local_send(frame) : sim_link_to_process(frame, slot);
+		return slot == sim_self_slot() ? sim_local_send(frame)
+					       : sim_link_to_process(frame, slot);
 	transit = begin(flow, frame, slot, wire_length,
 			fate->rejected ? arrive_to_be_rejected : arrive);
 	if (!transit)

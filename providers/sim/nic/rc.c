@@ -207,7 +207,10 @@ void rc_receive(const struct sim_packet *packet)
 	nic_settle(qp);
 }
 
-/* A NAK that a fault rule gives in the responder's place.  The reason is the code in a NAK (IBTA vol. 1, 9.7.5.2.1); no sequence error. */
+/*
+ * A NAK that a fault rule gives in the responder's place.  The reason is the code in it
+ * (IBTA vol. 1, 9.7.5.2.1); no sequence error.
+ */
 static void reject_by_rule(const struct sim_packet *packet, uint16_t reason)
 {
 	static const uint8_t syndromes[] = {
