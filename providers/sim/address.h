@@ -6,9 +6,20 @@
 #ifndef SIM_ADDRESS_H
 #define SIM_ADDRESS_H
 
+#include <infiniband/ib.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "fabric.h"
+/* An IPv4, IPv6 or InfiniBand address with its port, small enough to keep per connection. */
+union sim_sockaddr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_ib ib;
+};
 
 /* Of an address that may be unaligned; the same place in all families. */
 static inline sa_family_t sim_addr_family(const struct sockaddr *addr)

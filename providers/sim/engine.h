@@ -86,7 +86,7 @@ struct sim_engine_hooks {
 	/* A timer is "armed", "fired" or "ended", while somebody looks (trace.c).  Lock held. */
 	void (*timer)(const struct sim_timer *timer, const char *action);
 	/*
-	 * While some timers stand still (works.c): when this one fires, whose deadline is
+	 * While some timers stand still (world.c): when this one fires, whose deadline is
 	 * that; SIM_NEVER: it does not.  Lock held.
 	 */
 	uint64_t (*postpone)(const struct sim_timer *timer, uint64_t deadline);

@@ -14,9 +14,7 @@
 #ifndef SIM_FABRIC_H
 #define SIM_FABRIC_H
 
-#include <infiniband/ib.h>
-#include <netinet/in.h>
-
+#include "address.h"
 #include "engine.h"
 #include "providers/sim/link/segment.h"
 
@@ -25,14 +23,6 @@
 #define SIM_DEVICE_KINDS 7u	/* of objects that a device has so many of */
 
 struct sim_id;
-
-/* An IPv4, IPv6 or InfiniBand address with its port, small enough to keep per connection. */
-union sim_sockaddr {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-	struct sockaddr_ib ib;
-};
 
 /* An address of a node. */
 struct sim_address {

@@ -12,7 +12,7 @@
 #include "build.h"
 #include "providers/sim/cm/mad.h"
 #include "fault_internal.h"
-#include "providers/sim/link/link.h"
+#include "packet.h"
 
 #define MAX_ERRNO 4095
 #define MAX_COPIES 65535u

@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "providers/sim/nic/rc.h"
+#include "providers/sim/nic/rc_internal.h"
 #include "pcap_crc.h"
 #include "pcap_tcp.h"
 

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "providers/sim/nic/rc.h"
+#include "providers/sim/nic/rc_internal.h"
 #include "providers/sim/nic/ud.h"
 #include "pcap_crc.h"
 #include "pcap_internal.h"

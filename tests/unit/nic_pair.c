@@ -14,7 +14,7 @@
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
-#include "providers/sim/nic/rc.h"
+#include "providers/sim/nic/rc_internal.h"
 #include "core/base/interposer.h"
 
 struct pair_side a, b;

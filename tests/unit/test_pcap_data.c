@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "providers/sim/nic/rc.h"
+#include "providers/sim/nic/rc_internal.h"
 #include "providers/sim/pcap_internal.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"

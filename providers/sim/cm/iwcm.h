@@ -15,6 +15,7 @@
 #include "providers/sim/link/link.h"
 #include "cma.h"
 #include "mpa.h"
+#include "segment.h"
 
 /* As kernel iwcm has them; connecting the stream is part of IDLE. */
 enum iwcm_state {
@@ -173,5 +174,9 @@ int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param);
 int iwcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason);
 /* An answer with the reject flag, then the end of the stream. */
 void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len);
+
+/* To the process in the slot; to NULL: nobody is there.  -ENOMEM: it has not left (iwcm_segment.c). */
+int iw_segment_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
+		    const struct segment *segment);
 
 #endif

@@ -9,9 +9,10 @@
 #ifndef SIM_MAD_H
 #define SIM_MAD_H
 
+#include <rdma/rdma_cma.h>
 #include <stddef.h>
 
-#include "providers/sim/fabric.h"
+#include "providers/sim/address.h"
 #include "providers/common/cm_rej.h"
 
 #define CM_MAD_SIZE 256u

@@ -10,7 +10,9 @@
 #ifndef SIM_CM_SEGMENT_H
 #define SIM_CM_SEGMENT_H
 
-#include "providers/sim/fabric.h"
+#include <stddef.h>
+
+#include "providers/sim/address.h"
 
 enum segment_type {
 	SEG_SYN = 1,
@@ -38,8 +40,7 @@ struct segment {
 
 /* -EBADMSG: it is none. */
 int iw_segment_parse(const uint8_t *data, size_t len, struct segment *ret_segment);
-/* To the process in the slot; to NULL: nobody is there.  -ENOMEM: it has not left. */
-int iw_segment_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
-		    const struct segment *segment);
+/* Its header as bytes; returns their number. */
+size_t iw_segment_header(const struct segment *segment, uint8_t header[SEG_SYN_LEN]);
 
 #endif

@@ -16,17 +16,7 @@
 #include <sys/uio.h>
 
 #include "providers/sim/fabric.h"
-
-enum sim_packet_type {
-	SIM_PACKET_MAD,		/* 256 bytes */
-	SIM_PACKET_STREAM,	/* TCP segments of the iWARP engine */
-	SIM_PACKET_RC,		/* data path of connected QPs */
-	SIM_PACKET_UD,
-	SIM_PACKET_NOTE,	/* off the wire: see sim_link_note() */
-	SIM_PACKET_TYPES
-};
-
-#define SIM_LINK_MAX_PACKET 16384u	/* header and payload */
+#include "providers/sim/packet.h"
 
 struct sim_packet {
 	enum sim_packet_type type;

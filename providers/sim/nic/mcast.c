@@ -13,7 +13,7 @@
 
 #include "providers/sim/gids.h"
 #include "groups.h"
-#include "ud.h"
+#include "ud_internal.h"
 
 #define FIRST_MLID 0xc000u
 #define PERMISSIVE_LID 0xffffu

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "rc.h"
+#include "rc_internal.h"
 
 static const char call[] = "ibv_create_qp";
 

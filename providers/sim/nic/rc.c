@@ -4,7 +4,7 @@
 
 #include "providers/sim/link/shape.h"
 #include "providers/sim/link/shm.h"
-#include "rc.h"
+#include "rc_internal.h"
 
 void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec *from,
 	      unsigned int from_parts, size_t len)

@@ -12,7 +12,7 @@
 #include "providers/sim/link/doorbell.h"
 #include "providers/sim/link/shm.h"
 #include "providers/sim/world.h"
-#include "rc.h"
+#include "rc_internal.h"
 
 /* TCP's own retransmission, which carries iWARP: 200 ms, doubling up to 120 s, 15 times. */
 #define TCP_RTO SIM_MS(200)

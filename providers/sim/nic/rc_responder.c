@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "providers/sim/link/shm.h"
-#include "rc.h"
+#include "rc_internal.h"
 
 #define ACCESS_ERROR IBV_EVENT_QP_ACCESS_ERR
 #define REQUEST_ERROR IBV_EVENT_QP_REQ_ERR

@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "providers/sim/link/shm.h"
-#include "rc.h"
+#include "rc_internal.h"
 
 static uint8_t op_of(uint8_t opcode)
 {

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "rc.h"
+#include "rc_internal.h"
 
 /* --- Sending. --- */
 

@@ -9,8 +9,8 @@
 
 #include "providers/sim/gids.h"
 #include "groups.h"
-#include "rc.h"
-#include "ud.h"
+#include "rc_internal.h"
+#include "ud_internal.h"
 
 /* --- Sending. --- */
 

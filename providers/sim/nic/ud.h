@@ -8,8 +8,8 @@
 #ifndef SIM_NIC_UD_H
 #define SIM_NIC_UD_H
 
-#include "providers/sim/link/link.h"
-#include "nic_internal.h"
+#include <infiniband/verbs.h>
+#include <stdint.h>
 
 enum ud_flags {
 	UD_F_IMM = 1 << 0,
@@ -28,15 +28,5 @@ struct ud_header {
 	uint8_t reserved;
 	union ibv_gid sgid, dgid;
 };
-
-/* --- ud.c --- */
-
-/* Hand a datagram to a QP: it is for it, and not longer than it says. */
-void ud_deliver(struct sim_qp *qp, const struct sim_packet *packet, const struct ud_header *h);
-
-/* --- mcast.c --- */
-
-/* To every QP of the receiving port in its group. */
-void nic_group_deliver(const struct sim_packet *packet, const struct ud_header *h);
 
 #endif
