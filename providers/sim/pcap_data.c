@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "providers/sim/link/shm.h"
+#include "providers/sim/nic/objects.h"
 #include "providers/sim/nic/rc_internal.h"
 #include "pcap_internal.h"
 

@@ -9,6 +9,8 @@
  */
 #include "config.h"
 
+#include "providers/sim/nic/mr.h"
+#include "providers/sim/nic/sq.h"
 #include "providers/sim/nic/rc_internal.h"
 #include "pcap_crc.h"
 #include "pcap_tcp.h"

@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "providers/sim/nic/mr.h"
+#include "providers/sim/nic/sq.h"
 #include "providers/sim/nic/rc_internal.h"
 #include "providers/sim/nic/ud.h"
 #include "pcap_crc.h"

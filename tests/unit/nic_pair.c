@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "providers/sim/fabric_open.h"
+#include "providers/sim/nic/objects.h"
 #include "nic_pair.h"
 
 #include <errno.h>

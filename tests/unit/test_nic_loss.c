@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "providers/sim/nic/objects.h"
 #include "providers/sim/nic/rc_internal.h"
 #include "nic_pair.h"
 

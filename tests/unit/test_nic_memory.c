@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-#include "providers/sim/nic/nic_internal.h"
+#include "providers/sim/nic/context.h"
+#include "providers/sim/nic/cq.h"
+#include "providers/sim/nic/qp.h"
 #include "nic_pair.h"
 
 static bool fails;

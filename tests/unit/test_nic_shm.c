@@ -23,6 +23,7 @@
 #include "providers/sim/link/link.h"
 #include "providers/sim/link/segment.h"
 #include "providers/sim/nic/groups.h"
+#include "providers/sim/nic/sq.h"
 #include "providers/sim/nic/rc_internal.h"
 #include "tests/cmocka_all.h"
 #include "core/base/interposer.h"

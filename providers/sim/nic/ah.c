@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "device.h"
+#include "pd.h"
+#include "refuse.h"
 
 static struct sim_port *port_by_lid(uint16_t lid)
 {

@@ -10,7 +10,10 @@
 #include <time.h>
 
 #include "providers/sim/world.h"
-#include "nic_internal.h"
+#include "context.h"
+#include "notify.h"
+#include "qp.h"
+#include "refuse.h"
 #include "single_thread.h"
 
 /* NULL: there is no memory for another one of the same kind. */

@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "cq.h"
+#include "notify.h"
+#include "refuse.h"
 
 struct ibv_comp_channel *sim_create_comp_channel(struct ibv_context *context)
 {

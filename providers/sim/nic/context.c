@@ -10,7 +10,16 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "context.h"
+#include "cq.h"
+#include "device.h"
+#include "mr.h"
+#include "notify.h"
+#include "pd.h"
+#include "qp.h"
+#include "refuse.h"
+#include "rq.h"
+#include "sq.h"
 
 struct sim_nic_counts nic_counts;
 

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 
 #include "hand_over.h"
-#include "nic_internal.h"
+#include "context.h"
+#include "cq.h"
+#include "refuse.h"
 
 static const char create_call[] = "ibv_create_cq";
 

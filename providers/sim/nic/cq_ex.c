@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "cq.h"
+#include "refuse.h"
 
 #define KNOWN_WC_FLAGS ((uint64_t)IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
 			IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)

@@ -10,7 +10,8 @@
 #include <time.h>
 
 #include "providers/sim/gids.h"
-#include "nic_internal.h"
+#include "device.h"
+#include "refuse.h"
 
 #define VENDOR_ID 0xffffffu	/* software devices have none of their own */
 

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-#include "nic_internal.h"
+#include "context.h"
+#include "qp.h"
 
 struct teller {
 	void (*fn)(void *arg, const char *kind, const void *handle, const char *text);

@@ -7,7 +7,7 @@
 
 #include "providers/sim/fault.h"
 #include "providers/sim/gids.h"
-#include "nic_internal.h"
+#include "refuse.h"
 
 static unsigned int *const total[NIC_KINDS] = {
 	[NIC_PD] = &nic_counts.pds,

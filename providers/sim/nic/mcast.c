@@ -13,6 +13,8 @@
 
 #include "providers/sim/gids.h"
 #include "groups.h"
+#include "mcast.h"
+#include "refuse.h"
 #include "ud_internal.h"
 
 #define FIRST_MLID 0xc000u

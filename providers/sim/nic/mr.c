@@ -13,7 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "nic_internal.h"
+#include "mr.h"
+#include "refuse.h"
 
 #define TAG_BITS 12u
 #define TAG_MASK ((1u << TAG_BITS) - 1)

@@ -11,7 +11,9 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "mr.h"
+#include "refuse.h"
+#include "sq.h"
 
 #define OWN_BITS 0xffu		/* of a key: the program's choice */
 /* Programs name local write too, which a window has not. */

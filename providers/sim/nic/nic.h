@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nic/nic.h - what the rest of the simulator may ask of the simulated NIC.
- * The NIC's own structs are in nic/nic_internal.h.
+ * The NIC's own structs are in nic/objects.h.
  *
  * Engine lock held, unless said otherwise.
  */

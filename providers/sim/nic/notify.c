@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "nic_internal.h"
+#include "notify.h"
 
 int nic_notify_open(struct nic_notify *notify, int *ret_fd)
 {

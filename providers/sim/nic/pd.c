@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "pd.h"
+#include "refuse.h"
 
 struct ibv_pd *sim_alloc_pd(struct ibv_context *context)
 {

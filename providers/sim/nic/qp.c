@@ -9,6 +9,13 @@
 
 #include <stdlib.h>
 
+#include "context.h"
+#include "mcast.h"
+#include "mr.h"
+#include "qp.h"
+#include "refuse.h"
+#include "rq.h"
+#include "sq.h"
 #include "rc_internal.h"
 
 static const char call[] = "ibv_create_qp";

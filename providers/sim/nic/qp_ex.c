@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "qp.h"
+#include "refuse.h"
+#include "sq.h"
 
 #define KNOWN_OPS ((uint64_t)IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
 		   IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \

@@ -9,6 +9,11 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "device.h"
+#include "qp.h"
+#include "refuse.h"
+#include "rq.h"
+#include "sq.h"
 #include "rc_internal.h"
 
 #define PATH_ATTRS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \

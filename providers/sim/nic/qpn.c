@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "qp.h"
 
 #define BLOCK_SIZE 256u
 #define NUM_BLOCKS ((NIC_QPN_MASK + 1) / BLOCK_SIZE)

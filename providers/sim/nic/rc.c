@@ -4,6 +4,11 @@
 
 #include "providers/sim/link/shape.h"
 #include "providers/sim/link/shm.h"
+#include "context.h"
+#include "mr.h"
+#include "qp.h"
+#include "refuse.h"
+#include "sq.h"
 #include "rc_internal.h"
 
 void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec *from,

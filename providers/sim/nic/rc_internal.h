@@ -4,7 +4,7 @@
 #define SIM_NIC_RC_INTERNAL_H
 
 #include "providers/sim/link/link.h"
-#include "nic_internal.h"
+#include "rq.h"
 #include "rc.h"
 
 /* A packet taken apart. */

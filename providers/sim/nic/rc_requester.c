@@ -12,6 +12,9 @@
 #include "providers/sim/link/doorbell.h"
 #include "providers/sim/link/shm.h"
 #include "providers/sim/world.h"
+#include "qp.h"
+#include "refuse.h"
+#include "sq.h"
 #include "rc_internal.h"
 
 /* TCP's own retransmission, which carries iWARP: 200 ms, doubling up to 120 s, 15 times. */

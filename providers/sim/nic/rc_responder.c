@@ -8,6 +8,10 @@
 #include <stdio.h>
 
 #include "providers/sim/link/shm.h"
+#include "mr.h"
+#include "qp.h"
+#include "refuse.h"
+#include "rq.h"
 #include "rc_internal.h"
 
 #define ACCESS_ERROR IBV_EVENT_QP_ACCESS_ERR

@@ -6,6 +6,10 @@
 #include "config.h"
 
 #include "providers/sim/link/shm.h"
+#include "context.h"
+#include "mr.h"
+#include "refuse.h"
+#include "sq.h"
 #include "rc_internal.h"
 
 static uint8_t op_of(uint8_t opcode)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "nic_internal.h"
+#include "refuse.h"
 
 /* Is it part of a call of rdma_*, whose own line shows the reason? */
 static bool shown_by_core(void)

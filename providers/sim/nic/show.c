@@ -3,7 +3,8 @@
 #include "config.h"
 
 #include "providers/sim/trace_lines.h"
-#include "nic_internal.h"
+#include "qp.h"
+#include "sq.h"
 
 static const char *const state_names[] = {
 	[IBV_QPS_RESET] = "RESET",

@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "context.h"
+#include "refuse.h"
+#include "rq.h"
 
 static const char create_call[] = "ibv_create_srq", modify_call[] = "ibv_modify_srq";
 

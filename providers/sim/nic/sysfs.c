@@ -12,7 +12,7 @@
 
 #include <endian.h>
 
-#include "nic_internal.h"
+#include "device.h"
 
 static int put_guid(char *buf, size_t size, __be64 guid)
 {

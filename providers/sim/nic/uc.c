@@ -7,6 +7,11 @@
  */
 #include "config.h"
 
+#include "mr.h"
+#include "qp.h"
+#include "refuse.h"
+#include "rq.h"
+#include "sq.h"
 #include "rc_internal.h"
 
 /* --- Sending. --- */

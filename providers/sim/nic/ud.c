@@ -9,6 +9,12 @@
 
 #include "providers/sim/gids.h"
 #include "groups.h"
+#include "context.h"
+#include "mr.h"
+#include "qp.h"
+#include "refuse.h"
+#include "rq.h"
+#include "sq.h"
 #include "rc_internal.h"
 #include "ud_internal.h"
 

@@ -4,7 +4,7 @@
 #define SIM_NIC_UD_INTERNAL_H
 
 #include "providers/sim/link/link.h"
-#include "nic_internal.h"
+#include "objects.h"
 #include "ud.h"
 
 /* --- ud.c --- */

@@ -5,7 +5,14 @@
  */
 #include "config.h"
 
-#include "nic_internal.h"
+#include "context.h"
+#include "cq.h"
+#include "device.h"
+#include "mcast.h"
+#include "mr.h"
+#include "pd.h"
+#include "qp.h"
+#include "rq.h"
 
 const struct polycm_verbs sim_verbs = {
 	.size = sizeof(sim_verbs),

@@ -7,7 +7,9 @@
 
 #include <stdio.h>
 
-#include "nic_internal.h"
+#include "context.h"
+#include "notify.h"
+#include "refuse.h"
 
 static const char *armed_text(const struct sim_cq *cq)
 {

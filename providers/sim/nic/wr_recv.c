@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "cq.h"
+#include "refuse.h"
+#include "rq.h"
 
 /* A receive queue, for log lines. */
 struct owner {

@@ -8,7 +8,11 @@
 
 #include <stdlib.h>
 
-#include "nic_internal.h"
+#include "cq.h"
+#include "mr.h"
+#include "qp.h"
+#include "refuse.h"
+#include "sq.h"
 
 /* A peer without a processor is not waited for longer. */
 #define LONGEST_HAND_OVER SIM_MS(50)

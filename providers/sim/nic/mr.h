@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nic/mr.h - memory regions and windows (mr.c, mw.c). */
+#ifndef SIM_NIC_MR_H
+#define SIM_NIC_MR_H
+
+#include "objects.h"
+
+/* --- mr.c --- */
+
+struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			  unsigned int access);
+int sim_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		 int access);
+int sim_dereg_mr(struct ibv_mr *mr);
+void nic_mr_free(struct sim_mr *mr);
+/* A slot of the table of keys, for a region or a window: 0 or an errno. */
+int nic_key_take(struct sim_mr *mr, struct sim_mw *mw, uint32_t *ret_index, uint32_t *ret_key);
+void nic_key_drop(uint32_t index);
+/* The window in that slot, the region with that key; or NULL. */
+struct sim_mw *nic_mw_at(uint32_t index);
+struct sim_mr *nic_mr_by_key(uint32_t key);
+/* The window that the key was made for, bound or not; or NULL. */
+struct sim_mw *nic_mw_by_key(uint32_t key);
+void nic_mr_stop(void);
+/* How far behind the beginning of its region an address is; 0: there is no such key. */
+uint64_t nic_mr_offset(uint32_t key, uint64_t addr);
+/*
+ * The memory behind a key, if a QP of this PD may use it like that; NULL: it
+ * may not, and *ret_why says why.
+ */
+void *nic_mr_resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t length,
+		     unsigned int access, const char **ret_why);
+/* The same for a peer's key, which may be a window's. */
+void *nic_remote_resolve(const struct sim_qp *qp, uint32_t key, uint64_t addr, uint64_t length,
+			 unsigned int access, const char **ret_why);
+/* length bytes at offset of a scatter list: 0 and the parts, or -EACCES (with a log line). */
+int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
+		    uint32_t offset, uint32_t length, unsigned int access,
+		    struct iovec iov[static NIC_MAX_SGE], unsigned int *ret_parts);
+
+/* --- mw.c --- */
+
+struct ibv_mw *sim_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int sim_dealloc_mw(struct ibv_mw *mw);
+int sim_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+void nic_mw_free(struct sim_mw *mw);
+/* The QP ends, and with it what is bound to it. */
+void nic_mw_unbind_all(const struct sim_qp *qp);
+/* The memory behind a window, as nic_mr_resolve(). */
+void *nic_mw_resolve(const struct sim_mw *mw, const struct sim_qp *qp, uint64_t addr,
+		     uint64_t length, unsigned int access, const char **ret_why);
+/* Requests that no packet is sent for: bind and invalidate. */
+static inline bool nic_is_local(const struct nic_swqe *wqe)
+{
+	return wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV;
+}
+enum ibv_wc_status nic_mw_execute(const struct sim_qp *qp, const struct nic_swqe *wqe);
+/* Whoever has the key loses it.  false: it is none that may be invalidated through this QP. */
+bool nic_mw_invalidate(const struct sim_qp *qp, uint32_t key);
+
+#endif

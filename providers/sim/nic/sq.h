@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nic/sq.h - send queues, and what sends from them (wr_send.c, rc_*.c, ud.c). */
+#ifndef SIM_NIC_SQ_H
+#define SIM_NIC_SQ_H
+
+#include "objects.h"
+
+/* --- wr_send.c --- */
+
+int sim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+/*
+ * All of them or none; lock held, but not all the time: afterwards the QP may be
+ * gone, whatever is returned.  0 or an errno.
+ */
+int nic_post_all(struct sim_qp *qp, struct ibv_send_wr *wr);
+/*
+ * Lock held, but not meanwhile: before a stream ends, the peer has what was
+ * posted, as after siw's posts.  EINVAL: another thread has destroyed the QP.
+ */
+int nic_hand_over(struct sim_qp *qp);
+static inline size_t nic_swqe_size(const struct sim_qp *qp)
+{
+	size_t sges = qp->cap.max_send_sge * sizeof(struct ibv_sge);
+	size_t tail = sges > qp->cap.max_inline_data ? sges : qp->cap.max_inline_data;
+
+	return sizeof(struct nic_swqe) + (tail + 7) / 8 * 8;
+}
+static inline struct nic_swqe *nic_sq_at(const struct sim_qp *qp, uint32_t index)
+{
+	return (struct nic_swqe *)(void *)(qp->sq + (index & qp->sq_mask) * nic_swqe_size(qp));
+}
+static inline bool nic_is_read(const struct nic_swqe *wqe)
+{
+	return wqe->opcode == IBV_WR_RDMA_READ || wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+/* The local memory of a request: length bytes at offset. */
+int nic_swqe_resolve(const struct sim_qp *qp, struct nic_swqe *wqe, uint32_t offset,
+		     uint32_t length, struct iovec iov[static NIC_MAX_SGE],
+		     unsigned int *ret_parts);
+/* The oldest request is done. */
+void nic_sq_complete(struct sim_qp *qp, enum ibv_wc_status status);
+void nic_sq_flush(struct sim_qp *qp);
+
+/* --- rc_*.c, ud.c --- */
+
+void rc_start(void);
+void ud_start(void);
+/* Send what may be sent: RC; the unreliable types. */
+void rc_transmit(struct sim_qp *qp);
+void ud_transmit(struct sim_qp *qp);
+void rc_timer(struct sim_timer *timer);
+static inline void nic_transmit(struct sim_qp *qp)
+{
+	if (qp->type == IBV_QPT_RC)
+		rc_transmit(qp);
+	else
+		ud_transmit(qp);
+}
+/* What sending or receiving has left to be done, outside of all loops. */
+void nic_settle(struct sim_qp *qp);
+/* Copy len bytes from one list of parts to another. */
+void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec *from,
+	      unsigned int from_parts, size_t len);
+
+#endif
