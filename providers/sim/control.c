@@ -5,21 +5,21 @@
  */
 #include "config.h"
 
-#include "write_error.h"
-#include "watch.h"
+#include "providers/soft/trace/write_error.h"
+#include "providers/soft/watch/watch.h"
 #include "control.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "files.h"
+#include "providers/soft/nic/nic.h"
+#include "providers/soft/shm/segment.h"
+#include "providers/soft/trace/trace.h"
+#include "providers/soft/watch/files.h"
+#include "providers/soft/watch/pcap/pcap.h"
 #include "handles.h"
-#include "providers/sim/link/segment.h"
-#include "providers/sim/nic/nic.h"
-#include "pcap.h"
 #include "provider.h"
 #include "scenario.h"
-#include "trace.h"
 
 int control_refuse(const char *call, const char *what, const char *why)
 {

@@ -9,8 +9,8 @@
 #ifndef SIM_CONTROL_H
 #define SIM_CONTROL_H
 
-#include "fabric.h"
 #include "polycm/sim.h"
+#include "providers/soft/fabric/fabric.h"
 
 /* The error "CALL: WHAT: WHY"; what may be "".  Returns -EINVAL. */
 int control_refuse(const char *call, const char *what, const char *why);

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "providers/soft/faults/fault.h"
 #include "control.h"
-#include "fault.h"
 #include "handles.h"
 
 #define FAULT_ADD "polycm_sim_fault_add"

@@ -7,10 +7,10 @@
 
 #include <errno.h>
 
-#include "build.h"
+#include "providers/soft/fabric/build.h"
+#include "providers/soft/link/shape.h"
 #include "control.h"
 #include "handles.h"
-#include "providers/sim/link/shape.h"
 
 #define NODE_ADD "polycm_sim_node_add"
 #define NODE_ADD_ADDRESS "polycm_sim_node_add_address"

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "write_error.h"
-#include "build.h"
-#include "providers/sim/cm/mad.h"
+#include "providers/soft/fabric/build.h"
+#include "providers/soft/faults/fault_internal.h"
+#include "providers/soft/trace/trace.h"
+#include "providers/soft/trace/write_error.h"
+#include "providers/soft/watch/files.h"
+#include "providers/soft/wire/mad.h"
 #include "explore_internal.h"
-#include "fault_internal.h"
-#include "files.h"
-#include "trace.h"
 
 /* What a seed decided for one message. */
 struct decision {

@@ -13,8 +13,8 @@
 #ifndef SIM_EXPLORE_H
 #define SIM_EXPLORE_H
 
-#include "fault.h"
 #include "providers/common/scenario_read.h"
+#include "providers/soft/faults/fault.h"
 
 /* No lock.  What the environment asks for, with the seed of its fabric; 0, or why the file cannot be. */
 int sim_explore_open(uint64_t seed);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/sim/cm/mad.h"
+#include "providers/soft/faults/fault_internal.h"
+#include "providers/soft/wire/mad.h"
 #include "explore_internal.h"
-#include "fault_internal.h"
 
 #define MEMBERS(members) ((unsigned int)(sizeof(members) / sizeof((members)[0])))
 

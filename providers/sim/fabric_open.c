@@ -15,16 +15,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "address.h"
+#include "providers/soft/fabric/numbers.h"
+#include "providers/soft/fabric/ports.h"
+#include "providers/soft/fabric/world.h"
+#include "providers/soft/faults/fault.h"
+#include "providers/soft/link/shape.h"
+#include "providers/soft/link/shm/shm.h"
+#include "providers/soft/nic/nic.h"
+#include "providers/soft/shm/folder.h"
+#include "providers/soft/wire/address.h"
 #include "fabric_open.h"
-#include "fault.h"
-#include "providers/sim/link/folder.h"
-#include "providers/sim/link/shape.h"
-#include "providers/sim/link/shm.h"
-#include "providers/sim/nic/nic.h"
-#include "numbers.h"
-#include "ports.h"
-#include "world.h"
 
 #define NODE_NAME "host"
 #define DEVICE_NAME "sim0"

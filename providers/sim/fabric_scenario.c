@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "build.h"
+#include "providers/soft/fabric/build.h"
+#include "providers/soft/faults/fault.h"
 #include "fabric_open.h"
-#include "fault.h"
 #include "scenario.h"
 
 /* Part of the shared fabric's name, where others have a transport. */

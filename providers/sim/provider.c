@@ -9,20 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/sim/link/tap.h"
-#include "write_error.h"
-#include "providers/sim/link/doorbell.h"
-#include "providers/sim/link/shm.h"
-#include "providers/sim/cm/cma_internal.h"
-#include "fault.h"
-#include "files.h"
-#include "providers/sim/link/link.h"
-#include "providers/sim/nic/nic.h"
 #include "polycm/sim.h"
+#include "providers/soft/cm/cma_internal.h"
+#include "providers/soft/faults/fault.h"
+#include "providers/soft/link/link.h"
+#include "providers/soft/link/shm/shm.h"
+#include "providers/soft/link/tap.h"
+#include "providers/soft/nic/nic.h"
+#include "providers/soft/shm/doorbell.h"
+#include "providers/soft/trace/trace.h"
+#include "providers/soft/trace/write_error.h"
+#include "providers/soft/watch/files.h"
+#include "providers/soft/watch/pcap/pcap.h"
+#include "providers/soft/watch/watch.h"
 #include "provider.h"
-#include "pcap.h"
-#include "trace.h"
-#include "watch.h"
 
 /* --- Settings. --- */
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "build.h"
+#include "providers/soft/fabric/build.h"
+#include "providers/soft/link/shape.h"
 #include "explore.h"
-#include "providers/sim/link/shape.h"
 #include "scenario.h"
 #include "scenario_internal.h"
 

@@ -9,7 +9,7 @@
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 
-#include "engine.h"
+#include "providers/soft/engine/engine.h"
 
 /* What must be known before the engine starts. */
 struct sim_scenario_head {

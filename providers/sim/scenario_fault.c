@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "providers/sim/cm/mad.h"
-#include "fault.h"
+#include "providers/soft/faults/fault.h"
+#include "providers/soft/wire/mad.h"
 #include "scenario_internal.h"
 
 struct text {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "build.h"
+#include "providers/soft/fabric/build.h"
 #include "scenario_internal.h"
 
 #define NUM(members) ((unsigned int)(sizeof(members) / sizeof((members)[0])))

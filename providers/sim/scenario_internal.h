@@ -3,8 +3,8 @@
 #ifndef SIM_SCENARIO_INTERNAL_H
 #define SIM_SCENARIO_INTERNAL_H
 
-#include "fabric.h"
 #include "providers/common/scenario_read.h"
+#include "providers/soft/fabric/fabric.h"
 
 /* The node that a setting names; at says where, as in "from = \"a\"". */
 int scenario_node(const struct scenario *scenario, const config_setting_t *at, const char *name,

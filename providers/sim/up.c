@@ -14,19 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric_open.h"
-#include "watch.h"
-#include "providers/sim/cm/cma_internal.h"
-#include "explore.h"
-#include "files.h"
-#include "handles.h"
-#include "providers/sim/link/link.h"
-#include "providers/sim/nic/nic.h"
-#include "pcap.h"
 #include "polycm/sim.h"
+#include "providers/soft/cm/cma_internal.h"
+#include "providers/soft/link/link.h"
+#include "providers/soft/nic/nic.h"
+#include "providers/soft/trace/trace.h"
+#include "providers/soft/watch/files.h"
+#include "providers/soft/watch/pcap/pcap.h"
+#include "providers/soft/watch/watch.h"
+#include "explore.h"
+#include "fabric_open.h"
+#include "handles.h"
 #include "provider.h"
 #include "scenario.h"
-#include "trace.h"
 
 pthread_mutex_t sim_setup_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/api/pair.h"
+#include "pair.h"
 
 static bool making;
 

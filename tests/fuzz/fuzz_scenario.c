@@ -12,8 +12,8 @@
 
 #include "providers/sim/fabric_open.h"
 #include "fuzz.h"
-#include "providers/sim/fault.h"
-#include "providers/sim/link/shape.h"
+#include "providers/soft/faults/fault.h"
+#include "providers/soft/link/shape.h"
 #include "providers/sim/scenario.h"
 #include "tests/cmocka_all.h"
 #include "tests/unit/sim_fake.h"

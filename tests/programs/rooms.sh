@@ -18,5 +18,7 @@ check 'an include that leads up' finds '#include "core/cm/id.h"' core/base/log.c
 	'includes core/cm/id.h, of a room above its own'
 check 'a provider that looks into the core' finds '#  include "core/base/log.h"' providers/roce/rules.h \
 	'includes core/base/log.h, of another library'
+check 'the same inside the simulator' finds '#include "providers/soft/nic/nic.h"' providers/soft/link/link.c \
+	'includes providers/soft/nic/nic.h, of a room above its own'
 check 'a folder that is no room' finds '' core/attic/new.c 'core/attic is no room'
 finish

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "tests/scenarios/scene_internal.h"
+#include "scene_internal.h"
 
 static void redirect(int target, const char *folder, const char *name, const char *suffix)
 {

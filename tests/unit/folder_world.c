@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/link/folder_base.h"
-#include "providers/sim/link/segment.h"
+#include "providers/soft/shm/folder_base.h"
+#include "providers/soft/shm/segment.h"
 #include "folder_world.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"

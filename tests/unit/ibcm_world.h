@@ -14,7 +14,7 @@
 
 #include "tests/cmocka_all.h"
 
-#include "providers/sim/cm/ibcm.h"
+#include "providers/soft/cm/ibcm.h"
 
 #define LATENCY SIM_US(1)	/* of a packet */
 #define PORT 7471

@@ -7,7 +7,7 @@
 #ifndef TESTS_UNIT_IWARP_PEER_H
 #define TESTS_UNIT_IWARP_PEER_H
 
-#include "providers/sim/cm/iwcm.h"
+#include "providers/soft/cm/iwcm.h"
 #include "sim_world.h"
 
 /* Segments of the stream. */

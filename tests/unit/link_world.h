@@ -6,9 +6,9 @@
 #ifndef LINK_WORLD_H
 #define LINK_WORLD_H
 
-#include "providers/sim/fault.h"
-#include "providers/sim/link/link.h"
-#include "providers/sim/link/shape.h"
+#include "providers/soft/faults/fault.h"
+#include "providers/soft/link/link.h"
+#include "providers/soft/link/shape.h"
 #include "sim_fake.h"
 
 #define SEEN_MAX 4096u

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/nic/objects.h"
+#include "providers/soft/nic/objects.h"
 #include "nic_pair.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
-#include "providers/sim/nic/rc_internal.h"
+#include "providers/soft/nic/rc_internal.h"
 #include "core/base/interposer.h"
 
 struct pair_side a, b;

@@ -9,8 +9,8 @@
 
 #include "tests/cmocka_all.h"
 
-#include "providers/sim/link/link.h"
-#include "providers/sim/nic/nic.h"
+#include "providers/soft/link/link.h"
+#include "providers/soft/nic/nic.h"
 
 enum pair_transport { PAIR_ROCE, PAIR_IB, PAIR_IWARP, PAIR_TRANSPORTS };
 

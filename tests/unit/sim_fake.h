@@ -6,7 +6,7 @@
 #ifndef SIM_FAKE_H
 #define SIM_FAKE_H
 
-#include "providers/sim/fabric.h"
+#include "providers/soft/fabric/fabric.h"
 
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)

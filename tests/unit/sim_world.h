@@ -9,8 +9,8 @@
 
 #include "tests/cmocka_all.h"
 
-#include "providers/sim/cm/cma.h"
-#include "providers/sim/nic/nic.h"
+#include "providers/soft/cm/cma.h"
+#include "providers/soft/nic/nic.h"
 
 #define SERVER "10.0.0.1"
 #define CLIENT "10.0.0.2"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "providers/sim/address.h"
+#include "providers/soft/wire/address.h"
 #include "tests/cmocka_all.h"
 
 static union sim_sockaddr address(const char *text)

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "core/base/interposer.h"
-#include "providers/sim/engine_internal.h"
+#include "providers/soft/engine/engine_internal.h"
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/link/doorbell.h"
-#include "providers/sim/trust.h"
+#include "providers/soft/shm/doorbell.h"
+#include "providers/soft/shm/trust.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

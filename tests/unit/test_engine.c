@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "providers/sim/engine.h"
+#include "providers/soft/engine/engine.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

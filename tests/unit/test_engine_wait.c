@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "providers/sim/engine.h"
-#include "providers/sim/threads.h"
+#include "providers/soft/engine/engine.h"
+#include "providers/soft/engine/threads.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/address.h"
-#include "providers/sim/build.h"
-#include "providers/sim/fabric.h"
-#include "providers/sim/link/link.h"
+#include "providers/soft/wire/address.h"
+#include "providers/soft/fabric/build.h"
+#include "providers/soft/fabric/fabric.h"
+#include "providers/soft/link/link.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "link_world.h"
-#include "providers/sim/cm/mad.h"
-#include "providers/sim/world.h"
+#include "providers/soft/wire/mad.h"
+#include "providers/soft/fabric/world.h"
 #include "rule_counts.h"
 #include "tests/cmocka_all.h"
 

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/fabric.h"
-#include "providers/sim/link/folder_base.h"
-#include "providers/sim/link/segment.h"
+#include "providers/soft/fabric/fabric.h"
+#include "providers/soft/shm/folder_base.h"
+#include "providers/soft/shm/segment.h"
 #include "folder_world.h"
 #include "shm_child.h"
 #include "sim_fake.h"

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "providers/sim/fabric.h"
-#include "providers/sim/link/folder.h"
+#include "providers/soft/fabric/fabric.h"
+#include "providers/soft/shm/folder.h"
 #include "folder_world.h"
 #include "shm_child.h"
 #include "sim_fake.h"

@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "ibcm_scene.h"
-#include "providers/sim/world.h"
+#include "providers/soft/fabric/world.h"
 
 #define MAX_EVENTS 4u
 

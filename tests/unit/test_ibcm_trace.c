@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "providers/sim/watch.h"
+#include "providers/soft/watch/watch.h"
 #include "ibcm_world.h"
-#include "providers/sim/trace.h"
+#include "providers/soft/trace/trace.h"
 
 #define MAX_TRACE 65536u
 

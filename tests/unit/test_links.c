@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "link_world.h"
-#include "providers/sim/link/block.h"
-#include "providers/sim/cm/mad.h"
+#include "providers/soft/link/block.h"
+#include "providers/soft/wire/mad.h"
 #include "tests/cmocka_all.h"
 #include "tests/nth/nth.h"
 

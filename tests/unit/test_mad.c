@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/sim/cm/mad.h"
+#include "providers/soft/wire/mad.h"
 #include "tests/cmocka_all.h"
 
 #define DATA_BITS (CM_MAD_DATA_SIZE * 8u)

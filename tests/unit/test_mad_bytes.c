@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/sim/cm/mad.h"
+#include "providers/soft/wire/mad.h"
 #include "tests/cmocka_all.h"
 
 /* Bytes of a MAD from an offset on; the rest is zero. */

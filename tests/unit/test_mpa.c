@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/sim/cm/mpa.h"
+#include "providers/soft/wire/mpa.h"
 #include "tests/cmocka_all.h"
 
 #define REQUEST_KEY "MPA ID Req Frame"

@@ -10,7 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "providers/sim/engine_internal.h"
+#include "providers/soft/engine/engine_internal.h"
 #include "nic_pair.h"
 
 static int open_roce(void **state)

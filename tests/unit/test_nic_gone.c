@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "providers/sim/world.h"
+#include "providers/soft/fabric/world.h"
 #include "nic_pair.h"
 
 #define FOUR_RETRIES (4 * (4096ull << 14))	/* of time-out 14 with retry_cnt 3 */

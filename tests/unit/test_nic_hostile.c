@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "nic_pair.h"
-#include "providers/sim/nic/rc_internal.h"
+#include "providers/soft/nic/rc_internal.h"
 
 static uint8_t bytes[SIM_LINK_MAX_PACKET];
 

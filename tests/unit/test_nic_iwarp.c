@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "providers/sim/nic/objects.h"
+#include "providers/soft/nic/objects.h"
 #include "nic_pair.h"
 
 static int open_iwarp(void **state)

@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "providers/sim/nic/objects.h"
-#include "providers/sim/nic/rc_internal.h"
+#include "providers/soft/nic/objects.h"
+#include "providers/soft/nic/rc_internal.h"
 #include "nic_pair.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-#include "providers/sim/nic/groups.h"
+#include "providers/soft/fabric/groups.h"
 #include "nic_pair.h"
 
 #define QKEY 0x11112222u

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-#include "providers/sim/nic/context.h"
-#include "providers/sim/nic/cq.h"
-#include "providers/sim/nic/qp.h"
+#include "providers/soft/nic/context.h"
+#include "providers/soft/nic/cq.h"
+#include "providers/soft/nic/qp.h"
 #include "nic_pair.h"
 
 static bool fails;

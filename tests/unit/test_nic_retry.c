@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "nic_pair.h"
-#include "providers/sim/nic/rc_internal.h"
+#include "providers/soft/nic/rc_internal.h"
 
 static unsigned int seen, dropped;
 

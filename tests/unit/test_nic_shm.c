@@ -17,14 +17,14 @@
 #include <unistd.h>
 
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/link/shm.h"
+#include "providers/soft/link/shm/shm.h"
 #include "providers/roce/rules.h"
-#include "providers/sim/fault.h"
-#include "providers/sim/link/link.h"
-#include "providers/sim/link/segment.h"
-#include "providers/sim/nic/groups.h"
-#include "providers/sim/nic/sq.h"
-#include "providers/sim/nic/rc_internal.h"
+#include "providers/soft/faults/fault.h"
+#include "providers/soft/link/link.h"
+#include "providers/soft/shm/segment.h"
+#include "providers/soft/fabric/groups.h"
+#include "providers/soft/nic/sq.h"
+#include "providers/soft/nic/rc_internal.h"
 #include "tests/cmocka_all.h"
 #include "core/base/interposer.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "nic_pair.h"
-#include "providers/sim/nic/objects.h"
+#include "providers/soft/nic/objects.h"
 
 enum { PAIRS = 3, MESSAGES = 400, LEN = 100 };
 

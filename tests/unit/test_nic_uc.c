@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-#include "providers/sim/nic/rc_internal.h"
+#include "providers/soft/nic/rc_internal.h"
 #include "nic_pair.h"
 
 static struct ibv_qp *make(struct pair_side *side, struct ibv_srq *srq)

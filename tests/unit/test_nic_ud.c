@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "nic_pair.h"
-#include "providers/sim/nic/rc_internal.h"
+#include "providers/soft/nic/rc_internal.h"
 
 #define QKEY 0x11112222u
 

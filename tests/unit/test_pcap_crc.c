@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "providers/sim/pcap_crc.h"
+#include "providers/soft/watch/pcap/pcap_crc.h"
 #include "tests/cmocka_all.h"
 
 /* RFC 3720, B.4: 32 bytes, all equal, or counting up or down, and a read command. */

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "providers/sim/nic/rc_internal.h"
-#include "providers/sim/pcap_internal.h"
+#include "providers/soft/nic/rc_internal.h"
+#include "providers/soft/watch/pcap/pcap_internal.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/address.h"
-#include "providers/sim/fabric.h"
-#include "providers/sim/link/link.h"
-#include "providers/sim/ports_area.h"
+#include "providers/soft/wire/address.h"
+#include "providers/soft/fabric/fabric.h"
+#include "providers/soft/link/link.h"
+#include "providers/soft/fabric/ports_area.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/sim/link/ring.h"
+#include "providers/soft/link/shm/ring.h"
 #include "tests/cmocka_all.h"
 
 #define SIZE 1024u

@@ -8,8 +8,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-#include "providers/sim/address.h"
-#include "providers/sim/fabric.h"
+#include "providers/soft/wire/address.h"
+#include "providers/soft/fabric/fabric.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

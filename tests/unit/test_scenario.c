@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "link_world.h"
-#include "providers/sim/build.h"
-#include "providers/sim/cm/mad.h"
+#include "providers/soft/fabric/build.h"
+#include "providers/soft/wire/mad.h"
 #include "providers/sim/scenario.h"
 #include "tests/cmocka_all.h"
 

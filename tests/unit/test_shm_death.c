@@ -12,12 +12,12 @@
 #include <sys/wait.h>
 
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/link/doorbell.h"
-#include "providers/sim/link/shm.h"
-#include "providers/sim/fabric.h"
-#include "providers/sim/link/link.h"
-#include "providers/sim/link/peer.h"
-#include "providers/sim/link/segment.h"
+#include "providers/soft/shm/doorbell.h"
+#include "providers/soft/link/shm/shm.h"
+#include "providers/soft/fabric/fabric.h"
+#include "providers/soft/link/link.h"
+#include "providers/soft/link/shm/peer.h"
+#include "providers/soft/shm/segment.h"
 #include "shm_child.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"

@@ -3,8 +3,8 @@
 #include "config.h"
 
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/address.h"
-#include "providers/sim/fabric.h"
+#include "providers/soft/wire/address.h"
+#include "providers/soft/fabric/fabric.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

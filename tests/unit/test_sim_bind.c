@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "providers/sim/address.h"
+#include "providers/soft/wire/address.h"
 #include "sim_world.h"
 
 /* --- rdma_bind_addr() --- */

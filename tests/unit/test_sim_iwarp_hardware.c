@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "providers/iwarp/rules.h"
-#include "providers/sim/cm/iwcm.h"
-#include "providers/sim/link/link.h"
+#include "providers/soft/cm/iwcm.h"
+#include "providers/soft/link/link.h"
 #include "sim_iwarp.h"
 
 #define HEADER 16u

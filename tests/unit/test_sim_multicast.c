@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "providers/sim/world.h"
+#include "providers/soft/fabric/world.h"
 #include "sim_world.h"
 
 static char context[2];		/* handles of joins */

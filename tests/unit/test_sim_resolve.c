@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "providers/sim/fault.h"
+#include "providers/soft/faults/fault.h"
 #include "sim_world.h"
 
 #define NEIGHBOUR SIM_US(20)

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/sim/cm/iwcm.h"
-#include "providers/sim/link/link.h"
+#include "providers/soft/cm/iwcm.h"
+#include "providers/soft/link/link.h"
 #include "sim_iwarp.h"
 
 enum { SYN = 1, SYN_ACK, RST, DATA, FIN };

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-#include "providers/sim/address.h"
-#include "providers/sim/fabric.h"
+#include "providers/soft/wire/address.h"
+#include "providers/soft/fabric/fabric.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

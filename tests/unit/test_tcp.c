@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "providers/sim/fabric_open.h"
-#include "providers/sim/cm/segment.h"
-#include "providers/sim/link/link.h"
-#include "providers/sim/link/shape.h"
-#include "providers/sim/world.h"
+#include "providers/soft/wire/segment.h"
+#include "providers/soft/link/link.h"
+#include "providers/soft/link/shape.h"
+#include "providers/soft/fabric/world.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 

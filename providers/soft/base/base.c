@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* base/base.c - the services of the core, for all of the plugin. */
+#include "config.h"
+
+#include "base.h"
+
+const struct polycm_core *sim_core;
+
+__typeof__(((struct polycm_core *)0)->why) sim_why(void)
+{
+	return sim_core->why;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/cma.h - an rdma_cm_id on the simulator: what the kernel's RDMA CM does
+ * above the connection protocols.  States, address and route resolution,
+ * bindings, listeners, options and the choice of protocol engine are in
+ * cma*.c; ibcm*.c (MADs, SIDR included) and iwcm*.c (MPA over a simulated
+ * stream) are the two engines.
+ *
+ * All under the engine's lock; the operations in struct polycm_ops take it.
+ */
+#ifndef SIM_CMA_H
+#define SIM_CMA_H
+
+#include <stddef.h>
+
+#include "providers/soft/fabric/fabric.h"
+#include "ibcm_id.h"
+
+enum cma_state {
+	CMA_IDLE,
+	CMA_ADDR_QUERY,
+	CMA_ADDR_RESOLVED,
+	CMA_ROUTE_QUERY,
+	CMA_ROUTE_RESOLVED,
+	CMA_CONNECT,
+	CMA_DISCONNECT,
+	CMA_ADDR_BOUND,
+	CMA_LISTEN,
+	CMA_DEVICE_REMOVAL,
+	CMA_DESTROYING,
+};
+
+struct sim_id;
+
+/* A connection protocol.  All return 0 or a negative errno as the kernel would. */
+struct cm_engine {
+	int (*listen)(struct sim_id *id, int backlog);
+	int (*connect)(struct sim_id *id, const struct polycm_conn_param *param);
+	int (*accept)(struct sim_id *id, const struct polycm_conn_param *param);
+	int (*reject)(struct sim_id *id, const void *data, uint8_t len, uint8_t reason);
+	int (*establish)(struct sim_id *id);
+	int (*disconnect)(struct sim_id *id);
+	int (*notify)(struct sim_id *id, enum ibv_event_type event);
+	int (*init_qp_attr)(struct sim_id *id, struct ibv_qp_attr *attr, int *ret_mask);
+	/* Tell the peer what destroying means in this state; no events afterwards. */
+	void (*close)(struct sim_id *id);
+	void (*free)(struct sim_id *id);
+	/* After close, for what must be waited for; may be NULL. */
+	void (*stop)(struct sim_id *id);
+};
+
+extern const struct cm_engine sim_ibcm_engine, sim_iwcm_engine;
+
+struct iwcm;			/* of the other engine, allocated on first use */
+
+struct cma_group;		/* a multicast join (cma_multicast.c) */
+
+/*
+ * Events without private data for which there was no memory: they are posted again
+ * until there is.  More than an id can have before its program fetches one: the
+ * end of a resolution, ESTABLISHED, the end of a connection, ADDR_CHANGE,
+ * DEVICE_REMOVAL.
+ */
+#define CMA_MAX_LATE 5u
+
+/* When memory is looked for again: short beside what programs wait for, long beside what it costs. */
+#define CMA_AGAIN SIM_MS(10)
+
+struct cma_late {
+	int16_t status;
+	uint8_t type;
+	uint8_t initiator_depth, responder_resources;
+	bool has_why;			/* the id's late_why */
+};
+
+/*
+ * The provider's area of an id; kept small, there may be 100,000 of them.  What
+ * the end of a connection needs comes first, up to the line: of an id that was
+ * not used for long it must be brought into the cache.
+ */
+struct sim_id {
+	struct polycm_id *id;		/* the core's handle */
+	struct sim_node *node;
+	struct sim_port *port;		/* NULL: no device yet */
+	const struct cm_engine *engine;	/* set with port; a wildcard listener has none */
+	union {
+		struct ibcm *ib;	/* cm, below; NULL: not in use */
+		struct iwcm *iw;
+	};
+	struct cma_group *groups;
+	struct sim_id *next, *prev;	/* all ids of the process, in order of creation */
+	enum cma_state state;
+	enum rdma_port_space ps;
+	enum rdma_port_space bound_ps;	/* of the port: ps, unless an AF_IB service id says another */
+	enum ibv_qp_type qp_type;
+	uint32_t qp_num;		/* given with connect or accept */
+	uint32_t number;		/* in traces */
+	bool bound;			/* src's port is ours in the port table */
+	bool bind_asked;		/* by rdma_bind_addr(), not for resolving */
+	bool active;			/* has resolved an address, or tried to */
+	bool bound_any;			/* it was taken with the wildcard address */
+	bool accepted;			/* or created by the program: events may be posted */
+	bool reuse, afonly, afonly_set;
+	uint8_t num_late;
+	struct cma_late late[CMA_MAX_LATE];
+	struct sim_timer timer;		/* resolution in progress, or late events */
+	union sim_sockaddr src;
+	struct ibcm cm;
+
+	/* --- */
+	union sim_sockaddr dst;
+	const char *late_why;		/* of the one late event that has words: an id fails once */
+	struct sim_port *way_out;	/* of the last look for an address */
+	uint16_t interface;		/* see cma_interface(): number + 1 of the address; 0: none */
+	bool tos_set, ack_timeout_set;
+	uint8_t tos, ack_timeout;
+	uint8_t packet_lifetime;	/* of the path, valid from ROUTE_RESOLVED */
+	uint8_t traffic_class;		/* likewise; as it was when the route was asked for */
+	uint8_t hop_limit, rate, sl;	/* likewise */
+	bool path_given;		/* by the program, its flow label too */
+	uint32_t flow_label;
+	enum ibv_mtu path_mtu;
+	uint32_t starting_psn;		/* 24 bits: the peer must start here */
+	union ibv_gid sgid, dgid;
+	uint64_t ask_until;		/* for the neighbour; 0: nobody is being asked */
+	uint32_t peer_mac;		/* the number of its MAC that we resolved the address to */
+	int pending_status;		/* what it will end with */
+};
+
+/* The core's part of an id lies before ours, and the last of it is what an event needs. */
+#define CMA_CORE_PREFETCHED 192u
+
+static inline void cma_prefetch(const struct sim_id *id)
+{
+	sim_prefetch((const void *)((uintptr_t)id - CMA_CORE_PREFETCHED),
+		     CMA_CORE_PREFETCHED + offsetof(struct sim_id, dst));
+}
+
+/* The operations for struct polycm_ops (cma_ops.c). */
+extern const struct polycm_ops sim_cma_ops;	/* all id ops; module ops are the provider's */
+
+int sim_cma_start(void);	/* packet handlers of both engines */
+void sim_cma_stop(void);
+/* The process ends without having destroyed its ids: tell the peers, as the kernel does. */
+void sim_cma_abandon_all(void);
+/* In the child of a fork(): the ids so far are copies of the parent's. */
+void sim_cma_forked(void);
+/* No lock needed: may there be ids that are not such copies? */
+bool sim_cma_has_own(void);
+unsigned int sim_cma_live_ids(void);
+
+/* --- For the engines. --- */
+
+/*
+ * Post an event.  As in the kernel, nothing but CONNECT_REQUEST is posted for
+ * an id that the program has not accepted yet: -ECANCELED.  -ENOMEM: the caller
+ * must come again, or has to be as if what it reports had not come yet.
+ */
+int cma_post(struct sim_id *id, const struct polycm_event *event);
+/* This thread is in the core's post_event(), and so has the engine's lock. */
+extern __thread __attribute__((tls_model("initial-exec"))) bool cma_posting;
+/* ESTABLISHED without private data: never -ENOMEM, but later then, and so are all after it. */
+int cma_post_established(struct sim_id *id, uint8_t initiator_depth, uint8_t responder_resources);
+/* Without contents: likewise. */
+int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status);
+/* With a reason in words, which is a constant. */
+int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, const char *why);
+
+/*
+ * A request for src -> dst came in on port.  Finds the listener (listener's
+ * qp_type and ps must match), makes the child in state CONNECT with addresses,
+ * port and engine, but none of the listener's options, unaccepted.
+ * -ECONNREFUSED: a listening service but none for this address or type;
+ * -ENOENT: no such service; -EAFNOSUPPORT: it listens with an address of
+ * AF_IB, and src and dst are not, or the other way round.
+ */
+int cma_request(struct sim_port *port, enum rdma_port_space ps, enum ibv_qp_type qp_type,
+		const union sim_sockaddr *src, const union sim_sockaddr *dst,
+		struct sim_id **ret_listener, struct sim_id **ret_child);
+/* Post CONNECT_REQUEST for the child; on an error the child is destroyed (engine's free included). */
+int cma_post_request(struct sim_id *listener, struct sim_id *child, struct polycm_event *event);
+
+/* As cma_request(), for a listener that the engine found itself. */
+int cma_child(struct sim_id *listener, struct sim_port *port, const union sim_sockaddr *src,
+	      const union sim_sockaddr *dst, struct sim_id **ret_child);
+
+/* Changes the state, and traces it. */
+void cma_set_state(struct sim_id *id, enum cma_state state);
+
+/* The port at the other end of a resolved id or of a child, or NULL: it is gone. */
+struct sim_port *cma_peer_port(const struct sim_id *id);
+
+/* The path of an id from ROUTE_RESOLVED on, as programs and REQs show it.  Not for iWARP. */
+void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path);
+
+/*
+ * Is the id live (not closing, its device there)?  Engines' timers and packets
+ * come through their own tables.
+ */
+static inline bool cma_live(const struct sim_id *id)
+{
+	return id->state != CMA_DESTROYING && id->state != CMA_DEVICE_REMOVAL;
+}
+
+static inline const struct polycm_transport *cma_rules(const struct sim_id *id)
+{
+	return id->port->device->rules;
+}
+
+enum polycm_kind cma_kind(const struct sim_id *id);
+
+/* Its addresses are GIDs and service ids, and so its requests have no header for IP addresses. */
+static inline bool cma_is_af_ib(const struct sim_id *id)
+{
+	return id->src.sa.sa_family == AF_IB;
+}
+
+/* An address of a port that talks AF_IB (cma_ib.c). */
+union sim_sockaddr cma_ib_address(const union ibv_gid *gid, uint64_t service_id,
+				  uint32_t flow_label);
+
+/* -EINVAL with the reason: not in the state that the id is in; more data than the rules allow. */
+int cma_wrong_state(const struct sim_id *id);
+int cma_too_long(const struct sim_id *id, size_t len, size_t limit);
+
+/* A port of the fabric has another MAC (cma_world.c). */
+void sim_cma_mac_changed(struct sim_port *port);
+
+/* --- From the NIC. --- */
+
+/* The program (or the NIC) ended the stream under this id. */
+void sim_iw_qp_closed(struct sim_id *id, bool by_program);
+/* Is its queue pair part of an attempt to connect? */
+bool sim_iw_qp_connecting(const struct sim_id *id);
+
+#endif

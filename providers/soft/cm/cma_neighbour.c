@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/cma_neighbour.c - asking for the link address of the next hop, as ARP and
+ * neighbour discovery do: again each second until somebody answers or the
+ * program's time is up.  Engine lock held.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "providers/soft/fabric/world.h"
+#include "providers/soft/faults/fault.h"
+#include "providers/soft/link/shape.h"
+#include "cma_internal.h"
+
+#define NEIGHBOUR_NS SIM_US(20)		/* an exchange on a link of no length */
+#define ASK_AGAIN SIM_MS(1000)
+
+/* Would a neighbour of ours answer for this address?  Nobody is his own. */
+static bool answers(const struct sim_port *port, const struct sim_port *peer)
+{
+	return peer && peer != port && sim_port_reaches(port, peer) &&
+	       port->state == IBV_PORT_ACTIVE && peer->state == IBV_PORT_ACTIVE &&
+	       sim_port_carries(port) && sim_port_carries(peer) &&
+	       peer->device->rules->link_layer == port->device->rules->link_layer;
+}
+
+static void end_at(struct sim_id *id, uint64_t at, int status)
+{
+	id->ask_until = 0;
+	id->pending_status = status;
+	sim_timer_arm(&id->timer, at);
+}
+
+/* One question; its answer is late by so much. */
+static void ask(struct sim_id *id, const struct sim_port *port, uint64_t late)
+{
+	const struct sim_port *peer = sim_neighbour(port, &id->dst.sa);
+	uint64_t now = sim_now(), at;
+
+	if (answers(port, peer) &&
+	    sim_shape_exchange(id->node, peer->device->node, &at)) {
+		at += now + NEIGHBOUR_NS;
+		if (id->ask_until > at && id->ask_until - at > late) {
+			end_at(id, at + late, 0);
+			return;
+		}
+	}
+	if (late || id->ask_until <= now || id->ask_until - now <= ASK_AGAIN)
+		end_at(id, id->ask_until, -ETIMEDOUT);
+	else
+		sim_timer_arm(&id->timer, now + ASK_AGAIN);
+}
+
+void cma_ask_neighbour(struct sim_id *id, const struct sim_port *port, uint64_t timeout)
+{
+	id->ask_until = sim_now() + timeout;
+	ask(id, port, sim_fault_delay(0, id->node, SIM_LOOKUP_NEIGHBOUR));
+}
+
+bool cma_ask_again(struct sim_id *id)
+{
+	struct sim_address *address;
+	struct sim_port *way_out = NULL;
+	bool unused;
+	int r;
+
+	if (!id->ask_until)
+		return false;
+	r = cma_route_source(id, &address);
+	if (!r)
+		r = cma_way_out(id, address, &way_out, &unused);
+	if (r < 0 || !way_out) {
+		id->ask_until = 0;
+		id->pending_status = r < 0 ? r : -ENODEV;
+		return false;
+	}
+	id->way_out = way_out;
+	ask(id, way_out, 0);
+	return true;
+}
+
+void cma_learn_neighbour(struct sim_id *id)
+{
+	struct sim_port *peer;
+
+	if (cma_is_af_ib(id) || cma_is_any(&id->dst.sa) || sim_addr_is_multicast(&id->dst.sa) ||
+	    cma_keeps(id) || sim_port_knows(id->way_out, &id->dst.sa))
+		return;
+	peer = cma_peer_port(id);
+	sim_port_learn(id->way_out, &id->dst.sa);
+	/* Who is asked learns who asks. */
+	if (peer && !sim_addr_is_link_local(&id->src.sa))
+		sim_port_learn(peer, &id->src.sa);
+}

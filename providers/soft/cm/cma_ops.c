@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/cma_ops.c - the operations of struct polycm_ops on ids: each takes the
+ * engine's lock, checks the state as the kernel's RDMA CM does, and leaves the
+ * protocol to the engine of the id's device.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include <utlist.h>
+
+#include "providers/soft/fabric/trace_lines.h"
+#include "providers/soft/link/shm/shm.h"
+#include "cma_internal.h"
+#include "ibcm.h"
+#include "iwcm.h"
+
+#define QPN_MASK 0xffffffu
+#define REASON_CONSUMER 28u		/* REJ reasons, IBTA vol. 1, 12.6.7.2 */
+#define REASON_VENDOR_OPTION 35u
+
+/* Under the engine's lock. */
+static struct sim_id *all_ids;
+static unsigned int num_ids;
+static uint32_t last_number;
+static uint32_t inherited;		/* up to this number: of the process that forked us */
+static bool forked;
+
+static void resolved(struct sim_timer *timer)
+{
+	struct sim_id *id = (struct sim_id *)((char *)timer - offsetof(struct sim_id, timer));
+
+	if (__builtin_expect(id->num_late != 0, 0))
+		cma_post_late(id);
+	if (id->state == CMA_ADDR_QUERY)
+		cma_addr_done(id);
+	else if (id->state == CMA_ROUTE_QUERY)
+		cma_route_done(id);
+}
+
+static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
+{
+	const struct sim_id *id = (const struct sim_id *)((const char *)timer -
+							  offsetof(struct sim_id, timer));
+
+	*ret_text = (struct sim_timer_text){
+		/* Armed before the state changes, looked at afterwards. */
+		.name = id->state == CMA_ADDR_RESOLVED || id->state == CMA_ROUTE_QUERY ?
+			"resolve_route" : "resolve_addr",
+		.node = id->node,
+		.of = "id",
+		.number = id->number,
+	};
+}
+
+void cma_init(struct sim_id *id, struct polycm_id *core_id, enum rdma_port_space ps,
+	      enum ibv_qp_type qp_type)
+{
+	id->id = core_id;
+	id->state = CMA_IDLE;
+	id->ps = id->bound_ps = ps;
+	id->qp_type = qp_type;
+	id->accepted = true;
+	id->number = ++last_number;
+	id->starting_psn = (uint32_t)sim_random() & QPN_MASK;
+	sim_timer_init(&id->timer, resolved);
+	DL_APPEND(all_ids, id);
+	num_ids++;
+}
+
+void cma_drop(struct sim_id *id)
+{
+	sim_timer_disarm(&id->timer);
+	cma_leave_all(id);
+	DL_DELETE(all_ids, id);
+	num_ids--;
+}
+
+struct sim_id *cma_first_id(void)
+{
+	return all_ids;
+}
+
+void cma_each(void (*fn)(struct sim_id *id, void *arg), void *arg)
+{
+	struct sim_id *id, *next;
+
+	DL_FOREACH_SAFE(all_ids, id, next)
+		fn(id, arg);
+}
+
+unsigned int sim_cma_live_ids(void)
+{
+	return num_ids;
+}
+
+/* Does the id have what the kernel calls its cm_id: was it connected or is it a request? */
+static bool has_connection(const struct sim_id *id)
+{
+	switch (id->state) {
+	case CMA_CONNECT:
+	case CMA_DISCONNECT:
+	case CMA_DESTROYING:
+		return id->engine && id->ib;
+	default:
+		return false;
+	}
+}
+
+static int op_open(void *ctx, struct polycm_id *core_id, void *priv, const struct polycm_open *how)
+{
+	int r;
+
+	(void)ctx;
+	switch (how->ps) {
+	case RDMA_PS_TCP:
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+	case RDMA_PS_IB:
+		break;
+	default:
+		return sim_refuse(-EINVAL, "port space 0x%x is none of the RDMA CM's",
+				  (unsigned int)how->ps);
+	}
+	sim_lock();
+	r = cma_fault(NULL, SIM_CALL_CREATE_ID, NULL);
+	if (!r)
+		cma_init(priv, core_id, how->ps, how->qp_type);
+	sim_unlock();
+	return r;
+}
+
+static int op_bind(void *priv, const struct sockaddr *addr)
+{
+	struct sim_id *id = priv;
+	int r;
+
+	sim_lock();
+	r = cma_fault(id, SIM_CALL_BIND, addr);
+	if (!r)
+		r = cma_bind(id, addr);
+	if (!r)
+		id->bind_asked = true;
+	sim_unlock();
+	return r;
+}
+
+static int op_resolve_addr(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
+			   int timeout_ms)
+{
+	int r;
+
+	sim_lock();
+	r = cma_fault(priv, SIM_CALL_RESOLVE_ADDR, src);
+	if (!r)
+		r = sim_engine_need_thread();
+	if (!r)
+		r = cma_resolve_addr(priv, src, dst, timeout_ms);
+	sim_unlock();
+	return r;
+}
+
+static int op_resolve_route(void *priv, int timeout_ms)
+{
+	int r;
+
+	sim_lock();
+	r = cma_fault(priv, SIM_CALL_RESOLVE_ROUTE, NULL);
+	if (!r)
+		r = cma_resolve_route(priv, timeout_ms);
+	sim_unlock();
+	return r;
+}
+
+static int op_listen(void *priv, int backlog)
+{
+	int r;
+
+	sim_lock();
+	r = cma_fault(priv, SIM_CALL_LISTEN, NULL);
+	if (!r)
+		r = cma_listen(priv, backlog);
+	sim_unlock();
+	return r;
+}
+
+static int op_connect(void *priv, const struct polycm_conn_param *param)
+{
+	struct sim_id *id = priv;
+	int r;
+
+	sim_lock();
+	if (id->state != CMA_ROUTE_RESOLVED) {
+		r = cma_wrong_state(id);
+	} else {
+		id->qp_num = param->qp_num & QPN_MASK;
+		cma_set_state(id, CMA_CONNECT);
+		r = cma_fault(id, SIM_CALL_CONNECT, NULL);
+		if (!r)
+			r = id->engine->connect(id, param);
+		if (r < 0 && id->state == CMA_CONNECT)
+			cma_set_state(id, CMA_ROUTE_RESOLVED);
+	}
+	sim_unlock();
+	return r;
+}
+
+/* What the kernel does after an accept that failed: the peer shall not wait. */
+static void refuse(struct sim_id *id)
+{
+	if (has_connection(id))
+		(void)id->engine->reject(id, NULL, 0, REASON_CONSUMER);
+}
+
+static int op_accept(void *priv, const struct polycm_conn_param *param)
+{
+	struct sim_id *id = priv;
+	bool accepted;
+	int r;
+
+	sim_lock();
+	cma_look_at_peer(id);
+	if (id->state != CMA_CONNECT) {
+		r = cma_wrong_state(id);
+	} else {
+		accepted = id->accepted;
+		/* Events come from now on, the engine's own first ones included. */
+		id->accepted = true;
+		r = cma_fault(id, SIM_CALL_ACCEPT, NULL);
+		if (!r)
+			r = id->engine->accept(id, param);
+		if (r < 0) {
+			id->accepted = accepted;
+			refuse(id);
+		}
+	}
+	sim_unlock();
+	return r;
+}
+
+static int op_establish(void *priv)
+{
+	struct sim_id *id = priv;
+	int r;
+
+	sim_lock();
+	cma_look_at_peer(id);
+	if (id->state != CMA_CONNECT) {
+		r = cma_wrong_state(id);
+	} else {
+		r = id->engine->establish(id);
+		if (r < 0)
+			refuse(id);
+	}
+	sim_unlock();
+	return r;
+}
+
+static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
+{
+	struct sim_id *id = priv;
+	int r;
+
+	if (!reason)
+		reason = REASON_CONSUMER;
+	if (reason != REASON_CONSUMER && reason != REASON_VENDOR_OPTION)
+		return sim_refuse(-EINVAL, "reason %u is not for programs", reason);
+	sim_lock();
+	r = cma_fault(id, SIM_CALL_REJECT, NULL);
+	if (!r)
+		r = has_connection(id) ? id->engine->reject(id, data, len, reason) :
+					 cma_wrong_state(id);
+	sim_unlock();
+	return r;
+}
+
+/* A listener on a device has a cm_id in the kernel, too, though it never connects. */
+static bool listens_by(const struct sim_id *id, enum polycm_protocol protocol)
+{
+	return id->state == CMA_LISTEN && id->port && cma_rules(id)->protocol == protocol;
+}
+
+static int op_disconnect(void *priv)
+{
+	struct sim_id *id = priv;
+	int r;
+
+	sim_lock();
+	cma_look_at_peer(id);
+	r = cma_fault(id, SIM_CALL_DISCONNECT, NULL);
+	if (r < 0)
+		;
+	else if (has_connection(id))
+		r = id->engine->disconnect(id);
+	else if (listens_by(id, POLYCM_PROTO_IB_CM))
+		r = 0;
+	else
+		r = cma_wrong_state(id);
+	sim_unlock();
+	return r;
+}
+
+static int op_notify(void *priv, enum ibv_event_type event)
+{
+	struct sim_id *id = priv;
+	int r;
+
+	sim_lock();
+	if (has_connection(id))
+		r = id->engine->notify(id, event);
+	else if (listens_by(id, POLYCM_PROTO_MPA))
+		r = 0;
+	else
+		r = cma_wrong_state(id);
+	sim_unlock();
+	return r;
+}
+
+static int op_set_option(void *priv, int level, int optname, const void *optval, size_t optlen)
+{
+	const struct sim_id *id = priv;
+	int r;
+
+	sim_lock();
+	if (id->state == CMA_DEVICE_REMOVAL)
+		r = cma_wrong_state(id);
+	else
+		r = cma_set_option(priv, level, optname, optval, optlen);
+	sim_unlock();
+	return r;
+}
+
+/* The Q_Key of datagrams is known also where the id listens. */
+static bool tells_qkey(const struct sim_id *id)
+{
+	return id->qp_type == IBV_QPT_UD && cma_rules(id)->protocol == POLYCM_PROTO_IB_CM;
+}
+
+/* An id of RDMA_PS_IPOIB gets onto a device without IP over InfiniBand by loopback. */
+static bool lacks_qkey(const struct sim_id *id)
+{
+	return tells_qkey(id) && id->ps == RDMA_PS_IPOIB &&
+	       !(cma_rules(id)->services & POLYCM_SVC_IPOIB);
+}
+
+static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	struct sim_id *id = priv;
+	int r;
+
+	sim_lock();
+	if (!id->engine || id->state == CMA_DEVICE_REMOVAL ||
+	    (id->state == CMA_LISTEN && !tells_qkey(id))) {
+		r = cma_wrong_state(id);
+	} else if (lacks_qkey(id)) {
+		r = sim_refuse(-ENODEV, "RDMA_PS_IPOIB has the Q_Key of a group of the subnet");
+	} else {
+		r = id->engine->init_qp_attr(id, attr, ret_mask);
+		if (!r && (*ret_mask & IBV_QP_TIMEOUT) && id->ack_timeout_set)
+			attr->timeout = id->ack_timeout;
+	}
+	sim_unlock();
+	return r;
+}
+
+static int op_query(void *priv, struct polycm_route_info *ret_info)
+{
+	const struct sim_id *id = priv;
+	int r = 0;
+
+	sim_lock();
+	if (id->state == CMA_DEVICE_REMOVAL)
+		r = cma_wrong_state(id);
+	else
+		cma_query(id, ret_info);
+	sim_unlock();
+	return r;
+}
+
+static int op_join_multicast(void *priv, const struct polycm_multicast *mc)
+{
+	const struct sim_id *id = priv;
+	int r;
+
+	sim_lock();
+	if (id->state == CMA_DEVICE_REMOVAL)
+		r = cma_wrong_state(id);
+	else
+		r = cma_fault(priv, SIM_CALL_JOIN_MULTICAST, NULL);
+	if (!r)
+		r = sim_engine_need_thread();
+	if (!r)
+		r = cma_join_multicast(priv, mc);
+	sim_unlock();
+	return r;
+}
+
+static int op_leave_multicast(void *priv, void *group)
+{
+	int r;
+
+	sim_lock();
+	r = cma_leave_multicast(priv, group);
+	sim_unlock();
+	return r;
+}
+
+/* Events find their channel through the core's id. */
+static int op_migrate(void *priv, void *new_chan)
+{
+	(void)priv;
+	(void)new_chan;
+	return 0;
+}
+
+/* A fork() left us a copy: what is to be done about it is its own process's business. */
+static bool is_copy(const struct sim_id *id)
+{
+	return id->number <= inherited;
+}
+
+static void close_id(struct sim_id *id)
+{
+	enum cma_state state = id->state;
+
+	if (state == CMA_DESTROYING)
+		return;
+	cma_set_state(id, CMA_DESTROYING);
+	sim_timer_disarm(&id->timer);
+	if (is_copy(id))
+		return;
+	cma_leave_all(id);
+	if (state == CMA_LISTEN)
+		cma_unlisten(id);
+	if (has_connection(id))
+		id->engine->close(id);
+	cma_unbind(id);
+}
+
+/* id->id is NULL: the open failed. */
+static void op_close(void *priv)
+{
+	struct sim_id *id = priv;
+
+	sim_lock();
+	if (id->id)
+		close_id(id);
+	sim_unlock();
+}
+
+static void op_stop(void *priv)
+{
+	struct sim_id *id = priv;
+
+	sim_lock();
+	if (id->id && !is_copy(id) && has_connection(id) && id->engine->stop)
+		id->engine->stop(id);
+	sim_unlock();
+}
+
+static void op_free(void *priv)
+{
+	struct sim_id *id = priv;
+
+	sim_lock();
+	if (id->id) {
+		/* A copy's stream is left alone, memory and all. */
+		if (id->engine && (!is_copy(id) || id->engine == &sim_ibcm_engine))
+			id->engine->free(id);
+		cma_drop(id);
+		id->id = NULL;
+	}
+	sim_unlock();
+}
+
+const struct polycm_ops sim_cma_ops = {
+	.size = sizeof(sim_cma_ops),
+	.open = op_open,
+	.bind = op_bind,
+	.resolve_addr = op_resolve_addr,
+	.resolve_route = op_resolve_route,
+	.listen = op_listen,
+	.connect = op_connect,
+	.accept = op_accept,
+	.reject = op_reject,
+	.establish = op_establish,
+	.disconnect = op_disconnect,
+	.notify = op_notify,
+	.set_option = op_set_option,
+	.init_qp_attr = op_init_qp_attr,
+	.query = op_query,
+	.join_multicast = op_join_multicast,
+	.leave_multicast = op_leave_multicast,
+	.migrate = op_migrate,
+	.close = op_close,
+	.stop = op_stop,
+	.free = op_free,
+};
+
+int sim_cma_start(void)
+{
+	last_number = inherited = 0;
+	sim_trace_timers(resolved, describe_timer);
+	cma_world_start();
+	cma_multicast_start();
+	sim_ibcm_start();
+	iw_streams_start();
+	sim_link_set_death_handler(cma_process_died);
+	return 0;
+}
+
+void sim_cma_stop(void)
+{
+	iw_streams_stop();
+	sim_ibcm_stop();
+}
+
+/* Not those that a fork() left us a copy of: they are the parent's. */
+void sim_cma_abandon_all(void)
+{
+	struct sim_id *id;
+
+	DL_FOREACH(all_ids, id) {
+		if (is_copy(id))
+			continue;
+		close_id(id);
+		if (id->engine == &sim_iwcm_engine && id->iw)
+			iw_stream_close(id->iw);
+	}
+}
+
+void sim_cma_forked(void)
+{
+	inherited = last_number;
+	forked = true;
+}
+
+bool sim_cma_has_own(void)
+{
+	return !forked || last_number > inherited;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/ibcm_active.c - the active side of a connection: REQ out, REP in, RTU out.
+ */
+#include "config.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "ibcm.h"
+
+#define LID_PERMISSIVE 0xffffu
+
+/* REQs name LIDs only where both ends are on one subnet. */
+static void put_path(const struct sim_id *id, const struct ibv_sa_path_rec *path,
+		     struct cm_path *ret_path)
+{
+	bool subnet_local = path->hop_limit <= 1;
+
+	ret_path->local_lid = subnet_local ? be16toh(path->slid) : LID_PERMISSIVE;
+	ret_path->remote_lid = subnet_local ? be16toh(path->dlid) : LID_PERMISSIVE;
+	ret_path->local_gid = path->sgid;
+	ret_path->remote_gid = path->dgid;
+	ret_path->flow_label = be32toh(path->flow_label);
+	ret_path->packet_rate = path->rate;
+	ret_path->traffic_class = path->traffic_class;
+	ret_path->hop_limit = path->hop_limit;
+	ret_path->sl = path->sl;
+	ret_path->subnet_local = subnet_local;
+	ret_path->local_ack_timeout = ibcm_ack_timeout(id, id->port->device->attr.local_ca_ack_delay,
+						       path->packet_life_time);
+}
+
+static void put_transport(enum ibv_qp_type qp_type, struct cm_req *req)
+{
+	switch (qp_type) {
+	case IBV_QPT_UC:
+		req->transport_service_type = CM_TRANSPORT_UC;
+		break;
+	case IBV_QPT_XRC_SEND:
+		req->transport_service_type = CM_TRANSPORT_EXTENDED;
+		req->extended_transport_type = CM_EXTENDED_TRANSPORT_XRC;
+		break;
+	default:
+		req->transport_service_type = CM_TRANSPORT_RC;
+		break;
+	}
+}
+
+static uint8_t lower(uint8_t value, uint8_t max)
+{
+	return value < max ? value : max;
+}
+
+static void fill_req(const struct ibcm *cm, const struct polycm_conn_param *param,
+		     const struct ibv_sa_path_rec *path, struct cm_req *req)
+{
+	const struct sim_id *id = cm->id;
+	const struct polycm_transport *rules = cma_rules(id);
+
+	req->service_id = ibcm_service_id(id, &id->dst);
+	req->local_ca_guid = ibcm_ca_guid(id);
+	req->local_qpn = id->qp_num;
+	req->initiator_depth = param->initiator_depth;
+	req->remote_cm_response_timeout = rules->cm_response_timeout;
+	req->local_cm_response_timeout = rules->cm_response_timeout;
+	req->max_cm_retries = rules->max_cm_retries;
+	put_transport(id->qp_type, req);
+	req->end_to_end_flow_control = param->flow_control & 1;
+	req->starting_psn = id->starting_psn;
+	req->retry_count = cm->retry_count;
+	req->pkey = be16toh(path->pkey);
+	req->path_mtu = path->mtu;
+	req->vendor_id = param->ece.vendor_id;
+	/* An XRC initiator never responds. */
+	if (id->qp_type != IBV_QPT_XRC_SEND) {
+		req->responder_resources = param->responder_resources;
+		req->rnr_retry_count = lower(param->rnr_retry_count, rules->max_rnr_retry_count);
+		req->srq = param->srq;
+	}
+	put_path(id, path, &req->primary);
+}
+
+int ibcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
+{
+	const struct polycm_transport *rules = cma_rules(id);
+	struct ibv_sa_path_rec path;
+	struct cm_msg msg;
+	struct ibcm *cm;
+	int ret;
+
+	if (id->ib)
+		return sim_refuse(-EINVAL, "the id has had its attempt to connect");
+	cm = ibcm_create(id);
+	if (!cm)
+		return -ENOMEM;
+	cma_path(id, &path);
+	ibcm_use_path(cm, &path);
+	cm->tid = ibcm_new_tid(cm);
+	cm->peer = cma_peer_port(id);
+	cm->peer_mac = id->peer_mac;
+	cm->max_retries = rules->max_cm_retries;
+	cm->retry_count = lower(param->retry_count, rules->max_retry_count);
+	cm->responder_resources = param->responder_resources;
+	cm->initiator_depth = param->initiator_depth;
+	cm->timeout_ms = 2 * ibcm_exponent_to_ms(path.packet_life_time) +
+			 ibcm_exponent_to_ms(rules->cm_response_timeout);
+
+	ibcm_init_msg(cm, &msg, CM_REQ);
+	msg.attr_mod = param->ece.options;
+	fill_req(cm, param, &path, &msg.req);
+	ret = ibcm_put_request_data(id, param, msg.req.private_data,
+				    sizeof(msg.req.private_data));
+	if (ret < 0)
+		goto err_destroy;
+	ret = ibcm_send_repeatedly(cm, &msg, cm->timeout_ms);
+	if (ret < 0)
+		goto err_destroy;
+	id->ib = cm;
+	ibcm_set_state(cm, IBCM_REQ_SENT);
+	return 0;
+
+err_destroy:
+	ibcm_destroy(cm);
+	return ret;
+}
+
+static void send_rtu(struct ibcm *cm)
+{
+	struct cm_msg msg;
+
+	ibcm_init_msg(cm, &msg, CM_RTU);
+	ibcm_send(cm, &msg);
+}
+
+/*
+ * A REP for an id that has one already.  The program has answered, and the
+ * RTU was lost; or it has not yet, and the peer is asked to wait.
+ */
+static void repeated_rep(const struct sim_packet *packet, const struct cm_rep *rep)
+{
+	struct ibcm *cm = ibcm_find(packet, rep->remote_comm_id, rep->local_comm_id);
+
+	if (!cm)
+		return;
+	if (cm->state == IBCM_ESTABLISHED)
+		send_rtu(cm);
+	else if (cm->state == IBCM_MRA_REP_SENT)
+		ibcm_send_mra(cm, CM_WHICH_REP);
+}
+
+/* Whatever the REP says of depths counts, not what the REQ asked for. */
+static void take_rep(struct ibcm *cm, const struct cm_rep *rep)
+{
+	cm->initiator_depth = rep->responder_resources;
+	cm->responder_resources = rep->initiator_depth;
+	cm->sq_psn = rep->starting_psn;
+	cm->rnr_retry_count = rep->rnr_retry_count;
+	/* From now on the peer's delay counts, on top of twice the packet lifetime. */
+	cm->av_timeout = ibcm_ack_timeout(cm->id, rep->target_ack_delay,
+					  (uint8_t)(cm->av_timeout - 1));
+}
+
+static bool post_response(struct ibcm *cm, const struct cm_msg *msg)
+{
+	const struct cm_rep *rep = &msg->rep;
+	struct polycm_event event = {
+		.size = sizeof(event),
+		.type = RDMA_CM_EVENT_CONNECT_RESPONSE,
+		.param.conn = {
+			.private_data = rep->private_data,
+			.private_data_len = ibcm_reported(cm->id, POLYCM_MSG_ACCEPT,
+							  sizeof(rep->private_data)),
+			.responder_resources = rep->initiator_depth,
+			.initiator_depth = rep->responder_resources,
+			.flow_control = rep->end_to_end_flow_control,
+			.rnr_retry_count = rep->rnr_retry_count,
+			.srq = rep->srq,
+			.qp_num = cm->remote_qpn,
+		},
+		.ece = { .vendor_id = rep->vendor_id, .options = msg->attr_mod },
+	};
+
+	return ibcm_post(cm, &event);
+}
+
+/* -EINVAL: the peer's QP has another connection with us; both must go. */
+static int claim_remote(struct ibcm *cm, const struct sim_packet *packet, const struct cm_msg *msg)
+{
+	const struct sim_node *node = cm->id->node;
+	struct ibcm *stale;
+
+	if (ibcm_find_remote(node, cm->remote_id, cm->remote_ca_guid, false))
+		return -EINVAL;
+	stale = ibcm_find_qpn(node, cm->remote_qpn, cm->remote_ca_guid);
+	if (stale) {
+		ibcm_issue_rej(packet, msg, CM_REJ_STALE_CONN, NULL, 0);
+		(void)ibcm_send_dreq(stale);	/* only where it is established */
+		return -EINVAL;
+	}
+	ibcm_table_add(cm, IBCM_BY_REMOTE);
+	ibcm_table_add(cm, IBCM_BY_QPN);
+	return 0;
+}
+
+/* No REP came: what it said is forgotten, and our REQ goes on being repeated. */
+static void lose_rep(struct ibcm *cm, const struct ibcm *before)
+{
+	ibcm_table_remove(cm, IBCM_BY_REMOTE);
+	ibcm_table_remove(cm, IBCM_BY_QPN);
+	cm->remote_id = 0;
+	cm->initiator_depth = before->initiator_depth;
+	cm->responder_resources = before->responder_resources;
+	cm->av_timeout = before->av_timeout;
+	ibcm_set_state(cm, (enum ibcm_state)before->state);
+}
+
+void ibcm_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
+{
+	const struct cm_rep *rep = &msg->rep;
+	struct ibcm *cm, before;
+
+	if (!rep->local_comm_id)
+		return;
+	cm = ibcm_find(packet, rep->remote_comm_id, 0);
+	if (!cm) {
+		repeated_rep(packet, rep);
+		return;
+	}
+	if (cm->state != IBCM_REQ_SENT && cm->state != IBCM_MRA_REQ_RCVD)
+		return;
+
+	ibcm_peer_sent(cm, CM_REP);
+	before = *cm;
+	cm->remote_id = rep->local_comm_id;
+	cm->remote_ca_guid = rep->local_ca_guid;
+	cm->remote_qpn = cm->id->qp_type == IBV_QPT_XRC_SEND ? rep->local_eecn : rep->local_qpn;
+	if (claim_remote(cm, packet, msg) < 0) {
+		cm->remote_id = 0;
+		return;
+	}
+	take_rep(cm, rep);
+	ibcm_set_state(cm, IBCM_REP_RCVD);
+	if (!post_response(cm, msg)) {
+		lose_rep(cm, &before);
+		return;
+	}
+	ibcm_stop_repeating(cm);
+	/* The program answers in its own time: see repeated_rep(). */
+	ibcm_set_state(cm, IBCM_MRA_REP_SENT);
+}
+
+int ibcm_establish(struct sim_id *id)
+{
+	struct ibcm *cm = id->ib;
+
+	if (!cm)
+		return sim_refuse(-EINVAL, "the id has no connection");
+	if (cm->state == IBCM_SIDR_REQ_RCVD)
+		return sidr_reply(cm, CM_SIDR_SUCCESS, NULL);
+	if (cm->state != IBCM_REP_RCVD && cm->state != IBCM_MRA_REP_SENT)
+		return ibcm_wrong_state(cm);
+	ibcm_set_state(cm, IBCM_ESTABLISHED);
+	send_rtu(cm);
+	return 0;
+}

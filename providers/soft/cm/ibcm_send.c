@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/ibcm_send.c - CM messages on their way out, and their repetition.
+ *
+ * As in the kernel a message that wants an answer is sent up to 1 + retries
+ * times with equal waits; the failure shows after the last of as many waits.
+ * Only then does an id hold a copy of a message: idle connections need none.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "providers/soft/link/shm/shm.h"
+#include "providers/soft/wire/address.h"
+#include "ibcm.h"
+
+/* None where a sanitizer is to find what is used after its end. */
+#ifdef POLYCM_SANITIZED
+#define MAX_SPARE 0u
+#else
+#define MAX_SPARE 256u
+#endif
+
+struct ibcm_buffer {
+	struct ibcm_buffer *next;	/* while spare */
+	uint8_t mad[CM_MAD_SIZE];
+};
+
+/* Stands for a DREQ: the end of a connection must not need memory. */
+static struct ibcm_buffer unkept;
+
+static struct ibcm_buffer *spare;
+static unsigned int num_spare;
+
+static struct ibcm_buffer *buffer_get(void)
+{
+	struct ibcm_buffer *buffer = spare;
+
+	if (!buffer)
+		return sim_core->alloc(sizeof(*buffer));
+	spare = buffer->next;
+	num_spare--;
+	return buffer;
+}
+
+static void buffer_put(struct ibcm_buffer *buffer)
+{
+	if (buffer == &unkept)
+		return;
+	if (num_spare == MAX_SPARE) {
+		sim_core->free(buffer);
+		return;
+	}
+	buffer->next = spare;
+	spare = buffer;
+	num_spare++;
+}
+
+void ibcm_send_free(void)
+{
+	struct ibcm_buffer *buffer;
+
+	while ((buffer = spare)) {
+		spare = buffer->next;
+		sim_core->free(buffer);
+	}
+	num_spare = 0;
+}
+
+/*
+ * Which process of the peer's host: the one that made the peer's id, and when
+ * that is gone any, as no id is left: we answer as the host's CM would.  A
+ * request goes to who listens now; when nobody does any more it still goes
+ * where it went before, since the request may be waiting there, and when
+ * nobody ever did, or that process is gone, to ourselves.
+ */
+static unsigned int peer_slot(struct ibcm *cm)
+{
+	struct sim_id *listener;
+	unsigned int slot;
+	bool service;
+
+	if (cm->remote_id)
+		return sim_link_answers_for(sim_slot_of_conn(cm->remote_id));
+	if (sim_find_listener(cm->peer->device->node, ibcm_dst_port_space(cm->id),
+			      &cm->id->dst.sa, &slot,
+			      &listener, &service)) {
+		if (slot != cm->request_slot)
+			sim_link_meet(slot);
+		cm->request_slot = (uint16_t)slot;
+	} else {
+		sim_fabric_tell_unheard(cm->id->id,
+					sim_port_taken(cm->peer->device->node,
+						       ibcm_dst_port_space(cm->id),
+						       sim_addr_port(&cm->id->dst.sa)));
+	}
+	return sim_link_answers_for(cm->request_slot);
+}
+
+/* The wire tells nobody that it lost a message, so neither do we. */
+static void transmit(struct ibcm *cm, const uint8_t *mad)
+{
+	if (cm->peer && !sim_port_has_mac(cm->peer, cm->peer_mac)) {
+		sim_link_send_in_vain(cm->id->port, cm->peer, SIM_PACKET_MAD, mad, CM_MAD_SIZE,
+				      NULL, 0, 0);
+		return;
+	}
+	(void)sim_link_send(cm->id->port, cm->peer, cm->peer ? peer_slot(cm) : sim_self_slot(),
+			    SIM_PACKET_MAD, mad, CM_MAD_SIZE, NULL, 0, 0);
+}
+
+uint64_t ibcm_new_tid(const struct ibcm *cm)
+{
+	return (uint64_t)(cm->id->port->fabric_index + 1) << 32 | cm->local_id;
+}
+
+void ibcm_init_msg(const struct ibcm *cm, struct cm_msg *ret_msg, enum cm_attr_id attr_id)
+{
+	memset(ret_msg, 0, sizeof(*ret_msg));
+	ret_msg->attr_id = (uint16_t)attr_id;
+	ret_msg->tid = cm->tid;
+	if (attr_id == CM_REQ) {
+		ret_msg->req.local_comm_id = cm->local_id;
+	} else if (attr_id != CM_SIDR_REQ && attr_id != CM_SIDR_REP) {
+		/* The same place in all others. */
+		ret_msg->rtu.local_comm_id = cm->local_id;
+		ret_msg->rtu.remote_comm_id = cm->remote_id;
+	}
+}
+
+void ibcm_send(struct ibcm *cm, const struct cm_msg *msg)
+{
+	uint8_t mad[CM_MAD_SIZE];
+
+	cm_encode(msg, mad);
+	transmit(cm, mad);
+}
+
+int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg, uint32_t wait_ms)
+{
+	if (!cm->repeating)
+		cm->repeating = buffer_get();
+	if (!cm->repeating)
+		return -ENOMEM;
+	cm_encode(msg, cm->repeating->mad);
+	cm->wait_ms = wait_ms;
+	cm->retries_left = cm->max_retries;
+	transmit(cm, cm->repeating->mad);
+	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
+	return 0;
+}
+
+void ibcm_send_unkept(struct ibcm *cm, const struct cm_msg *dreq, uint32_t wait_ms)
+{
+	cm->repeating = &unkept;
+	cm->wait_ms = wait_ms;
+	cm->retries_left = cm->max_retries;
+	ibcm_send(cm, dreq);
+	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
+}
+
+void ibcm_stop_repeating(struct ibcm *cm)
+{
+	if (!cm->repeating)
+		return;
+	sim_timer_disarm(&cm->timer);
+	buffer_put(cm->repeating);
+	cm->repeating = NULL;
+}
+
+void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms)
+{
+	cm->wait_ms = wait_ms;
+	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
+}
+
+static void transmit_again(struct ibcm *cm)
+{
+	struct cm_msg msg;
+
+	if (cm->repeating != &unkept) {
+		transmit(cm, cm->repeating->mad);
+		return;
+	}
+	ibcm_init_dreq(cm, &msg);
+	ibcm_send(cm, &msg);
+}
+
+bool ibcm_repeat(struct ibcm *cm)
+{
+	if (!cm->retries_left) {
+		ibcm_stop_repeating(cm);
+		return true;
+	}
+	cm->retries_left--;
+	transmit_again(cm);
+	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(cm->wait_ms));
+	return false;
+}
+
+void ibcm_answer(const struct sim_packet *packet, uint32_t conn_id, const struct cm_msg *msg)
+{
+	uint8_t mad[CM_MAD_SIZE];
+
+	cm_encode(msg, mad);
+	(void)sim_link_send(packet->to, packet->from, sim_slot_of_conn(conn_id), SIM_PACKET_MAD,
+			    mad, CM_MAD_SIZE, NULL, 0, 0);
+}

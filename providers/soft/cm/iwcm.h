@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cm/iwcm.h - an iWARP connection: the engine's part (iwcm.c, iwcm_active.c,
+ * iwcm_passive.c, iwcm_rtr.c; what kernel iwcm and siw do) on top of a simulated TCP
+ * stream (iwcm_stream.c), which carries the MPA frames.  Data between the
+ * queue pairs goes the NIC's own way.
+ *
+ * A passive connection exists before its id: from the SYN until the MPA
+ * request was read it belongs to the stream's list, afterwards to the id.
+ * Engine lock held for all.
+ */
+#ifndef SIM_IWCM_H
+#define SIM_IWCM_H
+
+#include "providers/soft/link/link.h"
+#include "providers/soft/wire/mpa.h"
+#include "providers/soft/wire/segment.h"
+#include "cma.h"
+
+/* As kernel iwcm has them; connecting the stream is part of IDLE. */
+enum iwcm_state {
+	IWCM_IDLE,		/* not connected yet, or no more */
+	IWCM_CONN_RECV,		/* an MPA request that the program has not answered */
+	IWCM_CONN_SENT,		/* our MPA request is out, or will be when the stream opens */
+	IWCM_ACCEPTED,		/* answered; the initiator's RTR must come first */
+	IWCM_ESTABLISHED,
+};
+
+enum iw_stream_state {
+	IW_STREAM_CLOSED,
+	IW_STREAM_SYN_SENT,
+	IW_STREAM_OPEN,
+};
+
+/* What is needed only until the frames have been exchanged. */
+struct iw_handshake {
+	struct iwcm *cm;
+	struct iw_handshake *next, *prev;	/* passive and without an id */
+	union sim_sockaddr local, remote;
+	size_t len;				/* of what has come in */
+	uint8_t bytes[MPA_MAX_FRAME];
+};
+
+/* Ready to receive: the first message of an initiator whose peer must not send before it. */
+enum iwcm_rtr {
+	IWCM_RTR_NONE,
+	IWCM_RTR_WRITE,			/* of no bytes, as is the other */
+	IWCM_RTR_READ,
+};
+
+/* An MPA request as it goes out. */
+struct iwcm_request {
+	size_t len;
+	uint8_t bytes[MPA_MAX_FRAME];
+};
+
+struct iwcm {
+	struct sim_id *id;			/* NULL: passive, no request yet */
+	enum iwcm_state state;
+	bool enhanced;				/* IRD and ORD are negotiated */
+	bool passive;
+	uint8_t revision;			/* of the request */
+	uint8_t rtr;				/* enum iwcm_rtr that was agreed on */
+	uint16_t ird, ord;			/* ours; CONN_RECV: the least and the most allowed */
+
+	enum iw_stream_state stream;
+	uint32_t local_id, peer_id;		/* of the stream; keys that segments carry */
+	struct sim_port *port, *peer;
+	uint32_t qpn, peer_qpn;
+	unsigned int syns;			/* sent so far */
+	int error;				/* why the stream did not open */
+	struct iwcm_request *request;		/* for when it opens, unless the program waits */
+	struct iw_handshake *handshake;
+	struct sim_timer timer;			/* SYN, MPA request or MPA reply */
+	struct iwcm *next;			/* in the table; once closed, of those that are kept */
+	bool fin_late;				/* the timer sends it */
+	bool kept;				/* the FIN's memory, and nothing else */
+	bool unreported;			/* the timer tells the program of the answer */
+	bool ended;				/* ... and then of the end */
+};
+
+/* --- The stream (iwcm_stream.c). --- */
+
+void iw_streams_start(void);
+void iw_streams_stop(void);
+/* The link's handler: a segment from any process. */
+void iw_stream_receive(const struct sim_packet *packet);
+
+/* Connect, and tell by iwcm_active_opened() or iwcm_open_failed(): 0, -EHOSTUNREACH, -ENOMEM. */
+int iw_stream_start(struct iwcm *cm);
+/*
+ * Connect, waiting: 0, -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ENOMEM.
+ * cm->id has the addresses and the port.
+ */
+int iw_stream_connect(struct iwcm *cm);
+/* One MPA frame, and with it the number of our queue pair.  -ENOMEM. */
+int iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len);
+/* The other end of all streams to that process is gone. */
+void iw_stream_process_died(unsigned int slot);
+/* Close it for both sides.  Nothing more comes from it. */
+void iw_stream_close(struct iwcm *cm);
+/* Is the memory of a closed one still needed?  Then the stream owns it from now on. */
+bool iw_stream_keeps(struct iwcm *cm);
+/* The frame was read: give the handshake's memory back. */
+void iw_stream_handshake_done(struct iwcm *cm);
+/* Who listens for addr here: *ret_slot is the process, *ret_id its id if it is ours. */
+bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *addr,
+			     unsigned int *ret_slot, struct sim_id **ret_id);
+
+/* --- The table of streams (iwcm_table.c). --- */
+
+/* Those that are open or being opened, by local_id.  -ENOMEM. */
+int iw_table_add(struct iwcm *cm);
+void iw_table_remove(struct iwcm *cm);
+void iw_table_free(void);
+/* That of ours, or NULL. */
+struct iwcm *iw_stream_find(uint32_t local_id);
+/* It will be looked for soon, if it is ours. */
+void iw_table_prefetch(uint32_t local_id);
+
+/* --- Upcalls of the stream. --- */
+
+/* A passive stream opened: wait for the request. */
+void iwcm_opened(struct iwcm *cm);
+/* The stream of iw_stream_start() opened, or did not. */
+void iwcm_active_opened(struct iwcm *cm);
+void iwcm_open_failed(struct iwcm *cm);
+/* Bytes after the frames: what the responder waits for?  Otherwise the stream ends. */
+bool iwcm_take_rtr(struct iwcm *cm, const uint8_t *data, size_t len);
+/* More of a frame in cm->handshake. */
+void iwcm_input(struct iwcm *cm);
+/* The peer closed it, or broke the rules; the stream is closed already. */
+void iwcm_closed(struct iwcm *cm);
+
+/* --- Between the engine's files. --- */
+
+/* iwcm.c.  The queue pair may have been destroyed; then its owner was told. */
+struct sim_qp *iwcm_qp(const struct iwcm *cm);
+/* The queue pair has no connection any more; errored if its stream is gone. */
+void iwcm_release_qp(struct iwcm *cm, bool error);
+void iwcm_set_state(struct iwcm *cm, enum iwcm_state state);
+int iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame);
+bool iwcm_wraps(const struct sim_id *id, size_t len);
+int iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame);
+/* How much private data a program may send, and sends. */
+/* More RDMA reads at a time than the device has: the reason, and err. */
+int iwcm_too_deep(int err, const struct sim_device *device, const struct polycm_conn_param *param);
+size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg);
+size_t iwcm_data_len(const struct polycm_conn_param *param);
+void iwcm_free(struct iwcm *cm);
+
+/* The timer: the peer's answer found no memory before. */
+void iwcm_report_again(struct sim_timer *timer);
+/* ... no reply, or request, came in time. */
+void iwcm_reply_missing(struct sim_timer *timer);
+void iwcm_request_missing(struct sim_timer *timer);
+
+/* iwcm_active.c */
+int iwcm_connect(struct sim_id *id, const struct polycm_conn_param *param);
+void iwcm_got_reply(struct iwcm *cm, const struct mpa_frame *reply);
+/* The attempt is over; reply (may be NULL) lies in the handshake's buffer. */
+void iwcm_connect_failed(struct iwcm *cm, int status, const struct mpa_frame *reply);
+
+/* iwcm_rtr.c */
+/* Of those that the initiator offers, the one that we ask for. */
+enum iwcm_rtr iwcm_choose_rtr(const struct mpa_frame *request);
+void iwcm_put_rtr(struct mpa_frame *reply, enum iwcm_rtr rtr);
+int iwcm_send_rtr(struct iwcm *cm, enum iwcm_rtr rtr);
+
+/* iwcm_passive.c */
+void iwcm_established(struct iwcm *cm);
+void iwcm_got_request(struct iwcm *cm, const struct mpa_frame *request);
+int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param);
+int iwcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason);
+/* An answer with the reject flag, then the end of the stream. */
+void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len);
+
+/* To the process in the slot; to NULL: nobody is there.  -ENOMEM: it has not left (iwcm_segment.c). */
+int iw_segment_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
+		    const struct segment *segment);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * engine/engine_real.c - the real clock.  Timers that are due when they are armed fire
+ * when the thread that armed them releases the lock, as a softirq would; all
+ * others, and packets from other processes, are the NIC thread's or a poller's.
+ *
+ * The NIC thread sleeps on the doorbell of our slot.  While a program polls
+ * ("hot") senders need not ring it, unless it has stopped (shm/doorbell.h): the
+ * thread then only looks now and again whether the polling goes on (trust.h).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "providers/soft/shm/doorbell.h"
+#include "engine_internal.h"
+#include "hand_over.h"
+#include "heap.h"
+
+#define POLLS_PER_LOOK 16u	/* a poller reads the clock every so often only */
+#define POLLS_PER_YIELD 256u	/* the peer it polls for may wait for this very processor */
+#define NIC_SLICE SIM_US(100)	/* the shortest that Linux has */
+#define PATIENCE_MIN SIM_US(2)	/* how long a thread looks before it sleeps */
+#define PATIENCE_MAX SIM_US(50)
+
+static void receive(void)
+{
+	if (sim_engine_hooks.receive)
+		sim_engine_hooks.receive();
+}
+
+void engine_real_start(void)
+{
+	relaxed_store(&sim_engine.polls, 0);
+	sim_poll_row_end(&sim_engine.row);
+	relaxed_store(&sim_engine.hot, false);
+	relaxed_store(&sim_engine.patience, PATIENCE_MAX / 4);
+}
+
+/* Where no call can fail for it any more: a timer is armed. */
+static void start_or_tell(void)
+{
+	int r = sim_engine_need_thread();
+
+	if (r < 0 && !sim_engine.no_thread_told) {
+		sim_engine.no_thread_told = true;
+		sim_core->log(POLYCM_LOG_ERROR, NULL,
+			      "the simulator cannot start its thread: %s; no event comes until it "
+			      "can: raise the limit on threads or memory", strerror(-r));
+	}
+}
+
+void engine_real_settle(void)
+{
+	unsigned int budget = ENGINE_FIRE_MAX;
+
+	if (!relaxed_load(&sim_engine.is_real))
+		return;
+	while (sim_engine.due && budget)
+		budget -= engine_fire_due(budget);
+	if (sim_heap_deadline() == SIM_NEVER)
+		return;
+	if (!sim_engine.thread_runs)
+		start_or_tell();
+	if (sim_engine.asleep && sim_heap_deadline() < sim_engine.sleep_until) {
+		sim_engine.sleep_until = sim_heap_deadline();
+		sim_shm_ring_self();
+	}
+}
+
+int engine_real_wait(bool (*done)(void *arg), void *arg, uint64_t deadline)
+{
+	int r;
+
+	for (;;) {
+		r = sim_engine_need_thread();
+		engine_real_settle();
+		if (done(arg))
+			return 0;
+		if (r < 0)
+			return r;
+		if (deadline != SIM_NEVER && deadline <= engine_monotonic())
+			return -ETIMEDOUT;
+		engine_wait_changed(deadline);
+	}
+}
+
+/* ------------------------------------------------------------------------
+ * Programs that wait or poll.
+ */
+
+/*
+ * Look for mail a little longer before the thread sleeps, since waking it costs
+ * more than that; the longer, the more often it came in time.
+ */
+static bool watch(void)
+{
+	uint64_t patience = relaxed_load(&sim_engine.patience);
+	bool came = sim_shm_watch(engine_monotonic() + patience);
+
+	if (came && patience < PATIENCE_MAX)
+		relaxed_store(&sim_engine.patience, patience * 2);
+	else if (!came && patience > PATIENCE_MIN)
+		relaxed_store(&sim_engine.patience, patience / 2);
+	return came;
+}
+
+int engine_real_idle(void)
+{
+	bool came = watch();
+	int r;
+
+	/* The poller stops: from now on senders must ring. */
+	sim_poll_row_end(&sim_engine.row);
+	if (!came)
+		sim_shm_remind(SIM_NEVER);
+	if (!came && relaxed_load(&sim_engine.hot)) {
+		relaxed_store(&sim_engine.hot, false);
+		sim_shm_ring_self();
+	}
+	sim_lock();
+	receive();
+	r = sim_engine_need_thread();
+	sim_unlock();
+	return r < 0 && !came ? r : came;
+}
+
+/* So many polls until now. */
+static void note_polls(unsigned int polls, uint64_t now)
+{
+	bool steady = sim_poll_row_add(&sim_engine.row, polls, now);
+
+	if (!steady && !relaxed_load(&sim_engine.hot))
+		return;
+	sim_shm_polled(now);
+	if (relaxed_load(&sim_engine.hot))
+		return;
+	relaxed_store(&sim_engine.hot, true);
+	sim_shm_ring_self();
+}
+
+/* Polls in vain, so many since the last look.  True: a timer is due. */
+static bool look(unsigned int polls)
+{
+	uint64_t now = sim_now();
+
+	note_polls(polls, now);
+	sim_shm_remind(now);
+	return relaxed_load(&sim_engine.next) <= now;
+}
+
+void sim_polled(unsigned int found)
+{
+	unsigned int polls;
+
+	if (!relaxed_load(&sim_engine.is_real))
+		return;
+	polls = relaxed_load(&sim_engine.polls);
+	relaxed_store(&sim_engine.polls, polls + found);
+	if (polls % POLLS_PER_LOOK + found >= POLLS_PER_LOOK)
+		note_polls(found < POLLS_PER_LOOK ? POLLS_PER_LOOK : found, sim_now());
+}
+
+void sim_progress(void)
+{
+	unsigned int polls;
+	int cancel_state;
+	bool due;
+
+	if (!relaxed_load(&sim_engine.is_real))
+		return;
+	polls = relaxed_load(&sim_engine.polls) + 1;
+	relaxed_store(&sim_engine.polls, polls);
+	due = polls % POLLS_PER_LOOK == 0 && look(POLLS_PER_LOOK);
+	if (!due && !sim_shm_pending()) {
+		if (polls % POLLS_PER_YIELD == 0)
+			sched_yield();
+		return;
+	}
+	cancel_state = engine_forbid_cancel();
+	if (pthread_mutex_trylock(&sim_engine.lock)) {
+		engine_allow_cancel(cancel_state);
+		/* Who holds the lock does what we poll for, and may wait for this very processor. */
+		sched_yield();
+		return;
+	}
+	take_over(&sim_engine.lock);
+	sim_engine.cancel_state = cancel_state;
+	if (sim_shm_pending())
+		sim_shm_learn(true);
+	engine_fire_due(ENGINE_FIRE_MAX);
+	receive();
+	/* It may have taken long, and has read the clock. */
+	if (relaxed_load(&sim_engine.hot))
+		sim_shm_polled(sim_doorbell_lately());
+	sim_unlock();
+}
+
+/* ------------------------------------------------------------------------
+ * The NIC thread.
+ */
+
+/* True: a sender rang. */
+static bool nic_sleep(bool quiet, uint64_t look_at)
+{
+	uint64_t deadline = sim_heap_deadline();
+	uint32_t ticket = sim_shm_prepare_wait(quiet);
+
+	if (quiet && deadline > look_at)
+		deadline = look_at;
+	sim_engine.asleep = true;
+	sim_engine.sleep_until = deadline;
+	hand_over(&sim_engine.lock);
+	pthread_mutex_unlock(&sim_engine.lock);
+	sim_shm_wait(ticket, deadline);
+	pthread_mutex_lock(&sim_engine.lock);
+	take_over(&sim_engine.lock);
+	sim_engine.asleep = false;
+	return sim_shm_awake();
+}
+
+/* struct sched_attr, which not every C library has. */
+struct scheduling {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/*
+ * A thread that asks for short slices (Linux 6.12) preempts those that spin
+ * when it is woken, rather than wait for the end of theirs; it gets no more of
+ * the processor by that.  Older kernels ignore it.
+ */
+static void take_turns_early(void)
+{
+	struct scheduling how = { .size = sizeof(how) };
+	pid_t self = gettid();
+
+	if (syscall(SYS_sched_getattr, self, &how, sizeof(how), 0) || how.policy != SCHED_OTHER)
+		return;
+	how.size = sizeof(how);
+	how.runtime = NIC_SLICE;
+	(void)syscall(SYS_sched_setattr, self, &how, 0);
+}
+
+/* May it leave what comes in to a program that polls? */
+static bool relies(struct sim_trust *trust, bool rung)
+{
+	uint64_t now = sim_now(), polled_at = sim_shm_polled_at();
+	bool missed = trust->length && sim_shm_pending() &&
+		      (rung || (int64_t)(now - polled_at) > (int64_t)SIM_TRUST_MIN);
+
+	if (missed)
+		sim_shm_learn(false);
+	if (relaxed_load(&sim_engine.hot) && sim_trust_go_on(trust, now, polled_at, missed))
+		return true;
+	if (trust->length) {
+		relaxed_store(&sim_engine.hot, false);
+		sim_poll_row_end(&sim_engine.row);
+	}
+	trust->length = 0;
+	return false;
+}
+
+static void *nic_thread(void *arg)
+{
+	struct sim_trust trust = { 0 };
+	bool rung = false;
+
+	(void)arg;
+	take_turns_early();
+	pthread_mutex_lock(&sim_engine.lock);
+	take_over(&sim_engine.lock);
+	while (!sim_engine.stop) {
+		bool quiet = relies(&trust, rung);
+
+		engine_fire_due(ENGINE_FIRE_MAX);
+		receive();
+		rung = !sim_engine.due && nic_sleep(quiet, trust.look_at);
+	}
+	pthread_mutex_unlock(&sim_engine.lock);
+	return NULL;
+}
+
+int sim_engine_need_thread(void)
+{
+	sigset_t all, old;
+	int error;
+
+	if (sim_engine.thread_runs || !relaxed_load(&sim_engine.is_real))
+		return 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&sim_engine.thread, NULL, nic_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error)
+		return sim_refuse(-error, "the simulator cannot start its thread: raise the limit on "
+					  "threads or memory");
+	pthread_setname_np(sim_engine.thread, "polycm-nic");
+	sim_engine.thread_runs = true;
+	sim_engine.no_thread_told = false;
+	return 0;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * engine/threads.c - counting the program's threads and seeing whether they compute.
+ * For the virtual clock, which stands still while somebody does.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "threads.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define OWN_THREADS 1u
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define OWN_THREADS 1u
+#endif
+#endif
+#ifndef OWN_THREADS
+#define OWN_THREADS 0u		/* threads that the sanitizer's runtime adds */
+#endif
+
+const char *sim_threads_folder = "/proc/self/task";
+
+int sim_threads_counted(void)
+{
+	struct stat st;
+
+	if (stat(sim_threads_folder, &st))
+		return -errno;
+	/* A folder has a link for each folder in it, and two more. */
+	if (st.st_nlink < 3 + OWN_THREADS)
+		return 1;
+	return (int)(st.st_nlink - 2 - OWN_THREADS);
+}
+
+/* A thread may end while somebody looks at it. */
+static bool has_ended(int err)
+{
+	return err == ENOENT || err == ESRCH;
+}
+
+/* Is the letter behind the name in parentheses one of a thread that computes?  Or a negative errno. */
+static int computes(int dir, const char *tid)
+{
+	char path[32], text[128];
+	const char *end;
+	ssize_t len;
+	int fd, err;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/stat", tid) >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return has_ended(errno) ? 0 : -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	err = errno;
+	close(fd);
+	if (len < 0 && !has_ended(err))
+		return -err;
+	text[len > 0 ? len : 0] = '\0';
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' && strchr("RD", end[2]);
+}
+
+/* The list ends early where the thread that the system stands at ends. */
+static bool is_whole(int dir, unsigned int seen)
+{
+	struct stat st;
+
+	return fstat(dir, &st) || seen + 2 >= st.st_nlink;
+}
+
+int sim_threads_others_compute(void)
+{
+	int compute = sim_threads_counted();
+	struct dirent *entry;
+	unsigned int seen = 0;
+	long self;
+	DIR *dir;
+
+	if (compute < 0 || compute == 1)
+		return compute < 0 ? compute : 0;
+	compute = 0;
+	self = gettid();
+	dir = opendir(sim_threads_folder);
+	if (!dir)
+		return -errno;
+	while (!compute && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		seen++;
+		if (strtol(entry->d_name, NULL, 10) != self)
+			compute = computes(dirfd(dir), entry->d_name);
+	}
+	if (!compute)
+		compute = !is_whole(dirfd(dir), seen);
+	closedir(dir);
+	return compute;
+}
+
+/*
+ * A futex that is not marked as the process's own may be in memory shared with
+ * another; but for that of pthread_join(), whose value is the thread's id.
+ */
+static bool is_private(int dir, unsigned long op, unsigned long value)
+{
+	char tid[24];
+
+	if (op & FUTEX_PRIVATE_FLAG)
+		return true;
+	snprintf(tid, sizeof(tid), "%lu", value);
+	return !faccessat(dir, tid, F_OK, 0);
+}
+
+/* "202 0x7f.. 0x189 0x0 0x0 ...": the number of the system call that it sleeps in, and arguments. */
+static bool is_parked(int dir, const char *tid, uintptr_t lock, unsigned long size)
+{
+	unsigned long number, address, op, value, timeout;
+	char path[40], text[160];
+	ssize_t len;
+	int fd, n;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/syscall", tid) >= sizeof(path))
+		return false;
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	n = sscanf(text, "%lu %lx %lx %lx %lx", &number, &address, &op, &value, &timeout);
+	if (n != 5 || number != SYS_futex || timeout || address - lock < size)
+		return false;
+	switch (op & 0x7f) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+		return is_private(dir, op, value & 0xffffffff);
+	default:
+		return false;
+	}
+}
+
+unsigned int sim_threads_parked(const void *lock, unsigned long size)
+{
+	struct dirent *entry;
+	unsigned int parked = 0;
+	long self = gettid();
+	DIR *dir;
+
+	dir = opendir(sim_threads_folder);
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == self)
+			continue;
+		parked += is_parked(dirfd(dir), entry->d_name, (uintptr_t)lock, size);
+	}
+	closedir(dir);
+	return parked;
+}

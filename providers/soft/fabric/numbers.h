@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fabric/numbers.h - who owns which QP numbers.  The table is private memory or part
+ * of the shared segment, then under the segment's lock; all zero is empty.
+ */
+#ifndef SIM_NUMBERS_H
+#define SIM_NUMBERS_H
+
+#include "fabric.h"
+
+#define SIM_QPN_BITS 24u
+#define SIM_QPN_BLOCK 256u
+#define SIM_QPN_BLOCKS ((1u << SIM_QPN_BITS) / SIM_QPN_BLOCK)
+
+struct sim_qpn_area {
+	uint32_t last;			/* the block that was given out last */
+	uint16_t owner[SIM_QPN_BLOCKS];	/* slot + 1; 0: nobody.  Read without a lock. */
+};
+
+/* Use the shared segment's table if we are on a shared fabric, else one of our own. */
+int sim_numbers_open(void);
+void sim_numbers_close(void);
+
+void sim_qpn_drop_slot(struct sim_qpn_area *area, unsigned int slot);
+
+#endif

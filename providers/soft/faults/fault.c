@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * faults/fault.c - the rules of a fabric: which of them a packet, a call or a lookup
+ * meets, and what follows.
+ *
+ * Every rule sees everything that matches it, whatever other rules did to it:
+ * the "second REQ" is the second REQ that was sent, not the second that was
+ * left.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "providers/soft/trace/trace.h"
+#include "fault_internal.h"
+
+bool sim_faults_on;
+sim_fault_explorer_t sim_fault_explorer;
+
+static struct sim_fault *faults, **faults_end = &faults;
+static struct sim_fault *removed;	/* with deeds that are not done */
+static uint32_t last_number;
+static uint64_t began;			/* time 0 of the rules, on the real clock */
+
+void fault_update_on(void)
+{
+	sim_faults_on = faults || fault_deeds_left() || sim_fault_explorer;
+}
+
+/* ------------------------------------------------------------------------
+ * Matching.
+ */
+
+uint64_t fault_now(void)
+{
+	return sim_now() - began;
+}
+
+uint64_t fault_deadline(uint64_t ns)
+{
+	return ns < SIM_NEVER - began ? began + ns : SIM_NEVER - 1;
+}
+
+/* 53 bits, which a double holds exactly. */
+bool sim_chance(double probability)
+{
+	if (probability <= 0)
+		return false;
+	if (probability >= 1)
+		return true;
+	return (double)(sim_random() >> 11) * 0x1p-53 < probability;
+}
+
+/* Other processes may count with us.  false: so many there are already. */
+static bool count_up(_Atomic uint32_t *count, uint32_t most, uint32_t *ret_before)
+{
+	uint32_t n = atomic_load(count);
+
+	do
+		if (n >= most)
+			return false;
+	while (!atomic_compare_exchange_weak(count, &n, n + 1));
+	*ret_before = n;
+	return true;
+}
+
+/* Where there is no nth, times is of those that come true. */
+static uint32_t most_of(const struct polycm_sim_fault_rule *rule)
+{
+	return rule->nth || !rule->times ? UINT32_MAX : rule->times;
+}
+
+/* By count? */
+static bool is_its_turn(struct sim_fault *fault)
+{
+	const struct polycm_sim_fault_rule *rule = &fault->rule;
+	uint32_t before;
+
+	if (!count_up(&fault->count->seen, UINT32_MAX, &before))
+		before = UINT32_MAX - 1;
+	if (rule->nth)
+		return before >= rule->nth - 1 &&
+		       before - (rule->nth - 1) < (rule->times ? rule->times : 1);
+	return atomic_load(&fault->count->done) < most_of(rule);
+}
+
+/* It came true: take_back() if it then does nothing. */
+static bool matches(struct sim_fault *fault, enum sim_what what, const struct sim_node *from,
+		    const struct sim_node *to)
+{
+	const struct polycm_sim_fault_rule *rule = &fault->rule;
+	uint32_t before;
+	uint64_t now;
+
+	if (!(fault->mask & BIT(what)) || (rule->from && fault_from(fault) != from) ||
+	    (rule->to && fault_to(fault) != to))
+		return false;
+	if (rule->from_ns || rule->until_ns) {
+		now = fault_now();
+		if (now < rule->from_ns || (rule->until_ns && now >= rule->until_ns))
+			return false;
+	}
+	return is_its_turn(fault) && (rule->probability == 0 || sim_chance(rule->probability)) &&
+	       count_up(&fault->count->done, most_of(rule), &before);
+}
+
+static void take_back(struct sim_fault *fault)
+{
+	atomic_fetch_sub(&fault->count->done, 1);
+}
+
+static void hit(struct sim_fault *fault, enum sim_what what, const struct sim_node *from,
+		const struct sim_node *to)
+{
+	const char *name = sim_what_name(what);
+
+	fault->hits++;
+	sim_trace("fault", "\"rule\":%u,\"action\":\"%s\",\"what\":\"%s\",\"from\":\"%s\",\"to\":\"%s\"",
+		  fault->number, sim_action_name(fault->rule.action), name ? name : "",
+		  from ? from->name : "", to ? to->name : "");
+}
+
+/* The node of a rule that names none is the sender's, or else the receiver's. */
+static void start_deed(struct sim_fault *fault, struct sim_node *from, struct sim_node *to)
+{
+	struct sim_node *node = fault_on(fault);
+
+	if (!node)
+		node = fault->rule.from || !to ? from : to;
+	if (node && !fault_deed_start(fault, node))
+		return;
+	take_back(fault);
+	if (node)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "fault rule %u: out of memory",
+			      fault->number);
+}
+
+/* ------------------------------------------------------------------------
+ * Questions.
+ */
+
+/* false: it does nothing to this packet. */
+static bool apply(const struct polycm_sim_fault_rule *rule, size_t length,
+		  struct sim_fate *fate)
+{
+	switch (rule->action) {
+	case POLYCM_SIM_LOSE:
+		fate->lost = true;
+		return true;
+	case POLYCM_SIM_REJECT:
+		fate->lost = fate->rejected = true;
+		fate->reason = rule->reason;
+		return true;
+	case POLYCM_SIM_DELAY:
+		fate->delay += rule->delay_ns;
+		return true;
+	case POLYCM_SIM_DUPLICATE:
+		fate->copies = rule->count ? rule->count : 1;
+		fate->copy_gap = rule->delay_ns;
+		return true;
+	case POLYCM_SIM_REORDER:
+		fate->reordered = true;
+		return true;
+	case POLYCM_SIM_CORRUPT:
+		if (!length || (rule->offset >= 0 && (size_t)rule->offset >= length))
+			return false;
+		fate->corrupted = true;
+		fate->offset = rule->offset < 0 ? sim_random_below((uint32_t)length) :
+						  (uint32_t)rule->offset;
+		fate->value = rule->value ? rule->value : (uint8_t)(1 + sim_random_below(255));
+		return true;
+	default:
+		return false;
+	}
+}
+
+void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to,
+			  enum sim_what message, size_t length, struct sim_fate *ret_fate)
+{
+	struct sim_node *sender = from->device->node, *receiver = to->device->node;
+
+	memset(ret_fate, 0, sizeof(*ret_fate));
+	for (struct sim_fault *fault = faults; fault; fault = fault->next) {
+		if (!matches(fault, message, sender, receiver))
+			continue;
+		if (fault_is_deed(fault->rule.action))
+			start_deed(fault, sender, receiver);
+		else if (!ret_fate->lost && apply(&fault->rule, length, ret_fate))
+			hit(fault, message, sender, receiver);
+		else
+			take_back(fault);
+	}
+	if (sim_fault_explorer)
+		sim_fault_explorer(message, sender, receiver, length, ret_fate);
+}
+
+/* All rules see it, the first that matches says what happens. */
+int sim_fault_ask_call(const struct sim_node *node, enum sim_what call)
+{
+	int r = 0;
+
+	for (struct sim_fault *fault = faults; fault; fault = fault->next) {
+		if (!matches(fault, call, node, NULL))
+			continue;
+		if (fault_is_deed(fault->rule.action)) {
+			start_deed(fault, (struct sim_node *)(uintptr_t)node, NULL);
+		} else if (!r) {
+			r = fault->rule.error ? -fault->rule.error : -ENOMEM;
+			hit(fault, call, node, NULL);
+		} else {
+			take_back(fault);
+		}
+	}
+	return r < 0 ? sim_refuse(r, "a fault rule makes it fail") : 0;
+}
+
+uint64_t sim_fault_ask_lookup(const struct sim_node *node, enum sim_what lookup)
+{
+	uint64_t delay = 0;
+
+	for (struct sim_fault *fault = faults; fault; fault = fault->next) {
+		if (!matches(fault, lookup, node, NULL))
+			continue;
+		if (fault_is_deed(fault->rule.action)) {
+			start_deed(fault, (struct sim_node *)(uintptr_t)node, NULL);
+		} else if (delay != SIM_NEVER) {
+			delay = fault->rule.action == POLYCM_SIM_ANSWER_NEVER ? SIM_NEVER :
+				delay + fault->rule.delay_ns;
+			hit(fault, lookup, node, NULL);
+		} else {
+			take_back(fault);
+		}
+	}
+	return delay;
+}
+
+/* ------------------------------------------------------------------------
+ * Rules come and go.
+ */
+
+static char *copy_string(const char *text, bool *failed)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	*failed |= text && !copy;
+	return copy;
+}
+
+void fault_free(struct sim_fault *fault)
+{
+	for (struct sim_fault **at = &removed; *at; at = &(*at)->next) {
+		if (*at == fault) {
+			*at = fault->next;
+			break;
+		}
+	}
+	free(fault->where);
+	free((char *)(uintptr_t)fault->rule.message);
+	free((char *)(uintptr_t)fault->rule.device);
+	free((char *)(uintptr_t)fault->rule.address);
+	free((char *)(uintptr_t)fault->rule.new_address);
+	free(fault);
+}
+
+static struct sim_fault *make(const struct polycm_sim_fault_rule *rule, uint64_t mask)
+{
+	struct sim_fault *fault = calloc(1, sizeof(*fault));
+	bool failed = false;
+
+	if (!fault)
+		return NULL;
+	fault->rule = *rule;
+	fault->mask = mask;
+	fault->count = &fault->own;
+	fault->rule.message = copy_string(rule->message, &failed);
+	fault->rule.device = copy_string(rule->device, &failed);
+	fault->rule.address = copy_string(rule->address, &failed);
+	fault->rule.new_address = copy_string(rule->new_address, &failed);
+	if (!failed)
+		return fault;
+	fault_free(fault);
+	return NULL;
+}
+
+int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number,
+		  char *ret_why, size_t why_size)
+{
+	struct sim_fault *fault;
+	uint64_t mask;
+	int r;
+
+	r = fault_check(rule, &mask, ret_why, why_size);
+	if (r < 0)
+		return r;
+	fault = make(rule, mask);
+	if (!fault)
+		return -ENOMEM;
+	if (!last_number && !sim_is_virtual())
+		began = sim_scenario_began();
+	fault->number = ++last_number;
+	/* It comes true at a time, or others see it come true. */
+	if (!mask || (fault_is_deed(rule->action) && sim_fabric_is_shared()))
+		r = sim_engine_need_thread();
+	if (!r && !mask)
+		r = fault_deed_schedule(fault);
+	if (r < 0) {
+		fault_free(fault);
+		return r;
+	}
+	*faults_end = fault;
+	faults_end = &fault->next;
+	fault_update_on();
+	*ret_number = fault->number;
+	return 0;
+}
+
+static struct sim_fault **find(uint32_t number)
+{
+	struct sim_fault **at = &faults;
+
+	while (*at && (*at)->number != number)
+		at = &(*at)->next;
+	return at;
+}
+
+int sim_fault_remove(uint32_t number)
+{
+	struct sim_fault **at = find(number), *fault = *at;
+
+	if (!fault)
+		return -ENOENT;
+	fault_tell_missed(fault);
+	*at = fault->next;
+	if (faults_end == &fault->next)
+		faults_end = at;
+	fault_deeds_of_removed(fault);
+	if (fault->deeds) {
+		fault->removed = true;
+		fault->next = removed;
+		removed = fault;
+	} else {
+		fault_free(fault);
+	}
+	fault_update_on();
+	return 0;
+}
+
+void sim_fault_set_place(uint32_t number, const char *path, unsigned int line)
+{
+	struct sim_fault *fault = *find(number);
+	struct sim_rule_count *shared;
+
+	shared = fault && sim_scenario_is_shared() ? sim_changes_count(number) : NULL;
+	if (shared)
+		fault->count = shared;
+	if (fault && !fault->where && asprintf(&fault->where, "%s:%u", path, line) < 0)
+		fault->where = NULL;
+}
+
+void sim_fault_keep_counts(void)
+{
+	for (struct sim_fault *fault = faults; fault; fault = fault->next) {
+		atomic_store(&fault->own.seen, fault_seen(fault));
+		atomic_store(&fault->own.done, fault_done(fault));
+	}
+}
+
+void sim_fault_tell_missed(void)
+{
+	for (struct sim_fault *fault = faults; fault; fault = fault->next)
+		fault_tell_missed(fault);
+}
+
+int sim_fault_hits(uint32_t number, unsigned int *ret_hits)
+{
+	const struct sim_fault *fault = *find(number);
+
+	if (!fault)
+		return -ENOENT;
+	*ret_hits = fault->hits;
+	return 0;
+}
+
+void sim_fault_close(void)
+{
+	struct sim_fault *fault;
+
+	fault_deeds_close();
+	while ((fault = faults)) {
+		faults = fault->next;
+		fault_free(fault);
+	}
+	faults_end = &faults;
+	last_number = 0;
+	began = 0;
+	fault_update_on();
+}

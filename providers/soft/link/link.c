@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link/link.c - which way a packet goes, and who gets it.  Engine lock held. */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "providers/soft/fabric/gids.h"
+#include "providers/soft/fabric/world.h"
+#include "link_internal.h"
+#include "shape.h"
+
+static sim_packet_handler_t handlers[SIM_PACKET_TYPES];
+static sim_packet_rejecter_t rejecters[SIM_PACKET_TYPES];
+static uint32_t num_packets;
+static const struct sim_port *told[2];	/* the last two of which one only is iWARP */
+
+void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handler)
+{
+	handlers[type] = handler;
+}
+
+void sim_link_set_rejecter(enum sim_packet_type type, sim_packet_rejecter_t rejecter)
+{
+	rejecters[type] = rejecter;
+}
+
+void sim_link_reject(const struct sim_packet *packet, uint16_t reason)
+{
+	if (rejecters[packet->type])
+		rejecters[packet->type](packet, reason);
+}
+
+static int to_nobody(const struct sim_frame *frame, unsigned int slot)
+{
+	(void)frame;
+	(void)slot;
+	return 0;
+}
+
+int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot) = to_nobody;
+
+void sim_link_deliver(const struct sim_packet *packet)
+{
+	if (!sim_port_carries(packet->to))
+		return;
+	if (sim_tapped())
+		sim_tap_received(packet);
+	if (handlers[packet->type])
+		handlers[packet->type](packet);
+}
+
+void sim_link_tell(const struct sim_packet *packet)
+{
+	if (handlers[packet->type])
+		handlers[packet->type](packet);
+}
+
+void sim_frame_copy(const struct sim_frame *frame, void *to)
+{
+	size_t left = frame->payload_len, part;
+	char *at = to;
+
+	if (frame->header_len)
+		memcpy(at, frame->header, frame->header_len);
+	at += frame->header_len;
+	for (unsigned int i = 0; left; i++) {
+		part = frame->payload[i].iov_len < left ? frame->payload[i].iov_len : left;
+		if (part)
+			memcpy(at, frame->payload[i].iov_base, part);
+		at += part;
+		left -= part;
+	}
+}
+
+struct sim_frame sim_frame_keep(const struct sim_frame *frame, void *data)
+{
+	struct sim_frame kept = *frame;
+
+	sim_frame_copy(frame, data);
+	kept.header = data;
+	kept.header_len = sim_frame_len(frame);
+	kept.payload = NULL;
+	kept.payload_parts = 0;
+	kept.payload_len = 0;
+	return kept;
+}
+
+/* The next packet of this process. */
+static inline struct sim_frame make_frame(struct sim_port *from, struct sim_port *to,
+					  enum sim_packet_type type, const void *header,
+					  size_t header_len, const struct iovec *payload,
+					  unsigned int payload_parts, size_t payload_len)
+{
+	return (struct sim_frame){
+		.from = from,
+		.to = to,
+		.type = type,
+		.header = header,
+		.header_len = header_len,
+		.payload = payload,
+		.payload_parts = payload_parts,
+		.payload_len = payload_len,
+		.number = (uint64_t)sim_self_slot() << 32 | ++num_packets,
+	};
+}
+
+/* Do the parts hold as many bytes as the caller says? */
+static bool payload_suffices(const struct iovec *payload, unsigned int parts, size_t len)
+{
+	for (unsigned int i = 0; i < parts && len; i++)
+		len -= payload[i].iov_len < len ? payload[i].iov_len : len;
+	return !len;
+}
+
+/* A REJ or RST that comes back says only that nobody listens there. */
+static void tell_other_wire(const struct sim_port *from, const struct sim_port *to)
+{
+	const struct sim_port *pair[] = { from < to ? from : to, from < to ? to : from };
+
+	bool here = sim_wire_of(from->device->rules) == SIM_WIRE_IWARP;
+	bool there = sim_wire_of(to->device->rules) == SIM_WIRE_IWARP;
+
+	if (here == there || !memcmp(told, pair, sizeof(told)))
+		return;
+	memcpy(told, pair, sizeof(told));
+	sim_core->log(POLYCM_LOG_WARN, NULL, "node %s, device %s, is %s, and node %s, device %s, %s: "
+		      "they cannot connect", from->device->node->name,
+		      from->device->vdev.device.name, from->device->rules->name,
+		      to->device->node->name, to->device->vdev.device.name, to->device->rules->name);
+}
+
+int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
+		  enum sim_packet_type type, const void *header, size_t header_len,
+		  const struct iovec *payload, unsigned int payload_parts, size_t payload_len)
+{
+	const struct sim_frame frame = make_frame(from, to, type, header, header_len, payload,
+						  payload_parts, payload_len);
+
+	if (header_len > SIM_LINK_MAX_PACKET || payload_len > SIM_LINK_MAX_PACKET - header_len)
+		return -EMSGSIZE;
+	if (!payload_suffices(payload, payload_parts, payload_len))
+		return -EINVAL;
+	if (sim_tapped() && sim_port_carries(from))
+		sim_tap_sent(&frame, slot);
+	if (!to)
+		return 0;
+	if (type <= SIM_PACKET_STREAM && __builtin_expect(from->device->rules != to->device->rules, 0))
+		tell_other_wire(from, to);
+	if (sim_shaping())	/* or a port does not work */
+		return sim_shape_send(&frame, slot);
+	if (slot == sim_self_slot())
+		return sim_local_send(&frame);
+	return sim_link_to_process(&frame, slot);
+}
+
+void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_packet_type type,
+			   const void *header, size_t header_len, const struct iovec *payload,
+			   unsigned int payload_parts, size_t payload_len)
+{
+	const struct sim_frame frame = make_frame(from, to, type, header, header_len, payload,
+						  payload_parts, payload_len);
+
+	if (sim_tapped() && sim_port_carries(from))
+		sim_tap_sent(&frame, sim_self_slot());
+}
+
+int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int from_slot,
+		     enum sim_packet_type type, const void *bytes, size_t len)
+{
+	const struct sim_frame frame = make_frame(from, to, type, bytes, len, NULL, 0, 0);
+
+	return sim_shape_send_as(&frame, from_slot);
+}
+
+void sim_link_note(struct sim_port *from, struct sim_port *to, unsigned int slot, const void *note,
+		   size_t len)
+{
+	const struct sim_frame frame = {
+		.from = from,
+		.to = to,
+		.type = SIM_PACKET_NOTE,
+		.header = note,
+		.header_len = len,
+	};
+
+	if (slot == sim_self_slot())
+		return;
+	/* Without memory the other end goes by what it was told before. */
+	if (sim_shaping())
+		(void)sim_shape_note(&frame, slot);
+	else
+		(void)sim_link_to_process(&frame, slot);
+}
+
+void sim_link_inject(const struct sim_packet *packet)
+{
+	struct sim_packet sent = *packet;
+	struct sim_frame frame;
+
+	if (!sim_shaping()) {
+		sim_link_deliver(packet);
+		return;
+	}
+	frame = make_frame(packet->from, packet->to, packet->type, packet->data, packet->len, NULL,
+			   0, 0);
+	if (sim_tapped())
+		sim_tap_sent(&frame, sim_self_slot());
+	/* It was seen leaving here, so it is not another's. */
+	sent.from_slot = sim_self_slot();
+	sent.number = frame.number;
+	(void)sim_shape_inject(&sent, &frame);
+}
+
+unsigned int sim_link_under_way(void)
+{
+	return sim_local_under_way() + sim_shape_under_way();
+}
+
+void sim_link_drop_all(void)
+{
+	sim_shape_drop_all();
+	sim_local_drop_all();
+	num_packets = 0;
+	memset(told, 0, sizeof(told));
+}

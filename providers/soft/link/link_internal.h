@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link/link_internal.h - between link.c and the two kinds of link.  Engine lock held. */
+#ifndef SIM_LINK_INTERNAL_H
+#define SIM_LINK_INTERNAL_H
+
+#include "tap.h"
+
+/* What there is to send, checked against SIM_LINK_MAX_PACKET. */
+struct sim_frame {
+	struct sim_port *from, *to;
+	enum sim_packet_type type;
+	const void *header;
+	size_t header_len;
+	const struct iovec *payload;
+	unsigned int payload_parts;
+	size_t payload_len;
+	uint64_t number;		/* of the packet, in traces */
+};
+
+static inline size_t sim_frame_len(const struct sim_frame *frame)
+{
+	return frame->header_len + frame->payload_len;
+}
+
+/* Header and payload, one after the other. */
+void sim_frame_copy(const struct sim_frame *frame, void *to);
+/* A frame that outlives the call: of the same packet, whose bytes are copied to data. */
+struct sim_frame sim_frame_keep(const struct sim_frame *frame, void *data);
+
+/* Hand a packet to its type's handler. */
+void sim_link_deliver(const struct sim_packet *packet);
+/* The same with what was on no wire. */
+void sim_link_tell(const struct sim_packet *packet);
+
+/* By a fault rule, instead of delivering it. */
+void sim_link_reject(const struct sim_packet *packet, uint16_t reason);
+
+int sim_local_send(const struct sim_frame *frame);
+unsigned int sim_local_under_way(void);
+void sim_local_drop_all(void);
+
+/* To another process, by link/shm/shm.c; before a shared fabric is joined it is lost. */
+extern int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot);
+
+#endif

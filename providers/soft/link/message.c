@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/message.c - what a packet is.  Packets are our own senders', but a
+ * broken one is merely of an unknown kind.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "providers/soft/wire/mad.h"
+#include "providers/soft/wire/mpa.h"
+#include "providers/soft/wire/rc.h"
+#include "providers/soft/wire/segment.h"
+#include "message.h"
+
+#define MAD_ATTR_ID 16u
+#define MPA_KEY_SIZE 16u
+#define MPA_FLAGS 16u
+#define MPA_REJECT 0x20u
+
+/* len bytes at an offset of the packet; false: it is not that long. */
+static bool take(const struct sim_frame *frame, size_t offset, void *to, size_t len)
+{
+	size_t from_payload = 0, n;
+	char *at = to;
+
+	if (offset > sim_frame_len(frame) || len > sim_frame_len(frame) - offset)
+		return false;
+	if (offset < frame->header_len) {
+		n = frame->header_len - offset < len ? frame->header_len - offset : len;
+		memcpy(at, (const char *)frame->header + offset, n);
+		at += n;
+		len -= n;
+		offset += n;
+	}
+	from_payload = offset - frame->header_len;
+	for (unsigned int i = 0; len; i++) {
+		if (from_payload >= frame->payload[i].iov_len) {
+			from_payload -= frame->payload[i].iov_len;
+			continue;
+		}
+		n = frame->payload[i].iov_len - from_payload;
+		n = n < len ? n : len;
+		memcpy(at, (const char *)frame->payload[i].iov_base + from_payload, n);
+		at += n;
+		len -= n;
+		from_payload = 0;
+	}
+	return true;
+}
+
+static enum sim_what mad_kind(const struct sim_frame *frame)
+{
+	static const enum sim_what kinds[] = {
+		SIM_MSG_REQ, SIM_MSG_MRA, SIM_MSG_REJ, SIM_MSG_REP, SIM_MSG_RTU, SIM_MSG_DREQ,
+		SIM_MSG_DREP, SIM_MSG_SIDR_REQ, SIM_MSG_SIDR_REP,
+	};
+	uint8_t attr[2];
+	unsigned int id;
+
+	if (!take(frame, MAD_ATTR_ID, attr, sizeof(attr)))
+		return SIM_MSG_OTHER_MAD;
+	id = (unsigned int)attr[0] << 8 | attr[1];
+	if (id < CM_REQ || id - CM_REQ >= sizeof(kinds) / sizeof(kinds[0]))
+		return SIM_MSG_OTHER_MAD;
+	return kinds[id - CM_REQ];
+}
+
+static enum sim_what mpa_kind(const struct sim_frame *frame)
+{
+	uint8_t frame_start[MPA_FLAGS + 1];
+
+	if (!take(frame, SEG_HEADER, frame_start, sizeof(frame_start)))
+		return SIM_MSG_OTHER_STREAM;
+	if (!memcmp(frame_start, "MPA ID Req Frame", MPA_KEY_SIZE))
+		return SIM_MSG_MPA_REQ;
+	if (!memcmp(frame_start, "MPA ID Rep Frame", MPA_KEY_SIZE))
+		return frame_start[MPA_FLAGS] & MPA_REJECT ? SIM_MSG_MPA_REJ : SIM_MSG_MPA_REP;
+	return SIM_MSG_OTHER_STREAM;
+}
+
+static enum sim_what segment_kind(const struct sim_frame *frame)
+{
+	uint8_t type;
+
+	if (!take(frame, 0, &type, sizeof(type)))
+		return SIM_MSG_OTHER_STREAM;
+	switch (type) {
+	case SEG_DATA:
+		return mpa_kind(frame);
+	case SEG_FIN:
+		return SIM_MSG_FIN;
+	case SEG_RST:
+		return SIM_MSG_RST;
+	default:
+		return SIM_MSG_OTHER_STREAM;
+	}
+}
+
+static enum sim_what rc_kind(const struct rc_header *h)
+{
+	switch (h->op) {
+	case RC_SEND:
+		return SIM_MSG_SEND;
+	case RC_WRITE:
+		return SIM_MSG_WRITE;
+	case RC_READ:
+		return SIM_MSG_READ;
+	case RC_CMP_SWAP:
+	case RC_FETCH_ADD:
+		return SIM_MSG_ATOMIC;
+	case RC_ACK:
+	case RC_PROGRESS:
+		return SIM_MSG_ACK;
+	case RC_READ_DATA:
+	case RC_ATOMIC_DATA:
+		return SIM_MSG_READ_REPLY;
+	case RC_NAK:
+		return h->syndrome == RC_NAK_RNR ? SIM_MSG_RNR_NAK : SIM_MSG_NAK;
+	default:
+		return SIM_MSG_OTHER_DATA;
+	}
+}
+
+/* Data that goes by reference crosses the wire all the same. */
+static void look_at_rc(const struct sim_frame *frame, struct sim_message *message)
+{
+	struct rc_header h;
+
+	message->what = SIM_MSG_OTHER_DATA;
+	if (!take(frame, 0, &h, sizeof(h)))
+		return;
+	message->what = rc_kind(&h);
+	if (h.flags & (RC_F_LOCAL | RC_F_REF) && h.length > h.offset)
+		message->wire_length += h.length - h.offset;
+}
+
+void sim_message_of(const struct sim_frame *frame, struct sim_message *ret_message)
+{
+	size_t length = sim_frame_len(frame);
+
+	*ret_message = (struct sim_message){ .length = (uint32_t)length, .wire_length = length };
+	switch (frame->type) {
+	case SIM_PACKET_MAD:
+		ret_message->what = mad_kind(frame);
+		break;
+	case SIM_PACKET_STREAM:
+		ret_message->what = segment_kind(frame);
+		ret_message->start = length < SEG_HEADER ? (uint32_t)length : SEG_HEADER;
+		ret_message->length -= ret_message->start;
+		break;
+	case SIM_PACKET_RC:
+		look_at_rc(frame, ret_message);
+		break;
+	default:
+		ret_message->what = frame->type == SIM_PACKET_UD ? SIM_MSG_UD : SIM_MSG_OTHER_DATA;
+		break;
+	}
+}

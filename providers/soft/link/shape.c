@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/shape.c - packets on links that are not perfect, and packets that a
+ * fault rule is for.
+ *
+ * A flow is one direction between two nodes.  It keeps its packets in order
+ * but for those that are to be overtaken: the others arrive no earlier than
+ * what was sent before them.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "providers/soft/shm/segment.h"
+#include "providers/soft/trace/trace.h"
+#include "block.h"
+#include "pace.h"
+#include "shape_internal.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define HOLD SIM_MS(100)		/* a packet that is to go after the next one waits so long */
+#define LATE_MIN SIM_US(10)		/* a packet of a link that reorders is late by that, ... */
+#define LATE_TIMES 4u			/* ... or by so many latencies */
+
+struct sim_flow_key {
+	const struct sim_node *from, *to;
+};
+
+struct transit;
+
+struct sim_flow {
+	struct sim_flow_key key;
+	UT_hash_handle hh;
+	struct polycm_sim_link link;
+	uint64_t free_at;			/* bandwidth: what was sent before has left */
+	uint64_t last;				/* arrival of what is in order */
+	struct transit *held;			/* goes after the next one */
+};
+
+/* A packet under way, or one that is still to leave. */
+struct transit {
+	struct sim_timer timer;			/* first */
+	struct transit *next, **link;
+	struct sim_flow *flow;
+	struct sim_frame frame;			/* its header: data, no payload */
+	uint64_t wire_length;
+	unsigned int slot;			/* of the receiver */
+	unsigned int from_slot;
+	uint16_t reason;
+	uint8_t value;				/* the link has xored it to the byte at offset */
+	uint32_t offset;
+	uint64_t sent;
+	unsigned int repeats;			/* TCP's, before */
+	uint8_t data[];
+};
+
+static struct sim_flow *flows;
+/*
+ * Of the packets whose flow finds no memory: they share one, which needs none, and so
+ * keep their order.  `link' is that of the packet that asked last.
+ */
+static struct sim_flow stand_in;
+static struct transit *transits;
+static unsigned int num_transits;
+
+/* ------------------------------------------------------------------------
+ * Flows.
+ */
+
+void sim_flows_follow_links(void)
+{
+	struct sim_flow *flow, *next;
+
+	HASH_ITER(hh, flows, flow, next)
+		flow->link = *sim_shape_link(flow->key.from, flow->key.to);
+}
+
+uint64_t sim_flow_latency(const struct sim_flow *flow)
+{
+	return flow->link.latency_ns;
+}
+
+uint64_t sim_flow_last(const struct sim_flow *flow)
+{
+	return flow->last;
+}
+
+static struct sim_flow *make_flow(const struct sim_flow_key *key)
+{
+	struct sim_flow *flow = calloc(1, sizeof(*flow));
+
+	if (!flow)
+		return NULL;
+	flow->key = *key;
+	/* Behind what went the other way, should that have been of this flow. */
+	flow->last = stand_in.last;
+	flow->free_at = stand_in.free_at;
+	HASH_ADD(hh, flows, key, sizeof(*key), flow);
+	if (flow->hh.tbl)
+		return flow;
+	free(flow);
+	return NULL;
+}
+
+struct sim_flow *sim_flow_of(const struct sim_frame *frame)
+{
+	const struct sim_node *from = frame->from->device->node, *to = frame->to->device->node;
+	struct sim_flow_key key;
+	struct sim_flow *flow;
+
+	memset(&key, 0, sizeof(key));
+	key.from = from;
+	key.to = to;
+	HASH_FIND(hh, flows, &key, sizeof(key), flow);
+	if (flow)
+		return flow;
+	flow = make_flow(&key);
+	if (!flow) {
+		flow = &stand_in;
+		flow->key = key;
+	}
+	flow->link = *sim_shape_link(from, to);
+	return flow;
+}
+
+/* ------------------------------------------------------------------------
+ * Packets under way.
+ */
+
+static void put_in(struct transit *transit)
+{
+	transit->next = transits;
+	transit->link = &transits;
+	if (transits)
+		transits->link = &transit->next;
+	transits = transit;
+	num_transits++;
+}
+
+static struct transit *begin(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
+			     uint64_t wire_length, void (*fn)(struct sim_timer *timer))
+{
+	struct transit *transit = sim_block_get(sizeof(*transit) + sim_frame_len(frame), frame->type);
+
+	if (!transit)
+		return NULL;
+	transit->flow = flow;
+	transit->frame = sim_frame_keep(frame, transit->data);
+	transit->wire_length = wire_length;
+	transit->slot = slot;
+	transit->from_slot = sim_self_slot();
+	transit->reason = 0;
+	transit->value = 0;
+	transit->offset = 0;
+	transit->sent = sim_now();
+	transit->repeats = 0;
+	put_in(transit);
+	sim_timer_init(&transit->timer, fn);
+	return transit;
+}
+
+static struct sim_packet packet_of(const struct transit *transit)
+{
+	return (struct sim_packet){
+		.type = transit->frame.type,
+		.from = transit->frame.from,
+		.to = transit->frame.to,
+		.from_slot = transit->from_slot,
+		.number = transit->frame.number,
+		.data = transit->data,
+		.len = transit->frame.header_len,
+	};
+}
+
+/* Not in the list of those under way any more, so that whatever follows may drop them all. */
+static void take_out(struct transit *transit)
+{
+	*transit->link = transit->next;
+	if (transit->next)
+		transit->next->link = transit->link;
+	if (transit->flow && transit->flow->held == transit)
+		transit->flow->held = NULL;
+	num_transits--;
+}
+
+static void end(struct transit *transit)
+{
+	sim_timer_disarm(&transit->timer);
+	take_out(transit);
+	sim_block_put(transit);
+}
+
+/* What another process is made to have sent is not ours to repeat.  As sim_tcp_catch(). */
+static int catch(struct transit *transit)
+{
+	if (!sim_tcp_may_catch(&transit->frame) || transit->from_slot != sim_self_slot())
+		return 0;
+	/* It is repeated as it was sent. */
+	if (transit->value && !sim_port_carries(transit->frame.to)) {
+		transit->data[transit->offset] ^= transit->value;
+		transit->value = 0;
+	}
+	return sim_tcp_catch(&transit->frame, transit->slot, transit->sent, transit->repeats);
+}
+
+static void arrive(struct sim_timer *timer)
+{
+	struct transit *transit = (struct transit *)timer;
+	struct sim_packet packet = packet_of(transit);
+	int r;
+
+	take_out(transit);
+	r = catch(transit);
+	if (!r && transit->slot == sim_self_slot())
+		sim_link_deliver(&packet);
+	else if (!r && sim_port_carries(transit->frame.to))
+		r = sim_link_to_process(&transit->frame, transit->slot);
+	if (r == -ENOMEM && transit->frame.type == SIM_PACKET_STREAM) {
+		/* Nobody would send it again: it takes longer. */
+		put_in(transit);
+		sim_timer_arm(timer, sim_now() + SIM_LINK_AGAIN);
+		return;
+	}
+	sim_block_put(transit);
+}
+
+static void arrive_to_be_rejected(struct sim_timer *timer)
+{
+	struct transit *transit = (struct transit *)timer;
+	struct sim_packet packet = packet_of(transit);
+
+	take_out(transit);
+	packet.from_slot = transit->slot;
+	sim_link_reject(&packet, transit->reason);
+	sim_block_put(transit);
+}
+
+/* ------------------------------------------------------------------------
+ * Sending.
+ */
+
+/* In ns, rounded up. */
+static uint64_t bits_take(uint64_t bits, uint64_t bandwidth)
+{
+	const uint64_t second = 1000000000;
+	uint64_t rest = bits % bandwidth;
+
+	if (rest > (SIM_NEVER - bandwidth) / second)	/* so much bandwidth: to the microsecond */
+		return bits / bandwidth * second + rest / (bandwidth / 1000000) * 1000;
+	return bits / bandwidth * second + (rest * second + bandwidth - 1) / bandwidth;
+}
+
+/* Never beyond the end of time, where it would begin anew. */
+static uint64_t later(uint64_t at, uint64_t by)
+{
+	return by < SIM_NEVER - 1 - at ? at + by : SIM_NEVER - 1;
+}
+
+/* The link is busy for so long, after what it has to send already; when it is done. */
+static uint64_t occupy(struct sim_flow *flow, uint64_t takes)
+{
+	_Atomic uint64_t *shared = NULL;
+	uint64_t now = sim_now(), free_at, done;
+
+	/* All processes of a fabric number its nodes alike: from one file, or the host alone. */
+	if (sim_segment_joined())
+		shared = sim_pace_find(sim_segment_area(SIM_AREA_PACES), flow->key.from->number,
+				       flow->key.to->number);
+	free_at = shared ? atomic_load(shared) : flow->free_at;
+	do
+		done = later(free_at > now ? free_at : now, takes);
+	while (shared && !atomic_compare_exchange_weak(shared, &free_at, done));
+	flow->free_at = done;
+	return done;
+}
+
+/* When a packet that leaves now arrives, in order. */
+static uint64_t arrival(struct sim_flow *flow, uint64_t wire_length)
+{
+	const struct polycm_sim_link *link = &flow->link;
+	uint64_t at = sim_now();
+
+	if (link->bandwidth)
+		at = occupy(flow, bits_take(wire_length * 8, link->bandwidth));
+	at = later(at, link->latency_ns);
+	if (link->jitter_ns)
+		at = later(at, sim_random() % (link->jitter_ns + 1));
+	if (at < flow->last)
+		at = flow->last;
+	flow->last = at;
+	return at;
+}
+
+/* The one that waited for it follows. */
+static void release_held(struct sim_flow *flow, uint64_t at)
+{
+	struct transit *held = flow->held;
+
+	if (!held)
+		return;
+	flow->held = NULL;
+	sim_timer_arm(&held->timer, at);
+}
+
+/* By a chance of the link's. */
+static void trace_link(const struct sim_frame *frame, const char *action, enum sim_what what)
+{
+	const char *name = sim_what_name(what);
+
+	sim_trace("fault", "\"rule\":0,\"action\":\"%s\",\"what\":\"%s\",\"from\":\"%s\",\"to\":\"%s\"",
+		  action, name ? name : "", frame->from->device->node->name,
+		  frame->to->device->node->name);
+}
+
+/* What the link adds to a packet's fate. */
+static void ask_link(const struct sim_flow *flow, const struct sim_frame *frame, enum sim_what what,
+		     struct sim_fate *fate)
+{
+	const struct polycm_sim_link *link = &flow->link;
+	uint64_t late;
+
+	if (sim_chance(link->loss)) {
+		if (!fate->lost)
+			trace_link(frame, "lose", what);
+		fate->lost = true;
+		fate->rejected = false;
+	}
+	if (sim_chance(link->duplication) && !fate->lost) {
+		trace_link(frame, "duplicate", what);
+		fate->copies++;
+	}
+	if (sim_chance(link->reordering) && !fate->lost) {
+		trace_link(frame, "reorder", what);
+		late = link->latency_ns + link->jitter_ns;
+		late = late < SIM_LONGEST / LATE_TIMES ? LATE_TIMES * late : SIM_LONGEST;
+		fate->delay = later(fate->delay, late > LATE_MIN ? late : LATE_MIN);
+	}
+}
+
+/* Nothing to wait for and nothing to change: the plain links will do. */
+static bool is_plain(const struct sim_flow *flow, const struct sim_fate *fate, uint64_t at)
+{
+	return !flow->held && !sim_is_virtual() && at <= sim_now() && !fate->corrupted &&
+	       !fate->rejected && !fate->reordered;
+}
+
+int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
+		     uint64_t wire_length, const struct sim_fate *fate, struct sim_in_order *in_order)
+{
+	uint64_t at = later(arrival(flow, wire_length), fate->delay);
+	struct transit *transit;
+	bool alone = !flow->held;
+
+	if (fate->lost && !fate->rejected)
+		return 0;
+	if (in_order) {
+		at = at > in_order->at ? at : in_order->at;
+		in_order->at = at;
+	}
+	if (is_plain(flow, fate, at))
+		return slot == sim_self_slot() ? sim_local_send(frame)
+					       : sim_link_to_process(frame, slot);
+	transit = begin(flow, frame, slot, wire_length,
+			fate->rejected ? arrive_to_be_rejected : arrive);
+	if (!transit)
+		return -ENOMEM;
+	transit->reason = fate->reason;
+	transit->repeats = in_order ? in_order->repeats : 0;
+	if (fate->corrupted) {
+		transit->value = fate->value;
+		transit->offset = fate->offset;
+		transit->data[fate->offset] ^= fate->value;
+	}
+	if (fate->reordered && alone) {
+		flow->held = transit;
+		at = later(at, HOLD);
+	}
+	sim_timer_arm(&transit->timer, at);
+	if (!alone)
+		release_held(flow, at);
+	return 0;
+}
+
+/* A copy's time to leave has come. */
+static void leave(struct sim_timer *timer)
+{
+	static const struct sim_fate none;
+	struct transit *transit = (struct transit *)timer;
+
+	take_out(transit);
+	if (sim_tapped())
+		sim_tap_sent(&transit->frame, transit->slot);
+	(void)sim_shape_launch(sim_flow_of(&transit->frame), &transit->frame, transit->slot,
+			       transit->wire_length, &none, NULL);
+	sim_block_put(transit);
+}
+
+/* The packet itself has left: without memory there are fewer of them. */
+static void send_copies(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
+			uint64_t wire_length, const struct sim_fate *fate)
+{
+	struct transit *transit;
+	uint64_t at = sim_now();
+
+	for (uint32_t i = 0; i < fate->copies; i++) {
+		transit = begin(flow, frame, slot, wire_length, leave);
+		if (!transit)
+			return;
+		if (__builtin_add_overflow(at, fate->copy_gap, &at))
+			at = SIM_NEVER - 1;
+		sim_timer_arm(&transit->timer, at);
+	}
+}
+
+/* The checksums of the wire let no broken data through. */
+static void settle_corruption(const struct sim_frame *frame, const struct sim_message *message,
+			      struct sim_fate *fate)
+{
+	if (!fate->corrupted)
+		return;
+	if (frame->type == SIM_PACKET_RC || frame->type == SIM_PACKET_UD)
+		fate->lost = true;
+	else
+		fate->offset += message->start;
+}
+
+void sim_shape_decide(const struct sim_flow *flow, const struct sim_frame *frame,
+		      const struct sim_message *message, struct sim_fate *ret_fate)
+{
+	memset(ret_fate, 0, sizeof(*ret_fate));
+	if (sim_faults_on)
+		sim_fault_ask_packet(frame->from, frame->to, message->what, message->length,
+				     ret_fate);
+	if (sim_shape_on)
+		ask_link(flow, frame, message->what, ret_fate);
+	settle_corruption(frame, message, ret_fate);
+}
+
+static int launch_with_copies(struct sim_flow *flow, const struct sim_frame *frame,
+			      unsigned int slot, const struct sim_message *message,
+			      const struct sim_fate *fate)
+{
+	int r = sim_shape_launch(flow, frame, slot, message->wire_length, fate, NULL);
+
+	if (!r && !fate->lost)
+		send_copies(flow, frame, slot, message->wire_length, fate);
+	return r;
+}
+
+int sim_shape_send(const struct sim_frame *frame, unsigned int slot)
+{
+	struct sim_message message;
+	struct sim_flow *flow;
+	struct sim_fate fate;
+	uint64_t connection;
+
+	sim_message_of(frame, &message);
+	connection = sim_tcp_connection(frame, &message);
+	if (connection)
+		return sim_tcp_send(frame, slot, &message, connection);
+	if (!sim_port_carries(frame->from))
+		return 0;
+	flow = sim_flow_of(frame);
+	sim_shape_decide(flow, frame, &message, &fate);
+	return launch_with_copies(flow, frame, slot, &message, &fate);
+}
+
+int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
+{
+	struct sim_flow *flow = sim_flow_of(frame);
+	struct transit *transit;
+
+	if (sim_tapped())
+		sim_tap_sent(frame, sim_self_slot());
+	transit = begin(flow, frame, sim_self_slot(), sim_frame_len(frame), arrive);
+	if (!transit)
+		return -ENOMEM;
+	transit->from_slot = from_slot;
+	sim_timer_arm(&transit->timer, arrival(flow, sim_frame_len(frame)));
+	return 0;
+}
+
+static void note_arrives(struct sim_timer *timer)
+{
+	struct transit *transit = (struct transit *)timer;
+
+	take_out(transit);
+	(void)sim_link_to_process(&transit->frame, transit->slot);
+	sim_block_put(transit);
+}
+
+int sim_shape_note(const struct sim_frame *frame, unsigned int slot)
+{
+	struct sim_flow *flow = sim_flow_of(frame);
+	struct transit *transit;
+
+	if (flow->last <= sim_now())
+		return sim_link_to_process(frame, slot);
+	transit = begin(flow, frame, slot, 0, note_arrives);
+	if (!transit)
+		return -ENOMEM;
+	sim_timer_arm(&transit->timer, flow->last);
+	return 0;
+}
+
+/* Nothing happens to it on its way, but for what the link's length and width do. */
+static bool is_untouched(const struct sim_fate *fate)
+{
+	return !fate->lost && !fate->rejected && !fate->corrupted && !fate->reordered &&
+	       !fate->delay && !fate->copies;
+}
+
+int sim_shape_inject(const struct sim_packet *packet, const struct sim_frame *frame)
+{
+	struct sim_flow *flow = sim_flow_of(frame);
+	struct sim_message message;
+	struct sim_fate fate;
+
+	sim_message_of(frame, &message);
+	sim_shape_decide(flow, frame, &message, &fate);
+	if (!is_untouched(&fate))
+		return launch_with_copies(flow, frame, sim_self_slot(), &message, &fate);
+	sim_link_deliver(packet);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------
+ * The end.
+ */
+
+unsigned int sim_shape_under_way(void)
+{
+	return num_transits + sim_tcp_waiting();
+}
+
+void sim_shape_drop_all(void)
+{
+	sim_tcp_drop_all();
+	while (transits)
+		end(transits);
+}
+
+void sim_shape_close(void)
+{
+	struct sim_flow *flow, *next;
+
+	sim_shape_drop_all();
+	sim_shape_forget_links();
+	HASH_ITER(hh, flows, flow, next) {
+		HASH_DELETE(hh, flows, flow);
+		free(flow);
+	}
+	memset(&stand_in, 0, sizeof(stand_in));
+}

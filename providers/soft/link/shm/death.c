@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/shm/death.c - noticing that another process of the shared fabric is gone
+ * without having left.  Whoever talks to it looks now and then whether it still
+ * holds its lock; the first one to see that it does not tells all others
+ * (sim_segment_reclaim()).  Engine lock held.
+ *
+ * A host survives its processes: what the kernel does when one dies is up to
+ * the handler.  Everything that the process had sent comes before.
+ */
+#include "config.h"
+
+#include "providers/soft/link/link_internal.h"
+#include "providers/soft/shm/segment.h"
+#include "death.h"
+#include "peer.h"
+#include "shm.h"
+
+#define CHECK_EVERY SIM_MS(100)
+#define CHECK_MORE SIM_MS(2)	/* for each process */
+
+static void (*handler)(unsigned int slot);
+static struct sim_timer timer;
+
+void sim_link_set_death_handler(void (*fn)(unsigned int slot))
+{
+	handler = fn;
+}
+
+void sim_death(unsigned int slot)
+{
+	if (handler)
+		handler(slot);
+}
+
+static unsigned int check_all(void)
+{
+	struct sim_peer *peer;
+	unsigned int num = 0;
+
+	for (unsigned int slot = 0; slot < SIM_MAX_SLOTS; slot++) {
+		peer = sim_peer_known(slot);
+		if (!peer || (!peer->out.ring && !peer->in.ring))
+			continue;
+		num++;
+		if (sim_peer_is_stale(slot))
+			sim_segment_notify(sim_segment_slot(), slot);
+		if (!sim_segment_is_dead(slot))
+			continue;
+		sim_segment_lock();
+		sim_segment_reclaim(slot);
+		sim_segment_unlock();
+	}
+	return num;
+}
+
+static void check(struct sim_timer *unused)
+{
+	unsigned int num = check_all();
+
+	(void)unused;
+	if (num)
+		sim_timer_arm(&timer, sim_now() + CHECK_EVERY + num * CHECK_MORE);
+}
+
+void sim_death_watch(void)
+{
+	if (sim_timer_armed(&timer))
+		return;
+	sim_timer_init(&timer, check);
+	sim_timer_arm(&timer, sim_now() + CHECK_EVERY);
+}
+
+void sim_death_watch_ends(void)
+{
+	sim_timer_disarm(&timer);
+}

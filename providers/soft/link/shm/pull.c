@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/shm/pull.c - process_vm_readv() between processes that know each other.
+ *
+ * Process ids may mean something else in another container, or belong to
+ * another process after the first one died.  So each process keeps a random
+ * word for others to find, and every read fetches it too.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "providers/soft/engine/engine.h"
+#include "pull.h"
+
+#define MAX_PARTS 64u	/* of one system call, probe included */
+
+static uint64_t probe;
+static int32_t probe_owner;	/* a child of fork() needs another word */
+
+static bool enabled(void)
+{
+	const char *setting = sim_core->setting("POLYCM_SIM_PULL");
+
+	return !setting || strcmp(setting, "off") != 0;
+}
+
+void sim_pull_offer(struct sim_ring_header *ring)
+{
+	if (probe_owner != (int32_t)getpid()) {
+		if (getrandom(&probe, sizeof(probe), GRND_NONBLOCK) != sizeof(probe))
+			probe = (uint64_t)getpid() * 0x9e3779b97f4a7c15u;
+		probe_owner = (int32_t)getpid();
+	}
+	ring->pid = probe_owner;
+	ring->probe_address = (uint64_t)(uintptr_t)&probe;
+	ring->probe_value = probe;
+}
+
+void sim_pull_try(struct sim_pull *pull, struct sim_ring_header *ring)
+{
+	*pull = (struct sim_pull){
+		.pid = ring->pid,
+		.probe_address = ring->probe_address,
+		.probe_value = ring->probe_value,
+	};
+	if (!enabled())
+		return;
+	pull->allowed = true;
+	pull->allowed = sim_pull(pull, NULL, 0, NULL, 0, 0) == 0;
+	if (pull->allowed)
+		atomic_store(&ring->pullable, 1);
+	else
+		sim_core->log(POLYCM_LOG_DEBUG, NULL, "no reading from the memory of process %d",
+			      (int)pull->pid);
+}
+
+/* Both lists begin so many bytes later. */
+struct cursor {
+	const struct iovec *parts;
+	unsigned int left;
+	size_t offset;			/* in the first */
+};
+
+/* The next parts of the list, up to len bytes in all; returns their number. */
+static unsigned int take(struct cursor *cursor, size_t len, struct iovec *ret_parts,
+			 unsigned int max, size_t *ret_len)
+{
+	struct cursor at = *cursor;
+	unsigned int n = 0;
+	size_t part;
+
+	*ret_len = 0;
+	while (len && at.left && n < max) {
+		part = at.parts->iov_len - at.offset;
+		if (part > len)
+			part = len;
+		if (part)
+			ret_parts[n++] = (struct iovec){
+				.iov_base = (char *)at.parts->iov_base + at.offset,
+				.iov_len = part,
+			};
+		*ret_len += part;
+		len -= part;
+		at.offset = 0;
+		at.parts++;
+		at.left--;
+	}
+	return n;
+}
+
+static void skip(struct cursor *cursor, size_t len)
+{
+	while (len && cursor->left) {
+		size_t part = cursor->parts->iov_len - cursor->offset;
+
+		if (part > len) {
+			cursor->offset += len;
+			return;
+		}
+		len -= part;
+		cursor->offset = 0;
+		cursor->parts++;
+		cursor->left--;
+	}
+}
+
+/* One system call: the probe first, then as much as its limits allow. */
+static int pull_some(const struct sim_pull *pull, struct cursor *remote, struct cursor *local,
+		     size_t len, size_t *ret_done)
+{
+	struct iovec from[MAX_PARTS], to[MAX_PARTS];
+	size_t from_len, to_len;
+	unsigned int from_parts, to_parts;
+	uint64_t found = 0;
+	ssize_t got;
+
+	from_parts = take(remote, len, from + 1, MAX_PARTS - 1, &from_len);
+	to_parts = take(local, from_len, to + 1, MAX_PARTS - 1, &to_len);
+	if (len && !to_len)
+		return -EINVAL;		/* a list is shorter than len */
+	if (to_len < from_len)
+		from_parts = take(remote, to_len, from + 1, MAX_PARTS - 1, &from_len);
+	from[0] = (struct iovec){
+		.iov_base = (void *)(uintptr_t)pull->probe_address,
+		.iov_len = sizeof(found),
+	};
+	to[0] = (struct iovec){ .iov_base = &found, .iov_len = sizeof(found) };
+
+	got = process_vm_readv(pull->pid, to, to_parts + 1, from, from_parts + 1, 0);
+	if (got < 0)
+		return -errno;
+	if ((size_t)got < sizeof(found) || found != pull->probe_value)
+		return -ESRCH;
+	*ret_done = (size_t)got - sizeof(found);
+	return len && !*ret_done ? -EFAULT : 0;
+}
+
+int sim_pull(const struct sim_pull *pull, const struct iovec *remote, unsigned int remote_parts,
+	     const struct iovec *local, unsigned int local_parts, size_t len)
+{
+	struct cursor from = { .parts = remote, .left = remote_parts };
+	struct cursor to = { .parts = local, .left = local_parts };
+	size_t done;
+	int r;
+
+	if (!pull->allowed)
+		return -EPERM;
+	do {
+		r = pull_some(pull, &from, &to, len, &done);
+		if (r < 0)
+			return r;
+		skip(&from, done);
+		skip(&to, done);
+		len -= done;
+	} while (len);
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/shm/ring.h - a ring of records in memory that a writer and a reader share,
+ * each in a process of its own.
+ *
+ * A record is a word with its length, a word of the writer's (the tag) and the
+ * bytes, in one piece, 8-byte aligned.  The length is written last; a zero
+ * follows the newest record, so the reader needs no other word of the writer's
+ * and a record in one cache line costs one.
+ *
+ * Neither side trusts the other: what cannot be is -EBADMSG, for good.  One
+ * thread at a time on each side.
+ */
+#ifndef SIM_RING_H
+#define SIM_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_RING_MAGIC 0x31676e6972637970u	/* "pycring1" */
+
+struct sim_ring_header {
+	uint64_t magic;
+	uint32_t size;			/* of data, a power of two */
+	int32_t pid;			/* the writer's, and something to find in its memory */
+	uint64_t probe_address;
+	uint64_t probe_value;
+	_Atomic uint32_t pullable;	/* the reader found it */
+	_Alignas(64) _Atomic uint64_t head;	/* the reader's: all before was read */
+	_Alignas(64) _Atomic uint32_t writer_waits;	/* for room; the reader then tells */
+	_Alignas(64) uint8_t data[];
+};
+
+struct sim_ring_writer {
+	struct sim_ring_header *ring;
+	uint32_t size;
+	uint64_t tail;
+	uint64_t head;			/* as last read */
+};
+
+struct sim_ring_reader {
+	struct sim_ring_header *ring;
+	uint32_t size;
+	uint32_t max_len;		/* longest record accepted */
+	uint64_t head;
+	uint32_t current;		/* bytes of the record that is being read */
+};
+
+#define SIM_RING_RECORD_HEADER 8u
+
+static inline size_t sim_ring_memory(uint32_t size)
+{
+	return sizeof(struct sim_ring_header) + size;
+}
+
+/* The writer makes the ring in zeroed memory; the reader looks whether it is one. */
+void sim_ring_writer_init(struct sim_ring_writer *writer, void *memory, uint32_t size);
+int sim_ring_reader_init(struct sim_ring_reader *reader, void *memory, uint32_t size,
+			 uint32_t max_len);
+
+/* The writer looks at what the reader may not have read: up to its tail. */
+void sim_ring_reread(struct sim_ring_reader *reader, const struct sim_ring_writer *writer,
+		     uint32_t max_len);
+
+/*
+ * Room for a record, its bytes to be filled in before the commit.  0, -EAGAIN:
+ * full, -EBADMSG.
+ */
+int sim_ring_reserve(struct sim_ring_writer *writer, uint32_t len, void **ret_bytes);
+void sim_ring_commit(struct sim_ring_writer *writer, uint32_t len, uint32_t tag);
+
+/* The next record, valid until sim_ring_release().  0, -EAGAIN: empty, -EBADMSG. */
+int sim_ring_next(struct sim_ring_reader *reader, const void **ret_bytes, uint32_t *ret_len,
+		  uint32_t *ret_tag);
+void sim_ring_release(struct sim_ring_reader *reader);
+/* Tell the writer how far we are. */
+void sim_ring_publish(struct sim_ring_reader *reader);
+
+#endif

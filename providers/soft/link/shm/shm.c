@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/shm/shm.c - packets between the processes of a shared fabric: into and out
+ * of the rings.  What a ring cannot take now waits in a list.  Engine lock
+ * held.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "providers/soft/fabric/groups.h"
+#include "providers/soft/fabric/numbers.h"
+#include "providers/soft/fabric/ports_area.h"
+#include "providers/soft/faults/changes.h"
+#include "providers/soft/link/block.h"
+#include "providers/soft/link/link_internal.h"
+#include "providers/soft/link/pace.h"
+#include "providers/soft/shm/doorbell.h"
+#include "providers/soft/shm/segment.h"
+#include "death.h"
+#include "peer.h"
+#include "shm.h"
+
+#define RECORDS_PER_TURN 64u	/* of one ring before the next one's turn */
+#define MAX_WAITING ((size_t)64 << 20)	/* bytes: then data is lost, which its protocol repeats */
+#define TRY_AGAIN SIM_MS(10)	/* to make or to open a ring for which something was short */
+#define CHECK_EVERY 256u	/* packets that wait before we ask whether the receiver lives */
+
+static struct sim_timer again;
+
+/* Whose ring waits for memory or a descriptor: look at them as if there was mail. */
+static void try_again(struct sim_timer *unused)
+{
+	(void)unused;
+	for (unsigned int slot = 0; slot < SIM_MAX_SLOTS; slot++) {
+		const struct sim_peer *peer = sim_peer_known(slot);
+
+		if (peer && (peer->unopened || (peer->first && !peer->out.ring)))
+			sim_segment_notify(sim_segment_slot(), slot);
+	}
+}
+
+static void try_again_later(void)
+{
+	if (sim_timer_armed(&again))
+		return;
+	sim_timer_init(&again, try_again);
+	sim_timer_arm(&again, sim_now() + TRY_AGAIN);
+}
+
+/* ------------------------------------------------------------------------
+ * Sending.
+ */
+
+static int lose(unsigned int slot, const char *why)
+{
+	sim_core->log(POLYCM_LOG_DEBUG, NULL, "packet to process %d lost: %s",
+		      (int)sim_segment_peer(slot)->pid, why);
+	return 0;
+}
+
+/* Send on what waits, as far as there is room. */
+static void flush(struct sim_peer *peer, unsigned int slot)
+{
+	struct sim_waiting *waiting;
+	bool sent = false;
+	void *bytes;
+
+	while ((waiting = peer->first) &&
+	       !sim_ring_reserve(&peer->out, waiting->len, &bytes)) {
+		memcpy(bytes, waiting->bytes, waiting->len);
+		sim_ring_commit(&peer->out, waiting->len, waiting->tag);
+		peer->first = waiting->next;
+		if (!peer->first)
+			peer->end = &peer->first;
+		peer->waiting_bytes -= waiting->len;
+		sim_block_put(waiting);
+		peer->num_waiting--;
+		sent = true;
+	}
+	if (sent)
+		sim_segment_notify(slot, sim_segment_slot());
+}
+
+/* Ask the receiver to tell us when it has read something, unless it has just now. */
+static void wait_for_room(struct sim_peer *peer, unsigned int slot)
+{
+	atomic_store(&peer->out.ring->writer_waits, 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	flush(peer, slot);
+	if (peer->first)
+		sim_segment_notify(slot, sim_segment_slot());
+	else
+		atomic_store(&peer->out.ring->writer_waits, 0);
+}
+
+/* 0: there is one.  -EAGAIN: what is sent waits. */
+static int make_ring(struct sim_peer *peer, unsigned int slot)
+{
+	int r = sim_peer_make_ring(peer, slot);
+
+	if (!r)
+		sim_death_watch();
+	else if (r == -EAGAIN)
+		try_again_later();
+	return r;
+}
+
+static void send_on(struct sim_peer *peer, unsigned int slot)
+{
+	int r = 0;
+
+	if (!sim_peer_is_live(slot) || (!peer->out.ring && (r = make_ring(peer, slot)) == -EAGAIN))
+		return;
+	if (r < 0)
+		sim_peer_forget_outgoing(peer);
+	else
+		wait_for_room(peer, slot);
+}
+
+static void check_alive(unsigned int slot)
+{
+	sim_segment_lock();
+	sim_segment_reclaim(slot);
+	sim_segment_unlock();
+}
+
+static void fill(const struct sim_frame *frame, uint8_t *bytes)
+{
+	const struct sim_wire wire = {
+		.from = frame->from->fabric_index,
+		.to = frame->to->fabric_index,
+		.number = frame->number,
+	};
+
+	memcpy(bytes, &wire, sizeof(wire));
+	sim_frame_copy(frame, bytes + sizeof(wire));
+}
+
+static int append(struct sim_peer *peer, unsigned int slot, const struct sim_frame *frame,
+		  uint32_t len)
+{
+	struct sim_waiting *waiting;
+
+	if (peer->waiting_bytes >= MAX_WAITING &&
+	    (frame->type == SIM_PACKET_RC || frame->type == SIM_PACKET_UD))
+		return lose(slot, "it does not read");
+	waiting = sim_block_get(sizeof(*waiting) + len, frame->type);
+	if (!waiting)
+		return -ENOMEM;
+	waiting->next = NULL;
+	waiting->len = len;
+	waiting->tag = frame->type | sim_changes_tag;
+	fill(frame, waiting->bytes);
+	*peer->end = waiting;
+	peer->end = &waiting->next;
+	peer->waiting_bytes += len;
+	if (peer->num_waiting++ % CHECK_EVERY == 0)
+		check_alive(slot);
+	if (!sim_peer_is_live(slot))
+		return lose(slot, "it is gone");
+	if (peer->out.ring)
+		wait_for_room(peer, slot);
+	return 0;
+}
+
+static int send_to(const struct sim_frame *frame, unsigned int slot)
+{
+	uint32_t len = (uint32_t)(sizeof(struct sim_wire) + sim_frame_len(frame));
+	struct sim_peer *peer;
+	void *bytes;
+	int r;
+
+	if (!sim_segment_joined() || slot >= SIM_MAX_SLOTS)
+		return 0;
+	r = sim_peer_get(slot, &peer);
+	if (r == -ESRCH) {
+		/* Not for its heir, who is met when that it is gone was dealt with. */
+		if (!sim_peer_known(slot)->reading)
+			sim_segment_notify(sim_segment_slot(), slot);
+		return lose(slot, "it is gone");
+	}
+	if (r < 0)
+		return r;
+	if (!sim_peer_is_live(slot))
+		return lose(slot, "it is gone");
+	if (!peer->out.ring && !peer->first) {
+		r = make_ring(peer, slot);
+		if (r < 0 && r != -EAGAIN)
+			return r;
+	}
+	if (!peer->first && peer->out.ring) {
+		r = sim_ring_reserve(&peer->out, len, &bytes);
+		if (!r) {
+			fill(frame, bytes);
+			sim_ring_commit(&peer->out, len, frame->type | sim_changes_tag);
+			if (frame->type != SIM_PACKET_NOTE)
+				sim_segment_notify(slot, sim_segment_slot());
+			return 0;
+		}
+		if (r == -EBADMSG)
+			return lose(slot, "it broke the ring");
+	}
+	return append(peer, slot, frame, len);
+}
+
+/* ------------------------------------------------------------------------
+ * Receiving.
+ */
+
+/* In sim_shm_receive(), not in the middle of what somebody does with a node. */
+static bool receiving;
+
+static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint32_t tag)
+{
+	uint32_t type = tag & SIM_CHANGES_TYPE;
+	struct sim_packet packet;
+	struct sim_wire wire;
+
+	if (len < sizeof(wire) || type >= SIM_PACKET_TYPES)
+		goto drop;
+	memcpy(&wire, bytes, sizeof(wire));
+	packet = (struct sim_packet){
+		.type = type,
+		.from = sim_port_by_index(wire.from),
+		.to = sim_port_by_index(wire.to),
+		.from_slot = slot,
+		.number = wire.number,
+		.data = bytes + sizeof(wire),
+		.len = len - sizeof(wire),
+	};
+	if (!packet.from || !packet.to)
+		goto drop;
+	if (receiving)
+		sim_changes_before(tag);
+	if (type == SIM_PACKET_NOTE)
+		sim_link_tell(&packet);
+	else
+		sim_link_deliver(&packet);
+	return;
+drop:
+	sim_core->log(POLYCM_LOG_DEBUG, NULL, "packet of no known kind from process %d dropped",
+		      (int)sim_segment_peer(slot)->pid);
+}
+
+/* Read what a ring has; true: there is more. */
+static bool read_ring(struct sim_peer *peer, unsigned int slot)
+{
+	struct sim_ring_reader *in = &peer->in;
+	const void *bytes;
+	uint32_t len, tag;
+	int r = 0;
+
+	peer->reading = true;
+	for (unsigned int i = 0; i < RECORDS_PER_TURN; i++) {
+		r = sim_ring_next(in, &bytes, &len, &tag);
+		if (r < 0)
+			break;
+		deliver(slot, bytes, len, tag);
+		sim_ring_release(in);
+	}
+	peer->reading = false;
+	if (r == -EBADMSG) {
+		sim_core->log(POLYCM_LOG_WARN, NULL,
+			      "process %d wrote nonsense into its ring: not listening to it any more",
+			      (int)sim_segment_peer(slot)->pid);
+		sim_peer_unmap(in->ring);
+		in->ring = NULL;
+		peer->deaf = true;
+		return false;
+	}
+	/* Each time: what is not marked as read when we die is answered once more. */
+	sim_ring_publish(in);
+	if (atomic_load(&in->ring->writer_waits) && atomic_exchange(&in->ring->writer_waits, 0))
+		sim_segment_notify(slot, sim_segment_slot());
+	return !r;
+}
+
+/* What was on its way to a process that is gone: its host takes the messages, as we do in its place. */
+static void answer(const uint8_t *bytes, uint32_t len, uint32_t tag)
+{
+	if ((tag & SIM_CHANGES_TYPE) == SIM_PACKET_MAD)
+		deliver(sim_self_slot(), bytes, len, tag);
+}
+
+/* All that it may not have read; what it has read comes twice, which its protocol allows for. */
+static void answer_for(const struct sim_peer *gone)
+{
+	struct sim_ring_reader unread;
+	const void *bytes;
+	uint32_t len, tag;
+
+	if (gone->out.ring) {
+		sim_ring_reread(&unread, &gone->out, SIM_MAX_RECORD);
+		while (unread.head < gone->out.tail &&
+		       !sim_ring_next(&unread, &bytes, &len, &tag)) {
+			answer(bytes, len, tag);
+			sim_ring_release(&unread);
+		}
+	}
+	for (const struct sim_waiting *waiting = gone->first; waiting; waiting = waiting->next)
+		answer(waiting->bytes, waiting->len, waiting->tag);
+}
+
+/* Nothing more comes from it, and it reads nothing. */
+static void bury(struct sim_peer *peer, unsigned int slot)
+{
+	struct sim_peer gone = *peer;
+	bool outer = receiving;
+
+	peer->out.ring = NULL;
+	peer->first = NULL;
+	sim_peer_forget(peer);
+	/* What is answered to the dead is for nobody. */
+	peer->reading = true;
+	sim_death(slot);
+	receiving = false;
+	answer_for(&gone);
+	receiving = outer;
+	peer->reading = false;
+	sim_peer_forget_outgoing(&gone);
+}
+
+/*
+ * Look at all that we have to do with a process.  true: there is more, maybe of
+ * another one that has its slot now.
+ */
+static bool attend(unsigned int slot)
+{
+	bool more = false, stale, gone;
+	struct sim_peer *peer;
+	int found;
+
+	if (slot == sim_segment_slot())
+		return false;
+	stale = sim_peer_is_stale(slot);
+	if (stale)
+		peer = sim_peer_known(slot);
+	else if (sim_peer_get(slot, &peer) < 0)
+		return false;
+	if (peer->reading)
+		return false;
+	/* Before we read: one that leaves meanwhile may have said more, and tells us to look again. */
+	gone = stale || !sim_peer_is_live(slot);
+	found = sim_peer_find_ring(peer, slot);
+	if (found == -EAGAIN) {
+		/* Nor is it buried, if it is gone, before we know what it said. */
+		try_again_later();
+		return false;
+	}
+	if (!found) {
+		sim_death_watch();
+		more = read_ring(peer, slot);
+	}
+	stale = sim_peer_is_stale(slot);
+	if (peer->first && !stale)
+		send_on(peer, slot);
+	if (!more && gone) {
+		bury(peer, slot);
+		return stale;
+	}
+	return more;
+}
+
+void sim_link_meet(unsigned int slot)
+{
+	bool outer = receiving;
+
+	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined())
+		return;
+	receiving = false;
+	while (__builtin_expect(sim_peer_is_stale(slot), 0) && attend(slot))
+		;
+	receiving = outer;
+}
+
+void sim_link_look_at(unsigned int slot)
+{
+	bool outer = receiving;
+
+	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined())
+		return;
+	if (sim_segment_is_dead(slot))
+		check_alive(slot);
+	/* Another process may have seen it before us. */
+	receiving = false;
+	while ((sim_peer_is_stale(slot) || !sim_peer_is_live(slot)) && attend(slot))
+		;
+	receiving = outer;
+}
+
+unsigned int sim_link_answers_for(unsigned int slot)
+{
+	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined() ||
+	    sim_peer_is_live(slot))
+		return slot;
+	return sim_self_slot();
+}
+
+void sim_shm_receive(void)
+{
+	struct sim_slot *self = sim_segment_self();
+	uint64_t words, bits;
+	bool more = false;
+
+	if (!sim_shm_pending() || !sim_segment_joined())
+		return;
+	receiving = true;
+	for (words = atomic_exchange(&self->summary, 0); words; words &= words - 1) {
+		unsigned int word = (unsigned int)__builtin_ctzll(words);
+
+		if (word >= SIM_MAX_SLOTS / 64)
+			break;
+		for (bits = atomic_exchange(&self->inbox[word], 0); bits; bits &= bits - 1) {
+			unsigned int slot = word * 64 + (unsigned int)__builtin_ctzll(bits);
+
+			if (!attend(slot))
+				continue;
+			sim_segment_notify(sim_segment_slot(), slot);
+			more = true;
+		}
+	}
+	if (__builtin_expect(sim_changes_end_round(more), 0))
+		sim_segment_notify(sim_segment_slot(), sim_segment_slot());
+	receiving = false;
+}
+
+/* ------------------------------------------------------------------------
+ * Joining and leaving; reading other processes' memory.
+ */
+
+/* Whoever leaves last deletes the files; a lock that is held for long is not waited for. */
+static void leave_at_exit(void)
+{
+	if (sim_is_inherited() || !sim_lock_within(SIM_MS(200)))
+		return;
+	sim_shm_leave();
+	sim_unlock();
+}
+
+/* ------------------------------------------------------------------------
+ * What the segment has room for.
+ */
+
+static void drop_qpns(void *area, unsigned int slot)
+{
+	sim_qpn_drop_slot(area, slot);
+}
+
+static void drop_groups(void *area, unsigned int slot)
+{
+	sim_groups_drop_slot(area, slot);
+}
+
+static void drop_ports(void *area, unsigned int slot)
+{
+	sim_ports_area_drop_slot(area, slot);
+}
+
+static void repair_ports(void *area)
+{
+	sim_ports_area_repair(area);
+}
+
+static const struct sim_area_layout layout[SIM_AREAS] = {
+	[SIM_AREA_CHANGES] = { .size = sizeof(struct sim_changes_area) },
+	[SIM_AREA_QPNS] = { .size = sizeof(struct sim_qpn_area), .drop_slot = drop_qpns },
+	[SIM_AREA_GROUPS] = { .size = sizeof(struct sim_groups_area), .drop_slot = drop_groups },
+	[SIM_AREA_PACES] = { .size = sizeof(struct sim_pace_area) },
+	[SIM_AREA_PORTS] = {
+		.size = sizeof(struct sim_ports_area),
+		.sparse = sizeof(((struct sim_ports_area *)0)->entries),
+		.drop_slot = drop_ports,
+		.repair = repair_ports,
+	},
+};
+
+static void forked(void)
+{
+	sim_peer_forget_all();
+	sim_segment_after_fork();
+}
+
+int sim_shm_join(const char *fabric)
+{
+	static bool registered;
+	int r;
+
+	if (!registered && atexit(leave_at_exit))
+		return -ENOMEM;
+	registered = true;
+	sim_link_to_process = send_to;
+	sim_engine_hooks.receive = sim_shm_receive;
+	sim_engine_hooks.forked = forked;
+	r = sim_segment_join(fabric, layout);
+	if (!r)
+		sim_changes_join();
+	return r;
+}
+
+void sim_shm_leave(void)
+{
+	sim_death_watch_ends();
+	sim_timer_disarm(&again);
+	sim_peer_forget_all();
+	sim_changes_leave();
+	sim_segment_leave();
+}
+
+bool sim_shm_unread(unsigned int slot)
+{
+	if (!sim_segment_joined() || slot == sim_segment_slot() || !sim_peer_is_live(slot))
+		return false;
+	return sim_segment_has_mail(slot, sim_segment_slot()) && !sim_segment_is_dead(slot);
+}
+
+bool sim_link_pullable(unsigned int slot)
+{
+	struct sim_peer *peer = sim_peer_known(slot);
+
+	return peer && peer->out.ring && atomic_load(&peer->out.ring->pullable);
+}
+
+int sim_link_pull(unsigned int slot, const struct iovec *remote, unsigned int remote_parts,
+		  const struct iovec *local, unsigned int local_parts, size_t len)
+{
+	struct sim_peer *peer = sim_peer_known(slot);
+
+	if (!peer)
+		return -ESRCH;
+	return sim_pull(&peer->pull, remote, remote_parts, local, local_parts, len);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/tcp.c - what TCP makes of a link that loses packets: on iWARP nothing
+ * is lost for those above, but late.  A lost segment is sent again after the
+ * retransmission time-out, which doubles each time, and what was sent after it
+ * waits for it; copies and order are TCP's own business.  So is what comes to a
+ * port that takes nothing then: as if it had been lost when it was sent.
+ *
+ * As Linux does it: 200 ms at first on an open connection, a second for the
+ * answer to a SYN; 15 times, then the connection is given up: its own end is
+ * told, and whatever it still had to say is lost.  SYNs are repeated by the one
+ * who connects, and a RST is never.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "providers/soft/wire/rc.h"
+#include "providers/soft/wire/segment.h"
+#include "block.h"
+#include "shape_internal.h"
+
+#define FIRST_TIMEOUT SIM_MS(200)	/* TCP_RTO_MIN, above any round trip here */
+#define OPENING_TIMEOUT SIM_MS(1000)
+#define LONGEST_TIMEOUT SIM_MS(120000)
+#define RETRIES 15u			/* net.ipv4.tcp_retries2 */
+#define BUCKETS 64u			/* of senders, which are few: those that something happened to */
+#define STREAM_KEY (UINT64_C(1) << 32)	/* no number of a queue pair's yet */
+
+/* A segment that was lost, or that waits behind one. */
+struct segment_kept {
+	struct segment_kept *next;
+	struct sim_frame frame;		/* its header: data, no payload */
+	struct sim_message message;
+	struct sim_fate fate;		/* where it is not lost */
+	unsigned int slot;
+	bool lost;
+	uint8_t data[];
+};
+
+/* One direction of a connection, as long as it is not as if nothing had happened. */
+struct sender {
+	struct sim_timer timer;		/* first */
+	struct sender *next;		/* in its bucket */
+	const struct sim_port *from, *to;
+	uint64_t connection;
+	struct segment_kept *first, **end;	/* the first one is lost */
+	struct sim_in_order arrived;	/* all before will have by then */
+	unsigned int retries;
+	bool stuck;			/* the first one would leave, had it memory */
+};
+
+_Static_assert(sizeof(struct sender) <= SIM_BLOCK_SIZE, "a reserved block holds one");
+
+bool sim_tcp_on;
+
+static struct sender *buckets[BUCKETS];
+static unsigned int num_senders, num_kept;
+
+/* ------------------------------------------------------------------------
+ * Which packets.
+ */
+
+static uint32_t word(const struct sim_frame *frame, size_t offset)
+{
+	uint32_t value = 0;
+
+	if (frame->header_len >= offset + sizeof(value))
+		memcpy(&value, (const char *)frame->header + offset, sizeof(value));
+	return value;
+}
+
+/* The frames of MPA and the data are one stream where the queue pair is known. */
+static uint64_t stream_connection(const struct sim_frame *frame)
+{
+	const uint8_t *header = frame->header;
+	uint32_t qpn;
+
+	if (frame->header_len < SEG_HEADER || header[0] == SEG_SYN || header[0] == SEG_RST)
+		return 0;
+	qpn = (uint32_t)header[13] << 16 | (uint32_t)header[14] << 8 | header[15];
+	return qpn ? qpn : STREAM_KEY | word(frame, SEG_SRC_ID);
+}
+
+uint64_t sim_tcp_connection(const struct sim_frame *frame, const struct sim_message *message)
+{
+	(void)message;
+	if (frame->type == SIM_PACKET_STREAM)
+		return stream_connection(frame);
+	if (frame->type == SIM_PACKET_RC && frame->from->device->rules->protocol == POLYCM_PROTO_MPA)
+		return word(frame, offsetof(struct rc_header, src_qpn));
+	return 0;
+}
+
+static bool is_opening(const struct sim_frame *frame)
+{
+	return frame->type == SIM_PACKET_STREAM && *(const uint8_t *)frame->header == SEG_SYN_ACK;
+}
+
+/* ------------------------------------------------------------------------
+ * Senders.
+ */
+
+static void drop_first(struct sender *sender)
+{
+	struct segment_kept *kept = sender->first;
+
+	sender->first = kept->next;
+	if (!sender->first)
+		sender->end = &sender->first;
+	sim_block_put(kept);
+	num_kept--;
+}
+
+static struct sender **bucket_of(const struct sim_port *from, const struct sim_port *to,
+				 uint64_t connection)
+{
+	uint64_t key = connection ^ (uint64_t)from->fabric_index << 16 ^
+		       (uint64_t)to->fabric_index << 24;
+
+	return &buckets[(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % BUCKETS];
+}
+
+static void forget(struct sender *sender)
+{
+	struct sender **link = bucket_of(sender->from, sender->to, sender->connection);
+
+	while (sender->first)
+		drop_first(sender);
+	sim_timer_disarm(&sender->timer);
+	while (*link != sender)
+		link = &(*link)->next;
+	*link = sender->next;
+	sim_tcp_on = --num_senders;
+	sim_block_put(sender);
+}
+
+static uint64_t timeout(const struct sender *sender)
+{
+	uint64_t first = is_opening(&sender->first->frame) ? OPENING_TIMEOUT : FIRST_TIMEOUT;
+	uint64_t t = first << sender->retries;
+
+	return t < LONGEST_TIMEOUT ? t : LONGEST_TIMEOUT;
+}
+
+/* Rules and link, and whether the two ports work at all. */
+static void decide(const struct sim_frame *frame, const struct sim_message *message,
+		   struct sim_fate *fate)
+{
+	sim_shape_decide(sim_flow_of(frame), frame, message, fate);
+	if (!sim_port_carries(frame->from) || !sim_port_carries(frame->to)) {
+		fate->lost = true;
+		fate->rejected = false;
+	}
+	fate->reordered = false;
+	fate->copies = 0;
+}
+
+static int launch(struct sender *sender, struct segment_kept *kept, unsigned int repeats)
+{
+	sender->arrived.repeats = repeats;
+	return sim_shape_launch(sim_flow_of(&kept->frame), &kept->frame, kept->slot,
+				kept->message.wire_length, &kept->fate, &sender->arrived);
+}
+
+/* The hole is filled: what waited behind it arrives, up to the next one. */
+static void go_on(struct sender *sender)
+{
+	uint64_t latency;
+
+	do {
+		if (launch(sender, sender->first, sender->retries) == -ENOMEM) {
+			sender->stuck = true;
+			sim_timer_arm(&sender->timer, sim_now() + SIM_LINK_AGAIN);
+			return;
+		}
+		sender->retries = 0;
+		latency = sim_flow_latency(sim_flow_of(&sender->first->frame));
+		drop_first(sender);
+	} while (sender->first && !sender->first->lost);
+	/* The next one is missed as soon as the answer says so; else nothing is left to remember. */
+	sim_timer_arm(&sender->timer, sender->arrived.at + (sender->first ? latency : 0));
+}
+
+/*
+ * TCP tells the owner of the socket, without a word to the peer.  Of data the
+ * queue pair counts the repetitions itself, so only a stream has to hear of it.
+ */
+static void give_up(struct sender *sender)
+{
+	const struct segment_kept *kept = sender->first;
+	uint8_t reset[SEG_HEADER] = { SEG_RST, SEG_VERSION };
+	struct sim_packet packet = {
+		.type = SIM_PACKET_STREAM,
+		.from = kept->frame.to,
+		.to = kept->frame.from,
+		.from_slot = kept->slot,
+		.data = reset,
+		.len = sizeof(reset),
+	};
+	bool is_stream = kept->frame.type == SIM_PACKET_STREAM;
+
+	sim_core->log(POLYCM_LOG_INFO, NULL, "a TCP connection of node %s gives up",
+		      packet.to->device->node->name);
+	memcpy(reset + SEG_DST_ID, kept->data + SEG_SRC_ID, 4);
+	memcpy(reset + SEG_SRC_ID, kept->data + SEG_DST_ID, 4);
+	forget(sender);
+	if (is_stream)
+		sim_link_tell(&packet);
+}
+
+static void fire(struct sim_timer *timer)
+{
+	struct sender *sender = (struct sender *)timer;
+	struct segment_kept *kept = sender->first;
+
+	if (!kept) {
+		forget(sender);
+		return;
+	}
+	if (sender->stuck) {
+		sender->stuck = false;
+		go_on(sender);
+		return;
+	}
+	if (sender->retries == RETRIES) {
+		give_up(sender);
+		return;
+	}
+	sender->retries++;
+	decide(&kept->frame, &kept->message, &kept->fate);
+	if (!kept->fate.lost || kept->fate.rejected)
+		go_on(sender);
+	else
+		sim_timer_arm(timer, sim_now() + timeout(sender));
+}
+
+static struct sender *find_sender(const struct sim_frame *frame, uint64_t connection)
+{
+	struct sender *sender = *bucket_of(frame->from, frame->to, connection);
+
+	while (sender && (sender->from != frame->from || sender->to != frame->to ||
+			  sender->connection != connection))
+		sender = sender->next;
+	return sender;
+}
+
+/* NULL: no memory, not even what is kept for streams. */
+static struct sender *get_sender(const struct sim_frame *frame, uint64_t connection)
+{
+	struct sender *sender = find_sender(frame, connection), **bucket;
+
+	if (sender)
+		return sender;
+	sender = sim_block_get(sizeof(*sender), frame->type);
+	if (!sender)
+		return NULL;
+	memset(sender, 0, sizeof(*sender));
+	sender->from = frame->from;
+	sender->to = frame->to;
+	sender->connection = connection;
+	sender->end = &sender->first;
+	sim_timer_init(&sender->timer, fire);
+	bucket = bucket_of(frame->from, frame->to, connection);
+	sender->next = *bucket;
+	*bucket = sender;
+	num_senders++;
+	sim_tcp_on = true;
+	return sender;
+}
+
+/* Of the same process: they are numbered as they are sent. */
+static bool is_before(const struct segment_kept *kept, const struct sim_frame *frame)
+{
+	return (int32_t)((uint32_t)kept->frame.number - (uint32_t)frame->number) < 0;
+}
+
+/* In front of all that were sent later. */
+static struct segment_kept **place_of(struct sender *sender, const struct sim_frame *frame)
+{
+	struct segment_kept **at = &sender->first;
+
+	while (*at && is_before(*at, frame))
+		at = &(*at)->next;
+	return at;
+}
+
+static struct segment_kept *keep(struct sender *sender, struct segment_kept **at,
+				 const struct sim_frame *frame, unsigned int slot,
+				 const struct sim_message *message, const struct sim_fate *fate)
+{
+	struct segment_kept *kept = sim_block_get(sizeof(*kept) + sim_frame_len(frame), frame->type);
+
+	if (!kept) {
+		if (!sim_timer_armed(&sender->timer))
+			forget(sender);
+		return NULL;
+	}
+	kept->next = *at;
+	kept->frame = sim_frame_keep(frame, kept->data);
+	kept->message = *message;
+	kept->fate = *fate;
+	kept->slot = slot;
+	kept->lost = fate->lost && !fate->rejected;
+	*at = kept;
+	if (!kept->next)
+		sender->end = &kept->next;
+	num_kept++;
+	return kept;
+}
+
+int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
+		 const struct sim_message *message, uint64_t connection)
+{
+	struct sender *sender = find_sender(frame, connection);
+	struct sim_flow *flow = sim_flow_of(frame);
+	struct sim_fate fate;
+	bool lost;
+	int r;
+
+	decide(frame, message, &fate);
+	lost = fate.lost && !fate.rejected;
+	if (!sender && !lost && !fate.delay)
+		return sim_shape_launch(flow, frame, slot, message->wire_length, &fate, NULL);
+	if (!sender)
+		sender = get_sender(frame, connection);
+	if (!sender)
+		return -ENOMEM;
+	if (sender->first || lost) {
+		if (!keep(sender, sender->end, frame, slot, message, &fate))
+			return -ENOMEM;
+		if (!sender->first->next) {
+			sender->retries = 0;
+			sender->stuck = false;
+			sim_timer_arm(&sender->timer, sim_now() + timeout(sender));
+		}
+		return 0;
+	}
+	sender->arrived.repeats = 0;
+	r = sim_shape_launch(flow, frame, slot, message->wire_length, &fate, &sender->arrived);
+	sim_timer_arm(&sender->timer, sender->arrived.at);
+	return r;
+}
+
+/*
+ * The first one is missed after its time-out, as ever, but not before all that
+ * left behind it has come: so nothing of that is overtaken by it.
+ */
+static void miss(struct sender *sender, uint64_t sent, unsigned int repeats)
+{
+	const struct sim_flow *flow = sim_flow_of(&sender->first->frame);
+	uint64_t at;
+
+	sender->retries = repeats;
+	sender->stuck = false;
+	at = sent + timeout(sender);
+	if (at < sender->arrived.at)
+		at = sender->arrived.at;
+	if (at < sim_flow_last(flow))
+		at = sim_flow_last(flow);
+	sim_timer_arm(&sender->timer, at);
+}
+
+int sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sent,
+		   unsigned int repeats)
+{
+	struct sim_fate fate = { .lost = !sim_port_carries(frame->to) };
+	struct sim_message message;
+	struct sender *sender;
+	uint64_t connection;
+
+	sim_message_of(frame, &message);
+	connection = sim_tcp_connection(frame, &message);
+	if (!connection)
+		return 0;
+	sender = fate.lost ? get_sender(frame, connection) : find_sender(frame, connection);
+	if (!sender)
+		return fate.lost ? -ENOMEM : 0;
+	if (!fate.lost && (!sender->first || !is_before(sender->first, frame)))
+		return 0;
+	if (!keep(sender, place_of(sender, frame), frame, slot, &message, &fate))
+		return -ENOMEM;
+	if (sender->first->frame.number == frame->number)
+		miss(sender, sent, repeats);
+	return 1;
+}
+
+unsigned int sim_tcp_waiting(void)
+{
+	return num_kept;
+}
+
+void sim_tcp_drop_all(void)
+{
+	for (unsigned int i = 0; i < BUCKETS; i++)
+		while (buckets[i])
+			forget(buckets[i]);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/async.c - asynchronous events of a context: queue, descriptor,
+ * acknowledgements.  Destroying an object forgets its unread events and waits
+ * for those that were read to be acknowledged.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "providers/soft/fabric/world.h"
+#include "context.h"
+#include "notify.h"
+#include "qp.h"
+#include "refuse.h"
+#include "single_thread.h"
+
+/* NULL: there is no memory for another one of the same kind. */
+static struct nic_async *free_one(struct nic_async *own)
+{
+	struct nic_async *async;
+
+	if (!own->queued)
+		return own;
+	async = malloc(sizeof(*async));
+	if (async)
+		async->allocated = true;
+	return async;
+}
+
+static void release(struct nic_async *async)
+{
+	nic_list_del(&async->node);
+	async->queued = false;
+	if (async->allocated)
+		free(async);
+}
+
+/* `own' is the object's for this kind of event. */
+static void post(struct ibv_context *ctx, struct nic_async *own,
+		 const struct ibv_async_event *event, const void *element, uint32_t *reported)
+{
+	struct sim_context *context = nic_context(ctx);
+	struct nic_async *async = free_one(own);
+
+	if (!async) {
+		nic_log(POLYCM_LOG_WARN, "%s: no memory for another asynchronous event of type %d: the "
+			"program reads the one before it, which it has not read yet, in its place",
+			ctx->device->name, (int)event->event_type);
+		return;
+	}
+	async->queued = true;
+	async->event = *event;
+	async->element = element;
+	async->reported = reported;
+	nic_list_add(&context->events, &async->node);
+	nic_notify_set(&context->notify, true);
+}
+
+void nic_async_cq(struct sim_cq *cq, enum ibv_event_type type)
+{
+	struct ibv_async_event event = { .element.cq = &cq->pub.cq, .event_type = type };
+
+	post(cq->pub.cq.context, &cq->full, &event, cq, &cq->async_reported);
+}
+
+static enum nic_qp_event kind_of(enum ibv_event_type type)
+{
+	switch (type) {
+	case IBV_EVENT_COMM_EST:
+		return NIC_QP_ESTABLISHED;
+	case IBV_EVENT_SQ_DRAINED:
+		return NIC_QP_DRAINED;
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return NIC_QP_LAST_WQE;
+	default:
+		return NIC_QP_FAILED;
+	}
+}
+
+void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type)
+{
+	struct ibv_async_event event = { .element.qp = &qp->pub.qp, .event_type = type };
+
+	post(qp->pub.qp.context, &qp->async[kind_of(type)], &event, qp, &qp->async_reported);
+}
+
+void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type)
+{
+	struct ibv_async_event event = { .element.srq = &srq->pub, .event_type = type };
+
+	post(srq->pub.context, &srq->limit_reached, &event, srq, &srq->async_reported);
+}
+
+/* Nobody counts those that are of no object. */
+static uint32_t unaffiliated_reported;
+
+static struct nic_async *own_of(struct sim_context *context, const struct ibv_async_event *event)
+{
+	struct nic_async *own;
+
+	if (event->event_type == IBV_EVENT_DEVICE_FATAL)
+		return &context->removed;
+	own = context->port_events[event->element.port_num - 1];
+	switch (event->event_type) {
+	case IBV_EVENT_PORT_ACTIVE:
+		return &own[NIC_PORT_ACTIVE];
+	case IBV_EVENT_PORT_ERR:
+		return &own[NIC_PORT_ERR];
+	default:
+		return &own[NIC_PORT_GID];
+	}
+}
+
+static void post_to_device(const struct sim_device *device, const struct ibv_async_event *event)
+{
+	struct sim_context *context;
+
+	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
+		context = nic_container(node, struct sim_context, node);
+		if (context->device == device)
+			post(&context->verbs.context, own_of(context, event), event, NULL,
+			     &unaffiliated_reported);
+	}
+}
+
+void sim_nic_port_event(struct sim_port *port, enum ibv_event_type type)
+{
+	const struct ibv_async_event event = {
+		.element.port_num = port->num,
+		.event_type = type,
+	};
+
+	post_to_device(port->device, &event);
+}
+
+static void fail_all_qps(const struct sim_context *context)
+{
+	struct nic_list *node = context->qps.next, *next;
+
+	for (; node != &context->qps; node = next) {
+		next = node->next;
+		nic_qp_error(nic_container(node, struct sim_qp, node), false);
+	}
+}
+
+void sim_nic_device_removed(struct sim_device *device)
+{
+	const struct ibv_async_event event = { .event_type = IBV_EVENT_DEVICE_FATAL };
+	const struct sim_context *context;
+
+	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
+		context = nic_container(node, struct sim_context, node);
+		if (context->device == device)
+			fail_all_qps(context);
+	}
+	post_to_device(device, &event);
+}
+
+void nic_async_start(void)
+{
+	static struct sim_world_listener listener = {
+		.port_event = sim_nic_port_event,
+		.device_left = sim_nic_device_removed,
+	};
+
+	sim_world_listen(&listener);
+}
+
+void nic_async_forget(struct sim_context *context, const void *element)
+{
+	struct nic_list *node = context->events.next;
+
+	while (node != &context->events) {
+		struct nic_async *async = nic_container(node, struct nic_async, node);
+
+		node = node->next;
+		if (!element || async->element == element)
+			release(async);
+	}
+	nic_notify_set(&context->notify, !nic_list_empty(&context->events));
+}
+
+static bool take(struct sim_context *context, struct ibv_async_event *ret_event)
+{
+	struct nic_async *async;
+
+	if (nic_list_empty(&context->events))
+		return false;
+	async = nic_container(context->events.next, struct nic_async, node);
+	++*async->reported;
+	*ret_event = async->event;
+	release(async);
+	nic_notify_set(&context->notify, !nic_list_empty(&context->events));
+	return true;
+}
+
+int sim_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
+{
+	struct sim_context *context = nic_context(ctx);
+	unsigned int sequence, rounds = 0;
+	bool taken;
+	int err;
+
+	for (;;) {
+		sim_lock();
+		taken = take(context, event);
+		sequence = atomic_load(&context->notify.sequence);
+		sim_unlock();
+		if (taken)
+			return 0;
+		err = nic_notify_wait(&context->notify, sequence, &rounds);
+		if (err) {
+			if (err == EDEADLK)
+				nic_tell_deadlock("ibv_get_async_event", *context->notify.program_fd);
+			errno = err;
+			return -1;
+		}
+	}
+}
+
+static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+	pthread_mutex_lock(mutex);
+	++*completed;
+	pthread_cond_signal(cond);
+	pthread_mutex_unlock(mutex);
+}
+
+void sim_ack_async_event(struct ibv_async_event *event)
+{
+	struct ibv_cq *cq = event->element.cq;
+	struct ibv_qp *qp = event->element.qp;
+	struct ibv_srq *srq = event->element.srq;
+
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		break;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
+		break;
+	default:
+		break;
+	}
+}
+
+bool nic_acks_never_come(const uint32_t *completed, uint32_t reported, const char *what,
+			 uint32_t number)
+{
+	/* Nobody can be at the count then. */
+	if (!single_thread() || !sim_is_virtual() || *completed == reported)
+		return false;
+	nic_log(POLYCM_LOG_ERROR,
+		"destroying %s %u waits for what can never happen: the program has read %u of its "
+		"events but acknowledged %u, and there is no other thread", what, number, reported,
+		*completed);
+	return true;
+}
+
+void nic_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		    uint32_t reported, const char *what, uint32_t number)
+{
+	uint64_t warn_at = sim_core->real_ns(CLOCK_REALTIME) + SIM_MS(1000);
+	bool warned = false;
+
+	pthread_mutex_lock(mutex);
+	while (*completed != reported) {
+		if (warned) {
+			pthread_cond_wait(cond, mutex);
+		} else if (sim_core->cond_wait(cond, mutex, warn_at) == ETIMEDOUT) {
+			warned = true;
+			nic_log(POLYCM_LOG_WARN,
+				"destroying %s %u waits: the program has read %u of its events "
+				"but acknowledged %u", what, number, reported, *completed);
+		}
+	}
+	pthread_mutex_unlock(mutex);
+}

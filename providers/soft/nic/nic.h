@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/nic.h - what the rest of the simulator may ask of the simulated NIC.
+ * The NIC's own structs are in nic/objects.h.
+ *
+ * Engine lock held, unless said otherwise.
+ */
+#ifndef SIM_NIC_H
+#define SIM_NIC_H
+
+#include "providers/soft/fabric/fabric.h"
+
+/* What later headers call IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT. */
+#define SIM_ACCESS_FLUSH (1u << 8 | 1u << 9)
+
+struct sim_qp;
+
+/* The ibv_* side of a device (nic/verbs.c). */
+extern const struct polycm_verbs sim_verbs;
+/* What devices of a fabric are with this NIC (nic/device.c). */
+extern const struct sim_device_model sim_nic_model;
+
+/* Register the handlers of packets and of what happens to devices; drop what is left at the end. */
+int sim_nic_start(void);
+void sim_nic_stop(void);
+
+/* What contexts of the port's device are told (nic/async.c). */
+void sim_nic_port_event(struct sim_port *port, enum ibv_event_type type);
+/* The device is gone: its QPs are in error, its contexts are told. */
+void sim_nic_device_removed(struct sim_device *device);
+
+/* Is it the descriptor of a completion channel or of a context?  Then also which, in words. */
+bool sim_nic_owns_fd(int fd, char *text, size_t size);
+
+/* Live QPs, CQs, MRs, PDs ..., for tests. */
+struct sim_nic_counts {
+	unsigned int contexts, pds, mrs, mws, channels, cqs, srqs, qps, ahs;
+};
+void sim_nic_counts(struct sim_nic_counts *ret_counts);
+/* All of these, one by one, with what they are in words (nic/left.c). */
+void sim_nic_each(void (*fn)(void *arg, const char *kind, const void *handle, const char *text),
+		  void *arg);
+
+/* --- For the CM engines. --- */
+
+/* The live QP of that number in this process on that device, or NULL. */
+struct sim_qp *sim_qp_find(const struct sim_device *device, uint32_t qpn);
+enum ibv_qp_state sim_qp_state(const struct sim_qp *qp);
+enum ibv_qp_type sim_qp_type(const struct sim_qp *qp);
+
+/*
+ * iWARP: the device moves the QP.  connect: to RTS, its stream leads to
+ * peer_qpn on peer.  error: the stream is gone, flush.  owner is told once,
+ * through the function that is set, when the program itself ends the stream by
+ * moving the QP to SQD or ERR or destroying it; NULL: nobody any more.
+ */
+int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t peer_qpn,
+			  uint8_t responder_resources, uint8_t initiator_depth);
+void sim_qp_stream_error(struct sim_qp *qp);
+/* Both may be NULL.  connecting(): is the stream being set up, which holds the queue pair? */
+void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program),
+			      bool (*connecting)(const struct sim_id *owner));
+void sim_qp_stream_set_owner(struct sim_qp *qp, struct sim_id *owner);
+struct sim_id *sim_qp_stream_owner(const struct sim_qp *qp);
+/* The NIC breaks the stream (a protocol or access error): told to the owner too. */
+
+#endif

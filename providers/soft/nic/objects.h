@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/objects.h - the objects of the simulated NIC.
+ *
+ * Ownership: a program's object lives from its create to its destroy call, or
+ * until its context is closed.  Everything is protected by the engine's lock
+ * but for the consumer side of a completion queue (cq.c) and the counters of
+ * acknowledged events, which have the mutex that is part of the public struct.
+ */
+#ifndef SIM_NIC_OBJECTS_H
+#define SIM_NIC_OBJECTS_H
+
+#include <stdatomic.h>
+
+#include "providers/soft/fabric/fabric.h"
+#include "list.h"
+#include "nic.h"
+
+#define NIC_PSN_MASK 0xffffffu
+#define NIC_QPN_MASK 0xffffffu
+#define NIC_MAX_SGE 32u
+#define NIC_MAX_INLINE 1024u
+#define NIC_MAX_MESSAGE (1u << 30)
+#define NIC_COMP_VECTORS 4
+#define NIC_GRH_SIZE 40u
+#define NIC_TCP_RETRIES 15u
+
+/* A descriptor that is readable while something is queued (notify.c). */
+struct nic_notify {
+	int fd;					/* ours: the program may move its own */
+	const int *program_fd;			/* where the program has its number for the same file */
+	bool signalled;
+	atomic_uint sequence;			/* a futex: changes when it becomes readable */
+	atomic_uint waiters;
+};
+
+/*
+ * An asynchronous event that nobody has read.  Each object has one for each
+ * kind of event about it, so that none is lost for want of memory.
+ */
+struct nic_async {
+	struct nic_list node;
+	struct ibv_async_event event;
+	const void *element;
+	uint32_t *reported;			/* counter of the object */
+	bool queued, allocated;
+};
+
+enum nic_qp_event { NIC_QP_FAILED, NIC_QP_ESTABLISHED, NIC_QP_DRAINED, NIC_QP_LAST_WQE, NIC_QP_EVENTS };
+enum nic_port_event { NIC_PORT_ACTIVE, NIC_PORT_ERR, NIC_PORT_GID, NIC_PORT_EVENTS };
+#define NIC_PORTS (sizeof(((struct sim_device *)0)->ports) / sizeof(struct sim_port))
+
+struct sim_context {
+	struct sim_device *device;
+	struct nic_list node;			/* among all contexts */
+	struct nic_list pds, mrs, mws, channels, cqs, srqs, qps, ahs;
+	struct nic_list events;			/* async.c: not read yet */
+	struct nic_async removed, port_events[NIC_PORTS][NIC_PORT_EVENTS];
+	struct nic_notify notify;
+	struct verbs_context verbs;		/* last, as libibverbs wants it */
+};
+
+struct sim_pd {
+	struct ibv_pd pub;
+	struct nic_list node;
+	unsigned int users;
+};
+
+struct sim_mr {
+	struct ibv_mr pub;
+	struct nic_list node;
+	uint64_t iova;
+	unsigned int access;
+	unsigned int windows;			/* bound to it */
+};
+
+/* A memory window; unbound while mr is NULL. */
+struct sim_mw {
+	struct ibv_mw pub;
+	struct nic_list node;
+	uint32_t key;				/* that opens it; pub.rkey is the program's */
+	struct sim_mr *mr;
+	const struct sim_qp *qp;		/* type 2: bound to it; else NULL */
+	uint64_t addr, length;
+	unsigned int access;
+};
+
+struct sim_ah {
+	struct ibv_ah pub;
+	struct nic_list node;
+	struct ibv_ah_attr attr;
+	struct sim_port *peer;			/* NULL: nobody has that address */
+	uint32_t peer_mac;			/* its number then */
+};
+
+struct sim_channel {
+	struct ibv_comp_channel pub;
+	struct nic_list node;
+	struct nic_list ready;			/* CQs with events that nobody has read */
+	struct nic_notify notify;
+};
+
+enum cq_armed { CQ_IDLE, CQ_ARMED_SOLICITED, CQ_ARMED };
+
+struct sim_cq {
+	struct nic_list node, ready;
+	unsigned int users;			/* queues that complete here */
+	uint32_t events_queued;			/* in the channel, not read yet */
+	uint32_t events_reported, async_reported;
+	struct nic_async full;
+	bool overrun;
+
+	/* Shared with the consumer, who does not take the engine's lock. */
+	atomic_uint armed;			/* enum cq_armed */
+	atomic_uint head, tail;			/* producer's and consumer's count */
+	pthread_spinlock_t lock;		/* consumer side: tail, ring, size */
+	uint32_t ring_size;			/* power of two */
+	struct ibv_wc *ring;
+
+	struct nic_cq_cursor *cursor;		/* of an ibv_cq_ex, else NULL */
+	union {
+		struct ibv_cq cq;
+		struct ibv_cq_ex ex;		/* allocated for create_cq_ex() only */
+	} pub;					/* last */
+};
+
+struct nic_rwqe {
+	uint64_t wr_id;
+	uint32_t num_sge;
+	uint32_t reserved;
+	struct ibv_sge sge[];
+};
+
+/* A ring of receive requests; its memory is allocated on first use. */
+struct nic_rq {
+	uint8_t *ring;
+	uint32_t size, max_sge;
+	uint32_t mask;				/* of the ring, a power of two >= size */
+	uint32_t head, tail;			/* posted, taken */
+	bool full_told;				/* at this tail: */
+	uint32_t full_at;
+};
+
+struct sim_srq {
+	struct ibv_srq pub;
+	struct nic_list node;
+	struct nic_rq rq;
+	uint32_t limit;				/* 0: not armed */
+	unsigned int users;
+	uint32_t async_reported;
+	struct nic_async limit_reached;
+	uint32_t number;
+};
+
+/* A send request.  Its scatter list, or its inline data, follows. */
+struct nic_swqe {
+	uint64_t wr_id;
+	uint64_t remote_addr;
+	union {
+		struct {
+			uint64_t compare_add, swap;
+		};
+		struct {
+			uint64_t bind_length;	/* from remote_addr; rkey is the new key */
+			uint32_t bind_lkey;	/* the region's; 0: none */
+			uint32_t bind_access;
+		};
+		union ibv_gid ud_dgid;
+	};
+	uint32_t rkey;				/* UD: the remote Q_Key */
+	union {
+		uint32_t imm;			/* network order, as given */
+		uint32_t bind_window;		/* its handle */
+	};
+	uint32_t length;
+	uint32_t inflight;			/* bytes copied to the link, not acknowledged */
+	uint32_t acked;				/* bytes of a fragmented message acknowledged */
+	uint32_t remote_qpn;			/* UD */
+	struct sim_port *ud_peer;
+	uint32_t ud_peer_mac;
+	uint8_t opcode;				/* enum ibv_wr_opcode */
+	uint8_t flags;				/* enum ibv_send_flags */
+	uint8_t status;				/* a local error found when its turn came */
+	uint8_t num_sge;
+	uint8_t ud_sgid_index;
+	bool ud_global;
+	uint8_t ud_tclass, ud_hop_limit;
+	struct ibv_sge sge[];
+};
+
+/* Result of an atomic operation, kept for a repeated request. */
+struct nic_atomic {
+	uint32_t psn;
+	bool valid;
+	uint64_t value;
+};
+
+struct nic_builder;
+
+struct sim_qp {
+	struct nic_list node;
+	struct sim_port *port;			/* ours */
+	struct sim_port *peer;			/* where the connection leads; NULL: nowhere */
+	uint32_t peer_mac;			/* its number when the path was set */
+	unsigned int peer_slot;			/* RC: the process; SIM_MAX_SLOTS: not known yet */
+	struct sim_id *owner;			/* iWARP: whom to tell that the stream ended */
+	struct sim_timer timer;			/* requester: ACK time-out or RNR wait */
+
+	/* Attributes. */
+	uint8_t state;				/* enum ibv_qp_state */
+	uint8_t type;				/* enum ibv_qp_type */
+	uint8_t sq_sig_all;
+	uint8_t path_mtu, timeout, retry_cnt, rnr_retry, min_rnr_timer;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t path_mig_state, alt_port_num, alt_timeout;
+	bool sqd_notify;
+	unsigned int access;
+	uint32_t qkey;
+	uint32_t dest_qpn;
+	struct ibv_ah_attr ah, alt_ah;
+	struct ibv_qp_cap cap;
+	uint32_t first_sq_psn, first_rq_psn;	/* as they were set */
+
+	/* Send queue: tail <= next <= high <= head, counted without end. */
+	uint8_t *sq;				/* allocated on first use */
+	uint32_t sq_mask;			/* of the ring, a power of two >= cap.max_send_wr */
+	uint32_t sq_head;			/* posted */
+	uint32_t sq_high;			/* sent at least once */
+	uint32_t sq_next;			/* to be sent next */
+	uint32_t sq_tail;			/* oldest that is not complete */
+	uint32_t slow_since;			/* the same when the peer last let a post wait */
+	bool is_slow;
+	uint32_t mark;				/* sq_head at mark_at; iWARP, real clock */
+	uint64_t mark_at, posted_at;		/* when it was, and when something was last posted */
+	uint32_t sq_psn;			/* PSN of request number 0 */
+	uint32_t tx_off;			/* of request sq_next, this much is sent */
+	uint32_t rd_off;			/* of the read at sq_tail, this much is here */
+	uint32_t inflight;
+	uint8_t rd_outstanding;
+	uint8_t retries_left, rnr_left;
+	bool rnr_wait;
+	bool went_back;				/* since the last answer, because of a loss */
+	bool no_ref, no_read_ref;		/* the peer, we cannot pull: send data instead */
+	bool read_by_value;			/* the last large read's data came in packets */
+	bool read_dropped;			/* an answer came too early and was dropped */
+	bool sqd_drained;
+	bool cqe_lost;
+	bool failure_told;			/* a bad completion, or what ended it */
+	bool full_told;				/* at this sq_tail: */
+	uint32_t full_at;
+
+	/* Receive queue. */
+	struct nic_rq rq;
+	uint32_t rq_psn;			/* expected next */
+	uint32_t rx_off;			/* of the message being received */
+	bool nak_sent;				/* until the expected message comes */
+	bool rx_held;				/* a receive request is taken for it */
+	bool uc_dropping;			/* UC: until the next message begins */
+	bool comm_est;
+	struct nic_rwqe *srq_held;		/* that request, if it is from the SRQ; NULL: no SRQ */
+	struct nic_atomic *atomics;		/* as many as the device allows; NULL: it has none */
+	uint8_t num_atomics, next_atomic;
+
+	struct nic_list groups;			/* UD: that it is attached to (mcast.c) */
+	uint32_t async_reported;
+	struct nic_async async[NIC_QP_EVENTS];
+	struct nic_builder *builder;		/* of an ibv_qp_ex, else NULL */
+	union {
+		struct ibv_qp qp;
+		struct ibv_qp_ex ex;		/* allocated only if asked for */
+	} pub;					/* last */
+};
+
+static inline struct sim_context *nic_context(struct ibv_context *context)
+{
+	return nic_container(context, struct sim_context, verbs.context);
+}
+
+static inline struct sim_device *nic_device(struct ibv_context *context)
+{
+	return nic_context(context)->device;
+}
+
+static inline struct sim_pd *nic_pd(struct ibv_pd *pd)
+{
+	return nic_container(pd, struct sim_pd, pub);
+}
+
+static inline struct sim_cq *nic_cq(struct ibv_cq *cq)
+{
+	return nic_container(cq, struct sim_cq, pub);
+}
+
+static inline struct sim_srq *nic_srq(struct ibv_srq *srq)
+{
+	return nic_container(srq, struct sim_srq, pub);
+}
+
+static inline struct sim_qp *nic_qp(struct ibv_qp *qp)
+{
+	return nic_container(qp, struct sim_qp, pub);
+}
+
+static inline bool nic_is_iwarp(const struct sim_device *device)
+{
+	return device->rules->protocol == POLYCM_PROTO_MPA;
+}
+
+static inline bool nic_qp_is_iwarp(const struct sim_qp *qp)
+{
+	return nic_is_iwarp(qp->port->device);
+}
+
+static inline uint32_t nic_qpn(const struct sim_qp *qp)
+{
+	return qp->pub.qp.qp_num;
+}
+
+extern struct sim_nic_counts nic_counts;
+
+#endif

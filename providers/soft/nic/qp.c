@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/qp.c - queue pairs: create, query, destroy, and how they fail.
+ *
+ * A QP costs its struct only until it is used: rings of requests are
+ * allocated when the first request is posted.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "context.h"
+#include "mcast.h"
+#include "mr.h"
+#include "qp.h"
+#include "rc_internal.h"
+#include "refuse.h"
+#include "rq.h"
+#include "sq.h"
+
+static const char call[] = "ibv_create_qp";
+
+/* Is so much more than the device has? */
+static int check_cap(const struct sim_device *device, const char *name, uint32_t wanted, uint32_t max)
+{
+	if (wanted <= max)
+		return 0;
+	return nic_refuse(device, call, EINVAL, "%s is %u, the device has %u", name, wanted, max);
+}
+
+static int check_caps(const struct sim_device *device, const struct ibv_qp_init_attr *attr)
+{
+	const struct ibv_device_attr *limits = &device->attr;
+	const struct ibv_qp_cap *cap = &attr->cap;
+	int err = check_cap(device, "max_send_wr", cap->max_send_wr, (uint32_t)limits->max_qp_wr);
+
+	if (!err)
+		err = check_cap(device, "max_send_sge", cap->max_send_sge, (uint32_t)limits->max_sge);
+	if (!err)
+		err = check_cap(device, "max_inline_data", cap->max_inline_data, NIC_MAX_INLINE);
+	if (err || attr->srq)
+		return err;
+	err = check_cap(device, "max_recv_wr", cap->max_recv_wr, (uint32_t)limits->max_qp_wr);
+	if (!err)
+		err = check_cap(device, "max_recv_sge", cap->max_recv_sge, (uint32_t)limits->max_sge);
+	return err;
+}
+
+static int check_type(const struct sim_device *device, enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return 0;
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+		if (device->rules->services & POLYCM_SVC_UD)
+			return 0;
+		return nic_refuse(device, call, EOPNOTSUPP, "iWARP has reliable connections only");
+	case IBV_QPT_RAW_PACKET:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+	case IBV_QPT_DRIVER:
+		return nic_refuse(device, call, EOPNOTSUPP, "the simulator has no QPs of type %d",
+				  (int)type);
+	default:
+		return nic_refuse(device, call, EINVAL, "%d is no type of QP", (int)type);
+	}
+}
+
+static int check_new(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	const struct sim_device *device = nic_device(pd->context);
+	int err = check_type(device, attr->qp_type);
+
+	if (err)
+		return err;
+	if (!attr->send_cq || !attr->recv_cq)
+		return nic_refuse(device, call, EINVAL, "it needs two CQs");
+	if (attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context)
+		return nic_refuse(device, call, EINVAL, "a CQ is of another context than the PD");
+	if (attr->srq && attr->srq->context != pd->context)
+		return nic_refuse(device, call, EINVAL, "the SRQ is of another context than the PD");
+	return check_caps(device, attr);
+}
+
+static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct sim_device *device = nic_device(pd->context);
+	struct ibv_qp *pub = &qp->pub.qp;
+
+	/* Inline data lies where the gather list would, and programs use that room unasked. */
+	size_t gather = attr->cap.max_send_sge * sizeof(struct ibv_sge);
+
+	if (attr->cap.max_inline_data < gather)
+		attr->cap.max_inline_data = (uint32_t)gather;
+	if (attr->srq)
+		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
+	qp->port = &device->ports[0];
+	qp->state = IBV_QPS_RESET;
+	qp->path_mtu = IBV_MTU_256;	/* until somebody says how much the path carries */
+	qp->type = (uint8_t)attr->qp_type;
+	qp->sq_sig_all = !!attr->sq_sig_all;
+	qp->cap = attr->cap;
+	qp->sq_mask = nic_round_up(attr->cap.max_send_wr) - 1;
+	qp->rq.size = attr->cap.max_recv_wr;
+	qp->rq.mask = nic_round_up(attr->cap.max_recv_wr) - 1;
+	qp->rq.max_sge = attr->cap.max_recv_sge;
+	sim_timer_init(&qp->timer, rc_timer);
+	nic_list_init(&qp->groups);
+	if (nic_qp_is_iwarp(qp))
+		qp->state = IBV_QPS_INIT;	/* siw knows nothing before that */
+	pub->context = pd->context;
+	pub->qp_context = attr->qp_context;
+	pub->pd = pd;
+	pub->send_cq = attr->send_cq;
+	pub->recv_cq = attr->recv_cq;
+	pub->srq = attr->srq;
+	pub->state = IBV_QPS_RESET;
+	pub->qp_type = attr->qp_type;
+	pthread_mutex_init(&pub->mutex, NULL);
+	pthread_cond_init(&pub->cond, NULL);
+}
+
+static int qp_attach(struct sim_qp *qp)
+{
+	struct ibv_qp *pub = &qp->pub.qp;
+	int err;
+
+	/* It may time out, and be sent to. */
+	err = -sim_engine_need_thread();
+	if (err) {
+		nic_log(POLYCM_LOG_WARN, "ibv_create_qp: %s: the simulator cannot start its thread: "
+			"raise the limit on threads or memory", strerror(err));
+		return err;
+	}
+	err = nic_take(pub->context, NIC_QP);
+	if (err)
+		return err;
+	err = nic_qpn_take(qp, &pub->qp_num);
+	if (err) {
+		(void)nic_refuse(nic_device(pub->context), call, err, "no QP number is left");
+		nic_give(pub->context, NIC_QP);
+		return err;
+	}
+	pub->handle = pub->qp_num;
+	nic_list_add(&nic_context(pub->context)->qps, &qp->node);
+	nic_pd(pub->pd)->users++;
+	nic_cq(pub->send_cq)->users++;
+	nic_cq(pub->recv_cq)->users++;
+	if (pub->srq)
+		nic_srq(pub->srq)->users++;
+	return 0;
+}
+
+static void qp_detach(struct sim_qp *qp)
+{
+	struct ibv_qp *pub = &qp->pub.qp;
+
+	sim_timer_disarm(&qp->timer);
+	nic_stream_closed(qp, true);
+	nic_groups_detach_all(qp);
+	nic_mw_unbind_all(qp);
+	nic_list_del(&qp->node);
+	nic_qpn_drop(pub->qp_num);
+	nic_async_forget(nic_context(pub->context), qp);
+	nic_pd(pub->pd)->users--;
+	nic_cq(pub->send_cq)->users--;
+	nic_cq(pub->recv_cq)->users--;
+	if (pub->srq)
+		nic_srq(pub->srq)->users--;
+	nic_give(pub->context, NIC_QP);
+}
+
+static bool attempt_over(void *arg)
+{
+	return !nic_stream_connecting(arg);
+}
+
+static void qp_release(struct sim_qp *qp)
+{
+	nic_builder_free(qp->builder);
+	pthread_mutex_destroy(&qp->pub.qp.mutex);
+	pthread_cond_destroy(&qp->pub.qp.cond);
+	free(qp->sq);
+	free(qp->rq.ring);
+	free(qp->srq_held);
+	free(qp->atomics);
+	free(qp);
+}
+
+/* What a message or an atomic needs when it comes: neither is to wait for memory. */
+static int qp_room(struct sim_qp *qp)
+{
+	const struct sim_device *device = qp->port->device;
+	const struct ibv_srq *srq = qp->pub.qp.srq;
+
+	if (srq) {
+		qp->srq_held =
+			malloc(nic_rwqe_size(nic_container(srq, struct sim_srq, pub)->rq.max_sge));
+		if (!qp->srq_held)
+			return ENOMEM;
+	}
+	if (qp->type == IBV_QPT_RC && device->rules->services & POLYCM_SVC_ATOMIC &&
+	    device->attr.max_qp_rd_atom > 0) {
+		qp->num_atomics = (uint8_t)device->attr.max_qp_rd_atom;
+		qp->atomics = calloc(qp->num_atomics, sizeof(*qp->atomics));
+		if (!qp->atomics)
+			return ENOMEM;
+	}
+	return 0;
+}
+
+int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
+		  struct sim_qp **ret_qp)
+{
+	struct sim_qp *qp;
+	int err = check_new(pd, attr);
+
+	if (err)
+		return err;
+	qp = calloc(1, size);
+	if (!qp)
+		return nic_no_memory(nic_device(pd->context), call);
+	qp_fill(qp, pd, attr);
+	err = qp_room(qp);
+	if (err) {
+		(void)nic_no_memory(nic_device(pd->context), call);
+	} else {
+		sim_lock();
+		err = qp_attach(qp);
+		sim_unlock();
+	}
+	if (err) {
+		qp_release(qp);
+		return err;
+	}
+	*ret_qp = qp;
+	return 0;
+}
+
+struct ibv_qp *sim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct sim_qp *qp;
+	int err = nic_qp_create(pd, offsetof(struct sim_qp, pub) + sizeof(struct ibv_qp), attr, &qp);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	return &qp->pub.qp;
+}
+
+void nic_qp_free(struct sim_qp *qp)
+{
+	qp_detach(qp);
+	qp_release(qp);
+}
+
+/* siw: a stream that is being set up holds its queue pair until that is over. */
+static void await_attempt(struct sim_qp *qp)
+{
+	if (!nic_stream_connecting(qp))
+		return;
+	nic_log(POLYCM_LOG_WARN, "ibv_destroy_qp of QP %u waits until its attempt to connect is over, "
+		"as it does with siw: for seconds, if nobody answers", qp->pub.qp.qp_num);
+	nic_qp_error(qp, true);
+	(void)sim_wait(attempt_over, qp, SIM_NEVER);
+}
+
+int sim_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct sim_qp *qp = nic_qp(ibqp);
+	int err = 0;
+
+	sim_prefetch(qp, sizeof(*qp));
+	sim_lock();
+	if (!nic_list_empty(&qp->groups))
+		err = nic_refuse(qp->port->device, "ibv_destroy_qp", EBUSY,
+				 "QP 0x%06x: it is attached to a multicast group", nic_qpn(qp));
+	else if (nic_acks_never_come(&ibqp->events_completed, qp->async_reported, "QP",
+				     ibqp->qp_num))
+		err = EDEADLK;
+	if (!err)
+		err = nic_hand_over(qp);
+	if (!err) {
+		await_attempt(qp);
+		qp_detach(qp);
+	}
+	sim_unlock();
+	if (err)
+		return err;
+	nic_await_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, qp->async_reported, "QP",
+		       ibqp->qp_num);
+	qp_release(qp);
+	return 0;
+}
+
+static void query_attr(const struct sim_qp *qp, struct ibv_qp_attr *attr)
+{
+	*attr = (struct ibv_qp_attr) {
+		.qp_state = (enum ibv_qp_state)qp->state,
+		.cur_qp_state = (enum ibv_qp_state)qp->state,
+		.path_mtu = (enum ibv_mtu)qp->path_mtu,
+		.path_mig_state = (enum ibv_mig_state)qp->path_mig_state,
+		.qkey = qp->qkey,
+		.rq_psn = qp->rq_psn,
+		.sq_psn = (qp->sq_psn + qp->sq_next) & NIC_PSN_MASK,
+		.dest_qp_num = qp->dest_qpn,
+		.qp_access_flags = qp->access,
+		.cap = qp->cap,
+		.ah_attr = qp->ah,
+		.alt_ah_attr = qp->alt_ah,
+		.sq_draining = qp->state == IBV_QPS_SQD && !qp->sqd_drained,
+		.max_rd_atomic = qp->max_rd_atomic,
+		.max_dest_rd_atomic = qp->max_dest_rd_atomic,
+		.min_rnr_timer = qp->min_rnr_timer,
+		.port_num = qp->state == IBV_QPS_RESET ? 0 : qp->port->num,
+		.timeout = qp->timeout,
+		.retry_cnt = qp->retry_cnt,
+		.rnr_retry = qp->rnr_retry,
+		.alt_port_num = qp->alt_port_num,
+		.alt_timeout = qp->alt_timeout,
+	};
+	if (nic_qp_is_iwarp(qp)) {
+		/* siw tells them the wrong way round, and of the path what the interface has,
+		 * and always the same access. */
+		attr->max_rd_atomic = qp->max_dest_rd_atomic;
+		attr->max_dest_rd_atomic = qp->max_rd_atomic;
+		attr->path_mtu = qp->port->active_mtu;
+		attr->qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					IBV_ACCESS_REMOTE_READ;
+	} else if (qp->port->device->rules->link_layer == IBV_LINK_LAYER_ETHERNET) {
+		attr->ah_attr.is_global = attr->alt_ah_attr.is_global = 1;
+	}
+}
+
+int sim_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init_attr)
+{
+	struct sim_qp *qp = nic_qp(ibqp);
+
+	(void)mask;	/* a hint that allows to return less */
+	sim_lock();
+	query_attr(qp, attr);
+	ibqp->state = attr->qp_state;
+	sim_unlock();
+	*init_attr = (struct ibv_qp_init_attr) {
+		.qp_context = ibqp->qp_context,
+		.send_cq = ibqp->send_cq,
+		.recv_cq = ibqp->recv_cq,
+		.srq = ibqp->srq,
+		.cap = attr->cap,
+		.qp_type = ibqp->qp_type,
+		.sq_sig_all = qp->sq_sig_all,
+	};
+	return 0;
+}
+
+void nic_qp_reset(struct sim_qp *qp)
+{
+	sim_timer_disarm(&qp->timer);
+	nic_qp_set_state(qp, IBV_QPS_RESET);
+	qp->peer = NULL;
+	qp->dest_qpn = 0;
+	qp->sq_head = qp->sq_high = qp->sq_next = qp->sq_tail = 0;
+	qp->mark = qp->slow_since = 0;
+	qp->sq_psn = qp->tx_off = qp->rd_off = qp->inflight = 0;
+	qp->rd_outstanding = 0;
+	qp->rnr_wait = qp->went_back = qp->no_ref = qp->no_read_ref = false;
+	qp->read_by_value = qp->read_dropped = false;
+	qp->sqd_drained = qp->cqe_lost = qp->failure_told = false;
+	qp->rq.head = qp->rq.tail = 0;
+	qp->rq_psn = qp->rx_off = 0;
+	qp->nak_sent = qp->rx_held = qp->comm_est = qp->uc_dropping = false;
+	for (unsigned int i = 0; i < qp->num_atomics; i++)
+		qp->atomics[i].valid = false;
+	qp->next_atomic = 0;
+}
+
+static void (*stream_teller)(struct sim_id *owner, bool by_program);
+static bool (*stream_connecting)(const struct sim_id *owner);
+
+void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program),
+			      bool (*connecting)(const struct sim_id *owner))
+{
+	stream_teller = closed;
+	stream_connecting = connecting;
+}
+
+bool nic_stream_connecting(const struct sim_qp *qp)
+{
+	return qp->owner && stream_connecting && stream_connecting(qp->owner);
+}
+
+void nic_stream_closed(struct sim_qp *qp, bool by_program)
+{
+	struct sim_id *owner = qp->owner;
+
+	qp->owner = NULL;
+	if (owner && stream_teller)
+		stream_teller(owner, by_program);
+}
+
+void nic_qp_error(struct sim_qp *qp, bool by_program)
+{
+	if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR) {
+		nic_qp_set_state(qp, IBV_QPS_ERR);
+		nic_stream_closed(qp, by_program);	/* one that is only being set up */
+		return;
+	}
+	if (nic_qp_is_iwarp(qp) && qp->state == IBV_QPS_RTS)
+		rc_stream_took(qp);
+	nic_qp_set_state(qp, IBV_QPS_ERR);
+	sim_timer_disarm(&qp->timer);
+	qp->rnr_wait = false;
+	nic_sq_flush(qp);
+	nic_rq_flush(qp);
+	if (qp->pub.qp.srq)
+		nic_async_qp(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+	nic_stream_closed(qp, by_program);
+}
+
+void nic_qp_fatal(struct sim_qp *qp, enum ibv_event_type type)
+{
+	if (qp->state == IBV_QPS_ERR)
+		return;
+	nic_async_qp(qp, type);
+	nic_qp_error(qp, false);
+}
+
+enum ibv_qp_state sim_qp_state(const struct sim_qp *qp)
+{
+	return (enum ibv_qp_state)qp->state;
+}
+
+enum ibv_qp_type sim_qp_type(const struct sim_qp *qp)
+{
+	return (enum ibv_qp_type)qp->type;
+}
+
+int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t peer_qpn,
+			  uint8_t responder_resources, uint8_t initiator_depth)
+{
+	const struct ibv_device_attr *limits = &qp->port->device->attr;
+
+	if (qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_INIT && qp->state != IBV_QPS_RTR)
+		return -EINVAL;
+	if (responder_resources > limits->max_qp_rd_atom ||
+	    initiator_depth > limits->max_qp_init_rd_atom)
+		return -EINVAL;
+	qp->peer = peer;
+	qp->dest_qpn = peer_qpn;
+	qp->peer_slot = sim_slot_of_qpn(peer_qpn);
+	qp->max_dest_rd_atomic = responder_resources;
+	qp->max_rd_atomic = initiator_depth;
+	/* The stream opens the QP to the peer; only the regions say to what. */
+	qp->access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	qp->sq_psn = 0 - qp->sq_next;
+	qp->rq_psn = 0;
+	qp->retries_left = NIC_TCP_RETRIES;
+	qp->comm_est = true;
+	nic_qp_set_state(qp, IBV_QPS_RTS);
+	rc_transmit(qp);
+	return 0;
+}
+
+void sim_qp_stream_error(struct sim_qp *qp)
+{
+	qp->owner = NULL;	/* it is the owner who tells us */
+	nic_qp_error(qp, false);
+}
+
+void sim_qp_stream_set_owner(struct sim_qp *qp, struct sim_id *owner)
+{
+	qp->owner = owner;
+}
+
+struct sim_id *sim_qp_stream_owner(const struct sim_qp *qp)
+{
+	return qp->owner;
+}

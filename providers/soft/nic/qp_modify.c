@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/qp_modify.c - ibv_modify_qp(): which transitions exist, which attributes
+ * each needs and takes (IBTA vol. 1, 10.3 and 11.2.5.2; ibv_modify_qp(3)), and
+ * what they do.  Everything is checked before anything changes.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "device.h"
+#include "qp.h"
+#include "rc_internal.h"
+#include "refuse.h"
+#include "rq.h"
+#include "sq.h"
+
+#define PATH_ATTRS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
+		    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define SEND_ATTRS (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | \
+		    IBV_QP_MAX_QP_RD_ATOMIC)
+#define RUNNING_ATTRS (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | \
+		       IBV_QP_PATH_MIG_STATE | IBV_QP_MIN_RNR_TIMER)
+#define DRAINED_ATTRS (IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | \
+		       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | \
+		       IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | \
+		       IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE)
+#define RC_INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+#define UD_INIT (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
+#define UC_PATH (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define UC_RUNNING (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | \
+		    IBV_QP_PATH_MIG_STATE)
+#define UC_DRAINED (IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | \
+		    IBV_QP_PATH_MIG_STATE)
+#define RTR_OPTIONAL (IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
+#define UD_RUNNING (IBV_QP_CUR_STATE | IBV_QP_QKEY)
+#define NOTIFY IBV_QP_EN_SQD_ASYNC_NOTIFY
+
+struct attrs {
+	int required, optional;
+};
+
+/* Every state may go to RESET and ERR with no attribute but the state. */
+static const struct transition {
+	uint8_t from, to;
+	struct attrs rc, uc, ud;
+} transitions[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT, { RC_INIT, 0 }, { RC_INIT, 0 }, { UD_INIT, 0 } },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, { 0, RC_INIT }, { 0, RC_INIT }, { 0, UD_INIT } },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, { PATH_ATTRS, RTR_OPTIONAL }, { UC_PATH, RTR_OPTIONAL },
+	  { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, { SEND_ATTRS, RUNNING_ATTRS }, { IBV_QP_SQ_PSN, UC_RUNNING },
+	  { IBV_QP_SQ_PSN, UD_RUNNING } },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING } },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, { 0, NOTIFY }, { 0, NOTIFY }, { 0, NOTIFY } },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING } },
+	{ IBV_QPS_SQD, IBV_QPS_SQD, { 0, DRAINED_ATTRS }, { 0, UC_DRAINED },
+	  { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
+	/* Only of the unreliable types. */
+	{ IBV_QPS_SQE, IBV_QPS_RTS, { 0, 0 }, { 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS },
+	  { 0, UD_RUNNING } },
+};
+
+static const struct attrs *attrs_of(const struct transition *t, uint8_t type)
+{
+	return type == IBV_QPT_RC ? &t->rc : type == IBV_QPT_UC ? &t->uc : &t->ud;
+}
+
+static int refuse(const struct sim_qp *qp, const char *format, ...)
+	__attribute__((cold, format(printf, 2, 3)));
+
+static int refuse(const struct sim_qp *qp, const char *format, ...)
+{
+	char why[120];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	return nic_refuse(qp->port->device, "ibv_modify_qp", EINVAL, "QP 0x%06x: %s", nic_qpn(qp), why);
+}
+
+static int refuse_move(const struct sim_qp *qp, uint8_t to, int mask)
+{
+	if (!(mask & IBV_QP_STATE))
+		return refuse(qp, "nothing can be changed in %s", nic_qp_state_name(qp->state));
+	if (to > IBV_QPS_ERR)
+		return refuse(qp, "%u is no state", to);
+	return refuse(qp, "it cannot go from %s to %s", nic_qp_state_name(qp->state),
+		      nic_qp_state_name(to));
+}
+
+static int check_attrs(const struct sim_qp *qp, uint8_t to, int given, int required, int optional)
+{
+	if ((given & required) != required)
+		return refuse(qp, "%s to %s needs the attributes 0x%x, too",
+			      nic_qp_state_name(qp->state), nic_qp_state_name(to),
+			      (unsigned int)(required & ~given));
+	if (given & ~(required | optional))
+		return refuse(qp, "%s to %s does not take the attributes 0x%x",
+			      nic_qp_state_name(qp->state), nic_qp_state_name(to),
+			      (unsigned int)(given & ~(required | optional)));
+	return 0;
+}
+
+static int check_transition(const struct sim_qp *qp, uint8_t to, int mask)
+{
+	int given = mask & ~IBV_QP_STATE;
+
+	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+		return check_attrs(qp, to, given, 0, 0);
+	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
+		const struct transition *t = &transitions[i];
+		const struct attrs *attrs = attrs_of(t, qp->type);
+
+		if (t->from == qp->state && t->to == to)
+			return check_attrs(qp, to, given, attrs->required, attrs->optional);
+	}
+	return refuse_move(qp, to, mask);
+}
+
+static bool valid_access(unsigned int access)
+{
+	return !(access & ~(unsigned int)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+					  IBV_ACCESS_MW_BIND | SIM_ACCESS_FLUSH |
+					  IBV_ACCESS_OPTIONAL_RANGE));
+}
+
+/* Which attribute has a value that the device does not take, or NULL. */
+static const char *bad_attr(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	struct sim_device *device = qp->port->device;
+	const struct ibv_device_attr *limits = &device->attr;
+
+	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->state)
+		return "cur_qp_state";
+	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index)
+		return "pkey_index";
+	if (mask & IBV_QP_PORT && !nic_port(device, attr->port_num))
+		return "port_num";
+	if (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags))
+		return "qp_access_flags";
+	if (mask & IBV_QP_PATH_MTU &&
+	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > qp->port->max_mtu))
+		return "path_mtu";
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > limits->max_qp_rd_atom)
+		return "max_dest_rd_atomic";
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > limits->max_qp_init_rd_atom)
+		return "max_rd_atomic";
+	if (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
+		return "min_rnr_timer";
+	if (mask & IBV_QP_TIMEOUT && attr->timeout > 31)
+		return "timeout";
+	if (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7)
+		return "retry_cnt";
+	if (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7)
+		return "rnr_retry";
+	if (mask & IBV_QP_ALT_PATH && (!nic_port(device, attr->alt_port_num) ||
+				       attr->alt_timeout > 31 || attr->alt_pkey_index))
+		return "alt_port_num, alt_timeout or alt_pkey_index";
+	if (mask & IBV_QP_PATH_MIG_STATE && attr->path_mig_state > IBV_MIG_ARMED)
+		return "path_mig_state";
+	return NULL;
+}
+
+static int check_values(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	const char *bad = bad_attr(qp, attr, mask);
+
+	return bad ? refuse(qp, "%s has no value that fits the QP and the device", bad) : 0;
+}
+
+static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_PORT)
+		qp->port = nic_port(qp->port->device, attr->port_num);
+	if (mask & IBV_QP_AV)
+		qp->ah = attr->ah_attr;
+	if (mask & IBV_QP_PATH_MTU)
+		qp->path_mtu = (uint8_t)attr->path_mtu;
+	if (mask & IBV_QP_DEST_QPN) {
+		qp->dest_qpn = attr->dest_qp_num & NIC_QPN_MASK;
+		qp->peer_slot = SIM_MAX_SLOTS;
+		if (qp->type != IBV_QPT_UD)
+			rc_peer_slot(qp);
+	}
+	if (mask & IBV_QP_ALT_PATH) {
+		qp->alt_ah = attr->alt_ah_attr;
+		qp->alt_port_num = attr->alt_port_num;
+		qp->alt_timeout = attr->alt_timeout;
+	}
+	if (mask & IBV_QP_PATH_MIG_STATE)
+		qp->path_mig_state = (uint8_t)attr->path_mig_state;
+	if (mask & IBV_QP_RQ_PSN)
+		qp->rq_psn = attr->rq_psn & NIC_PSN_MASK;
+	if (mask & IBV_QP_SQ_PSN)
+		qp->sq_psn = (attr->sq_psn - qp->sq_next) & NIC_PSN_MASK;
+}
+
+static void apply_attrs(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
+	if (mask & IBV_QP_QKEY)
+		qp->qkey = attr->qkey;
+	if (mask & IBV_QP_TIMEOUT)
+		qp->timeout = attr->timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		qp->retry_cnt = qp->retries_left = attr->retry_cnt;
+	if (mask & IBV_QP_RNR_RETRY)
+		qp->rnr_retry = qp->rnr_left = attr->rnr_retry;
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		qp->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		qp->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		qp->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
+		qp->sqd_notify = attr->en_sqd_async_notify;
+}
+
+static void change_state(struct sim_qp *qp, uint8_t to)
+{
+	switch (to) {
+	case IBV_QPS_RESET:
+		nic_qp_reset(qp);
+		break;
+	case IBV_QPS_ERR:
+		nic_qp_error(qp, true);
+		break;
+	case IBV_QPS_SQD:
+		if (qp->state != IBV_QPS_SQD)
+			qp->sqd_drained = false;
+		nic_qp_set_state(qp, to);
+		break;
+	default:
+		nic_qp_set_state(qp, to);
+		break;
+	}
+}
+
+static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	uint8_t to = mask & IBV_QP_STATE ? (uint8_t)attr->qp_state : qp->state;
+	struct sim_port *peer = qp->peer;
+	int err;
+
+	/* RESET to RESET and ERR to ERR happen, with nothing to set. */
+	err = check_transition(qp, to, mask);
+	if (!err)
+		err = check_values(qp, attr, mask);
+	if (err)
+		return err;
+	if (mask & IBV_QP_AV && nic_resolve_ah(qp->port->device, &attr->ah_attr, &peer))
+		return refuse(qp, "ah_attr names a port or a GID that the device lacks");
+	apply_path(qp, attr, mask);
+	apply_attrs(qp, attr, mask);
+	qp->peer = peer;
+	if (mask & IBV_QP_AV && peer)
+		qp->peer_mac = peer->mac_number;
+	if (mask & IBV_QP_AV && !peer)
+		nic_debug("%s QP 0x%06x: nobody has the address of its path",
+			  qp->port->device->vdev.device.name, nic_qpn(qp));
+	change_state(qp, to);
+	nic_transmit(qp);
+	return 0;
+}
+
+/* A graceful end, unless requests are cut off by it. */
+static void end_stream(struct sim_qp *qp)
+{
+	rc_stream_took(qp);
+	if (qp->sq_tail != qp->sq_head) {
+		nic_qp_error(qp, true);
+		return;
+	}
+	nic_rq_flush(qp);
+	nic_qp_set_state(qp, IBV_QPS_SQD);
+	nic_stream_closed(qp, true);
+}
+
+/*
+ * iWARP: the stream, that is the connection manager, brings a QP to RTS; the
+ * program can only ask for its end.  Drivers ignore attributes they have no
+ * use for, and siw what it cannot do: it leaves the QP as it is, without an
+ * error.
+ */
+static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	uint8_t to = mask & IBV_QP_STATE ? (uint8_t)attr->qp_state : qp->state;
+
+	if (mask & ~(int)((IBV_QP_DEST_QPN << 1) - 1) || to > IBV_QPS_ERR || to == IBV_QPS_SQE ||
+	    (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags)))
+		return refuse(qp, "iWARP has not all of attributes 0x%x, state %u, or of qp_access_flags",
+			      (unsigned int)mask, to);
+	if (to == IBV_QPS_RTS && qp->state < IBV_QPS_RTS)
+		return refuse(qp, "the connection manager brings a QP of iWARP to RTS");
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
+	switch (qp->state) {
+	case IBV_QPS_RTS:
+		if (to == IBV_QPS_SQD)
+			end_stream(qp);
+		else if (to == IBV_QPS_ERR)
+			nic_qp_error(qp, true);
+		break;
+	case IBV_QPS_SQD:
+		if (to == IBV_QPS_RESET || to == IBV_QPS_INIT) {
+			nic_qp_reset(qp);
+			nic_qp_set_state(qp, IBV_QPS_INIT);
+		} else if (to == IBV_QPS_ERR) {
+			nic_qp_error(qp, true);
+		}
+		break;
+	case IBV_QPS_ERR:
+		break;
+	default:
+		if (to == IBV_QPS_ERR)
+			nic_qp_error(qp, true);
+		break;
+	}
+	return 0;
+}
+
+int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct sim_qp *qp = nic_qp(ibqp);
+	int err = 0;
+
+	sim_prefetch(qp, sizeof(*qp));
+	sim_lock();
+	if (mask & IBV_QP_STATE && attr->qp_state != IBV_QPS_RTS)
+		err = nic_hand_over(qp);
+	if (err) {
+		sim_unlock();
+		errno = err;
+		return err;
+	}
+	if (qp->port->device->removed)
+		err = nic_refuse(qp->port->device, "ibv_modify_qp", EIO, "the device was removed");
+	else if (nic_qp_is_iwarp(qp))
+		err = modify_iwarp(qp, attr, mask);
+	else
+		err = modify(qp, attr, mask);
+	nic_settle(qp);
+	if (!err)
+		/* Other threads of the program, and the core, look at it. */
+		__atomic_store_n(&ibqp->state, (enum ibv_qp_state)qp->state, __ATOMIC_RELAXED);
+	sim_unlock();
+	if (err)
+		errno = err;	/* as the system call leaves it; programs call perror() */
+	return err;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nic/rc.c - packets of connected QPs: to the link, from the link, and their data. */
+#include "config.h"
+
+#include "providers/soft/link/shape.h"
+#include "providers/soft/link/shm/shm.h"
+#include "context.h"
+#include "mr.h"
+#include "qp.h"
+#include "rc_internal.h"
+#include "refuse.h"
+#include "sq.h"
+
+void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec *from,
+	      unsigned int from_parts, size_t len)
+{
+	size_t to_off = 0, from_off = 0;
+
+	while (len && to_parts && from_parts) {
+		size_t n = len;
+
+		if (n > to->iov_len - to_off)
+			n = to->iov_len - to_off;
+		if (n > from->iov_len - from_off)
+			n = from->iov_len - from_off;
+		/* Source and destination may be the same memory: nobody forbids it. */
+		if (n)
+			memmove((char *)to->iov_base + to_off, (char *)from->iov_base + from_off, n);
+		len -= n;
+		to_off += n;
+		from_off += n;
+		if (to_off == to->iov_len) {
+			to++;
+			to_parts--;
+			to_off = 0;
+		}
+		if (from_off == from->iov_len) {
+			from++;
+			from_parts--;
+			from_off = 0;
+		}
+	}
+}
+
+/*
+ * Looked up once: the number is nobody's any more when that process has ended,
+ * but its last answers may still come in.
+ */
+unsigned int rc_peer_slot(struct sim_qp *qp)
+{
+	if (qp->peer_slot >= SIM_MAX_SLOTS)
+		qp->peer_slot = sim_slot_of_qpn(qp->dest_qpn);
+	return qp->peer_slot;
+}
+
+void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *payload,
+	     unsigned int parts, size_t len)
+{
+	unsigned int slot = rc_peer_slot(qp);
+	int r;
+
+	if (!qp->peer || slot >= SIM_MAX_SLOTS)
+		return;
+	header->dst_qpn = qp->dest_qpn;
+	header->src_qpn = nic_qpn(qp);
+	if (!sim_port_has_mac(qp->peer, qp->peer_mac)) {
+		sim_link_send_in_vain(qp->port, qp->peer, SIM_PACKET_RC, header, sizeof(*header),
+				      payload, parts, len);
+		return;
+	}
+	r = sim_link_send(qp->port, qp->peer, slot, SIM_PACKET_RC, header, sizeof(*header), payload,
+			  parts, len);
+	if (r < 0)
+		nic_log(POLYCM_LOG_WARN, "%s QP 0x%06x: a packet is lost: %s",
+			qp->port->device->vdev.device.name, nic_qpn(qp), strerror(-r));
+}
+
+/* The memory of the sending QP, which is in this process, that the packet stands for. */
+static int local_source(const struct rc_packet *p, struct sim_qp *qp, uint32_t n,
+			struct iovec from[static NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	struct sim_qp *sender = sim_qp_find(p->packet->from->device, p->h.src_qpn);
+	struct nic_swqe *wqe;
+	const char *why;
+	uint32_t index;
+
+	if (!sender || sender->type != IBV_QPT_RC || p->packet->from_slot != sim_self_slot())
+		return -EAGAIN;
+	if (p->h.op == RC_READ_DATA) {
+		wqe = rc_open_request(qp, p->h.psn, &index);
+		if (!wqe)
+			return -EAGAIN;
+		from[0].iov_base = nic_remote_resolve(sender, wqe->rkey, wqe->remote_addr, wqe->length,
+						      IBV_ACCESS_REMOTE_READ, &why);
+		if (!from[0].iov_base)
+			return -EAGAIN;
+		from[0].iov_base = (char *)from[0].iov_base + p->h.offset;
+		from[0].iov_len = n;
+		*ret_parts = 1;
+		return 0;
+	}
+	wqe = rc_open_request(sender, p->h.psn, &index);
+	if (!wqe || wqe->length != n || nic_is_read(wqe) ||
+	    nic_swqe_resolve(sender, wqe, 0, n, from, ret_parts))
+		return -EAGAIN;
+	return 0;
+}
+
+static int remote_source(const struct rc_packet *p, uint32_t n,
+			 struct iovec from[static NIC_MAX_SGE])
+{
+	uint64_t left = n;
+
+	if (!p->h.parts || p->h.parts > NIC_MAX_SGE || p->len != p->h.parts * sizeof(struct rc_part))
+		return -EINVAL;
+	for (unsigned int i = 0; i < p->h.parts; i++) {
+		struct rc_part part;
+
+		memcpy(&part, p->data + i * sizeof(part), sizeof(part));
+		if (!part.len || part.len > left)
+			return -EINVAL;
+		left -= part.len;
+		from[i].iov_base = (void *)(uintptr_t)part.addr;
+		from[i].iov_len = part.len;
+	}
+	return left ? -EINVAL : 0;
+}
+
+int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *to,
+	     unsigned int to_parts, uint32_t n)
+{
+	struct iovec from[NIC_MAX_SGE];
+	unsigned int parts = 0;
+	int r;
+
+	if (!n)
+		return 0;
+	if (p->h.flags & RC_F_REF) {
+		r = remote_source(p, n, from);
+		if (r < 0)
+			return r;
+		return sim_link_pull(p->packet->from_slot, from, p->h.parts, to, to_parts, n);
+	}
+	if (p->h.flags & RC_F_LOCAL) {
+		r = local_source(p, qp, n, from, &parts);
+		if (r < 0)
+			return r;
+	} else {
+		from[0].iov_base = (void *)(uintptr_t)p->data;
+		from[0].iov_len = n;
+		parts = 1;
+	}
+	nic_copy(to, to_parts, from, parts, n);
+	return 0;
+}
+
+static bool is_ours(struct sim_qp *qp, const struct rc_packet *p)
+{
+	uint8_t type = p->h.flags & RC_F_UNRELIABLE ? IBV_QPT_UC : IBV_QPT_RC;
+
+	return qp && qp->type == type && qp->port == p->packet->to &&
+	       qp->peer == p->packet->from && qp->dest_qpn == p->h.src_qpn &&
+	       rc_peer_slot(qp) == p->packet->from_slot;
+}
+
+void nic_settle(struct sim_qp *qp)
+{
+	if (qp->cqe_lost)
+		nic_qp_fatal(qp, IBV_EVENT_QP_FATAL);
+}
+
+/* Before the program says that the connection is there, the peer's first request does. */
+static void first_request(struct sim_qp *qp)
+{
+	if (qp->comm_est)
+		return;
+	qp->comm_est = true;
+	if (qp->state == IBV_QPS_RTR)
+		nic_async_qp(qp, IBV_EVENT_COMM_EST);
+}
+
+void rc_receive(const struct sim_packet *packet)
+{
+	struct rc_packet p = { .packet = packet };
+	struct sim_qp *qp;
+
+	if (packet->len < sizeof(p.h))
+		return;
+	memcpy(&p.h, packet->data, sizeof(p.h));
+	p.data = packet->data + sizeof(p.h);
+	p.len = (uint32_t)(packet->len - sizeof(p.h));
+	if (p.h.op >= RC_OPS || p.h.psn > NIC_PSN_MASK)
+		return;
+	qp = sim_qp_find(packet->to->device, p.h.dst_qpn);
+	if (!is_ours(qp, &p)) {
+		nic_debug("%s: a packet from QP 0x%06x to QP 0x%06x is dropped: no such connection",
+			  packet->to->device->vdev.device.name, p.h.src_qpn, p.h.dst_qpn);
+		return;
+	}
+	/* A QP that is not ready to receive does not answer. */
+	if (qp->state < IBV_QPS_RTR || qp->state == IBV_QPS_ERR ||
+	    (nic_qp_is_iwarp(qp) && qp->state != IBV_QPS_RTS))
+		return;
+	if (p.h.op < RC_ACK)
+		first_request(qp);
+	if (qp->type == IBV_QPT_UC)
+		uc_handle_request(qp, &p);
+	else if (p.h.op < RC_ACK)
+		rc_handle_request(qp, &p);
+	else if (qp->state != IBV_QPS_RTR)
+		rc_handle_response(qp, &p);
+	nic_settle(qp);
+}
+
+/*
+ * A NAK that a fault rule gives in the responder's place.  The reason is the code in it
+ * (IBTA vol. 1, 9.7.5.2.1); no sequence error.
+ */
+static void reject_by_rule(const struct sim_packet *packet, uint16_t reason)
+{
+	static const uint8_t syndromes[] = {
+		RC_NAK_REMOTE_OPERATION, RC_NAK_INVALID_REQUEST, RC_NAK_REMOTE_ACCESS,
+		RC_NAK_REMOTE_OPERATION,
+	};
+	struct rc_header request, nak = { .op = RC_NAK };
+
+	if (packet->len < sizeof(request))
+		return;
+	memcpy(&request, packet->data, sizeof(request));
+	nak.dst_qpn = request.src_qpn;
+	nak.src_qpn = request.dst_qpn;
+	nak.psn = request.psn;
+	nak.syndrome = syndromes[reason < sizeof(syndromes) ? reason : 0];
+	(void)sim_link_send_as(packet->to, packet->from, packet->from_slot, SIM_PACKET_RC, &nak,
+			       sizeof(nak));
+}
+
+void rc_start(void)
+{
+	sim_link_set_rejecter(SIM_PACKET_RC, reject_by_rule);
+	sim_link_set_handler(SIM_PACKET_RC, rc_receive);
+}

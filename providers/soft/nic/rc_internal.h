@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nic/rc_internal.h - between the files of connected QPs: rc*.c, uc.c.  Engine lock held. */
+#ifndef SIM_NIC_RC_INTERNAL_H
+#define SIM_NIC_RC_INTERNAL_H
+
+#include "providers/soft/link/link.h"
+#include "providers/soft/wire/rc.h"
+#include "rq.h"
+
+/* A packet taken apart. */
+struct rc_packet {
+	struct rc_header h;
+	const struct sim_packet *packet;
+	const uint8_t *data;
+	uint32_t len;
+};
+
+static inline int32_t rc_ahead(uint32_t psn, uint32_t of)
+{
+	return (int32_t)((psn - of) << 8) >> 8;
+}
+
+/* All of a message is here: the next one is due, and a receive that it took is complete. */
+static inline void rc_message_done(struct sim_qp *qp, const struct rc_header *h, bool receives,
+				   bool invalidates)
+{
+	struct ibv_wc wc = {
+		.opcode = h->op == RC_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = h->length,
+		.wc_flags = qp->ah.is_global ? IBV_WC_GRH : 0,
+	};
+
+	qp->rx_off = 0;
+	qp->rq_psn = (qp->rq_psn + 1) & NIC_PSN_MASK;
+	if (!receives)
+		return;
+	if (invalidates) {
+		wc.wc_flags |= IBV_WC_WITH_INV;
+		wc.invalidated_rkey = h->rkey;
+	}
+	if (h->flags & RC_F_IMM) {
+		wc.wc_flags |= IBV_WC_WITH_IMM;
+		wc.imm_data = h->imm;
+	}
+	nic_rq_complete(qp, &wc, h->flags & RC_F_SOLICITED);
+}
+
+/* What the packets of a request begin with. */
+struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index);
+/* Fills in the numbers.  Lost, as on a wire, if the connection leads to nobody. */
+void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *payload,
+	     unsigned int parts, size_t len);
+/* The process that the connection leads to, or SIM_MAX_SLOTS. */
+unsigned int rc_peer_slot(struct sim_qp *qp);
+/*
+ * Bring a packet's data, n bytes, to local memory: 0; -EAGAIN: drop the packet,
+ * its sender has no such request any more; else the sender's memory cannot be
+ * read from here.
+ */
+int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *to,
+	     unsigned int to_parts, uint32_t n);
+
+/* The handlers of SIM_PACKET_RC and SIM_PACKET_UD. */
+void rc_receive(const struct sim_packet *packet);
+void ud_receive(const struct sim_packet *packet);
+void rc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
+void rc_handle_response(struct sim_qp *qp, const struct rc_packet *p);
+/* UC: all of a request, and what comes in. */
+enum ibv_wc_status uc_send(struct sim_qp *qp, struct nic_swqe *wqe);
+void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
+/* The oldest request, or the stream, failed. */
+void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why);
+/*
+ * iWARP, the stream ends: what it has taken is done, whatever becomes of it, as far
+ * as nothing before it waits for an answer.
+ */
+void rc_stream_took(struct sim_qp *qp);
+/* Something is open: see that it does not stay so for ever. */
+void rc_arm(struct sim_qp *qp);
+/* Ask for a read's data, or for more of it. */
+void rc_send_read(struct sim_qp *qp, uint32_t index);
+/* Request `psn' of this QP, if it was sent and is not complete; else NULL. */
+struct nic_swqe *rc_open_request(struct sim_qp *qp, uint32_t psn, uint32_t *ret_index);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/rc_transmit.c - the requesting side of a connected QP: what may be sent
+ * and in which form it goes.
+ */
+#include "config.h"
+
+#include "providers/soft/link/shm/shm.h"
+#include "context.h"
+#include "mr.h"
+#include "rc_internal.h"
+#include "refuse.h"
+#include "sq.h"
+
+static uint8_t op_of(uint8_t opcode)
+{
+	switch (opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return RC_WRITE;
+	case IBV_WR_RDMA_READ:
+		return RC_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return RC_CMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return RC_FETCH_ADD;
+	default:
+		return RC_SEND;
+	}
+}
+
+struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index)
+{
+	const struct nic_swqe *wqe = nic_sq_at(qp, index);
+	struct rc_header h = {
+		.psn = (qp->sq_psn + index) & NIC_PSN_MASK,
+		.op = op_of(wqe->opcode),
+		.length = wqe->length,
+		.imm = wqe->imm,
+		.rkey = wqe->rkey,
+		.remote_addr = wqe->remote_addr,
+		.compare_add = wqe->compare_add,
+		.swap = wqe->swap,
+	};
+
+	if (wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		h.flags |= RC_F_IMM;
+	if (wqe->opcode == IBV_WR_SEND_WITH_INV)
+		h.flags |= RC_F_INVALIDATE;
+	if (wqe->flags & IBV_SEND_SOLICITED)
+		h.flags |= RC_F_SOLICITED;
+	return h;
+}
+
+void rc_send_read(struct sim_qp *qp, uint32_t index)
+{
+	struct rc_header h = rc_request_header(qp, index);
+
+	h.rd_depth = qp->rd_outstanding;
+	if (qp->no_read_ref)
+		h.flags |= RC_F_NO_REF;
+	if (index == qp->sq_tail)
+		h.offset = qp->rd_off;
+	rc_send(qp, &h, NULL, 0, 0);
+}
+
+static void send_reference(struct sim_qp *qp, struct rc_header *h, const struct iovec *iov,
+			   unsigned int parts)
+{
+	struct rc_part list[NIC_MAX_SGE];
+	struct iovec payload = { .iov_base = list, .iov_len = parts * sizeof(list[0]) };
+
+	for (unsigned int i = 0; i < parts; i++) {
+		list[i].addr = (uintptr_t)iov[i].iov_base;
+		list[i].len = iov[i].iov_len;
+	}
+	h->flags |= RC_F_REF;
+	h->parts = (uint16_t)parts;
+	rc_send(qp, h, &payload, 1, payload.iov_len);
+}
+
+/* One packet of a message.  *ret_sent: that much of it.  0, or the local memory is wrong. */
+static int send_data(struct sim_qp *qp, uint32_t index, uint32_t *ret_sent)
+{
+	struct nic_swqe *wqe = nic_sq_at(qp, index);
+	struct rc_header h = rc_request_header(qp, index);
+	unsigned int slot = rc_peer_slot(qp);
+	struct iovec iov[NIC_MAX_SGE];
+	uint32_t len = wqe->length - qp->tx_off;
+	bool by_value = wqe->length <= RC_INLINE_MAX, local = slot == sim_self_slot();
+	unsigned int parts;
+	int r;
+
+	if (!by_value && (qp->tx_off || qp->no_ref || (!local && !sim_link_pullable(slot)))) {
+		by_value = true;
+		if (len > RC_FRAGMENT)
+			len = RC_FRAGMENT;
+	}
+	r = nic_swqe_resolve(qp, wqe, qp->tx_off, len, iov, &parts);
+	if (r < 0)
+		return r;
+	h.offset = qp->tx_off;
+	*ret_sent = len;
+	if (by_value) {
+		rc_send(qp, &h, iov, parts, len);
+		wqe->inflight += len;
+		qp->inflight += len;
+	} else if (local) {
+		h.flags |= RC_F_LOCAL;
+		rc_send(qp, &h, NULL, 0, 0);
+	} else {
+		send_reference(qp, &h, iov, parts);
+	}
+	return 0;
+}
+
+/* May the request be started?  Its status is set if it cannot be carried out at all. */
+static bool may_start(struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	struct iovec iov[NIC_MAX_SGE];
+	unsigned int parts;
+
+	if (wqe->flags & IBV_SEND_FENCE && qp->rd_outstanding)
+		return false;
+	if (wqe->length > NIC_MAX_MESSAGE)
+		wqe->status = IBV_WC_LOC_LEN_ERR;
+	else if (nic_is_read(wqe) && !qp->max_rd_atomic)
+		wqe->status = IBV_WC_LOC_QP_OP_ERR;
+	else if (nic_is_read(wqe) && nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts))
+		wqe->status = IBV_WC_LOC_PROT_ERR;
+	if (wqe->status)
+		return false;
+	return !nic_is_read(wqe) || qp->rd_outstanding < qp->max_rd_atomic;
+}
+
+/*
+ * A large read whose data comes in chunks is alone in flight: answers to other
+ * requests would come between them.
+ */
+static bool read_in_chunks(const struct sim_qp *qp)
+{
+	const struct nic_swqe *wqe = nic_sq_at(qp, qp->sq_tail);
+
+	return qp->read_by_value && qp->sq_next != qp->sq_tail && wqe->opcode == IBV_WR_RDMA_READ &&
+	       wqe->length > RC_INLINE_MAX;
+}
+
+/*
+ * A request that no packet is sent for is carried out when all before it are
+ * complete, and takes no number.
+ */
+static bool execute_local(struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	if (qp->sq_next != qp->sq_tail)
+		return false;
+	wqe->status = (uint8_t)nic_mw_execute(qp, wqe);
+	if (wqe->status)
+		return false;
+	qp->sq_psn = (qp->sq_psn - 1) & NIC_PSN_MASK;
+	nic_sq_complete(qp, IBV_WC_SUCCESS);
+	return true;
+}
+
+/* Send one packet of the next request; false: nothing can be sent now. */
+static bool transmit_one(struct sim_qp *qp)
+{
+	uint32_t limit = qp->state == IBV_QPS_SQD ? qp->sq_high : qp->sq_head;
+	struct nic_swqe *wqe;
+	uint32_t sent = 0;
+
+	if (qp->sq_next == limit || qp->rnr_wait || qp->inflight >= RC_WINDOW || read_in_chunks(qp))
+		return false;
+	wqe = nic_sq_at(qp, qp->sq_next);
+	if (wqe->status || (!qp->tx_off && !may_start(qp, wqe)))
+		return false;
+	if (nic_is_local(wqe))
+		return execute_local(qp, wqe);
+	if (nic_is_read(wqe)) {
+		qp->rd_outstanding++;
+		rc_send_read(qp, qp->sq_next);
+	} else if (send_data(qp, qp->sq_next, &sent)) {
+		wqe->status = IBV_WC_LOC_PROT_ERR;
+		return false;
+	}
+	if (qp->sq_high == qp->sq_next)
+		qp->sq_high++;
+	qp->tx_off += sent;
+	if (nic_is_read(wqe) || qp->tx_off == wqe->length) {
+		qp->sq_next++;
+		qp->tx_off = 0;
+	}
+	return true;
+}
+
+/* Data that goes by reference is still to be fetched: the stream has none of it. */
+static bool stream_has(const struct nic_swqe *wqe)
+{
+	return !nic_is_read(wqe) && (uint64_t)wqe->acked + wqe->inflight >= wqe->length;
+}
+
+void rc_stream_took(struct sim_qp *qp)
+{
+	while (qp->sq_tail != qp->sq_next && stream_has(nic_sq_at(qp, qp->sq_tail)))
+		nic_sq_complete(qp, IBV_WC_SUCCESS);
+	if (qp->sq_tail == qp->sq_next && !qp->tx_off)
+		sim_timer_disarm(&qp->timer);
+}
+
+static void check_drained(struct sim_qp *qp)
+{
+	if (qp->state != IBV_QPS_SQD || qp->sqd_drained || qp->sq_tail != qp->sq_high)
+		return;
+	qp->sqd_drained = true;
+	if (qp->sqd_notify)
+		nic_async_qp(qp, IBV_EVENT_SQ_DRAINED);
+}
+
+/* Since others were completed in between, what may_start() found is looked for again. */
+static void local_reason(struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	struct iovec iov[NIC_MAX_SGE];
+	unsigned int parts;
+
+	if (nic_is_local(wqe))
+		return;		/* nic_mw_execute() has said it */
+	if (wqe->status == IBV_WC_LOC_LEN_ERR) {
+		nic_because("%u bytes are more than a message may have (%u)", wqe->length,
+			    NIC_MAX_MESSAGE);
+	} else if (wqe->status == IBV_WC_LOC_QP_OP_ERR) {
+		nic_because("it reads, and the QP's max_rd_atomic (initiator depth) is 0");
+	} else {
+		nic_because("a local key did not allow it");
+		(void)nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts);
+	}
+}
+
+void rc_transmit(struct sim_qp *qp)
+{
+	struct nic_swqe *wqe;
+
+	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
+		return;
+	while (transmit_one(qp))
+		;
+	/* A request with a local error fails when all before it are complete. */
+	if (qp->sq_tail != qp->sq_head) {
+		wqe = nic_sq_at(qp, qp->sq_tail);
+		if (wqe->status) {
+			local_reason(qp, wqe);
+			rc_fail(qp, (enum ibv_wc_status)wqe->status, NULL);
+			return;
+		}
+	}
+	check_drained(qp);
+	rc_arm(qp);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/uc.c - unreliable connected QPs: messages as RC sends them, but nobody
+ * answers.  A message of which a part is missing is dropped as a whole, its
+ * receive request is the next one's, and what begins a message is taken
+ * whatever its number is (IBTA vol. 1, 9.8).
+ */
+#include "config.h"
+
+#include "mr.h"
+#include "qp.h"
+#include "rc_internal.h"
+#include "refuse.h"
+#include "rq.h"
+#include "sq.h"
+
+/* --- Sending. --- */
+
+enum ibv_wc_status uc_send(struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	struct rc_header h = rc_request_header(qp, qp->sq_tail);
+	struct iovec iov[NIC_MAX_SGE];
+	unsigned int parts;
+
+	if (wqe->length > NIC_MAX_MESSAGE) {
+		nic_because("%u bytes are more than a message may have (%u)", wqe->length,
+			    NIC_MAX_MESSAGE);
+		return IBV_WC_LOC_LEN_ERR;
+	}
+	if (nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts))
+		return IBV_WC_LOC_PROT_ERR;
+	h.flags |= RC_F_UNRELIABLE;
+	do {
+		uint32_t n = wqe->length - h.offset;
+
+		if (n > RC_FRAGMENT)
+			n = RC_FRAGMENT;
+		(void)nic_swqe_resolve(qp, wqe, h.offset, n, iov, &parts);
+		rc_send(qp, &h, iov, parts, n);
+		h.offset += n;
+	} while (h.offset < wqe->length);
+	return IBV_WC_SUCCESS;
+}
+
+/* --- Receiving. --- */
+
+static void drop(struct sim_qp *qp, const char *why)
+{
+	nic_debug("%s QP 0x%06x: a message of QP 0x%06x is dropped: %s",
+		  qp->port->device->vdev.device.name, nic_qpn(qp), qp->dest_qpn, why);
+	qp->uc_dropping = true;
+}
+
+/* Where it does not fit, a request of the QP's own stays for the next message. */
+static void drop_too_long(struct sim_qp *qp)
+{
+	struct ibv_wc wc = { .status = IBV_WC_REM_INV_REQ_ERR, .opcode = IBV_WC_RECV };
+
+	drop(qp, "it is longer than the receive");
+	if (!qp->pub.qp.srq)
+		return;
+	nic_because("the message of QP 0x%06x: it is longer than the receive", qp->dest_qpn);
+	nic_rq_complete(qp, &wc, true);
+}
+
+static bool target_of_send(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
+			   const struct nic_rwqe *wqe, struct iovec to[static NIC_MAX_SGE],
+			   unsigned int *ret_parts)
+{
+	struct ibv_wc wc = { .status = IBV_WC_LOC_PROT_ERR, .opcode = IBV_WC_RECV };
+
+	if (nic_rwqe_room(wqe) < h->length) {
+		drop_too_long(qp);
+		return false;
+	}
+	if (!nic_sge_resolve(qp, wqe->sge, wqe->num_sge, h->offset, n, IBV_ACCESS_LOCAL_WRITE, to,
+			     ret_parts))
+		return true;
+	nic_rq_complete(qp, &wc, true);
+	nic_qp_error(qp, false);
+	return false;
+}
+
+static bool target_of_write(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
+			    struct iovec to[static NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	const char *why = "the QP does not allow writing";
+	char *memory = NULL;
+
+	*ret_parts = 0;
+	if (!h->length)
+		return true;
+	if (qp->access & IBV_ACCESS_REMOTE_WRITE)
+		memory = nic_remote_resolve(qp, h->rkey, h->remote_addr, h->length,
+					    IBV_ACCESS_REMOTE_WRITE, &why);
+	if (!memory) {
+		drop(qp, why);
+		return false;
+	}
+	to[0].iov_base = memory + h->offset;
+	to[0].iov_len = n;
+	*ret_parts = 1;
+	return true;
+}
+
+/* Is it what comes next of a message, or the first of another? */
+static bool is_next(struct sim_qp *qp, const struct rc_header *h)
+{
+	if (!h->offset) {
+		qp->rx_off = 0;
+		qp->rq_psn = h->psn;
+		qp->uc_dropping = false;
+	} else if (h->psn != qp->rq_psn || h->offset != qp->rx_off) {
+		qp->uc_dropping = true;
+	}
+	return !qp->uc_dropping;
+}
+
+void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
+{
+	const struct rc_header *h = &p->h;
+	const struct nic_rwqe *wqe = NULL;
+	bool receives = h->op == RC_SEND || h->flags & RC_F_IMM;
+	struct iovec to[NIC_MAX_SGE], from;
+	unsigned int parts;
+
+	if ((h->op != RC_SEND && h->op != RC_WRITE) || h->length > NIC_MAX_MESSAGE ||
+	    h->offset > h->length || p->len > h->length - h->offset || (!p->len && h->length) ||
+	    !is_next(qp, h))
+		return;
+	if (receives) {
+		wqe = nic_rq_hold(qp);
+		if (!wqe) {
+			drop(qp, "no receive is posted");
+			return;
+		}
+	}
+	if (h->op == RC_SEND ? !target_of_send(qp, h, p->len, wqe, to, &parts)
+			     : !target_of_write(qp, h, p->len, to, &parts))
+		return;
+	from = (struct iovec) { .iov_base = (void *)(uintptr_t)p->data, .iov_len = p->len };
+	nic_copy(to, parts, &from, 1, p->len);
+	qp->rx_off += p->len;
+	if (qp->rx_off == h->length)
+		rc_message_done(qp, h, receives, false);
+}

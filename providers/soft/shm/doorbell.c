@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * shm/doorbell.c - how a process learns that something came in: it looks, it
+ * watches for a while, or its NIC thread sleeps on the futex in its slot.
+ */
+#include "config.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "providers/soft/base/base.h"
+#include "doorbell.h"
+#include "segment.h"
+#include "trust.h"
+
+_Atomic uint64_t sim_doorbell_time;
+
+static struct sim_slot *sleeps_on;	/* the NIC thread's; NULL: it need not */
+
+/*
+ * Slots that got mail and no ring, since their programs polled lately: a bit
+ * for each, and one for each word of bits; when to look at the first of them.
+ */
+static struct {
+	_Atomic uint64_t words;
+	_Atomic uint64_t slots[SIM_MAX_SLOTS / 64];
+	_Atomic uint64_t at;
+	_Atomic uint32_t from;		/* our own */
+} unrung;
+
+bool sim_shm_pending(void)
+{
+	return atomic_load_explicit(&sim_segment_self()->summary, memory_order_acquire);
+}
+
+static uint64_t monotonic(void)
+{
+	return sim_core->real_ns(CLOCK_MONOTONIC);
+}
+
+static bool is_from(struct sim_slot *of, unsigned int slot)
+{
+	return atomic_load(&of->inbox[slot / 64]) >> (slot % 64) & 1;
+}
+
+bool sim_shm_has_mail(unsigned int slot)
+{
+	return is_from(sim_segment_self(), slot);
+}
+
+/* ------------------------------------------------------------------------
+ * Receivers whose program polled lately.
+ */
+
+/* No lock needed. */
+static bool put_off(const struct sim_slot *slot, unsigned int to)
+{
+	uint64_t at, bit = UINT64_C(1) << to % 64;
+	unsigned int word = to / 64;
+
+	/* The clock has just been read for the packet's timer, as a rule. */
+	if (!sim_doorbell_polled(slot, sim_doorbell_lately()))
+		return false;
+	/* To ourselves: who polls is who would remind. */
+	if (slot == sim_segment_self() || atomic_load(&unrung.slots[word]) & bit)
+		return true;
+	at = atomic_load_explicit(&slot->polled_at, memory_order_relaxed) +
+	     atomic_load_explicit(&slot->patience, memory_order_relaxed);
+	atomic_fetch_or(&unrung.slots[word], bit);
+	if (!atomic_fetch_or(&unrung.words, UINT64_C(1) << word) ||
+	    at < atomic_load_explicit(&unrung.at, memory_order_relaxed))
+		atomic_store_explicit(&unrung.at, at, memory_order_relaxed);
+	return true;
+}
+
+bool sim_doorbell_can_wait(const struct sim_slot *slot, unsigned int to)
+{
+	atomic_store_explicit(&unrung.from, sim_segment_slot(), memory_order_relaxed);
+	return put_off(slot, to);
+}
+
+static void remind(unsigned int to, bool now)
+{
+	struct sim_slot *slot = sim_segment_peer(to);
+
+	/* In this order: mail that comes from now on sets the bit again, or we see it. */
+	atomic_fetch_and(&unrung.slots[to / 64], ~(UINT64_C(1) << to % 64));
+	if (!is_from(slot, atomic_load_explicit(&unrung.from, memory_order_relaxed)))
+		return;
+	if (!now && atomic_load(&slot->sleeping) == SIM_RELIES && put_off(slot, to))
+		return;
+	if (atomic_exchange(&slot->sleeping, SIM_AWAKE) != SIM_AWAKE)
+		sim_segment_ring(slot);
+}
+
+void sim_shm_remind(uint64_t now)
+{
+	if (!atomic_load_explicit(&unrung.words, memory_order_relaxed) ||
+	    now < atomic_load_explicit(&unrung.at, memory_order_relaxed))
+		return;
+	for (uint64_t words = atomic_exchange(&unrung.words, 0); words; words &= words - 1) {
+		unsigned int word = (unsigned int)__builtin_ctzll(words);
+
+		for (uint64_t bits = atomic_load(&unrung.slots[word]); bits; bits &= bits - 1)
+			remind(word * 64 + (unsigned int)__builtin_ctzll(bits), now == SIM_NEVER);
+	}
+}
+
+void sim_shm_polled(uint64_t now)
+{
+	struct sim_slot *self = sim_segment_self();
+	uint64_t before = atomic_load_explicit(&self->polled_at, memory_order_relaxed);
+
+	/* Not each time: senders read it. */
+	if ((int64_t)(now - before) >= (int64_t)(SIM_PATIENCE_MIN / 8))
+		atomic_store_explicit(&self->polled_at, now, memory_order_relaxed);
+}
+
+void sim_shm_learn(bool fetched)
+{
+	struct sim_slot *self = sim_segment_self();
+	uint32_t before = atomic_load_explicit(&self->patience, memory_order_relaxed);
+	uint32_t patience = sim_patience_learn(before, fetched);
+
+	if (patience != before)
+		atomic_store_explicit(&self->patience, patience, memory_order_relaxed);
+}
+
+uint64_t sim_shm_polled_at(void)
+{
+	return atomic_load_explicit(&sim_segment_self()->polled_at, memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------------
+ * Looking, watching, sleeping.
+ */
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+uint32_t sim_shm_prepare_wait(bool quiet)
+{
+	struct sim_slot *self = sim_segment_self();
+	/* First: whoever sees that we sleep rings, and that must not go by unnoticed. */
+	uint32_t ticket = atomic_load(&self->doorbell);
+
+	sleeps_on = self;
+	atomic_store(&self->sleeping, quiet ? SIM_RELIES : SIM_SLEEPS);
+	/* What came in before the senders knew that we sleep. */
+	if (atomic_load(&self->summary) && !(quiet && sim_doorbell_polled(self, monotonic())))
+		sleeps_on = NULL;
+	return ticket;
+}
+
+/*
+ * Touches nothing but the futex, which may have been unmapped meanwhile: then
+ * there are zeroes, and a ticket never is.
+ */
+void sim_shm_wait(uint32_t ticket, uint64_t deadline)
+{
+	const struct timespec until = {
+		.tv_sec = (time_t)(deadline / 1000000000u),
+		.tv_nsec = (long)(deadline % 1000000000u),
+	};
+
+	if (sleeps_on)
+		syscall(SYS_futex, &sleeps_on->doorbell, FUTEX_WAIT_BITSET, ticket,
+			deadline == SIM_NEVER ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+bool sim_shm_awake(void)
+{
+	struct sim_slot *self = sim_segment_self();
+
+	if (atomic_load_explicit(&self->sleeping, memory_order_relaxed) == SIM_AWAKE)
+		return true;
+	atomic_store(&self->sleeping, SIM_AWAKE);
+	return false;
+}
+
+bool sim_shm_watch(uint64_t until)
+{
+	struct sim_slot *self = sim_segment_self();
+	uint32_t sleeping;
+
+	if (!sim_segment_is_shared(self))
+		return false;
+	/* The NIC thread may sleep on: we are awake in its place. */
+	sleeping = atomic_exchange(&self->sleeping, SIM_AWAKE);
+	while (!atomic_load_explicit(&self->summary, memory_order_relaxed) && monotonic() < until)
+		pause_cpu();
+	if (sleeping != SIM_AWAKE)
+		atomic_store(&self->sleeping, sleeping);
+	return atomic_load(&self->summary);
+}
+
+void sim_shm_ring_self(void)
+{
+	sim_segment_ring(sim_segment_self());
+}

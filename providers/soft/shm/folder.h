@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * shm/folder.h - the folder where the processes of a shared fabric keep their
+ * files.  Engine lock held.
+ *
+ * It is below $XDG_RUNTIME_DIR/polycm, /dev/shm/polycm-UID or /tmp/polycm-UID
+ * and has the fabric's name; beside it lies a lock file, held while a process
+ * joins or leaves.  Nobody but the user can look in.
+ */
+#ifndef SIM_FOLDER_H
+#define SIM_FOLDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim_folder {
+	int base_fd, fd, lock_fd;
+	char name[160];
+	char path[512];			/* for people */
+};
+
+/* [A-Za-z0-9_.-], not empty, no leading dot, not too long. */
+bool sim_folder_name_valid(const char *name);
+
+/*
+ * Open the folder, making what is missing, and take its lock.  As long as it is
+ * open it counts as used.
+ */
+int sim_folder_open(const char *name, struct sim_folder *ret_folder);
+void sim_folder_close(struct sim_folder *folder);	/* the lock too */
+/*
+ * Processes hold it for moments only.  -EBUSY, logged: one process did for so
+ * many nanoseconds, it may be frozen.
+ */
+int sim_folder_lock(struct sim_folder *folder, uint64_t patience);
+extern uint64_t sim_folder_patience;	/* of those who join */
+void sim_folder_unlock(struct sim_folder *folder);
+
+/* With the lock: does no other process have it open? */
+bool sim_folder_is_unused(const struct sim_folder *folder);
+/* Delete the files that match.  An error: some may be left. */
+int sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, void *arg),
+		     void *arg);
+/* With the lock: delete it with all files, and the lock file if nothing is left of it. */
+void sim_folder_remove(struct sim_folder *folder);
+
+#endif

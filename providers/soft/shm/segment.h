@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * shm/segment.h - the memory that all processes of a shared fabric map: who
+ * takes part, who is alive, whose numbers are whose, who has mail.
+ *
+ * Engine lock held for all, unless said otherwise.  Without a shared fabric
+ * the calls are harmless: there is slot 0 only, nobody to reclaim and nothing
+ * to lock.
+ */
+#ifndef SIM_SEGMENT_H
+#define SIM_SEGMENT_H
+
+#include <stdatomic.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_MAX_SLOTS 1024u	/* processes on one shared fabric */
+
+struct sim_folder;
+
+enum sim_slot_state { SIM_SLOT_FREE, SIM_SLOT_LIVE };
+
+/* The NIC thread: awake; to be rung; to be rung unless the program polled lately (doorbell.h). */
+enum sim_sleep { SIM_AWAKE, SIM_SLEEPS, SIM_RELIES };
+
+/* A process.  Mail: a bit for each slot that has something for it, and one for each word of bits. */
+struct sim_slot {
+	_Atomic uint32_t state;
+	_Atomic uint32_t generation;	/* counts the processes that had the slot */
+	int32_t pid;			/* for people */
+	_Atomic uint64_t capture;	/* the file that it writes its packets to; 0: none */
+	_Alignas(64) _Atomic uint64_t summary;
+	_Atomic uint32_t sleeping;	/* enum sim_sleep */
+	_Atomic uint32_t doorbell;	/* futex */
+	_Atomic uint64_t polled_at;	/* ns of CLOCK_MONOTONIC, while the NIC thread relies on it */
+	_Atomic uint32_t patience;	/* ns after that before senders ring (trust.h) */
+	_Atomic uint64_t inbox[SIM_MAX_SLOTS / 64];
+};
+
+#define SIM_SEGMENT_FILE "segment"
+/* Does another process hold the lock of any of these slots of an open segment file? */
+bool sim_slots_alive(int fd, unsigned int first, unsigned int count);
+
+/* Tables of those above in the segment, whose contents are theirs; all zero is empty. */
+enum sim_area {
+	SIM_AREA_CHANGES,
+	SIM_AREA_QPNS,
+	SIM_AREA_GROUPS,
+	SIM_AREA_PACES,
+	SIM_AREA_PORTS,			/* last: sparse */
+	SIM_AREAS
+};
+
+struct sim_area_layout {
+	size_t size;
+	size_t sparse;			/* so many of these bytes, at its end, have no memory at first */
+	/* Under the segment's lock: a process is gone; one died in the middle of a change.  Or NULL. */
+	void (*drop_slot)(void *area, unsigned int slot);
+	void (*repair)(void *area);
+};
+
+/* The layout is the same in all processes of this version, and whenever a process joins. */
+int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM_AREAS]);
+void sim_segment_leave(void);
+/* In the child of a fork(): forget it without a trace in it; but the parent is alive while we are. */
+void sim_segment_after_fork(void);
+
+/* For the next two to read. */
+extern struct sim_place {
+	bool joined;
+	unsigned int slot;
+} sim_segment_place;
+
+static inline bool sim_segment_joined(void)
+{
+	return sim_segment_place.joined;
+}
+
+static inline unsigned int sim_segment_slot(void)
+{
+	return sim_segment_place.slot;
+}
+
+void *sim_segment_area(enum sim_area area);
+struct sim_folder *sim_segment_folder(void);
+
+/*
+ * What the processes on the fabric say that it is made of, and since when; 0 at
+ * first.  Under the lock.
+ */
+struct sim_scenario_id {
+	uint64_t digest;		/* of the file that has the nodes */
+	uint64_t began;			/* on the real clock */
+};
+struct sim_scenario_id *sim_segment_scenario(void);
+struct sim_slot *sim_segment_peer(unsigned int slot);
+/* Our own; no lock needed, and never unmapped. */
+struct sim_slot *sim_segment_self(void);
+/* Others on the fabric, now and later, shall know that we write our packets to that file. */
+void sim_segment_set_capture(uint64_t file);
+bool sim_segment_is_shared(const struct sim_slot *slot);	/* or just our own */
+/* Tell `to` that there is something from `from`. */
+void sim_segment_notify(unsigned int to, unsigned int from);
+/* Everybody else shall look at what he has to do with us. */
+void sim_segment_notify_all(void);
+bool sim_segment_has_mail(unsigned int to, unsigned int from);	/* that it has not looked at */
+void sim_segment_ring(struct sim_slot *slot);	/* the doorbell, without looking whether it sleeps */
+
+/* The lock of the tables; a holder that dies leaves them repaired. */
+void sim_segment_lock(void);
+void sim_segment_unlock(void);
+/* No lock needed: is the process of a slot gone, and nobody has noticed? */
+bool sim_segment_is_dead(unsigned int slot);
+/* With it: if the process of a slot is gone, give back what it had.  True: so it was. */
+bool sim_segment_reclaim(unsigned int slot);
+bool sim_segment_reclaim_all(void);
+/* Make sure that part of the segment has memory behind it: 0 or -ENOMEM. */
+int sim_segment_reserve(const void *start, size_t len);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * watch/pcap/pcap_ddp.c - data of iWARP's queue pairs in the capture: FPDUs of MPA with
+ * segments of DDP and RDMAP (RFC 5040, 5041, 5044).
+ *
+ * The simulator's acknowledgements are TCP's.  A lost packet is repeated by
+ * the simulator's protocol; here it has the bytes of the stream that it had
+ * before, as TCP's repetition has.
+ */
+#include "config.h"
+
+#include "providers/soft/nic/mr.h"
+#include "providers/soft/nic/rc_internal.h"
+#include "providers/soft/nic/sq.h"
+#include "pcap_crc.h"
+#include "pcap_tcp.h"
+
+enum rdmap_op {
+	RDMAP_WRITE = 0,
+	RDMAP_READ_REQUEST = 1,
+	RDMAP_READ_RESPONSE = 2,
+	RDMAP_SEND = 3,
+	RDMAP_SEND_INV = 4,
+	RDMAP_SEND_SE = 5,
+	RDMAP_SEND_SE_INV = 6,
+	RDMAP_TERMINATE = 7,
+};
+
+#define DDP_TAGGED 0x80u
+#define DDP_LAST 0x40u
+#define DDP_VERSION 0x01u
+#define RDMAP_VERSION 0x40u
+#define TAGGED_HEADER 14u
+#define UNTAGGED_HEADER 18u
+#define READ_REQUEST_SIZE 28u
+#define TERMINATE_SIZE 4u
+#define MAX_FPDU 1500u
+
+/* A message of RDMAP that is being written. */
+struct message {
+	struct tcp_end *end;
+	struct sim_qp *qp;
+	const struct sim_packet *foreign;	/* another process sent it; or NULL */
+	const struct rc_header *h;
+	enum rdmap_op op;
+	uint32_t queue, number;		/* untagged */
+	uint32_t stag;			/* tagged, or to be invalidated */
+	uint64_t offset;		/* tagged: of its first byte */
+	uint32_t length;
+};
+
+static bool is_tagged(enum rdmap_op op)
+{
+	return op == RDMAP_WRITE || op == RDMAP_READ_RESPONSE;
+}
+
+static size_t header_size(enum rdmap_op op)
+{
+	return is_tagged(op) ? TAGGED_HEADER : UNTAGGED_HEADER;
+}
+
+static size_t fpdu_size(size_t ulpdu)
+{
+	return (2 + ulpdu + 3) / 4 * 4 + 4;
+}
+
+/* Of the message in one FPDU. */
+static uint32_t share(const struct tcp_end *end, enum rdmap_op op)
+{
+	return (uint32_t)(tcp_max_ulpdu(end) - header_size(op));
+}
+
+/* The message's length in the stream. */
+static uint32_t stream_len(const struct tcp_end *end, enum rdmap_op op, uint32_t length)
+{
+	uint32_t each = share(end, op), whole = length / each, rest = length % each;
+	size_t len = whole * fpdu_size(each + header_size(op));
+
+	if (rest || !length)
+		len += fpdu_size(rest + header_size(op));
+	return (uint32_t)len;
+}
+
+static uint8_t *put_ddp(uint8_t *at, const struct message *m, uint32_t offset, bool last)
+{
+	bool tagged = is_tagged(m->op);
+
+	at = put8(at, (tagged ? DDP_TAGGED : 0) | (last ? DDP_LAST : 0) | DDP_VERSION);
+	at = put8(at, RDMAP_VERSION | (unsigned int)m->op);
+	if (tagged) {
+		at = put32(at, m->stag);
+		return put64(at, m->offset + offset);
+	}
+	at = put32(at, m->stag);
+	at = put32(at, m->queue);
+	at = put32(at, m->number);
+	return put32(at, offset);
+}
+
+/* One FPDU into the stream at seq; returns where the next one goes. */
+static uint32_t write_fpdu(const struct message *m, uint32_t seq, uint32_t offset,
+			   const struct iovec *data, unsigned int parts, size_t len)
+{
+	uint8_t fpdu[MAX_FPDU], *at;
+	uint32_t crc;
+	size_t ulpdu = header_size(m->op) + len;
+
+	at = put16(fpdu, (unsigned int)ulpdu);
+	at = put_ddp(at, m, offset, offset + len == m->length);
+	for (unsigned int i = 0; i < parts && len; i++) {
+		size_t n = data[i].iov_len < len ? data[i].iov_len : len;
+
+		at = put_bytes(at, data[i].iov_base, n);
+		len -= n;
+	}
+	while ((at - fpdu) % 4)
+		at = put8(at, 0);
+	crc = sim_crc32c(0, fpdu, (size_t)(at - fpdu));
+	/* As CRC-32C goes onto wires: the byte of the highest powers, its bits mirrored, first. */
+	at = put8(at, crc);
+	at = put8(at, crc >> 8);
+	at = put8(at, crc >> 16);
+	at = put8(at, crc >> 24);
+	tcp_send(m->end, seq, fpdu, (size_t)(at - fpdu));
+	return seq + (uint32_t)(at - fpdu);
+}
+
+/* --- Where the bytes of a message are. --- */
+
+static bool request_data(const struct message *m, uint32_t offset, uint32_t len,
+			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	uint32_t index;
+	struct nic_swqe *wqe;
+
+	wqe = rc_open_request(m->qp, m->h->psn, &index);
+	if (!wqe)
+		wqe = nic_sq_at(m->qp, m->qp->sq_next);
+	return !nic_swqe_resolve(m->qp, wqe, offset, len, iov, ret_parts);
+}
+
+static const struct tcp_read *read_of(const struct message *m)
+{
+	const struct tcp_read *read = &m->end->reads_seen[m->h->psn % TCP_READS];
+
+	return read->psn == m->h->psn ? read : NULL;
+}
+
+static bool reply_data(const struct message *m, uint32_t offset, uint32_t len,
+		       struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	const struct tcp_read *read = read_of(m);
+	const char *why;
+
+	if (!read)
+		return false;
+	iov[0].iov_base = nic_remote_resolve(m->qp, read->rkey, read->addr + offset, len,
+					     IBV_ACCESS_REMOTE_READ, &why);
+	iov[0].iov_len = len;
+	*ret_parts = 1;
+	return iov[0].iov_base != NULL;
+}
+
+static bool message_data(const struct message *m, uint32_t offset, uint32_t len,
+			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	if (!m->foreign)
+		return (m->op == RDMAP_READ_RESPONSE ? reply_data : request_data)
+		       (m, offset, len, iov, ret_parts);
+	*ret_parts = 1;
+	return sim_pcap_foreign_data(m->foreign, offset, len, iov);
+}
+
+/* The FPDUs whose last byte lies in what goes out now: from offset to end. */
+static void write_data(const struct message *m, uint32_t start, uint32_t offset, uint32_t end)
+{
+	uint32_t each = share(m->end, m->op), full = (uint32_t)fpdu_size(each + header_size(m->op));
+	struct iovec iov[NIC_MAX_SGE];
+
+	for (uint32_t i = offset / each; ; i++) {
+		uint32_t from = i * each, len;
+		unsigned int parts = 0;
+
+		if (from > m->length || (from == m->length && from))
+			break;
+		len = m->length - from < each ? m->length - from : each;
+		if (from + len > end)
+			break;
+		if (len && !message_data(m, from, len, iov, &parts))
+			break;
+		(void)write_fpdu(m, start + i * full, from, iov, parts, len);
+	}
+}
+
+/* ------------------------------------------------------------------------
+ * Messages.
+ */
+
+/* Where the message is in the stream: as before if it is repeated or goes on. */
+static struct tcp_record *record_of(const struct message *m, const struct sim_packet *packet)
+{
+	struct tcp_end *end = m->end;
+	uint32_t num = end->num_records < TCP_RECORDS ? end->num_records : TCP_RECORDS;
+	struct tcp_record *record;
+
+	for (uint32_t i = 1; i <= num; i++) {
+		record = &end->records[(end->num_records - i) % TCP_RECORDS];
+		if (record->psn == m->h->psn && record->op == m->h->op + 1) {
+			record->number = packet->number;
+			return record;
+		}
+	}
+	record = tcp_new_record(end, packet->number, stream_len(end, m->op, m->length));
+	record->psn = m->h->psn;
+	record->op = (uint8_t)(m->h->op + 1);
+	record->queue_number = m->op == RDMAP_READ_REQUEST ? ++end->reads :
+			       is_tagged(m->op) ? 0 : ++end->sends;
+	return record;
+}
+
+static uint64_t shown_address(uint32_t key, uint64_t addr)
+{
+	return sim_is_virtual() ? nic_mr_offset(key, addr) : addr;
+}
+
+/* The reader's memory is not named on the simulator's link: its QP stands for it. */
+static void send_read_request(struct message *m, const struct tcp_record *record)
+{
+	uint8_t body[READ_REQUEST_SIZE], *at = body;
+	struct iovec data = { .iov_base = body, .iov_len = sizeof(body) };
+
+	at = put32(at, m->h->src_qpn);
+	at = put64(at, 0);
+	at = put32(at, m->h->length);
+	at = put32(at, m->h->rkey);
+	(void)put64(at, m->h->length ? shown_address(m->h->rkey, m->h->remote_addr) : 0);
+	(void)write_fpdu(m, record->start, 0, &data, 1, sizeof(body));
+}
+
+/* Layer, type and code of the error, RFC 5040, 4.8; no headers of what was wrong follow. */
+static void send_terminate(struct message *m, const struct tcp_record *record)
+{
+	uint32_t code = m->h->syndrome == RC_NAK_REMOTE_ACCESS ? 0x0101u :	/* base and bounds */
+			m->h->syndrome == RC_NAK_REMOTE_OPERATION ? 0x1202u :	/* no buffer */
+			0x02ffu;						/* catastrophic */
+	uint8_t body[TERMINATE_SIZE];
+	struct iovec data = { .iov_base = body, .iov_len = sizeof(body) };
+
+	(void)put32(body, code << 16);
+	(void)write_fpdu(m, record->start, 0, &data, 1, sizeof(body));
+}
+
+static bool describe(struct message *m)
+{
+	const struct rc_header *h = m->h;
+
+	m->length = h->length;
+	switch (h->op) {
+	case RC_SEND:
+		m->op = h->flags & RC_F_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND;
+		if (h->flags & RC_F_INVALIDATE) {
+			m->op++;
+			m->stag = h->rkey;
+		}
+		return true;
+	case RC_WRITE:
+		m->op = RDMAP_WRITE;
+		m->stag = h->rkey;
+		m->offset = h->length ? shown_address(h->rkey, h->remote_addr) : 0;
+		return true;
+	case RC_READ:
+		m->op = RDMAP_READ_REQUEST;
+		m->queue = 1;
+		m->length = READ_REQUEST_SIZE;
+		return true;
+	case RC_READ_DATA:
+		m->op = RDMAP_READ_RESPONSE;
+		m->stag = h->dst_qpn;
+		return true;
+	case RC_NAK:
+		m->op = RDMAP_TERMINATE;
+		m->queue = 2;
+		m->length = TERMINATE_SIZE;
+		return h->syndrome != RC_NAK_SEQUENCE && h->syndrome != RC_NAK_NO_REF;
+	default:
+		return false;
+	}
+}
+
+void sim_pcap_ddp_sent(const struct sim_packet *packet)
+{
+	struct rc_header h;
+	struct message m = { .h = &h };
+	struct tcp_record *record;
+	bool all;
+
+	if (packet->len < sizeof(h))
+		return;
+	memcpy(&h, packet->data, sizeof(h));
+	if (packet->from_slot != sim_self_slot()) {
+		m.foreign = packet;
+		m.qp = sim_qp_find(packet->to->device, h.dst_qpn);
+	} else {
+		m.qp = sim_qp_find(packet->from->device, h.src_qpn);
+	}
+	m.end = tcp_end_of_qp(packet->from, h.src_qpn);
+	if (!m.qp || !m.end)
+		return;
+	if (!describe(&m)) {
+		tcp_send_ack(m.end);
+		return;
+	}
+	record = record_of(&m, packet);
+	m.number = m.op == RDMAP_TERMINATE ? 1 : record->queue_number;
+	if (h.op == RC_READ && !h.offset) {
+		send_read_request(&m, record);
+	} else if (h.op == RC_NAK) {
+		send_terminate(&m, record);
+	} else if (h.op != RC_READ) {
+		all = h.flags & (RC_F_LOCAL | RC_F_REF);
+		write_data(&m, record->start, h.offset, all ? h.length : h.offset +
+			   (uint32_t)(packet->len - sizeof(h)));
+	}
+}
+
+/* What comes from another process is not in our records: it is in order. */
+static void count_received(struct tcp_end *end, const struct rc_header *h, uint32_t here)
+{
+	struct message m = { .end = end, .h = h };
+	bool all = h->flags & (RC_F_LOCAL | RC_F_REF);
+
+	if (!describe(&m))
+		return;
+	/* Whole once its last part is here. */
+	if ((h->op == RC_READ && !h->offset) || h->op == RC_NAK || all ||
+	    h->offset + here == h->length)
+		end->receive_next += stream_len(end, m.op, m.length);
+}
+
+void sim_pcap_ddp_received(const struct sim_packet *packet)
+{
+	struct tcp_end *end;
+	struct rc_header h;
+
+	if (packet->len < sizeof(h))
+		return;
+	memcpy(&h, packet->data, sizeof(h));
+	end = tcp_end_of_qp(packet->to, h.dst_qpn);
+	if (!end)
+		return;
+	if (h.op == RC_READ)
+		end->reads_seen[h.psn % TCP_READS] = (struct tcp_read){ h.psn, h.rkey, h.remote_addr };
+	if (tcp_end_of_id(end->peer_id))
+		tcp_received(end, packet->number);
+	else
+		count_received(end, &h, (uint32_t)(packet->len - sizeof(h)));
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * watch/pcap/pcap_internal.h - shared by the pcap*.c files: pcap.c (the file),
+ * pcap_wire.c (Ethernet, IP, UDP, LRH, GRH and their checks), pcap_mad.c
+ * (messages of the InfiniBand CM), pcap_qp.c (data of QPs), pcap_tcp.c and
+ * pcap_ddp.c (iWARP), pcap_data.c (data that another process sends).  Engine lock held for all.
+ */
+#ifndef SIM_PCAP_INTERNAL_H
+#define SIM_PCAP_INTERNAL_H
+
+#include <string.h>
+
+#include "providers/soft/link/tap.h"
+#include "pcap.h"
+
+/* The numbers of headers, most significant byte first. */
+static inline uint8_t *put8(uint8_t *at, unsigned int value)
+{
+	*at = (uint8_t)value;
+	return at + 1;
+}
+
+static inline uint8_t *put16(uint8_t *at, unsigned int value)
+{
+	return put8(put8(at, value >> 8), value);
+}
+
+static inline uint8_t *put32(uint8_t *at, uint32_t value)
+{
+	return put16(put16(at, value >> 16), value);
+}
+
+static inline uint8_t *put64(uint8_t *at, uint64_t value)
+{
+	return put32(put32(at, (uint32_t)(value >> 32)), (uint32_t)value);
+}
+
+static inline uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t len)
+{
+	memcpy(at, bytes, len);
+	return at + len;
+}
+
+/* --- pcap.c --- */
+
+enum sim_pcap_frame { SIM_PCAP_ETHERNET, SIM_PCAP_INFINIBAND };
+
+/* A frame as it is on the wire at this moment, without Ethernet's FCS. */
+void sim_pcap_write(enum sim_pcap_frame kind, const void *bytes, size_t len);
+#define SIM_PCAP_MAX_FRAME 9216u
+/* What has to be known of a connection cannot be kept: the capture ends, and says so. */
+void sim_pcap_no_memory(void);
+
+/* --- pcap_wire.c --- */
+
+/* The way of a packet of InfiniBand's transport. */
+struct sim_wire_path {
+	const struct sim_port *from, *to;	/* to NULL: nobody */
+	union ibv_gid sgid, dgid;
+	bool global;			/* InfiniBand: with a GRH */
+	uint8_t sl, traffic_class, hop_limit;
+	uint32_t flow_label;
+};
+
+#define SIM_BTH_SIZE 12u
+/* Room for BTH and what may follow it. */
+#define SIM_TRANSPORT_MAX 64u
+
+/* The first addresses of two ports, where nothing says it better. */
+void sim_wire_default_path(const struct sim_port *from, const struct sim_port *to,
+			   struct sim_wire_path *ret_path);
+/* BTH into header: its opcode, flags (0x80: solicited), PSN and whether it wants an ACK. */
+uint8_t *sim_wire_bth(uint8_t *header, uint8_t opcode, uint8_t flags, uint32_t dst_qpn, bool ack,
+		      uint32_t psn);
+/* One packet: BTH and what follows it, then data; padding and checks are added. */
+void sim_wire_write(const struct sim_wire_path *path, uint8_t *header, size_t header_len,
+		    const struct iovec *data, unsigned int parts, size_t len);
+/* Ethernet and IP in front of a TCP segment without a checksum. */
+struct sim_wire_tcp {
+	const struct sim_port *from, *to;
+	const union sim_sockaddr *src, *dst;
+	uint8_t traffic_class;
+};
+void sim_wire_write_tcp(const struct sim_wire_tcp *path, uint8_t *segment, size_t len);
+
+/* --- pcap_data.c: what another process sends on a connection --- */
+
+/* So many bytes of the message from `from' on; false: the packet does not have them. */
+bool sim_pcap_foreign_data(const struct sim_packet *packet, uint32_t from, uint32_t len,
+			   struct iovec *ret_data);
+
+/* After the packet was shown.  What a message leaves is kept until its next packet. */
+void sim_pcap_keep_foreign(const struct sim_packet *packet);
+
+/* --- pcap_mad.c, pcap_qp.c, pcap_tcp.c, pcap_ddp.c --- */
+
+void sim_pcap_mad_sent(const struct sim_packet *packet);
+void sim_pcap_mad_received(const struct sim_packet *packet);
+void sim_pcap_qp_sent(const struct sim_packet *packet);
+void sim_pcap_qp_received(const struct sim_packet *packet);
+void sim_pcap_ud_sent(const struct sim_packet *packet);
+void sim_pcap_stream_sent(const struct sim_packet *packet);
+void sim_pcap_stream_received(const struct sim_packet *packet);
+void sim_pcap_ddp_sent(const struct sim_packet *packet);
+void sim_pcap_ddp_received(const struct sim_packet *packet);
+/* The capture ends: forget what was kept of connections. */
+void sim_pcap_qp_forget(void);
+void sim_pcap_tcp_forget(void);
+void sim_pcap_data_forget(void);
+
+#endif

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * watch/pcap/pcap_qp.c - data of queue pairs of InfiniBand's transport in the capture.
+ *
+ * On the simulator's links a message is one packet, or few, with one sequence
+ * number.  Here it is what it is on a wire: packets of the path's MTU, each
+ * with its PSN.  For each direction of a connection a list says at which PSN a
+ * message begins.  The data is taken out of the program's memory, which is
+ * where a NIC takes it from.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "providers/soft/nic/mr.h"
+#include "providers/soft/nic/rc_internal.h"
+#include "providers/soft/nic/sq.h"
+#include "providers/soft/wire/ud.h"
+#include "pcap_crc.h"
+#include "pcap_internal.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+enum {
+	OP_SEND = 0x00,			/* first, middle, last, last with immediate, only, ... */
+	OP_WRITE = 0x06,
+	OP_READ = 0x0c,
+	OP_READ_FIRST = 0x0d,
+	OP_READ_MIDDLE = 0x0e,
+	OP_READ_LAST = 0x0f,
+	OP_READ_ONLY = 0x10,
+	OP_ACK = 0x11,
+	OP_ATOMIC_ACK = 0x12,
+	OP_CMP_SWAP = 0x13,
+	OP_FETCH_ADD = 0x14,
+	OP_SEND_LAST_INV = 0x16,
+	OP_SEND_ONLY_INV = 0x17,
+	OP_UC = 0x20,			/* and those of RC */
+	OP_UD_SEND = 0x64,
+	OP_UD_SEND_IMM = 0x65,
+};
+enum { FIRST, MIDDLE, LAST, LAST_IMM, ONLY, ONLY_IMM };
+
+#define SOLICITED 0x80u
+#define NO_CREDITS 0x1fu		/* AETH: there is no end-to-end flow control */
+#define AETH_RNR 0x20u
+#define AETH_NAK 0x60u
+#define NUM_STARTS 4096u
+#define NUM_READS 256u			/* more cannot be outstanding */
+
+/* Messages of one direction, by the simulator's sequence number. */
+struct direction {
+	bool known;
+	uint32_t first_psn;		/* the simulator's: it counts messages */
+	uint32_t next_psn, next_wire;	/* of the message after the newest */
+	uint32_t count;
+	struct start {
+		uint32_t psn, wire;
+	} starts[NUM_STARTS];
+};
+
+struct capture_qp {
+	uint64_t key;			/* port and QP number */
+	struct direction sent, received;
+	struct read {
+		uint32_t psn, rkey;
+		uint64_t addr;
+	} reads[NUM_READS];
+	UT_hash_handle hh;
+};
+
+static struct capture_qp *qps;
+
+static struct capture_qp *get(const struct sim_port *port, uint32_t qpn)
+{
+	uint64_t key = (uint64_t)port->fabric_index << 32 | qpn;
+	struct capture_qp *qp;
+
+	HASH_FIND(hh, qps, &key, sizeof(key), qp);
+	if (qp)
+		return qp;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		goto err_alloc;
+	qp->key = key;
+	HASH_ADD(hh, qps, key, sizeof(qp->key), qp);
+	if (qp->hh.tbl)
+		return qp;
+	free(qp);
+err_alloc:
+	sim_pcap_no_memory();
+	return NULL;
+}
+
+void sim_pcap_qp_forget(void)
+{
+	struct capture_qp *qp, *next;
+
+	HASH_ITER(hh, qps, qp, next) {
+		HASH_DEL(qps, qp);
+		free(qp);
+	}
+}
+
+static uint32_t mtu_of(const struct sim_qp *qp)
+{
+	return 128u << (qp->path_mtu ? qp->path_mtu : qp->port->active_mtu);
+}
+
+static uint32_t packets_of(uint32_t length, uint32_t mtu)
+{
+	return length ? (length + mtu - 1) / mtu : 1;
+}
+
+/* ------------------------------------------------------------------------
+ * PSNs.
+ */
+
+static bool is_after(uint32_t psn, uint32_t other)
+{
+	return rc_ahead(psn, other) > 0;
+}
+
+/* The next message of a direction takes so many packets; one that is known already does nothing. */
+static void enter(struct direction *d, uint32_t psn, uint32_t packets)
+{
+	if (!d->known) {
+		d->known = true;
+		d->first_psn = d->next_psn = d->next_wire = psn;
+	}
+	if (psn != d->next_psn)
+		return;
+	d->starts[d->count++ % NUM_STARTS] = (struct start){ psn, d->next_wire };
+	d->next_psn = (psn + 1) & NIC_PSN_MASK;
+	d->next_wire = (d->next_wire + packets) & NIC_PSN_MASK;
+}
+
+static uint32_t wire_psn(const struct direction *d, uint32_t psn)
+{
+	if (!d->known || !is_after(d->next_psn, psn))
+		return d->known ? (d->next_wire + psn - d->next_psn) & NIC_PSN_MASK : psn;
+	for (uint32_t i = d->count; i && i + NUM_STARTS > d->count; i--)
+		if (d->starts[(i - 1) % NUM_STARTS].psn == psn)
+			return d->starts[(i - 1) % NUM_STARTS].wire;
+	return psn;
+}
+
+/* ------------------------------------------------------------------------
+ * Packets.
+ */
+
+static void path_of(const struct sim_qp *qp, const struct sim_packet *packet,
+		    struct sim_wire_path *ret_path)
+{
+	const struct ibv_ah_attr *ah = &qp->ah;
+
+	sim_wire_default_path(packet->from, packet->to, ret_path);
+	ret_path->sl = ah->sl;
+	ret_path->global = ret_path->global || ah->is_global;
+	if (!ah->is_global)
+		return;
+	if (ah->grh.sgid_index < qp->port->num_gids)
+		ret_path->sgid = qp->port->gids[ah->grh.sgid_index].gid;
+	ret_path->dgid = ah->grh.dgid;
+	ret_path->traffic_class = ah->grh.traffic_class;
+	ret_path->flow_label = ah->grh.flow_label & 0xfffffu;
+	if (ah->grh.hop_limit)
+		ret_path->hop_limit = ah->grh.hop_limit;
+}
+
+/* Addresses of memory differ from run to run: under the virtual clock the place in the region. */
+static uint64_t shown_address(uint32_t rkey, uint64_t addr)
+{
+	return sim_is_virtual() ? nic_mr_offset(rkey, addr) : addr;
+}
+
+static uint8_t *put_reth(uint8_t *at, const struct rc_header *h, uint32_t length)
+{
+	at = put64(at, h->length ? shown_address(h->rkey, h->remote_addr) : 0);
+	at = put32(at, h->rkey);
+	return put32(at, length);
+}
+
+/* What a message, or the answer to a read, is made of. */
+struct stream {
+	const struct sim_packet *packet;
+	const struct rc_header *h;
+	struct sim_qp *qp;		/* the sender's; foreign: the receiver's */
+	bool foreign;			/* another process sent it */
+	struct sim_wire_path path;
+	uint32_t psn;			/* of its first packet */
+	uint32_t msn;			/* answers: messages done with this one */
+	uint32_t mtu;
+	/* The bytes from `offset' on; false: they cannot be had. */
+	bool (*data)(const struct stream *stream, uint32_t offset, uint32_t len,
+		     struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts);
+	uint8_t *(*header)(const struct stream *stream, uint32_t index, bool last, uint8_t *at);
+};
+
+/* The packets whose last byte lies in what goes out now: from offset to end. */
+static void write_packets(const struct stream *s, uint32_t offset, uint32_t end)
+{
+	uint32_t total = packets_of(s->h->length, s->mtu);
+	struct iovec iov[NIC_MAX_SGE];
+	uint8_t header[SIM_TRANSPORT_MAX];
+
+	for (uint32_t i = offset / s->mtu; i < total; i++) {
+		uint32_t from = i * s->mtu, len = s->h->length - from;
+		unsigned int parts = 0;
+		uint8_t *at;
+
+		if (len > s->mtu)
+			len = s->mtu;
+		if (from + len > end)
+			break;
+		if (len && !s->data(s, from, len, iov, &parts))
+			break;
+		at = s->header(s, i, i + 1 == total, header);
+		sim_wire_write(&s->path, header, (size_t)(at - header), iov, parts, len);
+	}
+}
+
+/* --- Requests. --- */
+
+static bool request_data(const struct stream *s, uint32_t offset, uint32_t len,
+			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	uint32_t index;
+	struct nic_swqe *wqe;
+
+	if (s->foreign) {
+		*ret_parts = 1;
+		return sim_pcap_foreign_data(s->packet, offset, len, iov);
+	}
+	wqe = rc_open_request(s->qp, s->h->psn, &index);
+	if (!wqe)	/* the first time: it counts as sent only afterwards */
+		wqe = nic_sq_at(s->qp, s->qp->sq_next);
+	return !nic_swqe_resolve(s->qp, wqe, offset, len, iov, ret_parts);
+}
+
+static uint8_t *request_header(const struct stream *s, uint32_t index, bool last, uint8_t *at)
+{
+	bool imm = last && s->h->flags & RC_F_IMM, first = !index;
+	bool inv = last && s->h->flags & RC_F_INVALIDATE, uc = s->h->flags & RC_F_UNRELIABLE;
+	unsigned int op = s->h->op == RC_SEND ? OP_SEND : OP_WRITE;
+
+	op += first && last ? (imm ? ONLY_IMM : ONLY) : first ? FIRST :
+	      last ? (imm ? LAST_IMM : LAST) : MIDDLE;
+	if (inv)
+		op = first ? OP_SEND_ONLY_INV : OP_SEND_LAST_INV;
+	if (uc)
+		op += OP_UC;
+	at = sim_wire_bth(at, (uint8_t)op, last && s->h->flags & RC_F_SOLICITED ? SOLICITED : 0,
+			  s->h->dst_qpn, last && !uc, s->psn + index);
+	if (s->h->op == RC_WRITE && first)
+		at = put_reth(at, s->h, s->h->length);
+	if (inv)
+		at = put32(at, s->h->rkey);
+	return imm ? put_bytes(at, &s->h->imm, sizeof(s->h->imm)) : at;
+}
+
+static void send_read(const struct stream *s)
+{
+	uint8_t header[SIM_TRANSPORT_MAX], *at;
+	uint32_t done = s->h->offset / s->mtu;	/* it goes on: ask for what is not here yet */
+	struct rc_header h = *s->h;
+
+	h.remote_addr += (uint64_t)done * s->mtu;
+	at = sim_wire_bth(header, OP_READ, 0, h.dst_qpn, true, s->psn + done);
+	at = put_reth(at, &h, h.length - done * s->mtu);
+	sim_wire_write(&s->path, header, (size_t)(at - header), NULL, 0, 0);
+}
+
+static void send_atomic(const struct stream *s)
+{
+	bool swap = s->h->op == RC_CMP_SWAP;
+	uint8_t header[SIM_TRANSPORT_MAX], *at;
+
+	at = sim_wire_bth(header, swap ? OP_CMP_SWAP : OP_FETCH_ADD, 0, s->h->dst_qpn, true, s->psn);
+	at = put64(at, shown_address(s->h->rkey, s->h->remote_addr));
+	at = put32(at, s->h->rkey);
+	at = put64(at, swap ? s->h->swap : s->h->compare_add);
+	at = put64(at, swap ? s->h->compare_add : 0);
+	sim_wire_write(&s->path, header, (size_t)(at - header), NULL, 0, 0);
+}
+
+static void send_request(struct stream *s, struct capture_qp *shown)
+{
+	const struct rc_header *h = s->h;
+	bool data = h->op == RC_SEND || h->op == RC_WRITE, all = h->flags & (RC_F_LOCAL | RC_F_REF);
+	size_t here = s->packet->len - sizeof(*h);
+
+	enter(&shown->sent, h->psn,
+	      data || h->op == RC_READ ? packets_of(h->length, s->mtu) : 1);
+	s->psn = wire_psn(&shown->sent, h->psn);
+	s->data = request_data;
+	s->header = request_header;
+	if (data)
+		write_packets(s, h->offset, all ? h->length : h->offset + (uint32_t)here);
+	else if (h->op == RC_READ)
+		send_read(s);
+	else
+		send_atomic(s);
+}
+
+/* --- Answers. --- */
+
+static uint8_t *put_aeth(uint8_t *at, const struct stream *s, unsigned int syndrome)
+{
+	return put32(at, syndrome << 24 | (s->msn & 0xffffffu));
+}
+
+static bool reply_data(const struct stream *s, uint32_t offset, uint32_t len,
+		       struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	const struct capture_qp *shown = get(s->packet->from, s->h->src_qpn);
+	const struct read *read = shown ? &shown->reads[s->h->psn % NUM_READS] : NULL;
+	const char *why;
+
+	if (s->foreign) {
+		*ret_parts = 1;
+		return sim_pcap_foreign_data(s->packet, offset, len, iov);
+	}
+	if (!read || read->psn != s->h->psn)
+		return false;
+	iov[0].iov_base = nic_remote_resolve(s->qp, read->rkey, read->addr + offset, len,
+					     IBV_ACCESS_REMOTE_READ, &why);
+	iov[0].iov_len = len;
+	*ret_parts = 1;
+	return iov[0].iov_base != NULL;
+}
+
+static uint8_t *reply_header(const struct stream *s, uint32_t index, bool last, uint8_t *at)
+{
+	bool first = !index;
+	unsigned int op = first && last ? OP_READ_ONLY : first ? OP_READ_FIRST :
+			  last ? OP_READ_LAST : OP_READ_MIDDLE;
+
+	at = sim_wire_bth(at, (uint8_t)op, 0, s->h->dst_qpn, false, s->psn + index);
+	return op == OP_READ_MIDDLE ? at : put_aeth(at, s, NO_CREDITS);
+}
+
+static unsigned int syndrome_of(const struct rc_header *h)
+{
+	switch (h->syndrome) {
+	case RC_NAK_RNR:
+		return AETH_RNR | (h->rnr_timer & 0x1fu);
+	case RC_NAK_INVALID_REQUEST:
+		return AETH_NAK | 1;
+	case RC_NAK_REMOTE_ACCESS:
+		return AETH_NAK | 2;
+	case RC_NAK_REMOTE_OPERATION:
+		return AETH_NAK | 3;
+	default:
+		return AETH_NAK;
+	}
+}
+
+/* Of ACK and PROGRESS it is the last packet's PSN. */
+static uint32_t acknowledged(const struct stream *s, const struct capture_qp *shown)
+{
+	const struct direction *d = &shown->received;
+
+	if (s->h->op == RC_PROGRESS)
+		return wire_psn(d, s->h->psn) + s->h->offset / s->mtu - 1;
+	return wire_psn(d, s->h->psn + 1) - 1;
+}
+
+static void send_answer(struct stream *s, struct capture_qp *shown)
+{
+	const struct rc_header *h = s->h;
+	bool all = h->flags & (RC_F_LOCAL | RC_F_REF);
+	uint8_t header[SIM_TRANSPORT_MAX], *at;
+
+	s->psn = wire_psn(&shown->received, h->psn);
+	s->msn = h->psn - shown->received.first_psn + 1;
+	switch (h->op) {
+	case RC_READ_DATA:
+		s->data = reply_data;
+		s->header = reply_header;
+		write_packets(s, h->offset, all ? h->length : h->offset +
+			      (uint32_t)(s->packet->len - sizeof(*h)));
+		return;
+	case RC_ATOMIC_DATA:
+		at = sim_wire_bth(header, OP_ATOMIC_ACK, 0, h->dst_qpn, false, s->psn);
+		at = put_aeth(at, s, NO_CREDITS);
+		at = put64(at, h->compare_add);
+		break;
+	case RC_NAK:
+		if (h->syndrome == RC_NAK_NO_REF)
+			return;		/* between simulators: no wire has such a thing */
+		at = sim_wire_bth(header, OP_ACK, 0, h->dst_qpn, false, s->psn);
+		s->msn--;
+		at = put_aeth(at, s, syndrome_of(h));
+		break;
+	default:
+		at = sim_wire_bth(header, OP_ACK, 0, h->dst_qpn, false, acknowledged(s, shown));
+		at = put_aeth(at, s, NO_CREDITS);
+		break;
+	}
+	sim_wire_write(&s->path, header, (size_t)(at - header), NULL, 0, 0);
+}
+
+/* Our QP's way to the sender is the sender's way to us. */
+static void turn(struct sim_wire_path *path, const struct sim_packet *packet)
+{
+	struct sim_wire_path default_path;
+	union ibv_gid gid = path->sgid;
+
+	path->sgid = path->dgid;
+	path->dgid = gid;
+	if (path->global)
+		return;
+	sim_wire_default_path(packet->from, packet->to, &default_path);
+	path->sgid = default_path.sgid;
+	path->dgid = default_path.dgid;
+}
+
+void sim_pcap_qp_sent(const struct sim_packet *packet)
+{
+	struct stream s = { .packet = packet };
+	struct capture_qp *shown;
+	struct rc_header h;
+
+	if (packet->len < sizeof(h))
+		return;
+	memcpy(&h, packet->data, sizeof(h));
+	s.h = &h;
+	s.foreign = packet->from_slot != sim_self_slot();
+	s.qp = s.foreign ? sim_qp_find(packet->to->device, h.dst_qpn) :
+			   sim_qp_find(packet->from->device, h.src_qpn);
+	shown = get(packet->from, h.src_qpn);
+	if (!s.qp || !shown || h.op >= RC_OPS)
+		return;
+	s.mtu = mtu_of(s.qp);
+	path_of(s.qp, packet, &s.path);
+	if (s.foreign)
+		turn(&s.path, packet);
+	if (h.op < RC_ACK)
+		send_request(&s, shown);
+	else
+		send_answer(&s, shown);
+}
+
+/* What the answers need to know. */
+void sim_pcap_qp_received(const struct sim_packet *packet)
+{
+	struct capture_qp *shown;
+	struct rc_header h;
+	struct sim_qp *qp;
+
+	if (packet->len < sizeof(h))
+		return;
+	memcpy(&h, packet->data, sizeof(h));
+	qp = sim_qp_find(packet->to->device, h.dst_qpn);
+	if (!qp)	/* the receiver's is in another process */
+		qp = sim_qp_find(packet->from->device, h.src_qpn);
+	if (h.op >= RC_ACK || !qp)
+		return;
+	shown = get(packet->to, h.dst_qpn);
+	if (!shown)
+		return;
+	enter(&shown->received, h.psn, h.op == RC_CMP_SWAP || h.op == RC_FETCH_ADD ? 1 :
+	      packets_of(h.length, mtu_of(qp)));
+	if (h.op == RC_READ)
+		shown->reads[h.psn % NUM_READS] = (struct read){ h.psn, h.rkey, h.remote_addr };
+}
+
+/* ------------------------------------------------------------------------
+ * Datagrams.
+ */
+
+/* A datagram to a group is a packet to each port with members, and one on the sender's wire. */
+static bool is_repeated(const struct sim_packet *packet, const struct ud_header *h)
+{
+	static const struct sim_port *first;
+	static uint64_t time;
+	static uint32_t sum;
+	uint32_t crc;
+
+	if (!(h->flags & UD_F_GRH) || h->dgid.raw[0] != 0xff)
+		return false;
+	crc = sim_crc32(h->src_qpn, packet->data, packet->len);
+	if (first && first != packet->to && time == sim_now() && sum == crc)
+		return true;
+	first = packet->to;
+	time = sim_now();
+	sum = crc;
+	return false;
+}
+
+void sim_pcap_ud_sent(const struct sim_packet *packet)
+{
+	uint8_t header[SIM_TRANSPORT_MAX], *at;
+	struct sim_wire_path path;
+	struct capture_qp *shown;
+	struct ud_header h;
+	struct iovec data;
+
+	if (packet->len < sizeof(h))
+		return;
+	memcpy(&h, packet->data, sizeof(h));
+	shown = get(packet->from, h.src_qpn);
+	if (!shown || is_repeated(packet, &h))
+		return;
+	sim_wire_default_path(packet->from, packet->to, &path);
+	if (h.flags & UD_F_GRH) {
+		path.global = true;
+		path.sgid = h.sgid;
+		path.dgid = h.dgid;
+		path.traffic_class = h.tclass;
+		path.hop_limit = h.hop_limit ? h.hop_limit : path.hop_limit;
+	}
+	data.iov_base = (void *)(uintptr_t)(packet->data + sizeof(h));
+	data.iov_len = packet->len - sizeof(h);
+	at = sim_wire_bth(header, h.flags & UD_F_IMM ? OP_UD_SEND_IMM : OP_UD_SEND,
+			  h.flags & UD_F_SOLICITED ? SOLICITED : 0, h.dst_qpn, false,
+			  shown->sent.next_wire++);
+	at = put32(at, h.qkey);
+	at = put32(at, h.src_qpn);
+	if (h.flags & UD_F_IMM)
+		at = put_bytes(at, &h.imm, sizeof(h.imm));
+	sim_wire_write(&path, header, (size_t)(at - header), &data, 1, data.iov_len);
+}

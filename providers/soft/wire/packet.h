@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* wire/packet.h - the kinds of packets on links, and how long they may be. */
+#ifndef SIM_PACKET_H
+#define SIM_PACKET_H
+
+enum sim_packet_type {
+	SIM_PACKET_MAD,		/* 256 bytes */
+	SIM_PACKET_STREAM,	/* TCP segments of the iWARP engine */
+	SIM_PACKET_RC,		/* data path of connected QPs */
+	SIM_PACKET_UD,
+	SIM_PACKET_NOTE,	/* off the wire: see sim_link_note() */
+	SIM_PACKET_TYPES
+};
+
+#define SIM_LINK_MAX_PACKET 16384u	/* header and payload */
+
+#endif
