@@ -101,6 +101,18 @@ void engine_allow_cancel(int state);	/* as it was before that */
 
 int engine_virtual_wait(bool (*done)(void *arg), void *arg, uint64_t deadline);
 int engine_virtual_idle(void);		/* no lock */
+/*
+ * Before time moves: let threads that compute go on until they wait too.  1:
+ * they have had some time, and may have changed anything.  -ENOTSUP: nobody
+ * knows whether they compute.
+ */
+int engine_yield(void);
+/* To the next timer, if it is not later than the limit. */
+bool engine_step(uint64_t limit);
+/* So many ns on, firing all in between; an error is engine_yield()'s. */
+int engine_advance(uint64_t ns);
+/* No lock, after time may have moved.  true: a signal interrupts the program's call. */
+bool engine_let_signals_come(void);
 /* Whoever waits shall look at what has changed. */
 static inline void engine_virtual_tell(void)
 {

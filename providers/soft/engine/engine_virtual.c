@@ -17,19 +17,6 @@
 #include "heap.h"
 #include "threads.h"
 
-#define SPINS_TO_WAIT 16u	/* vain polls in a row that count as waiting */
-/* Where clocks are read, too: for so much of the time that it took so far, and no longer. */
-#define POLLS_FRACTION 128u
-#define POLLS_MAX SIM_MS(20)
-/*
- * Reads of a clock in a row, after which each takes READ_TIME, and how many are
- * then taken together: a fraction of what there were, and no more than so many.
- */
-#define READS_TO_WAIT 64u
-#define READ_TIME SIM_US(1)
-#define READS_FRACTION 64u
-#define READS_MAX 1000u
-#define READS_ELSEWHERE 1024u	/* without one at the old place: it is not read there any more */
 /* Where several threads live in virtual time, in real time: */
 #define LOOK_AGAIN SIM_MS(2)	/* between looks where nothing is left to happen */
 #define YIELD SIM_US(100)	/* for a thread that computes to call us */
@@ -39,7 +26,7 @@
 static __thread __attribute__((tls_model("initial-exec"))) uint64_t looked_at;
 
 /* To the next timer, if it is not later than the limit. */
-static bool step(uint64_t limit)
+bool engine_step(uint64_t limit)
 {
 	struct sim_timer *timer = sim_heap_first();
 
@@ -99,7 +86,7 @@ static int refuse_to_move(int err)
  * calls us nor sleeps for long is not waited for.  -ENOTSUP: nobody knows
  * whether they compute.
  */
-static int yield_to_others(void)
+int engine_yield(void)
 {
 	int compute = called_for() ? 1 : sim_threads_compute();
 	uint64_t now;
@@ -126,11 +113,11 @@ static int yield_to_others(void)
 int engine_virtual_wait(bool (*done)(void *arg), void *arg, uint64_t deadline)
 {
 	while (!done(arg)) {
-		int yielded = yield_to_others();
+		int yielded = engine_yield();
 
 		if (yielded < 0)
 			return yielded;
-		if (yielded || step(deadline))
+		if (yielded || engine_step(deadline))
 			continue;
 		if (deadline == SIM_NEVER)
 			return -EDEADLK;
@@ -175,7 +162,7 @@ static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
 	if (seen != sim_engine.changes && sim_threads_count() > 1)
 		return 1;
 	if (!quiet) {
-		yielded = yield_to_others();
+		yielded = engine_yield();
 		if (yielded)
 			return yielded;
 		if (ret_quiet && !single_thread()) {
@@ -183,7 +170,7 @@ static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
 			return 1;
 		}
 	}
-	if (step(SIM_NEVER))
+	if (engine_step(SIM_NEVER))
 		return 1;
 	if (nobody_acts())
 		return -EDEADLK;
@@ -194,7 +181,7 @@ static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
 }
 
 /* Without the lock, after time may have moved.  true: a signal interrupts the program's call. */
-static bool let_signals_come(void)
+bool engine_let_signals_come(void)
 {
 	return sim_core->time_moved && sim_core->time_moved();
 }
@@ -207,7 +194,7 @@ int engine_virtual_idle(void)
 	ret = pass(looked_at, true, NULL);
 	looked_at = sim_engine.changes;
 	sim_unlock();
-	return let_signals_come() ? -EINTR : ret;
+	return engine_let_signals_come() ? -EINTR : ret;
 }
 
 /* ------------------------------------------------------------------------
@@ -315,7 +302,7 @@ static int wait_for(struct sleeper *sleeper, const struct polycm_clock_wait *wai
 		seen = sim_engine.changes;
 		expired = sleeper->expired;
 		sim_unlock();
-		(void)let_signals_come();
+		(void)engine_let_signals_come();
 	}
 	return ret;
 }
@@ -364,7 +351,7 @@ void sim_clock_spin(void *ctx)
 }
 
 /* Other threads may wait for longer, and stop there as well. */
-static int advance(uint64_t ns)
+int engine_advance(uint64_t ns)
 {
 	uint64_t target = relaxed_load(&sim_engine.now) + ns;
 	struct sleeper *stop;
@@ -375,8 +362,8 @@ static int advance(uint64_t ns)
 	stop = single_thread() ? NULL : begin(target);
 	sim_engine.passers++;
 	do
-		yielded = stop && stop->expired ? 0 : yield_to_others();
-	while (yielded > 0 || (!yielded && step(target)));
+		yielded = stop && stop->expired ? 0 : engine_yield();
+	while (yielded > 0 || (!yielded && engine_step(target)));
 	sim_engine.passers--;
 	if (stop)
 		release(stop);
@@ -392,9 +379,9 @@ int sim_advance(uint64_t ns)
 	if (!sim_is_virtual())
 		return -EINVAL;
 	sim_lock();
-	r = advance(ns);
+	r = engine_advance(ns);
 	sim_unlock();
-	(void)let_signals_come();
+	(void)engine_let_signals_come();
 	return r;
 }
 
@@ -409,7 +396,7 @@ int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg)
 	sim_lock();
 	target = relaxed_load(&sim_engine.now);
 	target = limit < SIM_NEVER - 1 - target ? target + limit : SIM_NEVER - 1;
-	/* As in advance(). */
+	/* As in engine_advance(). */
 	if (target != SIM_NEVER - 1 && !single_thread())
 		stop = begin(target);
 	sim_engine.passers++;
@@ -418,10 +405,10 @@ int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg)
 			r = 0;
 			break;
 		}
-		r = stop && stop->expired ? 0 : yield_to_others();
+		r = stop && stop->expired ? 0 : engine_yield();
 		if (r < 0)
 			break;
-		if (r || step(target))
+		if (r || engine_step(target))
 			continue;
 		if (stop)
 			sim_timer_disarm(&stop->timer);
@@ -439,122 +426,6 @@ int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg)
 	if (stop)
 		release(stop);
 	sim_unlock();
-	(void)let_signals_come();
+	(void)engine_let_signals_come();
 	return r;
-}
-
-/* ------------------------------------------------------------------------
- * Programs that ask again and again rather than wait.
- *
- * A row of vain polls ends with any call that takes the lock.  If clocks are
- * read in it the program may look for a time, not only for what happens, and
- * that time must not be missed by far.
- */
-
-static atomic_uint rows;			/* with reads */
-static atomic_uint_fast64_t row_began;
-
-static uint64_t while_of_row(void)
-{
-	uint64_t ns = (relaxed_load(&sim_engine.now) - relaxed_load(&row_began)) / POLLS_FRACTION;
-
-	if (ns > POLLS_MAX)
-		return POLLS_MAX;
-	return ns > READ_TIME ? ns : READ_TIME;
-}
-
-void sim_spin(void)
-{
-	uint64_t limit = SIM_NEVER;
-	unsigned int spins;
-	int yielded;
-
-	if (!sim_is_virtual()) {
-		sim_progress();
-		return;
-	}
-	spins = atomic_fetch_add(&sim_engine.spins, 1) + 1;
-	if ((spins & ~ENGINE_READING) < SPINS_TO_WAIT)
-		return;
-	sim_lock();
-	if (spins & ENGINE_READING) {
-		/* The row goes on. */
-		relaxed_store(&sim_engine.spins, ENGINE_READING);
-		limit = relaxed_load(&sim_engine.now) + while_of_row();
-	}
-	sim_engine.passers++;
-	yielded = yield_to_others();
-	sim_engine.passers--;
-	if (yielded || step(limit))
-		goto out;
-	if (limit != SIM_NEVER) {
-		if (limit > relaxed_load(&sim_engine.now))
-			relaxed_store(&sim_engine.now, limit);
-	} else if (!sim_engine.stuck_told && sim_threads_count() == 1) {
-		sim_engine.stuck_told = true;
-		sim_core->log(POLYCM_LOG_WARN, NULL,
-			      "the program polls, but nothing is left that could happen");
-	}
-out:
-	sim_unlock();
-	(void)let_signals_come();
-}
-
-/*
- * Reads of this thread in a row.  Those count that are made from the outermost
- * of the places that read, by the stack: a loop comes back to it, and the
- * handler of a signal, which may have interrupted anything, is further in.
- */
-static __thread __attribute__((tls_model("initial-exec"))) struct {
-	uintptr_t frame;
-	unsigned int row, spins, reads, elsewhere;
-	unsigned int next;		/* so many reads move time */
-} read_by;
-
-/* Sanitizers read clocks, too. */
-__attribute__((no_sanitize("thread"))) static bool is_due(uintptr_t frame)
-{
-	if (!(relaxed_load(&sim_engine.spins) & ENGINE_READING)) {
-		atomic_fetch_or(&sim_engine.spins, ENGINE_READING);
-		atomic_fetch_add(&rows, 1);
-		relaxed_store(&row_began, relaxed_load(&sim_engine.now));
-	}
-	if (read_by.row != relaxed_load(&rows) || frame > read_by.frame ||
-	    read_by.elsewhere == READS_ELSEWHERE) {
-		read_by.row = relaxed_load(&rows);
-		read_by.frame = frame;
-		read_by.reads = read_by.elsewhere = 0;
-		read_by.next = READS_TO_WAIT + 1;
-	}
-	if (frame != read_by.frame) {
-		read_by.elsewhere++;
-		return false;
-	}
-	read_by.elsewhere = 0;
-	/* Vain polls between them move time themselves. */
-	if (read_by.spins != relaxed_load(&sim_engine.spins)) {
-		read_by.spins = relaxed_load(&sim_engine.spins);
-		read_by.reads = 0;
-		read_by.next = READS_TO_WAIT + 1;
-	}
-	return ++read_by.reads >= read_by.next;
-}
-
-__attribute__((no_sanitize("thread"))) uint64_t sim_clock_read(void *ctx, const void *frame)
-{
-	unsigned int reads, spins;
-
-	if (sim_clock_virtual(ctx) && is_due((uintptr_t)frame)) {
-		reads = read_by.reads / READS_FRACTION;
-		if (reads > READS_MAX)
-			reads = READS_MAX;
-		read_by.next = read_by.reads + reads;
-		spins = relaxed_load(&sim_engine.spins);
-		sim_lock();
-		relaxed_store(&sim_engine.spins, spins);
-		(void)advance(reads * READ_TIME);
-		sim_unlock();
-		(void)let_signals_come();
-	}
-	return sim_now();
 }
