@@ -104,6 +104,8 @@ void sim_pcap_stream_received(const struct sim_packet *packet);
 void sim_pcap_ddp_sent(const struct sim_packet *packet);
 void sim_pcap_ddp_received(const struct sim_packet *packet);
 /* The capture ends: forget what was kept of connections. */
+/* The next PSN that a QP of ours sends; NULL: no memory, which ends the capture. */
+uint32_t *sim_pcap_qp_psn(const struct sim_port *port, uint32_t qpn);
 void sim_pcap_qp_forget(void);
 void sim_pcap_tcp_forget(void);
 void sim_pcap_data_forget(void);

@@ -15,8 +15,6 @@
 #include "providers/soft/nic/mr.h"
 #include "providers/soft/nic/rc_internal.h"
 #include "providers/soft/nic/sq.h"
-#include "providers/soft/wire/ud.h"
-#include "pcap_crc.h"
 #include "pcap_internal.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -37,8 +35,6 @@ enum {
 	OP_SEND_LAST_INV = 0x16,
 	OP_SEND_ONLY_INV = 0x17,
 	OP_UC = 0x20,			/* and those of RC */
-	OP_UD_SEND = 0x64,
-	OP_UD_SEND_IMM = 0x65,
 };
 enum { FIRST, MIDDLE, LAST, LAST_IMM, ONLY, ONLY_IMM };
 
@@ -91,6 +87,13 @@ static struct capture_qp *get(const struct sim_port *port, uint32_t qpn)
 err_alloc:
 	sim_pcap_no_memory();
 	return NULL;
+}
+
+uint32_t *sim_pcap_qp_psn(const struct sim_port *port, uint32_t qpn)
+{
+	struct capture_qp *qp = get(port, qpn);
+
+	return qp ? &qp->sent.next_wire : NULL;
 }
 
 void sim_pcap_qp_forget(void)
@@ -465,61 +468,4 @@ void sim_pcap_qp_received(const struct sim_packet *packet)
 	      packets_of(h.length, mtu_of(qp)));
 	if (h.op == RC_READ)
 		shown->reads[h.psn % NUM_READS] = (struct read){ h.psn, h.rkey, h.remote_addr };
-}
-
-/* ------------------------------------------------------------------------
- * Datagrams.
- */
-
-/* A datagram to a group is a packet to each port with members, and one on the sender's wire. */
-static bool is_repeated(const struct sim_packet *packet, const struct ud_header *h)
-{
-	static const struct sim_port *first;
-	static uint64_t time;
-	static uint32_t sum;
-	uint32_t crc;
-
-	if (!(h->flags & UD_F_GRH) || h->dgid.raw[0] != 0xff)
-		return false;
-	crc = sim_crc32(h->src_qpn, packet->data, packet->len);
-	if (first && first != packet->to && time == sim_now() && sum == crc)
-		return true;
-	first = packet->to;
-	time = sim_now();
-	sum = crc;
-	return false;
-}
-
-void sim_pcap_ud_sent(const struct sim_packet *packet)
-{
-	uint8_t header[SIM_TRANSPORT_MAX], *at;
-	struct sim_wire_path path;
-	struct capture_qp *shown;
-	struct ud_header h;
-	struct iovec data;
-
-	if (packet->len < sizeof(h))
-		return;
-	memcpy(&h, packet->data, sizeof(h));
-	shown = get(packet->from, h.src_qpn);
-	if (!shown || is_repeated(packet, &h))
-		return;
-	sim_wire_default_path(packet->from, packet->to, &path);
-	if (h.flags & UD_F_GRH) {
-		path.global = true;
-		path.sgid = h.sgid;
-		path.dgid = h.dgid;
-		path.traffic_class = h.tclass;
-		path.hop_limit = h.hop_limit ? h.hop_limit : path.hop_limit;
-	}
-	data.iov_base = (void *)(uintptr_t)(packet->data + sizeof(h));
-	data.iov_len = packet->len - sizeof(h);
-	at = sim_wire_bth(header, h.flags & UD_F_IMM ? OP_UD_SEND_IMM : OP_UD_SEND,
-			  h.flags & UD_F_SOLICITED ? SOLICITED : 0, h.dst_qpn, false,
-			  shown->sent.next_wire++);
-	at = put32(at, h.qkey);
-	at = put32(at, h.src_qpn);
-	if (h.flags & UD_F_IMM)
-		at = put_bytes(at, &h.imm, sizeof(h.imm));
-	sim_wire_write(&path, header, (size_t)(at - header), &data, 1, data.iov_len);
 }
