@@ -15,6 +15,13 @@ void cma_init(struct sim_id *id, struct polycm_id *core_id, enum rdma_port_space
 /* Out of the list, with what hangs on the id. */
 void cma_drop(struct sim_id *id);
 
+/* Does the id have what the kernel calls its cm_id: was it connected or is it a request? */
+bool cma_has_connection(const struct sim_id *id);
+/* A fork() left us a copy: what is to be done about it is its own process's business. */
+bool cma_is_copy(const struct sim_id *id);
+/* The program is done with it: nothing happens to it any more; again is no error. */
+void cma_close(struct sim_id *id);
+
 /* All ids of the process: the first one, and from there by ->next. */
 struct sim_id *cma_first_id(void);
 /* Another process of the shared fabric is gone (cma_death.c). */

@@ -7,12 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stddef.h>
 
-#include <utlist.h>
-
-#include "providers/soft/fabric/trace_lines.h"
-#include "providers/soft/link/shm/shm.h"
 #include "cma_internal.h"
 #include "ibcm.h"
 #include "iwcm.h"
@@ -20,94 +15,6 @@
 #define QPN_MASK 0xffffffu
 #define REASON_CONSUMER 28u		/* REJ reasons, IBTA vol. 1, 12.6.7.2 */
 #define REASON_VENDOR_OPTION 35u
-
-/* Under the engine's lock. */
-static struct sim_id *all_ids;
-static unsigned int num_ids;
-static uint32_t last_number;
-static uint32_t inherited;		/* up to this number: of the process that forked us */
-static bool forked;
-
-static void resolved(struct sim_timer *timer)
-{
-	struct sim_id *id = (struct sim_id *)((char *)timer - offsetof(struct sim_id, timer));
-
-	if (__builtin_expect(id->num_late != 0, 0))
-		cma_post_late(id);
-	if (id->state == CMA_ADDR_QUERY)
-		cma_addr_done(id);
-	else if (id->state == CMA_ROUTE_QUERY)
-		cma_route_done(id);
-}
-
-static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
-{
-	const struct sim_id *id = (const struct sim_id *)((const char *)timer -
-							  offsetof(struct sim_id, timer));
-
-	*ret_text = (struct sim_timer_text){
-		/* Armed before the state changes, looked at afterwards. */
-		.name = id->state == CMA_ADDR_RESOLVED || id->state == CMA_ROUTE_QUERY ?
-			"resolve_route" : "resolve_addr",
-		.node = id->node,
-		.of = "id",
-		.number = id->number,
-	};
-}
-
-void cma_init(struct sim_id *id, struct polycm_id *core_id, enum rdma_port_space ps,
-	      enum ibv_qp_type qp_type)
-{
-	id->id = core_id;
-	id->state = CMA_IDLE;
-	id->ps = id->bound_ps = ps;
-	id->qp_type = qp_type;
-	id->accepted = true;
-	id->number = ++last_number;
-	id->starting_psn = (uint32_t)sim_random() & QPN_MASK;
-	sim_timer_init(&id->timer, resolved);
-	DL_APPEND(all_ids, id);
-	num_ids++;
-}
-
-void cma_drop(struct sim_id *id)
-{
-	sim_timer_disarm(&id->timer);
-	cma_leave_all(id);
-	DL_DELETE(all_ids, id);
-	num_ids--;
-}
-
-struct sim_id *cma_first_id(void)
-{
-	return all_ids;
-}
-
-void cma_each(void (*fn)(struct sim_id *id, void *arg), void *arg)
-{
-	struct sim_id *id, *next;
-
-	DL_FOREACH_SAFE(all_ids, id, next)
-		fn(id, arg);
-}
-
-unsigned int sim_cma_live_ids(void)
-{
-	return num_ids;
-}
-
-/* Does the id have what the kernel calls its cm_id: was it connected or is it a request? */
-static bool has_connection(const struct sim_id *id)
-{
-	switch (id->state) {
-	case CMA_CONNECT:
-	case CMA_DISCONNECT:
-	case CMA_DESTROYING:
-		return id->engine && id->ib;
-	default:
-		return false;
-	}
-}
 
 static int op_open(void *ctx, struct polycm_id *core_id, void *priv, const struct polycm_open *how)
 {
@@ -210,7 +117,7 @@ static int op_connect(void *priv, const struct polycm_conn_param *param)
 /* What the kernel does after an accept that failed: the peer shall not wait. */
 static void refuse(struct sim_id *id)
 {
-	if (has_connection(id))
+	if (cma_has_connection(id))
 		(void)id->engine->reject(id, NULL, 0, REASON_CONSUMER);
 }
 
@@ -270,7 +177,7 @@ static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 	sim_lock();
 	r = cma_fault(id, SIM_CALL_REJECT, NULL);
 	if (!r)
-		r = has_connection(id) ? id->engine->reject(id, data, len, reason) :
+		r = cma_has_connection(id) ? id->engine->reject(id, data, len, reason) :
 					 cma_wrong_state(id);
 	sim_unlock();
 	return r;
@@ -292,7 +199,7 @@ static int op_disconnect(void *priv)
 	r = cma_fault(id, SIM_CALL_DISCONNECT, NULL);
 	if (r < 0)
 		;
-	else if (has_connection(id))
+	else if (cma_has_connection(id))
 		r = id->engine->disconnect(id);
 	else if (listens_by(id, POLYCM_PROTO_IB_CM))
 		r = 0;
@@ -308,7 +215,7 @@ static int op_notify(void *priv, enum ibv_event_type event)
 	int r;
 
 	sim_lock();
-	if (has_connection(id))
+	if (cma_has_connection(id))
 		r = id->engine->notify(id, event);
 	else if (listens_by(id, POLYCM_PROTO_MPA))
 		r = 0;
@@ -415,30 +322,6 @@ static int op_migrate(void *priv, void *new_chan)
 	return 0;
 }
 
-/* A fork() left us a copy: what is to be done about it is its own process's business. */
-static bool is_copy(const struct sim_id *id)
-{
-	return id->number <= inherited;
-}
-
-static void close_id(struct sim_id *id)
-{
-	enum cma_state state = id->state;
-
-	if (state == CMA_DESTROYING)
-		return;
-	cma_set_state(id, CMA_DESTROYING);
-	sim_timer_disarm(&id->timer);
-	if (is_copy(id))
-		return;
-	cma_leave_all(id);
-	if (state == CMA_LISTEN)
-		cma_unlisten(id);
-	if (has_connection(id))
-		id->engine->close(id);
-	cma_unbind(id);
-}
-
 /* id->id is NULL: the open failed. */
 static void op_close(void *priv)
 {
@@ -446,7 +329,7 @@ static void op_close(void *priv)
 
 	sim_lock();
 	if (id->id)
-		close_id(id);
+		cma_close(id);
 	sim_unlock();
 }
 
@@ -455,7 +338,7 @@ static void op_stop(void *priv)
 	struct sim_id *id = priv;
 
 	sim_lock();
-	if (id->id && !is_copy(id) && has_connection(id) && id->engine->stop)
+	if (id->id && !cma_is_copy(id) && cma_has_connection(id) && id->engine->stop)
 		id->engine->stop(id);
 	sim_unlock();
 }
@@ -467,7 +350,7 @@ static void op_free(void *priv)
 	sim_lock();
 	if (id->id) {
 		/* A copy's stream is left alone, memory and all. */
-		if (id->engine && (!is_copy(id) || id->engine == &sim_ibcm_engine))
+		if (id->engine && (!cma_is_copy(id) || id->engine == &sim_ibcm_engine))
 			id->engine->free(id);
 		cma_drop(id);
 		id->id = NULL;
@@ -498,46 +381,3 @@ const struct polycm_ops sim_cma_ops = {
 	.stop = op_stop,
 	.free = op_free,
 };
-
-int sim_cma_start(void)
-{
-	last_number = inherited = 0;
-	sim_trace_timers(resolved, describe_timer);
-	cma_world_start();
-	cma_multicast_start();
-	sim_ibcm_start();
-	iw_streams_start();
-	sim_link_set_death_handler(cma_process_died);
-	return 0;
-}
-
-void sim_cma_stop(void)
-{
-	iw_streams_stop();
-	sim_ibcm_stop();
-}
-
-/* Not those that a fork() left us a copy of: they are the parent's. */
-void sim_cma_abandon_all(void)
-{
-	struct sim_id *id;
-
-	DL_FOREACH(all_ids, id) {
-		if (is_copy(id))
-			continue;
-		close_id(id);
-		if (id->engine == &sim_iwcm_engine && id->iw)
-			iw_stream_close(id->iw);
-	}
-}
-
-void sim_cma_forked(void)
-{
-	inherited = last_number;
-	forked = true;
-}
-
-bool sim_cma_has_own(void)
-{
-	return !forked || last_number > inherited;
-}
