@@ -27,7 +27,7 @@ lists() {
 	local file
 
 	for file in bin/polycm include/polycm/{kernel,polycm,provider,sim}.h share/man/man1/polycm.1 \
-		    share/man/man3/polycm_sim.3 share/man/man5/polycm-{scenario,trace}.5 share/man/man7/polycm.7; do
+		    share/man/man3/polycm_sim.3 share/man/man5/polycm-{scenario,trace}.5 share/man/man7/polycm{,-provider}.7; do
 		[ -e "$moved/there/$file" ] || { echo "not installed: $file"; return 1; }
 	done
 	for file in $(sed -n 's/.*\](\(docs\/[^)#]*\).*/\1/p' "$abs_top_srcdir/README.md"); do
@@ -69,6 +69,9 @@ check 'rping connects' connects
 # The guide for people who test their own programs, read where polycm is installed.
 follows_guide() { "$abs_top_srcdir/tests/programs/guide.sh" "$moved/there"; }
 check 'a test is written as the guide says' follows_guide
+# So is the one for vendors.
+follows_vendors_guide() { "$abs_top_srcdir/tests/programs/vendor.sh" "$moved/there"; }
+check 'a provider is written as the guide says' follows_vendors_guide
 
 uninstalls() {
 	make -C "$abs_top_builddir" install uninstall DESTDIR="$staged" >"$work/log" 2>&1 &&
