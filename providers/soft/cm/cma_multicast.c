@@ -183,7 +183,8 @@ int cma_join_multicast(struct sim_id *id, const struct polycm_multicast *mc)
 	if (!id->port)
 		return sim_refuse(-EINVAL, "the id is not on a device yet");
 	if (id->qp_type != IBV_QPT_UD)
-		return sim_refuse(-EINVAL, "only ids of datagrams (RDMA_PS_UDP, RDMA_PS_IPOIB) join groups");
+		return sim_refuse(-EINVAL, "only ids of datagrams (RDMA_PS_UDP, RDMA_PS_IPOIB) join "
+				  "groups");
 	if (!cma_is_ip(mc->addr))
 		return sim_refuse(-EINVAL, "the group has no IP address");
 	if (id->state != CMA_ADDR_BOUND && id->state != CMA_ADDR_RESOLVED)

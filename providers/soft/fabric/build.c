@@ -176,7 +176,8 @@ int sim_build_device(struct sim_node *node, const char *transport, const char *a
 		return -EINVAL;
 	}
 	if (rules->protocol == POLYCM_PROTO_OTHER) {
-		*ret_why = "the simulator cannot play this transport: its protocol is its provider's own";
+		*ret_why = "the simulator cannot play this transport: its protocol is its "
+			   "provider's own";
 		return -EINVAL;
 	}
 	snprintf(name, sizeof(name), "sim%u", sim_num_devices());

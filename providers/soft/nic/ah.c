@@ -61,7 +61,8 @@ struct ibv_ah *sim_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 	sim_lock();
 	err = nic_resolve_ah(device, attr, &ah->peer);
 	if (err)
-		(void)nic_refuse(device, call, err, "port %u, GID index %u, %s: the device has no such way",
+		(void)nic_refuse(device, call, err,
+				 "port %u, GID index %u, %s: the device has no such way",
 				 attr->port_num, attr->grh.sgid_index,
 				 attr->is_global ? "global" : "by LID");
 	if (!err && ah->peer)

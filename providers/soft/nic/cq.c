@@ -26,7 +26,8 @@ static int check_new(const struct sim_device *device, struct ibv_context *contex
 		return nic_refuse(device, create_call, EINVAL, "cqe is %d, the device has 1 to %d",
 				  cqe, device->attr.max_cqe);
 	if (comp_vector < 0 || comp_vector >= NIC_COMP_VECTORS)
-		return nic_refuse(device, create_call, EINVAL, "comp_vector is %d, the device has 0 to %d",
+		return nic_refuse(device, create_call, EINVAL,
+				  "comp_vector is %d, the device has 0 to %d",
 				  comp_vector, NIC_COMP_VECTORS - 1);
 	if (channel && channel->context != context)
 		return nic_refuse(device, create_call, EINVAL, "the channel is of another context");

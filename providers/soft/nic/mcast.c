@@ -203,7 +203,8 @@ int sim_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *mgid, uint16_t li
 		sim_unlock();
 	}
 	if (err)
-		errno = nic_refuse(qp->port->device, "ibv_attach_mcast", err, "QP 0x%06x: %s", nic_qpn(qp),
+		errno = nic_refuse(qp->port->device, "ibv_attach_mcast", err, "QP 0x%06x: %s",
+				   nic_qpn(qp),
 				   fits ? "no memory or no room for one more" :
 					  "not a UD QP, or not the GID and LID of a group");
 	return err;

@@ -293,8 +293,8 @@ static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 
 	if (mask & ~(int)((IBV_QP_DEST_QPN << 1) - 1) || to > IBV_QPS_ERR || to == IBV_QPS_SQE ||
 	    (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags)))
-		return refuse(qp, "iWARP has not all of attributes 0x%x, state %u, or of qp_access_flags",
-			      (unsigned int)mask, to);
+		return refuse(qp, "iWARP has not all of attributes 0x%x, state %u, or of "
+			      "qp_access_flags", (unsigned int)mask, to);
 	if (to == IBV_QPS_RTS && qp->state < IBV_QPS_RTS)
 		return refuse(qp, "the connection manager brings a QP of iWARP to RTS");
 	if (mask & IBV_QP_ACCESS_FLAGS)

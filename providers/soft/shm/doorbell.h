@@ -34,7 +34,7 @@ bool sim_shm_watch(uint64_t until);
 void sim_shm_polled(uint64_t now);
 void sim_shm_remind(uint64_t now);
 uint64_t sim_shm_polled_at(void);
-/* Something came in: it was fetched by a thread that polls, or it was not.  Sets how long senders wait. */
+/* Something came in, fetched by a thread that polls or not.  Sets how long senders wait. */
 void sim_shm_learn(bool fetched);
 void sim_shm_ring_self(void);	/* wake our own NIC thread */
 /*

@@ -323,7 +323,8 @@ int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM
 	}
 	if (r < 0)
 		goto err_unmap;
-	atomic_store_explicit(&self_slot, &self.file.window->slot[sim_segment_place.slot], memory_order_release);
+	atomic_store_explicit(&self_slot, &self.file.window->slot[sim_segment_place.slot],
+			      memory_order_release);
 	sim_folder_unlock(&self.folder);
 	sim_core->log(POLYCM_LOG_DEBUG, NULL, "joined the fabric %s as process %u of it",
 		      self.folder.path, sim_segment_place.slot);
