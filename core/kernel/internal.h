@@ -147,7 +147,6 @@ static inline int kernel_command_wait(int fd, unsigned int command, void *messag
 
 /* --- kernel.c --- */
 
-extern const struct polycm_ops polycm_kernel_ops;
 enum polycm_kind kernel_kind(const void *priv);
 
 /* --- handles.c --- */
@@ -279,6 +278,14 @@ int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason);
 int kernel_op_establish(void *priv);
 int kernel_op_disconnect(void *priv);
 int kernel_op_notify(void *priv, enum ibv_event_type event);
+
+/* --- explain.c: the operations as providers get them. --- */
+
+int kernel_explained_resolve_route(void *priv, int timeout_ms);
+int kernel_explained_connect(void *priv, const struct polycm_conn_param *param);
+int kernel_explained_accept(void *priv, const struct polycm_conn_param *param);
+int kernel_explained_establish(void *priv);
+int kernel_explained_join_multicast(void *priv, const struct polycm_multicast *mc);
 
 /* --- attr.c --- */
 

@@ -12,13 +12,17 @@
 
 #define MIN_SETUP sizeof(uint32_t)
 
+static const struct polycm_kernel_setup by_rules = { .size = sizeof(by_rules) };
+
 static int init(struct polycm_module *module, const struct polycm_kernel_setup *setup,
 		void **ret_ctx)
 {
 	struct polycm_kernel_setup copy;
 	struct kernel_context *context;
 
-	if (!setup || setup->size < MIN_SETUP)
+	if (!setup)
+		setup = &by_rules;
+	if (setup->size < MIN_SETUP)
 		return -EINVAL;
 	if (!module->desc.transport) {
 		polycm_log(POLYCM_LOG_ERROR, "provider %s is over the kernel and has no rules",
@@ -37,6 +41,11 @@ static int init(struct polycm_module *module, const struct polycm_kernel_setup *
 	kernel_context_add(context);
 	*ret_ctx = context;
 	return 0;
+}
+
+static int init_by_rules(struct polycm_module *module, void **ret_ctx)
+{
+	return init(module, &by_rules, ret_ctx);
 }
 
 /* Not freed: other threads may be on their way in while the process ends. */
@@ -60,6 +69,7 @@ enum polycm_kind kernel_kind(const void *priv)
 
 const struct polycm_ops polycm_kernel_ops = {
 	.size = sizeof(polycm_kernel_ops),
+	.init = init_by_rules,
 	.fini = fini,
 	.enumerate = enumerate,
 	.match = kernel_op_match,
@@ -69,18 +79,18 @@ const struct polycm_ops polycm_kernel_ops = {
 	.open = kernel_op_open,
 	.bind = kernel_op_bind,
 	.resolve_addr = kernel_op_resolve_addr,
-	.resolve_route = kernel_op_resolve_route,
+	.resolve_route = kernel_explained_resolve_route,
 	.listen = kernel_op_listen,
-	.connect = kernel_op_connect,
-	.accept = kernel_op_accept,
+	.connect = kernel_explained_connect,
+	.accept = kernel_explained_accept,
 	.reject = kernel_op_reject,
-	.establish = kernel_op_establish,
+	.establish = kernel_explained_establish,
 	.disconnect = kernel_op_disconnect,
 	.notify = kernel_op_notify,
 	.set_option = kernel_op_set_option,
 	.init_qp_attr = kernel_op_init_qp_attr,
 	.query = kernel_op_query,
-	.join_multicast = kernel_op_join_multicast,
+	.join_multicast = kernel_explained_join_multicast,
 	.leave_multicast = kernel_op_leave_multicast,
 	.migrate = kernel_op_migrate,
 	.close = kernel_op_close,

@@ -4,19 +4,8 @@
  *
  * libpolycm has one client of /dev/infiniband/rdma_cm.  A provider whose
  * devices the kernel knows does not talk to it itself: it says which devices
- * are its own and gets the client's operations, of which it may wrap those that
- * its transport has rules for.  A whole provider is:
- *
- *	static const struct polycm_kernel *kernel;
- *
- *	static int init(struct polycm_module *module, void **ret_ctx)
- *	{
- *		const struct polycm_kernel_setup setup = { .size = sizeof(setup) };
- *
- *		return kernel->init(module, &setup, ret_ctx);
- *	}
- *
- *	static const struct polycm_ops ops = { .size = sizeof(ops), .init = init };
+ * are its own, by its rules or by itself, and gets the client's operations, of
+ * which it may wrap those that its transport has rules for.  A whole provider:
  *
  *	static const struct polycm_provider acme = {
  *		.size = sizeof(acme),
@@ -24,26 +13,37 @@
  *		.name = "acme",
  *		.version = "1.0",
  *		.description = "devices of Acme",
- *		.transport = &acme_rules,
- *		.ops = &ops,
  *		.flags = POLYCM_PROVIDER_KERNEL,
+ *		.transport = &acme_rules,
  *	};
  *
  *	int polycm_provider_query_v1(core, ret_provider)
  *	{
- *		kernel = core->extension(POLYCM_KERNEL, POLYCM_KERNEL_VERSION);
- *		if (!kernel)
- *			return -EOPNOTSUPP;
  *		*ret_provider = &acme;
  *		return 0;
  *	}
  *
+ * Its devices are then those whose node type, transport type and link layer are
+ * those of its rules.  One that tells its devices by itself has an init():
+ *
+ *	static int init(struct polycm_module *module, void **ret_ctx)
+ *	{
+ *		const struct polycm_kernel_setup setup = {
+ *			.size = sizeof(setup), .claims = is_acme,
+ *		};
+ *
+ *		return kernel->init(module, &setup, ret_ctx);
+ *	}
+ *
+ * with kernel = core->extension(POLYCM_KERNEL, POLYCM_KERNEL_VERSION) and
+ * .ops = &ops, whose other operations may all be NULL.
+ *
  * Whatever else is in its table of operations, the core takes these from it,
  * and all others from the client: init, resolve_route, connect, accept,
  * reject, establish, disconnect, notify, set_option, init_qp_attr,
- * join_multicast and leave_multicast.  Those that are NULL are the client's, too.  One that is not
- * may do what its transport has rules for and then call the client's own,
- * kernel->ops->connect(priv, param).  Such a wrapper has no memory of its own
+ * join_multicast and leave_multicast.  Those that are NULL are the client's,
+ * too.  One that is not may do what its transport has rules for and then call
+ * the client's own, kernel->ops->connect(priv, param).  Such a wrapper has no memory of its own
  * for each id, and must not post events: a thread that waits for one sleeps in
  * the kernel and would not see it.
  *
@@ -98,8 +98,8 @@ struct polycm_kernel_setup {
 
 struct polycm_kernel {
 	uint32_t size;
-	const struct polycm_ops *ops;	/* the client's, complete but for init */
-	/* To be called from the provider's init(), which hands on *ret_ctx. */
+	const struct polycm_ops *ops;	/* the client's, complete */
+	/* From a provider's own init(), which hands on *ret_ctx.  setup NULL: as without an init(). */
 	int (*init)(struct polycm_module *module, const struct polycm_kernel_setup *setup,
 		    void **ret_ctx);
 	/* The kind of an id, from inside an operation on it. */

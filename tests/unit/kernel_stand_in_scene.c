@@ -18,13 +18,6 @@ struct rdma_event_channel *channel;
 
 static struct polycm_transport vendor_transport;
 
-static int by_rules_init(struct polycm_module *module, void **ret_ctx)
-{
-	const struct polycm_kernel_setup setup = { .size = sizeof(setup) };
-
-	return polycm_kernel_table.init(module, &setup, ret_ctx);
-}
-
 static bool is_the_vendors(const struct polycm_kernel_device *device)
 {
 	return !strcmp(device->name, "hca1");
@@ -40,14 +33,15 @@ static int vendor_init(struct polycm_module *module, void **ret_ctx)
 }
 
 static const struct polycm_ops by_name = { .size = sizeof(by_name), .init = vendor_init };
-static const struct polycm_ops by_rules = { .size = sizeof(by_rules), .init = by_rules_init };
+/* No init(): as one by the rules alone. */
+static const struct polycm_ops by_rules = { .size = sizeof(by_rules) };
 
 static const struct {
 	const struct polycm_transport *rules;
 	const struct polycm_ops *ops;
 } kinds[] = {
 	{ &vendor_transport, &by_name },
-	{ &ib_transport, &by_rules }, { &roce_transport, &by_rules }, { &iwarp_transport, &by_rules },
+	{ &ib_transport, &by_rules }, { &roce_transport, NULL }, { &iwarp_transport, NULL },
 };
 
 static struct polycm_provider providers[ARRAY_SIZE(kinds)];

@@ -235,11 +235,20 @@ static void iwarp_answers_only_requests_and_once(void **state)
 	struct rdma_cm_id *listener = scene_listener(RDMA_PS_TCP, "0.0.0.0");
 	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "30.0.0.1"), *child;
 	struct rdma_conn_param param = { .qp_num = 5 };
+	struct capture capture;
+	const char *text;
 
 	(void)state;
 	assert_int_equal(rdma_connect(id, &param), 0);
 	assert_errno(rdma_reject(id, NULL, 0), EINVAL);
+	polycm_log_level = POLYCM_LOG_WARN;
+	capture_begin(&capture);
 	assert_errno(rdma_establish(id), EINVAL);
+	text = capture_end(&capture);
+	polycm_log_level = POLYCM_LOG_ERROR;
+	print_message("%s", text);
+	/* The kernel's answer stays; words come with it where the transport has no such thing. */
+	assert_non_null(strstr(text, "iwarp has no RTU: the device ends the handshake by itself"));
 	assert_int_equal(stand_in.calls[RDMA_USER_CM_CMD_REJECT], 0);
 	assert_int_equal(stand_in.calls[RDMA_USER_CM_CMD_ACCEPT], 0);
 

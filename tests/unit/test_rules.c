@@ -269,80 +269,15 @@ static void test_status_str_iwarp(void **state)
 	}
 }
 
-/* The plugins as files. */
+/* The plugins as files: a struct and rules each, all else is the kernel client's. */
 
-static char why[100];
-
-static int fake_init(struct polycm_module *module, const struct polycm_kernel_setup *setup,
-		     void **ret_ctx)
-{
-	(void)module;
-	assert_uint_equal(setup->size, sizeof(*setup));
-	assert_null(setup->claims);
-	*ret_ctx = NULL;
-	return 0;
-}
-
-static int fake_establish(void *priv)
-{
-	(void)priv;
-	return -EINVAL;
-}
-
-static enum polycm_kind fake_kind(const void *priv)
-{
-	(void)priv;
-	return POLYCM_KIND_RC;
-}
-
-static const struct polycm_ops fake_ops = {
-	.size = sizeof(fake_ops),
-	.establish = fake_establish,
-};
-
-static const struct polycm_kernel fake_kernel = {
-	.size = sizeof(fake_kernel),
-	.ops = &fake_ops,
-	.init = fake_init,
-	.kind = fake_kind,
-};
-
-static const void *fake_extension(const char *name, unsigned int version)
-{
-	assert_string_equal(name, POLYCM_KERNEL);
-	assert_uint_equal(version, POLYCM_KERNEL_VERSION);
-	return &fake_kernel;
-}
-
-static void fake_why(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void fake_why(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(why, sizeof(why), format, args);
-	va_end(args);
-}
-
-static const struct polycm_core fake_core = {
-	.size = sizeof(fake_core),
-	.abi_minor = POLYCM_ABI_MINOR,
-	.why = fake_why,
-	.extension = fake_extension,
-};
-
-/* One of before there was a client of the kernel. */
-static const struct polycm_core old_core = {
-	.size = offsetof(struct polycm_core, extension),
-};
+static const struct polycm_core no_core = { .size = sizeof(no_core) };
 
 static void check_plugin(const char *name, const struct polycm_transport *rules)
 {
 	const struct polycm_provider *provider = NULL;
 	int (*query)(const struct polycm_core *core, const struct polycm_provider **ret);
-	const struct polycm_ops *ops;
-	void *handle, *symbol, *ctx;
+	void *handle, *symbol;
 	char path[1024];
 
 	(void)snprintf(path, sizeof(path), "%s/providers/%s/.libs/provider-%s.so",
@@ -353,8 +288,7 @@ static void check_plugin(const char *name, const struct polycm_transport *rules)
 	symbol = dlsym(handle, "polycm_provider_query_v1");
 	assert_non_null(symbol);
 	memcpy(&query, &symbol, sizeof(query));
-	assert_int_equal(query(&old_core, &provider), -EOPNOTSUPP);
-	assert_int_equal(query(&fake_core, &provider), 0);
+	assert_int_equal(query(&no_core, &provider), 0);
 
 	assert_uint_equal(provider->size, sizeof(*provider));
 	assert_uint_equal(provider->abi_minor, POLYCM_ABI_MINOR);
@@ -364,16 +298,8 @@ static void check_plugin(const char *name, const struct polycm_transport *rules)
 	assert_null(provider->extension);
 	assert_uint_equal(provider->num_options, 0);
 
-	ops = provider->ops;
-	assert_uint_equal(ops->size, sizeof(*ops));
-	assert_true(provider->flags & POLYCM_PROVIDER_KERNEL);
-	assert_null(ops->open);
-	assert_int_equal(ops->init(NULL, &ctx), 0);
-
-	/* The kernel's answer stays; words come with it where the transport has no such thing. */
-	why[0] = '\0';
-	assert_int_equal(ops->establish(NULL), -EINVAL);
-	assert_int_equal(why[0] != '\0', !(rules->services & POLYCM_SVC_ESTABLISH));
+	assert_uint_equal(provider->flags, POLYCM_PROVIDER_KERNEL);
+	assert_null(provider->ops);
 	assert_int_equal(dlclose(handle), 0);
 }
 
