@@ -38,11 +38,24 @@ static void host_log(enum polycm_log_level level, const struct polycm_id *id, co
 	va_end(args);
 }
 
+static const struct polycm_clock_services clock_services = {
+	.size = sizeof(clock_services),
+	.install = polycm_clock_install,
+	.show = polycm_clock_show,
+	.real_ns = polycm_real_ns,
+	.cond_wait = polycm_cond_wait,
+	.time_moved = polycm_time_moved,
+};
+
 static const void *host_extension(const char *name, unsigned int version)
 {
-	if (!name || strcmp(name, POLYCM_KERNEL) != 0 || version != POLYCM_KERNEL_VERSION)
+	if (!name)
 		return NULL;
-	return &polycm_kernel_table;
+	if (!strcmp(name, POLYCM_KERNEL) && version == POLYCM_KERNEL_VERSION)
+		return &polycm_kernel_table;
+	if (!strcmp(name, POLYCM_CLOCK) && version == POLYCM_CLOCK_VERSION)
+		return &clock_services;
+	return NULL;
 }
 
 /* calloc() does without the small blocks that the C library keeps at hand for a thread. */
@@ -75,15 +88,10 @@ const struct polycm_core polycm_core_table = {
 	.now_ns = polycm_now_ns,
 	.timer_start = polycm_timer_start,
 	.timer_cancel = polycm_timer_cancel,
-	.clock_install = polycm_clock_install,
 	.alloc = host_alloc,
 	.free = free,
 	.why = polycm_why,
+	.why_shown = polycm_why_shown,
 	.extension = host_extension,
 	.sleep = polycm_sleep,
-	.clock_show = polycm_clock_show,
-	.real_ns = polycm_real_ns,
-	.cond_wait = polycm_cond_wait,
-	.time_moved = polycm_time_moved,
-	.why_shown = polycm_why_shown,
 };

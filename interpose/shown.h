@@ -27,7 +27,7 @@ POLYCM_READS_CLOCK static inline bool polycm_shown_is(enum polycm_shown state)
 	return __atomic_load_n(&polycm_shown_state, __ATOMIC_ACQUIRE) == (int)state;
 }
 
-/* polycm_core.clock_show(): they follow the installed clock from now on, or real time again. */
+/* polycm_clock_services.show(): they follow the installed clock from now on, or real time again. */
 void polycm_shown_switch(bool is_virtual);
 
 /*

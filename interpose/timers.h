@@ -74,7 +74,7 @@ bool polycm_timerfd_is_off(int fd, char *text, size_t size);
 extern unsigned int polycm_alarms_set;
 
 /*
- * polycm_core.time_moved(): signals whose time has come are sent.  true: one
+ * polycm_clock_services.time_moved(): signals whose time has come are sent.  true: one
  * interrupted this thread, as it interrupts a system call.
  */
 bool polycm_alarms_ring(void);

@@ -6,7 +6,7 @@
 #ifndef POLYCM_CORE_CLOCK_H
 #define POLYCM_CORE_CLOCK_H
 
-#include "polycm/provider.h"
+#include "polycm/clock.h"
 
 extern bool polycm_clock_installed;	/* atomic; never false again */
 

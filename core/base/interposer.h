@@ -20,6 +20,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "polycm/clock.h"
 #include "polycm/provider.h"
 
 /* What libpolycm-interpose gives libpolycm.  Any thread. */
@@ -34,7 +35,7 @@ struct polycm_interposer {
 	 * counted from 1 on; 0: its calls are not seen.  NULL: as if it were 0.
 	 */
 	unsigned int (*flags_changed)(void);
-	/* polycm_core members. */
+	/* polycm_core.sleep(), and members of struct polycm_clock_services. */
 	void (*sleep)(uint64_t ns);
 	void (*clock_show)(bool is_virtual);
 	bool (*time_moved)(void);
@@ -82,7 +83,7 @@ uint64_t polycm_real_ns(clockid_t clock);
 int polycm_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
 /* See flags_changed() above; 0 too where nothing is attached. */
 unsigned int polycm_flag_changes(void);
-/* polycm_core members. */
+/* polycm_core.sleep(), and members of struct polycm_clock_services. */
 void polycm_sleep(uint64_t ns);
 int polycm_clock_show(bool is_virtual);
 bool polycm_time_moved(void);

@@ -18,6 +18,8 @@
 
 /* What no event can do without. */
 #define MIN_EVENT	offsetof(struct polycm_event, ece)
+#define LAST_EVENT	RDMA_CM_EVENT_TIMEWAIT_EXIT
+#define LAST_EVENT_OF_LIBRDMACM 19	/* of release 60: INTERNAL, after ADDRINFO_RESOLVED, ADDRINFO_ERROR, USER */
 #define END_OF(member) (offsetof(struct polycm_event, member) + sizeof(void *))
 #define END_OF_CHILD	END_OF(child)
 #define END_OF_GROUP	END_OF(group)
@@ -168,7 +170,7 @@ static size_t needed_size(const struct polycm_event *event)
 static bool is_good(const struct polycm_event *event)
 {
 	if (!event || event->size < MIN_EVENT ||
-	    (unsigned int)event->type > RDMA_CM_EVENT_TIMEWAIT_EXIT)
+	    (unsigned int)event->type > LAST_EVENT)
 		return false;
 	if (__builtin_expect(event->type != RDMA_CM_EVENT_CONNECT_REQUEST &&
 			     !is_multicast(event->type), 1))
@@ -195,6 +197,9 @@ static __attribute__((cold)) void tell_bad(const struct polycm_module *module,
 			      "child_create() that was neither posted nor destroyed");
 	else if (is_multicast(event->type))
 		polycm_misuse(module, call, "a multicast event without the group of the join");
+	else if ((int)event->type > LAST_EVENT && (int)event->type <= LAST_EVENT_OF_LIBRDMACM)
+		polycm_misuse(module, call, "event type %d answers a call that no operation stands "
+			      "for: TIMEWAIT_EXIT is the last type there is", (int)event->type);
 	else
 		polycm_misuse(module, call, "%d is no type of event", (int)event->type);
 }

@@ -181,14 +181,15 @@ static int deliver(struct frame *frame, const struct polycm_event *event, uint64
 {
 	struct polycm_event full = { .size = 0 };
 
-	if (!frame->layer->ops.event)
+	if (!frame->layer->layer.event)
 		return hand_up(&frame->pub, event, hold_ns);
 	if (event && event->size < sizeof(full)) {
 		memcpy(&full, event, event->size);
 		full.size = sizeof(full);
 		event = &full;
 	}
-	return POLYCM_OP(frame->layer, event, frame->area, event, hold_ns);
+	return polycm_op_result(frame->layer, "event",
+				frame->layer->layer.event(frame->area, event, hold_ns));
 }
 
 static int hand_up(const struct polycm_layer *layer, const struct polycm_event *event,
@@ -277,8 +278,8 @@ void polycm_layers_begin(struct polycm_id *id)
 	for (unsigned int i = 0; i < polycm_num_layers; i++) {
 		struct frame *frame = frame_of(id, i);
 
-		if (frame->layer->ops.begin)
-			frame->layer->ops.begin(frame->layer->ctx, frame->area, &frame->pub);
+		if (frame->layer->layer.begin)
+			frame->layer->layer.begin(frame->layer->ctx, frame->area, &frame->pub);
 		frame->begun = true;
 	}
 }
@@ -288,8 +289,8 @@ void polycm_layers_end(struct polycm_id *id)
 	for (unsigned int i = 0; i < polycm_num_layers; i++) {
 		struct frame *frame = frame_of(id, i);
 
-		if (frame->begun && frame->layer->ops.end)
-			frame->layer->ops.end(frame->area);
+		if (frame->begun && frame->layer->layer.end)
+			frame->layer->layer.end(frame->area);
 		frame->begun = false;
 	}
 }

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include "polycm/provider.h"
+#include "polycm/verbs.h"
 
 /* When INIT was asked for: with a route; after a REP by which the peer may not read here, or may. */
 enum { POLYCM_QP_INIT_ROUTED, POLYCM_QP_INIT_UNREAD, POLYCM_QP_INIT_READ, POLYCM_QP_INITS };

@@ -4,8 +4,9 @@
  * before anything else looks at it.
  *
  * A plugin may be built with other versions of <polycm/provider.h>, or simply
- * be wrong.  Of each table the smaller of both sizes is copied; one that is
- * shorter than version 1's is refused.
+ * be wrong.  Of each table the smaller of both sizes is copied.  A table whose
+ * size is not that of the version that the plugin says it was built for is
+ * refused: the two sides would not mean the same members.
  */
 #include "config.h"
 
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "kernel_client.h"
 #include "transport.h"
@@ -23,10 +25,34 @@
 #define MAX_AREA (1u << 20)	/* of an id or a channel */
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 
-/* Version 1 of the tables ended, or is of use, with these members; never change them. */
-#define MIN_PROVIDER END_OF(struct polycm_provider, num_options)
+/* Version 1.0 of the tables ended with these members; never change them. */
+#define MIN_PROVIDER END_OF(struct polycm_provider, extension)
 #define MIN_OPS END_OF(struct polycm_ops, free)
+#define MIN_LAYER END_OF(struct polycm_layer_ops, end)
 #define MIN_OPTION END_OF(struct polycm_option, help)
+#define MIN_TRANSPORT END_OF(struct polycm_transport, status_str)
+
+/* A table of the plugin's: what it is, what version 1.0's and ours have, in bytes. */
+struct table {
+	const char *what;
+	size_t min, ours;
+};
+
+static const struct table provider_table = {
+	"its description", MIN_PROVIDER, sizeof(struct polycm_provider)
+};
+static const struct table ops_table = {
+	"its table of operations", MIN_OPS, sizeof(struct polycm_ops)
+};
+static const struct table layer_table = {
+	"its table of a layer's operations", MIN_LAYER, sizeof(struct polycm_layer_ops)
+};
+static const struct table option_table = {
+	"its table of settings", MIN_OPTION, sizeof(struct polycm_option)
+};
+static const struct table transport_table = {
+	"its struct of transport rules", MIN_TRANSPORT, sizeof(struct polycm_transport)
+};
 
 static int refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -40,11 +66,21 @@ static int refuse(char *why, const char *format, ...)
 	return -EINVAL;
 }
 
-static int check_size(const char *table, uint32_t size, size_t min, char *why)
+/* minor: the version 1.minor that the plugin was built for.  Versions differ by members at the end. */
+static int check_size(const struct table *table, uint32_t size, int64_t minor, char *why)
 {
-	if (size >= min)
-		return 0;
-	return refuse(why, "%s has %u bytes, at least %zu are needed", table, size, min);
+	if (size < table->min)
+		return refuse(why, "%s has %u bytes, version %d.0 has %zu", table->what, size,
+			      POLYCM_ABI_MAJOR, table->min);
+	if (minor <= POLYCM_ABI_MINOR && size > table->ours)
+		return refuse(why, "%s has %u bytes, version %d.%d has no more than %zu: it was "
+			      "built with other headers", table->what, size, POLYCM_ABI_MAJOR,
+			      POLYCM_ABI_MINOR, table->ours);
+	if (minor >= POLYCM_ABI_MINOR && size < table->ours)
+		return refuse(why, "%s has %u bytes, version %d.%d has no fewer than %zu: it was "
+			      "built with other headers", table->what, size, POLYCM_ABI_MAJOR,
+			      POLYCM_ABI_MINOR, table->ours);
+	return 0;
 }
 
 static bool is_aligned(const void *pointer)
@@ -106,7 +142,7 @@ static void complete_from_kernel(struct polycm_ops *ops)
 		THEIRS(leave_multicast),
 #undef THEIRS
 	};
-	struct polycm_ops complete = *polycm_kernel_table.ops;
+	struct polycm_ops complete = polycm_kernel_ops;
 
 	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
 		if (!is_empty(ops, theirs[i]))
@@ -115,26 +151,33 @@ static void complete_from_kernel(struct polycm_ops *ops)
 	*ops = complete;
 }
 
-static int copy_ops(struct polycm_ops *ops, const struct polycm_provider *desc, char *why)
+/* Over the kernel, and around others, a provider may have none. */
+static int copy_table_of_ops(struct polycm_ops *ops, const struct polycm_provider *desc, char *why)
 {
 	const struct polycm_ops *theirs = desc->ops;
 	int r;
 
+	memset(ops, 0, sizeof(*ops));
+	if (!theirs && (desc->flags & POLYCM_PROVIDER_KERNEL || desc->layer))
+		return 0;
 	if (!theirs || !is_aligned(theirs))
 		return refuse(why, "it has no table of operations");
-	r = check_size("its table of operations", theirs->size, MIN_OPS, why);
+	r = check_size(&ops_table, theirs->size, desc->abi_minor, why);
+	if (!r)
+		copy_table(ops, sizeof(*ops), theirs, theirs->size);
+	return r;
+}
+
+static int copy_ops(struct polycm_ops *ops, const struct polycm_provider *desc, char *why)
+{
+	int r = copy_table_of_ops(ops, desc, why);
+
 	if (r)
 		return r;
-
-	memset(ops, 0, sizeof(*ops));
-	copy_table(ops, sizeof(*ops), theirs, theirs->size);
-	if (desc->flags & POLYCM_PROVIDER_KERNEL) {
-		if (!ops->init)
-			return refuse(why, "it is over the kernel and has no init()");
+	if (desc->flags & POLYCM_PROVIDER_KERNEL)
 		complete_from_kernel(ops);
-	}
 	/* A layer has what it wants to have. */
-	if (desc->flags & POLYCM_PROVIDER_LAYER) {
+	if (desc->layer) {
 		if (!ops->init)
 			ops->init = polycm_stub_ops.init;
 		if (!ops->fini)
@@ -152,6 +195,26 @@ static int copy_ops(struct polycm_ops *ops, const struct polycm_provider *desc, 
 			memcpy((char *)ops + offset, (const char *)&polycm_stub_ops + offset,
 			       sizeof(slot_t));
 	}
+	return 0;
+}
+
+static int copy_layer(struct polycm_module *module, char *why)
+{
+	const struct polycm_layer_ops *theirs = module->desc.layer;
+	int r;
+
+	if (!theirs)
+		return 0;
+	if (!is_aligned(theirs))
+		return refuse(why, "its table of a layer's operations is not aligned");
+	if (module->desc.flags & POLYCM_PROVIDER_KERNEL || module->desc.transport)
+		return refuse(why, "it is a layer and yet has %s", module->desc.transport ?
+			      "transport rules" : "devices of the kernel's");
+	r = check_size(&layer_table, theirs->size, module->desc.abi_minor, why);
+	if (r)
+		return r;
+	copy_table(&module->layer, sizeof(module->layer), theirs, theirs->size);
+	module->desc.layer = &module->layer;
 	return 0;
 }
 
@@ -188,7 +251,7 @@ static int copy_options(struct polycm_module *module, const struct polycm_provid
 	if (!row || !is_aligned(row) || theirs->num_options > MAX_OPTIONS)
 		return refuse(why, "its %u settings cannot be true", theirs->num_options);
 	stride = theirs->options->size;
-	r = check_size("its table of settings", stride, MIN_OPTION, why);
+	r = check_size(&option_table, stride, module->desc.abi_minor, why);
 	if (r)
 		return r;
 	if (stride % _Alignof(struct polycm_option))
@@ -239,24 +302,36 @@ static int check_names(const struct polycm_provider *theirs, const char *name, c
 static int copy_transport(struct polycm_module *module, char *why)
 {
 	const struct polycm_transport *theirs = module->desc.transport;
+	int r;
 
 	if (!theirs)
 		return 0;
 	if (!is_aligned(theirs))
 		return refuse(why, "its transport rules are not aligned");
 	module->desc.transport = &module->transport;
-	return polycm_transport_copy(&module->transport, theirs, why, PROVIDER_WHY_SIZE);
+	r = polycm_transport_check_shape(theirs, why, PROVIDER_WHY_SIZE);
+	if (!r)
+		r = check_size(&transport_table, theirs->size, module->desc.abi_minor, why);
+	if (!r)
+		r = polycm_transport_copy(&module->transport, theirs, why, PROVIDER_WHY_SIZE);
+	return r;
 }
 
-int polycm_module_fill(struct polycm_module *module, const struct polycm_provider *theirs,
-		       const char *name, char *why)
+/* Each flag changes who owns what: to overlook one would be to misunderstand the plugin. */
+static int check_flags(uint32_t flags, char *why)
+{
+	uint32_t unknown = flags & ~(uint32_t)POLYCM_PROVIDER_FLAGS;
+
+	return unknown ? refuse(why, "its flag 1 << %d is not known", ffs((int)unknown) - 1) : 0;
+}
+
+static int fill(struct polycm_module *module, const struct polycm_provider *theirs,
+		const char *name, char *why)
 {
 	struct polycm_provider *desc = &module->desc;
 	int r;
 
-	if (!theirs || !is_aligned(theirs))
-		return refuse(why, "it describes no provider");
-	r = check_size("its description", theirs->size, MIN_PROVIDER, why);
+	r = check_size(&provider_table, theirs->size, theirs->abi_minor, why);
 	if (!r)
 		r = check_names(theirs, name, why);
 	if (r)
@@ -267,21 +342,21 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 	/* Still the plugin's.  What polycm_module_free() finds here is ours. */
 	desc->options = NULL;
 	desc->num_options = 0;
-	if (desc->flags & POLYCM_PROVIDER_LAYER &&
-	    (desc->flags & POLYCM_PROVIDER_KERNEL || desc->transport))
-		return refuse(why, "it is a layer and yet has %s", desc->transport ?
-			      "transport rules" : "devices of the kernel's");
-	r = copy_ops(&module->ops, desc, why);
+	r = check_flags(desc->flags, why);
+	if (!r)
+		r = copy_layer(module, why);
+	if (!r)
+		r = copy_ops(&module->ops, desc, why);
 	if (r)
 		return r;
 	if (desc->flags & POLYCM_PROVIDER_KERNEL) {
 		desc->id_size = polycm_kernel_id_size;
 		desc->channel_size = polycm_kernel_channel_size;
 	}
-	if (desc->flags & POLYCM_PROVIDER_LAYER)
+	if (desc->layer)
 		desc->channel_size = 0;
 	/* The operations know an id by its area alone. */
-	if (!desc->id_size && (!(desc->flags & POLYCM_PROVIDER_LAYER) || module->ops.begin))
+	if (!desc->id_size && (!desc->layer || module->layer.begin))
 		return refuse(why, "its id_size is 0: its operations are given an area of each id, "
 			      "so it must be 1 or more");
 	if (desc->id_size > MAX_AREA || desc->channel_size > MAX_AREA)
@@ -304,6 +379,30 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 	if (!desc->description)
 		desc->description = "";
 	return 0;
+}
+
+/* What is refused may be so because it is of another version. */
+static void add_version(const struct polycm_provider *theirs, char *why)
+{
+	size_t len = strlen(why);
+
+	if (POLYCM_HAS(theirs, abi_minor) && theirs->abi_minor != POLYCM_ABI_MINOR)
+		snprintf(why + len, PROVIDER_WHY_SIZE - len, " (it was built for version %d.%u of "
+			 "the provider ABI, this is %d.%d)", POLYCM_ABI_MAJOR, theirs->abi_minor,
+			 POLYCM_ABI_MAJOR, POLYCM_ABI_MINOR);
+}
+
+int polycm_module_fill(struct polycm_module *module, const struct polycm_provider *theirs,
+		       const char *name, char *why)
+{
+	int r;
+
+	if (!theirs || !is_aligned(theirs))
+		return refuse(why, "it describes no provider");
+	r = fill(module, theirs, name, why);
+	if (r == -EINVAL)
+		add_version(theirs, why);
+	return r;
 }
 
 void polycm_module_free(struct polycm_module *module)

@@ -9,6 +9,8 @@
 #include "polycm/kernel.h"
 
 extern const struct polycm_kernel polycm_kernel_table;
+/* Its operations, complete; init() is that of a provider which has none of its own. */
+extern const struct polycm_ops polycm_kernel_ops;
 /* Bytes of its areas of an id and a channel. */
 extern const uint32_t polycm_kernel_id_size, polycm_kernel_channel_size;
 

@@ -10,15 +10,17 @@
 #define POLYCM_CORE_REGISTRY_H
 
 #include <pthread.h>
+#include "polycm/layer.h"
 #include "polycm/provider.h"
 
-/* A loaded provider.  Tables are the core's copies: no slot is NULL. */
+/* A loaded provider.  Tables are the core's copies: no operation is NULL, but for those of a layer. */
 struct polycm_module {
 	char *name;
 	char *path;			/* file, absolute; for people */
 	struct polycm_provider desc;	/* strings and transport point into the plugin */
 	struct polycm_ops ops;
 	struct polycm_ops base;		/* its own, where layers are around them (layers.h) */
+	struct polycm_layer_ops layer;	/* of a layer; any may be NULL */
 	struct polycm_transport transport;	/* valid if desc.transport, which then points here */
 	void *ctx;			/* from ops.init */
 	void *handle;			/* libltdl's */
@@ -40,7 +42,7 @@ static inline bool polycm_module_is_kernel(const struct polycm_module *module)
 
 static inline bool polycm_module_is_layer(const struct polycm_module *module)
 {
-	return module->desc.flags & POLYCM_PROVIDER_LAYER;
+	return module->desc.layer;
 }
 
 /*

@@ -202,7 +202,8 @@ static int choose_unless_excluded(void *arg, const struct provider_file *file)
 	if (in_list(exclusion->setting, file->name))
 		return 0;
 	module = polycm_files_load(file->name, false, &path, &problem);
-	if (module && !(module->desc.flags & (POLYCM_PROVIDER_ON_REQUEST | POLYCM_PROVIDER_LAYER)))
+	if (module && !polycm_module_is_layer(module) &&
+	    !(module->desc.flags & POLYCM_PROVIDER_ON_REQUEST))
 		choose(module);
 	return 0;
 }

@@ -39,11 +39,6 @@ static void stub_void(void *object)
 {
 }
 
-/* Of a layer, which this is not: never called. */
-static void stub_begin(void *ctx, void *priv, const struct polycm_layer *layer)
-{
-}
-
 #define STUB(slot, ...) static int stub_##slot(__VA_ARGS__) { return -EOPNOTSUPP; }
 
 STUB(enumerate, void *ctx)
@@ -64,7 +59,6 @@ STUB(init_qp_attr, void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 STUB(query, void *priv, struct polycm_route_info *ret_info)
 STUB(join_multicast, void *priv, const struct polycm_multicast *mc)
 STUB(leave_multicast, void *priv, void *group)
-STUB(event, void *priv, const struct polycm_event *event, uint64_t hold_ns)
 
 #pragma GCC diagnostic pop
 
@@ -97,7 +91,4 @@ const struct polycm_ops polycm_stub_ops = {
 	.close = stub_void,
 	.stop = stub_void,
 	.free = stub_void,
-	.begin = stub_begin,
-	.event = stub_event,
-	.end = stub_void,
 };

@@ -11,10 +11,11 @@
 #include <infiniband/ib.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define NAME_MAX_LEN 31
-/* Version 1 ended here; never change it. */
-#define MIN_SIZE (offsetof(struct polycm_transport, max_initiator_depth) + sizeof(uint8_t))
+/* Version 1.0 ended here; never change it. */
+#define MIN_SIZE (offsetof(struct polycm_transport, status_str) + sizeof(void *))
 #define MAX_EXPONENT 31u	/* 5-bit fields */
 #define MAX_MPA_DATA 512u	/* RFC 5044, 7.1 */
 #define MAX_OTHER_DATA UINT16_MAX	/* what the table's cell holds */
@@ -26,6 +27,9 @@ static const uint16_t ib_cm_capacity[POLYCM_KINDS][POLYCM_MSGS] = {
 	[POLYCM_KIND_RC_AF_IB] = { 92, 196, 148 },
 	[POLYCM_KIND_UD_AF_IB] = { 216, 136, 136 },
 };
+
+_Static_assert((int)POLYCM_KINDS <= POLYCM_KINDS_ROOM && (int)POLYCM_MSGS <= POLYCM_MSGS_ROOM,
+	       "the tables have room for all kinds and messages");
 
 static uint8_t no_ack_timeout(uint8_t ack_delay, uint8_t packet_lifetime)
 {
@@ -134,6 +138,9 @@ static int check(const struct polycm_transport *t, char *why, size_t why_size)
 	if (t->reject_domain != POLYCM_REJECT_REASON && t->reject_domain != POLYCM_REJECT_ERRNO)
 		return refuse(why, why_size, "transport %s: unknown numbers of rejects %d", t->name,
 			      (int)t->reject_domain);
+	if (t->flags & ~(uint32_t)POLYCM_T_FLAGS)
+		return refuse(why, why_size, "transport %s: its flag 1 << %d is not known", t->name,
+			      ffs((int)(t->flags & ~(uint32_t)POLYCM_T_FLAGS)) - 1);
 	if (t->protocol == POLYCM_PROTO_MPA && (t->mpa_revision < 1 || t->mpa_revision > 2))
 		return refuse(why, why_size, "transport %s: unknown MPA revision %u", t->name,
 			      t->mpa_revision);
@@ -153,19 +160,34 @@ static int check(const struct polycm_transport *t, char *why, size_t why_size)
 	return r;
 }
 
+int polycm_transport_check_shape(const struct polycm_transport *theirs, char *why, size_t why_size)
+{
+	if (!POLYCM_HAS(theirs, shape))
+		return refuse(why, why_size, "its struct of transport rules has %u bytes, version "
+			      "%d.0 has %zu", theirs->size, POLYCM_ABI_MAJOR, MIN_SIZE);
+	if (theirs->shape == POLYCM_RULES_SHAPE)
+		return 0;
+	return refuse(why, why_size, "its struct of transport rules is of another shape, 0x%x in place "
+		      "of 0x%x: shape must be the POLYCM_RULES_SHAPE of this version's headers",
+		      theirs->shape, POLYCM_RULES_SHAPE);
+}
+
 int polycm_transport_copy(struct polycm_transport *transport, const struct polycm_transport *theirs,
 			  char *why, size_t why_size)
 {
 	int r;
 
+	r = polycm_transport_check_shape(theirs, why, why_size);
+	if (r)
+		return r;
 	if (theirs->size < MIN_SIZE)
-		return refuse(why, why_size,
-			      "its transport rules have %u bytes, at least %zu are needed",
-			      theirs->size, MIN_SIZE);
+		return refuse(why, why_size, "its struct of transport rules has %u bytes, version "
+			      "%d.0 has %zu", theirs->size, POLYCM_ABI_MAJOR, MIN_SIZE);
 	memset(transport, 0, sizeof(*transport));
 	memcpy(transport, theirs, theirs->size < sizeof(*transport) ? theirs->size :
 								      sizeof(*transport));
 	transport->size = sizeof(*transport);
+	transport->services &= POLYCM_SERVICES;
 	r = check(transport, why, why_size);
 	if (r)
 		return r;

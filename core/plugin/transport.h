@@ -8,8 +8,11 @@
 
 #include "polycm/provider.h"
 
+/* -EINVAL: the struct is too short to tell, or its tables are of another shape than ours. */
+int polycm_transport_check_shape(const struct polycm_transport *theirs, char *why, size_t why_size);
 /*
- * Copy a plugin's rules into the core's struct, empty slots filled.  -EINVAL
+ * Copy a plugin's rules into the core's struct, empty slots filled; services that are not known
+ * are left out.  -EINVAL
  * where they cannot be true or would not fit the protocol's messages; `why'
  * (why_size bytes) then says what is wrong.
  */

@@ -9,7 +9,9 @@
 #ifndef POLYCM_CORE_VERBS_SHIM_H
 #define POLYCM_CORE_VERBS_SHIM_H
 
-#include "polycm/provider.h"
+#include <stdbool.h>
+
+#include "polycm/verbs.h"
 
 /*
  * Take a provider's device: copy its verbs table into one of the core's

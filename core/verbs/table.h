@@ -5,7 +5,9 @@
 #ifndef POLYCM_CORE_VERBS_TABLE_H
 #define POLYCM_CORE_VERBS_TABLE_H
 
-#include "polycm/provider.h"
+#include <stdbool.h>
+
+#include "polycm/verbs.h"
 
 /* Never called; its address marks the devices that are ours. */
 struct ibv_context *polycm_shim_mark(struct ibv_device *device, int cmd_fd);

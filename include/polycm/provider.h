@@ -7,36 +7,52 @@
  * needs comes through struct polycm_core, everything it offers through struct
  * polycm_provider.
  *
- * Rules that hold for the whole page
+ * This header is all that a simple provider needs.  Beside it:
  *
- *  Growth    Every struct that crosses the border begins with its size, as the
- *            side that fills it in was compiled.  New members come only at the
- *            end.  The core copies the smaller of both sizes into tables of its
- *            own, so a slot that a provider leaves NULL, or does not know yet,
- *            answers -EOPNOTSUPP.
+ *  <polycm/rules.h>	the rules of a transport
+ *  <polycm/kernel.h>	devices that the kernel's RDMA CM knows
+ *  <polycm/verbs.h>	devices that libibverbs does not know
+ *  <polycm/layer.h>	providers around others
+ *  <polycm/clock.h>	providers that own time
+ *
+ * Rules that hold for all of them
+ *
+ *  Growth    Every struct starts with `size'.  Whoever fills the struct sets it
+ *            to the sizeof() that it was compiled with.  New members come only
+ *            at the end, and each adds 1 to POLYCM_ABI_MINOR.  The core copies
+ *            what a provider fills in, up to the smaller of both sizes; an
+ *            operation that is NULL, or that the provider does not know yet,
+ *            answers -EOPNOTSUPP.  A provider that reads a member of the core's
+ *            which is newer than minor 0 asks POLYCM_HAS() before.
+ *  Results   A struct that a provider fills in for the core (query()) arrives
+ *            with the core's capacity in `size'.  The provider writes no more
+ *            than that and leaves `size' as it is.
  *  Errors    0 or a negative errno.  Only the exported rdma_* calls set errno.
- *            A provider that breaks a rule which the core can check (a positive
- *            errno, a bad event, something given back twice) is told in one
+ *            If a provider breaks a rule that the core can check (a positive
+ *            errno, a bad event, something given back twice), the core logs one
  *            line at `error'.  The call has no other effect than its error.
- *  Results   What a call starts and cannot finish at once is reported by
+ *  Events    What a call starts and cannot finish at once is reported by
  *            polycm_core.post_event() and in no other way.
  *  Threads   The core serialises the operations of one id and calls operations
- *            of different ids at the same time.  It holds no channel lock and
- *            no global lock while it is inside a provider.  A provider must
- *            not call rdma_* functions.
+ *            of different ids at the same time.  While it is inside a provider
+ *            it holds the id's lock, or none; in channel_read() one more, which
+ *            nothing else takes.  A provider must not call rdma_* functions.
  *  Memory    Pointers handed over are valid during the call only, unless a
  *            member says otherwise.
+ *  fork()    A child has none of its parent's ids and channels: the core refuses
+ *            them with -EACCES and calls no operation on them.  It calls fini()
+ *            only in the process that called init().  The child may make ids of
+ *            its own.  A provider that needs threads or descriptors for them
+ *            makes them again, by pthread_atfork() or at the next open().
  */
 #ifndef POLYCM_PROVIDER_H
 #define POLYCM_PROVIDER_H
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -50,25 +66,29 @@ extern "C" {
 #define POLYCM_ABI_MAJOR 1	/* part of the query function's name */
 #define POLYCM_ABI_MINOR 0	/* counts members appended since the first release */
 
+/*
+ * Does the table that the other side filled in reach to the end of this member?
+ * For members newer than minor 0: POLYCM_HAS(core, member) ? core->member : ...
+ */
+#define POLYCM_HAS(table, member)						\
+	((size_t)((const char *)(&(table)->member + 1) - (const char *)(table)) <=	\
+	 (size_t)(table)->size)
+
 struct polycm_id;	/* an rdma_cm_id as the core keeps it */
 struct polycm_device;	/* a device as the core keeps it */
 struct polycm_module;	/* a loaded provider as the core keeps it */
 struct polycm_timer;
-struct polycm_layer;
+struct polycm_layer_ops;	/* <polycm/layer.h> */
+struct polycm_verbs_device;	/* <polycm/verbs.h> */
 
-/* ------------------------------------------------------------------------
- * What crosses the border per connection.
- */
+/* --- What crosses the border per connection. --- */
 
 struct polycm_ece {
 	uint32_t vendor_id;	/* 24 bits, 0: no options */
 	uint32_t options;
 };
 
-/*
- * Parameters of connect and accept, complete: the core has checked them
- * against the device and filled in what the program left out.
- */
+/* Of connect and accept, complete: checked against the device, what the program left out filled in. */
 struct polycm_conn_param {
 	uint32_t size;
 	const void *private_data;	/* NULL: none */
@@ -90,6 +110,11 @@ struct polycm_conn_param {
  */
 struct polycm_event {
 	uint32_t size;
+	/*
+	 * ADDR_RESOLVED to TIMEWAIT_EXIT.  The core refuses newer ones (-EINVAL):
+	 * those of librdmacm 60, ADDRINFO_RESOLVED to INTERNAL, answer calls that
+	 * no operation stands for.
+	 */
 	enum rdma_cm_event_type type;
 	int status;
 	bool is_ud;			/* which member of param is meant */
@@ -100,8 +125,7 @@ struct polycm_event {
 	struct polycm_ece ece;		/* the peer's, with CONNECT_REQUEST and CONNECT_RESPONSE */
 	struct polycm_id *child;	/* CONNECT_REQUEST: from child_create() */
 	void *group;			/* multicast: what join() was given */
-	/* What the status means here, if more is known than rules can say; constant, or NULL. */
-	const char *why;
+	const char *why;		/* what the status means here; a constant, or NULL */
 };
 
 #define POLYCM_MAX_PATHS 6
@@ -141,23 +165,71 @@ struct polycm_open {
  *
  * ctx is what init() returned.  priv is the provider's area of the id
  * (polycm_provider.id_size bytes, zeroed, 16-byte aligned, owned by the core
- * until free() returned); chan likewise for a channel.  "Legal in" names the
- * states of an id as the Linux RDMA CM has them.
+ * until free() returned); chan likewise for a channel.
+ *
+ * Operation       Legal in            Waits  Keeps     Threads  Errors                         Posts
+ * init            once                yes    module    start    any (2)                        -
+ * fini            once, after init    short  -         start    -                              -
+ * enumerate       always              yes    -         any      any: logged                    -
+ * match           always              no     -         any      ENODEV                         -
+ * channel_open    once a channel      no     chan      chan     any: the call's                -
+ * channel_read    open, with a fd     (3)    -         chan     EAGAIN EINTR                   what there is
+ * channel_close   open                no     -         chan     -                              -
+ * open            first of an id      no     id, priv  id       ENODEV                         -
+ * bind            IDLE                no     -         id       ENODEV EADDRINUSE              -
+ *                                                               EADDRNOTAVAIL
+ * resolve_addr    IDLE ADDR_BOUND     no     -         id       ENODEV EADDRINUSE              ADDR_RESOLVED, ADDR_ERROR
+ * resolve_route   ADDR_RESOLVED       no     -         id       -                              ROUTE_RESOLVED, ROUTE_ERROR
+ * listen          ADDR_BOUND IDLE     no     -         id       ENODEV EADDRINUSE              CONNECT_REQUEST for each
+ * connect         ROUTE_RESOLVED      (4)    -         id       those of the wait (4)          the outcome (5)
+ * accept          CONNECT, a request  no     -         id       -                              ESTABLISHED, or what failed
+ * reject          CONNECT, a request  no     -         id       -                              -
+ * establish       CONNECT             no     -         id       -                              -
+ * disconnect      CONNECT             no     -         id       -                              DISCONNECTED (6)
+ * notify          CONNECT             no     -         id       -                              ESTABLISHED, if it is new
+ * set_option      any                 no     -         id       ENOSYS                         -
+ * init_qp_attr    on a device         no     -         id       -                              -
+ * query           any                 no     -         id       ENODEV                         -
+ * join_multicast  ADDR_BOUND          no     *mc       id       ENODEV ENOSYS                  MULTICAST_JOIN,
+ *                 ADDR_RESOLVED                                                                MULTICAST_ERROR
+ * leave_multicast any                 short  -         id       EADDRNOTAVAIL                  nothing more of the group
+ * migrate         any                 no     new_chan  id       -                              -
+ * close           any                 no     -         id       -                              -
+ * stop            after close         short  -         id       -                              nothing more
+ * free            after stop          no     -         id       -                              -
+ *
+ * Legal in: states of an id as the Linux RDMA CM has them.  Elsewhere the
+ *	operation returns -EINVAL.  The provider keeps the state and checks it.
+ * Waits: for anything but its own locks.  short: for threads of the provider
+ *	that are about to be done, not for a peer or the program.
+ * Keeps: what it may use after it returned; all else is the caller's.  An id and
+ *	priv are kept until free(), chan until channel_close(), *mc until
+ *	leave_multicast() returned 0.
+ * Threads: start: the thread that starts or ends the library.  any: any threads
+ *	of the program, at the same time.  chan: one at a time for each channel,
+ *	but see channel_read().  id: one at a time for each id, on any thread.
+ * Errors: those that programs know from librdmacm, besides EINVAL and ENOMEM.
+ *	Any errno is passed on to the program.
+ * Posts: later or before the operation returns; where it returned an error,
+ *	nothing.  DEVICE_REMOVAL, ADDR_CHANGE and, on connected ids, DISCONNECTED
+ *	may come at any time.
+ * (2) Any error means that the provider does not start.
+ * (3) See channel_read().
+ * (4) For the TCP connection, with POLYCM_T_CONNECT_BLOCKS; else no.
+ * (5) CONNECT_RESPONSE (ESTABLISHED for datagrams and where POLYCM_SVC_ESTABLISH
+ *	is absent), REJECTED, UNREACHABLE or CONNECT_ERROR.
+ * (6) At both ends; then TIMEWAIT_EXIT, with POLYCM_SVC_TIMEWAIT.
  */
 struct polycm_ops {
 	uint32_t size;
 
-	/*
-	 * Start and end the provider, once per process.  init() may create
-	 * threads, which block all signals.  Not required.
-	 */
+	/* Start and end the provider.  Threads that it creates block all signals.  Not required. */
 	int (*init)(struct polycm_module *module, void **ret_ctx);
 	void (*fini)(void *ctx);
 
 	/*
-	 * Announce each device of this provider that is new with device_add(),
-	 * decline all others silently.  Cheap; called again when the program
-	 * asks for devices.  Required.
+	 * Announce each device of this provider that is new with device_add(), skip
+	 * all others.  Cheap; called again when the program asks for devices.  Required.
 	 */
 	int (*enumerate)(void *ctx);
 
@@ -170,15 +242,19 @@ struct polycm_ops {
 
 	/*
 	 * A program's event channel.  A provider whose events must be fetched
-	 * gives a descriptor to poll in *ret_fd (else -1); the core calls
-	 * channel_read() when it is readable, which posts what there is and
-	 * must not block.  Not required.
+	 * gives a descriptor to poll in *ret_fd (else -1).  When it is readable
+	 * the core calls channel_read(), which posts what there is and does not
+	 * wait.  Meanwhile the core holds one lock of the channel's, which only
+	 * keeps other threads out of channel_read(): the provider may call
+	 * anything of struct polycm_core.  Cancellation is disabled.  Not required.
 	 *
 	 * Where every provider that may carry ids is one of
 	 * POLYCM_PROVIDER_KERNEL, the descriptor becomes the program's own
-	 * (rdma_event_channel.fd): channel_read() then waits for one event, as
+	 * (rdma_event_channel.fd).  Then the core holds no lock in channel_read()
+	 * and any number of threads may be in it.  It waits for one event, as
 	 * O_NONBLOCK of the descriptor says (-EAGAIN), returns -EINTR after a
-	 * signal, and posts at most one event.  Else the core sets O_NONBLOCK.
+	 * signal, and posts at most one event.  A thread may be cancelled in it.
+	 * Else the core sets O_NONBLOCK.
 	 */
 	int (*channel_open)(void *ctx, void *chan, int *ret_fd);
 	int (*channel_read)(void *chan);
@@ -187,10 +263,10 @@ struct polycm_ops {
 	/* An id begins (not called for ids of child_create()).  Required. */
 	int (*open)(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how);
 
-	/* rdma_bind_addr().  Legal in IDLE.  A port of 0 takes a free one. */
+	/* rdma_bind_addr().  A port of 0 takes a free one. */
 	int (*bind)(void *priv, const struct sockaddr *addr);
 	/*
-	 * rdma_resolve_addr() and rdma_resolve_route() are answered by one event
+	 * rdma_resolve_addr(), whose src may be NULL, and rdma_resolve_route() are answered by one event
 	 * within timeout_ms, which a negative number does not limit: ADDR_RESOLVED
 	 * or ADDR_ERROR, ROUTE_RESOLVED or ROUTE_ERROR; -ETIMEDOUT is the status
 	 * where nothing was found in that time.
@@ -202,17 +278,12 @@ struct polycm_ops {
 	 * for POLYCM_PROVIDER_KERNEL, nor for a provider whose init() installed
 	 * the clock.
 	 */
-	/* rdma_resolve_addr().  Legal in IDLE, ADDR_BOUND.  src may be NULL. */
 	int (*resolve_addr)(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
 			    int timeout_ms);
-	/* rdma_resolve_route().  Legal in ADDR_RESOLVED. */
 	int (*resolve_route)(void *priv, int timeout_ms);
-	/*
-	 * rdma_listen().  Legal in ADDR_BOUND, IDLE.  backlog is 1 or more, but
-	 * for POLYCM_PROVIDER_KERNEL, which gets what the program said.
-	 */
+	/* rdma_listen().  backlog is 1 or more; with POLYCM_PROVIDER_KERNEL what the program said. */
 	int (*listen)(void *priv, int backlog);
-	/* rdma_connect().  Legal in ROUTE_RESOLVED; on error the state stays. */
+	/* rdma_connect().  On error the state stays. */
 	int (*connect)(void *priv, const struct polycm_conn_param *param);
 	/*
 	 * rdma_accept() on a child id.  The core has moved the QP to RTS before,
@@ -221,93 +292,42 @@ struct polycm_ops {
 	int (*accept)(void *priv, const struct polycm_conn_param *param);
 	/* rdma_reject().  reason 0: consumer defined; 35: rdma_reject_ece(). */
 	int (*reject)(void *priv, const void *data, uint8_t len, uint8_t reason);
-	/*
-	 * The active side's answer to CONNECT_RESPONSE (RTU): from
-	 * rdma_establish(), or by the core when the id has a QP.
-	 */
+	/* The active side's RTU: from rdma_establish(), or by the core when the id has a QP. */
 	int (*establish)(void *priv);
+	/* rdma_disconnect().  The core has moved the QP to ERR before. */
 	int (*disconnect)(void *priv);
+	/* rdma_notify().  IBV_EVENT_COMM_EST: a message of the peer's came before its RTU. */
 	int (*notify)(void *priv, enum ibv_event_type event);
 	/* rdma_set_option(); replayed in order when the id meets its provider. */
 	int (*set_option)(void *priv, int level, int optname, const void *optval, size_t optlen);
 	/* Attributes that bring the QP to attr->qp_state, as rdma_init_qp_attr(). */
 	int (*init_qp_attr)(void *priv, struct ibv_qp_attr *attr, int *ret_mask);
-	/* Where the id is now.  Asked in any state; an error fails the call that asks. */
+	/*
+	 * Where the id is now; an error fails the call that asks.  Writes up to
+	 * ret_info->size bytes, of path num_paths rows, and leaves the rest alone.
+	 */
 	int (*query)(void *priv, struct polycm_route_info *ret_info);
+	/* rdma_join_multicast_ex().  The answer is one event with mc->group. */
 	int (*join_multicast)(void *priv, const struct polycm_multicast *mc);
+	/* rdma_leave_multicast().  After 0 nothing is posted for the group. */
 	int (*leave_multicast)(void *priv, void *group);
 	/* The id now belongs to another channel.  Not required: 0 without it. */
 	int (*migrate)(void *priv, void *new_chan);
 
 	/*
-	 * The end of an id, in this order, always all three, also after a
-	 * failed open().  close() starts it (tells the peer) and does not
-	 * wait for the peer.  After stop() returned nothing is posted for the id and no
-	 * thread of the provider uses it; stop() may wait for such a thread.
+	 * The end of an id, in this order, always all three, also after a failed
+	 * open().  close() starts it (tells the peer) and does not wait for the
+	 * peer.  After stop() returned nothing is posted for the id and no thread
+	 * of the provider uses it; stop() may wait for such a thread.
 	 * free() releases what priv refers to.  All required.
 	 */
 	void (*close)(void *priv);
 	void (*stop)(void *priv);
 	void (*free)(void *priv);
-
-	/* Of a layer; see below. */
-	void (*begin)(void *ctx, void *priv, const struct polycm_layer *layer);
-	int (*event)(void *priv, const struct polycm_event *event, uint64_t hold_ns);
-	void (*end)(void *priv);
 };
 
-/* ------------------------------------------------------------------------
- * Layers: providers around others.
- *
- * POLYCM_PROVIDER='trace;fault;roce,iwarp' puts the layer trace around the
- * layer fault around each of the providers roce and iwarp.  A layer has the
- * flag POLYCM_PROVIDER_LAYER, an area of its own in each id (id_size bytes)
- * and no rules, devices or channels.  No operation is required of it, and only
- * these are called:
- *
- *  init, fini	as those of any provider, the layers before what they are around
- *  begin	first for each id, those of child_create() too: keep the pointer
- *		to what is below, which is valid until end() was called
- *  open to free
- *		in place of those below, which they call, or not, on priv and
- *		ctx of struct polycm_layer:
- *
- *			return self->layer->ops->connect(self->layer->priv, param);
- *
- *		One that is NULL calls what is below.  close, stop and free must
- *		do so.  As of any provider, a call is one at a time for each id.
- *  event	what is below reports something: hands it, or another event in
- *		its place, to post(), or does not, by which the event is lost;
- *		its result is what post_event() returns.  Of a CONNECT_REQUEST
- *		that is lost the provider hears that it was not taken (-ENOMEM).
- *		Called like post_event(): from any thread, perhaps under locks of
- *		the provider and during an operation.  It must not block, call
- *		operations or take a lock that is held around those.  NULL: as
- *		post().  What the core itself reports (DEVICE_REMOVAL, a provider that
- *		did not answer) does not come here.
- *  end		last for each id, after free(), or for a child without one:
- *		release what priv refers to
- *
- * A late event is the core's to keep: post() with hold_ns gives it to the
- * program so much later, by the core's clock.  It counts as posted at once (the
- * id of a request is the core's from then on), what is posted for the same id
- * after it comes after it, and if the id ends before, it is dropped like any
- * that the program has not fetched.
- */
-struct polycm_layer {
-	uint32_t size;
-	struct polycm_id *id;		/* for log() */
-	const struct polycm_ops *ops;	/* below; no slot that a layer may call is NULL */
-	void *ctx;			/* for open() below */
-	void *priv;			/* for all others */
-	/* To the next layer outside, or to the program.  hold_ns adds up; 0: now. */
-	int (*post)(const struct polycm_layer *layer, const struct polycm_event *event,
-		    uint64_t hold_ns);
-};
+/* --- Settings.  The only place where a setting of a provider exists. --- */
 
-/* ------------------------------------------------------------------------
- * Settings.  The only place where a setting of a provider exists.
- */
 struct polycm_option {
 	uint32_t size;
 	const char *name;		/* environment variable, POLYCM_<PROVIDER>_<NAME> */
@@ -316,80 +336,7 @@ struct polycm_option {
 	const char *help;		/* one sentence for people */
 };
 
-/* ------------------------------------------------------------------------
- * Simulated verbs: for devices that libibverbs does not know.
- *
- * Each slot has the prototype, the return convention, the errno values and
- * the ownership rules of the libibverbs function ibv_SLOT() of the same name.
- * The inline functions of <infiniband/verbs.h> (ibv_post_send, ibv_poll_cq,
- * ibv_create_qp_ex, ...) go through ibv_context.ops and struct verbs_context,
- * which open_device() fills in.  No slot is required but open_device and
- * close_device; missing ones fail with EOPNOTSUPP.
- */
-struct polycm_verbs {
-	uint32_t size;
-	struct ibv_context *(*open_device)(struct ibv_device *device);
-	int (*close_device)(struct ibv_context *context);
-	int (*get_async_event)(struct ibv_context *context, struct ibv_async_event *event);
-	void (*ack_async_event)(struct ibv_async_event *event);
-	int (*query_device)(struct ibv_context *context, struct ibv_device_attr *attr);
-	int (*query_port)(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
-	int (*query_gid)(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
-	int (*query_gid_ex)(struct ibv_context *context, uint32_t port, uint32_t index,
-			    struct ibv_gid_entry *entry, uint32_t flags);
-	ssize_t (*query_gid_table)(struct ibv_context *context, struct ibv_gid_entry *entries,
-				   size_t max_entries, uint32_t flags);
-	int (*query_pkey)(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
-	int (*get_pkey_index)(struct ibv_context *context, uint8_t port, __be16 pkey);
-	/* Files below ibdev_path of the device, as in sysfs; returns the length or -1. */
-	int (*read_sysfs_file)(struct ibv_device *device, const char *file, char *buf, size_t size);
-	struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
-	int (*dealloc_pd)(struct ibv_pd *pd);
-	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-				 unsigned int access);
-	int (*rereg_mr)(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
-			size_t length, int access);
-	int (*dereg_mr)(struct ibv_mr *mr);
-	struct ibv_comp_channel *(*create_comp_channel)(struct ibv_context *context);
-	int (*destroy_comp_channel)(struct ibv_comp_channel *channel);
-	struct ibv_cq *(*create_cq)(struct ibv_context *context, int cqe, void *cq_context,
-				    struct ibv_comp_channel *channel, int comp_vector);
-	int (*resize_cq)(struct ibv_cq *cq, int cqe);
-	int (*destroy_cq)(struct ibv_cq *cq);
-	int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **cq,
-			    void **cq_context);
-	void (*ack_cq_events)(struct ibv_cq *cq, unsigned int nevents);
-	struct ibv_srq *(*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
-	int (*modify_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
-	int (*query_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr);
-	int (*destroy_srq)(struct ibv_srq *srq);
-	struct ibv_qp *(*create_qp)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
-	struct ibv_qp_ex *(*qp_to_qp_ex)(struct ibv_qp *qp);
-	int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-			struct ibv_qp_init_attr *init_attr);
-	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-	int (*destroy_qp)(struct ibv_qp *qp);
-	struct ibv_ah *(*create_ah)(struct ibv_pd *pd, struct ibv_ah_attr *attr);
-	int (*destroy_ah)(struct ibv_ah *ah);
-	int (*attach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
-	int (*detach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
-	int (*set_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
-	int (*query_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
-};
-
-/*
- * A simulated device as programs see it.  The provider owns it, fills in
- * device (name, node_type, transport_type, paths; _ops stays zero) and verbs,
- * and leaves the rest zero; the core marks it as its own in device_add().
- */
-struct polycm_verbs_device {
-	struct ibv_device device;	/* first */
-	const struct polycm_verbs *verbs;
-	__be64 node_guid;
-	void *core;			/* the core's */
-	uint64_t zero[64];		/* so that a reader of libibverbs' private tail finds nothing */
-};
-
+/* A device, for device_add(), which copies it. */
 struct polycm_device_info {
 	uint32_t size;
 	const char *name;		/* as libibverbs calls it */
@@ -399,73 +346,7 @@ struct polycm_device_info {
 	void *cookie;			/* the provider's, see device_cookie() */
 };
 
-/* ------------------------------------------------------------------------
- * Time.  A provider that owns time (a simulator) installs its clock; then
- * everything in the process that asks polycm for the time lives in it.
- */
-struct polycm_clock_wait {
-	uint32_t size;
-	uint64_t deadline_ns;		/* UINT64_MAX: none */
-	/* Holding nothing; does not wait.  May be where the thread is cancelled. */
-	bool (*look)(void *arg);
-	void *arg;
-	bool only_ours;			/* nothing outside of this clock's world ends the wait */
-};
-
-struct polycm_clock {
-	uint32_t size;
-	/* Nanoseconds since an arbitrary start, never going back. */
-	uint64_t (*now_ns)(void *ctx);
-	/* Also from inside post_event(), when the clock's own provider calls that. */
-	int (*timer_start)(void *ctx, uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
-			   struct polycm_timer **ret_timer);
-	void (*timer_cancel)(void *ctx, struct polycm_timer *timer);
-	/*
-	 * A thread of the program is about to wait.  1: time moved and something
-	 * happened, look again.  0: time passes by itself, block.  -EDEADLK:
-	 * nothing that could end the wait can ever happen.  Another errno:
-	 * nothing happens for want of a resource (why() says of which).
-	 */
-	int (*idle)(void *ctx);
-
-	/*
-	 * For the waits of a program that are none of polycm's calls: poll(),
-	 * nanosleep() and their like.  All four or none; without them, and
-	 * while is_virtual() says no, these calls are the C library's.
-	 */
-	bool (*is_virtual)(void *ctx);
-	/*
-	 * Let time move until look() sees what the thread waits for: 0.  Or:
-	 * -ETIMEDOUT  it is the deadline.  What happens at that time has happened.
-	 * -EDEADLK    nothing is left that could happen, and no other thread acts
-	 * -EAGAIN     nothing is left, but other threads may act; not if only_ours
-	 * -ENODEV     time is not virtual any more
-	 */
-	int (*wait)(void *ctx, const struct polycm_clock_wait *wait);
-	/* A thread looked for something, did not find it and did not wait. */
-	void (*spin)(void *ctx);
-	/*
-	 * Does only what lives on this clock make the descriptor ready?  Then
-	 * also what it stands for and waits for, in words.
-	 */
-	bool (*owns_fd)(void *ctx, int fd, char *text, size_t size);
-	/*
-	 * now_ns(), for a program that reads a clock of its own, once more in a
-	 * row; in a signal handler, too.  The call's stack frame says whether
-	 * the same place does so again.  NULL: nothing but now_ns().
-	 */
-	uint64_t (*read_ns)(void *ctx, const void *frame);
-	/*
-	 * The timer, whether it has fired or not, fires at that time and at no
-	 * other; UINT64_MAX: not before it is restarted.  Cannot fail, so needs
-	 * no memory.  NULL: the core cancels it and starts another, which can.
-	 */
-	void (*timer_restart)(void *ctx, struct polycm_timer *timer, uint64_t deadline_ns);
-};
-
-/* ------------------------------------------------------------------------
- * The core's side.  Valid from the query until the process ends.
- */
+/* --- The core's side.  Valid from the query until the process ends. --- */
 
 enum polycm_log_level {
 	POLYCM_LOG_ERROR,
@@ -503,17 +384,37 @@ struct polycm_core {
 	int (*device_add)(struct polycm_module *module, const struct polycm_device_info *info,
 			  struct polycm_device **ret_device);
 	void (*device_remove)(struct polycm_device *device);
+	/*
+	 * The device was unplugged: no list shows it any more and nothing opens
+	 * it.  What has it open keeps it; its ids are the provider's to tell.
+	 * device_remove() follows when nothing refers to it.  From any thread,
+	 * also from inside an operation.
+	 */
+	void (*device_gone)(struct polycm_device *device);
 	void *(*device_cookie)(const struct polycm_device *device);
 
 	/* The rules of a transport, from any installed provider, or NULL. */
 	const struct polycm_transport *(*transport)(const char *name);
 	/* The value of a setting of this provider's options: the environment's or the default. */
 	const char *(*setting)(const char *name);
+	/* A table of the core's by name and version, or NULL: <polycm/kernel.h>, <polycm/clock.h>. */
+	const void *(*extension)(const char *name, unsigned int version);
 
 	bool (*log_enabled)(enum polycm_log_level level);
 	/* One line; id (may be NULL) adds provider, device and addresses. */
 	void (*log)(enum polycm_log_level level, const struct polycm_id *id, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
+	/*
+	 * Why the operation under way is going to fail, in words, for the log
+	 * line about the program's call.  Kept per thread until the call ends;
+	 * the last one counts.  Not from other threads.
+	 */
+	void (*why)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+	/*
+	 * In a verb: will a line of an rdma_* call that the core is in show what
+	 * why() was given?  If not, a verb that is refused logs a line at warn.
+	 */
+	bool (*why_shown)(void);
 
 	/* Time, virtual where a clock is installed; timers run fn on a thread of the clock's. */
 	uint64_t (*now_ns)(void);
@@ -524,33 +425,6 @@ struct polycm_core {
 	 * returned fn neither runs nor will run.  Not from inside fn.
 	 */
 	void (*timer_cancel)(struct polycm_timer *timer);
-	/* -EBUSY: another provider owns time. */
-	int (*clock_install)(const struct polycm_clock *clock, void *ctx);
-
-	void *(*alloc)(size_t size);	/* zeroed; NULL: no memory */
-	void (*free)(void *memory);
-
-	/*
-	 * Why the operation under way is going to fail, in words, for the log
-	 * line about the program's call.  Kept per thread until the call ends;
-	 * the last one counts.  Not from other threads.
-	 */
-	void (*why)(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-	/*
-	 * A table of the core's by name and version, or NULL: the kernel's RDMA
-	 * CM of <polycm/kernel.h>.
-	 */
-	const void *(*extension)(const char *name, unsigned int version);
-
-	/*
-	 * The device was unplugged: no list shows it any more and nothing opens
-	 * it.  What has it open keeps it; its ids are the provider's to tell.
-	 * device_remove() follows when nothing refers to it.  From any thread,
-	 * also from inside an operation.
-	 */
-	void (*device_gone)(struct polycm_device *device);
-
 	/*
 	 * Lets so much time pass: in virtual time at once, else the thread
 	 * sleeps.  From inside an operation, with no lock held that event() or a
@@ -558,39 +432,11 @@ struct polycm_core {
 	 */
 	void (*sleep)(uint64_t ns);
 
-	/*
-	 * The clocks that the program reads with clock_gettime() and its like
-	 * follow the installed clock, from what they show now, or again the
-	 * system's.  While they follow it now_ns() does not go back.  Nothing
-	 * without an installed clock.  One call at a time.  -EOPNOTSUPP, after a
-	 * line of log: the program's clocks cannot be virtual, since
-	 * libpolycm-interpose is not loaded.
-	 */
-	int (*clock_show)(bool is_virtual);
-	/* The system's clock, whatever the program's clocks show. */
-	uint64_t (*real_ns)(clockid_t clock);
-	/*
-	 * pthread_cond_timedwait() until such a time, of the clock that the
-	 * condition was made with.
-	 */
-	int (*cond_wait)(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
-	/*
-	 * The installed clock moved time in a call of the program's, and holds no
-	 * lock any more: signals of the program's timers are sent.  true: one
-	 * interrupts the call, if it is one that waits.
-	 */
-	bool (*time_moved)(void);
-	/*
-	 * Is the calling thread in a verb that the core itself calls, for a call of
-	 * rdma_* whose own line of log shows what why() was given?  A verb that is
-	 * refused then writes no line.  Else it writes one at warn.
-	 */
-	bool (*why_shown)(void);
+	void *(*alloc)(size_t size);	/* zeroed; NULL: no memory */
+	void (*free)(void *memory);
 };
 
-/* ------------------------------------------------------------------------
- * The provider.
- */
+/* --- The provider. --- */
 
 /* Carries connections only where POLYCM_PROVIDER names it, never by default. */
 #define POLYCM_PROVIDER_ON_REQUEST (1u << 0)
@@ -607,36 +453,40 @@ struct polycm_core {
  * the channel that they are on.
  */
 #define POLYCM_PROVIDER_LOSES_REQUESTS (1u << 2)
-/* Carries nothing itself, but may be put around what does. */
-#define POLYCM_PROVIDER_LAYER (1u << 3)
+/* All that there are.  A provider with another one is refused: each changes who owns what. */
+#define POLYCM_PROVIDER_FLAGS \
+	(POLYCM_PROVIDER_ON_REQUEST | POLYCM_PROVIDER_KERNEL | POLYCM_PROVIDER_LOSES_REQUESTS)
 
 struct polycm_provider {
 	uint32_t size;
-	uint32_t abi_minor;		/* POLYCM_ABI_MINOR it was built with */
+	uint32_t abi_minor;		/* POLYCM_ABI_MINOR that it was built with */
 	const char *name;		/* NAME of provider-NAME.so: [a-z][a-z0-9_-]* */
 	const char *version;
 	const char *description;	/* one line for people */
-	const struct polycm_transport *transport;	/* its rules; NULL: none of its own */
-	const struct polycm_ops *ops;
+	uint32_t flags;			/* POLYCM_PROVIDER_* */
 	/* Bytes of priv: 1 or more, but for a layer without begin(); over the kernel it is not read. */
 	uint32_t id_size;
 	uint32_t channel_size;		/* bytes of chan */
-	const struct polycm_option *options;
 	uint32_t num_options;
+	const struct polycm_option *options;
+	const struct polycm_transport *transport;	/* its rules; NULL: none of its own */
+	/* Its operations.  POLYCM_PROVIDER_KERNEL: NULL means the kernel client's. */
+	const struct polycm_ops *ops;
+	/* It is a layer: carries nothing itself, but may be put around what does.  NULL: it is not. */
+	const struct polycm_layer_ops *layer;
 	/*
 	 * A table of the provider's own by name and version, or NULL.  May be NULL
 	 * itself.  "place" 1 is a string: the folder by which processes meet that
 	 * share the provider's network, for people; asked for between init() and fini().
 	 */
 	const void *(*extension)(const char *name, unsigned int version);
-	uint32_t flags;			/* POLYCM_PROVIDER_* */
 };
 
 /*
  * The one function that a provider exports.  It is pure: it starts no thread,
  * touches no device, reads no environment.  Returns 0, or a negative errno if
- * the provider cannot serve this core at all.  *ret_provider stays valid and
- * unchanged until the process ends.
+ * the provider cannot serve this core at all, after a line of core->log() that
+ * says why.  *ret_provider stays valid and unchanged until the process ends.
  */
 int polycm_provider_query_v1(const struct polycm_core *core,
 			     const struct polycm_provider **ret_provider);

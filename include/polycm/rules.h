@@ -3,6 +3,10 @@
  * polycm/rules.h - the rules of a transport, which a provider brings along: a
  * transport is data plus a few functions.  Like all structs of
  * <polycm/provider.h>, which includes this, they grow at the end only.
+ *
+ * The tables of private data have room for more kinds and messages than there
+ * are, so that a new one moves no member.  A kind that the other side does not
+ * know is a row of zeros, or one that it does not look at.
  */
 #ifndef POLYCM_RULES_H
 #define POLYCM_RULES_H
@@ -29,7 +33,7 @@ enum polycm_kind {
 	POLYCM_KIND_UD,		/* SIDR, IP addresses */
 	POLYCM_KIND_RC_AF_IB,	/* connected, AF_IB addresses */
 	POLYCM_KIND_UD_AF_IB,	/* SIDR, AF_IB addresses */
-	POLYCM_KINDS
+	POLYCM_KINDS		/* how many this header knows; at most POLYCM_KINDS_ROOM */
 };
 
 /* The messages that carry a program's private data. */
@@ -37,10 +41,15 @@ enum polycm_msg {
 	POLYCM_MSG_CONNECT,
 	POLYCM_MSG_ACCEPT,
 	POLYCM_MSG_REJECT,
-	POLYCM_MSGS
+	POLYCM_MSGS		/* at most POLYCM_MSGS_ROOM */
 };
 
-/* Services of a transport (polycm_transport.services). */
+/* Rows and columns of the tables.  They never change; POLYCM_RULES_SHAPE tells it if they did. */
+#define POLYCM_KINDS_ROOM	8
+#define POLYCM_MSGS_ROOM	4
+#define POLYCM_RULES_SHAPE	(POLYCM_KINDS_ROOM << 8 | POLYCM_MSGS_ROOM)
+
+/* Services of a transport (polycm_transport.services).  The core drops those that it does not know. */
 #define POLYCM_SVC_UD		(1u << 0)	/* RDMA_PS_UDP, SIDR */
 #define POLYCM_SVC_IPOIB	(1u << 1)	/* RDMA_PS_IPOIB */
 #define POLYCM_SVC_AF_IB	(1u << 2)	/* AF_IB addresses */
@@ -54,14 +63,16 @@ enum polycm_msg {
 #define POLYCM_SVC_IMM		(1u << 10)	/* immediate data */
 #define POLYCM_SVC_ATOMIC	(1u << 11)
 #define POLYCM_SVC_RNR		(1u << 12)	/* RNR NAK and ACK time-outs exist */
+#define POLYCM_SERVICES		((1u << 13) - 1)	/* all that there are */
 
-/* Other properties (polycm_transport.flags). */
+/* Other properties (polycm_transport.flags).  Rules with one that the core does not know are refused. */
 #define POLYCM_T_DEVICE_MOVES_QP (1u << 0)	/* the device, not user space, brings the QP to RTS */
 #define POLYCM_T_EXACT_LENGTH	(1u << 1)	/* private data arrives as long as it was sent */
 #define POLYCM_T_PORT_IS_TCP	(1u << 2)	/* RDMA_PS_TCP ports are the host's TCP ports */
 #define POLYCM_T_HAS_SA		(1u << 3)	/* paths come from a subnet administrator */
 #define POLYCM_T_CONNECT_BLOCKS	(1u << 4)	/* rdma_connect() waits for the TCP connection */
 #define POLYCM_T_PEER_TO_PEER	(1u << 5)	/* MPA: the initiator asks to send an RTR first */
+#define POLYCM_T_FLAGS		((1u << 6) - 1)	/* all that there are */
 
 /* In which numbers event->status of REJECTED speaks. */
 enum polycm_reject_domain {
@@ -71,6 +82,7 @@ enum polycm_reject_domain {
 
 struct polycm_transport {
 	uint32_t size;
+	uint32_t shape;			/* POLYCM_RULES_SHAPE */
 	const char *name;		/* "ib", "roce", "iwarp", a vendor's; not NULL */
 	const char *description;	/* one line for people, or NULL */
 	enum polycm_protocol protocol;
@@ -88,9 +100,9 @@ struct polycm_transport {
 	 * event shows; 0 means the exact length sent.  capacity: what the
 	 * message holds on the wire, header of the CM included.
 	 */
-	uint16_t limit[POLYCM_KINDS][POLYCM_MSGS];
-	uint16_t reported[POLYCM_KINDS][POLYCM_MSGS];
-	uint16_t capacity[POLYCM_KINDS][POLYCM_MSGS];
+	uint16_t limit[POLYCM_KINDS_ROOM][POLYCM_MSGS_ROOM];
+	uint16_t reported[POLYCM_KINDS_ROOM][POLYCM_MSGS_ROOM];
+	uint16_t capacity[POLYCM_KINDS_ROOM][POLYCM_MSGS_ROOM];
 	/* Put before the data of a connect over IP addresses: 36 with IB CM; 0: nothing is. */
 	uint8_t cm_header_len;
 

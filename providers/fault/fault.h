@@ -7,7 +7,7 @@
 #ifndef FAULT_H
 #define FAULT_H
 
-#include "polycm/provider.h"
+#include "polycm/layer.h"
 
 /* What rules may be about: calls, then events. */
 #define FAULT_CALLS(X)										\

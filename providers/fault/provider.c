@@ -180,6 +180,10 @@ static const struct polycm_ops ops = {
 #define X(op) .op = op_##op,
 	FAULT_CALLS(X)
 #undef X
+};
+
+static const struct polycm_layer_ops layer_ops = {
+	.size = sizeof(layer_ops),
 	.begin = op_begin,
 	.event = op_event,
 };
@@ -212,18 +216,16 @@ static const struct polycm_provider fault_provider = {
 	.version = PACKAGE_VERSION,
 	.description = "layer: lets calls fail and events be late, lost or changed",
 	.ops = &ops,
+	.layer = &layer_ops,
 	.id_size = sizeof(struct fault_id),
 	.options = options,
 	.num_options = sizeof(options) / sizeof(options[0]),
-	.flags = POLYCM_PROVIDER_LAYER,
 };
 
 __attribute__((visibility("default")))
 int polycm_provider_query_v1(const struct polycm_core *core,
 			     const struct polycm_provider **ret_provider)
 {
-	if (core->size < offsetof(struct polycm_core, sleep) + sizeof(core->sleep))
-		return -EOPNOTSUPP;
 	fault_core = core;
 	*ret_provider = &fault_provider;
 	return 0;

@@ -20,6 +20,7 @@ static uint32_t ib_path_mtu(uint32_t netdev_mtu)
 
 const struct polycm_transport ib_transport = {
 	.size = sizeof(ib_transport),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "ib",
 	.description = "InfiniBand: CM datagrams, paths from the subnet administrator",
 	.protocol = POLYCM_PROTO_IB_CM,

@@ -65,6 +65,7 @@ static const char *iwarp_status_str(enum rdma_cm_event_type event, int status)
 
 const struct polycm_transport iwarp_transport = {
 	.size = sizeof(iwarp_transport),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "iwarp",
 	.description = "iWARP: MPA over TCP",
 	.protocol = POLYCM_PROTO_MPA,

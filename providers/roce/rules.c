@@ -20,6 +20,7 @@ static uint32_t roce_path_mtu(uint32_t netdev_mtu)
 
 const struct polycm_transport roce_transport = {
 	.size = sizeof(roce_transport),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "roce",
 	.description = "RDMA over Converged Ethernet: CM datagrams, paths from the IP routes",
 	.protocol = POLYCM_PROTO_IB_CM,

@@ -246,14 +246,14 @@ static int init(struct polycm_module *module, void **ret_ctx)
 	r = sim_up_default();
 	if (r < 0)
 		goto out;
-	r = sim_core->clock_install(&sim_clock, NULL);
+	r = sim_time->install(&sim_clock, NULL);
 	if (r < 0) {
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "another provider owns time: %s",
 			      strerror(-r));
 		sim_take_down();
 		goto out;
 	}
-	(void)sim_core->clock_show(sim_is_virtual());	/* nothing before there was a clock */
+	(void)sim_time->show(sim_is_virtual());	/* nothing before there was a clock */
 	if (sim_files_watch_exit() || atexit(at_exit) || pthread_atfork(NULL, NULL, sim_cma_forked))
 		sim_core->log(POLYCM_LOG_WARN, NULL, "no memory to watch for the process's end");
 out:
@@ -372,7 +372,15 @@ int polycm_provider_query_v1(const struct polycm_core *core,
 		.flags = POLYCM_PROVIDER_ON_REQUEST | POLYCM_PROVIDER_LOSES_REQUESTS,
 	};
 
+	const struct polycm_clock_services *services;
+
+	services = core->extension(POLYCM_CLOCK, POLYCM_CLOCK_VERSION);
+	if (!services) {
+		core->log(POLYCM_LOG_ERROR, NULL, "this libpolycm does not let providers own time");
+		return -EOPNOTSUPP;
+	}
 	sim_core = core;
+	sim_time = services;
 	ops = sim_cma_ops;
 	ops.init = init;
 	ops.fini = fini;

@@ -82,7 +82,7 @@ static int bring_up(enum sim_clock clock, uint64_t seed, int (*open_fabric)(void
 	if (r < 0)
 		goto err_fabric;
 	sim_unlock();
-	r = sim_core->clock_show(clock == SIM_CLOCK_VIRTUAL);
+	r = sim_time->show(clock == SIM_CLOCK_VIRTUAL);
 	if (r < 0) {
 		sim_take_down();
 		return r;
@@ -143,7 +143,7 @@ void sim_take_down(void)
 	sim_fabric_close();
 	sim_trace_close();
 	sim_unlock();
-	(void)sim_core->clock_show(false);
+	(void)sim_time->show(false);
 	sim_engine_stop();
 }
 

@@ -3,7 +3,7 @@
 #ifndef TRACE_LINE_H
 #define TRACE_LINE_H
 
-#include "polycm/provider.h"
+#include "polycm/layer.h"
 
 /* A line in the making; what has no room is left out. */
 struct trace_line {

@@ -237,6 +237,10 @@ static const struct polycm_ops ops = {
 	.leave_multicast = op_leave_multicast,
 	.migrate = op_migrate,
 	.close = op_close,
+};
+
+static const struct polycm_layer_ops layer_ops = {
+	.size = sizeof(layer_ops),
 	.begin = op_begin,
 	.event = op_event,
 };
@@ -258,18 +262,16 @@ static const struct polycm_provider trace_provider = {
 	.version = PACKAGE_VERSION,
 	.description = "layer: writes down each call and event",
 	.ops = &ops,
+	.layer = &layer_ops,
 	.id_size = sizeof(struct trace_id),
 	.options = options,
 	.num_options = sizeof(options) / sizeof(options[0]),
-	.flags = POLYCM_PROVIDER_LAYER,
 };
 
 __attribute__((visibility("default")))
 int polycm_provider_query_v1(const struct polycm_core *core,
 			     const struct polycm_provider **ret_provider)
 {
-	if (core->size < offsetof(struct polycm_core, sleep) + sizeof(core->sleep))
-		return -EOPNOTSUPP;
 	trace_core = core;
 	*ret_provider = &trace_provider;
 	return 0;

@@ -401,6 +401,7 @@ static const struct polycm_ops ops = {
 
 static const struct polycm_transport acme_rules = {
 	.size = sizeof(acme_rules),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "acme",
 	.description = "everything that the IB CM has",
 	.protocol = POLYCM_PROTO_IB_CM,
@@ -413,6 +414,7 @@ static const struct polycm_transport acme_rules = {
 
 static const struct polycm_transport beta_rules = {
 	.size = sizeof(beta_rules),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "beta",
 	.description = "devices that move their QPs",
 	.protocol = POLYCM_PROTO_MPA,

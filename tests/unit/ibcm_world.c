@@ -139,9 +139,14 @@ static const struct polycm_core host = {
 	.log = host_log,
 	.alloc = host_alloc,
 	.free = host_free,
-	.clock_show = polycm_clock_show,
+};
+
+static const struct polycm_clock_services clock_services = {
+	.size = sizeof(clock_services),
+	.show = polycm_clock_show,
 	.real_ns = polycm_real_ns,
 	.cond_wait = polycm_cond_wait,
+	.time_moved = polycm_time_moved,
 };
 
 /* --- The tap. --- */
@@ -242,6 +247,7 @@ static int open_world(const struct polycm_transport *rules)
 	world.backlog = 1024;
 	world.keep_mads = true;
 	sim_core = &host;
+	sim_time = &clock_services;
 	assert_int_equal(sim_up_private(1), 0);
 	sim_lock();
 	add_node("client", "10.0.0.1/24", rules, &world.client, &world.client_device);

@@ -89,9 +89,14 @@ static const struct polycm_core core = {
 	.log_enabled = log_enabled,
 	.log = log_line,
 	.setting = setting,
-	.clock_show = polycm_clock_show,
+};
+
+static const struct polycm_clock_services clock_services = {
+	.size = sizeof(clock_services),
+	.show = polycm_clock_show,
 	.real_ns = polycm_real_ns,
 	.cond_wait = polycm_cond_wait,
+	.time_moved = polycm_time_moved,
 };
 
 /* --- Packets. --- */
@@ -143,6 +148,7 @@ void pair_open(enum pair_transport transport)
 	};
 
 	sim_core = &core;
+	sim_time = &clock_services;
 	last_log[0] = last_warning[0] = 0;
 	pair_filter = NULL;
 	pair_closed_by_program = pair_closed_by_nic = 0;

@@ -129,11 +129,16 @@ static const struct polycm_core fake_core = {
 	.setting = fake_setting,
 	.log_enabled = fake_log_enabled,
 	.log = fake_log,
-	.clock_show = polycm_clock_show,
 	.alloc = malloc,
 	.free = free,
+};
+
+static const struct polycm_clock_services clock_services = {
+	.size = sizeof(clock_services),
+	.show = polycm_clock_show,
 	.real_ns = polycm_real_ns,
 	.cond_wait = polycm_cond_wait,
+	.time_moved = polycm_time_moved,
 };
 
 void sim_fake_init(void)
@@ -141,6 +146,7 @@ void sim_fake_init(void)
 	static char module;
 
 	sim_core = &fake_core;
+	sim_time = &clock_services;
 	sim_module = (struct polycm_module *)&module;
 	memset(settings, 0, sizeof(settings));
 	memset(lines, 0, sizeof(lines));

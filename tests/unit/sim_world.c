@@ -171,9 +171,14 @@ struct polycm_core world_core = {
 	.log = log_nothing,
 	.alloc = count_alloc,
 	.free = count_free,
-	.clock_show = polycm_clock_show,
+};
+
+static const struct polycm_clock_services clock_services = {
+	.size = sizeof(clock_services),
+	.show = polycm_clock_show,
 	.real_ns = polycm_real_ns,
 	.cond_wait = polycm_cond_wait,
+	.time_moved = polycm_time_moved,
 };
 
 /* --- The world. --- */
@@ -214,6 +219,7 @@ void world_open_as(enum world_transport t, const struct polycm_transport *as)
 	for (size_t i = 0; i < sizeof(world_data); i++)
 		world_data[i] = (uint8_t)(i + 1);
 	sim_core = &world_core;
+	sim_time = &clock_services;
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 42), 0);
 	sim_lock();
 	assert_int_equal(sim_nic_start(), 0);

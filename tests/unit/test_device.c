@@ -150,6 +150,7 @@ static const struct polycm_ops ops = {
 
 static const struct polycm_transport transport = {
 	.size = sizeof(transport),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "wire",
 	.link_layer = IBV_LINK_LAYER_ETHERNET,
 };

@@ -20,7 +20,7 @@
 #define PEER	 7u  /* a slot that no process has */
 #define TOO_LONG 20u /* s: only what hangs takes that long */
 
-static struct polycm_core own_clock;
+static struct polycm_clock_services own_clock;
 static atomic_uint_fast64_t ahead;
 static uint64_t began;
 
@@ -299,10 +299,10 @@ static int set_up(void **state)
 	(void)state;
 	sim_fake_init();
 	sim_fake_make_runtime_dir();
-	own_clock = *sim_core;
+	own_clock = *sim_time;
 	began = polycm_real_ns(CLOCK_MONOTONIC) + SIM_MS(3600000);
 	own_clock.real_ns = read_clock;
-	sim_core = &own_clock;
+	sim_time = &own_clock;
 	assert_int_equal(sim_engine_start(SIM_CLOCK_REAL, 1), 0);
 	sim_lock();
 	assert_int_equal(sim_fabric_open_default(), 0);

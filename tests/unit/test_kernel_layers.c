@@ -43,6 +43,10 @@ static int op_event(void *priv, const struct polycm_event *event, uint64_t hold_
 static const struct polycm_ops ops = {
 	.size = sizeof(ops),
 	.connect = op_connect,
+};
+
+static const struct polycm_layer_ops layer_ops = {
+	.size = sizeof(layer_ops),
 	.begin = op_begin,
 	.event = op_event,
 	.end = op_end,
@@ -52,8 +56,8 @@ static const struct polycm_provider layer = {
 	.size = sizeof(layer),
 	.name = "layer",
 	.ops = &ops,
+	.layer = &layer_ops,
 	.id_size = sizeof(void *),
-	.flags = POLYCM_PROVIDER_LAYER,
 };
 
 static int reset(void **state)

@@ -176,6 +176,10 @@ static const struct polycm_ops outer_ops = {
 	.size = sizeof(outer_ops),
 	.init = outer_init,
 	.connect = outer_connect,
+};
+
+static const struct polycm_layer_ops outer_layer = {
+	.size = sizeof(outer_layer),
 	.begin = outer_begin,
 	.event = outer_event,
 	.end = outer_end,
@@ -215,35 +219,36 @@ static int inner_event(void *priv, const struct polycm_event *event, uint64_t ho
 static const struct polycm_ops inner_ops = {
 	.size = sizeof(inner_ops),
 	.connect = inner_connect,
+};
+
+static const struct polycm_layer_ops inner_layer = {
+	.size = sizeof(inner_layer),
 	.begin = inner_begin,
 	.event = inner_event,
 };
 
-/* As long as the first version's table was: a layer that can neither begin nor see events. */
-static const struct polycm_ops short_ops = {
-	.size = offsetof(struct polycm_ops, free) + sizeof(void *),
-};
+/* A layer without any operation. */
+static const struct polycm_layer_ops empty_layer = { .size = sizeof(empty_layer) };
 
 static const struct polycm_provider layers[] = {
 	{
 		.size = sizeof(layers[0]),
 		.name = "outer",
 		.ops = &outer_ops,
+		.layer = &outer_layer,
 		.id_size = sizeof(struct layer_id),
-		.flags = POLYCM_PROVIDER_LAYER,
 	},
 	{
 		.size = sizeof(layers[0]),
-		.name = "short",
-		.ops = &short_ops,
-		.flags = POLYCM_PROVIDER_LAYER,
+		.name = "empty",
+		.layer = &empty_layer,
 	},
 	{
 		.size = sizeof(layers[0]),
 		.name = "inner",
 		.ops = &inner_ops,
+		.layer = &inner_layer,
 		.id_size = sizeof(void *),
-		.flags = POLYCM_PROVIDER_LAYER,
 	},
 };
 

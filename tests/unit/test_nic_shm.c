@@ -71,9 +71,14 @@ static const struct polycm_core core = {
 	.log = log_line,
 	.transport = transport,
 	.setting = setting,
-	.clock_show = polycm_clock_show,
+};
+
+static const struct polycm_clock_services clock_services = {
+	.size = sizeof(clock_services),
+	.show = polycm_clock_show,
 	.real_ns = polycm_real_ns,
 	.cond_wait = polycm_cond_wait,
+	.time_moved = polycm_time_moved,
 };
 
 /* --- One end. --- */
@@ -103,6 +108,7 @@ static bool open_end(struct end *ret_end)
 	};
 
 	sim_core = &core;
+	sim_time = &clock_services;
 	if (sim_engine_start(SIM_CLOCK_REAL, 1))
 		return false;
 	sim_lock();

@@ -130,12 +130,10 @@ static void layers_go_around_providers(void **state)
 	run_cases(tests, ARRAY_SIZE(tests));
 }
 
-static void other_versions_of_tables_work(void **state)
+static void newer_tables_work(void **state)
 {
 	static const struct testcase tests[] = {
 		{ .plugins = { PLUGIN("a", "long-tables", BY_NAME) }, .selected = "long-tables" },
-		/* Its extension and its flags (on request, among others) are no part of it. */
-		{ .plugins = { PLUGIN("a", "old-desc", BY_NAME) }, .selected = "old-desc" },
 	};
 
 	(void)state;
@@ -331,7 +329,7 @@ int main(void)
 		cmocka_unit_test(names_select),
 		cmocka_unit_test(names_that_fail),
 		cmocka_unit_test(layers_go_around_providers),
-		cmocka_unit_test(other_versions_of_tables_work),
+		cmocka_unit_test(newer_tables_work),
 		cmocka_unit_test(failures_stay_with_their_provider),
 		cmocka_unit_test(environment_is_checked),
 		cmocka_unit_test(a_vendors_plugin_is_complete),

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
+#include "core/base/interposer.h"
 #include "polycm/sim.h"
 #include "sim_world.h"
 
@@ -75,6 +77,27 @@ static int device_add(struct polycm_module *module, const struct polycm_device_i
 	return 0;
 }
 
+static const struct polycm_clock_services clock_services = {
+	.size = sizeof(clock_services),
+	.install = clock_install,
+	.show = polycm_clock_show,
+	.real_ns = polycm_real_ns,
+	.cond_wait = polycm_cond_wait,
+	.time_moved = polycm_time_moved,
+};
+
+static const void *extension(const char *name, unsigned int version)
+{
+	return !strcmp(name, POLYCM_CLOCK) && version == POLYCM_CLOCK_VERSION ? &clock_services : NULL;
+}
+
+static const void *no_extension(const char *name, unsigned int version)
+{
+	(void)name;
+	(void)version;
+	return NULL;
+}
+
 static void device_remove(struct polycm_device *device)
 {
 	assert_non_null(device);
@@ -88,7 +111,7 @@ static int setup(void **state)
 	(void)state;
 	world_core.setting = setting;
 	world_core.log = log_line;
-	world_core.clock_install = clock_install;
+	world_core.extension = extension;
 	world_core.device_add = device_add;
 	world_core.device_remove = device_remove;
 	assert_int_equal(polycm_provider_query_v1(&world_core, &provider), 0);
@@ -103,6 +126,21 @@ static int teardown(void **state)
 	(void)state;
 	provider->ops->fini(NULL);
 	return 0;
+}
+
+static void without_the_clock_it_does_not_serve(void **state)
+{
+	const struct polycm_provider *again = NULL;
+
+	(void)state;
+	world_core.extension = no_extension;
+	num_said = 0;
+	assert_int_equal(polycm_provider_query_v1(&world_core, &again), -EOPNOTSUPP);
+	assert_int_equal(num_said, 1);
+	assert_string_equal(said, "this libpolycm does not let providers own time");
+	assert_null(again);
+	world_core.extension = extension;
+	assert_int_equal(polycm_provider_query_v1(&world_core, &again), 0);
 }
 
 static void the_descriptor_is_whole(void **state)
@@ -386,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_descriptor_is_whole),
+		cmocka_unit_test(without_the_clock_it_does_not_serve),
 		cmocka_unit_test(it_shows_the_device_of_this_host),
 		cmocka_unit_test(it_takes_its_addresses),
 		cmocka_unit_test(nodes_are_checked),

@@ -139,6 +139,7 @@ static const void *offer_old_sim(const char *name, unsigned int version)
 
 static const struct polycm_transport transport = {
 	.size = sizeof(transport),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "one-wire",
 	.description = "of a test",
 };

@@ -19,6 +19,7 @@ static uint8_t own_ack_timeout(uint8_t ack_delay, uint8_t packet_lifetime)
 
 static const struct polycm_transport good = {
 	.size = sizeof(good),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "wire",
 	.protocol = POLYCM_PROTO_IB_CM,
 	.services = POLYCM_SVC_UD | POLYCM_SVC_RNR,
@@ -70,12 +71,15 @@ static void spoil(struct polycm_transport *t, int how)
 		t->capacity[POLYCM_KIND_RC][POLYCM_MSG_CONNECT] = 513;
 		break;
 	case 21: t->cm_header_len = 37; break;
+	case 22: t->size = 4; break;
+	case 23: t->shape = 0; break;
+	case 24: t->flags = 1u << 6; break;
 	default: fail();
 	}
 }
 
 static const char *const reasons[] = {
-	"its transport rules have 64 bytes",
+	"its struct of transport rules has 64 bytes",
 	"its transport has no name",
 	"the name of its transport is not valid",
 	"the name of its transport is not valid",
@@ -97,6 +101,9 @@ static const char *const reasons[] = {
 	"transport wire: unknown MPA revision 0",
 	"kind 0, message 0: limit 56, reported 56, capacity 513 cannot be",
 	"kind 0, message 0: limit 56, reported 56, capacity 92 cannot be",
+	"its struct of transport rules has 4 bytes",
+	"its struct of transport rules is of another shape, 0x0 in place of 0x804",
+	"transport wire: its flag 1 << 6 is not known",
 };
 
 static void rules_that_cannot_be_are_refused(void **state)
@@ -131,11 +138,13 @@ static void empty_slots_are_filled(void **state)
 	assert_int_equal(polycm_transport_limit(&ours, POLYCM_KIND_UD, POLYCM_MSG_CONNECT), 180);
 	assert_int_equal(polycm_transport_limit(&ours, POLYCM_KIND_UD_AF_IB, POLYCM_MSG_CONNECT), 0);
 
-	/* From a header that ended earlier: what came later is not looked at. */
-	theirs.size = offsetof(struct polycm_transport, ack_timeout);
+	/* Of a newer header: services and kinds that we do not know stay theirs. */
+	theirs.services |= POLYCM_SERVICES + 1u;
+	theirs.limit[POLYCM_KINDS][POLYCM_MSG_CONNECT] = 10;
+	theirs.size = sizeof(theirs) + 8;
 	assert_int_equal(polycm_transport_copy(&ours, &theirs, why, sizeof(why)), 0);
 	assert_int_equal(ours.size, sizeof(ours));
-	assert_int_equal(ours.ack_timeout(1, 2), 0);
+	assert_int_equal(ours.services, good.services);
 }
 
 static int note(void *arg, const char *rule, const char *value)
@@ -151,6 +160,7 @@ static void a_protocol_may_be_another(void **state)
 {
 	struct polycm_transport ours, theirs = {
 		.size = sizeof(theirs),
+		.shape = POLYCM_RULES_SHAPE,
 		.name = "own",
 		.protocol = POLYCM_PROTO_OTHER,
 		.limit = { [POLYCM_KIND_RC] = { 255, 200, 1 } },

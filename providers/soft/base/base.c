@@ -5,6 +5,7 @@
 #include "base.h"
 
 const struct polycm_core *sim_core;
+const struct polycm_clock_services *sim_time;
 
 __typeof__(((struct polycm_core *)0)->why) sim_why(void)
 {

@@ -6,7 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "polycm/clock.h"
 #include "providers/common/core.h"
+
+/* The core's services for the clock; set by the query, never NULL afterwards. */
+extern const struct polycm_clock_services *sim_time;
 
 #define SIM_NEVER UINT64_MAX
 #define SIM_MS(ms) ((uint64_t)(ms) * 1000000u)

@@ -176,7 +176,7 @@ static void locked(int cancel_state)
 	if (__builtin_expect(relaxed_load(&sim_engine.forked), 0)) {
 		relaxed_store(&sim_engine.forked, false);
 		if (sim_is_virtual())
-			(void)sim_core->clock_show(true);
+			(void)sim_time->show(true);
 		if (sim_engine_hooks.after_fork)
 			sim_engine_hooks.after_fork();
 	}
@@ -283,7 +283,7 @@ void engine_wait_changed(uint64_t until)
 	if (until == SIM_NEVER)
 		pthread_cond_wait(&sim_engine.changed, &sim_engine.lock);
 	else
-		sim_core->cond_wait(&sim_engine.changed, &sim_engine.lock, until);
+		sim_time->cond_wait(&sim_engine.changed, &sim_engine.lock, until);
 	take_over(&sim_engine.lock);
 	sim_engine.waiters--;
 	if (tellings != sim_engine.tellings)
@@ -344,7 +344,7 @@ static void after_fork_child(void)
 	if (sim_engine.running && sim_engine_hooks.forked)
 		sim_engine_hooks.forked();
 	if (sim_is_virtual())
-		(void)sim_core->clock_show(false);
+		(void)sim_time->show(false);
 	relaxed_store(&sim_engine.forked, sim_engine.running);
 }
 

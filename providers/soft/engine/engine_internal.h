@@ -80,7 +80,7 @@ static inline void engine_left(void)
 /* The program's clocks may be ours. */
 static inline uint64_t engine_monotonic(void)
 {
-	return sim_core->real_ns(CLOCK_MONOTONIC);
+	return sim_time->real_ns(CLOCK_MONOTONIC);
 }
 
 /* --- engine.c --- */

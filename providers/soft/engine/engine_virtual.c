@@ -59,13 +59,13 @@ static uint64_t time_of_others(void)
 	static __thread __attribute__((tls_model("initial-exec"))) struct {
 		uint64_t period, own;
 	} last;
-	uint64_t own = sim_core->real_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t own = sim_time->real_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	if (last.period == sim_engine.busy_period)
 		sim_engine.looking += own - last.own;
 	last.period = sim_engine.busy_period;
 	last.own = own;
-	return sim_core->real_ns(CLOCK_PROCESS_CPUTIME_ID) - sim_engine.looking;
+	return sim_time->real_ns(CLOCK_PROCESS_CPUTIME_ID) - sim_engine.looking;
 }
 
 /* Time that ran past threads would be wrong without a word. */
@@ -183,7 +183,7 @@ static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
 /* Without the lock, after time may have moved.  true: a signal interrupts the program's call. */
 bool engine_let_signals_come(void)
 {
-	return sim_core->time_moved && sim_core->time_moved();
+	return sim_time->time_moved();
 }
 
 int engine_virtual_idle(void)

@@ -14,6 +14,7 @@
 #ifndef SIM_FABRIC_H
 #define SIM_FABRIC_H
 
+#include "polycm/verbs.h"
 #include "providers/soft/engine/engine.h"
 #include "providers/soft/shm/segment.h"
 #include "providers/soft/wire/address.h"

@@ -273,14 +273,14 @@ bool nic_acks_never_come(const uint32_t *completed, uint32_t reported, const cha
 void nic_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
 		    uint32_t reported, const char *what, uint32_t number)
 {
-	uint64_t warn_at = sim_core->real_ns(CLOCK_REALTIME) + SIM_MS(1000);
+	uint64_t warn_at = sim_time->real_ns(CLOCK_REALTIME) + SIM_MS(1000);
 	bool warned = false;
 
 	pthread_mutex_lock(mutex);
 	while (*completed != reported) {
 		if (warned) {
 			pthread_cond_wait(cond, mutex);
-		} else if (sim_core->cond_wait(cond, mutex, warn_at) == ETIMEDOUT) {
+		} else if (sim_time->cond_wait(cond, mutex, warn_at) == ETIMEDOUT) {
 			warned = true;
 			nic_log(POLYCM_LOG_WARN,
 				"destroying %s %u waits: the program has read %u of its events "

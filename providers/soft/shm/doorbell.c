@@ -37,7 +37,7 @@ bool sim_shm_pending(void)
 
 static uint64_t monotonic(void)
 {
-	return sim_core->real_ns(CLOCK_MONOTONIC);
+	return sim_time->real_ns(CLOCK_MONOTONIC);
 }
 
 static bool is_from(struct sim_slot *of, unsigned int slot)

@@ -68,7 +68,7 @@ static int lock_within(int fd, uint64_t patience)
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
-		now = sim_core->real_ns(CLOCK_MONOTONIC);
+		now = sim_time->real_ns(CLOCK_MONOTONIC);
 		/* Where many join at a time it goes from one to the next. */
 		if (!since || holder(fd) != who) {
 			who = holder(fd);

@@ -130,7 +130,7 @@ void sim_segment_notify_all(void)
 /* It is held for moments, but a process may be frozen in one of them. */
 static int wait_for_lock(struct segment *segment, bool give_up)
 {
-	uint64_t until = sim_core->real_ns(CLOCK_MONOTONIC) + sim_folder_patience;
+	uint64_t until = sim_time->real_ns(CLOCK_MONOTONIC) + sim_folder_patience;
 	const struct timespec deadline = {
 		.tv_sec = (time_t)(until / 1000000000u),
 		.tv_nsec = (long)(until % 1000000000u),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "polycm/layer.h"
 #include "polycm/provider.h"
 
 static const struct polycm_core *core;
@@ -84,12 +85,14 @@ static struct {
 	void (*more[8])(void);
 } ops;
 
+static const struct polycm_layer_ops layer = { .size = sizeof(layer) };
 static struct polycm_transport transport;
 
+static struct polycm_option options[2];
 static struct {
 	struct polycm_option option;
 	uint64_t more;
-} options[2];
+} long_options[2];
 
 static void fill_good(void)
 {
@@ -105,6 +108,7 @@ static void fill_good(void)
 	};
 	transport = (struct polycm_transport){
 		.size = sizeof(transport),
+		.shape = POLYCM_RULES_SHAPE,
 		.name = "acme-wire",
 		.description = "a vendor's own",
 		.protocol = POLYCM_PROTO_IB_CM,
@@ -114,7 +118,7 @@ static void fill_good(void)
 		.max_retry_count = 7,
 	};
 	for (size_t i = 0; i < 2; i++)
-		options[i].option = (struct polycm_option){
+		options[i] = (struct polycm_option){
 			.size = sizeof(options[i]),
 			.name = i ? "POLYCM_ACME_SIZE" : "POLYCM_ACME_COLOR",
 			.default_value = i ? "7" : "red",
@@ -136,7 +140,7 @@ static void fill_good(void)
 
 static void add_options(void)
 {
-	desc.provider.options = &options[0].option;
+	desc.provider.options = options;
 	desc.provider.num_options = 2;
 }
 
@@ -147,32 +151,46 @@ static void fill_tables(void)
 	if (!strcmp(name, "acme"))
 		add_options();
 	if (!strncmp(name, "wrap", 4))
-		desc.provider.flags = POLYCM_PROVIDER_LAYER;
+		desc.provider.layer = &layer;
 	if (!strcmp(name, "wrap-wire"))
 		desc.provider.transport = &transport;
 	if (!strcmp(name, "lazy"))
 		desc.provider.flags = POLYCM_PROVIDER_ON_REQUEST;
 
 	if (!strcmp(name, "short-desc"))
-		desc.provider.size = offsetof(struct polycm_provider, num_options);
-	if (!strcmp(name, "old-desc")) {
 		desc.provider.size = offsetof(struct polycm_provider, extension);
-		desc.provider.extension = (const void *(*)(const char *, unsigned int))bogus;
-		desc.provider.flags = UINT32_MAX;
+	if (!strcmp(name, "flag"))
+		desc.provider.flags = 1u << 7;
+	if (!strcmp(name, "flag-newer")) {
+		desc.provider.flags = 1u << 31;
+		desc.provider.abi_minor = 9;
 	}
 	if (!strcmp(name, "short-ops"))
 		ops.ops.size = offsetof(struct polycm_ops, free);
-	if (!strcmp(name, "long-tables")) {
+	if (!strcmp(name, "short-newer")) {
+		ops.ops.size = offsetof(struct polycm_ops, free);
+		desc.provider.abi_minor = 1;
+	}
+	if (!strncmp(name, "long-", 5)) {
+		desc.provider.abi_minor = !strcmp(name, "long-tables");
 		desc.provider.size = sizeof(desc);
 		ops.ops.size = sizeof(ops);
 		memset(desc.more, 0xff, sizeof(desc.more));
+		for (size_t i = 0; i < 2; i++) {
+			long_options[i].option = options[i];
+			long_options[i].option.size = sizeof(long_options[i]);
+			long_options[i].option.name = i ? "POLYCM_LONG_TABLES_B" : "POLYCM_LONG_TABLES_A";
+			long_options[i].more = UINT64_MAX;
+		}
+		desc.provider.options = &long_options[0].option;
+		desc.provider.num_options = 2;
 		for (size_t i = 0; i < 8; i++)
 			ops.more[i] = bogus;
 	}
 	if (!strcmp(name, "no-ops") || !strcmp(name, "settings-no-ops"))
 		desc.provider.ops = NULL;
 	if (!strcmp(name, "settings-layer")) {
-		desc.provider.flags = POLYCM_PROVIDER_LAYER;
+		desc.provider.layer = &layer;
 		desc.provider.transport = &transport;
 	}
 }
@@ -214,14 +232,14 @@ static void fill_options(void)
 	if (!strcmp(name, "options-null"))
 		desc.provider.options = NULL;
 	if (!strcmp(name, "options-short"))
-		options[0].option.size = 8;
+		options[0].size = 8;
 	if (!strcmp(name, "option-x")) {
-		options[0].option.name = "POLYCM_OPTION_X_A";
-		options[1].option.name = "POLYCM_OPTION_X_A";
+		options[0].name = "POLYCM_OPTION_X_A";
+		options[1].name = "POLYCM_OPTION_X_A";
 	}
 	if (!strcmp(name, "option-no-help")) {
-		options[0].option.name = "POLYCM_OPTION_NO_HELP_A";
-		options[0].option.help = NULL;
+		options[0].name = "POLYCM_OPTION_NO_HELP_A";
+		options[0].help = NULL;
 	}
 }
 
@@ -232,7 +250,13 @@ static void fill_transport(void)
 	if (!strcmp(name, "wire-no-name"))
 		transport.name = NULL;
 	if (!strcmp(name, "wire-short"))
-		transport.size = 16;
+		transport.size = 4;
+	if (!strcmp(name, "wire-cut"))
+		transport.size = offsetof(struct polycm_transport, path_mtu);
+	if (!strcmp(name, "wire-shape"))
+		transport.shape = 0x0904;
+	if (!strcmp(name, "wire-flag"))
+		transport.flags = 1u << 20;
 	if (!strcmp(name, "wire-limits") || !strcmp(name, "settings-wire"))
 		transport.limit[POLYCM_KIND_RC][POLYCM_MSG_CONNECT] = 57;
 }

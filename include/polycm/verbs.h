@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * polycm/verbs.h - simulated verbs, for providers whose devices libibverbs does
+ * not know.  Providers of devices that libibverbs lists do not need this.
+ */
+#ifndef POLYCM_VERBS_H
+#define POLYCM_VERBS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <infiniband/verbs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Each slot has the prototype, the return convention, the errno values and
+ * the ownership rules of the libibverbs function ibv_SLOT() of the same name.
+ * The inline functions of <infiniband/verbs.h> (ibv_post_send, ibv_poll_cq,
+ * ibv_create_qp_ex, ...) go through ibv_context.ops and struct verbs_context,
+ * which open_device() fills in.  No slot is required but open_device and
+ * close_device; missing ones fail with EOPNOTSUPP.
+ */
+struct polycm_verbs {
+	uint32_t size;
+	struct ibv_context *(*open_device)(struct ibv_device *device);
+	int (*close_device)(struct ibv_context *context);
+	int (*get_async_event)(struct ibv_context *context, struct ibv_async_event *event);
+	void (*ack_async_event)(struct ibv_async_event *event);
+	int (*query_device)(struct ibv_context *context, struct ibv_device_attr *attr);
+	int (*query_port)(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
+	int (*query_gid)(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
+	int (*query_gid_ex)(struct ibv_context *context, uint32_t port, uint32_t index,
+			    struct ibv_gid_entry *entry, uint32_t flags);
+	ssize_t (*query_gid_table)(struct ibv_context *context, struct ibv_gid_entry *entries,
+				   size_t max_entries, uint32_t flags);
+	int (*query_pkey)(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
+	int (*get_pkey_index)(struct ibv_context *context, uint8_t port, __be16 pkey);
+	/* Files below ibdev_path of the device, as in sysfs; returns the length or -1. */
+	int (*read_sysfs_file)(struct ibv_device *device, const char *file, char *buf, size_t size);
+	struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
+	int (*dealloc_pd)(struct ibv_pd *pd);
+	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				 unsigned int access);
+	int (*rereg_mr)(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+			size_t length, int access);
+	int (*dereg_mr)(struct ibv_mr *mr);
+	struct ibv_comp_channel *(*create_comp_channel)(struct ibv_context *context);
+	int (*destroy_comp_channel)(struct ibv_comp_channel *channel);
+	struct ibv_cq *(*create_cq)(struct ibv_context *context, int cqe, void *cq_context,
+				    struct ibv_comp_channel *channel, int comp_vector);
+	int (*resize_cq)(struct ibv_cq *cq, int cqe);
+	int (*destroy_cq)(struct ibv_cq *cq);
+	int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **cq,
+			    void **cq_context);
+	void (*ack_cq_events)(struct ibv_cq *cq, unsigned int nevents);
+	struct ibv_srq *(*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+	int (*modify_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+	int (*query_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+	int (*destroy_srq)(struct ibv_srq *srq);
+	struct ibv_qp *(*create_qp)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+	struct ibv_qp_ex *(*qp_to_qp_ex)(struct ibv_qp *qp);
+	int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			struct ibv_qp_init_attr *init_attr);
+	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+	int (*destroy_qp)(struct ibv_qp *qp);
+	struct ibv_ah *(*create_ah)(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+	int (*destroy_ah)(struct ibv_ah *ah);
+	int (*attach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+	int (*detach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+	int (*set_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
+	int (*query_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
+};
+
+/*
+ * A simulated device as programs see it.  The provider owns it, fills in
+ * device (name, node_type, transport_type, paths; _ops stays zero) and verbs,
+ * and leaves the rest zero; the core marks it as its own in device_add().
+ */
+struct polycm_verbs_device {
+	struct ibv_device device;	/* first */
+	const struct polycm_verbs *verbs;
+	__be64 node_guid;
+	void *core;			/* the core's */
+	uint64_t zero[64];		/* so that a reader of libibverbs' private tail finds nothing */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* POLYCM_VERBS_H */
