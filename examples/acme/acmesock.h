@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include <polycm/provider.h>
+#include <polycm/verbs.h>
 
 #define MAX_DATA	65536u	/* of one message: the port's max_msg_sz */
 #define MAX_PRIVATE	196u

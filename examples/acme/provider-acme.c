@@ -15,6 +15,7 @@ static const struct polycm_kernel *kernel;
 
 static const struct polycm_transport rules = {
 	.size = sizeof(rules),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "acme",
 	.description = "Acme's RoCE devices",
 	.protocol = POLYCM_PROTO_IB_CM,

@@ -478,6 +478,7 @@ static void op_free(void *priv)
 
 static const struct polycm_transport rules = {
 	.size = sizeof(rules),
+	.shape = POLYCM_RULES_SHAPE,
 	.name = "acmesock",
 	.description = "Acme's sockets between processes of one host",
 	.protocol = POLYCM_PROTO_OTHER,

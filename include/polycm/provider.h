@@ -19,11 +19,11 @@
  *
  *  Growth    Every struct starts with `size'.  Whoever fills the struct sets it
  *            to the sizeof() that it was compiled with.  New members come only
- *            at the end, and each adds 1 to POLYCM_ABI_MINOR.  The core copies
- *            what a provider fills in, up to the smaller of both sizes; an
- *            operation that is NULL, or that the provider does not know yet,
- *            answers -EOPNOTSUPP.  A provider that reads a member of the core's
- *            which is newer than minor 0 asks POLYCM_HAS() before.
+ *            at the end, and each adds 1 to POLYCM_ABI_MINOR; what minor 0 had
+ *            is always there.  The core copies what a provider fills in, up to
+ *            the smaller of both sizes; an operation that is NULL, or that the
+ *            provider does not know yet, answers -EOPNOTSUPP.  A provider that
+ *            reads a member of the core's newer than minor 0 asks POLYCM_HAS().
  *  Results   A struct that a provider fills in for the core (query()) arrives
  *            with the core's capacity in `size'.  The provider writes no more
  *            than that and leaves `size' as it is.
@@ -88,7 +88,7 @@ struct polycm_ece {
 	uint32_t options;
 };
 
-/* Of connect and accept, complete: checked against the device, what the program left out filled in. */
+/* Of connect and accept: checked against the device, what the program left out filled in. */
 struct polycm_conn_param {
 	uint32_t size;
 	const void *private_data;	/* NULL: none */
@@ -167,36 +167,36 @@ struct polycm_open {
  * (polycm_provider.id_size bytes, zeroed, 16-byte aligned, owned by the core
  * until free() returned); chan likewise for a channel.
  *
- * Operation       Legal in            Waits  Keeps     Threads  Errors                         Posts
- * init            once                yes    module    start    any (2)                        -
- * fini            once, after init    short  -         start    -                              -
- * enumerate       always              yes    -         any      any: logged                    -
- * match           always              no     -         any      ENODEV                         -
- * channel_open    once a channel      no     chan      chan     any: the call's                -
- * channel_read    open, with a fd     (3)    -         chan     EAGAIN EINTR                   what there is
- * channel_close   open                no     -         chan     -                              -
- * open            first of an id      no     id, priv  id       ENODEV                         -
- * bind            IDLE                no     -         id       ENODEV EADDRINUSE              -
- *                                                               EADDRNOTAVAIL
- * resolve_addr    IDLE ADDR_BOUND     no     -         id       ENODEV EADDRINUSE              ADDR_RESOLVED, ADDR_ERROR
- * resolve_route   ADDR_RESOLVED       no     -         id       -                              ROUTE_RESOLVED, ROUTE_ERROR
- * listen          ADDR_BOUND IDLE     no     -         id       ENODEV EADDRINUSE              CONNECT_REQUEST for each
- * connect         ROUTE_RESOLVED      (4)    -         id       those of the wait (4)          the outcome (5)
- * accept          CONNECT, a request  no     -         id       -                              ESTABLISHED, or what failed
- * reject          CONNECT, a request  no     -         id       -                              -
- * establish       CONNECT             no     -         id       -                              -
- * disconnect      CONNECT             no     -         id       -                              DISCONNECTED (6)
- * notify          CONNECT             no     -         id       -                              ESTABLISHED, if it is new
- * set_option      any                 no     -         id       ENOSYS                         -
- * init_qp_attr    on a device         no     -         id       -                              -
- * query           any                 no     -         id       ENODEV                         -
- * join_multicast  ADDR_BOUND          no     *mc       id       ENODEV ENOSYS                  MULTICAST_JOIN,
- *                 ADDR_RESOLVED                                                                MULTICAST_ERROR
- * leave_multicast any                 short  -         id       EADDRNOTAVAIL                  nothing more of the group
- * migrate         any                 no     new_chan  id       -                              -
- * close           any                 no     -         id       -                              -
- * stop            after close         short  -         id       -                              nothing more
- * free            after stop          no     -         id       -                              -
+ * Operation       Legal in           Waits Keeps    Threads Errors            Posts
+ * init            once               yes   module   start   any (2)           -
+ * fini            once, after init   short -        start   -                 -
+ * enumerate       always             yes   -        any     any: logged       -
+ * match           always             no    -        any     ENODEV            -
+ * channel_open    once a channel     no    chan     chan    any: the call's   -
+ * channel_read    open, with a fd    (3)   -        chan    EAGAIN EINTR      what there is
+ * channel_close   open               no    -        chan    -                 -
+ * open            first of an id     no    id, priv id      ENODEV            -
+ * bind            IDLE               no    -        id      ENODEV EADDRINUSE -
+ *                                                           EADDRNOTAVAIL
+ * resolve_addr    IDLE ADDR_BOUND    no    -        id      ENODEV EADDRINUSE ADDR_RESOLVED/_ERROR
+ * resolve_route   ADDR_RESOLVED      no    -        id      -                 ROUTE_RESOLVED/_ERROR
+ * listen          ADDR_BOUND IDLE    no    -        id      ENODEV EADDRINUSE CONNECT_REQUEST each
+ * connect         ROUTE_RESOLVED     (4)   -        id      (4)               the outcome (5)
+ * accept          CONNECT, request   no    -        id      -                 ESTABLISHED or failure
+ * reject          CONNECT, request   no    -        id      -                 -
+ * establish       CONNECT            no    -        id      -                 -
+ * disconnect      CONNECT            no    -        id      -                 DISCONNECTED (6)
+ * notify          CONNECT            no    -        id      -                 ESTABLISHED, if new
+ * set_option      any                no    -        id      ENOSYS            -
+ * init_qp_attr    on a device        no    -        id      -                 -
+ * query           any                no    -        id      ENODEV            -
+ * join_multicast  ADDR_BOUND         no    *mc      id      ENODEV ENOSYS     MULTICAST_JOIN/_ERROR
+ *                 ADDR_RESOLVED
+ * leave_multicast any                short -        id      EADDRNOTAVAIL     nothing more of it
+ * migrate         any                no    new_chan id      -                 -
+ * close           any                no    -        id      -                 -
+ * stop            after close        short -        id      -                 nothing more
+ * free            after stop         no    -        id      -                 -
  *
  * Legal in: states of an id as the Linux RDMA CM has them.  Elsewhere the
  *	operation returns -EINVAL.  The provider keeps the state and checks it.
@@ -215,7 +215,7 @@ struct polycm_open {
  *	may come at any time.
  * (2) Any error means that the provider does not start.
  * (3) See channel_read().
- * (4) For the TCP connection, with POLYCM_T_CONNECT_BLOCKS; else no.
+ * (4) With POLYCM_T_CONNECT_BLOCKS for the TCP connection, whose errors these are; else no.
  * (5) CONNECT_RESPONSE (ESTABLISHED for datagrams and where POLYCM_SVC_ESTABLISH
  *	is absent), REJECTED, UNREACHABLE or CONNECT_ERROR.
  * (6) At both ends; then TIMEWAIT_EXIT, with POLYCM_SVC_TIMEWAIT.

@@ -49,7 +49,7 @@ enum polycm_msg {
 #define POLYCM_MSGS_ROOM	4
 #define POLYCM_RULES_SHAPE	(POLYCM_KINDS_ROOM << 8 | POLYCM_MSGS_ROOM)
 
-/* Services of a transport (polycm_transport.services).  The core drops those that it does not know. */
+/* Services of a transport (polycm_transport.services).  Unknown ones are dropped. */
 #define POLYCM_SVC_UD		(1u << 0)	/* RDMA_PS_UDP, SIDR */
 #define POLYCM_SVC_IPOIB	(1u << 1)	/* RDMA_PS_IPOIB */
 #define POLYCM_SVC_AF_IB	(1u << 2)	/* AF_IB addresses */
@@ -65,7 +65,7 @@ enum polycm_msg {
 #define POLYCM_SVC_RNR		(1u << 12)	/* RNR NAK and ACK time-outs exist */
 #define POLYCM_SERVICES		((1u << 13) - 1)	/* all that there are */
 
-/* Other properties (polycm_transport.flags).  Rules with one that the core does not know are refused. */
+/* Other properties (polycm_transport.flags).  Rules with an unknown one are refused. */
 #define POLYCM_T_DEVICE_MOVES_QP (1u << 0)	/* the device, not user space, brings the QP to RTS */
 #define POLYCM_T_EXACT_LENGTH	(1u << 1)	/* private data arrives as long as it was sent */
 #define POLYCM_T_PORT_IS_TCP	(1u << 2)	/* RDMA_PS_TCP ports are the host's TCP ports */
@@ -142,7 +142,10 @@ struct polycm_transport {
 	 * the responder's ACK delay.  NULL where POLYCM_SVC_RNR is absent: 0.
 	 */
 	uint8_t (*ack_timeout)(uint8_t ack_delay, uint8_t packet_lifetime);
-	/* Path MTU in bytes that a netdev of this MTU gives, or 0 if too small.  NULL: the largest that fits. */
+	/*
+	 * Path MTU in bytes that a netdev of this MTU gives, or 0 if too small.
+	 * NULL: the largest that fits.
+	 */
 	uint32_t (*path_mtu)(uint32_t netdev_mtu);
 	/* The status of an event in words, or NULL to leave it to the core. */
 	const char *(*status_str)(enum rdma_cm_event_type event, int status);

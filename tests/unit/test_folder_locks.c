@@ -64,8 +64,8 @@ static uint64_t clock_of_a_crowd(clockid_t clock)
 /* None of many that join at a time has it for long. */
 static void a_lock_that_goes_from_hand_to_hand_is_waited_for(void **state)
 {
-	const struct polycm_core *core = sim_core;
-	struct polycm_core crowded = *core;
+	const struct polycm_clock_services *services = sim_time;
+	struct polycm_clock_services crowded = *services;
 	int r;
 
 	(void)state;
@@ -77,9 +77,9 @@ static void a_lock_that_goes_from_hand_to_hand_is_waited_for(void **state)
 	assert_int_equal(flock(lock_fd, LOCK_EX), 0);
 	looks = 0;
 	crowded.real_ns = clock_of_a_crowd;
-	sim_core = &crowded;
+	sim_time = &crowded;
 	r = folder_join();
-	sim_core = core;
+	sim_time = services;
 	assert_int_equal(r, 0);
 }
 
@@ -113,8 +113,8 @@ static uint64_t clock_that_steps(clockid_t clock)
 
 static void the_time_of_day_does_not_end_a_wait_for_the_tables(void **state)
 {
-	const struct polycm_core *core = sim_core;
-	struct polycm_core stepping = *core;
+	const struct polycm_clock_services *services = sim_time;
+	struct polycm_clock_services stepping = *services;
 	struct shm_child child;
 	int r;
 
@@ -123,9 +123,9 @@ static void the_time_of_day_does_not_end_a_wait_for_the_tables(void **state)
 	shm_child_start(&child, "lock");
 	holder = child.pid;
 	stepping.real_ns = clock_that_steps;
-	sim_core = &stepping;
+	sim_time = &stepping;
 	r = folder_join();
-	sim_core = core;
+	sim_time = services;
 	assert_true(WIFSIGNALED(shm_child_kill(&child)));
 	assert_int_equal(r, 0);
 }
