@@ -30,7 +30,7 @@
 static volatile sig_atomic_t in_handler, allocations;
 
 /* Sanitizers have allocators of their own. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef POLYCM_SANITIZED
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t num, size_t size);
 void *__libc_realloc(void *memory, size_t size);
