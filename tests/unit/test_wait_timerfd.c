@@ -3,6 +3,8 @@
  * read() of a timerfd in a signal handler, which may have interrupted whoever
  * allocates memory or holds the lock of the program's timers: it does neither.
  */
+#include "config.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
