@@ -11,40 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "caught.h"
 #include "transfer.h"
-
-/* --- Standard error, caught. --- */
-
-static int caught = -1, real_stderr;
-
-static void catch_stderr(void)
-{
-	fflush(stderr);
-	caught = memfd_create("stderr", MFD_CLOEXEC);
-	assert_true(caught >= 0);
-	real_stderr = dup(STDERR_FILENO);
-	assert_true(real_stderr >= 0);
-	assert_true(dup2(caught, STDERR_FILENO) >= 0);
-}
-
-/* What came since, in a static buffer. */
-static const char *caught_text(void)
-{
-	static char text[8192];
-	ssize_t len;
-
-	fflush(stderr);
-	assert_true(dup2(real_stderr, STDERR_FILENO) >= 0);
-	close(real_stderr);
-	len = pread(caught, text, sizeof(text) - 1, 0);
-	assert_true(len >= 0);
-	text[len] = '\0';
-	close(caught);
-	return text;
-}
 
 /* One line at warn with these words. */
 static void check_line(const char *what, const char *text, const char *call, const char *reason)
@@ -605,7 +575,7 @@ static void a_channel_is_destroyed_under_a_thread(void **state)
 	assert_int_equal(pthread_join(thread, &error), 0);
 	text = caught_text();
 	assert_int_equal((intptr_t)error, EDEADLK);
-	if (!strstr(text, "polycm: warn: rdma_destroy_event_channel: another thread waits on this channel"))
+	if (!strstr(text, "warn: rdma_destroy_event_channel: another thread waits on this channel"))
 		fail_msg("%s", text);
 	if (!strstr(text, "rdma_get_cm_event: Resource deadlock avoided (another thread destroyed"))
 		fail_msg("%s", text);

@@ -9,42 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "caught.h"
 #include "polycm/polycm.h"
 #include "steps.h"
-
-/* --- Standard error, caught. --- */
-
-static int caught = -1, real_stderr;
-
-static void catch_stderr(void)
-{
-	fflush(stderr);
-	caught = memfd_create("stderr", MFD_CLOEXEC);
-	assert_true(caught >= 0);
-	real_stderr = dup(STDERR_FILENO);
-	assert_true(real_stderr >= 0);
-	assert_true(dup2(caught, STDERR_FILENO) >= 0);
-}
-
-/* What came since, in a static buffer. */
-static const char *caught_text(void)
-{
-	static char text[4096];
-	ssize_t len;
-
-	fflush(stderr);
-	assert_true(dup2(real_stderr, STDERR_FILENO) >= 0);
-	close(real_stderr);
-	len = pread(caught, text, sizeof(text) - 1, 0);
-	assert_true(len >= 0);
-	text[len] = '\0';
-	close(caught);
-	return text;
-}
 
 /* Exactly one line, with all these words. */
 static void check_line(const char *text, const char *const *words)
