@@ -19,7 +19,7 @@
 /* What no event can do without. */
 #define MIN_EVENT	offsetof(struct polycm_event, ece)
 #define LAST_EVENT	RDMA_CM_EVENT_TIMEWAIT_EXIT
-#define LAST_EVENT_OF_LIBRDMACM 19	/* of release 60: INTERNAL, after ADDRINFO_RESOLVED, ADDRINFO_ERROR, USER */
+#define LAST_EVENT_OF_LIBRDMACM 19	/* release 60: ADDRINFO_RESOLVED and _ERROR, USER, INTERNAL */
 #define END_OF(member) (offsetof(struct polycm_event, member) + sizeof(void *))
 #define END_OF_CHILD	END_OF(child)
 #define END_OF_GROUP	END_OF(group)

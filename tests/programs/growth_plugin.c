@@ -3,8 +3,8 @@
  * growth_plugin.c - a provider, or with -DLAYER a layer, to be built with any version of the
  * headers.  What a newer version adds it fills in with what must not be followed.
  *
- * The provider carries what has to do with 10.9.9.9: a bind takes port 4711 in place of 0, and an address is
- * refused with the errno of POLYCM_GROW_STATUS.  The layer adds 1 to the status.
+ * The provider carries what has to do with 10.9.9.9: a bind takes port 4711 in place of 0, and an
+ * address is refused with the errno of POLYCM_GROW_STATUS.  The layer adds 1 to the status.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -124,7 +124,8 @@ static int bind_id(void *priv, const struct sockaddr *addr)
 	return 0;
 }
 
-static int resolve_addr(void *priv, const struct sockaddr *src, const struct sockaddr *dst, int timeout_ms)
+static int resolve_addr(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
+			int timeout_ms)
 {
 	const struct grow_id *self = priv;
 	const struct polycm_event answer = {
@@ -255,7 +256,8 @@ int polycm_provider_query_v1(const struct polycm_core *host, const struct polycm
 	core = host;
 #ifdef POLYCM_PROVIDER_NEWER
 	/* There only if the core is of that version, too; it has nothing in it. */
-	if (POLYCM_HAS(core, newer) != (core->abi_minor >= 1) || (POLYCM_HAS(core, newer) && core->newer))
+	if (POLYCM_HAS(core, newer) != (core->abi_minor >= 1) ||
+	    (POLYCM_HAS(core, newer) && core->newer))
 		return -EPROTO;
 #endif
 	*ret_provider = &provider;

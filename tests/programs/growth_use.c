@@ -18,7 +18,8 @@ int main(void)
 	if (rdma_bind_addr(id, (struct sockaddr *)&addr))
 		return 2;
 	printf("%d ", ntohs(rdma_get_src_port(id)));
-	if (rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 1000) || rdma_get_cm_event(channel, &event))
+	if (rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 1000) ||
+	    rdma_get_cm_event(channel, &event))
 		return 3;
 	printf("%d\n", event->event == RDMA_CM_EVENT_ADDR_ERROR ? event->status : 1);
 	if (rdma_ack_cm_event(event) || rdma_destroy_id(id))

@@ -192,7 +192,7 @@ static void refused_calls_are_told(void **state)
 		const char *text;
 	} cases[] = {
 		{ qp_without_cq, EINVAL, "ibv_create_qp refused: it needs two CQs" },
-		{ qp_too_long, EINVAL, "ibv_create_qp refused: max_send_wr is 10000000, the device has" },
+		{ qp_too_long, EINVAL, "ibv_create_qp refused: max_send_wr is 10000000, the device" },
 		{ qp_too_wide, EINVAL, "ibv_create_qp refused: max_recv_sge is 10000, the device has" },
 		{ qp_unknown, EINVAL, "ibv_create_qp refused: 99 is no type of QP" },
 		{ qp_raw, EOPNOTSUPP, "ibv_create_qp refused: the simulator has no QPs of type 8" },

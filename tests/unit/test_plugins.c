@@ -79,7 +79,8 @@ static void wrong_tables_are_refused(void **state)
 {
 	static const struct testcase tests[] = {
 		BROKEN("short-desc", BY_NAME, "its description has 80 bytes, version 1.0 has 88\n"),
-		BROKEN("short-ops", BY_NAME, "its table of operations has 216 bytes, version 1.0 has 224\n"),
+		BROKEN("short-ops", BY_NAME,
+		       "its table of operations has 216 bytes, version 1.0 has 224\n"),
 		BROKEN("short-newer", BY_NAME, "its table of operations has 216 bytes, version 1.0 has "
 		       "224 (it was built for version 1.1 of the provider ABI, this is 1.0)\n"),
 		BROKEN("long-desc", BY_NAME, "its description has 152 bytes, version 1.0 has no more "
@@ -113,7 +114,8 @@ static void wrong_tables_are_refused(void **state)
 		       "its setting POLYCM_OPTION_NO_HELP_A has no default or no help\n"),
 		BROKEN("option-x", BY_NAME, "the name of one of its settings is taken\n"),
 		BROKEN("wire-no-name", BY_NAME, "its transport has no name\n"),
-		BROKEN("wire-short", BY_NAME, "its struct of transport rules has 4 bytes, version 1.0 has "),
+		BROKEN("wire-short", BY_NAME,
+		       "its struct of transport rules has 4 bytes, version 1.0 has "),
 		BROKEN("wire-cut", BY_NAME, "its struct of transport rules has "),
 		BROKEN("wire-shape", BY_NAME, "its struct of transport rules is of another shape, 0x904 "
 		       "in place of 0x804: "),

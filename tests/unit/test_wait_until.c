@@ -452,8 +452,8 @@ static void our_own_waits_are_real(void **state)
 	begin(NEVER, 0, 5);
 	scene.now = 86400000 * MS;
 	pthread_mutex_lock(&mutex);
-	assert_int_equal(polycm_libc_cond_wait(&by_monotonic, &mutex, polycm_libc_ns(CLOCK_MONOTONIC) + 1),
-			 ETIMEDOUT);
+	assert_int_equal(polycm_libc_cond_wait(&by_monotonic, &mutex,
+					       polycm_libc_ns(CLOCK_MONOTONIC) + 1), ETIMEDOUT);
 	pthread_mutex_unlock(&mutex);
 	assert_int_equal(scene.asked + scene.spins, 0);
 	assert_false(polycm_cond_waits_really());

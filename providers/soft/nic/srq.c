@@ -137,8 +137,8 @@ static int srq_resize(struct sim_srq *srq, uint32_t size)
 
 	if (size < 1 || size > (uint32_t)device->attr.max_srq_wr || size < rq->head - rq->tail)
 		return nic_refuse(device, modify_call, EINVAL,
-				  "max_wr is %u, the device has 1 to %d, and %u requests wait", size, device->attr.max_srq_wr,
-				  rq->head - rq->tail);
+				  "max_wr is %u, the device has 1 to %d, and %u requests wait", size,
+				  device->attr.max_srq_wr, rq->head - rq->tail);
 	bigger.size = size;
 	bigger.mask = nic_round_up(size) - 1;
 	if (rq->ring) {

@@ -179,7 +179,8 @@ static void fill_tables(void)
 		for (size_t i = 0; i < 2; i++) {
 			long_options[i].option = options[i];
 			long_options[i].option.size = sizeof(long_options[i]);
-			long_options[i].option.name = i ? "POLYCM_LONG_TABLES_B" : "POLYCM_LONG_TABLES_A";
+			long_options[i].option.name = i ? "POLYCM_LONG_TABLES_B" :
+							   "POLYCM_LONG_TABLES_A";
 			long_options[i].more = UINT64_MAX;
 		}
 		desc.provider.options = &long_options[0].option;
