@@ -231,95 +231,78 @@ static int disconnect(struct polycm_id *id)
 	return err;
 }
 
+static int notify(struct polycm_id *id, enum ibv_event_type event)
+{
+	int err = polycm_need_module(id);
+
+	return err ? err : POLYCM_OP(id->module, notify, id->priv, event);
+}
+
 POLYCM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err)
-		err = polycm_leave_to_complete(self, connect_to(self, conn_param));
-	return polycm_ret("rdma_connect", self, err);
+	if (!self)
+		return polycm_refused(__func__);
+	return polycm_exit_to_complete(__func__, self, connect_to(self, conn_param));
 }
 
 /*
  * Nothing comes after the answer to a service lookup, whose request stays the
  * id's event, and datagrams have no connection whose end would be reported.
  */
-static int leave_connected(struct polycm_id *id, int err)
+static inline int exit_connected(const char *call, struct polycm_id *id, int err)
 {
-	if (!polycm_id_is_ud(id))
-		return polycm_leave_to_complete(id, err);
-	polycm_leave(id);
-	return err;
+	return polycm_id_is_ud(id) ? polycm_exit(call, id, err)
+				   : polycm_exit_to_complete(call, id, err);
 }
 
 POLYCM_EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err)
-		err = leave_connected(self, accept_request(self, conn_param));
-	return polycm_ret("rdma_accept", self, err);
+	if (!self)
+		return polycm_refused(__func__);
+	return exit_connected(__func__, self, accept_request(self, conn_param));
 }
 
 static int reject_call(const char *call, struct rdma_cm_id *id, const void *data, uint8_t len,
 		       uint8_t reason)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = reject(self, data, len, reason);
-		polycm_leave(self);
-	}
-	return polycm_ret(call, self, err);
+	return self ? polycm_exit(call, self, reject(self, data, len, reason)) : polycm_refused(call);
 }
 
 POLYCM_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 			      uint8_t private_data_len)
 {
-	return reject_call("rdma_reject", id, private_data, private_data_len, REJECT_CONSUMER);
+	return reject_call(__func__, id, private_data, private_data_len, REJECT_CONSUMER);
 }
 
 POLYCM_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 				  uint8_t private_data_len)
 {
-	return reject_call("rdma_reject_ece", id, private_data, private_data_len, REJECT_ECE);
+	return reject_call(__func__, id, private_data, private_data_len, REJECT_ECE);
 }
 
 POLYCM_EXPORT int rdma_establish(struct rdma_cm_id *id)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = establish(self);
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_establish", self, err);
+	return self ? polycm_exit(__func__, self, establish(self)) : polycm_refused(__func__);
 }
 
 POLYCM_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err)
-		err = leave_connected(self, disconnect(self));
-	return polycm_ret("rdma_disconnect", self, err);
+	return self ? exit_connected(__func__, self, disconnect(self)) : polycm_refused(__func__);
 }
 
 POLYCM_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = polycm_need_module(self);
-		if (!err)
-			err = POLYCM_OP(self->module, notify, self->priv, event);
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_notify", self, err);
+	return self ? polycm_exit(__func__, self, notify(self, event)) : polycm_refused(__func__);
 }

@@ -111,24 +111,14 @@ static int get_remote(const struct polycm_id *id, struct ibv_ece *ece)
 
 POLYCM_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = set_local(self, ece);
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_set_local_ece", self, err);
+	return self ? polycm_exit(__func__, self, set_local(self, ece)) : polycm_refused(__func__);
 }
 
 POLYCM_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = get_remote(self, ece);
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_get_remote_ece", self, err);
+	return self ? polycm_exit(__func__, self, get_remote(self, ece)) : polycm_refused(__func__);
 }

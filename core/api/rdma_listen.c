@@ -172,14 +172,9 @@ err_undo:
 
 POLYCM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = listen_on(self, backlog);
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_listen", self, err);
+	return self ? polycm_exit(__func__, self, listen_on(self, backlog)) : polycm_refused(__func__);
 }
 
 /* The QP that rdma_create_ep() was given attributes for. */
@@ -226,12 +221,12 @@ static int get_request(struct polycm_id *listener, struct rdma_cm_id **ret_pub, 
 
 POLYCM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(listen, &self);
+	struct polycm_id *self = polycm_enter(listen);
 	bool is_sync;
+	int err;
 
-	if (err)
-		return polycm_ret("rdma_get_request", NULL, err);
+	if (!self)
+		return polycm_refused(__func__);
 
 	/* Not under the lock, which would keep others out for as long as nothing comes. */
 	is_sync = self->rsocket.sync;
@@ -242,5 +237,5 @@ POLYCM_EXPORT int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id 
 		err = polycm_fail(-EINVAL, "the id is not synchronous");
 	else
 		err = get_request(self, id, __builtin_return_address(0));
-	return polycm_ret("rdma_get_request", self, err);
+	return polycm_ret(__func__, self, err);
 }

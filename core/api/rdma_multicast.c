@@ -158,17 +158,16 @@ static int leave(struct polycm_id *id, const struct sockaddr *addr, struct polyc
 static int join_call(const char *call, struct rdma_cm_id *id, const struct sockaddr *addr,
 		     uint32_t join_flags, void *context)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err)
-		err = polycm_leave_to_complete(self, join(self, addr, join_flags, context));
-	return polycm_ret(call, self, err);
+	if (!self)
+		return polycm_refused(call);
+	return polycm_exit_to_complete(call, self, join(self, addr, join_flags, context));
 }
 
 POLYCM_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
-	return join_call("rdma_join_multicast", id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context);
+	return join_call(__func__, id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context);
 }
 
 POLYCM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
@@ -178,35 +177,32 @@ POLYCM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
 
 	polycm_why_clear();
 	if (attr && attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
-		return polycm_ret("rdma_join_multicast_ex", NULL,
+		return polycm_ret(__func__, NULL,
 				  polycm_fail(-EOPNOTSUPP, "attributes that are unknown"));
 	if (!attr || (attr->comp_mask & needed) != needed ||
 	    attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
-		return polycm_ret("rdma_join_multicast_ex", NULL,
+		return polycm_ret(__func__, NULL,
 				  polycm_fail(-EINVAL, "attributes lack address or join flags, "
 						       "or have unknown flags"));
-	return join_call("rdma_join_multicast_ex", id, attr->addr, attr->join_flags, context);
+	return join_call(__func__, id, attr->addr, attr->join_flags, context);
 }
 
 POLYCM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
 {
+	struct polycm_id *self = polycm_enter(id);
 	struct polycm_group *group = NULL;
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	int err;
 
-	if (err)
-		return polycm_ret("rdma_leave_multicast", NULL, err);
-
+	if (!self)
+		return polycm_refused(__func__);
 	err = leave(self, addr, &group);
-	if (!group) {
-		polycm_leave(self);
-		return polycm_ret("rdma_leave_multicast", self, err);
-	}
+	if (!group)
+		return polycm_exit(__func__, self, err);
 	polycm_id_unlock(self);
 	polycm_ev_drop(self, group);
 	if (__atomic_load_n(&self->rsocket.sync, __ATOMIC_RELAXED))
 		polycm_release_event(self);
-	(void)polycm_ev_wait_and_leave(self, group, "rdma_leave_multicast");
+	(void)polycm_ev_wait_and_leave(self, group, __func__);
 	group_free(group);
-	return polycm_ret("rdma_leave_multicast", self, err);
+	return polycm_ret(__func__, self, err);
 }

@@ -22,14 +22,9 @@ POLYCM_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinf
 
 static int refuse(const char *call, struct rdma_cm_id *id, int refusal, const char *why)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = polycm_fail(refusal, "%s", why);
-		polycm_leave(self);
-	}
-	return polycm_ret(call, self, err);
+	return self ? polycm_exit(call, self, polycm_fail(refusal, "%s", why)) : polycm_refused(call);
 }
 
 POLYCM_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
@@ -38,7 +33,7 @@ POLYCM_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_
 	(void)event;
 	(void)status;
 	(void)arg;
-	return refuse("rdma_write_cm_event", id, -EINVAL,
+	return refuse(__func__, id, -EINVAL,
 		      "Linux 6.12 takes no events from programs, and polycm neither");
 }
 
@@ -48,12 +43,12 @@ POLYCM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 	(void)node;
 	(void)service;
 	(void)hints;
-	return refuse("rdma_resolve_addrinfo", id, -EINVAL,
+	return refuse(__func__, id, -EINVAL,
 		      "Linux 6.12 has it not, and polycm neither: use rdma_getaddrinfo");
 }
 
 POLYCM_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)
 {
 	(void)info;
-	return refuse("rdma_query_addrinfo", id, -ENOENT, "nothing was looked up");
+	return refuse(__func__, id, -ENOENT, "nothing was looked up");
 }

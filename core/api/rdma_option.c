@@ -98,12 +98,9 @@ void polycm_options_free(struct polycm_id *id)
 POLYCM_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 				  size_t optlen)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = set_option(self, level, optname, optval, optlen);
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_set_option", self, err);
+	if (!self)
+		return polycm_refused(__func__);
+	return polycm_exit(__func__, self, set_option(self, level, optname, optval, optlen));
 }

@@ -36,7 +36,7 @@ static int create_srq(struct polycm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	struct polycm_cqs_made made = { false, false };
 	struct ibv_srq *srq;
-	int err = polycm_need_device(id);
+	int err = attr ? polycm_need_device(id) : polycm_fail(-EINVAL, "no attributes");
 
 	if (err)
 		return err;
@@ -71,6 +71,8 @@ static int create_basic_srq(struct polycm_id *id, struct ibv_pd *pd, struct ibv_
 	struct ibv_srq_init_attr_ex ex;
 	int err;
 
+	if (!attr)
+		return polycm_fail(-EINVAL, "no attributes");
 	memset(&ex, 0, sizeof(ex));
 	ex.srq_context = attr->srq_context;
 	ex.attr = attr->attr;
@@ -95,36 +97,26 @@ void polycm_srq_destroy(struct polycm_id *id)
 POLYCM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 				  struct ibv_srq_init_attr *attr)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = attr ? create_basic_srq(self, pd, attr)
-			   : polycm_fail(-EINVAL, "no attributes");
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_create_srq", self, err);
+	if (!self)
+		return polycm_refused(__func__);
+	return polycm_exit(__func__, self, create_basic_srq(self, pd, attr));
 }
 
 POLYCM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = attr ? create_srq(self, attr) : polycm_fail(-EINVAL, "no attributes");
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_create_srq_ex", self, err);
+	return self ? polycm_exit(__func__, self, create_srq(self, attr)) : polycm_refused(__func__);
 }
 
 POLYCM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 {
-	struct polycm_id *self;
-	int err = polycm_enter_to_end(id, &self);
+	struct polycm_id *self = polycm_enter_to_end(id);
 
-	if (err) {
-		(void)polycm_ret("rdma_destroy_srq", NULL, err);
+	if (!self) {
+		(void)polycm_refused(__func__);
 		return;
 	}
 	polycm_srq_destroy(self);

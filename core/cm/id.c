@@ -65,6 +65,12 @@ bool polycm_leave_unlocked(struct polycm_id *id)
 	return leave(id);
 }
 
+static __attribute__((cold)) struct polycm_id *no_entry(int err)
+{
+	errno = -err;
+	return NULL;
+}
+
 /* Those who were inside, or wanted to be, are out of it. */
 static void wait_outside(struct polycm_id *id)
 {
@@ -74,7 +80,7 @@ static void wait_outside(struct polycm_id *id)
 		(void)syscall(SYS_futex, &id->inside, FUTEX_WAIT_PRIVATE, inside, NULL, NULL, 0);
 }
 
-int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
+struct polycm_id *polycm_enter_to_end(struct rdma_cm_id *pub)
 {
 	struct polycm_id *id = (struct polycm_id *)(void *)pub;
 
@@ -88,18 +94,16 @@ int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id)
 	     at < sizeof(*id) + AREA_PREFETCHED; at += CACHE_LINE)
 		__builtin_prefetch((const void *)((uintptr_t)id + at));
 	polycm_why_clear();
-	*ret_id = NULL;
 	if (!enter(id))
-		return polycm_fail(-EINVAL, "no id of rdma_create_id");
+		return no_entry(polycm_fail(-EINVAL, "no id of rdma_create_id"));
 
 	polycm_id_lock(id);
 	if (!polycm_alone() &&
 	    __builtin_expect(__atomic_load_n(&id->inside, __ATOMIC_RELAXED) & POLYCM_CLOSED, 0)) {
 		polycm_leave(id);
-		return polycm_fail(-EINVAL, "another thread destroys the id");
+		return no_entry(polycm_fail(-EINVAL, "another thread destroys the id"));
 	}
-	*ret_id = id;
-	return 0;
+	return id;
 }
 
 /* Of a process that this one was forked from, an id is that process' alone. */
@@ -142,20 +146,20 @@ int polycm_id_take(struct polycm_id *id)
 	return err;
 }
 
-int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id)
+struct polycm_id *polycm_enter(struct rdma_cm_id *pub)
 {
-	int err = polycm_enter_to_end(pub, ret_id);
+	struct polycm_id *id = polycm_enter_to_end(pub);
+	int err;
 
-	if (err)
-		return err;
-	err = check_owner(*ret_id);
-	if (!err && !__atomic_load_n(&(*ret_id)->chan, __ATOMIC_RELAXED))
+	if (!id)
+		return NULL;
+	err = check_owner(id);
+	if (!err && !__atomic_load_n(&id->chan, __ATOMIC_RELAXED))
 		err = polycm_fail(-EBADF, "the id's event channel was destroyed");
 	if (!err)
-		return 0;
-	polycm_leave(*ret_id);
-	*ret_id = NULL;
-	return err;
+		return id;
+	polycm_leave(id);
+	return no_entry(err);
 }
 
 void polycm_leave(struct polycm_id *id)

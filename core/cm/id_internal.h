@@ -31,6 +31,7 @@
 #include "core/plugin/registry.h"
 #include "event.h"
 #include "id.h"
+#include "ret.h"
 
 #define POLYCM_MAX_BACKLOG	1024
 /* The channel is destroyed, and who leaves last frees it; the id is, and who destroys it waits. */
@@ -190,14 +191,25 @@ static inline void polycm_channel_unlock(struct polycm_channel *chan)
 /* --- id.c --- */
 
 /*
- * A call begins: the id behind the pointer, locked.  It is counted in, and a
- * thread that destroys the id waits for it.  -EINVAL: no live id, or another
- * thread just destroyed it.
+ * An exported call begins: the id behind the pointer, locked.  A thread that destroys
+ * the id waits until polycm_leave().  NULL: errno says why, and the call returns
+ * polycm_refused().
  */
-int polycm_enter(struct rdma_cm_id *pub, struct polycm_id **ret_id);
+struct polycm_id *polycm_enter(struct rdma_cm_id *pub);
 /* The same, also for an id whose channel was destroyed: calls that end something. */
-int polycm_enter_to_end(struct rdma_cm_id *pub, struct polycm_id **ret_id);
+struct polycm_id *polycm_enter_to_end(struct rdma_cm_id *pub);
 void polycm_leave(struct polycm_id *id);
+/* Leave; returns what the call returns for this result. */
+static inline int polycm_exit(const char *call, struct polycm_id *id, int err)
+{
+	polycm_leave(id);
+	return polycm_ret(call, id, err);
+}
+
+static inline int polycm_exit_to_complete(const char *call, struct polycm_id *id, int err)
+{
+	return polycm_ret(call, id, polycm_leave_to_complete(id, err));
+}
 /*
  * The same after polycm_id_unlock(), for what is done to the id without its
  * lock.  true: the id was destroyed meanwhile, and may be gone now.

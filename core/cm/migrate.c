@@ -189,27 +189,25 @@ err_destroy:
 POLYCM_EXPORT int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
 {
 	struct polycm_channel *to = polycm_channel_of(channel);
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
+	int err;
 
-	if (err)
-		return polycm_ret("rdma_migrate_id", NULL, err);
-
+	if (!self)
+		return polycm_refused(__func__);
 	if (channel && !to)
 		err = polycm_fail(-EINVAL, "no channel of rdma_create_event_channel");
 	else if (self->rsocket.sync && (!channel || to == self->chan))
 		err = polycm_fail(-EINVAL, "the id is synchronous already");
 	else
-		err = polycm_ev_check_acks(self, NULL, "rdma_migrate_id");
+		err = polycm_ev_check_acks(self, NULL, __func__);
 	if (!err && to != self->chan)
 		err = polycm_id_migrate(self, to);
 	if (!err)
 		polycm_release_event(self);
 	polycm_id_unlock(self);
-	if (err ? polycm_leave_unlocked(self) :
-		  polycm_ev_wait_and_leave(self, NULL, "rdma_migrate_id")) {
+	if (err ? polycm_leave_unlocked(self) : polycm_ev_wait_and_leave(self, NULL, __func__)) {
 		self = NULL;
 		err = polycm_fail(-EINVAL, "another thread destroys the id");
 	}
-	return polycm_ret("rdma_migrate_id", self, err);
+	return polycm_ret(__func__, self, err);
 }

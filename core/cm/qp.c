@@ -455,39 +455,32 @@ void polycm_qp_destroy(struct polycm_id *id)
 }
 
 POLYCM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
-				 struct ibv_qp_init_attr *qp_init_attr)
+				 struct ibv_qp_init_attr *attr)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = qp_init_attr ? polycm_qp_create(self, pd, qp_init_attr)
-				   : polycm_fail(-EINVAL, "no attributes");
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_create_qp", self, err);
+	if (!self)
+		return polycm_refused(__func__);
+	return polycm_exit(__func__, self, attr ? polycm_qp_create(self, pd, attr)
+						: polycm_fail(-EINVAL, "no attributes"));
 }
 
-POLYCM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *qp_init_attr)
+POLYCM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
 
-	if (!err) {
-		err = qp_init_attr ? create_qp(self, qp_init_attr)
-				   : polycm_fail(-EINVAL, "no attributes");
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_create_qp_ex", self, err);
+	if (!self)
+		return polycm_refused(__func__);
+	return polycm_exit(__func__, self, attr ? create_qp(self, attr)
+						: polycm_fail(-EINVAL, "no attributes"));
 }
 
 POLYCM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
-	struct polycm_id *self;
-	int err = polycm_enter_to_end(id, &self);
+	struct polycm_id *self = polycm_enter_to_end(id);
 
-	if (err) {
-		(void)polycm_ret("rdma_destroy_qp", NULL, err);
+	if (!self) {
+		(void)polycm_refused(__func__);
 		return;
 	}
 	polycm_qp_destroy(self);
@@ -497,18 +490,17 @@ POLYCM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 POLYCM_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr,
 				    int *qp_attr_mask)
 {
-	struct polycm_id *self;
-	int err = polycm_enter(id, &self);
+	struct polycm_id *self = polycm_enter(id);
+	int err;
 
-	if (!err) {
-		err = polycm_need_device(self);
-		if (!err && (!qp_attr || !qp_attr_mask))
-			err = polycm_fail(-EINVAL, "no attributes");
-		if (!err && qp_attr->qp_state > IBV_QPS_ERR)
-			err = polycm_fail(-EINVAL, "%d is no state of a QP", (int)qp_attr->qp_state);
-		if (!err)
-			err = POLYCM_OP(self->module, init_qp_attr, self->priv, qp_attr, qp_attr_mask);
-		polycm_leave(self);
-	}
-	return polycm_ret("rdma_init_qp_attr", self, err);
+	if (!self)
+		return polycm_refused(__func__);
+	err = polycm_need_device(self);
+	if (!err && (!qp_attr || !qp_attr_mask))
+		err = polycm_fail(-EINVAL, "no attributes");
+	if (!err && qp_attr->qp_state > IBV_QPS_ERR)
+		err = polycm_fail(-EINVAL, "%d is no state of a QP", (int)qp_attr->qp_state);
+	if (!err)
+		err = POLYCM_OP(self->module, init_qp_attr, self->priv, qp_attr, qp_attr_mask);
+	return polycm_exit(__func__, self, err);
 }

@@ -31,3 +31,8 @@ int polycm_ret_failed(const char *call, const struct polycm_id *id, int err)
 	errno = -err;
 	return -1;
 }
+
+int polycm_refused(const char *call)
+{
+	return polycm_ret_failed(call, NULL, -errno);
+}

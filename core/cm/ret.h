@@ -9,8 +9,10 @@
 #include "core/base/why.h"
 #include "polycm/provider.h"
 
-/* The next for one that fails. */
+/* polycm_ret() for one that fails. */
 int polycm_ret_failed(const char *call, const struct polycm_id *id, int err) __attribute__((cold));
+/* The same for a call that polycm_enter() did not let in. */
+int polycm_refused(const char *call) __attribute__((cold));
 
 /*
  * The end of an exported call: 0 for 0; for a negative errno one line of log
