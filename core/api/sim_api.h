@@ -3,7 +3,7 @@
 #ifndef POLYCM_CORE_SIM_API_H
 #define POLYCM_CORE_SIM_API_H
 
-#include "polycm/sim.h"
+#include "sim_ops.h"
 
 struct polycm_module;
 

@@ -9,7 +9,7 @@
 #ifndef SIM_CONTROL_H
 #define SIM_CONTROL_H
 
-#include "polycm/sim.h"
+#include "sim_ops.h"
 #include "providers/soft/fabric/fabric.h"
 
 /* The error "CALL: WHAT: WHY"; what may be "".  Returns -EINVAL. */

@@ -14,7 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/interposer.h"
-#include "polycm/sim.h"
+#include "sim_ops.h"
 #include "sim_world.h"
 
 static const struct polycm_provider *provider;

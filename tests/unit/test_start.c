@@ -16,7 +16,7 @@
 #include "tests/cmocka_all.h"
 
 #include "polycm/polycm.h"
-#include "polycm/sim.h"
+#include "sim_ops.h"
 
 #include "core/device/device.h"
 #include "core/plugin/registry.h"
