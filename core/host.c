@@ -47,12 +47,19 @@ static const struct polycm_clock_services clock_services = {
 	.time_moved = polycm_time_moved,
 };
 
+static const struct polycm_verbs_services verbs_services = {
+	.size = sizeof(verbs_services),
+	.why_shown = polycm_why_shown,
+};
+
 static const void *host_extension(const char *name, unsigned int version)
 {
 	if (!name)
 		return NULL;
 	if (!strcmp(name, POLYCM_KERNEL) && version == POLYCM_KERNEL_VERSION)
 		return &polycm_kernel_table;
+	if (!strcmp(name, POLYCM_VERBS) && version == POLYCM_VERBS_VERSION)
+		return &verbs_services;
 	if (!strcmp(name, POLYCM_CLOCK) && version == POLYCM_CLOCK_VERSION)
 		return &clock_services;
 	return NULL;
@@ -91,7 +98,6 @@ const struct polycm_core polycm_core_table = {
 	.alloc = host_alloc,
 	.free = free,
 	.why = polycm_why,
-	.why_shown = polycm_why_shown,
 	.extension = host_extension,
 	.sleep = polycm_sleep,
 };

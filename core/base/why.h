@@ -21,7 +21,7 @@ void polycm_why(const char *format, ...) __attribute__((cold, format(printf, 1, 
 
 /*
  * Set while the core calls a verb for a call of rdma_*: its line shows why the
- * verb was refused.  polycm_core.why_shown asks for it.
+ * verb was refused.  polycm_verbs_services.why_shown asks for it.
  */
 extern POLYCM_THREAD_LOCAL bool polycm_in_verb;
 

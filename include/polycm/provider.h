@@ -397,7 +397,7 @@ struct polycm_core {
 	const struct polycm_transport *(*transport)(const char *name);
 	/* The value of a setting of this provider's options: the environment's or the default. */
 	const char *(*setting)(const char *name);
-	/* A table of the core's by name and version, or NULL: <polycm/kernel.h>, <polycm/clock.h>. */
+	/* A table of the core's by name and version, or NULL: <polycm/kernel.h>, verbs.h, clock.h. */
 	const void *(*extension)(const char *name, unsigned int version);
 
 	bool (*log_enabled)(enum polycm_log_level level);
@@ -410,11 +410,6 @@ struct polycm_core {
 	 * the last one counts.  Not from other threads.
 	 */
 	void (*why)(const char *format, ...) __attribute__((format(printf, 1, 2)));
-	/*
-	 * In a verb: will a line of an rdma_* call that the core is in show what
-	 * why() was given?  If not, a verb that is refused logs a line at warn.
-	 */
-	bool (*why_shown)(void);
 
 	/* Time, virtual where a clock is installed; timers run fn on a thread of the clock's. */
 	uint64_t (*now_ns)(void);

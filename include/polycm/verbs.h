@@ -6,6 +6,7 @@
 #ifndef POLYCM_VERBS_H
 #define POLYCM_VERBS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -85,6 +86,20 @@ struct polycm_verbs_device {
 	__be64 node_guid;
 	void *core;			/* the core's */
 	uint64_t zero[64];		/* so that a reader of libibverbs' private tail finds nothing */
+};
+
+/* What the core does for verbs: extension(POLYCM_VERBS, POLYCM_VERBS_VERSION) of struct polycm_core. */
+#define POLYCM_VERBS		"verbs"
+#define POLYCM_VERBS_VERSION	1
+
+struct polycm_verbs_services {
+	uint32_t size;
+	/*
+	 * From inside a verb: does the core call it for an rdma_* call?  Then the
+	 * log line of that call shows the text of why().  Otherwise the program
+	 * called the verb itself, and a provider that refuses it logs a line.
+	 */
+	bool (*why_shown)(void);
 };
 
 #ifdef __cplusplus

@@ -381,6 +381,7 @@ int polycm_provider_query_v1(const struct polycm_core *core,
 	}
 	sim_core = core;
 	sim_time = services;
+	sim_verbs_services = core->extension(POLYCM_VERBS, POLYCM_VERBS_VERSION);
 	ops = sim_cma_ops;
 	ops.init = init;
 	ops.fini = fini;

@@ -6,6 +6,7 @@
 
 const struct polycm_core *sim_core;
 const struct polycm_clock_services *sim_time;
+const struct polycm_verbs_services *sim_verbs_services;
 
 __typeof__(((struct polycm_core *)0)->why) sim_why(void)
 {

@@ -7,10 +7,13 @@
 #include <stdint.h>
 
 #include "polycm/clock.h"
+#include "polycm/verbs.h"
 #include "providers/common/core.h"
 
 /* The core's services for the clock; set by the query, never NULL afterwards. */
 extern const struct polycm_clock_services *sim_time;
+/* Those for verbs; NULL where the core has none. */
+extern const struct polycm_verbs_services *sim_verbs_services;
 
 #define SIM_NEVER UINT64_MAX
 #define SIM_MS(ms) ((uint64_t)(ms) * 1000000u)

@@ -9,7 +9,7 @@
 /* Is it part of a call of rdma_*, whose own line shows the reason? */
 static bool shown_by_core(void)
 {
-	return sim_core->why_shown && sim_core->why_shown();
+	return sim_verbs_services && sim_verbs_services->why_shown();
 }
 
 int nic_refuse(const struct sim_device *device, const char *call, int err, const char *format, ...)
