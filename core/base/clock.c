@@ -409,12 +409,15 @@ static bool never_virtual(void *ctx)
 	return false;
 }
 
+/* The end of version 1.0's; never change it.  A longer one is of a newer version. */
+#define MIN_CLOCK (offsetof(struct polycm_clock, owns_fd) + sizeof(void *))
+
 int polycm_clock_install(const struct polycm_clock *clock, void *ctx)
 {
 	struct polycm_clock copy = { .size = 0 };
 	int r = 0;
 
-	if (!clock || clock->size < offsetof(struct polycm_clock, idle))
+	if (!clock || clock->size < MIN_CLOCK)
 		return -EINVAL;
 	memcpy(&copy, clock, clock->size < sizeof(copy) ? clock->size : sizeof(copy));
 	copy.size = sizeof(copy);

@@ -11,18 +11,17 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "core/base/abi.h"
 #include "core/base/clock.h"
 #include "core/base/export.h"
 #include "core/plugin/layers.h"
 #include "core/plugin/op.h"
 
-/* What no event can do without. */
-#define MIN_EVENT	offsetof(struct polycm_event, ece)
 #define LAST_EVENT	RDMA_CM_EVENT_TIMEWAIT_EXIT
 #define LAST_EVENT_OF_LIBRDMACM 19	/* release 60: ADDRINFO_RESOLVED and _ERROR, USER, INTERNAL */
-#define END_OF(member) (offsetof(struct polycm_event, member) + sizeof(void *))
-#define END_OF_CHILD	END_OF(child)
-#define END_OF_GROUP	END_OF(group)
+
+static const struct polycm_abi_struct event_struct =
+	POLYCM_ABI_STRUCT("the event", struct polycm_event, why);
 
 static size_t num_events;		/* atomic */
 
@@ -158,40 +157,38 @@ static int post_locked(struct polycm_channel *chan, struct polycm_id *target,
 	return 0;
 }
 
-static size_t needed_size(const struct polycm_event *event)
+#define WHY_SIZE 200
+
+static __attribute__((cold)) bool size_is_bad(const struct polycm_module *module, uint32_t size,
+					      char why[static WHY_SIZE])
 {
-	if (event->size < MIN_EVENT)
-		return MIN_EVENT;
-	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
-		return END_OF_CHILD;
-	return is_multicast(event->type) ? END_OF_GROUP : MIN_EVENT;
+	uint32_t minor = module ? module->desc.abi_minor : POLYCM_ABI_MINOR;
+
+	return polycm_abi_check(&event_struct, size, minor, why, WHY_SIZE);
 }
 
-static bool is_good(const struct polycm_event *event)
+static bool is_good(const struct polycm_module *module, const struct polycm_event *event)
 {
-	if (!event || event->size < MIN_EVENT ||
+	char why[WHY_SIZE];
+
+	if (!event || (event->size != sizeof(*event) && size_is_bad(module, event->size, why)) ||
 	    (unsigned int)event->type > LAST_EVENT)
-		return false;
-	if (__builtin_expect(event->type != RDMA_CM_EVENT_CONNECT_REQUEST &&
-			     !is_multicast(event->type), 1))
-		return true;
-	if (event->size < needed_size(event))
 		return false;
 	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return event->child && polycm_live(&polycm_live_children, event->child);
-	return event->group;
+	return !is_multicast(event->type) || event->group;
 }
 
 static __attribute__((cold)) void tell_bad(const struct polycm_module *module,
 					   const struct polycm_event *event)
 {
 	static const char call[] = "post_event";
+	char why[WHY_SIZE];
 
 	if (!event)
 		polycm_misuse(module, call, "no event");
-	else if (event->size < needed_size(event))
-		polycm_misuse(module, call, "the event has %u bytes, at least %zu are needed",
-			      event->size, needed_size(event));
+	else if (size_is_bad(module, event->size, why))
+		polycm_misuse(module, call, "%s", why);
 	else if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		polycm_misuse(module, call, "the child of a CONNECT_REQUEST must be one of "
 			      "child_create() that was neither posted nor destroyed");
@@ -206,7 +203,7 @@ static __attribute__((cold)) void tell_bad(const struct polycm_module *module,
 
 int polycm_event_check(const struct polycm_module *module, const struct polycm_event *event)
 {
-	if (__builtin_expect(is_good(event), 1))
+	if (__builtin_expect(is_good(module, event), 1))
 		return 0;
 	tell_bad(module, event);
 	return -EINVAL;

@@ -13,11 +13,15 @@
 
 #include "core/base/alone.h"
 #include "core/base/log.h"
+#include "core/base/abi.h"
 #include "core/plugin/op.h"
 #include "core/plugin/registry.h"
 #include "core/verbs/shim.h"
 
-#define MIN_INFO (offsetof(struct polycm_device_info, cookie) + sizeof(void *))
+static const struct polycm_abi_struct info_struct =
+	POLYCM_ABI_STRUCT("its description", struct polycm_device_info, cookie);
+
+#define WHY_SIZE 200
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct polycm_device *first;
@@ -78,15 +82,24 @@ static bool name_taken(const char *name)
 	return taken;
 }
 
+static void refused(const struct polycm_module *module, const char *why)
+{
+	polycm_log(POLYCM_LOG_WARN, "provider %s: a device was refused: %s", module->name, why);
+}
+
 static int check_info(const struct polycm_module *module, const struct polycm_device_info *info,
 		      bool is_part, const struct polycm_transport **ret_transport)
 {
+	char wrong_size[WHY_SIZE];
 	const char *why = NULL;
 
 	if (!module || !module->selected)
 		return -EPERM;
-	if (!info || info->size < MIN_INFO)
-		why = "its description is too short";
+	if (!info)
+		why = "it has no description";
+	else if (polycm_abi_check(&info_struct, info->size, module->desc.abi_minor, wrong_size,
+				  sizeof(wrong_size)))
+		why = wrong_size;
 	else if (!info->name || !*info->name || strchr(info->name, '/') ||
 		 strnlen(info->name, sizeof(((struct polycm_device *)NULL)->name)) ==
 			 sizeof(((struct polycm_device *)NULL)->name))
@@ -94,8 +107,7 @@ static int check_info(const struct polycm_module *module, const struct polycm_de
 	else if (!info->transport)
 		why = "it has no transport";
 	if (why) {
-		polycm_log(POLYCM_LOG_WARN, "provider %s: a device was refused: %s", module->name,
-			   why);
+		refused(module, why);
 		return -EINVAL;
 	}
 	if (!is_part && name_taken(info->name))
@@ -115,6 +127,7 @@ int polycm_device_add_ports(struct polycm_module *module, const struct polycm_de
 {
 	const struct polycm_transport *transport;
 	struct polycm_device *device;
+	char why[WHY_SIZE] = "";
 	int r;
 
 	r = check_info(module, info, whole != NULL, &transport);
@@ -137,7 +150,9 @@ int polycm_device_add_ports(struct polycm_module *module, const struct polycm_de
 	device->cookie = info->cookie;
 
 	if (device->vdev) {
-		r = polycm_shim_adopt(device->vdev);
+		r = polycm_shim_adopt(device->vdev, module->desc.abi_minor, why, sizeof(why));
+		if (why[0])
+			refused(module, why);
 		if (r)
 			goto err_free;
 	}

@@ -8,9 +8,12 @@
 
 #include <stdlib.h>
 
+#include "core/base/abi.h"
+#include "core/plugin/op.h"
 #include "core/plugin/transport.h"
 
-#define MIN_SETUP sizeof(uint32_t)
+static const struct polycm_abi_struct setup_struct =
+	POLYCM_ABI_STRUCT("polycm_kernel_setup", struct polycm_kernel_setup, claims);
 
 static const struct polycm_kernel_setup by_rules = { .size = sizeof(by_rules) };
 
@@ -19,11 +22,14 @@ static int init(struct polycm_module *module, const struct polycm_kernel_setup *
 {
 	struct polycm_kernel_setup copy;
 	struct kernel_context *context;
+	char why[200];
 
 	if (!setup)
 		setup = &by_rules;
-	if (setup->size < MIN_SETUP)
+	if (polycm_abi_check(&setup_struct, setup->size, module->desc.abi_minor, why, sizeof(why))) {
+		polycm_misuse(module, "init", "%s", why);
 		return -EINVAL;
+	}
 	if (!module->desc.transport) {
 		polycm_log(POLYCM_LOG_ERROR, "provider %s is over the kernel and has no rules",
 			   module->name);

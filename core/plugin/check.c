@@ -18,41 +18,21 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/abi.h"
 #include "kernel_client.h"
 #include "transport.h"
 
 #define MAX_OPTIONS 256u
 #define MAX_AREA (1u << 20)	/* of an id or a channel */
-#define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 
-/* Version 1.0 of the tables ended with these members; never change them. */
-#define MIN_PROVIDER END_OF(struct polycm_provider, extension)
-#define MIN_OPS END_OF(struct polycm_ops, free)
-#define MIN_LAYER END_OF(struct polycm_layer_ops, end)
-#define MIN_OPTION END_OF(struct polycm_option, help)
-#define MIN_TRANSPORT END_OF(struct polycm_transport, status_str)
-
-/* A table of the plugin's: what it is, what version 1.0's and ours have, in bytes. */
-struct table {
-	const char *what;
-	size_t min, ours;
-};
-
-static const struct table provider_table = {
-	"its description", MIN_PROVIDER, sizeof(struct polycm_provider)
-};
-static const struct table ops_table = {
-	"its table of operations", MIN_OPS, sizeof(struct polycm_ops)
-};
-static const struct table layer_table = {
-	"its table of a layer's operations", MIN_LAYER, sizeof(struct polycm_layer_ops)
-};
-static const struct table option_table = {
-	"its table of settings", MIN_OPTION, sizeof(struct polycm_option)
-};
-static const struct table transport_table = {
-	"its struct of transport rules", MIN_TRANSPORT, sizeof(struct polycm_transport)
-};
+static const struct polycm_abi_struct provider_struct =
+	POLYCM_ABI_STRUCT("its description", struct polycm_provider, extension);
+static const struct polycm_abi_struct ops_struct =
+	POLYCM_ABI_STRUCT("its table of operations", struct polycm_ops, free);
+static const struct polycm_abi_struct layer_struct =
+	POLYCM_ABI_STRUCT("its table of a layer's operations", struct polycm_layer_ops, end);
+static const struct polycm_abi_struct option_struct =
+	POLYCM_ABI_STRUCT("its table of settings", struct polycm_option, help);
 
 static int refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -66,21 +46,9 @@ static int refuse(char *why, const char *format, ...)
 	return -EINVAL;
 }
 
-/* minor: the version 1.minor that the plugin was built for.  Versions differ by members at the end. */
-static int check_size(const struct table *table, uint32_t size, int64_t minor, char *why)
+static int check_size(const struct polycm_abi_struct *s, uint32_t size, uint32_t minor, char *why)
 {
-	if (size < table->min)
-		return refuse(why, "%s has %u bytes, version %d.0 has %zu", table->what, size,
-			      POLYCM_ABI_MAJOR, table->min);
-	if (minor <= POLYCM_ABI_MINOR && size > table->ours)
-		return refuse(why, "%s has %u bytes, version %d.%d has no more than %zu: it was "
-			      "built with other headers", table->what, size, POLYCM_ABI_MAJOR,
-			      POLYCM_ABI_MINOR, table->ours);
-	if (minor >= POLYCM_ABI_MINOR && size < table->ours)
-		return refuse(why, "%s has %u bytes, version %d.%d has no fewer than %zu: it was "
-			      "built with other headers", table->what, size, POLYCM_ABI_MAJOR,
-			      POLYCM_ABI_MINOR, table->ours);
-	return 0;
+	return polycm_abi_check(s, size, minor, why, PROVIDER_WHY_SIZE);
 }
 
 static bool is_aligned(const void *pointer)
@@ -162,7 +130,7 @@ static int copy_table_of_ops(struct polycm_ops *ops, const struct polycm_provide
 		return 0;
 	if (!theirs || !is_aligned(theirs))
 		return refuse(why, "it has no table of operations");
-	r = check_size(&ops_table, theirs->size, desc->abi_minor, why);
+	r = check_size(&ops_struct, theirs->size, desc->abi_minor, why);
 	if (!r)
 		copy_table(ops, sizeof(*ops), theirs, theirs->size);
 	return r;
@@ -210,7 +178,7 @@ static int copy_layer(struct polycm_module *module, char *why)
 	if (module->desc.flags & POLYCM_PROVIDER_KERNEL || module->desc.transport)
 		return refuse(why, "it is a layer and yet has %s", module->desc.transport ?
 			      "transport rules" : "devices of the kernel's");
-	r = check_size(&layer_table, theirs->size, module->desc.abi_minor, why);
+	r = check_size(&layer_struct, theirs->size, module->desc.abi_minor, why);
 	if (r)
 		return r;
 	copy_table(&module->layer, sizeof(module->layer), theirs, theirs->size);
@@ -251,7 +219,7 @@ static int copy_options(struct polycm_module *module, const struct polycm_provid
 	if (!row || !is_aligned(row) || theirs->num_options > MAX_OPTIONS)
 		return refuse(why, "its %u settings cannot be true", theirs->num_options);
 	stride = theirs->options->size;
-	r = check_size(&option_table, stride, module->desc.abi_minor, why);
+	r = check_size(&option_struct, stride, module->desc.abi_minor, why);
 	if (r)
 		return r;
 	if (stride % _Alignof(struct polycm_option))
@@ -302,19 +270,14 @@ static int check_names(const struct polycm_provider *theirs, const char *name, c
 static int copy_transport(struct polycm_module *module, char *why)
 {
 	const struct polycm_transport *theirs = module->desc.transport;
-	int r;
 
 	if (!theirs)
 		return 0;
 	if (!is_aligned(theirs))
 		return refuse(why, "its transport rules are not aligned");
 	module->desc.transport = &module->transport;
-	r = polycm_transport_check_shape(theirs, why, PROVIDER_WHY_SIZE);
-	if (!r)
-		r = check_size(&transport_table, theirs->size, module->desc.abi_minor, why);
-	if (!r)
-		r = polycm_transport_copy(&module->transport, theirs, why, PROVIDER_WHY_SIZE);
-	return r;
+	return polycm_transport_copy(&module->transport, theirs, module->desc.abi_minor, why,
+				     PROVIDER_WHY_SIZE);
 }
 
 /* Each flag changes who owns what: to overlook one would be to misunderstand the plugin. */
@@ -331,7 +294,7 @@ static int fill(struct polycm_module *module, const struct polycm_provider *thei
 	struct polycm_provider *desc = &module->desc;
 	int r;
 
-	r = check_size(&provider_table, theirs->size, theirs->abi_minor, why);
+	r = check_size(&provider_struct, theirs->size, theirs->abi_minor, why);
 	if (!r)
 		r = check_names(theirs, name, why);
 	if (r)

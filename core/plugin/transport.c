@@ -13,9 +13,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/abi.h"
+
 #define NAME_MAX_LEN 31
-/* Version 1.0 ended here; never change it. */
-#define MIN_SIZE (offsetof(struct polycm_transport, status_str) + sizeof(void *))
 #define MAX_EXPONENT 31u	/* 5-bit fields */
 #define MAX_MPA_DATA 512u	/* RFC 5044, 7.1 */
 #define MAX_OTHER_DATA UINT16_MAX	/* what the table's cell holds */
@@ -160,29 +160,28 @@ static int check(const struct polycm_transport *t, char *why, size_t why_size)
 	return r;
 }
 
-int polycm_transport_check_shape(const struct polycm_transport *theirs, char *why, size_t why_size)
+static const struct polycm_abi_struct rules_struct =
+	POLYCM_ABI_STRUCT("its struct of transport rules", struct polycm_transport, status_str);
+
+/* The shape first: tables of another one change the size, too. */
+static int check_struct(const struct polycm_transport *theirs, uint32_t minor, char *why,
+			size_t why_size)
 {
-	if (!POLYCM_HAS(theirs, shape))
-		return refuse(why, why_size, "its struct of transport rules has %u bytes, version "
-			      "%d.0 has %zu", theirs->size, POLYCM_ABI_MAJOR, MIN_SIZE);
-	if (theirs->shape == POLYCM_RULES_SHAPE)
-		return 0;
-	return refuse(why, why_size, "its struct of transport rules is of another shape, 0x%x in place "
-		      "of 0x%x: shape must be the POLYCM_RULES_SHAPE of this version's headers",
-		      theirs->shape, POLYCM_RULES_SHAPE);
+	if (POLYCM_HAS(theirs, shape) && theirs->shape != POLYCM_RULES_SHAPE)
+		return refuse(why, why_size, "its struct of transport rules is of another shape, "
+			      "0x%x in place of 0x%x: shape must be the POLYCM_RULES_SHAPE of this "
+			      "version's headers", theirs->shape, POLYCM_RULES_SHAPE);
+	return polycm_abi_check(&rules_struct, theirs->size, minor, why, why_size);
 }
 
 int polycm_transport_copy(struct polycm_transport *transport, const struct polycm_transport *theirs,
-			  char *why, size_t why_size)
+			  uint32_t minor, char *why, size_t why_size)
 {
 	int r;
 
-	r = polycm_transport_check_shape(theirs, why, why_size);
+	r = check_struct(theirs, minor, why, why_size);
 	if (r)
 		return r;
-	if (theirs->size < MIN_SIZE)
-		return refuse(why, why_size, "its struct of transport rules has %u bytes, version "
-			      "%d.0 has %zu", theirs->size, POLYCM_ABI_MAJOR, MIN_SIZE);
 	memset(transport, 0, sizeof(*transport));
 	memcpy(transport, theirs, theirs->size < sizeof(*transport) ? theirs->size :
 								      sizeof(*transport));

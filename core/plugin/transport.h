@@ -8,16 +8,13 @@
 
 #include "polycm/provider.h"
 
-/* -EINVAL: the struct is too short to tell, or its tables are of another shape than ours. */
-int polycm_transport_check_shape(const struct polycm_transport *theirs, char *why, size_t why_size);
 /*
- * Copy a plugin's rules into the core's struct, empty slots filled; services that are not known
- * are left out.  -EINVAL
- * where they cannot be true or would not fit the protocol's messages; `why'
- * (why_size bytes) then says what is wrong.
+ * Copy a plugin's rules, built for version 1.minor, into the core's struct, and
+ * fill empty slots.  Unknown services are dropped.  -EINVAL: the struct is of
+ * another version or shape, or the rules cannot be true; `why' says what is wrong.
  */
 int polycm_transport_copy(struct polycm_transport *transport, const struct polycm_transport *theirs,
-			  char *why, size_t why_size);
+			  uint32_t minor, char *why, size_t why_size);
 
 /* The kind of an id; addr may be NULL. */
 enum polycm_kind polycm_transport_kind(enum rdma_port_space ps, enum ibv_qp_type qp_type,

@@ -14,11 +14,12 @@
 #include "polycm/verbs.h"
 
 /*
- * Take a provider's device: copy its verbs table into one of the core's
- * without empty slots and mark it.  -EINVAL: the table is too short or lacks
- * open_device or close_device.
+ * Take a provider's device, built for version 1.minor: copy its verbs table into
+ * one of the core's without empty slots, and mark it.  -EINVAL: the table is of
+ * another version or lacks an operation, as `why' says.
  */
-int polycm_shim_adopt(struct polycm_verbs_device *device);
+int polycm_shim_adopt(struct polycm_verbs_device *device, uint32_t minor, char *why,
+		      size_t why_size);
 /* No list shows it any more. */
 void polycm_shim_hide(struct polycm_verbs_device *device);
 /* Forget it again, once no verbs context of it is open. */

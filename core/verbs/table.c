@@ -12,11 +12,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/log.h"
 #include "core/base/why.h"
+#include "core/base/abi.h"
 #include "rows.h"
 #include "shim.h"
 
@@ -75,7 +77,21 @@ static void fill_stubs(struct polycm_verbs *table)
 	FILL(ack_cq_events)
 }
 
-int polycm_shim_adopt(struct polycm_verbs_device *device)
+static const struct polycm_abi_struct verbs_struct =
+	POLYCM_ABI_STRUCT("its table of verbs", struct polycm_verbs, query_ece);
+
+static int check(const struct polycm_verbs *theirs, uint32_t minor, char *why, size_t why_size)
+{
+	if (theirs && polycm_abi_check(&verbs_struct, theirs->size, minor, why, why_size))
+		return -EINVAL;
+	if (theirs && theirs->open_device && theirs->close_device)
+		return 0;
+	(void)snprintf(why, why_size, theirs ? "open_device or close_device is missing"
+					     : "it has no table of verbs");
+	return -EINVAL;
+}
+
+int polycm_shim_adopt(struct polycm_verbs_device *device, uint32_t minor, char *why, size_t why_size)
 {
 	const struct polycm_verbs *theirs = device->verbs;
 	struct polycm_verbs_device **longer;
@@ -83,10 +99,9 @@ int polycm_shim_adopt(struct polycm_verbs_device *device)
 	size_t size;
 	int r;
 
-	if (!theirs || theirs->size < offsetof(struct polycm_verbs, get_async_event) ||
-	    !theirs->open_device || !theirs->close_device)
-		return -EINVAL;
-
+	r = check(theirs, minor, why, why_size);
+	if (r)
+		return r;
 	table = calloc(1, sizeof(*table));
 	if (!table)
 		return -ENOMEM;

@@ -281,7 +281,8 @@ static void wrong_descriptions_are_refused(void **state)
 	} tests[] = {
 		{ "fake0", "wire", sizeof(struct polycm_device_info), -EEXIST, "" },
 		{ "a", "wire", sizeof(struct polycm_device_info) - 8, -EINVAL,
-		  "polycm: warn: provider fake: a device was refused: its description is too short\n" },
+		  "polycm: warn: provider fake: a device was refused: its description has 40 bytes, "
+		  "version 1.0 has 48\n" },
 		{ NULL, "wire", sizeof(struct polycm_device_info), -EINVAL,
 		  "polycm: warn: provider fake: a device was refused: its name is not valid\n" },
 		{ "", "wire", sizeof(struct polycm_device_info), -EINVAL,

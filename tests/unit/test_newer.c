@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/verbs/shim.h"
+#include "polycm/provider.h"
 
 /* Headers of other releases declare more of them, or fewer. */
 struct buffer;
@@ -97,7 +98,7 @@ static int setup(void **state)
 {
 	(void)state;
 	mr.context = &context;
-	return polycm_shim_adopt(&device);
+	return polycm_shim_adopt(&device, POLYCM_ABI_MINOR, NULL, 0);
 }
 
 static int teardown(void **state)

@@ -114,7 +114,8 @@ static void rules_that_cannot_be_are_refused(void **state)
 		char why[256] = "";
 
 		spoil(&theirs, (int)i);
-		assert_int_equal(polycm_transport_copy(&ours, &theirs, why, sizeof(why)), -EINVAL);
+		assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR,
+					 why, sizeof(why)), -EINVAL);
 		if (!strstr(why, reasons[i]))
 			fail_msg("case %zu: not \"%s\": %s", i, reasons[i], why);
 	}
@@ -126,7 +127,8 @@ static void empty_slots_are_filled(void **state)
 	char why[256];
 
 	(void)state;
-	assert_int_equal(polycm_transport_copy(&ours, &good, why, sizeof(why)), 0);
+	assert_int_equal(polycm_transport_copy(&ours, &good, POLYCM_ABI_MINOR,
+				 why, sizeof(why)), 0);
 	assert_string_equal(ours.name, "wire");
 	assert_string_equal(ours.description, "");
 	assert_int_equal(ours.ack_timeout(1, 2), 3);
@@ -142,7 +144,8 @@ static void empty_slots_are_filled(void **state)
 	theirs.services |= POLYCM_SERVICES + 1u;
 	theirs.limit[POLYCM_KINDS][POLYCM_MSG_CONNECT] = 10;
 	theirs.size = sizeof(theirs) + 8;
-	assert_int_equal(polycm_transport_copy(&ours, &theirs, why, sizeof(why)), 0);
+	assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR + 1,
+				 why, sizeof(why)), 0);
 	assert_int_equal(ours.size, sizeof(ours));
 	assert_int_equal(ours.services, good.services);
 }
@@ -169,14 +172,16 @@ static void a_protocol_may_be_another(void **state)
 	char why[256] = "", text[2048] = "";
 
 	(void)state;
-	assert_int_equal(polycm_transport_copy(&ours, &theirs, why, sizeof(why)), 0);
+	assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR,
+				 why, sizeof(why)), 0);
 	assert_int_equal(polycm_transport_walk(&ours, note, text), 0);
 	assert_non_null(strstr(text, "protocol = the provider's own\n"));
 	assert_null(strstr(text, "MPA"));
 	assert_null(strstr(text, "CM r"));
 
 	theirs.limit[POLYCM_KIND_RC][POLYCM_MSG_CONNECT] = 256;
-	assert_int_equal(polycm_transport_copy(&ours, &theirs, why, sizeof(why)), -EINVAL);
+	assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR,
+				 why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "limit 256"));
 }
 
@@ -241,13 +246,15 @@ static void rules_have_a_text(void **state)
 	char why[256], text[4096] = "";
 
 	(void)state;
-	assert_int_equal(polycm_transport_copy(&ours, &good, why, sizeof(why)), 0);
+	assert_int_equal(polycm_transport_copy(&ours, &good, POLYCM_ABI_MINOR,
+				 why, sizeof(why)), 0);
 	assert_int_equal(polycm_transport_walk(&ours, note, text), 0);
 	assert_string_equal(text, want);
 
 	*text = '\0';
 	theirs.description = "stop";
-	assert_int_equal(polycm_transport_copy(&ours, &theirs, why, sizeof(why)), 0);
+	assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR,
+				 why, sizeof(why)), 0);
 	assert_int_equal(polycm_transport_walk(&ours, note, text), 1);
 	assert_string_equal(text, "description = stop\n");
 }

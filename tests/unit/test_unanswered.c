@@ -89,7 +89,7 @@ static int hands_idle(void *ctx)
 }
 
 static const struct polycm_clock hands_clock = {
-	.size = offsetof(struct polycm_clock, is_virtual),
+	.size = sizeof(struct polycm_clock),
 	.now_ns = hands_now,
 	.timer_start = hands_start,
 	.timer_cancel = hands_cancel,
