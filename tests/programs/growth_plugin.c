@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * growth_plugin.c - a provider, or with -DLAYER a layer, to be built with any version of the
- * headers.  What a newer version adds it fills in with what must not be followed.
+ * growth_plugin.c - three plugins, to be built with any version of the headers.
+ * What a newer version adds they fill in with what must not be followed.
  *
- * The provider carries what has to do with 10.9.9.9: a bind takes port 4711 in place of 0, and an
- * address is refused with the errno of POLYCM_GROW_STATUS.  The layer adds 1 to the status.
+ * grow (-DIS_grow) carries what has to do with 10.9.9.9: a bind takes port 4711
+ * in place of 0, and an address is refused with the errno of POLYCM_GROW_STATUS.
+ * wrap is a layer that adds 1 to the status.  card is over the kernel and claims
+ * no device; and it owns time, in which no timer ever fires.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include <polycm/clock.h>
+#include <polycm/kernel.h>
 #include <polycm/layer.h>
 #include <polycm/provider.h>
+#include <polycm/verbs.h>
 
 #ifdef POLYCM_PROVIDER_NEWER
 static int trap(void *priv)
@@ -25,11 +31,13 @@ static int trap(void *priv)
 #define NEWER(value)
 #endif
 
+#ifndef FLAG
+#define FLAG 0
+#endif
+
 static const struct polycm_core *core;
 
-#ifdef LAYER
-
-#define NAME "wrap"
+#ifdef IS_wrap
 
 static void begin(void *ctx, void *priv, const struct polycm_layer *below)
 {
@@ -63,9 +71,87 @@ static const struct polycm_layer_ops layer = {
 	NEWER(trap)
 };
 
-#else
+#endif
+#ifdef IS_card
 
-#define NAME "grow"
+static uint64_t now_ns(void *ctx)
+{
+	const struct polycm_clock_services *services = ctx;
+
+	return services->real_ns(CLOCK_MONOTONIC);
+}
+
+static int timer_start(void *ctx, uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
+		       struct polycm_timer **ret_timer)
+{
+	(void)ctx;
+	(void)deadline_ns;
+	(void)fn;
+	(void)arg;
+	*ret_timer = malloc(1);
+	return *ret_timer ? 0 : -ENOMEM;
+}
+
+static void timer_cancel(void *ctx, struct polycm_timer *timer)
+{
+	(void)ctx;
+	free(timer);
+}
+
+static const struct polycm_clock owned = {
+	.size = sizeof(owned),
+	.now_ns = now_ns,
+	.timer_start = timer_start,
+	.timer_cancel = timer_cancel,
+	NEWER((void *)1)
+};
+
+static bool claims(const struct polycm_kernel_device *device)
+{
+	(void)device;
+	return false;
+}
+
+static int init(struct polycm_module *module, void **ret_ctx)
+{
+	const struct polycm_kernel *kernel = core->extension(POLYCM_KERNEL, POLYCM_KERNEL_VERSION);
+	const struct polycm_clock_services *services =
+		core->extension(POLYCM_CLOCK, POLYCM_CLOCK_VERSION);
+	const struct polycm_kernel_setup setup = {
+		.size = sizeof(setup), .claims = claims, NEWER((void *)1)
+	};
+	int r = services->install(&owned, (void *)(uintptr_t)services);
+
+	return r ? r : kernel->init(module, &setup, ret_ctx);
+}
+
+static const struct polycm_ops ops = { .size = sizeof(ops), .init = init, NEWER(trap) };
+
+#endif
+#ifdef IS_grow
+
+static struct ibv_context *open_device(struct ibv_device *device)
+{
+	(void)device;
+	return NULL;
+}
+
+static int close_device(struct ibv_context *context)
+{
+	(void)context;
+	return 0;
+}
+
+static const struct polycm_verbs verbs = {
+	.size = sizeof(verbs),
+	.open_device = open_device,
+	.close_device = close_device,
+	NEWER((void *)1)
+};
+static struct polycm_verbs_device device = {
+	.device = { .name = "grow0", .dev_name = "grow0", .ibdev_path = "/nowhere/grow0" },
+	.verbs = &verbs,
+};
 
 struct grow_id {
 	struct polycm_id *id;
@@ -85,6 +171,7 @@ static int enumerate(void *ctx)
 		.size = sizeof(info),
 		.name = "grow0",
 		.transport = "grow-wire",
+		.verbs = &device,
 		NEWER((void *)1)
 	};
 	int r = core->device_add(ctx, &info, NULL);
@@ -203,10 +290,13 @@ static const struct polycm_option options[] = {
 	},
 };
 
+#endif
+#ifndef IS_wrap
+
 static const struct polycm_transport rules = {
 	.size = sizeof(rules),
 	.shape = POLYCM_RULES_SHAPE,
-	.name = "grow-wire",
+	.name = NAME "-wire",
 	.description = "a test's",
 	.protocol = POLYCM_PROTO_MPA,
 	.limit = {
@@ -235,15 +325,18 @@ static const struct polycm_provider provider = {
 	.name = NAME,
 	.version = "1",
 	.description = "a test's",
-#ifdef FLAG
-	.flags = FLAG,
-#endif
 	.id_size = 64,
-#ifdef LAYER
+#ifdef IS_wrap
 	.layer = &layer,
+	.flags = FLAG,
 #else
+#ifdef IS_grow
 	.num_options = sizeof(options) / sizeof(options[0]),
 	.options = options,
+	.flags = FLAG,
+#else
+	.flags = FLAG | POLYCM_PROVIDER_KERNEL,
+#endif
 	.transport = &rules,
 	.ops = &ops,
 #endif
@@ -251,7 +344,8 @@ static const struct polycm_provider provider = {
 };
 
 __attribute__((visibility("default")))
-int polycm_provider_query_v1(const struct polycm_core *host, const struct polycm_provider **ret_provider)
+int polycm_provider_query_v1(const struct polycm_core *host,
+			     const struct polycm_provider **ret_provider)
 {
 	core = host;
 #ifdef POLYCM_PROVIDER_NEWER
