@@ -17,8 +17,7 @@ static int bind_ip(const struct kernel_id *id, const struct sockaddr *addr, size
 	memset(&message, 0, sizeof(message));
 	memcpy(&message.body.addr, addr, len);
 	message.body.id = id->number;
-	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_BIND_IP, &message,
-			      sizeof(message), 0);
+	return KERNEL_COMMAND(kernel_fd(id->chan), BIND_IP, message, 0);
 }
 
 static int bind_any(const struct kernel_id *id, const struct sockaddr *addr, size_t len)
@@ -29,8 +28,7 @@ static int bind_any(const struct kernel_id *id, const struct sockaddr *addr, siz
 	message.body.id = id->number;
 	message.body.addr_size = (uint16_t)len;
 	memcpy(&message.body.addr, addr, len);
-	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_BIND, &message,
-			      sizeof(message), 0);
+	return KERNEL_COMMAND(kernel_fd(id->chan), BIND, message, 0);
 }
 
 int kernel_addr_bind(struct kernel_id *id, const struct sockaddr *addr)
@@ -88,8 +86,7 @@ static int resolve_ip(const struct kernel_id *id, const struct sockaddr *src,
 	memcpy(&message.body.dst_addr, dst, polycm_addr_len(dst));
 	message.body.id = id->number;
 	message.body.timeout_ms = timeout_ms;
-	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_RESOLVE_IP, &message,
-			      sizeof(message), 0);
+	return KERNEL_COMMAND(kernel_fd(id->chan), RESOLVE_IP, message, 0);
 }
 
 static int resolve_any(const struct kernel_id *id, const struct sockaddr *src,
@@ -105,8 +102,7 @@ static int resolve_any(const struct kernel_id *id, const struct sockaddr *src,
 	if (src)
 		memcpy(&message.body.src_addr, src, message.body.src_size);
 	memcpy(&message.body.dst_addr, dst, message.body.dst_size);
-	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_RESOLVE_ADDR, &message,
-			      sizeof(message), 0);
+	return KERNEL_COMMAND(kernel_fd(id->chan), RESOLVE_ADDR, message, 0);
 }
 
 int kernel_op_resolve_addr(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
@@ -141,8 +137,7 @@ int kernel_op_resolve_route(void *priv, int timeout_ms)
 
 	memset(&message, 0, sizeof(message));
 	message.body.timeout_ms = (uint32_t)timeout_ms;
-	return kernel_id_command(priv, RDMA_USER_CM_CMD_RESOLVE_ROUTE, &message, sizeof(message),
-				 &message.body.id, 0);
+	return kernel_explain_kind(priv, KERNEL_ID_COMMAND(priv, RESOLVE_ROUTE, message, 0));
 }
 
 int kernel_op_listen(void *priv, int backlog)
@@ -152,6 +147,5 @@ int kernel_op_listen(void *priv, int backlog)
 	kernel_answer_drop(priv);
 	memset(&message, 0, sizeof(message));
 	message.body.backlog = (uint32_t)backlog;
-	return kernel_id_command(priv, RDMA_USER_CM_CMD_LISTEN, &message, sizeof(message),
-				 &message.body.id, 0);
+	return KERNEL_ID_COMMAND(priv, LISTEN, message, 0);
 }

@@ -60,8 +60,7 @@ int kernel_op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 	polycm_clear(&resp, sizeof(resp));
 	message.body.response = kernel_pointer(&resp);
 	message.body.qp_state = (uint32_t)attr->qp_state;
-	r = kernel_id_command(priv, RDMA_USER_CM_CMD_INIT_QP_ATTR, &message, sizeof(message),
-			      &message.body.id, sizeof(resp));
+	r = KERNEL_ID_COMMAND(priv, INIT_QP_ATTR, message, sizeof(resp));
 	if (r)
 		return r;
 	copy_qp_attr(attr, &resp);

@@ -16,7 +16,6 @@ struct reading {
 	struct rdma_ucm_event_resp event;
 };
 
-
 /* Told once: the first that fails says what to do, each tells its caller. */
 static void tell_open(int error)
 {
@@ -49,29 +48,21 @@ static void tell_open(int error)
 static int check_abi(void)
 {
 	static atomic_flag told = ATOMIC_FLAG_INIT;
-	int version = polycm_kernel_host->abi_version();
+	static atomic_bool good;	/* asked once */
+	int version;
 
-	if (version < 0 || (version >= MIN_ABI && version <= RDMA_USER_CM_ABI_VERSION))
+	if (atomic_load(&good))
 		return 0;
+	version = polycm_kernel_host->abi_version();
+	if (version < 0 || (version >= MIN_ABI && version <= RDMA_USER_CM_ABI_VERSION)) {
+		atomic_store(&good, true);
+		return 0;
+	}
 	if (!atomic_flag_test_and_set(&told))
 		polycm_log(POLYCM_LOG_ERROR, "the kernel's RDMA CM has version %d of its interface; "
 			   "versions %d to %d are known here", version, MIN_ABI,
 			   RDMA_USER_CM_ABI_VERSION);
 	return -EPERM;
-}
-
-/* 0 until a kernel's version was found good. */
-static int check_abi_once(void)
-{
-	static atomic_bool good;
-	int r;
-
-	if (atomic_load(&good))
-		return 0;
-	r = check_abi();
-	if (!r)
-		atomic_store(&good, true);
-	return r;
 }
 
 int kernel_op_channel_open(void *ctx, void *chan, int *ret_fd)
@@ -80,7 +71,7 @@ int kernel_op_channel_open(void *ctx, void *chan, int *ret_fd)
 	int r;
 
 	(void)ctx;
-	r = check_abi_once();
+	r = check_abi();
 	if (r)
 		return r;
 	r = polycm_kernel_host->open();

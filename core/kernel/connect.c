@@ -5,7 +5,8 @@
 
 #include "core/plugin/transport.h"
 
-static void copy_param(struct rdma_ucm_conn_param *to, const struct polycm_conn_param *from)
+static void copy_param(struct rdma_ucm_conn_param *to, struct rdma_ucm_ece *to_ece,
+		       const struct polycm_conn_param *from)
 {
 	to->qp_num = from->qp_num;
 	to->qkey = from->qkey;
@@ -20,6 +21,8 @@ static void copy_param(struct rdma_ucm_conn_param *to, const struct polycm_conn_
 	to->retry_count = from->retry_count;
 	to->rnr_retry_count = from->rnr_retry_count;
 	to->valid = 1;
+	to_ece->vendor_id = from->ece.vendor_id;
+	to_ece->attr_mod = from->ece.options;
 }
 
 int kernel_op_connect(void *priv, const struct polycm_conn_param *param)
@@ -27,11 +30,8 @@ int kernel_op_connect(void *priv, const struct polycm_conn_param *param)
 	KERNEL_MESSAGE(rdma_ucm_connect) message;
 
 	polycm_clear(&message, sizeof(message));
-	copy_param(&message.body.conn_param, param);
-	message.body.ece.vendor_id = param->ece.vendor_id;
-	message.body.ece.attr_mod = param->ece.options;
-	return kernel_id_command(priv, RDMA_USER_CM_CMD_CONNECT, &message, sizeof(message),
-				 &message.body.id, 0);
+	copy_param(&message.body.conn_param, &message.body.ece, param);
+	return kernel_explain_kind(priv, KERNEL_ID_COMMAND(priv, CONNECT, message, 0));
 }
 
 /* Why the kernel refused an accept, as far as the rules know: the error says only EINVAL. */
@@ -63,38 +63,44 @@ static int check_answers(const struct kernel_id *id)
 }
 
 /* From a request on, the kernel tells of nothing until it has been given our name for the id. */
-int kernel_op_accept(void *priv, const struct polycm_conn_param *param)
+static int accept_request(struct kernel_id *id, const struct polycm_conn_param *param)
 {
 	KERNEL_MESSAGE(rdma_ucm_accept) message;
-	struct kernel_id *id = priv;
 	int r = check_answers(id);
 
 	if (r)
 		return r;
 	polycm_clear(&message, sizeof(message));
 	message.body.uid = id->handle.uid;
-	copy_param(&message.body.conn_param, param);
-	message.body.ece.vendor_id = param->ece.vendor_id;
-	message.body.ece.attr_mod = param->ece.options;
-	r = kernel_id_command(id, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message),
-			      &message.body.id, 0);
+	copy_param(&message.body.conn_param, &message.body.ece, param);
+	r = KERNEL_ID_COMMAND(id, ACCEPT, message, 0);
 	if (r)
 		return accept_failed(id, param, r);
 	id->asks = false;
 	return 0;
 }
 
-/* An accept without parameters is what the active side answers a REP with. */
-int kernel_op_establish(void *priv)
+int kernel_op_accept(void *priv, const struct polycm_conn_param *param)
+{
+	return kernel_explain_kind(priv, accept_request(priv, param));
+}
+
+/* The active side answers a REP with an accept without parameters. */
+static int establish(struct kernel_id *id)
 {
 	KERNEL_MESSAGE(rdma_ucm_accept) message;
-	int r = check_answers(priv);
+	int r = check_answers(id);
 
 	if (r)
 		return r;
 	polycm_clear(&message, sizeof(message));
-	return kernel_id_command(priv, RDMA_USER_CM_CMD_ACCEPT, &message, sizeof(message),
-				 &message.body.id, 0);
+	return KERNEL_ID_COMMAND(id, ACCEPT, message, 0);
+}
+
+int kernel_op_establish(void *priv)
+{
+	return kernel_explain(priv, establish(priv), POLYCM_SVC_ESTABLISH,
+			      "RTU: the device ends the handshake by itself");
 }
 
 int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
@@ -110,8 +116,7 @@ int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 		memcpy(message.body.private_data, data, len);
 		message.body.private_data_len = len;
 	}
-	return kernel_id_command(priv, RDMA_USER_CM_CMD_REJECT, &message, sizeof(message),
-				 &message.body.id, 0);
+	return KERNEL_ID_COMMAND(priv, REJECT, message, 0);
 }
 
 int kernel_op_disconnect(void *priv)
@@ -119,8 +124,7 @@ int kernel_op_disconnect(void *priv)
 	KERNEL_MESSAGE(rdma_ucm_disconnect) message;
 
 	memset(&message, 0, sizeof(message));
-	return kernel_id_command(priv, RDMA_USER_CM_CMD_DISCONNECT, &message, sizeof(message),
-				 &message.body.id, 0);
+	return KERNEL_ID_COMMAND(priv, DISCONNECT, message, 0);
 }
 
 int kernel_op_notify(void *priv, enum ibv_event_type event)
@@ -129,6 +133,5 @@ int kernel_op_notify(void *priv, enum ibv_event_type event)
 
 	memset(&message, 0, sizeof(message));
 	message.body.event = (uint32_t)event;
-	return kernel_id_command(priv, RDMA_USER_CM_CMD_NOTIFY, &message, sizeof(message),
-				 &message.body.id, 0);
+	return KERNEL_ID_COMMAND(priv, NOTIFY, message, 0);
 }

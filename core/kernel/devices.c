@@ -55,8 +55,11 @@ void kernel_context_add(struct kernel_context *context)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The process ends: the core keeps what devices it was given. */
-void kernel_context_remove(struct kernel_context *context)
+/*
+ * The process ends.  The core keeps the devices that it was given.  The context is not
+ * freed: other threads may still be using it.
+ */
+void kernel_context_remove(void *context)
 {
 	struct kernel_context **link;
 	struct device *device;
@@ -65,7 +68,7 @@ void kernel_context_remove(struct kernel_context *context)
 	for (link = &contexts; *link && *link != context; link = &(*link)->next)
 		;
 	if (*link)
-		*link = context->next;
+		*link = (*link)->next;
 	for (device = devices; device; device = device->next)
 		for (unsigned int i = 0; i < device->num_parts; i++)
 			if (device->parts[i].owner == context)
@@ -285,8 +288,9 @@ static int list_devices(void)
 	return r;
 }
 
-int kernel_devices_enumerate(struct kernel_context *context)
+int kernel_devices_enumerate(void *ctx)
 {
+	struct kernel_context *context = ctx;
 	struct kernel_context *other;
 	bool listed;
 

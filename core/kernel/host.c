@@ -20,10 +20,9 @@
 #define DEVICE_NODE	"/dev/infiniband/rdma_cm"
 #define ABI_VERSION	"/sys/class/misc/rdma_cm/abi_version"
 
-/* The first line of a small file, without its end; bytes, or a negative errno. */
-static ssize_t read_line(const char *path, char *buf, size_t size)
+ssize_t kernel_read_line(int dir, const char *path, char *buf, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
@@ -43,7 +42,7 @@ static ssize_t read_line(const char *path, char *buf, size_t size)
 static int linux_abi_version(void)
 {
 	char text[16], *end;
-	ssize_t n = read_line(ABI_VERSION, text, sizeof(text));
+	ssize_t n = kernel_read_line(AT_FDCWD, ABI_VERSION, text, sizeof(text));
 	long version;
 
 	if (n < 0)
@@ -85,7 +84,7 @@ static bool read_link_layer(const struct ibv_device *device, unsigned int port, 
 	char path[sizeof(device->ibdev_path) + sizeof("/ports/255/link_layer")], text[32];
 
 	(void)snprintf(path, sizeof(path), "%s/ports/%u/link_layer", device->ibdev_path, port);
-	if (read_line(path, text, sizeof(text)) < 0)
+	if (kernel_read_line(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return false;
 	if (!strcmp(text, "InfiniBand"))
 		*ret_layer = IBV_LINK_LAYER_INFINIBAND;

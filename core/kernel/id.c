@@ -19,8 +19,7 @@ static int create(struct kernel_id *id)
 	message.body.response = kernel_pointer(&resp);
 	message.body.ps = (uint16_t)id->ps;
 	message.body.qp_type = (uint8_t)id->qp_type;
-	r = kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_CREATE_ID, &message,
-			   sizeof(message), sizeof(resp));
+	r = KERNEL_COMMAND(kernel_fd(id->chan), CREATE_ID, message, sizeof(resp));
 	if (!r && resp.id == KERNEL_NO_NUMBER)
 		r = -ENODATA;
 	if (!r) {
@@ -32,7 +31,7 @@ static int create(struct kernel_id *id)
 	return r;
 }
 
-uint32_t kernel_number_destroy(int fd, uint32_t number)
+int kernel_number_end(int fd, uint32_t command, uint32_t number, uint32_t *ret_reported)
 {
 	struct rdma_ucm_destroy_id_resp resp = { .events_reported = 0 };
 	KERNEL_MESSAGE(rdma_ucm_destroy_id) message;
@@ -41,12 +40,20 @@ uint32_t kernel_number_destroy(int fd, uint32_t number)
 	memset(&message, 0, sizeof(message));
 	message.body.response = kernel_pointer(&resp);
 	message.body.id = number;
-	r = kernel_command(fd, RDMA_USER_CM_CMD_DESTROY_ID, &message, sizeof(message),
-			   sizeof(resp));
+	r = kernel_command(fd, command, &message, sizeof(message), sizeof(resp));
+	*ret_reported = resp.events_reported;
+	return r;
+}
+
+uint32_t kernel_number_destroy(int fd, uint32_t number)
+{
+	uint32_t reported;
+	int r = kernel_number_end(fd, RDMA_USER_CM_CMD_DESTROY_ID, number, &reported);
+
 	if (r)
-		polycm_log(POLYCM_LOG_DEBUG, "the kernel does not end its id %u: %s", number,
+		polycm_log(POLYCM_LOG_DEBUG, "the kernel does not destroy its id %u: %s", number,
 			   strerror(-r));
-	return resp.events_reported;
+	return reported;
 }
 
 static void destroy(struct kernel_id *id)
@@ -145,8 +152,7 @@ int kernel_op_migrate(void *priv, void *new_chan)
 		message.body.response = kernel_pointer(&resp);
 		message.body.id = id->number;
 		message.body.fd = (uint32_t)kernel_fd(id->chan);
-		r = kernel_command(kernel_fd(to), RDMA_USER_CM_CMD_MIGRATE_ID, &message,
-				   sizeof(message), sizeof(resp));
+		r = KERNEL_COMMAND(kernel_fd(to), MIGRATE_ID, message, sizeof(resp));
 		if (r)
 			return r;
 		kernel_handle_settle(&id->handle, resp.events_reported, id->chan);

@@ -145,6 +145,13 @@ static inline int kernel_command_wait(int fd, unsigned int command, void *messag
 	return kernel_command_verdict(polycm_kernel_host->wait(fd, message, size), size);
 }
 
+/* Both for a KERNEL_MESSAGE of the command RDMA_USER_CM_CMD_name. */
+#define KERNEL_COMMAND(fd, name, message, out)                                                     \
+	kernel_command(fd, RDMA_USER_CM_CMD_##name, &(message), sizeof(message), out)
+#define KERNEL_ID_COMMAND(self, name, message, out)                                                \
+	kernel_id_command(self, RDMA_USER_CM_CMD_##name, &(message), sizeof(message),              \
+			  &(message).body.id, out)
+
 /* --- kernel.c --- */
 
 enum polycm_kind kernel_kind(const void *priv);
@@ -184,8 +191,8 @@ struct kernel_place {
 
 /* Keeps it: device lists ask it from now on. */
 void kernel_context_add(struct kernel_context *context);
-void kernel_context_remove(struct kernel_context *context);
-int kernel_devices_enumerate(struct kernel_context *context);
+void kernel_context_remove(void *context);
+int kernel_devices_enumerate(void *context);
 /*
  * The device at the place and its rules.  -ENODEV: no selected provider has
  * it; where then tells what it is: "siw0, an iWARP device, and ...".
@@ -245,7 +252,12 @@ static inline int kernel_id_command(struct kernel_id *id, unsigned int command, 
 int kernel_id_adopt(struct kernel_id *child, struct polycm_id *core, struct kernel_channel *chan,
 		    uint32_t number, const struct kernel_id *listener);
 void kernel_id_discard(struct kernel_id *id);
-/* An id of the kernel's that nobody has; returns how many of its events were told of. */
+/*
+ * DESTROY_ID or LEAVE_MCAST for a number of the kernel's; *ret_reported: how many of its
+ * events the kernel has handed out.
+ */
+int kernel_number_end(int fd, uint32_t command, uint32_t number, uint32_t *ret_reported);
+/* DESTROY_ID with a log line where it fails; returns how many events were handed out. */
 uint32_t kernel_number_destroy(int fd, uint32_t number);
 /* Give up the kernel id: the next operation begins with a new one. */
 void kernel_id_strand(struct kernel_id *id);
@@ -279,13 +291,12 @@ int kernel_op_establish(void *priv);
 int kernel_op_disconnect(void *priv);
 int kernel_op_notify(void *priv, enum ibv_event_type event);
 
-/* --- explain.c: the operations as providers get them. --- */
+/* --- explain.c: each returns err. --- */
 
-int kernel_explained_resolve_route(void *priv, int timeout_ms);
-int kernel_explained_connect(void *priv, const struct polycm_conn_param *param);
-int kernel_explained_accept(void *priv, const struct polycm_conn_param *param);
-int kernel_explained_establish(void *priv);
-int kernel_explained_join_multicast(void *priv, const struct polycm_multicast *mc);
+/* Where the transport lacks this service, an error is for that reason. */
+int kernel_explain(const struct kernel_id *id, int err, uint32_t service, const char *what);
+/* The same for the services that only some kinds of ids need. */
+int kernel_explain_kind(const struct kernel_id *id, int err);
 
 /* --- attr.c --- */
 
@@ -308,6 +319,11 @@ void kernel_op_channel_close(void *chan);
 
 /* Post an event that was fetched, or drop it if it is for nobody. */
 void kernel_event_deliver(struct kernel_channel *chan, const struct rdma_ucm_event_resp *resp);
+
+/* --- host.c --- */
+
+/* The first line of a small file, without its end; bytes, or a negative errno. */
+ssize_t kernel_read_line(int dir, const char *path, char *buf, size_t size);
 
 /* --- match.c --- */
 

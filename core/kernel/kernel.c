@@ -54,17 +54,6 @@ static int init_by_rules(struct polycm_module *module, void **ret_ctx)
 	return init(module, &by_rules, ret_ctx);
 }
 
-/* Not freed: other threads may be on their way in while the process ends. */
-static void fini(void *ctx)
-{
-	kernel_context_remove(ctx);
-}
-
-static int enumerate(void *ctx)
-{
-	return kernel_devices_enumerate(ctx);
-}
-
 enum polycm_kind kernel_kind(const void *priv)
 {
 	const struct kernel_id *id = priv;
@@ -76,8 +65,8 @@ enum polycm_kind kernel_kind(const void *priv)
 const struct polycm_ops polycm_kernel_ops = {
 	.size = sizeof(polycm_kernel_ops),
 	.init = init_by_rules,
-	.fini = fini,
-	.enumerate = enumerate,
+	.fini = kernel_context_remove,
+	.enumerate = kernel_devices_enumerate,
 	.match = kernel_op_match,
 	.channel_open = kernel_op_channel_open,
 	.channel_read = kernel_op_channel_read,
@@ -85,18 +74,18 @@ const struct polycm_ops polycm_kernel_ops = {
 	.open = kernel_op_open,
 	.bind = kernel_op_bind,
 	.resolve_addr = kernel_op_resolve_addr,
-	.resolve_route = kernel_explained_resolve_route,
+	.resolve_route = kernel_op_resolve_route,
 	.listen = kernel_op_listen,
-	.connect = kernel_explained_connect,
-	.accept = kernel_explained_accept,
+	.connect = kernel_op_connect,
+	.accept = kernel_op_accept,
 	.reject = kernel_op_reject,
-	.establish = kernel_explained_establish,
+	.establish = kernel_op_establish,
 	.disconnect = kernel_op_disconnect,
 	.notify = kernel_op_notify,
 	.set_option = kernel_op_set_option,
 	.init_qp_attr = kernel_op_init_qp_attr,
 	.query = kernel_op_query,
-	.join_multicast = kernel_explained_join_multicast,
+	.join_multicast = kernel_op_join_multicast,
 	.leave_multicast = kernel_op_leave_multicast,
 	.migrate = kernel_op_migrate,
 	.close = kernel_op_close,

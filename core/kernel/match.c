@@ -74,19 +74,10 @@ static bool source_for(const union kernel_addr *dst, union kernel_addr *ret_src)
 static int file_says(int dir, const char *file, const char *name)
 {
 	char buf[IF_NAMESIZE + 1];
-	int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	ssize_t n = kernel_read_line(dir, file, buf, sizeof(buf));
 
-	if (fd < 0)
-		return -errno;
-	n = read(fd, buf, sizeof(buf) - 1);
 	if (n <= 0)
-		n = n < 0 ? -errno : -ENODATA;
-	close(fd);
-	if (n < 0)
-		return (int)n;
-	buf[n] = '\0';
-	buf[strcspn(buf, "\n")] = '\0';
+		return n < 0 ? (int)n : -ENODATA;
 	return !strcmp(buf, name);
 }
 
@@ -148,13 +139,6 @@ static bool device_has(const char *device, uint8_t link_layer, void *interface)
 	return entry;
 }
 
-static bool is_loopback(const union kernel_addr *addr)
-{
-	if (addr->sa.sa_family == AF_INET)
-		return ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
-}
-
 int kernel_op_match(void *ctx, const struct sockaddr *src, const struct sockaddr *dst)
 {
 	bool has_src = src && !polycm_addr_wildcard(src);
@@ -171,7 +155,7 @@ int kernel_op_match(void *ctx, const struct sockaddr *src, const struct sockaddr
 	memcpy(&addr, given, polycm_addr_len(given));
 	if (given->sa_family == AF_IB)
 		return context->transport->services & POLYCM_SVC_AF_IB ? 0 : -ENODEV;
-	if (is_loopback(&addr))
+	if (kernel_is_loopback(&addr))
 		return 0;
 	if (!has_src && !source_for(&addr, &addr))
 		return -ENODEV;

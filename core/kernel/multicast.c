@@ -24,8 +24,7 @@ static int join_ip(const struct kernel_id *id, uint64_t uid, const struct polycm
 	message.body.uid = uid;
 	memcpy(&message.body.addr, mc->addr, polycm_addr_len(mc->addr));
 	message.body.id = id->number;
-	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_JOIN_IP_MCAST, &message,
-			      sizeof(message), sizeof(*resp));
+	return KERNEL_COMMAND(kernel_fd(id->chan), JOIN_IP_MCAST, message, sizeof(*resp));
 }
 
 static int join_any(const struct kernel_id *id, uint64_t uid, const struct polycm_multicast *mc,
@@ -40,23 +39,13 @@ static int join_any(const struct kernel_id *id, uint64_t uid, const struct polyc
 	message.body.addr_size = (uint16_t)polycm_addr_len(mc->addr);
 	message.body.join_flags = (uint16_t)mc->join_flags;
 	memcpy(&message.body.addr, mc->addr, message.body.addr_size);
-	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_JOIN_MCAST, &message,
-			      sizeof(message), sizeof(*resp));
+	return KERNEL_COMMAND(kernel_fd(id->chan), JOIN_MCAST, message, sizeof(*resp));
 }
 
 static int leave(const struct kernel_id *id, uint32_t number, uint32_t *ret_reported)
 {
-	struct rdma_ucm_destroy_id_resp resp = { .events_reported = 0 };
-	KERNEL_MESSAGE(rdma_ucm_destroy_id) message;
-	int r;
-
-	memset(&message, 0, sizeof(message));
-	message.body.response = kernel_pointer(&resp);
-	message.body.id = number;
-	r = kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_LEAVE_MCAST, &message,
-			   sizeof(message), sizeof(resp));
-	*ret_reported = resp.events_reported;
-	return r;
+	return kernel_number_end(kernel_fd(id->chan), RDMA_USER_CM_CMD_LEAVE_MCAST, number,
+				 ret_reported);
 }
 
 static int join(const struct kernel_id *id, struct kernel_group *group,
@@ -78,9 +67,8 @@ static int join(const struct kernel_id *id, struct kernel_group *group,
 	return r;
 }
 
-int kernel_op_join_multicast(void *priv, const struct polycm_multicast *mc)
+static int join_group(struct kernel_id *id, const struct polycm_multicast *mc)
 {
-	struct kernel_id *id = priv;
 	struct kernel_group *group;
 	int r;
 
@@ -107,6 +95,11 @@ err_remove:
 err_free:
 	free(group);
 	return r;
+}
+
+int kernel_op_join_multicast(void *priv, const struct polycm_multicast *mc)
+{
+	return kernel_explain(priv, join_group(priv, mc), POLYCM_SVC_MULTICAST, "multicast");
 }
 
 int kernel_op_leave_multicast(void *priv, void *core_group)

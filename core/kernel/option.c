@@ -16,8 +16,7 @@ static int set_option(const struct kernel_id *id, int level, int optname, const 
 	message.body.level = (uint32_t)level;
 	message.body.optname = (uint32_t)optname;
 	message.body.optlen = (uint32_t)optlen;
-	return kernel_command(kernel_fd(id->chan), RDMA_USER_CM_CMD_SET_OPTION, &message,
-			      sizeof(message), 0);
+	return KERNEL_COMMAND(kernel_fd(id->chan), SET_OPTION, message, 0);
 }
 
 int kernel_op_set_option(void *priv, int level, int optname, const void *optval, size_t optlen)

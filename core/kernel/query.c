@@ -14,6 +14,8 @@
 #include <infiniband/sa.h>
 #include <stdlib.h>
 
+#include "core/base/addr.h"
+
 /* Paths that were found are exact, and one each, whatever was asked of the SA. */
 #define SELECTOR_EXACT	2
 #define ONE_PATH	1
@@ -24,25 +26,8 @@
 /* An address as the kernel wrote it; left alone where it wrote none. */
 static void copy_addr(struct sockaddr_storage *to, const void *from, size_t size)
 {
-	sa_family_t family;
-	size_t len;
+	size_t len = size >= sizeof(sa_family_t) ? polycm_addr_len(from) : 0;
 
-	if (size < sizeof(family))
-		return;
-	memcpy(&family, from, sizeof(family));
-	switch (family) {
-	case AF_INET:
-		len = sizeof(struct sockaddr_in);
-		break;
-	case AF_INET6:
-		len = sizeof(struct sockaddr_in6);
-		break;
-	case AF_IB:
-		len = sizeof(struct sockaddr_ib);
-		break;
-	default:
-		return;
-	}
 	if (len <= size)
 		memcpy(to, from, len);
 }
@@ -71,6 +56,13 @@ static void copy_path(struct ibv_sa_path_rec *to, const struct ib_user_path_rec 
 	to->preference = PATH_FLAGS;
 }
 
+static void set_place(struct polycm_route_info *info, struct kernel_place *place, uint8_t port_num,
+		      __be64 node_guid, uint32_t index)
+{
+	info->port_num = port_num;
+	*place = (struct kernel_place){ node_guid || port_num, node_guid, index, port_num };
+}
+
 /* QUERY_ROUTE fills in GIDs and P_Key of the first path also where there is none. */
 static int ask_route(int fd, uint32_t number, struct polycm_route_info *info,
 		     struct kernel_place *place)
@@ -84,8 +76,7 @@ static int ask_route(int fd, uint32_t number, struct polycm_route_info *info,
 	resp.ibdev_index = KERNEL_NO_NUMBER;
 	message.body.id = number;
 	message.body.response = kernel_pointer(&resp);
-	r = kernel_command(fd, RDMA_USER_CM_CMD_QUERY_ROUTE, &message, sizeof(message),
-			   sizeof(resp));
+	r = KERNEL_COMMAND(fd, QUERY_ROUTE, message, sizeof(resp));
 	if (r)
 		return r;
 
@@ -97,11 +88,7 @@ static int ask_route(int fd, uint32_t number, struct polycm_route_info *info,
 	info->num_paths = resp.num_paths < 2 ? resp.num_paths : 2;
 	for (uint32_t i = 0; i < info->num_paths; i++)
 		copy_path(&info->path[i], &resp.ib_route[i]);
-	info->port_num = resp.port_num;
-	place->on_device = resp.node_guid || resp.port_num;
-	place->node_guid = (__be64)resp.node_guid;
-	place->index = resp.ibdev_index;
-	place->port_num = resp.port_num;
+	set_place(info, place, resp.port_num, (__be64)resp.node_guid, resp.ibdev_index);
 	return 0;
 }
 
@@ -113,7 +100,7 @@ static int query(int fd, uint32_t number, uint32_t option, void *resp, size_t si
 	message.body.id = number;
 	message.body.option = option;
 	message.body.response = kernel_pointer(resp);
-	return kernel_command(fd, RDMA_USER_CM_CMD_QUERY, &message, sizeof(message), size);
+	return KERNEL_COMMAND(fd, QUERY, message, size);
 }
 
 static void copy_gid(union ibv_gid *to, const struct sockaddr_storage *addr)
@@ -142,11 +129,7 @@ static int ask_addr(int fd, uint32_t number, struct polycm_route_info *info,
 	copy_gid(&info->sgid, &info->src);
 	copy_gid(&info->dgid, &info->dst);
 	info->pkey = resp.pkey;
-	info->port_num = resp.port_num;
-	place->on_device = resp.node_guid || resp.port_num;
-	place->node_guid = (__be64)resp.node_guid;
-	place->index = resp.ibdev_index;
-	place->port_num = resp.port_num;
+	set_place(info, place, resp.port_num, (__be64)resp.node_guid, resp.ibdev_index);
 	return 0;
 }
 
@@ -196,21 +179,6 @@ static int ask_paths(int fd, uint32_t number, struct polycm_route_info *info)
 	return 0;
 }
 
-static bool is_loopback(const struct sockaddr_storage *addr)
-{
-	union kernel_addr copy;
-
-	memcpy(&copy, addr, sizeof(copy));
-	switch (copy.sa.sa_family) {
-	case AF_INET:
-		return ntohl(copy.in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	case AF_INET6:
-		return IN6_IS_ADDR_LOOPBACK(&copy.in6.sin6_addr);
-	default:
-		return false;
-	}
-}
-
 /*
  * What librdmacm's programs find in an id is less than the kernel tells:
  * Ethernet has no P_Key there, and an active id on iWARP no GIDs, but the
@@ -219,7 +187,10 @@ static bool is_loopback(const struct sockaddr_storage *addr)
 static void leave_out(const struct kernel_id *id, const struct polycm_transport *rules,
 		      struct polycm_route_info *info)
 {
-	if (rules->link_layer != IBV_LINK_LAYER_INFINIBAND && !is_loopback(&info->src))
+	union kernel_addr src;
+
+	memcpy(&src, &info->src, sizeof(src));
+	if (rules->link_layer != IBV_LINK_LAYER_INFINIBAND && !kernel_is_loopback(&src))
 		info->pkey = 0;
 	if (rules->transport_type != IBV_TRANSPORT_IWARP || !id->resolves)
 		return;

@@ -8,6 +8,7 @@
 #ifndef POLYCM_CORE_KERNEL_UAPI_H
 #define POLYCM_CORE_KERNEL_UAPI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -54,6 +55,13 @@ union kernel_addr {
 	struct sockaddr_in6 in6;
 	struct sockaddr_ib ib;
 };
+
+static inline bool kernel_is_loopback(const union kernel_addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET)
+		return ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return addr->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
+}
 
 /* A command as it is written: `body' follows the header without a gap. */
 #define KERNEL_MESSAGE(type)                                                                       \
