@@ -11,7 +11,7 @@
 
 static bool has_node(const char *name)
 {
-	return polycm_shim_by_dev_name(name) != NULL;
+	return polycm_shim_find(name) != NULL;
 }
 
 static const struct polycm_interposer_host host = {

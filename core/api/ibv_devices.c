@@ -123,41 +123,21 @@ POLYCM_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
 	return device->name;
 }
 
-POLYCM_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
-{
-	if (shim_table(device))
-		return ((struct polycm_verbs_device *)device)->node_guid;
+SHIM_CALL(__be64, ibv_get_device_guid, 1.1, 0, device, (struct ibv_device *device), (device),
+	  ((struct polycm_verbs_device *)device)->node_guid)
 
-	REAL_VERB(__be64, "ibv_get_device_guid", "IBVERBS_1.1", (struct ibv_device *));
-	return real ? real(device) : 0;
-}
+/* The kernel numbers devices, and does not know simulated ones. */
+SHIM_CALL(int, ibv_get_device_index, 1.9, -1, device, (struct ibv_device *device), (device), -1)
 
-POLYCM_EXPORT int ibv_get_device_index(struct ibv_device *device)
-{
-	if (shim_table(device))
-		return -1;	/* the kernel numbers devices, and knows nothing of these */
-
-	REAL_VERB(int, "ibv_get_device_index", "IBVERBS_1.9", (struct ibv_device *));
-	return real ? real(device) : -1;
-}
-
-POLYCM_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
-{
-	const struct polycm_verbs *table = shim_table(device);
-
-	if (table)
-		return table->open_device(device);
-
-	REAL_VERB(struct ibv_context *, "ibv_open_device", "IBVERBS_1.1", (struct ibv_device *));
-	return real ? real(device) : NULL;
-}
+SHIM_CALL(struct ibv_context *, ibv_open_device, 1.1, NULL, device, (struct ibv_device *device),
+	  (device), table->open_device(device))
 
 /* Exported by libibverbs without a public declaration. */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 
 POLYCM_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
-	struct polycm_verbs_device *device = polycm_shim_by_path(dir);
+	struct polycm_verbs_device *device = polycm_shim_find(dir);
 
 	if (device)
 		return shim_table(&device->device)->read_sysfs_file(&device->device, file, buf,

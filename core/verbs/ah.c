@@ -6,14 +6,11 @@
  */
 #include "config.h"
 
-#include "core/base/libibverbs.h"
 #include "table.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
-
-#include "core/base/export.h"
 
 /* RoCE v2 over IPv4 puts the IP header into the last 20 bytes of the GRH's place. */
 struct ipv4_in_grh {
@@ -102,29 +99,19 @@ static int init_ah(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
 	return 0;
 }
 
-POLYCM_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
-				      struct ibv_wc *wc, struct ibv_grh *grh,
-				      struct ibv_ah_attr *attr)
-{
-	if (shim_table(context->device))
-		return init_ah(context, port, wc, grh, attr);
+SHIM_CALL(int, ibv_init_ah_from_wc, 1.1, -1, context->device,
+	  (struct ibv_context *context, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,
+	   struct ibv_ah_attr *attr),
+	  (context, port, wc, grh, attr), init_ah(context, port, wc, grh, attr))
 
-	REAL_VERB(int, "ibv_init_ah_from_wc", "IBVERBS_1.1",
-		  (struct ibv_context *, uint8_t, struct ibv_wc *, struct ibv_grh *,
-		   struct ibv_ah_attr *));
-	return real ? real(context, port, wc, grh, attr) : -1;
-}
-
-POLYCM_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
-						   struct ibv_grh *grh, uint8_t port)
+static struct ibv_ah *create_ah(const struct polycm_verbs *table, struct ibv_pd *pd,
+				struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
 {
-	const struct polycm_verbs *table = shim_table(pd->context->device);
 	struct ibv_ah_attr attr;
 
-	if (table)
-		return init_ah(pd->context, port, wc, grh, &attr) ? NULL : table->create_ah(pd, &attr);
-
-	REAL_VERB(struct ibv_ah *, "ibv_create_ah_from_wc", "IBVERBS_1.1",
-		  (struct ibv_pd *, struct ibv_wc *, struct ibv_grh *, uint8_t));
-	return real ? real(pd, wc, grh, port) : NULL;
+	return init_ah(pd->context, port, wc, grh, &attr) ? NULL : table->create_ah(pd, &attr);
 }
+
+SHIM_CALL(struct ibv_ah *, ibv_create_ah_from_wc, 1.1, NULL, pd->context->device,
+	  (struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port),
+	  (pd, wc, grh, port), create_ah(table, pd, wc, grh, port))

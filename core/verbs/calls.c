@@ -5,14 +5,11 @@
  */
 #include "config.h"
 
-#include "core/base/libibverbs.h"
 #include "rows.h"
 #include "table.h"
 
 #include <errno.h>
 #include <string.h>
-
-#include "core/base/export.h"
 
 /* verbs.h makes macros of these to add arguments or checks for the caller. */
 #undef ibv_query_port
@@ -20,93 +17,47 @@
 #undef ibv_reg_mr_iova
 
 #define EXPORT_PLAIN(slot, version, result, failure, owner, parameters, arguments)                 \
-	POLYCM_EXPORT result ibv_##slot parameters                                                 \
-	{                                                                                          \
-		const struct polycm_verbs *table = shim_table((owner)->device);                    \
-                                                                                                   \
-		if (table)                                                                         \
-			return table->slot arguments;                                              \
-                                                                                                   \
-		REAL_VERB(result, "ibv_" #slot, "IBVERBS_" #version, parameters);                  \
-		return real ? real arguments : failure;                                            \
-	}
+	SHIM_CALL(result, ibv_##slot, version, failure, (owner)->device, parameters, arguments,    \
+		  table->slot arguments)
 
 SHIM_PLAIN_ROWS(EXPORT_PLAIN)
 
 /* What programs compiled before link flags and port_cap_flags2 existed pass in. */
 #define COMPAT_PORT_ATTR_SIZE offsetof(struct ibv_port_attr, port_cap_flags2)
 
-POLYCM_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port,
-				 struct _compat_ibv_port_attr *attr)
+static int query_port(const struct polycm_verbs *table, struct ibv_context *context, uint8_t port,
+		      struct _compat_ibv_port_attr *attr)
 {
-	const struct polycm_verbs *table = shim_table(context->device);
+	struct ibv_port_attr full;
+	int r;
 
-	if (table) {
-		struct ibv_port_attr full;
-		int r;
-
-		memset(&full, 0, sizeof(full));
-		r = table->query_port(context, port, &full);
-		if (!r)
-			memcpy((void *)attr, &full, COMPAT_PORT_ATTR_SIZE);
-		return r;
-	}
-
-	REAL_VERB(int, "ibv_query_port", "IBVERBS_1.1",
-		  (struct ibv_context *, uint8_t, struct _compat_ibv_port_attr *));
-	return real ? real(context, port, attr) : errno;
+	memset(&full, 0, sizeof(full));
+	r = table->query_port(context, port, &full);
+	if (!r)
+		memcpy((void *)attr, &full, COMPAT_PORT_ATTR_SIZE);
+	return r;
 }
 
-POLYCM_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
-{
-	const struct polycm_verbs *table = shim_table(pd->context->device);
+SHIM_CALL(int, ibv_query_port, 1.1, errno, context->device,
+	  (struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr),
+	  (context, port, attr), query_port(table, context, port, attr))
 
-	if (table)
-		return table->reg_mr(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
+SHIM_CALL(struct ibv_mr *, ibv_reg_mr, 1.1, NULL, pd->context->device,
+	  (struct ibv_pd *pd, void *addr, size_t length, int access), (pd, addr, length, access),
+	  table->reg_mr(pd, addr, length, (uintptr_t)addr, (unsigned int)access))
 
-	REAL_VERB(struct ibv_mr *, "ibv_reg_mr", "IBVERBS_1.1",
-		  (struct ibv_pd *, void *, size_t, int));
-	return real ? real(pd, addr, length, access) : NULL;
-}
+SHIM_CALL(struct ibv_mr *, ibv_reg_mr_iova, 1.7, NULL, pd->context->device,
+	  (struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access),
+	  (pd, addr, length, iova, access),
+	  table->reg_mr(pd, addr, length, iova, (unsigned int)access))
 
-POLYCM_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
-					     uint64_t iova, int access)
-{
-	const struct polycm_verbs *table = shim_table(pd->context->device);
+SHIM_CALL(struct ibv_mr *, ibv_reg_mr_iova2, 1.8, NULL, pd->context->device,
+	  (struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access),
+	  (pd, addr, length, iova, access), table->reg_mr(pd, addr, length, iova, access))
 
-	if (table)
-		return table->reg_mr(pd, addr, length, iova, (unsigned int)access);
-
-	REAL_VERB(struct ibv_mr *, "ibv_reg_mr_iova", "IBVERBS_1.7",
-		  (struct ibv_pd *, void *, size_t, uint64_t, int));
-	return real ? real(pd, addr, length, iova, access) : NULL;
-}
-
-POLYCM_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
-					      uint64_t iova, unsigned int access)
-{
-	const struct polycm_verbs *table = shim_table(pd->context->device);
-
-	if (table)
-		return table->reg_mr(pd, addr, length, iova, access);
-
-	REAL_VERB(struct ibv_mr *, "ibv_reg_mr_iova2", "IBVERBS_1.8",
-		  (struct ibv_pd *, void *, size_t, uint64_t, unsigned int));
-	return real ? real(pd, addr, length, iova, access) : NULL;
-}
-
-POLYCM_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
-					       uint64_t iova, int fd, int access)
-{
-	if (shim_table(pd->context->device)) {
-		shim_refuse("ibv_reg_dmabuf_mr");
-		return NULL;
-	}
-
-	REAL_VERB(struct ibv_mr *, "ibv_reg_dmabuf_mr", "IBVERBS_1.12",
-		  (struct ibv_pd *, uint64_t, size_t, uint64_t, int, int));
-	return real ? real(pd, offset, length, iova, fd, access) : NULL;
-}
+SHIM_CALL(struct ibv_mr *, ibv_reg_dmabuf_mr, 1.12, NULL, pd->context->device,
+	  (struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access),
+	  (pd, offset, length, iova, fd, access), (shim_refuse("ibv_reg_dmabuf_mr"), NULL))
 
 POLYCM_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
@@ -161,44 +112,31 @@ POLYCM_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 		real(event);
 }
 
-POLYCM_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
-				    struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
+static int query_gid_ex(const struct polycm_verbs *table, struct ibv_context *context, uint32_t port,
+			uint32_t index, uint32_t flags, struct ibv_gid_entry *entry, size_t entry_size)
 {
-	const struct polycm_verbs *table = shim_table(context->device);
+	struct ibv_gid_entry full;
+	int r;
 
-	if (table) {
-		struct ibv_gid_entry full;
-		int r;
-
-		memset(&full, 0, sizeof(full));
-		r = table->query_gid_ex(context, port, index, &full, flags);
-		if (!r)
-			memcpy(entry, &full, entry_size < sizeof(full) ? entry_size : sizeof(full));
-		return r;
-	}
-
-	REAL_VERB(int, "_ibv_query_gid_ex", "IBVERBS_1.11",
-		  (struct ibv_context *, uint32_t, uint32_t, struct ibv_gid_entry *, uint32_t,
-		   size_t));
-	return real ? real(context, port, index, entry, flags, entry_size) : ENOSYS;
+	memset(&full, 0, sizeof(full));
+	r = table->query_gid_ex(context, port, index, &full, flags);
+	if (!r)
+		memcpy(entry, &full, entry_size < sizeof(full) ? entry_size : sizeof(full));
+	return r;
 }
 
-POLYCM_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
-					   struct ibv_gid_entry *entries, size_t max_entries,
-					   uint32_t flags, size_t entry_size)
-{
-	const struct polycm_verbs *table = shim_table(context->device);
+SHIM_CALL(int, _ibv_query_gid_ex, 1.11, ENOSYS, context->device,
+	  (struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
+	   uint32_t flags, size_t entry_size),
+	  (context, port, index, entry, flags, entry_size),
+	  query_gid_ex(table, context, port, index, flags, entry, entry_size))
 
-	if (table) {
-		if (entry_size != sizeof(*entries))
-			return -EINVAL;
-		return table->query_gid_table(context, entries, max_entries, flags);
-	}
-
-	REAL_VERB(ssize_t, "_ibv_query_gid_table", "IBVERBS_1.11",
-		  (struct ibv_context *, struct ibv_gid_entry *, size_t, uint32_t, size_t));
-	return real ? real(context, entries, max_entries, flags, entry_size) : -ENOSYS;
-}
+SHIM_CALL(ssize_t, _ibv_query_gid_table, 1.11, -ENOSYS, context->device,
+	  (struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries,
+	   uint32_t flags, size_t entry_size),
+	  (context, entries, max_entries, flags, entry_size),
+	  entry_size != sizeof(*entries) ? -EINVAL :
+	  table->query_gid_table(context, entries, max_entries, flags))
 
 /*
  * ibv_devinfo of rdma-core asks libibverbs' private interface for the type of
@@ -217,10 +155,8 @@ POLYCM_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, 
 
 	if (table) {
 		struct ibv_gid_entry entry;
-		int r;
+		int r = query_gid_ex(table, context, port, index, 0, &entry, sizeof(entry));
 
-		memset(&entry, 0, sizeof(entry));
-		r = table->query_gid_ex(context, port, index, &entry, 0);
 		if (r) {
 			errno = r;
 			return -1;
@@ -233,13 +169,6 @@ POLYCM_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, 
 	return real ? real(context, port, index, type) : -1;
 }
 
-POLYCM_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op,
-					     uint32_t flags)
-{
-	if (shim_table(qp->context->device))
-		return 0;	/* never promised */
-
-	REAL_VERB(int, "ibv_query_qp_data_in_order", "IBVERBS_1.14",
-		  (struct ibv_qp *, enum ibv_wr_opcode, uint32_t));
-	return real ? real(qp, op, flags) : 0;
-}
+/* Never promised. */
+SHIM_CALL(int, ibv_query_qp_data_in_order, 1.14, 0, qp->context->device,
+	  (struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags), (qp, op, flags), 0)

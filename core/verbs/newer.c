@@ -10,7 +10,6 @@
  */
 #include "config.h"
 
-#include "core/base/libibverbs.h"
 #include "table.h"
 
 #include <errno.h>
@@ -18,24 +17,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/base/export.h"
-
 #define NEWER(result, name, parameters)                              \
 	POLYCM_EXPORT result newer_##name parameters __asm__(#name); \
 	POLYCM_EXPORT result newer_##name parameters
 
+#define NEWER_CALL(result, name, version, failure, owner, parameters, arguments, simulated) \
+	NEWER(result, name, parameters)                                                    \
+	SHIM_BODY(result, name, version, failure, (owner)->device, parameters, arguments, simulated)
+
 /* owner is the context of what is passed in. */
 #define NONE_OF_OURS(result, name, version, failure, owner, parameters, arguments) \
-	NEWER(result, name, parameters)                                            \
-	{                                                                          \
-		if (shim_table((owner)->device)) {                                 \
-			shim_refuse(#name);                                        \
-			return failure(EOPNOTSUPP);                                \
-		}                                                                  \
-                                                                                   \
-		REAL_VERB(result, #name, "IBVERBS_" #version, parameters);         \
-		return real ? real arguments : failure(ENOSYS);                    \
-	}
+	NEWER_CALL(result, name, version, failure(ENOSYS), owner, parameters, arguments, \
+		   (shim_refuse(#name), failure(EOPNOTSUPP)))
 
 #define NO_OBJECT(error) NULL
 #define THE_ERROR(error) (error)
@@ -210,36 +203,23 @@ static struct ibv_mr *reg_mr_ex(const struct polycm_verbs *table, struct ibv_pd 
 			     (unsigned int)attr->access);
 }
 
-NEWER(struct ibv_mr *, ibv_reg_mr_ex, (struct ibv_pd *pd, struct mr_init_attr *attr))
+NEWER_CALL(struct ibv_mr *, ibv_reg_mr_ex, 1.15, NULL, pd->context,
+	   (struct ibv_pd *pd, struct mr_init_attr *attr), (pd, attr), reg_mr_ex(table, pd, attr))
+
+static struct ibv_mr *reg_buf_mr(const struct polycm_verbs *table, struct ibv_pd *pd,
+				 struct buffer *buf, void *addr, size_t length, int access)
 {
-	const struct polycm_verbs *table = shim_table(pd->context->device);
+	const struct mr_init_attr attr = {
+		.length = length,
+		.access = access,
+		.comp_mask = MR_ADDR | MR_BUF,
+		.addr = addr,
+		.buf = buf,
+	};
 
-	if (table)
-		return reg_mr_ex(table, pd, attr);
-
-	REAL_VERB(struct ibv_mr *, "ibv_reg_mr_ex", "IBVERBS_1.15",
-		  (struct ibv_pd *, struct mr_init_attr *));
-	return real ? real(pd, attr) : NULL;
+	return reg_mr_ex(table, pd, &attr);
 }
 
-NEWER(struct ibv_mr *, ibv_reg_buf_mr,
-	(struct ibv_pd *pd, struct buffer *buf, void *addr, size_t length, int access))
-{
-	const struct polycm_verbs *table = shim_table(pd->context->device);
-
-	if (table) {
-		const struct mr_init_attr attr = {
-			.length = length,
-			.access = access,
-			.comp_mask = MR_ADDR | MR_BUF,
-			.addr = addr,
-			.buf = buf,
-		};
-
-		return reg_mr_ex(table, pd, &attr);
-	}
-
-	REAL_VERB(struct ibv_mr *, "ibv_reg_buf_mr", "IBVERBS_1.17",
-		  (struct ibv_pd *, struct buffer *, void *, size_t, int));
-	return real ? real(pd, buf, addr, length, access) : NULL;
-}
+NEWER_CALL(struct ibv_mr *, ibv_reg_buf_mr, 1.17, NULL, pd->context,
+	   (struct ibv_pd *pd, struct buffer *buf, void *addr, size_t length, int access),
+	   (pd, buf, addr, length, access), reg_buf_mr(table, pd, buf, addr, length, access))

@@ -154,25 +154,14 @@ bool polycm_shim_owns(const struct ibv_device *device)
 	return shim_table(device) != NULL;
 }
 
-struct polycm_verbs_device *polycm_shim_by_path(const char *ibdev_path)
+struct polycm_verbs_device *polycm_shim_find(const char *name)
 {
 	struct polycm_verbs_device *found = NULL;
 
 	pthread_mutex_lock(&list_lock);
 	for (size_t i = 0; i < list_len && !found; i++)
-		if (!strcmp(list[i]->device.ibdev_path, ibdev_path))
-			found = list[i];
-	pthread_mutex_unlock(&list_lock);
-	return found;
-}
-
-struct polycm_verbs_device *polycm_shim_by_dev_name(const char *dev_name)
-{
-	struct polycm_verbs_device *found = NULL;
-
-	pthread_mutex_lock(&list_lock);
-	for (size_t i = 0; i < list_len && !found; i++)
-		if (!strcmp(list[i]->device.dev_name, dev_name))
+		if (!strcmp(list[i]->device.ibdev_path, name) ||
+		    !strcmp(list[i]->device.dev_name, name))
 			found = list[i];
 	pthread_mutex_unlock(&list_lock);
 	return found;

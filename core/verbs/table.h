@@ -7,6 +7,9 @@
 
 #include <stdbool.h>
 
+#include "core/base/export.h"
+#include "core/base/libibverbs.h"
+
 #include "polycm/verbs.h"
 
 /* Never called; its address marks the devices that are ours. */
@@ -26,9 +29,27 @@ static inline const struct polycm_verbs *shim_table(const struct ibv_device *dev
  */
 void shim_refuse(const char *call) __attribute__((cold));
 
-/* The adopted device whose ibdev_path, or dev_name, this is, or NULL. */
-struct polycm_verbs_device *polycm_shim_by_path(const char *ibdev_path);
-struct polycm_verbs_device *polycm_shim_by_dev_name(const char *dev_name);
+/*
+ * An exported call.  Its device, `owner', is simulated: `simulated', with the device's `table';
+ * else libibverbs' function, or `failure' where this libibverbs has none.
+ */
+#define SHIM_CALL(result, name, version, failure, owner, parameters, arguments, simulated)         \
+	POLYCM_EXPORT result name parameters                                                       \
+	SHIM_BODY(result, name, version, failure, owner, parameters, arguments, simulated)
+
+#define SHIM_BODY(result, name, version, failure, owner, parameters, arguments, simulated)         \
+	{                                                                                          \
+		const struct polycm_verbs *table = shim_table(owner);                              \
+                                                                                                   \
+		if (table)                                                                         \
+			return simulated;                                                          \
+                                                                                                   \
+		REAL_VERB(result, #name, "IBVERBS_" #version, parameters);                         \
+		return real ? real arguments : failure;                                            \
+	}
+
+/* The adopted device whose ibdev_path (a path) or dev_name (which has no slash) this is, or NULL. */
+struct polycm_verbs_device *polycm_shim_find(const char *name);
 
 /* Copy of the adopted devices in order of adoption; the caller frees it. */
 int polycm_shim_list(struct polycm_verbs_device ***ret_devices, size_t *ret_num);
