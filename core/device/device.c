@@ -212,15 +212,22 @@ static bool unlink_if_unused(struct polycm_device *device)
 	return true;
 }
 
+/* With the lock held; the pointer may be stale. */
+static bool is_listed(const struct polycm_device *device)
+{
+	const struct polycm_device *other;
+
+	for (other = first; other && other != device; other = other->next)
+		;
+	return other;
+}
+
 bool polycm_device_get(struct polycm_device *device)
 {
-	struct polycm_device *other;
 	bool found, locked;
 
 	locked = polycm_lock(&lock);
-	for (other = first; other && other != device; other = other->next)
-		;
-	found = other && !is_lost(other);
+	found = is_listed(device) && !is_lost(device);
 	if (found)
 		device->refs++;
 	polycm_unlock(&lock, locked);
@@ -239,16 +246,6 @@ void polycm_device_put(struct polycm_device *device)
 		end(device);
 }
 
-/* With the lock held: is it there, and not removed yet? */
-static bool may_remove(const struct polycm_device *device)
-{
-	const struct polycm_device *other;
-
-	for (other = first; other && other != device; other = other->next)
-		;
-	return other && !other->removed;
-}
-
 /* What a plugin calls for a device that is not there. */
 #define MISUSED(operation) polycm_misuse_at(__builtin_return_address(0), operation, \
 					    "no device that is there: it was removed before")
@@ -258,7 +255,7 @@ void polycm_device_gone(struct polycm_device *device)
 	bool found;
 
 	pthread_mutex_lock(&lock);
-	found = may_remove(device);
+	found = is_listed(device) && !device->removed;
 	if (found) {
 		lose(device);
 		device->gone = true;
@@ -285,7 +282,7 @@ void polycm_device_remove(struct polycm_device *device)
 	bool told;
 
 	pthread_mutex_lock(&lock);
-	if (!may_remove(device)) {
+	if (!is_listed(device) || device->removed) {
 		pthread_mutex_unlock(&lock);
 		MISUSED("device_remove");
 		return;

@@ -34,16 +34,14 @@ static const struct polycm_abi_struct layer_struct =
 static const struct polycm_abi_struct option_struct =
 	POLYCM_ABI_STRUCT("its table of settings", struct polycm_option, help);
 
-static int refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static int refuse(char *why, const char *format, ...)
+int polycm_refuse(char *why, int err, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(why, PROVIDER_WHY_SIZE, format, args);
 	va_end(args);
-	return -EINVAL;
+	return err;
 }
 
 static int check_size(const struct polycm_abi_struct *s, uint32_t size, uint32_t minor, char *why)
@@ -129,7 +127,7 @@ static int copy_table_of_ops(struct polycm_ops *ops, const struct polycm_provide
 	if (!theirs && (desc->flags & POLYCM_PROVIDER_KERNEL || desc->layer))
 		return 0;
 	if (!theirs || !is_aligned(theirs))
-		return refuse(why, "it has no table of operations");
+		return INVALID(why, "it has no table of operations");
 	r = check_size(&ops_struct, theirs->size, desc->abi_minor, why);
 	if (!r)
 		copy_table(ops, sizeof(*ops), theirs, theirs->size);
@@ -154,7 +152,7 @@ static int copy_ops(struct polycm_ops *ops, const struct polycm_provider *desc, 
 	}
 	for (size_t i = 0; i < sizeof(required_ops) / sizeof(required_ops[0]); i++)
 		if (is_empty(ops, required_ops[i].offset))
-			return refuse(why, "its operation %s is missing", required_ops[i].name);
+			return INVALID(why, "its operation %s is missing", required_ops[i].name);
 
 	for (size_t i = 0; i < NUM_SLOTS; i++) {
 		size_t offset = FIRST_SLOT + i * sizeof(slot_t);
@@ -174,9 +172,9 @@ static int copy_layer(struct polycm_module *module, char *why)
 	if (!theirs)
 		return 0;
 	if (!is_aligned(theirs))
-		return refuse(why, "its table of a layer's operations is not aligned");
+		return INVALID(why, "its table of a layer's operations is not aligned");
 	if (module->desc.flags & POLYCM_PROVIDER_KERNEL || module->desc.transport)
-		return refuse(why, "it is a layer and yet has %s", module->desc.transport ?
+		return INVALID(why, "it is a layer and yet has %s", module->desc.transport ?
 			      "transport rules" : "devices of the kernel's");
 	r = check_size(&layer_struct, theirs->size, module->desc.abi_minor, why);
 	if (r)
@@ -195,12 +193,12 @@ static int check_option(const struct polycm_option *option, const char *prefix, 
 	const char *name = option->name;
 
 	if (!name)
-		return refuse(why, "a setting has no name");
+		return INVALID(why, "a setting has no name");
 	if (strncmp(name, prefix, strlen(prefix)) != 0 || !name[strlen(prefix)] ||
 	    strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != strlen(name))
-		return refuse(why, "its setting %s is not called %s<NAME>", name, prefix);
+		return INVALID(why, "its setting %s is not called %s<NAME>", name, prefix);
 	if (!option->default_value || !option->help)
-		return refuse(why, "its setting %s has no default or no help", name);
+		return INVALID(why, "its setting %s has no default or no help", name);
 	return 0;
 }
 
@@ -217,13 +215,13 @@ static int copy_options(struct polycm_module *module, const struct polycm_provid
 	if (!theirs->num_options)
 		return 0;
 	if (!row || !is_aligned(row) || theirs->num_options > MAX_OPTIONS)
-		return refuse(why, "its %u settings cannot be true", theirs->num_options);
+		return INVALID(why, "its %u settings cannot be true", theirs->num_options);
 	stride = theirs->options->size;
 	r = check_size(&option_struct, stride, module->desc.abi_minor, why);
 	if (r)
 		return r;
 	if (stride % _Alignof(struct polycm_option))
-		return refuse(why, "its settings have a size of %u bytes", stride);
+		return INVALID(why, "its settings have a size of %u bytes", stride);
 
 	polycm_provider_prefix(module->name, prefix, sizeof(prefix));
 	options = calloc(theirs->num_options, sizeof(*options));
@@ -234,7 +232,7 @@ static int copy_options(struct polycm_module *module, const struct polycm_provid
 
 		memcpy(&size, row, sizeof(size));
 		if (size != stride) {
-			r = refuse(why, "its settings differ in size");
+			r = INVALID(why, "its settings differ in size");
 			goto err_free;
 		}
 		copy_table(&options[i], sizeof(options[i]), row, stride);
@@ -258,12 +256,12 @@ err_free:
 static int check_names(const struct polycm_provider *theirs, const char *name, char *why)
 {
 	if (!theirs->name)
-		return refuse(why, "it has no name");
+		return INVALID(why, "it has no name");
 	if (strnlen(theirs->name, PROVIDER_NAME_MAX + 1) > PROVIDER_NAME_MAX ||
 	    !polycm_provider_name_valid(theirs->name))
-		return refuse(why, "its name '%.*s' is not valid", PROVIDER_NAME_MAX, theirs->name);
+		return INVALID(why, "its name '%.*s' is not valid", PROVIDER_NAME_MAX, theirs->name);
 	if (strcmp(theirs->name, name) != 0)
-		return refuse(why, "it calls itself %s, not %s", theirs->name, name);
+		return INVALID(why, "it calls itself %s, not %s", theirs->name, name);
 	return 0;
 }
 
@@ -274,10 +272,9 @@ static int copy_transport(struct polycm_module *module, char *why)
 	if (!theirs)
 		return 0;
 	if (!is_aligned(theirs))
-		return refuse(why, "its transport rules are not aligned");
+		return INVALID(why, "its transport rules are not aligned");
 	module->desc.transport = &module->transport;
-	return polycm_transport_copy(&module->transport, theirs, module->desc.abi_minor, why,
-				     PROVIDER_WHY_SIZE);
+	return polycm_transport_copy(&module->transport, theirs, module->desc.abi_minor, why);
 }
 
 /* Each flag changes who owns what: to overlook one would be to misunderstand the plugin. */
@@ -285,7 +282,7 @@ static int check_flags(uint32_t flags, char *why)
 {
 	uint32_t unknown = flags & ~(uint32_t)POLYCM_PROVIDER_FLAGS;
 
-	return unknown ? refuse(why, "its flag 1 << %d is not known", ffs((int)unknown) - 1) : 0;
+	return unknown ? INVALID(why, "its flag 1 << %d is not known", ffs((int)unknown) - 1) : 0;
 }
 
 static int fill(struct polycm_module *module, const struct polycm_provider *theirs,
@@ -320,10 +317,10 @@ static int fill(struct polycm_module *module, const struct polycm_provider *thei
 		desc->channel_size = 0;
 	/* The operations know an id by its area alone. */
 	if (!desc->id_size && (!desc->layer || module->layer.begin))
-		return refuse(why, "its id_size is 0: its operations are given an area of each id, "
+		return INVALID(why, "its id_size is 0: its operations are given an area of each id, "
 			      "so it must be 1 or more");
 	if (desc->id_size > MAX_AREA || desc->channel_size > MAX_AREA)
-		return refuse(why, "its areas of %u and %u bytes are too large", desc->id_size,
+		return INVALID(why, "its areas of %u and %u bytes are too large", desc->id_size,
 			      desc->channel_size);
 	r = copy_transport(module, why);
 	if (r)
@@ -361,7 +358,7 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 	int r;
 
 	if (!theirs || !is_aligned(theirs))
-		return refuse(why, "it describes no provider");
+		return INVALID(why, "it describes no provider");
 	r = fill(module, theirs, name, why);
 	if (r == -EINVAL)
 		add_version(theirs, why);

@@ -36,7 +36,7 @@ struct search {
 
 bool polycm_provider_name_valid(const char *name)
 {
-	size_t len = strlen(name);
+	size_t len = strnlen(name, PROVIDER_NAME_MAX + 1);
 
 	return len && len <= PROVIDER_NAME_MAX && name[0] >= 'a' && name[0] <= 'z' &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;

@@ -24,19 +24,6 @@
 
 typedef int (*query_t)(const struct polycm_core *core, const struct polycm_provider **ret_provider);
 
-static int refuse(char *why, int error, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int refuse(char *why, int error, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, PROVIDER_WHY_SIZE, format, args);
-	va_end(args);
-	return error;
-}
-
 /* Under another name, our own library would hand itself out as a plugin. */
 static bool is_us(const char *path)
 {
@@ -79,17 +66,17 @@ static int find_query(void *handle, char *why)
 	if (symbol) {
 		if (is_own_symbol(handle, symbol))
 			return 0;
-		return refuse(why, -ENOEXEC, "its " QUERY " is in a library that it needs");
+		return polycm_refuse(why, -ENOEXEC, "its " QUERY " is in a library that it needs");
 	}
 	for (int version = 2; version <= 9; version++) {
 		snprintf(name, sizeof(name), QUERY_OF_VERSION, version);
 		symbol = dlsym(handle, name);
 		if (symbol && is_own_symbol(handle, symbol))
-			return refuse(why, -ENOEXEC,
+			return polycm_refuse(why, -ENOEXEC,
 				      "it was built for version %d of the provider ABI, this is %d",
 				      version, POLYCM_ABI_MAJOR);
 	}
-	return refuse(why, -ENOEXEC, "no " QUERY ": not a provider");
+	return polycm_refuse(why, -ENOEXEC, "no " QUERY ": not a provider");
 }
 
 static int open_with_libltdl(const char *path, lt_dlhandle *ret_handle, char *why)
@@ -99,16 +86,16 @@ static int open_with_libltdl(const char *path, lt_dlhandle *ret_handle, char *wh
 	int r = 0;
 
 	if (!initialised && lt_dlinit())
-		return refuse(why, -ENOMEM, "libltdl does not start: %s", lt_dlerror());
+		return polycm_refuse(why, -ENOMEM, "libltdl does not start: %s", lt_dlerror());
 	initialised = true;
 	if (lt_dladvise_init(&advise))
-		return refuse(why, -ENOMEM, "libltdl: %s", lt_dlerror());
+		return polycm_refuse(why, -ENOMEM, "libltdl: %s", lt_dlerror());
 	if (lt_dladvise_local(&advise) || lt_dladvise_resident(&advise))
-		r = refuse(why, -ENOTSUP, "libltdl: %s", lt_dlerror());
+		r = polycm_refuse(why, -ENOTSUP, "libltdl: %s", lt_dlerror());
 	if (!r) {
 		*ret_handle = lt_dlopenadvise(path, advise);
 		if (!*ret_handle)
-			r = refuse(why, -ENOEXEC, "libltdl: %s", lt_dlerror());
+			r = polycm_refuse(why, -ENOEXEC, "libltdl: %s", lt_dlerror());
 	}
 	lt_dladvise_destroy(&advise);
 	return r;
@@ -122,11 +109,11 @@ static int ask(lt_dlhandle handle, const struct polycm_provider **ret_theirs, ch
 	int r;
 
 	if (!symbol)
-		return refuse(why, -ENOEXEC, "libltdl: %s", lt_dlerror());
+		return polycm_refuse(why, -ENOEXEC, "libltdl: %s", lt_dlerror());
 	memcpy(&query, &symbol, sizeof(query));
 	r = query(&polycm_core_table, &theirs);
 	if (r)
-		return refuse(why, -ENOEXEC, "its query says: %s (%d)",
+		return polycm_refuse(why, -ENOEXEC, "its query says: %s (%d)",
 			      provider_strerror(r), r);
 	*ret_theirs = theirs;
 	return 0;
@@ -170,12 +157,12 @@ int polycm_file_load(const struct provider_file *file, struct polycm_module **re
 
 	snprintf(why, PROVIDER_WHY_SIZE, "out of memory");
 	if (is_us(file->path))
-		return refuse(why, -ENOEXEC, "it is libpolycm itself");
+		return polycm_refuse(why, -ENOEXEC, "it is libpolycm itself");
 	if (!polycm_file_complete(file->path))
-		return refuse(why, -ENOEXEC, "the file is truncated");
+		return polycm_refuse(why, -ENOEXEC, "the file is truncated");
 	strict = dlopen(file->path, RTLD_NOW | RTLD_LOCAL);
 	if (!strict)
-		return refuse(why, -ENOEXEC, "%s", linker_reason(file->path));
+		return polycm_refuse(why, -ENOEXEC, "%s", linker_reason(file->path));
 
 	r = find_query(strict, why);
 	if (!r)

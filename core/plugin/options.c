@@ -34,29 +34,19 @@ struct row {
 	const char *value;
 };
 
+#define SIZE sizeof(struct polycm_option)
+
+/* Name, default, choices, help. */
 static const struct polycm_option core_options[] = {
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_PROVIDER",
-		.default_value = "",
-		.help = "Providers that may carry connections, in order of preference, separated "
-			"by commas; ^ in front: all but these. Unset: all but the simulator. "
-			"Layers around all of them come before, each with a semicolon: trace;roce.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_PROVIDER_PATH",
-		.default_value = "",
-		.help = "Folders to look for providers in, separated by colons, before the "
-			"installed ones. Ignored in processes with raised privileges.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_LOG",
-		.default_value = "error",
-		.choices = "error|warn|info|debug|trace",
-		.help = "How much is told on standard error.",
-	},
+	{ SIZE, "POLYCM_PROVIDER", "", NULL,
+		"Providers that may carry connections, in order of preference, separated "
+		"by commas; ^ in front: all but these. Unset: all but the simulator. "
+		"Layers around all of them come before, each with a semicolon: trace;roce." },
+	{ SIZE, "POLYCM_PROVIDER_PATH", "", NULL,
+		"Folders to look for providers in, separated by colons, before the "
+		"installed ones. Ignored in processes with raised privileges." },
+	{ SIZE, "POLYCM_LOG", "error", "error|warn|info|debug|trace",
+		"How much is told on standard error." },
 };
 
 #define NUM_CORE_OPTIONS (sizeof(core_options) / sizeof(core_options[0]))

@@ -24,6 +24,11 @@ static inline const char *provider_strerror(int r)
 	return strerror(r < 0 && r > -4096 ? -r : EINVAL);
 }
 
+/* What is wrong, into `why' (PROVIDER_WHY_SIZE bytes); returns err (plugin/check.c). */
+int polycm_refuse(char *why, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+#define INVALID(why, ...) polycm_refuse(why, -EINVAL, __VA_ARGS__)
+
 /* A plugin file.  Under the loader's lock, but for name, path and folder. */
 struct provider_file {
 	char *name;
@@ -50,7 +55,7 @@ extern const char *polycm_installed_folder;
 /* Look for files; the first folder that has a name wins.  0 or -ENOMEM. */
 int polycm_files_find(struct provider_folders *ret_folders, struct provider_file **ret_files,
 		      size_t *ret_num);
-/* NAME of provider-NAME.so: [a-z][a-z0-9_-]*, at most PROVIDER_NAME_MAX bytes. */
+/* Of a provider or transport: [a-z][a-z0-9_-]*, at most PROVIDER_NAME_MAX bytes. */
 bool polycm_provider_name_valid(const char *name);
 /* The prefix of a provider's settings: "POLYCM_ACME_" for acme. */
 void polycm_provider_prefix(const char *name, char *buf, size_t size);

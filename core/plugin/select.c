@@ -189,17 +189,13 @@ static int choose_layers(const char *setting, const char *end)
 	return r;
 }
 
-struct exclusion {
-	const char *setting;	/* the list after ^ */
-};
-
+/* arg: the list after ^ */
 static int choose_unless_excluded(void *arg, const struct provider_file *file)
 {
-	const struct exclusion *exclusion = arg;
 	const char *path, *problem;
 	struct polycm_module *module;
 
-	if (in_list(exclusion->setting, file->name))
+	if (in_list(arg, file->name))
 		return 0;
 	module = polycm_files_load(file->name, false, &path, &problem);
 	if (module && !polycm_module_is_layer(module) &&
@@ -234,7 +230,6 @@ static int choose_providers(void)
 {
 	const char *setting = polycm_setting("POLYCM_PROVIDER");
 	const char *last = strrchr(setting, ';'), *list = last ? last + 1 : setting;
-	struct exclusion exclusion = { .setting = "" };
 	int r = last ? choose_layers(setting, last) : 0;
 
 	if (r)
@@ -243,11 +238,9 @@ static int choose_providers(void)
 		list++;
 	if (*list && *list != '^')
 		return choose_list(setting, list);
-	if (*list == '^') {
-		exclusion.setting = list + 1;
-		warn_of_unknown(exclusion.setting);
-	}
-	return polycm_files_walk(choose_unless_excluded, &exclusion);
+	if (*list == '^')
+		warn_of_unknown(++list);
+	return polycm_files_walk(choose_unless_excluded, (void *)(uintptr_t)list);
 }
 
 /* ------------------------------------------------------------------------

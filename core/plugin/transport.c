@@ -14,8 +14,8 @@
 #include <strings.h>
 
 #include "core/base/abi.h"
+#include "plugin_internal.h"
 
-#define NAME_MAX_LEN 31
 #define MAX_EXPONENT 31u	/* 5-bit fields */
 #define MAX_MPA_DATA 512u	/* RFC 5044, 7.1 */
 #define MAX_OTHER_DATA UINT16_MAX	/* what the table's cell holds */
@@ -56,27 +56,6 @@ static const char *no_status_str(enum rdma_cm_event_type event, int status)
 	return NULL;
 }
 
-static int refuse(char *why, size_t size, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static int refuse(char *why, size_t size, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, size, format, args);
-	va_end(args);
-	return -EINVAL;
-}
-
-static bool name_valid(const char *name)
-{
-	size_t len = strnlen(name, NAME_MAX_LEN + 1);
-
-	return len && len <= NAME_MAX_LEN && name[0] >= 'a' && name[0] <= 'z' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
-}
-
 static bool kind_is_served(const struct polycm_transport *t, enum polycm_kind kind)
 {
 	bool ud = kind == POLYCM_KIND_UD || kind == POLYCM_KIND_UD_AF_IB;
@@ -102,7 +81,7 @@ static unsigned int most_data(const struct polycm_transport *t, enum polycm_kind
 
 /* Do the limits fit into the messages, and the messages into their length fields? */
 static int check_message(const struct polycm_transport *t, enum polycm_kind kind,
-			 enum polycm_msg msg, char *why, size_t why_size)
+			 enum polycm_msg msg, char *why)
 {
 	unsigned int limit = t->limit[kind][msg], reported = t->reported[kind][msg];
 	unsigned int capacity = t->capacity[kind][msg], header = 0;
@@ -113,50 +92,48 @@ static int check_message(const struct polycm_transport *t, enum polycm_kind kind
 	if (!limit && !capacity)
 		return 0;
 	if (!kind_is_served(t, kind))
-		return refuse(why, why_size, "transport %s: limit for a kind that it does not serve",
+		return INVALID(why, "transport %s: limit for a kind that it does not serve",
 			      t->name);
 	if (limit > UINT8_MAX || reported > UINT8_MAX || capacity > most ||
 	    limit + header > capacity || (reported && reported < limit))
-		return refuse(why, why_size,
-			      "transport %s: private data of kind %d, message %d: limit %u, "
+		return INVALID(why, "transport %s: private data of kind %d, message %d: limit %u, "
 			      "reported %u, capacity %u cannot be", t->name, (int)kind, (int)msg,
 			      limit, reported, capacity);
 	return 0;
 }
 
-static int check(const struct polycm_transport *t, char *why, size_t why_size)
+static int check(const struct polycm_transport *t, char *why)
 {
 	int r = 0;
 
 	if (!t->name)
-		return refuse(why, why_size, "its transport has no name");
-	if (!name_valid(t->name))
-		return refuse(why, why_size, "the name of its transport is not valid");
+		return INVALID(why, "its transport has no name");
+	if (!polycm_provider_name_valid(t->name))
+		return INVALID(why, "the name of its transport is not valid");
 	if ((unsigned int)t->protocol > POLYCM_PROTO_OTHER)
-		return refuse(why, why_size, "transport %s: unknown protocol %d", t->name,
+		return INVALID(why, "transport %s: unknown protocol %d", t->name,
 			      (int)t->protocol);
 	if (t->reject_domain != POLYCM_REJECT_REASON && t->reject_domain != POLYCM_REJECT_ERRNO)
-		return refuse(why, why_size, "transport %s: unknown numbers of rejects %d", t->name,
+		return INVALID(why, "transport %s: unknown numbers of rejects %d", t->name,
 			      (int)t->reject_domain);
 	if (t->flags & ~(uint32_t)POLYCM_T_FLAGS)
-		return refuse(why, why_size, "transport %s: its flag 1 << %d is not known", t->name,
+		return INVALID(why, "transport %s: its flag 1 << %d is not known", t->name,
 			      ffs((int)(t->flags & ~(uint32_t)POLYCM_T_FLAGS)) - 1);
 	if (t->protocol == POLYCM_PROTO_MPA && (t->mpa_revision < 1 || t->mpa_revision > 2))
-		return refuse(why, why_size, "transport %s: unknown MPA revision %u", t->name,
+		return INVALID(why, "transport %s: unknown MPA revision %u", t->name,
 			      t->mpa_revision);
 	if (t->protocol == POLYCM_PROTO_IB_CM &&
 	    (t->cm_response_timeout > MAX_EXPONENT || t->packet_lifetime > MAX_EXPONENT ||
 	     t->mra_service_timeout > MAX_EXPONENT || t->max_cm_retries > 15))
-		return refuse(why, why_size, "transport %s: CM timers do not fit their fields",
+		return INVALID(why, "transport %s: CM timers do not fit their fields",
 			      t->name);
 	if (t->min_rnr_timer > MAX_EXPONENT || t->local_ca_ack_delay > MAX_EXPONENT ||
 	    t->max_retry_count > 7 || t->max_rnr_retry_count > 7)
-		return refuse(why, why_size,
-			      "transport %s: QP timers or retries do not fit their fields", t->name);
+		return INVALID(why, "transport %s: QP timers or retries do not fit their fields",
+			       t->name);
 	for (int kind = 0; kind < POLYCM_KINDS && !r; kind++)
 		for (int msg = 0; msg < POLYCM_MSGS && !r; msg++)
-			r = check_message(t, (enum polycm_kind)kind, (enum polycm_msg)msg, why,
-					  why_size);
+			r = check_message(t, (enum polycm_kind)kind, (enum polycm_msg)msg, why);
 	return r;
 }
 
@@ -164,22 +141,21 @@ static const struct polycm_abi_struct rules_struct =
 	POLYCM_ABI_STRUCT("its struct of transport rules", struct polycm_transport, status_str);
 
 /* The shape first: tables of another one change the size, too. */
-static int check_struct(const struct polycm_transport *theirs, uint32_t minor, char *why,
-			size_t why_size)
+static int check_struct(const struct polycm_transport *theirs, uint32_t minor, char *why)
 {
 	if (POLYCM_HAS(theirs, shape) && theirs->shape != POLYCM_RULES_SHAPE)
-		return refuse(why, why_size, "its struct of transport rules is of another shape, "
+		return INVALID(why, "its struct of transport rules is of another shape, "
 			      "0x%x in place of 0x%x: shape must be the POLYCM_RULES_SHAPE of this "
 			      "version's headers", theirs->shape, POLYCM_RULES_SHAPE);
-	return polycm_abi_check(&rules_struct, theirs->size, minor, why, why_size);
+	return polycm_abi_check(&rules_struct, theirs->size, minor, why, PROVIDER_WHY_SIZE);
 }
 
 int polycm_transport_copy(struct polycm_transport *transport, const struct polycm_transport *theirs,
-			  uint32_t minor, char *why, size_t why_size)
+			  uint32_t minor, char *why)
 {
 	int r;
 
-	r = check_struct(theirs, minor, why, why_size);
+	r = check_struct(theirs, minor, why);
 	if (r)
 		return r;
 	memset(transport, 0, sizeof(*transport));
@@ -187,7 +163,7 @@ int polycm_transport_copy(struct polycm_transport *transport, const struct polyc
 								      sizeof(*transport));
 	transport->size = sizeof(*transport);
 	transport->services &= POLYCM_SERVICES;
-	r = check(transport, why, why_size);
+	r = check(transport, why);
 	if (r)
 		return r;
 	if (!transport->description)

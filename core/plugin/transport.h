@@ -11,10 +11,10 @@
 /*
  * Copy a plugin's rules, built for version 1.minor, into the core's struct, and
  * fill empty slots.  Unknown services are dropped.  -EINVAL: the struct is of
- * another version or shape, or the rules cannot be true; `why' says what is wrong.
+ * another version or shape, or the rules cannot be true; `why' (PROVIDER_WHY_SIZE bytes) says what.
  */
 int polycm_transport_copy(struct polycm_transport *transport, const struct polycm_transport *theirs,
-			  uint32_t minor, char *why, size_t why_size);
+			  uint32_t minor, char *why);
 
 /* The kind of an id; addr may be NULL. */
 enum polycm_kind polycm_transport_kind(enum rdma_port_space ps, enum ibv_qp_type qp_type,

@@ -26,76 +26,37 @@
 
 /* --- Settings. --- */
 
+#define SIZE sizeof(struct polycm_option)
+
+/* Name, default, choices, help. */
 static const struct polycm_option options[] = {
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_TRANSPORT",
-		.default_value = "roce",
-		.help = "Transport that the simulated device of this host plays: roce, ib, iwarp, "
-			"or one that another plugin has the rules of.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_SEED",
-		.default_value = "1",
-		.help = "Seed of the simulator's random numbers.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_CLOCK",
-		.default_value = "real",
-		.choices = "real|virtual",
-		.help = "Whether simulated time is real, or moves only while the program waits; "
-			"virtual time is the process's own, and so is its fabric then.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_FABRIC",
-		.default_value = "default",
-		.help = "Name of the simulated fabric on which processes of one user meet.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_NODE",
-		.default_value = "",
-		.help = "Node of the scenario file that this process is on; without it, it may be "
-			"on each of them.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_PULL",
-		.default_value = "on",
-		.choices = "on|off",
-		.help = "Whether large messages are read out of the sending process's memory, where "
-			"the system allows that; off: they are copied through shared memory.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_SCENARIO",
-		.default_value = "",
-		.help = "File that says which nodes and links the fabric has and what goes wrong on "
-			"it.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_EXPLORE",
-		.default_value = "",
-		.help = "Let the seed decide what goes wrong, and write each fault into this file; "
-			"polycm explore sets it.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_TRACE",
-		.default_value = "",
-		.help = "File for a trace of what happens, one JSON object per line; - for standard "
-			"error.",
-	},
-	{
-		.size = sizeof(struct polycm_option),
-		.name = "POLYCM_SIM_PCAP",
-		.default_value = "",
-		.help = "File for a capture of the packets, as tshark and Wireshark read it.",
-	},
+	{ SIZE, "POLYCM_SIM_TRANSPORT", "roce", NULL,
+		"Transport that the simulated device of this host plays: roce, ib, iwarp, "
+		"or one that another plugin has the rules of." },
+	{ SIZE, "POLYCM_SIM_SEED", "1", NULL,
+		"Seed of the simulator's random numbers." },
+	{ SIZE, "POLYCM_SIM_CLOCK", "real", "real|virtual",
+		"Whether simulated time is real, or moves only while the program waits; "
+		"virtual time is the process's own, and so is its fabric then." },
+	{ SIZE, "POLYCM_SIM_FABRIC", "default", NULL,
+		"Name of the simulated fabric on which processes of one user meet." },
+	{ SIZE, "POLYCM_SIM_NODE", "", NULL,
+		"Node of the scenario file that this process is on; without it, it may be "
+		"on each of them." },
+	{ SIZE, "POLYCM_SIM_PULL", "on", "on|off",
+		"Whether large messages are read out of the sending process's memory, where "
+		"the system allows that; off: they are copied through shared memory." },
+	{ SIZE, "POLYCM_SIM_SCENARIO", "", NULL,
+		"File that says which nodes and links the fabric has and what goes wrong on "
+		"it." },
+	{ SIZE, "POLYCM_SIM_EXPLORE", "", NULL,
+		"Let the seed decide what goes wrong, and write each fault into this file; "
+		"polycm explore sets it." },
+	{ SIZE, "POLYCM_SIM_TRACE", "", NULL,
+		"File for a trace of what happens, one JSON object per line; - for standard "
+		"error." },
+	{ SIZE, "POLYCM_SIM_PCAP", "", NULL,
+		"File for a capture of the packets, as tshark and Wireshark read it." },
 };
 
 /* --- The fabric for those who need one. --- */

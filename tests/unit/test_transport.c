@@ -10,6 +10,7 @@
 
 #include "tests/cmocka_all.h"
 
+#include "core/plugin/plugin_internal.h"
 #include "core/plugin/transport.h"
 
 static uint8_t own_ack_timeout(uint8_t ack_delay, uint8_t packet_lifetime)
@@ -111,11 +112,11 @@ static void rules_that_cannot_be_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
 		struct polycm_transport theirs = good, ours;
-		char why[256] = "";
+		char why[PROVIDER_WHY_SIZE] = "";
 
 		spoil(&theirs, (int)i);
 		assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR,
-					 why, sizeof(why)), -EINVAL);
+					 why), -EINVAL);
 		if (!strstr(why, reasons[i]))
 			fail_msg("case %zu: not \"%s\": %s", i, reasons[i], why);
 	}
@@ -124,11 +125,11 @@ static void rules_that_cannot_be_are_refused(void **state)
 static void empty_slots_are_filled(void **state)
 {
 	struct polycm_transport theirs = good, ours;
-	char why[256];
+	char why[PROVIDER_WHY_SIZE];
 
 	(void)state;
 	assert_int_equal(polycm_transport_copy(&ours, &good, POLYCM_ABI_MINOR,
-				 why, sizeof(why)), 0);
+				 why), 0);
 	assert_string_equal(ours.name, "wire");
 	assert_string_equal(ours.description, "");
 	assert_int_equal(ours.ack_timeout(1, 2), 3);
@@ -145,7 +146,7 @@ static void empty_slots_are_filled(void **state)
 	theirs.limit[POLYCM_KINDS][POLYCM_MSG_CONNECT] = 10;
 	theirs.size = sizeof(theirs) + 8;
 	assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR + 1,
-				 why, sizeof(why)), 0);
+				 why), 0);
 	assert_int_equal(ours.size, sizeof(ours));
 	assert_int_equal(ours.services, good.services);
 }
@@ -169,11 +170,11 @@ static void a_protocol_may_be_another(void **state)
 		.limit = { [POLYCM_KIND_RC] = { 255, 200, 1 } },
 		.capacity = { [POLYCM_KIND_RC] = { 4096, 200, 1 } },
 	};
-	char why[256] = "", text[2048] = "";
+	char why[PROVIDER_WHY_SIZE] = "", text[2048] = "";
 
 	(void)state;
 	assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR,
-				 why, sizeof(why)), 0);
+				 why), 0);
 	assert_int_equal(polycm_transport_walk(&ours, note, text), 0);
 	assert_non_null(strstr(text, "protocol = the provider's own\n"));
 	assert_null(strstr(text, "MPA"));
@@ -181,7 +182,7 @@ static void a_protocol_may_be_another(void **state)
 
 	theirs.limit[POLYCM_KIND_RC][POLYCM_MSG_CONNECT] = 256;
 	assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR,
-				 why, sizeof(why)), -EINVAL);
+				 why), -EINVAL);
 	assert_non_null(strstr(why, "limit 256"));
 }
 
@@ -243,18 +244,18 @@ static void rules_have_a_text(void **state)
 		"QP is moved to RTS by = the library\n"
 		"RDMA_PS_TCP ports = a space of their own\n";
 	struct polycm_transport ours, theirs = good;
-	char why[256], text[4096] = "";
+	char why[PROVIDER_WHY_SIZE], text[4096] = "";
 
 	(void)state;
 	assert_int_equal(polycm_transport_copy(&ours, &good, POLYCM_ABI_MINOR,
-				 why, sizeof(why)), 0);
+				 why), 0);
 	assert_int_equal(polycm_transport_walk(&ours, note, text), 0);
 	assert_string_equal(text, want);
 
 	*text = '\0';
 	theirs.description = "stop";
 	assert_int_equal(polycm_transport_copy(&ours, &theirs, POLYCM_ABI_MINOR,
-				 why, sizeof(why)), 0);
+				 why), 0);
 	assert_int_equal(polycm_transport_walk(&ours, note, text), 1);
 	assert_string_equal(text, "description = stop\n");
 }
