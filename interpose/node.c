@@ -72,32 +72,20 @@ POLYCM_EXPORT int stat64(const char *restrict path, struct stat64 *restrict st)
 	return stat(path, (struct stat *)st);
 }
 
-/* Of programs built with a C library before 2.33. */
+/* Programs that were built with a C library before 2.33 call these; there is one `version'. */
 int __xstat(int version, const char *path, struct stat *st);
-int __xstat64(int version, const char *path, struct stat64 *st);
-
-/* The kernel's layout and the C library's are one; on other processors it has but the first number. */
-static bool is_version(int version)
-{
-#ifdef __x86_64__
-	if (version == 0 || version == 1)
-		return true;
-#else
-	if (version == 0)
-		return true;
-#endif
-	errno = EINVAL;
-	return false;
-}
+int __xstat64(int version, const char *path, struct stat *st);
 
 POLYCM_EXPORT int __xstat(int version, const char *path, struct stat *st)
 {
-	return is_version(version) ? stat(path, st) : -1;
+	(void)version;
+	return stat(path, st);
 }
 
-POLYCM_EXPORT int __xstat64(int version, const char *path, struct stat64 *st)
+POLYCM_EXPORT int __xstat64(int version, const char *path, struct stat *st)
 {
-	return is_version(version) ? stat(path, (struct stat *)st) : -1;
+	(void)version;
+	return stat(path, st);
 }
 
 #endif
