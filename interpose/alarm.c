@@ -3,13 +3,11 @@
  * interpose/alarm.c - timers that send a signal: alarm(), ualarm(), setitimer() and
  * POSIX timers, in virtual time.
  *
- * The kernel has each timer as well, and sends its signal: when virtual time
- * says so it is set to now.  Until then it is set to as much real time, so that
- * a program that waits where we do not see it, or computes until the signal
- * comes, gets it then.
+ * The kernel sends the signals.  Its timer is set to the same duration of real time, for
+ * programs that compute, or that wait in a call that we do not replace.  When the timer
+ * expires in virtual time, the kernel's is set to expire at once.
  *
- * A signal is not sent in the middle of moving time, but when the clock says
- * that time has moved and no lock is held.
+ * No signal is sent while time moves, but afterwards, when no lock is held.
  */
 #include "config.h"
 
@@ -28,24 +26,24 @@
 #include "timers.h"
 #include "wait.h"
 
-#define REAL_MIN POLYCM_NS_PER_S	/* sooner no signal comes in real time */
-#define SPIN_NS 10000000		/* for a timer that was set to now to expire */
+#define REAL_MIN POLYCM_NS_PER_S	/* no signal comes sooner in real time */
+#define SPIN_NS 10000000		/* longest wait for the kernel's timer to expire */
 
 struct alarm {
 	struct polycm_virtual_timer timer;	/* first */
-	bool is_posix, unused;		/* atomic */
+	bool is_posix;
 	timer_t id;
 	clockid_t clock;
 	int signal;			/* 0: none that could interrupt a wait */
-	uint64_t real_ns;		/* the kernel sends the signal by itself then */
-	struct alarm *next;
+	uint64_t real_ns;		/* when the kernel sends the signal by itself */
 };
 
 static void note_expired(struct polycm_virtual_timer *timer);
 
-static struct alarm itimer = { .timer.expired = note_expired, .signal = SIGALRM };
-/* It is the last.  None is ever freed: signal handlers look through them without a lock. */
-static struct alarm *alarms = &itimer;
+static struct alarm itimer = {
+	.timer = { .expired = note_expired, .used = true }, .signal = SIGALRM,
+};
+static struct polycm_virtual_timer *alarms = &itimer.timer;	/* the last one */
 static bool expired;			/* atomic */
 static pid_t owner;
 unsigned int polycm_alarms_set;
@@ -70,10 +68,21 @@ static struct timespec timespec_of(const struct timeval *time)
 	return (struct timespec){ time->tv_sec, time->tv_usec * 1000 };
 }
 
+static struct itimerval itimerval_of(const struct itimerspec *time)
+{
+	return (struct itimerval){ .it_value = timeval_of(&time->it_value),
+				   .it_interval = timeval_of(&time->it_interval) };
+}
+
+static struct itimerspec itimerspec_of(const struct itimerval *time)
+{
+	return (struct itimerspec){ .it_value = timespec_of(&time->it_value),
+				    .it_interval = timespec_of(&time->it_interval) };
+}
+
 static int kernel_set(const struct alarm *self, const struct itimerspec *time)
 {
-	const struct itimerval tv = { .it_value = timeval_of(&time->it_value),
-				      .it_interval = timeval_of(&time->it_interval) };
+	const struct itimerval tv = itimerval_of(time);
 
 	if (self->is_posix)
 		return polycm_libc()->timer_settime(self->id, 0, time, NULL) ? -errno : 0;
@@ -88,8 +97,7 @@ static int kernel_get(const struct alarm *self, struct itimerspec *ret_time)
 		return polycm_libc()->timer_gettime(self->id, ret_time) ? -errno : 0;
 	if (polycm_libc()->getitimer(ITIMER_REAL, &tv))
 		return -errno;
-	*ret_time = (struct itimerspec){ .it_value = timespec_of(&tv.it_value),
-					 .it_interval = timespec_of(&tv.it_interval) };
+	*ret_time = itimerspec_of(&tv);
 	return 0;
 }
 
@@ -108,7 +116,7 @@ static int kernel_set_ns(struct alarm *self, uint64_t ns, uint64_t interval)
 	return kernel_set(self, &time);
 }
 
-/* It expires now, and is seen to have done so. */
+/* Make the kernel's timer expire now, and wait until it has. */
 static void kernel_expire(struct alarm *self)
 {
 	const uint64_t soon = self->is_posix ? 1 : 1000;
@@ -127,7 +135,7 @@ static void kernel_expire(struct alarm *self)
 		 left.it_value.tv_nsec <= 1000 && polycm_libc_ns(CLOCK_MONOTONIC) < until);
 }
 
-/* It has expired really, for this time. */
+/* The kernel's timer has expired: set it to the next interval. */
 static void kernel_go_on(struct alarm *self)
 {
 	uint64_t interval = real_time_for(self->timer.interval_ns);
@@ -155,21 +163,21 @@ static void count_set(void)
 {
 	unsigned int num = 0;
 
-	for (const struct alarm *self = alarms; self; self = self->next)
-		num += is_set(self);
+	for (const struct polycm_virtual_timer *timer = alarms; timer; timer = timer->next)
+		num += is_set((const struct alarm *)timer);
 	__atomic_store_n(&polycm_alarms_set, num, __ATOMIC_RELAXED);
 }
 
 static struct itimerspec left_of(const struct alarm *self)
 {
-	/* What came in real time does not come again. */
+	/* A signal that came in real time does not come again. */
 	if (!self->timer.interval_ns && has_expired_really(self))
 		return (struct itimerspec){ .it_value = { .tv_sec = 0 } };
 	return polycm_virtual_timer_left(&self->timer);
 }
 
 /* With the lock, in virtual time. */
-static int set(struct alarm *self, bool absolute, const struct itimerspec *time)
+static int set_locked(struct alarm *self, bool absolute, const struct itimerspec *time)
 {
 	uint64_t interval = polycm_wait_ns(&time->it_interval), deadline, now = polycm_host()->now_ns();
 	int err;
@@ -189,11 +197,41 @@ static int set(struct alarm *self, bool absolute, const struct itimerspec *time)
 	return err;
 }
 
+/* Set it in virtual time, and return how it was set before. */
+static int set(struct alarm *self, bool absolute, const struct itimerspec *time,
+	       struct itimerspec *ret_old)
+{
+	struct polycm_held held;
+	int err, saved_errno = errno;	/* alarm() does not change it */
+
+	polycm_timers_lock(&held);
+	*ret_old = left_of(self);
+	err = is_set(self) ? 0 : kernel_get(self, ret_old);
+	if (!err)
+		err = set_locked(self, absolute, time);
+	polycm_timers_unlock(&held);
+	errno = saved_errno;
+	return err;
+}
+
+/* false: the kernel knows, since it is not set in virtual time. */
+static bool get(struct alarm *self, struct itimerspec *ret_left)
+{
+	struct polycm_held held;
+	bool ours;
+
+	polycm_timers_lock(&held);
+	ours = is_set(self);
+	*ret_left = left_of(self);
+	polycm_timers_unlock(&held);
+	return ours;
+}
+
 /* ------------------------------------------------------------------------
  * The signal.
  */
 
-/* A handler that restarts no system call, or so it is asked for. */
+/* Is the signal pending, with a handler that does not restart system calls? */
 static bool interrupts(int signal, const sigset_t *blocked)
 {
 	struct sigaction action;
@@ -210,7 +248,7 @@ static bool interrupts(int signal, const sigset_t *blocked)
 
 bool polycm_alarms_ring(void)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 	bool interrupted = false;
 	int saved_errno = errno;
 
@@ -219,8 +257,10 @@ bool polycm_alarms_ring(void)
 		return false;
 	polycm_timers_lock(&held);
 	__atomic_store_n(&expired, false, __ATOMIC_RELAXED);
-	for (struct alarm *self = alarms; self; self = self->next) {
-		if (!polycm_virtual_timer_take(&self->timer))
+	for (struct polycm_virtual_timer *timer = alarms; timer; timer = timer->next) {
+		struct alarm *self = (struct alarm *)timer;
+
+		if (!polycm_virtual_timer_take(timer))
 			continue;
 		if (has_expired_really(self)) {
 			kernel_go_on(self);
@@ -252,77 +292,47 @@ static int really_set(int which, const struct itimerval *time, struct itimerval 
 	return polycm_libc()->setitimer(which, time, old);
 }
 
-static int set_itimer(const struct itimerval *time, struct itimerval *ret_old)
-{
-	const struct itimerspec spec = { .it_value = timespec_of(&time->it_value),
-					 .it_interval = timespec_of(&time->it_interval) };
-	struct polycm_timers_held held;
-	struct itimerspec old;
-	int err = 0, saved_errno = errno;	/* a handler's alarm() leaves it alone */
-
-	polycm_timers_lock(&held);
-	if (is_set(&itimer))
-		old = left_of(&itimer);
-	else
-		err = kernel_get(&itimer, &old);
-	if (!err)
-		err = set(&itimer, false, &spec);
-	polycm_timers_unlock(&held);
-	errno = saved_errno;
-	ret_old->it_value = timeval_of(&old.it_value);
-	ret_old->it_interval = timeval_of(&old.it_interval);
-	return err;
-}
-
 POLYCM_EXPORT int own_setitimer(int which, const struct itimerval *time, struct itimerval *old)
 	__asm__("setitimer");
 POLYCM_EXPORT int own_getitimer(int which, struct itimerval *time) __asm__("getitimer");
 
 int own_setitimer(int which, const struct itimerval *time, struct itimerval *old)
 {
-	struct itimerval before;
+	struct itimerspec spec, before;
 	int err;
 
 	if (which != ITIMER_REAL || time_is_real() || !time ||
 	    !valid_timeval(&time->it_value) || !valid_timeval(&time->it_interval))
 		return really_set(which, time, old);
-	err = set_itimer(time, &before);
+	spec = itimerspec_of(time);
+	err = set(&itimer, false, &spec, &before);
 	if (!err && old)
-		*old = before;
+		*old = itimerval_of(&before);
 	return polycm_wait_return(err);
 }
 
 int own_getitimer(int which, struct itimerval *time)
 {
-	struct polycm_timers_held held;
 	struct itimerspec left;
-	bool ours;
 
-	if (which != ITIMER_REAL || !time || time_is_real())
+	if (which != ITIMER_REAL || !time || time_is_real() || !get(&itimer, &left))
 		return polycm_libc()->getitimer(which, time);
-	polycm_timers_lock(&held);
-	ours = is_set(&itimer);
-	if (ours)
-		left = left_of(&itimer);
-	polycm_timers_unlock(&held);
-	if (!ours)
-		return polycm_libc()->getitimer(ITIMER_REAL, time);
-	time->it_value = timeval_of(&left.it_value);
-	time->it_interval = timeval_of(&left.it_interval);
+	*time = itimerval_of(&left);
 	return 0;
 }
 
-/* What is left of a second counts as one where it is half of it, or all there is. */
+/* As in the kernel: half a second or more counts as one, and so does any time below a second. */
 POLYCM_EXPORT unsigned int alarm(unsigned int seconds)
 {
-	struct itimerval time = { .it_value.tv_sec = seconds }, old = { .it_value.tv_sec = 0 };
+	const struct itimerspec time = { .it_value.tv_sec = seconds };
+	struct itimerspec old;
 
 	if (time_is_real()) {
 		polycm_virtual_timer_drop(&itimer.timer);
 		return polycm_libc()->alarm(seconds);
 	}
-	(void)set_itimer(&time, &old);
-	if (old.it_value.tv_usec >= 500000 || (old.it_value.tv_usec && !old.it_value.tv_sec))
+	(void)set(&itimer, false, &time, &old);
+	if (old.it_value.tv_nsec >= 500000000 || (old.it_value.tv_nsec && !old.it_value.tv_sec))
 		old.it_value.tv_sec++;
 	return (unsigned int)old.it_value.tv_sec;
 }
@@ -340,58 +350,42 @@ POLYCM_EXPORT useconds_t ualarm(useconds_t us, useconds_t interval)
 }
 
 /* ------------------------------------------------------------------------
- * POSIX timers.  Those by a clock that counts the processor's work are the
- * C library's alone.
+ * POSIX timers.  Those on clocks of processor time are only the C library's.
  */
 
-static bool is_in_use(const struct alarm *self)
-{
-	return self->is_posix && !__atomic_load_n(&self->unused, __ATOMIC_ACQUIRE);
-}
-
+/* Without the lock: no alarm is ever freed. */
 static struct alarm *find(timer_t id)
 {
-	struct alarm *self = __atomic_load_n(&alarms, __ATOMIC_ACQUIRE);
+	struct polycm_virtual_timer *timer = __atomic_load_n(&alarms, __ATOMIC_ACQUIRE);
 
-	while (self && !(is_in_use(self) && self->id == id))
-		self = self->next;
-	return self;
+	for (; timer; timer = timer->next) {
+		struct alarm *self = (struct alarm *)timer;
+
+		if (__atomic_load_n(&timer->used, __ATOMIC_ACQUIRE) && self->is_posix &&
+		    self->id == id)
+			return self;
+	}
+	return NULL;
 }
 
-static struct alarm *unused_alarm(void)
-{
-	struct alarm *self = alarms;
-
-	while (self && !(self->is_posix && self->unused))
-		self = self->next;
-	if (self)
-		return self;
-	self = calloc(1, sizeof(*self));
-	if (!self)
-		return NULL;
-	self->timer.expired = note_expired;
-	self->is_posix = self->unused = true;
-	self->next = alarms;
-	__atomic_store_n(&alarms, self, __ATOMIC_RELEASE);
-	return self;
-}
-
-/* Where there is no memory it goes by real time. */
+/* Without memory the timer runs in real time. */
 static void add_posix(timer_t id, clockid_t clock, const struct sigevent *event)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 	struct alarm *self;
 
 	polycm_timers_lock(&held);
-	self = unused_alarm();
+	self = polycm_virtual_timer_get(&alarms, sizeof(*self));
 	if (self) {
+		self->timer.expired = note_expired;
+		self->is_posix = true;
 		self->id = id;
 		self->clock = clock;
 		self->signal = event ? event->sigev_signo : SIGALRM;
 		if (event && event->sigev_notify != SIGEV_SIGNAL &&
 		    event->sigev_notify != SIGEV_THREAD_ID)
 			self->signal = 0;
-		__atomic_store_n(&self->unused, false, __ATOMIC_RELEASE);
+		__atomic_store_n(&self->timer.used, true, __ATOMIC_RELEASE);
 	}
 	polycm_timers_unlock(&held);
 }
@@ -407,7 +401,7 @@ POLYCM_EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t 
 
 POLYCM_EXPORT int timer_delete(timer_t id)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 	struct alarm *self;
 
 	polycm_timers_lock(&held);
@@ -415,58 +409,37 @@ POLYCM_EXPORT int timer_delete(timer_t id)
 	if (self) {
 		polycm_virtual_timer_stop(&self->timer);
 		count_set();
-		__atomic_store_n(&self->unused, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&self->timer.used, false, __ATOMIC_RELEASE);
 	}
 	polycm_timers_unlock(&held);
 	return polycm_libc()->timer_delete(id);
 }
 
-static int set_posix(timer_t id, bool absolute, const struct itimerspec *time,
-		     struct itimerspec *ret_old)
-{
-	struct polycm_timers_held held;
-	struct alarm *self;
-	int err = -ENODEV;
-
-	polycm_timers_lock(&held);
-	self = find(id);
-	if (self) {
-		*ret_old = left_of(self);
-		err = is_set(self) ? 0 : kernel_get(self, ret_old);
-		if (!err)
-			err = set(self, absolute, time);
-	}
-	polycm_timers_unlock(&held);
-	return err;
-}
-
-/* As really_set(); whom the handler interrupted may have the lock's holder waiting. */
-static int really_set_posix(timer_t id, int flags, const struct itimerspec *time,
+/* As really_set(), and without the lock, whose holder the handler may have interrupted. */
+static int really_set_posix(struct alarm *self, int flags, const struct itimerspec *time,
 			    struct itimerspec *old)
 {
-	struct alarm *self = polycm_shown_is(POLYCM_SHOWN_MOVED) ? find(id) : NULL;
-	struct itimerspec real;
+	struct itimerspec real = *time;
 
-	if (!self || !time || !polycm_itimerspec_valid(time))
-		return polycm_libc()->timer_settime(id, flags, time, old);
 	polycm_virtual_timer_drop(&self->timer);
-	real = *time;
 	if (flags & TIMER_ABSTIME && (time->it_value.tv_sec || time->it_value.tv_nsec))
 		real.it_value = polycm_shown_to_real(self->clock, &time->it_value);
-	return polycm_libc()->timer_settime(id, flags, &real, old);
+	return polycm_libc()->timer_settime(self->id, flags, &real, old);
 }
 
 POLYCM_EXPORT int timer_settime(timer_t id, int flags, const struct itimerspec *time,
 				struct itimerspec *old)
 {
-	const struct itimerspec *volatile new = time;	/* whatever the header says of NULL */
+	const struct itimerspec *volatile new = time;	/* the header says that it is never NULL */
+	struct alarm *self = polycm_shown_is(POLYCM_SHOWN_MOVED) ? find(id) : NULL;
 	struct itimerspec before;
-	int err = -ENODEV;
+	int err;
 
-	if (!time_is_real() && new && polycm_itimerspec_valid(new))
-		err = set_posix(id, flags & TIMER_ABSTIME, new, &before);
+	if (!self || !new || !polycm_itimerspec_valid(new))
+		return polycm_libc()->timer_settime(id, flags, new, old);
+	err = time_is_real() ? -ENODEV : set(self, flags & TIMER_ABSTIME, new, &before);
 	if (err == -ENODEV)
-		return really_set_posix(id, flags, new, old);
+		return really_set_posix(self, flags, new, old);
 	if (!err && old)
 		*old = before;
 	return polycm_wait_return(err);
@@ -474,20 +447,10 @@ POLYCM_EXPORT int timer_settime(timer_t id, int flags, const struct itimerspec *
 
 POLYCM_EXPORT int timer_gettime(timer_t id, struct itimerspec *time)
 {
-	struct polycm_timers_held held;
+	struct alarm *self = time_is_real() ? NULL : find(id);
 	struct itimerspec left;
-	struct alarm *self;
-	bool ours;
 
-	if (time_is_real())
-		return polycm_libc()->timer_gettime(id, time);
-	polycm_timers_lock(&held);
-	self = find(id);
-	ours = self && is_set(self);
-	if (ours)
-		left = left_of(self);
-	polycm_timers_unlock(&held);
-	if (!ours)
+	if (!self || !get(self, &left))
 		return polycm_libc()->timer_gettime(id, time);
 	*time = left;
 	return 0;
@@ -495,21 +458,21 @@ POLYCM_EXPORT int timer_gettime(timer_t id, struct itimerspec *time)
 
 /* ------------------------------------------------------------------------ */
 
-/* What is left of each passes in real time. */
 void polycm_alarms_release(void)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 
 	if (!__atomic_load_n(&polycm_alarms_set, __ATOMIC_RELAXED) || owner != getpid())
 		return;
 	polycm_alarms_ring();
 	polycm_timers_lock(&held);
-	for (struct alarm *self = alarms; self; self = self->next) {
+	for (struct polycm_virtual_timer *timer = alarms; timer; timer = timer->next) {
+		struct alarm *self = (struct alarm *)timer;
 		struct itimerspec left = left_of(self);
 
 		if (is_set(self) && (left.it_value.tv_sec || left.it_value.tv_nsec))
 			(void)kernel_set(self, &left);
-		polycm_virtual_timer_stop(&self->timer);
+		polycm_virtual_timer_stop(timer);
 	}
 	count_set();
 	polycm_timers_unlock(&held);
@@ -517,11 +480,11 @@ void polycm_alarms_release(void)
 
 void polycm_alarms_forget(void)
 {
-	for (struct alarm *self = alarms; self; self = self->next) {
-		polycm_virtual_timer_drop(&self->timer);
-		self->timer.timer = NULL;
-		self->timer.due = false;
-		self->unused = true;
+	for (struct polycm_virtual_timer *timer = alarms; timer; timer = timer->next) {
+		polycm_virtual_timer_drop(timer);
+		timer->timer = NULL;
+		timer->due = false;
+		timer->used = timer == &itimer.timer;
 	}
 	polycm_alarms_set = 0;
 	expired = false;

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interpose/timerfd.c - timerfds in virtual time: timerfd_settime(),
- * timerfd_gettime(), and read() of one.
+ * interpose/timerfd.c - timerfds in virtual time: timerfd_settime() and timerfd_gettime();
+ * read() is in read.c.
  *
- * The descriptor stays the kernel's.  Its timer is set to a time that never
- * comes, and expires when virtual time says so; so the kernel itself makes it
- * readable, for poll(), epoll sets, edges and duplicates alike.  Which of our
- * timers a descriptor is for stands in the interval that the kernel keeps for
- * it, so closed and duplicated descriptors need not be followed.
+ * The descriptor stays the kernel's.  Its timer is set to a time that never comes, and is
+ * made to expire at its virtual time: so the kernel itself makes the descriptor readable,
+ * for poll(), epoll sets, edges and duplicates alike.  The interval that the kernel stores
+ * for the timer holds the number of our timer, so closed and duplicated descriptors need
+ * not be tracked.
  */
-#undef _FORTIFY_SOURCE	/* its inline functions have the names of ours */
 #include "config.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "core/base/export.h"
@@ -34,41 +29,47 @@
 #define TFD_IOC_SET_TICKS _IOW('T', 0, uint64_t)
 #endif
 
-/* The kernel's interval: this and the process in seconds, the number of our timer and 1 in ns. */
+/* The kernel's interval: in seconds, this and the process; in ns, the number of our timer and 1. */
 #define MARK INT64_C(1000000000)
 #define NEVER INT64_C(4000000000)	/* seconds; the kernel's times end with 292 years */
-#define READY_MS 100			/* for a timer that was set to now to expire */
+#define SWEEP_MIN 8u			/* timers before the first sweep */
+#define READY_MS 100			/* longest wait for the kernel's timer to expire */
 
 struct fd_timer {
-	struct polycm_virtual_timer timer;
-	unsigned int slot;
+	struct polycm_virtual_timer timer;	/* first */
+	unsigned int number;
 	int fd;				/* where it was seen last; atomic */
-	bool used;			/* atomic */
 	bool seen;
 };
 
-/*
- * Blocks of slots, each twice as long as the one before.  None is ever moved or
- * freed: a signal handler that reads a timerfd looks at them without the lock.
- */
-#define FIRST_BLOCK 8u
-#define NUM_BLOCKS 24u
-static struct fd_timer *blocks[NUM_BLOCKS];	/* atomic */
-static unsigned int num_slots;			/* atomic */
-static bool to_go_on;		/* one was read, and has not gone on; atomic */
-static unsigned int num_timers;		/* atomic */
-static pid_t owner;			/* the process, where it is known */
+static struct polycm_virtual_timer *timers;
+static unsigned int num_timers;		/* used ones; atomic */
+static unsigned int sweep_at;		/* so many timers, some of whose descriptors may be closed */
+static bool to_go_on;			/* some were read, and wait for their next interval; atomic */
+static pid_t owner;			/* the process; 0: not known yet */
 
-static struct itimerspec mark_of(unsigned int slot)
+/* This one, or the next that is used. */
+static struct fd_timer *used_from(struct polycm_virtual_timer *timer)
+{
+	while (timer && !__atomic_load_n(&timer->used, __ATOMIC_ACQUIRE))
+		timer = timer->next;
+	return (struct fd_timer *)timer;
+}
+
+#define FOR_EACH_TIMER(self)                                                   \
+	for ((self) = used_from(__atomic_load_n(&timers, __ATOMIC_ACQUIRE)); (self); \
+	     (self) = used_from((self)->timer.next))
+
+static struct itimerspec mark_of(const struct fd_timer *self)
 {
 	return (struct itimerspec){
 		.it_value.tv_sec = NEVER,
-		.it_interval = { .tv_sec = MARK + owner, .tv_nsec = (long)slot + 1 },
+		.it_interval = { .tv_sec = MARK + owner, .tv_nsec = (long)self->number + 1 },
 	};
 }
 
-/* Which timer of ours the kernel keeps for it; without a lock, and UINT_MAX for none. */
-static unsigned int slot_of(int fd)
+/* The number of our timer that the descriptor is for, or UINT_MAX.  Without the lock, too. */
+static unsigned int number_of(int fd)
 {
 	struct itimerspec time;
 
@@ -78,38 +79,20 @@ static unsigned int slot_of(int fd)
 	return (unsigned int)time.it_interval.tv_nsec - 1;
 }
 
-static unsigned int block_of(unsigned int slot)
-{
-	return 31 - (unsigned int)__builtin_clz(slot / FIRST_BLOCK + 1);
-}
-
-static unsigned int block_start(unsigned int block)
-{
-	return FIRST_BLOCK * ((1u << block) - 1);
-}
-
-/* The timer of the slot, or NULL if it is free.  Without the lock, too. */
-static struct fd_timer *timer_in(unsigned int slot)
-{
-	unsigned int block = block_of(slot);
-	struct fd_timer *self;
-
-	if (slot >= __atomic_load_n(&num_slots, __ATOMIC_ACQUIRE))
-		return NULL;
-	self = __atomic_load_n(&blocks[block], __ATOMIC_ACQUIRE) + (slot - block_start(block));
-	return __atomic_load_n(&self->used, __ATOMIC_ACQUIRE) ? self : NULL;
-}
-
+/* Without the lock, too. */
 static struct fd_timer *find(int fd)
 {
-	struct fd_timer *self = timer_in(slot_of(fd));
+	unsigned int number = number_of(fd);
+	struct fd_timer *self;
 
-	if (self)
-		__atomic_store_n(&self->fd, fd, __ATOMIC_RELAXED);
-	return self;
+	FOR_EACH_TIMER(self)
+		if (self->number == number) {
+			__atomic_store_n(&self->fd, fd, __ATOMIC_RELAXED);
+			return self;
+		}
+	return NULL;
 }
 
-/* Each descriptor of the process. */
 static void for_each_fd(void (*fn)(int fd, void *arg), void *arg)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -130,14 +113,14 @@ static bool is_readable(int fd, int ms)
 	return polycm_libc()->poll(&pfd, 1, ms) == 1 && pfd.revents & POLLIN;
 }
 
-/* The kernel's timer expires now. */
+/* Make the kernel's timer expire now. */
 static void make_readable(int fd, struct itimerspec time)
 {
 	uint64_t ticks = 1;
 
 	if (!polycm_libc()->ioctl(fd, TFD_IOC_SET_TICKS, &ticks))
 		return;
-	/* Not every kernel has that. */
+	/* Not every kernel has that call. */
 	time.it_value = (struct timespec){ .tv_nsec = 1 };
 	if (!polycm_libc()->timerfd_settime(fd, 0, &time, NULL))
 		(void)is_readable(fd, READY_MS);
@@ -147,28 +130,28 @@ static void look_for(int fd, void *arg)
 {
 	struct fd_timer *self = arg;
 
-	if (slot_of(fd) == self->slot)
+	if (number_of(fd) == self->number)
 		__atomic_store_n(&self->fd, fd, __ATOMIC_RELAXED);
 }
 
-/* Its descriptor may have been closed, and another be one for the same timer. */
+/* The descriptor that was seen last may be closed, while another is for the same timer. */
 static void expired(struct polycm_virtual_timer *timer)
 {
 	struct fd_timer *self = (struct fd_timer *)timer;
 	int fd = __atomic_load_n(&self->fd, __ATOMIC_RELAXED), saved_errno = errno;
 
-	if (slot_of(fd) != self->slot) {
+	if (number_of(fd) != self->number) {
 		for_each_fd(look_for, self);
 		fd = __atomic_load_n(&self->fd, __ATOMIC_RELAXED);
 	}
-	if (slot_of(fd) == self->slot)
-		make_readable(fd, mark_of(self->slot));
+	if (number_of(fd) == self->number)
+		make_readable(fd, mark_of(self));
 	errno = saved_errno;
 }
 
 static void end(struct fd_timer *self)
 {
-	__atomic_store_n(&self->used, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&self->timer.used, false, __ATOMIC_RELEASE);
 	__atomic_sub_fetch(&num_timers, 1, __ATOMIC_RELAXED);
 	polycm_virtual_timer_stop(&self->timer);
 }
@@ -182,86 +165,59 @@ static void see(int fd, void *unused)
 		self->seen = true;
 }
 
-/* End those that no descriptor is for any more. */
+/* End the timers whose descriptors are all closed. */
 static void sweep(void)
 {
 	struct fd_timer *self;
 
-	for (unsigned int slot = 0; slot < num_slots; slot++)
-		if ((self = timer_in(slot)))
-			self->seen = false;
+	FOR_EACH_TIMER(self)
+		self->seen = false;
 	for_each_fd(see, NULL);
-	for (unsigned int slot = 0; slot < num_slots; slot++)
-		if ((self = timer_in(slot)) && !self->seen)
+	FOR_EACH_TIMER(self)
+		if (!self->seen)
 			end(self);
+	sweep_at = 2 * num_timers + SWEEP_MIN;
 }
 
-static int free_slot(struct fd_timer **ret_timer)
+static struct fd_timer *begin(int fd)
 {
-	unsigned int slot = 0, block;
-	struct fd_timer *longer;
-
-	while (slot < num_slots && timer_in(slot))
-		slot++;
-	block = block_of(slot);
-	if (slot == num_slots) {
-		if (block == NUM_BLOCKS)
-			return -ENOMEM;
-		longer = calloc(FIRST_BLOCK << block, sizeof(*longer));
-		if (!longer)
-			return -ENOMEM;
-		__atomic_store_n(&blocks[block], longer, __ATOMIC_RELEASE);
-		__atomic_store_n(&num_slots, slot + (FIRST_BLOCK << block), __ATOMIC_RELEASE);
-	}
-	*ret_timer = &blocks[block][slot - block_start(block)];
-	(*ret_timer)->slot = slot;
-	return 0;
-}
-
-static int begin(int fd, struct fd_timer **ret_timer)
-{
+	static unsigned int num_numbers;
 	struct fd_timer *self;
-	int err;
 
 	if (!owner)
 		__atomic_store_n(&owner, getpid(), __ATOMIC_RELAXED);
-	if (num_timers && num_timers == num_slots)
+	if (num_timers >= sweep_at)
 		sweep();
-	err = free_slot(&self);
-	if (err)
-		return err;
+	self = polycm_virtual_timer_get(&timers, sizeof(*self));
+	if (!self)
+		return NULL;
+	/* A new one gets a number for good. */
+	if (!self->timer.expired)
+		self->number = num_numbers++;
 	self->timer.expired = expired;
 	__atomic_store_n(&self->fd, fd, __ATOMIC_RELAXED);
-	__atomic_store_n(&self->used, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&self->timer.used, true, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&num_timers, 1, __ATOMIC_RELAXED);
-	*ret_timer = self;
-	return 0;
+	return self;
 }
 
 /*
- * What was read goes on here and not in read(): that would take memory and
- * locks, and a signal handler may have interrupted who has them.
+ * Timers that were read are set to their next interval here and not in read(), which a
+ * signal handler may call: this takes memory and locks.
  */
-static void go_on_locked(void)
+static void lock_timers(struct polycm_held *held)
 {
 	struct fd_timer *self;
 
-	if (!__atomic_exchange_n(&to_go_on, false, __ATOMIC_ACQUIRE))
-		return;
-	for (unsigned int slot = 0; slot < num_slots; slot++)
-		if ((self = timer_in(slot)))
-			polycm_virtual_timer_go_on(&self->timer);
-}
-
-static void lock_timers(struct polycm_timers_held *held)
-{
 	polycm_timers_lock(held);
-	go_on_locked();
+	if (__atomic_exchange_n(&to_go_on, false, __ATOMIC_ACQUIRE))
+		FOR_EACH_TIMER(self)
+			polycm_virtual_timer_go_on(&self->timer);
 }
 
 void polycm_timerfds_go_on(void)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 
 	if (__builtin_expect(!__atomic_load_n(&to_go_on, __ATOMIC_RELAXED), 1))
 		return;
@@ -274,9 +230,8 @@ void polycm_timerfds_go_on(void)
  */
 
 /*
- * The kernel tells it in a line "clockid: 1".  A negative errno where that cannot be
- * read for want of memory or descriptors: by another clock the timer would expire at
- * another time, or never.
+ * From the kernel's line "clockid: 1".  A negative errno if that cannot be read for lack of
+ * memory or descriptors: by another clock the timer would expire at a wrong time, or never.
  */
 static int clock_of(int fd, clockid_t *ret_clock)
 {
@@ -302,13 +257,13 @@ static bool is_off(const struct timespec *value)
 static int set_on(int fd, struct fd_timer *self, uint64_t deadline, uint64_t interval)
 {
 	static const struct itimerspec off;
-	const struct itimerspec mark = mark_of(self->slot);
+	const struct itimerspec mark = mark_of(self);
 	int err;
 
 	if (polycm_libc()->timerfd_settime(fd, 0, &mark, NULL))
 		return -errno;
 	err = polycm_virtual_timer_begin(&self->timer, deadline, interval);
-	/* Another timer may get the number. */
+	/* Another descriptor may get this timer. */
 	if (err)
 		(void)polycm_libc()->timerfd_settime(fd, 0, &off, NULL);
 	return err;
@@ -321,7 +276,7 @@ static int set_locked(int fd, bool absolute, const struct itimerspec *time,
 	struct fd_timer *self = find(fd);
 	clockid_t clock = CLOCK_MONOTONIC;
 	uint64_t deadline;
-	int err = 0;
+	int err;
 
 	if (self)
 		*ret_old = polycm_virtual_timer_left(&self->timer);
@@ -332,16 +287,16 @@ static int set_locked(int fd, bool absolute, const struct itimerspec *time,
 			end(self);
 		return polycm_libc()->timerfd_settime(fd, 0, &off, NULL) ? -errno : 0;
 	}
-	if (absolute)
-		err = clock_of(fd, &clock);
+	err = absolute ? clock_of(fd, &clock) : 0;
 	if (err)
 		return err;
 	deadline = polycm_virtual_deadline(clock, absolute, &time->it_value);
 	if (!self)
-		err = begin(fd, &self);
-	if (!err)
-		err = set_on(fd, self, deadline, polycm_wait_ns(&time->it_interval));
-	if (err && self)
+		self = begin(fd);
+	if (!self)
+		return -ENOMEM;
+	err = set_on(fd, self, deadline, polycm_wait_ns(&time->it_interval));
+	if (err)
 		end(self);
 	return err;
 }
@@ -368,7 +323,7 @@ POLYCM_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *ti
 				  struct itimerspec *old)
 {
 	const struct itimerspec *volatile new = time;	/* whatever the header says of NULL */
-	struct polycm_timers_held held;
+	struct polycm_held held;
 	struct itimerspec before;
 	int err;
 
@@ -390,7 +345,7 @@ static bool any(void)
 
 POLYCM_EXPORT int timerfd_gettime(int fd, struct itimerspec *time)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 	const struct fd_timer *self;
 	struct itimerspec left;
 
@@ -409,7 +364,7 @@ POLYCM_EXPORT int timerfd_gettime(int fd, struct itimerspec *time)
 
 bool polycm_timerfd_is_off(int fd, char *text, size_t size)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 	const struct fd_timer *self;
 	struct itimerspec time;
 	bool off;
@@ -428,112 +383,21 @@ bool polycm_timerfd_is_off(int fd, char *text, size_t size)
 	return true;
 }
 
-/* ------------------------------------------------------------------------
- * Reading.
- */
-
-struct timer_wait {
-	struct polycm_wait wait;
-	int fd;
-};
-
-static int ask(struct polycm_wait *wait, const struct timespec *limit, const sigset_t *mask)
+bool polycm_timerfd_take(int fd, uint64_t *ret_num)
 {
-	struct pollfd pfd = { .fd = ((struct timer_wait *)wait)->fd, .events = POLLIN };
-	int n = polycm_libc()->ppoll(&pfd, 1, limit, mask);
-
-	return n < 0 ? -errno : n;
-}
-
-/* How often it expired, if it is one of ours.  In a signal handler, too: without any lock. */
-static bool take(int fd, uint64_t *ret_num)
-{
-	struct fd_timer *self = find(fd);
+	struct fd_timer *self = any() ? find(fd) : NULL;
 	struct itimerspec mark;
 
 	if (!self)
 		return false;
-	mark = mark_of(self->slot);
-	/* First: a timer that goes on may be due again at once. */
+	mark = mark_of(self);
+	/* First, since after it has been set again it may be due again. */
 	if (__atomic_load_n(&self->timer.due, __ATOMIC_ACQUIRE))
 		(void)polycm_libc()->timerfd_settime(fd, 0, &mark, NULL);
 	*ret_num = polycm_virtual_timer_take_early(&self->timer);
 	if (*ret_num)
 		__atomic_store_n(&to_go_on, true, __ATOMIC_RELEASE);
 	return true;
-}
-
-/* 8, or a negative errno; -ENODEV: the C library reads it. */
-static ssize_t read_timer(int fd, void *buf)
-{
-	struct timer_wait self = {
-		.wait = { .call = "read", .timeout_ns = POLYCM_FOREVER, .ask = ask },
-		.fd = fd,
-	};
-	uint64_t num;
-	int r;
-
-	for (;;) {
-		if (!take(fd, &num))
-			return -ENODEV;
-		if (num) {
-			memcpy(buf, &num, sizeof(num));
-			return sizeof(num);
-		}
-		if (polycm_libc()->fcntl(fd, F_GETFL) & O_NONBLOCK) {
-			polycm_wait_spin();
-			return -EAGAIN;
-		}
-		r = time_is_real() ? -ENODEV : polycm_wait(&self.wait);
-		if (r < 0)
-			return r;
-	}
-}
-
-/* Not to a signal handler that interrupted the clock at work: it must not call it. */
-static bool is_virtual(void)
-{
-	return any() && !time_is_real();
-}
-
-static ssize_t read_any(int fd, void *buf, size_t size)
-{
-	uint64_t num;
-	ssize_t r = -ENODEV;
-
-	if (is_virtual() && buf && size >= sizeof(num))
-		r = read_timer(fd, buf);
-	if (r != -ENODEV) {
-		if (r >= 0)
-			return r;
-		errno = (int)-r;
-		return -1;
-	}
-	r = polycm_libc()->read(fd, buf, size);
-	/* One that was set while this waited for it. */
-	if (r == (ssize_t)sizeof(num) && is_virtual() && take(fd, &num) && num)
-		memcpy(buf, &num, sizeof(num));
-	return r;
-}
-
-static bool may_be_timer(size_t size)
-{
-	return size >= sizeof(uint64_t) && __builtin_expect(polycm_shown_is(POLYCM_SHOWN_MOVED), 0);
-}
-
-POLYCM_EXPORT ssize_t read(int fd, void *buf, size_t size)
-{
-	return may_be_timer(size) ? read_any(fd, buf, size) : polycm_libc()->read(fd, buf, size);
-}
-
-ssize_t __read_chk(int fd, void *buf, size_t size, size_t room);
-
-/* The C library's ends the program where there is not so much room. */
-POLYCM_EXPORT ssize_t __read_chk(int fd, void *buf, size_t size, size_t room)
-{
-	if (size > room)
-		return polycm_libc()->read_chk(fd, buf, size, room);
-	return read(fd, buf, size);
 }
 
 /* ------------------------------------------------------------------------
@@ -550,9 +414,10 @@ static void adopt(int fd, void *unused)
 	if (find(fd) || polycm_libc()->timerfd_gettime(fd, &time) || is_off(&time.it_value))
 		return;
 	readable = is_readable(fd, 0);
-	if (begin(fd, &self))
+	self = begin(fd);
+	if (!self)
 		return;
-	/* One that has expired, and was not read, has done so now. */
+	/* An expiration that was not read yet counts as one of now. */
 	if (set_on(fd, self, polycm_virtual_deadline(CLOCK_MONOTONIC, false,
 						     readable ? &(struct timespec){ 0 } :
 								&time.it_value),
@@ -562,12 +427,12 @@ static void adopt(int fd, void *unused)
 	}
 }
 
-/* A child of fork() shares its parent's. */
+/* A child of fork() shares its parent's timerfds. */
 static bool is_child;
 
 void polycm_timerfds_adopt(void)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 
 	if (is_child)
 		return;
@@ -576,13 +441,13 @@ void polycm_timerfds_adopt(void)
 	polycm_timers_unlock(&held);
 }
 
-/* What is left of it passes in real time. */
+/* The rest of its time passes in real time. */
 static void release(struct fd_timer *self)
 {
 	struct itimerspec time = polycm_virtual_timer_left(&self->timer);
 	bool due = __atomic_load_n(&self->timer.due, __ATOMIC_RELAXED);
 
-	if (slot_of(self->fd) == self->slot && (!due || !is_off(&time.it_value))) {
+	if (number_of(self->fd) == self->number && (!due || !is_off(&time.it_value))) {
 		(void)polycm_libc()->timerfd_settime(self->fd, 0, &time, NULL);
 		if (due)
 			(void)polycm_libc()->ioctl(self->fd, TFD_IOC_SET_TICKS, &(uint64_t){ 1 });
@@ -592,29 +457,27 @@ static void release(struct fd_timer *self)
 
 void polycm_timerfds_release(void)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 	struct fd_timer *self;
 
 	if (!any() || owner != getpid())
 		return;
 	lock_timers(&held);
 	sweep();
-	for (unsigned int slot = 0; slot < num_slots; slot++)
-		if ((self = timer_in(slot)))
-			release(self);
+	FOR_EACH_TIMER(self)
+		release(self);
 	polycm_timers_unlock(&held);
 }
 
-/* The engine's timers for them may still be there. */
+/* The clock may still have timers for them, so they are not used again. */
 void polycm_timerfds_forget(void)
 {
 	struct fd_timer *self;
 
-	for (unsigned int slot = 0; slot < num_slots; slot++)
-		if ((self = timer_in(slot)))
-			polycm_virtual_timer_drop(&self->timer);
-	memset(blocks, 0, sizeof(blocks));
-	num_slots = num_timers = 0;
+	FOR_EACH_TIMER(self)
+		polycm_virtual_timer_drop(&self->timer);
+	timers = NULL;
+	num_timers = 0;
 	to_go_on = false;
 	owner = 0;
 	is_child = true;

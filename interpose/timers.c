@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* interpose/timers.c - timers of the program's that expire in virtual time. */
+/* interpose/timers.c - timers of the program that expire in virtual time. */
 #include "config.h"
 
 #include "host.h"
 #include "timers.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "thread_local.h"
 #include "shown.h"
@@ -14,43 +15,34 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * fork() takes the lock before the clock's, as everybody does: what is
- * registered last is called first, so these are registered once more when
- * there is a clock, which has registered its own.  No signal handler runs
- * until the clock's lock has been given up, too: it may set a timer.
+ * fork() has to take this lock before the clock's, and calls first what was registered
+ * last.  So these functions are registered once more when there is a clock, which has
+ * registered its own.  No signal handler, which may set a timer, runs before the clock's
+ * lock is released, too.
  */
-static POLYCM_THREAD_LOCAL unsigned int forking;	/* how many of them were called */
-static struct polycm_timers_held held_by_fork;
-
-static void hold(struct polycm_timers_held *held)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &held->signals);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel_state);
-}
+static POLYCM_THREAD_LOCAL unsigned int forking;	/* calls of before_fork() */
+static struct polycm_held held_by_fork;
 
 static void before_fork(void)
 {
-	struct polycm_timers_held held;
+	struct polycm_held held;
 
 	if (forking++)
 		return;
-	hold(&held);
+	polycm_hold(&held);
 	pthread_mutex_lock(&lock);
 	held_by_fork = held;
 }
 
 static void after_fork_parent(void)
 {
-	struct polycm_timers_held held = held_by_fork;
+	struct polycm_held held = held_by_fork;
 
 	if (!--forking)
 		polycm_timers_unlock(&held);
 }
 
-/* The descriptors are its parent's as well, and other timers are not inherited. */
+/* Timerfds are its parent's as well, and other timers are not inherited. */
 static void after_fork_child(void)
 {
 	if (forking == 1) {
@@ -65,21 +57,36 @@ static void watch_forks(void)
 	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-void polycm_timers_lock(struct polycm_timers_held *held)
+void polycm_timers_lock(struct polycm_held *held)
 {
 	static pthread_once_t once[2] = { PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT };
 	bool has_clock = polycm_has_clock();
 
-	hold(held);
+	polycm_hold(held);
 	pthread_once(&once[has_clock], watch_forks);
 	pthread_mutex_lock(&lock);
 }
 
-void polycm_timers_unlock(const struct polycm_timers_held *held)
+void polycm_timers_unlock(const struct polycm_held *held)
 {
 	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(held->cancel_state, NULL);
-	pthread_sigmask(SIG_SETMASK, &held->signals, NULL);
+	polycm_release(held);
+}
+
+void *polycm_virtual_timer_get(struct polycm_virtual_timer **list, size_t size)
+{
+	struct polycm_virtual_timer *timer = *list;
+
+	while (timer && timer->used)
+		timer = timer->next;
+	if (timer)
+		return timer;
+	timer = calloc(1, size);
+	if (!timer)
+		return NULL;
+	timer->next = *list;
+	__atomic_store_n(list, timer, __ATOMIC_RELEASE);
+	return timer;
 }
 
 static void expire(struct polycm_virtual_timer *timer)
@@ -88,7 +95,7 @@ static void expire(struct polycm_virtual_timer *timer)
 	timer->expired(timer);
 }
 
-/* In a child of fork() there may be those of its parent. */
+/* In a child of fork() the clock may still have timers of its parent. */
 static void fire(void *arg)
 {
 	struct polycm_virtual_timer *timer = arg;
@@ -98,7 +105,7 @@ static void fire(void *arg)
 		expire(timer);
 }
 
-/* A handler may be reading them. */
+/* A signal handler may read them. */
 static void set_times(struct polycm_virtual_timer *timer, uint64_t deadline_ns, uint64_t interval_ns)
 {
 	__atomic_store_n(&timer->deadline_ns, deadline_ns, __ATOMIC_RELAXED);
@@ -120,7 +127,7 @@ void polycm_virtual_timer_drop(struct polycm_virtual_timer *timer)
 	__atomic_store_n(&timer->dropped, true, __ATOMIC_RELEASE);
 }
 
-/* One that is due and has an interval goes on later, and that is not to fail. */
+/* A timer that is due and has an interval is set again later, and that must not fail. */
 static int reserve(struct polycm_virtual_timer *timer)
 {
 	int err = polycm_host()->timer_start(POLYCM_FOREVER - 1, fire, timer, &timer->timer);
@@ -147,7 +154,7 @@ int polycm_virtual_timer_begin(struct polycm_virtual_timer *timer, uint64_t dead
 	return err;
 }
 
-/* With an interval: from one expiration to the next. */
+/* It has an interval: set it to its next expiration. */
 static void go_on(struct polycm_virtual_timer *timer, uint64_t deadline_ns)
 {
 	set_times(timer, deadline_ns, timer->interval_ns);
@@ -163,7 +170,7 @@ static bool is_due(const struct polycm_virtual_timer *timer)
 	       !__atomic_load_n(&timer->dropped, __ATOMIC_RELAXED);
 }
 
-/* Of one that is due: how often it expired. */
+/* It is due: how often did it expire? */
 static uint64_t expirations(const struct polycm_virtual_timer *timer)
 {
 	uint64_t deadline = __atomic_load_n(&timer->deadline_ns, __ATOMIC_RELAXED);
@@ -172,7 +179,7 @@ static uint64_t expirations(const struct polycm_virtual_timer *timer)
 	return interval ? (polycm_host()->now_ns() - deadline) / interval + 1 : 1;
 }
 
-/* The time after so many more intervals; what is too far never comes. */
+/* The time after so many more intervals; POLYCM_FOREVER - 1 if that is too far. */
 static uint64_t time_after(const struct polycm_virtual_timer *timer, uint64_t num)
 {
 	uint64_t next;
@@ -228,7 +235,7 @@ struct itimerspec polycm_virtual_timer_left(const struct polycm_virtual_timer *t
 			return left;
 		next = time_after(timer, expirations(timer));
 	}
-	/* It has not gone off yet, so something is left. */
+	/* Never 0 for a timer that has not expired yet. */
 	if (timer->timer || next > now)
 		left.it_value = polycm_wait_timespec(next > now ? next - now : 1);
 	return left;

@@ -326,7 +326,7 @@ static sem_t held, done;
 
 static void *hold_lock(void *unused)
 {
-	struct polycm_timers_held timers;
+	struct polycm_held timers;
 
 	(void)unused;
 	polycm_timers_lock(&timers);
