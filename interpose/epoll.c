@@ -43,7 +43,7 @@ static void waited(struct polycm_wait *wait, struct polycm_waited *all)
 	polycm_waited_add(all, ((struct set_wait *)wait)->set);
 }
 
-/* Arguments that cannot be are told before anything else. */
+/* The kernel refuses invalid arguments before anything else happens. */
 static int virtual_epoll(const char *call, int set, struct epoll_event *events, int max,
 			 uint64_t timeout_ns, const sigset_t *mask)
 {
@@ -69,18 +69,12 @@ static int virtual_epoll(const char *call, int set, struct epoll_event *events, 
 	return 0;
 }
 
-static uint64_t milliseconds(int timeout)
-{
-	return timeout < 0 ? POLYCM_FOREVER : (uint64_t)timeout * 1000000u;
-}
-
 POLYCM_EXPORT int epoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout)
 {
-	int r;
+	int r = time_is_real() ? -ENODEV :
+		virtual_epoll("epoll_wait", epfd, events, maxevents,
+			      polycm_wait_milliseconds(timeout), NULL);
 
-	if (time_is_real())
-		return polycm_libc()->epoll_wait(epfd, events, maxevents, timeout);
-	r = virtual_epoll("epoll_wait", epfd, events, maxevents, milliseconds(timeout), NULL);
 	return r == -ENODEV ? polycm_libc()->epoll_wait(epfd, events, maxevents, timeout) :
 			      polycm_wait_return(r);
 }
@@ -88,11 +82,10 @@ POLYCM_EXPORT int epoll_wait(int epfd, struct epoll_event *events, int maxevents
 POLYCM_EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int maxevents, int timeout,
 			      const sigset_t *mask)
 {
-	int r;
+	int r = time_is_real() ? -ENODEV :
+		virtual_epoll("epoll_pwait", epfd, events, maxevents,
+			      polycm_wait_milliseconds(timeout), mask);
 
-	if (time_is_real())
-		return polycm_libc()->epoll_pwait(epfd, events, maxevents, timeout, mask);
-	r = virtual_epoll("epoll_pwait", epfd, events, maxevents, milliseconds(timeout), mask);
 	return r == -ENODEV ? polycm_libc()->epoll_pwait(epfd, events, maxevents, timeout, mask) :
 			      polycm_wait_return(r);
 }
@@ -100,12 +93,10 @@ POLYCM_EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int maxevent
 POLYCM_EXPORT int epoll_pwait2(int epfd, struct epoll_event *events, int maxevents,
 			       const struct timespec *timeout, const sigset_t *mask)
 {
-	int r;
+	int r = polycm_wait_is_real(timeout) ? -ENODEV :
+		virtual_epoll("epoll_pwait2", epfd, events, maxevents,
+			      polycm_wait_timeout(timeout), mask);
 
-	if (time_is_real() || (timeout && !polycm_wait_valid(timeout)))
-		return polycm_libc()->epoll_pwait2(epfd, events, maxevents, timeout, mask);
-	r = virtual_epoll("epoll_pwait2", epfd, events, maxevents,
-			  timeout ? polycm_wait_ns(timeout) : POLYCM_FOREVER, mask);
 	return r == -ENODEV ? polycm_libc()->epoll_pwait2(epfd, events, maxevents, timeout, mask) :
 			      polycm_wait_return(r);
 }

@@ -7,6 +7,7 @@
 #ifndef POLYCM_INTERPOSE_LIBC_H
 #define POLYCM_INTERPOSE_LIBC_H
 
+#include <fcntl.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,84 +17,42 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <threads.h>
 #include <time.h>
+#include <unistd.h>
 
+/* Not in every version of its headers. */
+int __poll_chk(struct pollfd *fds, nfds_t nfds, int timeout, size_t size);
+int __ppoll_chk(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
+		const sigset_t *mask, size_t size);
+ssize_t __read_chk(int fd, void *buf, size_t size, size_t room);
+int epoll_pwait2(int epfd, struct epoll_event *events, int max, const struct timespec *timeout,
+		 const sigset_t *mask);
+
+/* The calls that we need of it. */
+#define POLYCM_LIBC_CALLS(CALL) \
+	CALL(poll) CALL(ppoll) CALL(__poll_chk) CALL(__ppoll_chk) CALL(select) CALL(pselect) \
+	CALL(epoll_wait) CALL(epoll_pwait) CALL(epoll_pwait2) \
+	CALL(nanosleep) CALL(clock_nanosleep) CALL(thrd_sleep) CALL(usleep) CALL(sleep) \
+	CALL(clock_gettime) CALL(gettimeofday) CALL(time) CALL(timespec_get) \
+	CALL(pthread_cond_timedwait) CALL(pthread_cond_clockwait) CALL(pthread_cond_signal) \
+	CALL(pthread_cond_broadcast) CALL(cnd_timedwait) CALL(cnd_signal) CALL(cnd_broadcast) \
+	CALL(sem_timedwait) CALL(sem_clockwait) CALL(pthread_mutex_timedlock) \
+	CALL(pthread_mutex_clocklock) CALL(mtx_timedlock) CALL(pthread_rwlock_timedrdlock) \
+	CALL(pthread_rwlock_timedwrlock) CALL(pthread_rwlock_clockrdlock) \
+	CALL(pthread_rwlock_clockwrlock) CALL(mq_timedsend) CALL(mq_timedreceive) \
+	CALL(timerfd_settime) CALL(timerfd_gettime) CALL(read) CALL(__read_chk) CALL(alarm) \
+	CALL(setitimer) CALL(getitimer) CALL(timer_create) CALL(timer_delete) CALL(timer_settime) \
+	CALL(timer_gettime) CALL(pause) CALL(sigsuspend) CALL(sigwait) CALL(sigwaitinfo) \
+	CALL(sigtimedwait) CALL(fcntl) CALL(fcntl64) CALL(ioctl)
+
+#define POLYCM_LIBC_MEMBER(name) __typeof__(name) *name;
 struct polycm_libc {
-	int (*poll)(struct pollfd *fds, nfds_t nfds, int timeout);
-	int (*ppoll)(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
-		     const sigset_t *mask);
-	int (*poll_chk)(struct pollfd *fds, nfds_t nfds, int timeout, size_t size);
-	int (*ppoll_chk)(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
-			 const sigset_t *mask, size_t size);
-	int (*select)(int nfds, fd_set *readable, fd_set *writable, fd_set *other,
-		      struct timeval *timeout);
-	int (*pselect)(int nfds, fd_set *readable, fd_set *writable, fd_set *other,
-		       const struct timespec *timeout, const sigset_t *mask);
-	int (*epoll_wait)(int epfd, struct epoll_event *events, int max, int timeout);
-	int (*epoll_pwait)(int epfd, struct epoll_event *events, int max, int timeout,
-			   const sigset_t *mask);
-	int (*epoll_pwait2)(int epfd, struct epoll_event *events, int max,
-			    const struct timespec *timeout, const sigset_t *mask);
-	int (*nanosleep)(const struct timespec *time, struct timespec *left);
-	int (*clock_nanosleep)(clockid_t clock, int flags, const struct timespec *time,
-			       struct timespec *left);
-	int (*clock_gettime)(clockid_t clock, struct timespec *time);
-	int (*gettimeofday)(struct timeval *time, void *zone);
-	time_t (*time)(time_t *time);
-	int (*timespec_get)(struct timespec *time, int base);
-	int (*cond_timedwait)(pthread_cond_t *cond, pthread_mutex_t *mutex,
-			      const struct timespec *until);
-	int (*cond_clockwait)(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-			      const struct timespec *until);
-	int (*cond_signal)(pthread_cond_t *cond);
-	int (*cond_broadcast)(pthread_cond_t *cond);
-	int (*cnd_timedwait)(cnd_t *cond, mtx_t *mutex, const struct timespec *until);
-	int (*cnd_signal)(cnd_t *cond);
-	int (*cnd_broadcast)(cnd_t *cond);
-	int (*sem_timedwait)(sem_t *sem, const struct timespec *until);
-	int (*sem_clockwait)(sem_t *sem, clockid_t clock, const struct timespec *until);
-	int (*mutex_timedlock)(pthread_mutex_t *mutex, const struct timespec *until);
-	int (*mutex_clocklock)(pthread_mutex_t *mutex, clockid_t clock,
-			       const struct timespec *until);
-	int (*mtx_timedlock)(mtx_t *mutex, const struct timespec *until);
-	int (*rwlock_timedrdlock)(pthread_rwlock_t *lock, const struct timespec *until);
-	int (*rwlock_timedwrlock)(pthread_rwlock_t *lock, const struct timespec *until);
-	int (*rwlock_clockrdlock)(pthread_rwlock_t *lock, clockid_t clock,
-				  const struct timespec *until);
-	int (*rwlock_clockwrlock)(pthread_rwlock_t *lock, clockid_t clock,
-				  const struct timespec *until);
-	int (*mq_timedsend)(mqd_t queue, const char *message, size_t len, unsigned int priority,
-			    const struct timespec *until);
-	ssize_t (*mq_timedreceive)(mqd_t queue, char *message, size_t len, unsigned int *priority,
-				   const struct timespec *until);
-	int (*thrd_sleep)(const struct timespec *time, struct timespec *left);
-	int (*timerfd_settime)(int fd, int flags, const struct itimerspec *time,
-			       struct itimerspec *old);
-	int (*timerfd_gettime)(int fd, struct itimerspec *time);
-	ssize_t (*read)(int fd, void *buf, size_t size);
-	ssize_t (*read_chk)(int fd, void *buf, size_t size, size_t room);
-	unsigned int (*alarm)(unsigned int seconds);
-	int (*setitimer)(int which, const struct itimerval *time, struct itimerval *old);
-	int (*getitimer)(int which, struct itimerval *time);
-	int (*timer_create)(clockid_t clock, struct sigevent *event, timer_t *id);
-	int (*timer_delete)(timer_t id);
-	int (*timer_settime)(timer_t id, int flags, const struct itimerspec *time,
-			     struct itimerspec *old);
-	int (*timer_gettime)(timer_t id, struct itimerspec *time);
-	int (*pause)(void);
-	int (*sigsuspend)(const sigset_t *mask);
-	int (*sigwait)(const sigset_t *set, int *signal);
-	int (*sigwaitinfo)(const sigset_t *set, siginfo_t *info);
-	int (*sigtimedwait)(const sigset_t *set, siginfo_t *info, const struct timespec *timeout);
-	int (*fcntl)(int fd, int cmd, ...);
-	int (*fcntl64)(int fd, int cmd, ...);
-	int (*ioctl)(int fd, unsigned long request, ...);
-	int (*usleep)(useconds_t us);
-	unsigned int (*sleep)(unsigned int seconds);
+	POLYCM_LIBC_CALLS(POLYCM_LIBC_MEMBER)
 };
 
 extern struct polycm_libc polycm_libc_found;
@@ -102,7 +61,7 @@ const struct polycm_libc *polycm_libc_find(void);
 
 static inline bool polycm_libc_is_found(void)
 {
-	return __atomic_load_n(&polycm_libc_found.sleep, __ATOMIC_ACQUIRE) != NULL;
+	return __atomic_load_n(&polycm_libc_found.ioctl, __ATOMIC_ACQUIRE) != NULL;
 }
 
 /* polycm_libc()->poll(...) */

@@ -51,46 +51,32 @@ static int virtual_poll(const char *call, struct pollfd *fds, nfds_t num, uint64
 		.num = num,
 	};
 
-	return timeout_ns ? polycm_wait(&self.wait) : polycm_wait_not(&self.wait);
-}
-
-static uint64_t milliseconds(int timeout)
-{
-	return timeout < 0 ? POLYCM_FOREVER : (uint64_t)timeout * 1000000u;
+	return polycm_wait(&self.wait);
 }
 
 POLYCM_EXPORT int poll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
-	int r;
+	int r = time_is_real() ? -ENODEV :
+		virtual_poll("poll", fds, nfds, polycm_wait_milliseconds(timeout), NULL);
 
-	if (time_is_real())
-		return polycm_libc()->poll(fds, nfds, timeout);
-	r = virtual_poll("poll", fds, nfds, milliseconds(timeout), NULL);
 	return r == -ENODEV ? polycm_libc()->poll(fds, nfds, timeout) : polycm_wait_return(r);
 }
 
 POLYCM_EXPORT int ppoll(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
 			const sigset_t *mask)
 {
-	int r;
+	int r = polycm_wait_is_real(timeout) ? -ENODEV :
+		virtual_poll("ppoll", fds, nfds, polycm_wait_timeout(timeout), mask);
 
-	if (time_is_real() || (timeout && !polycm_wait_valid(timeout)))
-		return polycm_libc()->ppoll(fds, nfds, timeout, mask);
-	r = virtual_poll("ppoll", fds, nfds, timeout ? polycm_wait_ns(timeout) : POLYCM_FOREVER,
-			 mask);
 	return r == -ENODEV ? polycm_libc()->ppoll(fds, nfds, timeout, mask) :
 			      polycm_wait_return(r);
 }
-
-int __poll_chk(struct pollfd *fds, nfds_t nfds, int timeout, size_t size);
-int __ppoll_chk(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
-		const sigset_t *mask, size_t size);
 
 /* The C library's ends the program where the array is too short. */
 POLYCM_EXPORT int __poll_chk(struct pollfd *fds, nfds_t nfds, int timeout, size_t size)
 {
 	if (time_is_real() || size / sizeof(*fds) < nfds)
-		return polycm_libc()->poll_chk(fds, nfds, timeout, size);
+		return polycm_libc()->__poll_chk(fds, nfds, timeout, size);
 	return poll(fds, nfds, timeout);
 }
 
@@ -98,6 +84,6 @@ POLYCM_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t nfds, const struct time
 			      const sigset_t *mask, size_t size)
 {
 	if (time_is_real() || size / sizeof(*fds) < nfds)
-		return polycm_libc()->ppoll_chk(fds, nfds, timeout, mask, size);
+		return polycm_libc()->__ppoll_chk(fds, nfds, timeout, mask, size);
 	return ppoll(fds, nfds, timeout, mask);
 }

@@ -110,7 +110,7 @@ static int clamp(int nfds)
 
 static int wait_and_give(struct select_wait *self)
 {
-	int r = self->wait.timeout_ns ? polycm_wait(&self->wait) : polycm_wait_not(&self->wait);
+	int r = polycm_wait(&self->wait);
 
 	if (r >= 0)
 		give(self, r > 0);
@@ -130,26 +130,31 @@ static int wait_with_long_sets(struct select_wait *self)
 	return r;
 }
 
-static int virtual_select(struct select_wait *self, fd_set *readable, fd_set *writable,
-			  fd_set *other)
+static int virtual_select(const char *call, int num, fd_set *readable, fd_set *writable,
+			  fd_set *other, uint64_t timeout_ns, const sigset_t *mask,
+			  uint64_t *ret_left_ns)
 {
 	unsigned long small[NUM_SETS * SMALL];
+	struct select_wait self = {
+		.wait = {
+			.call = call,
+			.timeout_ns = timeout_ns,
+			.mask = mask,
+			.ask = ask,
+			.waited = waited,
+		},
+		.num = clamp(num),
+		.given = { (void *)readable, (void *)writable, (void *)other },
+		.copies = small,
+	};
+	int r;
 
-	self->wait.ask = ask;
-	self->wait.waited = waited;
-	if (self->num) {
-		self->num = clamp(self->num);
-		if (!self->num)
-			return -ENODEV;
-	}
-	self->words = ((size_t)self->num + WORD_BITS - 1) / WORD_BITS;
-	self->given[0] = (unsigned long *)(void *)readable;
-	self->given[1] = (unsigned long *)(void *)writable;
-	self->given[2] = (unsigned long *)(void *)other;
-	if (self->words > SMALL)
-		return wait_with_long_sets(self);
-	self->copies = small;
-	return wait_and_give(self);
+	if (num && !self.num)
+		return -ENODEV;
+	self.words = ((size_t)self.num + WORD_BITS - 1) / WORD_BITS;
+	r = self.words > SMALL ? wait_with_long_sets(&self) : wait_and_give(&self);
+	*ret_left_ns = self.wait.left_ns;
+	return r;
 }
 
 static bool valid_timeval(const struct timeval *time)
@@ -165,23 +170,21 @@ static uint64_t timeval_ns(const struct timeval *time)
 	return ns < POLYCM_FOREVER - more ? ns + more : POLYCM_FOREVER;
 }
 
-/* Linux writes what is left of it into the time-out. */
+/* As on Linux, the time that is left is written into the time-out. */
 POLYCM_EXPORT int select(int nfds, fd_set *readable, fd_set *writable, fd_set *other,
 			 struct timeval *timeout)
 {
-	struct select_wait self = { .num = nfds };
-	int r;
+	uint64_t timeout_ns = timeout ? timeval_ns(timeout) : POLYCM_FOREVER, left_ns;
+	int r = -ENODEV;
 
-	if (time_is_real() || nfds < 0 || (timeout && !valid_timeval(timeout)))
-		return polycm_libc()->select(nfds, readable, writable, other, timeout);
-	self.wait.call = "select";
-	self.wait.timeout_ns = timeout ? timeval_ns(timeout) : POLYCM_FOREVER;
-	r = virtual_select(&self, readable, writable, other);
+	if (!time_is_real() && nfds >= 0 && (!timeout || valid_timeval(timeout)))
+		r = virtual_select("select", nfds, readable, writable, other, timeout_ns, NULL,
+				   &left_ns);
 	if (r == -ENODEV)
 		return polycm_libc()->select(nfds, readable, writable, other, timeout);
-	if (timeout && self.wait.timeout_ns != POLYCM_FOREVER) {
-		timeout->tv_sec = (time_t)(self.wait.left_ns / POLYCM_NS_PER_S);
-		timeout->tv_usec = (suseconds_t)(self.wait.left_ns % POLYCM_NS_PER_S / 1000u);
+	if (timeout_ns != POLYCM_FOREVER) {
+		timeout->tv_sec = (time_t)(left_ns / POLYCM_NS_PER_S);
+		timeout->tv_usec = (suseconds_t)(left_ns % POLYCM_NS_PER_S / 1000u);
 	}
 	return polycm_wait_return(r);
 }
@@ -189,15 +192,11 @@ POLYCM_EXPORT int select(int nfds, fd_set *readable, fd_set *writable, fd_set *o
 POLYCM_EXPORT int pselect(int nfds, fd_set *readable, fd_set *writable, fd_set *other,
 			  const struct timespec *timeout, const sigset_t *mask)
 {
-	struct select_wait self = { .num = nfds };
-	int r;
+	uint64_t left_ns;
+	int r = nfds < 0 || polycm_wait_is_real(timeout) ? -ENODEV :
+		virtual_select("pselect", nfds, readable, writable, other,
+			       polycm_wait_timeout(timeout), mask, &left_ns);
 
-	if (time_is_real() || nfds < 0 || (timeout && !polycm_wait_valid(timeout)))
-		return polycm_libc()->pselect(nfds, readable, writable, other, timeout, mask);
-	self.wait.call = "pselect";
-	self.wait.timeout_ns = timeout ? polycm_wait_ns(timeout) : POLYCM_FOREVER;
-	self.wait.mask = mask;
-	r = virtual_select(&self, readable, writable, other);
 	if (r == -ENODEV)
 		return polycm_libc()->pselect(nfds, readable, writable, other, timeout, mask);
 	return polycm_wait_return(r);

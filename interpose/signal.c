@@ -27,17 +27,9 @@ static bool is_virtual(void)
  * Until a handler has run.
  */
 
-static int ask_handled(struct polycm_wait *wait, const struct timespec *limit, const sigset_t *mask)
-{
-	(void)wait;
-	return polycm_libc()->ppoll(NULL, 0, limit, mask) < 0 ? -errno : 0;
-}
-
 static int wait_handled(const char *call, const sigset_t *mask)
 {
-	struct polycm_wait wait = {
-		.call = call, .timeout_ns = POLYCM_FOREVER, .mask = mask, .ask = ask_handled,
-	};
+	struct polycm_wait wait = { .call = call, .timeout_ns = POLYCM_FOREVER, .mask = mask };
 
 	return polycm_wait(&wait);
 }
@@ -101,7 +93,7 @@ static int wait_signal(const char *call, const sigset_t *set, siginfo_t *info, u
 		.set = set,
 		.info = info,
 	};
-	int r = ns ? polycm_wait(&self.wait) : polycm_wait_not(&self.wait);
+	int r = polycm_wait(&self.wait);
 
 	return r ? r : -EAGAIN;
 }

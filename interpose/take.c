@@ -3,9 +3,9 @@
  * interpose/take.c - waits until an absolute time for something that can be taken:
  * semaphores, mutexes, read/write locks, places and messages in queues.
  *
- * The C library takes it at once or says that a time in the past has come, so
- * it is asked that each time before virtual time moves.  Where the wait cannot
- * be virtual it is the C library's, until the same moment of the real clock.
+ * Before virtual time moves, the C library is called with a time in the past: it takes the
+ * thing at once, or returns ETIMEDOUT.  If the wait cannot be virtual, the C library waits
+ * until the same moment of the real clock.
  */
 #include "config.h"
 
@@ -20,17 +20,17 @@
 
 struct take {
 	struct polycm_wait wait;
-	const char *call;
-	clockid_t clock;
-	bool interruptible;
-	/* The C library's, until a real time: what it returned, or the errno. */
+	/* The C library's wait until a real time.  Returns 0 or an errno. */
 	int (*until)(struct take *take, const struct timespec *until);
 	void *object;
-	/* Of a message: */
-	mqd_t queue;
-	size_t len;
-	unsigned int *priority;
-	ssize_t taken;
+	clockid_t clock;
+	bool interruptible;		/* by a signal handler, with EINTR */
+	struct {
+		mqd_t queue;
+		size_t len;
+		unsigned int *priority;
+		ssize_t taken;
+	} message;
 	int err;
 };
 
@@ -51,25 +51,23 @@ static int wait_in_virtual_time(struct take *take, uint64_t ns)
 {
 	int r;
 
-	take->wait = (struct polycm_wait){
-		.call = take->call,
-		.ask = ask,
-		.timeout_ns = ns,
-	};
-	r = ns ? polycm_wait(&take->wait) : polycm_wait_not(&take->wait);
+	take->wait.ask = ask;
+	take->wait.timeout_ns = ns;
+	r = polycm_wait(&take->wait);
 	if (r > 0)
 		return take->err;
 	return r ? -r : ETIMEDOUT;
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int take_until(struct take *take, const struct timespec *until)
 {
 	struct timespec real;
 	int state, r = ENODEV;
 
-	/* Without a time a queue is waited for like any descriptor: really. */
-	if (!until || !polycm_shown_can_wait(take->clock, until))
+	/* A wait without a time, for a message, is one for a descriptor: in real time. */
+	if (__builtin_expect(!polycm_shown_is(POLYCM_SHOWN_MOVED), 1) || !until ||
+	    !polycm_shown_can_wait(take->clock, until))
 		return take->until(take, until);
 	if (!time_is_real()) {
 		if (!take->interruptible)
@@ -84,22 +82,96 @@ static int take_until(struct take *take, const struct timespec *until)
 	return take->until(take, &real);
 }
 
-static bool never_moved(void)
+/* ------------------------------------------------------------------------
+ * Mutexes and read/write locks.
+ */
+
+static int take_lock(const char *call, int (*lock_until)(struct take *, const struct timespec *),
+		     void *lock, clockid_t clock, const struct timespec *until)
 {
-	return __builtin_expect(!polycm_shown_is(POLYCM_SHOWN_MOVED), 1);
+	struct take take = { .wait = { .call = call }, .until = lock_until, .object = lock,
+			     .clock = clock };
+
+	return take_until(&take, until);
 }
 
-/* 0 or -1 with errno. */
-static int posix_return(int err)
+static int mutex_until(struct take *take, const struct timespec *until)
 {
-	if (!err)
-		return 0;
-	errno = err;
-	return -1;
+	if (take->clock == CLOCK_REALTIME)
+		return polycm_libc()->pthread_mutex_timedlock(take->object, until);
+	return polycm_libc()->pthread_mutex_clocklock(take->object, take->clock, until);
+}
+
+static int mtx_until(struct take *take, const struct timespec *until)
+{
+	int r = polycm_libc()->mtx_timedlock(take->object, until);
+
+	if (r == thrd_timedout)
+		return ETIMEDOUT;
+	return r == thrd_success ? 0 : EINVAL;
+}
+
+static int read_until(struct take *take, const struct timespec *until)
+{
+	if (take->clock == CLOCK_REALTIME)
+		return polycm_libc()->pthread_rwlock_timedrdlock(take->object, until);
+	return polycm_libc()->pthread_rwlock_clockrdlock(take->object, take->clock, until);
+}
+
+static int write_until(struct take *take, const struct timespec *until)
+{
+	if (take->clock == CLOCK_REALTIME)
+		return polycm_libc()->pthread_rwlock_timedwrlock(take->object, until);
+	return polycm_libc()->pthread_rwlock_clockwrlock(take->object, take->clock, until);
+}
+
+POLYCM_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
+					  const struct timespec *restrict until)
+{
+	return take_lock("pthread_mutex_timedlock", mutex_until, mutex, CLOCK_REALTIME, until);
+}
+
+POLYCM_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock,
+					  const struct timespec *restrict until)
+{
+	return take_lock("pthread_mutex_clocklock", mutex_until, mutex, clock, until);
+}
+
+POLYCM_EXPORT int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until)
+{
+	int err = take_lock("mtx_timedlock", mtx_until, mutex, CLOCK_REALTIME, until);
+
+	if (err == ETIMEDOUT)
+		return thrd_timedout;
+	return err ? thrd_error : thrd_success;
+}
+
+POLYCM_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock,
+					     const struct timespec *restrict until)
+{
+	return take_lock("pthread_rwlock_timedrdlock", read_until, lock, CLOCK_REALTIME, until);
+}
+
+POLYCM_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock,
+					     const struct timespec *restrict until)
+{
+	return take_lock("pthread_rwlock_timedwrlock", write_until, lock, CLOCK_REALTIME, until);
+}
+
+POLYCM_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t clock,
+					     const struct timespec *restrict until)
+{
+	return take_lock("pthread_rwlock_clockrdlock", read_until, lock, clock, until);
+}
+
+POLYCM_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t clock,
+					     const struct timespec *restrict until)
+{
+	return take_lock("pthread_rwlock_clockwrlock", write_until, lock, clock, until);
 }
 
 /* ------------------------------------------------------------------------
- * Semaphores.
+ * Semaphores and message queues, whose waits signals interrupt.
  */
 
 static int sem_until(struct take *take, const struct timespec *until)
@@ -113,187 +185,66 @@ static int sem_until(struct take *take, const struct timespec *until)
 	return r ? errno : 0;
 }
 
+static int take_sem(const char *call, sem_t *sem, clockid_t clock, const struct timespec *until)
+{
+	struct take take = { .wait = { .call = call }, .until = sem_until, .object = sem,
+			     .clock = clock, .interruptible = true };
+
+	return polycm_wait_return(-take_until(&take, until));
+}
+
 POLYCM_EXPORT int sem_timedwait(sem_t *restrict sem, const struct timespec *restrict until)
 {
-	struct take take = { .call = "sem_timedwait", .clock = CLOCK_REALTIME,
-			     .interruptible = true, .until = sem_until, .object = sem };
-
-	if (never_moved())
-		return polycm_libc()->sem_timedwait(sem, until);
-	return posix_return(take_until(&take, until));
+	return take_sem("sem_timedwait", sem, CLOCK_REALTIME, until);
 }
 
 POLYCM_EXPORT int sem_clockwait(sem_t *restrict sem, clockid_t clock,
 				const struct timespec *restrict until)
 {
-	struct take take = { .call = "sem_clockwait", .clock = clock,
-			     .interruptible = true, .until = sem_until, .object = sem };
-
-	if (never_moved())
-		return polycm_libc()->sem_clockwait(sem, clock, until);
-	return posix_return(take_until(&take, until));
+	return take_sem("sem_clockwait", sem, clock, until);
 }
-
-/* ------------------------------------------------------------------------
- * Mutexes.
- */
-
-static int mutex_until(struct take *take, const struct timespec *until)
-{
-	if (take->clock == CLOCK_REALTIME)
-		return polycm_libc()->mutex_timedlock(take->object, until);
-	return polycm_libc()->mutex_clocklock(take->object, take->clock, until);
-}
-
-POLYCM_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
-					  const struct timespec *restrict until)
-{
-	struct take take = { .call = "pthread_mutex_timedlock", .clock = CLOCK_REALTIME,
-			     .until = mutex_until, .object = mutex };
-
-	if (never_moved())
-		return polycm_libc()->mutex_timedlock(mutex, until);
-	return take_until(&take, until);
-}
-
-POLYCM_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock,
-					  const struct timespec *restrict until)
-{
-	struct take take = { .call = "pthread_mutex_clocklock", .clock = clock,
-			     .until = mutex_until, .object = mutex };
-
-	if (never_moved())
-		return polycm_libc()->mutex_clocklock(mutex, clock, until);
-	return take_until(&take, until);
-}
-
-static int mtx_until(struct take *take, const struct timespec *until)
-{
-	switch (polycm_libc()->mtx_timedlock(take->object, until)) {
-	case thrd_success:
-		return 0;
-	case thrd_timedout:
-		return ETIMEDOUT;
-	default:
-		return EINVAL;
-	}
-}
-
-POLYCM_EXPORT int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until)
-{
-	struct take take = { .call = "mtx_timedlock", .clock = CLOCK_REALTIME,
-			     .until = mtx_until, .object = mutex };
-	int err;
-
-	if (never_moved())
-		return polycm_libc()->mtx_timedlock(mutex, until);
-	err = take_until(&take, until);
-	if (err)
-		return err == ETIMEDOUT ? thrd_timedout : thrd_error;
-	return thrd_success;
-}
-
-/* ------------------------------------------------------------------------
- * Read/write locks.
- */
-
-static int read_until(struct take *take, const struct timespec *until)
-{
-	if (take->clock == CLOCK_REALTIME)
-		return polycm_libc()->rwlock_timedrdlock(take->object, until);
-	return polycm_libc()->rwlock_clockrdlock(take->object, take->clock, until);
-}
-
-static int write_until(struct take *take, const struct timespec *until)
-{
-	if (take->clock == CLOCK_REALTIME)
-		return polycm_libc()->rwlock_timedwrlock(take->object, until);
-	return polycm_libc()->rwlock_clockwrlock(take->object, take->clock, until);
-}
-
-POLYCM_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock,
-					     const struct timespec *restrict until)
-{
-	struct take take = { .call = "pthread_rwlock_timedrdlock", .clock = CLOCK_REALTIME,
-			     .until = read_until, .object = lock };
-
-	if (never_moved())
-		return polycm_libc()->rwlock_timedrdlock(lock, until);
-	return take_until(&take, until);
-}
-
-POLYCM_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock,
-					     const struct timespec *restrict until)
-{
-	struct take take = { .call = "pthread_rwlock_timedwrlock", .clock = CLOCK_REALTIME,
-			     .until = write_until, .object = lock };
-
-	if (never_moved())
-		return polycm_libc()->rwlock_timedwrlock(lock, until);
-	return take_until(&take, until);
-}
-
-POLYCM_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t clock,
-					     const struct timespec *restrict until)
-{
-	struct take take = { .call = "pthread_rwlock_clockrdlock", .clock = clock,
-			     .until = read_until, .object = lock };
-
-	if (never_moved())
-		return polycm_libc()->rwlock_clockrdlock(lock, clock, until);
-	return take_until(&take, until);
-}
-
-POLYCM_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t clock,
-					     const struct timespec *restrict until)
-{
-	struct take take = { .call = "pthread_rwlock_clockwrlock", .clock = clock,
-			     .until = write_until, .object = lock };
-
-	if (never_moved())
-		return polycm_libc()->rwlock_clockwrlock(lock, clock, until);
-	return take_until(&take, until);
-}
-
-/* ------------------------------------------------------------------------
- * Message queues.
- */
 
 static int send_until(struct take *take, const struct timespec *until)
 {
-	return polycm_libc()->mq_timedsend(take->queue, take->object, take->len, *take->priority,
-					   until) ? errno : 0;
+	return polycm_libc()->mq_timedsend(take->message.queue, take->object, take->message.len,
+					   *take->message.priority, until) ? errno : 0;
 }
 
 static int receive_until(struct take *take, const struct timespec *until)
 {
-	take->taken = polycm_libc()->mq_timedreceive(take->queue, take->object, take->len,
-						     take->priority, until);
-	return take->taken < 0 ? errno : 0;
+	take->message.taken = polycm_libc()->mq_timedreceive(take->message.queue, take->object,
+							     take->message.len,
+							     take->message.priority, until);
+	return take->message.taken < 0 ? errno : 0;
 }
 
 POLYCM_EXPORT int mq_timedsend(mqd_t queue, const char *message, size_t len,
 			       unsigned int priority, const struct timespec *until)
 {
-	struct take take = { .call = "mq_timedsend", .clock = CLOCK_REALTIME,
-			     .interruptible = true, .until = send_until, .queue = queue,
-			     .object = (void *)(uintptr_t)message, .len = len,
-			     .priority = &priority };
+	struct take take = {
+		.wait = { .call = "mq_timedsend" },
+		.until = send_until,
+		.object = (void *)(uintptr_t)message,
+		.clock = CLOCK_REALTIME,
+		.interruptible = true,
+		.message = { .queue = queue, .len = len, .priority = &priority },
+	};
 
-	if (never_moved())
-		return polycm_libc()->mq_timedsend(queue, message, len, priority, until);
-	return posix_return(take_until(&take, until));
+	return polycm_wait_return(-take_until(&take, until));
 }
 
 POLYCM_EXPORT ssize_t mq_timedreceive(mqd_t queue, char *restrict message, size_t len,
 				      unsigned int *restrict priority,
 				      const struct timespec *restrict until)
 {
-	struct take take = { .call = "mq_timedreceive", .clock = CLOCK_REALTIME,
-			     .interruptible = true, .until = receive_until, .queue = queue,
-			     .object = message, .len = len, .priority = priority };
+	struct take take = {
+		.wait = { .call = "mq_timedreceive" },
+		.until = receive_until,
+		.object = message,
+		.clock = CLOCK_REALTIME,
+		.interruptible = true,
+		.message = { .queue = queue, .len = len, .priority = priority },
+	};
 
-	if (never_moved())
-		return polycm_libc()->mq_timedreceive(queue, message, len, priority, until);
-	return posix_return(take_until(&take, until)) ? -1 : take.taken;
+	return polycm_wait_return(-take_until(&take, until)) ? -1 : take.message.taken;
 }

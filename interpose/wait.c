@@ -25,7 +25,9 @@
 #define SLICE_NS 2000000
 #define VAIN_LOOKS 1000u		/* of handlers, in a row, before time moves */
 
-/* They are the thread's own doing, and held back they would end the process. */
+static const struct timespec at_once;
+
+/* The thread itself causes these; blocked, they would end the process. */
 static const int faults[] = {
 	SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP,
 };
@@ -48,12 +50,19 @@ static void release_signals(void *arg)
 	pthread_sigmask(SIG_SETMASK, &wait->before, NULL);
 }
 
+static void ask(struct polycm_wait *wait, const struct timespec *limit, const sigset_t *mask)
+{
+	if (wait->ask)
+		wait->result = wait->ask(wait, limit, mask);
+	else
+		wait->result = polycm_libc()->ppoll(NULL, 0, limit, mask) < 0 ? -errno : 0;
+}
+
 static bool look(void *arg)
 {
-	static const struct timespec at_once;
 	struct polycm_wait *wait = arg;
 
-	wait->result = wait->ask(wait, &at_once, &wait->while_waiting);
+	ask(wait, &at_once, &wait->while_waiting);
 	return wait->result != 0;
 }
 
@@ -62,7 +71,7 @@ static void really_wait(struct polycm_wait *wait, bool alone)
 {
 	static const struct timespec slice = { .tv_nsec = SLICE_NS };
 
-	wait->result = wait->ask(wait, alone ? NULL : &slice, &wait->while_waiting);
+	ask(wait, alone ? NULL : &slice, &wait->while_waiting);
 }
 
 static void tell_deadlock(const struct polycm_wait *wait, const struct polycm_waited *waited)
@@ -122,10 +131,10 @@ static uint64_t deadline_of(uint64_t start, uint64_t timeout_ns)
 	return timeout_ns < POLYCM_FOREVER - 1 - start ? start + timeout_ns : POLYCM_FOREVER - 1;
 }
 
-int polycm_wait(struct polycm_wait *wait)
+static int wait_for_something(struct polycm_wait *wait)
 {
 	uint64_t start = polycm_host()->now_ns(), passed;
-	int saved_errno = errno, err;
+	int err;
 
 	wait->result = 0;
 	hold_signals(wait);
@@ -135,7 +144,6 @@ int polycm_wait(struct polycm_wait *wait)
 
 	passed = polycm_host()->now_ns() - start;
 	wait->left_ns = wait->timeout_ns > passed ? wait->timeout_ns - passed : 0;
-	errno = saved_errno;
 	if (err == -ETIMEDOUT)
 		return 0;
 	return err ? err : wait->result;
@@ -172,17 +180,37 @@ void polycm_wait_spin(void)
 	polycm_host()->clock_spin();
 }
 
-int polycm_wait_not(struct polycm_wait *wait)
+static int ask_once(struct polycm_wait *wait)
 {
-	static const struct timespec at_once;
-	int saved_errno = errno;
-
 	wait->left_ns = 0;
-	wait->result = wait->ask(wait, &at_once, wait->mask);
+	ask(wait, &at_once, wait->mask);
 	if (!wait->result)
 		polycm_wait_spin();
-	errno = saved_errno;
 	return wait->result;
+}
+
+int polycm_wait(struct polycm_wait *wait)
+{
+	int saved_errno = errno;
+	int r = wait->timeout_ns ? wait_for_something(wait) : ask_once(wait);
+
+	errno = saved_errno;
+	return r;
+}
+
+void polycm_hold(struct polycm_held *ret_held)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &ret_held->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ret_held->cancel_state);
+}
+
+void polycm_release(const struct polycm_held *held)
+{
+	pthread_setcancelstate(held->cancel_state, NULL);
+	pthread_sigmask(SIG_SETMASK, &held->signals, NULL);
 }
 
 int polycm_wait_return(int result)

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "host.h"
+
 #define POLYCM_FOREVER UINT64_MAX
 
 struct polycm_waited;
@@ -21,28 +23,27 @@ struct polycm_wait {
 	uint64_t timeout_ns;		/* POLYCM_FOREVER: none */
 	const sigset_t *mask;		/* of the thread while it waits; NULL: as it is */
 	/*
-	 * Ask the kernel, for at most so long of real time; NULL: as long as
-	 * it takes.  How many descriptors are ready, or a negative errno.
+	 * Ask the kernel, for at most `limit' of real time; NULL: for as long as it takes.
+	 * Returns how many descriptors are ready, or a negative errno.  ask NULL: only a
+	 * signal ends the wait.
 	 */
 	int (*ask)(struct polycm_wait *wait, const struct timespec *limit, const sigset_t *mask);
 	/* polycm_waited_add() each descriptor.  NULL: there are none. */
 	void (*waited)(struct polycm_wait *wait, struct polycm_waited *waited);
 
-	int result;			/* what ask() said at last */
+	int result;			/* of the last ask() */
 	uint64_t left_ns;		/* of the time-out, when the wait ended */
 	sigset_t while_waiting, before;
 };
 
 /*
- * What ask() said; 0 after the time-out; -EDEADLK, after a line of log, where
- * nothing could ever end the wait; -ENODEV: time is not virtual, so the call
- * is the C library's.
+ * Returns the result of ask(); 0 after the time-out; -EDEADLK, logged, if nothing can ever
+ * end the wait; -ENODEV if time is not virtual, so that the C library has to wait.
+ * A time-out of 0 asks once.
  */
 int polycm_wait(struct polycm_wait *wait);
-/* The call does not wait: ask once. */
-int polycm_wait_not(struct polycm_wait *wait);
 
-/* A call that does not wait found nothing.  In a signal handler, too. */
+/* A call that does not wait found nothing.  May be called in a signal handler. */
 void polycm_wait_spin(void);
 
 /* 0 or more as it is; else -1 with errno. */
@@ -53,10 +54,39 @@ void polycm_wait_sleep(uint64_t ns);
 
 #define POLYCM_NS_PER_S UINT64_C(1000000000)
 
-/* Of a valid time; what is longer than 584 years is for ever. */
+/* The time is valid; more than 584 years are for ever. */
 uint64_t polycm_wait_ns(const struct timespec *time);
 struct timespec polycm_wait_timespec(uint64_t ns);
 bool polycm_wait_valid(const struct timespec *time);
+
+/* Time-outs of poll() and of ppoll(), as struct polycm_wait has them. */
+static inline uint64_t polycm_wait_milliseconds(int timeout)
+{
+	return timeout < 0 ? POLYCM_FOREVER : (uint64_t)timeout * 1000000u;
+}
+
+static inline uint64_t polycm_wait_timeout(const struct timespec *timeout)
+{
+	return timeout ? polycm_wait_ns(timeout) : POLYCM_FOREVER;
+}
+
+/* Does the C library wait?  It also refuses time-outs that are invalid. */
+static inline bool polycm_wait_is_real(const struct timespec *timeout)
+{
+	return time_is_real() || (timeout && !polycm_wait_valid(timeout));
+}
+
+/*
+ * Between the two calls the thread runs no signal handler and cannot be cancelled: it may
+ * take a lock that a handler takes, too.
+ */
+struct polycm_held {
+	sigset_t signals;
+	int cancel_state;
+};
+
+void polycm_hold(struct polycm_held *ret_held);
+void polycm_release(const struct polycm_held *held);
 
 /* --- waited.c: who could make a set of descriptors ready. --- */
 
