@@ -21,7 +21,7 @@
 
 #define SIM_MAX_GIDS 64u
 #define SIM_PKEY 0xffffu
-#define SIM_DEVICE_KINDS 7u	/* of objects that a device has so many of */
+#define SIM_DEVICE_KINDS 8u	/* of objects that a device has so many of */
 
 struct sim_id;
 
@@ -61,7 +61,7 @@ struct sim_device {
 	struct polycm_device *core;		/* from device_add() */
 	const struct polycm_transport *rules;
 	struct ibv_device_attr attr;		/* its limits */
-	unsigned int used[SIM_DEVICE_KINDS];	/* of those (nic/limits.c) */
+	unsigned int used[SIM_DEVICE_KINDS];	/* of those (nic/objects.c) */
 	unsigned int contexts;			/* open */
 	bool removed;				/* unplugged, for ever */
 	uint32_t number;			/* of devices on the fabric, from 0 */

@@ -38,24 +38,20 @@ int nic_resolve_ah(struct sim_device *device, const struct ibv_ah_attr *attr,
 	return 0;
 }
 
-struct ibv_ah *sim_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
+struct ibv_ah *sim_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	static const char call[] = "ibv_create_ah";
-	struct sim_device *device = nic_device(ibpd->context);
+	struct sim_device *device = nic_device(pd->context);
 	struct sim_ah *ah;
 	int err;
 
-	if (nic_is_iwarp(device)) {
-		err = nic_refuse(device, call, EOPNOTSUPP, "iWARP has no datagrams");
-		goto err_errno;
-	}
-	ah = calloc(1, sizeof(*ah));
-	if (!ah) {
-		err = nic_no_memory(device, call);
-		goto err_errno;
-	}
-	ah->pub.context = ibpd->context;
-	ah->pub.pd = ibpd;
+	if (nic_is_iwarp(device))
+		return nic_fail(NULL, nic_refuse(device, call, EOPNOTSUPP, "iWARP has no datagrams"));
+	ah = nic_alloc(device, call, sizeof(*ah));
+	if (!ah)
+		return NULL;
+	ah->pub.context = pd->context;
+	ah->pub.pd = pd;
 	ah->attr = *attr;
 
 	sim_lock();
@@ -65,28 +61,17 @@ struct ibv_ah *sim_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 				 "port %u, GID index %u, %s: the device has no such way",
 				 attr->port_num, attr->grh.sgid_index,
 				 attr->is_global ? "global" : "by LID");
+	else
+		err = nic_add(pd->context, NIC_AH, &ah->node, pd);
 	if (!err && ah->peer)
 		ah->peer_mac = ah->peer->mac_number;
-	if (!err)
-		err = nic_take(ibpd->context, NIC_AH);
-	if (!err) {
-		nic_list_add(&nic_context(ibpd->context)->ahs, &ah->node);
-		nic_pd(ibpd)->users++;
-	}
 	sim_unlock();
-	if (!err)
-		return &ah->pub;
-	free(ah);
-err_errno:
-	errno = err;
-	return NULL;
+	return err ? nic_fail(ah, err) : &ah->pub;
 }
 
 void nic_ah_free(struct sim_ah *ah)
 {
-	nic_list_del(&ah->node);
-	nic_pd(ah->pub.pd)->users--;
-	nic_give(ah->pub.context, NIC_AH);
+	nic_remove(ah->pub.context, NIC_AH, &ah->node, ah->pub.pd);
 	free(ah);
 }
 

@@ -137,9 +137,10 @@ void sim_nic_port_event(struct sim_port *port, enum ibv_event_type type)
 
 static void fail_all_qps(const struct sim_context *context)
 {
-	struct nic_list *node = context->qps.next, *next;
+	const struct nic_list *all = &context->objects[NIC_QP];
+	struct nic_list *node = all->next, *next;
 
-	for (; node != &context->qps; node = next) {
+	for (; node != all; node = next) {
 		next = node->next;
 		nic_qp_error(nic_container(node, struct sim_qp, node), false);
 	}

@@ -13,39 +13,28 @@
 
 struct ibv_comp_channel *sim_create_comp_channel(struct ibv_context *context)
 {
-	struct sim_channel *channel = calloc(1, sizeof(*channel));
+	static const char call[] = "ibv_create_comp_channel";
+	const struct sim_device *device = nic_device(context);
+	struct sim_channel *channel = nic_alloc(device, call, sizeof(*channel));
 	int err;
 
-	if (!channel) {
-		err = nic_no_memory(nic_device(context), "ibv_create_comp_channel");
-		goto err_errno;
-	}
+	if (!channel)
+		return NULL;
 	err = nic_notify_open(&channel->notify, &channel->pub.fd);
-	if (err) {
-		(void)nic_refuse(nic_device(context), "ibv_create_comp_channel", err,
-				 "no descriptor for it");
-		goto err_free;
-	}
+	if (err)
+		return nic_fail(channel, nic_refuse(device, call, err, "no descriptor for it"));
 	nic_list_init(&channel->ready);
 	channel->pub.context = context;
 	sim_lock();
-	nic_list_add(&nic_context(context)->channels, &channel->node);
-	nic_counts.channels++;
+	nic_enter(context, NIC_CHANNEL, &channel->node, NULL);
 	sim_unlock();
 	return &channel->pub;
-
-err_free:
-	free(channel);
-err_errno:
-	errno = err;
-	return NULL;
 }
 
 void nic_channel_free(struct sim_channel *channel)
 {
-	nic_list_del(&channel->node);
+	nic_remove(channel->pub.context, NIC_CHANNEL, &channel->node, NULL);
 	nic_notify_close(&channel->notify);
-	nic_counts.channels--;
 	free(channel);
 }
 

@@ -21,8 +21,6 @@
 #include "rq.h"
 #include "sq.h"
 
-struct sim_nic_counts nic_counts;
-
 struct nic_list nic_contexts = { &nic_contexts, &nic_contexts };
 
 static const struct ibv_context_ops context_ops = {
@@ -54,33 +52,21 @@ static void fill_tables(struct verbs_context *verbs)
 
 struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 {
-	struct sim_device *device = nic_container(ibdev, struct sim_device, vdev.device);
-	struct sim_context *context = calloc(1, sizeof(*context));
 	static const char call[] = "ibv_open_device";
+	struct sim_device *device = nic_container(ibdev, struct sim_device, vdev.device);
+	struct sim_context *context = nic_alloc(device, call, sizeof(*context));
 	int err;
 
-	if (!context) {
-		err = nic_no_memory(device, call);
-		goto err_errno;
-	}
-	if (device->removed) {
-		err = nic_refuse(device, call, ENODEV, "the device was removed");
-		goto err_free;
-	}
+	if (!context)
+		return NULL;
+	if (device->removed)
+		return nic_fail(context, nic_refuse(device, call, ENODEV, "the device was removed"));
 	err = nic_notify_open(&context->notify, &context->verbs.context.async_fd);
-	if (err) {
-		(void)nic_refuse(device, call, err, "no descriptor for its events");
-		goto err_free;
-	}
+	if (err)
+		return nic_fail(context, nic_refuse(device, call, err, "no descriptor for its events"));
 	context->device = device;
-	nic_list_init(&context->pds);
-	nic_list_init(&context->mrs);
-	nic_list_init(&context->mws);
-	nic_list_init(&context->channels);
-	nic_list_init(&context->cqs);
-	nic_list_init(&context->srqs);
-	nic_list_init(&context->qps);
-	nic_list_init(&context->ahs);
+	for (enum nic_kind kind = 0; kind < NIC_KINDS; kind++)
+		nic_list_init(&context->objects[kind]);
 	nic_list_init(&context->events);
 	fill_tables(&context->verbs);
 	context->verbs.context.device = ibdev;
@@ -88,16 +74,9 @@ struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 
 	sim_lock();
 	nic_list_add(&nic_contexts, &context->node);
-	nic_counts.contexts++;
 	device->contexts++;
 	sim_unlock();
 	return &context->verbs.context;
-
-err_free:
-	free(context);
-err_errno:
-	errno = err;
-	return NULL;
 }
 
 /* Take each object off its list; what refers to others goes first. */
@@ -107,19 +86,18 @@ err_errno:
 
 void nic_context_close(struct sim_context *context)
 {
-	FREE_ALL(&context->qps, struct sim_qp, nic_qp_free);
-	FREE_ALL(&context->srqs, struct sim_srq, nic_srq_free);
-	FREE_ALL(&context->cqs, struct sim_cq, nic_cq_free);
-	FREE_ALL(&context->channels, struct sim_channel, nic_channel_free);
-	FREE_ALL(&context->ahs, struct sim_ah, nic_ah_free);
-	FREE_ALL(&context->mws, struct sim_mw, nic_mw_free);
-	FREE_ALL(&context->mrs, struct sim_mr, nic_mr_free);
-	FREE_ALL(&context->pds, struct sim_pd, nic_pd_free);
+	FREE_ALL(&context->objects[NIC_QP], struct sim_qp, nic_qp_free);
+	FREE_ALL(&context->objects[NIC_SRQ], struct sim_srq, nic_srq_free);
+	FREE_ALL(&context->objects[NIC_CQ], struct sim_cq, nic_cq_free);
+	FREE_ALL(&context->objects[NIC_CHANNEL], struct sim_channel, nic_channel_free);
+	FREE_ALL(&context->objects[NIC_AH], struct sim_ah, nic_ah_free);
+	FREE_ALL(&context->objects[NIC_MW], struct sim_mw, nic_mw_free);
+	FREE_ALL(&context->objects[NIC_MR], struct sim_mr, nic_mr_free);
+	FREE_ALL(&context->objects[NIC_PD], struct sim_pd, nic_pd_free);
 	nic_async_forget(context, NULL);
 	nic_notify_close(&context->notify);
 	nic_list_del(&context->node);
 	pthread_mutex_destroy(&context->verbs.context.mutex);
-	nic_counts.contexts--;
 	context->device->contexts--;
 	free(context);
 }
@@ -135,11 +113,6 @@ int sim_close_device(struct ibv_context *context)
 	nic_context_close(nic_context(context));
 	sim_unlock();
 	return 0;
-}
-
-void sim_nic_counts(struct sim_nic_counts *ret_counts)
-{
-	*ret_counts = nic_counts;
 }
 
 int sim_nic_start(void)

@@ -49,36 +49,35 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 	cq->ring_size = nic_round_up((uint32_t)cqe);
 	cq->ring = malloc(cq->ring_size * sizeof(*cq->ring));
 	if (!cq->ring) {
-		free(cq);
-		return nic_no_memory(nic_device(context), create_call);
+		err = nic_no_memory(nic_device(context), create_call);
+		goto err_free;
 	}
 	nic_list_init(&cq->ready);
-	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
 	cq->pub.cq.context = context;
 	cq->pub.cq.channel = channel;
 	cq->pub.cq.cq_context = cq_context;
 	cq->pub.cq.cqe = cqe;
 
 	sim_lock();
-	err = nic_take(context, NIC_CQ);
-	sim_unlock();
-	if (err) {
-		pthread_spin_destroy(&cq->lock);
-		free(cq->ring);
-		free(cq);
-		return err;
+	err = nic_add(context, NIC_CQ, &cq->node, NULL);
+	if (!err) {
+		pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
+		pthread_mutex_init(&cq->pub.cq.mutex, NULL);
+		pthread_cond_init(&cq->pub.cq.cond, NULL);
+		cq->pub.cq.handle = next_handle++;
+		if (channel)
+			channel->refcnt++;
 	}
-	pthread_mutex_init(&cq->pub.cq.mutex, NULL);
-	pthread_cond_init(&cq->pub.cq.cond, NULL);
-
-	sim_lock();
-	cq->pub.cq.handle = next_handle++;
-	nic_list_add(&nic_context(context)->cqs, &cq->node);
-	if (channel)
-		channel->refcnt++;
 	sim_unlock();
+	if (err)
+		goto err_free;
 	*ret_cq = cq;
 	return 0;
+
+err_free:
+	free(cq->ring);
+	free(cq);
+	return err;
 }
 
 struct ibv_cq *sim_create_cq(struct ibv_context *context, int cqe, void *cq_context,
@@ -88,11 +87,7 @@ struct ibv_cq *sim_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	struct sim_cq *cq;
 	int err = nic_cq_create(context, size, cqe, cq_context, channel, comp_vector, &cq);
 
-	if (err) {
-		errno = err;
-		return NULL;
-	}
-	return &cq->pub.cq;
+	return err ? nic_fail(NULL, err) : &cq->pub.cq;
 }
 
 /* Nothing refers to it any more. */
@@ -100,13 +95,12 @@ static void cq_detach(struct sim_cq *cq)
 {
 	struct ibv_comp_channel *pub = cq->pub.cq.channel;
 
-	nic_list_del(&cq->node);
 	if (pub) {
 		nic_channel_forget(nic_container(pub, struct sim_channel, pub), cq);
 		pub->refcnt--;
 	}
 	nic_async_forget(nic_context(cq->pub.cq.context), cq);
-	nic_give(cq->pub.cq.context, NIC_CQ);
+	nic_remove(cq->pub.cq.context, NIC_CQ, &cq->node, NULL);
 }
 
 static void cq_release(struct sim_cq *cq)

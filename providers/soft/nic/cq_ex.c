@@ -114,33 +114,26 @@ static int check_ex(const struct sim_device *device, const struct ibv_cq_init_at
 
 struct ibv_cq_ex *sim_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
+	const struct sim_device *device = nic_device(context);
 	struct nic_cq_cursor *at;
 	struct sim_cq *cq;
-	int err = check_ex(nic_device(context), attr);
+	int err = check_ex(device, attr);
 
 	if (err)
-		goto err_errno;
-	at = calloc(1, sizeof(*at));
-	if (!at) {
-		err = nic_no_memory(nic_device(context), create_call);
-		goto err_errno;
-	}
+		return nic_fail(NULL, err);
+	at = nic_alloc(device, create_call, sizeof(*at));
+	if (!at)
+		return NULL;
 	err = nic_cq_create(context, sizeof(*cq), (int)attr->cqe, attr->cq_context, attr->channel,
 			    (int)attr->comp_vector, &cq);
 	if (err)
-		goto err_free;
+		return nic_fail(at, err);
 	pthread_mutex_init(&at->mutex, NULL);
 	cq->cursor = at;
 	memcpy((char *)&cq->pub.ex + offsetof(struct ibv_cq_ex, start_poll),
 	       (const char *)&ex_table + offsetof(struct ibv_cq_ex, start_poll),
 	       sizeof(ex_table) - offsetof(struct ibv_cq_ex, start_poll));
 	return &cq->pub.ex;
-
-err_free:
-	free(at);
-err_errno:
-	errno = err;
-	return NULL;
 }
 
 void nic_cursor_free(struct nic_cq_cursor *at)

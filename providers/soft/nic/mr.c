@@ -34,16 +34,16 @@ struct key_slot {
 static struct key_slot *slots;		/* slot 0 is never used: no key is 0 */
 static uint32_t num_slots, first_free, last_free;
 
-static int grow(void)
+int nic_key_reserve(const struct sim_device *device, const char *call)
 {
 	uint32_t more = num_slots ? num_slots * 2 : 64;
 	struct key_slot *bigger;
 
-	if (more > 1u << (32 - TAG_BITS))
-		return ENOMEM;
-	bigger = realloc(slots, more * sizeof(*slots));
+	if (first_free)
+		return 0;
+	bigger = more > 1u << (32 - TAG_BITS) ? NULL : realloc(slots, more * sizeof(*slots));
 	if (!bigger)
-		return ENOMEM;
+		return nic_refuse(device, call, ENOMEM, "no key for it");
 	slots = bigger;
 	for (uint32_t i = num_slots; i < more; i++)
 		slots[i] = (struct key_slot) { .next_free = i + 1 < more ? i + 1 : 0 };
@@ -64,23 +64,15 @@ static uint32_t make_key(uint32_t index)
 	return index << TAG_BITS | tag;
 }
 
-int nic_key_take(struct sim_mr *mr, struct sim_mw *mw, uint32_t *ret_index, uint32_t *ret_key)
+uint32_t nic_key_take(struct sim_mr *mr, struct sim_mw *mw, uint32_t *ret_index)
 {
-	uint32_t index;
-	int err;
+	uint32_t index = first_free;
 
-	if (!first_free) {
-		err = grow();
-		if (err)
-			return err;
-	}
-	index = first_free;
 	first_free = slots[index].next_free;
 	slots[index].mr = mr;
 	slots[index].mw = mw;
 	*ret_index = index;
-	*ret_key = make_key(index);
-	return 0;
+	return make_key(index);
 }
 
 void nic_key_drop(uint32_t index)
@@ -121,27 +113,21 @@ void nic_mr_stop(void)
 	num_slots = first_free = last_free = 0;
 }
 
-static int check_access(unsigned int access)
+/* 0, or an errno and the reason. */
+static int check_access(unsigned int access, const char **ret_why)
 {
+	*ret_why = "the simulator has no on-demand paging";
 	if (access & IBV_ACCESS_ON_DEMAND)
 		return EOPNOTSUPP;
+	*ret_why = "an unknown flag";
 	if (access & ~(unsigned int)KNOWN_ACCESS)
 		return EINVAL;
-	/* Whoever may write from afar must be allowed to write here: IBTA, 10.6.3.1. */
+	/* IBTA vol. 1, 10.6.3.1. */
+	*ret_why = "who may write from afar must have IBV_ACCESS_LOCAL_WRITE";
 	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
 	return 0;
-}
-
-/* What check_access() refuses. */
-static const char *access_words(unsigned int access)
-{
-	if (access & IBV_ACCESS_ON_DEMAND)
-		return "the simulator has no on-demand paging";
-	if (access & ~(unsigned int)KNOWN_ACCESS)
-		return "an unknown flag";
-	return "who may write from afar must have IBV_ACCESS_LOCAL_WRITE";
 }
 
 #define BAD_ACCESS	"access 0x%x: %s"
@@ -185,22 +171,18 @@ struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	static const char call[] = "ibv_reg_mr";
 	const struct sim_device *device = nic_device(pd->context);
 	struct sim_mr *mr;
-	int err = check_access(access);
+	const char *why;
+	int err = check_access(access, &why);
 
-	if (err) {
-		(void)nic_refuse(device, call, err, BAD_ACCESS, access, access_words(access));
-		goto err_errno;
-	}
+	if (err)
+		return nic_fail(NULL, nic_refuse(device, call, err, BAD_ACCESS, access, why));
 	err = check_range(addr, length, iova);
-	if (err) {
-		(void)nic_refuse(device, call, err, NO_RANGE, length, addr, (unsigned long long)iova);
-		goto err_errno;
-	}
-	mr = calloc(1, sizeof(*mr));
-	if (!mr) {
-		err = nic_no_memory(device, call);
-		goto err_errno;
-	}
+	if (err)
+		return nic_fail(NULL, nic_refuse(device, call, err, NO_RANGE, length, addr,
+						 (unsigned long long)iova));
+	mr = nic_alloc(device, call, sizeof(*mr));
+	if (!mr)
+		return NULL;
 	mr->pub.context = pd->context;
 	mr->pub.pd = pd;
 	mr->pub.addr = addr;
@@ -209,26 +191,13 @@ struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	mr->access = access;
 
 	sim_lock();
-	err = nic_take(pd->context, NIC_MR);
-	if (!err) {
-		err = nic_key_take(mr, NULL, &mr->pub.handle, &mr->pub.lkey);
-		mr->pub.rkey = mr->pub.lkey;
-		if (err) {
-			(void)nic_refuse(device, call, err, "no key for it");
-			nic_give(pd->context, NIC_MR);
-		}
-	}
-	if (!err) {
-		nic_list_add(&nic_context(pd->context)->mrs, &mr->node);
-		nic_pd(pd)->users++;
-	}
-	sim_unlock();
+	err = nic_key_reserve(device, call);
 	if (!err)
-		return &mr->pub;
-	free(mr);
-err_errno:
-	errno = err;
-	return NULL;
+		err = nic_add(pd->context, NIC_MR, &mr->node, pd);
+	if (!err)
+		mr->pub.lkey = mr->pub.rkey = nic_key_take(mr, NULL, &mr->pub.handle);
+	sim_unlock();
+	return err ? nic_fail(mr, err) : &mr->pub;
 }
 
 static int check_rereg(const struct sim_mr *mr, int flags, const struct ibv_pd *pd,
@@ -236,6 +205,7 @@ static int check_rereg(const struct sim_mr *mr, int flags, const struct ibv_pd *
 {
 	static const char call[] = "ibv_rereg_mr";
 	const struct sim_device *device = nic_device(mr->pub.context);
+	const char *why;
 	int err;
 
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
@@ -247,8 +217,8 @@ static int check_rereg(const struct sim_mr *mr, int flags, const struct ibv_pd *
 				  (unsigned long long)(uintptr_t)addr);
 	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return 0;
-	err = check_access(access);
-	return err ? nic_refuse(device, call, err, BAD_ACCESS, access, access_words(access)) : 0;
+	err = check_access(access, &why);
+	return err ? nic_refuse(device, call, err, BAD_ACCESS, access, why) : 0;
 }
 
 int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
@@ -291,10 +261,8 @@ err_errno:
 
 void nic_mr_free(struct sim_mr *mr)
 {
-	nic_list_del(&mr->node);
 	nic_key_drop(mr->pub.handle);
-	nic_pd(mr->pub.pd)->users--;
-	nic_give(mr->pub.context, NIC_MR);
+	nic_remove(mr->pub.context, NIC_MR, &mr->node, mr->pub.pd);
 	free(mr);
 }
 

@@ -13,8 +13,10 @@ int sim_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
 		 int access);
 int sim_dereg_mr(struct ibv_mr *mr);
 void nic_mr_free(struct sim_mr *mr);
-/* A slot of the table of keys, for a region or a window: 0 or an errno. */
-int nic_key_take(struct sim_mr *mr, struct sim_mw *mw, uint32_t *ret_index, uint32_t *ret_key);
+/* See that a slot of the table of keys is free: 0, or ENOMEM with a log line. */
+int nic_key_reserve(const struct sim_device *device, const char *call);
+/* The next free slot, for a region or a window.  Returns the key. */
+uint32_t nic_key_take(struct sim_mr *mr, struct sim_mw *mw, uint32_t *ret_index);
 void nic_key_drop(uint32_t index);
 /* The window in that slot, the region with that key; or NULL. */
 struct sim_mw *nic_mw_at(uint32_t index);

@@ -32,40 +32,24 @@ struct ibv_mw *sim_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	struct sim_mw *mw;
 	int err;
 
-	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
-		err = nic_refuse(device, call, EINVAL, "%d is no type of window", (int)type);
-		goto err_errno;
-	}
-	mw = calloc(1, sizeof(*mw));
-	if (!mw) {
-		err = nic_no_memory(device, call);
-		goto err_errno;
-	}
+	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+		return nic_fail(NULL, nic_refuse(device, call, EINVAL, "%d is no type of window",
+						 (int)type));
+	mw = nic_alloc(device, call, sizeof(*mw));
+	if (!mw)
+		return NULL;
 	mw->pub.context = pd->context;
 	mw->pub.pd = pd;
 	mw->pub.type = type;
 
 	sim_lock();
-	err = nic_take(pd->context, NIC_MW);
-	if (!err) {
-		err = nic_key_take(NULL, mw, &mw->pub.handle, &mw->key);
-		if (err) {
-			(void)nic_refuse(device, call, err, "no key for it");
-			nic_give(pd->context, NIC_MW);
-		}
-	}
-	if (!err) {
-		mw->pub.rkey = mw->key;
-		nic_list_add(&nic_context(pd->context)->mws, &mw->node);
-		nic_pd(pd)->users++;
-	}
-	sim_unlock();
+	err = nic_key_reserve(device, call);
 	if (!err)
-		return &mw->pub;
-	free(mw);
-err_errno:
-	errno = err;
-	return NULL;
+		err = nic_add(pd->context, NIC_MW, &mw->node, pd);
+	if (!err)
+		mw->pub.rkey = mw->key = nic_key_take(NULL, mw, &mw->pub.handle);
+	sim_unlock();
+	return err ? nic_fail(mw, err) : &mw->pub;
 }
 
 static void unbind(struct sim_mw *mw)
@@ -79,10 +63,8 @@ static void unbind(struct sim_mw *mw)
 void nic_mw_free(struct sim_mw *mw)
 {
 	unbind(mw);
-	nic_list_del(&mw->node);
 	nic_key_drop(mw->pub.handle);
-	nic_pd(mw->pub.pd)->users--;
-	nic_give(mw->pub.context, NIC_MW);
+	nic_remove(mw->pub.context, NIC_MW, &mw->node, mw->pub.pd);
 	free(mw);
 }
 
@@ -96,7 +78,7 @@ int sim_dealloc_mw(struct ibv_mw *mw)
 
 void nic_mw_unbind_all(const struct sim_qp *qp)
 {
-	struct nic_list *all = &nic_context(qp->pub.qp.context)->mws;
+	struct nic_list *all = &nic_context(qp->pub.qp.context)->objects[NIC_MW];
 
 	for (struct nic_list *at = all->next; at != all; at = at->next) {
 		struct sim_mw *mw = nic_container(at, struct sim_mw, node);

@@ -50,10 +50,13 @@ enum nic_qp_event { NIC_QP_FAILED, NIC_QP_ESTABLISHED, NIC_QP_DRAINED, NIC_QP_LA
 enum nic_port_event { NIC_PORT_ACTIVE, NIC_PORT_ERR, NIC_PORT_GID, NIC_PORT_EVENTS };
 #define NIC_PORTS (sizeof(((struct sim_device *)0)->ports) / sizeof(struct sim_port))
 
+enum nic_kind { NIC_QP, NIC_CQ, NIC_SRQ, NIC_CHANNEL, NIC_MR, NIC_MW, NIC_AH, NIC_PD, NIC_KINDS };
+_Static_assert(NIC_KINDS == SIM_DEVICE_KINDS, "a device counts all kinds");
+
 struct sim_context {
 	struct sim_device *device;
 	struct nic_list node;			/* among all contexts */
-	struct nic_list pds, mrs, mws, channels, cqs, srqs, qps, ahs;
+	struct nic_list objects[NIC_KINDS];
 	struct nic_list events;			/* async.c: not read yet */
 	struct nic_async removed, port_events[NIC_PORTS][NIC_PORT_EVENTS];
 	struct nic_notify notify;
@@ -316,6 +319,23 @@ static inline uint32_t nic_qpn(const struct sim_qp *qp)
 	return qp->pub.qp.qp_num;
 }
 
-extern struct sim_nic_counts nic_counts;
+/* --- objects.c --- */
+
+/* calloc().  NULL: errno is set, and a log line says so. */
+void *nic_alloc(const struct sim_device *device, const char *call, size_t size);
+/* The end of a call that creates an object and fails: frees it (NULL: none yet), sets errno, returns NULL. */
+void *nic_fail(void *object, int err);
+/*
+ * Count a new object, and put it on its context's list.  It keeps the PD from
+ * being deallocated (NULL: it has none).  0, ENOMEM or EINVAL if the device has
+ * no more of them, EIO if the device is removed; with a log line.  Lock held.
+ */
+int nic_add(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
+	    struct ibv_pd *pd);
+/* The same without limits. */
+void nic_enter(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
+	       struct ibv_pd *pd);
+void nic_remove(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
+		struct ibv_pd *pd);
 
 #endif

@@ -9,34 +9,25 @@
 
 struct ibv_pd *sim_alloc_pd(struct ibv_context *context)
 {
+	static const char call[] = "ibv_alloc_pd";
 	static uint32_t next_handle;
-	struct sim_pd *pd = calloc(1, sizeof(*pd));
+	struct sim_pd *pd = nic_alloc(nic_device(context), call, sizeof(*pd));
 	int err;
 
-	if (!pd) {
-		err = nic_no_memory(nic_device(context), "ibv_alloc_pd");
-		goto err_errno;
-	}
+	if (!pd)
+		return NULL;
 	pd->pub.context = context;
 	sim_lock();
-	err = nic_take(context, NIC_PD);
-	if (!err) {
-		pd->pub.handle = next_handle++;
-		nic_list_add(&nic_context(context)->pds, &pd->node);
-	}
-	sim_unlock();
+	err = nic_add(context, NIC_PD, &pd->node, NULL);
 	if (!err)
-		return &pd->pub;
-	free(pd);
-err_errno:
-	errno = err;
-	return NULL;
+		pd->pub.handle = next_handle++;
+	sim_unlock();
+	return err ? nic_fail(pd, err) : &pd->pub;
 }
 
 void nic_pd_free(struct sim_pd *pd)
 {
-	nic_list_del(&pd->node);
-	nic_give(pd->pub.context, NIC_PD);
+	nic_remove(pd->pub.context, NIC_PD, &pd->node, NULL);
 	free(pd);
 }
 

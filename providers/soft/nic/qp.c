@@ -133,18 +133,16 @@ static int qp_attach(struct sim_qp *qp)
 			"raise the limit on threads or memory", strerror(err));
 		return err;
 	}
-	err = nic_take(pub->context, NIC_QP);
+	err = nic_add(pub->context, NIC_QP, &qp->node, pub->pd);
 	if (err)
 		return err;
 	err = nic_qpn_take(qp, &pub->qp_num);
 	if (err) {
 		(void)nic_refuse(nic_device(pub->context), call, err, "no QP number is left");
-		nic_give(pub->context, NIC_QP);
+		nic_remove(pub->context, NIC_QP, &qp->node, pub->pd);
 		return err;
 	}
 	pub->handle = pub->qp_num;
-	nic_list_add(&nic_context(pub->context)->qps, &qp->node);
-	nic_pd(pub->pd)->users++;
 	nic_cq(pub->send_cq)->users++;
 	nic_cq(pub->recv_cq)->users++;
 	if (pub->srq)
@@ -160,15 +158,13 @@ static void qp_detach(struct sim_qp *qp)
 	nic_stream_closed(qp, true);
 	nic_groups_detach_all(qp);
 	nic_mw_unbind_all(qp);
-	nic_list_del(&qp->node);
 	nic_qpn_drop(pub->qp_num);
 	nic_async_forget(nic_context(pub->context), qp);
-	nic_pd(pub->pd)->users--;
 	nic_cq(pub->send_cq)->users--;
 	nic_cq(pub->recv_cq)->users--;
 	if (pub->srq)
 		nic_srq(pub->srq)->users--;
-	nic_give(pub->context, NIC_QP);
+	nic_remove(pub->context, NIC_QP, &qp->node, pub->pd);
 }
 
 static bool attempt_over(void *arg)
@@ -243,11 +239,7 @@ struct ibv_qp *sim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	struct sim_qp *qp;
 	int err = nic_qp_create(pd, offsetof(struct sim_qp, pub) + sizeof(struct ibv_qp), attr, &qp);
 
-	if (err) {
-		errno = err;
-		return NULL;
-	}
-	return &qp->pub.qp;
+	return err ? nic_fail(NULL, err) : &qp->pub.qp;
 }
 
 void nic_qp_free(struct sim_qp *qp)

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nic/refuse.h - what a device has no more of, and calls that are refused (limits.c, refuse.c). */
+/* nic/refuse.h - log lines about calls and requests that fail (refuse.c). */
 #ifndef SIM_NIC_REFUSE_H
 #define SIM_NIC_REFUSE_H
 
 #include "objects.h"
-
-/* --- limits.c --- */
-
-enum nic_kind { NIC_PD, NIC_MR, NIC_MW, NIC_CQ, NIC_SRQ, NIC_QP, NIC_AH, NIC_KINDS };
-_Static_assert(NIC_KINDS <= SIM_DEVICE_KINDS, "a device counts all kinds");
-/*
- * One more object: 0, ENOMEM or EINVAL where the device has no more of them, EIO
- * where it is gone.  What fails is told of.
- */
-int nic_take(struct ibv_context *context, enum nic_kind kind);
-void nic_give(struct ibv_context *context, enum nic_kind kind);
 
 /* One line for people; free when nobody listens. */
 #define nic_log(level, ...) do { \
@@ -22,8 +11,6 @@ void nic_give(struct ibv_context *context, enum nic_kind kind);
 		sim_core->log(level, NULL, __VA_ARGS__); \
 } while (0)
 #define nic_debug(...) nic_log(POLYCM_LOG_DEBUG, __VA_ARGS__)
-
-/* --- refuse.c --- */
 
 /* Why what is under way fails: for the line of nic_tell_failure(), which is next.  Engine lock held. */
 void nic_because(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));

@@ -27,17 +27,16 @@ static int check_new(const struct sim_device *device, const struct ibv_srq_attr 
 
 struct ibv_srq *sim_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
+	const struct sim_device *device = nic_device(pd->context);
 	static uint32_t next_handle;
 	struct sim_srq *srq;
-	int err = check_new(nic_device(pd->context), &init->attr);
+	int err = check_new(device, &init->attr);
 
 	if (err)
-		goto err_errno;
-	srq = calloc(1, sizeof(*srq));
-	if (!srq) {
-		err = nic_no_memory(nic_device(pd->context), create_call);
-		goto err_errno;
-	}
+		return nic_fail(NULL, err);
+	srq = nic_alloc(device, create_call, sizeof(*srq));
+	if (!srq)
+		return NULL;
 	srq->rq.size = init->attr.max_wr;
 	srq->rq.mask = nic_round_up(srq->rq.size) - 1;
 	srq->rq.max_sge = init->attr.max_sge;
@@ -46,51 +45,37 @@ struct ibv_srq *sim_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	srq->pub.pd = pd;
 
 	sim_lock();
-	err = nic_take(pd->context, NIC_SRQ);
-	if (err)
-		goto err_unlock;
-	pthread_mutex_init(&srq->pub.mutex, NULL);
-	pthread_cond_init(&srq->pub.cond, NULL);
-	srq->pub.handle = next_handle++;
-	srq->number = srq->pub.handle + 1;
-	nic_list_add(&nic_context(pd->context)->srqs, &srq->node);
-	nic_pd(pd)->users++;
+	err = nic_add(pd->context, NIC_SRQ, &srq->node, pd);
+	if (!err) {
+		pthread_mutex_init(&srq->pub.mutex, NULL);
+		pthread_cond_init(&srq->pub.cond, NULL);
+		srq->pub.handle = next_handle++;
+		srq->number = srq->pub.handle + 1;
+	}
 	sim_unlock();
-	return &srq->pub;
-
-err_unlock:
-	sim_unlock();
-	free(srq);
-err_errno:
-	errno = err;
-	return NULL;
+	return err ? nic_fail(srq, err) : &srq->pub;
 }
 
 struct ibv_srq *sim_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
+	static const char call[] = "ibv_create_srq_ex";
 	struct ibv_srq_init_attr init = { .srq_context = attr->srq_context, .attr = attr->attr };
 
 	if (attr->comp_mask & ~(uint32_t)(IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE) ||
-	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC)) {
-		errno = nic_refuse(nic_device(context), "ibv_create_srq_ex", EOPNOTSUPP,
-				   "the simulator has basic SRQs only (comp_mask 0x%x)",
-				   attr->comp_mask);
-		return NULL;
-	}
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || attr->pd->context != context) {
-		errno = nic_refuse(nic_device(context), "ibv_create_srq_ex", EINVAL,
-				   "it needs a PD of the same context");
-		return NULL;
-	}
+	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC))
+		return nic_fail(NULL, nic_refuse(nic_device(context), call, EOPNOTSUPP,
+						 "the simulator has basic SRQs only (comp_mask 0x%x)",
+						 attr->comp_mask));
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || attr->pd->context != context)
+		return nic_fail(NULL, nic_refuse(nic_device(context), call, EINVAL,
+						 "it needs a PD of the same context"));
 	return sim_create_srq(attr->pd, &init);
 }
 
 static void srq_detach(struct sim_srq *srq)
 {
-	nic_list_del(&srq->node);
 	nic_async_forget(nic_context(srq->pub.context), srq);
-	nic_pd(srq->pub.pd)->users--;
-	nic_give(srq->pub.context, NIC_SRQ);
+	nic_remove(srq->pub.context, NIC_SRQ, &srq->node, srq->pub.pd);
 }
 
 static void srq_release(struct sim_srq *srq)

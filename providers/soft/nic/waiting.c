@@ -26,11 +26,11 @@ static const char *armed_text(const struct sim_cq *cq)
 static void describe_cqs(const struct sim_context *context, const struct sim_channel *channel,
 			 char *text, size_t size)
 {
-	const struct nic_list *node;
+	const struct nic_list *node, *all = &context->objects[NIC_CQ];
 	size_t len = 0;
 
 	snprintf(text, size, "no CQ is on it");
-	for (node = context->cqs.next; node != &context->cqs && len < size; node = node->next) {
+	for (node = all->next; node != all && len < size; node = node->next) {
 		const struct sim_cq *cq = nic_container(node, struct sim_cq, node);
 		unsigned int entries = atomic_load(&cq->head) - atomic_load(&cq->tail);
 
@@ -45,14 +45,14 @@ static void describe_cqs(const struct sim_context *context, const struct sim_cha
 static bool owns(const struct sim_context *context, int fd, char *text, size_t size)
 {
 	const char *device = context->verbs.context.device->name;
-	const struct nic_list *node;
+	const struct nic_list *node, *all = &context->objects[NIC_CHANNEL];
 	size_t len;
 
 	if (*context->notify.program_fd == fd) {
 		snprintf(text, size, "asynchronous events of %s on descriptor %d", device, fd);
 		return true;
 	}
-	for (node = context->channels.next; node != &context->channels; node = node->next) {
+	for (node = all->next; node != all; node = node->next) {
 		const struct sim_channel *channel = nic_container(node, struct sim_channel, node);
 
 		if (*channel->notify.program_fd != fd)

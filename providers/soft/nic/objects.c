@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/objects.c - the objects of contexts: how many of each kind a device has
+ * and may have, and which are open, for reports of leaks.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "providers/soft/fabric/gids.h"
+#include "providers/soft/faults/fault.h"
+#include "context.h"
+#include "qp.h"
+#include "refuse.h"
+
+#define KIND(type, ...) { .handle = (ptrdiff_t)offsetof(type, pub) - (ptrdiff_t)offsetof(type, node), \
+			  __VA_ARGS__ }
+#define LIMIT(member) .limit = offsetof(struct ibv_device_attr, member)
+
+static const struct kind {
+	ptrdiff_t handle;	/* the public struct, from the node */
+	const char *name, *call;
+	enum sim_what fault;	/* the call, for fault rules; SIM_WHATS: no rule names it */
+	size_t limit;		/* an int in struct ibv_device_attr */
+} kinds[NIC_KINDS] = {
+	[NIC_QP] = KIND(struct sim_qp, "QP", "ibv_create_qp", SIM_CALL_CREATE_QP, LIMIT(max_qp)),
+	[NIC_CQ] = KIND(struct sim_cq, "CQ", "ibv_create_cq", SIM_CALL_CREATE_CQ, LIMIT(max_cq)),
+	[NIC_SRQ] = KIND(struct sim_srq, "SRQ", "ibv_create_srq", SIM_CALL_CREATE_SRQ, LIMIT(max_srq)),
+	[NIC_CHANNEL] = KIND(struct sim_channel, "completion channel"),
+	[NIC_MR] = KIND(struct sim_mr, "MR", "ibv_reg_mr", SIM_CALL_REG_MR, LIMIT(max_mr)),
+	[NIC_MW] = KIND(struct sim_mw, "MW", "ibv_alloc_mw", SIM_WHATS, LIMIT(max_mw)),
+	[NIC_AH] = KIND(struct sim_ah, "AH", "ibv_create_ah", SIM_WHATS, LIMIT(max_ah)),
+	[NIC_PD] = KIND(struct sim_pd, "PD", "ibv_alloc_pd", SIM_CALL_ALLOC_PD, LIMIT(max_pd)),
+};
+
+void *nic_alloc(const struct sim_device *device, const char *call, size_t size)
+{
+	return calloc(1, size) ?: nic_fail(NULL, nic_no_memory(device, call));
+}
+
+void *nic_fail(void *object, int err)
+{
+	free(object);
+	errno = err;
+	return NULL;
+}
+
+void nic_enter(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
+	       struct ibv_pd *pd)
+{
+	nic_list_add(&nic_context(context)->objects[kind], node);
+	nic_device(context)->used[kind]++;
+	if (pd)
+		nic_pd(pd)->users++;
+}
+
+int nic_add(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
+	    struct ibv_pd *pd)
+{
+	const struct sim_device *device = nic_device(context);
+	const struct kind *k = &kinds[kind];
+	int r, max = *(const int *)(const void *)((const char *)&device->attr + k->limit);
+
+	if (device->removed)
+		return nic_refuse(device, k->call, EIO, "the device was removed");
+	r = sim_fault_call(device->node, k->fault);
+	if (r < 0)
+		return nic_refuse(device, k->call, -r, "a fault rule says so");
+	/* rxe and siw have different errors for it; adapters have siw's. */
+	if (device->used[kind] >= (unsigned int)max)
+		return nic_refuse(device, k->call,
+				  sim_wire_of(device->rules) == SIM_WIRE_ROCE ? EINVAL : ENOMEM,
+				  "the device has no more than %d of them", max);
+	nic_enter(context, kind, node, pd);
+	return 0;
+}
+
+void nic_remove(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
+		struct ibv_pd *pd)
+{
+	nic_list_del(node);
+	nic_device(context)->used[kind]--;
+	if (pd)
+		nic_pd(pd)->users--;
+}
+
+void sim_nic_counts(struct sim_nic_counts *ret_counts)
+{
+	*ret_counts = (struct sim_nic_counts) { 0 };
+	for (const struct sim_node *node = sim_first_node(); node; node = node->next) {
+		for (const struct sim_device *device = node->devices; device; device = device->next) {
+			ret_counts->contexts += device->contexts;
+			ret_counts->pds += device->used[NIC_PD];
+			ret_counts->mrs += device->used[NIC_MR];
+			ret_counts->mws += device->used[NIC_MW];
+			ret_counts->channels += device->used[NIC_CHANNEL];
+			ret_counts->cqs += device->used[NIC_CQ];
+			ret_counts->srqs += device->used[NIC_SRQ];
+			ret_counts->qps += device->used[NIC_QP];
+			ret_counts->ahs += device->used[NIC_AH];
+		}
+	}
+}
+
+static const char *qp_type_name(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC ? "RC" : type == IBV_QPT_UC ? "UC" : "UD";
+}
+
+/* What is particular to the object, and a comma; or nothing. */
+static void describe(enum nic_kind kind, void *handle, char *text, size_t size)
+{
+	struct ibv_qp *qp = handle;
+
+	text[0] = '\0';
+	if (kind == NIC_QP)
+		(void)snprintf(text, size, "%s, %s, number %u, ", qp_type_name(qp->qp_type),
+			       nic_qp_state_name(nic_qp(qp)->state), qp->qp_num);
+	else if (kind == NIC_CQ)
+		(void)snprintf(text, size, "%d entries, ", ((struct ibv_cq *)handle)->cqe);
+	else if (kind == NIC_MR)
+		(void)snprintf(text, size, "%zu bytes, ", ((struct ibv_mr *)handle)->length);
+}
+
+void sim_nic_each(void (*fn)(void *arg, const char *kind, const void *handle, const char *text),
+		  void *arg)
+{
+	char own[80], text[160];
+
+	for (struct nic_list *at = nic_contexts.next; at != &nic_contexts; at = at->next) {
+		struct sim_context *context = nic_container(at, struct sim_context, node);
+		const char *device = context->device->vdev.device.name;
+
+		for (enum nic_kind kind = 0; kind < NIC_KINDS; kind++) {
+			struct nic_list *all = &context->objects[kind];
+
+			for (struct nic_list *node = all->next; node != all; node = node->next) {
+				void *handle = (char *)node + kinds[kind].handle;
+
+				describe(kind, handle, own, sizeof(own));
+				(void)snprintf(text, sizeof(text), "%sof %s", own, device);
+				fn(arg, kinds[kind].name, handle, text);
+			}
+		}
+		(void)snprintf(text, sizeof(text), "of %s", device);
+		fn(arg, "context", &context->verbs.context, text);
+	}
+}
