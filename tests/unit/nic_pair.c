@@ -154,7 +154,7 @@ void pair_open(enum pair_transport transport)
 	pair_closed_by_program = pair_closed_by_nic = 0;
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 7), 0);
 	sim_lock();
-	assert_int_equal(sim_nic_start(), 0);
+	sim_nic_start();
 	sim_qp_stream_set_teller(stream_closed, NULL);
 	sim_link_set_handler(SIM_PACKET_RC, filtered);
 	sim_link_set_handler(SIM_PACKET_UD, filtered);

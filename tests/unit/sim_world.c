@@ -222,7 +222,7 @@ void world_open_as(enum world_transport t, const struct polycm_transport *as)
 	sim_time = &clock_services;
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 42), 0);
 	sim_lock();
-	assert_int_equal(sim_nic_start(), 0);
+	sim_nic_start();
 	assert_int_equal(sim_cma_start(), 0);
 	assert_int_equal(sim_fabric_open_private(), 0);
 	sim_unlock();

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "providers/soft/fabric/world.h"
 #include "context.h"
 #include "notify.h"
 #include "qp.h"
@@ -157,16 +156,6 @@ void sim_nic_device_removed(struct sim_device *device)
 			fail_all_qps(context);
 	}
 	post_to_device(device, &event);
-}
-
-void nic_async_start(void)
-{
-	static struct sim_world_listener listener = {
-		.port_event = sim_nic_port_event,
-		.device_left = sim_nic_device_removed,
-	};
-
-	sim_world_listen(&listener);
 }
 
 void nic_async_forget(struct sim_context *context, const void *element)

@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include "providers/soft/fabric/trace_lines.h"
+#include "providers/soft/fabric/world.h"
 #include "context.h"
 #include "cq.h"
 #include "device.h"
@@ -17,6 +19,7 @@
 #include "notify.h"
 #include "pd.h"
 #include "qp.h"
+#include "rc_internal.h"
 #include "refuse.h"
 #include "rq.h"
 #include "sq.h"
@@ -84,7 +87,7 @@ struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 	while (!nic_list_empty(list)) \
 		free_one(nic_container((list)->next, type, node))
 
-void nic_context_close(struct sim_context *context)
+static void context_close(struct sim_context *context)
 {
 	FREE_ALL(&context->objects[NIC_QP], struct sim_qp, nic_qp_free);
 	FREE_ALL(&context->objects[NIC_SRQ], struct sim_srq, nic_srq_free);
@@ -102,31 +105,31 @@ void nic_context_close(struct sim_context *context)
 	free(context);
 }
 
-void nic_close_all(void)
-{
-	FREE_ALL(&nic_contexts, struct sim_context, nic_context_close);
-}
-
 int sim_close_device(struct ibv_context *context)
 {
 	sim_lock();
-	nic_context_close(nic_context(context));
+	context_close(nic_context(context));
 	sim_unlock();
 	return 0;
 }
 
-int sim_nic_start(void)
+void sim_nic_start(void)
 {
-	nic_async_start();
-	rc_start();
-	nic_show_start();
-	ud_start();
-	return 0;
+	static struct sim_world_listener listener = {
+		.port_event = sim_nic_port_event,
+		.device_left = sim_nic_device_removed,
+	};
+
+	sim_world_listen(&listener);
+	sim_link_set_handler(SIM_PACKET_RC, rc_receive);
+	sim_link_set_rejecter(SIM_PACKET_RC, rc_reject_by_rule);
+	sim_link_set_handler(SIM_PACKET_UD, ud_receive);
+	sim_trace_timers(rc_timer, nic_describe_timer);
 }
 
 void sim_nic_stop(void)
 {
-	nic_close_all();
+	FREE_ALL(&nic_contexts, struct sim_context, context_close);
 	nic_mr_stop();
 	nic_qpn_stop();
 }

@@ -6,13 +6,10 @@
 #include "objects.h"
 
 extern struct nic_list nic_contexts;
-void nic_context_close(struct sim_context *context);
-void nic_close_all(void);
 
 void nic_async_cq(struct sim_cq *cq, enum ibv_event_type type);
 void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type);
 void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type);
-void nic_async_start(void);
 /* Forget the events about an object that nobody has read. */
 void nic_async_forget(struct sim_context *context, const void *element);
 int sim_get_async_event(struct ibv_context *context, struct ibv_async_event *event);

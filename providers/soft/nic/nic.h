@@ -21,7 +21,7 @@ extern const struct polycm_verbs sim_verbs;
 extern const struct sim_device_model sim_nic_model;
 
 /* Register the handlers of packets and of what happens to devices; drop what is left at the end. */
-int sim_nic_start(void);
+void sim_nic_start(void);
 void sim_nic_stop(void);
 
 /* What contexts of the port's device are told (nic/async.c). */

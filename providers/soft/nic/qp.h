@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nic/qp.h - queue pairs: their life, states and numbers (qp.c, qpn.c, qp_modify.c, qp_ex.c, show.c). */
+/* nic/qp.h - queue pairs: their life, states and numbers (qp*.c). */
 #ifndef SIM_NIC_QP_H
 #define SIM_NIC_QP_H
 
 #include "objects.h"
-
-/* --- qp.c, qpn.c, qp_modify.c, qp_ex.c --- */
 
 struct ibv_qp *sim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *sim_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
@@ -20,6 +18,15 @@ void nic_qp_free(struct sim_qp *qp);
 struct ibv_qp_ex *sim_qp_to_qp_ex(struct ibv_qp *qp);
 void nic_builder_free(struct nic_builder *builder);
 
+/* --- qpn.c --- */
+
+int nic_qpn_take(struct sim_qp *qp, uint32_t *ret_qpn);
+void nic_qpn_drop(uint32_t qpn);
+struct sim_qp *nic_qp_by_number(uint32_t qpn);
+void nic_qpn_stop(void);
+
+/* --- qp_state.c --- */
+
 /* Forget all requests without completing them. */
 void nic_qp_reset(struct sim_qp *qp);
 /* Flush everything; by_program says what an iWARP stream's owner is told. */
@@ -29,16 +36,9 @@ void nic_qp_fatal(struct sim_qp *qp, enum ibv_event_type type);
 /* The program ends the stream: tell the owner, once. */
 void nic_stream_closed(struct sim_qp *qp, bool by_program);
 bool nic_stream_connecting(const struct sim_qp *qp);
-
-int nic_qpn_take(struct sim_qp *qp, uint32_t *ret_qpn);
-void nic_qpn_drop(uint32_t qpn);
-struct sim_qp *nic_qp_by_number(uint32_t qpn);
-void nic_qpn_stop(void);
-
-/* --- show.c: QPs in traces --- */
-
 void nic_qp_set_state(struct sim_qp *qp, uint8_t state);
 const char *nic_qp_state_name(uint8_t state);
-void nic_show_start(void);
+struct sim_timer_text;
+void nic_describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text);
 
 #endif

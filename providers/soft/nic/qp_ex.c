@@ -12,20 +12,16 @@
 #include "refuse.h"
 #include "sq.h"
 
-#define KNOWN_OPS ((uint64_t)IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
-		   IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
-		   IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | \
-		   IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV)
-
 struct built_wr {
+	struct built_wr *after;		/* memory for the next one, kept from batch to batch */
 	struct ibv_send_wr wr;
 	struct ibv_sge sge[NIC_MAX_SGE];
 };
 
 struct nic_builder {
 	pthread_mutex_t mutex;
-	struct built_wr **wrs;		/* allocated one by one: they point to each other */
-	size_t num, max;
+	struct built_wr *first;
+	struct built_wr *last;		/* of this batch; NULL: it has none yet */
 	int err;			/* the first that went wrong since wr_start() */
 	struct ibv_send_wr nowhere;	/* takes the rest of a batch that has failed */
 };
@@ -38,46 +34,30 @@ static struct nic_builder *builder(struct ibv_qp_ex *ex)
 /* The request being built. */
 static struct built_wr *current(struct ibv_qp_ex *ex)
 {
-	struct nic_builder *b = builder(ex);
-
-	return b->num && !b->err ? b->wrs[b->num - 1] : NULL;
+	return builder(ex)->err ? NULL : builder(ex)->last;
 }
 
 static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 {
 	struct nic_builder *b = builder(ex);
-	struct built_wr *built;
+	struct built_wr **at = b->last ? &b->last->after : &b->first;
 
+	if (!*at && !b->err)
+		*at = calloc(1, sizeof(**at));
+	if (!*at && !b->err)
+		b->err = ENOMEM;
 	if (b->err)
 		return &b->nowhere;
-	if (b->num == b->max) {
-		struct built_wr **more = realloc(b->wrs, (b->max + 16) * sizeof(*more));
-
-		if (!more) {
-			b->err = ENOMEM;
-			return &b->nowhere;
-		}
-		memset(more + b->max, 0, 16 * sizeof(*more));
-		b->wrs = more;
-		b->max += 16;
-	}
-	if (!b->wrs[b->num])
-		b->wrs[b->num] = malloc(sizeof(*built));
-	built = b->wrs[b->num];
-	if (!built) {
-		b->err = ENOMEM;
-		return &b->nowhere;
-	}
-	if (b->num)
-		b->wrs[b->num - 1]->wr.next = &built->wr;
-	b->num++;
-	built->wr = (struct ibv_send_wr) {
+	if (b->last)
+		b->last->wr.next = &(*at)->wr;
+	b->last = *at;
+	b->last->wr = (struct ibv_send_wr) {
 		.wr_id = ex->wr_id,
-		.sg_list = built->sge,
+		.sg_list = b->last->sge,
 		.opcode = opcode,
 		.send_flags = ex->wr_flags,
 	};
-	return &built->wr;
+	return &b->last->wr;
 }
 
 static void set_sges(struct ibv_qp_ex *ex, size_t num, const struct ibv_sge *list)
@@ -234,7 +214,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 	struct nic_builder *b = builder(ex);
 
 	pthread_mutex_lock(&b->mutex);
-	b->num = 0;
+	b->last = NULL;
 	b->err = 0;
 }
 
@@ -252,8 +232,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 					strerror(err));
 
 	sim_lock();
-	if (!err && b->num)
-		err = nic_post_all(qp, &b->wrs[0]->wr);
+	if (!err && b->last)
+		err = nic_post_all(qp, &b->first->wr);
 	/* With the lock, and unless the mutex went with its QP meanwhile. */
 	if (nic_qp_by_number(qpn) == qp)
 		pthread_mutex_unlock(&b->mutex);
@@ -289,26 +269,16 @@ static void fill_calls(struct ibv_qp_ex *ex, uint64_t ops)
 		ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD ? wr_atomic_fetch_add : NULL;
 }
 
-/* Operations that this kind of QP on this device does not have cannot be asked for. */
+/* Flags of operations are bits of the opcodes. */
 static bool ops_supported(const struct sim_device *device, enum ibv_qp_type type, uint64_t ops)
 {
-	uint64_t have = IBV_QP_EX_WITH_SEND;
-
-	if (device->rules->services & POLYCM_SVC_IMM)
-		have |= IBV_QP_EX_WITH_SEND_WITH_IMM;
-	if (type != IBV_QPT_UD) {
-		have |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
-		if (device->rules->services & POLYCM_SVC_IMM)
-			have |= IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-	}
-	if (type == IBV_QPT_RC) {
-		have |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND_WITH_INV;
-		if (device->rules->services & POLYCM_SVC_ATOMIC)
-			have |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-				IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-	}
-	return !(ops & ~have & KNOWN_OPS) && !(ops & ~KNOWN_OPS);
+	for (unsigned int opcode = 0; opcode < 64; opcode++)
+		if (ops >> opcode & 1 && !nic_has_opcode(device, type, opcode))
+			return false;
+	return true;
 }
+_Static_assert(IBV_QP_EX_WITH_SEND == 1 << IBV_WR_SEND &&
+	       IBV_QP_EX_WITH_SEND_WITH_INV == 1 << IBV_WR_SEND_WITH_INV, "one numbering");
 
 static const char create_call[] = "ibv_create_qp_ex";
 
@@ -335,22 +305,14 @@ static int check_ex(struct ibv_context *context, const struct ibv_qp_init_attr_e
 	return 0;
 }
 
-static struct nic_builder *new_builder(void)
-{
-	struct nic_builder *b = calloc(1, sizeof(*b));
-
-	if (b)
-		pthread_mutex_init(&b->mutex, NULL);
-	return b;
-}
-
 void nic_builder_free(struct nic_builder *b)
 {
 	if (!b)
 		return;
-	for (size_t i = 0; i < b->max; i++)
-		free(b->wrs[i]);
-	free(b->wrs);
+	for (struct built_wr *wr = b->first, *after; wr; wr = after) {
+		after = wr->after;
+		free(wr);
+	}
 	pthread_mutex_destroy(&b->mutex);
 	free(b);
 }
@@ -364,26 +326,19 @@ struct ibv_qp *sim_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_
 	int err = check_ex(context, attr);
 
 	if (err)
-		goto err_errno;
+		return nic_fail(NULL, err);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
 		return sim_create_qp(attr->pd, plain);
-	b = new_builder();
-	if (!b) {
-		err = nic_no_memory(nic_device(context), create_call);
-		goto err_errno;
-	}
+	b = nic_alloc(nic_device(context), create_call, sizeof(*b));
+	if (!b)
+		return NULL;
 	err = nic_qp_create(attr->pd, sizeof(*qp), plain, &qp);
 	if (err)
-		goto err_free;
+		return nic_fail(b, err);
+	pthread_mutex_init(&b->mutex, NULL);
 	qp->builder = b;
 	fill_calls(&qp->pub.ex, attr->send_ops_flags);
 	return &qp->pub.qp;
-
-err_free:
-	nic_builder_free(b);
-err_errno:
-	errno = err;
-	return NULL;
 }
 
 struct ibv_qp_ex *sim_qp_to_qp_ex(struct ibv_qp *ibqp)

@@ -154,6 +154,37 @@ int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *t
 	return 0;
 }
 
+void *rc_memory(const struct sim_qp *qp, const struct rc_header *h, uint32_t length,
+		unsigned int access, const char **ret_why)
+{
+	*ret_why = "the QP does not allow it";
+	if ((qp->access & access) != access)
+		return NULL;
+	return nic_remote_resolve(qp, h->rkey, h->remote_addr, length, access, ret_why);
+}
+
+int rc_target(const struct sim_qp *qp, const struct rc_header *h, uint32_t n,
+	      const struct nic_rwqe *wqe, struct rc_target *to)
+{
+	char *memory;
+
+	if (h->op == RC_SEND && nic_rwqe_room(wqe) < h->length)
+		return -EMSGSIZE;
+	if (h->op == RC_SEND)
+		return nic_sge_resolve(qp, wqe->sge, wqe->num_sge, h->offset, n,
+				       IBV_ACCESS_LOCAL_WRITE, to->iov, &to->parts);
+	to->parts = 0;
+	/* A write of no bytes needs no key: IBTA vol. 1, 9.7.4.1.5. */
+	if (!h->length)
+		return 0;
+	memory = rc_memory(qp, h, h->length, IBV_ACCESS_REMOTE_WRITE, &to->why);
+	if (!memory)
+		return -EPERM;
+	to->iov[0] = (struct iovec) { .iov_base = memory + h->offset, .iov_len = n };
+	to->parts = 1;
+	return 0;
+}
+
 static bool is_ours(struct sim_qp *qp, const struct rc_packet *p)
 {
 	uint8_t type = p->h.flags & RC_F_UNRELIABLE ? IBV_QPT_UC : IBV_QPT_RC;
@@ -181,12 +212,13 @@ static void first_request(struct sim_qp *qp)
 
 void rc_receive(const struct sim_packet *packet)
 {
-	struct rc_packet p = { .packet = packet };
 	struct sim_qp *qp;
+	struct rc_packet p;
 
 	if (packet->len < sizeof(p.h))
 		return;
 	memcpy(&p.h, packet->data, sizeof(p.h));
+	p.packet = packet;
 	p.data = packet->data + sizeof(p.h);
 	p.len = (uint32_t)(packet->len - sizeof(p.h));
 	if (p.h.op >= RC_OPS || p.h.psn > NIC_PSN_MASK)
@@ -212,11 +244,8 @@ void rc_receive(const struct sim_packet *packet)
 	nic_settle(qp);
 }
 
-/*
- * A NAK that a fault rule gives in the responder's place.  The reason is the code in it
- * (IBTA vol. 1, 9.7.5.2.1); no sequence error.
- */
-static void reject_by_rule(const struct sim_packet *packet, uint16_t reason)
+/* The reason is a NAK code (IBTA vol. 1, 9.7.5.2.1), but not that of a sequence error. */
+void rc_reject_by_rule(const struct sim_packet *packet, uint16_t reason)
 {
 	static const uint8_t syndromes[] = {
 		RC_NAK_REMOTE_OPERATION, RC_NAK_INVALID_REQUEST, RC_NAK_REMOTE_ACCESS,
@@ -233,10 +262,4 @@ static void reject_by_rule(const struct sim_packet *packet, uint16_t reason)
 	nak.syndrome = syndromes[reason < sizeof(syndromes) ? reason : 0];
 	(void)sim_link_send_as(packet->to, packet->from, packet->from_slot, SIM_PACKET_RC, &nak,
 			       sizeof(nak));
-}
-
-void rc_start(void)
-{
-	sim_link_set_rejecter(SIM_PACKET_RC, reject_by_rule);
-	sim_link_set_handler(SIM_PACKET_RC, rc_receive);
 }

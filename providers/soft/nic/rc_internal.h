@@ -60,9 +60,27 @@ unsigned int rc_peer_slot(struct sim_qp *qp);
 int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *to,
 	     unsigned int to_parts, uint32_t n);
 
-/* The handlers of SIM_PACKET_RC and SIM_PACKET_UD. */
+/* The memory that a request names; NULL: it may not use it, and *ret_why says why. */
+void *rc_memory(const struct sim_qp *qp, const struct rc_header *h, uint32_t length,
+		unsigned int access, const char **ret_why);
+/* Where a message goes to. */
+struct rc_target {
+	struct iovec iov[NIC_MAX_SGE];
+	unsigned int parts;
+	const char *why;		/* -EPERM: the reason */
+};
+/*
+ * For n bytes of a Send (to wqe) or an RDMA Write.  0; -EMSGSIZE: the message is
+ * longer than the receive; -EACCES: the receive's scatter list is wrong; -EPERM:
+ * the write is not allowed.
+ */
+int rc_target(const struct sim_qp *qp, const struct rc_header *h, uint32_t n,
+	      const struct nic_rwqe *wqe, struct rc_target *ret_target);
+
+/* The handlers of SIM_PACKET_RC and SIM_PACKET_UD; a NAK for the former that a fault rule asks for. */
 void rc_receive(const struct sim_packet *packet);
 void ud_receive(const struct sim_packet *packet);
+void rc_reject_by_rule(const struct sim_packet *packet, uint16_t reason);
 void rc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
 void rc_handle_response(struct sim_qp *qp, const struct rc_packet *p);
 /* UC: all of a request, and what comes in. */

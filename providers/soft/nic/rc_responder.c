@@ -69,58 +69,40 @@ static void no_receive(struct sim_qp *qp)
 	nak(qp, RC_NAK_RNR);
 }
 
+static void refuse_access(struct sim_qp *qp, const struct rc_header *h, uint32_t length,
+			  const char *why)
+{
+	char text[160];
+
+	(void)snprintf(text, sizeof(text), "rkey 0x%x does not allow 0x%llx + %u: %s", h->rkey,
+		       (unsigned long long)h->remote_addr, length, why);
+	refuse(qp, RC_NAK_REMOTE_ACCESS, ACCESS_ERROR, text);
+}
+
 /* The memory that a request names; NULL: the request was refused. */
 static void *resolve(struct sim_qp *qp, const struct rc_header *h, uint32_t length,
 		     unsigned int access)
 {
-	const char *why = "the QP does not allow it";
-	void *memory = NULL;
-	char text[160];
+	const char *why;
+	void *memory = rc_memory(qp, h, length, access, &why);
 
-	if ((qp->access & access) == access)
-		memory = nic_remote_resolve(qp, h->rkey, h->remote_addr, length, access, &why);
-	if (!memory) {
-		snprintf(text, sizeof(text), "rkey 0x%x does not allow 0x%llx + %u: %s", h->rkey,
-			 (unsigned long long)h->remote_addr, length, why);
-		refuse(qp, RC_NAK_REMOTE_ACCESS, ACCESS_ERROR, text);
-	}
+	if (!memory)
+		refuse_access(qp, h, length, why);
 	return memory;
 }
 
 /* --- Send and RDMA Write. --- */
 
-/* Where n bytes of the message go to.  false: it was refused. */
-static bool target(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
-		   const struct nic_rwqe *wqe, struct iovec to[static NIC_MAX_SGE],
-		   unsigned int *ret_parts)
+/* rc_target() has failed. */
+static void refuse_target(struct sim_qp *qp, const struct rc_header *h, int err, const char *why)
 {
-	char *memory;
-
-	*ret_parts = 0;
-	if (h->op == RC_SEND) {
-		if (nic_rwqe_room(wqe) < h->length) {
-			fail_receive(qp, IBV_WC_LOC_LEN_ERR, RC_NAK_INVALID_REQUEST,
-				     "it is longer than the receive");
-			return false;
-		}
-		if (nic_sge_resolve(qp, wqe->sge, wqe->num_sge, h->offset, n,
-				    IBV_ACCESS_LOCAL_WRITE, to, ret_parts)) {
-			fail_receive(qp, IBV_WC_LOC_PROT_ERR, RC_NAK_REMOTE_OPERATION,
-				     NULL);
-			return false;
-		}
-		return true;
-	}
-	/* A write of no bytes needs no key: IBTA, 9.7.4.1.5. */
-	if (!h->length)
-		return true;
-	memory = resolve(qp, h, h->length, IBV_ACCESS_REMOTE_WRITE);
-	if (!memory)
-		return false;
-	to[0].iov_base = memory + h->offset;
-	to[0].iov_len = n;
-	*ret_parts = 1;
-	return true;
+	if (err == -EMSGSIZE)
+		fail_receive(qp, IBV_WC_LOC_LEN_ERR, RC_NAK_INVALID_REQUEST,
+			     "it is longer than the receive");
+	else if (err == -EACCES)
+		fail_receive(qp, IBV_WC_LOC_PROT_ERR, RC_NAK_REMOTE_OPERATION, NULL);
+	else
+		refuse_access(qp, h, h->length, why);
 }
 
 static void message_complete(struct sim_qp *qp, const struct rc_header *h, bool receives)
@@ -143,8 +125,7 @@ static void receive_data(struct sim_qp *qp, const struct rc_packet *p)
 	bool ref = h->flags & (RC_F_LOCAL | RC_F_REF);
 	uint32_t n = ref ? h->length : p->len;
 	const struct nic_rwqe *wqe = NULL;
-	struct iovec to[NIC_MAX_SGE];
-	unsigned int parts;
+	struct rc_target to;
 	int r;
 
 	if (h->length > NIC_MAX_MESSAGE || h->offset > h->length || n > h->length - h->offset ||
@@ -168,9 +149,12 @@ static void receive_data(struct sim_qp *qp, const struct rc_packet *p)
 			return;
 		}
 	}
-	if (!target(qp, h, n, wqe, to, &parts))
+	r = rc_target(qp, h, n, wqe, &to);
+	if (r < 0) {
+		refuse_target(qp, h, r, to.why);
 		return;
-	r = rc_fetch(qp, p, to, parts, n);
+	}
+	r = rc_fetch(qp, p, to.iov, to.parts, n);
 	if (r < 0) {
 		if (r != -EAGAIN) {
 			qp->nak_sent = true;

@@ -12,29 +12,13 @@
 #include "refuse.h"
 #include "sq.h"
 
-static uint8_t op_of(uint8_t opcode)
-{
-	switch (opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return RC_WRITE;
-	case IBV_WR_RDMA_READ:
-		return RC_READ;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		return RC_CMP_SWAP;
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return RC_FETCH_ADD;
-	default:
-		return RC_SEND;
-	}
-}
-
 struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index)
 {
 	const struct nic_swqe *wqe = nic_sq_at(qp, index);
 	struct rc_header h = {
 		.psn = (qp->sq_psn + index) & NIC_PSN_MASK,
-		.op = op_of(wqe->opcode),
+		.op = nic_opcodes[wqe->opcode].rc_op,
+		.flags = nic_opcodes[wqe->opcode].rc_flags,
 		.length = wqe->length,
 		.imm = wqe->imm,
 		.rkey = wqe->rkey,
@@ -43,10 +27,6 @@ struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index)
 		.swap = wqe->swap,
 	};
 
-	if (wqe->opcode == IBV_WR_SEND_WITH_IMM || wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		h.flags |= RC_F_IMM;
-	if (wqe->opcode == IBV_WR_SEND_WITH_INV)
-		h.flags |= RC_F_INVALIDATE;
 	if (wqe->flags & IBV_SEND_SOLICITED)
 		h.flags |= RC_F_SOLICITED;
 	return h;

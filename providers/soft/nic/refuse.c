@@ -67,30 +67,21 @@ void nic_tell_failure(struct sim_qp *qp, const char *format, ...)
 
 static const char *status_name(enum ibv_wc_status status)
 {
-	switch (status) {
-	case IBV_WC_LOC_LEN_ERR:
-		return "LOC_LEN_ERR";
-	case IBV_WC_LOC_QP_OP_ERR:
-		return "LOC_QP_OP_ERR";
-	case IBV_WC_LOC_PROT_ERR:
-		return "LOC_PROT_ERR";
-	case IBV_WC_MW_BIND_ERR:
-		return "MW_BIND_ERR";
-	case IBV_WC_BAD_RESP_ERR:
-		return "BAD_RESP_ERR";
-	case IBV_WC_REM_INV_REQ_ERR:
-		return "REM_INV_REQ_ERR";
-	case IBV_WC_REM_ACCESS_ERR:
-		return "REM_ACCESS_ERR";
-	case IBV_WC_REM_OP_ERR:
-		return "REM_OP_ERR";
-	case IBV_WC_RETRY_EXC_ERR:
-		return "RETRY_EXC_ERR";
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-		return "RNR_RETRY_EXC_ERR";
-	default:
-		return "GENERAL_ERR";
-	}
+	static const char *const names[] = {
+		[IBV_WC_LOC_LEN_ERR] = "LOC_LEN_ERR",
+		[IBV_WC_LOC_QP_OP_ERR] = "LOC_QP_OP_ERR",
+		[IBV_WC_LOC_PROT_ERR] = "LOC_PROT_ERR",
+		[IBV_WC_MW_BIND_ERR] = "MW_BIND_ERR",
+		[IBV_WC_BAD_RESP_ERR] = "BAD_RESP_ERR",
+		[IBV_WC_REM_INV_REQ_ERR] = "REM_INV_REQ_ERR",
+		[IBV_WC_REM_ACCESS_ERR] = "REM_ACCESS_ERR",
+		[IBV_WC_REM_OP_ERR] = "REM_OP_ERR",
+		[IBV_WC_RETRY_EXC_ERR] = "RETRY_EXC_ERR",
+		[IBV_WC_RNR_RETRY_EXC_ERR] = "RNR_RETRY_EXC_ERR",
+	};
+
+	return status < sizeof(names) / sizeof(names[0]) && names[status] ? names[status] :
+									     "GENERAL_ERR";
 }
 
 void nic_tell_bad(struct sim_qp *qp, const struct ibv_wc *wc, bool receive)

@@ -7,6 +7,16 @@
 
 /* --- wr_send.c --- */
 
+/* What a send request of an opcode is. */
+struct nic_opcode {
+	uint8_t qp_types;		/* bits 1 << enum ibv_qp_type: these have it, */
+	uint32_t services;		/* if the transport has these */
+	uint8_t wc_opcode;		/* enum ibv_wc_opcode */
+	uint8_t rc_op, rc_flags;	/* on the wire */
+};
+extern const struct nic_opcode nic_opcodes[];
+bool nic_has_opcode(const struct sim_device *device, enum ibv_qp_type type, unsigned int opcode);
+
 int sim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 /*
  * All of them or none; lock held, but not all the time: afterwards the QP may be
@@ -44,8 +54,6 @@ void nic_sq_flush(struct sim_qp *qp);
 
 /* --- rc_*.c, ud.c --- */
 
-void rc_start(void);
-void ud_start(void);
 /* Send what may be sent: RC; the unreliable types. */
 void rc_transmit(struct sim_qp *qp);
 void ud_transmit(struct sim_qp *qp);

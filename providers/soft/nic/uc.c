@@ -7,7 +7,6 @@
  */
 #include "config.h"
 
-#include "mr.h"
 #include "qp.h"
 #include "rc_internal.h"
 #include "refuse.h"
@@ -63,44 +62,19 @@ static void drop_too_long(struct sim_qp *qp)
 	nic_rq_complete(qp, &wc, true);
 }
 
-static bool target_of_send(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
-			   const struct nic_rwqe *wqe, struct iovec to[static NIC_MAX_SGE],
-			   unsigned int *ret_parts)
+/* rc_target() has failed. */
+static void fail(struct sim_qp *qp, int err, const char *why)
 {
 	struct ibv_wc wc = { .status = IBV_WC_LOC_PROT_ERR, .opcode = IBV_WC_RECV };
 
-	if (nic_rwqe_room(wqe) < h->length) {
+	if (err == -EMSGSIZE) {
 		drop_too_long(qp);
-		return false;
-	}
-	if (!nic_sge_resolve(qp, wqe->sge, wqe->num_sge, h->offset, n, IBV_ACCESS_LOCAL_WRITE, to,
-			     ret_parts))
-		return true;
-	nic_rq_complete(qp, &wc, true);
-	nic_qp_error(qp, false);
-	return false;
-}
-
-static bool target_of_write(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
-			    struct iovec to[static NIC_MAX_SGE], unsigned int *ret_parts)
-{
-	const char *why = "the QP does not allow writing";
-	char *memory = NULL;
-
-	*ret_parts = 0;
-	if (!h->length)
-		return true;
-	if (qp->access & IBV_ACCESS_REMOTE_WRITE)
-		memory = nic_remote_resolve(qp, h->rkey, h->remote_addr, h->length,
-					    IBV_ACCESS_REMOTE_WRITE, &why);
-	if (!memory) {
+	} else if (err == -EPERM) {
 		drop(qp, why);
-		return false;
+	} else {
+		nic_rq_complete(qp, &wc, true);
+		nic_qp_error(qp, false);
 	}
-	to[0].iov_base = memory + h->offset;
-	to[0].iov_len = n;
-	*ret_parts = 1;
-	return true;
 }
 
 /* Is it what comes next of a message, or the first of another? */
@@ -121,8 +95,9 @@ void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
 	const struct rc_header *h = &p->h;
 	const struct nic_rwqe *wqe = NULL;
 	bool receives = h->op == RC_SEND || h->flags & RC_F_IMM;
-	struct iovec to[NIC_MAX_SGE], from;
-	unsigned int parts;
+	struct rc_target to;
+	struct iovec from;
+	int r;
 
 	if ((h->op != RC_SEND && h->op != RC_WRITE) || h->length > NIC_MAX_MESSAGE ||
 	    h->offset > h->length || p->len > h->length - h->offset || (!p->len && h->length) ||
@@ -135,11 +110,13 @@ void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
 			return;
 		}
 	}
-	if (h->op == RC_SEND ? !target_of_send(qp, h, p->len, wqe, to, &parts)
-			     : !target_of_write(qp, h, p->len, to, &parts))
+	r = rc_target(qp, h, p->len, wqe, &to);
+	if (r < 0) {
+		fail(qp, r, to.why);
 		return;
+	}
 	from = (struct iovec) { .iov_base = (void *)(uintptr_t)p->data, .iov_len = p->len };
-	nic_copy(to, parts, &from, 1, p->len);
+	nic_copy(to.iov, to.parts, &from, 1, p->len);
 	qp->rx_off += p->len;
 	if (qp->rx_off == h->length)
 		rc_message_done(qp, h, receives, false);

@@ -255,8 +255,3 @@ void ud_receive(const struct sim_packet *packet)
 	if (qp)
 		ud_deliver(qp, packet, &h);
 }
-
-void ud_start(void)
-{
-	sim_link_set_handler(SIM_PACKET_UD, ud_receive);
-}

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "providers/soft/wire/rc.h"
 #include "cq.h"
 #include "mr.h"
 #include "qp.h"
@@ -21,41 +22,41 @@
 
 #define KNOWN_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
 
-/* What a request of this opcode needs of the transport; -1: nobody has it. */
-static int needed_services(const struct sim_qp *qp, enum ibv_wr_opcode opcode)
+#define RC (1 << IBV_QPT_RC)
+#define CONNECTED (RC | 1 << IBV_QPT_UC)
+#define ALL (CONNECTED | 1 << IBV_QPT_UD)
+#define IMM POLYCM_SVC_IMM
+#define ATOMIC POLYCM_SVC_ATOMIC
+
+const struct nic_opcode nic_opcodes[] = {
+	[IBV_WR_SEND] = { ALL, 0, IBV_WC_SEND, RC_SEND, 0 },
+	[IBV_WR_SEND_WITH_IMM] = { ALL, IMM, IBV_WC_SEND, RC_SEND, RC_F_IMM },
+	[IBV_WR_SEND_WITH_INV] = { RC, 0, IBV_WC_SEND, RC_SEND, RC_F_INVALIDATE },
+	[IBV_WR_RDMA_WRITE] = { CONNECTED, 0, IBV_WC_RDMA_WRITE, RC_WRITE, 0 },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { CONNECTED, IMM, IBV_WC_RDMA_WRITE, RC_WRITE, RC_F_IMM },
+	[IBV_WR_RDMA_READ] = { RC, 0, IBV_WC_RDMA_READ, RC_READ, 0 },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { RC, ATOMIC, IBV_WC_COMP_SWAP, RC_CMP_SWAP, 0 },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { RC, ATOMIC, IBV_WC_FETCH_ADD, RC_FETCH_ADD, 0 },
+	/* These two send no packet. */
+	[IBV_WR_BIND_MW] = { CONNECTED, 0, IBV_WC_BIND_MW, 0, 0 },
+	[IBV_WR_LOCAL_INV] = { CONNECTED, 0, IBV_WC_LOCAL_INV, 0, 0 },
+};
+
+bool nic_has_opcode(const struct sim_device *device, enum ibv_qp_type type, unsigned int opcode)
 {
-	switch (opcode) {
-	case IBV_WR_SEND:
-		return 0;
-	case IBV_WR_SEND_WITH_IMM:
-		return POLYCM_SVC_IMM;
-	case IBV_WR_RDMA_WRITE:
-		return qp->type != IBV_QPT_UD ? 0 : -1;
-	case IBV_WR_RDMA_READ:
-		return qp->type == IBV_QPT_RC ? 0 : -1;
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return qp->type != IBV_QPT_UD ? (int)POLYCM_SVC_IMM : -1;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return qp->type == IBV_QPT_RC ? (int)POLYCM_SVC_ATOMIC : -1;
-	case IBV_WR_SEND_WITH_INV:
-		return qp->type == IBV_QPT_RC ? 0 : -1;
-	case IBV_WR_BIND_MW:
-	case IBV_WR_LOCAL_INV:
-		return qp->type != IBV_QPT_UD ? 0 : -1;
-	default:
-		return -1;
-	}
+	const struct nic_opcode *row = &nic_opcodes[opcode];
+
+	return opcode < sizeof(nic_opcodes) / sizeof(nic_opcodes[0]) && type <= IBV_QPT_UD &&
+	       row->qp_types >> type & 1 && !(row->services & ~device->rules->services);
 }
 
 /* Why the device has no such request: EINVAL; NULL: it has. */
 static const char *wr_error(const struct sim_qp *qp, const struct ibv_send_wr *wr, uint64_t length)
 {
 	const struct sim_device *device = qp->port->device;
-	int needed = needed_services(qp, wr->opcode);
 	bool inl = wr->send_flags & IBV_SEND_INLINE;
 
-	if (needed < 0 || ((uint32_t)needed & device->rules->services) != (uint32_t)needed)
+	if (!nic_has_opcode(device, (enum ibv_qp_type)qp->type, wr->opcode))
 		return "a QP of this type and transport has no such operation";
 	if (wr->send_flags & ~(unsigned int)KNOWN_FLAGS)
 		return "send_flags has bits that are not supported";
@@ -379,34 +380,13 @@ int nic_swqe_resolve(const struct sim_qp *qp, struct nic_swqe *wqe, uint32_t off
 	return 0;
 }
 
-static enum ibv_wc_opcode wc_opcode(uint8_t opcode)
-{
-	switch (opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return IBV_WC_RDMA_WRITE;
-	case IBV_WR_RDMA_READ:
-		return IBV_WC_RDMA_READ;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		return IBV_WC_COMP_SWAP;
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return IBV_WC_FETCH_ADD;
-	case IBV_WR_BIND_MW:
-		return IBV_WC_BIND_MW;
-	case IBV_WR_LOCAL_INV:
-		return IBV_WC_LOCAL_INV;
-	default:
-		return IBV_WC_SEND;
-	}
-}
-
 void nic_sq_complete(struct sim_qp *qp, enum ibv_wc_status status)
 {
 	const struct nic_swqe *wqe = nic_sq_at(qp, qp->sq_tail);
 	struct ibv_wc wc = {
 		.wr_id = wqe->wr_id,
 		.status = status,
-		.opcode = wc_opcode(wqe->opcode),
+		.opcode = (enum ibv_wc_opcode)nic_opcodes[wqe->opcode].wc_opcode,
 		.byte_len = wqe->length,
 		.qp_num = nic_qpn(qp),
 	};
