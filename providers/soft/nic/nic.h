@@ -37,7 +37,7 @@ struct sim_nic_counts {
 	unsigned int contexts, pds, mrs, mws, channels, cqs, srqs, qps, ahs;
 };
 void sim_nic_counts(struct sim_nic_counts *ret_counts);
-/* All of these, one by one, with what they are in words (nic/left.c). */
+/* All of these, one by one, with what they are in words (nic/objects.c). */
 void sim_nic_each(void (*fn)(void *arg, const char *kind, const void *handle, const char *text),
 		  void *arg);
 

@@ -323,7 +323,7 @@ static inline uint32_t nic_qpn(const struct sim_qp *qp)
 
 /* calloc().  NULL: errno is set, and a log line says so. */
 void *nic_alloc(const struct sim_device *device, const char *call, size_t size);
-/* The end of a call that creates an object and fails: frees it (NULL: none yet), sets errno, returns NULL. */
+/* For calls that create: frees the object (NULL: none yet), sets errno, returns NULL. */
 void *nic_fail(void *object, int err);
 /*
  * Count a new object, and put it on its context's list.  It keeps the PD from
