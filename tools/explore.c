@@ -10,14 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "explore.h"
 
-#define SECOND UINT64_C(1000000000)
 #define MAX_JOBS 256u
-#define SHOW_EVERY (SECOND / 10)
+#define SHOW_EVERY (EXPLORE_SECOND / 10)
 
 /* What became of all of it. */
 struct progress {
@@ -46,14 +44,6 @@ void explore_usage(FILE *to)
 	      "Exit status: 0: no seed fails, 1: some seeds fail, 2: bad options, or COMMAND\n"
 	      "fails without faults, too, 74: some seeds fail, but the results could not be\n"
 	      "written completely, 126: COMMAND cannot be executed, 127: it was not found.\n", to);
-}
-
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
 }
 
 /* ------------------------------------------------------------------------
@@ -113,7 +103,7 @@ static int read_timeout(struct explore *explore, const char *text)
 		tool_error("--timeout: '%s' is no number of seconds from 0.01 to 86400", text);
 		return STATUS_USAGE;
 	}
-	explore->timeout_ns = (uint64_t)(seconds * (double)SECOND);
+	explore->timeout_ns = (uint64_t)(seconds * (double)EXPLORE_SECOND);
 	return 0;
 }
 
@@ -165,7 +155,7 @@ static int read_option(struct explore *explore, int option, const char **ret_tra
 
 static void show_progress(const struct explore *explore, struct progress *progress)
 {
-	uint64_t time = now();
+	uint64_t time = explore_now();
 
 	if (!progress->terminal || time - progress->shown < SHOW_EVERY)
 		return;
@@ -174,7 +164,7 @@ static void show_progress(const struct explore *explore, struct progress *progre
 		(unsigned long long)progress->done,
 		(unsigned long long)(explore->last - explore->first + 1),
 		(unsigned long long)progress->failed,
-		(double)progress->done * (double)SECOND / (double)(time - progress->began + 1));
+		(double)progress->done * (double)EXPLORE_SECOND / (double)(time - progress->began + 1));
 }
 
 static void clear_progress(const struct progress *progress)
@@ -255,7 +245,7 @@ static void summarise(const struct explore *explore, const struct progress *prog
 		printf(" by %u cause%s", progress->causes, progress->causes > 1 ? "s" : "");
 	printf(", %llu with faults, %.1f s\n",
 	       (unsigned long long)progress->with_faults,
-	       (double)(now() - progress->began) / (double)SECOND);
+	       (double)(explore_now() - progress->began) / (double)EXPLORE_SECOND);
 	if (explore_interrupted())
 		puts("interrupted");
 	else if (is_enough(explore, progress) &&
@@ -299,7 +289,7 @@ static int try_without(struct explore *explore)
 
 static int explore_all(struct explore *explore)
 {
-	struct progress progress = { .began = now(), .terminal = isatty(STDERR_FILENO) };
+	struct progress progress = { .began = explore_now(), .terminal = isatty(STDERR_FILENO) };
 	struct explore_failing failing = { 0 };
 	int status;
 
@@ -362,7 +352,7 @@ int explore_command(int argc, char **argv)
 		.jobs = processors > 0 && processors < (long)MAX_JOBS ? (unsigned int)processors : 1,
 		.shrink_runs = 200,
 		.failures = 10,
-		.timeout_ns = 10 * SECOND,
+		.timeout_ns = 10 * EXPLORE_SECOND,
 	};
 	const char *transport = NULL;
 	int option, status;

@@ -8,6 +8,8 @@
 
 #include "polycm.h"
 
+#define EXPLORE_SECOND UINT64_C(1000000000)	/* in ns */
+
 /* What all runs have in common. */
 struct explore {
 	char **command;
@@ -67,6 +69,8 @@ struct explore_run *explore_wait(const struct explore *explore);
 /* End one that is running; NULL: none is. */
 struct explore_run *explore_stop(void);
 bool explore_interrupted(void);
+/* Monotonic time in ns. */
+uint64_t explore_now(void);
 /* Begin and wait, when no other is running.  False: a signal asked for the end first. */
 bool explore_run(const struct explore *explore, struct explore_run *run);
 
@@ -122,6 +126,8 @@ void explore_blur(char *line);
 
 /* --- explore_shrink.c --- */
 
+/* How many are in. */
+size_t explore_count(const bool *keep, size_t num);
 /*
  * The fewest faults that end the program in the same way, as keep[] says.
  * False: not even all of them do.  *ret_runs: how many runs it took.

@@ -102,11 +102,7 @@ static void print_replay(const struct explore *explore, const char *scenario)
 
 static void print_faults(const struct explore_faults *faults, const bool *keep)
 {
-	size_t num = 0;
-
-	for (size_t i = 0; i < faults->num; i++)
-		num += keep[i];
-	printf("  %zu of %zu faults are needed:\n", num, faults->num);
+	printf("  %zu of %zu faults are needed:\n", explore_count(keep, faults->num), faults->num);
 	for (size_t i = 0; i < faults->num; i++)
 		if (keep[i])
 			printf("    %s\n", faults->lines[i]);
@@ -136,10 +132,16 @@ static bool copy(FILE *from, const char *from_name, FILE *to, const char *to_nam
 	return !fflush(to) || cannot("write", to_name);
 }
 
+/* "polycm-explore/seed-12.out"; to be freed. */
+static char *kept_name(const struct explore *explore, const struct explore_run *run,
+		       const char *suffix)
+{
+	return tool_printf("%s/seed-%llu.%s", explore->output, (unsigned long long)run->seed, suffix);
+}
+
 bool explore_keep_output(const struct explore *explore, const struct explore_run *run)
 {
-	char *name = tool_printf("%s/seed-%llu.out", explore->output,
-				 (unsigned long long)run->seed);
+	char *name = kept_name(explore, run, "out");
 	FILE *from = fopen(run->output, "re"), *to = from ? fopen(name, "we") : NULL;
 	bool kept;
 
@@ -160,8 +162,7 @@ bool explore_keep_output(const struct explore *explore, const struct explore_run
 /* Its fewest faults are those of the seed that it is told with; here are all of its own. */
 static void keep_faults(const struct explore *explore, const struct explore_run *run)
 {
-	char *scenario = tool_printf("%s/seed-%llu.scenario", explore->output,
-				     (unsigned long long)run->seed);
+	char *scenario = kept_name(explore, run, "scenario");
 	struct explore_faults faults;
 
 	(void)explore_read_record(run->record, &faults);
@@ -226,8 +227,7 @@ static char *newest(char *trace)
 static void print_ladder(const struct explore *explore, const struct explore_run *run,
 			 const char *scenario)
 {
-	char *trace = tool_printf("%s/seed-%llu.trace", explore->output,
-				  (unsigned long long)run->seed), *why = NULL;
+	char *trace = kept_name(explore, run, "trace"), *why = NULL;
 
 	if (run->result.end != ENDED_BY_TIME)
 		why = explore_trace(explore, run, scenario, trace);
@@ -245,20 +245,11 @@ static void print_ladder(const struct explore *explore, const struct explore_run
 	free(trace);
 }
 
-static bool is_any(const bool *keep, size_t num)
-{
-	for (size_t i = 0; i < num; i++)
-		if (keep[i])
-			return true;
-	return false;
-}
-
 static void examine(const struct explore *explore, struct explore_run **runs, size_t num)
 {
 	struct explore_run *run = runs[0];
 	const struct explore_faults *faults = &run->faults;
-	char *scenario = tool_printf("%s/seed-%llu.scenario", explore->output,
-				     (unsigned long long)run->seed);
+	char *scenario = kept_name(explore, run, "scenario");
 	unsigned int num_runs = 0;
 	bool *keep, repeats, saved;
 
@@ -279,7 +270,7 @@ static void examine(const struct explore *explore, struct explore_run **runs, si
 		print_replay(explore, scenario);
 		print_ladder(explore, run, scenario);
 	}
-	tell_family(explore, runs, num, repeats && is_any(keep, faults->num) ? keep : NULL);
+	tell_family(explore, runs, num, repeats && explore_count(keep, faults->num) ? keep : NULL);
 	fflush(stdout);
 	free(keep);
 	free(scenario);

@@ -16,8 +16,6 @@
 
 #include "explore.h"
 
-#define SECOND UINT64_C(1000000000)
-
 /* A program that runs. */
 struct place {
 	struct place *next;
@@ -33,12 +31,12 @@ static unsigned int num_running;
 static sigset_t awaited, before;
 static bool interrupted;
 
-static uint64_t now(void)
+uint64_t explore_now(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * EXPLORE_SECOND + (uint64_t)ts.tv_nsec;
 }
 
 void explore_runs_begin(void)
@@ -109,7 +107,7 @@ void explore_start(const struct explore *explore, struct explore_run *run)
 
 	unlink(run->record);
 	fflush(NULL);
-	*place = (struct place){ .run = run, .deadline = now() + explore->timeout_ns };
+	*place = (struct place){ .run = run, .deadline = explore_now() + explore->timeout_ns };
 	place->pid = fork();
 	if (!place->pid)
 		become(explore, run);
@@ -175,7 +173,7 @@ static struct explore_run *take_ended(void)
 /* Ends those whose time is over; the earliest deadline of the others. */
 static uint64_t enforce_time(void)
 {
-	uint64_t next = UINT64_MAX, time = now();
+	uint64_t next = UINT64_MAX, time = explore_now();
 
 	for (struct place *place = places; place; place = place->next) {
 		if (place->late)
@@ -205,9 +203,10 @@ struct explore_run *explore_wait(const struct explore *explore)
 			return run;
 		}
 		next = enforce_time();
-		time = now();
-		next = next == UINT64_MAX ? SECOND : next > time ? next - time : 0;
-		left = (struct timespec){ (time_t)(next / SECOND), (long)(next % SECOND) };
+		time = explore_now();
+		next = next == UINT64_MAX ? EXPLORE_SECOND : next > time ? next - time : 0;
+		left.tv_sec = (time_t)(next / EXPLORE_SECOND);
+		left.tv_nsec = (long)(next % EXPLORE_SECOND);
 		signal = sigtimedwait(&awaited, NULL, &left);
 		interrupted = signal > 0 && signal != SIGCHLD;
 	}

@@ -48,7 +48,7 @@ static void without(bool *ret, const bool *keep, size_t num, size_t part, size_t
 	}
 }
 
-static size_t number_of(const bool *keep, size_t num)
+size_t explore_count(const bool *keep, size_t num)
 {
 	size_t in = 0;
 
@@ -60,7 +60,7 @@ static size_t number_of(const bool *keep, size_t num)
 /* One part less, if any can be missed. */
 static bool take_away(struct shrinking *shrinking, bool *keep, bool *fewer, size_t parts)
 {
-	size_t num = shrinking->faults->num, in = number_of(keep, num);
+	size_t num = shrinking->faults->num, in = explore_count(keep, num);
 
 	for (size_t part = 0; part < parts; part++) {
 		if (shrinking->runs >= shrinking->explore->shrink_runs || explore_interrupted())
@@ -88,7 +88,7 @@ static void shrink(struct shrinking *shrinking, bool *keep)
 				break;
 			parts = parts * 2 < in ? parts * 2 : in;
 		}
-		in = number_of(keep, num);
+		in = explore_count(keep, num);
 		parts = parts < in ? parts : in;
 	}
 	free(fewer);

@@ -41,7 +41,7 @@ void explore_blur(char *line)
 
 char *explore_last_words(const char *output)
 {
-	char *lines[NUM_LINES] = { NULL }, *line = NULL, *words, *longer;
+	char *lines[NUM_LINES] = { NULL }, *line = NULL, *words;
 	FILE *file = fopen(output, "re");
 	unsigned int num = 0;
 	size_t size = 0;
@@ -61,10 +61,8 @@ char *explore_last_words(const char *output)
 		if (!line)
 			continue;
 		explore_blur(line);
-		longer = tool_printf("%s%s", words, line);
-		free(words);
+		tool_append(&words, "%s", line);
 		free(line);
-		words = longer;
 	}
 	return words;
 }

@@ -53,18 +53,37 @@ char *tool_strdup(const char *text)
 	return copy;
 }
 
+static char *print(const char *format, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		out_of_memory();
+	return text;
+}
+
 char *tool_printf(const char *format, ...)
 {
 	va_list args;
 	char *text;
-	int len;
 
 	va_start(args, format);
-	len = vasprintf(&text, format, args);
+	text = print(format, args);
 	va_end(args);
-	if (len < 0)
-		out_of_memory();
 	return text;
+}
+
+void tool_append(char **text, const char *format, ...)
+{
+	va_list args;
+	char *more, *old = *text;
+
+	va_start(args, format);
+	more = print(format, args);
+	va_end(args);
+	*text = tool_printf("%s%s", old ? old : "", more);
+	free(old);
+	free(more);
 }
 
 void *tool_realloc(void *memory, size_t num, size_t size)

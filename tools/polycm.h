@@ -49,6 +49,8 @@ void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *tool_strdup(const char *text);
 char *tool_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *tool_realloc(void *memory, size_t num, size_t size);
+/* Put more behind a text, which moves; NULL is an empty one. */
+void tool_append(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* place.c: the path of libpolycm as this process has it, absolute, or NULL (the error is printed). */
 const char *place_library(void);

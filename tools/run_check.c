@@ -52,15 +52,10 @@ static void add_name(struct installed *installed, const char *name)
 /* "ib, iwarp, roce, sim"; frees the names. */
 static char *all_names(struct installed *installed)
 {
-	char *all = tool_strdup(installed->num ? installed->names[0] : "none");
+	char *all = tool_strdup(installed->num ? "" : "none");
 
 	for (size_t i = 0; i < installed->num; i++) {
-		char *shorter = all;
-
-		if (i > 0) {
-			all = tool_printf("%s, %s", shorter, installed->names[i]);
-			free(shorter);
-		}
+		tool_append(&all, "%s%s", i ? ", " : "", installed->names[i]);
 		free(installed->names[i]);
 	}
 	installed->num = 0;

@@ -11,25 +11,15 @@
 
 #define GAP 2
 
-static void *grown(void *array, size_t num, size_t size)
-{
-	array = reallocarray(array, num, size);
-	if (!array) {
-		tool_error("out of memory");
-		exit(EXIT_FAILURE);
-	}
-	return array;
-}
-
 void table_row(struct table *table, const char *const *cells, size_t num)
 {
-	char **row = grown(NULL, num + 1, sizeof(*row));
+	char **row = tool_realloc(NULL, num + 1, sizeof(*row));
 	size_t i;
 
 	for (i = 0; i < num; i++)
 		row[i] = tool_strdup(cells[i] ? cells[i] : "");
 	row[num] = NULL;
-	table->rows = grown(table->rows, table->num_rows + 1, sizeof(*table->rows));
+	table->rows = tool_realloc(table->rows, table->num_rows + 1, sizeof(*table->rows));
 	table->rows[table->num_rows++] = row;
 }
 
@@ -76,7 +66,7 @@ void table_print(struct table *table, int indent)
 		if (n > columns)
 			columns = n;
 	}
-	widths = grown(NULL, columns + 1, sizeof(*widths));
+	widths = tool_realloc(NULL, columns + 1, sizeof(*widths));
 	for (n = 0; n < columns; n++)
 		widths[n] = column_width(table, n);
 

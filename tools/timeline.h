@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <uthash.h>
 
 #define TIMELINE_MAX_COLUMNS 64
 #define TIMELINE_COPY_BITS 16
@@ -79,6 +80,23 @@ int timeline_column(struct timeline *timeline, char *name);
 const char *item_text(const struct item *item, const char *name);	/* "" */
 long long item_number(const struct item *item, const char *name);	/* -1 */
 
+static inline bool item_is_packet(const struct item *item)
+{
+	return item->kind == ITEM_SEND || item->kind == ITEM_RECV;
+}
+
+/* --- timeline_numbers.c --- */
+
+struct number {
+	long long key, value;
+	UT_hash_handle hh;
+};
+
+struct number *number_find(struct number *set, long long key);
+/* True: it was not there.  Keys below 1 are left out. */
+bool number_add(struct number **set, long long key, long long value);
+void number_drop(struct number **set);
+
 /* Of what is selected: messages of data, and timers of QPs. */
 void timeline_leave_out_data(struct timeline *timeline);
 /* Which lines are of one packet. */
@@ -124,6 +142,12 @@ void timeline_rows(const struct timeline *timeline, struct rows *ret_rows);
 void timeline_rows_free(struct rows *rows);
 /* What stands below the drawing, a line each; NULL: no more.  To be freed. */
 char *timeline_note(const struct rows *rows, unsigned int number);
+
+/* "again: SEND 4 B": the text of a message's row; to be freed. */
+char *timeline_label(const struct row *row);
+/* The columns between which a message's row is drawn.  False: it has no other end, or the same. */
+bool timeline_ends(const struct timeline *timeline, const struct row *row, int *ret_from,
+		   int *ret_to);
 
 /* What an item is called in a row; to be freed. */
 char *timeline_message_text(const struct item *item);

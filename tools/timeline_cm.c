@@ -24,9 +24,8 @@ void timeline_leave_out_data(struct timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->num_items; i++) {
 		struct item *item = &timeline->items[i];
-		bool packet = item->kind == ITEM_SEND || item->kind == ITEM_RECV;
 
-		if ((packet && is_data(item->text)) ||
+		if ((item_is_packet(item) && is_data(item->text)) ||
 		    (item->kind == ITEM_TIMER && item_number(item, "qpn") >= 0))
 			item->selected = false;
 	}

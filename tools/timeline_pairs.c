@@ -29,13 +29,6 @@ struct packet {
 	UT_hash_handle hh;
 };
 
-/* A communication id or QP, and the column that it belongs to. */
-struct owner {
-	long long number;
-	int column;
-	UT_hash_handle hh;
-};
-
 /* A node that nothing comes to. */
 struct cut {
 	const char *node;
@@ -45,16 +38,12 @@ struct cut {
 struct pairs {
 	struct timeline *timeline;
 	struct packet *packets;
-	struct owner *comm_ids, *qpns;
-	struct owner *peers;	/* by whose communication id sends: where it arrived */
+	/* The columns of communication ids and QPs. */
+	struct number *comm_ids, *qpns;
+	struct number *peers;	/* by whose communication id sends: where it arrived */
 	struct cut cuts[TIMELINE_MAX_COLUMNS];
 	unsigned int num_cuts;
 };
-
-static bool is_packet(const struct item *item)
-{
-	return item->kind == ITEM_SEND || item->kind == ITEM_RECV;
-}
 
 /* ------------------------------------------------------------------------
  * Both lines of a packet.
@@ -91,7 +80,7 @@ static void number_copies(struct timeline *timeline)
 	for (size_t i = 0; i < timeline->num_items; i++) {
 		struct item *item = &timeline->items[i];
 
-		if (!is_packet(item) || (int64_t)item->packet <= 0)
+		if (!item_is_packet(item) || (int64_t)item->packet <= 0)
 			continue;
 		packet = packet_of(&packets, item->packet);
 		item->packet = item->packet << TIMELINE_COPY_BITS |
@@ -110,7 +99,7 @@ void timeline_pair(struct timeline *timeline)
 		struct item *item = &timeline->items[i];
 
 		item->other = TIMELINE_NONE;
-		if (!is_packet(item))
+		if (!item_is_packet(item))
 			continue;
 		packet = packet_of(&packets, item->packet);
 		if (item->kind == ITEM_SEND && packet->sent == TIMELINE_NONE) {
@@ -128,36 +117,17 @@ void timeline_pair(struct timeline *timeline)
  * Whose a packet is that the trace has one end of.
  */
 
-static void learn(struct owner **owners, long long number, int column)
+static void learn(struct number **owners, long long number, int column)
 {
-	struct owner *owner;
-
-	if (number <= 0 || column < 0)
-		return;
-	HASH_FIND(hh, *owners, &number, sizeof(number), owner);
-	if (owner)
-		return;
-	owner = tool_realloc(NULL, 1, sizeof(*owner));
-	*owner = (struct owner){ .number = number, .column = column };
-	HASH_ADD(hh, *owners, number, sizeof(owner->number), owner);
+	if (column >= 0)
+		number_add(owners, number, column);
 }
 
-static int column_of(struct owner *owners, long long number)
+static int column_of(struct number *owners, long long number)
 {
-	struct owner *owner;
+	const struct number *owner = number_find(owners, number);
 
-	HASH_FIND(hh, owners, &number, sizeof(number), owner);
-	return owner ? owner->column : -1;
-}
-
-static void drop_owners(struct owner **owners)
-{
-	struct owner *owner, *next;
-
-	HASH_ITER(hh, *owners, owner, next) {
-		HASH_DEL(*owners, owner);
-		free(owner);
-	}
+	return owner ? (int)owner->value : -1;
 }
 
 static void learn_owner(struct pairs *pairs, const struct item *item)
@@ -166,7 +136,7 @@ static void learn_owner(struct pairs *pairs, const struct item *item)
 
 	if (item->kind == ITEM_STATE)
 		learn(&pairs->qpns, item_number(item, "qpn"), item->column);
-	if (!is_packet(item))
+	if (!item_is_packet(item))
 		return;
 	learn(&pairs->comm_ids, item_number(item, sent ? "local" : "remote"), item->column);
 	if (sent && item->other != TIMELINE_NONE)
@@ -282,13 +252,13 @@ void timeline_find_peers(struct timeline *timeline)
 
 		if (item->kind == ITEM_WORLD)
 			cut_off(&pairs, item);
-		if (!is_packet(item) || item->other != TIMELINE_NONE)
+		if (!item_is_packet(item) || item->other != TIMELINE_NONE)
 			continue;
 		item->lost = item->kind == ITEM_SEND && is_lost(&pairs, item);
 		if (item->process >= 0)
 			item->peer = find_peer(&pairs, item);
 	}
-	drop_owners(&pairs.comm_ids);
-	drop_owners(&pairs.qpns);
-	drop_owners(&pairs.peers);
+	number_drop(&pairs.comm_ids);
+	number_drop(&pairs.qpns);
+	number_drop(&pairs.peers);
 }

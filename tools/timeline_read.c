@@ -75,19 +75,15 @@ static int find_column(struct timeline *timeline, const char *node, long long pr
 
 static void add_about(struct column *column, const struct item *item)
 {
-	char *more;
+	const char *device = item_text(item, "device");
 
 	if (strcmp(item_text(item, "action"), "added") || strstr(column->about, item->text) ||
 	    strlen(column->about) > 60)
 		return;
-	if (strstr(column->about, item_text(item, "device")))
-		more = tool_printf("%s %s", column->about, item->text);
-	else
-		more = tool_printf("%s%s%s %s %s", column->about, *column->about ? ", " : "",
-				   item_text(item, "device"), item_text(item, "transport"),
-				   item->text);
-	free(column->about);
-	column->about = more;
+	if (!strstr(column->about, device))
+		tool_append(&column->about, "%s%s %s", *column->about ? ", " : "", device,
+			    item_text(item, "transport"));
+	tool_append(&column->about, " %s", item->text);
 }
 
 /* Something that happens to a node, and a process that says so. */
@@ -99,7 +95,7 @@ static bool is_change(const struct item *item)
 
 static void place(struct timeline *timeline, struct item *item)
 {
-	bool packet = item->kind == ITEM_SEND || item->kind == ITEM_RECV;
+	bool packet = item_is_packet(item);
 	const char *here = item_text(item, packet ? item->kind == ITEM_SEND ? "from" : "to" : "node");
 	const char *there = item_text(item, item->kind == ITEM_SEND ? "to" : "from");
 
@@ -132,7 +128,7 @@ static bool is_in_packet(const struct timeline *timeline, const char *node)
 	for (size_t i = 0; i < timeline->num_items; i++) {
 		const struct item *item = &timeline->items[i];
 
-		if ((item->kind == ITEM_SEND || item->kind == ITEM_RECV) &&
+		if (item_is_packet(item) &&
 		    (!strcmp(item_text(item, "from"), node) || !strcmp(item_text(item, "to"), node)))
 			return true;
 	}
@@ -204,17 +200,13 @@ static void add_program(struct timeline *timeline, const struct item *item)
 {
 	const char *name = item_text(item, "program");
 	struct program *program;
-	char *both;
 
 	for (size_t i = 0; i < timeline->num_programs; i++) {
 		program = &timeline->programs[i];
 		if (program->process != item->process)
 			continue;
-		if (!has_name(program->name, name)) {
-			both = tool_printf("%s" THEN "%s", program->name, name);
-			free(program->name);
-			program->name = both;
-		}
+		if (!has_name(program->name, name))
+			tool_append(&program->name, THEN "%s", name);
 		return;
 	}
 	timeline->programs = tool_realloc(timeline->programs, timeline->num_programs + 1,

@@ -104,16 +104,13 @@ static bool extend(struct builder *b, const struct item *item, const char *text,
 {
 	size_t open = b->open_note[item->column];
 	struct row *row;
-	char *longer;
 
 	if (open >= b->rows->num)
 		return false;
 	row = &b->rows->rows[open];
 	if (row->time != item->time || strlen(row->text) + strlen(text) > MAX_NOTE)
 		return false;
-	longer = tool_printf("%s%s%s", row->text, chain ? "\342\206\222" : " \302\267 ", text);
-	free(row->text);
-	row->text = longer;
+	tool_append(&row->text, "%s%s", chain ? "\342\206\222" : " \302\267 ", text);
 	return true;
 }
 
@@ -130,24 +127,19 @@ static bool is_told_by_event(const struct timeline *t, const struct item *item)
 static void state(struct builder *b, const struct item *item)
 {
 	const char *of = item_text(item, "of");
-	bool qp = !strcmp(of, "qp"), chain;
+	bool qp = !strcmp(of, "qp"), goes_on;
 	long long id = qp ? -1 : item_number(item, "id"), qpn = qp ? item_number(item, "qpn") : -1;
 	char *text, *tag;
 
 	if (item->column < 0 || is_told_by_event(b->timeline, item))
 		return;
-	chain = qp && b->note_qpn[item->column] == qpn && b->open_note[item->column] != SIZE_MAX;
 	tag = qp ? tool_printf("QP %lld ", qpn) :
-	      b->many_ids[item->column] && (b->note_id[item->column] != id ||
-					    b->open_note[item->column] == SIZE_MAX) ?
-	      tool_printf("id %lld: ", id) : tool_strdup("");
-	text = tool_printf("%s%s%s", chain ? "" : tag, !strcmp(of, "cm") ? "CM " : "", item->text);
-	if (!extend(b, item, text, chain)) {
-		free(text);
-		free(tag);
-		tag = qp ? tool_printf("QP %lld ", qpn) :
-		      b->many_ids[item->column] ? tool_printf("id %lld: ", id) : tool_strdup("");
-		text = tool_printf("%s%s%s", tag, !strcmp(of, "cm") ? "CM " : "", item->text);
+	      b->many_ids[item->column] ? tool_printf("id %lld: ", id) : tool_strdup("");
+	text = tool_printf("%s%s%s", tag, !strcmp(of, "cm") ? "CM " : "", item->text);
+	/* A row that goes on names its id or QP once. */
+	goes_on = b->open_note[item->column] != SIZE_MAX &&
+		  (qp ? b->note_qpn[item->column] == qpn : b->note_id[item->column] == id);
+	if (!extend(b, item, goes_on ? text + strlen(tag) : text, goes_on && qp)) {
 		note(b, item, STYLE_STATE, tool_strdup(text));
 		b->open_note[item->column] = b->rows->num - 1;
 	}
@@ -461,6 +453,20 @@ void timeline_rows(const struct timeline *timeline, struct rows *ret_rows)
 		free(message->key);
 		free(message);
 	}
+}
+
+bool timeline_ends(const struct timeline *timeline, const struct row *row, int *ret_from,
+		   int *ret_to)
+{
+	bool arrives = row->kind == ROW_ARRIVE;
+	int from = arrives ? row->peer : row->column, to = arrives ? row->column : row->peer;
+
+	/* Lost on its way to nobody: towards the neighbour. */
+	if (row->lost && to < 0 && timeline->num_columns > 1)
+		to = from ? from - 1 : from + 1;
+	*ret_from = from;
+	*ret_to = to;
+	return from >= 0 && to >= 0 && from != to;
 }
 
 void timeline_rows_free(struct rows *rows)

@@ -11,51 +11,7 @@
 #include "polycm.h"
 #include "timeline.h"
 
-#include <uthash.h>
-
 #define MAX_NAMES 64		/* of nodes, in an error */
-
-/* A set of numbers, each with a number that goes with it. */
-struct number {
-	long long key, value;
-	UT_hash_handle hh;
-};
-
-static struct number *find(struct number *set, long long key)
-{
-	struct number *number;
-
-	HASH_FIND(hh, set, &key, sizeof(key), number);
-	return number;
-}
-
-/* True: it was not there. */
-static bool add(struct number **set, long long key, long long value)
-{
-	struct number *number;
-
-	if (key <= 0 || find(*set, key))
-		return false;
-	number = tool_realloc(NULL, 1, sizeof(*number));
-	*number = (struct number){ .key = key, .value = value };
-	HASH_ADD(hh, *set, key, sizeof(number->key), number);
-	return true;
-}
-
-static void drop(struct number **set)
-{
-	struct number *number, *next;
-
-	HASH_ITER(hh, *set, number, next) {
-		HASH_DEL(*set, number);
-		free(number);
-	}
-}
-
-static bool is_packet(const struct item *item)
-{
-	return item->kind == ITEM_SEND || item->kind == ITEM_RECV;
-}
 
 /* ------------------------------------------------------------------------
  * One connection.
@@ -71,14 +27,14 @@ static bool grow_packet(struct connection *c, const struct item *item)
 	long long id = item_number(item, "id"), mine = item->kind == ITEM_SEND ? local : remote;
 	bool more = false;
 
-	if (find(c->ids, id))
-		more |= add(&c->comm_ids, mine, 0);
-	if (find(c->comm_ids, local) || find(c->comm_ids, remote)) {
-		more |= add(&c->comm_ids, local, 0);
-		more |= add(&c->comm_ids, remote, 0);
-		more |= add(&c->qpns, item_number(item, "qpn"), 0);
-		if (find(c->comm_ids, mine))
-			more |= add(&c->ids, id, 0);
+	if (number_find(c->ids, id))
+		more |= number_add(&c->comm_ids, mine, 0);
+	if (number_find(c->comm_ids, local) || number_find(c->comm_ids, remote)) {
+		more |= number_add(&c->comm_ids, local, 0);
+		more |= number_add(&c->comm_ids, remote, 0);
+		more |= number_add(&c->qpns, item_number(item, "qpn"), 0);
+		if (number_find(c->comm_ids, mine))
+			more |= number_add(&c->ids, id, 0);
 	}
 	return more;
 }
@@ -88,7 +44,7 @@ static bool grow(struct connection *c, const struct timeline *timeline)
 	bool more = false;
 
 	for (size_t i = 0; i < timeline->num_items; i++)
-		if (is_packet(&timeline->items[i]))
+		if (item_is_packet(&timeline->items[i]))
 			more |= grow_packet(c, &timeline->items[i]);
 	return more;
 }
@@ -97,18 +53,18 @@ static bool belongs(const struct connection *c, const struct item *item, bool be
 {
 	switch (item->kind) {
 	case ITEM_EVENT:
-		return find(c->ids, item_number(item, "id")) ||
-		       find(c->ids, item_number(item, "child"));
+		return number_find(c->ids, item_number(item, "id")) ||
+		       number_find(c->ids, item_number(item, "child"));
 	case ITEM_CALL:
 	case ITEM_STATE:
 	case ITEM_TIMER:
-		return find(c->ids, item_number(item, "id")) ||
-		       find(c->qpns, item_number(item, "qpn"));
+		return number_find(c->ids, item_number(item, "id")) ||
+		       number_find(c->qpns, item_number(item, "qpn"));
 	case ITEM_SEND:
 	case ITEM_RECV:
-		return find(c->comm_ids, item_number(item, "local")) ||
-		       find(c->comm_ids, item_number(item, "remote")) ||
-		       find(c->qpns, item_number(item, "qpn"));
+		return number_find(c->comm_ids, item_number(item, "local")) ||
+		       number_find(c->comm_ids, item_number(item, "remote")) ||
+		       number_find(c->qpns, item_number(item, "qpn"));
 	case ITEM_FAULT:
 		return before || !*item_text(item, "what");	/* what happens to a packet follows it */
 	default:
@@ -121,7 +77,7 @@ static int select_id(struct timeline *timeline, long long id)
 	struct connection c = { NULL, NULL, NULL };
 	bool before = false, any = false;
 
-	add(&c.ids, id, 0);
+	number_add(&c.ids, id, 0);
 	while (grow(&c, timeline))
 		;
 	for (size_t i = 0; i < timeline->num_items; i++) {
@@ -130,9 +86,9 @@ static int select_id(struct timeline *timeline, long long id)
 		before = item->selected = belongs(&c, item, before);
 		any |= before && item->kind != ITEM_WORLD && item->kind != ITEM_FAULT;
 	}
-	drop(&c.ids);
-	drop(&c.comm_ids);
-	drop(&c.qpns);
+	number_drop(&c.ids);
+	number_drop(&c.comm_ids);
+	number_drop(&c.qpns);
 	if (any)
 		return 0;
 	tool_error("%s: no line is about the id %lld", timeline->path, id);
@@ -158,7 +114,7 @@ static char *all_nodes(const struct timeline *timeline)
 {
 	static const char *const members[] = { "node", "from", "to" };
 	const char *nodes[MAX_NAMES], *node;
-	char *all = tool_strdup(""), *longer;
+	char *all = tool_strdup("");
 	size_t num = 0, at;
 
 	for (size_t i = 0; i < timeline->num_items; i++) {
@@ -169,10 +125,7 @@ static char *all_nodes(const struct timeline *timeline)
 			if (at < num || !*node || num == MAX_NAMES)
 				continue;
 			nodes[num++] = node;
-			longer = tool_printf("%s%s%s", all, *all ? ", " : "",
-					     num < MAX_NAMES ? node : "...");
-			free(all);
-			all = longer;
+			tool_append(&all, "%s%s", *all ? ", " : "", num < MAX_NAMES ? node : "...");
 		}
 	}
 	return all;
@@ -221,13 +174,10 @@ static bool mark_columns(const struct timeline *timeline, const char *name, size
 /* "host, process 0; host, process 1": names have commas. */
 static char *all_columns(const struct timeline *timeline)
 {
-	char *all = tool_strdup(""), *longer;
+	char *all = tool_strdup("");
 
-	for (int i = 0; i < timeline->num_columns; i++) {
-		longer = tool_printf("%s%s%s", all, *all ? "; " : "", timeline->columns[i].name);
-		free(all);
-		all = longer;
-	}
+	for (int i = 0; i < timeline->num_columns; i++)
+		tool_append(&all, "%s%s", i ? "; " : "", timeline->columns[i].name);
 	return all;
 }
 
@@ -243,7 +193,7 @@ static void select_columns(struct timeline *timeline, const bool marked[TIMELINE
 
 		if (item->column < 0)		/* what happens to a packet follows it */
 			here = before && item->kind == ITEM_FAULT;
-		else if (is_packet(item))
+		else if (item_is_packet(item))
 			here = here && (far < 0 || marked[far]);
 		before = item->selected = item->selected && here;
 	}
@@ -325,32 +275,32 @@ static void learn(struct sides *sides, const struct item *item)
 	struct number *side;
 
 	if (item->kind == ITEM_EVENT && item_number(item, "child") > 0) {
-		add(&sides->ids, item_number(item, "id"), 1);
-		add(&sides->ids, item_number(item, "child"), 1);
+		number_add(&sides->ids, item_number(item, "id"), 1);
+		number_add(&sides->ids, item_number(item, "child"), 1);
 	}
 	if (item->kind == ITEM_STATE && !strcmp(item->text, "LISTEN"))
-		add(&sides->ids, item_number(item, "id"), 1);
+		number_add(&sides->ids, item_number(item, "id"), 1);
 	if (item->kind != ITEM_SEND || item_number(item, "local") <= 0)
 		return;
-	add(&sides->comm_ids, item_number(item, "local"), begins(item) ? 0 : 1);
-	side = find(sides->comm_ids, item_number(item, "local"));
-	add(&sides->ids, item_number(item, "id"), side->value);
+	number_add(&sides->comm_ids, item_number(item, "local"), begins(item) ? 0 : 1);
+	side = number_find(sides->comm_ids, item_number(item, "local"));
+	number_add(&sides->ids, item_number(item, "id"), side->value);
 	if (strcmp(item->text, "DREQ"))		/* which names the peer's QP */
-		add(&sides->qpns, item_number(item, "qpn"), side->value);
+		number_add(&sides->qpns, item_number(item, "qpn"), side->value);
 }
 
 static int side_of(const struct sides *sides, const struct item *item)
 {
-	const struct number *side = find(sides->comm_ids, item_number(item, "local"));
+	const struct number *side = number_find(sides->comm_ids, item_number(item, "local"));
 
-	if (!side && is_packet(item))
-		side = find(sides->comm_ids, item_number(item, "remote"));
-	if (!find(sides->comm_ids, item_number(item, "local")) && side)
+	if (!side && item_is_packet(item))
+		side = number_find(sides->comm_ids, item_number(item, "remote"));
+	if (!number_find(sides->comm_ids, item_number(item, "local")) && side)
 		return 1 - (int)side->value;	/* an answer that comes from no id */
 	if (!side)
-		side = find(sides->qpns, item_number(item, "qpn"));
+		side = number_find(sides->qpns, item_number(item, "qpn"));
 	if (!side)
-		side = find(sides->ids, item_number(item, "id"));
+		side = number_find(sides->ids, item_number(item, "id"));
 	return side ? (int)side->value : 0;
 }
 
@@ -380,9 +330,9 @@ static void split(struct timeline *timeline)
 	columns[0].name = tool_printf("%.*s, active", (int)strlen(columns[1].name) - 9,
 				      columns[1].name);
 	timeline->num_columns = 2;
-	drop(&sides.ids);
-	drop(&sides.comm_ids);
-	drop(&sides.qpns);
+	number_drop(&sides.ids);
+	number_drop(&sides.comm_ids);
+	number_drop(&sides.qpns);
 }
 
 /* One process of several has packets, but not both ends of any. */
@@ -393,7 +343,7 @@ static bool talks_to_itself(const struct timeline *timeline)
 	for (size_t i = 0; i < timeline->num_items; i++) {
 		const struct item *item = &timeline->items[i];
 
-		if (is_packet(item) && (item->process < 0 || item->other != TIMELINE_NONE))
+		if (item_is_packet(item) && (item->process < 0 || item->other != TIMELINE_NONE))
 			return true;
 	}
 	return false;

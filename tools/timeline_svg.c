@@ -113,9 +113,8 @@ static void text(struct picture *p, const char *class, double x, int y, double s
 	fputs("</text>\n", p->to);
 }
 
-static int y_of(const struct picture *p, size_t row)
+static int y_of(size_t row)
 {
-	(void)p;
 	return TOP + (int)row * ROW + ROW / 2;
 }
 
@@ -142,15 +141,10 @@ static void put_cross(struct picture *p, double x, double y)
 	fprintf(p->to, "<path class=\"cross\" d=\"M%.0f %.0f l10 10 m-10 0 l10 -10\"/>\n", x - 5, y - 5);
 }
 
-static char *label_of(const struct row *row)
-{
-	return tool_printf("%s%s", row->copy ? "copy: " : row->again ? "again: " : "", row->text);
-}
-
 /* The words lie on the line's first half, over it. */
 static void put_label(struct picture *p, const struct row *row, int from, int to, int y)
 {
-	char *label = label_of(row), class[32];
+	char *label = timeline_label(row), class[32];
 	int step = from < to ? 1 : -1;
 
 	(void)snprintf(class, sizeof(class), "label %s%s", class_of(row), step > 0 ? "" : " end");
@@ -184,19 +178,13 @@ static void put_line(struct picture *p, const struct row *row, int from, int y, 
 static void put_message(struct picture *p, size_t i)
 {
 	const struct row *row = &p->rows->rows[i];
-	int from = row->column, to = row->peer, y = y_of(p, i);
+	int from, to, y = y_of(i);
 	bool paired = row->kind != ROW_MESSAGE && row->other < p->rows->num;
 
 	if (row->kind == ROW_ARRIVE && paired && !row->copy)
 		return;		/* the line of its other part ends here */
-	if (row->kind == ROW_ARRIVE) {
-		from = row->peer;
-		to = row->column;
-	}
-	if (row->lost && to < 0 && p->timeline->num_columns > 1)
-		to = from ? from - 1 : from + 1;
-	if (from < 0 || to < 0 || from == to) {
-		char *label = label_of(row);
+	if (!timeline_ends(p->timeline, row, &from, &to)) {
+		char *label = timeline_label(row);
 		int x = p->x[row->column];
 
 		text(p, "label", x + 14.0, y + 4, p->width - x - 20.0, label);
@@ -206,7 +194,7 @@ static void put_message(struct picture *p, size_t i)
 		return;
 	}
 	put_line(p, row, p->x[from], y + 4, p->x[to],
-		 paired && row->kind == ROW_DEPART ? y_of(p, row->other) : y + 4 + SLANT);
+		 paired && row->kind == ROW_DEPART ? y_of(row->other) : y + 4 + SLANT);
 	put_label(p, row, p->x[from], p->x[to], y);
 }
 
@@ -218,7 +206,7 @@ static void put_note(struct picture *p, size_t i)
 		[STYLE_DATA] = "state",
 	};
 	const struct row *row = &p->rows->rows[i];
-	int num = p->timeline->num_columns, x = p->x[row->column], y = y_of(p, i);
+	int num = p->timeline->num_columns, x = p->x[row->column], y = y_of(i);
 	bool left = num > 1 && row->column == num - 1;
 	bool event = row->style == STYLE_EVENT || row->style == STYLE_BAD_EVENT;
 	double space = num > 1 ? SPACE - 40.0 : p->width - x - 20.0;
@@ -237,7 +225,7 @@ static void put_note(struct picture *p, size_t i)
 
 static void put_gap(struct picture *p, size_t i)
 {
-	int y = y_of(p, i);
+	int y = y_of(i);
 
 	fprintf(p->to, "<rect class=\"gap\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
 		GUTTER - 6, y - ROW / 2 + 4, p->width - GUTTER, ROW - 4);
@@ -257,7 +245,7 @@ static void put_time(struct picture *p, size_t i)
 		return;
 	p->any = true;
 	p->last_time = row->time;
-	text(p, "time", GUTTER - 30.0, y_of(p, i) + 4, GUTTER,
+	text(p, "time", GUTTER - 30.0, y_of(i) + 4, GUTTER,
 	     timeline_time(row->time - p->timeline->start));
 }
 
@@ -326,7 +314,7 @@ void timeline_svg(const struct timeline *timeline, const struct rows *rows, FILE
 	}
 	for (int i = 0; i < num_notes; i++) {
 		note = timeline_note(rows, (unsigned int)i);
-		text(&p, "state", 20, y_of(&p, rows->num + (size_t)i) + 4 + BOTTOM / 2,
+		text(&p, "state", 20, y_of(rows->num + (size_t)i) + 4 + BOTTOM / 2,
 		     p.width - 40, note);
 		free(note);
 	}

@@ -136,16 +136,10 @@ static void put_time(struct canvas *c, uint64_t time)
 
 static char *label_of(const struct row *row)
 {
-	char *tag = row->tag ? tool_printf(" [%u]", row->tag) : tool_strdup("");
-	char *label;
+	char *label = timeline_label(row);
 
-	if (row->copy)
-		label = tool_printf("copy: %s%s", row->text, tag);
-	else if (row->again)
-		label = tool_printf("again: %s%s", row->text, tag);
-	else
-		label = tool_printf("%s%s", row->text, tag);
-	free(tag);
+	if (row->tag)
+		tool_append(&label, " [%u]", row->tag);
 	return label;
 }
 
@@ -221,13 +215,9 @@ static void put_stub(struct canvas *c, const struct row *row)
 
 static void put_message(struct canvas *c, const struct row *row)
 {
-	int from = row->kind == ROW_ARRIVE ? row->peer : row->column;
-	int to = row->kind == ROW_ARRIVE ? row->column : row->peer;
+	int from, to;
 
-	/* Lost on its way to nobody: towards the neighbour. */
-	if (row->lost && to < 0 && c->timeline->num_columns > 1)
-		to = from ? from - 1 : from + 1;
-	if (from < 0 || to < 0 || from == to)
+	if (!timeline_ends(c->timeline, row, &from, &to))
 		put_stub(c, row);
 	else
 		put_arrow(c, row, c->x[from], c->x[to], row->kind != ROW_ARRIVE,
@@ -270,13 +260,12 @@ static void put_note(struct canvas *c, const struct row *row)
 static void put_row(struct canvas *c, const struct row *row)
 {
 	if (row->kind == ROW_GAP) {
-		char *text = tool_printf("%s", row->text);
+		int x = c->gutter - 2 - timeline_length(row->text);
 
 		clear(c, GAP_LINE);
-		put_text(c, c->gutter - 2 - timeline_length(text) - 2, c->gutter, "+", DIM);
-		put_text(c, c->gutter - 2 - timeline_length(text), c->gutter, text, DIM);
+		put_text(c, x - 2, c->gutter, "+", DIM);
+		put_text(c, x, c->gutter, row->text, DIM);
 		flush(c);
-		free(text);
 		return;
 	}
 	clear(c, LINE);
@@ -310,8 +299,7 @@ static void put_head(struct canvas *c)
 {
 	bool about = false;
 
-	for (int i = 0; i < c->width; i++)
-		put(c, i, ' ', NONE);
+	clear(c, ' ');
 	for (int i = 0; i < c->timeline->num_columns; i++) {
 		put_heading(c, i, c->timeline->columns[i].name, BOLD);
 		about |= *c->timeline->columns[i].about;
@@ -319,8 +307,7 @@ static void put_head(struct canvas *c)
 	flush(c);
 	if (!about)
 		return;
-	for (int i = 0; i < c->width; i++)
-		put(c, i, ' ', NONE);
+	clear(c, ' ');
 	for (int i = 0; i < c->timeline->num_columns; i++)
 		put_heading(c, i, c->timeline->columns[i].about, DIM);
 	flush(c);

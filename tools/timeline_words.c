@@ -180,6 +180,11 @@ char *timeline_world_text(const struct item *item)
 	return text;
 }
 
+char *timeline_label(const struct row *row)
+{
+	return tool_printf("%s%s", row->copy ? "copy: " : row->again ? "again: " : "", row->text);
+}
+
 /* "connect(): Connection refused" */
 char *timeline_call_text(const struct item *item, bool tagged)
 {
