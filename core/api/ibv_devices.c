@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * api/ibv_devices.c - the exported ibv_* calls that take or list devices.
+ * api/ibv_devices.c - the exported ibv_* calls that list devices.
  *
  * A device list is one of ours, also when libibverbs made its entries: two
  * words behind the terminating NULL keep libibverbs' own list, which may be
@@ -116,34 +116,4 @@ POLYCM_EXPORT void ibv_free_device_list(struct ibv_device **devices)
 	if (real)
 		polycm_real_list_put(real);
 	free(devices);
-}
-
-POLYCM_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
-{
-	return device->name;
-}
-
-SHIM_CALL(__be64, ibv_get_device_guid, 1.1, 0, device, (struct ibv_device *device), (device),
-	  ((struct polycm_verbs_device *)device)->node_guid)
-
-/* The kernel numbers devices, and does not know simulated ones. */
-SHIM_CALL(int, ibv_get_device_index, 1.9, -1, device, (struct ibv_device *device), (device), -1)
-
-SHIM_CALL(struct ibv_context *, ibv_open_device, 1.1, NULL, device, (struct ibv_device *device),
-	  (device), table->open_device(device))
-
-/* Exported by libibverbs without a public declaration. */
-int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
-
-POLYCM_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
-{
-	struct polycm_verbs_device *device = polycm_shim_find(dir);
-
-	if (device)
-		return shim_table(&device->device)->read_sysfs_file(&device->device, file, buf,
-								    size);
-
-	REAL_VERB(int, "ibv_read_sysfs_file", "IBVERBS_1.0",
-		  (const char *, const char *, char *, size_t));
-	return real ? real(dir, file, buf, size) : -1;
 }

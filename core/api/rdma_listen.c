@@ -20,38 +20,6 @@
 #include "core/plugin/op.h"
 #include "core/cm/ret.h"
 
-void polycm_shadows_close(struct polycm_id *id)
-{
-	struct polycm_channel *chan;
-	struct polycm_id *shadow;
-
-	if (!id->shadows)
-		return;
-	chan = polycm_channel_lock(id);
-	for (shadow = id->shadows; shadow; shadow = shadow->next_shadow)
-		shadow->closing = true;
-	polycm_channel_unlock(chan);
-
-	for (shadow = id->shadows; shadow; shadow = shadow->next_shadow) {
-		if (!shadow->module)
-			continue;
-		shadow->module->ops.close(shadow->priv);
-		shadow->module->ops.stop(shadow->priv);
-	}
-}
-
-void polycm_shadows_free(struct polycm_id *id)
-{
-	struct polycm_id *shadow;
-
-	while ((shadow = id->shadows)) {
-		id->shadows = shadow->next_shadow;
-		if (shadow->module)
-			shadow->module->ops.free(shadow->priv);
-		polycm_id_free(shadow);
-	}
-}
-
 static int limited(int backlog)
 {
 	return backlog <= 0 || backlog > POLYCM_MAX_BACKLOG ? POLYCM_MAX_BACKLOG : backlog;

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * api/rdma_multicast.c - multicast groups of an id.
- *
- * The list is under the id's lock.  A group lives until it was left and all
- * of its events are acked; the provider knows it by its address.
- */
+/* api/rdma_multicast.c - the calls that join and leave multicast groups (cm/group.c). */
 #include "config.h"
 #include "core/cm/id_internal.h"
 
@@ -14,24 +9,8 @@
 
 #include "core/base/addr.h"
 #include "core/base/export.h"
-#include "core/base/log.h"
 #include "core/plugin/op.h"
 #include "core/cm/ret.h"
-
-static void group_remove(struct polycm_id *id, struct polycm_group *group)
-{
-	struct polycm_group **p = &id->groups;
-
-	while (*p != group)
-		p = &(*p)->next;
-	*p = group->next;
-}
-
-static void group_free(struct polycm_group *group)
-{
-	polycm_ev_unreserve(POLYCM_GROUP_EVENTS);
-	free(group);
-}
 
 static int join(struct polycm_id *id, const struct sockaddr *addr, uint32_t join_flags,
 		void *context)
@@ -65,66 +44,10 @@ static int join(struct polycm_id *id, const struct sockaddr *addr, uint32_t join
 	err = POLYCM_OP(id->module, join_multicast, id->priv, &mc);
 	if (!err)
 		return 0;
-	group_remove(id, group);
+	polycm_group_remove(id, group);
 	polycm_ev_drop(id, group);
-	group_free(group);
+	polycm_group_free(group);
 	return polycm_fail_in(err, "group %s", polycm_addr_text(addr, text));
-}
-
-void polycm_group_joined(struct polycm_id *id, struct polycm_ev *ev)
-{
-	const struct ibv_ah_attr *ah = &ev->pub.param.ud.ah_attr;
-	struct polycm_group *group = ev->group;
-	int err;
-
-	if (ev->pub.status || id->closing || group->left)
-		return;
-	group->mgid = ah->grh.dgid;
-	group->mlid = ah->dlid;
-	if (!id->pub.qp || group->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER)
-		return;
-
-	err = ibv_attach_mcast(id->pub.qp, &group->mgid, group->mlid);
-	if (err) {
-		polycm_log_id(POLYCM_LOG_DEBUG, id, "QP %u cannot attach to the group: %s",
-			      id->pub.qp->qp_num, strerror(err < 0 ? errno : err));
-		polycm_ev_set_type(ev, RDMA_CM_EVENT_MULTICAST_ERROR);
-		ev->pub.status = -1;
-		return;
-	}
-	group->attached = true;
-}
-
-static void detach(struct polycm_id *id, struct polycm_group *group)
-{
-	if (group->attached && id->pub.qp)
-		(void)ibv_detach_mcast(id->pub.qp, &group->mgid, group->mlid);
-	group->attached = false;
-}
-
-void polycm_groups_detach(struct polycm_id *id)
-{
-	for (struct polycm_group *group = id->groups; group; group = group->next)
-		detach(id, group);
-}
-
-void polycm_groups_leave(struct polycm_id *id)
-{
-	polycm_groups_detach(id);
-	if (!id->module)
-		return;
-	for (struct polycm_group *group = id->groups; group; group = group->next)
-		(void)POLYCM_OP(id->module, leave_multicast, id->priv, group);
-}
-
-void polycm_groups_free(struct polycm_id *id)
-{
-	struct polycm_group *group;
-
-	while ((group = id->groups)) {
-		id->groups = group->next;
-		group_free(group);
-	}
 }
 
 /* Takes the group out; the caller waits for its events and frees it. */
@@ -147,9 +70,9 @@ static int leave(struct polycm_id *id, const struct sockaddr *addr, struct polyc
 	err = polycm_ev_check_acks(id, group, "rdma_leave_multicast");
 	if (err)
 		return err;
-	detach(id, group);
+	polycm_group_detach(id, group);
 	err = POLYCM_OP(id->module, leave_multicast, id->priv, group);
-	group_remove(id, group);
+	polycm_group_remove(id, group);
 	group->left = true;
 	*ret_group = group;
 	return err;
@@ -203,6 +126,6 @@ POLYCM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *a
 	if (__atomic_load_n(&self->rsocket.sync, __ATOMIC_RELAXED))
 		polycm_release_event(self);
 	(void)polycm_ev_wait_and_leave(self, group, __func__);
-	group_free(group);
+	polycm_group_free(group);
 	return polycm_ret(__func__, self, err);
 }

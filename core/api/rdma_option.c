@@ -85,16 +85,6 @@ static int set_option(struct polycm_id *id, int level, int name, const void *val
 	return err;
 }
 
-void polycm_options_free(struct polycm_id *id)
-{
-	struct polycm_saved_option *option;
-
-	while ((option = id->options)) {
-		id->options = option->next;
-		free(option);
-	}
-}
-
 POLYCM_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 				  size_t optlen)
 {

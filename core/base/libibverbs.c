@@ -41,6 +41,13 @@ static void real_free(struct ibv_device **devices)
 		real(devices);
 }
 
+static struct ibv_context *real_open(struct ibv_device *device)
+{
+	REAL_VERB(struct ibv_context *, "ibv_open_device", "IBVERBS_1.1", (struct ibv_device *));
+
+	return real ? real(device) : NULL;
+}
+
 static const struct polycm_real_source libibverbs = { .list = real_list, .free = real_free };
 const struct polycm_real_source *polycm_real_source = &libibverbs;
 
@@ -131,7 +138,7 @@ static int open_in(const struct polycm_real_list *list, const char *name,
 		if (strcmp((*entry)->name, name))
 			continue;
 		errno = 0;
-		*ret_verbs = ibv_open_device(*entry);
+		*ret_verbs = real_open(*entry);
 		if (*ret_verbs)
 			return 0;
 		/* 0 is no errno: what failed without one is a device that is gone. */

@@ -262,6 +262,7 @@ bool polycm_id_roams(struct polycm_id *id);
 /* Open the id in the module (out of another, if it was there) and set its options again. */
 int polycm_id_settle(struct polycm_id *id, struct polycm_module *module);
 void polycm_id_unsettle(struct polycm_id *id);
+void polycm_options_free(struct polycm_id *id);
 /* The first module that carries an id from src to dst (each may be NULL). */
 int polycm_choose_module(const struct sockaddr *src, const struct sockaddr *dst,
 			 struct polycm_module **ret_module);
@@ -286,16 +287,7 @@ int polycm_qp_error(struct polycm_id *id);
 int polycm_qp_shutdown(struct polycm_id *id);
 void polycm_qp_destroy(struct polycm_id *id);
 
-/* --- api/rdma_devices.c --- */
-
-/* The registry is loaded and there is a device; else -ENODEV, said once. */
-int polycm_start(void);
-
-/* --- api/rdma_option.c --- */
-
-void polycm_options_free(struct polycm_id *id);
-
-/* --- api/rdma_listen.c --- */
+/* --- shadow.c --- */
 
 void polycm_shadows_close(struct polycm_id *id);
 void polycm_shadows_free(struct polycm_id *id);
@@ -313,15 +305,19 @@ int polycm_resolve_route(struct polycm_id *id, int timeout_ms);
 
 void polycm_srq_destroy(struct polycm_id *id);
 
-/* --- api/rdma_ece.c --- */
+/* --- ece.c --- */
 
 /* What to tell the peer, and what the QP is to be told of the peer. */
 void polycm_ece_offer(struct polycm_id *id, struct polycm_ece *ret_ece);
 int polycm_ece_accept(struct polycm_id *id, struct polycm_ece *ret_ece);
 int polycm_ece_response(struct polycm_id *id);
 
-/* --- api/rdma_multicast.c --- */
+/* --- group.c --- */
 
+/* Take it off the id's list. */
+void polycm_group_remove(struct polycm_id *id, struct polycm_group *group);
+void polycm_group_free(struct polycm_group *group);
+void polycm_group_detach(struct polycm_id *id, struct polycm_group *group);
 void polycm_group_joined(struct polycm_id *id, struct polycm_ev *ev);
 /* Out of all groups at the device and at the provider; then their memory. */
 void polycm_groups_detach(struct polycm_id *id);

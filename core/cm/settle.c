@@ -281,3 +281,13 @@ const struct polycm_transport *polycm_id_transport(const struct polycm_id *id)
 		return id->device->transport;
 	return id->module ? id->module->desc.transport : NULL;
 }
+
+void polycm_options_free(struct polycm_id *id)
+{
+	struct polycm_saved_option *option;
+
+	while ((option = id->options)) {
+		id->options = option->next;
+		free(option);
+	}
+}

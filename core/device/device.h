@@ -85,5 +85,7 @@ void polycm_devices_free(struct polycm_device **devices, size_t num);
  * per process, unless the log already said what is wrong with the providers.
  */
 void polycm_no_device_hint(void);
+/* The registry is loaded and there is a device; else -ENODEV, after that hint. */
+int polycm_start(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs/calls.c - the exported ibv_* calls that take a context or something
+ * verbs/calls.c - the exported ibv_* calls that take a device, a context or something
  * made from one: to the provider's table, or on to libibverbs.
  */
 #include "config.h"
@@ -15,6 +15,36 @@
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
+
+POLYCM_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+SHIM_CALL(__be64, ibv_get_device_guid, 1.1, 0, device, (struct ibv_device *device), (device),
+	  ((struct polycm_verbs_device *)device)->node_guid)
+
+/* The kernel numbers devices, and does not know simulated ones. */
+SHIM_CALL(int, ibv_get_device_index, 1.9, -1, device, (struct ibv_device *device), (device), -1)
+
+SHIM_CALL(struct ibv_context *, ibv_open_device, 1.1, NULL, device, (struct ibv_device *device),
+	  (device), table->open_device(device))
+
+/* Exported by libibverbs without a public declaration. */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+
+POLYCM_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
+{
+	struct polycm_verbs_device *device = polycm_shim_find(dir);
+
+	if (device)
+		return shim_table(&device->device)->read_sysfs_file(&device->device, file, buf,
+								    size);
+
+	REAL_VERB(int, "ibv_read_sysfs_file", "IBVERBS_1.0",
+		  (const char *, const char *, char *, size_t));
+	return real ? real(dir, file, buf, size) : -1;
+}
 
 #define EXPORT_PLAIN(slot, version, result, failure, owner, parameters, arguments)                 \
 	SHIM_CALL(result, ibv_##slot, version, failure, (owner)->device, parameters, arguments,    \
