@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Under valgrind: a program's use of an event or an id after its end is found, and tests of all parts of the library and
+# Under valgrind: a program's use of an event, an id or a CQ after its end is found, and tests of all parts of the library and
 # the simulator find none of ours, nor a leak.
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
@@ -22,8 +22,9 @@ sees_late() {
 		timeout --foreground "$limit" "${valgrind[@]}" "$work/late" "$@" >"$work/out" 2>"$work/err"
 	has "$work/err" 'Invalid read of size 4' "free'd"
 }
-check 'an event after its ack' sees_late
+check 'an event after its ack' sees_late event
 check 'an id after its end' sees_late id
+check 'a CQ after its end' sees_late cq
 
 clean() {
 	local program=$abs_top_builddir/$1
