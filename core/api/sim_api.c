@@ -18,7 +18,6 @@
 #include "core/plugin/registry.h"
 
 #define TABLE_VERSION 1
-#define RUN_UNTIL_EVENT "polycm_sim_run_until_event"
 
 static struct polycm_sim_ops table;	/* our copy; what the provider lacks stays NULL */
 static const struct polycm_module *owner;	/* of the table */
@@ -77,83 +76,35 @@ int polycm_sim_finish(int r)
 	return -1;
 }
 
-POLYCM_EXPORT int polycm_sim_node_add(const char *name, const char *transport, const char *address,
-				      struct polycm_sim_node **ret_node)
-{
-	return POLYCM_SIM_FORWARD(node_add, name, transport, address, ret_node);
-}
+/* polycm_sim_CALL(), which the provider answers. */
+#define SIM_CALL(call, parameters, arguments)                                                      \
+	POLYCM_EXPORT int polycm_sim_##call parameters                                             \
+	{                                                                                          \
+		return POLYCM_SIM_PASS(call, arguments);                                           \
+	}
 
-POLYCM_EXPORT int polycm_sim_node_add_address(struct polycm_sim_node *node, const char *address)
-{
-	return POLYCM_SIM_FORWARD(node_add_address, node, address);
-}
-
-POLYCM_EXPORT int polycm_sim_node_use(struct polycm_sim_node *node)
-{
-	return POLYCM_SIM_FORWARD(node_use, node);
-}
-
-POLYCM_EXPORT int polycm_sim_node_find(const char *name, struct polycm_sim_node **ret_node)
-{
-	return POLYCM_SIM_FORWARD(node_find, name, ret_node);
-}
-
-POLYCM_EXPORT int polycm_sim_device_add(struct polycm_sim_node *node, const char *transport,
-					const char *address, const struct polycm_sim_limits *limits,
-					struct polycm_sim_device **ret_device)
-{
-	return POLYCM_SIM_FORWARD(device_add, node, transport, address, limits, ret_device);
-}
-
-POLYCM_EXPORT int polycm_sim_device_add_address(struct polycm_sim_device *device,
-						const char *address)
-{
-	return POLYCM_SIM_FORWARD(device_add_address, device, address);
-}
-
-POLYCM_EXPORT int polycm_sim_device_find(struct polycm_sim_node *node, const char *name,
-					 struct polycm_sim_device **ret_device)
-{
-	return POLYCM_SIM_FORWARD(device_find, node, name, ret_device);
-}
-
-POLYCM_EXPORT int polycm_sim_device_limit(struct polycm_sim_device *device,
-					  const struct polycm_sim_limits *limits)
-{
-	return POLYCM_SIM_FORWARD(device_limit, device, limits);
-}
-
-POLYCM_EXPORT int polycm_sim_link_set(struct polycm_sim_node *a, struct polycm_sim_node *b,
-				      const struct polycm_sim_link *link)
-{
-	return POLYCM_SIM_FORWARD(link_set, a, b, link);
-}
-
-POLYCM_EXPORT int polycm_sim_fault_add(const struct polycm_sim_fault_rule *rule,
-				       struct polycm_sim_fault **ret_fault)
-{
-	return POLYCM_SIM_FORWARD(fault_add, rule, ret_fault);
-}
-
-POLYCM_EXPORT int polycm_sim_fault_remove(struct polycm_sim_fault *fault)
-{
-	return POLYCM_SIM_FORWARD(fault_remove, fault);
-}
-
-POLYCM_EXPORT int polycm_sim_fault_hits(struct polycm_sim_fault *fault, unsigned int *ret_hits)
-{
-	return POLYCM_SIM_FORWARD(fault_hits, fault, ret_hits);
-}
-
-POLYCM_EXPORT int polycm_sim_now(uint64_t *ret_ns)
-{
-	return POLYCM_SIM_FORWARD(now, ret_ns);
-}
-
-POLYCM_EXPORT int polycm_sim_advance(uint64_t ns)
-{
-	return POLYCM_SIM_FORWARD(advance, ns);
-}
+SIM_CALL(node_add, (const char *name, const char *transport, const char *address,
+	  struct polycm_sim_node **ret_node), (name, transport, address, ret_node))
+SIM_CALL(node_add_address, (struct polycm_sim_node *node, const char *address), (node, address))
+SIM_CALL(node_use, (struct polycm_sim_node *node), (node))
+SIM_CALL(node_find, (const char *name, struct polycm_sim_node **ret_node), (name, ret_node))
+SIM_CALL(device_add, (struct polycm_sim_node *node, const char *transport, const char *address,
+	  const struct polycm_sim_limits *limits, struct polycm_sim_device **ret_device),
+	 (node, transport, address, limits, ret_device))
+SIM_CALL(device_add_address, (struct polycm_sim_device *device, const char *address),
+	 (device, address))
+SIM_CALL(device_find, (struct polycm_sim_node *node, const char *name,
+	  struct polycm_sim_device **ret_device), (node, name, ret_device))
+SIM_CALL(device_limit, (struct polycm_sim_device *device,
+	  const struct polycm_sim_limits *limits), (device, limits))
+SIM_CALL(link_set, (struct polycm_sim_node *a, struct polycm_sim_node *b,
+	  const struct polycm_sim_link *link), (a, b, link))
+SIM_CALL(fault_add, (const struct polycm_sim_fault_rule *rule,
+	  struct polycm_sim_fault **ret_fault), (rule, ret_fault))
+SIM_CALL(fault_remove, (struct polycm_sim_fault *fault), (fault))
+SIM_CALL(fault_hits, (struct polycm_sim_fault *fault, unsigned int *ret_hits), (fault, ret_hits))
+SIM_CALL(now, (uint64_t *ret_ns), (ret_ns))
+SIM_CALL(advance, (uint64_t ns), (ns))
 
 POLYCM_EXPORT int polycm_sim_run(uint64_t limit_ns)
 {
@@ -161,9 +112,8 @@ POLYCM_EXPORT int polycm_sim_run(uint64_t limit_ns)
 }
 
 /*
- * Asked inside of the provider: locks of the provider's may be held, so no id
- * may be locked here, nor anything but a channel.  One that is gone is told
- * below.
+ * The provider calls it, perhaps with its locks held, so only a channel may be locked here.  An
+ * id that was destroyed ends the run, too; polycm_sim_run_until_event() reports it.
  */
 static bool nothing_waits(const void *object)
 {
@@ -180,20 +130,13 @@ POLYCM_EXPORT int polycm_sim_run_until_event(struct rdma_cm_id *id, uint64_t lim
 	int r;
 
 	if (!polycm_live(&polycm_live_objects, id))
-		return polycm_sim_refuse(RUN_UNTIL_EVENT, -EINVAL, "no id of rdma_create_id");
+		return polycm_sim_refuse(__func__, -EINVAL, "no id of rdma_create_id");
 	r = POLYCM_SIM_FORWARD(run, limit_ns, event_waits, id);
 	if (!r && !polycm_live(&polycm_live_objects, id))
-		return polycm_sim_refuse(RUN_UNTIL_EVENT, -EINVAL,
-					 "the id was destroyed meanwhile");
+		return polycm_sim_refuse(__func__, -EINVAL, "the id was destroyed meanwhile");
 	return r;
 }
 
-POLYCM_EXPORT int polycm_sim_trace(const char *path)
-{
-	return POLYCM_SIM_FORWARD(trace, path);
-}
+SIM_CALL(trace, (const char *path), (path))
 
-POLYCM_EXPORT int polycm_sim_pcap(const char *path)
-{
-	return POLYCM_SIM_FORWARD(pcap, path);
-}
+SIM_CALL(pcap, (const char *path), (path))

@@ -16,9 +16,11 @@ int polycm_sim_refuse(const char *call, int r, const char *why);
 /* errno and -1 for a negative errno. */
 int polycm_sim_finish(int r);
 
-#define POLYCM_SIM_FORWARD(call, ...)                                                              \
+/* A call of the table; arguments with parentheses. */
+#define POLYCM_SIM_PASS(call, arguments)                                                           \
 	polycm_sim_finish(!polycm_sim_table() ? -ENODEV :                                          \
 			  !polycm_sim_table()->call ? -EOPNOTSUPP :                                \
-			  polycm_sim_table()->call(__VA_ARGS__))
+			  polycm_sim_table()->call arguments)
+#define POLYCM_SIM_FORWARD(call, ...) POLYCM_SIM_PASS(call, (__VA_ARGS__))
 
 #endif
