@@ -2,11 +2,10 @@
 /*
  * api/ibv_devices.c - the exported ibv_* calls that list devices.
  *
- * A device list is one of ours, also when libibverbs made its entries: two
- * words behind the terminating NULL keep libibverbs' own list, which may be
- * what providers have just looked at, until ibv_free_device_list.  It begins
- * where its memory does, because there are programs that give it to free(),
- * which libibverbs' lists allow.
+ * The array is always libpolycm's, also with libibverbs' devices in it.  Two words behind
+ * the terminating NULL keep libibverbs' own list (perhaps shared with providers) until
+ * ibv_free_device_list().  The array begins where its memory does, since some programs
+ * pass it to free(), which libibverbs' lists allow.
  */
 #include "config.h"
 
@@ -34,8 +33,8 @@ static struct polycm_real_list *kept_real(struct ibv_device **devices)
 }
 
 /*
- * Hardware stays out of sight of a program that was told to use simulated
- * devices only: it must not pick a real one by accident.
+ * A program whose providers all simulate does not see hardware, so that it cannot use a
+ * real device by accident.
  */
 static bool only_simulated(size_t num_simulated)
 {
@@ -66,7 +65,6 @@ POLYCM_EXPORT struct ibv_device **ibv_get_device_list(int *ret_num)
 	size_t num_simulated, n = 0;
 	int num_real = 0, r;
 
-	/* While providers load, they see what libibverbs sees. */
 	(void)polycm_registry_get_devices();
 	r = polycm_shim_list(&simulated, &num_simulated);
 	if (r) {

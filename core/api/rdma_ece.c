@@ -22,7 +22,7 @@ static int set_local(struct polycm_id *id, const struct ibv_ece *ece)
 static int get_remote(const struct polycm_id *id, struct ibv_ece *ece)
 {
 	if (id->pub.qp)
-		return polycm_fail(-EINVAL, "the id has a QP: the library tells it");
+		return polycm_fail(-EINVAL, "the id has a QP: the library sets its options");
 	if (!ece)
 		return polycm_fail(-EINVAL, "nowhere to put the options");
 	ece->vendor_id = id->remote_ece.vendor_id;

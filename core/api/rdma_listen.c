@@ -2,9 +2,9 @@
 /*
  * api/rdma_listen.c - rdma_listen() and rdma_get_request().
  *
- * A listener on a wildcard address listens in every provider: for each one
- * after its own it has a shadow, an id that no program sees, bound to the same
- * port.  What is posted for a shadow goes to the visible listener.
+ * A listener on a wildcard address listens in every provider.  For each further carrier
+ * it has a shadow: an internal id, bound to the same port.  Events of a shadow go to the
+ * visible listener.
  */
 #include "config.h"
 #include "core/cm/id_internal.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * api/rdma_newer.c - calls of librdmacm 60 that need commands which Linux 6.12 has
- * not: events of the program's own, and look-ups that end in an event.  They
- * fail as librdmacm's do there.  They are ours since librdmacm's would take an
- * id of ours for one of its own.
+ * api/rdma_newer.c - calls of librdmacm 60 that need kernel commands which Linux 6.12
+ * lacks: events from the program, and look-ups that end in an event.  They fail as in
+ * librdmacm on that kernel, which must not get an id of libpolycm.
  */
 #include "config.h"
 #include "core/cm/id_internal.h"
@@ -34,7 +33,7 @@ POLYCM_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_
 	(void)status;
 	(void)arg;
 	return refuse(__func__, id, -EINVAL,
-		      "Linux 6.12 takes no events from programs, and polycm neither");
+		      "Linux 6.12 and polycm take no events from programs");
 }
 
 POLYCM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
@@ -44,7 +43,7 @@ POLYCM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 	(void)service;
 	(void)hints;
 	return refuse(__func__, id, -EINVAL,
-		      "Linux 6.12 has it not, and polycm neither: use rdma_getaddrinfo");
+		      "Linux 6.12 and polycm lack it: use rdma_getaddrinfo");
 }
 
 POLYCM_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)

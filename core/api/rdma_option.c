@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * api/rdma_option.c - rdma_set_option().  The provider judges and keeps options;
- * what is set while the choice of provider is open is kept here as well, and
- * set again in the provider that the id meets.
+ * api/rdma_option.c - rdma_set_option().  The provider checks and keeps options.  Options
+ * of an id that may still change its provider are also kept here, and set again there.
  */
 #include "config.h"
 #include "core/cm/id_internal.h"
@@ -72,7 +71,7 @@ static int set_option(struct polycm_id *id, int level, int name, const void *val
 {
 	int err;
 
-	/* As the kernel, which fetches it before it looks at the option. */
+	/* As the kernel, which copies the value before it checks the option. */
 	if (!value)
 		return polycm_fail(len ? -EFAULT : -EINVAL, "no value");
 

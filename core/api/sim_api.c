@@ -37,12 +37,12 @@ static void find_table(void)
 		const char *providers = polycm_setting("POLYCM_PROVIDER");
 
 		owner = NULL;
-		/* Why one that was asked for did not start was told. */
+		/* The log has the reason why the provider did not start. */
 		if (polycm_setting_given("POLYCM_PROVIDER") && polycm_registry_any_failed())
 			return;
-		polycm_log(POLYCM_LOG_ERROR, "<polycm/sim.h>: no simulator is here: POLYCM_PROVIDER, "
-			   "which must be or have \"sim\" before the first call of rdma_*, ibv_* or "
-			   "polycm_sim_*, was %s", providers && *providers ? providers : "not set");
+		polycm_log(POLYCM_LOG_ERROR, "<polycm/sim.h>: there is no simulator: POLYCM_PROVIDER "
+			   "must name \"sim\" before the first call of rdma_*, ibv_* or polycm_sim_*; "
+			   "it was %s", providers && *providers ? providers : "not set");
 		return;
 	}
 	memcpy(&table, theirs, theirs->size < sizeof(table) ? theirs->size : sizeof(table));

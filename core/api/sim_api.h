@@ -11,7 +11,7 @@ struct polycm_module;
 const struct polycm_sim_ops *polycm_sim_table(void);
 /* Whose it is. */
 const struct polycm_module *polycm_sim_owner(void);
-/* A mistake of the test's: a line of log, errno, -1.  What the provider refuses it tells itself. */
+/* For a mistake of the test: logs it, sets errno and returns -1. */
 int polycm_sim_refuse(const char *call, int r, const char *why);
 /* errno and -1 for a negative errno. */
 int polycm_sim_finish(int r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * api/sim_live.c - the functions of <polycm/sim.h> about what the program has left:
- * the library's part of it (cm/left.c) and the provider's as one, and the
- * calls that fail, or end it, because of it.
+ * api/sim_live.c - the functions of <polycm/sim.h> about objects that the program has not
+ * destroyed, the library's (cm/left.c) and the provider's, and the calls that fail or
+ * destroy them because of it.
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 #include "core/cm/left.h"
 #include "sim_api.h"
 
-#define MAX_TOLD 20
+#define MAX_LOGGED 20
 
 /* ------------------------------------------------------------------------
  * All of it.
@@ -43,7 +43,7 @@ static int collect(struct polycm_left_list *list)
 	first = kept = list->num;
 	if (table->left)
 		table->left(add_object, list);
-	/* The library's own stay with the device, whatever the program does. */
+	/* The library's own contexts and PDs stay with the device. */
 	for (size_t i = first; i < list->num; i++)
 		if (!polycm_device_owns_verbs(list->items[i].handle))
 			list->items[kept++] = list->items[i];
@@ -93,10 +93,10 @@ static bool keeps_fabric(const struct polycm_left *left)
 }
 
 /* A line for each. */
-static void tell(const char *call)
+static void log_left(const char *call)
 {
 	struct polycm_left_list list = { .num = 0 };
-	unsigned int told = 0, more = 0;
+	unsigned int logged = 0, more = 0;
 	char text[400];
 
 	(void)collect(&list);
@@ -105,14 +105,14 @@ static void tell(const char *call)
 
 		if (!keeps_fabric(left))
 			continue;
-		if (told == MAX_TOLD) {
+		if (logged == MAX_LOGGED) {
 			more++;
 			continue;
 		}
 		put_text(left, text, sizeof(text));
 		polycm_log(POLYCM_LOG_ERROR, "%s: left: %s%s%s, %s", call, left->kind,
 			   *text ? ", " : "", text, missing(left->kind));
-		told++;
+		logged++;
 	}
 	if (more)
 		polycm_log(POLYCM_LOG_ERROR, "%s: left: %u more; polycm_sim_live_walk() shows all",
@@ -129,7 +129,7 @@ static unsigned int less(unsigned int all, unsigned int own)
 	return all > own ? all - own : 0;
 }
 
-/* What the provider counts, without the library's own, which stay with their devices. */
+/* What the provider counts, without the library's own contexts and PDs. */
 static int count(struct polycm_sim_counts *ret_counts)
 {
 	unsigned int contexts, pds;
@@ -166,7 +166,7 @@ static bool in_use(const struct polycm_sim_counts *c, char *ret_text, size_t siz
 	return len > start;
 }
 
-/* Of ids those count, too, that the provider does not know any more. */
+/* Ids that the provider no longer knows count, too. */
 static int check_unused(const char *call)
 {
 	struct polycm_left_counts left;
@@ -181,12 +181,12 @@ static int check_unused(const char *call)
 	return in_use(&counts, why, sizeof(why)) ? polycm_sim_refuse(call, -EBUSY, why) : 0;
 }
 
-static int told(const char *call, int r)
+static int list_if_busy(const char *call, int r)
 {
 	int err = errno;
 
 	if (r && err == EBUSY)
-		tell(call);
+		log_left(call);
 	errno = err;
 	return r;
 }
@@ -223,21 +223,21 @@ POLYCM_EXPORT int polycm_sim_create(uint64_t seed)
 {
 	int r = check_ready("polycm_sim_create");
 
-	return told("polycm_sim_create", r ? r : POLYCM_SIM_FORWARD(create, seed));
+	return list_if_busy("polycm_sim_create", r ? r : POLYCM_SIM_FORWARD(create, seed));
 }
 
 POLYCM_EXPORT int polycm_sim_load(const char *path)
 {
 	int r = check_ready("polycm_sim_load");
 
-	return told("polycm_sim_load", r ? r : POLYCM_SIM_FORWARD(load, path));
+	return list_if_busy("polycm_sim_load", r ? r : POLYCM_SIM_FORWARD(load, path));
 }
 
 POLYCM_EXPORT int polycm_sim_destroy(void)
 {
 	int r = polycm_sim_table() ? check_unused("polycm_sim_destroy") : 0;
 
-	return told("polycm_sim_destroy", r ? r : POLYCM_SIM_FORWARD(destroy));
+	return list_if_busy("polycm_sim_destroy", r ? r : POLYCM_SIM_FORWARD(destroy));
 }
 
 POLYCM_EXPORT int polycm_sim_reset(void)

@@ -31,7 +31,7 @@ static size_t num_present;		/* not lost; atomic */
  * Devices come and go.
  */
 
-/* With the lock held: nobody new may come to it. */
+/* With the lock held: it cannot be opened or used for new ids. */
 static bool is_lost(const struct polycm_device *device)
 {
 	return device->removed || device->gone;

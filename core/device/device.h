@@ -2,9 +2,9 @@
 /*
  * device/device.h - the devices that providers announced, and their verbs contexts.
  *
- * A device lives until it was removed and nobody refers to it.  Its
- * ibv_context is opened at the first use, shared by all ids of the process as
- * librdmacm does, and stays open.
+ * A device lives until it is removed and its last reference is given back.  Its
+ * ibv_context is opened on first use, shared by all ids of the process as in librdmacm,
+ * and stays open.
  */
 #ifndef POLYCM_CORE_DEVICE_H
 #define POLYCM_CORE_DEVICE_H
@@ -18,7 +18,7 @@ enum { POLYCM_QP_INIT_ROUTED, POLYCM_QP_INIT_UNREAD, POLYCM_QP_INIT_READ, POLYCM
 
 struct polycm_device {
 	struct polycm_device *next;
-	/* The card that this is a part of, those ports that another provider has; NULL: a card. */
+	/* The card that this device is a part of, another provider's device; NULL: it is a card. */
 	struct polycm_device *whole;
 	struct polycm_module *module;
 	const struct polycm_transport *transport;
@@ -28,8 +28,8 @@ struct polycm_device {
 	void *cookie;
 	unsigned int refs;			/* under the device list's lock, and the next two */
 	bool removed;
-	bool gone;				/* unplugged; what has it open keeps it */
-	bool busy;				/* somebody opens it or makes its PD (device_open.c) */
+	bool gone;				/* unplugged; ids and contexts on it stay */
+	bool busy;				/* a thread opens it or allocates its PD (open.c) */
 	/* Set once by polycm_device_open(), but for the PD. */
 	struct ibv_context *verbs;		/* atomic */
 	struct ibv_pd *pd;			/* the default PD, made when first needed; atomic */
@@ -52,7 +52,7 @@ int polycm_device_add_ports(struct polycm_module *module, const struct polycm_de
 			    struct polycm_device **ret_device);
 void polycm_device_remove(struct polycm_device *device);
 void polycm_device_gone(struct polycm_device *device);
-/* Called for a device that is removed without having been unplugged: the room cm tells its ids. */
+/* Called for a device that is removed without being unplugged first: core/cm posts events. */
 extern void (*polycm_device_removed)(struct polycm_device *device);
 void *polycm_device_cookie(const struct polycm_device *device);
 
@@ -61,7 +61,7 @@ int polycm_device_open(struct polycm_device *device);
 /* The shared default protection domain of an opened device. */
 int polycm_device_pd(struct polycm_device *device, struct ibv_pd **ret_pd);
 
-/* It was removed or unplugged: nobody new may come to it. */
+/* It was removed or unplugged. */
 bool polycm_device_lost(const struct polycm_device *device);
 /* false: the device was removed, the pointer may be stale. */
 bool polycm_device_get(struct polycm_device *device);
@@ -81,8 +81,8 @@ int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num);
 void polycm_devices_free(struct polycm_device **devices, size_t num);
 
 /*
- * For a call that finds no device: tell the person how to simulate one, once
- * per process, unless the log already said what is wrong with the providers.
+ * For a call that finds no device: log how to simulate one, once per process, unless the
+ * log already has an error of the providers.
  */
 void polycm_no_device_hint(void);
 /* The registry is loaded and there is a device; else -ENODEV, after that hint. */

@@ -40,7 +40,7 @@ static void clear_busy(struct polycm_device *device)
 	pthread_mutex_unlock(&lock);
 }
 
-/* 0 is no errno: what failed without one is a device that is gone. */
+/* Where errno is 0, the device was removed. */
 static int verbs_error(void)
 {
 	return errno ? -errno : -ENODEV;
@@ -74,7 +74,7 @@ static void opened(struct polycm_device *device, struct ibv_context *verbs)
 	__atomic_store_n(&device->verbs, verbs, __ATOMIC_RELEASE);
 }
 
-/* A program may use objects of one port's ids with another's: they have one context. */
+/* Programs may combine objects of different ports of a card, so all share its context. */
 static int open_whole(struct polycm_device *part)
 {
 	struct polycm_device *whole = part->whole;

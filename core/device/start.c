@@ -17,14 +17,14 @@ static void hint(void)
 {
 	const char *setting = polycm_setting("POLYCM_PROVIDER");
 
-	/* Such a process ignores whatever could be advised. */
+	/* Such a process ignores the settings that could help. */
 	if (polycm_privileged()) {
 		polycm_log(POLYCM_LOG_ERROR, "no RDMA device; the process has raised privileges "
 			   "(set-user-ID, capabilities), so its environment cannot ask for a "
 			   "simulated one");
 		return;
 	}
-	/* Why one that was asked for did not start was told. */
+	/* The log has the reason why the provider did not start. */
 	if (polycm_setting_given("POLYCM_PROVIDER") && polycm_registry_any_failed())
 		return;
 	if (polycm_setting_given("POLYCM_PROVIDER"))
@@ -45,7 +45,7 @@ void polycm_no_device_hint(void)
 
 int polycm_start(void)
 {
-	/* Where there were devices, one that is needed is asked for then. */
+	/* With devices, providers are asked for new ones only when one is missing. */
 	int err = polycm_device_count() ? polycm_registry_get() : polycm_registry_get_devices();
 
 	if (!err && !polycm_device_count())

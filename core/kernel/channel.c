@@ -16,10 +16,10 @@ struct reading {
 	struct rdma_ucm_event_resp event;
 };
 
-/* Told once: the first that fails says what to do, each tells its caller. */
-static void tell_open(int error)
+/* Logged once, with advice; every caller gets the error. */
+static void log_open_error(int error)
 {
-	static atomic_flag told = ATOMIC_FLAG_INIT;
+	static atomic_flag logged = ATOMIC_FLAG_INIT;
 	const char *advice;
 
 	switch (error) {
@@ -34,20 +34,20 @@ static void tell_open(int error)
 		break;
 	case -EMFILE:
 	case -ENFILE:
-		return;	/* the program's, and may pass */
+		return;	/* the program's own limit, perhaps for a moment */
 	default:
 		advice = "is this kernel's RDMA CM working?";
 		break;
 	}
-	if (!atomic_flag_test_and_set(&told))
+	if (!atomic_flag_test_and_set(&logged))
 		polycm_log(POLYCM_LOG_ERROR, "/dev/infiniband/rdma_cm cannot be opened: %s: %s",
 			   strerror(-error), advice);
 }
 
-/* A version that cannot be read says nothing; whether there is a device, the open tells. */
+/* If the version cannot be read, opening the device shows whether it is there. */
 static int check_abi(void)
 {
-	static atomic_flag told = ATOMIC_FLAG_INIT;
+	static atomic_flag logged = ATOMIC_FLAG_INIT;
 	static atomic_bool good;	/* asked once */
 	int version;
 
@@ -58,9 +58,9 @@ static int check_abi(void)
 		atomic_store(&good, true);
 		return 0;
 	}
-	if (!atomic_flag_test_and_set(&told))
+	if (!atomic_flag_test_and_set(&logged))
 		polycm_log(POLYCM_LOG_ERROR, "the kernel's RDMA CM has version %d of its interface; "
-			   "versions %d to %d are known here", version, MIN_ABI,
+			   "versions %d to %d are supported", version, MIN_ABI,
 			   RDMA_USER_CM_ABI_VERSION);
 	return -EPERM;
 }
@@ -76,7 +76,7 @@ int kernel_op_channel_open(void *ctx, void *chan, int *ret_fd)
 		return r;
 	r = polycm_kernel_host->open();
 	if (r < 0) {
-		tell_open(r);
+		log_open_error(r);
 		return r;
 	}
 	self->own_fd = r;
@@ -99,10 +99,7 @@ void kernel_op_channel_close(void *chan)
 	polycm_kernel_host->close(kernel_fd(self));
 }
 
-/*
- * Also for a thread that is cancelled in the command: what the kernel handed to
- * it is counted, and the core ends it.
- */
+/* Also when the thread is cancelled in the command: the kernel counts the event as delivered. */
 static void finish(void *arg)
 {
 	struct reading *reading = arg;

@@ -34,7 +34,7 @@ int kernel_op_connect(void *priv, const struct polycm_conn_param *param)
 	return kernel_explain_kind(priv, KERNEL_ID_COMMAND(priv, CONNECT, message, 0));
 }
 
-/* Why the kernel refused an accept, as far as the rules know: the error says only EINVAL. */
+/* The kernel returns only EINVAL; the rules may know the reason. */
 static int accept_failed(const struct kernel_id *id, const struct polycm_conn_param *param, int err)
 {
 	const struct polycm_transport *rules = polycm_id_transport(id->core);
@@ -48,10 +48,9 @@ static int accept_failed(const struct kernel_id *id, const struct polycm_conn_pa
 }
 
 /*
- * Over MPA only a request can be answered, and accepted once.  The kernel says
- * so too, but (6.12) runs into a BUG() when an id that still connects, and has
- * been rejected or established, is destroyed, and when an id is accepted again
- * before its ESTABLISHED is through: it is not asked.
+ * Over MPA only a request can be answered, and accepted only once.  The kernel refuses other
+ * calls, too, but Linux 6.12 can hit a BUG(): when an id that is still connecting was rejected
+ * or established and is then destroyed, and when an id is accepted again before ESTABLISHED.
  */
 static int check_answers(const struct kernel_id *id)
 {
@@ -62,7 +61,7 @@ static int check_answers(const struct kernel_id *id)
 	return polycm_fail(-EINVAL, "the id is not that of a request that waits for an answer");
 }
 
-/* From a request on, the kernel tells of nothing until it has been given our name for the id. */
+/* The kernel reports no events of a request's id until this command has given it our uid. */
 static int accept_request(struct kernel_id *id, const struct polycm_conn_param *param)
 {
 	KERNEL_MESSAGE(rdma_ucm_accept) message;

@@ -3,13 +3,13 @@
  * kernel/devices.c - the RDMA devices of the host, and which provider over the
  * kernel has which.
  *
- * One list for all these providers, those devices included that none of them
- * claims, so that it can be said what an address is on.  Where the ports of a
- * card have different link layers, those of each are a part of it that is
- * claimed by itself.  `lock' guards the list and
- * the contexts; it is held while the core takes a device, never while the host
- * is asked or the core gives one up.  `listing' is outside of it: one thread at
- * a time brings the list up to what the host says.
+ * These providers share one list.  It also has devices that no provider claims, for log
+ * lines about addresses on them.  If the ports of a card have different link layers, the
+ * ports of each link layer are a part of the card, which is claimed separately.
+ *
+ * `lock' protects the list and the contexts.  It is held while a device is added to the
+ * core, but not while the host is queried or a device is removed.  `listing' is taken
+ * before it: only one thread at a time updates the list.
  */
 #include "config.h"
 #include "internal.h"
@@ -25,7 +25,7 @@
 /* The ports of one link layer. */
 struct part {
 	uint8_t first_port;
-	uint8_t link_layer;			/* as the host tells it */
+	uint8_t link_layer;			/* as the host reports it */
 	const struct kernel_context *owner;	/* NULL: no provider claims it */
 	struct polycm_device *core;		/* the owner's; one for all parts that it has */
 	bool refused;				/* the core did not take it */
@@ -76,10 +76,10 @@ void kernel_context_remove(void *context)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What does not say is as old as InfiniBand. */
-static uint8_t layer_of(uint8_t told)
+/* Drivers that do not report one are for InfiniBand. */
+static uint8_t layer_of(uint8_t reported)
 {
-	return told == IBV_LINK_LAYER_UNSPECIFIED ? IBV_LINK_LAYER_INFINIBAND : told;
+	return reported == IBV_LINK_LAYER_UNSPECIFIED ? IBV_LINK_LAYER_INFINIBAND : reported;
 }
 
 static unsigned int part_of_port(const struct device *device, uint8_t port_num)
@@ -95,14 +95,14 @@ static unsigned int part_of_port(const struct device *device, uint8_t port_num)
 
 static void find_parts(struct device *device)
 {
-	const uint8_t *told = device->host.link_layer;
+	const uint8_t *layers = device->host.link_layer;
 
-	device->parts[0] = (struct part){ .first_port = 1, .link_layer = told[0] };
+	device->parts[0] = (struct part){ .first_port = 1, .link_layer = layers[0] };
 	device->num_parts = 1;
 	for (uint8_t i = 1; i < KERNEL_PORTS && device->num_parts == 1; i++)
-		if (layer_of(told[i]) != layer_of(told[0]))
+		if (layer_of(layers[i]) != layer_of(layers[0]))
 			device->parts[device->num_parts++] =
-				(struct part){ .first_port = i + 1, .link_layer = told[i] };
+				(struct part){ .first_port = i + 1, .link_layer = layers[i] };
 }
 
 static bool claims(const struct kernel_context *context, const struct kernel_host_device *host,
@@ -127,7 +127,7 @@ static bool claims(const struct kernel_context *context, const struct kernel_hos
 		rules->transport_type == IBV_TRANSPORT_IWARP);
 }
 
-/* The first provider that claims the part, of those that say for themselves or of the others. */
+/* The first provider that claims the part: of those with a claims() function, or of the others. */
 static const struct kernel_context *claimer(const struct kernel_host_device *host,
 					    const struct part *part, bool by_itself)
 {
@@ -215,7 +215,7 @@ static int update(const struct kernel_host_device *list, size_t num)
 	return r;
 }
 
-/* Under the lock: take out what the host has no more. */
+/* Under the lock: take out devices that the host no longer has. */
 static struct device *take_unseen(void)
 {
 	struct device **link = &devices, *gone = NULL, *device;
@@ -247,8 +247,8 @@ static void end(struct device *gone)
 }
 
 /*
- * Ask the host.  What is gone is given up before what is new is added, since
- * a device that was plugged again has the same name.
+ * Query the host.  Removed devices leave the core before new ones enter it, since a
+ * device that was plugged in again has the same name.
  */
 static int list_devices_locked(void)
 {
@@ -275,7 +275,7 @@ static int list_devices_locked(void)
 	return r;
 }
 
-/* Not a place to be cancelled in, though libibverbs reads files. */
+/* With cancellation off: libibverbs reads files, and the locks would stay locked. */
 static int list_devices(void)
 {
 	int r, old;
@@ -294,12 +294,12 @@ int kernel_devices_enumerate(void *ctx)
 	struct kernel_context *other;
 	bool listed;
 
-	/* Each provider is asked in turn, and one look at the host serves all. */
+	/* The core asks each provider in turn; one query of the host serves all of them. */
 	pthread_mutex_lock(&lock);
 	for (other = contexts; other && other != context; other = other->next)
 		;
 	if (!other) {
-		/* What a provider's init() returned, but not what it was given here. */
+		/* The provider's init() returned another context than it got here. */
 		pthread_mutex_unlock(&lock);
 		return -EINVAL;
 	}
@@ -337,9 +337,9 @@ static const char *kind_of(const struct kernel_host_device *host, uint8_t link_l
 	return link_layer == IBV_LINK_LAYER_ETHERNET ? "a RoCE device" : "an InfiniBand device";
 }
 
-/* Why the device is of no use. */
-static void tell(const struct device *device, const struct kernel_place *place,
-		 char where[static KERNEL_WHERE_TEXT])
+/* Why the device cannot be used. */
+static void describe_unclaimed(const struct device *device, const struct kernel_place *place,
+			       char where[static KERNEL_WHERE_TEXT])
 {
 	const char *setting = polycm_setting("POLYCM_PROVIDER"), *kind;
 	char name[KERNEL_DEVICE_NAME + sizeof("/255")];
@@ -360,7 +360,7 @@ static void tell(const struct device *device, const struct kernel_place *place,
 		(void)snprintf(where, KERNEL_WHERE_TEXT, "%s, %s that no provider is for", name, kind);
 }
 
-/* -ENOENT: not listed, so it may have been plugged since; -ENODEV: listed, and nobody's. */
+/* -ENOENT: not listed, perhaps plugged in since; -ENODEV: listed, but no provider claims it. */
 static int find_once(const struct kernel_place *place, struct polycm_device **ret_device,
 		     const struct polycm_transport **ret_rules, char where[static KERNEL_WHERE_TEXT])
 {
@@ -378,7 +378,7 @@ static int find_once(const struct kernel_place *place, struct polycm_device **re
 		where[0] = '\0';
 		r = 0;
 	} else {
-		tell(device, place, where);
+		describe_unclaimed(device, place, where);
 		if (device)
 			r = -ENODEV;
 	}

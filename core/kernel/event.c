@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel/event.c - from the kernel's events to the core's.  In the thread that
- * fetched them, without the id's lock.
+ * kernel/event.c - translates the kernel's events into the core's.  Runs in the thread
+ * that fetched them, without the id's lock.
  */
 #include "config.h"
 #include "internal.h"
@@ -58,8 +58,8 @@ static void decode(const struct kernel_id *id, const struct rdma_ucm_event_resp 
 }
 
 /*
- * The kernel resolved to a device, which may be of no provider that was
- * selected; then the program is told as if there were no such device.
+ * The kernel resolved to a device.  If no selected provider claims it, the program gets the error
+ * for an address without a device.
  */
 static void addr_resolved(const struct kernel_channel *chan, struct kernel_id *id,
 			  struct polycm_event *event)
@@ -74,13 +74,12 @@ static void addr_resolved(const struct kernel_channel *chan, struct kernel_id *i
 		event->status = -ENODEV;
 		kernel_id_strand(id);
 	}
-	/* Else whoever retrieves the event asks again, and is told what is wrong. */
 }
 
 /*
- * Where the request's id is; one that came in on the wrong device is refused.
- * When a listener moves to another channel, the kernel (6.12) moves its events
- * but not the ids of the requests among them: those are lost, to librdmacm too.
+ * Finds the device of a request; one that no selected provider claims is refused.
+ * When a listener moves to another channel, Linux 6.12 moves its events but not the ids
+ * of requests: those requests are lost, as with librdmacm.
  */
 static int find_request(const struct kernel_channel *chan, struct kernel_id *child)
 {
@@ -90,8 +89,8 @@ static int find_request(const struct kernel_channel *chan, struct kernel_id *chi
 
 	r = kernel_ask_ahead(child, kernel_fd(chan), &seen, where);
 	if (r && where[0])
-		polycm_log_id(POLYCM_LOG_INFO, child->core, "a connection request is refused: it came "
-			      "in on %s", where);
+		polycm_log_id(POLYCM_LOG_INFO, child->core, "a connection request is refused: it "
+			      "arrived on %s", where);
 	else if (r)
 		polycm_log_id(POLYCM_LOG_WARN, child->core, "a connection request is lost: %s",
 			      strerror(-r));
@@ -172,7 +171,7 @@ void kernel_event_deliver(struct kernel_channel *chan, const struct rdma_ucm_eve
 		deliver(chan, handle, resp);
 	} else {
 		polycm_log(POLYCM_LOG_WARN, "event %u of the kernel's RDMA CM for %s is dropped",
-			   resp->event, handle ? "an id that cannot have it" : "no id of ours");
+			   resp->event, handle ? "an id that cannot get it" : "an unknown id");
 		if (resp->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			(void)kernel_number_destroy(kernel_fd(chan), resp->id);
 	}

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel/handles.c - the names that the kernel's events come back with, and
- * the count of events on their way.
+ * kernel/handles.c - the user ids (uid) that the kernel's events carry, and the count
+ * of events that readers are processing.
  *
- * A name (uid) is a place in a table and that place's generation, so that one
- * which is stale or made up finds nothing.  DESTROY_ID, LEAVE_MCAST and
- * MIGRATE_ID tell how many events of the object were handed out; each of them
- * was handed to a reader, and the one who ends or moves the object waits until
- * the readers are through with as many.
+ * A uid is an index into a table and a generation, so a stale or forged one finds
+ * nothing.  DESTROY_ID, LEAVE_MCAST and MIGRATE_ID report how many events of the object
+ * readers got; whoever ends or moves the object waits until they are processed.
  *
- * The lock protects who has which place.  Readers take none: they count
- * themselves at the place and look then whether it is still that name's, and
- * who ends a name takes it off and looks at the count then.  Likewise who
- * waits says so before it looks at the counts, and a reader counts before it
- * looks whether somebody waits.  Places never move.
+ * The lock protects the free list.  Readers take no lock: a reader first counts itself
+ * at the place and then checks the uid there; whoever removes a uid first clears it and
+ * then checks the count.  In the same way a waiter announces itself before it checks the
+ * counts, and a reader counts before it checks for waiters.  Places never move.
  */
 #include "config.h"
 #include "internal.h"
@@ -28,15 +25,14 @@
 #define NUM_PARTS 20u
 
 /*
- * All that a reader waits for while it has an event is an answer of the
- * kernel's or the list of devices, so a count that is not reached by then is
- * most likely the kernel's mistake.
+ * A reader with an event waits only for the kernel or for the device list.  If the count is not
+ * reached by then, it is most likely the kernel's mistake.
  */
 #define SETTLE_NS UINT64_C(5000000000)
 
 struct place {
 	_Atomic uint64_t uid;		/* 0: free */
-	atomic_uint busy;		/* readers that found it, or are about to see they did not */
+	atomic_uint busy;		/* readers that check or use it */
 	struct kernel_handle *handle;
 	uint32_t generation;
 	uint32_t next_free;		/* index + 1; 0: none */
@@ -61,7 +57,7 @@ static void init(void)
 	pthread_condattr_destroy(&attr);
 }
 
-/* Lock to wait until readers have got on, and unlock.  Not a place to be cancelled in. */
+/* Lock, to wait for readers; cancellation is off until end_wait(). */
 static void begin_wait(int *old_cancel_state)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, old_cancel_state);
@@ -77,7 +73,7 @@ static void end_wait(int old_cancel_state)
 	pthread_setcancelstate(old_cancel_state, NULL);
 }
 
-static void tell_progress(void)
+static void wake_waiters(void)
 {
 	if (!atomic_load(&waiters))
 		return;
@@ -159,7 +155,7 @@ struct kernel_handle *kernel_handle_get(uint64_t uid)
 	atomic_fetch_add(&place->busy, 1);
 	if (atomic_load(&place->uid) != uid) {
 		atomic_fetch_sub(&place->busy, 1);
-		tell_progress();
+		wake_waiters();
 		return NULL;
 	}
 	handle = place->handle;
@@ -168,7 +164,7 @@ struct kernel_handle *kernel_handle_get(uint64_t uid)
 	return handle;
 }
 
-/* The handle may be gone as soon as its place is not busy. */
+/* The handle may be freed as soon as its place is not busy. */
 static void put(struct kernel_handle *handle)
 {
 	struct place *place = place_of(handle);
@@ -184,10 +180,10 @@ void kernel_handle_put(struct kernel_handle *handle)
 	put(handle);
 	if (whole)
 		put(whole);
-	tell_progress();
+	wake_waiters();
 }
 
-/* An event of it can only be on its way where there is a reader. */
+/* Without a reader, no event is being processed. */
 static bool is_settled(struct kernel_handle *handle, uint32_t reported, struct kernel_channel *chan)
 {
 	return (int32_t)(reported - atomic_load(&handle->done)) <= 0 ||
@@ -212,8 +208,8 @@ void kernel_handle_settle(struct kernel_handle *handle, uint32_t reported,
 	done = atomic_load(&handle->done);
 	end_wait(old);
 	if (r)
-		polycm_log(POLYCM_LOG_ERROR, "the kernel's RDMA CM says that it told of %u events "
-			   "of an id, %u came", reported, done);
+		polycm_log(POLYCM_LOG_ERROR, "the kernel's RDMA CM reported %u events of an id, %u "
+			   "arrived", reported, done);
 }
 
 void kernel_handle_restart(struct kernel_handle *handle)
@@ -265,5 +261,5 @@ void kernel_readers_enter(struct kernel_channel *chan)
 void kernel_readers_leave(struct kernel_channel *chan)
 {
 	atomic_fetch_sub(&chan->readers, 1);
-	tell_progress();
+	wake_waiters();
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel/host.c - the Linux host behind the kernel client: the device node of
- * the RDMA CM, its version in sysfs, and the devices of libibverbs.
- *
- * The devices are those of libibverbs itself, not of the list that we export:
- * that one has simulated devices too, and asks providers for theirs.
+ * kernel/host.c - the Linux host of the kernel client: the device node of the RDMA CM,
+ * its version in sysfs, and libibverbs' devices (without simulated ones).
  */
 #include "config.h"
 #include "internal.h"
@@ -58,7 +55,7 @@ static int linux_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Not write(), where the C library would let the thread be cancelled. */
+/* Not write(), which is a cancellation point. */
 static ssize_t linux_command(int fd, const void *command, size_t len)
 {
 	ssize_t n = syscall(SYS_write, fd, command, len);
@@ -78,7 +75,7 @@ static void linux_close(int fd)
 	close(fd);
 }
 
-/* false: there is no such port, or nobody says. */
+/* false: there is no such port, or its link layer is unknown. */
 static bool read_link_layer(const struct ibv_device *device, unsigned int port, uint8_t *ret_layer)
 {
 	char path[sizeof(device->ibdev_path) + sizeof("/ports/255/link_layer")], text[32];

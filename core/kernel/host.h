@@ -10,7 +10,7 @@
 #include "polycm/kernel.h"
 
 #define KERNEL_DEVICE_NAME 64
-#define KERNEL_PORTS 8		/* of a device that are looked at; further ones are as the first */
+#define KERNEL_PORTS 8		/* of a device that are read; further ones count as the first */
 
 struct kernel_host_device {
 	char name[KERNEL_DEVICE_NAME];
@@ -23,10 +23,7 @@ struct kernel_host_device {
 };
 
 struct kernel_host {
-	/*
-	 * The version that /sys/class/misc/rdma_cm/abi_version tells; a negative
-	 * errno where it cannot be read.
-	 */
+	/* The number in /sys/class/misc/rdma_cm/abi_version, or a negative errno. */
 	int (*abi_version)(void);
 	/* Open the RDMA CM, O_CLOEXEC: a descriptor that can be polled, or a negative errno. */
 	int (*open)(void);

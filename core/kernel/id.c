@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel/id.c - the life of an id: made, replaced where it stands on a device
- * that is nobody's, moved to another channel, ended.
+ * kernel/id.c - creates kernel ids, moves them to another channel, destroys them, and
+ * replaces those that are on a device that no selected provider claims.
  */
 #include "config.h"
 #include "internal.h"
@@ -70,8 +70,8 @@ void kernel_id_strand(struct kernel_id *id)
 }
 
 /*
- * A new kernel id in the place of the old one, in the state that the old one
- * had before it met the wrong device: options set, bound if it was.
+ * A new kernel id replaces the old one, in the state before it got to the wrong device: with
+ * the options set, and bound if it was.
  */
 int kernel_id_replace(struct kernel_id *id)
 {
@@ -89,7 +89,7 @@ int kernel_id_replace(struct kernel_id *id)
 		r = kernel_options_replay(id);
 	if (!r && id->bound.sa.sa_family)
 		r = kernel_addr_bind(id, &id->bound.sa);
-	/* On an error the next operation begins here again. */
+	/* After an error the next operation tries again. */
 	atomic_store(&id->stranded, r != 0);
 	return r;
 }
@@ -136,8 +136,8 @@ void kernel_id_discard(struct kernel_id *id)
 }
 
 /*
- * The command goes to the new descriptor, the old one is in it.  What readers
- * of the old channel have in hand is posted before the id counts as moved.
+ * The command goes to the new descriptor and names the old one.  Readers of the old channel post
+ * the events that they have before the id counts as moved.
  */
 int kernel_op_migrate(void *priv, void *new_chan)
 {

@@ -2,12 +2,11 @@
 /*
  * kernel/internal.h - what the files of the kernel client share.
  *
- * Locks: the core's lock of an id serialises its operations.  A reader, that
- * is a thread in channel_read(), holds none of them; what it shares with the
- * operations is atomic, or the handles' lock protects it (handles.c), a leaf,
- * or was written before the command whose event the reader has: what an id is
- * and what it is bound to.
- * The devices' lock (devices.c) comes before the core's device list.
+ * Locks: the core's lock of an id serialises its operations.  A reader (a thread in
+ * channel_read()) does not hold it.  What readers share with operations is atomic, or
+ * protected by the handles' lock (handles.c, a leaf), or was written before the command
+ * that caused the reader's event.  The devices' lock (devices.c) comes before the lock of
+ * the core's device list.
  */
 #ifndef POLYCM_CORE_KERNEL_INTERNAL_H
 #define POLYCM_CORE_KERNEL_INTERNAL_H
@@ -32,7 +31,7 @@
 #include "core/plugin/kernel_client.h"
 #include "uapi.h"
 
-/* A number of the kernel's that it has not given. */
+/* In place of a number that the kernel did not fill in. */
 #define KERNEL_NO_NUMBER UINT32_MAX
 
 /* One for each provider over the kernel: what its init() returned. */
@@ -41,7 +40,7 @@ struct kernel_context {
 	struct polycm_module *module;
 	const struct polycm_transport *transport;
 	bool (*claims)(const struct polycm_kernel_device *device);
-	bool listed;			/* its devices were listed in another one's turn */
+	bool listed;			/* since another context listed the devices */
 };
 
 /* The provider's area of a channel. */
@@ -57,28 +56,28 @@ static inline int kernel_fd(const struct kernel_channel *chan)
 	return __atomic_load_n(chan->fd_at, __ATOMIC_RELAXED);
 }
 
-/* What the kernel said of where an id is, also where that is nobody's device. */
+/* Where the kernel says that an id is, also on a device that no provider claims. */
 struct kernel_seen {
 	struct sockaddr_storage src;	/* family 0: it has none */
 	bool on_device;			/* of a selected provider */
 };
 
-/* What an event of the kernel's can be for: an id, or a multicast group of one. */
+/* What an event can be for: an id, or a multicast group of an id. */
 struct kernel_handle {
-	uint64_t uid;			/* what the kernel is told; 0: not in the table */
+	uint64_t uid;			/* passed to the kernel; 0: not in the table */
 	void *place;			/* there */
 	struct kernel_handle *whole;	/* the id of a group; NULL: this is an id's */
-	atomic_uint done;		/* its events that readers are through with */
+	atomic_uint done;		/* its events that readers have processed */
 };
 
 struct kernel_group {
 	struct kernel_handle handle;	/* first */
 	struct kernel_group *next;
-	_Atomic(void *) core;		/* the core's group; NULL: left, as far as the core knows */
+	_Atomic(void *) core;		/* the core's group; NULL: the core has left it */
 	uint32_t number;		/* the kernel's */
 };
 
-/* Options of an id that are set again in a kernel id that takes the place of another. */
+/* Options of an id that are set again when its kernel id is replaced. */
 enum { KERNEL_OPTIONS = RDMA_OPTION_ID_ACK_TIMEOUT + 1 };
 
 struct kernel_option {
@@ -100,13 +99,13 @@ struct kernel_id {
 	bool resolves;			/* it is, or was meant to be, an active id */
 	bool asks;			/* a request that was not accepted yet */
 	atomic_bool routed;		/* AF_IB: the kernel has paths */
-	atomic_bool stranded;		/* on a device of nobody's: a new kernel id is due */
-	uint32_t reported;		/* its events that the kernel says it told of */
+	atomic_bool stranded;		/* on a device that no provider claims: to be replaced */
+	uint32_t reported;		/* how many of its events the kernel says it delivered */
 	union kernel_addr bound;	/* by bind(), with the port that it got; family 0: not bound */
 	bool placed;			/* that was an address of a device's */
 	struct kernel_option options[KERNEL_OPTIONS];
 	struct kernel_group *groups;
-	/* What the kernel said last and the core has not asked for yet, or NULL. */
+	/* The last answer about where it is, for the core's next query(), or NULL. */
 	_Atomic(struct polycm_route_info *) answer;
 };
 
@@ -161,17 +160,14 @@ enum polycm_kind kernel_kind(const void *priv);
 int kernel_handle_add(struct kernel_handle *handle, struct kernel_handle *whole);
 /* The handle of an event, kept until kernel_handle_put(); NULL: there is none. */
 struct kernel_handle *kernel_handle_get(uint64_t uid);
-/* The reader is through with one event of it. */
+/* The reader has processed one event of it. */
 void kernel_handle_put(struct kernel_handle *handle);
-/*
- * Wait until readers are through with all the events that the kernel told of,
- * which they fetched from this channel.
- */
+/* Wait until readers of this channel have processed as many events as the kernel reported. */
 void kernel_handle_settle(struct kernel_handle *handle, uint32_t reported,
 			  struct kernel_channel *chan);
-/* A new kernel id, which has told of no events yet, goes by the same handle. */
+/* A new kernel id, which has no events yet, uses the same handle. */
 void kernel_handle_restart(struct kernel_handle *handle);
-/* No event finds it any more, and no reader has it. */
+/* When it returns, no event and no reader finds it. */
 void kernel_handle_remove(struct kernel_handle *handle);
 
 void kernel_readers_enter(struct kernel_channel *chan);
@@ -183,19 +179,19 @@ void kernel_readers_leave(struct kernel_channel *chan);
 struct kernel_place {
 	bool on_device;
 	__be64 node_guid;
-	uint32_t index;			/* KERNEL_NO_NUMBER: the kernel does not tell */
+	uint32_t index;			/* KERNEL_NO_NUMBER: the kernel does not report it */
 	uint8_t port_num;
 };
 
 #define KERNEL_WHERE_TEXT 160
 
-/* Keeps it: device lists ask it from now on. */
+/* From now on it is asked which devices it claims. */
 void kernel_context_add(struct kernel_context *context);
 void kernel_context_remove(void *context);
 int kernel_devices_enumerate(void *context);
 /*
- * The device at the place and its rules.  -ENODEV: no selected provider has
- * it; where then tells what it is: "siw0, an iWARP device, and ...".
+ * The device at the place and its rules.  -ENODEV: no selected provider claims it;
+ * `where' then describes it: "siw0, an iWARP device, and ...".
  */
 int kernel_devices_find(const struct kernel_place *place, struct polycm_device **ret_device,
 			const struct polycm_transport **ret_rules,
@@ -218,7 +214,7 @@ int kernel_ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret
 	       char where[static KERNEL_WHERE_TEXT]);
 /*
  * The same, kept for the next query(); without memory it is asked again then.
- * *ret_seen: what the kernel told, also on an error.
+ * *ret_seen is set also on an error.
  */
 int kernel_ask_ahead(struct kernel_id *id, int fd, struct kernel_seen *ret_seen,
 		     char where[static KERNEL_WHERE_TEXT]);
@@ -227,7 +223,7 @@ int kernel_op_query(void *priv, struct polycm_route_info *ret_info);
 
 /* --- id.c --- */
 
-/* A new kernel id in the place of one that was given up. */
+/* Replace the kernel id by a new one. */
 int kernel_id_replace(struct kernel_id *id) __attribute__((cold));
 
 /* Under the id's lock, before each command: there is a kernel id to give commands to. */
@@ -259,7 +255,7 @@ void kernel_id_discard(struct kernel_id *id);
 int kernel_number_end(int fd, uint32_t command, uint32_t number, uint32_t *ret_reported);
 /* DESTROY_ID with a log line where it fails; returns how many events were handed out. */
 uint32_t kernel_number_destroy(int fd, uint32_t number);
-/* Give up the kernel id: the next operation begins with a new one. */
+/* The next operation replaces the kernel id. */
 void kernel_id_strand(struct kernel_id *id);
 
 int kernel_op_open(void *ctx, struct polycm_id *core, void *priv, const struct polycm_open *how);
@@ -317,7 +313,7 @@ void kernel_op_channel_close(void *chan);
 
 /* --- event.c --- */
 
-/* Post an event that was fetched, or drop it if it is for nobody. */
+/* Post an event that was fetched, or drop it with a log line. */
 void kernel_event_deliver(struct kernel_channel *chan, const struct rdma_ucm_event_resp *resp);
 
 /* --- host.c --- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel/match.c - would the kernel carry an id between these addresses over a
- * device of this provider?  Asked only where a provider that is not over the
- * kernel could carry it, too; the kernel itself decides later.
+ * kernel/match.c - can the kernel carry an id between these addresses over a device of
+ * this provider?  This is needed only if there is also a provider that is not over the
+ * kernel; the kernel itself decides later.
  *
  * An address leads to a network interface as the kernel's routes say, and the
  * interface to the RDMA devices that have it behind a GID, or that are
@@ -24,10 +24,7 @@
 #define PATH_SIZE 512
 #define TYPE_INFINIBAND "32"	/* ARPHRD_INFINIBAND */
 
-/*
- * Tables have up to 1024 GIDs, filled from below: after as many empty ones in
- * a row no more are expected.
- */
+/* Tables have up to 1024 GIDs and are filled from below; so many empty ones end the search. */
 #define EMPTY_GIDS 64
 
 /* Which interface the address is one of: true, and its name. */

@@ -2,9 +2,8 @@
 /*
  * kernel/multicast.c - groups that an id joins.
  *
- * A group has a handle of its own, since its events come under its own name.
- * One that the kernel refuses to leave stays with the id, deaf, so that events
- * of it are still counted.
+ * A group has a handle of its own, since its events carry its own uid.  If the kernel
+ * refuses to leave a group, it stays with the id, so that its events are counted.
  */
 #include "config.h"
 #include "internal.h"

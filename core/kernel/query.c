@@ -2,10 +2,9 @@
 /*
  * kernel/query.c - where the kernel says that an id is.
  *
- * QUERY_ROUTE tells of an id with IP addresses all there is, in one command:
- * device, port, addresses, GIDs and paths.  Addresses of family AF_IB do not
- * fit into its answer; they are asked for with QUERY, once for addresses and
- * once for paths.
+ * For an id with IP addresses, QUERY_ROUTE returns everything: device, port, addresses,
+ * GIDs and paths.  AF_IB addresses do not fit into its answer: they take two QUERY
+ * commands, for addresses and for paths.
  */
 #include "config.h"
 #include "internal.h"
@@ -180,9 +179,8 @@ static int ask_paths(int fd, uint32_t number, struct polycm_route_info *info)
 }
 
 /*
- * What librdmacm's programs find in an id is less than the kernel tells:
- * Ethernet has no P_Key there, and an active id on iWARP no GIDs, but the
- * source's, if it was bound to a device's address before.
+ * As librdmacm, show programs less than the kernel reports: no P_Key on Ethernet, and no GIDs in
+ * an active id on iWARP, except for the source's if it was bound to a device's address before.
  */
 static void leave_out(const struct kernel_id *id, const struct polycm_transport *rules,
 		      struct polycm_route_info *info)

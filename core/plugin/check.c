@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plugin/check.c - what a plugin hands over is checked and copied here,
- * before anything else looks at it.
+ * plugin/check.c - checks and copies what a plugin hands over, before anything else
+ * uses it.
  *
  * A plugin may be built with other versions of <polycm/provider.h>, or simply
  * be wrong.  Of each table the smaller of both sizes is copied.  A table whose
@@ -142,7 +142,7 @@ static int copy_ops(struct polycm_ops *ops, const struct polycm_provider *desc, 
 		return r;
 	if (desc->flags & POLYCM_PROVIDER_KERNEL)
 		complete_from_kernel(ops);
-	/* A layer has what it wants to have. */
+	/* All other operations of a layer may be missing. */
 	if (desc->layer) {
 		if (!ops->init)
 			ops->init = polycm_stub_ops.init;
@@ -277,7 +277,7 @@ static int copy_transport(struct polycm_module *module, char *why)
 	return polycm_transport_copy(&module->transport, theirs, module->desc.abi_minor, why);
 }
 
-/* Each flag changes who owns what: to overlook one would be to misunderstand the plugin. */
+/* Each flag changes who owns what, so an unknown one cannot be ignored. */
 static int check_flags(uint32_t flags, char *why)
 {
 	uint32_t unknown = flags & ~(uint32_t)POLYCM_PROVIDER_FLAGS;
@@ -299,7 +299,7 @@ static int fill(struct polycm_module *module, const struct polycm_provider *thei
 
 	memset(desc, 0, sizeof(*desc));
 	copy_table(desc, sizeof(*desc), theirs, theirs->size);
-	/* Still the plugin's.  What polycm_module_free() finds here is ours. */
+	/* polycm_module_free() frees these; the plugin's are copied below. */
 	desc->options = NULL;
 	desc->num_options = 0;
 	r = check_flags(desc->flags, why);
@@ -315,7 +315,7 @@ static int fill(struct polycm_module *module, const struct polycm_provider *thei
 	}
 	if (desc->layer)
 		desc->channel_size = 0;
-	/* The operations know an id by its area alone. */
+	/* Operations get only the area of an id. */
 	if (!desc->id_size && (!desc->layer || module->layer.begin))
 		return INVALID(why, "its id_size is 0: its operations are given an area of each id, "
 			      "so it must be 1 or more");
@@ -341,7 +341,7 @@ static int fill(struct polycm_module *module, const struct polycm_provider *thei
 	return 0;
 }
 
-/* What is refused may be so because it is of another version. */
+/* Another version may be the reason for the refusal. */
 static void add_version(const struct polycm_provider *theirs, char *why)
 {
 	size_t len = strlen(why);

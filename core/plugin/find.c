@@ -145,7 +145,7 @@ static bool is_known_folder(const struct search *search, const char *folder)
 	return false;
 }
 
-/* given: the user wants it looked at, so say if that does not work. */
+/* given: the user named the folder, so an error is a warning. */
 static int look_in(struct search *search, const char *folder, bool given)
 {
 	struct dirent **entries;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plugin/kernel_client.h - the client of the kernel's RDMA CM (core/kernel), as
- * those know it who complete providers over it and open their channels.
+ * plugin/kernel_client.h - the client of the kernel's RDMA CM (core/kernel), for lower
+ * rooms: they complete the operations of providers over it, and set its descriptors.
  */
 #ifndef POLYCM_CORE_KERNEL_CLIENT_H
 #define POLYCM_CORE_KERNEL_CLIENT_H
@@ -15,9 +15,8 @@ extern const struct polycm_ops polycm_kernel_ops;
 extern const uint32_t polycm_kernel_id_size, polycm_kernel_channel_size;
 
 /*
- * From now on commands of this channel, its area, go to the descriptor that
- * stands in *fd: the program has it and may move it to another number, as it
- * may with librdmacm.
+ * From now on commands of this channel (its area) go to the descriptor in *fd, which the
+ * program may change, as with librdmacm.
  */
 void polycm_kernel_channel_follow(void *chan, const int *fd);
 

@@ -2,10 +2,9 @@
 /*
  * plugin/options.c - the table of settings and the environment behind it.
  *
- * Rows are added and never removed; their values are read at the first use
- * and kept, so pointers to both stay valid without the lock.  The lock guards
- * the list and the values and is a leaf: nothing is called with it held but
- * libc and the log.
+ * Rows are never removed, and values are kept from their first use on, so pointers to
+ * both stay valid without the lock.  The lock protects the list and the values.  It is a
+ * leaf: only the C library and the log are called with it held.
  */
 #include "config.h"
 
@@ -46,7 +45,7 @@ static const struct polycm_option core_options[] = {
 		"Folders to look for providers in, separated by colons, before the "
 		"installed ones. Ignored in processes with raised privileges." },
 	{ SIZE, "POLYCM_LOG", "error", "error|warn|info|debug|trace",
-		"How much is told on standard error." },
+		"How much is logged to standard error." },
 };
 
 #define NUM_CORE_OPTIONS (sizeof(core_options) / sizeof(core_options[0]))
@@ -133,7 +132,7 @@ static bool is_choice(const char *value, const char *choices)
 	return false;
 }
 
-/* What only decides how much is told is harmless; the rest is not for a stranger to decide. */
+/* With raised privileges only the log level, which is harmless, comes from the environment. */
 static const char *from_environment(struct row *row)
 {
 	const struct polycm_option *option = row->option;
@@ -159,9 +158,9 @@ static void read_row(struct row *row)
 {
 	const char *value = from_environment(row);
 	/*
-	 * setenv() may move the environment, so a copy is kept.  Without memory the
-	 * environment's own is told, and nothing is kept: the default would be another
-	 * fabric or device, and nobody would know why.
+	 * setenv() may move the environment, so a copy is kept.  Without memory for a copy
+	 * return the environment's own and do not keep it: the default would silently
+	 * select another fabric or device.
 	 */
 	const char *copy = value ? strdup(value) : NULL;
 
@@ -241,7 +240,7 @@ int polycm_options_walk(int (*fn)(void *arg, const char *owner, const struct pol
 }
 
 /* ------------------------------------------------------------------------
- * Names that nobody knows.
+ * Unknown names.
  */
 
 #define MAX_WORD 64
@@ -291,7 +290,7 @@ const char *polycm_nearest(const char *word, const char *const *candidates, size
 		const char *candidate = candidates[i];
 		size_t candidate_len;
 
-		/* What all variables have in common says nothing. */
+		/* The common prefix does not count. */
 		if (skip) {
 			if (strncmp(candidate, PREFIX, PREFIX_LEN) != 0)
 				continue;
@@ -332,7 +331,7 @@ static const char *owner_of(const char *name)
 	return row ? row->owner : polycm_file_of_variable(name);
 }
 
-/* Only a thought: others than this process may need it, which POLYCM_PROVIDER tells what to use. */
+/* Only a warning: child processes may use the setting, with another POLYCM_PROVIDER. */
 static void report_unused(const char *name, const char *owner)
 {
 	const char *providers = polycm_setting("POLYCM_PROVIDER");

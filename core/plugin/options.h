@@ -36,8 +36,8 @@ void polycm_log_init(void);
 bool polycm_setting_given(const char *name);
 
 /*
- * Tell, with the nearest match, of POLYCM_* variables that no row knows, and of those of owners
- * that are not in use (NULL: all are), which have no effect.
+ * Log unknown POLYCM_* variables, with the nearest match, and variables that have no effect
+ * because their owner is not in use (NULL: all are).
  */
 void polycm_options_check_environment(bool (*in_use)(const char *owner));
 

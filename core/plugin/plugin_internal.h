@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plugin/plugin_internal.h - between the provider_*.c files.
+ * plugin/plugin_internal.h - what the files of this room share.
  *
- * plugin/find.c looks for files, plugin/load.c makes a module out of one,
- * plugin/check.c judges and copies what a plugin hands over,
- * plugin/registry.c keeps files and modules, and plugin/select.c decides
- * which ones are loaded and started.
+ * find.c finds files, load.c makes a module out of one, check.c checks and copies what a
+ * plugin hands over, registry.c keeps files and modules, and select.c decides which ones
+ * are loaded and starts them.
  */
 #ifndef POLYCM_CORE_PROVIDER_INTERNAL_H
 #define POLYCM_CORE_PROVIDER_INTERNAL_H
@@ -36,20 +35,20 @@ struct provider_file {
 	const char *folder;		/* as it was found */
 	struct polycm_module *module;	/* NULL: not loaded */
 	char *problem;			/* why it cannot be loaded, or NULL: not tried, or fine */
-	bool told;			/* the log has the problem */
+	bool logged;			/* the problem is in the log */
 	bool wrong;			/* it loads, but breaks a rule of the ABI */
 	bool loading;
 };
 
 /* --- plugin/find.c: no lock, called once. --- */
 
-/* The folders that were looked in, in order. */
+/* The folders that were searched, in order. */
 struct provider_folders {
 	char **paths;
 	size_t num;
 };
 
-/* The folder that the build was configured for; tests look elsewhere. */
+/* The folder that the build was configured for; tests set another one. */
 extern const char *polycm_installed_folder;
 
 /* Look for files; the first folder that has a name wins.  0 or -ENOMEM. */
@@ -93,14 +92,14 @@ const char *polycm_file_of_variable(const char *variable);
 int polycm_files_walk(int (*fn)(void *arg, const struct provider_file *file), void *arg);
 
 /*
- * The module of a file, loading it.  NULL: it cannot be loaded, *ret_problem
- * says why (said in the log too, unless quiet), or no such file (NULL).
+ * The module of a file, which is loaded.  NULL: it cannot be loaded; *ret_problem says
+ * why, and so does the log unless quiet.  With *ret_problem NULL there is no such file.
  */
 struct polycm_module *polycm_files_load(const char *name, bool quiet, const char **ret_path,
 					const char **ret_problem);
 /* "/folder: acme ib; /other: none" */
 void polycm_files_describe(char *buf, size_t size);
-/* The file name nearest to a name that is none, or NULL. */
+/* The provider whose name is most like this one, or NULL. */
 const char *polycm_files_nearest(const char *name);
 /* How many modules there may be, and are. */
 size_t polycm_modules_max(void);

@@ -3,10 +3,9 @@
  * plugin/registry.c - the plugin files and the modules that were made of
  * them.  A file is opened at most once, a module never goes away.
  *
- * `loader' guards all of it, and libltdl.  It is recursive because loading a
- * file runs its constructors and its query, which are not ours: what they ask
- * here is answered from what is loaded so far.  No operation of a provider is
- * called with it held.
+ * `loader' protects all of it, and libltdl.  It is recursive because loading a file runs
+ * the plugin's constructors and its query: if they call polycm, they see what is loaded so
+ * far.  No operation of a provider is called with it held.
  */
 #include "config.h"
 
@@ -141,11 +140,11 @@ static struct polycm_module *load(struct provider_file *file, bool quiet)
 		}
 		file->loading = false;
 	}
-	if (file->problem && !file->told && !quiet)
+	if (file->problem && !file->logged && !quiet)
 		polycm_log(file->wrong ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN, "%s skipped: %s",
 			   file->path, file->problem);
 	if (file->problem)
-		file->told = true;
+		file->logged = true;
 	return file->module;
 }
 

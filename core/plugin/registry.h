@@ -57,9 +57,9 @@ int polycm_registry_get_devices(void);
 
 /* The selected, initialised modules in order of preference. */
 size_t polycm_registry_selected(struct polycm_module *const **ret_modules);
-/* Those of them that are their own carrier: each has ids, and a part in a channel, of its own. */
+/* Those of them that are carriers: each has its own area in ids and channels. */
 size_t polycm_registry_carriers(struct polycm_module *const **ret_modules);
-/* Does the kernel's RDMA CM carry whatever there is? */
+/* Is the kernel's RDMA CM the only carrier? */
 bool polycm_registry_kernel_only(void);
 /* Did one of the selected not start? */
 bool polycm_registry_any_failed(void);
@@ -77,9 +77,9 @@ size_t polycm_registry_channel_size(void);
 extern const struct polycm_core polycm_core_table;
 
 /*
- * For tests: make a module out of tables in memory, as if a file had been
- * loaded and selected, in place of what the environment says.  Once before
- * any other call; several calls add modules in order of preference.
+ * For tests: make a module out of tables in memory, as if a file had been loaded and
+ * selected; the environment selects nothing then.  To be called before any other
+ * function; several calls add modules in order of preference.
  */
 int polycm_registry_add_static(const struct polycm_provider *provider);
 

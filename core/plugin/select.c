@@ -3,9 +3,9 @@
  * plugin/select.c - which providers carry connections: POLYCM_PROVIDER, and
  * the start of those that it selects.
  *
- * Started once.  The first thread does it, others wait; what the providers
- * being started ask meanwhile, on that thread, is answered from what there is.
- * No lock is held while a provider's operations run.
+ * They are started once.  The first thread starts them and others wait.  If a provider
+ * calls polycm meanwhile on that thread, it sees what is started so far.  No lock is held
+ * while a provider's operations run.
  */
 #include "config.h"
 
@@ -275,7 +275,7 @@ static void start_module(struct polycm_module *module)
 		channel_size = module->desc.channel_size;
 }
 
-/* A program that is to be looked at, or to fail, does not run without what does it. */
+/* Without a layer that was asked for, the program does not run at all. */
 static int start_layers(void)
 {
 	for (unsigned int i = 0; i < polycm_num_layers; i++) {
@@ -452,9 +452,8 @@ size_t polycm_registry_channel_size(void)
 }
 
 /*
- * The process ends: providers tell peers what a kernel would.  As late as
- * possible, after the program's own exit handlers; not in a forked child,
- * which owns none of it.
+ * The process exits: providers notify peers, as the kernel would.  This runs after the program's
+ * own exit handlers, and not in a forked child, which owns none of it.
  */
 __attribute__((destructor)) static void finish(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plugin/stubs.c - what stands in for operations that a provider does not
- * have, so that nobody tests a slot for NULL.
+ * plugin/stubs.c - in place of operations that a provider lacks, so that callers need not
+ * check for NULL.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@ static int stub_channel_read(void *chan)
 	return 0;
 }
 
-/* A provider without one cares about no channel. */
+/* A provider without migrate() keeps nothing of channels. */
 static int stub_migrate(void *priv, void *new_chan)
 {
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plugin/transport.h - reading a transport's rules: are they sane, what do they allow
- * for an id, and what do they look like as a table for people.
+ * plugin/transport.h - a transport's rules: checks, what they allow for an id, and as text
+ * for people.
  */
 #ifndef POLYCM_CORE_TRANSPORT_H
 #define POLYCM_CORE_TRANSPORT_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs/newer.c - exported ibv_* calls that no slot of a simulated device is
- * for: those of device memory, imports, DMA handles and counters, which say
- * that there are none, and buffers of libibverbs 65.  libibverbs must see
- * none of our objects, since it looks for its driver behind them.
+ * verbs/newer.c - exported ibv_* calls for which simulated devices have no operation.
+ * Calls for device memory, imports, DMA handles and counters fail; buffers of libibverbs
+ * 65 work.  They are here because libibverbs must not get a simulated object: it expects
+ * its own driver's data behind each.
  *
- * Headers of other releases declare more of these calls or fewer, so each is
- * defined under a name of its own and gets its symbol by the label.
+ * Headers of other releases declare more or fewer of these calls, so each is defined
+ * under another name and gets its symbol by an asm label.
  */
 #include "config.h"
 
@@ -55,7 +55,7 @@ NONE_OF_OURS(int, ibv_qp_attach_comp_cntr, 1.18, THE_ERROR, qp->context,
 
 #pragma GCC diagnostic pop
 
-/* Of a PD or MR that was not imported: nothing to do, and nothing to tell. */
+/* Simulated PDs and MRs are never imported: there is nothing to do. */
 NEWER(void, ibv_unimport_pd, (struct ibv_pd *pd))
 {
 	if (shim_table(pd->context->device))
@@ -77,8 +77,8 @@ NEWER(void, ibv_unimport_mr, (struct ibv_mr *mr))
 }
 
 /*
- * A buffer is a handle that programs do not look into.  libibverbs' begins with
- * the address of memory that it allocated, which our mark is not.
+ * A buffer is an opaque handle.  libibverbs' begins with an address that it allocated,
+ * which is never the address of the mark.
  */
 struct buffer {
 	const void *mark;
@@ -139,7 +139,7 @@ NEWER(int, ibv_export_buf_dmabuf_fd, (struct buffer * buf))
 	return real ? real(buf) : -1;
 }
 
-/* struct ibv_mr_init_attr, which older headers have not; no member but by its bit. */
+/* struct ibv_mr_init_attr, which older headers lack; comp_mask says which members are set. */
 struct mr_init_attr {
 	size_t length;
 	int access;

@@ -20,9 +20,9 @@
  */
 int polycm_shim_adopt(struct polycm_verbs_device *device, uint32_t minor, char *why,
 		      size_t why_size);
-/* No list shows it any more. */
+/* Take it off device lists. */
 void polycm_shim_hide(struct polycm_verbs_device *device);
-/* Forget it again, once no verbs context of it is open. */
+/* Undo polycm_shim_adopt(); no verbs context of it may be open. */
 void polycm_shim_release(struct polycm_verbs_device *device);
 
 /* Is this device, or the device of this context, a simulated one? */

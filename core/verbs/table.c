@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs/table.c - the simulated devices: their tables without empty slots,
- * the mark that tells them from libibverbs' devices, and the list of them.
+ * verbs/table.c - the list of simulated devices, their tables of verbs without empty
+ * slots, and the mark by which they are recognised.
  *
- * The list's lock guards the list alone; a device's mark and table do not change
- * between polycm_shim_adopt() and polycm_shim_release().
+ * The lock protects only the list; a device's mark and table do not change between
+ * polycm_shim_adopt() and polycm_shim_release().
  */
 #include "config.h"
 

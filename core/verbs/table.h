@@ -12,7 +12,7 @@
 
 #include "polycm/verbs.h"
 
-/* Never called; its address marks the devices that are ours. */
+/* Never called; its address marks simulated devices. */
 struct ibv_context *polycm_shim_mark(struct ibv_device *device, int cmd_fd);
 
 /* The table of a simulated device, or NULL for a device of libibverbs. */
