@@ -55,7 +55,7 @@ struct explore_run {
 	struct explore_result result;
 	const char *trace;		/* file for it, or NULL */
 	char *record, *output;		/* files; what was decided, and what the program said */
-	char *last_words;		/* of that, by which failures are told apart (explore_words.c) */
+	char *last_words;		/* the end of that, to compare failures (explore_words.c) */
 	struct explore_faults faults;	/* of one that failed */
 };
 
@@ -94,26 +94,26 @@ int explore_read_record(const char *path, struct explore_faults *ret_faults);
 void explore_free_faults(struct explore_faults *faults);
 /*
  * The base scenario with these faults and this seed; keep[i]: is the i-th in?
- * NULL: all.  A negative errno, which it tells: there is no such file.
+ * NULL: all.  On an error it prints why, returns a negative errno, and leaves no file.
  */
 int explore_write_scenario(const struct explore *explore, const char *path, uint64_t seed,
 			   const struct explore_faults *faults, const bool *keep);
 
 /* --- explore_report.c --- */
 
-/* Failing runs, in the order of their seeds.  NULL: told already. */
+/* Failing runs, in the order of their seeds.  NULL: reported already. */
 struct explore_failing {
 	struct explore_run **runs;
 	size_t num;
 };
 
-/* When no other run is under way: tells them, each cause once, and frees them; how many causes. */
+/* Reports the runs, each cause once, and frees them; returns the number of causes. */
 unsigned int explore_report(const struct explore *explore, struct explore_failing *failing);
 /* Nothing of an earlier exploration is left in the folder. */
 void explore_clear_output(const struct explore *explore);
-/* Told: something of what was found could not be written. */
+/* Could some result not be written?  That was printed. */
 bool explore_is_cut(void);
-/* What the program said, in the folder for it.  false: it is not there, which was told. */
+/* Copies what the program printed to the results.  false: it could not, which was printed. */
 bool explore_keep_output(const struct explore *explore, const struct explore_run *run);
 void explore_free_run(struct explore_run *run);
 
@@ -135,13 +135,13 @@ size_t explore_count(const bool *keep, size_t num);
 bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
 		    const struct explore_faults *faults, bool *keep, unsigned int *ret_runs);
 
-/* Does it fail the same way with these of the faults? */
+/* Does it fail in the same way with these faults? */
 bool explore_fails_with(const struct explore *explore, const struct explore_run *failed,
 			const struct explore_faults *faults, const bool *keep);
 
 /*
- * Once more with that scenario, to trace it.  NULL, or why the trace is not whole, in polycm's
- * words; to be freed.
+ * Runs it once more with that scenario, to trace it.  NULL, or why the trace is not complete;
+ * to be freed.
  */
 char *explore_trace(const struct explore *explore, const struct explore_run *failed,
 		   const char *scenario, const char *trace);
@@ -149,8 +149,8 @@ char *explore_trace(const struct explore *explore, const struct explore_run *fai
 /* --- explore_causes.c --- */
 
 /*
- * Is it no more without faults of these kinds?  If it is, they are left out of
- * its faults: its cause is another one.
+ * Does it end well, or differently, without faults of these kinds?  If not, its cause is
+ * another one, and they are removed from its faults.
  */
 bool explore_has_cause(const struct explore *explore, struct explore_run *run,
 		       const struct explore_faults *faults, const bool *keep);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * explore_ends.c - polycm explore: how a program ended, and of one that never
- * would have, who waits for what.
+ * explore_ends.c - polycm explore: how a program ended, and if it did not end, who
+ * waits for what.
  *
- * A wait that nothing can end fails in virtual time, and polycm says so in the
- * program's output, whatever the program then makes of it.  What else does not
- * end is looked at when its time is over: which threads compute, and in which
- * system calls the others wait.
+ * In virtual time a wait that nothing can end fails, and polycm logs it.  If a program
+ * does not end for another reason, its threads are examined at the time limit: which
+ * ones compute, and in which system calls the others wait.
  */
 #include "config.h"
 
@@ -44,17 +43,17 @@ static bool is_about_wait(const char *words, bool polls)
 }
 
 /*
- * Of several threads that wait, which one is told first is chance: the one that only listens is
- * hardly the one that is stuck, and of the others it is the same one each time.
+ * If several threads wait, their order in the log is random.  Prefer one that does not only
+ * listen, and of several always the same one.
  */
-static bool tells_more(const char *wait, const char *than)
+static bool is_better(const char *wait, const char *than)
 {
 	bool listens = strstr(wait, LISTENS), other = strstr(than, LISTENS);
 
 	return listens != other ? other : strcmp(wait, than) < 0;
 }
 
-/* Of such lines the one that tells most, but for the one without faults; NULL: there is none. */
+/* The best of these lines, except the one that the program has without faults; or NULL. */
 static char *find_wait(const char *output, bool polls, const char *usual)
 {
 	FILE *file = fopen(output, "re");
@@ -69,7 +68,7 @@ static char *find_wait(const char *output, bool polls, const char *usual)
 		line[strcspn(line, "\n")] = '\0';
 		wait = tool_strdup(words);
 		explore_blur(wait);
-		if ((usual && !strcmp(wait, usual)) || (found && !tells_more(wait, found))) {
+		if ((usual && !strcmp(wait, usual)) || (found && !is_better(wait, found))) {
 			free(wait);
 			continue;
 		}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * explore_report.c - polycm explore: each way of failing is told once, with the
- * fewest faults that it takes and the command line that repeats it, and what
- * belongs to it is kept.
+ * explore_report.c - polycm explore: prints each cause of failures once, with the fewest
+ * faults that it takes and the command line that repeats it, and keeps its files.
  */
 #include "config.h"
 
@@ -159,7 +158,7 @@ bool explore_keep_output(const struct explore *explore, const struct explore_run
 	return kept;
 }
 
-/* Its fewest faults are those of the seed that it is told with; here are all of its own. */
+/* With all of its faults: only the first seed of a cause is shrunk. */
 static void keep_faults(const struct explore *explore, const struct explore_run *run)
 {
 	char *scenario = kept_name(explore, run, "scenario");
@@ -186,8 +185,8 @@ static bool is_of_family(const struct explore *explore, const struct explore_run
 		      is_same_failure(first, run);
 }
 
-/* Of the runs behind the first those that failed by its cause: told with it, and kept. */
-static void tell_family(const struct explore *explore, struct explore_run **runs, size_t num,
+/* The other runs with the cause of the first one are printed with it, and kept. */
+static void print_family(const struct explore *explore, struct explore_run **runs, size_t num,
 			const bool *keep)
 {
 	size_t equal = 0;
@@ -206,7 +205,7 @@ static void tell_family(const struct explore *explore, struct explore_run **runs
 		puts("\n  these are not shortened: their scenario files have all of their faults");
 }
 
-/* A program's own fabrics have traces with numbers. */
+/* Fabrics that the program creates have numbered traces. */
 static char *newest(char *trace)
 {
 	char *name = tool_strdup(trace), *next;
@@ -223,7 +222,7 @@ static char *newest(char *trace)
 	return name;
 }
 
-/* One that does not end would write for so long. */
+/* Not for a run that does not end: its trace would be long. */
 static void print_ladder(const struct explore *explore, const struct explore_run *run,
 			 const char *scenario)
 {
@@ -270,7 +269,7 @@ static void examine(const struct explore *explore, struct explore_run **runs, si
 		print_replay(explore, scenario);
 		print_ladder(explore, run, scenario);
 	}
-	tell_family(explore, runs, num, repeats && explore_count(keep, faults->num) ? keep : NULL);
+	print_family(explore, runs, num, repeats && explore_count(keep, faults->num) ? keep : NULL);
 	fflush(stdout);
 	free(keep);
 	free(scenario);

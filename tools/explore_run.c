@@ -84,7 +84,7 @@ static void set_environment(const struct explore_run *run)
 	set_or_unset("POLYCM_SIM_EXPLORE", run->decide ? run->record : NULL);
 }
 
-/* Only what is safe after fork() of one thread; says by its exit status what went wrong. */
+/* In the child; the exit status says what failed. */
 static _Noreturn void become(const struct explore *explore, const struct explore_run *run)
 {
 	int in = open("/dev/null", O_RDONLY);
@@ -138,7 +138,7 @@ static struct explore_result result_of(const struct place *place, const siginfo_
 	return result;
 }
 
-/* What it started ends with it; while it is not reaped, its group's number is nobody else's. */
+/* Its children end with it.  Before it is reaped, its group's number cannot be reused. */
 static bool has_ended(struct place *place)
 {
 	siginfo_t info = { 0 };

@@ -46,7 +46,7 @@ static char *file_of(const char *version, const char *name)
 	if (dladdr(version, &found) && found.dli_fname)
 		path = absolute(found.dli_fname);
 	if (!path)
-		tool_error("cannot tell where %s is", name);
+		tool_error("cannot find out where %s is", name);
 	return path;
 }
 

@@ -32,7 +32,7 @@ void timeline_usage(FILE *to);
  * of which may be NULL, and the simulator for the provider.  0 or an exit status.
  */
 int run_prepare(const char *scenario, const char *transport, const char *command);
-/* run_program.c: 0, or STATUS_NOT_FOUND or STATUS_CANNOT_EXECUTE, and that was told. */
+/* run_program.c: 0, or after an error message STATUS_NOT_FOUND or STATUS_CANNOT_EXECUTE. */
 int run_find(const char *command);
 
 /* The parts of polycm info, of one provider or (NULL) of all.  0 or an exit status. */
@@ -40,7 +40,7 @@ int info_rules(const char *const *transports, size_t num);
 int info_devices(const char *provider);
 int info_settings(const char *owner);
 
-/* option.c: like getopt_long(), with ':' in front of letters; '?': told what is wrong with it. */
+/* option.c: like getopt_long(), with ':' in front of letters; '?': after an error message. */
 int tool_option(int argc, char **argv, const char *letters, const struct option *options);
 
 /* "polycm: TEXT" to standard error. */

@@ -15,7 +15,7 @@ struct run_option {
 	const char *variable;
 	const char *argument;
 	const char *help;
-	/* 0, or STATUS_USAGE and what is wrong with the value was told. */
+	/* 0, or STATUS_USAGE after an error message. */
 	int (*check)(const struct run_option *option, const char *value);
 };
 
@@ -68,7 +68,7 @@ struct run_program {
 	bool is_static;	/* nothing can be preloaded */
 };
 
-/* What can be told of it; nothing, where it is not found or is no ELF file. */
+/* All zero if it is not found or no ELF file. */
 struct run_program run_program_of(const char *command);
 
 #endif

@@ -80,9 +80,9 @@ static int look_at_provider(void *arg, const struct polycm_provider_info *info)
 }
 
 /*
- * The library reads settings once per process: those of the program must
- * neither start its providers here nor make it tell here what it will tell
- * there.  They are away while values are checked.
+ * The library reads settings once per process.  While values are checked, the program's
+ * settings are hidden, so that they neither start its providers here nor cause its log
+ * lines here.
  */
 struct hidden {
 	char **all;	/* the environment as it was */
@@ -145,7 +145,7 @@ static int check_installed(const struct run_option *option, const char *name, si
  * A value each.
  */
 
-/* Which of them are layers, the library tells. */
+/* The library says which of them are layers. */
 static int check_layers(const struct run_option *option, const char *value)
 {
 	const char *end = run_behind_layers(value), *rest = value, *name;
@@ -208,7 +208,7 @@ int run_check_name(const struct run_option *option, const char *value)
 	return STATUS_USAGE;
 }
 
-/* What is in it is for the simulator to judge. */
+/* check_files() lets the simulator check the contents. */
 int run_check_file(const struct run_option *option, const char *value)
 {
 	struct stat st;
@@ -226,7 +226,7 @@ int run_check_file(const struct run_option *option, const char *value)
 	return STATUS_USAGE;
 }
 
-/* What is in it is for the layer to judge. */
+/* check_files() lets the layer check the contents. */
 int run_check_faults(const struct run_option *option, const char *value)
 {
 	if (run_check_file(option, value))
@@ -324,8 +324,8 @@ int run_check_choice(const struct run_option *option, const char *value)
  */
 
 /*
- * Make the scenario's network, for ourselves alone, with the layer of faults; what is wrong with
- * them the plugins tell.  The rules say something of their own at the end, which is ours to miss.
+ * Make the scenario's network in this process, with the layer of faults.  The plugins log what is
+ * wrong.  _exit() skips what the layer would log about rules that never matched.
  */
 static int try_files(const char *scenario, const char *node, const char *faults)
 {

@@ -72,8 +72,8 @@ static int set_variables(const char *const values[])
 }
 
 /*
- * Programs that COMMAND starts may have AddressSanitizer where COMMAND, a shell
- * or env(1), has not: its check of the order would end them.
+ * COMMAND (a shell, env(1)) may start programs with AddressSanitizer, whose check of the
+ * order of libraries would end them.
  */
 static void allow_any_order(void)
 {
@@ -87,7 +87,7 @@ static void allow_any_order(void)
 	free(both);
 }
 
-/* What was given, but for ours where an outer polycm run has put it. */
+/* What was given, without the library that an outer polycm run has put in front. */
 static const char *behind(const char *given, const char *library)
 {
 	size_t len = strlen(library);
@@ -115,8 +115,8 @@ static bool simulates(void)
 }
 
 /*
- * Ours come first, so that their symbols win, but for a sanitizer's runtime.
- * What takes the C library's place is for simulation alone.
+ * libpolycm comes first, so that its symbols are used, but after a sanitizer's runtime.
+ * libpolycm-interpose is only for simulation.
  */
 static int set_preload(const char *command)
 {

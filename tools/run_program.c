@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * run_program.c - polycm run: where a program is, and what its ELF headers tell
- * of it: the sanitizer's runtime that it needs, and whether anything can be
- * preloaded at all.
+ * run_program.c - polycm run: finds a program and reads its ELF headers: the sanitizer's
+ * runtime that it needs, and whether libraries can be preloaded at all.
  *
- * AddressSanitizer's refuses to start behind a library that is preloaded, so
- * it is preloaded first.  Its name is enough: the dynamic linker looks for a
- * preloaded library just as it looks for one that the program needs.
+ * AddressSanitizer refuses to start behind a preloaded library, so its runtime is
+ * preloaded first, by its name: the dynamic linker searches for both kinds alike.
  */
 #include "config.h"
 
@@ -167,7 +165,7 @@ static void look_at(const char *path, struct run_program *program)
 	close(fd);
 }
 
-/* As execvp() looks for it; NULL, and errno: nowhere. */
+/* Searches as execvp() does; NULL: errno says why. */
 static char *find(const char *command)
 {
 	const char *folders = getenv("PATH"), *end;

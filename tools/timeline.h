@@ -32,7 +32,7 @@ struct item {
 	uint64_t time;
 	uint64_t packet;	/* SEND, RECV; after timeline_pair() with the copy's number */
 	size_t line;
-	long long process;	/* -1: none is told */
+	long long process;	/* -1: the line has none */
 	const char *text;	/* event, state, message, timer or action; in json */
 	int column, peer;	/* where it happens; SEND, RECV: the other end, -1: nobody */
 	size_t other;		/* the RECV of a SEND, the SEND of a RECV; NONE: not in the trace */
@@ -101,10 +101,10 @@ void number_drop(struct number **set);
 void timeline_leave_out_data(struct timeline *timeline);
 /* Which lines are of one packet. */
 void timeline_pair(struct timeline *timeline);
-/* Which packets are lost, and where those come from or go to whose other end is not told. */
+/* Finds lost packets, and the other end of packets of which the trace has one end. */
 void timeline_find_peers(struct timeline *timeline);
 
-/* Marks items; id -1, between NULL: all.  An error is told. */
+/* Marks items; id -1, between NULL: all.  -1: after an error message. */
 int timeline_select(struct timeline *timeline, long long id, const char *between);
 
 enum row_kind {
@@ -134,7 +134,7 @@ struct row {
 struct rows {
 	struct row *rows;
 	size_t num, room;
-	/* Messages whose other end was in a process without a line, or in one that did not tell. */
+	/* Messages whose other end is in a process that was not traced, or wrote no line about it. */
 	unsigned int untraced, unseen;
 };
 

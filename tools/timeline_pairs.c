@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timeline_pairs.c - polycm timeline: both ends of a packet.  Which lines tell
- * of the same one, whose it was where the trace has one end only, and whether
- * it was lost.
+ * timeline_pairs.c - polycm timeline: both ends of a packet: which lines are about the
+ * same one, who has the other end if the trace lacks it, and whether it was lost.
  *
- * A process that does not write into the trace takes what is sent to it all the
- * same.  So on a shared fabric only that is lost which the sender's lines say
- * is: a fault or a link's chance follows it, it is for nobody, or for a node
- * that is known to be cut off.  Elsewhere all arrivals are in the trace.
+ * On a shared fabric, a process that does not write into the trace receives packets, too.
+ * There a packet is lost only if the sender's lines show it: a fault or the link's loss
+ * follows, it has no receiver, or its node is cut off.  Elsewhere the trace has all
+ * arrivals.
  */
 #include "config.h"
 
@@ -21,7 +20,7 @@
 
 #define EVER UINT64_MAX
 
-/* A packet: the line of its departure, and how many lines told of it. */
+/* A packet: the line of its departure, and how many lines are about it. */
 struct packet {
 	uint64_t number;
 	size_t sent;
@@ -154,7 +153,7 @@ static int find_owner(const struct pairs *pairs, const struct item *item)
 
 	if (column < 0 && item_number(item, "dst_qpn") >= 0)
 		column = column_of(pairs->qpns, item_number(item, sent ? "dst_qpn" : "qpn"));
-	/* A lost REQ is repeated, and names nobody yet. */
+	/* A repeated REQ has no remote id yet. */
 	return column < 0 && sent ? column_of(pairs->peers, item_number(item, "local")) : column;
 }
 

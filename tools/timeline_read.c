@@ -149,10 +149,9 @@ static int column_of_nobody(struct timeline *timeline, const char *node)
 }
 
 /*
- * What happens to a node all processes of a shared fabric tell.  It is shown
- * where those are that do something on the node, or once if there are none.
- * What a rule does to a node only the process of the rule tells, which may be
- * on another node: it is shown there as well.
+ * On a shared fabric, all processes trace what happens to a node.  It is shown in the
+ * columns of processes on that node, or once if there are none.  What a rule does to a
+ * node is traced only by the process whose rule matched, perhaps on another node.
  */
 static void place_changes(struct timeline *timeline)
 {

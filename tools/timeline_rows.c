@@ -114,8 +114,8 @@ static bool extend(struct builder *b, const struct item *item, const char *text,
 	return true;
 }
 
-/* The event of the same name follows, which says it better. */
-static bool is_told_by_event(const struct timeline *t, const struct item *item)
+/* The event of the same name follows and is shown instead. */
+static bool has_event(const struct timeline *t, const struct item *item)
 {
 	const struct item *next = item + 1;
 
@@ -131,7 +131,7 @@ static void state(struct builder *b, const struct item *item)
 	long long id = qp ? -1 : item_number(item, "id"), qpn = qp ? item_number(item, "qpn") : -1;
 	char *text, *tag;
 
-	if (item->column < 0 || is_told_by_event(b->timeline, item))
+	if (item->column < 0 || has_event(b->timeline, item))
 		return;
 	tag = qp ? tool_printf("QP %lld ", qpn) :
 	      b->many_ids[item->column] ? tool_printf("id %lld: ", id) : tool_strdup("");
@@ -292,22 +292,22 @@ static void receive(struct builder *b, size_t i)
 	const struct timeline *t = b->timeline;
 	const struct item *item = &t->items[i];
 	size_t sent = item->other;
-	bool told = sent != TIMELINE_NONE && t->items[sent].selected;
-	const struct flight *flight = told ? &b->flights[sent] : NULL;
+	bool shown = sent != TIMELINE_NONE && t->items[sent].selected;
+	const struct flight *flight = shown ? &b->flights[sent] : NULL;
 	struct row *row;
 
-	if (item->column < 0 || (told && !flight->tag && t->items[sent].other == i))
+	if (item->column < 0 || (shown && !flight->tag && t->items[sent].other == i))
 		return;
 	row = add(b, ROW_ARRIVE, item->time);
 	row->style = is_data(item) ? STYLE_DATA : STYLE_PLAIN;
 	row->column = item->column;
-	row->peer = told ? t->items[sent].column : item->peer;
+	row->peer = shown ? t->items[sent].column : item->peer;
 	row->text = timeline_message_text(item);
 	row->other = TIMELINE_NONE;
 	if (sent == TIMELINE_NONE)
 		set_open(b, row, item);
 	row->copy = is_copy(item);
-	if (told && flight->tag) {
+	if (shown && flight->tag) {
 		row->tag = flight->tag;
 		row->other = flight->row;
 		if (!row->copy)
@@ -414,7 +414,7 @@ static void one(struct builder *b, size_t i)
 	}
 }
 
-/* Numbers of ids are told only where there are several. */
+/* Numbers of ids are shown only in columns with several ids. */
 static void look_for_ids(struct builder *b)
 {
 	long long first[TIMELINE_MAX_COLUMNS];

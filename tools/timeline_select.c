@@ -12,6 +12,9 @@
 #include "timeline.h"
 
 #define MAX_NAMES 64		/* of nodes, in an error */
+#define NUM_MEMBERS (sizeof(node_members) / sizeof(node_members[0]))
+
+static const char *const node_members[] = { "node", "from", "to" };
 
 /* ------------------------------------------------------------------------
  * One connection.
@@ -112,14 +115,13 @@ static bool is_one_of(const char *node, const char *a, size_t a_len, const char 
 /* "a, b, c": every node that a line names; long lists end early. */
 static char *all_nodes(const struct timeline *timeline)
 {
-	static const char *const members[] = { "node", "from", "to" };
 	const char *nodes[MAX_NAMES], *node;
 	char *all = tool_strdup("");
 	size_t num = 0, at;
 
 	for (size_t i = 0; i < timeline->num_items; i++) {
-		for (size_t j = 0; j < sizeof(members) / sizeof(members[0]); j++) {
-			node = item_text(&timeline->items[i], members[j]);
+		for (size_t j = 0; j < NUM_MEMBERS; j++) {
+			node = item_text(&timeline->items[i], node_members[j]);
 			for (at = 0; at < num && strcmp(nodes[at], node); at++)
 				;
 			if (at < num || !*node || num == MAX_NAMES)
@@ -133,14 +135,10 @@ static char *all_nodes(const struct timeline *timeline)
 
 static bool is_node(const struct timeline *timeline, const char *name, size_t len)
 {
-	for (size_t i = 0; i < timeline->num_items; i++) {
-		const struct item *item = &timeline->items[i];
-
-		if (is_named(item_text(item, "node"), name, len) ||
-		    is_named(item_text(item, "from"), name, len) ||
-		    is_named(item_text(item, "to"), name, len))
-			return true;
-	}
+	for (size_t i = 0; i < timeline->num_items; i++)
+		for (size_t j = 0; j < NUM_MEMBERS; j++)
+			if (is_named(item_text(&timeline->items[i], node_members[j]), name, len))
+				return true;
 	return false;
 }
 
@@ -349,7 +347,7 @@ static bool talks_to_itself(const struct timeline *timeline)
 	return false;
 }
 
-/* What a server does before anybody comes. */
+/* What a server does before a client connects. */
 static bool is_listening(const struct item *item)
 {
 	return item->kind == ITEM_STATE && (!strcmp(item->text, "LISTEN") ||

@@ -207,14 +207,9 @@ bool kernel_devices_any(const struct kernel_context *context,
 /* --- query.c --- */
 
 /*
- * Where the id is, asked through this descriptor.  -ENODEV with a text: on a
- * device that no selected provider has; else the text is empty.
- */
-int kernel_ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret_info,
-	       char where[static KERNEL_WHERE_TEXT]);
-/*
- * The same, kept for the next query(); without memory it is asked again then.
- * *ret_seen is set also on an error.
+ * Where the id is, asked through this descriptor, and kept for the next query() unless there is
+ * no memory.  -ENODEV with a text: on a device that no selected provider claims; else the text is
+ * empty.  *ret_seen is set also on an error.
  */
 int kernel_ask_ahead(struct kernel_id *id, int fd, struct kernel_seen *ret_seen,
 		     char where[static KERNEL_WHERE_TEXT]);

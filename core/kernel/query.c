@@ -197,7 +197,7 @@ static void leave_out(const struct kernel_id *id, const struct polycm_transport 
 		memset(&info->sgid, 0, sizeof(info->sgid));
 }
 
-int kernel_ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret_info,
+static int ask(const struct kernel_id *id, int fd, struct polycm_route_info *ret_info,
 	       char where[static KERNEL_WHERE_TEXT])
 {
 	struct kernel_place place = { .on_device = false };
@@ -229,7 +229,7 @@ int kernel_ask_ahead(struct kernel_id *id, int fd, struct kernel_seen *ret_seen,
 	struct polycm_route_info here, *asked = info ? info : &here;
 	int r;
 
-	r = kernel_ask(id, fd, asked, where);
+	r = ask(id, fd, asked, where);
 	ret_seen->src = asked->src;
 	ret_seen->on_device = asked->device;
 	if (r) {
@@ -271,7 +271,7 @@ static int query_now(struct kernel_id *id, struct polycm_route_info *ret_info)
 	where[0] = '\0';
 	r = kernel_id_ready(id);
 	if (!r)
-		r = kernel_ask(id, kernel_fd(id->chan), whole ? ret_info : &info, where);
+		r = ask(id, kernel_fd(id->chan), whole ? ret_info : &info, where);
 	if (r)
 		return where[0] ? polycm_fail(r, "on %s", where) : r;
 	if (!whole)

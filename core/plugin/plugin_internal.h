@@ -80,7 +80,7 @@ int polycm_module_fill(struct polycm_module *module, const struct polycm_provide
 		       const char *name, char *why);
 void polycm_module_free(struct polycm_module *module);
 
-/* Every slot filled with a function that says -EOPNOTSUPP (plugin/stubs.c). */
+/* For each operation that a provider may lack (plugin/stubs.c). */
 extern const struct polycm_ops polycm_stub_ops;
 
 /* --- plugin/registry.c: the files and the modules made of them. --- */

@@ -39,56 +39,39 @@ static void stub_void(void *object)
 {
 }
 
-#define STUB(slot, ...) static int stub_##slot(__VA_ARGS__) { return -EOPNOTSUPP; }
+/* Those that a provider may lack, and that say so. */
+#define UNSUPPORTED(STUB)                                                                          \
+	STUB(bind, void *priv, const struct sockaddr *addr)                                        \
+	STUB(resolve_addr, void *priv, const struct sockaddr *src, const struct sockaddr *dst,     \
+	     int timeout)                                                                          \
+	STUB(resolve_route, void *priv, int timeout_ms)                                            \
+	STUB(listen, void *priv, int backlog)                                                      \
+	STUB(connect, void *priv, const struct polycm_conn_param *param)                           \
+	STUB(accept, void *priv, const struct polycm_conn_param *param)                            \
+	STUB(reject, void *priv, const void *data, uint8_t len, uint8_t reason)                    \
+	STUB(establish, void *priv)                                                                \
+	STUB(disconnect, void *priv)                                                               \
+	STUB(notify, void *priv, enum ibv_event_type event)                                        \
+	STUB(set_option, void *priv, int level, int optname, const void *optval, size_t optlen)    \
+	STUB(init_qp_attr, void *priv, struct ibv_qp_attr *attr, int *ret_mask)                    \
+	STUB(query, void *priv, struct polycm_route_info *ret_info)                                \
+	STUB(join_multicast, void *priv, const struct polycm_multicast *mc)                        \
+	STUB(leave_multicast, void *priv, void *group)
 
-STUB(enumerate, void *ctx)
-STUB(match, void *ctx, const struct sockaddr *src, const struct sockaddr *dst)
-STUB(open, void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
-STUB(bind, void *priv, const struct sockaddr *addr)
-STUB(resolve_addr, void *priv, const struct sockaddr *src, const struct sockaddr *dst, int timeout)
-STUB(resolve_route, void *priv, int timeout_ms)
-STUB(listen, void *priv, int backlog)
-STUB(connect, void *priv, const struct polycm_conn_param *param)
-STUB(accept, void *priv, const struct polycm_conn_param *param)
-STUB(reject, void *priv, const void *data, uint8_t len, uint8_t reason)
-STUB(establish, void *priv)
-STUB(disconnect, void *priv)
-STUB(notify, void *priv, enum ibv_event_type event)
-STUB(set_option, void *priv, int level, int optname, const void *optval, size_t optlen)
-STUB(init_qp_attr, void *priv, struct ibv_qp_attr *attr, int *ret_mask)
-STUB(query, void *priv, struct polycm_route_info *ret_info)
-STUB(join_multicast, void *priv, const struct polycm_multicast *mc)
-STUB(leave_multicast, void *priv, void *group)
+#define FUNCTION(slot, ...) static int stub_##slot(__VA_ARGS__) { return -EOPNOTSUPP; }
+UNSUPPORTED(FUNCTION)
 
 #pragma GCC diagnostic pop
+
+#define MEMBER(slot, ...) .slot = stub_##slot,
 
 const struct polycm_ops polycm_stub_ops = {
 	.size = sizeof(polycm_stub_ops),
 	.init = stub_init,
 	.fini = stub_void,
-	.enumerate = stub_enumerate,
-	.match = stub_match,
 	.channel_open = stub_channel_open,
 	.channel_read = stub_channel_read,
 	.channel_close = stub_void,
-	.open = stub_open,
-	.bind = stub_bind,
-	.resolve_addr = stub_resolve_addr,
-	.resolve_route = stub_resolve_route,
-	.listen = stub_listen,
-	.connect = stub_connect,
-	.accept = stub_accept,
-	.reject = stub_reject,
-	.establish = stub_establish,
-	.disconnect = stub_disconnect,
-	.notify = stub_notify,
-	.set_option = stub_set_option,
-	.init_qp_attr = stub_init_qp_attr,
-	.query = stub_query,
-	.join_multicast = stub_join_multicast,
-	.leave_multicast = stub_leave_multicast,
 	.migrate = stub_migrate,
-	.close = stub_void,
-	.stop = stub_void,
-	.free = stub_void,
+	UNSUPPORTED(MEMBER)
 };
