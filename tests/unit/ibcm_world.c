@@ -12,7 +12,7 @@
 #include "providers/ib/rules.h"
 #include "providers/roce/rules.h"
 #include "providers/sim/provider.h"
-#include "core/base/interposer.h"
+#include "host_services.h"
 
 struct world world;
 
@@ -120,13 +120,6 @@ static const char *host_setting(const char *name)
 	return "";
 }
 
-static void no_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void no_words(const char *format, ...)
-{
-	(void)format;
-}
-
 static const struct polycm_core host = {
 	.why = no_words,
 	.size = sizeof(host),
@@ -139,14 +132,6 @@ static const struct polycm_core host = {
 	.log = host_log,
 	.alloc = host_alloc,
 	.free = host_free,
-};
-
-static const struct polycm_clock_services clock_services = {
-	.size = sizeof(clock_services),
-	.show = polycm_clock_show,
-	.real_ns = polycm_real_ns,
-	.cond_wait = polycm_cond_wait,
-	.time_moved = polycm_time_moved,
 };
 
 /* --- The tap. --- */

@@ -16,7 +16,7 @@
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
 #include "providers/soft/nic/rc_internal.h"
-#include "core/base/interposer.h"
+#include "host_services.h"
 
 struct pair_side a, b;
 bool (*pair_filter)(const struct sim_packet *packet);
@@ -76,27 +76,12 @@ static const char *setting(const char *name)
 	return NULL;
 }
 
-static void no_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void no_words(const char *format, ...)
-{
-	(void)format;
-}
-
 static const struct polycm_core core = {
 	.why = no_words,
 	.size = sizeof(core),
 	.log_enabled = log_enabled,
 	.log = log_line,
 	.setting = setting,
-};
-
-static const struct polycm_clock_services clock_services = {
-	.size = sizeof(clock_services),
-	.show = polycm_clock_show,
-	.real_ns = polycm_real_ns,
-	.cond_wait = polycm_cond_wait,
-	.time_moved = polycm_time_moved,
 };
 
 /* --- Packets. --- */
@@ -192,6 +177,20 @@ void pair_close(void)
 	sim_fabric_close();
 	sim_unlock();
 	sim_engine_stop();
+}
+
+int open_roce(void **state)
+{
+	(void)state;
+	pair_open(PAIR_ROCE);
+	return 0;
+}
+
+int close_pair(void **state)
+{
+	(void)state;
+	pair_close();
+	return 0;
 }
 
 /* --- Queue pairs. --- */
@@ -333,6 +332,32 @@ void pair_connect(const struct pair_conn *conn)
 	assert_int_equal(pair_to_rts(b.qp, conn), 0);
 }
 
+void pair_ud_to_rts(struct ibv_qp *qp, uint32_t qkey)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey };
+
+	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					     IBV_QP_PORT | IBV_QP_QKEY), 0);
+	assert_int_equal(pair_modify(qp, IBV_QPS_RTR), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+}
+
+struct ibv_qp *pair_ud_qp(struct pair_side *side, uint32_t qkey)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = side->cq, .recv_cq = side->cq, .srq = side->srq,
+		.qp_type = IBV_QPT_UD, .sq_sig_all = 1,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2,
+			 .max_inline_data = 32 },
+	};
+	struct ibv_qp *qp = sim_verbs.create_qp(side->pd, &init);
+
+	assert_non_null(qp);
+	pair_ud_to_rts(qp, qkey);
+	return qp;
+}
+
 void pair_disconnect(void)
 {
 	assert_int_equal(sim_verbs.destroy_qp(a.qp), 0);
@@ -381,15 +406,7 @@ int pair_post(struct pair_side *side, struct ibv_send_wr *wr)
 
 int pair_send(struct pair_side *side, uint64_t wr_id, size_t offset, size_t len)
 {
-	struct ibv_sge sge = pair_sge(side, offset, len);
-	struct ibv_send_wr wr = {
-		.wr_id = wr_id,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND,
-	};
-
-	return pair_post(side, &wr);
+	return pair_rdma(side, IBV_WR_SEND, wr_id, offset, len, 0);
 }
 
 int pair_rdma(struct pair_side *side, enum ibv_wr_opcode opcode, uint64_t wr_id, size_t offset,

@@ -47,6 +47,9 @@ extern struct pair_side a, b;
 void pair_open(enum pair_transport transport);
 /* Fails unless every object is gone. */
 void pair_close(void);
+/* Set-up of a test that has the pair on RoCE, and the tear-down. */
+int open_roce(void **state);
+int close_pair(void **state);
 
 struct pair_conn pair_defaults(void);
 /* QPs a.qp and b.qp, connected.  B's are in its SRQ if conn->srq. */
@@ -57,6 +60,9 @@ int pair_to_init(struct pair_side *side, struct ibv_qp *qp, const struct pair_co
 int pair_to_rtr(struct pair_side *side, struct ibv_qp *qp, struct pair_side *peer,
 		uint32_t peer_qpn, const struct pair_conn *conn);
 int pair_to_rts(struct ibv_qp *qp, const struct pair_conn *conn);
+/* UD */
+struct ibv_qp *pair_ud_qp(struct pair_side *side, uint32_t qkey);	/* in RTS */
+void pair_ud_to_rts(struct ibv_qp *qp, uint32_t qkey);
 void pair_disconnect(void);	/* destroys the QPs */
 enum ibv_qp_state pair_state(struct ibv_qp *qp);
 

@@ -9,7 +9,7 @@
 #include "providers/sim/fabric_open.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
-#include "core/base/interposer.h"
+#include "host_services.h"
 
 #define MAX_SETTINGS 8
 
@@ -113,13 +113,6 @@ static void fake_device_remove(struct polycm_device *device)
 	sim_fake_removed++;
 }
 
-static void no_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void no_words(const char *format, ...)
-{
-	(void)format;
-}
-
 static const struct polycm_core fake_core = {
 	.why = no_words,
 	.size = sizeof(fake_core),
@@ -131,14 +124,6 @@ static const struct polycm_core fake_core = {
 	.log = fake_log,
 	.alloc = malloc,
 	.free = free,
-};
-
-static const struct polycm_clock_services clock_services = {
-	.size = sizeof(clock_services),
-	.show = polycm_clock_show,
-	.real_ns = polycm_real_ns,
-	.cond_wait = polycm_cond_wait,
-	.time_moved = polycm_time_moved,
 };
 
 void sim_fake_init(void)

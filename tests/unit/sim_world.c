@@ -13,7 +13,7 @@
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"
 #include "providers/roce/rules.h"
-#include "core/base/interposer.h"
+#include "host_services.h"
 
 struct world world;
 uint8_t world_data[256];
@@ -148,13 +148,6 @@ static void count_free(void *memory)
 	free(memory);
 }
 
-static void no_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void no_words(const char *format, ...)
-{
-	(void)format;
-}
-
 struct polycm_core world_core = {
 	.why = no_words,
 	.size = sizeof(world_core),
@@ -171,14 +164,6 @@ struct polycm_core world_core = {
 	.log = log_nothing,
 	.alloc = count_alloc,
 	.free = count_free,
-};
-
-static const struct polycm_clock_services clock_services = {
-	.size = sizeof(clock_services),
-	.show = polycm_clock_show,
-	.real_ns = polycm_real_ns,
-	.cond_wait = polycm_cond_wait,
-	.time_moved = polycm_time_moved,
 };
 
 /* --- The world. --- */

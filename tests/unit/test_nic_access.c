@@ -18,20 +18,6 @@ enum {
 	A = IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-static int open_roce(void **state)
-{
-	(void)state;
-	pair_open(PAIR_ROCE);
-	return 0;
-}
-
-static int close_pair(void **state)
-{
-	(void)state;
-	pair_close();
-	return 0;
-}
-
 static struct ibv_mr *reg(struct pair_side *side, void *addr, size_t len, unsigned int access)
 {
 	return sim_verbs.reg_mr(side->pd, addr, len, (uintptr_t)addr, access);

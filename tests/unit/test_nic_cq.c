@@ -13,20 +13,6 @@
 #include "providers/soft/engine/engine_internal.h"
 #include "nic_pair.h"
 
-static int open_roce(void **state)
-{
-	(void)state;
-	pair_open(PAIR_ROCE);
-	return 0;
-}
-
-static int close_pair(void **state)
-{
-	(void)state;
-	pair_close();
-	return 0;
-}
-
 static void connect_default(void)
 {
 	struct pair_conn conn = pair_defaults();

@@ -13,20 +13,6 @@
 
 static uint8_t bytes[SIM_LINK_MAX_PACKET];
 
-static int open_roce(void **state)
-{
-	(void)state;
-	pair_open(PAIR_ROCE);
-	return 0;
-}
-
-static int close_pair(void **state)
-{
-	(void)state;
-	pair_close();
-	return 0;
-}
-
 static struct rc_header header_of(const struct sim_packet *packet)
 {
 	struct rc_header h;

@@ -20,13 +20,6 @@ static int open_iwarp(void **state)
 	return 0;
 }
 
-static int close_pair(void **state)
-{
-	(void)state;
-	pair_close();
-	return 0;
-}
-
 static struct sim_qp *find(struct pair_side *side)
 {
 	struct sim_qp *qp = sim_qp_find(side->device, side->qp->qp_num);

@@ -23,24 +23,6 @@ static union ibv_gid gid(const char *text)
 	return gid;
 }
 
-static struct ibv_qp *make(struct pair_side *side, uint32_t qkey)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = side->cq, .recv_cq = side->cq, .qp_type = IBV_QPT_UD, .sq_sig_all = 1,
-		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2 },
-	};
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey };
-	struct ibv_qp *qp = sim_verbs.create_qp(side->pd, &init);
-
-	assert_non_null(qp);
-	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-					     IBV_QP_PORT | IBV_QP_QKEY), 0);
-	assert_int_equal(pair_modify(qp, IBV_QPS_RTR), 0);
-	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
-	return qp;
-}
-
 static void open_group(enum pair_transport transport)
 {
 	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1 };
@@ -55,8 +37,8 @@ static void open_group(enum pair_transport transport)
 	attr.grh.traffic_class = 0x28;
 	ah = sim_verbs.create_ah(a.pd, &attr);
 	assert_non_null(ah);
-	a.qp = make(&a, QKEY);
-	b.qp = make(&b, QKEY);
+	a.qp = pair_ud_qp(&a, QKEY);
+	b.qp = pair_ud_qp(&b, QKEY);
 }
 
 static void close_group(void)
@@ -113,9 +95,9 @@ static void everyone_in_the_group_gets_it(void **state)
 		struct pair_side *sides[] = { &a, &a, &b, &b };
 
 		open_group(transports[t]);
-		other_a = make(&a, QKEY);
-		other_b = make(&b, QKEY);
-		outsider = make(&b, QKEY);
+		other_a = pair_ud_qp(&a, QKEY);
+		other_b = pair_ud_qp(&b, QKEY);
+		outsider = pair_ud_qp(&b, QKEY);
 		post_receive(&b, outsider, 99, 4000);
 		memcpy(qps, (struct ibv_qp *[]){ a.qp, other_a, b.qp, other_b }, sizeof(qps));
 		for (size_t i = 0; i < ARRAY_SIZE(qps); i++) {
@@ -296,7 +278,7 @@ static void a_device_has_room_for_so_many(void **state)
 		assert_int_equal(sim_verbs.attach_mcast(b.qp, &other, 0), i < 2 ? 0 : ENOMEM);
 	}
 	other.raw[15] = 0;
-	third = make(&b, QKEY);
+	third = pair_ud_qp(&b, QKEY);
 	assert_int_equal(sim_verbs.attach_mcast(third, &other, 0), 0);
 	/* The other device has its own. */
 	assert_int_equal(sim_verbs.attach_mcast(a.qp, &other, 0), 0);

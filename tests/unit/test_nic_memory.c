@@ -30,7 +30,7 @@ void *__wrap_calloc(size_t num, size_t size)
 	return fails ? NULL : __real_calloc(num, size);
 }
 
-static int open_roce(void **state)
+static int open_connected(void **state)
 {
 	struct pair_conn conn = pair_defaults();
 
@@ -41,7 +41,7 @@ static int open_roce(void **state)
 	return 0;
 }
 
-static int close_pair(void **state)
+static int close_connected(void **state)
 {
 	(void)state;
 	fails = false;
@@ -209,7 +209,7 @@ static void making_an_object_fails_with_enomem(void **state)
 
 int main(void)
 {
-#define PAIR(test) cmocka_unit_test_setup_teardown(test, open_roce, close_pair)
+#define PAIR(test) cmocka_unit_test_setup_teardown(test, open_connected, close_connected)
 	const struct CMUnitTest tests[] = {
 		PAIR(the_first_completion_of_a_cq_needs_no_memory),
 		PAIR(a_receive_from_an_srq_needs_no_memory),

@@ -74,20 +74,6 @@ static const struct legal legal[] = {
 	{ IBV_QPT_UD, SQE, RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
 };
 
-static int open_roce(void **state)
-{
-	(void)state;
-	pair_open(PAIR_ROCE);
-	return 0;
-}
-
-static int close_pair(void **state)
-{
-	(void)state;
-	pair_close();
-	return 0;
-}
-
 /* Values that are right for every attribute. */
 static struct ibv_qp_attr good_attr(enum ibv_qp_state from, enum ibv_qp_state to)
 {

@@ -53,13 +53,6 @@ static int open_ex(void **state)
 	return 0;
 }
 
-static int close_pair(void **state)
-{
-	(void)state;
-	pair_close();
-	return 0;
-}
-
 static void what_can_be_created(void **state)
 {
 	static const struct { enum pair_transport t; enum ibv_qp_type type; uint64_t ops; int err; }

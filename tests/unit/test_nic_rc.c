@@ -7,20 +7,6 @@
 
 #include "nic_pair.h"
 
-static int open_roce(void **state)
-{
-	(void)state;
-	pair_open(PAIR_ROCE);
-	return 0;
-}
-
-static int close_pair(void **state)
-{
-	(void)state;
-	pair_close();
-	return 0;
-}
-
 static const size_t sizes[] = { 0, 1, 7, 8, 4096, 8191, 8192, 8193, 16384, 20000 };
 
 static void send_moves_bytes_of_every_size(void **state)

@@ -12,18 +12,11 @@
 
 static unsigned int seen, dropped;
 
-static int open_roce(void **state)
+static int open_counted(void **state)
 {
 	(void)state;
 	pair_open(PAIR_ROCE);
 	seen = dropped = 0;
-	return 0;
-}
-
-static int close_pair(void **state)
-{
-	(void)state;
-	pair_close();
 	return 0;
 }
 
@@ -366,22 +359,22 @@ static void large_messages_on_a_bad_link(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(rnr_retries_are_counted_and_timed, open_roce,
+		cmocka_unit_test_setup_teardown(rnr_retries_are_counted_and_timed, open_counted,
 						close_pair),
-		cmocka_unit_test_setup_teardown(every_rnr_timer_code, open_roce, close_pair),
-		cmocka_unit_test_setup_teardown(seven_rnr_retries_are_endless, open_roce,
+		cmocka_unit_test_setup_teardown(every_rnr_timer_code, open_counted, close_pair),
+		cmocka_unit_test_setup_teardown(seven_rnr_retries_are_endless, open_counted,
 						close_pair),
-		cmocka_unit_test_setup_teardown(success_renews_the_rnr_retries, open_roce,
+		cmocka_unit_test_setup_teardown(success_renews_the_rnr_retries, open_counted,
 						close_pair),
-		cmocka_unit_test_setup_teardown(rnr_keeps_the_order, open_roce, close_pair),
-		cmocka_unit_test_setup_teardown(ack_timeout_is_exact, open_roce, close_pair),
-		cmocka_unit_test_setup_teardown(timeout_zero_waits_for_ever, open_roce, close_pair),
-		cmocka_unit_test_setup_teardown(peer_that_is_gone, open_roce, close_pair),
-		cmocka_unit_test_setup_teardown(idle_connections_arm_no_timer, open_roce,
+		cmocka_unit_test_setup_teardown(rnr_keeps_the_order, open_counted, close_pair),
+		cmocka_unit_test_setup_teardown(ack_timeout_is_exact, open_counted, close_pair),
+		cmocka_unit_test_setup_teardown(timeout_zero_waits_for_ever, open_counted, close_pair),
+		cmocka_unit_test_setup_teardown(peer_that_is_gone, open_counted, close_pair),
+		cmocka_unit_test_setup_teardown(idle_connections_arm_no_timer, open_counted,
 						close_pair),
-		cmocka_unit_test_setup_teardown(nothing_is_lost_or_doubled_on_a_bad_link, open_roce,
+		cmocka_unit_test_setup_teardown(nothing_is_lost_or_doubled_on_a_bad_link, open_counted,
 						close_pair),
-		cmocka_unit_test_setup_teardown(large_messages_on_a_bad_link, open_roce,
+		cmocka_unit_test_setup_teardown(large_messages_on_a_bad_link, open_counted,
 						close_pair),
 	};
 

@@ -26,7 +26,7 @@
 #include "providers/soft/nic/sq.h"
 #include "providers/soft/nic/rc_internal.h"
 #include "tests/cmocka_all.h"
-#include "core/base/interposer.h"
+#include "host_services.h"
 
 #define SIZE (2u << 20)
 #define RECEIVES 4u
@@ -71,14 +71,6 @@ static const struct polycm_core core = {
 	.log = log_line,
 	.transport = transport,
 	.setting = setting,
-};
-
-static const struct polycm_clock_services clock_services = {
-	.size = sizeof(clock_services),
-	.show = polycm_clock_show,
-	.real_ns = polycm_real_ns,
-	.cond_wait = polycm_cond_wait,
-	.time_moved = polycm_time_moved,
 };
 
 /* --- One end. --- */

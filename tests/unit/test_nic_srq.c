@@ -6,20 +6,6 @@
 
 #include "nic_pair.h"
 
-static int open_roce(void **state)
-{
-	(void)state;
-	pair_open(PAIR_ROCE);
-	return 0;
-}
-
-static int close_pair(void **state)
-{
-	(void)state;
-	pair_close();
-	return 0;
-}
-
 static void connect_srq(void)
 {
 	struct pair_conn conn = pair_defaults();

@@ -65,13 +65,6 @@ static int open_uc(void **state)
 	return 0;
 }
 
-static int close_uc(void **state)
-{
-	(void)state;
-	pair_close();
-	return 0;
-}
-
 static const size_t sizes[] = { 0, 1, 1000, RC_FRAGMENT, RC_FRAGMENT + 1, 30000 };
 
 static void messages_arrive(void **state)
@@ -317,7 +310,7 @@ static void hostile_packets(void **state)
 	assert_int_equal(pair_state(b.qp), IBV_QPS_RTS);
 }
 
-#define UC_TEST(test) cmocka_unit_test_setup_teardown(test, open_uc, close_uc)
+#define UC_TEST(test) cmocka_unit_test_setup_teardown(test, open_uc, close_pair)
 
 int main(void)
 {

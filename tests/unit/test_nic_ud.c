@@ -10,32 +10,6 @@
 
 #define QKEY 0x11112222u
 
-static void to_rts(struct ibv_qp *qp, uint32_t qkey)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey };
-
-	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-					     IBV_QP_PORT | IBV_QP_QKEY), 0);
-	assert_int_equal(pair_modify(qp, IBV_QPS_RTR), 0);
-	attr.qp_state = IBV_QPS_RTS;
-	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
-}
-
-static struct ibv_qp *make(struct pair_side *side, uint32_t qkey)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = side->cq, .recv_cq = side->cq, .srq = side->srq,
-		.qp_type = IBV_QPT_UD, .sq_sig_all = 1,
-		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2,
-			 .max_inline_data = 32 },
-	};
-	struct ibv_qp *qp = sim_verbs.create_qp(side->pd, &init);
-
-	assert_non_null(qp);
-	to_rts(qp, qkey);
-	return qp;
-}
-
 static struct ibv_ah *ah;
 
 static void open_ud(enum pair_transport transport)
@@ -43,8 +17,8 @@ static void open_ud(enum pair_transport transport)
 	struct ibv_ah_attr attr = { .port_num = 1 };
 
 	pair_open(transport);
-	a.qp = make(&a, QKEY);
-	b.qp = make(&b, QKEY);
+	a.qp = pair_ud_qp(&a, QKEY);
+	b.qp = pair_ud_qp(&b, QKEY);
 	if (transport == PAIR_IB) {
 		attr.dlid = b.device->ports[0].lid;
 	} else {
@@ -205,7 +179,7 @@ static void longer_than_the_receive_of_a_shared_queue(void **state)
 	assert_int_equal(sim_verbs.destroy_qp(b.qp), 0);
 	b.srq = sim_verbs.create_srq(b.pd, &srq);
 	assert_non_null(b.srq);
-	b.qp = make(&b, QKEY);
+	b.qp = pair_ud_qp(&b, QKEY);
 	assert_int_equal(pair_recv(&b, 6, 0, 47), 0);
 	assert_int_equal(pair_recv(&b, 7, 0, 48), 0);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -236,7 +210,7 @@ static void going_on_overruns_the_cq(void **state)
 	init.send_cq = init.recv_cq = cq;
 	qp = sim_verbs.create_qp(a.pd, &init);
 	assert_non_null(qp);
-	to_rts(qp, QKEY);
+	pair_ud_to_rts(qp, QKEY);
 	assert_int_equal(pair_modify(qp, IBV_QPS_SQD), 0);
 	a.qp = qp;
 	assert_int_equal(send_to(b.qp->qp_num, QKEY, IBV_WR_SEND, 8, 0), 0);
