@@ -172,42 +172,24 @@ void nic_async_forget(struct sim_context *context, const void *element)
 	nic_notify_set(&context->notify, !nic_list_empty(&context->events));
 }
 
-static bool take(struct sim_context *context, struct ibv_async_event *ret_event)
+static bool take(struct nic_notify *notify, void *ret_event)
 {
+	struct sim_context *context = nic_container(notify, struct sim_context, notify);
 	struct nic_async *async;
 
 	if (nic_list_empty(&context->events))
 		return false;
 	async = nic_container(context->events.next, struct nic_async, node);
 	++*async->reported;
-	*ret_event = async->event;
+	*(struct ibv_async_event *)ret_event = async->event;
 	release(async);
 	nic_notify_set(&context->notify, !nic_list_empty(&context->events));
 	return true;
 }
 
-int sim_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
+int sim_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	struct sim_context *context = nic_context(ctx);
-	unsigned int sequence, rounds = 0;
-	bool taken;
-	int err;
-
-	for (;;) {
-		sim_lock();
-		taken = take(context, event);
-		sequence = atomic_load(&context->notify.sequence);
-		sim_unlock();
-		if (taken)
-			return 0;
-		err = nic_notify_wait(&context->notify, sequence, &rounds);
-		if (err) {
-			if (err == EDEADLK)
-				nic_tell_deadlock("ibv_get_async_event", *context->notify.program_fd);
-			errno = err;
-			return -1;
-		}
-	}
+	return nic_notify_get(&nic_context(context)->notify, "ibv_get_async_event", take, event);
 }
 
 static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
@@ -247,35 +229,34 @@ void sim_ack_async_event(struct ibv_async_event *event)
 	}
 }
 
-bool nic_acks_never_come(const uint32_t *completed, uint32_t reported, const char *what,
-			 uint32_t number)
+bool nic_acks_never_come(const struct nic_acks *acks)
 {
 	/* Nobody can be at the count then. */
-	if (!single_thread() || !sim_is_virtual() || *completed == reported)
+	if (!single_thread() || !sim_is_virtual() || *acks->completed == *acks->reported)
 		return false;
 	nic_log(POLYCM_LOG_ERROR,
 		"destroying %s %u waits for what can never happen: the program has read %u of its "
-		"events but acknowledged %u, and there is no other thread", what, number, reported,
-		*completed);
+		"events but acknowledged %u, and there is no other thread", acks->what, acks->number,
+		*acks->reported, *acks->completed);
 	return true;
 }
 
-void nic_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
-		    uint32_t reported, const char *what, uint32_t number)
+void nic_await_acks(const struct nic_acks *acks)
 {
 	uint64_t warn_at = sim_time->real_ns(CLOCK_REALTIME) + SIM_MS(1000);
 	bool warned = false;
 
-	pthread_mutex_lock(mutex);
-	while (*completed != reported) {
+	pthread_mutex_lock(acks->mutex);
+	while (*acks->completed != *acks->reported) {
 		if (warned) {
-			pthread_cond_wait(cond, mutex);
-		} else if (sim_time->cond_wait(cond, mutex, warn_at) == ETIMEDOUT) {
+			pthread_cond_wait(acks->cond, acks->mutex);
+		} else if (sim_time->cond_wait(acks->cond, acks->mutex, warn_at) == ETIMEDOUT) {
 			warned = true;
 			nic_log(POLYCM_LOG_WARN,
 				"destroying %s %u waits: the program has read %u of its events "
-				"but acknowledged %u", what, number, reported, *completed);
+				"but acknowledged %u", acks->what, acks->number, *acks->reported,
+				*acks->completed);
 		}
 	}
-	pthread_mutex_unlock(mutex);
+	pthread_mutex_unlock(acks->mutex);
 }

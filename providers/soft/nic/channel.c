@@ -67,45 +67,30 @@ void nic_channel_forget(struct sim_channel *channel, struct sim_cq *cq)
 	nic_notify_set(&channel->notify, !nic_list_empty(&channel->ready));
 }
 
-static struct sim_cq *take(struct sim_channel *channel)
+static bool take(struct nic_notify *notify, void *ret_cq)
 {
+	struct sim_channel *channel = nic_container(notify, struct sim_channel, notify);
 	struct sim_cq *cq;
 
 	if (nic_list_empty(&channel->ready))
-		return NULL;
+		return false;
 	cq = nic_container(channel->ready.next, struct sim_cq, ready);
 	nic_list_del(&cq->ready);
 	if (--cq->events_queued)
 		nic_list_add(&channel->ready, &cq->ready);
 	cq->events_reported++;
 	nic_notify_set(&channel->notify, !nic_list_empty(&channel->ready));
-	return cq;
+	*(struct ibv_cq **)ret_cq = &cq->pub.cq;
+	return true;
 }
 
 int sim_get_cq_event(struct ibv_comp_channel *pub, struct ibv_cq **ret_cq, void **ret_context)
 {
 	struct sim_channel *channel = nic_container(pub, struct sim_channel, pub);
-	unsigned int sequence, rounds = 0;
-	struct sim_cq *cq;
-	int err;
 
-	for (;;) {
-		sim_lock();
-		cq = take(channel);
-		sequence = atomic_load(&channel->notify.sequence);
-		sim_unlock();
-		if (cq)
-			break;
-		err = nic_notify_wait(&channel->notify, sequence, &rounds);
-		if (err) {
-			if (err == EDEADLK)
-				nic_tell_deadlock("ibv_get_cq_event", *channel->notify.program_fd);
-			errno = err;
-			return -1;
-		}
-	}
-	*ret_cq = &cq->pub.cq;
-	*ret_context = cq->pub.cq.cq_context;
+	if (nic_notify_get(&channel->notify, "ibv_get_cq_event", take, ret_cq))
+		return -1;
+	*ret_context = (*ret_cq)->cq_context;
 	return 0;
 }
 

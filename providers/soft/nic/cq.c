@@ -122,26 +122,27 @@ void nic_cq_free(struct sim_cq *cq)
 int sim_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct sim_cq *cq = nic_cq(ibcq);
+	const struct nic_acks acks[] = {
+		{ &ibcq->mutex, &ibcq->cond, &ibcq->comp_events_completed, &cq->events_reported, "CQ",
+		  ibcq->handle },
+		{ &ibcq->mutex, &ibcq->cond, &ibcq->async_events_completed, &cq->async_reported, "CQ",
+		  ibcq->handle },
+	};
 	int err = 0;
 
 	sim_lock();
 	if (cq->users)
 		err = nic_refuse(nic_device(ibcq->context), "ibv_destroy_cq", EBUSY,
 				 "queues of QPs that complete into it are left: %u", cq->users);
-	else if (nic_acks_never_come(&ibcq->comp_events_completed, cq->events_reported, "CQ",
-				     ibcq->handle) ||
-		 nic_acks_never_come(&ibcq->async_events_completed, cq->async_reported, "CQ",
-				     ibcq->handle))
+	else if (nic_acks_never_come(&acks[0]) || nic_acks_never_come(&acks[1]))
 		err = EDEADLK;
 	else
 		cq_detach(cq);
 	sim_unlock();
 	if (err)
 		return err;
-	nic_await_acks(&ibcq->mutex, &ibcq->cond, &ibcq->comp_events_completed,
-		       cq->events_reported, "CQ", ibcq->handle);
-	nic_await_acks(&ibcq->mutex, &ibcq->cond, &ibcq->async_events_completed,
-		       cq->async_reported, "CQ", ibcq->handle);
+	nic_await_acks(&acks[0]);
+	nic_await_acks(&acks[1]);
 	cq_release(cq);
 	return 0;
 }

@@ -152,6 +152,11 @@ static int gid_table_len(const struct sim_port *port)
 	return (int)(len > port->num_gids ? len : port->num_gids);
 }
 
+static int pkey_table_len(const struct sim_port *port)
+{
+	return nic_is_iwarp(port->device) ? 0 : 1;
+}
+
 void nic_port_attr(const struct sim_port *port, struct ibv_port_attr *attr)
 {
 	const struct polycm_transport *rules = port->device->rules;
@@ -164,7 +169,7 @@ void nic_port_attr(const struct sim_port *port, struct ibv_port_attr *attr)
 		.gid_tbl_len = gid_table_len(port),
 		.port_cap_flags = IBV_PORT_CM_SUP,
 		.max_msg_sz = NIC_MAX_MESSAGE,
-		.pkey_tbl_len = nic_is_iwarp(port->device) ? 0 : 1,
+		.pkey_tbl_len = (uint16_t)pkey_table_len(port),
 		.max_vl_num = 1,
 		.active_width = 2,	/* 4X */
 		.active_speed = 32,	/* 25 Gb/s a lane */
@@ -191,12 +196,18 @@ static int no_port(struct ibv_context *context, const char *call, uint32_t num)
 	return nic_refuse(device, call, EINVAL, "port %u, the device has %u", num, device->num_ports);
 }
 
-/* What an index of a port's tables is refused for. */
-static int no_entry(struct ibv_context *context, const char *call, uint32_t num,
-		    long long index, int len)
+/* Has the port that entry of a table?  0, or an errno with a log line. */
+static int check_entry(struct ibv_context *context, const char *call, uint32_t num,
+		       long long index, int (*table_len)(const struct sim_port *port))
 {
-	return nic_refuse(nic_device(context), call, EINVAL, "index %lld, port %u has %d", index, num,
-			  len);
+	const struct sim_port *port = nic_port(nic_device(context), num);
+
+	if (!port)
+		return no_port(context, call, num);
+	if (index < 0 || index >= table_len(port))
+		return nic_refuse(nic_device(context), call, EINVAL, "index %lld, port %u has %d",
+				  index, num, table_len(port));
+	return 0;
 }
 
 int sim_query_port_ex(struct ibv_context *context, uint8_t num, struct ibv_port_attr *attr,
@@ -222,11 +233,11 @@ int sim_query_port(struct ibv_context *context, uint8_t num, struct ibv_port_att
 
 int sim_query_gid(struct ibv_context *context, uint8_t num, int index, union ibv_gid *gid)
 {
+	int err = check_entry(context, "ibv_query_gid", num, index, gid_table_len);
 	const struct sim_port *port = nic_port(nic_device(context), num);
 
-	if (!port || index < 0 || index >= gid_table_len(port)) {
-		errno = port ? no_entry(context, "ibv_query_gid", num, index, gid_table_len(port)) :
-			       no_port(context, "ibv_query_gid", num);
+	if (err) {
+		errno = err;
 		return -1;
 	}
 	memset(gid, 0, sizeof(*gid));
@@ -252,15 +263,14 @@ int sim_query_gid_ex(struct ibv_context *context, uint32_t num, uint32_t index,
 		     struct ibv_gid_entry *entry, uint32_t flags)
 {
 	const struct sim_port *port = nic_port(nic_device(context), num);
-	int err = 0;
+	int err;
 
 	if (flags)
 		return nic_refuse(nic_device(context), "ibv_query_gid_ex", EOPNOTSUPP,
 				  "flags 0x%x, none is known", flags);
-	if (!port)
-		return no_port(context, "ibv_query_gid_ex", num);
-	if (index >= (uint32_t)gid_table_len(port))
-		return no_entry(context, "ibv_query_gid_ex", num, index, gid_table_len(port));
+	err = check_entry(context, "ibv_query_gid_ex", num, index, gid_table_len);
+	if (err)
+		return err;
 	sim_lock();
 	if (index < port->num_gids && sim_gid_is_set(&port->gids[index]))
 		fill_gid_entry(port, index, entry);
@@ -299,25 +309,12 @@ ssize_t sim_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *e
 	return (ssize_t)count;
 }
 
-/* iWARP has no P_Keys. */
-static bool has_pkey(struct sim_device *device, uint8_t num)
-{
-	return nic_port(device, num) && !nic_is_iwarp(device);
-}
-
-static int no_pkey(struct ibv_context *context, const char *call, uint8_t num, int index)
-{
-	struct sim_device *device = nic_device(context);
-
-	if (!nic_port(device, num))
-		return no_port(context, call, num);
-	return no_entry(context, call, num, index, has_pkey(device, num) ? 1 : 0);
-}
-
 int sim_query_pkey(struct ibv_context *context, uint8_t num, int index, __be16 *pkey)
 {
-	if (!has_pkey(nic_device(context), num) || index != 0) {
-		errno = no_pkey(context, "ibv_query_pkey", num, index);
+	int err = check_entry(context, "ibv_query_pkey", num, index, pkey_table_len);
+
+	if (err) {
+		errno = err;
 		return -1;
 	}
 	*pkey = htons(SIM_PKEY);
@@ -326,14 +323,14 @@ int sim_query_pkey(struct ibv_context *context, uint8_t num, int index, __be16 *
 
 int sim_get_pkey_index(struct ibv_context *context, uint8_t num, __be16 pkey)
 {
-	if (!has_pkey(nic_device(context), num)) {
-		errno = no_pkey(context, "ibv_get_pkey_index", num, 0);
-		return -1;
-	}
-	if (pkey != htons(SIM_PKEY)) {
-		errno = nic_refuse(nic_device(context), "ibv_get_pkey_index", EINVAL,
-				   "port %u has the P_Key 0x%04x only", num, SIM_PKEY);
-		return -1;
-	}
-	return 0;
+	static const char call[] = "ibv_get_pkey_index";
+	int err = check_entry(context, call, num, 0, pkey_table_len);
+
+	if (!err && pkey != htons(SIM_PKEY))
+		err = nic_refuse(nic_device(context), call, EINVAL,
+				 "port %u has the P_Key 0x%04x only", num, SIM_PKEY);
+	if (!err)
+		return 0;
+	errno = err;
+	return -1;
 }

@@ -2,7 +2,7 @@
 /*
  * nic/notify.c - descriptors that are readable while a queue of events is not
  * empty: an eventfd for programs that poll, a futex for those that wait in a
- * get call.  Under the engine's lock but for nic_notify_wait().
+ * get call.  Under the engine's lock but for nic_notify_get().
  *
  * The descriptor stays a blocking one so that O_NONBLOCK, when the program
  * sets it, can be seen; its counter is 1 exactly while `signalled' is set, so
@@ -81,7 +81,8 @@ static int wait_for_change(struct nic_notify *notify, unsigned int sequence)
 	return err == EINTR ? EINTR : 0;
 }
 
-int nic_notify_wait(struct nic_notify *notify, unsigned int sequence, unsigned int *rounds)
+/* There was nothing when the sequence was that.  0: look again; else an errno. */
+static int await_event(struct nic_notify *notify, unsigned int sequence, unsigned int *rounds)
 {
 	bool nonblocking = fcntl(notify->fd, F_GETFL) & O_NONBLOCK;
 	int r;
@@ -103,4 +104,26 @@ int nic_notify_wait(struct nic_notify *notify, unsigned int sequence, unsigned i
 	if (r < 0)
 		return -r;
 	return r > 0 ? 0 : wait_for_change(notify, sequence);
+}
+
+int nic_notify_get(struct nic_notify *notify, const char *call,
+		   bool (*take)(struct nic_notify *notify, void *ret_event), void *ret_event)
+{
+	unsigned int sequence, rounds = 0;
+	bool taken;
+	int err;
+
+	do {
+		sim_lock();
+		taken = take(notify, ret_event);
+		sequence = atomic_load(&notify->sequence);
+		sim_unlock();
+		if (taken)
+			return 0;
+		err = await_event(notify, sequence, &rounds);
+	} while (!err);
+	if (err == EDEADLK)
+		nic_tell_deadlock(call, *notify->program_fd);
+	errno = err;
+	return -1;
 }

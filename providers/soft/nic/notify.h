@@ -12,11 +12,12 @@ int nic_notify_open(struct nic_notify *notify, int *ret_fd);
 void nic_notify_close(struct nic_notify *notify);
 void nic_notify_set(struct nic_notify *notify, bool readable);
 /*
- * Without the lock: somebody looked for what was not there when the sequence
- * was that.  rounds counts the calls since it began to look.  0: look again;
- * else an errno: EAGAIN (the descriptor is non-blocking), EDEADLK, EINTR.
+ * The call that gets an event: waits until take(), with the lock held, returns
+ * true.  0, or -1 and errno: EAGAIN (the descriptor is non-blocking), EINTR,
+ * EDEADLK (with a log line).  Without the lock.
  */
-int nic_notify_wait(struct nic_notify *notify, unsigned int sequence, unsigned int *rounds);
+int nic_notify_get(struct nic_notify *notify, const char *call,
+		   bool (*take)(struct nic_notify *notify, void *ret_event), void *ret_event);
 
 /* --- waiting.c --- */
 

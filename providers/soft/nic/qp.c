@@ -262,6 +262,10 @@ static void await_attempt(struct sim_qp *qp)
 int sim_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
+	const struct nic_acks acks = {
+		&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, &qp->async_reported, "QP",
+		ibqp->qp_num,
+	};
 	int err = 0;
 
 	sim_prefetch(qp, sizeof(*qp));
@@ -269,8 +273,7 @@ int sim_destroy_qp(struct ibv_qp *ibqp)
 	if (!nic_list_empty(&qp->groups))
 		err = nic_refuse(qp->port->device, "ibv_destroy_qp", EBUSY,
 				 "QP 0x%06x: it is attached to a multicast group", nic_qpn(qp));
-	else if (nic_acks_never_come(&ibqp->events_completed, qp->async_reported, "QP",
-				     ibqp->qp_num))
+	else if (nic_acks_never_come(&acks))
 		err = EDEADLK;
 	if (!err)
 		err = nic_hand_over(qp);
@@ -281,8 +284,7 @@ int sim_destroy_qp(struct ibv_qp *ibqp)
 	sim_unlock();
 	if (err)
 		return err;
-	nic_await_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, qp->async_reported, "QP",
-		       ibqp->qp_num);
+	nic_await_acks(&acks);
 	qp_release(qp);
 	return 0;
 }

@@ -95,22 +95,24 @@ void nic_srq_free(struct sim_srq *srq)
 int sim_destroy_srq(struct ibv_srq *ibsrq)
 {
 	struct sim_srq *srq = nic_srq(ibsrq);
+	const struct nic_acks acks = {
+		&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed, &srq->async_reported, "SRQ",
+		ibsrq->handle,
+	};
 	int err = 0;
 
 	sim_lock();
 	if (srq->users)
 		err = nic_refuse(nic_device(ibsrq->context), "ibv_destroy_srq", EBUSY,
 				 "QPs that receive from it are left: %u", srq->users);
-	else if (nic_acks_never_come(&ibsrq->events_completed, srq->async_reported, "SRQ",
-				     ibsrq->handle))
+	else if (nic_acks_never_come(&acks))
 		err = EDEADLK;
 	else
 		srq_detach(srq);
 	sim_unlock();
 	if (err)
 		return err;
-	nic_await_acks(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed, srq->async_reported,
-		       "SRQ", ibsrq->handle);
+	nic_await_acks(&acks);
 	srq_release(srq);
 	return 0;
 }
