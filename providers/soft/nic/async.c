@@ -64,25 +64,21 @@ void nic_async_cq(struct sim_cq *cq, enum ibv_event_type type)
 	post(cq->pub.cq.context, &cq->full, &event, cq, &cq->async_reported);
 }
 
-static enum nic_qp_event kind_of(enum ibv_event_type type)
-{
-	switch (type) {
-	case IBV_EVENT_COMM_EST:
-		return NIC_QP_ESTABLISHED;
-	case IBV_EVENT_SQ_DRAINED:
-		return NIC_QP_DRAINED;
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return NIC_QP_LAST_WQE;
-	default:
-		return NIC_QP_FAILED;
-	}
-}
+/* Which of an object's own events is for a type. */
+static const uint8_t own_index[] = {
+	[IBV_EVENT_COMM_EST] = NIC_QP_ESTABLISHED,
+	[IBV_EVENT_SQ_DRAINED] = NIC_QP_DRAINED,
+	[IBV_EVENT_QP_LAST_WQE_REACHED] = NIC_QP_LAST_WQE,
+	[IBV_EVENT_PORT_ACTIVE] = NIC_PORT_ACTIVE,
+	[IBV_EVENT_PORT_ERR] = NIC_PORT_ERR,
+	[IBV_EVENT_GID_CHANGE] = NIC_PORT_OTHER,
+};
 
 void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type)
 {
 	struct ibv_async_event event = { .element.qp = &qp->pub.qp, .event_type = type };
 
-	post(qp->pub.qp.context, &qp->async[kind_of(type)], &event, qp, &qp->async_reported);
+	post(qp->pub.qp.context, &qp->async[own_index[type]], &event, qp, &qp->async_reported);
 }
 
 void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type)
@@ -92,54 +88,32 @@ void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type)
 	post(srq->pub.context, &srq->limit_reached, &event, srq, &srq->async_reported);
 }
 
-/* Nobody counts those that are of no object. */
-static uint32_t unaffiliated_reported;
-
-static struct nic_async *own_of(struct sim_context *context, const struct ibv_async_event *event)
+static void post_to_context(struct sim_context *context, const struct ibv_async_event *event)
 {
-	struct nic_async *own;
+	static uint32_t reported;	/* nobody waits for acknowledgements of events of no object */
+	unsigned int port = (unsigned int)event->element.port_num - 1;
 
-	if (event->event_type == IBV_EVENT_DEVICE_FATAL)
-		return &context->removed;
-	own = context->port_events[event->element.port_num - 1];
-	switch (event->event_type) {
-	case IBV_EVENT_PORT_ACTIVE:
-		return &own[NIC_PORT_ACTIVE];
-	case IBV_EVENT_PORT_ERR:
-		return &own[NIC_PORT_ERR];
-	default:
-		return &own[NIC_PORT_GID];
-	}
-}
-
-static void post_to_device(const struct sim_device *device, const struct ibv_async_event *event)
-{
-	struct sim_context *context;
-
-	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
-		context = nic_container(node, struct sim_context, node);
-		if (context->device == device)
-			post(&context->verbs.context, own_of(context, event), event, NULL,
-			     &unaffiliated_reported);
-	}
+	post(&context->verbs.context, event->event_type == IBV_EVENT_DEVICE_FATAL ? &context->removed :
+	     &context->port_events[port][own_index[event->event_type]], event, NULL, &reported);
 }
 
 void sim_nic_port_event(struct sim_port *port, enum ibv_event_type type)
 {
-	const struct ibv_async_event event = {
-		.element.port_num = port->num,
-		.event_type = type,
-	};
+	const struct ibv_async_event event = { .element.port_num = port->num, .event_type = type };
 
-	post_to_device(port->device, &event);
+	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
+		struct sim_context *context = nic_container(node, struct sim_context, node);
+
+		if (context->device == port->device)
+			post_to_context(context, &event);
+	}
 }
 
 static void fail_all_qps(const struct sim_context *context)
 {
 	const struct nic_list *all = &context->objects[NIC_QP];
-	struct nic_list *node = all->next, *next;
 
-	for (; node != all; node = next) {
+	for (struct nic_list *node = all->next, *next; node != all; node = next) {
 		next = node->next;
 		nic_qp_error(nic_container(node, struct sim_qp, node), false);
 	}
@@ -148,14 +122,15 @@ static void fail_all_qps(const struct sim_context *context)
 void sim_nic_device_removed(struct sim_device *device)
 {
 	const struct ibv_async_event event = { .event_type = IBV_EVENT_DEVICE_FATAL };
-	const struct sim_context *context;
 
 	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
-		context = nic_container(node, struct sim_context, node);
-		if (context->device == device)
-			fail_all_qps(context);
+		struct sim_context *context = nic_container(node, struct sim_context, node);
+
+		if (context->device != device)
+			continue;
+		fail_all_qps(context);
+		post_to_context(context, &event);
 	}
-	post_to_device(device, &event);
 }
 
 void nic_async_forget(struct sim_context *context, const void *element)

@@ -47,7 +47,7 @@ struct nic_async {
 };
 
 enum nic_qp_event { NIC_QP_FAILED, NIC_QP_ESTABLISHED, NIC_QP_DRAINED, NIC_QP_LAST_WQE, NIC_QP_EVENTS };
-enum nic_port_event { NIC_PORT_ACTIVE, NIC_PORT_ERR, NIC_PORT_GID, NIC_PORT_EVENTS };
+enum nic_port_event { NIC_PORT_OTHER, NIC_PORT_ACTIVE, NIC_PORT_ERR, NIC_PORT_EVENTS };
 #define NIC_PORTS (sizeof(((struct sim_device *)0)->ports) / sizeof(struct sim_port))
 
 enum nic_kind { NIC_QP, NIC_CQ, NIC_SRQ, NIC_CHANNEL, NIC_MR, NIC_MW, NIC_AH, NIC_PD, NIC_KINDS };
@@ -127,6 +127,12 @@ struct sim_cq {
 	} pub;					/* last */
 };
 
+/* A program that posts until a queue is full gets one log line, until a request is taken. */
+struct nic_full {
+	bool logged;
+	uint32_t tail;				/* then */
+};
+
 struct nic_rwqe {
 	uint64_t wr_id;
 	uint32_t num_sge;
@@ -140,8 +146,7 @@ struct nic_rq {
 	uint32_t size, max_sge;
 	uint32_t mask;				/* of the ring, a power of two >= size */
 	uint32_t head, tail;			/* posted, taken */
-	bool full_told;				/* at this tail: */
-	uint32_t full_at;
+	struct nic_full full;
 };
 
 struct sim_srq {
@@ -249,8 +254,7 @@ struct sim_qp {
 	bool sqd_drained;
 	bool cqe_lost;
 	bool failure_told;			/* a bad completion, or what ended it */
-	bool full_told;				/* at this sq_tail: */
-	uint32_t full_at;
+	struct nic_full full;
 
 	/* Receive queue. */
 	struct nic_rq rq;
@@ -273,6 +277,15 @@ struct sim_qp {
 		struct ibv_qp_ex ex;		/* allocated only if asked for */
 	} pub;					/* last */
 };
+
+/* Was it logged that the queue is full at this tail?  From now on it was. */
+static inline bool nic_full_logged(struct nic_full *full, uint32_t tail)
+{
+	bool logged = full->logged && full->tail == tail;
+
+	*full = (struct nic_full) { .logged = true, .tail = tail };
+	return logged;
+}
 
 static inline struct sim_context *nic_context(struct ibv_context *context)
 {

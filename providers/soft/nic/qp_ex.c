@@ -31,10 +31,14 @@ static struct nic_builder *builder(struct ibv_qp_ex *ex)
 	return nic_qp(&ex->qp_base)->builder;
 }
 
-/* The request being built. */
-static struct built_wr *current(struct ibv_qp_ex *ex)
+/* The request being built, which is to have so many scatter entries; NULL: the batch has failed. */
+static struct built_wr *current(struct ibv_qp_ex *ex, size_t num_sge)
 {
-	return builder(ex)->err ? NULL : builder(ex)->last;
+	struct nic_builder *b = builder(ex);
+
+	if (b->last && num_sge > NIC_MAX_SGE && !b->err)
+		b->err = EINVAL;
+	return b->err ? NULL : b->last;
 }
 
 static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
@@ -60,16 +64,12 @@ static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 	return &b->last->wr;
 }
 
-static void set_sges(struct ibv_qp_ex *ex, size_t num, const struct ibv_sge *list)
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num, const struct ibv_sge *list)
 {
-	struct built_wr *built = current(ex);
+	struct built_wr *built = current(ex, num);
 
 	if (!built)
 		return;
-	if (num > NIC_MAX_SGE) {
-		builder(ex)->err = EINVAL;
-		return;
-	}
 	for (size_t i = 0; i < num; i++)
 		built->sge[i] = list[i];
 	built->wr.num_sge = (int)num;
@@ -79,12 +79,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 {
 	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
 
-	set_sges(ex, 1, &sge);
-}
-
-static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *list)
-{
-	set_sges(ex, num_sge, list);
+	wr_set_sge_list(ex, 1, &sge);
 }
 
 /*
@@ -94,14 +89,10 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 				    const struct ibv_data_buf *bufs)
 {
-	struct built_wr *built = current(ex);
+	struct built_wr *built = current(ex, num_buf);
 
 	if (!built)
 		return;
-	if (num_buf > NIC_MAX_SGE) {
-		builder(ex)->err = EINVAL;
-		return;
-	}
 	for (size_t i = 0; i < num_buf; i++) {
 		if (bufs[i].length > NIC_MAX_INLINE)
 			builder(ex)->err = EINVAL;
@@ -124,7 +115,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
-	struct built_wr *built = current(ex);
+	struct built_wr *built = current(ex, 0);
 
 	if (!built)
 		return;

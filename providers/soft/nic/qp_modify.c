@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "device.h"
 #include "qp.h"
@@ -67,19 +66,10 @@ static const struct attrs *attrs_of(const struct transition *t, uint8_t type)
 	return type == IBV_QPT_RC ? &t->rc : type == IBV_QPT_UC ? &t->uc : &t->ud;
 }
 
-static int refuse(const struct sim_qp *qp, const char *format, ...)
-	__attribute__((cold, format(printf, 2, 3)));
-
-static int refuse(const struct sim_qp *qp, const char *format, ...)
-{
-	char why[120];
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(why, sizeof(why), format, args);
-	va_end(args);
-	return nic_refuse(qp->port->device, "ibv_modify_qp", EINVAL, "QP 0x%06x: %s", nic_qpn(qp), why);
-}
+/* One line of log; EINVAL. */
+#define refuse(qp, format, ...) \
+	nic_refuse((qp)->port->device, "ibv_modify_qp", EINVAL, "QP 0x%06x: " format, nic_qpn(qp), \
+		   ##__VA_ARGS__)
 
 static int refuse_move(const struct sim_qp *qp, uint8_t to, int mask)
 {
@@ -223,21 +213,14 @@ static void apply_attrs(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 
 static void change_state(struct sim_qp *qp, uint8_t to)
 {
-	switch (to) {
-	case IBV_QPS_RESET:
+	if (to == IBV_QPS_RESET) {
 		nic_qp_reset(qp);
-		break;
-	case IBV_QPS_ERR:
+	} else if (to == IBV_QPS_ERR) {
 		nic_qp_error(qp, true);
-		break;
-	case IBV_QPS_SQD:
-		if (qp->state != IBV_QPS_SQD)
+	} else {
+		if (to == IBV_QPS_SQD && qp->state != IBV_QPS_SQD)
 			qp->sqd_drained = false;
 		nic_qp_set_state(qp, to);
-		break;
-	default:
-		nic_qp_set_state(qp, to);
-		break;
 	}
 }
 
@@ -299,27 +282,15 @@ static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 		return refuse(qp, "the connection manager brings a QP of iWARP to RTS");
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		qp->access = attr->qp_access_flags;
-	switch (qp->state) {
-	case IBV_QPS_RTS:
-		if (to == IBV_QPS_SQD)
-			end_stream(qp);
-		else if (to == IBV_QPS_ERR)
-			nic_qp_error(qp, true);
-		break;
-	case IBV_QPS_SQD:
-		if (to == IBV_QPS_RESET || to == IBV_QPS_INIT) {
-			nic_qp_reset(qp);
-			nic_qp_set_state(qp, IBV_QPS_INIT);
-		} else if (to == IBV_QPS_ERR) {
-			nic_qp_error(qp, true);
-		}
-		break;
-	case IBV_QPS_ERR:
-		break;
-	default:
-		if (to == IBV_QPS_ERR)
-			nic_qp_error(qp, true);
-		break;
+	if (qp->state == IBV_QPS_ERR)
+		return 0;
+	if (to == IBV_QPS_ERR) {
+		nic_qp_error(qp, true);
+	} else if (qp->state == IBV_QPS_RTS && to == IBV_QPS_SQD) {
+		end_stream(qp);
+	} else if (qp->state == IBV_QPS_SQD && (to == IBV_QPS_RESET || to == IBV_QPS_INIT)) {
+		nic_qp_reset(qp);
+		nic_qp_set_state(qp, IBV_QPS_INIT);
 	}
 	return 0;
 }

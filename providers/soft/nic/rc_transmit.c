@@ -186,15 +186,6 @@ void rc_stream_took(struct sim_qp *qp)
 		sim_timer_disarm(&qp->timer);
 }
 
-static void check_drained(struct sim_qp *qp)
-{
-	if (qp->state != IBV_QPS_SQD || qp->sqd_drained || qp->sq_tail != qp->sq_high)
-		return;
-	qp->sqd_drained = true;
-	if (qp->sqd_notify)
-		nic_async_qp(qp, IBV_EVENT_SQ_DRAINED);
-}
-
 /* Since others were completed in between, what may_start() found is looked for again. */
 static void local_reason(struct sim_qp *qp, struct nic_swqe *wqe)
 {
@@ -231,6 +222,7 @@ void rc_transmit(struct sim_qp *qp)
 			return;
 		}
 	}
-	check_drained(qp);
+	if (qp->state == IBV_QPS_SQD && qp->sq_tail == qp->sq_high)
+		nic_sq_drained(qp);
 	rc_arm(qp);
 }

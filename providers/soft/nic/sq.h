@@ -51,6 +51,8 @@ int nic_swqe_resolve(const struct sim_qp *qp, struct nic_swqe *wqe, uint32_t off
 /* The oldest request is done. */
 void nic_sq_complete(struct sim_qp *qp, enum ibv_wc_status status);
 void nic_sq_flush(struct sim_qp *qp);
+/* In SQD, no request is under way any more: with an event, if the program asked for it. */
+void nic_sq_drained(struct sim_qp *qp);
 
 /* --- rc_*.c, ud.c --- */
 

@@ -122,11 +122,8 @@ void ud_transmit(struct sim_qp *qp)
 		else
 			send_error(qp, status);
 	}
-	if (qp->state == IBV_QPS_SQD && !qp->sqd_drained) {
-		qp->sqd_drained = true;
-		if (qp->sqd_notify)
-			nic_async_qp(qp, IBV_EVENT_SQ_DRAINED);
-	}
+	if (qp->state == IBV_QPS_SQD)
+		nic_sq_drained(qp);
 }
 
 /* --- Receiving. --- */

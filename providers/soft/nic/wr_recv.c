@@ -28,16 +28,6 @@ static int refuse(const struct owner *owner, const struct nic_rq *rq, const stru
 	return err;
 }
 
-/* Programs that post until it is full are told once until a request is taken. */
-static int refuse_full(const struct owner *owner, struct nic_rq *rq, const struct ibv_recv_wr *wr)
-{
-	bool told = rq->full_told && rq->full_at == rq->tail;
-
-	rq->full_told = true;
-	rq->full_at = rq->tail;
-	return told ? ENOMEM : refuse(owner, rq, wr, ENOMEM, "the receive queue is full");
-}
-
 static int rq_post(const struct owner *owner, struct nic_rq *rq, const struct ibv_recv_wr *wr)
 {
 	struct nic_rwqe *wqe;
@@ -45,7 +35,8 @@ static int rq_post(const struct owner *owner, struct nic_rq *rq, const struct ib
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
 		return refuse(owner, rq, wr, EINVAL, "num_sge is not within max_sge");
 	if (rq->head - rq->tail >= rq->size)
-		return refuse_full(owner, rq, wr);
+		return nic_full_logged(&rq->full, rq->tail) ? ENOMEM :
+		       refuse(owner, rq, wr, ENOMEM, "the receive queue is full");
 	if (!rq->ring) {
 		rq->ring = malloc((rq->mask + 1) * nic_rwqe_size(rq->max_sge));
 		if (!rq->ring)
@@ -58,6 +49,17 @@ static int rq_post(const struct owner *owner, struct nic_rq *rq, const struct ib
 		memcpy(wqe->sge, wr->sg_list, wqe->num_sge * sizeof(wqe->sge[0]));
 	rq->head++;
 	return 0;
+}
+
+/* Returns err, if set, or the first request's that is refused. */
+static int rq_post_all(const struct owner *owner, struct nic_rq *rq, int err,
+		       struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	for (; wr && !err; wr = err ? wr : wr->next)
+		err = rq_post(owner, rq, wr);
+	if (err)
+		*bad_wr = wr;
+	return err;
 }
 
 int sim_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -75,10 +77,7 @@ int sim_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 		err = refuse(&owner, &qp->rq, wr, EINVAL, "the QP is in RESET");
 	else if (qp->state == IBV_QPS_ERR && qp->port->device->removed)
 		err = refuse(&owner, &qp->rq, wr, EIO, "the device was removed");
-	for (; wr && !err; wr = err ? wr : wr->next)
-		err = rq_post(&owner, &qp->rq, wr);
-	if (err)
-		*bad_wr = wr;
+	err = rq_post_all(&owner, &qp->rq, err, wr, bad_wr);
 	if (qp->state == IBV_QPS_ERR)
 		nic_rq_flush(qp);
 	sim_unlock();
@@ -96,10 +95,7 @@ int sim_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_
 	sim_lock();
 	if (nic_device(ibsrq->context)->removed)
 		err = refuse(&owner, &srq->rq, wr, EIO, "the device was removed");
-	for (; wr && !err; wr = err ? wr : wr->next)
-		err = rq_post(&owner, &srq->rq, wr);
-	if (err)
-		*bad_wr = wr;
+	err = rq_post_all(&owner, &srq->rq, err, wr, bad_wr);
 	sim_unlock();
 	return err;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "providers/soft/wire/rc.h"
+#include "context.h"
 #include "cq.h"
 #include "mr.h"
 #include "qp.h"
@@ -97,19 +98,6 @@ static int refuse(const struct sim_qp *qp, const struct ibv_send_wr *wr, int err
 		(int)wr->opcode, wr->num_sge, qp->cap.max_send_sge, qp->cap.max_send_wr, why,
 		strerror(err));
 	return err;
-}
-
-/*
- * Programs that post until the queue is full are told once until a request is
- * complete.
- */
-static int refuse_full(struct sim_qp *qp, const struct ibv_send_wr *wr)
-{
-	bool told = qp->full_told && qp->full_at == qp->sq_tail;
-
-	qp->full_told = true;
-	qp->full_at = qp->sq_tail;
-	return told ? ENOMEM : refuse(qp, wr, ENOMEM, "the send queue is full");
 }
 
 static void copy_inline(struct nic_swqe *wqe, const struct ibv_send_wr *wr)
@@ -213,7 +201,8 @@ static int sq_post(struct sim_qp *qp, const struct ibv_send_wr *wr)
 	if (why)
 		return refuse(qp, wr, EINVAL, why);
 	if (qp->sq_head - qp->sq_tail >= qp->cap.max_send_wr)
-		return refuse_full(qp, wr);
+		return nic_full_logged(&qp->full, qp->sq_tail) ? ENOMEM :
+		       refuse(qp, wr, ENOMEM, "the send queue is full");
 	if (!qp->sq) {
 		qp->sq = malloc(((size_t)qp->sq_mask + 1) * nic_swqe_size(qp));
 		if (!qp->sq)
@@ -414,4 +403,11 @@ void nic_sq_flush(struct sim_qp *qp)
 {
 	while (qp->sq_tail != qp->sq_head)
 		nic_sq_complete(qp, IBV_WC_WR_FLUSH_ERR);
+}
+
+void nic_sq_drained(struct sim_qp *qp)
+{
+	if (!qp->sqd_drained && qp->sqd_notify)
+		nic_async_qp(qp, IBV_EVENT_SQ_DRAINED);
+	qp->sqd_drained = true;
 }
