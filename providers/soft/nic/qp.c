@@ -20,26 +20,28 @@
 
 static const char call[] = "ibv_create_qp";
 
+__attribute__((cold))
+static int too_much(const struct sim_device *device, const char *name, uint32_t wanted, uint32_t max)
+{
+	return nic_refuse(device, call, EINVAL, "%s is %u, the device has %u", name, wanted, max);
+}
+
 static int check_caps(const struct sim_device *device, const struct ibv_qp_init_attr *attr)
 {
 	const uint32_t max_wr = (uint32_t)device->attr.max_qp_wr;
 	const uint32_t max_sge = (uint32_t)device->attr.max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
-	const struct {
-		const char *name;
-		uint32_t wanted, max;
-	} caps[] = {
-		{ "max_send_wr", cap->max_send_wr, max_wr },
-		{ "max_send_sge", cap->max_send_sge, max_sge },
-		{ "max_inline_data", cap->max_inline_data, NIC_MAX_INLINE },
-		{ "max_recv_wr", attr->srq ? 0 : cap->max_recv_wr, max_wr },
-		{ "max_recv_sge", attr->srq ? 0 : cap->max_recv_sge, max_sge },
-	};
 
-	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
-		if (caps[i].wanted > caps[i].max)
-			return nic_refuse(device, call, EINVAL, "%s is %u, the device has %u",
-					  caps[i].name, caps[i].wanted, caps[i].max);
+	if (cap->max_send_wr > max_wr)
+		return too_much(device, "max_send_wr", cap->max_send_wr, max_wr);
+	if (cap->max_send_sge > max_sge)
+		return too_much(device, "max_send_sge", cap->max_send_sge, max_sge);
+	if (cap->max_inline_data > NIC_MAX_INLINE)
+		return too_much(device, "max_inline_data", cap->max_inline_data, NIC_MAX_INLINE);
+	if (!attr->srq && cap->max_recv_wr > max_wr)
+		return too_much(device, "max_recv_wr", cap->max_recv_wr, max_wr);
+	if (!attr->srq && cap->max_recv_sge > max_sge)
+		return too_much(device, "max_recv_sge", cap->max_recv_sge, max_sge);
 	return 0;
 }
 

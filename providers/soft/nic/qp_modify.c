@@ -40,17 +40,20 @@ struct attrs {
 	int required, optional;
 };
 
-/* Every state may go to RESET and ERR with no attribute but the state. */
+/*
+ * The way of a connection comes first.  Every state may go to RESET and ERR
+ * with no attribute but the state.
+ */
 static const struct transition {
 	uint8_t from, to;
 	struct attrs rc, uc, ud;
 } transitions[] = {
 	{ IBV_QPS_RESET, IBV_QPS_INIT, { RC_INIT, 0 }, { RC_INIT, 0 }, { UD_INIT, 0 } },
-	{ IBV_QPS_INIT, IBV_QPS_INIT, { 0, RC_INIT }, { 0, RC_INIT }, { 0, UD_INIT } },
 	{ IBV_QPS_INIT, IBV_QPS_RTR, { PATH_ATTRS, RTR_OPTIONAL }, { UC_PATH, RTR_OPTIONAL },
 	  { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
 	{ IBV_QPS_RTR, IBV_QPS_RTS, { SEND_ATTRS, RUNNING_ATTRS }, { IBV_QP_SQ_PSN, UC_RUNNING },
 	  { IBV_QP_SQ_PSN, UD_RUNNING } },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, { 0, RC_INIT }, { 0, RC_INIT }, { 0, UD_INIT } },
 	{ IBV_QPS_RTS, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING } },
 	{ IBV_QPS_RTS, IBV_QPS_SQD, { 0, NOTIFY }, { 0, NOTIFY }, { 0, NOTIFY } },
 	{ IBV_QPS_SQD, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING } },
@@ -60,11 +63,6 @@ static const struct transition {
 	{ IBV_QPS_SQE, IBV_QPS_RTS, { 0, 0 }, { 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS },
 	  { 0, UD_RUNNING } },
 };
-
-static const struct attrs *attrs_of(const struct transition *t, uint8_t type)
-{
-	return type == IBV_QPT_RC ? &t->rc : type == IBV_QPT_UC ? &t->uc : &t->ud;
-}
 
 /* One line of log; EINVAL. */
 #define refuse(qp, format, ...) \
@@ -102,10 +100,12 @@ static int check_transition(const struct sim_qp *qp, uint8_t to, int mask)
 		return check_attrs(qp, to, given, 0, 0);
 	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]); i++) {
 		const struct transition *t = &transitions[i];
-		const struct attrs *attrs = attrs_of(t, qp->type);
+		const struct attrs *attrs;
 
-		if (t->from == qp->state && t->to == to)
-			return check_attrs(qp, to, given, attrs->required, attrs->optional);
+		if (t->from != qp->state || t->to != to)
+			continue;
+		attrs = qp->type == IBV_QPT_RC ? &t->rc : qp->type == IBV_QPT_UC ? &t->uc : &t->ud;
+		return check_attrs(qp, to, given, attrs->required, attrs->optional);
 	}
 	return refuse_move(qp, to, mask);
 }
