@@ -112,16 +112,18 @@ static void clock_fire(struct sim_timer *timer)
 	theirs->fn(theirs->arg);
 }
 
-/* The core may need a timer while an event is posted, which is done with the lock held. */
-static void lock_unless_posting(void)
+/* The core may need a timer while we post an event, which is done with the lock held. */
+static bool lock_unless_held(void)
 {
-	if (!cma_posting)
-		sim_lock();
+	if (sim_has_lock())
+		return false;
+	sim_lock();
+	return true;
 }
 
-static void unlock_unless_posting(void)
+static void unlock_if(bool took)
 {
-	if (!cma_posting)
+	if (took)
 		sim_unlock();
 }
 
@@ -129,6 +131,7 @@ static int clock_timer_start(void *ctx, uint64_t deadline_ns, void (*fn)(void *a
 			     struct polycm_timer **ret_timer)
 {
 	struct polycm_timer *timer = sim_core->alloc(sizeof(*timer));
+	bool took;
 	int r;
 
 	(void)ctx;
@@ -137,11 +140,11 @@ static int clock_timer_start(void *ctx, uint64_t deadline_ns, void (*fn)(void *a
 	timer->fn = fn;
 	timer->arg = arg;
 	sim_timer_init(&timer->timer, clock_fire);
-	lock_unless_posting();
+	took = lock_unless_held();
 	r = sim_engine_need_thread();
 	if (!r)
 		sim_timer_arm(&timer->timer, deadline_ns);
-	unlock_unless_posting();
+	unlock_if(took);
 	if (r < 0) {
 		sim_core->free(timer);
 		return r;
@@ -152,22 +155,24 @@ static int clock_timer_start(void *ctx, uint64_t deadline_ns, void (*fn)(void *a
 
 static void clock_timer_cancel(void *ctx, struct polycm_timer *timer)
 {
+	bool took = lock_unless_held();
+
 	(void)ctx;
-	lock_unless_posting();
 	sim_timer_disarm(&timer->timer);
-	unlock_unless_posting();
+	unlock_if(took);
 	sim_core->free(timer);
 }
 
 static void clock_timer_restart(void *ctx, struct polycm_timer *timer, uint64_t deadline_ns)
 {
+	bool took = lock_unless_held();
+
 	(void)ctx;
-	lock_unless_posting();
 	if (deadline_ns == SIM_NEVER)
 		sim_timer_disarm(&timer->timer);
 	else
 		sim_timer_arm(&timer->timer, deadline_ns);
-	unlock_unless_posting();
+	unlock_if(took);
 }
 
 static bool clock_owns_fd(void *ctx, int fd, char *text, size_t size)

@@ -157,8 +157,6 @@ unsigned int sim_cma_live_ids(void);
  * must come again, or has to be as if what it reports had not come yet.
  */
 int cma_post(struct sim_id *id, const struct polycm_event *event);
-/* This thread is in the core's post_event(), and so has the engine's lock. */
-extern __thread __attribute__((tls_model("initial-exec"))) bool cma_posting;
 /* ESTABLISHED without private data: never -ENOMEM, but later then, and so are all after it. */
 int cma_post_established(struct sim_id *id, uint8_t initiator_depth, uint8_t responder_resources);
 /* Without contents: likewise. */

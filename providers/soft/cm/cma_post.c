@@ -12,8 +12,6 @@
 #include "providers/soft/fabric/trace_lines.h"
 #include "cma_internal.h"
 
-__thread __attribute__((tls_model("initial-exec"))) bool cma_posting;
-
 static const char *const state_names[] = {
 	[CMA_IDLE] = "IDLE",
 	[CMA_ADDR_QUERY] = "ADDR_QUERY",
@@ -83,20 +81,10 @@ static void trace_event(const struct sim_id *id, const struct polycm_event *even
 	sim_trace_end();
 }
 
-static int post(struct polycm_id *id, const struct polycm_event *event)
-{
-	int r;
-
-	cma_posting = true;
-	r = sim_core->post_event(id, event);
-	cma_posting = false;
-	return r;
-}
-
 /* One that finds no memory comes later, or not at all: then it is traced, if it is. */
 static int post_traced(const struct sim_id *id, const struct polycm_event *event)
 {
-	int r = post(id->id, event);
+	int r = sim_core->post_event(id->id, event);
 
 	if (r != -ENOMEM && sim_tracing())
 		trace_event(id, event, NULL);
@@ -217,7 +205,7 @@ int cma_post_request(struct sim_id *listener, struct sim_id *child, struct polyc
 	else if (sim_fault_backlog_full(child->port->device->node))
 		r = -ENOMEM;
 	else
-		r = post(listener->id, event);
+		r = sim_core->post_event(listener->id, event);
 	if (r < 0) {
 		child->engine->free(child);
 		cma_drop(child);

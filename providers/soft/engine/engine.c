@@ -214,6 +214,11 @@ void sim_lock(void)
 	relaxed_store(&sim_engine.spins, 0);
 }
 
+bool sim_has_lock(void)
+{
+	return engine_inside;
+}
+
 bool sim_lock_within(uint64_t ns)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

@@ -46,6 +46,8 @@ int sim_engine_need_thread(void);
 
 void sim_lock(void);
 void sim_unlock(void);
+/* This thread holds the lock (a signal handler: or was just taking or releasing it). */
+bool sim_has_lock(void);
 /* For exit handlers, which may run inside a call that holds the lock: false after so much real time. */
 bool sim_lock_within(uint64_t ns);
 /* A child of fork() that has not taken the lock yet: all there is is its parent's.  No lock needed. */
