@@ -34,7 +34,6 @@ struct sim_id;
 
 /* A connection protocol.  All return 0 or a negative errno as the kernel would. */
 struct cm_engine {
-	int (*listen)(struct sim_id *id, int backlog);
 	int (*connect)(struct sim_id *id, const struct polycm_conn_param *param);
 	int (*accept)(struct sim_id *id, const struct polycm_conn_param *param);
 	int (*reject)(struct sim_id *id, const void *data, uint8_t len, uint8_t reason);
@@ -45,9 +44,11 @@ struct cm_engine {
 	/* Tell the peer what destroying means in this state; no events afterwards. */
 	void (*close)(struct sim_id *id);
 	void (*free)(struct sim_id *id);
-	/* After close, for what must be waited for; may be NULL. */
+	/* After close: wait for what must not be interrupted. */
 	void (*stop)(struct sim_id *id);
 };
+
+#define CMA_QPN_MASK 0xffffffu
 
 extern const struct cm_engine sim_ibcm_engine, sim_iwcm_engine;
 

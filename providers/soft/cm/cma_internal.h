@@ -72,7 +72,7 @@ void cma_learn_neighbour(struct sim_id *id);
 void cma_addr_done(struct sim_id *id);
 void cma_route_done(struct sim_id *id);
 
-int cma_listen(struct sim_id *id, int backlog);
+int cma_listen(struct sim_id *id);
 void cma_unlisten(struct sim_id *id);
 
 int cma_set_option(struct sim_id *id, int level, int optname, const void *optval, size_t optlen);

@@ -58,7 +58,7 @@ static int start(struct sim_id *id)
 	return r;
 }
 
-int cma_listen(struct sim_id *id, int backlog)
+int cma_listen(struct sim_id *id)
 {
 	union sim_sockaddr addr;
 	int r;
@@ -76,13 +76,6 @@ int cma_listen(struct sim_id *id, int backlog)
 	r = start(id);
 	if (r < 0)
 		return r;
-	if (id->engine && id->engine->listen) {
-		r = id->engine->listen(id, backlog);
-		if (r < 0) {
-			cma_unlisten(id);
-			return r;
-		}
-	}
 	id->reuse = false;
 	cma_set_state(id, CMA_LISTEN);
 	return 0;

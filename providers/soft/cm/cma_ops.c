@@ -12,9 +12,21 @@
 #include "ibcm.h"
 #include "iwcm.h"
 
-#define QPN_MASK 0xffffffu
 #define REASON_CONSUMER 28u		/* REJ reasons, IBTA vol. 1, 12.6.7.2 */
 #define REASON_VENDOR_OPTION 35u
+
+/* Every operation begins and ends so.  addr: what the call binds the id to, or NULL. */
+static int enter(const struct sim_id *id, enum sim_what call, const struct sockaddr *addr)
+{
+	sim_lock();
+	return cma_fault(id, call, addr);
+}
+
+static int leave(int r)
+{
+	sim_unlock();
+	return r;
+}
 
 static int op_open(void *ctx, struct polycm_id *core_id, void *priv, const struct polycm_open *how)
 {
@@ -31,66 +43,48 @@ static int op_open(void *ctx, struct polycm_id *core_id, void *priv, const struc
 		return sim_refuse(-EINVAL, "port space 0x%x is none of the RDMA CM's",
 				  (unsigned int)how->ps);
 	}
-	sim_lock();
-	r = cma_fault(NULL, SIM_CALL_CREATE_ID, NULL);
+	r = enter(NULL, SIM_CALL_CREATE_ID, NULL);
 	if (!r)
 		cma_init(priv, core_id, how->ps, how->qp_type);
-	sim_unlock();
-	return r;
+	return leave(r);
 }
 
 static int op_bind(void *priv, const struct sockaddr *addr)
 {
 	struct sim_id *id = priv;
-	int r;
+	int r = enter(id, SIM_CALL_BIND, addr);
 
-	sim_lock();
-	r = cma_fault(id, SIM_CALL_BIND, addr);
 	if (!r)
 		r = cma_bind(id, addr);
 	if (!r)
 		id->bind_asked = true;
-	sim_unlock();
-	return r;
+	return leave(r);
 }
 
 static int op_resolve_addr(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
 			   int timeout_ms)
 {
-	int r;
+	int r = enter(priv, SIM_CALL_RESOLVE_ADDR, src);
 
-	sim_lock();
-	r = cma_fault(priv, SIM_CALL_RESOLVE_ADDR, src);
 	if (!r)
 		r = sim_engine_need_thread();
-	if (!r)
-		r = cma_resolve_addr(priv, src, dst, timeout_ms);
-	sim_unlock();
-	return r;
+	return leave(r ? r : cma_resolve_addr(priv, src, dst, timeout_ms));
 }
 
 static int op_resolve_route(void *priv, int timeout_ms)
 {
-	int r;
+	int r = enter(priv, SIM_CALL_RESOLVE_ROUTE, NULL);
 
-	sim_lock();
-	r = cma_fault(priv, SIM_CALL_RESOLVE_ROUTE, NULL);
-	if (!r)
-		r = cma_resolve_route(priv, timeout_ms);
-	sim_unlock();
-	return r;
+	return leave(r ? r : cma_resolve_route(priv, timeout_ms));
 }
 
+/* Listeners are found through the port table, and only the core counts their backlog. */
 static int op_listen(void *priv, int backlog)
 {
-	int r;
+	int r = enter(priv, SIM_CALL_LISTEN, NULL);
 
-	sim_lock();
-	r = cma_fault(priv, SIM_CALL_LISTEN, NULL);
-	if (!r)
-		r = cma_listen(priv, backlog);
-	sim_unlock();
-	return r;
+	(void)backlog;
+	return leave(r ? r : cma_listen(priv));
 }
 
 static int op_connect(void *priv, const struct polycm_conn_param *param)
@@ -99,22 +93,19 @@ static int op_connect(void *priv, const struct polycm_conn_param *param)
 	int r;
 
 	sim_lock();
-	if (id->state != CMA_ROUTE_RESOLVED) {
-		r = cma_wrong_state(id);
-	} else {
-		id->qp_num = param->qp_num & QPN_MASK;
-		cma_set_state(id, CMA_CONNECT);
-		r = cma_fault(id, SIM_CALL_CONNECT, NULL);
-		if (!r)
-			r = id->engine->connect(id, param);
-		if (r < 0 && id->state == CMA_CONNECT)
-			cma_set_state(id, CMA_ROUTE_RESOLVED);
-	}
-	sim_unlock();
-	return r;
+	if (id->state != CMA_ROUTE_RESOLVED)
+		return leave(cma_wrong_state(id));
+	id->qp_num = param->qp_num & CMA_QPN_MASK;
+	cma_set_state(id, CMA_CONNECT);
+	r = cma_fault(id, SIM_CALL_CONNECT, NULL);
+	if (!r)
+		r = id->engine->connect(id, param);
+	if (r < 0 && id->state == CMA_CONNECT)
+		cma_set_state(id, CMA_ROUTE_RESOLVED);
+	return leave(r);
 }
 
-/* What the kernel does after an accept that failed: the peer shall not wait. */
+/* As the kernel does after an accept that failed: the peer must not wait. */
 static void refuse(struct sim_id *id)
 {
 	if (cma_has_connection(id))
@@ -129,22 +120,19 @@ static int op_accept(void *priv, const struct polycm_conn_param *param)
 
 	sim_lock();
 	cma_look_at_peer(id);
-	if (id->state != CMA_CONNECT) {
-		r = cma_wrong_state(id);
-	} else {
-		accepted = id->accepted;
-		/* Events come from now on, the engine's own first ones included. */
-		id->accepted = true;
-		r = cma_fault(id, SIM_CALL_ACCEPT, NULL);
-		if (!r)
-			r = id->engine->accept(id, param);
-		if (r < 0) {
-			id->accepted = accepted;
-			refuse(id);
-		}
+	if (id->state != CMA_CONNECT)
+		return leave(cma_wrong_state(id));
+	accepted = id->accepted;
+	/* accept() itself may post the first event. */
+	id->accepted = true;
+	r = cma_fault(id, SIM_CALL_ACCEPT, NULL);
+	if (!r)
+		r = id->engine->accept(id, param);
+	if (r < 0) {
+		id->accepted = accepted;
+		refuse(id);
 	}
-	sim_unlock();
-	return r;
+	return leave(r);
 }
 
 static int op_establish(void *priv)
@@ -154,15 +142,12 @@ static int op_establish(void *priv)
 
 	sim_lock();
 	cma_look_at_peer(id);
-	if (id->state != CMA_CONNECT) {
-		r = cma_wrong_state(id);
-	} else {
-		r = id->engine->establish(id);
-		if (r < 0)
-			refuse(id);
-	}
-	sim_unlock();
-	return r;
+	if (id->state != CMA_CONNECT)
+		return leave(cma_wrong_state(id));
+	r = id->engine->establish(id);
+	if (r < 0)
+		refuse(id);
+	return leave(r);
 }
 
 static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
@@ -174,13 +159,11 @@ static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 		reason = REASON_CONSUMER;
 	if (reason != REASON_CONSUMER && reason != REASON_VENDOR_OPTION)
 		return sim_refuse(-EINVAL, "reason %u is not for programs", reason);
-	sim_lock();
-	r = cma_fault(id, SIM_CALL_REJECT, NULL);
+	r = enter(id, SIM_CALL_REJECT, NULL);
 	if (!r)
-		r = cma_has_connection(id) ? id->engine->reject(id, data, len, reason) :
-					 cma_wrong_state(id);
-	sim_unlock();
-	return r;
+		r = cma_has_connection(id) ? id->engine->reject(id, data, len, reason)
+					   : cma_wrong_state(id);
+	return leave(r);
 }
 
 /* A listener on a device has a cm_id in the kernel, too, though it never connects. */
@@ -197,50 +180,35 @@ static int op_disconnect(void *priv)
 	sim_lock();
 	cma_look_at_peer(id);
 	r = cma_fault(id, SIM_CALL_DISCONNECT, NULL);
-	if (r < 0)
-		;
-	else if (cma_has_connection(id))
+	if (!r && cma_has_connection(id))
 		r = id->engine->disconnect(id);
-	else if (listens_by(id, POLYCM_PROTO_IB_CM))
-		r = 0;
-	else
+	else if (!r && !listens_by(id, POLYCM_PROTO_IB_CM))
 		r = cma_wrong_state(id);
-	sim_unlock();
-	return r;
+	return leave(r);
 }
 
 static int op_notify(void *priv, enum ibv_event_type event)
 {
 	struct sim_id *id = priv;
-	int r;
 
 	sim_lock();
 	if (cma_has_connection(id))
-		r = id->engine->notify(id, event);
-	else if (listens_by(id, POLYCM_PROTO_MPA))
-		r = 0;
-	else
-		r = cma_wrong_state(id);
-	sim_unlock();
-	return r;
+		return leave(id->engine->notify(id, event));
+	return leave(listens_by(id, POLYCM_PROTO_MPA) ? 0 : cma_wrong_state(id));
 }
 
 static int op_set_option(void *priv, int level, int optname, const void *optval, size_t optlen)
 {
 	const struct sim_id *id = priv;
-	int r;
 
 	sim_lock();
 	if (id->state == CMA_DEVICE_REMOVAL)
-		r = cma_wrong_state(id);
-	else
-		r = cma_set_option(priv, level, optname, optval, optlen);
-	sim_unlock();
-	return r;
+		return leave(cma_wrong_state(id));
+	return leave(cma_set_option(priv, level, optname, optval, optlen));
 }
 
-/* The Q_Key of datagrams is known also where the id listens. */
-static bool tells_qkey(const struct sim_id *id)
+/* The Q_Key of datagrams is known also while the id listens. */
+static bool has_qkey(const struct sim_id *id)
 {
 	return id->qp_type == IBV_QPT_UD && cma_rules(id)->protocol == POLYCM_PROTO_IB_CM;
 }
@@ -248,7 +216,7 @@ static bool tells_qkey(const struct sim_id *id)
 /* An id of RDMA_PS_IPOIB gets onto a device without IP over InfiniBand by loopback. */
 static bool lacks_qkey(const struct sim_id *id)
 {
-	return tells_qkey(id) && id->ps == RDMA_PS_IPOIB &&
+	return has_qkey(id) && id->ps == RDMA_PS_IPOIB &&
 	       !(cma_rules(id)->services & POLYCM_SVC_IPOIB);
 }
 
@@ -259,31 +227,26 @@ static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 
 	sim_lock();
 	if (!id->engine || id->state == CMA_DEVICE_REMOVAL ||
-	    (id->state == CMA_LISTEN && !tells_qkey(id))) {
-		r = cma_wrong_state(id);
-	} else if (lacks_qkey(id)) {
-		r = sim_refuse(-ENODEV, "RDMA_PS_IPOIB has the Q_Key of a group of the subnet");
-	} else {
-		r = id->engine->init_qp_attr(id, attr, ret_mask);
-		if (!r && (*ret_mask & IBV_QP_TIMEOUT) && id->ack_timeout_set)
-			attr->timeout = id->ack_timeout;
-	}
-	sim_unlock();
-	return r;
+	    (id->state == CMA_LISTEN && !has_qkey(id)))
+		return leave(cma_wrong_state(id));
+	if (lacks_qkey(id))
+		return leave(sim_refuse(-ENODEV, "RDMA_PS_IPOIB has the Q_Key of a group of the "
+					"subnet"));
+	r = id->engine->init_qp_attr(id, attr, ret_mask);
+	if (!r && (*ret_mask & IBV_QP_TIMEOUT) && id->ack_timeout_set)
+		attr->timeout = id->ack_timeout;
+	return leave(r);
 }
 
 static int op_query(void *priv, struct polycm_route_info *ret_info)
 {
 	const struct sim_id *id = priv;
-	int r = 0;
 
 	sim_lock();
 	if (id->state == CMA_DEVICE_REMOVAL)
-		r = cma_wrong_state(id);
-	else
-		cma_query(id, ret_info);
-	sim_unlock();
-	return r;
+		return leave(cma_wrong_state(id));
+	cma_query(id, ret_info);
+	return leave(0);
 }
 
 static int op_join_multicast(void *priv, const struct polycm_multicast *mc)
@@ -293,33 +256,17 @@ static int op_join_multicast(void *priv, const struct polycm_multicast *mc)
 
 	sim_lock();
 	if (id->state == CMA_DEVICE_REMOVAL)
-		r = cma_wrong_state(id);
-	else
-		r = cma_fault(priv, SIM_CALL_JOIN_MULTICAST, NULL);
+		return leave(cma_wrong_state(id));
+	r = cma_fault(id, SIM_CALL_JOIN_MULTICAST, NULL);
 	if (!r)
 		r = sim_engine_need_thread();
-	if (!r)
-		r = cma_join_multicast(priv, mc);
-	sim_unlock();
-	return r;
+	return leave(r ? r : cma_join_multicast(priv, mc));
 }
 
 static int op_leave_multicast(void *priv, void *group)
 {
-	int r;
-
 	sim_lock();
-	r = cma_leave_multicast(priv, group);
-	sim_unlock();
-	return r;
-}
-
-/* Events find their channel through the core's id. */
-static int op_migrate(void *priv, void *new_chan)
-{
-	(void)priv;
-	(void)new_chan;
-	return 0;
+	return leave(cma_leave_multicast(priv, group));
 }
 
 /* id->id is NULL: the open failed. */
@@ -338,7 +285,7 @@ static void op_stop(void *priv)
 	struct sim_id *id = priv;
 
 	sim_lock();
-	if (id->id && !cma_is_copy(id) && cma_has_connection(id) && id->engine->stop)
+	if (id->id && !cma_is_copy(id) && cma_has_connection(id))
 		id->engine->stop(id);
 	sim_unlock();
 }
@@ -376,7 +323,6 @@ const struct polycm_ops sim_cma_ops = {
 	.query = op_query,
 	.join_multicast = op_join_multicast,
 	.leave_multicast = op_leave_multicast,
-	.migrate = op_migrate,
 	.close = op_close,
 	.stop = op_stop,
 	.free = op_free,

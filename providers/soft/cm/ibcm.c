@@ -310,14 +310,6 @@ void sim_ibcm_stop(void)
 
 /* --- The calls of the engine. --- */
 
-/* Listeners are found through the port table; the CM has no backlog of its own. */
-static int listen_nothing(struct sim_id *id, int backlog)
-{
-	(void)id;
-	(void)backlog;
-	return 0;
-}
-
 static int connect_any(struct sim_id *id, const struct polycm_conn_param *param)
 {
 	return id->qp_type == IBV_QPT_UD ? sidr_connect(id, param) : ibcm_connect(id, param);
@@ -371,7 +363,6 @@ static void release(struct sim_id *id)
 }
 
 const struct cm_engine sim_ibcm_engine = {
-	.listen = listen_nothing,
 	.connect = connect_any,
 	.accept = accept_any,
 	.reject = ibcm_reject,

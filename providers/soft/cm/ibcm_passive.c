@@ -14,8 +14,6 @@
 
 #include "ibcm.h"
 
-#define QPN_MASK 0xffffffu
-
 /* The program has the request but did not answer yet: ask the peer to wait. */
 static void repeated_req(struct ibcm *cm)
 {
@@ -245,7 +243,7 @@ int ibcm_accept(struct sim_id *id, const struct polycm_conn_param *param)
 		return cma_too_long(id, param->private_data_len, limit);
 	if (cm->state != IBCM_REQ_RCVD && cm->state != IBCM_MRA_REQ_SENT)
 		return ibcm_wrong_state(cm);
-	id->qp_num = param->qp_num & QPN_MASK;
+	id->qp_num = param->qp_num & CMA_QPN_MASK;
 	ibcm_init_msg(cm, &msg, CM_REP);
 	msg.attr_mod = param->ece.options;
 	put_qpn(id, param, rep);

@@ -11,8 +11,6 @@
 #include "providers/soft/nic/nic.h"
 #include "iwcm.h"
 
-#define QPN_MASK 0xffffffu
-
 static uint16_t least(uint16_t value, int limit)
 {
 	return limit >= 0 && limit < value ? (uint16_t)limit : value;
@@ -153,7 +151,7 @@ static int answer(struct iwcm *cm, struct sim_qp *qp, const struct polycm_conn_p
 	r = sim_qp_stream_connect(qp, cm->peer, cm->peer_qpn, (uint8_t)cm->ird, (uint8_t)cm->ord);
 	if (r < 0)
 		return r;
-	cm->qpn = cm->id->qp_num = param->qp_num & QPN_MASK;
+	cm->qpn = cm->id->qp_num = param->qp_num & CMA_QPN_MASK;
 	frame.ird = cm->ird;
 	frame.ord = cm->ord;
 	iwcm_put_rtr(&frame, (enum iwcm_rtr)cm->rtr);
@@ -177,11 +175,11 @@ int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param)
 
 	if (!cm || cm->state != IWCM_CONN_RECV)
 		return sim_refuse(-EINVAL, "no request waits on this id");
-	qp = sim_qp_find(id->port->device, param->qp_num & QPN_MASK);
+	qp = sim_qp_find(id->port->device, param->qp_num & CMA_QPN_MASK);
 	if (!qp)
 		/* The request stays, and is rejected. */
 		return sim_refuse(-EINVAL, "iWARP connects queue pairs, and there is no QP %u",
-				  param->qp_num & QPN_MASK);
+				  param->qp_num & CMA_QPN_MASK);
 	r = answer(cm, qp, param);
 	if (r < 0) {
 		iwcm_set_state(cm, IWCM_IDLE);

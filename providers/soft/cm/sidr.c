@@ -14,8 +14,6 @@
 
 #include "ibcm.h"
 
-#define QPN_MASK 0xffffffu
-
 #define IPOIB_QKEY 0x0b1bu	/* of the broadcast group, as subnet managers set it up */
 
 void sidr_set_default_qkey(struct ibcm *cm)
@@ -151,7 +149,7 @@ int sidr_reply(struct ibcm *cm, uint8_t status, const struct polycm_conn_param *
 		sidr_set_default_qkey(cm);
 		msg.sidr_rep.qkey = cm->qkey;
 		if (param) {
-			msg.sidr_rep.qpn = param->qp_num & QPN_MASK;
+			msg.sidr_rep.qpn = param->qp_num & CMA_QPN_MASK;
 			msg.sidr_rep.vendor_id = param->ece.vendor_id;
 			msg.attr_mod = param->ece.options;
 		}
