@@ -19,6 +19,10 @@ extern const struct polycm_verbs_services *sim_verbs_services;
 #define SIM_MS(ms) ((uint64_t)(ms) * 1000000u)
 #define SIM_US(us) ((uint64_t)(us) * 1000u)
 
+/* The object that a member belongs to. */
+#define sim_container(ptr, type, member) \
+	((type *)((uintptr_t)(ptr) - offsetof(type, member)))
+
 /* Of many objects, one that was not used lately is not in the cache: bring it there, all at once. */
 static inline void sim_prefetch(const void *object, size_t size)
 {

@@ -25,7 +25,7 @@ static bool forked;
 
 static void resolved(struct sim_timer *timer)
 {
-	struct sim_id *id = (struct sim_id *)((char *)timer - offsetof(struct sim_id, timer));
+	struct sim_id *id = sim_container(timer, struct sim_id, timer);
 
 	if (__builtin_expect(id->num_late != 0, 0))
 		cma_post_late(id);
@@ -37,8 +37,7 @@ static void resolved(struct sim_timer *timer)
 
 static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
 {
-	const struct sim_id *id = (const struct sim_id *)((const char *)timer -
-							  offsetof(struct sim_id, timer));
+	const struct sim_id *id = sim_container(timer, struct sim_id, timer);
 
 	*ret_text = (struct sim_timer_text){
 		/* Armed before the state changes, looked at afterwards. */

@@ -124,8 +124,7 @@ static void tell_of_loss(struct cma_group *join)
 
 static void joined(struct sim_timer *timer)
 {
-	struct cma_group *join = (struct cma_group *)((char *)timer -
-						      offsetof(struct cma_group, timer));
+	struct cma_group *join = sim_container(timer, struct cma_group, timer);
 	struct sim_id *id = join->id;
 	struct polycm_event event = {
 		.size = sizeof(event),
@@ -157,8 +156,7 @@ static void joined(struct sim_timer *timer)
 
 static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
 {
-	const struct cma_group *join = (const struct cma_group *)
-		((const char *)timer - offsetof(struct cma_group, timer));
+	const struct cma_group *join = sim_container(timer, struct cma_group, timer);
 
 	*ret_text = (struct sim_timer_text){
 		.name = "join_multicast",

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "providers/soft/fabric/trace_lines.h"
-#include "by_rule.h"
 #include "ibcm.h"
 
 #define INDEX_MASK ((1u << SIM_CONN_INDEX_BITS) - 1)
@@ -166,7 +165,7 @@ static void timewait_exit(struct ibcm *cm)
 
 static void timer_fired(struct sim_timer *timer)
 {
-	struct ibcm *cm = (struct ibcm *)((char *)timer - offsetof(struct ibcm, timer));
+	struct ibcm *cm = sim_container(timer, struct ibcm, timer);
 
 	if (!cm->repeating) {
 		timewait_exit(cm);
@@ -178,8 +177,7 @@ static void timer_fired(struct sim_timer *timer)
 
 static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
 {
-	const struct ibcm *cm = (const struct ibcm *)((const char *)timer -
-						      offsetof(struct ibcm, timer));
+	const struct ibcm *cm = sim_container(timer, struct ibcm, timer);
 
 	*ret_text = (struct sim_timer_text){
 		.name = cm->repeating ? "retransmit" : "timewait",

@@ -130,7 +130,7 @@ void ibcm_table_prefetch(uint32_t local_id);
 /* Bring what a connection's end needs of its id into the cache, if it is not there. */
 static inline void ibcm_prefetch(const struct ibcm *cm)
 {
-	cma_prefetch((const struct sim_id *)((const char *)cm - offsetof(struct sim_id, cm)));
+	cma_prefetch(sim_container(cm, struct sim_id, cm));
 }
 struct ibcm *ibcm_find_remote(const struct sim_node *node, uint32_t remote_id, uint64_t ca_guid,
 			      bool sidr);
@@ -177,6 +177,8 @@ int ibcm_send_rej(struct ibcm *cm, uint16_t reason, const void *ari, uint8_t ari
 /* Refuse a REQ or REP that has no id of ours. */
 void ibcm_issue_rej(const struct sim_packet *packet, const struct cm_msg *msg, uint16_t reason,
 		    const void *ari, uint8_t ari_len);
+/* A fault rule refuses a REQ or REP in the receiver's place. */
+void ibcm_reject_by_rule(const struct sim_packet *packet, uint16_t reason);
 void ibcm_send_mra(struct ibcm *cm, enum cm_which_message which);
 void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg);
 void ibcm_recv_mra(const struct sim_packet *packet, const struct cm_msg *msg);

@@ -116,6 +116,14 @@ void ibcm_issue_rej(const struct sim_packet *packet, const struct cm_msg *msg, u
 	ibcm_answer(packet, answer.rej.remote_comm_id, &answer);
 }
 
+void ibcm_reject_by_rule(const struct sim_packet *packet, uint16_t reason)
+{
+	struct cm_msg msg;
+
+	if (!cm_decode(packet->data, packet->len, &msg))
+		ibcm_issue_rej(packet, &msg, reason, NULL, 0);
+}
+
 /*
  * A peer that gave up waiting may know our id not yet: it names itself by its
  * CA's GUID in the additional information.

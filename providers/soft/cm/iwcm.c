@@ -62,7 +62,7 @@ int iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame)
 		iw_stream_close(cm);
 		return 0;
 	}
-	return iw_stream_send(cm, buf, len);
+	return iw_send(cm, SEG_DATA, buf, len);
 }
 
 size_t iwcm_data_len(const struct polycm_conn_param *param)
@@ -97,7 +97,7 @@ int iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame)
 		iw_stream_close(cm);
 		return 0;
 	}
-	return iw_stream_send(cm, buf, len);
+	return iw_send(cm, SEG_DATA, buf, len);
 }
 
 void iwcm_input(struct iwcm *cm)

@@ -93,8 +93,6 @@ int iw_stream_start(struct iwcm *cm);
  * cm->id has the addresses and the port.
  */
 int iw_stream_connect(struct iwcm *cm);
-/* One MPA frame, and with it the number of our queue pair.  -ENOMEM. */
-int iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len);
 /* The other end of all streams to that process is gone. */
 void iw_stream_process_died(unsigned int slot);
 /* Close it for both sides.  Nothing more comes from it. */
@@ -103,9 +101,17 @@ void iw_stream_close(struct iwcm *cm);
 bool iw_stream_keeps(struct iwcm *cm);
 /* The frame was read: give the handshake's memory back. */
 void iw_stream_handshake_done(struct iwcm *cm);
-/* Who listens for addr here: *ret_slot is the process, *ret_id its id if it is ours. */
-bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *addr,
-			     unsigned int *ret_slot, struct sim_id **ret_id);
+
+/* --- Segments (iwcm_segment.c). --- */
+
+/* To a process that may listen; to NULL: nobody is there.  If it is lost, the timer sends another. */
+void iw_send_syn(const struct iwcm *cm, struct sim_port *to, unsigned int slot);
+/* The answer to a segment of no stream.  If it is lost, the peer asks again, or gives up. */
+void iw_send_rst(const struct sim_packet *packet, const struct segment *to);
+/* On an open stream, with the number of our queue pair.  -ENOMEM: nothing was sent. */
+int iw_send(const struct iwcm *cm, enum segment_type type, const uint8_t *data, size_t len);
+/* A fault rule refuses an MPA request in the receiver's place. */
+void iw_reject_by_rule(const struct sim_packet *packet, uint16_t reason);
 
 /* --- The table of streams (iwcm_table.c). --- */
 
@@ -174,9 +180,5 @@ int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param);
 int iwcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason);
 /* An answer with the reject flag, then the end of the stream. */
 void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len);
-
-/* To the process in the slot; to NULL: nobody is there.  -ENOMEM: it has not left (iwcm_segment.c). */
-int iw_segment_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
-		    const struct segment *segment);
 
 #endif

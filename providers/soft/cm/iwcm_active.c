@@ -77,7 +77,7 @@ static void report(struct iwcm *cm, int status, const struct mpa_frame *reply)
 
 void iwcm_report_again(struct sim_timer *timer)
 {
-	struct iwcm *cm = (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
+	struct iwcm *cm = sim_container(timer, struct iwcm, timer);
 	struct mpa_frame reply;
 	size_t used;
 
@@ -98,7 +98,7 @@ void iwcm_connect_failed(struct iwcm *cm, int status, const struct mpa_frame *re
 
 void iwcm_reply_missing(struct sim_timer *timer)
 {
-	struct iwcm *cm = (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
+	struct iwcm *cm = sim_container(timer, struct iwcm, timer);
 
 	iwcm_connect_failed(cm, -ETIMEDOUT, NULL);
 }
@@ -278,7 +278,7 @@ void iwcm_active_opened(struct iwcm *cm)
 	int r;
 
 	start_reply_timer(cm);
-	r = iw_stream_send(cm, cm->request->bytes, cm->request->len);
+	r = iw_send(cm, SEG_DATA, cm->request->bytes, cm->request->len);
 	sim_core->free(cm->request);
 	cm->request = NULL;
 	if (r < 0)

@@ -40,7 +40,7 @@ void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len)
 
 void iwcm_request_missing(struct sim_timer *timer)
 {
-	struct iwcm *cm = (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
+	struct iwcm *cm = sim_container(timer, struct iwcm, timer);
 
 	iw_stream_close(cm);
 	iwcm_free(cm);
@@ -66,7 +66,7 @@ static int post_request(struct iwcm *cm, const struct mpa_frame *request)
 	unsigned int slot;
 	int r;
 
-	if (!iw_stream_find_listener(cm->port, &handshake->local, &slot, &listener) || !listener ||
+	if (!sim_find_socket(cm->port->device->node, &handshake->local.sa, &slot, &listener) || !listener ||
 	    listener->state != CMA_LISTEN)
 		return -ECONNREFUSED;
 	/* A wildcard of IPv6 takes streams of IPv4, and siw refuses their requests. */

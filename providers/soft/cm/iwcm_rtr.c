@@ -43,7 +43,7 @@ void iwcm_put_rtr(struct mpa_frame *reply, enum iwcm_rtr rtr)
 
 int iwcm_send_rtr(struct iwcm *cm, enum iwcm_rtr rtr)
 {
-	return iw_stream_send(cm, rtrs[rtr].bytes, rtrs[rtr].len);
+	return iw_send(cm, SEG_DATA, rtrs[rtr].bytes, rtrs[rtr].len);
 }
 
 bool iwcm_take_rtr(struct iwcm *cm, const uint8_t *data, size_t len)

@@ -18,11 +18,8 @@
 
 #include "providers/soft/fabric/trace_lines.h"
 #include "providers/soft/fabric/world.h"
-#include "providers/soft/link/link.h"
 #include "providers/soft/link/shm/shm.h"
 #include "providers/soft/nic/nic.h"
-#include "providers/soft/wire/segment.h"
-#include "by_rule.h"
 #include "cma_internal.h"
 #include "iwcm.h"
 
@@ -35,33 +32,6 @@
 static struct iw_handshake *embryos;	/* passive, without an id yet */
 static struct iwcm *kept;		/* by late FINs */
 static uint32_t last_index;
-
-/* On an open stream. */
-static int send_on(const struct iwcm *cm, enum segment_type type, const uint8_t *data, size_t len)
-{
-	struct segment segment = {
-		.type = type,
-		.dst_id = cm->peer_id,
-		.src_id = cm->local_id,
-		.qpn = cm->qpn,
-		.data = data,
-		.len = len,
-	};
-
-	return iw_segment_send(cm->port, cm->peer, sim_slot_of_conn(cm->peer_id), &segment);
-}
-
-static void send_rst(const struct sim_packet *packet, const struct segment *to)
-{
-	struct segment segment = {
-		.type = SEG_RST,
-		.dst_id = to->src_id,
-		.src_id = to->dst_id,
-	};
-
-	/* Lost for want of memory: the peer asks again, or gives up. */
-	(void)iw_segment_send(packet->to, packet->from, packet->from_slot, &segment);
-}
 
 /* Cyclic, so that a late segment meets no new stream. */
 static int enter(struct iwcm *cm)
@@ -96,11 +66,6 @@ void iw_stream_handshake_done(struct iwcm *cm)
 	cm->handshake = NULL;
 }
 
-static struct iwcm *cm_of_timer(struct sim_timer *timer)
-{
-	return (struct iwcm *)((char *)timer - offsetof(struct iwcm, timer));
-}
-
 /* No more segments for it.  An answer that is still to be told stays, with the timer that does. */
 static void forget(struct iwcm *cm)
 {
@@ -120,9 +85,9 @@ static void forget(struct iwcm *cm)
  */
 static void send_late_fin(struct sim_timer *timer)
 {
-	struct iwcm *cm = cm_of_timer(timer);
+	struct iwcm *cm = sim_container(timer, struct iwcm, timer);
 
-	if (send_on(cm, SEG_FIN, NULL, 0) == -ENOMEM) {
+	if (iw_send(cm, SEG_FIN, NULL, 0) == -ENOMEM) {
 		sim_timer_arm(timer, sim_now() + CMA_AGAIN);
 		return;
 	}
@@ -145,7 +110,7 @@ void iw_stream_close(struct iwcm *cm)
 		return;
 	if (cm->stream == IW_STREAM_OPEN) {
 		iw_table_prefetch(cm->peer_id);
-		late = send_on(cm, SEG_FIN, NULL, 0) == -ENOMEM;
+		late = iw_send(cm, SEG_FIN, NULL, 0) == -ENOMEM;
 	}
 	forget(cm);
 	if (late) {
@@ -165,18 +130,7 @@ bool iw_stream_keeps(struct iwcm *cm)
 	return true;
 }
 
-int iw_stream_send(struct iwcm *cm, const uint8_t *data, size_t len)
-{
-	return send_on(cm, SEG_DATA, data, len);
-}
-
 /* --- Opening. --- */
-
-bool iw_stream_find_listener(struct sim_port *port, const union sim_sockaddr *addr,
-			     unsigned int *ret_slot, struct sim_id **ret_id)
-{
-	return sim_find_socket(port->device->node, &addr->sa, ret_slot, ret_id);
-}
 
 /*
  * Where routes lead a host's own address over a cable, what answers it from a
@@ -190,25 +144,17 @@ static bool answer_is_lost(const struct sim_id *id)
 
 static void send_syn(struct iwcm *cm)
 {
-	struct segment segment = {
-		.type = SEG_SYN,
-		.src_id = cm->local_id,
-		.qpn = cm->qpn,
-		.src = cm->id->src,
-		.dst = cm->id->dst,
-	};
 	struct sim_id *listener;
 	unsigned int slot;
 
 	/* Nobody listens: the host itself will say so, which any of its processes can do. */
-	if (!iw_stream_find_listener(cm->peer, &segment.dst, &slot, &listener)) {
+	if (!sim_find_socket(cm->peer->device->node, &cm->id->dst.sa, &slot, &listener)) {
 		slot = sim_self_slot();
 		sim_fabric_tell_unheard(cm->id->id, sim_port_taken(cm->peer->device->node, RDMA_PS_TCP,
 								   sim_addr_port(&cm->id->dst.sa)));
 	}
 	sim_link_meet(slot);
-	/* Lost for want of memory: the timer sends another. */
-	(void)iw_segment_send(cm->port, answer_is_lost(cm->id) ? NULL : cm->peer, slot, &segment);
+	iw_send_syn(cm, answer_is_lost(cm->id) ? NULL : cm->peer, slot);
 	sim_timer_arm(&cm->timer, sim_now() + (SYN_WAIT << cm->syns));
 	cm->syns++;
 }
@@ -223,7 +169,7 @@ static void not_opened(struct iwcm *cm, int error)
 
 static void syn_unanswered(struct sim_timer *timer)
 {
-	struct iwcm *cm = cm_of_timer(timer);
+	struct iwcm *cm = sim_container(timer, struct iwcm, timer);
 
 	if (cm->syns < MAX_SYNS) {
 		send_syn(cm);
@@ -308,7 +254,7 @@ static void opened(struct iwcm *cm, const struct sim_packet *packet, const struc
 		return;
 	if (cm->stream != IW_STREAM_SYN_SENT ||
 	    sim_slot_of_conn(segment->src_id) != packet->from_slot) {
-		send_rst(packet, segment);
+		iw_send_rst(packet, segment);
 		return;
 	}
 	cm->peer_id = segment->src_id;
@@ -342,7 +288,7 @@ static bool already_open(const struct sim_packet *packet, const struct segment *
 
 	DL_FOREACH(embryos, embryo)
 		if (embryo->cm->peer == packet->from && embryo->cm->peer_id == syn->src_id) {
-			(void)send_on(embryo->cm, SEG_SYN_ACK, NULL, 0);
+			(void)iw_send(embryo->cm, SEG_SYN_ACK, NULL, 0);
 			return true;
 		}
 	return false;
@@ -360,8 +306,8 @@ static void passive_open(const struct sim_packet *packet, const struct segment *
 	    !address_fits(packet->to, &syn->dst, same) || already_open(packet, syn) ||
 	    opened_by_itself(packet, syn))
 		return;
-	if (!iw_stream_find_listener(packet->to, &syn->dst, &slot, &listener) || !listener) {
-		send_rst(packet, syn);
+	if (!sim_find_socket(packet->to->device->node, &syn->dst.sa, &slot, &listener) || !listener) {
+		iw_send_rst(packet, syn);
 		return;
 	}
 	/* A wildcard's sockets are at the devices' interfaces, by which no answer gets there. */
@@ -385,7 +331,7 @@ static void passive_open(const struct sim_packet *packet, const struct segment *
 	cm->handshake->local = syn->dst;
 	cm->handshake->remote = syn->src;
 	DL_APPEND(embryos, cm->handshake);
-	(void)send_on(cm, SEG_SYN_ACK, NULL, 0);
+	(void)iw_send(cm, SEG_SYN_ACK, NULL, 0);
 	iwcm_opened(cm);
 }
 
@@ -443,7 +389,7 @@ void iw_stream_receive(const struct sim_packet *packet)
 	if (!cm || cm->peer_id != segment.src_id || sim_slot_of_conn(cm->peer_id) !=
 	    packet->from_slot) {
 		if (segment.type == SEG_DATA || segment.type == SEG_SYN_ACK)
-			send_rst(packet, &segment);
+			iw_send_rst(packet, &segment);
 		return;
 	}
 	if (segment.type == SEG_DATA)
@@ -476,8 +422,7 @@ void iw_stream_process_died(unsigned int slot)
 
 static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
 {
-	const struct iwcm *cm = (const struct iwcm *)((const char *)timer -
-						      offsetof(struct iwcm, timer));
+	const struct iwcm *cm = sim_container(timer, struct iwcm, timer);
 
 	*ret_text = (struct sim_timer_text){
 		.name = timer->fn == syn_unanswered ? "syn" :
@@ -499,7 +444,7 @@ void iw_streams_start(void)
 	sim_trace_timers(iwcm_reply_missing, describe_timer);
 	sim_trace_timers(iwcm_request_missing, describe_timer);
 	sim_link_set_handler(SIM_PACKET_STREAM, iw_stream_receive);
-	sim_link_set_rejecter(SIM_PACKET_STREAM, iwcm_reject_by_rule);
+	sim_link_set_rejecter(SIM_PACKET_STREAM, iw_reject_by_rule);
 	sim_qp_stream_set_teller(sim_iw_qp_closed, sim_iw_qp_connecting);
 }
 

@@ -192,7 +192,7 @@ static void tell(struct deed *deed)
 
 static void fire(struct sim_timer *timer)
 {
-	struct deed *deed = (struct deed *)((char *)timer - offsetof(struct deed, timer));
+	struct deed *deed = sim_container(timer, struct deed, timer);
 	uint64_t number;
 
 	if (deed->done) {
