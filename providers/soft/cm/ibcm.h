@@ -146,10 +146,11 @@ uint64_t ibcm_new_tid(const struct ibcm *cm);
 void ibcm_init_msg(const struct ibcm *cm, struct cm_msg *ret_msg, enum cm_attr_id attr_id);
 /* Send once. */
 void ibcm_send(struct ibcm *cm, const struct cm_msg *msg);
-/* Send, and again after each wait of wait_ms until ibcm_stop_repeating(). -ENOMEM. */
-int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg, uint32_t wait_ms);
-/* The same for a DREQ that there is no memory to keep: it is made anew each time. */
-void ibcm_send_unkept(struct ibcm *cm, const struct cm_msg *dreq, uint32_t wait_ms);
+/*
+ * Send, and again after each wait of cm->timeout_ms until ibcm_stop_repeating().
+ * -ENOMEM: not a DREQ, and nothing was sent.
+ */
+int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg);
 void ibcm_stop_repeating(struct ibcm *cm);
 /* The peer's MRA: this and all later waits are that long. */
 void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms);
@@ -215,8 +216,6 @@ void ibcm_peer_died(struct ibcm *cm);
 uint8_t ibcm_ack_timeout(const struct sim_id *id, uint8_t ack_delay, uint8_t packet_lifetime);
 /* Address vector of the connection, or of the path to a UD peer. */
 void ibcm_fill_ah(const struct ibcm *cm, struct ibv_ah_attr *ret_ah);
-/* Take over what the path of the id says. */
-void ibcm_use_path(struct ibcm *cm, const struct ibv_sa_path_rec *path);
 int ibcm_init_qp_attr(struct sim_id *id, struct ibv_qp_attr *attr, int *ret_mask);
 
 int sidr_connect(struct sim_id *id, const struct polycm_conn_param *param);
@@ -242,9 +241,10 @@ static inline size_t ibcm_header_size(const struct sim_id *id)
 	return cma_is_af_ib(id) ? 0 : CMA_HDR_SIZE;
 }
 
-/* Lay out the private data of a REQ or SIDR_REQ, which has that room.  -EINVAL: too long. */
-int ibcm_put_request_data(const struct sim_id *id, const struct polycm_conn_param *param,
-			  uint8_t *data, size_t room);
+/* Where the id's route leads, and by which path. */
+void ibcm_take_route(struct ibcm *cm, struct ibv_sa_path_rec *ret_path);
+/* Add the private data to a REQ or SIDR_REQ and send it.  On an error cm goes, if it is new. */
+int ibcm_send_request(struct ibcm *cm, struct cm_msg *msg, const struct polycm_conn_param *param);
 /* The port space that a service id names, or -ENOENT. */
 int ibcm_service(uint64_t service_id, enum rdma_port_space *ret_ps, uint16_t *ret_port);
 /* Does anyone on the node listen on that port, whatever the address? */
@@ -258,8 +258,11 @@ struct ibcm_asked {
 	size_t len;
 };
 
-/* Find the listener and make the child; as cma_request(), and -EPROTO: bad CMA header. */
+/*
+ * Find the listener and make the child, with its communication id.  Errors as
+ * of cma_request(); -ENOMEM; -EPROTO: the CMA header is bad.
+ */
 int ibcm_request(const struct sim_packet *packet, const struct ibcm_asked *asked,
-		 struct sim_id **ret_listener, struct sim_id **ret_child);
+		 struct sim_id **ret_listener, struct ibcm **ret_cm);
 
 #endif

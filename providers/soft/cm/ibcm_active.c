@@ -88,19 +88,13 @@ int ibcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 	struct ibv_sa_path_rec path;
 	struct cm_msg msg;
 	struct ibcm *cm;
-	int ret;
 
 	if (id->ib)
 		return sim_refuse(-EINVAL, "the id has had its attempt to connect");
 	cm = ibcm_create(id);
 	if (!cm)
 		return -ENOMEM;
-	cma_path(id, &path);
-	ibcm_use_path(cm, &path);
-	cm->tid = ibcm_new_tid(cm);
-	cm->peer = cma_peer_port(id);
-	cm->peer_mac = id->peer_mac;
-	cm->max_retries = rules->max_cm_retries;
+	ibcm_take_route(cm, &path);
 	cm->retry_count = lower(param->retry_count, rules->max_retry_count);
 	cm->responder_resources = param->responder_resources;
 	cm->initiator_depth = param->initiator_depth;
@@ -110,20 +104,7 @@ int ibcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 	ibcm_init_msg(cm, &msg, CM_REQ);
 	msg.attr_mod = param->ece.options;
 	fill_req(cm, param, &path, &msg.req);
-	ret = ibcm_put_request_data(id, param, msg.req.private_data,
-				    sizeof(msg.req.private_data));
-	if (ret < 0)
-		goto err_destroy;
-	ret = ibcm_send_repeatedly(cm, &msg, cm->timeout_ms);
-	if (ret < 0)
-		goto err_destroy;
-	id->ib = cm;
-	ibcm_set_state(cm, IBCM_REQ_SENT);
-	return 0;
-
-err_destroy:
-	ibcm_destroy(cm);
-	return ret;
+	return ibcm_send_request(cm, &msg, param);
 }
 
 static void send_rtu(struct ibcm *cm)

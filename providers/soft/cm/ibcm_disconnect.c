@@ -27,8 +27,7 @@ int ibcm_send_dreq(struct ibcm *cm)
 	if (cm->state != IBCM_ESTABLISHED)
 		return -EINVAL;
 	ibcm_init_dreq(cm, &msg);
-	if (ibcm_send_repeatedly(cm, &msg, cm->timeout_ms) < 0)
-		ibcm_send_unkept(cm, &msg, cm->timeout_ms);
+	(void)ibcm_send_repeatedly(cm, &msg);	/* a DREQ never fails */
 	ibcm_set_state(cm, IBCM_DREQ_SENT);
 	return 0;
 }

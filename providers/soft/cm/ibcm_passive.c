@@ -94,8 +94,6 @@ static void take_path(struct ibcm *cm, const struct sim_packet *packet, const st
 	if (id->packet_lifetime)
 		id->packet_lifetime--;
 	cm->av_timeout = (uint8_t)(id->packet_lifetime + 1);
-	cm->peer = packet->from;
-	cm->peer_mac = packet->from->mac_number;
 	cm->dlid = packet->from->lid;
 	cm->sl = path->sl;
 	cm->rate = path->packet_rate;
@@ -151,27 +149,22 @@ static int post_request(struct sim_id *listener, struct sim_id *child, const str
 static int new_request(const struct sim_packet *packet, const struct cm_msg *msg)
 {
 	const struct cm_req *req = &msg->req;
-	struct sim_id *listener, *child;
+	struct sim_id *listener;
 	struct ibcm *cm;
-	uint32_t number;
 	int ret;
 
-	number = ibcm_take_number();
-	if (!number)
-		return -ENOMEM;
 	ret = ibcm_request(packet, &(struct ibcm_asked){
 		.service_id = req->service_id, .qp_type = qp_type_of(req), .path = &req->primary,
 		.data = req->private_data, .len = sizeof(req->private_data),
-	}, &listener, &child);
+	}, &listener, &cm);
 	if (ret < 0)
 		return ret;
-	cm = child->ib = ibcm_create_with(child, number);
 	take_req(cm, msg);
 	take_path(cm, packet, req);
 	ibcm_table_add(cm, IBCM_BY_REMOTE);
 	ibcm_table_add(cm, IBCM_BY_QPN);
 	ibcm_set_state(cm, IBCM_REQ_RCVD);
-	ret = post_request(listener, child, msg);
+	ret = post_request(listener, cm->id, msg);
 	if (ret < 0)
 		return ret;	/* the child is gone, cm with it */
 	/* The program answers in its own time: see repeated_req(). */
@@ -258,7 +251,7 @@ int ibcm_accept(struct sim_id *id, const struct polycm_conn_param *param)
 	rep->local_ca_guid = ibcm_ca_guid(id);
 	if (param->private_data)
 		memcpy(rep->private_data, param->private_data, param->private_data_len);
-	ret = ibcm_send_repeatedly(cm, &msg, cm->timeout_ms);
+	ret = ibcm_send_repeatedly(cm, &msg);
 	if (ret < 0)
 		return ret;
 	cm->initiator_depth = param->initiator_depth;

@@ -20,17 +20,6 @@ uint8_t ibcm_ack_timeout(const struct sim_id *id, uint8_t ack_delay, uint8_t pac
 				  : (uint8_t)(packet_lifetime + 1);
 }
 
-void ibcm_use_path(struct ibcm *cm, const struct ibv_sa_path_rec *path)
-{
-	cm->dlid = be16toh(path->dlid);
-	cm->sl = path->sl;
-	cm->rate = path->rate;
-	cm->traffic_class = path->traffic_class;
-	cm->hop_limit = path->hop_limit;
-	cm->flow_label = be32toh(path->flow_label);
-	cm->av_timeout = (uint8_t)(path->packet_life_time + 1);
-}
-
 /* The entry of that GID which RoCE v2 uses, where there are several. */
 static uint8_t gid_index(const struct sim_port *port, const union ibv_gid *gid)
 {

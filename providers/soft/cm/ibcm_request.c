@@ -41,8 +41,26 @@ static void check_headless(const struct sim_id *id, const uint8_t *data)
 			      "RDMA CM takes these for its header");
 }
 
-int ibcm_put_request_data(const struct sim_id *id, const struct polycm_conn_param *param,
-			  uint8_t *data, size_t room)
+void ibcm_take_route(struct ibcm *cm, struct ibv_sa_path_rec *ret_path)
+{
+	const struct sim_id *id = cm->id;
+
+	cma_path(id, ret_path);
+	cm->dlid = be16toh(ret_path->dlid);
+	cm->sl = ret_path->sl;
+	cm->rate = ret_path->rate;
+	cm->traffic_class = ret_path->traffic_class;
+	cm->hop_limit = ret_path->hop_limit;
+	cm->flow_label = be32toh(ret_path->flow_label);
+	cm->av_timeout = (uint8_t)(ret_path->packet_life_time + 1);
+	cm->tid = ibcm_new_tid(cm);
+	cm->peer = cma_peer_port(id);
+	cm->peer_mac = id->peer_mac;
+	cm->max_retries = cma_rules(id)->max_cm_retries;
+}
+
+static int put_data(const struct sim_id *id, const struct polycm_conn_param *param, uint8_t *data,
+		    size_t room)
 {
 	struct cma_hdr_info hdr = {
 		.ip_version = id->dst.sa.sa_family == AF_INET6 ? 6 : 4,
@@ -61,6 +79,25 @@ int ibcm_put_request_data(const struct sim_id *id, const struct polycm_conn_para
 	if (!header)
 		check_headless(id, data);
 	return 0;
+}
+
+int ibcm_send_request(struct ibcm *cm, struct cm_msg *msg, const struct polycm_conn_param *param)
+{
+	bool ud = msg->attr_id == CM_SIDR_REQ;
+	struct sim_id *id = cm->id;
+	int r;
+
+	r = ud ? put_data(id, param, msg->sidr_req.private_data, CM_SIDR_REQ_PRIVATE_SIZE)
+	       : put_data(id, param, msg->req.private_data, CM_REQ_PRIVATE_SIZE);
+	if (!r)
+		r = ibcm_send_repeatedly(cm, msg);
+	if (!r) {
+		id->ib = cm;
+		ibcm_set_state(cm, ud ? IBCM_SIDR_REQ_SENT : IBCM_REQ_SENT);
+	} else if (!id->ib) {
+		ibcm_destroy(cm);
+	}
+	return r;
 }
 
 int ibcm_service(uint64_t service_id, enum rdma_port_space *ret_ps, uint16_t *ret_port)
@@ -117,8 +154,9 @@ static int request_af_ib(const struct sim_packet *packet, const struct ibcm_aske
 	return r == -EAFNOSUPPORT ? -ECONNREFUSED : r;
 }
 
-int ibcm_request(const struct sim_packet *packet, const struct ibcm_asked *asked,
-		 struct sim_id **ret_listener, struct sim_id **ret_child)
+/* As cma_request(), and -EPROTO: the CMA header is bad. */
+static int find_and_make(const struct sim_packet *packet, const struct ibcm_asked *asked,
+			 struct sim_id **ret_listener, struct sim_id **ret_child)
 {
 	struct cma_hdr_info hdr;
 	enum rdma_port_space ps;
@@ -137,4 +175,24 @@ int ibcm_request(const struct sim_packet *packet, const struct ibcm_asked *asked
 	if (r == -ENOENT || r == -ECONNREFUSED || r == -EAFNOSUPPORT)
 		r = request_af_ib(packet, asked, ps, ret_listener, ret_child);
 	return r;
+}
+
+int ibcm_request(const struct sim_packet *packet, const struct ibcm_asked *asked,
+		 struct sim_id **ret_listener, struct ibcm **ret_cm)
+{
+	uint32_t number = ibcm_take_number();
+	struct sim_id *child;
+	struct ibcm *cm;
+	int r;
+
+	if (!number)
+		return -ENOMEM;
+	r = find_and_make(packet, asked, ret_listener, &child);
+	if (r < 0)
+		return r;
+	cm = child->ib = ibcm_create_with(child, number);
+	cm->peer = packet->from;
+	cm->peer_mac = packet->from->mac_number;
+	*ret_cm = cm;
+	return 0;
 }

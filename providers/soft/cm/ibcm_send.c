@@ -27,8 +27,8 @@ struct ibcm_buffer {
 	uint8_t mad[CM_MAD_SIZE];
 };
 
-/* Stands for a DREQ: the end of a connection must not need memory. */
-static struct ibcm_buffer unkept;
+/* Of any DREQ that found no memory: the end of a connection must not need it. */
+static struct ibcm_buffer shared_by_dreqs;
 
 static struct ibcm_buffer *spare;
 static unsigned int num_spare;
@@ -46,7 +46,7 @@ static struct ibcm_buffer *buffer_get(void)
 
 static void buffer_put(struct ibcm_buffer *buffer)
 {
-	if (buffer == &unkept)
+	if (buffer == &shared_by_dreqs)
 		return;
 	if (num_spare == MAX_SPARE) {
 		sim_core->free(buffer);
@@ -137,27 +137,19 @@ void ibcm_send(struct ibcm *cm, const struct cm_msg *msg)
 	transmit(cm, mad);
 }
 
-int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg, uint32_t wait_ms)
+int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg)
 {
 	if (!cm->repeating)
 		cm->repeating = buffer_get();
+	if (!cm->repeating && msg->attr_id == CM_DREQ)
+		cm->repeating = &shared_by_dreqs;
 	if (!cm->repeating)
 		return -ENOMEM;
 	cm_encode(msg, cm->repeating->mad);
-	cm->wait_ms = wait_ms;
 	cm->retries_left = cm->max_retries;
 	transmit(cm, cm->repeating->mad);
-	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
+	ibcm_stretch_wait(cm, cm->timeout_ms);
 	return 0;
-}
-
-void ibcm_send_unkept(struct ibcm *cm, const struct cm_msg *dreq, uint32_t wait_ms)
-{
-	cm->repeating = &unkept;
-	cm->wait_ms = wait_ms;
-	cm->retries_left = cm->max_retries;
-	ibcm_send(cm, dreq);
-	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
 }
 
 void ibcm_stop_repeating(struct ibcm *cm)
@@ -175,26 +167,20 @@ void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms)
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(wait_ms));
 }
 
-static void transmit_again(struct ibcm *cm)
-{
-	struct cm_msg msg;
-
-	if (cm->repeating != &unkept) {
-		transmit(cm, cm->repeating->mad);
-		return;
-	}
-	ibcm_init_dreq(cm, &msg);
-	ibcm_send(cm, &msg);
-}
-
 bool ibcm_repeat(struct ibcm *cm)
 {
+	struct cm_msg dreq;
+
 	if (!cm->retries_left) {
 		ibcm_stop_repeating(cm);
 		return true;
 	}
 	cm->retries_left--;
-	transmit_again(cm);
+	if (cm->repeating == &shared_by_dreqs) {
+		ibcm_init_dreq(cm, &dreq);
+		cm_encode(&dreq, cm->repeating->mad);
+	}
+	transmit(cm, cm->repeating->mad);
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(cm->wait_ms));
 	return false;
 }

@@ -44,43 +44,20 @@ static int set_qkey(struct ibcm *cm, uint32_t qkey)
 
 int sidr_connect(struct sim_id *id, const struct polycm_conn_param *param)
 {
-	const struct polycm_transport *rules = cma_rules(id);
 	struct ibv_sa_path_rec path;
 	struct cm_msg msg;
-	struct ibcm *cm = id->ib;
-	int ret;
+	struct ibcm *cm = id->ib ? id->ib : ibcm_create(id);
 
-	if (!cm)
-		cm = ibcm_create(id);
 	if (!cm)
 		return -ENOMEM;
 	cm->sidr = true;
-	cma_path(id, &path);
-	ibcm_use_path(cm, &path);
-	cm->tid = ibcm_new_tid(cm);
-	cm->peer = cma_peer_port(id);
-	cm->peer_mac = id->peer_mac;
-	cm->max_retries = rules->max_cm_retries;
-	cm->timeout_ms = ibcm_exponent_to_ms(rules->cm_response_timeout);
+	ibcm_take_route(cm, &path);
+	cm->timeout_ms = ibcm_exponent_to_ms(cma_rules(id)->cm_response_timeout);
 	ibcm_init_msg(cm, &msg, CM_SIDR_REQ);
 	msg.sidr_req.request_id = cm->local_id;
 	msg.sidr_req.pkey = be16toh(path.pkey);
 	msg.sidr_req.service_id = ibcm_service_id(id, &id->dst);
-	ret = ibcm_put_request_data(id, param, msg.sidr_req.private_data,
-				    sizeof(msg.sidr_req.private_data));
-	if (ret < 0)
-		goto err_destroy;
-	ret = ibcm_send_repeatedly(cm, &msg, cm->timeout_ms);
-	if (ret < 0)
-		goto err_destroy;
-	id->ib = cm;
-	ibcm_set_state(cm, IBCM_SIDR_REQ_SENT);
-	return 0;
-
-err_destroy:
-	if (!id->ib)
-		ibcm_destroy(cm);
-	return ret;
+	return ibcm_send_request(cm, &msg, param);
 }
 
 static bool post_reply(struct ibcm *cm, const struct cm_msg *msg)
@@ -201,30 +178,23 @@ static uint64_t sender_lid(const struct sim_packet *packet)
 static int new_request(const struct sim_packet *packet, const struct cm_msg *msg)
 {
 	const struct cm_sidr_req *req = &msg->sidr_req;
-	struct sim_id *listener, *child;
+	struct sim_id *listener;
 	struct ibcm *cm;
-	uint32_t number;
 	int ret;
 
-	number = ibcm_take_number();
-	if (!number)
-		return -ENOMEM;
 	ret = ibcm_request(packet, &(struct ibcm_asked){
 		.service_id = req->service_id, .qp_type = IBV_QPT_UD,
 		.data = req->private_data, .len = sizeof(req->private_data),
-	}, &listener, &child);
+	}, &listener, &cm);
 	if (ret < 0)
 		return ret;
-	cm = child->ib = ibcm_create_with(child, number);
 	cm->sidr = true;
-	cm->peer = packet->from;
-	cm->peer_mac = packet->from->mac_number;
 	cm->tid = msg->tid;
 	cm->remote_id = req->request_id;
 	cm->remote_ca_guid = sender_lid(packet);
 	ibcm_table_add(cm, IBCM_BY_REMOTE);
 	ibcm_set_state(cm, IBCM_SIDR_REQ_RCVD);
-	return post_request(listener, child, req);
+	return post_request(listener, cm->id, req);
 }
 
 static void refuse(const struct sim_packet *packet, const struct cm_msg *msg, uint8_t status)
