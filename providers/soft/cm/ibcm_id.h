@@ -25,7 +25,7 @@ struct ibcm {
 	struct sim_id *id;
 	struct sim_port *peer;		/* NULL: gone, what is sent there is lost */
 	uint32_t peer_mac;		/* its number when we learned it */
-	struct ibcm *next[IBCM_TABLES];
+	void *next[IBCM_TABLES];	/* cm_table's links */
 	struct sim_timer timer;		/* the next repetition, or the end of TIMEWAIT */
 	struct ibcm_buffer *repeating;	/* the message that the timer repeats */
 	uint64_t tid;

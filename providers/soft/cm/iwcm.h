@@ -72,7 +72,7 @@ struct iwcm {
 	struct iwcm_request *request;		/* for when it opens, unless the program waits */
 	struct iw_handshake *handshake;
 	struct sim_timer timer;			/* SYN, MPA request or MPA reply */
-	struct iwcm *next;			/* in the table; once closed, of those that are kept */
+	void *next;				/* in the table; after the end, in the list of those kept */
 	bool fin_late;				/* the timer sends it */
 	bool kept;				/* the FIN's memory, and nothing else */
 	bool unreported;			/* the timer tells the program of the answer */
@@ -95,6 +95,8 @@ int iw_stream_start(struct iwcm *cm);
 int iw_stream_connect(struct iwcm *cm);
 /* The other end of all streams to that process is gone. */
 void iw_stream_process_died(unsigned int slot);
+/* The open one, or one being opened, with that number of ours; NULL: none. */
+struct iwcm *iw_stream_find(uint32_t local_id);
 /* Close it for both sides.  Nothing more comes from it. */
 void iw_stream_close(struct iwcm *cm);
 /* Is the memory of a closed one still needed?  Then the stream owns it from now on. */
@@ -112,17 +114,6 @@ void iw_send_rst(const struct sim_packet *packet, const struct segment *to);
 int iw_send(const struct iwcm *cm, enum segment_type type, const uint8_t *data, size_t len);
 /* A fault rule refuses an MPA request in the receiver's place. */
 void iw_reject_by_rule(const struct sim_packet *packet, uint16_t reason);
-
-/* --- The table of streams (iwcm_table.c). --- */
-
-/* Those that are open or being opened, by local_id.  -ENOMEM. */
-int iw_table_add(struct iwcm *cm);
-void iw_table_remove(struct iwcm *cm);
-void iw_table_free(void);
-/* That of ours, or NULL. */
-struct iwcm *iw_stream_find(uint32_t local_id);
-/* It will be looked for soon, if it is ours. */
-void iw_table_prefetch(uint32_t local_id);
 
 /* --- Upcalls of the stream. --- */
 

@@ -22,6 +22,7 @@
 #include "providers/soft/nic/nic.h"
 #include "cma_internal.h"
 #include "iwcm.h"
+#include "table.h"
 
 /* Linux' tcp_syn_retries: seven waits from one second on, doubled each time. */
 #define SYN_WAIT SIM_MS(1000)
@@ -29,18 +30,31 @@
 
 #define NUM_INDICES (1u << SIM_CONN_INDEX_BITS)
 
+/* Streams that are open or being opened. */
+static struct cm_table streams = {
+	.link = offsetof(struct iwcm, next), .number = offsetof(struct iwcm, local_id),
+};
 static struct iw_handshake *embryos;	/* passive, without an id yet */
 static struct iwcm *kept;		/* by late FINs */
 static uint32_t last_index;
 
-/* Cyclic, so that a late segment meets no new stream. */
+struct iwcm *iw_stream_find(uint32_t local_id)
+{
+	return cm_table_first(&streams, local_id);
+}
+
+/* Numbers are used in turn, so that a late segment finds no new stream. */
 static int enter(struct iwcm *cm)
 {
+	if (cm_table_reserve(&streams) < 0)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < NUM_INDICES; i++) {
 		last_index = (last_index + 1) % NUM_INDICES;
 		cm->local_id = sim_conn_id(last_index);
-		if (!iw_stream_find(cm->local_id))
-			return iw_table_add(cm);
+		if (!iw_stream_find(cm->local_id)) {
+			cm_table_add(&streams, cm);
+			return 0;
+		}
 	}
 	return -ENOMEM;
 }
@@ -70,7 +84,7 @@ void iw_stream_handshake_done(struct iwcm *cm)
 static void forget(struct iwcm *cm)
 {
 	if (cm->stream != IW_STREAM_CLOSED)
-		iw_table_remove(cm);
+		cm_table_remove(&streams, cm);
 	cm->stream = IW_STREAM_CLOSED;
 	if (!cm->unreported) {
 		sim_timer_disarm(&cm->timer);
@@ -104,12 +118,15 @@ static void send_late_fin(struct sim_timer *timer)
 
 void iw_stream_close(struct iwcm *cm)
 {
+	const struct iwcm *peer;
 	bool late = false;
 
 	if (cm->fin_late)
 		return;
 	if (cm->stream == IW_STREAM_OPEN) {
-		iw_table_prefetch(cm->peer_id);
+		peer = cm_table_guess(&streams, cm->peer_id);
+		if (peer)
+			sim_prefetch(peer, sizeof(*peer));
 		late = iw_send(cm, SEG_FIN, NULL, 0) == -ENOMEM;
 	}
 	forget(cm);
@@ -466,5 +483,5 @@ void iw_streams_stop(void)
 	kept = NULL;
 	sim_link_set_handler(SIM_PACKET_STREAM, NULL);
 	sim_qp_stream_set_teller(NULL, NULL);
-	iw_table_free();
+	cm_table_free(&streams);
 }
