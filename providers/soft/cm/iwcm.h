@@ -72,7 +72,7 @@ struct iwcm {
 	struct iwcm_request *request;		/* for when it opens, unless the program waits */
 	struct iw_handshake *handshake;
 	struct sim_timer timer;			/* SYN, MPA request or MPA reply */
-	void *next;				/* in the table; after the end, in the list of those kept */
+	void *next;				/* in the table; after that in the list of those kept */
 	bool fin_late;				/* the timer sends it */
 	bool kept;				/* the FIN's memory, and nothing else */
 	bool unreported;			/* the timer tells the program of the answer */

@@ -66,8 +66,8 @@ static int post_request(struct iwcm *cm, const struct mpa_frame *request)
 	unsigned int slot;
 	int r;
 
-	if (!sim_find_socket(cm->port->device->node, &handshake->local.sa, &slot, &listener) || !listener ||
-	    listener->state != CMA_LISTEN)
+	if (!sim_find_socket(cm->port->device->node, &handshake->local.sa, &slot, &listener) ||
+	    !listener || listener->state != CMA_LISTEN)
 		return -ECONNREFUSED;
 	/* A wildcard of IPv6 takes streams of IPv4, and siw refuses their requests. */
 	if (listener->src.sa.sa_family != handshake->local.sa.sa_family) {
