@@ -22,6 +22,7 @@ struct device {
 	struct device *next;
 	char *name, *provider, *transport;
 	uint64_t guid;
+	int error;		/* why nothing can connect on it, or 0 */
 };
 
 struct devices {
@@ -43,6 +44,7 @@ static int keep_device(void *arg, const struct polycm_device_view *view)
 	device->provider = tool_strdup(view->provider);
 	device->transport = tool_strdup(view->transport);
 	device->guid = be64toh(view->node_guid);
+	device->error = view->error;
 	*devices->last = device;
 	devices->last = &device->next;
 	return 0;
@@ -142,12 +144,35 @@ static int print_ports(struct ibv_device *device)
 	return status;
 }
 
+/* What the line above them has is left out. */
+static int add_fact(void *arg, const char *name, const char *value)
+{
+	if (strcmp(name, "provider") != 0 && strcmp(name, "transport") != 0)
+		TABLE_ROW(arg, name, value);
+	return 0;
+}
+
+static int print_facts(const char *name)
+{
+	struct table table = { 0 };
+	int status = 0;
+
+	if (polycm_device_walk(name, add_fact, &table) < 0) {
+		tool_error("info: cannot inspect %s: %m", name);
+		status = EXIT_FAILURE;
+	}
+	table_print(&table, 4);
+	return status;
+}
+
 static int print_device(const struct device *device, struct ibv_device **list)
 {
 	printf("  %s  provider %s, transport %s, node GUID %04x:%04x:%04x:%04x\n",
 	       device->name, device->provider, device->transport,
 	       (unsigned int)(device->guid >> 48), (unsigned int)(device->guid >> 32) & 0xffff,
 	       (unsigned int)(device->guid >> 16) & 0xffff, (unsigned int)device->guid & 0xffff);
+	if (device->error)
+		printf("    nothing can connect: %s\n", strerror(-device->error));
 	for (; *list; list++)
 		if (!strcmp(ibv_get_device_name(*list), device->name))
 			return print_ports(*list);
@@ -175,8 +200,11 @@ int info_devices(const char *provider)
 		tool_error("info: cannot list the devices: %m");
 		return EXIT_FAILURE;
 	}
-	for (device = devices.first; device && !status; device = device->next)
+	for (device = devices.first; device && !status; device = device->next) {
 		status = print_device(device, list);
+		if (provider && !status)
+			status = print_facts(device->name);
+	}
 	ibv_free_device_list(list);
 	return status;
 }

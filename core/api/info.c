@@ -104,36 +104,6 @@ POLYCM_EXPORT int polycm_providers_walk(bool installed,
 	return r ? r : polycm_files_walk(show_file, &walk);
 }
 
-POLYCM_EXPORT int polycm_devices_walk(int (*fn)(void *arg, const struct polycm_device_view *view),
-				      void *arg)
-{
-	struct polycm_device **devices;
-	size_t num;
-	int r;
-
-	r = fn ? polycm_registry_get_devices() : -EINVAL;
-	if (!r)
-		r = polycm_devices(&devices, &num);
-	if (r) {
-		errno = -r;
-		return -1;
-	}
-	for (size_t i = 0; i < num && !r; i++) {
-		struct polycm_device_view view = {
-			.size = sizeof(view),
-			.name = devices[i]->name,
-			.provider = devices[i]->module->name,
-			.transport = devices[i]->transport->name,
-			.node_guid = devices[i]->node_guid,
-			.simulated = devices[i]->vdev != NULL,
-		};
-
-		r = fn(arg, &view);
-	}
-	polycm_devices_free(devices, num);
-	return r;
-}
-
 struct setting_walk {
 	int (*fn)(void *arg, const struct polycm_setting_info *info);
 	void *arg;

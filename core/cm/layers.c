@@ -86,6 +86,7 @@ BOTH(query, (void *priv, struct polycm_route_info *ret_info), priv, ret_info)
 BOTH(join_multicast, (void *priv, const struct polycm_multicast *mc), priv, mc)
 BOTH(leave_multicast, (void *priv, void *group), priv, group)
 BOTH(migrate, (void *priv, void *new_chan), priv, new_chan)
+BOTH_VOID(inspect, (void *priv, const struct polycm_report *to), priv, to)
 BOTH_VOID(close, (void *priv), priv)
 BOTH_VOID(stop, (void *priv), priv)
 BOTH_VOID(free, (void *priv), priv)
@@ -142,6 +143,7 @@ static void enter_free(void *priv)
 	.join_multicast = prefix##_join_multicast,						\
 	.leave_multicast = prefix##_leave_multicast,						\
 	.migrate = prefix##_migrate,								\
+	.inspect = prefix##_inspect,								\
 	.close = prefix##_close,								\
 	.stop = prefix##_stop,									\
 	.open = prefix##_open,									\
@@ -161,6 +163,7 @@ void polycm_layers_wrap(struct polycm_module *module)
 	wrapped.fini = module->ops.fini;
 	wrapped.enumerate = module->ops.enumerate;
 	wrapped.match = module->ops.match;
+	wrapped.inspect_device = module->ops.inspect_device;
 	wrapped.channel_open = module->ops.channel_open;
 	wrapped.channel_read = module->ops.channel_read;
 	wrapped.channel_close = module->ops.channel_close;

@@ -33,7 +33,7 @@ static bool is_owned(const struct polycm_id *id, const struct polycm_module *own
 {
 	const struct polycm_module *module = id->device ? id->device->module : id->module;
 
-	return !module || module == owner;
+	return !owner || !module || module == owner;
 }
 
 /* ------------------------------------------------------------------------

@@ -3,7 +3,7 @@
  * cm/left.h - what the program has and has not ended: ids, event channels and
  * events, for reports of leaks and for tear-downs.
  *
- * Only what belongs to the provider `owner', or to none yet, counts.
+ * Only what belongs to the provider `owner', or to none yet, counts; with NULL all does.
  */
 #ifndef POLYCM_CORE_RDMA_LEFT_H
 #define POLYCM_CORE_RDMA_LEFT_H

@@ -54,6 +54,13 @@ static int init_by_rules(struct polycm_module *module, void **ret_ctx)
 	return init(module, &by_rules, ret_ctx);
 }
 
+static void inspect(void *priv, const struct polycm_report *to)
+{
+	const struct kernel_id *id = priv;
+
+	to->put(to, "kernel id", "%u", id->number);
+}
+
 enum polycm_kind kernel_kind(const void *priv)
 {
 	const struct kernel_id *id = priv;
@@ -88,6 +95,7 @@ const struct polycm_ops polycm_kernel_ops = {
 	.join_multicast = kernel_op_join_multicast,
 	.leave_multicast = kernel_op_leave_multicast,
 	.migrate = kernel_op_migrate,
+	.inspect = inspect,
 	.close = kernel_op_close,
 	.stop = kernel_op_stop,
 	.free = kernel_op_free,

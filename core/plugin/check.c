@@ -105,7 +105,7 @@ static void complete_from_kernel(struct polycm_ops *ops)
 		THEIRS(init), THEIRS(resolve_route), THEIRS(connect), THEIRS(accept),
 		THEIRS(reject), THEIRS(establish), THEIRS(disconnect), THEIRS(notify),
 		THEIRS(set_option), THEIRS(init_qp_attr), THEIRS(join_multicast),
-		THEIRS(leave_multicast),
+		THEIRS(leave_multicast), THEIRS(inspect_device),
 #undef THEIRS
 	};
 	struct polycm_ops complete = polycm_kernel_ops;

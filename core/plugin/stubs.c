@@ -39,6 +39,10 @@ static void stub_void(void *object)
 {
 }
 
+static void stub_inspect(void *priv, const struct polycm_report *to)
+{
+}
+
 /* Those that a provider may lack, and that say so. */
 #define UNSUPPORTED(STUB)                                                                          \
 	STUB(bind, void *priv, const struct sockaddr *addr)                                        \
@@ -56,7 +60,8 @@ static void stub_void(void *object)
 	STUB(init_qp_attr, void *priv, struct ibv_qp_attr *attr, int *ret_mask)                    \
 	STUB(query, void *priv, struct polycm_route_info *ret_info)                                \
 	STUB(join_multicast, void *priv, const struct polycm_multicast *mc)                        \
-	STUB(leave_multicast, void *priv, void *group)
+	STUB(leave_multicast, void *priv, void *group)                                             \
+	STUB(inspect_device, void *ctx, const char *name, const struct polycm_report *to)
 
 #define FUNCTION(slot, ...) static int stub_##slot(__VA_ARGS__) { return -EOPNOTSUPP; }
 UNSUPPORTED(FUNCTION)
@@ -73,5 +78,6 @@ const struct polycm_ops polycm_stub_ops = {
 	.channel_read = stub_channel_read,
 	.channel_close = stub_void,
 	.migrate = stub_migrate,
+	.inspect = stub_inspect,
 	UNSUPPORTED(MEMBER)
 };

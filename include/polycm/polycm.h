@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <rdma/rdma_cma.h>
 
@@ -70,6 +71,7 @@ struct polycm_device_view {
 	const char *transport;
 	uint64_t node_guid;		/* network byte order */
 	bool simulated;			/* libibverbs does not know it */
+	int error;			/* negative errno for which nothing can connect on it, or 0 */
 };
 
 /* The devices that can carry connections now. */
@@ -96,6 +98,46 @@ int polycm_settings_walk(int (*fn)(void *arg, const struct polycm_setting_info *
  */
 int polycm_rules_walk(const char *transport, int (*fn)(void *arg, const char *rule, const char *value),
 		      void *arg);
+
+/* ------------------------------------------------------------------------
+ * For support: what a provider knows of one id or device.
+ */
+
+/*
+ * Calls fn for each fact and each counter of an id: name "state", value
+ * "CONNECT"; "retries", "2".  First come those of the library, then those of
+ * the provider (docs/writing-a-provider.md).  The value of a counter is a
+ * decimal number; other texts are for people and may change.  Strings are valid
+ * during the callback.  EINVAL: no such id; EBADF: its event channel was destroyed.
+ */
+int polycm_id_walk(struct rdma_cm_id *id, int (*fn)(void *arg, const char *name, const char *value),
+		   void *arg);
+/*
+ * The same of a device, by its name in ibv_devices.  The value of "health" is
+ * "good", "not reported", or the error for which nothing can connect on the
+ * device now (polycm_device_view.error).  ENODEV: there is no such device.
+ */
+int polycm_device_walk(const char *device, int (*fn)(void *arg, const char *name, const char *value),
+		       void *arg);
+/*
+ * Writes what this process has: its ids, event channels, events that are not
+ * acknowledged, and devices, each with its facts.  It does not wait for an id
+ * that another thread is in a call with; the text says so.  Not in signal
+ * handlers; in a debugger: call polycm_dump(stderr).  EINVAL: to is NULL; EIO: it
+ * cannot be written.
+ */
+int polycm_dump(FILE *to);
+
+/*
+ * A provider's private functions: the table of this name and version, as the
+ * provider's own header declares it.  The name has a dot: "acme.qos".  The
+ * table stays valid until the process ends.  NULL and errno ENODEV: the
+ * provider is not in use; ENOENT: it has no such table.
+ *
+ * Beside this, an option of a single id goes to its provider through
+ * rdma_set_option(), with a level of the provider's own.
+ */
+const void *polycm_provider_extension(const char *provider, const char *name, unsigned int version);
 
 #ifdef __cplusplus
 }

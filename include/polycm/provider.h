@@ -160,6 +160,19 @@ struct polycm_open {
 	void *channel_priv;		/* this provider's area of the id's channel */
 };
 
+/*
+ * Where inspect() and inspect_device() write what they know, line by line:
+ *
+ *	to->put(to, "retries", "%u", retries);
+ *
+ * The name of a counter stays the same, and its value is a decimal number.
+ */
+struct polycm_report {
+	uint32_t size;
+	void (*put)(const struct polycm_report *to, const char *name, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+};
+
 /* ------------------------------------------------------------------------
  * The operations.
  *
@@ -194,6 +207,8 @@ struct polycm_open {
  *                 ADDR_RESOLVED
  * leave_multicast any                short -        id      EADDRNOTAVAIL     nothing more of it
  * migrate         any                no    new_chan id      -                 -
+ * inspect         any                no    -        id      -                 -
+ * inspect_device  always             no    -        any     (7)               -
  * close           any                no    -        id      -                 -
  * stop            after close        short -        id      -                 nothing more
  * free            after stop         no    -        id      -                 -
@@ -219,6 +234,8 @@ struct polycm_open {
  * (5) CONNECT_RESPONSE (ESTABLISHED for datagrams and where POLYCM_SVC_ESTABLISH
  *	is absent), REJECTED, UNREACHABLE or CONNECT_ERROR.
  * (6) At both ends; then TIMEWAIT_EXIT, with POLYCM_SVC_TIMEWAIT.
+ * (7) Any error means that nothing can connect on the device now.  -ENODEV: there
+ *	is no such device.
  */
 struct polycm_ops {
 	uint32_t size;
@@ -313,6 +330,17 @@ struct polycm_ops {
 	int (*leave_multicast)(void *priv, void *group);
 	/* The id now belongs to another channel.  Not required: 0 without it. */
 	int (*migrate)(void *priv, void *new_chan);
+
+	/*
+	 * For support, see <polycm/polycm.h>.  What the provider knows of an id: its
+	 * state, counters.  Not required.
+	 */
+	void (*inspect)(void *priv, const struct polycm_report *to);
+	/*
+	 * The same of a device, by its name.  The result is its health: 0, or an
+	 * error, with lines that say what is wrong.  Not required.
+	 */
+	int (*inspect_device)(void *ctx, const char *name, const struct polycm_report *to);
 
 	/*
 	 * The end of an id, in this order, always all three, also after a failed
@@ -471,8 +499,12 @@ struct polycm_provider {
 	const struct polycm_layer_ops *layer;
 	/*
 	 * A table of the provider's own by name and version, or NULL.  May be NULL
-	 * itself.  "place" 1 is a string: the folder by which processes meet that
-	 * share the provider's network, for people; asked for between init() and fini().
+	 * itself.  From any thread, between init() and fini().
+	 *
+	 * Names with a dot ("acme.qos") are for programs, which get the table with
+	 * polycm_provider_extension(); it stays valid until the process ends.  Names
+	 * without one are polycm's own: "place" 1 is a string for people, the folder
+	 * by which processes meet that share the provider's network.
 	 */
 	const void *(*extension)(const char *name, unsigned int version);
 };

@@ -295,6 +295,17 @@ static int match(void *ctx, const struct sockaddr *src, const struct sockaddr *d
 	return r;
 }
 
+static int inspect_device(void *ctx, const char *name, const struct polycm_report *to)
+{
+	int r;
+
+	(void)ctx;
+	sim_lock();
+	r = sim_nic_inspect(name, to);
+	sim_unlock();
+	return r;
+}
+
 static int open_id(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
 {
 	int r = ensure_up();
@@ -354,6 +365,7 @@ int polycm_provider_query_v1(const struct polycm_core *core,
 	ops.enumerate = enumerate;
 	ops.match = match;
 	ops.open = open_id;
+	ops.inspect_device = inspect_device;
 	*ret_provider = &provider;
 	return 0;
 }

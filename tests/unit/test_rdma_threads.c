@@ -4,6 +4,7 @@
  * channels and requests come and go; none gets lost or comes twice.
  */
 #include "cm_fake.h"
+#include "polycm/polycm.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -480,6 +481,26 @@ static int start(void **state)
 	return fakes_start(1);
 }
 
+static void a_dump_does_not_wait(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = new_id(channel);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	/* As if another thread were inside of a call. */
+	polycm_id_lock(internal(id));
+	assert_int_equal(polycm_dump(to), 0);
+	polycm_id_unlock(internal(id));
+	assert_non_null(strstr(text, "  busy                     a call with it is under way\n"));
+	fclose(to);
+	free(text);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -494,6 +515,7 @@ int main(void)
 		RDMA_TEST(an_id_ends_while_it_migrates),
 		RDMA_TEST(an_id_ends_while_it_leaves_a_group),
 		RDMA_TEST(an_id_ends_while_a_call_waits_for_it),
+		RDMA_TEST(a_dump_does_not_wait),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -46,6 +46,7 @@ struct cm_engine {
 	void (*free)(struct sim_id *id);
 	/* After close: wait for what must not be interrupted. */
 	void (*stop)(struct sim_id *id);
+	void (*inspect)(const struct sim_id *id, const struct polycm_report *to);
 };
 
 #define CMA_QPN_MASK 0xffffffu

@@ -56,6 +56,7 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 		     int timeout_ms);
 
 int cma_resolve_route(struct sim_id *id, int timeout_ms);
+void cma_inspect(const struct sim_id *id, const struct polycm_report *to);
 void cma_query(const struct sim_id *id, struct polycm_route_info *ret_info);
 
 /* Ways (cma_way.c).  The source towards the id's destination, as the routing table gives it. */

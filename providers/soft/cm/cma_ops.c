@@ -305,6 +305,13 @@ static void op_free(void *priv)
 	sim_unlock();
 }
 
+static void op_inspect(void *priv, const struct polycm_report *to)
+{
+	sim_lock();
+	cma_inspect(priv, to);
+	sim_unlock();
+}
+
 const struct polycm_ops sim_cma_ops = {
 	.size = sizeof(sim_cma_ops),
 	.open = op_open,
@@ -323,6 +330,7 @@ const struct polycm_ops sim_cma_ops = {
 	.query = op_query,
 	.join_multicast = op_join_multicast,
 	.leave_multicast = op_leave_multicast,
+	.inspect = op_inspect,
 	.close = op_close,
 	.stop = op_stop,
 	.free = op_free,

@@ -38,6 +38,16 @@ void cma_set_state(struct sim_id *id, enum cma_state state)
 	id->state = state;
 }
 
+void cma_inspect(const struct sim_id *id, const struct polycm_report *to)
+{
+	to->put(to, "number in traces", "%u", id->number);
+	to->put(to, "node", "%s", id->node ? id->node->name : "none yet");
+	to->put(to, "state", "%s", state_names[id->state]);
+	to->put(to, "events without memory", "%u", id->num_late);
+	if (id->engine)
+		id->engine->inspect(id, to);
+}
+
 int cma_wrong_state(const struct sim_id *id)
 {
 	if (id->state == CMA_DEVICE_REMOVAL)

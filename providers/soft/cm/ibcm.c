@@ -360,6 +360,14 @@ static void release(struct sim_id *id)
 	id->ib = NULL;
 }
 
+static void inspect(const struct sim_id *id, const struct polycm_report *to)
+{
+	if (!id->ib)
+		return;
+	to->put(to, "CM state", "%s", state_names[id->ib->state]);
+	to->put(to, "CM retries left", "%u", id->ib->retries_left);
+}
+
 const struct cm_engine sim_ibcm_engine = {
 	.connect = connect_any,
 	.accept = accept_any,
@@ -371,4 +379,5 @@ const struct cm_engine sim_ibcm_engine = {
 	.close = end,
 	.stop = stop,
 	.free = release,
+	.inspect = inspect,
 };

@@ -309,6 +309,12 @@ static int iwcm_init_qp_attr(struct sim_id *id, struct ibv_qp_attr *attr, int *r
 	return 0;
 }
 
+static void inspect(const struct sim_id *id, const struct polycm_report *to)
+{
+	if (id->iw)
+		to->put(to, "SYNs sent", "%u", id->iw->syns);
+}
+
 const struct cm_engine sim_iwcm_engine = {
 	.connect = iwcm_connect,
 	.accept = iwcm_accept,
@@ -320,4 +326,5 @@ const struct cm_engine sim_iwcm_engine = {
 	.close = iwcm_close,
 	.stop = iwcm_stop,
 	.free = iwcm_free_id,
+	.inspect = inspect,
 };

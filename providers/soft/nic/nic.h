@@ -29,6 +29,9 @@ void sim_nic_port_event(struct sim_port *port, enum ibv_event_type type);
 /* The device is gone: its QPs are in error, its contexts are told. */
 void sim_nic_device_removed(struct sim_device *device);
 
+/* What there is to say of the device of that name.  Its health: 0 or a negative errno. */
+int sim_nic_inspect(const char *name, const struct polycm_report *to);
+
 /* Is it the descriptor of a completion channel or of a context?  Then also which, in words. */
 bool sim_nic_owns_fd(int fd, char *text, size_t size);
 

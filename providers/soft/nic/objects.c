@@ -85,6 +85,12 @@ void nic_remove(struct ibv_context *context, enum nic_kind kind, struct nic_list
 		nic_pd(pd)->users--;
 }
 
+void nic_show_objects(const struct sim_device *device, const struct polycm_report *to)
+{
+	for (unsigned int kind = 0; kind < NIC_KINDS; kind++)
+		to->put(to, kinds[kind].name, "%u", device->used[kind]);
+}
+
 void sim_nic_counts(struct sim_nic_counts *ret_counts)
 {
 	*ret_counts = (struct sim_nic_counts) { 0 };

@@ -350,5 +350,7 @@ void nic_enter(struct ibv_context *context, enum nic_kind kind, struct nic_list 
 	       struct ibv_pd *pd);
 void nic_remove(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
 		struct ibv_pd *pd);
+/* How many of each kind the device has. */
+void nic_show_objects(const struct sim_device *device, const struct polycm_report *to);
 
 #endif
