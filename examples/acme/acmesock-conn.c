@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * acmesock-conn.c - connections of provider-acmesock.so: their sockets, what
- * arrives on them, and the events that follow.  All with the lock held.
+ * arrives on them, the events that follow, and the thread that waits for it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "acmesock.h"
@@ -19,33 +20,55 @@
 #define FIRST_FREE_PORT	32768u
 
 /* ------------------------------------------------------------------------
- * Sockets.  All with the lock held.
+ * Objects.
  */
 
-void conn_send(struct conn *conn, const struct frame_head *head, struct iovec *parts,
-	       unsigned int num_parts)
+void object_add(struct object **list, struct object *object, void *self)
 {
-	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = num_parts };
+	do
+		object->number = ++acme.last_number & 0xffffff;
+	while (!object->number || object_find(*list, object->number));
+	object->self = self;
+	object->next = *list;
+	*list = object;
+}
+
+void object_remove(struct object **list, struct object *object)
+{
+	while (*list && *list != object)
+		list = &(*list)->next;
+	if (*list)
+		*list = object->next;
+}
+
+void *object_find(struct object *list, uint32_t number)
+{
+	while (list && list->number != number)
+		list = list->next;
+	return list ? list->self : NULL;
+}
+
+/* ------------------------------------------------------------------------
+ * Sockets.
+ */
+
+void conn_send(struct conn *conn, const struct frame_head *head, const void *data, size_t len)
+{
 	struct frame_head full = *head;
+	struct iovec parts[2] = { { &full, sizeof(full) }, { (void *)(uintptr_t)data, len } };
+	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2 };
 
 	full.magic = FRAME_MAGIC;
-	parts[0] = (struct iovec){ &full, sizeof(full) };
 	if (sendmsg(conn->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EPIPE)
 		(void)shutdown(conn->fd, SHUT_RDWR);	/* never full, so it is broken */
 }
 
-void conn_message(struct conn *conn, const struct frame_head *head, const void *data, size_t len)
-{
-	struct iovec parts[2] = { [1] = { (void *)(uintptr_t)data, len } };
-
-	conn_send(conn, head, parts, 2);
-}
-
-/* Listen to the socket, or while a SEND is held only to its end. */
+/* Listen to the socket, or while it is paused only to its end. */
 int conn_watch(struct conn *conn, int op)
 {
 	struct epoll_event event = {
-		.events = EPOLLRDHUP | (conn->held ? 0 : EPOLLIN), .data.u32 = conn->number,
+		.events = EPOLLRDHUP | (conn->paused ? 0 : EPOLLIN),
+		.data.u32 = conn->object.number,
 	};
 
 	return epoll_ctl(acme.epoll, op, conn->fd, &event) ? -errno : 0;
@@ -70,12 +93,19 @@ bool is_own_user(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.uid == geteuid();
 }
 
-/* A socket whose name is the port; port 0 takes a free one. */
+/* For all that may be on its way at a time. */
+static void make_room(int fd)
+{
+	int size = 4 * (int)MAX_DATA;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+}
+
 int conn_take_port(struct conn *conn, const struct sockaddr_in *addr)
 {
 	unsigned int port = ntohs(addr->sin_port), last = port;
 	struct sockaddr_un name;
-	int fd, err, size = 4 * (int)MAX_DATA;
+	int fd, err;
 
 	if (!port) {
 		port = FIRST_FREE_PORT;
@@ -84,7 +114,7 @@ int conn_take_port(struct conn *conn, const struct sockaddr_in *addr)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	make_room(fd);
 	while (bind(fd, (struct sockaddr *)&name, port_name(&name, port))) {
 		err = -errno;
 		if (err == -EADDRINUSE && port++ < last)
@@ -99,7 +129,7 @@ int conn_take_port(struct conn *conn, const struct sockaddr_in *addr)
 }
 
 /* ------------------------------------------------------------------------
- * Events.  All with the lock held.
+ * Events.
  */
 
 /*
@@ -107,7 +137,7 @@ int conn_take_port(struct conn *conn, const struct sockaddr_in *addr)
  * program is out of memory; either way nobody is left to tell.
  */
 int conn_post(struct conn *conn, enum rdma_cm_event_type type, int status, const char *why,
-		struct conn *child, const struct frame *frame, uint32_t len)
+	      struct conn *child, const struct frame *frame, uint32_t len)
 {
 	struct polycm_event event = {
 		.size = sizeof(event), .type = type, .status = status, .why = why,
@@ -121,10 +151,6 @@ int conn_post(struct conn *conn, enum rdma_cm_event_type type, int status, const
 		/* Each side is told what it is to provide: what the other side asked for. */
 		param->responder_resources = frame->head.initiator_depth;
 		param->initiator_depth = frame->head.responder_resources;
-		param->flow_control = frame->head.flow_control;
-		param->retry_count = frame->head.retry_count;
-		param->rnr_retry_count = frame->head.rnr_retry_count;
-		param->srq = frame->head.srq;
 		param->qp_num = frame->head.qp_num;
 	}
 	return core->post_event(conn->id, &event);
@@ -136,51 +162,25 @@ void conn_post_plain(struct conn *conn, enum rdma_cm_event_type type)
 }
 
 /* ------------------------------------------------------------------------
- * What arrives.  All with the lock held.
+ * What arrives.
  */
 
-struct conn *conn_find(uint32_t number)
-{
-	struct conn *conn;
-
-	for (conn = acme.conns; conn && conn->number != number; conn = conn->next)
-		;
-	return conn;
-}
-
-void conn_add(struct conn *conn)
-{
-	conn->number = ++acme.last_number;
-	conn->next = acme.conns;
-	acme.conns = conn;
-}
-
-/* Nothing of ours points to it any more.  May be called twice. */
+/* Nothing of ours points to it any more. */
 void conn_remove(struct conn *conn)
 {
-	struct conn **link;
-
-	for (link = &acme.conns; *link && *link != conn; link = &(*link)->next)
-		;
-	if (*link)
-		*link = conn->next;
+	object_remove(&acme.conns, &conn->object);
 	if (conn->qp)
 		qp_fail(conn->qp);
 	qp_detach(conn->qp);
-	free(conn->held);
-	conn->held = NULL;
 	if (conn->fd >= 0)
 		close(conn->fd);	/* and leaves the epoll set */
 	conn->fd = -1;
 }
 
-/* This side ends the connection, or the peer has. */
 void conn_end(struct conn *conn)
 {
 	(void)epoll_ctl(acme.epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	(void)shutdown(conn->fd, SHUT_RDWR);
-	free(conn->held);
-	conn->held = NULL;
 	conn->state = ENDED;
 	if (conn->qp)
 		qp_fail(conn->qp);
@@ -202,7 +202,7 @@ void conn_ended(struct conn *conn)
 	case ACCEPTED:
 	case ANSWERED:
 		(void)conn_post(conn, RDMA_CM_EVENT_REJECTED, REASON_CONSUMER,
-			   "the peer ended before it was connected", NULL, NULL, 0);
+				"the peer ended before it was connected", NULL, NULL, 0);
 		break;
 	case CONNECTED:
 		conn_post_plain(conn, RDMA_CM_EVENT_DISCONNECTED);
@@ -215,19 +215,20 @@ void conn_ended(struct conn *conn)
 /* The first frame on an accepted socket. */
 static void on_connect(struct conn *child, const struct frame *frame, uint32_t len)
 {
-	struct conn *listener = conn_find(child->listener);
+	struct conn *listener = object_find(acme.conns, child->listener);
 
 	child->src = frame->head.dst;
 	child->dst = frame->head.src;
 	child->state = REQUESTED;
 	/* Posted, it is the core's.  Otherwise it is still ours to destroy. */
-	if (!listener || conn_post(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, NULL, child, frame, len)) {
+	if (!listener || conn_post(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, NULL, child, frame,
+				   len)) {
 		child->state = ARRIVED;
 		conn_ended(child);
 	}
 }
 
-static bool is_loopback(const struct sockaddr_in *addr)
+bool is_loopback(const struct sockaddr_in *addr)
 {
 	return addr->sin_family == AF_INET &&
 	       ntohl(addr->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
@@ -258,71 +259,63 @@ static bool on_message(struct conn *conn, const struct frame *frame, uint32_t le
 	return true;
 }
 
-/* Keep a frame until the QP can take it, and read no further. */
-static void hold(struct conn *conn, const struct frame *frame, uint32_t len)
+/* A frame that has arrived whole.  false: not what the peer may send now. */
+static bool on_frame(struct conn *conn, const struct frame *frame, size_t size)
 {
-	size_t size = sizeof(frame->head) + len;
-	int r = -ENOMEM;
+	uint32_t len = (uint32_t)(size - sizeof(frame->head));
 
-	conn->held = malloc(size);
-	if (conn->held) {
-		memcpy(conn->held, frame, size);
-		conn->held_len = len;
-		r = conn_watch(conn, EPOLL_CTL_MOD);
-	}
-	if (r)
-		conn_ended(conn);
+	if (size < sizeof(frame->head) || frame->head.magic != FRAME_MAGIC)
+		return false;
+	conn->frames++;
+	if (frame->head.type < FRAME_SEND)
+		return on_message(conn, frame, len);
+	if (conn->state != CONNECTED && conn->state != ACCEPTED && conn->state != ANSWERED)
+		return false;
+	qp_receive(conn->qp, frame, len);
+	return true;
+}
+
+/* Is the next frame one that the QP cannot take yet?  Then nothing is read until it can. */
+static bool must_wait(struct conn *conn)
+{
+	struct frame_head head = { .type = 0 };
+
+	return recv(conn->fd, &head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) == sizeof(head) &&
+	       head.type >= FRAME_SEND && !qp_takes(conn->qp, head.type);
 }
 
 void conn_resume(struct conn *conn)
 {
-	struct frame *frame = conn->held;
-
-	if (!frame || !qp_receive(conn->qp, frame, conn->held_len))
+	if (!conn->paused)
 		return;
-	conn->held = NULL;
-	free(frame);
+	conn->paused = false;
 	if (conn_watch(conn, EPOLL_CTL_MOD))
 		conn_ended(conn);
 }
 
-/* Frames until there are none, or the QP cannot take one.  The conn may be gone afterwards. */
-void conn_read(uint32_t number, bool at_end)
+static void read_frame(struct conn *conn, bool at_end)
 {
-	struct frame *frame = &acme.frame;
-	struct conn *conn;
 	ssize_t size;
-	uint32_t len;
 
-	while ((conn = conn_find(number)) && conn->state != ENDED) {
-		/* What a QP cannot take when the peer has gone is lost, as on any transport. */
-		if (conn->held && !at_end)
-			return;
-		size = recv(conn->fd, frame, sizeof(*frame), MSG_DONTWAIT);
-		if (size < 0 && errno == EAGAIN)
-			return;
-		if (size < (ssize_t)sizeof(frame->head) || frame->head.magic != FRAME_MAGIC) {
-			conn_ended(conn);	/* 0: end of file; else no frame of ours */
-			return;
-		}
-		len = (uint32_t)((size_t)size - sizeof(frame->head));
-		if (frame->head.type < FRAME_SEND) {
-			if (!on_message(conn, frame, len))
-				conn_ended(conn);
-		} else if (conn->state != CONNECTED && conn->state != ACCEPTED &&
-			   conn->state != ANSWERED) {
+	/* What a QP cannot take when the peer has gone is lost, as on any transport. */
+	if (!at_end && must_wait(conn)) {
+		conn->paused = true;
+		if (conn_watch(conn, EPOLL_CTL_MOD))
 			conn_ended(conn);
-		} else if (!qp_receive(conn->qp, frame, len) && !at_end) {
-			hold(conn, frame, len);
-		}
+		return;
 	}
+	size = recv(conn->fd, &acme.frame, sizeof(acme.frame), MSG_DONTWAIT);
+	if (size < 0 && errno == EAGAIN)
+		return;
+	/* Nothing at all is the end of file. */
+	if (size <= 0 || !on_frame(conn, &acme.frame, (size_t)size))
+		conn_ended(conn);
 }
 
 /* A process wants to connect.  What it wants it says in its first frame. */
-void conn_arrive(struct conn *listener)
+static void accept_socket(struct conn *listener)
 {
 	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	int size = 4 * (int)MAX_DATA;
 	struct polycm_id *id;
 	struct conn *child;
 	void *priv;
@@ -333,13 +326,122 @@ void conn_arrive(struct conn *listener)
 		close(fd);
 		return;
 	}
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	make_room(fd);
 	child = priv;
 	child->id = id;
 	child->fd = fd;
 	child->state = ARRIVED;
-	child->listener = listener->number;
-	conn_add(child);
+	child->listener = listener->object.number;
+	object_add(&acme.conns, &child->object, child);
 	if (conn_watch(child, EPOLL_CTL_ADD))
 		conn_ended(child);
+}
+
+/* One frame; for the next one the thread comes again. */
+void conn_ready(uint32_t number, bool at_end)
+{
+	struct conn *conn = object_find(acme.conns, number);
+
+	if (conn && conn->state == LISTENING)
+		accept_socket(conn);
+	else if (conn && conn->state != ENDED)
+		read_frame(conn, at_end);
+}
+
+/* ------------------------------------------------------------------------
+ * The thread, and fork().
+ */
+
+static void *run(void *arg)
+{
+	struct epoll_event event;
+
+	for (;;) {
+		if (epoll_wait(acme.epoll, &event, 1, -1) < 1)
+			continue;	/* a debugger or SIGCONT interrupts it, too */
+		if (!event.data.u32)
+			break;		/* acme.wake: the provider ends */
+		pthread_mutex_lock(&acme.lock);
+		conn_ready(event.data.u32, event.events & (EPOLLRDHUP | EPOLLHUP));
+		pthread_mutex_unlock(&acme.lock);
+	}
+	return arg;
+}
+
+int start_thread(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	sigset_t all, old;
+	int err;
+
+	if (acme.has_thread)
+		return 0;
+	acme.epoll = epoll_create1(EPOLL_CLOEXEC);
+	acme.wake = eventfd(0, EFD_CLOEXEC);
+	if (acme.epoll < 0 || acme.wake < 0 ||
+	    epoll_ctl(acme.epoll, EPOLL_CTL_ADD, acme.wake, &event)) {
+		err = errno;
+		goto err_close;
+	}
+	/* The program's signals are for the program's threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&acme.thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		goto err_close;
+	acme.has_thread = true;
+	return 0;
+
+err_close:
+	if (acme.epoll >= 0)
+		close(acme.epoll);
+	if (acme.wake >= 0)
+		close(acme.wake);
+	return -err;
+}
+
+void stop_thread(void)
+{
+	uint64_t one = 1;
+
+	if (!acme.has_thread || write(acme.wake, &one, sizeof(one)) != sizeof(one))
+		return;
+	pthread_join(acme.thread, NULL);
+	close(acme.epoll);
+	close(acme.wake);
+	acme.has_thread = false;
+}
+
+/* For pthread_atfork(). */
+void before_fork(void)
+{
+	pthread_mutex_lock(&acme.lock);
+}
+
+void after_fork(void)
+{
+	pthread_mutex_unlock(&acme.lock);
+}
+
+/*
+ * The connections stay the parent's.  A copy of their sockets here would keep
+ * them open after the parent has ended, so that no peer would notice.
+ */
+void in_child(void)
+{
+	for (struct object *object = acme.conns; object; object = object->next) {
+		struct conn *conn = object->self;
+
+		close(conn->fd);
+		conn->fd = -1;
+		qp_detach(conn->qp);
+	}
+	acme.conns = NULL;
+	if (acme.has_thread) {
+		close(acme.epoll);
+		close(acme.wake);
+	}
+	acme.has_thread = false;
+	after_fork();
 }

@@ -19,7 +19,6 @@
 
 #include "acmesock.h"
 
-#define MAX_WR		1024u
 #define MAX_CQE		16384
 
 /* ------------------------------------------------------------------------
@@ -28,64 +27,43 @@
 
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	struct qp *qp = NULL;
+	const struct ibv_qp_cap *cap = &attr->cap;
+	struct qp *qp;
 
 	errno = EOPNOTSUPP;
 	if (attr->qp_type != IBV_QPT_RC || attr->srq)
 		return NULL;
 	errno = EINVAL;
-	if (!attr->send_cq || !attr->recv_cq || attr->cap.max_send_wr > MAX_WR ||
-	    attr->cap.max_recv_wr > MAX_WR || attr->cap.max_send_sge > MAX_SGE ||
-	    attr->cap.max_recv_sge > MAX_SGE || attr->cap.max_inline_data)
+	if (!attr->send_cq || !attr->recv_cq || cap->max_send_wr > MAX_WR ||
+	    cap->max_recv_wr > MAX_WR || cap->max_send_sge > 1 || cap->max_recv_sge > 1 ||
+	    cap->max_inline_data)
 		return NULL;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
-		goto err_nomem;
-	/* Never without a place: `first' is looked at before `count'. */
-	qp->send.size = attr->cap.max_send_wr + 1;
-	qp->recv.size = attr->cap.max_recv_wr + 1;
-	qp->send.ring = calloc(qp->send.size, sizeof(*qp->send.ring));
-	qp->recv.ring = calloc(qp->recv.size, sizeof(*qp->recv.ring));
-	if (!qp->send.ring || !qp->recv.ring)
-		goto err_free;
+		return NULL;
 	qp->base = (struct ibv_qp){
 		.context = pd->context, .qp_context = attr->qp_context, .pd = pd,
 		.send_cq = attr->send_cq, .recv_cq = attr->recv_cq,
 		.state = IBV_QPS_RESET, .qp_type = attr->qp_type,
 	};
-	qp->cap = attr->cap;
+	qp->send.max = cap->max_send_wr;
+	qp->recv.max = cap->max_recv_wr;
 	qp->all_signaled = attr->sq_sig_all;
-
 	pthread_mutex_lock(&acme.lock);
-	do	/* 24 bits, and 0 is no QP's */
-		qp->base.qp_num = ++acme.last_number & 0xffffff;
-	while (!qp->base.qp_num || qp_find(qp->base.qp_num));
-	qp->next = acme.qps;
-	acme.qps = qp;
+	object_add(&acme.qps, &qp->object, qp);
+	qp->base.qp_num = qp->object.number;
 	pthread_mutex_unlock(&acme.lock);
 	return &qp->base;
-
-err_free:
-	free(qp->send.ring);
-	free(qp->recv.ring);
-	free(qp);
-err_nomem:
-	errno = ENOMEM;
-	return NULL;
 }
 
 static int destroy_qp(struct ibv_qp *ibqp)
 {
-	struct qp *qp = (struct qp *)ibqp, **link;
+	struct qp *qp = (struct qp *)ibqp;
 
 	pthread_mutex_lock(&acme.lock);
-	for (link = &acme.qps; *link != qp; link = &(*link)->next)
-		;
-	*link = qp->next;
+	object_remove(&acme.qps, &qp->object);
 	qp_detach(qp);
 	pthread_mutex_unlock(&acme.lock);
-	free(qp->send.ring);
-	free(qp->recv.ring);
 	free(qp);
 	return 0;
 }
@@ -143,26 +121,6 @@ int qp_attr(struct ibv_qp_attr *attr, int *ret_mask)
 	}
 }
 
-static int query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
-		    struct ibv_qp_init_attr *init_attr)
-{
-	struct qp *qp = (struct qp *)ibqp;
-
-	(void)mask;
-	pthread_mutex_lock(&acme.lock);
-	*attr = (struct ibv_qp_attr){
-		.qp_state = ibqp->state, .cur_qp_state = ibqp->state, .path_mtu = IBV_MTU_4096,
-		.cap = qp->cap, .max_rd_atomic = MAX_RD_ATOMIC,
-		.max_dest_rd_atomic = MAX_RD_ATOMIC, .port_num = 1,
-	};
-	pthread_mutex_unlock(&acme.lock);
-	*init_attr = (struct ibv_qp_init_attr){
-		.qp_context = ibqp->qp_context, .send_cq = ibqp->send_cq, .recv_cq = ibqp->recv_cq,
-		.cap = qp->cap, .qp_type = ibqp->qp_type, .sq_sig_all = qp->all_signaled,
-	};
-	return 0;
-}
-
 /* ------------------------------------------------------------------------
  * Completion queues and their channels.
  */
@@ -204,22 +162,14 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *cq_c
 	errno = EINVAL;
 	if (cqe < 1 || cqe > MAX_CQE || comp_vector)
 		return NULL;
-	cq = calloc(1, sizeof(*cq));
-	if (cq)
-		cq->ring = calloc((size_t)cqe, sizeof(*cq->ring));
-	if (!cq || !cq->ring) {
-		free(cq);
-		errno = ENOMEM;
+	cq = calloc(1, sizeof(*cq) + (size_t)cqe * sizeof(cq->ring[0]));
+	if (!cq)
 		return NULL;
-	}
-	cq->size = (unsigned int)cqe;
 	cq->base = (struct ibv_cq){
 		.context = context, .channel = channel, .cq_context = cq_context, .cqe = cqe,
 	};
 	pthread_mutex_lock(&acme.lock);
-	cq->number = ++acme.last_number;
-	cq->next = acme.cqs;
-	acme.cqs = cq;
+	object_add(&acme.cqs, &cq->object, cq);
 	pthread_mutex_unlock(&acme.lock);
 	return &cq->base;
 }
@@ -227,16 +177,13 @@ static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *cq_c
 /* Waits until the program has acknowledged its events, as libibverbs does. */
 static int destroy_cq(struct ibv_cq *ibcq)
 {
-	struct cq *cq = (struct cq *)ibcq, **link;
+	struct cq *cq = (struct cq *)ibcq;
 
 	pthread_mutex_lock(&acme.lock);
-	for (link = &acme.cqs; *link != cq; link = &(*link)->next)
-		;
-	*link = cq->next;
+	object_remove(&acme.cqs, &cq->object);
 	while (cq->acked != cq->events)
 		pthread_cond_wait(&acme.acked, &acme.lock);
 	pthread_mutex_unlock(&acme.lock);
-	free(cq->ring);
 	free(cq);
 	return 0;
 }
@@ -251,8 +198,7 @@ static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq
 		if (read(channel->fd, &number, sizeof(number)) != sizeof(number))
 			return -1;
 		pthread_mutex_lock(&acme.lock);
-		for (cq = acme.cqs; cq && cq->number != number; cq = cq->next)
-			;
+		cq = object_find(acme.cqs, number);
 		if (cq) {
 			cq->events++;
 			*ret_cq = &cq->base;
@@ -273,8 +219,9 @@ static void ack_cq_events(struct ibv_cq *ibcq, unsigned int nevents)
 
 static int req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
+	(void)solicited_only;	/* more events than that are allowed */
 	pthread_mutex_lock(&acme.lock);
-	((struct cq *)ibcq)->armed = solicited_only ? ARMED_SOLICITED : ARMED;
+	((struct cq *)ibcq)->armed = true;
 	pthread_mutex_unlock(&acme.lock);
 	return 0;
 }
@@ -287,7 +234,7 @@ static int poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 	pthread_mutex_lock(&acme.lock);
 	for (num = 0; num < num_entries && cq->count; num++, cq->count--) {
 		wc[num] = cq->ring[cq->first];
-		cq->first = (cq->first + 1) % cq->size;
+		cq->first = (cq->first + 1) % (unsigned int)ibcq->cqe;
 	}
 	pthread_mutex_unlock(&acme.lock);
 	return num;
@@ -328,21 +275,18 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 		.context = pd->context, .pd = pd, .addr = addr, .length = length,
 	};
 	pthread_mutex_lock(&acme.lock);
-	mr->base.lkey = mr->base.rkey = ++acme.last_number;
-	mr->next = acme.mrs;
-	acme.mrs = mr;
+	object_add(&acme.mrs, &mr->object, mr);
+	mr->base.lkey = mr->base.rkey = mr->object.number;
 	pthread_mutex_unlock(&acme.lock);
 	return &mr->base;
 }
 
 static int dereg_mr(struct ibv_mr *ibmr)
 {
-	struct mr *mr = (struct mr *)ibmr, **link;
+	struct mr *mr = (struct mr *)ibmr;
 
 	pthread_mutex_lock(&acme.lock);
-	for (link = &acme.mrs; *link != mr; link = &(*link)->next)
-		;
-	*link = mr->next;
+	object_remove(&acme.mrs, &mr->object);
 	pthread_mutex_unlock(&acme.lock);
 	free(mr);
 	return 0;
@@ -396,7 +340,7 @@ static int query_device(struct ibv_context *context, struct ibv_device_attr *att
 	*attr = (struct ibv_device_attr){
 		.node_guid = acme_device.node_guid,
 		.max_mr_size = UINT64_MAX,
-		.max_qp = 1 << 16, .max_qp_wr = MAX_WR, .max_sge = MAX_SGE, .max_sge_rd = MAX_SGE,
+		.max_qp = 1 << 16, .max_qp_wr = MAX_WR, .max_sge = 1, .max_sge_rd = 1,
 		.max_cq = 1 << 16, .max_cqe = MAX_CQE, .max_mr = 1 << 20, .max_pd = 1 << 16,
 		/* The core holds rdma_connect()'s depths against these two. */
 		.max_qp_rd_atom = MAX_RD_ATOMIC, .max_qp_init_rd_atom = MAX_RD_ATOMIC,
@@ -427,8 +371,7 @@ static const struct polycm_verbs verbs = {
 	.create_comp_channel = create_comp_channel, .destroy_comp_channel = destroy_comp_channel,
 	.create_cq = create_cq, .destroy_cq = destroy_cq,
 	.get_cq_event = get_cq_event, .ack_cq_events = ack_cq_events,
-	.create_qp = create_qp, .query_qp = query_qp,
-	.modify_qp = modify_qp, .destroy_qp = destroy_qp,
+	.create_qp = create_qp, .modify_qp = modify_qp, .destroy_qp = destroy_qp,
 };
 
 struct polycm_verbs_device acme_device = {

@@ -2,14 +2,14 @@
 /*
  * provider-acmesock.c - a whole transport without the kernel's RDMA CM, to copy
  * from.  Begin here: this file has the plugin and its operations.  The others
- * are acmesock.h (the structs and states), acmesock-conn.c (sockets, and events
- * from what arrives), acmesock-verbs.c (the device) and acmesock-data.c (the
- * data path).
+ * are acmesock.h (the structs and states), acmesock-conn.c (sockets, the thread,
+ * and events from what arrives), acmesock-verbs.c (the device) and
+ * acmesock-data.c (the data path).
  *
  * It connects processes of one user on one host through Unix sockets, and
  * brings its own device, "acme0", which libibverbs does not know.  Every
  * address in 127.0.0.0/8 is the device's.  It has RC queue pairs with send,
- * receive, RDMA write and RDMA read.
+ * receive, RDMA write and RDMA read, with one buffer for each request.
  *
  * The protocol.  A port is an abstract Unix socket whose name has the port's
  * number.  A connection is one SOCK_SEQPACKET socket, so each frame arrives
@@ -38,108 +38,15 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "acmesock.h"
 
 const struct polycm_core *core;
 struct acme acme = { .lock = PTHREAD_MUTEX_INITIALIZER, .acked = PTHREAD_COND_INITIALIZER };
-
-/* ------------------------------------------------------------------------
- * The thread, and fork().
- */
-
-static void *run(void *arg)
-{
-	struct epoll_event event;
-	struct conn *conn;
-
-	for (;;) {
-		if (epoll_wait(acme.epoll, &event, 1, -1) < 1)
-			continue;	/* a debugger or SIGCONT interrupts it, too */
-		if (!event.data.u32)
-			break;		/* acme.wake: the provider ends */
-		pthread_mutex_lock(&acme.lock);
-		conn = conn_find(event.data.u32);
-		if (conn && conn->state == LISTENING)
-			conn_arrive(conn);
-		else if (conn)
-			conn_read(event.data.u32, event.events & (EPOLLRDHUP | EPOLLHUP));
-		pthread_mutex_unlock(&acme.lock);
-	}
-	return arg;
-}
-
-/* With the lock held.  Again in a child that fork() made, which has no thread. */
-static int start_thread(void)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	sigset_t all, old;
-	int err;
-
-	if (acme.has_thread)
-		return 0;
-	acme.epoll = epoll_create1(EPOLL_CLOEXEC);
-	acme.wake = eventfd(0, EFD_CLOEXEC);
-	if (acme.epoll < 0 || acme.wake < 0 ||
-	    epoll_ctl(acme.epoll, EPOLL_CTL_ADD, acme.wake, &event)) {
-		err = errno;
-		goto err_close;
-	}
-	/* The program's signals are for the program's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&acme.thread, NULL, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
-		goto err_close;
-	acme.has_thread = true;
-	return 0;
-
-err_close:
-	if (acme.epoll >= 0)
-		close(acme.epoll);
-	if (acme.wake >= 0)
-		close(acme.wake);
-	return -err;
-}
-
-static void before_fork(void)
-{
-	pthread_mutex_lock(&acme.lock);
-}
-
-static void after_fork(void)
-{
-	pthread_mutex_unlock(&acme.lock);
-}
-
-/*
- * The connections stay the parent's.  A copy of their sockets here would keep
- * them open after the parent has ended, so that no peer would notice.
- */
-static void in_child(void)
-{
-	for (struct conn *conn = acme.conns; conn; conn = conn->next) {
-		close(conn->fd);
-		conn->fd = -1;
-		qp_detach(conn->qp);
-	}
-	acme.conns = NULL;
-	if (acme.has_thread) {
-		close(acme.epoll);
-		close(acme.wake);
-	}
-	acme.has_thread = false;
-	after_fork();
-}
 
 /* ------------------------------------------------------------------------
  * The operations.  The core calls one at a time for each id.
@@ -153,15 +60,8 @@ static int init(struct polycm_module *module, void **ret_ctx)
 
 static void fini(void *ctx)
 {
-	uint64_t one = 1;
-
 	(void)ctx;
-	if (acme.has_thread && write(acme.wake, &one, sizeof(one)) == sizeof(one)) {
-		pthread_join(acme.thread, NULL);
-		close(acme.epoll);
-		close(acme.wake);
-		acme.has_thread = false;
-	}
+	stop_thread();
 	if (acme.device)
 		core->device_remove(acme.device);
 	acme.device = NULL;
@@ -185,8 +85,7 @@ static bool is_ours(const struct sockaddr *addr)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
 
-	return addr->sa_family == AF_INET &&
-	       (is_wildcard(in) || ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET);
+	return addr->sa_family == AF_INET && (is_wildcard(in) || is_loopback(in));
 }
 
 static int match(void *ctx, const struct sockaddr *src, const struct sockaddr *dst)
@@ -211,12 +110,25 @@ static int op_open(void *ctx, struct polycm_id *id, void *priv, const struct pol
 	pthread_mutex_lock(&acme.lock);
 	r = start_thread();
 	if (!r)
-		conn_add(conn);
+		object_add(&acme.conns, &conn->object, conn);
 	pthread_mutex_unlock(&acme.lock);
 	return r;
 }
 
-static int do_bind(struct conn *conn, const struct sockaddr *addr)
+/* The lock around what an operation does: it begins with enter() and returns leave(). */
+static struct conn *enter(void *priv)
+{
+	pthread_mutex_lock(&acme.lock);
+	return priv;
+}
+
+static int leave(int r)
+{
+	pthread_mutex_unlock(&acme.lock);
+	return r;
+}
+
+static int bind_conn(struct conn *conn, const struct sockaddr *addr)
 {
 	int r;
 
@@ -230,21 +142,31 @@ static int do_bind(struct conn *conn, const struct sockaddr *addr)
 	return r;
 }
 
+static int op_bind(void *priv, const struct sockaddr *addr)
+{
+	struct conn *conn = enter(priv);
+
+	return leave(bind_conn(conn, addr));
+}
+
 /* rdma_resolve_addr() without a source binds the id to 127.0.0.1 and a free port. */
-static int do_resolve_addr(struct conn *conn, const struct sockaddr *src,
-			   const struct sockaddr *dst)
+static int op_resolve_addr(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
+			   int timeout_ms)
 {
 	struct sockaddr_in loopback = { .sin_family = AF_INET };
-	int r;
+	struct conn *conn = enter(priv);
+	int r = 0;
 
+	(void)timeout_ms;
 	loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	if (conn->state != IDLE && conn->state != BOUND)
-		return -EINVAL;
+		return leave(-EINVAL);
 	if (!is_ours(dst))
-		return -ENODEV;
-	r = conn->state == IDLE ? do_bind(conn, src ? src : (struct sockaddr *)&loopback) : 0;
+		return leave(-ENODEV);
+	if (conn->state == IDLE)
+		r = bind_conn(conn, src ? src : (struct sockaddr *)&loopback);
 	if (r)
-		return r;
+		return leave(r);
 	if (is_wildcard(&conn->src))
 		conn->src.sin_addr = loopback.sin_addr;
 	conn->dst = *(const struct sockaddr_in *)dst;
@@ -252,23 +174,27 @@ static int do_resolve_addr(struct conn *conn, const struct sockaddr *src,
 		conn->dst.sin_addr = loopback.sin_addr;
 	conn->state = ADDRESSED;
 	conn_post_plain(conn, RDMA_CM_EVENT_ADDR_RESOLVED);
-	return 0;
+	return leave(0);
 }
 
 /* The route is known at once: there is one. */
-static int do_resolve_route(struct conn *conn)
+static int op_resolve_route(void *priv, int timeout_ms)
 {
+	struct conn *conn = enter(priv);
+
+	(void)timeout_ms;
 	if (conn->state != ADDRESSED)
-		return -EINVAL;
+		return leave(-EINVAL);
 	conn->state = ROUTED;
 	conn_post_plain(conn, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	return 0;
+	return leave(0);
 }
 
-static int do_listen(struct conn *conn, int backlog)
+static int op_listen(void *priv, int backlog)
 {
 	const struct sockaddr_in any = { .sin_family = AF_INET };
-	int r = conn->state == IDLE ? do_bind(conn, (const struct sockaddr *)&any) : 0;
+	struct conn *conn = enter(priv);
+	int r = conn->state == IDLE ? bind_conn(conn, (const struct sockaddr *)&any) : 0;
 
 	if (!r && conn->state != BOUND)
 		r = -EINVAL;
@@ -278,7 +204,7 @@ static int do_listen(struct conn *conn, int backlog)
 		r = conn_watch(conn, EPOLL_CTL_ADD);
 	if (!r)
 		conn->state = LISTENING;
-	return r;
+	return leave(r);
 }
 
 /* CONNECT or ACCEPT.  The depths go as this side sees them; conn_post() swaps them. */
@@ -289,10 +215,6 @@ static int send_param(struct conn *conn, enum frame_type type, const struct poly
 		.qp_num = param->qp_num,
 		.responder_resources = param->responder_resources,
 		.initiator_depth = param->initiator_depth,
-		.flow_control = param->flow_control,
-		.retry_count = param->retry_count,
-		.rnr_retry_count = param->rnr_retry_count,
-		.srq = param->srq,
 		.src = conn->src,
 		.dst = conn->dst,
 	};
@@ -303,7 +225,7 @@ static int send_param(struct conn *conn, enum frame_type type, const struct poly
 		return -EINVAL;
 	}
 	qp_attach(param->qp_num, conn);
-	conn_message(conn, &head, param->private_data, param->private_data_len);
+	conn_send(conn, &head, param->private_data, param->private_data_len);
 	return 0;
 }
 
@@ -311,109 +233,85 @@ static int send_param(struct conn *conn, enum frame_type type, const struct poly
  * The outcome is an event, even if it is known at once.  Nothing here waits: a
  * connect() to a Unix socket succeeds, or fails, without the peer's program.
  */
-static int do_connect(struct conn *conn, const struct polycm_conn_param *param)
+static int op_connect(void *priv, const struct polycm_conn_param *param)
 {
+	struct conn *conn = enter(priv);
 	struct sockaddr_un name;
 	socklen_t len = port_name(&name, ntohs(conn->dst.sin_port));
-	int err = 0, r;
+	bool there;
+	int r;
 
 	if (conn->state != ROUTED)
-		return -EINVAL;
-	if (connect(conn->fd, (struct sockaddr *)&name, len))
-		err = errno;
-	else if (!is_own_user(conn->fd))
-		err = EPERM;
-	if (err) {
+		return leave(-EINVAL);
+	there = !connect(conn->fd, (struct sockaddr *)&name, len);
+	if (!there && errno == EAGAIN) {
 		conn->state = ENDED;
-		if (err == EAGAIN)
-			(void)conn_post(conn, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT,
-					"the listener's queue is full", NULL, NULL, 0);
-		else
-			(void)conn_post(conn, RDMA_CM_EVENT_REJECTED, REASON_NO_LISTENER, NULL, NULL,
-					NULL, 0);
-		return 0;
+		(void)conn_post(conn, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT,
+				"the listener's queue is full", NULL, NULL, 0);
+		return leave(0);
+	}
+	if (!there || !is_own_user(conn->fd)) {
+		conn->state = ENDED;
+		(void)conn_post(conn, RDMA_CM_EVENT_REJECTED, REASON_NO_LISTENER, NULL, NULL, NULL, 0);
+		return leave(0);
 	}
 	r = send_param(conn, FRAME_CONNECT, param);
 	if (!r)
 		r = conn_watch(conn, EPOLL_CTL_ADD);
 	if (!r)
 		conn->state = CONNECTING;
-	return r;
+	return leave(r);
 }
 
-static int do_accept(struct conn *conn, const struct polycm_conn_param *param)
+static int op_accept(void *priv, const struct polycm_conn_param *param)
 {
+	struct conn *conn = enter(priv);
 	int r = conn->state == REQUESTED ? send_param(conn, FRAME_ACCEPT, param) : -EINVAL;
 
 	if (!r)
 		conn->state = ACCEPTED;
-	return r;
+	return leave(r);
 }
 
 /* Reason 0 is rdma_reject(): the program's own, for which IB's number is 28. */
-static int do_reject(struct conn *conn, const void *data, uint8_t len, uint8_t reason)
+static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 {
 	const struct frame_head head = {
 		.type = FRAME_REJECT, .status = reason ? reason : REASON_CONSUMER,
 	};
+	struct conn *conn = enter(priv);
 
 	if (conn->state != REQUESTED || len > MAX_PRIVATE)
-		return -EINVAL;
-	conn_message(conn, &head, data, len);
+		return leave(-EINVAL);
+	conn_send(conn, &head, data, len);
 	conn_end(conn);
-	return 0;
+	return leave(0);
 }
 
-static int do_establish(struct conn *conn)
+static int op_establish(void *priv)
 {
-	const struct frame_head head = { .type = FRAME_READY };
+	struct conn *conn = enter(priv);
 
 	if (conn->state != ANSWERED)
-		return -EINVAL;
-	conn_message(conn, &head, NULL, 0);
+		return leave(-EINVAL);
+	conn_send(conn, &(struct frame_head){ .type = FRAME_READY }, NULL, 0);
 	conn->state = CONNECTED;
-	return 0;
+	return leave(0);
 }
 
 /* The peer hears of it from the end of its socket.  Again is no error: both sides may begin. */
-static int do_disconnect(struct conn *conn)
+static int op_disconnect(void *priv)
 {
-	bool was_connected = conn->state == CONNECTED || conn->state == ACCEPTED ||
-			     conn->state == ANSWERED;
+	struct conn *conn = enter(priv);
 
-	if (!was_connected && conn->state != ENDED)
-		return -EINVAL;
-	if (was_connected) {
-		conn_end(conn);
-		conn_post_plain(conn, RDMA_CM_EVENT_DISCONNECTED);
-	}
-	return 0;
+	if (conn->state == ENDED)
+		return leave(0);
+	if (conn->state != CONNECTED && conn->state != ACCEPTED && conn->state != ANSWERED)
+		return leave(-EINVAL);
+	conn_end(conn);
+	conn_post_plain(conn, RDMA_CM_EVENT_DISCONNECTED);
+	return leave(0);
 }
-
-/* Each operation on an id: the lock around what it does. */
-#define OPERATION(name, parameters, arguments)				\
-static int op_##name parameters						\
-{									\
-	struct conn *conn = priv;					\
-	int r;								\
-									\
-	pthread_mutex_lock(&acme.lock);					\
-	r = do_##name arguments;					\
-	pthread_mutex_unlock(&acme.lock);				\
-	return r;							\
-}
-
-OPERATION(bind, (void *priv, const struct sockaddr *addr), (conn, addr))
-OPERATION(resolve_addr, (void *priv, const struct sockaddr *src, const struct sockaddr *dst,
-			 int timeout_ms __attribute__((unused))), (conn, src, dst))
-OPERATION(resolve_route, (void *priv, int timeout_ms __attribute__((unused))), (conn))
-OPERATION(listen, (void *priv, int backlog), (conn, backlog))
-OPERATION(connect, (void *priv, const struct polycm_conn_param *param), (conn, param))
-OPERATION(accept, (void *priv, const struct polycm_conn_param *param), (conn, param))
-OPERATION(reject, (void *priv, const void *data, uint8_t len, uint8_t reason),
-	  (conn, data, len, reason))
-OPERATION(establish, (void *priv), (conn))
-OPERATION(disconnect, (void *priv), (conn))
 
 static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 {
@@ -424,46 +322,55 @@ static int op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
 /* Where the id is.  One bound to 0.0.0.0 is on no device yet. */
 static int op_query(void *priv, struct polycm_route_info *ret_info)
 {
-	const struct conn *conn = priv;
+	const struct conn *conn = enter(priv);
 
-	pthread_mutex_lock(&acme.lock);
-	if (conn->state != IDLE) {
-		memcpy(&ret_info->src, &conn->src, sizeof(conn->src));
-		if (conn->dst.sin_family)
-			memcpy(&ret_info->dst, &conn->dst, sizeof(conn->dst));
-		if (!is_wildcard(&conn->src)) {
-			ret_info->device = acme.device;
-			ret_info->port_num = 1;
-		}
+	if (conn->state == IDLE)
+		return leave(0);
+	memcpy(&ret_info->src, &conn->src, sizeof(conn->src));
+	if (conn->dst.sin_family)
+		memcpy(&ret_info->dst, &conn->dst, sizeof(conn->dst));
+	if (!is_wildcard(&conn->src)) {
+		ret_info->device = acme.device;
+		ret_info->port_num = 1;
 	}
-	pthread_mutex_unlock(&acme.lock);
-	return 0;
+	return leave(0);
+}
+
+/* What polycm_dump() shows of an id. */
+static void op_inspect(void *priv, const struct polycm_report *to)
+{
+	const struct conn *conn = enter(priv);
+
+	to->put(to, "state", "%d", conn->state);
+	to->put(to, "descriptor", "%d", conn->fd);
+	to->put(to, "frames received", "%u", conn->frames);
+	(void)leave(0);
 }
 
 /* The peer hears of it now.  stop() takes the conn away from the thread. */
 static void op_close(void *priv)
 {
-	struct conn *conn = priv;
+	struct conn *conn = enter(priv);
 
-	pthread_mutex_lock(&acme.lock);
 	if (conn->fd >= 0)
 		conn_end(conn);
-	pthread_mutex_unlock(&acme.lock);
+	(void)leave(0);
 }
 
 /* Sockets that this listener accepted and whose CONNECT is not here yet end with it. */
 static void op_stop(void *priv)
 {
-	struct conn *conn = priv, *child, *next;
+	struct conn *conn = enter(priv), *child;
+	struct object *object, *next;
 
-	pthread_mutex_lock(&acme.lock);
-	for (child = acme.conns; child; child = next) {
-		next = child->next;
-		if (child->state == ARRIVED && child->listener == conn->number)
+	for (object = acme.conns; object; object = next) {
+		next = object->next;
+		child = object->self;
+		if (child->state == ARRIVED && child->listener == conn->object.number)
 			conn_ended(child);
 	}
 	conn_remove(conn);
-	pthread_mutex_unlock(&acme.lock);
+	(void)leave(0);
 }
 
 /* Nothing is left that priv refers to. */
@@ -482,7 +389,7 @@ static const struct polycm_transport rules = {
 	.name = "acmesock",
 	.description = "Acme's sockets between processes of one host",
 	.protocol = POLYCM_PROTO_OTHER,
-	.services = POLYCM_SVC_ESTABLISH | POLYCM_SVC_IMM,
+	.services = POLYCM_SVC_ESTABLISH,
 	.flags = POLYCM_T_EXACT_LENGTH,
 	.node_type = IBV_NODE_CA,
 	.transport_type = IBV_TRANSPORT_IB,
@@ -505,7 +412,7 @@ static const struct polycm_ops ops = {
 	.resolve_addr = op_resolve_addr, .resolve_route = op_resolve_route,
 	.listen = op_listen, .connect = op_connect, .accept = op_accept, .reject = op_reject,
 	.establish = op_establish, .disconnect = op_disconnect,
-	.init_qp_attr = op_init_qp_attr, .query = op_query,
+	.init_qp_attr = op_init_qp_attr, .query = op_query, .inspect = op_inspect,
 	.close = op_close, .stop = op_stop, .free = op_free,
 };
 
