@@ -2,10 +2,9 @@
 /*
  * polycm/kernel.h - the Linux kernel's RDMA CM, for providers of hardware.
  *
- * libpolycm has one client of /dev/infiniband/rdma_cm.  A provider whose
- * devices the kernel knows does not talk to it itself: it says which devices
- * are its own, by its rules or by itself, and gets the client's operations, of
- * which it may wrap those that its transport has rules for.  A whole provider:
+ * libpolycm has one client of /dev/infiniband/rdma_cm.  A provider whose devices
+ * the kernel knows uses the operations of this client.  It only says which
+ * devices are its own, and may wrap some of the operations.  A whole provider:
  *
  *	static const struct polycm_provider acme = {
  *		.size = sizeof(acme),
@@ -23,8 +22,8 @@
  *		return 0;
  *	}
  *
- * Its devices are then those whose node type, transport type and link layer are
- * those of its rules.  One that tells its devices by itself has an init():
+ * Its devices are those with the node type, transport type and link layer of its
+ * rules.  A provider that selects its devices in another way has an init():
  *
  *	static int init(struct polycm_module *module, void **ret_ctx)
  *	{
@@ -38,21 +37,22 @@
  * with kernel = core->extension(POLYCM_KERNEL, POLYCM_KERNEL_VERSION) and
  * .ops = &ops, whose other operations may all be NULL.
  *
- * Whatever else is in its table of operations, the core takes these from it,
- * and all others from the client: init, resolve_route, connect, accept,
- * reject, establish, disconnect, notify, set_option, init_qp_attr,
- * join_multicast and leave_multicast.  Those that are NULL are the client's,
- * too.  One that is not may do what its transport has rules for and then call
- * the client's own, kernel->ops->connect(priv, param).  Such a wrapper has no memory of its own
- * for each id, and must not post events: a thread that waits for one sleeps in
- * the kernel and would not see it.
+ * The core takes these operations from the provider's table if they are not
+ * NULL: init, resolve_route, connect, accept, reject, establish, disconnect,
+ * notify, set_option, init_qp_attr, join_multicast, leave_multicast and
+ * inspect_device.  All others are the client's, whatever is in the table.  A
+ * wrapper calls the client's own: kernel->ops->connect(priv, param).  It has no
+ * memory of its own for each id.  It must not post events: a thread that waits
+ * for one sleeps in the kernel and would not see it.
  *
- * Providers over the kernel share its ids: an id is opened for one of them and
- * is another's as soon as it meets a device of that one, as a listener on a
- * wildcard address does with each request.
+ * Providers over the kernel share their ids.  An id belongs to the provider
+ * whose device it is on: a request on a wildcard listener may belong to another
+ * provider than the listener.
  *
- * Errors of the operations are those of librdmacm's calls over this kernel.  A
- * command that the kernel does not know answers EINVAL or ENOSYS.
+ * Legal states, waiting, threads and events are those of <polycm/provider.h>.
+ * connect waits as the kernel does.  Errors are those of librdmacm over this
+ * kernel; for a command that the kernel does not know, EINVAL or ENOSYS.  After
+ * fork() a child's calls on the parent's ids fail with EACCES.
  */
 #ifndef POLYCM_KERNEL_H
 #define POLYCM_KERNEL_H
@@ -87,11 +87,12 @@ struct polycm_kernel_device {
 struct polycm_kernel_setup {
 	uint32_t size;
 	/*
-	 * Is the device this provider's?  NULL: it is if node type, transport
-	 * type and link layer are those of the provider's rules.  Providers that
-	 * say for themselves are asked first, then the others, each in the order
-	 * of preference; the first that claims a device has it.  Called under a
-	 * lock: no call of polycm_core but log() in it.
+	 * Is the device this provider's?  NULL: it is if node type, transport type
+	 * and link layer are those of the provider's rules.  Providers with
+	 * claims() come first, then the others, each in the order of preference.
+	 * The first that claims a device gets it.  From any thread, one call at a
+	 * time, under a lock: it does not wait and calls nothing of polycm_core but
+	 * log().
 	 */
 	bool (*claims)(const struct polycm_kernel_device *device);
 };
@@ -99,7 +100,10 @@ struct polycm_kernel_setup {
 struct polycm_kernel {
 	uint32_t size;
 	const struct polycm_ops *ops;	/* the client's, complete */
-	/* From a provider's own init(), which hands on *ret_ctx.  setup NULL: as without an init(). */
+	/*
+	 * Only from the provider's own init(), which returns this *ret_ctx.  setup
+	 * may be NULL.  -EINVAL: the provider has no rules; -ENOMEM.
+	 */
 	int (*init)(struct polycm_module *module, const struct polycm_kernel_setup *setup,
 		    void **ret_ctx);
 	/* The kind of an id, from inside an operation on it. */

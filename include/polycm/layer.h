@@ -59,12 +59,14 @@ struct polycm_layer {
 /*
  * A layer's own operations.  None is required.
  *
- *             waits  threads                      errors
- * begin       no     with the id's first call     none
- * event       no     any, like post_event()       those of post_event()
- * end         no     with the id's last call      none
+ * Operation  Legal in               Waits  Keeps  Threads  Errors         Posts
+ * begin      first of an id         no     layer  id       none           nothing
+ * event      from begin to end      no     -      any      post_event()'s what it passes on
+ * end        after free, or a child no     -      id       none           nothing
+ *            was never posted
  *
- * After fork() a child calls none of them for an id of its parent's.
+ * The words are those of the table in <polycm/provider.h>.  After fork() a child
+ * calls none of them for an id of its parent's.
  */
 struct polycm_layer_ops {
 	uint32_t size;

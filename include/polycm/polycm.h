@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * polycm/polycm.h - what a program may ask libpolycm itself: which providers,
- * devices, settings and transport rules there are, and what an event's status
- * means.  Programs need none of it to run.
+ * polycm/polycm.h - questions that a program may ask libpolycm itself: which
+ * providers, devices, settings and transport rules there are, what an event's
+ * status means, and what is known of an id or a device.  Programs need none of
+ * it to run.
  *
- * Threads: any.  Strings live as long as the process unless said otherwise;
- * structs are the callee's during the callback only.  In a callback do not
- * call polycm again.
+ * Threads: any.  Strings are valid until the process ends, unless said
+ * otherwise.  Structs are valid during the callback.  A callback must not call
+ * polycm_*, rdma_* or ibv_* functions.
  *
- * Structs begin with their size, as libpolycm was compiled; new members come
- * only at the end.
+ * Structs begin with their size, which libpolycm sets; new members come only at
+ * the end.
  */
 #ifndef POLYCM_POLYCM_H
 #define POLYCM_POLYCM_H
@@ -96,8 +97,8 @@ int polycm_settings_walk(int (*fn)(void *arg, const struct polycm_setting_info *
  * rule "rdma_connect data, RDMA_PS_TCP", value "56 bytes, peer sees 56".  The
  * strings are valid during the callback.  ENOENT: no such transport.
  */
-int polycm_rules_walk(const char *transport, int (*fn)(void *arg, const char *rule, const char *value),
-		      void *arg);
+int polycm_rules_walk(const char *transport,
+		      int (*fn)(void *arg, const char *rule, const char *value), void *arg);
 
 /* ------------------------------------------------------------------------
  * For support: what a provider knows of one id or device.
@@ -117,8 +118,8 @@ int polycm_id_walk(struct rdma_cm_id *id, int (*fn)(void *arg, const char *name,
  * "good", "not reported", or the error for which nothing can connect on the
  * device now (polycm_device_view.error).  ENODEV: there is no such device.
  */
-int polycm_device_walk(const char *device, int (*fn)(void *arg, const char *name, const char *value),
-		       void *arg);
+int polycm_device_walk(const char *device,
+		       int (*fn)(void *arg, const char *name, const char *value), void *arg);
 /*
  * Writes what this process has: its ids, event channels, events that are not
  * acknowledged, and devices, each with its facts.  It does not wait for an id

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * polycm/provider.h - the border between libpolycm and its transport providers.
+ * polycm/provider.h - the ABI between libpolycm and its transport providers.
  *
  * A provider is a shared object provider-NAME.so that exports one function,
  * polycm_provider_query_v1().  It links to nothing of libpolycm: everything it
  * needs comes through struct polycm_core, everything it offers through struct
  * polycm_provider.
  *
- * This header is all that a simple provider needs.  Beside it:
+ * A simple provider needs this header alone, which includes the first two of:
  *
+ *  <polycm/core.h>	what the core offers to providers
  *  <polycm/rules.h>	the rules of a transport
  *  <polycm/kernel.h>	devices that the kernel's RDMA CM knows
  *  <polycm/verbs.h>	devices that libibverbs does not know
@@ -19,11 +20,11 @@
  *
  *  Growth    Every struct starts with `size'.  Whoever fills the struct sets it
  *            to the sizeof() that it was compiled with.  New members come only
- *            at the end, and each adds 1 to POLYCM_ABI_MINOR; what minor 0 had
- *            is always there.  The core copies what a provider fills in, up to
- *            the smaller of both sizes; an operation that is NULL, or that the
- *            provider does not know yet, answers -EOPNOTSUPP.  A provider that
- *            reads a member of the core's newer than minor 0 asks POLYCM_HAS().
+ *            at the end, and each adds 1 to POLYCM_ABI_MINOR.  Members of
+ *            minor 0 are always there; before a provider reads a newer one it
+ *            asks POLYCM_HAS().  The core copies what a provider fills in, up to
+ *            the smaller of both sizes.  An operation that is NULL, or that the
+ *            provider does not know yet, answers -EOPNOTSUPP.
  *  Results   A struct that a provider fills in for the core (query()) arrives
  *            with the core's capacity in `size'.  The provider writes no more
  *            than that and leaves `size' as it is.
@@ -33,10 +34,12 @@
  *            line at `error'.  The call has no other effect than its error.
  *  Events    What a call starts and cannot finish at once is reported by
  *            polycm_core.post_event() and in no other way.
- *  Threads   The core serialises the operations of one id and calls operations
- *            of different ids at the same time.  While it is inside a provider
- *            it holds the id's lock, or none; in channel_read() one more, which
- *            nothing else takes.  A provider must not call rdma_* functions.
+ *  Threads   The core calls one operation at a time for each id, and operations
+ *            of different ids at the same time.  Meanwhile it holds the lock of
+ *            the id, of its listener, or none, but no lock that post_event()
+ *            takes.  One more lock may be held around channel_read(); it only
+ *            keeps other threads out of channel_read().  A provider must not
+ *            call rdma_* functions.
  *  Memory    Pointers handed over are valid during the call only, unless a
  *            member says otherwise.
  *  fork()    A child has none of its parent's ids and channels: the core refuses
@@ -48,7 +51,6 @@
 #ifndef POLYCM_PROVIDER_H
 #define POLYCM_PROVIDER_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,6 +59,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include <polycm/core.h>
 #include <polycm/rules.h>
 
 #ifdef __cplusplus
@@ -74,21 +77,17 @@ extern "C" {
 	((size_t)((const char *)(&(table)->member + 1) - (const char *)(table)) <=	\
 	 (size_t)(table)->size)
 
-struct polycm_id;	/* an rdma_cm_id as the core keeps it */
-struct polycm_device;	/* a device as the core keeps it */
-struct polycm_module;	/* a loaded provider as the core keeps it */
-struct polycm_timer;
 struct polycm_layer_ops;	/* <polycm/layer.h> */
 struct polycm_verbs_device;	/* <polycm/verbs.h> */
 
-/* --- What crosses the border per connection. --- */
+/* --- Structs of ids and connections. --- */
 
 struct polycm_ece {
 	uint32_t vendor_id;	/* 24 bits, 0: no options */
 	uint32_t options;
 };
 
-/* Of connect and accept: checked against the device, what the program left out filled in. */
+/* Of connect and accept.  The core has checked it and filled in defaults. */
 struct polycm_conn_param {
 	uint32_t size;
 	const void *private_data;	/* NULL: none */
@@ -111,13 +110,12 @@ struct polycm_conn_param {
 struct polycm_event {
 	uint32_t size;
 	/*
-	 * ADDR_RESOLVED to TIMEWAIT_EXIT.  The core refuses newer ones (-EINVAL):
-	 * those of librdmacm 60, ADDRINFO_RESOLVED to INTERNAL, answer calls that
-	 * no operation stands for.
+	 * ADDR_RESOLVED to TIMEWAIT_EXIT.  The core refuses the newer types of
+	 * librdmacm 60 (-EINVAL): they answer calls that have no operation here.
 	 */
 	enum rdma_cm_event_type type;
 	int status;
-	bool is_ud;			/* which member of param is meant */
+	bool is_ud;			/* param.ud is filled in, not param.conn */
 	union {
 		struct rdma_conn_param conn;
 		struct rdma_ud_param ud;
@@ -195,7 +193,7 @@ struct polycm_report {
  * resolve_route   ADDR_RESOLVED      no    -        id      -                 ROUTE_RESOLVED/_ERROR
  * listen          ADDR_BOUND IDLE    no    -        id      ENODEV EADDRINUSE CONNECT_REQUEST each
  * connect         ROUTE_RESOLVED     (4)   -        id      (4)               the outcome (5)
- * accept          CONNECT, request   no    -        id      -                 ESTABLISHED or failure
+ * accept          CONNECT, request   no    -        id      -                 ESTABLISHED or error
  * reject          CONNECT, request   no    -        id      -                 -
  * establish       CONNECT            no    -        id      -                 -
  * disconnect      CONNECT            no    -        id      -                 DISCONNECTED (6)
@@ -245,8 +243,9 @@ struct polycm_ops {
 	void (*fini)(void *ctx);
 
 	/*
-	 * Announce each device of this provider that is new with device_add(), skip
-	 * all others.  Cheap; called again when the program asks for devices.  Required.
+	 * Call device_add() for each device that the core does not know yet.  Called
+	 * again whenever the program asks for devices, so it should be cheap.
+	 * Required.
 	 */
 	int (*enumerate)(void *ctx);
 
@@ -258,42 +257,45 @@ struct polycm_ops {
 	int (*match)(void *ctx, const struct sockaddr *src, const struct sockaddr *dst);
 
 	/*
-	 * A program's event channel.  A provider whose events must be fetched
-	 * gives a descriptor to poll in *ret_fd (else -1).  When it is readable
-	 * the core calls channel_read(), which posts what there is and does not
-	 * wait.  Meanwhile the core holds one lock of the channel's, which only
-	 * keeps other threads out of channel_read(): the provider may call
-	 * anything of struct polycm_core.  Cancellation is disabled.  Not required.
+	 * A program's event channel.  Not required.
 	 *
-	 * Where every provider that may carry ids is one of
-	 * POLYCM_PROVIDER_KERNEL, the descriptor becomes the program's own
-	 * (rdma_event_channel.fd).  Then the core holds no lock in channel_read()
-	 * and any number of threads may be in it.  It waits for one event, as
-	 * O_NONBLOCK of the descriptor says (-EAGAIN), returns -EINTR after a
-	 * signal, and posts at most one event.  A thread may be cancelled in it.
-	 * Else the core sets O_NONBLOCK.
+	 * A provider that has to fetch its events returns a descriptor in *ret_fd;
+	 * all others return -1.  The core sets O_NONBLOCK on it.  When it is
+	 * readable the core calls channel_read(), which posts what there is and
+	 * does not wait.  It runs in one thread at a time for each channel, with
+	 * cancellation disabled, and may call all functions of struct polycm_core.
+	 *
+	 * It is different where all providers have POLYCM_PROVIDER_KERNEL.  Then
+	 * the descriptor is the program's own (rdma_event_channel.fd), and the core
+	 * does not set O_NONBLOCK.  channel_read() waits for one event, unless the
+	 * descriptor has O_NONBLOCK (-EAGAIN) or a signal comes (-EINTR), and posts
+	 * at most one.  Any number of threads may be in it, and may be cancelled.
 	 */
 	int (*channel_open)(void *ctx, void *chan, int *ret_fd);
 	int (*channel_read)(void *chan);
 	void (*channel_close)(void *chan);
 
-	/* An id begins (not called for ids of child_create()).  Required. */
+	/*
+	 * An id begins.  Not called for ids of child_create().  May come again for
+	 * the same id after free(): an id that is on no device yet goes to another
+	 * provider when its next address wants that.  Required.
+	 */
 	int (*open)(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how);
 
 	/* rdma_bind_addr().  A port of 0 takes a free one. */
 	int (*bind)(void *priv, const struct sockaddr *addr);
 	/*
-	 * rdma_resolve_addr(), whose src may be NULL, and rdma_resolve_route() are answered by one event
-	 * within timeout_ms, which a negative number does not limit: ADDR_RESOLVED
-	 * or ADDR_ERROR, ROUTE_RESOLVED or ROUTE_ERROR; -ETIMEDOUT is the status
-	 * where nothing was found in that time.
+	 * rdma_resolve_addr(), whose src may be NULL, and rdma_resolve_route().  The
+	 * provider answers each with one event within timeout_ms; a negative number
+	 * means without limit.  The event is ADDR_RESOLVED or ADDR_ERROR, or
+	 * ROUTE_RESOLVED or ROUTE_ERROR.  If it finds nothing in that time, the
+	 * status is -ETIMEDOUT.
 	 *
-	 * If none was posted a quarter of timeout_ms and a second later, the core
-	 * logs that at `error' and gives the program ADDR_ERROR or ROUTE_ERROR
-	 * with -ETIMEDOUT.  An answer that comes still later is dropped
-	 * (post_event() returns -ETIMEDOUT), until the id is asked again.  Not so
-	 * for POLYCM_PROVIDER_KERNEL, nor for a provider whose init() installed
-	 * the clock.
+	 * The core waits for the answer a quarter of timeout_ms and one second
+	 * longer.  Then it logs an error and gives the program ADDR_ERROR or
+	 * ROUTE_ERROR with -ETIMEDOUT.  It drops a later answer: post_event() returns
+	 * -ETIMEDOUT.  This does not apply to POLYCM_PROVIDER_KERNEL, nor to a
+	 * provider that owns time.
 	 */
 	int (*resolve_addr)(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
 			    int timeout_ms);
@@ -315,13 +317,16 @@ struct polycm_ops {
 	int (*disconnect)(void *priv);
 	/* rdma_notify().  IBV_EVENT_COMM_EST: a message of the peer's came before its RTU. */
 	int (*notify)(void *priv, enum ibv_event_type event);
-	/* rdma_set_option(); replayed in order when the id meets its provider. */
+	/*
+	 * rdma_set_option().  Options that were set before the id had a provider
+	 * follow after open(), in the same order.
+	 */
 	int (*set_option)(void *priv, int level, int optname, const void *optval, size_t optlen);
 	/* Attributes that bring the QP to attr->qp_state, as rdma_init_qp_attr(). */
 	int (*init_qp_attr)(void *priv, struct ibv_qp_attr *attr, int *ret_mask);
 	/*
-	 * Where the id is now; an error fails the call that asks.  Writes up to
-	 * ret_info->size bytes, of path num_paths rows, and leaves the rest alone.
+	 * Where the id is now.  Writes no more than ret_info->size bytes, and of
+	 * path only num_paths rows.  After an error the call of the program fails.
 	 */
 	int (*query)(void *priv, struct polycm_route_info *ret_info);
 	/* rdma_join_multicast_ex().  The answer is one event with mc->group. */
@@ -374,109 +379,24 @@ struct polycm_device_info {
 	void *cookie;			/* the provider's, see device_cookie() */
 };
 
-/* --- The core's side.  Valid from the query until the process ends. --- */
-
-enum polycm_log_level {
-	POLYCM_LOG_ERROR,
-	POLYCM_LOG_WARN,
-	POLYCM_LOG_INFO,
-	POLYCM_LOG_DEBUG,
-	POLYCM_LOG_TRACE,
-};
-
-struct polycm_core {
-	uint32_t size;
-	uint32_t abi_minor;
-
-	/*
-	 * Queue an event for the program.  From any thread, also from inside an
-	 * operation; copies, does not block, runs none of the program's code.
-	 * -ECANCELED: the id is closing.  -ENOMEM: the listener's backlog is
-	 * full (CONNECT_REQUEST) or no memory.  -EINVAL: no such event, or its
-	 * size is not set.  -ETIMEDOUT: an answer after the core gave it up, see
-	 * resolve_addr().  On an error of a CONNECT_REQUEST the child is still
-	 * the provider's to destroy.
-	 */
-	int (*post_event)(struct polycm_id *id, const struct polycm_event *event);
-	/*
-	 * The id of a connection request that came in on a listener.  It is the
-	 * provider's until a CONNECT_REQUEST with it was posted, then the
-	 * core's, which ends it with close(), stop(), free() like any other.
-	 */
-	int (*child_create)(struct polycm_id *listener, struct polycm_id **ret_child,
-			    void **ret_priv);
-	/* Ends a child that was never posted; does not call the operations. */
-	void (*child_destroy)(struct polycm_id *child);
-
-	/* Devices come and go.  -EEXIST: a device of that name is there. */
-	int (*device_add)(struct polycm_module *module, const struct polycm_device_info *info,
-			  struct polycm_device **ret_device);
-	void (*device_remove)(struct polycm_device *device);
-	/*
-	 * The device was unplugged: no list shows it any more and nothing opens
-	 * it.  What has it open keeps it; its ids are the provider's to tell.
-	 * device_remove() follows when nothing refers to it.  From any thread,
-	 * also from inside an operation.
-	 */
-	void (*device_gone)(struct polycm_device *device);
-	void *(*device_cookie)(const struct polycm_device *device);
-
-	/* The rules of a transport, from any installed provider, or NULL. */
-	const struct polycm_transport *(*transport)(const char *name);
-	/* The value of a setting of this provider's options: the environment's or the default. */
-	const char *(*setting)(const char *name);
-	/* A table of the core's by name and version, or NULL: <polycm/kernel.h>, verbs.h, clock.h. */
-	const void *(*extension)(const char *name, unsigned int version);
-
-	bool (*log_enabled)(enum polycm_log_level level);
-	/* One line; id (may be NULL) adds provider, device and addresses. */
-	void (*log)(enum polycm_log_level level, const struct polycm_id *id, const char *format, ...)
-		__attribute__((format(printf, 3, 4)));
-	/*
-	 * Why the operation under way is going to fail, in words, for the log
-	 * line about the program's call.  Kept per thread until the call ends;
-	 * the last one counts.  Not from other threads.
-	 */
-	void (*why)(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-	/* Time, virtual where a clock is installed; timers run fn on a thread of the clock's. */
-	uint64_t (*now_ns)(void);
-	int (*timer_start)(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
-			   struct polycm_timer **ret_timer);
-	/*
-	 * Gives a timer back, once for each, whether it fired or not.  After it
-	 * returned fn neither runs nor will run.  Not from inside fn.
-	 */
-	void (*timer_cancel)(struct polycm_timer *timer);
-	/*
-	 * Lets so much time pass: in virtual time at once, else the thread
-	 * sleeps.  From inside an operation, with no lock held that event() or a
-	 * timer's function takes.
-	 */
-	void (*sleep)(uint64_t ns);
-
-	void *(*alloc)(size_t size);	/* zeroed; NULL: no memory */
-	void (*free)(void *memory);
-};
-
 /* --- The provider. --- */
 
 /* Carries connections only where POLYCM_PROVIDER names it, never by default. */
 #define POLYCM_PROVIDER_ON_REQUEST (1u << 0)
 /*
  * Carries connections with the operations of <polycm/kernel.h>.  All such
- * providers share one area and one descriptor per channel; their ids go over
- * from one to another with the device that they are on; and they report
+ * providers share one area and one descriptor for each channel.  An id belongs
+ * to the one whose device it is on, which may change.  They report
  * DEVICE_REMOVAL themselves.
  */
 #define POLYCM_PROVIDER_KERNEL (1u << 1)
 /*
- * Plays Linux' RDMA CM in this, too: since 5.11 requests that wait to be taken
- * when their listener moves to another channel are lost.  Their ids end with
- * the channel that they are on.
+ * Loses connection requests as Linux does since 5.11: if a listener moves to
+ * another channel, the requests that wait on the old one are never retrieved.
+ * Their ids end with the old channel.
  */
 #define POLYCM_PROVIDER_LOSES_REQUESTS (1u << 2)
-/* All that there are.  A provider with another one is refused: each changes who owns what. */
+/* All flags.  A provider with another one is refused: each changes who owns what. */
 #define POLYCM_PROVIDER_FLAGS \
 	(POLYCM_PROVIDER_ON_REQUEST | POLYCM_PROVIDER_KERNEL | POLYCM_PROVIDER_LOSES_REQUESTS)
 
@@ -487,7 +407,7 @@ struct polycm_provider {
 	const char *version;
 	const char *description;	/* one line for people */
 	uint32_t flags;			/* POLYCM_PROVIDER_* */
-	/* Bytes of priv: 1 or more, but for a layer without begin(); over the kernel it is not read. */
+	/* Bytes of priv, at least 1.  Ignored over the kernel; 0 for a layer without begin(). */
 	uint32_t id_size;
 	uint32_t channel_size;		/* bytes of chan */
 	uint32_t num_options;
@@ -495,7 +415,7 @@ struct polycm_provider {
 	const struct polycm_transport *transport;	/* its rules; NULL: none of its own */
 	/* Its operations.  POLYCM_PROVIDER_KERNEL: NULL means the kernel client's. */
 	const struct polycm_ops *ops;
-	/* It is a layer: carries nothing itself, but may be put around what does.  NULL: it is not. */
+	/* A layer's operations.  NULL: it is no layer. */
 	const struct polycm_layer_ops *layer;
 	/*
 	 * A table of the provider's own by name and version, or NULL.  May be NULL

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * polycm/rules.h - the rules of a transport, which a provider brings along: a
- * transport is data plus a few functions.  Like all structs of
- * <polycm/provider.h>, which includes this, they grow at the end only.
+ * polycm/rules.h - the rules of a transport: data and a few functions that a
+ * provider brings along.  <polycm/provider.h> includes this.  New members come
+ * only at the end.
  *
- * The tables of private data have room for more kinds and messages than there
- * are, so that a new one moves no member.  A kind that the other side does not
- * know is a row of zeros, or one that it does not look at.
+ * The tables of private data have spare rows and columns, so a new kind or
+ * message moves no member.  Each side ignores the rows that it does not know.
+ *
+ * The functions are pure: any thread may call them at any time, they do not
+ * wait, and they cannot fail.
  */
 #ifndef POLYCM_RULES_H
 #define POLYCM_RULES_H
@@ -44,7 +46,7 @@ enum polycm_msg {
 	POLYCM_MSGS		/* at most POLYCM_MSGS_ROOM */
 };
 
-/* Rows and columns of the tables.  They never change; POLYCM_RULES_SHAPE tells it if they did. */
+/* Rows and columns of the tables.  They never change.  A plugin with others is refused. */
 #define POLYCM_KINDS_ROOM	8
 #define POLYCM_MSGS_ROOM	4
 #define POLYCM_RULES_SHAPE	(POLYCM_KINDS_ROOM << 8 | POLYCM_MSGS_ROOM)
@@ -63,16 +65,16 @@ enum polycm_msg {
 #define POLYCM_SVC_IMM		(1u << 10)	/* immediate data */
 #define POLYCM_SVC_ATOMIC	(1u << 11)
 #define POLYCM_SVC_RNR		(1u << 12)	/* RNR NAK and ACK time-outs exist */
-#define POLYCM_SERVICES		((1u << 13) - 1)	/* all that there are */
+#define POLYCM_SERVICES		((1u << 13) - 1)	/* all of them */
 
-/* Other properties (polycm_transport.flags).  Rules with an unknown one are refused. */
+/* Other properties (polycm_transport.flags).  Rules with unknown ones are refused. */
 #define POLYCM_T_DEVICE_MOVES_QP (1u << 0)	/* the device, not user space, brings the QP to RTS */
 #define POLYCM_T_EXACT_LENGTH	(1u << 1)	/* private data arrives as long as it was sent */
 #define POLYCM_T_PORT_IS_TCP	(1u << 2)	/* RDMA_PS_TCP ports are the host's TCP ports */
 #define POLYCM_T_HAS_SA		(1u << 3)	/* paths come from a subnet administrator */
 #define POLYCM_T_CONNECT_BLOCKS	(1u << 4)	/* rdma_connect() waits for the TCP connection */
 #define POLYCM_T_PEER_TO_PEER	(1u << 5)	/* MPA: the initiator asks to send an RTR first */
-#define POLYCM_T_FLAGS		((1u << 6) - 1)	/* all that there are */
+#define POLYCM_T_FLAGS		((1u << 6) - 1)	/* all of them */
 
 /* In which numbers event->status of REJECTED speaks. */
 enum polycm_reject_domain {

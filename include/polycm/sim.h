@@ -3,29 +3,29 @@
  * polycm/sim.h - control of the simulator from tests, in one process: make a
  * fabric, put nodes on it, move its time, break it on command.
  *
- * A test links with -lpolycm only; the calls go to the "sim" provider, which
- * POLYCM_PROVIDER must select before the program's first call.  All return 0,
- * or -1 with errno, and then nothing has changed but where that is said:
- *   ENODEV  the sim provider is not selected or not there, or rdma_* are librdmacm's
+ * A test links with `pkg-config --libs polycm-sim`.  The calls go to the
+ * provider "sim", which POLYCM_PROVIDER must select before the program's first
+ * call.  All calls return 0, or -1 with errno.  After an error nothing has
+ * changed, unless said otherwise:
+ *   ENODEV  "sim" is not selected or not installed, or rdma_* are librdmacm's
  *   EBUSY   the program still uses the fabric, or the device
- *   EINVAL  an argument that cannot be, or not this fabric
- *   ENOENT  the fabric, and with it the handle, is gone; the fault was removed
+ *   EINVAL  a wrong argument, or not allowed on this fabric
+ *   ENOENT  the fabric of the handle was destroyed; the fault was removed
  *   ENOMEM
- * Since such a mistake is the test's own, each is a line of log at level error,
- * which is always on standard error, with the reason in words; ENODEV once.
+ * Each error is a line of log at level error, which says why; ENODEV only once.
  *
- * Nodes, devices and faults are the fabric's; nobody frees them.  Their handles
- * are valid until it is dropped; one that is not is looked up in vain, never
- * followed.  Strings and structs that are given are copied, and a ret_ pointer
- * is written on success only, and may be NULL only where that is said.  Times
- * are nanoseconds of the fabric's clock, which begins at 0.
+ * Nodes, devices and faults belong to the fabric; nobody frees them.  Their
+ * handles are valid until the fabric is destroyed.  The library looks a handle
+ * up and never dereferences it, so an old one is an error and does no harm.
+ * Arguments are copied.  A ret_ pointer is written on success only, and must not
+ * be NULL unless said otherwise.  Times are nanoseconds of the fabric's clock,
+ * which begins at 0.
  *
- * Calls that make nodes, devices and addresses need a fabric of a test's.  The
- * others also work on the one that the environment asks for (a scenario's
- * nodes, faults on its only node), those that move time if its clock is virtual.
+ * Calls that make nodes, devices and addresses need a fabric that a test made.
+ * All others also work on the fabric that the environment asks for.  Calls that
+ * move time need a virtual clock.
  *
- * Threads: any; the calls serialise themselves.  None may be made in a signal
- * handler.
+ * Threads: any, at the same time.  Not in signal handlers.
  */
 #ifndef POLYCM_SIM_H
 #define POLYCM_SIM_H
@@ -49,35 +49,36 @@ struct polycm_sim_fault;
 
 /*
  * Replace the process's fabric by a private, empty one with a virtual clock
- * at 0 and this seed.  The old one's trace and capture end; the new one is in
- * the files of POLYCM_SIM_TRACE and POLYCM_SIM_PCAP, if they are set: the first
- * on which anything happens in FILE itself, the next in FILE.2, and so on.
- * EBUSY: an rdma_cm_id, a context that the program opened, a PD, MR, MW, CQ, SRQ, QP,
- * AH or completion channel of the old one is left.  A line of log names each.
- * Event channels may stay; contexts of rdma_get_devices() go with the fabric.
+ * at 0 and this seed.  Trace and capture of the old fabric end.  If
+ * POLYCM_SIM_TRACE or POLYCM_SIM_PCAP is set, the first fabric on which anything
+ * happens writes to that file, the next one to FILE.2, and so on.
+ *
+ * EBUSY: the program has an rdma_cm_id of the old fabric, a context that it
+ * opened, a PD, MR, MW, CQ, SRQ, QP, AH or completion channel.  A line of log
+ * names each.  Event channels may stay.  Contexts of rdma_get_devices() are
+ * destroyed with the fabric.
  */
 int polycm_sim_create(uint64_t seed);
 /*
- * The same, with all that a scenario file says (polycm-scenario(5)).  Its seed
- * counts, or 1, whatever the environment says.  EINVAL: the file is wrong, and
- * a line of log at error level says where, or its clock is real; errors of
- * open(2).  The old fabric stays if the file cannot be read or parsed; if it is
- * wrong in what it says, the old one is gone, too.
+ * The same, with the nodes, links and faults of a scenario file
+ * (polycm-scenario(5)) and its seed, or 1; POLYCM_SIM_SEED has no effect.
+ * EINVAL: the file is wrong, and a line of log says where, or its clock is
+ * real; errors of open(2).  If the file cannot be read or parsed, the old fabric
+ * stays.  If it can, but has an error, the old fabric is destroyed.
  */
 int polycm_sim_load(const char *path);
 /*
- * Drop it; the next call that needs one gets the fabric that the environment
- * asks for.  EBUSY as above.  Without a fabric: 0.
- * ENOSPC, EFBIG, EIO and other errors of write(2): it was dropped, but its
- * trace or its capture could not be written in full, as a line of log at error
- * level says.
+ * Destroy the fabric.  The next call that needs a fabric gets the one that the
+ * environment asks for.  EBUSY as above.  Without a fabric: 0.
+ * ENOSPC, EFBIG, EIO and other errors of write(2): the fabric was destroyed, but
+ * its trace or capture is not complete; a line of log says why.
  */
 int polycm_sim_destroy(void);
 /*
- * For tear-downs: the same, whatever is left.  It ends what the program has of
- * the simulator's: events count as acknowledged, ids and event channels as
- * destroyed, contexts and all that was made with ibv_* as closed.  Pointers to
- * these are invalid afterwards; rdma_* calls refuse them, ibv_* calls cannot.
+ * For tear-downs: destroy the fabric and whatever the program has left on it.
+ * It acknowledges the program's events, destroys its ids and event channels, and
+ * closes its contexts with everything that was made with ibv_*.  All pointers to
+ * these are invalid afterwards: rdma_* calls refuse them, ibv_* calls may crash.
  * No other thread may use the fabric meanwhile.
  */
 int polycm_sim_reset(void);
@@ -88,21 +89,25 @@ int polycm_sim_reset(void);
 
 /*
  * A node with one device that plays `transport` ("roce", "ib", "iwarp", a
- * vendor's) and has `address` ("10.0.0.1/24", "fd00::1/64").  Name and address
- * are the only such ones on the fabric (EINVAL).
+ * vendor's) and has `address` ("10.0.0.1/24", "fd00::1/64").  EINVAL: another
+ * node has the name or the address.
  */
 int polycm_sim_node_add(const char *name, const char *transport, const char *address,
 			struct polycm_sim_node **ret_node);
 /* One more address for the node's first device. */
 int polycm_sim_node_add_address(struct polycm_sim_node *node, const char *address);
-/* Calls without a source address come from this node from now on; the first one added before. */
+/*
+ * From now on, calls without a source address come from this node.  Before, they
+ * come from the node that was added first.
+ */
 int polycm_sim_node_use(struct polycm_sim_node *node);
 /* The node of that name.  EINVAL: there is none. */
 int polycm_sim_node_find(const char *name, struct polycm_sim_node **ret_node);
 
 /*
- * Limits of a device; 0: as the simulator has them, and none may be above that
- * (EINVAL).  What ibv_query_device() shows; what is used up fails with ENOMEM.
+ * Limits of a device, as ibv_query_device() shows them.  0: the simulator's own
+ * limit, which is also the highest (EINVAL).  A call above a limit fails as on
+ * a device of that transport: ENOMEM, or EINVAL with roce.
  */
 struct polycm_sim_limits {
 	size_t size;			/* of the struct, set by the caller */
@@ -113,10 +118,10 @@ struct polycm_sim_limits {
 };
 
 /*
- * One more device for a node.  limits may be NULL; ret_device, too.  Devices
- * are named sim0, sim1, ... in the order in which they come to the fabric.
- * From an address of one of a node's devices to an address of another it goes
- * out of the one and in at the other, as over a cable.
+ * One more device for a node.  limits and ret_device may be NULL.  Devices are
+ * named sim0, sim1, ... in the order in which they are added to the fabric.
+ * Packets from one device of a node to another leave the one and arrive at the
+ * other, as over a cable.
  */
 int polycm_sim_device_add(struct polycm_sim_node *node, const char *transport,
 			  const char *address, const struct polycm_sim_limits *limits,
@@ -125,7 +130,7 @@ int polycm_sim_device_add_address(struct polycm_sim_device *device, const char *
 /* The device of that name; NULL: the node's first.  EINVAL: there is none. */
 int polycm_sim_device_find(struct polycm_sim_node *node, const char *name,
 			   struct polycm_sim_device **ret_device);
-/* In place of those that it has.  Before the program or an id has opened it, else EBUSY. */
+/* Replace the limits of a device.  EBUSY: the program or an id has opened it. */
 int polycm_sim_device_limit(struct polycm_sim_device *device,
 			    const struct polycm_sim_limits *limits);
 
@@ -136,16 +141,16 @@ int polycm_sim_device_limit(struct polycm_sim_device *device,
 /* Chances are from 0 to 1. */
 struct polycm_sim_link {
 	size_t size;			/* of the struct, set by the caller */
-	uint64_t latency_ns;		/* of a packet of no length; 1000 where nothing is said */
-	uint64_t jitter_ns;		/* up to so much more, evenly; the order of packets stays */
+	uint64_t latency_ns;		/* of an empty packet; 1000 on links that nobody has set */
+	uint64_t jitter_ns;		/* random extra latency up to this; keeps the order */
 	uint64_t bandwidth;		/* bits a second; 0: no limit */
 	double loss, duplication;
-	double reordering;		/* a packet waits so long that later ones overtake it */
+	double reordering;		/* chance that later packets overtake a packet */
 };
 
 /*
- * Both directions, for packets that are sent from now on.  A NULL stands for all
- * nodes; the last call that names a pair counts, with all its members.
+ * Set a link in both directions, for packets that are sent from now on.  NULL
+ * means all nodes.  The last call for a pair replaces all members of the earlier ones.
  */
 int polycm_sim_link_set(struct polycm_sim_node *a, struct polycm_sim_node *b,
 			const struct polycm_sim_link *link);
@@ -156,34 +161,34 @@ int polycm_sim_link_set(struct polycm_sim_node *a, struct polycm_sim_node *b,
 
 int polycm_sim_now(uint64_t *ret_ns);
 /*
- * Time moves in these, and in whatever waits (docs/time.md).  EINVAL: the
- * fabric's clock is the real one.  Where other threads have something to do at
- * a time, they do it before it passes.
+ * Virtual time moves in these calls, and in each call of the program that waits
+ * (docs/time.md).  Other threads that are due at a time run before time passes.
+ * EINVAL: the fabric's clock is real.
  *
- * Move it by so much, with all that happens meanwhile.
+ * Move time forward by ns.  Everything that is due until then happens.
  */
 int polycm_sim_advance(uint64_t ns);
 /*
- * Until nothing is left that could happen, which is then the time.  ETIMEDOUT:
- * so much has passed, and there is still something.
+ * Move time forward until nothing is left to happen.  ETIMEDOUT: limit_ns have
+ * passed, and something is still left.
  */
 int polycm_sim_run(uint64_t limit_ns);
 /*
- * Until an event for this id (for a listener: a request too) waits on its
- * channel; at once if one does.  It is still to be retrieved.  ETIMEDOUT: so much
- * has passed; EDEADLK: nothing is left that could bring one; EINVAL: no such id,
- * or it was destroyed meanwhile.
+ * Move time forward until an event for this id waits on its channel; for a
+ * listener, also a request.  If one waits already, no time passes.  The program
+ * retrieves it afterwards.  ETIMEDOUT: limit_ns have passed; EDEADLK: no event can
+ * come any more; EINVAL: no such id, or it was destroyed meanwhile.
  */
 int polycm_sim_run_until_event(struct rdma_cm_id *id, uint64_t limit_ns);
 
 /* ------------------------------------------------------------------------
- * Faults.  A rule has a match, which says when, and an action.  Members that
- * are 0 or NULL match everything.
+ * Faults.  A rule has a match and an action.  Members of the match that are 0 or
+ * NULL match everything.
  */
 
 enum polycm_sim_action {
 	/* On a packet that matches: */
-	POLYCM_SIM_LOSE = 1,		/* iWARP: TCP sends it again, and the rule is asked again */
+	POLYCM_SIM_LOSE = 1,		/* iWARP: TCP sends it again, which may match again */
 	POLYCM_SIM_DELAY,		/* by delay_ns; later packets may overtake it */
 	POLYCM_SIM_DUPLICATE,		/* `count' copies more (0: one), delay_ns apart */
 	POLYCM_SIM_REORDER,		/* it goes after the next one of the same direction */
@@ -195,15 +200,16 @@ enum polycm_sim_action {
 	/* On a lookup that matches `message', "path" (an SA's) or "neighbour": */
 	POLYCM_SIM_ANSWER_LATE,		/* by delay_ns */
 	POLYCM_SIM_ANSWER_NEVER,
-	/* On the node or device `on', when something matches, or at from_ns where nothing is named: */
-	POLYCM_SIM_FREEZE,		/* for delay_ns (0: ever) nothing in, nothing out, no time */
+	/* On the node or device `on', when something matches, or at from_ns if nothing is named: */
+	POLYCM_SIM_FREEZE,		/* for delay_ns (0: for ever) it sends and receives nothing,
+					   and its timers stand still */
 	POLYCM_SIM_CRASH,		/* the same for ever */
 	POLYCM_SIM_PORT_DOWN,		/* for delay_ns; 0: until PORT_UP */
 	POLYCM_SIM_PORT_UP,
 	POLYCM_SIM_REMOVE_DEVICE,
-	POLYCM_SIM_CHANGE_ADDRESS,	/* `address' becomes `new_address'; NULL: it goes, or comes */
-	POLYCM_SIM_CHANGE_MAC,		/* of the port with `address': its neighbours learn of it */
-	POLYCM_SIM_FULL_BACKLOG,	/* its listeners take no request, for delay_ns; 0: ever */
+	POLYCM_SIM_CHANGE_ADDRESS,	/* `address' becomes `new_address'; one NULL: added, removed */
+	POLYCM_SIM_CHANGE_MAC,		/* of the port with `address'; its neighbours are told */
+	POLYCM_SIM_FULL_BACKLOG,	/* its listeners take no request, for delay_ns; 0: for ever */
 };
 
 /*
@@ -221,10 +227,10 @@ struct polycm_sim_fault_rule {
 	/* match */
 	struct polycm_sim_node *from, *to;	/* of a packet; a call or lookup is `from' its node */
 	const char *message;
-	unsigned int nth;		/* of what matches the rest, from 1; 0: each */
-	unsigned int times;		/* from the nth on, so many; 0: one with nth, else all */
-	double probability;		/* of each; 0 is 1 */
-	uint64_t from_ns, until_ns;	/* window; until 0: for ever */
+	unsigned int nth;		/* the nth that matches the rest, from 1; 0: each */
+	unsigned int times;		/* this many from the nth on; 0: one with nth, else all */
+	double probability;		/* of each match; 0 means 1 */
+	uint64_t from_ns, until_ns;	/* only between these times; until_ns 0: for ever */
 	/* what happens */
 	struct polycm_sim_node *on;	/* NULL: `from', or the receiver if that is not named */
 	const char *device;		/* of `on'; NULL: the first */
@@ -246,17 +252,18 @@ struct polycm_sim_fault_rule {
 #endif
 
 /*
- * polycm_sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_LOSE, .message = "REQ", .nth = 2), NULL)
+ * Add a rule: polycm_sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_LOSE,
+ * .message = "REQ", .nth = 2), NULL).
  *
- * From now on: what happened before is not counted.  Of several rules that match a
- * packet each does its part, of a call the first.  EINVAL: the rule cannot be.
- * ret_fault may be NULL.
+ * It counts what happens from now on.  If several rules match a packet, each
+ * takes effect; if several match a call, the first does.  EINVAL: the rule is
+ * wrong.  ret_fault may be NULL.
  */
 int polycm_sim_fault_add(const struct polycm_sim_fault_rule *rule,
 			 struct polycm_sim_fault **ret_fault);
-/* It happens no more; what it did stays, and its handle is gone (ENOENT). */
+/* Remove a rule.  What it did stays.  Its handle is invalid afterwards (ENOENT). */
 int polycm_sim_fault_remove(struct polycm_sim_fault *fault);
-/* How often it did something: a test that expects a fault to happen should ask. */
+/* How often the rule took effect.  A test that expects a fault should check this. */
 int polycm_sim_fault_hits(struct polycm_sim_fault *fault, unsigned int *ret_hits);
 
 /* ------------------------------------------------------------------------
@@ -264,21 +271,20 @@ int polycm_sim_fault_hits(struct polycm_sim_fault *fault, unsigned int *ret_hits
  */
 
 /*
- * From now on and until the fabric goes, one JSON object per line
- * (polycm-trace(5)), in place of the file so far, also of that of
- * POLYCM_SIM_TRACE; "-": standard error; NULL: no
- * more.  A file that is there is begun anew.  Errors of open(2), and then the
- * file so far goes on.
+ * Write the trace to PATH until the fabric is destroyed, one JSON object per line
+ * (polycm-trace(5)).  Replaces the current trace file, also that of
+ * POLYCM_SIM_TRACE.  "-" is standard error; NULL stops tracing.  An existing file
+ * is truncated.  After an error of open(2) the current file goes on.
  */
 int polycm_sim_trace(const char *path);
-/* The same with the packets, as a capture that tshark reads (polycm(1)); ENOENT without libpcap. */
+/* The same with packets, for tshark and Wireshark (polycm(1)).  ENOENT: no libpcap. */
 int polycm_sim_pcap(const char *path);
 
 /*
- * What the program has: all zero after a clean test.  The context and the PD
- * that the library keeps of a device for all ids are not counted.  An id counts
- * until it is destroyed, also after its channel was; so does a request that
- * nobody has retrieved.
+ * What the program has; all zero after a clean test.  Not counted: the context
+ * and the PD that the library keeps of each device.  An id counts until it is
+ * destroyed, even if its channel is destroyed before.  A request that nobody has
+ * retrieved counts, too.
  */
 struct polycm_sim_counts {
 	size_t size;	/* of the struct, set by the caller */
@@ -286,7 +292,7 @@ struct polycm_sim_counts {
 	unsigned int ports;		/* numbers bound */
 	unsigned int packets;		/* under way */
 	unsigned int mws;		/* memory windows */
-	unsigned int channels;		/* of rdma_create_event_channel(); they keep no fabric */
+	unsigned int channels;		/* of rdma_create_event_channel(); no reason for EBUSY */
 	unsigned int events;		/* retrieved and not acknowledged */
 };
 int polycm_sim_live(struct polycm_sim_counts *counts);
@@ -303,8 +309,8 @@ struct polycm_sim_object {
 	const char *text;
 };
 /*
- * The same, one by one: fn is called for each until it returns other than 0,
- * which is then the result.  fn may call nothing that makes or ends objects.
+ * Calls fn for each of these objects until it returns other than 0, which is
+ * then the result.  fn must not make or end objects.
  */
 int polycm_sim_live_walk(int (*fn)(void *arg, const struct polycm_sim_object *object), void *arg);
 

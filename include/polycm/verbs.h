@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * polycm/verbs.h - simulated verbs, for providers whose devices libibverbs does
+ * polycm/verbs.h - verbs of a provider's own, for devices that libibverbs does
  * not know.  Providers of devices that libibverbs lists do not need this.
  */
 #ifndef POLYCM_VERBS_H
@@ -19,10 +19,24 @@ extern "C" {
 /*
  * Each slot has the prototype, the return convention, the errno values and
  * the ownership rules of the libibverbs function ibv_SLOT() of the same name.
- * The inline functions of <infiniband/verbs.h> (ibv_post_send, ibv_poll_cq,
- * ibv_create_qp_ex, ...) go through ibv_context.ops and struct verbs_context,
- * which open_device() fills in.  No slot is required but open_device and
- * close_device; missing ones fail with EOPNOTSUPP.
+ * open_device and close_device are required; calls of missing ones fail with
+ * EOPNOTSUPP.  The inline functions of <infiniband/verbs.h> (ibv_post_send,
+ * ibv_poll_cq, ibv_create_qp_ex, ...) go through ibv_context.ops and struct
+ * verbs_context, which open_device() fills in.
+ *
+ *  Legal     On objects that the same provider made and that still exist.  The
+ *            core does not check that.
+ *  Waits     get_async_event and get_cq_event wait for an event, unless the
+ *            descriptor has O_NONBLOCK.  destroy_cq, destroy_qp and destroy_srq
+ *            wait until the program has acknowledged the object's events.
+ *  Keeps     Objects are the provider's.  Arguments are valid during the call.
+ *            The core reads context of all objects, and ibv_qp.qp_num, qp_type,
+ *            state, send_cq, recv_cq and srq; the provider keeps them true.
+ *  Threads   Any, at the same time.  The core makes some calls for rdma_* calls,
+ *            and then it may hold the lock of an id.  It opens each device once
+ *            for itself (open_device, query_device, query_port, alloc_pd).
+ *  Posts     Nothing to ids.
+ *  fork()    As with libibverbs, a child must not use its parent's objects.
  */
 struct polycm_verbs {
 	uint32_t size;
@@ -39,7 +53,7 @@ struct polycm_verbs {
 				   size_t max_entries, uint32_t flags);
 	int (*query_pkey)(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
 	int (*get_pkey_index)(struct ibv_context *context, uint8_t port, __be16 pkey);
-	/* Files below ibdev_path of the device, as in sysfs; returns the length or -1. */
+	/* Files below device->ibdev_path, as in sysfs.  Returns the length or -1. */
 	int (*read_sysfs_file)(struct ibv_device *device, const char *file, char *buf, size_t size);
 	struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
 	int (*dealloc_pd)(struct ibv_pd *pd);
@@ -76,9 +90,10 @@ struct polycm_verbs {
 };
 
 /*
- * A simulated device as programs see it.  The provider owns it, fills in
- * device (name, node_type, transport_type, paths; _ops stays zero) and verbs,
- * and leaves the rest zero; the core marks it as its own in device_add().
+ * A device as programs see it.  The provider owns it, fills in device (name,
+ * node_type, transport_type, paths) and verbs, and leaves the rest zero: the
+ * core writes core and device._ops in device_add().  It begins with struct
+ * ibv_device, so it has no size, and never changes.
  */
 struct polycm_verbs_device {
 	struct ibv_device device;	/* first */
@@ -88,7 +103,7 @@ struct polycm_verbs_device {
 	uint64_t zero[64];		/* so that a reader of libibverbs' private tail finds nothing */
 };
 
-/* What the core does for verbs: extension(POLYCM_VERBS, POLYCM_VERBS_VERSION) of struct polycm_core. */
+/* Services for verbs: extension(POLYCM_VERBS, POLYCM_VERBS_VERSION) of struct polycm_core. */
 #define POLYCM_VERBS		"verbs"
 #define POLYCM_VERBS_VERSION	1
 

@@ -94,8 +94,19 @@ for compiler in g++ clang++; do
 	rm -f "$work/use"
 done
 
-check 'no header is long' eval \
-	'for header in "$include"/polycm/*.h; do [ "$(wc -l <"$header")" -le 500 ] || { echo "$header"; false; break; }; done'
+long_headers() { wc -l "$include"/polycm/*.h | awk '$1 > 500 && $2 != "total" { print; long = 1 } END { exit !long }'; }
+check 'no header is long' eval '! long_headers'
+
+# facts HEADER STRUCT: the table in the header's comment has each operation of the struct, in its order.
+facts() {
+	local header=$include/polycm/$1
+
+	diff -u <(sed -n "/^struct $2 {/,/^};/s/^\t[a-z][^(]*(\*\([a-z_]*\))(.*/\1/p" "$header") \
+		<(sed -n '/^ \* Operation /,/^ \*$/s/^ \* \([a-z_][a-z_]*\) .*/\1/p' "$header")
+}
+check 'facts of each operation' facts provider.h polycm_ops
+check 'facts of each operation of a layer' facts layer.h polycm_layer_ops
+check 'facts of each operation of a clock' facts clock.h polycm_clock
 
 macros_without_use() {
 	grep -ohE '^#define POLYCM_[A-Z_]+\(' "$include"/polycm/*.h | sed 's/.* //; s/($//' | sort -u |

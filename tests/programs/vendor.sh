@@ -45,4 +45,18 @@ tabled() { sed -n '/^## The operations/,/^## What a misuse/s/^| `\([a-z_]*\)` |.
 operations() { sed -n '/^struct polycm_ops {/,/^};/s/^\t[a-z].*(\*\([a-z_]*\))(.*/\1/p' "$include/polycm/provider.h"; }
 check 'each operation is in the table' eval \
 	'[ -n "$(operations)" ] && diff -u <(operations) <(tabled)'
+
+# Where the header says that an operation waits, the guide says so, too.
+waits_in_header() {
+	awk '/^ \* Operation / { on = 1; next }
+		on && /^ \*$/ { exit }
+		on && /^ \* [a-z]/ { split(substr($0, 4, 16), name, " "); split(substr($0, 39, 6), waits, " ")
+			print name[1], waits[1] != "no" }' "$include/polycm/provider.h"
+}
+waits_in_guide() {
+	awk -F ' *[|] *' '/^## The operations/ { on = 1 }
+		/^## For support/ { exit }
+		on && $2 ~ /^`/ { gsub("`", "", $2); print $2, $4 != "no" }' "$page"
+}
+check 'the table and the header agree on what waits' diff -u <(waits_in_header) <(waits_in_guide)
 finish
