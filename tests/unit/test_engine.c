@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The engine: order of timers, the two clocks, chance, the NIC thread.  Real
- * time is waited for, but nothing is asserted about how long that took.
- */
+/* The engine: order of timers, the virtual clock, chance, start and stop. */
 #include "config.h"
 
 #include <errno.h>
-#include <dirent.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "providers/soft/engine/engine.h"
-#include "sim_fake.h"
-#include "tests/cmocka_all.h"
+#include "engine_probe.h"
 
 /* The linker sends the simulator's maps through here: none of more than a page when `short_of_maps'. */
 static bool short_of_maps;
@@ -42,80 +29,6 @@ void *__wrap_mremap(void *at, size_t len, size_t new_len, int flags)
 	return short_of_maps ? MAP_FAILED : __real_mremap(at, len, new_len, flags);
 }
 
-#define NO_HANG (sim_now() + SIM_MS(20000))
-
-static int start_virtual(void **state)
-{
-	(void)state;
-	sim_fake_init();
-	return sim_engine_start(SIM_CLOCK_VIRTUAL, 1);
-}
-
-static int start_real(void **state)
-{
-	(void)state;
-	sim_fake_init();
-	return sim_engine_start(SIM_CLOCK_REAL, 1);
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	if (!sim_lock_within(SIM_MS(500)))
-		print_message("a test that failed has the lock\n");
-	sim_unlock();
-	sim_engine_stop();
-	return 0;
-}
-
-/* A timer that writes its name down. */
-struct probe {
-	struct sim_timer timer;
-	char name;
-	uint64_t at;
-	struct probe *arms;		/* when it fires, for now */
-};
-
-static char fired[64];
-static unsigned int num_fired;
-
-/* For all tests: some end with timers armed, which the engine touches when it stops. */
-static struct probe probes[5], probe;
-
-static void note(struct sim_timer *timer)
-{
-	struct probe *self = (struct probe *)timer;
-
-	fired[num_fired++] = self->name;
-	fired[num_fired] = '\0';
-	self->at = sim_now();
-	if (self->arms)
-		sim_timer_arm(&self->arms->timer, sim_now());
-	sim_wake();
-}
-
-static void init_probes(struct probe *first, unsigned int num)
-{
-	memset(first, 0, num * sizeof(*first));
-	for (unsigned int i = 0; i < num; i++) {
-		sim_timer_init(&first[i].timer, note);
-		first[i].name = (char)('a' + i);
-	}
-	num_fired = 0;
-	fired[0] = '\0';
-}
-
-static void arm(struct probe *one, uint64_t deadline)
-{
-	sim_lock();
-	sim_timer_arm(&one->timer, deadline);
-	sim_unlock();
-}
-
-/* ------------------------------------------------------------------------
- * Virtual clock.
- */
-
 static const struct {
 	uint64_t deadlines[5];		/* of a, b, c ...; 0: the end */
 	const char *order;
@@ -130,7 +43,6 @@ static const struct {
 
 static void timers_fire_by_deadline_then_by_arming(void **state)
 {
-
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
 		if (i) {
@@ -212,7 +124,6 @@ static void timers_need_no_memory(void **state)
 
 static void rearming_moves_a_timer_behind_its_equals(void **state)
 {
-
 	(void)state;
 	init_probes(probes, 3);
 	for (unsigned int i = 0; i < 3; i++)
@@ -227,7 +138,6 @@ static void rearming_moves_a_timer_behind_its_equals(void **state)
 
 static void disarmed_timers_do_not_fire(void **state)
 {
-
 	(void)state;
 	init_probes(probes, 3);
 	for (unsigned int i = 0; i < 3; i++)
@@ -245,7 +155,6 @@ static void disarmed_timers_do_not_fire(void **state)
 
 static void deadlines_in_the_past_fire_in_order_of_arming(void **state)
 {
-
 	(void)state;
 	assert_int_equal(sim_advance(1000), 0);
 	init_probes(probes, 3);
@@ -259,7 +168,6 @@ static void deadlines_in_the_past_fire_in_order_of_arming(void **state)
 
 static void advance_fires_all_in_between_and_no_more(void **state)
 {
-
 	(void)state;
 	init_probes(probes, 4);
 	probes[0].arms = &probes[3];
@@ -278,28 +186,17 @@ static void advance_fires_all_in_between_and_no_more(void **state)
 #define MANY 100000u
 
 static struct sim_timer many[MANY];
-static uint64_t last_deadline, last_seq;
-static unsigned int many_fired;
-
-static void in_order(struct sim_timer *timer)
-{
-	assert_true(timer->deadline > last_deadline ||
-		    (timer->deadline == last_deadline && timer->seq > last_seq) || !many_fired);
-	assert_int_equal(sim_now(), timer->deadline);
-	last_deadline = timer->deadline;
-	last_seq = timer->seq;
-	many_fired++;
-}
 
 static void a_hundred_thousand_timers_keep_their_order(void **state)
 {
 	unsigned int expected = MANY;
 
 	(void)state;
+	last_fired = NULL;
 	many_fired = 0;
 	sim_lock();
 	for (unsigned int i = 0; i < MANY; i++) {
-		sim_timer_init(&many[i], in_order);
+		sim_timer_init(&many[i], note_order);
 		sim_timer_arm(&many[i], sim_random_below(1000));
 	}
 	for (unsigned int i = 0; i < MANY; i += 3) {
@@ -311,11 +208,6 @@ static void a_hundred_thousand_timers_keep_their_order(void **state)
 	sim_unlock();
 	assert_int_equal(sim_advance(5000), 0);
 	assert_int_equal(many_fired, expected);
-}
-
-static bool is_true(void *arg)
-{
-	return *(const unsigned int *)arg;
 }
 
 static void waiting_moves_virtual_time(void **state)
@@ -342,7 +234,6 @@ static void waiting_moves_virtual_time(void **state)
 
 static void idling_takes_one_timer_at_a_time(void **state)
 {
-
 	(void)state;
 	init_probes(probes, 2);
 	arm(&probes[0], 10);
@@ -444,7 +335,6 @@ static void polling_in_vain_counts_as_waiting(void **state)
 
 static void calls_between_polls_are_no_waiting(void **state)
 {
-
 	(void)state;
 	init_probes(&probe, 1);
 	arm(&probe, 10);
@@ -502,7 +392,6 @@ static void chance_below_a_bound_is_even(void **state)
 
 static void stopping_forgets_timers_and_time(void **state)
 {
-
 	(void)state;
 	sim_fake_init();
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 5), 0);
@@ -525,252 +414,8 @@ static void stopping_forgets_timers_and_time(void **state)
 	assert_int_equal(num_fired, 0);
 }
 
-/* ------------------------------------------------------------------------
- * Real clock.
- */
-
-static void what_is_due_happens_before_the_lock_is_released(void **state)
-{
-
-	(void)state;
-	init_probes(probes, 3);
-	probes[1].arms = &probes[2];
-	sim_lock();
-	sim_timer_arm(&probes[0].timer, sim_now());
-	sim_timer_arm(&probes[1].timer, 1);
-	assert_int_equal(num_fired, 0);
-	sim_unlock();
-	assert_string_equal(fired, "abc");
-}
-
-static void the_nic_thread_fires_what_is_due_later(void **state)
-{
-	uint64_t deadline;
-	int r;
-
-	(void)state;
-	init_probes(probes, 2);
-	sim_lock();
-	deadline = sim_now() + SIM_MS(3);
-	sim_timer_arm(&probes[0].timer, sim_now() + SIM_MS(60000));
-	sim_timer_arm(&probes[1].timer, deadline);
-	r = sim_wait(is_true, &num_fired, NO_HANG);
-	sim_unlock();
-	assert_int_equal(r, 0);
-	assert_string_equal(fired, "b");
-	assert_true(probes[1].at >= deadline);
-}
-
-static void an_earlier_timer_wakes_the_nic_thread(void **state)
-{
-	int r;
-
-	(void)state;
-	init_probes(probes, 2);
-	arm(&probes[0], sim_now() + SIM_MS(60000));
-	for (unsigned int i = 0; i < 50; i++) {
-		num_fired = 0;
-		sim_lock();
-		sim_timer_arm(&probes[1].timer, sim_now() + SIM_US(100));
-		r = sim_wait(is_true, &num_fired, NO_HANG);
-		sim_unlock();
-		assert_int_equal(r, 0);
-		assert_string_equal(fired, "b");
-	}
-}
-
-static void waiting_in_real_time_ends_at_the_deadline(void **state)
-{
-	unsigned int never = 0;
-	uint64_t deadline;
-	int r;
-
-	(void)state;
-	sim_lock();
-	deadline = sim_now() + SIM_MS(2);
-	r = sim_wait(is_true, &never, deadline);
-	assert_true(sim_now() >= deadline);
-	sim_unlock();
-	assert_int_equal(r, -ETIMEDOUT);
-}
-
-static void a_poller_fires_timers_too(void **state)
-{
-	uint64_t end = NO_HANG;
-	bool done = false;
-
-	(void)state;
-	init_probes(&probe, 1);
-	arm(&probe, sim_now() + SIM_US(300));
-	while (!done) {
-		sim_progress();
-		assert_true(sim_now() < end);
-		sim_lock();
-		done = num_fired;
-		sim_unlock();
-	}
-	assert_int_equal(sim_idle(NULL), 0);
-}
-
-int __real_sched_yield(void);
-int __wrap_sched_yield(void);
-
-static atomic_uint yields;
-
-int __wrap_sched_yield(void)
-{
-	atomic_fetch_add(&yields, 1);
-	return __real_sched_yield();
-}
-
-static void *poll_once(void *unused)
-{
-	sim_progress();
-	return unused;
-}
-
-/* It may be preempted, on the processor that the poller uses up. */
-static void a_poller_yields_to_the_holder_of_the_lock(void **state)
-{
-	pthread_t poller;
-
-	(void)state;
-	init_probes(&probe, 1);
-	atomic_store(&yields, 0);
-	sim_lock();
-	sim_timer_arm(&probe.timer, sim_now());	/* is due: there is something to do */
-	for (unsigned int i = 0; i < 16; i++) {
-		assert_int_equal(pthread_create(&poller, NULL, poll_once, NULL), 0);
-		assert_int_equal(pthread_join(poller, NULL), 0);
-	}
-	assert_int_not_equal(atomic_load(&yields), 0);
-	sim_unlock();
-	assert_string_equal(fired, "a");
-}
-
-/* The value of a line of /proc/self/task/TID/status, or false. */
-static bool read_status(const char *tid, const char *key, char *value, size_t size)
-{
-	char path[300], line[256];
-	bool found = false;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
-	file = fopen(path, "r");
-	if (!file)
-		return false;
-	while (!found && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, key, strlen(key)))
-			continue;
-		snprintf(value, size, "%.*s", (int)strcspn(line + strlen(key), "\n"),
-			 line + strlen(key));
-		found = true;
-	}
-	fclose(file);
-	return found;
-}
-
-static void the_nic_thread_has_a_name_and_takes_no_signals(void **state)
-{
-	unsigned long long blocked = 0;
-	struct dirent *entry;
-	char text[64];
-	DIR *dir;
-	int r;
-
-	(void)state;
-	init_probes(&probe, 1);
-	/* Once it has fired a timer it has started for sure. */
-	sim_lock();
-	sim_timer_arm(&probe.timer, sim_now() + SIM_US(100));
-	r = sim_wait(is_true, &num_fired, NO_HANG);
-	sim_unlock();
-	assert_int_equal(r, 0);
-	dir = opendir("/proc/self/task");
-	assert_non_null(dir);
-	while ((entry = readdir(dir))) {
-		if (!read_status(entry->d_name, "Name:\t", text, sizeof(text)) ||
-		    strcmp(text, "polycm-nic") != 0)
-			continue;
-		assert_true(read_status(entry->d_name, "SigBlk:\t", text, sizeof(text)));
-		blocked = strtoull(text, NULL, 16);
-	}
-	closedir(dir);
-	for (int sig = 1; sig < 32; sig++)
-		if (sig != SIGKILL && sig != SIGSTOP)
-			assert_true(blocked >> (sig - 1) & 1);
-}
-
-/* As the kernel tells; what it has no slices for it leaves 0 or at its own. */
-static uint64_t slice_of(long tid)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} how = { .size = sizeof(how) };
-
-	return syscall(SYS_sched_getattr, tid, &how, sizeof(how), 0) ? 0 : how.runtime;
-}
-
-/* A program that spins has a longer one, so the NIC thread gets its turn when it is woken. */
-static void the_nic_thread_asks_for_short_slices(void **state)
-{
-	uint64_t ours = slice_of(gettid());
-	struct dirent *entry;
-	char text[64];
-	DIR *dir;
-	int r;
-
-	(void)state;
-	if (!ours)
-		skip();			/* before Linux 6.12 */
-	init_probes(&probe, 1);
-	sim_lock();
-	sim_timer_arm(&probe.timer, sim_now() + SIM_US(100));
-	r = sim_wait(is_true, &num_fired, NO_HANG);
-	sim_unlock();
-	assert_int_equal(r, 0);
-	dir = opendir("/proc/self/task");
-	assert_non_null(dir);
-	while ((entry = readdir(dir)))
-		if (read_status(entry->d_name, "Name:\t", text, sizeof(text)) &&
-		    !strcmp(text, "polycm-nic"))
-			assert_in_range(slice_of(atol(entry->d_name)), 1, ours - 1);
-	closedir(dir);
-}
-
-static void a_child_of_fork_has_an_engine_too(void **state)
-{
-	int status, r;
-	pid_t child;
-
-	(void)state;
-	if (SIM_FAKE_TSAN)
-		skip();			/* it allows no threads after fork() */
-	init_probes(&probe, 1);
-	arm(&probe, sim_now() + SIM_MS(60000));	/* so that the thread runs */
-	child = fork();
-	assert_true(child >= 0);
-	if (!child) {
-		sim_lock();
-		sim_timer_arm(&probe.timer, sim_now() + SIM_US(200));
-		r = sim_wait(is_true, &num_fired, NO_HANG);
-		sim_unlock();
-		_exit(r ? 1 : 42);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 42);
-	assert_int_equal(num_fired, 0);
-}
-
 int main(void)
 {
-#define VIRTUAL(test) cmocka_unit_test_setup_teardown(test, start_virtual, stop)
-#define REAL(test) cmocka_unit_test_setup_teardown(test, start_real, stop)
 	const struct CMUnitTest tests[] = {
 		VIRTUAL(timers_fire_by_deadline_then_by_arming),
 		VIRTUAL(rearming_moves_a_timer_behind_its_equals),
@@ -787,15 +432,6 @@ int main(void)
 		VIRTUAL(chance_below_a_bound_is_even),
 		cmocka_unit_test(chance_follows_from_the_seed),
 		cmocka_unit_test(stopping_forgets_timers_and_time),
-		REAL(what_is_due_happens_before_the_lock_is_released),
-		REAL(the_nic_thread_fires_what_is_due_later),
-		REAL(an_earlier_timer_wakes_the_nic_thread),
-		REAL(waiting_in_real_time_ends_at_the_deadline),
-		REAL(a_poller_fires_timers_too),
-		REAL(a_poller_yields_to_the_holder_of_the_lock),
-		REAL(the_nic_thread_has_a_name_and_takes_no_signals),
-		REAL(the_nic_thread_asks_for_short_slices),
-		REAL(a_child_of_fork_has_an_engine_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
