@@ -128,7 +128,7 @@ void engine_wake_waiters(void)
 	if (!sim_engine.waiters)
 		return;
 	sim_engine.woken = sim_engine.waiters;
-	sim_engine.tellings++;
+	sim_engine.wakings++;
 	pthread_cond_broadcast(&sim_engine.changed);
 }
 
@@ -275,7 +275,7 @@ void sim_unlock(void)
 
 void engine_wait_changed(uint64_t until)
 {
-	unsigned int tellings = sim_engine.tellings;
+	unsigned int wakings = sim_engine.wakings;
 	int cancel_state = sim_engine.cancel_state;
 
 	if (sim_engine.alone) {
@@ -291,7 +291,7 @@ void engine_wait_changed(uint64_t until)
 		sim_time->cond_wait(&sim_engine.changed, &sim_engine.lock, until);
 	take_over(&sim_engine.lock);
 	sim_engine.waiters--;
-	if (tellings != sim_engine.tellings)
+	if (wakings != sim_engine.wakings)
 		sim_engine.woken--;
 	sim_engine.cancel_state = cancel_state;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * engine/engine_spin.c - programs that ask again and again rather than wait, in
- * virtual time.
+ * engine/engine_spin.c - programs that poll instead of waiting, in virtual time.
  *
- * A row of vain polls ends with any call that takes the lock.  If clocks are
- * read in it the program may look for a time, not only for what happens, and
- * that time must not be missed by far.
+ * Any call that takes the lock ends a row of unsuccessful polls.  If the program reads
+ * clocks in the row, it may poll until a time, which must not be missed by much.
  */
 #include "config.h"
 
@@ -13,19 +11,19 @@
 #include "heap.h"
 #include "threads.h"
 
-#define SPINS_TO_WAIT 16u	/* vain polls in a row that count as waiting */
-/* Where clocks are read, too: for so much of the time that it took so far, and no longer. */
+#define SPINS_TO_WAIT 16u	/* unsuccessful polls in a row that count as waiting */
+/* If clocks are read, too, one wait takes this part of the time of the row, up to a maximum. */
 #define POLLS_FRACTION 128u
 #define POLLS_MAX SIM_MS(20)
 /*
- * Reads of a clock in a row, after which each takes READ_TIME, and how many are
- * then taken together: a fraction of what there were, and no more than so many.
+ * After so many reads of a clock in a row, each takes READ_TIME.  Time moves in batches: a
+ * part of the reads so far, up to a maximum.
  */
 #define READS_TO_WAIT 64u
 #define READ_TIME SIM_US(1)
 #define READS_FRACTION 64u
 #define READS_MAX 1000u
-#define READS_ELSEWHERE 1024u	/* without one at the old place: it is not read there any more */
+#define READS_ELSEWHERE 1024u	/* reads elsewhere after which the old place counts no more */
 
 static atomic_uint rows;			/* with reads */
 static atomic_uint_fast64_t row_began;
@@ -64,8 +62,7 @@ void sim_spin(void)
 	if (yielded || engine_step(limit))
 		goto out;
 	if (limit != SIM_NEVER) {
-		if (limit > relaxed_load(&sim_engine.now))
-			relaxed_store(&sim_engine.now, limit);
+		engine_move_to(limit);
 	} else if (!sim_engine.stuck_told && sim_threads_count() == 1) {
 		sim_engine.stuck_told = true;
 		sim_core->log(POLYCM_LOG_WARN, NULL,
@@ -73,13 +70,12 @@ void sim_spin(void)
 	}
 out:
 	sim_unlock();
-	(void)engine_let_signals_come();
+	(void)sim_time->time_moved();
 }
 
 /*
- * Reads of this thread in a row.  Those count that are made from the outermost
- * of the places that read, by the stack: a loop comes back to it, and the
- * handler of a signal, which may have interrupted anything, is further in.
+ * Reads of this thread in a row.  Only those from the outermost stack frame that reads
+ * count: a loop returns to it, and a signal handler runs further in.
  */
 static __thread __attribute__((tls_model("initial-exec"))) struct {
 	uintptr_t frame;
@@ -107,7 +103,7 @@ __attribute__((no_sanitize("thread"))) static bool is_due(uintptr_t frame)
 		return false;
 	}
 	read_by.elsewhere = 0;
-	/* Vain polls between them move time themselves. */
+	/* Polls between the reads move time themselves. */
 	if (read_by.spins != relaxed_load(&sim_engine.spins)) {
 		read_by.spins = relaxed_load(&sim_engine.spins);
 		read_by.reads = 0;
@@ -130,7 +126,7 @@ __attribute__((no_sanitize("thread"))) uint64_t sim_clock_read(void *ctx, const 
 		relaxed_store(&sim_engine.spins, spins);
 		(void)engine_advance(reads * READ_TIME);
 		sim_unlock();
-		(void)engine_let_signals_come();
+		(void)sim_time->time_moved();
 	}
 	return sim_now();
 }

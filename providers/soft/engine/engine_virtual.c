@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * engine/engine_virtual.c - the virtual clock: a thread that waits fires the next
- * timer, whatever it waits for, once no other thread of the program computes
- * any more.
+ * engine/engine_virtual.c - the virtual clock: a thread that waits fires the next timer,
+ * whatever it waits for, as soon as no other thread of the program computes.
  *
- * A thread that was told of a change (an event may have been posted to it) has
- * to look before time goes on.  Where several threads wait they take turns.
+ * A thread that was woken for a change (an event may have been posted to it) has to check
+ * before time moves.  Of several threads that wait, each fires timers in turn.
  */
 #include "config.h"
 
@@ -17,12 +16,12 @@
 #include "heap.h"
 #include "threads.h"
 
-/* Where several threads live in virtual time, in real time: */
-#define LOOK_AGAIN SIM_MS(2)	/* between looks where nothing is left to happen */
+/* Real times, for programs with several threads: */
+#define LOOK_AGAIN SIM_MS(2)	/* between checks when nothing is left to happen */
 #define YIELD SIM_US(100)	/* for a thread that computes to call us */
-#define YIELD_MAX SIM_MS(250)	/* of processor time without a call: then time goes on without it */
+#define YIELD_MAX SIM_MS(250)	/* of processor time without a call; then time moves without it */
 
-/* A thread that waits has looked at everything up to this change. */
+/* This thread has checked everything up to this change. */
 static __thread __attribute__((tls_model("initial-exec"))) uint64_t looked_at;
 
 /* To the next timer, if it is not later than the limit. */
@@ -32,27 +31,25 @@ bool engine_step(uint64_t limit)
 
 	if (!timer || timer->deadline > limit)
 		return false;
-	if (timer->deadline > relaxed_load(&sim_engine.now))
-		relaxed_store(&sim_engine.now, timer->deadline);
+	engine_move_to(timer->deadline);
 	engine_fire(timer);
 	engine_virtual_tell();
 	return true;
 }
 
 /*
- * Threads that are about to take the lock, or look for what they wait for: who
- * asks the kernel for something until a time that has passed sleeps for a moment.
+ * Is a thread about to take the lock, or to check what it waits for?  It may sleep for a
+ * moment when it asks the kernel with a time-out that has passed.
  */
-static bool called_for(void)
+static bool is_anybody_active(void)
 {
 	return sim_engine.woken || relaxed_load(&sim_engine.contenders) ||
 	       relaxed_load(&sim_engine.lookers) > engine_looks;
 }
 
 /*
- * The processor time of the program but for what threads took to look again in
- * this period: one that has to wait for a processor while others look computes
- * no longer than else.
+ * The processor time of the program, without the time that threads spent in this period to
+ * check again: a thread that waits for a processor meanwhile has not computed for longer.
  */
 static uint64_t time_of_others(void)
 {
@@ -68,7 +65,7 @@ static uint64_t time_of_others(void)
 	return sim_time->real_ns(CLOCK_PROCESS_CPUTIME_ID) - sim_engine.looking;
 }
 
-/* Time that ran past threads would be wrong without a word. */
+/* Moving time past threads that compute would give wrong results, unnoticed. */
 static int refuse_to_move(int err)
 {
 	if (!sim_engine.blind_told)
@@ -80,21 +77,16 @@ static int refuse_to_move(int err)
 	return -ENOTSUP;
 }
 
-/*
- * Before time moves: let threads that compute go on until they wait too.  1:
- * they have had some time, and may have changed anything.  One that neither
- * calls us nor sleeps for long is not waited for.  -ENOTSUP: nobody knows
- * whether they compute.
- */
+/* A thread that neither calls us nor sleeps for YIELD_MAX is not waited for. */
 int engine_yield(void)
 {
-	int compute = called_for() ? 1 : sim_threads_compute();
+	int compute = is_anybody_active() ? 1 : sim_threads_compute();
 	uint64_t now;
 
 	if (compute < 0)
 		return refuse_to_move(compute);
-	/* A thread that computed a moment ago may sleep now because of us. */
-	if (!compute && !called_for()) {
+	/* Once more: a thread that computed a moment ago may now sleep on our lock. */
+	if (!compute && !is_anybody_active()) {
 		sim_engine.busy_since = 0;
 		return 0;
 	}
@@ -121,21 +113,20 @@ int engine_virtual_wait(bool (*done)(void *arg), void *arg, uint64_t deadline)
 			continue;
 		if (deadline == SIM_NEVER)
 			return -EDEADLK;
-		if (deadline > relaxed_load(&sim_engine.now))
-			relaxed_store(&sim_engine.now, deadline);
+		engine_move_to(deadline);
 		return -ETIMEDOUT;
 	}
 	return 0;
 }
 
-/* Nobody but the thread that asks, which holds the lock, can still do anything. */
+/* Can only the calling thread, which holds the lock, still do anything? */
 static bool nobody_acts(void)
 {
 	int threads = sim_threads_count();
 	unsigned int others = threads > 0 ? (unsigned int)threads - 1 : UINT_MAX;
 
-	/* Of those who wait, these go on whatever happens. */
-	if (called_for() || sim_engine.passers)
+	/* These go on in any case. */
+	if (is_anybody_active() || sim_engine.passers)
 		return false;
 	return sim_engine.waiters >= others ||
 	       sim_engine.waiters + sim_threads_parked(&sim_engine.lock,
@@ -143,18 +134,16 @@ static bool nobody_acts(void)
 }
 
 /*
- * A thread that has looked at everything up to the change `seen' waits: 1: look
- * again.  Nothing is left that could happen: -EDEADLK, or -EAGAIN where another
- * thread may yet do something, which one that only waits for what happens here
- * (only_ours) waits for at once.
+ * A thread waits that has checked everything up to the change `seen'.  1: check again.
+ * When nothing is left that could happen: -EDEADLK, or -EAGAIN if another thread may still
+ * do something; a thread that waits only for what happens here (only_ours) waits for that.
  *
- * What others did before they slept may be what it waits for, so it looks once
- * more when it finds that they all sleep (ret_quiet).  NULL: what it waits for
- * counts as a change.
+ * What others did before they slept may be what the thread waits for.  So it checks once
+ * more when it finds that all sleep (ret_quiet).  NULL: what it waits for is a change.
  */
 static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
 {
-	bool quiet = ret_quiet && *ret_quiet && !called_for();
+	bool quiet = ret_quiet && *ret_quiet && !is_anybody_active();
 	int yielded;
 
 	if (ret_quiet)
@@ -180,12 +169,6 @@ static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
 	return 1;
 }
 
-/* Without the lock, after time may have moved.  true: a signal interrupts the program's call. */
-bool engine_let_signals_come(void)
-{
-	return sim_time->time_moved();
-}
-
 int engine_virtual_idle(void)
 {
 	int ret;
@@ -194,15 +177,15 @@ int engine_virtual_idle(void)
 	ret = pass(looked_at, true, NULL);
 	looked_at = sim_engine.changes;
 	sim_unlock();
-	return engine_let_signals_come() ? -EINTR : ret;
+	return sim_time->time_moved() ? -EINTR : ret;
 }
 
 /* ------------------------------------------------------------------------
- * Waits of the program's with a time-out of their own, which is a timer like
- * any other, so that of several threads the one that waits least goes first.
+ * Waits of the program with a time-out.  It is a timer like any other, so that of several
+ * threads the one with the earliest time-out continues first.
  *
- * After a fork() the timers of threads that are no more stay in the queue:
- * their memory is kept for ever.
+ * In a child of fork() the timers of its parent's threads stay in the queue, so their
+ * memory is never freed.
  */
 
 struct sleeper {
@@ -268,7 +251,7 @@ static bool look(const struct polycm_clock_wait *wait)
 	return found;
 }
 
-/* Also where the thread is cancelled. */
+/* Also when the thread is cancelled. */
 static void end(void *arg)
 {
 	end_to_look();
@@ -277,7 +260,7 @@ static void end(void *arg)
 	sim_unlock();
 }
 
-/* The fabric, and time with it, may go while a thread waits. */
+/* The fabric may be destroyed while a thread waits, and its clock with it. */
 static bool time_is_gone(const struct sleeper *sleeper, uint64_t deadline)
 {
 	return !sim_is_virtual() ||
@@ -302,7 +285,7 @@ static int wait_for(struct sleeper *sleeper, const struct polycm_clock_wait *wai
 		seen = sim_engine.changes;
 		expired = sleeper->expired;
 		sim_unlock();
-		(void)engine_let_signals_come();
+		(void)sim_time->time_moved();
 	}
 	return ret;
 }
@@ -335,8 +318,8 @@ int sim_clock_wait(void *ctx, const struct polycm_clock_wait *wait)
 }
 
 /*
- * A child of fork() has its parent's fabric, until it uses it, only to look at.
- * A signal handler may wait as well, also one that interrupted us: really then.
+ * Not in a child of fork() that has not used the simulator yet: the fabric is its parent's.
+ * Nor in a signal handler that interrupted us: its waits are real.
  */
 __attribute__((no_sanitize("thread"))) bool sim_clock_virtual(void *ctx)
 {
@@ -350,26 +333,46 @@ void sim_clock_spin(void *ctx)
 	sim_spin();
 }
 
-/* Other threads may wait for longer, and stop there as well. */
-int engine_advance(uint64_t ns)
+/* The time after so many ns, or the last there is. */
+static uint64_t time_after(uint64_t ns)
 {
-	uint64_t target = relaxed_load(&sim_engine.now) + ns;
-	struct sleeper *stop;
-	int yielded;
+	uint64_t now = relaxed_load(&sim_engine.now);
 
-	if (target < ns || target == SIM_NEVER)
-		target = SIM_NEVER - 1;
-	stop = single_thread() ? NULL : begin(target);
+	return ns < SIM_NEVER - 1 - now ? now + ns : SIM_NEVER - 1;
+}
+
+/*
+ * Fire all timers up to `target', or until done().  1: done() is true; a negative errno is
+ * engine_yield()'s.  Other threads may move time as well, so they are stopped there.
+ */
+static int run_until(uint64_t target, bool (*done)(void *arg), void *arg)
+{
+	bool others_move = target != SIM_NEVER - 1 && !single_thread();
+	struct sleeper *stop = others_move ? begin(target) : NULL;
+	int r;
+
 	sim_engine.passers++;
-	do
-		yielded = stop && stop->expired ? 0 : engine_yield();
-	while (yielded > 0 || (!yielded && engine_step(target)));
+	do {
+		if (done && done(arg)) {
+			r = 1;
+			break;
+		}
+		r = stop && stop->expired ? 0 : engine_yield();
+	} while (r > 0 || (!r && engine_step(target)));
 	sim_engine.passers--;
 	if (stop)
 		release(stop);
-	if (!yielded && target > relaxed_load(&sim_engine.now))
-		relaxed_store(&sim_engine.now, target);
-	return yielded;
+	return r;
+}
+
+int engine_advance(uint64_t ns)
+{
+	uint64_t target = time_after(ns);
+	int r = run_until(target, NULL, NULL);
+
+	if (!r)
+		engine_move_to(target);
+	return r;
 }
 
 int sim_advance(uint64_t ns)
@@ -381,51 +384,29 @@ int sim_advance(uint64_t ns)
 	sim_lock();
 	r = engine_advance(ns);
 	sim_unlock();
-	(void)engine_let_signals_come();
+	(void)sim_time->time_moved();
 	return r;
 }
 
 int sim_run(uint64_t limit, bool (*done)(void *arg), void *arg)
 {
-	struct sleeper *stop = NULL;
 	uint64_t target;
 	int r;
 
 	if (!sim_is_virtual())
 		return -EINVAL;
 	sim_lock();
-	target = relaxed_load(&sim_engine.now);
-	target = limit < SIM_NEVER - 1 - target ? target + limit : SIM_NEVER - 1;
-	/* As in engine_advance(). */
-	if (target != SIM_NEVER - 1 && !single_thread())
-		stop = begin(target);
-	sim_engine.passers++;
-	for (;;) {
-		if (done && done(arg)) {
-			r = 0;
-			break;
-		}
-		r = stop && stop->expired ? 0 : engine_yield();
-		if (r < 0)
-			break;
-		if (r || engine_step(target))
-			continue;
-		if (stop)
-			sim_timer_disarm(&stop->timer);
-		if (sim_heap_first()) {
-			/* Others may have moved it further meanwhile. */
-			if (target > relaxed_load(&sim_engine.now))
-				relaxed_store(&sim_engine.now, target);
-			r = -ETIMEDOUT;
-		} else {
-			r = done ? -EDEADLK : 0;
-		}
-		break;
+	target = time_after(limit);
+	r = run_until(target, done, arg);
+	if (r > 0) {
+		r = 0;
+	} else if (!r && sim_heap_first()) {
+		engine_move_to(target);
+		r = -ETIMEDOUT;
+	} else if (!r && done) {
+		r = -EDEADLK;
 	}
-	sim_engine.passers--;
-	if (stop)
-		release(stop);
 	sim_unlock();
-	(void)engine_let_signals_come();
+	(void)sim_time->time_moved();
 	return r;
 }
