@@ -7,7 +7,8 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
+
+#include <utlist.h>
 
 #include "block.h"
 #include "shape_internal.h"
@@ -16,28 +17,12 @@
 
 struct flight {
 	struct sim_timer timer;		/* first */
-	struct flight *next, **link;
+	struct flight *prev, *next;
 	struct sim_packet packet;
 	uint8_t data[];
 };
 
 static struct flight *flights;
-
-static void take_off(struct flight *flight)
-{
-	flight->next = flights;
-	flight->link = &flights;
-	if (flights)
-		flights->link = &flight->next;
-	flights = flight;
-}
-
-static void land(struct flight *flight)
-{
-	*flight->link = flight->next;
-	if (flight->next)
-		flight->next->link = flight->link;
-}
 
 static uint64_t latency(void)
 {
@@ -65,14 +50,13 @@ static int catch(const struct flight *flight)
 static void arrive(struct sim_timer *timer)
 {
 	struct flight *flight = (struct flight *)timer;
-
 	int caught;
 
-	land(flight);
+	DL_DELETE(flights, flight);
 	caught = catch(flight);
 	if (caught == -ENOMEM && flight->packet.type == SIM_PACKET_STREAM) {
-		/* Nobody would send it again: it takes longer. */
-		take_off(flight);
+		/* Nobody would send it again, so it is late instead. */
+		DL_PREPEND(flights, flight);
 		sim_timer_arm(timer, sim_now() + SIM_LINK_AGAIN);
 		return;
 	}
@@ -97,7 +81,7 @@ int sim_local_send(const struct sim_frame *frame)
 		.data = flight->data,
 		.len = sim_frame_len(frame),
 	};
-	take_off(flight);
+	DL_PREPEND(flights, flight);
 	sim_timer_init(&flight->timer, arrive);
 	sim_timer_arm(&flight->timer, sim_now() + latency());
 	return 0;
@@ -105,10 +89,10 @@ int sim_local_send(const struct sim_frame *frame)
 
 unsigned int sim_local_under_way(void)
 {
-	unsigned int num = 0;
+	const struct flight *flight;
+	unsigned int num;
 
-	for (const struct flight *flight = flights; flight; flight = flight->next)
-		num++;
+	DL_COUNT(flights, flight, num);
 	return num;
 }
 
@@ -117,7 +101,7 @@ void sim_local_drop_all(void)
 	struct flight *flight;
 
 	while ((flight = flights)) {
-		land(flight);
+		DL_DELETE(flights, flight);
 		sim_timer_disarm(&flight->timer);
 		sim_block_put(flight);
 	}

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shape.c - packets on links that are not perfect, and packets that a
- * fault rule is for.
- *
- * A flow is one direction between two nodes.  It keeps its packets in order
- * but for those that are to be overtaken: the others arrive no earlier than
- * what was sent before them.
+ * link/shape.c - what links and fault rules do to packets.  A packet arrives no earlier than
+ * those that were sent before it in its flow, except those that a link or rule delays.
  */
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include <utlist.h>
 
 #include "providers/soft/shm/segment.h"
 #include "providers/soft/trace/trace.h"
@@ -19,113 +16,29 @@
 #include "pace.h"
 #include "shape_internal.h"
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
-#define HOLD SIM_MS(100)		/* a packet that is to go after the next one waits so long */
-#define LATE_MIN SIM_US(10)		/* a packet of a link that reorders is late by that, ... */
-#define LATE_TIMES 4u			/* ... or by so many latencies */
-
-struct sim_flow_key {
-	const struct sim_node *from, *to;
-};
-
-struct transit;
-
-struct sim_flow {
-	struct sim_flow_key key;
-	UT_hash_handle hh;
-	struct polycm_sim_link link;
-	uint64_t free_at;			/* bandwidth: what was sent before has left */
-	uint64_t last;				/* arrival of what is in order */
-	struct transit *held;			/* goes after the next one */
-};
+#define HOLD SIM_MS(100)		/* how long a packet waits for the one that is to overtake it */
+#define LATE_MIN SIM_US(10)		/* delay of a packet that a link reorders, ... */
+#define LATE_TIMES 4u			/* ... or so many latencies if that is more */
 
 /* A packet under way, or one that is still to leave. */
 struct transit {
 	struct sim_timer timer;			/* first */
-	struct transit *next, **link;
+	struct transit *prev, *next;
 	struct sim_flow *flow;
 	struct sim_frame frame;			/* its header: data, no payload */
 	uint64_t wire_length;
 	unsigned int slot;			/* of the receiver */
 	unsigned int from_slot;
 	uint16_t reason;
-	uint8_t value;				/* the link has xored it to the byte at offset */
+	uint8_t value;				/* XORed to the byte at offset */
 	uint32_t offset;
 	uint64_t sent;
-	unsigned int repeats;			/* TCP's, before */
+	unsigned int repeats;			/* by TCP, before this one */
 	uint8_t data[];
 };
 
-static struct sim_flow *flows;
-/*
- * Of the packets whose flow finds no memory: they share one, which needs none, and so
- * keep their order.  `link' is that of the packet that asked last.
- */
-static struct sim_flow stand_in;
 static struct transit *transits;
 static unsigned int num_transits;
-
-/* ------------------------------------------------------------------------
- * Flows.
- */
-
-void sim_flows_follow_links(void)
-{
-	struct sim_flow *flow, *next;
-
-	HASH_ITER(hh, flows, flow, next)
-		flow->link = *sim_shape_link(flow->key.from, flow->key.to);
-}
-
-uint64_t sim_flow_latency(const struct sim_flow *flow)
-{
-	return flow->link.latency_ns;
-}
-
-uint64_t sim_flow_last(const struct sim_flow *flow)
-{
-	return flow->last;
-}
-
-static struct sim_flow *make_flow(const struct sim_flow_key *key)
-{
-	struct sim_flow *flow = calloc(1, sizeof(*flow));
-
-	if (!flow)
-		return NULL;
-	flow->key = *key;
-	/* Behind what went the other way, should that have been of this flow. */
-	flow->last = stand_in.last;
-	flow->free_at = stand_in.free_at;
-	HASH_ADD(hh, flows, key, sizeof(*key), flow);
-	if (flow->hh.tbl)
-		return flow;
-	free(flow);
-	return NULL;
-}
-
-struct sim_flow *sim_flow_of(const struct sim_frame *frame)
-{
-	const struct sim_node *from = frame->from->device->node, *to = frame->to->device->node;
-	struct sim_flow_key key;
-	struct sim_flow *flow;
-
-	memset(&key, 0, sizeof(key));
-	key.from = from;
-	key.to = to;
-	HASH_FIND(hh, flows, &key, sizeof(key), flow);
-	if (flow)
-		return flow;
-	flow = make_flow(&key);
-	if (!flow) {
-		flow = &stand_in;
-		flow->key = key;
-	}
-	flow->link = *sim_shape_link(from, to);
-	return flow;
-}
 
 /* ------------------------------------------------------------------------
  * Packets under way.
@@ -133,11 +46,7 @@ struct sim_flow *sim_flow_of(const struct sim_frame *frame)
 
 static void put_in(struct transit *transit)
 {
-	transit->next = transits;
-	transit->link = &transits;
-	if (transits)
-		transits->link = &transit->next;
-	transits = transit;
+	DL_PREPEND(transits, transit);
 	num_transits++;
 }
 
@@ -176,12 +85,10 @@ static struct sim_packet packet_of(const struct transit *transit)
 	};
 }
 
-/* Not in the list of those under way any more, so that whatever follows may drop them all. */
+/* First of all when a packet arrives, since a handler may drop all packets under way. */
 static void take_out(struct transit *transit)
 {
-	*transit->link = transit->next;
-	if (transit->next)
-		transit->next->link = transit->link;
+	DL_DELETE(transits, transit);
 	if (transit->flow && transit->flow->held == transit)
 		transit->flow->held = NULL;
 	num_transits--;
@@ -194,12 +101,12 @@ static void end(struct transit *transit)
 	sim_block_put(transit);
 }
 
-/* What another process is made to have sent is not ours to repeat.  As sim_tcp_catch(). */
+/* As sim_tcp_catch().  TCP does not repeat what we send in the name of another process. */
 static int catch(struct transit *transit)
 {
 	if (!sim_tcp_may_catch(&transit->frame) || transit->from_slot != sim_self_slot())
 		return 0;
-	/* It is repeated as it was sent. */
+	/* TCP repeats it as it was sent. */
 	if (transit->value && !sim_port_carries(transit->frame.to)) {
 		transit->data[transit->offset] ^= transit->value;
 		transit->value = 0;
@@ -220,7 +127,7 @@ static void arrive(struct sim_timer *timer)
 	else if (!r && sim_port_carries(transit->frame.to))
 		r = sim_link_to_process(&transit->frame, transit->slot);
 	if (r == -ENOMEM && transit->frame.type == SIM_PACKET_STREAM) {
-		/* Nobody would send it again: it takes longer. */
+		/* Nobody would send it again, so it is late instead. */
 		put_in(transit);
 		sim_timer_arm(timer, sim_now() + SIM_LINK_AGAIN);
 		return;
@@ -254,19 +161,19 @@ static uint64_t bits_take(uint64_t bits, uint64_t bandwidth)
 	return bits / bandwidth * second + (rest * second + bandwidth - 1) / bandwidth;
 }
 
-/* Never beyond the end of time, where it would begin anew. */
+/* At most the last time there is. */
 static uint64_t later(uint64_t at, uint64_t by)
 {
 	return by < SIM_NEVER - 1 - at ? at + by : SIM_NEVER - 1;
 }
 
-/* The link is busy for so long, after what it has to send already; when it is done. */
+/* Occupy the link for so long, after what was sent before; returns when that ends. */
 static uint64_t occupy(struct sim_flow *flow, uint64_t takes)
 {
 	_Atomic uint64_t *shared = NULL;
 	uint64_t now = sim_now(), free_at, done;
 
-	/* All processes of a fabric number its nodes alike: from one file, or the host alone. */
+	/* All processes of a fabric number its nodes alike. */
 	if (sim_segment_joined())
 		shared = sim_pace_find(sim_segment_area(SIM_AREA_PACES), flow->key.from->number,
 				       flow->key.to->number);
@@ -278,7 +185,7 @@ static uint64_t occupy(struct sim_flow *flow, uint64_t takes)
 	return done;
 }
 
-/* When a packet that leaves now arrives, in order. */
+/* When does a packet arrive that leaves now? */
 static uint64_t arrival(struct sim_flow *flow, uint64_t wire_length)
 {
 	const struct polycm_sim_link *link = &flow->link;
@@ -295,7 +202,7 @@ static uint64_t arrival(struct sim_flow *flow, uint64_t wire_length)
 	return at;
 }
 
-/* The one that waited for it follows. */
+/* The packet that was to be overtaken follows. */
 static void release_held(struct sim_flow *flow, uint64_t at)
 {
 	struct transit *held = flow->held;
@@ -306,7 +213,7 @@ static void release_held(struct sim_flow *flow, uint64_t at)
 	sim_timer_arm(&held->timer, at);
 }
 
-/* By a chance of the link's. */
+/* An effect of the link, not of a rule. */
 static void trace_link(const struct sim_frame *frame, const char *action, enum sim_what what)
 {
 	const char *name = sim_what_name(what);
@@ -341,7 +248,7 @@ static void ask_link(const struct sim_flow *flow, const struct sim_frame *frame,
 	}
 }
 
-/* Nothing to wait for and nothing to change: the plain links will do. */
+/* Does it arrive at once, unchanged, so that it needs no timer here? */
 static bool is_plain(const struct sim_flow *flow, const struct sim_fate *fate, uint64_t at)
 {
 	return !flow->held && !sim_is_virtual() && at <= sim_now() && !fate->corrupted &&
@@ -399,7 +306,7 @@ static void leave(struct sim_timer *timer)
 	sim_block_put(transit);
 }
 
-/* The packet itself has left: without memory there are fewer of them. */
+/* Without memory there are fewer copies: the packet itself has left. */
 static void send_copies(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
 			uint64_t wire_length, const struct sim_fate *fate)
 {
@@ -416,8 +323,8 @@ static void send_copies(struct sim_flow *flow, const struct sim_frame *frame, un
 	}
 }
 
-/* The checksums of the wire let no broken data through. */
-static void settle_corruption(const struct sim_frame *frame, const struct sim_message *message,
+/* Corrupt data is lost: the wire's checksums reveal it. */
+static void apply_corruption(const struct sim_frame *frame, const struct sim_message *message,
 			      struct sim_fate *fate)
 {
 	if (!fate->corrupted)
@@ -437,7 +344,7 @@ void sim_shape_decide(const struct sim_flow *flow, const struct sim_frame *frame
 				     ret_fate);
 	if (sim_shape_on)
 		ask_link(flow, frame, message->what, ret_fate);
-	settle_corruption(frame, message, ret_fate);
+	apply_corruption(frame, message, ret_fate);
 }
 
 static int launch_with_copies(struct sim_flow *flow, const struct sim_frame *frame,
@@ -507,7 +414,7 @@ int sim_shape_note(const struct sim_frame *frame, unsigned int slot)
 	return 0;
 }
 
-/* Nothing happens to it on its way, but for what the link's length and width do. */
+/* Does nothing happen to it, except for latency and bandwidth? */
 static bool is_untouched(const struct sim_fate *fate)
 {
 	return !fate->lost && !fate->rejected && !fate->corrupted && !fate->reordered &&
@@ -546,13 +453,6 @@ void sim_shape_drop_all(void)
 
 void sim_shape_close(void)
 {
-	struct sim_flow *flow, *next;
-
 	sim_shape_drop_all();
-	sim_shape_forget_links();
-	HASH_ITER(hh, flows, flow, next) {
-		HASH_DELETE(hh, flows, flow);
-		free(flow);
-	}
-	memset(&stand_in, 0, sizeof(stand_in));
+	sim_flows_forget();
 }

@@ -1,55 +1,63 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link/shape_internal.h - between shape.c, shape_links.c, tcp.c and local.c.  Engine lock held. */
+/* link/shape_internal.h - between shape.c, flow.c, tcp.c and local.c.  Engine lock held. */
 #ifndef SIM_SHAPE_INTERNAL_H
 #define SIM_SHAPE_INTERNAL_H
+
+#include <uthash.h>
 
 #include "message.h"
 #include "shape.h"
 
-/* When memory is looked for again, for a packet that nobody repeats. */
+/* When to try again for memory, for a packet that nobody repeats. */
 #define SIM_LINK_AGAIN SIM_MS(10)
 
-struct sim_flow;
+/* --- flow.c --- */
 
-/* --- shape_links.c --- */
+struct transit;
 
-/* How the link between two nodes is. */
-const struct polycm_sim_link *sim_shape_link(const struct sim_node *a, const struct sim_node *b);
-void sim_shape_forget_links(void);
+struct sim_flow_key {
+	const struct sim_node *from, *to;
+};
+
+struct sim_flow {
+	struct sim_flow_key key;
+	UT_hash_handle hh;
+	struct polycm_sim_link link;
+	uint64_t free_at;		/* bandwidth: when what was sent before has left */
+	uint64_t last;			/* when the last packet arrives, except delayed ones */
+	struct transit *held;		/* a packet that the next one overtakes */
+};
+
+/* The flow of a packet; valid until the next call. */
+struct sim_flow *sim_flow_of(const struct sim_frame *frame);
+/* Forget all flows, and the settings of links. */
+void sim_flows_forget(void);
 
 /* --- shape.c --- */
 
-/* Something was said about links. */
-void sim_flows_follow_links(void);
-/* The direction that a packet takes; good until the next call. */
-struct sim_flow *sim_flow_of(const struct sim_frame *frame);
-uint64_t sim_flow_latency(const struct sim_flow *flow);
-/* When the last of what has left arrives, but for what is late on purpose. */
-uint64_t sim_flow_last(const struct sim_flow *flow);
-
-/* What rules and link do to a packet that is sent now. */
+/* What do rules and the link do to a packet that is sent now? */
 void sim_shape_decide(const struct sim_flow *flow, const struct sim_frame *frame,
 		      const struct sim_message *message, struct sim_fate *ret_fate);
-/* Of TCP: a packet arrives no earlier than `at', which then is when it does, its delay included. */
+/* For TCP: a packet arrives no earlier than `at', which is set to when it does. */
 struct sim_in_order {
 	uint64_t at;
 	unsigned int repeats;		/* of this packet, before */
 };
 
-/* It leaves.  in_order may be NULL. */
+/* The packet leaves.  in_order may be NULL. */
 int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
 		     uint64_t wire_length, const struct sim_fate *fate, struct sim_in_order *in_order);
 
 /* --- tcp.c --- */
 
-/* What names a connection at its sender; 0: the packet is not one that TCP sees through. */
+/* A number of the packet's connection at its sender; 0: TCP does not repeat the packet. */
 uint64_t sim_tcp_connection(const struct sim_frame *frame, const struct sim_message *message);
 int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 		 const struct sim_message *message, uint64_t connection);
 /*
- * A packet of this process has come to its receiver.  0: that one gets it.  1: TCP
- * keeps it, as nobody takes it there, and it is to be sent again, or as one before it
- * is missing.  -ENOMEM: it would, and the packet may come once more.
+ * A packet of this process arrives.  0: its receiver gets it.  1: TCP keeps it, because the
+ * port is down or a packet before it is missing.  -ENOMEM: TCP would keep it, and the packet
+ * may arrive once more.
  */
 int sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sent,
 		   unsigned int repeats);

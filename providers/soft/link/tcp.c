@@ -177,7 +177,7 @@ static void go_on(struct sender *sender)
 			return;
 		}
 		sender->retries = 0;
-		latency = sim_flow_latency(sim_flow_of(&sender->first->frame));
+		latency = sim_flow_of(&sender->first->frame)->link.latency_ns;
 		drop_first(sender);
 	} while (sender->first && !sender->first->lost);
 	/* The next one is missed as soon as the answer says so; else nothing is left to remember. */
@@ -358,8 +358,8 @@ static void miss(struct sender *sender, uint64_t sent, unsigned int repeats)
 	at = sent + timeout(sender);
 	if (at < sender->arrived.at)
 		at = sender->arrived.at;
-	if (at < sim_flow_last(flow))
-		at = sim_flow_last(flow);
+	if (at < flow->last)
+		at = flow->last;
 	sim_timer_arm(&sender->timer, at);
 }
 
