@@ -123,8 +123,10 @@ struct sim_port *sim_group_next(const union ibv_gid *mgid, uint32_t *cursor,
 	return NULL;
 }
 
-void sim_groups_drop_slot(struct sim_groups_area *area, unsigned int slot)
+void sim_groups_drop_slot(void *table, unsigned int slot)
 {
+	struct sim_groups_area *area = table;
+
 	for (uint32_t i = 0; i < end_of(area); i++)
 		if (atomic_load(&area->members[i].owner) == slot + 1)
 			atomic_store(&area->members[i].owner, 0);

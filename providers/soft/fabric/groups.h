@@ -37,6 +37,6 @@ void sim_group_leave(const union ibv_gid *mgid, const struct sim_port *port);
 struct sim_port *sim_group_next(const union ibv_gid *mgid, uint32_t *cursor,
 				unsigned int *ret_slot);
 /* That process is gone. */
-void sim_groups_drop_slot(struct sim_groups_area *area, unsigned int slot);
+void sim_groups_drop_slot(void *table, unsigned int slot);
 
 #endif

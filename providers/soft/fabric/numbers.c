@@ -80,8 +80,10 @@ unsigned int sim_slot_of_qpn(uint32_t qpn)
 	return owner && owner <= SIM_MAX_SLOTS ? owner - 1u : SIM_MAX_SLOTS;
 }
 
-void sim_qpn_drop_slot(struct sim_qpn_area *of, unsigned int slot)
+void sim_qpn_drop_slot(void *table, unsigned int slot)
 {
+	struct sim_qpn_area *of = table;
+
 	for (uint32_t block = 0; block < SIM_QPN_BLOCKS; block++)
 		if (of->owner[block] == slot + 1)
 			__atomic_store_n(&of->owner[block], 0, __ATOMIC_RELEASE);

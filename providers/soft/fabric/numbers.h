@@ -21,6 +21,6 @@ struct sim_qpn_area {
 int sim_numbers_open(void);
 void sim_numbers_close(void);
 
-void sim_qpn_drop_slot(struct sim_qpn_area *area, unsigned int slot);
+void sim_qpn_drop_slot(void *table, unsigned int slot);
 
 #endif

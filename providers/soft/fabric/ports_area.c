@@ -284,8 +284,9 @@ uint32_t sim_ports_area_listener(const struct sim_ports_area *area,
 	return best;
 }
 
-void sim_ports_area_drop_slot(struct sim_ports_area *area, unsigned int slot)
+void sim_ports_area_drop_slot(void *table, unsigned int slot)
 {
+	struct sim_ports_area *area = table;
 	uint32_t used = area->used < SIM_PORT_ENTRIES ? area->used : SIM_PORT_ENTRIES;
 
 	for (uint32_t number = 0; number < used; number++)
@@ -294,8 +295,10 @@ void sim_ports_area_drop_slot(struct sim_ports_area *area, unsigned int slot)
 			sim_ports_area_remove(area, number);
 }
 
-void sim_ports_area_repair(struct sim_ports_area *area)
+void sim_ports_area_repair(void *table)
 {
+	struct sim_ports_area *area = table;
+
 	memset(area->buckets, 0, sizeof(area->buckets));
 	area->free = 0;
 	if (area->used > SIM_PORT_ENTRIES)

@@ -80,8 +80,8 @@ uint32_t sim_ports_area_listener(const struct sim_ports_area *area,
 uint32_t sim_ports_area_socket(const struct sim_ports_area *area,
 			       const struct sim_port_binding *dst);
 
-void sim_ports_area_drop_slot(struct sim_ports_area *area, unsigned int slot);
+void sim_ports_area_drop_slot(void *table, unsigned int slot);
 /* Make it whole after a process died in the middle of a change. */
-void sim_ports_area_repair(struct sim_ports_area *area);
+void sim_ports_area_repair(void *table);
 
 #endif

@@ -213,6 +213,16 @@ bool sim_segment_reclaim(unsigned int slot)
 	return true;
 }
 
+bool sim_segment_check(unsigned int slot)
+{
+	bool gone;
+
+	sim_segment_lock();
+	gone = sim_segment_reclaim(slot);
+	sim_segment_unlock();
+	return gone;
+}
+
 bool sim_segment_reclaim_all(void)
 {
 	bool any = false;

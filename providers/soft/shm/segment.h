@@ -113,9 +113,11 @@ void sim_segment_lock(void);
 void sim_segment_unlock(void);
 /* No lock needed: is the process of a slot gone, and nobody has noticed? */
 bool sim_segment_is_dead(unsigned int slot);
-/* With it: if the process of a slot is gone, give back what it had.  True: so it was. */
+/* With the lock: if the process of a slot is gone, free what it had.  True: it is gone. */
 bool sim_segment_reclaim(unsigned int slot);
 bool sim_segment_reclaim_all(void);
+/* As sim_segment_reclaim(), and takes the lock. */
+bool sim_segment_check(unsigned int slot);
 /* Make sure that part of the segment has memory behind it: 0 or -ENOMEM. */
 int sim_segment_reserve(const void *start, size_t len);
 

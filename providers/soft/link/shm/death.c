@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shm/death.c - noticing that another process of the shared fabric is gone
- * without having left.  Whoever talks to it looks now and then whether it still
- * holds its lock; the first one to see that it does not tells all others
- * (sim_segment_reclaim()).  Engine lock held.
+ * link/shm/death.c - notices that another process of the shared fabric has died.  Its peers
+ * check at intervals whether it still holds the lock of its slot; the first one that finds
+ * it does not notifies all others (sim_segment_reclaim()).  Engine lock held.
  *
- * A host survives its processes: what the kernel does when one dies is up to
- * the handler.  Everything that the process had sent comes before.
+ * A host survives its processes: the handler does what its kernel does when one dies, after
+ * everything that the process had sent was delivered.
  */
 #include "config.h"
 
@@ -45,11 +44,8 @@ static unsigned int check_all(void)
 		num++;
 		if (sim_peer_is_stale(slot))
 			sim_segment_notify(sim_segment_slot(), slot);
-		if (!sim_segment_is_dead(slot))
-			continue;
-		sim_segment_lock();
-		sim_segment_reclaim(slot);
-		sim_segment_unlock();
+		if (sim_segment_is_dead(slot))
+			(void)sim_segment_check(slot);
 	}
 	return num;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shm/pull.c - process_vm_readv() between processes that know each other.
+ * link/shm/pull.c - process_vm_readv() between processes of the fabric.
  *
- * Process ids may mean something else in another container, or belong to
- * another process after the first one died.  So each process keeps a random
- * word for others to find, and every read fetches it too.
+ * A process id may mean another process in another container, or after the first one died.
+ * So each process has a random word in its memory, and every read also fetches that.
  */
 #include "config.h"
 
@@ -14,7 +13,9 @@
 #include <unistd.h>
 
 #include "providers/soft/engine/engine.h"
+#include "peer.h"
 #include "pull.h"
+#include "shm.h"
 
 #define MAX_PARTS 64u	/* of one system call, probe included */
 
@@ -58,7 +59,7 @@ void sim_pull_try(struct sim_pull *pull, struct sim_ring_header *ring)
 			      (int)pull->pid);
 }
 
-/* Both lists begin so many bytes later. */
+/* What is left of a list. */
 struct cursor {
 	const struct iovec *parts;
 	unsigned int left;
@@ -158,4 +159,21 @@ int sim_pull(const struct sim_pull *pull, const struct iovec *remote, unsigned i
 		len -= done;
 	} while (len);
 	return 0;
+}
+
+bool sim_link_pullable(unsigned int slot)
+{
+	struct sim_peer *peer = sim_peer_known(slot);
+
+	return peer && peer->out.ring && atomic_load(&peer->out.ring->pullable);
+}
+
+int sim_link_pull(unsigned int slot, const struct iovec *remote, unsigned int remote_parts,
+		  const struct iovec *local, unsigned int local_parts, size_t len)
+{
+	struct sim_peer *peer = sim_peer_known(slot);
+
+	if (!peer)
+		return -ESRCH;
+	return sim_pull(&peer->pull, remote, remote_parts, local, local_parts, len);
 }

@@ -18,9 +18,9 @@ struct sim_pull {
 	uint64_t probe_address, probe_value;
 };
 
-/* The writer of a new ring says what its reader may look for. */
+/* The writer of a new ring: say where our word is. */
 void sim_pull_offer(struct sim_ring_header *ring);
-/* Its reader tries, and tells. */
+/* Its reader: try to read that, and note in the ring whether it could. */
 void sim_pull_try(struct sim_pull *pull, struct sim_ring_header *ring);
 /* 0, -ESRCH: it is gone, -EPERM, -EFAULT. */
 int sim_pull(const struct sim_pull *pull, const struct iovec *remote, unsigned int remote_parts,

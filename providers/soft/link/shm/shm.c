@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shm/shm.c - packets between the processes of a shared fabric: into and out
- * of the rings.  What a ring cannot take now waits in a list.  Engine lock
- * held.
+ * link/shm/shm.c - packets between the processes of a shared fabric: into the rings and out of
+ * them.  Packets for which a ring has no room wait in a list.  Engine lock held.
  */
 #include "config.h"
 
@@ -23,14 +22,14 @@
 #include "peer.h"
 #include "shm.h"
 
-#define RECORDS_PER_TURN 64u	/* of one ring before the next one's turn */
-#define MAX_WAITING ((size_t)64 << 20)	/* bytes: then data is lost, which its protocol repeats */
-#define TRY_AGAIN SIM_MS(10)	/* to make or to open a ring for which something was short */
-#define CHECK_EVERY 256u	/* packets that wait before we ask whether the receiver lives */
+#define RECORDS_PER_TURN 64u	/* of one ring before the turn of the next */
+#define MAX_WAITING ((size_t)64 << 20)	/* bytes; more data is lost, and repeated by its protocol */
+#define TRY_AGAIN SIM_MS(10)	/* to make or open a ring after memory or descriptors were short */
+#define CHECK_EVERY 256u	/* waiting packets between checks whether the receiver lives */
 
 static struct sim_timer again;
 
-/* Whose ring waits for memory or a descriptor: look at them as if there was mail. */
+/* Attend to peers whose ring waits for memory or a descriptor, as if they had sent mail. */
 static void try_again(struct sim_timer *unused)
 {
 	(void)unused;
@@ -61,7 +60,7 @@ static int lose(unsigned int slot, const char *why)
 	return 0;
 }
 
-/* Send on what waits, as far as there is room. */
+/* Put packets that wait into the ring, as far as there is room. */
 static void flush(struct sim_peer *peer, unsigned int slot)
 {
 	struct sim_waiting *waiting;
@@ -84,7 +83,11 @@ static void flush(struct sim_peer *peer, unsigned int slot)
 		sim_segment_notify(slot, sim_segment_slot());
 }
 
-/* Ask the receiver to tell us when it has read something, unless it has just now. */
+/*
+ * Ask the receiver to notify us when it has read something, unless there is room already.
+ * The fence orders the request before flush() reads the ring's head: either we see what the
+ * receiver read, or it sees the request.
+ */
 static void wait_for_room(struct sim_peer *peer, unsigned int slot)
 {
 	atomic_store(&peer->out.ring->writer_waits, 1);
@@ -96,7 +99,7 @@ static void wait_for_room(struct sim_peer *peer, unsigned int slot)
 		atomic_store(&peer->out.ring->writer_waits, 0);
 }
 
-/* 0: there is one.  -EAGAIN: what is sent waits. */
+/* 0: there is a ring.  -EAGAIN: packets wait for it. */
 static int make_ring(struct sim_peer *peer, unsigned int slot)
 {
 	int r = sim_peer_make_ring(peer, slot);
@@ -118,13 +121,6 @@ static void send_on(struct sim_peer *peer, unsigned int slot)
 		sim_peer_forget_outgoing(peer);
 	else
 		wait_for_room(peer, slot);
-}
-
-static void check_alive(unsigned int slot)
-{
-	sim_segment_lock();
-	sim_segment_reclaim(slot);
-	sim_segment_unlock();
 }
 
 static void fill(const struct sim_frame *frame, uint8_t *bytes)
@@ -158,7 +154,7 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 	peer->end = &waiting->next;
 	peer->waiting_bytes += len;
 	if (peer->num_waiting++ % CHECK_EVERY == 0)
-		check_alive(slot);
+		(void)sim_segment_check(slot);
 	if (!sim_peer_is_live(slot))
 		return lose(slot, "it is gone");
 	if (peer->out.ring)
@@ -177,7 +173,7 @@ static int send_to(const struct sim_frame *frame, unsigned int slot)
 		return 0;
 	r = sim_peer_get(slot, &peer);
 	if (r == -ESRCH) {
-		/* Not for its heir, who is met when that it is gone was dealt with. */
+		/* The new process in its slot does not get it, before the death is handled. */
 		if (!sim_peer_known(slot)->reading)
 			sim_segment_notify(sim_segment_slot(), slot);
 		return lose(slot, "it is gone");
@@ -210,7 +206,7 @@ static int send_to(const struct sim_frame *frame, unsigned int slot)
  * Receiving.
  */
 
-/* In sim_shm_receive(), not in the middle of what somebody does with a node. */
+/* Within sim_shm_receive(), where no action on a node is under way. */
 static bool receiving;
 
 static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint32_t tag)
@@ -245,7 +241,7 @@ drop:
 		      (int)sim_segment_peer(slot)->pid);
 }
 
-/* Read what a ring has; true: there is more. */
+/* Deliver what is in a ring.  true: there is more. */
 static bool read_ring(struct sim_peer *peer, unsigned int slot)
 {
 	struct sim_ring_reader *in = &peer->in;
@@ -271,21 +267,21 @@ static bool read_ring(struct sim_peer *peer, unsigned int slot)
 		peer->deaf = true;
 		return false;
 	}
-	/* Each time: what is not marked as read when we die is answered once more. */
+	/* Each time: after our death peers answer what is not marked as read. */
 	sim_ring_publish(in);
 	if (atomic_load(&in->ring->writer_waits) && atomic_exchange(&in->ring->writer_waits, 0))
 		sim_segment_notify(slot, sim_segment_slot());
 	return !r;
 }
 
-/* What was on its way to a process that is gone: its host takes the messages, as we do in its place. */
+/* A packet to a process that is gone: we answer messages in place of its host. */
 static void answer(const uint8_t *bytes, uint32_t len, uint32_t tag)
 {
 	if ((tag & SIM_CHANGES_TYPE) == SIM_PACKET_MAD)
 		deliver(sim_self_slot(), bytes, len, tag);
 }
 
-/* All that it may not have read; what it has read comes twice, which its protocol allows for. */
+/* All that it may not have read.  What it has read arrives twice, which protocols allow. */
 static void answer_for(const struct sim_peer *gone)
 {
 	struct sim_ring_reader unread;
@@ -304,7 +300,7 @@ static void answer_for(const struct sim_peer *gone)
 		answer(waiting->bytes, waiting->len, waiting->tag);
 }
 
-/* Nothing more comes from it, and it reads nothing. */
+/* Forget a process that is gone, after all that it sent was delivered. */
 static void bury(struct sim_peer *peer, unsigned int slot)
 {
 	struct sim_peer gone = *peer;
@@ -313,7 +309,7 @@ static void bury(struct sim_peer *peer, unsigned int slot)
 	peer->out.ring = NULL;
 	peer->first = NULL;
 	sim_peer_forget(peer);
-	/* What is answered to the dead is for nobody. */
+	/* Packets that handlers send to it are lost. */
 	peer->reading = true;
 	sim_death(slot);
 	receiving = false;
@@ -324,8 +320,8 @@ static void bury(struct sim_peer *peer, unsigned int slot)
 }
 
 /*
- * Look at all that we have to do with a process.  true: there is more, maybe of
- * another one that has its slot now.
+ * Deliver what a process sent, send what waits for it, and handle its death.  true: there is
+ * more, maybe of another process that has its slot now.
  */
 static bool attend(unsigned int slot)
 {
@@ -342,11 +338,11 @@ static bool attend(unsigned int slot)
 		return false;
 	if (peer->reading)
 		return false;
-	/* Before we read: one that leaves meanwhile may have said more, and tells us to look again. */
+	/* Before we read: a process that leaves meanwhile may have sent more, and notifies us. */
 	gone = stale || !sim_peer_is_live(slot);
 	found = sim_peer_find_ring(peer, slot);
 	if (found == -EAGAIN) {
-		/* Nor is it buried, if it is gone, before we know what it said. */
+		/* If it is gone, its death is handled only after its packets. */
 		try_again_later();
 		return false;
 	}
@@ -364,39 +360,43 @@ static bool attend(unsigned int slot)
 	return more;
 }
 
-void sim_link_meet(unsigned int slot)
+/* Is it a slot of another process? */
+static bool is_other(unsigned int slot)
+{
+	return sim_segment_joined() && slot != sim_segment_slot() && slot < SIM_MAX_SLOTS;
+}
+
+/* Attend to a process that is gone until nothing is left of it; `left': or whose slot is free. */
+static void attend_to_dead(unsigned int slot, bool left)
 {
 	bool outer = receiving;
 
-	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined())
-		return;
 	receiving = false;
-	while (__builtin_expect(sim_peer_is_stale(slot), 0) && attend(slot))
+	while ((__builtin_expect(sim_peer_is_stale(slot), 0) || (left && !sim_peer_is_live(slot))) &&
+	       attend(slot))
 		;
 	receiving = outer;
+}
+
+void sim_link_meet(unsigned int slot)
+{
+	if (is_other(slot))
+		attend_to_dead(slot, false);
 }
 
 void sim_link_look_at(unsigned int slot)
 {
-	bool outer = receiving;
-
-	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined())
+	if (!is_other(slot))
 		return;
 	if (sim_segment_is_dead(slot))
-		check_alive(slot);
-	/* Another process may have seen it before us. */
-	receiving = false;
-	while ((sim_peer_is_stale(slot) || !sim_peer_is_live(slot)) && attend(slot))
-		;
-	receiving = outer;
+		(void)sim_segment_check(slot);
+	/* Another process may have noticed it before. */
+	attend_to_dead(slot, true);
 }
 
 unsigned int sim_link_answers_for(unsigned int slot)
 {
-	if (slot == sim_self_slot() || slot >= SIM_MAX_SLOTS || !sim_segment_joined() ||
-	    sim_peer_is_live(slot))
-		return slot;
-	return sim_self_slot();
+	return is_other(slot) && !sim_peer_is_live(slot) ? sim_self_slot() : slot;
 }
 
 void sim_shm_receive(void)
@@ -428,10 +428,10 @@ void sim_shm_receive(void)
 }
 
 /* ------------------------------------------------------------------------
- * Joining and leaving; reading other processes' memory.
+ * Joining and leaving.
  */
 
-/* Whoever leaves last deletes the files; a lock that is held for long is not waited for. */
+/* The last process deletes the files.  An exit handler may run while the lock is held. */
 static void leave_at_exit(void)
 {
 	if (sim_is_inherited() || !sim_lock_within(SIM_MS(200)))
@@ -444,36 +444,19 @@ static void leave_at_exit(void)
  * What the segment has room for.
  */
 
-static void drop_qpns(void *area, unsigned int slot)
-{
-	sim_qpn_drop_slot(area, slot);
-}
-
-static void drop_groups(void *area, unsigned int slot)
-{
-	sim_groups_drop_slot(area, slot);
-}
-
-static void drop_ports(void *area, unsigned int slot)
-{
-	sim_ports_area_drop_slot(area, slot);
-}
-
-static void repair_ports(void *area)
-{
-	sim_ports_area_repair(area);
-}
-
 static const struct sim_area_layout layout[SIM_AREAS] = {
 	[SIM_AREA_CHANGES] = { .size = sizeof(struct sim_changes_area) },
-	[SIM_AREA_QPNS] = { .size = sizeof(struct sim_qpn_area), .drop_slot = drop_qpns },
-	[SIM_AREA_GROUPS] = { .size = sizeof(struct sim_groups_area), .drop_slot = drop_groups },
+	[SIM_AREA_QPNS] = { .size = sizeof(struct sim_qpn_area), .drop_slot = sim_qpn_drop_slot },
+	[SIM_AREA_GROUPS] = {
+		.size = sizeof(struct sim_groups_area),
+		.drop_slot = sim_groups_drop_slot,
+	},
 	[SIM_AREA_PACES] = { .size = sizeof(struct sim_pace_area) },
 	[SIM_AREA_PORTS] = {
 		.size = sizeof(struct sim_ports_area),
 		.sparse = sizeof(((struct sim_ports_area *)0)->entries),
-		.drop_slot = drop_ports,
-		.repair = repair_ports,
+		.drop_slot = sim_ports_area_drop_slot,
+		.repair = sim_ports_area_repair,
 	},
 };
 
@@ -511,24 +494,6 @@ void sim_shm_leave(void)
 
 bool sim_shm_unread(unsigned int slot)
 {
-	if (!sim_segment_joined() || slot == sim_segment_slot() || !sim_peer_is_live(slot))
-		return false;
-	return sim_segment_has_mail(slot, sim_segment_slot()) && !sim_segment_is_dead(slot);
-}
-
-bool sim_link_pullable(unsigned int slot)
-{
-	struct sim_peer *peer = sim_peer_known(slot);
-
-	return peer && peer->out.ring && atomic_load(&peer->out.ring->pullable);
-}
-
-int sim_link_pull(unsigned int slot, const struct iovec *remote, unsigned int remote_parts,
-		  const struct iovec *local, unsigned int local_parts, size_t len)
-{
-	struct sim_peer *peer = sim_peer_known(slot);
-
-	if (!peer)
-		return -ESRCH;
-	return sim_pull(&peer->pull, remote, remote_parts, local, local_parts, len);
+	return is_other(slot) && sim_peer_is_live(slot) &&
+	       sim_segment_has_mail(slot, sim_segment_slot()) && !sim_segment_is_dead(slot);
 }

@@ -20,16 +20,16 @@ void sim_shm_leave(void);
 
 /* Deliver what came in. */
 void sim_shm_receive(void);
-/* Does that process live, and has not looked at what we sent it last? */
+/* Does that process live, with mail from us that it has not read? */
 bool sim_shm_unread(unsigned int slot);
 
 /* Set at start-up: a process of the fabric is gone, and nothing more comes from it. */
 void sim_link_set_death_handler(void (*fn)(unsigned int slot));
-/* Not from handlers: notice at once if that process is gone. */
+/* Not from handlers: check whether that process is gone, and handle its death. */
 void sim_link_look_at(unsigned int slot);
-/* Before something begins with the process in the slot: one that had it before is told dead. */
+/* Before communication with the process in the slot begins: handle the death of the one before. */
 void sim_link_meet(unsigned int slot);
-/* Which process answers for the host of the one in that slot: that one, or where it is gone, we. */
+/* The process that answers for the host of the process in the slot: that one, or we if it is gone. */
 unsigned int sim_link_answers_for(unsigned int slot);
 
 /*
