@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include "core/base/export.h"
-#include "flags.h"
 #include "host.h"
 #include "libc.h"
 #include "shown.h"

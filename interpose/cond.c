@@ -18,7 +18,6 @@
 
 #include "core/base/export.h"
 #include "host.h"
-#include "cond.h"
 #include "libc.h"
 #include "shown.h"
 #include "wait.h"

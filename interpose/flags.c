@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interpose/flags.c - fcntl() and ioctl(), which make descriptors non-blocking and
- * blocking again.  They are the C library's; ours count the calls that do that,
- * so that libpolycm need not ask the kernel before each wait: in virtual time a
- * wait is over at once, and asking took as long as all the rest of a connection.
+ * interpose/flags.c - fcntl() and ioctl(), which make descriptors non-blocking and blocking
+ * again.  Ours count these calls before they call the C library's, so that libpolycm need
+ * not ask the kernel before each wait: in virtual time a wait ends at once, and asking took
+ * as long as the rest of a connection.
  *
- * By names for the linker alone: a header may say that fcntl() is fcntl64().
+ * The names are given to the linker only: headers may define fcntl() as fcntl64().
  */
 #include "config.h"
-
-#include "flags.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,9 +19,10 @@
 
 #include "core/base/export.h"
 #include "libc.h"
+#include "wait.h"
 
 static unsigned int changes = 1;	/* atomic */
-static bool watched;			/* the program's calls come here */
+static bool watched;			/* the program calls the functions here */
 
 POLYCM_EXPORT int own_fcntl(int fd, int cmd, ...) __asm__("fcntl");
 POLYCM_EXPORT int own_fcntl64(int fd, int cmd, ...) __asm__("fcntl64");
@@ -31,7 +30,7 @@ POLYCM_EXPORT int own_ioctl(int fd, unsigned long request, ...) __asm__("ioctl")
 
 static void count(void)
 {
-	/* 0 has a meaning of its own. */
+	/* 0 means that the calls are not seen. */
 	if (!__atomic_add_fetch(&changes, 1, __ATOMIC_RELEASE))
 		__atomic_add_fetch(&changes, 1, __ATOMIC_RELEASE);
 }
@@ -69,7 +68,7 @@ int own_ioctl(int fd, unsigned long request, ...)
 	return polycm_libc()->ioctl(fd, request, THIRD(request));
 }
 
-/* Is what the program finds under the name in this library? */
+/* Does the program find the function of this library under that name? */
 static bool is_found(const char *name, const void *own)
 {
 	void *found = dlsym(RTLD_DEFAULT, name);
@@ -79,7 +78,7 @@ static bool is_found(const char *name, const void *own)
 	       theirs.dli_fbase == ours.dli_fbase;
 }
 
-/* Where the C library has a time of 32 bits too, programs call yet others (__fcntl_time64). */
+/* Programs with a 64-bit time on 32-bit machines call others (__fcntl_time64). */
 __attribute__((constructor)) static void look_who_is_called(void)
 {
 	watched = sizeof(long) == sizeof(int64_t) && is_found("fcntl", &changes) &&

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interpose/versions.c - calls on conditions, under the version of the C library
- * where it has two.
+ * interpose/versions.c - calls on conditions, with the version of the C library if that has
+ * two of them.
  *
- * A program that was linked with ours without a version would get the older
- * one, for conditions of another kind, where we are not there.  So no linker
- * may find them here; programs ask for them with the C library's version, and
- * so does ThreadSanitizer for what comes behind it.
+ * A program that was linked with unversioned ones would get the C library's older calls when
+ * it runs without this library.  So linkers do not find ours; programs look them up with the
+ * C library's version, and so does ThreadSanitizer.
  */
 #include "config.h"
 
 #include "core/base/export.h"
-#include "cond.h"
+#include "wait.h"
 
-/* Processors that it is older on than its threads of today, in 2003. */
+/* Processors on which glibc is older than its present threads, of 2003. */
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__i386__) || defined(__s390__) || \
 			   defined(__mips__) || defined(__sparc__) || defined(__alpha__) || \
 			   (defined(__powerpc__) && defined(__BIG_ENDIAN__)))

@@ -6,6 +6,7 @@
 #ifndef POLYCM_INTERPOSE_H
 #define POLYCM_INTERPOSE_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,6 +88,18 @@ struct polycm_held {
 
 void polycm_hold(struct polycm_held *ret_held);
 void polycm_release(const struct polycm_held *held);
+
+/* --- cond.c: the calls on conditions that versions.c exports. --- */
+
+int polycm_cond_signal(pthread_cond_t *cond);
+int polycm_cond_broadcast(pthread_cond_t *cond);
+int polycm_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+			  const struct timespec *until);
+
+/* --- flags.c --- */
+
+/* struct polycm_interposer.flags_changed() */
+unsigned int polycm_flags_changed(void);
 
 /* --- waited.c: who could make a set of descriptors ready. --- */
 

@@ -18,7 +18,7 @@
 
 #include "providers/sim/fabric_open.h"
 #include "providers/soft/fabric/fabric.h"
-#include "providers/soft/shm/folder_base.h"
+#include "providers/soft/shm/folder.h"
 #include "providers/soft/shm/segment.h"
 #include "folder_world.h"
 #include "shm_child.h"

@@ -10,9 +10,9 @@
 
 #include "core/base/clock.h"
 #include "tests/cmocka_all.h"
-#include "interpose/cond.h"
 #include "interpose/libc.h"
 #include "interpose/shown.h"
+#include "interpose/wait.h"
 
 static struct polycm_libc real_libc;
 static unsigned int passed_on;

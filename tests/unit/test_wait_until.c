@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
-#include "interpose/cond.h"
 #include "interpose/shown.h"
+#include "interpose/wait.h"
 #include "wait_fake.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * link/message.c - what a packet is.  Packets are our own senders', but a
- * broken one is merely of an unknown kind.
- */
+/* link/message.c - the kind of message that a packet is; a broken one is of an unknown kind. */
 #include "config.h"
 
 #include <string.h>
@@ -11,14 +8,14 @@
 #include "providers/soft/wire/mpa.h"
 #include "providers/soft/wire/rc.h"
 #include "providers/soft/wire/segment.h"
-#include "message.h"
+#include "shape_internal.h"
 
 #define MAD_ATTR_ID 16u
 #define MPA_KEY_SIZE 16u
 #define MPA_FLAGS 16u
 #define MPA_REJECT 0x20u
 
-/* len bytes at an offset of the packet; false: it is not that long. */
+/* Copy bytes at an offset of the packet.  false: it is not that long. */
 static bool take(const struct sim_frame *frame, size_t offset, void *to, size_t len)
 {
 	size_t from_payload = 0, n;
@@ -122,7 +119,7 @@ static enum sim_what rc_kind(const struct rc_header *h)
 	}
 }
 
-/* Data that goes by reference crosses the wire all the same. */
+/* Data that the receiver reads from our memory occupies the wire as well. */
 static void look_at_rc(const struct sim_frame *frame, struct sim_message *message)
 {
 	struct rc_header h;

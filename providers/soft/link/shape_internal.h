@@ -5,11 +5,20 @@
 
 #include <uthash.h>
 
-#include "message.h"
 #include "shape.h"
 
 /* When to try again for memory, for a packet that nobody repeats. */
 #define SIM_LINK_AGAIN SIM_MS(10)
+
+/* --- message.c --- */
+
+struct sim_message {
+	enum sim_what what;
+	uint32_t start, length;		/* of the message in the packet's bytes */
+	uint64_t wire_length;		/* with what is not copied into the packet */
+};
+
+void sim_message_of(const struct sim_frame *frame, struct sim_message *ret_message);
 
 /* --- flow.c --- */
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "providers/soft/base/base.h"
-#include "folder_base.h"
+#include "folder.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 

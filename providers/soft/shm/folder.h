@@ -44,4 +44,19 @@ int sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, 
 /* With the lock: delete it with all files, and the lock file if nothing is left of it. */
 void sim_folder_remove(struct sim_folder *folder);
 
+/* --- folder_base.c: where the folders of this user lie. --- */
+
+/* Folders in which all users may make theirs, in order of preference; tests have others. */
+extern const char *sim_folder_parents[2];
+
+/* Fills in base_fd and path.  Logs errors; -EPERM: other users may use what is there. */
+int sim_folder_open_base(struct sim_folder *folder);
+/* Make the folder if need be.  -EPERM, logged with its path: it is not ours alone. */
+int sim_folder_open_private(int at, const char *name, const char *path, int *ret_fd);
+
+/* --- sweep.c --- */
+
+/* Remove what fabrics without processes left beside our folder. */
+void sim_sweep(const struct sim_folder *own);
+
 #endif

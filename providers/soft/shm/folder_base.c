@@ -2,11 +2,10 @@
 /*
  * shm/folder_base.c - where the folders of this user's shared fabrics lie.
  *
- * All processes of a user must find the same place, so one that is not there,
- * or that this process may not use, makes way for the next; any other error,
- * which another process may not meet, is one.  Where other users may write, one
- * of them may have taken the name: that place is passed over, too, and what
- * this user once made counts before what could be made now.
+ * All processes of a user must select the same place.  So the next place is used only if one
+ * does not exist or may not be used; any other error, which another process may not get, is
+ * returned.  Where other users may write, one of them may have taken the name: that place is
+ * not used either.  A folder that exists comes before one that could be made.
  */
 #include "config.h"
 
@@ -19,7 +18,7 @@
 #include <unistd.h>
 
 #include "providers/soft/base/base.h"
-#include "folder_base.h"
+#include "folder.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 

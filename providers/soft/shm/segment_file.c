@@ -23,7 +23,6 @@
 
 #include "ring_name.h"
 #include "segment_internal.h"
-#include "sweep.h"
 
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
 #define SEGMENT_VERSION 8u

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shm/sweep.c - removing the folders of fabrics whose processes are all gone,
- * without the last one having been able to do it.  Done by whoever makes a new
- * fabric, so that killed programs on fabrics of passing names do not fill up
- * memory.  Engine lock and our own folder's lock held; others' are only tried.
+ * shm/sweep.c - removes the folders of fabrics whose processes were all killed.  A process
+ * that makes a fabric does it, so that such folders do not fill up memory.  Engine lock and
+ * our own folder's lock held; the locks of other folders are only tried.
  *
- * What cannot be opened for want of descriptors or memory may be in use, so it
- * stays.  A living process also holds a lock on the folder itself, which counts
- * whatever became of the segment.
+ * A folder that cannot be opened for lack of descriptors or memory may be in use, and stays.
+ * A living process also holds a lock on the folder itself, whatever became of the segment.
  */
 #include "config.h"
 
@@ -22,7 +20,6 @@
 
 #include "folder.h"
 #include "segment.h"
-#include "sweep.h"
 
 #define LOCK_SUFFIX ".lock"
 

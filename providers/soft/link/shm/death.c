@@ -11,7 +11,6 @@
 
 #include "providers/soft/link/link_internal.h"
 #include "providers/soft/shm/segment.h"
-#include "death.h"
 #include "peer.h"
 #include "shm.h"
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shm/peer.c - what we keep about each other process of the shared fabric, and
- * the making and finding of rings.
- *
- * A ring is a file that its writer makes and that its reader deletes as soon
- * as it has mapped it.
+ * link/shm/peer.c - the other processes of the shared fabric, and the files of rings: the
+ * writer of a ring makes the file, and the reader deletes it when it has mapped it.
  */
 #include "config.h"
 
@@ -23,7 +20,7 @@
 #include "providers/soft/shm/segment.h"
 #include "peer.h"
 
-/* Not allocated one by one: mail that came is not to be lost for want of memory. */
+/* Not allocated: mail must not be lost for lack of memory. */
 static struct sim_peer peers[SIM_MAX_SLOTS];
 
 struct sim_peer *sim_peer_known(unsigned int slot)
@@ -128,7 +125,7 @@ static int map_ring(int fd, void **ret_memory)
 	return 0;
 }
 
-/* All of its memory is taken now: when written to later it could only crash us. */
+/* Allocate all of its memory now: a write without memory would kill the process. */
 static int make_file(int folder, const char *text, void **ret_memory)
 {
 	int fd, r;
@@ -147,7 +144,7 @@ static int make_file(int folder, const char *text, void **ret_memory)
 	return r;
 }
 
-/* Memory or descriptors are short, here or in all. */
+/* Memory or descriptors are short, of the process or of the system. */
 static bool passes(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOSPC ||
@@ -163,7 +160,7 @@ static int put_off(struct sim_peer *peer, const char *ring, int error)
 	return -EAGAIN;
 }
 
-/* Its reader may look for it at any time, so it gets its name when it is complete. */
+/* Its reader may look for it at any time, so it gets its name only when it is complete. */
 int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot)
 {
 	struct sim_ring_name name = {
@@ -223,7 +220,7 @@ static int map_found(int fd, struct sim_peer *peer)
 	return r;
 }
 
-/* Only a ring that we have, or that is none, goes: its name is how we find it again. */
+/* Delete only a ring that is mapped, or no ring: we find it again by its name. */
 int sim_peer_find_ring(struct sim_peer *peer, unsigned int slot)
 {
 	const struct sim_ring_name name = {

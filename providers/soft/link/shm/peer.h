@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shm/peer.h - the other processes of the shared fabric as we know them.  A
- * process that is gone, or another one in its slot, is noticed by the slot's
- * state and generation whenever we have to do with it.  Engine lock held.
+ * link/shm/peer.h - what we know about the other processes of the shared fabric.  The state
+ * and generation of a slot show that its process is gone, or is another one.  Engine lock
+ * held.
  */
 #ifndef SIM_PEER_H
 #define SIM_PEER_H
@@ -32,10 +32,10 @@ struct sim_waiting {
 struct sim_peer {
 	uint32_t generation;		/* of the process that the rest is about */
 	bool met;
-	bool deaf;			/* its ring to us made no sense: not read any more */
-	bool unopened;			/* its ring to us is there, but what it takes was short */
-	bool told;			/* ... or for ours to it: one line is enough */
-	bool reading;			/* its ring to us: handlers run, keep it */
+	bool deaf;			/* its ring to us is invalid, and not read any more */
+	bool unopened;			/* memory or descriptors were short for its ring to us */
+	bool told;			/* logged that they are short, for either ring */
+	bool reading;			/* its ring to us: keep it while handlers run */
 	struct sim_ring_writer out;	/* out.ring NULL: none yet */
 	struct sim_ring_reader in;
 	struct sim_pull pull;		/* reading its memory */
@@ -44,24 +44,29 @@ struct sim_peer {
 	size_t waiting_bytes;
 };
 
-/* -ESRCH: another process has the slot now, and the one that we know is to be buried. */
+/* -ESRCH: another process has the slot now, and the death of the one before is to be handled. */
 int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer);
-/* Do we still have something of a process that had the slot before? */
+/* Do we still have a ring or packets of the process that had the slot before? */
 bool sim_peer_is_stale(unsigned int slot);
 struct sim_peer *sim_peer_known(unsigned int slot);	/* or NULL */
 bool sim_peer_is_live(unsigned int slot);
 
-/*
- * Ours to it.  -EAGAIN: memory or descriptors are short, which passes; it was
- * told and is to be tried again.
- */
+/* The ring to it.  -EAGAIN, logged: memory or descriptors are short; try again later. */
 int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot);
-/* Its to us.  -ENOENT: it made none; -EBADMSG: what it made is none; -EAGAIN as above. */
+/* Its ring to us.  -ENOENT: it made none; -EBADMSG: the file is no ring; -EAGAIN as above. */
 int sim_peer_find_ring(struct sim_peer *peer, unsigned int slot);
 void sim_peer_unmap(void *ring);
 
 void sim_peer_forget_outgoing(struct sim_peer *peer);	/* there is nobody to send to */
 void sim_peer_forget(struct sim_peer *peer);
 void sim_peer_forget_all(void);
+
+/* --- death.c --- */
+
+/* There is another process to watch. */
+void sim_death_watch(void);
+void sim_death_watch_ends(void);
+/* The process is gone, and all that it had sent was delivered. */
+void sim_death(unsigned int slot);
 
 #endif

@@ -18,7 +18,6 @@
 #include "providers/soft/link/pace.h"
 #include "providers/soft/shm/doorbell.h"
 #include "providers/soft/shm/segment.h"
-#include "death.h"
 #include "peer.h"
 #include "shm.h"
 
