@@ -24,7 +24,8 @@ struct sim_engine {
 	unsigned int woken;		/* of them: woken, not yet running */
 	unsigned int passers;		/* threads in calls that move time and end by themselves */
 	unsigned int wakings;		/* how often the waiters were woken */
-	uint64_t changes, told;		/* counts what waiters have to check; the last they were woken for */
+	uint64_t changes;		/* counts what waiters have to check */
+	uint64_t told;			/* `changes' when they were last woken */
 	uint64_t busy_changes, busy_since;	/* others compute, without calls; 0: no */
 	uint64_t busy_period, looking;		/* a number for that; processor time of the waiters */
 	bool running;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/block.h - memory for packets that wait.  Nothing repeats a segment of a
- * stream, and a lost message costs its time-out, so there is a reserve for when
- * the system has none.  Engine lock held.
+ * link/block.h - memory for packets that wait, with a reserve for when the system has none:
+ * nothing repeats a segment of a stream, and a lost message costs a time-out.  Engine lock
+ * held.
  */
 #ifndef SIM_BLOCK_H
 #define SIM_BLOCK_H

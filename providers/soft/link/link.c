@@ -113,7 +113,7 @@ static bool payload_suffices(const struct iovec *payload, unsigned int parts, si
 	return !len;
 }
 
-/* A REJ or RST that comes back says only that nobody listens there. */
+/* The program gets only a REJ or RST, as if nobody listened there. */
 static void tell_other_wire(const struct sim_port *from, const struct sim_port *to)
 {
 	const struct sim_port *pair[] = { from < to ? from : to, from < to ? to : from };
@@ -186,7 +186,7 @@ void sim_link_note(struct sim_port *from, struct sim_port *to, unsigned int slot
 
 	if (slot == sim_self_slot())
 		return;
-	/* Without memory the other end goes by what it was told before. */
+	/* Without memory the other end uses the state that it got before. */
 	if (sim_shaping())
 		(void)sim_shape_note(&frame, slot);
 	else
@@ -206,7 +206,7 @@ void sim_link_inject(const struct sim_packet *packet)
 			   0, 0);
 	if (sim_tapped())
 		sim_tap_sent(&frame, sim_self_slot());
-	/* It was seen leaving here, so it is not another's. */
+	/* Taps saw it leave from this process. */
 	sent.from_slot = sim_self_slot();
 	sent.number = frame.number;
 	(void)sim_shape_inject(&sent, &frame);

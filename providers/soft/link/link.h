@@ -2,11 +2,9 @@
 /*
  * link/link.h - packets from port to port.
  *
- * Inside a process a packet is a timer that fires after the link's latency;
- * between processes it goes through a ring in shared memory (one per ordered
- * pair of processes, so a dying writer can harm nobody) and a futex doorbell.
- * Order is kept per pair of ports.  A packet to a process that is gone is
- * lost, as on a wire to a dead host.
+ * Inside a process a packet is a timer that fires after the link's latency.  Between
+ * processes it goes through a ring in shared memory, one for each ordered pair of processes.
+ * Order is kept per pair of ports.  A packet to a process that is gone is lost.
  *
  * Engine lock held for all calls, and while handlers run.
  */
@@ -28,10 +26,8 @@ struct sim_packet {
 };
 
 /*
- * Send header and payload (both copied) to a port of the process `slot`; to
- * NULL, where nobody is: it is lost.
- * Never fails as seen from here: what the wire cannot take now is queued.
- * -EMSGSIZE over the limit, -ENOMEM.
+ * Send header and payload (both copied) to a port of the process `slot`; `to' NULL: it is
+ * lost.  What cannot be sent now is queued.  -EMSGSIZE: too long; -ENOMEM.
  */
 int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		  enum sim_packet_type type, const void *header, size_t header_len,
@@ -41,23 +37,22 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 typedef void (*sim_packet_handler_t)(const struct sim_packet *packet);
 void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handler);
 
-/* The answer that a fault rule gives in the receiver's place; one per type, set at start-up. */
+/* Answers in place of the receiver, for fault rules; one per type, set at start-up. */
 typedef void (*sim_packet_rejecter_t)(const struct sim_packet *packet, uint16_t reason);
 void sim_link_set_rejecter(enum sim_packet_type type, sim_packet_rejecter_t rejecter);
 
 /*
- * Tell another process what it has to know when this one dies.  It is on no wire:
- * no fault, link or port keeps it back, and no watcher sees it; but it is not
- * there before what was sent in that direction earlier, nor does it wake anyone.
+ * Send another process what it has to know when this one dies.  No fault, link or port stops
+ * it, and no tap sees it; but it does not overtake packets, and wakes nobody.
  */
 void sim_link_note(struct sim_port *from, struct sim_port *to, unsigned int slot, const void *note,
 		   size_t len);
 /*
- * Send what the host of a process that is gone sends in its place, to a port of
- * ours.  Links and faults may lose or delay it; else it has arrived when this returns,
- * as the process did not die just now.
+ * Send a packet to a port of ours in place of a process that is gone.  Links and faults may
+ * lose or delay it; else it has arrived when this returns.
  */
 void sim_link_inject(const struct sim_packet *packet);
+
 /* --- Used by the engine and the fabric only. --- */
 
 /* Packets under way inside the process. */
@@ -66,16 +61,15 @@ unsigned int sim_link_under_way(void);
 void sim_link_drop_all(void);
 
 /*
- * Who sends over RoCE keeps the MAC that its peer had when it asked: a path of
- * the CM when it resolved the address, a QP when it got the path, an address
- * handle when it was made.  The port takes no frame for another than its own.
+ * A sender over RoCE keeps the MAC that it resolved: a path of the CM, a QP, an address handle.
+ * A port takes no frame for another MAC than its own.
  */
 static inline bool sim_port_has_mac(const struct sim_port *port, uint32_t number)
 {
 	return __builtin_expect(port->mac_number == number, 1);
 }
 
-/* Send to a MAC that `to' has no more: it leaves, and nobody takes it. */
+/* Send to a MAC that `to' no longer has: the packet leaves, and is lost. */
 void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_packet_type type,
 			   const void *header, size_t header_len, const struct iovec *payload,
 			   unsigned int payload_parts, size_t payload_len);

@@ -24,12 +24,12 @@ static inline size_t sim_frame_len(const struct sim_frame *frame)
 
 /* Header and payload, one after the other. */
 void sim_frame_copy(const struct sim_frame *frame, void *to);
-/* A frame that outlives the call: of the same packet, whose bytes are copied to data. */
+/* The same packet, with its bytes copied to data. */
 struct sim_frame sim_frame_keep(const struct sim_frame *frame, void *data);
 
 /* Hand a packet to its type's handler. */
 void sim_link_deliver(const struct sim_packet *packet);
-/* The same with what was on no wire. */
+/* The same for what no tap sees and no port stops. */
 void sim_link_tell(const struct sim_packet *packet);
 
 /* By a fault rule, instead of delivering it. */
@@ -39,7 +39,7 @@ int sim_local_send(const struct sim_frame *frame);
 unsigned int sim_local_under_way(void);
 void sim_local_drop_all(void);
 
-/* To another process, by link/shm/shm.c; before a shared fabric is joined it is lost. */
+/* To another process, by link/shm/shm.c; lost before a shared fabric is joined. */
 extern int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot);
 
 #endif

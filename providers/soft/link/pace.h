@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/pace.h - when the link from one node to another is free again, for all
- * processes of the fabric: what they send together takes its bandwidth.  In the
- * segment, without its lock.
+ * link/pace.h - when the link from one node to another is free again.  All processes of the
+ * fabric share its bandwidth, so this is in the segment, without its lock.
  */
 #ifndef SIM_PACE_H
 #define SIM_PACE_H

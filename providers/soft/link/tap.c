@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link/tap.c - packets to those who look at them, each in one piece. */
+/* link/tap.c - gives taps each packet, in one piece. */
 #include "config.h"
 
 #include "link_internal.h"
@@ -18,7 +18,7 @@ void sim_tap_add(struct sim_tap *tap)
 	*at = tap;
 }
 
-/* Its `next' stays, for whoever is at it. */
+/* Its `next' stays: the list may just be walked. */
 void sim_tap_remove(struct sim_tap *tap)
 {
 	for (struct sim_tap **at = &sim_taps; *at; at = &(*at)->next) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/tap.h - those who look at packets: a trace, a capture.  Links tell of
- * each packet as it leaves its sender, before anything can happen to it on its
- * way, and of each that has come to its receiver.  Engine lock held.
+ * link/tap.h - watchers of packets: a trace, a capture.  Links report each packet when it
+ * leaves, before anything can happen to it, and when it arrives.  Engine lock held.
  */
 #ifndef SIM_TAP_H
 #define SIM_TAP_H
@@ -13,16 +12,16 @@ struct sim_frame;
 
 struct sim_tap {
 	struct sim_tap *next;
-	/* It leaves for the process to_slot.  Once for each copy that a link makes of it. */
+	/* It leaves for the process to_slot.  Called for each copy that a link makes. */
 	void (*sent)(const struct sim_packet *packet, unsigned int to_slot);
 	void (*received)(const struct sim_packet *packet);
 };
 
-/* Somebody looks. */
+/* Not empty: report packets. */
 extern struct sim_tap *sim_taps;
 #define sim_tapped() __builtin_expect(sim_taps != NULL, 0)
 
-/* Neither is an error twice; a tap may remove itself while it is told. */
+/* Twice is no error.  A tap may remove itself while it is called. */
 void sim_tap_add(struct sim_tap *tap);
 void sim_tap_remove(struct sim_tap *tap);
 

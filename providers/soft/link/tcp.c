@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/tcp.c - what TCP makes of a link that loses packets: on iWARP nothing
- * is lost for those above, but late.  A lost segment is sent again after the
- * retransmission time-out, which doubles each time, and what was sent after it
- * waits for it; copies and order are TCP's own business.  So is what comes to a
- * port that takes nothing then: as if it had been lost when it was sent.
+ * link/tcp.c - TCP on links that lose packets: on iWARP nothing is lost for the layers above,
+ * but late.  A lost segment is sent again after the retransmission time-out, which doubles
+ * each time, and later segments wait for it.  TCP hides copies and restores the order.  A
+ * segment that arrives at a port that is down counts as lost when it was sent.
  *
- * As Linux does it: 200 ms at first on an open connection, a second for the
- * answer to a SYN; 15 times, then the connection is given up: its own end is
- * told, and whatever it still had to say is lost.  SYNs are repeated by the one
- * who connects, and a RST is never.
+ * As in Linux the first time-out is 200 ms, or a second for the answer to a SYN.  After 15
+ * repetitions the connection is given up: its sender gets an error, and its segments are
+ * lost.  The connecting side repeats SYNs; a RST is never repeated.
  */
 #include "config.h"
 
@@ -26,10 +24,10 @@
 #define OPENING_TIMEOUT SIM_MS(1000)
 #define LONGEST_TIMEOUT SIM_MS(120000)
 #define RETRIES 15u			/* net.ipv4.tcp_retries2 */
-#define BUCKETS 64u			/* of senders, which are few: those that something happened to */
-#define STREAM_KEY (UINT64_C(1) << 32)	/* no number of a queue pair's yet */
+#define BUCKETS 64u			/* of senders, which are few: those that lost something */
+#define STREAM_KEY (UINT64_C(1) << 32)	/* the number of the queue pair is not known yet */
 
-/* A segment that was lost, or that waits behind one. */
+/* A segment that was lost, or that waits for a lost one. */
 struct segment_kept {
 	struct segment_kept *next;
 	struct sim_frame frame;		/* its header: data, no payload */
@@ -40,16 +38,16 @@ struct segment_kept {
 	uint8_t data[];
 };
 
-/* One direction of a connection, as long as it is not as if nothing had happened. */
+/* One direction of a connection, while a loss has an effect on it. */
 struct sender {
 	struct sim_timer timer;		/* first */
 	struct sender *next;		/* in its bucket */
 	const struct sim_port *from, *to;
 	uint64_t connection;
 	struct segment_kept *first, **end;	/* the first one is lost */
-	struct sim_in_order arrived;	/* all before will have by then */
+	struct sim_in_order arrived;	/* when all before have arrived */
 	unsigned int retries;
-	bool stuck;			/* the first one would leave, had it memory */
+	bool stuck;			/* the first one waits for memory to leave */
 };
 
 _Static_assert(sizeof(struct sender) <= SIM_BLOCK_SIZE, "a reserved block holds one");
@@ -72,7 +70,7 @@ static uint32_t word(const struct sim_frame *frame, size_t offset)
 	return value;
 }
 
-/* The frames of MPA and the data are one stream where the queue pair is known. */
+/* MPA frames and data are one stream once the queue pair is known. */
 static uint64_t stream_connection(const struct sim_frame *frame)
 {
 	const uint8_t *header = frame->header;
@@ -145,7 +143,7 @@ static uint64_t timeout(const struct sender *sender)
 	return t < LONGEST_TIMEOUT ? t : LONGEST_TIMEOUT;
 }
 
-/* Rules and link, and whether the two ports work at all. */
+/* What happens to it, by rules, link and ports? */
 static void decide(const struct sim_frame *frame, const struct sim_message *message,
 		   struct sim_fate *fate)
 {
@@ -165,7 +163,7 @@ static int launch(struct sender *sender, struct segment_kept *kept, unsigned int
 				kept->message.wire_length, &kept->fate, &sender->arrived);
 }
 
-/* The hole is filled: what waited behind it arrives, up to the next one. */
+/* The lost segment leaves, and those that waited for it, up to the next lost one. */
 static void go_on(struct sender *sender)
 {
 	uint64_t latency;
@@ -180,13 +178,13 @@ static void go_on(struct sender *sender)
 		latency = sim_flow_of(&sender->first->frame)->link.latency_ns;
 		drop_first(sender);
 	} while (sender->first && !sender->first->lost);
-	/* The next one is missed as soon as the answer says so; else nothing is left to remember. */
+	/* The next lost one is noticed with the answer; if there is none, the sender is forgotten. */
 	sim_timer_arm(&sender->timer, sender->arrived.at + (sender->first ? latency : 0));
 }
 
 /*
- * TCP tells the owner of the socket, without a word to the peer.  Of data the
- * queue pair counts the repetitions itself, so only a stream has to hear of it.
+ * The owner of the socket gets an error, and the peer nothing.  A queue pair counts the
+ * repetitions of its data itself, so only a stream is notified.
  */
 static void give_up(struct sender *sender)
 {
@@ -247,7 +245,7 @@ static struct sender *find_sender(const struct sim_frame *frame, uint64_t connec
 	return sender;
 }
 
-/* NULL: no memory, not even what is kept for streams. */
+/* NULL: no memory, not even reserved. */
 static struct sender *get_sender(const struct sim_frame *frame, uint64_t connection)
 {
 	struct sender *sender = find_sender(frame, connection), **bucket;
@@ -271,13 +269,13 @@ static struct sender *get_sender(const struct sim_frame *frame, uint64_t connect
 	return sender;
 }
 
-/* Of the same process: they are numbered as they are sent. */
+/* Both are of this process, which numbers packets in their order. */
 static bool is_before(const struct segment_kept *kept, const struct sim_frame *frame)
 {
 	return (int32_t)((uint32_t)kept->frame.number - (uint32_t)frame->number) < 0;
 }
 
-/* In front of all that were sent later. */
+/* Its place, before all that were sent later. */
 static struct segment_kept **place_of(struct sender *sender, const struct sim_frame *frame)
 {
 	struct segment_kept **at = &sender->first;
@@ -345,8 +343,8 @@ int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 }
 
 /*
- * The first one is missed after its time-out, as ever, but not before all that
- * left behind it has come: so nothing of that is overtaken by it.
+ * The first one is sent again after its time-out, but not before all that left after it has
+ * arrived, so that it overtakes nothing.
  */
 static void miss(struct sender *sender, uint64_t sent, unsigned int repeats)
 {

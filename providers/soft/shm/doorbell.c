@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shm/doorbell.c - how a process learns that something came in: it looks, it
- * watches for a while, or its NIC thread sleeps on the futex in its slot.
+ * shm/doorbell.c - how a process learns that something came in: it checks, it spins for a
+ * while, or its NIC thread sleeps on the futex in its slot.
  */
 #include "config.h"
 
@@ -17,11 +17,11 @@
 
 _Atomic uint64_t sim_doorbell_time;
 
-static struct sim_slot *sleeps_on;	/* the NIC thread's; NULL: it need not */
+static struct sim_slot *sleeps_on;	/* NULL: the NIC thread need not sleep */
 
 /*
- * Slots that got mail and no ring, since their programs polled lately: a bit
- * for each, and one for each word of bits; when to look at the first of them.
+ * Slots that got mail without a ring, because their programs polled lately: a bit for each,
+ * a bit for each word of bits, and when to check the first of them.
  */
 static struct {
 	_Atomic uint64_t words;
@@ -60,10 +60,10 @@ static bool put_off(const struct sim_slot *slot, unsigned int to)
 	uint64_t at, bit = UINT64_C(1) << to % 64;
 	unsigned int word = to / 64;
 
-	/* The clock has just been read for the packet's timer, as a rule. */
+	/* Usually the clock has just been read for the packet's timer. */
 	if (!sim_doorbell_polled(slot, sim_doorbell_lately()))
 		return false;
-	/* To ourselves: who polls is who would remind. */
+	/* To ourselves: the thread that polls is the one that would ring later. */
 	if (slot == sim_segment_self() || atomic_load(&unrung.slots[word]) & bit)
 		return true;
 	at = atomic_load_explicit(&slot->polled_at, memory_order_relaxed) +
@@ -85,7 +85,7 @@ static void remind(unsigned int to, bool now)
 {
 	struct sim_slot *slot = sim_segment_peer(to);
 
-	/* In this order: mail that comes from now on sets the bit again, or we see it. */
+	/* Clear the bit before the check: mail after the check sets it again. */
 	atomic_fetch_and(&unrung.slots[to / 64], ~(UINT64_C(1) << to % 64));
 	if (!is_from(slot, atomic_load_explicit(&unrung.from, memory_order_relaxed)))
 		return;
@@ -113,7 +113,7 @@ void sim_shm_polled(uint64_t now)
 	struct sim_slot *self = sim_segment_self();
 	uint64_t before = atomic_load_explicit(&self->polled_at, memory_order_relaxed);
 
-	/* Not each time: senders read it. */
+	/* Not each time: senders read that cache line. */
 	if ((int64_t)(now - before) >= (int64_t)(SIM_PATIENCE_MIN / 8))
 		atomic_store_explicit(&self->polled_at, now, memory_order_relaxed);
 }
@@ -149,21 +149,18 @@ static void pause_cpu(void)
 uint32_t sim_shm_prepare_wait(bool quiet)
 {
 	struct sim_slot *self = sim_segment_self();
-	/* First: whoever sees that we sleep rings, and that must not go by unnoticed. */
+	/* Before `sleeping' is set: a ring from then on changes the doorbell, and ends the wait. */
 	uint32_t ticket = atomic_load(&self->doorbell);
 
 	sleeps_on = self;
 	atomic_store(&self->sleeping, quiet ? SIM_RELIES : SIM_SLEEPS);
-	/* What came in before the senders knew that we sleep. */
+	/* Mail that came before senders saw that we sleep. */
 	if (atomic_load(&self->summary) && !(quiet && sim_doorbell_polled(self, monotonic())))
 		sleeps_on = NULL;
 	return ticket;
 }
 
-/*
- * Touches nothing but the futex, which may have been unmapped meanwhile: then
- * there are zeroes, and a ticket never is.
- */
+/* Uses only the futex.  If the segment was unmapped, that is 0, which no ticket is. */
 void sim_shm_wait(uint32_t ticket, uint64_t deadline)
 {
 	const struct timespec until = {
@@ -193,7 +190,7 @@ bool sim_shm_watch(uint64_t until)
 
 	if (!sim_segment_is_shared(self))
 		return false;
-	/* The NIC thread may sleep on: we are awake in its place. */
+	/* The NIC thread may continue to sleep: we are awake in its place. */
 	sleeping = atomic_exchange(&self->sleeping, SIM_AWAKE);
 	while (!atomic_load_explicit(&self->summary, memory_order_relaxed) && monotonic() < until)
 		pause_cpu();

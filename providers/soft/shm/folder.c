@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shm/folder.c - opening, locking and removing the folder of a shared fabric.
- *
- * What others may have put in our way is refused: every folder is opened
- * without following links and must belong to us with mode 0700.
+ * shm/folder.c - opening, locking and removing the folder of a shared fabric.  No link is
+ * followed, and every folder must belong to this user with mode 0700.
  */
 #include "config.h"
 
@@ -41,7 +39,7 @@ static void lock_name(const struct sim_folder *folder, char *name, size_t size)
 	snprintf(name, size, "%s.lock", folder->name);
 }
 
-/* For whoever waits for it to name us. */
+/* A process that waits for the lock names its holder. */
 static void sign(int fd)
 {
 	char text[16];
@@ -58,7 +56,7 @@ static int holder(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
 }
 
-/* 0, or -EBUSY: the one who has it keeps it. */
+/* -EBUSY: one process kept it for so long. */
 static int lock_within(int fd, uint64_t patience)
 {
 	const struct timespec pause = { .tv_nsec = (long)SIM_MS(1) };
@@ -69,14 +67,14 @@ static int lock_within(int fd, uint64_t patience)
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
 		now = sim_time->real_ns(CLOCK_MONOTONIC);
-		/* Where many join at a time it goes from one to the next. */
+		/* When many processes join, each holds it for a moment. */
 		if (!since || holder(fd) != who) {
 			who = holder(fd);
 			since = now;
 		}
 		if (now - since >= patience)
 			return -EBUSY;
-		/* Not nanosleep(), which may be libpolycm's. */
+		/* Not nanosleep(), which may be libpolycm-interpose's. */
 		(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
 	}
 	return 0;
@@ -98,7 +96,7 @@ int sim_folder_lock(struct sim_folder *folder, uint64_t patience)
 			r = -errno;
 		if (r < 0)
 			goto err_close;
-		/* The last one to leave may have deleted it meanwhile. */
+		/* The last process to leave may have deleted it meanwhile. */
 		if (st.st_nlink)
 			break;
 		close(fd);
@@ -145,7 +143,7 @@ int sim_folder_open(const char *name, struct sim_folder *ret_folder)
 	r = sim_folder_open_private(folder.base_fd, name, folder.path, &folder.fd);
 	if (r < 0)
 		goto err_log;
-	/* Says that we are here, until it is closed.  Only who has the other lock tries for it alone. */
+	/* Shows that we are here.  It is tried exclusively only with the other lock held. */
 	if (flock(folder.fd, LOCK_SH | LOCK_NB) < 0) {
 		r = -errno;
 		goto err_log;

@@ -22,18 +22,12 @@ struct sim_folder {
 /* [A-Za-z0-9_.-], not empty, no leading dot, not too long. */
 bool sim_folder_name_valid(const char *name);
 
-/*
- * Open the folder, making what is missing, and take its lock.  As long as it is
- * open it counts as used.
- */
+/* Open the folder, make what is missing, and take its lock.  While open it counts as used. */
 int sim_folder_open(const char *name, struct sim_folder *ret_folder);
 void sim_folder_close(struct sim_folder *folder);	/* the lock too */
-/*
- * Processes hold it for moments only.  -EBUSY, logged: one process did for so
- * many nanoseconds, it may be frozen.
- */
+/* -EBUSY, logged: one process held it for so many nanoseconds, and may be stopped. */
 int sim_folder_lock(struct sim_folder *folder, uint64_t patience);
-extern uint64_t sim_folder_patience;	/* of those who join */
+extern uint64_t sim_folder_patience;	/* when a process joins */
 void sim_folder_unlock(struct sim_folder *folder);
 
 /* With the lock: does no other process have it open? */

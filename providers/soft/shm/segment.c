@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shm/segment.c - a process in the shared segment: joining and leaving, its
- * slot and its mail, the segment's lock, and the reclaiming of what dead
- * processes had.  The file and who is alive: segment_file.c.
+ * shm/segment.c - a process in the shared segment: joining and leaving, its slot and its
+ * mail, the segment's lock, and freeing what dead processes had.  The file, and who is
+ * alive: segment_file.c.
  */
 #include "config.h"
 
@@ -76,7 +76,7 @@ bool sim_segment_is_shared(const struct sim_slot *slot)
 
 void sim_segment_ring(struct sim_slot *slot)
 {
-	/* Never 0, which is what a sleeper finds when the segment was unmapped under it. */
+	/* Never 0, the value that a sleeping thread finds after the segment was unmapped. */
 	if (atomic_fetch_add(&slot->doorbell, 1) == UINT32_MAX)
 		atomic_fetch_add(&slot->doorbell, 1);
 	syscall(SYS_futex, &slot->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -90,8 +90,8 @@ void sim_segment_notify(unsigned int to, unsigned int from)
 	uint32_t sleeping;
 
 	/*
-	 * What was put into the ring comes before the look at the bits: a
-	 * receiver clears them first and looks into the ring then.
+	 * Orders the record in the ring before the loads of the bits: a receiver clears the
+	 * bits first and reads the ring then.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!(atomic_load(&slot->inbox[word]) & bit))
@@ -110,7 +110,7 @@ bool sim_segment_has_mail(unsigned int to, unsigned int from)
 	return atomic_load(&sim_segment_peer(to)->inbox[from / 64]) >> (from % 64) & 1;
 }
 
-/* Everybody shall look at what he has to do with that slot. */
+/* Make all processes attend to that slot. */
 static void notify_all(unsigned int from)
 {
 	for (unsigned int i = 0; i < SIM_MAX_SLOTS; i++)
@@ -127,7 +127,7 @@ void sim_segment_notify_all(void)
  * Lock and reclaiming.
  */
 
-/* It is held for moments, but a process may be frozen in one of them. */
+/* The lock is held for moments, but a process may be stopped while it holds the lock. */
 static int wait_for_lock(struct segment *segment, bool give_up)
 {
 	uint64_t until = sim_time->real_ns(CLOCK_MONOTONIC) + sim_folder_patience;
@@ -185,7 +185,7 @@ static void free_slot(unsigned int slot)
 	for (unsigned int i = 0; i < SIM_AREAS; i++)
 		if (self.file.layout[i].drop_slot)
 			self.file.layout[i].drop_slot(sim_segment_area(i), slot);
-	/* One that stays is found by nobody: generations are not used twice. */
+	/* Nobody finds a ring that stays: generations are not used twice. */
 	(void)sim_folder_clean(&self.folder, sim_is_ring_of, &slot);
 	atomic_store(&segment->slot[slot].state, SIM_SLOT_FREE);
 	notify_all(slot);
@@ -213,14 +213,11 @@ bool sim_segment_reclaim(unsigned int slot)
 	return true;
 }
 
-bool sim_segment_check(unsigned int slot)
+void sim_segment_check(unsigned int slot)
 {
-	bool gone;
-
 	sim_segment_lock();
-	gone = sim_segment_reclaim(slot);
+	(void)sim_segment_reclaim(slot);
 	sim_segment_unlock();
-	return gone;
 }
 
 bool sim_segment_reclaim_all(void)
@@ -362,7 +359,7 @@ static void forget(void)
 	sim_folder_close(&self.folder);
 }
 
-/* The file stays open: our parent's lock is ours, too. */
+/* The file stays open: its lock, which we share with our parent, keeps the slot. */
 void sim_segment_after_fork(void)
 {
 	if (sim_segment_place.joined)
@@ -375,14 +372,14 @@ void sim_segment_leave(void)
 
 	if (!sim_segment_place.joined)
 		return;
-	/* Without the lock file somebody may be joining: then the files stay. */
+	/* Without the folder's lock a process may be joining, so the files stay. */
 	locked = sim_folder_lock(&self.folder, LEAVE_PATIENCE) == 0;
 	sim_segment_lock();
 	free_slot(sim_segment_place.slot);
-	/* Also for those that we forked. */
+	/* Our forked children share the lock: unlock it for them as well. */
 	(void)sim_segment_file_lock_slot(&self.file, sim_segment_place.slot, F_UNLCK);
 	sim_segment_unlock();
-	sim_segment_ring(sim_segment_self());	/* our own thread may sleep there */
+	sim_segment_ring(sim_segment_self());	/* our NIC thread may sleep there */
 	if (locked && !sim_slots_alive(self.file.fd, 0, SIM_MAX_SLOTS) &&
 	    sim_folder_is_unused(&self.folder))
 		sim_folder_remove(&self.folder);

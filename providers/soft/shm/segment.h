@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shm/segment.h - the memory that all processes of a shared fabric map: who
- * takes part, who is alive, whose numbers are whose, who has mail.
+ * shm/segment.h - the memory that all processes of a shared fabric map: its processes, which
+ * of them are alive, which numbers each owns, and who has mail.
  *
- * Engine lock held for all, unless said otherwise.  Without a shared fabric
- * the calls are harmless: there is slot 0 only, nobody to reclaim and nothing
- * to lock.
+ * Engine lock held unless a comment says otherwise.  Without a shared fabric the calls are
+ * harmless: there is only slot 0, nothing to reclaim and nothing to lock.
  */
 #ifndef SIM_SEGMENT_H
 #define SIM_SEGMENT_H
@@ -25,7 +24,7 @@ enum sim_slot_state { SIM_SLOT_FREE, SIM_SLOT_LIVE };
 /* The NIC thread: awake; to be rung; to be rung unless the program polled lately (doorbell.h). */
 enum sim_sleep { SIM_AWAKE, SIM_SLEEPS, SIM_RELIES };
 
-/* A process.  Mail: a bit for each slot that has something for it, and one for each word of bits. */
+/* A process.  Mail is a bit for each slot that sent something, and a bit for each word of bits. */
 struct sim_slot {
 	_Atomic uint32_t state;
 	_Atomic uint32_t generation;	/* counts the processes that had the slot */
@@ -43,7 +42,7 @@ struct sim_slot {
 /* Does another process hold the lock of any of these slots of an open segment file? */
 bool sim_slots_alive(int fd, unsigned int first, unsigned int count);
 
-/* Tables of those above in the segment, whose contents are theirs; all zero is empty. */
+/* Tables of the layers above, which know what is in them; all zero is empty. */
 enum sim_area {
 	SIM_AREA_CHANGES,
 	SIM_AREA_QPNS,
@@ -55,8 +54,8 @@ enum sim_area {
 
 struct sim_area_layout {
 	size_t size;
-	size_t sparse;			/* so many of these bytes, at its end, have no memory at first */
-	/* Under the segment's lock: a process is gone; one died in the middle of a change.  Or NULL. */
+	size_t sparse;			/* bytes at its end that have no memory at first */
+	/* Under the segment's lock: a process is gone; a process died during a change.  Or NULL. */
 	void (*drop_slot)(void *area, unsigned int slot);
 	void (*repair)(void *area);
 };
@@ -64,7 +63,7 @@ struct sim_area_layout {
 /* The layout is the same in all processes of this version, and whenever a process joins. */
 int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM_AREAS]);
 void sim_segment_leave(void);
-/* In the child of a fork(): forget it without a trace in it; but the parent is alive while we are. */
+/* In the child of a fork(): forget the segment, unchanged.  The child keeps its parent's slot alive. */
 void sim_segment_after_fork(void);
 
 /* For the next two to read. */
@@ -86,10 +85,7 @@ static inline unsigned int sim_segment_slot(void)
 void *sim_segment_area(enum sim_area area);
 struct sim_folder *sim_segment_folder(void);
 
-/*
- * What the processes on the fabric say that it is made of, and since when; 0 at
- * first.  Under the lock.
- */
+/* What the fabric is made of, as its processes say; 0 at first.  Under the lock. */
 struct sim_scenario_id {
 	uint64_t digest;		/* of the file that has the nodes */
 	uint64_t began;			/* on the real clock */
@@ -98,15 +94,15 @@ struct sim_scenario_id *sim_segment_scenario(void);
 struct sim_slot *sim_segment_peer(unsigned int slot);
 /* Our own; no lock needed, and never unmapped. */
 struct sim_slot *sim_segment_self(void);
-/* Others on the fabric, now and later, shall know that we write our packets to that file. */
+/* Tell the other processes, now and later, to which file we write our packets. */
 void sim_segment_set_capture(uint64_t file);
 bool sim_segment_is_shared(const struct sim_slot *slot);	/* or just our own */
 /* Tell `to` that there is something from `from`. */
 void sim_segment_notify(unsigned int to, unsigned int from);
-/* Everybody else shall look at what he has to do with us. */
+/* Make all other processes attend to us. */
 void sim_segment_notify_all(void);
-bool sim_segment_has_mail(unsigned int to, unsigned int from);	/* that it has not looked at */
-void sim_segment_ring(struct sim_slot *slot);	/* the doorbell, without looking whether it sleeps */
+bool sim_segment_has_mail(unsigned int to, unsigned int from);	/* that is not read */
+void sim_segment_ring(struct sim_slot *slot);	/* the doorbell, whether the thread sleeps or not */
 
 /* The lock of the tables; a holder that dies leaves them repaired. */
 void sim_segment_lock(void);
@@ -117,7 +113,7 @@ bool sim_segment_is_dead(unsigned int slot);
 bool sim_segment_reclaim(unsigned int slot);
 bool sim_segment_reclaim_all(void);
 /* As sim_segment_reclaim(), and takes the lock. */
-bool sim_segment_check(unsigned int slot);
+void sim_segment_check(unsigned int slot);
 /* Make sure that part of the segment has memory behind it: 0 or -ENOMEM. */
 int sim_segment_reserve(const void *start, size_t len);
 

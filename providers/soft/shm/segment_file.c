@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shm/segment_file.c - the file of the shared segment: made, checked, mapped,
- * and the locks on it that say who is alive.
+ * shm/segment_file.c - the file of the shared segment: made, checked, mapped, and the locks
+ * on it that show who is alive.
  *
- * A process holds a lock on the byte of its slot's number.  The lock is the
- * open file's: the kernel drops it when the process dies, however that happens,
- * or becomes another program; but not as long as a child that it forked lives,
- * which is also how the kernel's RDMA CM keeps what a process has.
+ * A process holds a lock on the byte of its slot's number.  The lock belongs to the open
+ * file: the kernel releases it when the process dies or executes another program, but not
+ * while a forked child lives.  The kernel's RDMA CM treats what a process has the same way.
  *
- * The segment is mapped into a window that is reserved once and never given
- * back, so that a thread that looks into our slot without a lock never meets
- * unmapped memory.
+ * The segment is mapped into a window that is reserved once and never unmapped, so a thread
+ * may read our slot without a lock.
  */
 #include "config.h"
 
@@ -115,13 +113,13 @@ static int init_lock(pthread_mutex_t *lock)
 	return -error;
 }
 
-/* A fresh segment; files of processes that are gone go. */
+/* Make a new segment, and delete the files of processes that are gone. */
 static int create(struct sim_segment_file *file, struct sim_folder *folder)
 {
 	struct segment *segment;
 	int r;
 
-	/* A ring that stayed would be taken for one of the new fabric's. */
+	/* A ring that stays would be used as one of the new fabric. */
 	r = sim_folder_clean(folder, sim_is_ring_name, NULL);
 	if (r < 0)
 		return r;
@@ -146,7 +144,7 @@ static int create(struct sim_segment_file *file, struct sim_folder *folder)
 	return 0;
 }
 
-/* Is what is there a segment of ours and of our version?  -ENOENT: it may be replaced. */
+/* Is the file a segment of this user and version?  -ENOENT: it may be replaced. */
 static int check_file(const struct sim_segment_file *file)
 {
 	struct {

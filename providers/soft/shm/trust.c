@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* shm/trust.c - see trust.h. */
 #include "config.h"
 
 #include "trust.h"
@@ -19,7 +20,7 @@ bool sim_poll_row_add(struct sim_poll_row *row, unsigned int polls, uint64_t now
 
 uint32_t sim_patience_learn(uint32_t patience, bool fetched)
 {
-	/* Three times fetched make up for once not. */
+	/* Three packets fetched make up for one that was not. */
 	if (fetched)
 		patience += patience < SIM_PATIENCE_MAX ? patience / 4 : 0;
 	else
@@ -36,7 +37,7 @@ bool sim_trust_go_on(struct sim_trust *trust, uint64_t now, uint64_t polled_at, 
 		trust->look_at = now + trust->length;
 		return true;
 	}
-	/* Woken before: whoever did so knows why. */
+	/* It was woken before. */
 	if (now < trust->look_at)
 		return true;
 	if ((int64_t)(now - polled_at) > (int64_t)SIM_TRUST_END)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shm/trust.h - how far the NIC thread relies on a program that polls: from when on,
- * and how long it sleeps before it looks for itself.  Arithmetic; times are ns of
- * CLOCK_MONOTONIC.
+ * shm/trust.h - how far the NIC thread relies on a program that polls: from when on, and how
+ * long it sleeps before it checks.  Pure; times are ns of CLOCK_MONOTONIC.
  */
 #ifndef SIM_TRUST_H
 #define SIM_TRUST_H
@@ -19,13 +18,13 @@
 #define SIM_PATIENCE_MIN 5000u /* ns since the last poll after which a sender rings */
 #define SIM_PATIENCE_MAX 1000000u
 
-/* The polls of a program, by any of its threads: what two of them do at once may be forgotten. */
+/* The polls of a program, by any of its threads; of two at once, one may not be counted. */
 struct sim_poll_row {
 	atomic_uint length;	 /* polls that came without a gap */
 	atomic_uint_fast64_t at; /* the newest */
 };
 
-/* Another `polls' until now.  True: one can rely on them. */
+/* Add so many polls until now.  True: they are steady enough to rely on. */
 bool sim_poll_row_add(struct sim_poll_row *row, unsigned int polls, uint64_t now);
 static inline void sim_poll_row_end(struct sim_poll_row *row)
 {
@@ -33,10 +32,9 @@ static inline void sim_poll_row_end(struct sim_poll_row *row)
 }
 
 /*
- * How long senders should wait for the program before they ring, after something
- * was fetched by it, or was not and the NIC thread had to.  A program that polls
- * and is preempted for once is worth waiting for: that costs less than to wake
- * two threads.  One that polls its memory half of the time is not.
+ * How long should senders wait for the program before they ring, now that it fetched
+ * something, or did not and the NIC thread had to?  It is cheaper to wait for a program that
+ * was preempted once than to wake two threads; not for one that also polls its memory.
  */
 uint32_t sim_patience_learn(uint32_t patience, bool fetched);
 
@@ -46,9 +44,8 @@ struct sim_trust {
 };
 
 /*
- * The NIC thread is awake, the program polled last at polled_at and `missed' says
- * that something came in which it did not fetch.  May it rely on the program
- * until trust->look_at?  False: it has stopped.
+ * The NIC thread is awake, and the program last polled at polled_at; `missed': it did not fetch
+ * something.  May the thread rely on it until trust->look_at?  False: it has stopped.
  */
 bool sim_trust_go_on(struct sim_trust *trust, uint64_t now, uint64_t polled_at, bool missed);
 

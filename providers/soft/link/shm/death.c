@@ -44,7 +44,7 @@ static unsigned int check_all(void)
 		if (sim_peer_is_stale(slot))
 			sim_segment_notify(sim_segment_slot(), slot);
 		if (sim_segment_is_dead(slot))
-			(void)sim_segment_check(slot);
+			sim_segment_check(slot);
 	}
 	return num;
 }

@@ -50,7 +50,7 @@ void sim_ring_reread(struct sim_ring_reader *reader, const struct sim_ring_write
 {
 	uint64_t head = atomic_load_explicit(&writer->ring->head, memory_order_acquire);
 
-	/* Of a reader that spoils its word there is nothing to be known. */
+	/* A head that cannot be says nothing about what was read. */
 	if (head > writer->tail || writer->tail - head > writer->size || head % sizeof(uint64_t))
 		head = writer->tail;
 	*reader = (struct sim_ring_reader){
@@ -63,7 +63,7 @@ int sim_ring_reserve(struct sim_ring_writer *writer, uint32_t len, void **ret_by
 	uint32_t offset = (uint32_t)writer->tail & (writer->size - 1);
 	uint32_t left = writer->size - offset;
 	bool wrap = left < span(len);
-	/* The zero behind the record must not overwrite one that is not read yet. */
+	/* The zero after the record must not overwrite a record that is not read yet. */
 	uint64_t need = (wrap ? left : 0) + (uint64_t)span(len) + SIM_RING_RECORD_HEADER;
 
 	if (writer->tail + need - writer->head > writer->size) {

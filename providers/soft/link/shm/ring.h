@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shm/ring.h - a ring of records in memory that a writer and a reader share,
- * each in a process of its own.
+ * link/shm/ring.h - a ring of records in memory that two processes share, a writer and a
+ * reader.
  *
- * A record is a word with its length, a word of the writer's (the tag) and the
- * bytes, in one piece, 8-byte aligned.  The length is written last; a zero
- * follows the newest record, so the reader needs no other word of the writer's
- * and a record in one cache line costs one.
+ * A record is its length, a tag of the writer, and the bytes, in one piece and 8-byte
+ * aligned.  The length is written last, and a zero follows the newest record: so the reader
+ * reads no position of the writer, and a short record costs one cache line.
  *
- * Neither side trusts the other: what cannot be is -EBADMSG, for good.  One
- * thread at a time on each side.
+ * Neither side trusts the other: an invalid ring is -EBADMSG from then on.  One thread at a
+ * time on each side.
  */
 #ifndef SIM_RING_H
 #define SIM_RING_H
@@ -24,12 +23,12 @@
 struct sim_ring_header {
 	uint64_t magic;
 	uint32_t size;			/* of data, a power of two */
-	int32_t pid;			/* the writer's, and something to find in its memory */
+	int32_t pid;			/* of the writer, and a word in its memory (pull.c) */
 	uint64_t probe_address;
 	uint64_t probe_value;
-	_Atomic uint32_t pullable;	/* the reader found it */
-	_Alignas(64) _Atomic uint64_t head;	/* the reader's: all before was read */
-	_Alignas(64) _Atomic uint32_t writer_waits;	/* for room; the reader then tells */
+	_Atomic uint32_t pullable;	/* the reader could read that word */
+	_Alignas(64) _Atomic uint64_t head;	/* of the reader: all before was read */
+	_Alignas(64) _Atomic uint32_t writer_waits;	/* for room; the reader then notifies it */
 	_Alignas(64) uint8_t data[];
 };
 
@@ -55,12 +54,12 @@ static inline size_t sim_ring_memory(uint32_t size)
 	return sizeof(struct sim_ring_header) + size;
 }
 
-/* The writer makes the ring in zeroed memory; the reader looks whether it is one. */
+/* The writer makes the ring in zeroed memory; the reader checks that it is a ring. */
 void sim_ring_writer_init(struct sim_ring_writer *writer, void *memory, uint32_t size);
 int sim_ring_reader_init(struct sim_ring_reader *reader, void *memory, uint32_t size,
 			 uint32_t max_len);
 
-/* The writer looks at what the reader may not have read: up to its tail. */
+/* Let the writer read what the reader may not have read, up to its tail. */
 void sim_ring_reread(struct sim_ring_reader *reader, const struct sim_ring_writer *writer,
 		     uint32_t max_len);
 

@@ -153,7 +153,7 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 	peer->end = &waiting->next;
 	peer->waiting_bytes += len;
 	if (peer->num_waiting++ % CHECK_EVERY == 0)
-		(void)sim_segment_check(slot);
+		sim_segment_check(slot);
 	if (!sim_peer_is_live(slot))
 		return lose(slot, "it is gone");
 	if (peer->out.ring)
@@ -388,7 +388,7 @@ void sim_link_look_at(unsigned int slot)
 	if (!is_other(slot))
 		return;
 	if (sim_segment_is_dead(slot))
-		(void)sim_segment_check(slot);
+		sim_segment_check(slot);
 	/* Another process may have noticed it before. */
 	attend_to_dead(slot, true);
 }
