@@ -23,10 +23,7 @@ struct set_wait {
 	int max;
 };
 
-/*
- * An epoll set can be polled, which, other than taking from it without
- * waiting, lets signals in.
- */
+/* Polling the set delivers signals, which taking events without waiting does not. */
 static int ask(struct polycm_wait *wait, const struct timespec *limit, const sigset_t *mask)
 {
 	struct set_wait *self = (struct set_wait *)wait;

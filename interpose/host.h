@@ -7,10 +7,10 @@
 
 #include "core/base/interposer.h"
 
-/* What attach.c was given, before main(); NULL: nothing, then no clock was installed. */
+/* What attach.c got before main(); NULL: nothing, and no clock is installed. */
 extern const struct polycm_interposer_host *polycm_attached_host;
 
-/* Not NULL where a clock was installed or a simulated device is there. */
+/* Not NULL once a clock is installed or a simulated device exists. */
 #define polycm_host() __atomic_load_n(&polycm_attached_host, __ATOMIC_ACQUIRE)
 
 static inline bool polycm_has_clock(void)
@@ -20,7 +20,7 @@ static inline bool polycm_has_clock(void)
 	return host && __atomic_load_n(host->clock_installed, __ATOMIC_ACQUIRE);
 }
 
-/* What a program's call asks first: costs little where no clock was installed. */
+/* What each call checks first; cheap if no clock is installed. */
 static inline bool time_is_real(void)
 {
 	return __builtin_expect(!polycm_has_clock(), 1) || !polycm_host()->clock_virtual();

@@ -73,14 +73,14 @@ static inline const struct polycm_libc *polycm_libc(void)
 }
 
 /*
- * Real time, for polycm itself, whatever the program's clocks show.  A clock may
- * be read before the library is ready, by who allocates memory for instance.
+ * Real time, for polycm itself, whatever the program's clocks show.  A clock may be read before
+ * the library is ready, for instance by an allocator.
  */
 int polycm_libc_gettime(clockid_t clock, struct timespec *time);
 uint64_t polycm_libc_ns(clockid_t clock);
 /*
- * A wait of polycm's own until a real time of the clock that the condition was
- * made with; by its name in the C library, since sanitizers watch that.
+ * A wait of polycm itself until a real time of the condition's clock.  It calls
+ * pthread_cond_timedwait(), which sanitizers intercept.
  */
 int polycm_libc_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ns);
 bool polycm_cond_waits_really(void);

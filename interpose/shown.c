@@ -2,18 +2,17 @@
 /*
  * interpose/shown.c - what the clocks that the program reads show.
  *
- * A clock shows the system's as long as time is real, and then the time that it
- * showed when virtual time began plus what has passed of that; when time is
- * real again it goes on from there.  So it never goes back.
+ * While time is real, a clock shows the system's time.  When virtual time begins, it continues
+ * from there with virtual time, and with real time when virtual time ends.  So it never goes
+ * back.
  *
- * Where it begins decides whether programs repeat that reckon in coarser units:
- * the same two virtual times may lie in one second or in two.  So virtual time
- * begins with a full second of each clock.  A program that has read a clock
- * before may have a deadline by it, that must not come nearer by most of a
- * second: for it virtual time begins with a full millisecond.
+ * Two virtual times may lie in one second or in two.  So that programs which compute in seconds
+ * repeat, virtual time begins at a full second of each clock.  If the program has read a clock
+ * before, a deadline that it computed must not come nearer by most of a second: then virtual
+ * time begins at a full millisecond.
  *
- * Read without a lock, also in signal handlers: there are two snapshots, and
- * the one that readers look at is not the one that is written.
+ * Clocks are read without a lock, also in signal handlers.  Of two snapshots, readers use the
+ * one that is not being written.
  */
 #include "config.h"
 
@@ -71,7 +70,7 @@ POLYCM_READS_CLOCK static void note_read(void)
 	int unread = POLYCM_SHOWN_UNREAD;
 
 	__atomic_store_n(&was_read, true, __ATOMIC_RELAXED);
-	/* Whoever finds it real calls the C library without another look. */
+	/* From now on the C library is called without further checks. */
 	if (polycm_libc_is_found())
 		__atomic_compare_exchange_n(&polycm_shown_state, &unread, POLYCM_SHOWN_REAL, false,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -140,7 +139,7 @@ static void show(bool is_virtual)
 		uint64_t offset = is_virtual ? rounded_up(now) - polycm_host()->now_ns() :
 					       now - polycm_libc_ns(clocks[i]);
 
-		/* Not before the version that readers of this snapshot see has become another. */
+		/* Release: a reader that loads this also sees the newer version, and reads again. */
 		__atomic_store_n(&next->offset[i], offset, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&next->is_virtual, is_virtual, __ATOMIC_RELEASE);
@@ -148,7 +147,7 @@ static void show(bool is_virtual)
 	__atomic_store_n(&polycm_shown_state, POLYCM_SHOWN_MOVED, __ATOMIC_SEQ_CST);
 }
 
-/* Timers know how long it is until they go off, by either time. */
+/* Timers store their remaining time, which passes in either time. */
 void polycm_shown_switch(bool is_virtual)
 {
 	if (!is_virtual) {
@@ -171,7 +170,7 @@ static uint64_t now_of(clockid_t clock)
 	return i < 0 ? polycm_libc_ns(clock) : current((unsigned int)i);
 }
 
-/* The C library waits by two clocks. */
+/* The C library waits by these two clocks. */
 bool polycm_shown_can_wait(clockid_t clock, const struct timespec *until)
 {
 	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && polycm_wait_valid(until) &&

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interpose/signal.c - waits for a signal: sigtimedwait(), and those without a time
- * (pause(), sigsuspend(), sigwait(), sigwaitinfo()) where a timer of the
- * program's sends one in virtual time.  Else these are the C library's.
+ * interpose/signal.c - waits for a signal: sigtimedwait(); and pause(), sigsuspend(), sigwait()
+ * and sigwaitinfo() while a timer of the program sends a signal in virtual time.
  */
 #include "config.h"
 

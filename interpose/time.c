@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interpose/time.c - clock_gettime(), gettimeofday(), time() and timespec_get(), and
- * the real ones for ourselves.
+ * interpose/time.c - clock_gettime(), gettimeofday(), time() and timespec_get(), and real time
+ * for ourselves.
  *
- * Clocks are read everywhere, in signal handlers, by who allocates memory, before this
- * library is ready: where time was never virtual, one look and the C library's.
+ * Clocks are read in signal handlers, by allocators, and before this library is ready.  If time
+ * was never virtual, there is one check before the C library is called.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@ uint64_t polycm_libc_ns(clockid_t clock)
 	return polycm_wait_ns(&time);
 }
 
-/* Its frame is as far from the caller's as always: it says whether the same place reads again. */
+/* Not inlined: its frame is always as far from the program's, and identifies the place that reads. */
 POLYCM_READS_CLOCK __attribute__((noinline))
 static int read_clock(clockid_t clock, struct timespec *time)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interpose/wait.c - a wait of the program's in virtual time.
+ * interpose/wait.c - a wait of the program in virtual time.
  *
- * The clock moves time from one thing that happens to the next; after each the
- * kernel is asked, without waiting, whether a descriptor is ready.  When
- * nothing is left that could happen, and a descriptor is none of ours, the
- * wait is a real one; else it is a deadlock.
+ * The clock moves time from one event to the next.  After each the kernel is asked, without
+ * waiting, whether a descriptor is ready.  When nothing is left that could happen, the wait
+ * becomes a real one if a descriptor is not ours; else it is a deadlock.
  *
- * Signals are held back but while the kernel is asked, so that one that comes
- * in between interrupts the call as it would interrupt the C library's.
+ * Signals are blocked except while the kernel is asked, so that a signal in between interrupts
+ * the call as it would interrupt the C library's.
  */
 #include "config.h"
 
@@ -21,9 +20,9 @@
 
 #include "libc.h"
 
-/* Real time between looks at what other threads did to virtual time. */
+/* Real time between checks whether other threads moved virtual time. */
 #define SLICE_NS 2000000
-#define VAIN_LOOKS 1000u		/* of handlers, in a row, before time moves */
+#define HANDLER_POLLS 1000u	/* unsuccessful ones in handlers, in a row, before time moves */
 
 static const struct timespec at_once;
 
@@ -66,7 +65,7 @@ static bool look(void *arg)
 	return wait->result != 0;
 }
 
-/* Nobody but the kernel can end it now: other threads of the program, too, if there are any. */
+/* Only the kernel can end the wait now, or another thread of the program if there is one. */
 static void really_wait(struct polycm_wait *wait, bool alone)
 {
 	static const struct timespec slice = { .tv_nsec = SLICE_NS };
@@ -74,7 +73,7 @@ static void really_wait(struct polycm_wait *wait, bool alone)
 	ask(wait, alone ? NULL : &slice, &wait->while_waiting);
 }
 
-static void tell_deadlock(const struct polycm_wait *wait, const struct polycm_waited *waited)
+static void log_deadlock(const struct polycm_wait *wait, const struct polycm_waited *waited)
 {
 	polycm_host()->log(POLYCM_LOG_ERROR, NULL, "%s waits for what can never happen: %s", wait->call,
 		   waited->text);
@@ -88,8 +87,8 @@ static void find_waited(struct polycm_wait *wait, struct polycm_waited *waited)
 }
 
 /*
- * Descriptors may come to an epoll set while a thread waits on it, so they are
- * looked at anew.  A wait for nothing is one for a signal.
+ * Descriptors may be added to an epoll set while a thread waits on it, so they are checked each
+ * time.  A wait without descriptors is one for a signal.
  */
 static int wait_until(struct polycm_wait *wait, uint64_t deadline)
 {
@@ -113,7 +112,7 @@ static int wait_until(struct polycm_wait *wait, uint64_t deadline)
 			if (wait->result)
 				return 0;
 		} else if (err == -EDEADLK) {
-			tell_deadlock(wait, &waited);
+			log_deadlock(wait, &waited);
 			return err;
 		} else {
 			request.only_ours = true;
@@ -149,7 +148,7 @@ static int wait_for_something(struct polycm_wait *wait)
 	return err ? err : wait->result;
 }
 
-/* Is a signal held back that has a handler, as in that handler? */
+/* Is a signal blocked that has a handler?  It is while the handler runs. */
 static bool is_handling(void)
 {
 	struct sigaction action;
@@ -166,17 +165,16 @@ static bool is_handling(void)
 }
 
 /*
- * In a row, vain looks move time, which takes memory and locks that a handler
- * may have interrupted.  But who looks so often holds a signal back for another
- * reason.
+ * Unsuccessful polls in a row move time, which takes memory and locks that a signal handler may
+ * have interrupted.  A program that polls very often blocks a signal for another reason.
  */
 void polycm_wait_spin(void)
 {
-	static unsigned int in_vain;	/* atomic */
+	static unsigned int polls;	/* atomic */
 
-	if (is_handling() && __atomic_add_fetch(&in_vain, 1, __ATOMIC_RELAXED) < VAIN_LOOKS)
+	if (is_handling() && __atomic_add_fetch(&polls, 1, __ATOMIC_RELAXED) < HANDLER_POLLS)
 		return;
-	__atomic_store_n(&in_vain, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&polls, 0, __ATOMIC_RELAXED);
 	polycm_host()->clock_spin();
 }
 

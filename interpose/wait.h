@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interpose/wait.h - a wait of the program's in virtual time: what poll(), select(),
- * epoll_wait(), nanosleep() and their like have in common.
+ * interpose/wait.h - a wait of the program in virtual time: what poll(), select(),
+ * epoll_wait(), nanosleep() and similar calls have in common.
  */
 #ifndef POLYCM_INTERPOSE_H
 #define POLYCM_INTERPOSE_H
@@ -20,7 +20,7 @@
 struct polycm_waited;
 
 struct polycm_wait {
-	const char *call;		/* its name, for people */
+	const char *call;		/* its name, for the log */
 	uint64_t timeout_ns;		/* POLYCM_FOREVER: none */
 	const sigset_t *mask;		/* of the thread while it waits; NULL: as it is */
 	/*
@@ -101,16 +101,16 @@ int polycm_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 /* struct polycm_interposer.flags_changed() */
 unsigned int polycm_flags_changed(void);
 
-/* --- waited.c: who could make a set of descriptors ready. --- */
+/* --- waited.c: what could make a set of descriptors ready. --- */
 
 struct polycm_waited {
-	unsigned int ours;		/* only what happens in virtual time */
-	unsigned int others;		/* anything else, so they may become ready at any real time */
+	unsigned int ours;		/* descriptors that only virtual time makes ready */
+	unsigned int others;		/* descriptors that may become ready at any real time */
 	size_t len;
-	char text[1024];		/* what waits on ours */
+	char text[1024];		/* describes ours */
 };
 
-/* An epoll set stands for what is in it. */
+/* For an epoll set, its members are added. */
 void polycm_waited_add(struct polycm_waited *waited, int fd);
 
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interpose/waited.c - who could make a descriptor ready: only what happens in
- * virtual time, or somebody outside.
- *
- * Asked only when nothing is left to happen in virtual time.  What is in an
- * epoll set of the program's the kernel tells in /proc/self/fdinfo.
+ * interpose/waited.c - what could make a descriptor ready: only virtual time, or something
+ * outside.  Called when nothing is left to happen in virtual time.  The members of an epoll
+ * set are in /proc/self/fdinfo.
  */
 #include "config.h"
 
@@ -68,7 +66,7 @@ static void add(struct polycm_waited *waited, int fd, unsigned int nesting)
 	bool fetched = false;
 
 	if (polycm_host()->channel_describe_fd(fd, text, sizeof(text), &fetched)) {
-		/* What a provider fetches from somewhere comes when it comes. */
+		/* A provider that fetches its events may get one at any time. */
 		if (fetched)
 			waited->others++;
 		else

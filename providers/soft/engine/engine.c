@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * engine/engine.c - the simulator's lock and timers, its start and stop, and what a
- * fork() means for it.  How time passes is in engine_virtual.c and
- * engine_real.c.
+ * engine/engine.c - the engine's lock and timers, its start and stop, and fork().  Time passes
+ * in engine_virtual.c and engine_real.c.
  */
 #include "config.h"
 
@@ -17,7 +16,7 @@
 #include "heap.h"
 #include "threads.h"
 
-#define CANCEL_AS_IT_IS (-1)	/* none of pthread_setcancelstate()'s */
+#define CANCEL_AS_IT_IS (-1)	/* no state of pthread_setcancelstate() */
 
 __thread __attribute__((tls_model("initial-exec"))) volatile bool engine_inside;
 
@@ -146,7 +145,7 @@ int engine_forbid_cancel(void)
 {
 	int state;
 
-	/* Nobody is there who could cancel it. */
+	/* No other thread could cancel it. */
 	if (single_thread())
 		return CANCEL_AS_IT_IS;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
@@ -235,7 +234,7 @@ bool sim_lock_within(uint64_t ns)
 			engine_allow_cancel(cancel_state);
 			return false;
 		}
-		/* Not the C library's, which is ours. */
+		/* Not nanosleep(), which may be libpolycm-interpose's. */
 		syscall(SYS_nanosleep, &pause, NULL);
 	}
 	take_over(&sim_engine.lock);

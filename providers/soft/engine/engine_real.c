@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * engine/engine_real.c - the real clock.  Timers that are due when they are armed fire
- * when the thread that armed them releases the lock, as a softirq would; all
- * others, and packets from other processes, are the NIC thread's or a poller's.
+ * engine/engine_real.c - the real clock.  Timers that are due when they are armed fire when the
+ * thread that armed them releases the lock, as a softirq would.  The NIC thread, or a thread
+ * that polls, fires the others and receives packets from other processes.
  *
- * The NIC thread sleeps on the doorbell of our slot.  While a program polls
- * ("hot") senders need not ring it, unless it has stopped (shm/doorbell.h): the
- * thread then only looks now and again whether the polling goes on (trust.h).
+ * The NIC thread sleeps on the doorbell of our slot.  While the program polls ("hot") senders
+ * need not ring (shm/doorbell.h), and the thread only checks at intervals whether the program
+ * still polls (trust.h).
  */
 #include "config.h"
 
@@ -22,10 +22,10 @@
 #include "hand_over.h"
 #include "heap.h"
 
-#define POLLS_PER_LOOK 16u	/* a poller reads the clock every so often only */
-#define POLLS_PER_YIELD 256u	/* the peer it polls for may wait for this very processor */
+#define POLLS_PER_LOOK 16u	/* polls for each time that the clock is read */
+#define POLLS_PER_YIELD 256u	/* its peer may wait for the processor that polls */
 #define NIC_SLICE SIM_US(100)	/* the shortest that Linux has */
-#define PATIENCE_MIN SIM_US(2)	/* how long a thread looks before it sleeps */
+#define PATIENCE_MIN SIM_US(2)	/* how long a thread spins before it sleeps */
 #define PATIENCE_MAX SIM_US(50)
 
 static void receive(void)
@@ -42,8 +42,8 @@ void engine_real_start(void)
 	relaxed_store(&sim_engine.patience, PATIENCE_MAX / 4);
 }
 
-/* Where no call can fail for it any more: a timer is armed. */
-static void start_or_tell(void)
+/* A timer is armed, so no call can fail: log the error. */
+static void start_or_log(void)
 {
 	int r = sim_engine_need_thread();
 
@@ -66,7 +66,7 @@ void engine_real_settle(void)
 	if (sim_heap_deadline() == SIM_NEVER)
 		return;
 	if (!sim_engine.thread_runs)
-		start_or_tell();
+		start_or_log();
 	if (sim_engine.asleep && sim_heap_deadline() < sim_engine.sleep_until) {
 		sim_engine.sleep_until = sim_heap_deadline();
 		sim_shm_ring_self();
@@ -95,8 +95,8 @@ int engine_real_wait(bool (*done)(void *arg), void *arg, uint64_t deadline)
  */
 
 /*
- * Look for mail a little longer before the thread sleeps, since waking it costs
- * more than that; the longer, the more often it came in time.
+ * Spin for mail before the thread sleeps, since waking it costs more; the longer, the more
+ * often mail came in time.
  */
 static bool watch(void)
 {
@@ -144,7 +144,7 @@ static void note_polls(unsigned int polls, uint64_t now)
 	sim_shm_ring_self();
 }
 
-/* Polls in vain, so many since the last look.  True: a timer is due. */
+/* So many polls found nothing since the last call.  True: a timer is due. */
 static bool look(unsigned int polls)
 {
 	uint64_t now = sim_now();
@@ -185,7 +185,7 @@ void sim_progress(void)
 	cancel_state = engine_forbid_cancel();
 	if (pthread_mutex_trylock(&sim_engine.lock)) {
 		engine_allow_cancel(cancel_state);
-		/* Who holds the lock does what we poll for, and may wait for this very processor. */
+		/* The holder does the work that we poll for, and may wait for our processor. */
 		sched_yield();
 		return;
 	}
@@ -195,7 +195,7 @@ void sim_progress(void)
 		sim_shm_learn(true);
 	engine_fire_due(ENGINE_FIRE_MAX);
 	receive();
-	/* It may have taken long, and has read the clock. */
+	/* That may have taken long, and has read the clock. */
 	if (relaxed_load(&sim_engine.hot))
 		sim_shm_polled(sim_doorbell_lately());
 	sim_unlock();
@@ -234,9 +234,9 @@ struct scheduling {
 };
 
 /*
- * A thread that asks for short slices (Linux 6.12) preempts those that spin
- * when it is woken, rather than wait for the end of theirs; it gets no more of
- * the processor by that.  Older kernels ignore it.
+ * A thread with short slices (Linux 6.12) preempts threads that spin when it is woken, and does
+ * not wait for the end of their slices.  It gets no more processor time.  Older kernels
+ * ignore it.
  */
 static void take_turns_early(void)
 {
@@ -250,7 +250,7 @@ static void take_turns_early(void)
 	(void)syscall(SYS_sched_setattr, self, &how, 0);
 }
 
-/* May it leave what comes in to a program that polls? */
+/* May the NIC thread leave what comes in to a program that polls? */
 static bool relies(struct sim_trust *trust, bool rung)
 {
 	uint64_t now = sim_now(), polled_at = sim_shm_polled_at();

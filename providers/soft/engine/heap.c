@@ -2,12 +2,12 @@
 /*
  * engine/heap.c - the engine's queue of timers.
  *
- * Arming a timer must not fail, so the array is reserved address space that
- * the kernel fills page by page: four million timers before it has to grow,
- * fewer where so much cannot be had.  Timers that it has no room for and cannot
- * grow for are in a list beside it, in order, which is slow and needs no memory.
- * Entries keep the deadline beside the pointer, and the four children of a
- * node share one cache line, so that a descent touches timers only in ties.
+ * Arming a timer must not fail.  So the array is reserved address space that the kernel fills
+ * page by page, for four million timers, or fewer if there is less.  If it is full and cannot
+ * grow, further timers are in an ordered list, which is slow and needs no memory.
+ *
+ * Entries have the deadline beside the pointer, and the four children of a node share a cache
+ * line, so that a descent reads timers only for equal deadlines.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@ struct entry {
 #define FIRST_CAPACITY (1u << 22)
 #define LEAST_CAPACITY (1u << 7)
 #define LISTED UINT32_MAX	/* the slot of a timer in the list */
-#define LINE_SHIFT 3u	/* root's place: children 4i+1 .. 4i+4 start a line then */
+#define LINE_SHIFT 3u	/* index of the root, so that children 4i+1 .. 4i+4 begin a cache line */
 
 static struct entry *memory;	/* entry i is memory[i + LINE_SHIFT] */
 static uint32_t capacity, count;

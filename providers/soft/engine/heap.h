@@ -14,10 +14,7 @@ void sim_heap_close(void);	/* what is left in it is disarmed */
 /* The timer's deadline and seq are set and it is not in the heap. */
 void sim_heap_insert(struct sim_timer *timer);
 void sim_heap_remove(struct sim_timer *timer);
-/*
- * Give all timers other deadlines at once; those that shall fire at SIM_NEVER
- * are out of the heap.
- */
+/* Set new deadlines of all timers; those with SIM_NEVER leave the heap. */
 void sim_heap_move(uint64_t (*deadline_of)(const struct sim_timer *timer, void *arg), void *arg);
 /* The earliest timer or NULL. */
 struct sim_timer *sim_heap_first(void);

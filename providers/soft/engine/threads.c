@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * engine/threads.c - counting the program's threads and seeing whether they compute.
- * For the virtual clock, which stands still while somebody does.
+ * engine/threads.c - counts the program's threads and finds out whether they compute, for the
+ * virtual clock, which stands still while one does.
  */
 #include "config.h"
 
@@ -44,13 +44,13 @@ int sim_threads_counted(void)
 	return (int)(st.st_nlink - 2 - OWN_THREADS);
 }
 
-/* A thread may end while somebody looks at it. */
+/* A thread may end while its files are read. */
 static bool has_ended(int err)
 {
 	return err == ENOENT || err == ESRCH;
 }
 
-/* Is the letter behind the name in parentheses one of a thread that computes?  Or a negative errno. */
+/* Does the state, after the name in parentheses, say that it computes?  Or a negative errno. */
 static int computes(int dir, const char *tid)
 {
 	char path[32], text[128];
@@ -73,7 +73,7 @@ static int computes(int dir, const char *tid)
 	return end && end[1] == ' ' && strchr("RD", end[2]);
 }
 
-/* The list ends early where the thread that the system stands at ends. */
+/* The list ends early if the thread ends at which the kernel just is. */
 static bool is_whole(int dir, unsigned int seen)
 {
 	struct stat st;
@@ -110,8 +110,8 @@ int sim_threads_others_compute(void)
 }
 
 /*
- * A futex that is not marked as the process's own may be in memory shared with
- * another; but for that of pthread_join(), whose value is the thread's id.
+ * A futex without the private flag may be in shared memory, except that of pthread_join(), whose
+ * value is the thread's id.
  */
 static bool is_private(int dir, unsigned long op, unsigned long value)
 {
