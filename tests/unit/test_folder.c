@@ -45,6 +45,12 @@ static void remove_folder(const char *path)
 	assert_int_equal(rmdir(sim_fake_path("%s", path)), 0);
 }
 
+static void join_and_leave(void)
+{
+	assert_int_equal(folder_join(), 0);
+	folder_leave();
+}
+
 static int lowest_free_descriptor(void)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -380,18 +386,22 @@ static void what_the_dead_left_is_cleared_away(void **state)
 	assert_false(exists(FOLDER));
 }
 
-/* Whoever makes a fabric removes others that nobody is on any more. */
+static void start_on(const char *fabric, struct shm_child *child)
+{
+	setenv("SHM_CHILD_FABRIC", fabric, 1);
+	shm_child_start(child, "hold");
+	unsetenv("SHM_CHILD_FABRIC");
+}
+
+/* A process that makes a fabric removes others that have no processes. */
 static void folders_of_the_dead_are_swept(void **state)
 {
 	static const char *const fabrics[] = { "red", "green", "blue" };
 	struct shm_child children[3];
 
 	(void)state;
-	for (unsigned int i = 0; i < 3; i++) {
-		setenv("SHM_CHILD_FABRIC", fabrics[i], 1);
-		shm_child_start(&children[i], "hold");
-	}
-	unsetenv("SHM_CHILD_FABRIC");
+	for (unsigned int i = 0; i < 3; i++)
+		start_on(fabrics[i], &children[i]);
 	assert_true(WIFSIGNALED(shm_child_kill(&children[0])));
 	assert_true(WIFSIGNALED(shm_child_kill(&children[2])));
 	folder_write("polycm/not-a-folder.lock", 0, "", 0);
@@ -442,17 +452,13 @@ static void what_a_living_process_holds_is_not_removed(void **state)
 	struct shm_child living;
 
 	(void)state;
-	setenv("SHM_CHILD_FABRIC", "green", 1);
-	shm_child_start(&living, "hold");
-	unsetenv("SHM_CHILD_FABRIC");
+	start_on("green", &living);
 	remove_file("polycm/green-roce/segment");
 	assert_int_equal(symlink("nowhere", sim_fake_path("polycm/green-roce/segment")), 0);
-	assert_int_equal(folder_join(), 0);
-	folder_leave();
+	join_and_leave();
 	assert_true(exists("polycm/green-roce/segment"));
 	remove_file("polycm/green-roce/segment");
-	assert_int_equal(folder_join(), 0);
-	folder_leave();
+	join_and_leave();
 	assert_true(exists("polycm/green-roce.lock"));
 	assert_int_equal(shm_child_end(&living), 0);
 	assert_false(exists("polycm/green-roce.lock"));
@@ -464,21 +470,17 @@ static void what_cannot_be_looked_into_or_emptied_stays(void **state)
 	struct shm_child dead;
 
 	(void)state;
-	setenv("SHM_CHILD_FABRIC", "green", 1);
-	shm_child_start(&dead, "hold");
-	unsetenv("SHM_CHILD_FABRIC");
+	start_on("green", &dead);
 	assert_true(WIFSIGNALED(shm_child_kill(&dead)));
 	remove_file("polycm/green-roce/segment");
 	assert_int_equal(symlink("nowhere", sim_fake_path("polycm/green-roce/segment")), 0);
-	assert_int_equal(folder_join(), 0);
-	folder_leave();
+	join_and_leave();
 	assert_true(exists("polycm/green-roce.lock"));
 	remove_file("polycm/green-roce/segment");
 
 	/* Without its lock, two processes could make the fabric anew at a time. */
 	folder_make("polycm/green-roce/full", 0700);
-	assert_int_equal(folder_join(), 0);
-	folder_leave();
+	join_and_leave();
 	assert_true(exists("polycm/green-roce.lock"));
 	remove_folder("polycm/green-roce/full");
 	assert_int_equal(folder_join(), 0);

@@ -173,6 +173,18 @@ bool sim_folder_is_unused(const struct sim_folder *folder)
 	return !flock(folder->fd, LOCK_EX | LOCK_NB);
 }
 
+DIR *sim_folder_list(int folder)
+{
+	int fd = openat(folder, ".", DIR_FLAGS);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int error = errno;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	errno = error;
+	return dir;
+}
+
 static int clean(DIR *dir, bool (*match)(const char *file, void *arg), void *arg)
 {
 	struct dirent *entry;
@@ -194,16 +206,11 @@ static int clean(DIR *dir, bool (*match)(const char *file, void *arg), void *arg
 int sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, void *arg),
 		     void *arg)
 {
-	int fd = openat(folder->fd, ".", DIR_FLAGS);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = sim_folder_list(folder->fd);
 	int r;
 
-	if (!dir) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
+	if (!dir)
+		return -errno;
 	r = clean(dir, match, arg);
 	closedir(dir);
 	return r;

@@ -10,6 +10,7 @@
 #ifndef SIM_FOLDER_H
 #define SIM_FOLDER_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +33,8 @@ void sim_folder_unlock(struct sim_folder *folder);
 
 /* With the lock: does no other process have it open? */
 bool sim_folder_is_unused(const struct sim_folder *folder);
+/* The entries of an open folder.  NULL with errno. */
+DIR *sim_folder_list(int folder);
 /* Delete the files that match.  An error: some may be left. */
 int sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, void *arg),
 		     void *arg);

@@ -9,7 +9,6 @@
  */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -72,15 +71,11 @@ static void sweep_entry(const struct sim_folder *own, const char *entry)
 
 void sim_sweep(const struct sim_folder *own)
 {
-	int fd = openat(own->base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = sim_folder_list(own->base_fd);
 	struct dirent *entry;
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+	if (!dir)
 		return;
-	}
 	while ((entry = readdir(dir)))
 		sweep_entry(own, entry->d_name);
 	closedir(dir);
