@@ -44,31 +44,35 @@ int sim_threads_counted(void)
 	return (int)(st.st_nlink - 2 - OWN_THREADS);
 }
 
-/* A thread may end while its files are read. */
-static bool has_ended(int err)
+/* A file of a thread, as text.  0 or a negative errno. */
+static int read_file(int dir, const char *tid, const char *name, char *text, size_t size)
 {
-	return err == ENOENT || err == ESRCH;
+	char path[40];
+	ssize_t len;
+	int fd, r;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", tid, name) >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, size - 1);
+	r = len < 0 ? -errno : 0;
+	close(fd);
+	text[r ? 0 : len] = '\0';
+	return r;
 }
 
 /* Does the state, after the name in parentheses, say that it computes?  Or a negative errno. */
 static int computes(int dir, const char *tid)
 {
-	char path[32], text[128];
+	char text[128];
 	const char *end;
-	ssize_t len;
-	int fd, err;
+	int r = read_file(dir, tid, "stat", text, sizeof(text));
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/stat", tid) >= sizeof(path))
-		return -ENAMETOOLONG;
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return has_ended(errno) ? 0 : -errno;
-	len = read(fd, text, sizeof(text) - 1);
-	err = errno;
-	close(fd);
-	if (len < 0 && !has_ended(err))
-		return -err;
-	text[len > 0 ? len : 0] = '\0';
+	/* It may just have ended. */
+	if (r)
+		return r == -ENOENT || r == -ESRCH ? 0 : r;
 	end = strrchr(text, ')');
 	return end && end[1] == ' ' && strchr("RD", end[2]);
 }
@@ -127,18 +131,11 @@ static bool is_private(int dir, unsigned long op, unsigned long value)
 static bool is_parked(int dir, const char *tid, uintptr_t lock, unsigned long size)
 {
 	unsigned long number, address, op, value, timeout;
-	char path[40], text[160];
-	ssize_t len;
-	int fd, n;
+	char text[160];
+	int n;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/syscall", tid) >= sizeof(path))
+	if (read_file(dir, tid, "syscall", text, sizeof(text)))
 		return false;
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
 	n = sscanf(text, "%lu %lx %lx %lx %lx", &number, &address, &op, &value, &timeout);
 	if (n != 5 || number != SYS_futex || timeout || address - lock < size)
 		return false;
