@@ -188,7 +188,8 @@ static int destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq, void **ret_context)
+static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq,
+			void **ret_context)
 {
 	struct cq *cq = NULL;
 	uint32_t number;

@@ -38,7 +38,7 @@ enum frame_type {
 struct frame_head {
 	uint32_t magic;
 	uint8_t type;
-	uint8_t status;			/* REJECT: reason; REPLY: the requester's enum ibv_wc_status */
+	uint8_t status;			/* REJECT: reason; REPLY: enum ibv_wc_status */
 	uint8_t responder_resources, initiator_depth;	/* CONNECT, ACCEPT: the sender's */
 	uint64_t addr;			/* WRITE, READ */
 	uint32_t rkey;			/* WRITE, READ */

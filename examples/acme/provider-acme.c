@@ -69,7 +69,8 @@ static const struct polycm_provider acme = {
 };
 
 __attribute__((visibility("default")))
-int polycm_provider_query_v1(const struct polycm_core *core, const struct polycm_provider **ret_provider)
+int polycm_provider_query_v1(const struct polycm_core *core,
+			     const struct polycm_provider **ret_provider)
 {
 	kernel = core->extension(POLYCM_KERNEL, POLYCM_KERNEL_VERSION);
 	*ret_provider = &acme;

@@ -70,7 +70,10 @@ static void fini(void *ctx)
 static int enumerate(void *ctx)
 {
 	const struct polycm_device_info info = {
-		.size = sizeof(info), .name = "acme0", .transport = "acmesock", .verbs = &acme_device,
+		.size = sizeof(info),
+		.name = "acme0",
+		.transport = "acmesock",
+		.verbs = &acme_device,
 	};
 
 	return acme.device ? 0 : core->device_add(ctx, &info, &acme.device);
@@ -208,7 +211,8 @@ static int op_listen(void *priv, int backlog)
 }
 
 /* CONNECT or ACCEPT.  The depths go as this side sees them; conn_post() swaps them. */
-static int send_param(struct conn *conn, enum frame_type type, const struct polycm_conn_param *param)
+static int send_param(struct conn *conn, enum frame_type type,
+		      const struct polycm_conn_param *param)
 {
 	const struct frame_head head = {
 		.type = (uint8_t)type,
@@ -252,7 +256,8 @@ static int op_connect(void *priv, const struct polycm_conn_param *param)
 	}
 	if (!there || !is_own_user(conn->fd)) {
 		conn->state = ENDED;
-		(void)conn_post(conn, RDMA_CM_EVENT_REJECTED, REASON_NO_LISTENER, NULL, NULL, NULL, 0);
+		(void)conn_post(conn, RDMA_CM_EVENT_REJECTED, REASON_NO_LISTENER, NULL, NULL, NULL,
+				0);
 		return leave(0);
 	}
 	r = send_param(conn, FRAME_CONNECT, param);
@@ -431,7 +436,8 @@ static const struct polycm_provider provider = {
 
 /* The one function that the plugin exports. */
 __attribute__((visibility("default")))
-int polycm_provider_query_v1(const struct polycm_core *its, const struct polycm_provider **ret_provider)
+int polycm_provider_query_v1(const struct polycm_core *its,
+			     const struct polycm_provider **ret_provider)
 {
 	core = its;
 	*ret_provider = &provider;

@@ -93,7 +93,9 @@ static int call_with(int (*call)(struct rdma_cm_id *, struct rdma_conn_param *),
 		     const char *data)
 {
 	struct rdma_conn_param param = {
-		.private_data = data, .private_data_len = (uint8_t)strlen(data), .rnr_retry_count = 7,
+		.private_data = data,
+		.private_data_len = (uint8_t)strlen(data),
+		.rnr_retry_count = 7,
 	};
 
 	return call(end->id, &param);
