@@ -20,24 +20,6 @@
 
 #define SMALL_BLOCK 1024u
 
-static bool host_log_enabled(enum polycm_log_level level)
-{
-	return polycm_log_enabled(level);
-}
-
-static void host_log(enum polycm_log_level level, const struct polycm_id *id, const char *format,
-		     ...) __attribute__((format(printf, 3, 4)));
-
-static void host_log(enum polycm_log_level level, const struct polycm_id *id, const char *format,
-		     ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	polycm_logv_id(level, id, format, args);
-	va_end(args);
-}
-
 static const struct polycm_clock_services clock_services = {
 	.size = sizeof(clock_services),
 	.install = polycm_clock_install,
@@ -90,8 +72,8 @@ const struct polycm_core polycm_core_table = {
 	.device_cookie = polycm_device_cookie,
 	.transport = polycm_registry_transport,
 	.setting = polycm_setting,
-	.log_enabled = host_log_enabled,
-	.log = host_log,
+	.log_enabled = polycm_log_enabled,
+	.log = polycm_log_id,
 	.now_ns = polycm_now_ns,
 	.timer_start = polycm_timer_start,
 	.timer_cancel = polycm_timer_cancel,

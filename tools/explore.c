@@ -79,12 +79,15 @@ static int read_seeds(struct explore *explore, const char *text)
 	return STATUS_USAGE;
 }
 
+/* Of an option that may not be given: NULL. */
 static int read_count(const char *option, const char *text, uint64_t min, uint64_t max,
 		      unsigned int *ret_count)
 {
 	const char *rest;
 	uint64_t number;
 
+	if (!text)
+		return 0;
 	if (read_number(text, '\0', &number, &rest) && number >= min && number <= max) {
 		*ret_count = (unsigned int)number;
 		return 0;
@@ -107,7 +110,7 @@ static int read_timeout(struct explore *explore, const char *text)
 	return 0;
 }
 
-enum { SEEDS, SCENARIO, TRANSPORT, JOBS, TIMEOUT, FAILURES, SHRINK_RUNS, OUTPUT, HELP };
+enum { SEEDS, SCENARIO, TRANSPORT, JOBS, TIMEOUT, FAILURES, SHRINK_RUNS, OUTPUT, NUM_OPTIONS };
 
 static const struct option options[] = {
 	{ "seeds", required_argument, NULL, SEEDS },
@@ -118,35 +121,22 @@ static const struct option options[] = {
 	{ "failures", required_argument, NULL, FAILURES },
 	{ "shrink-runs", required_argument, NULL, SHRINK_RUNS },
 	{ "output", required_argument, NULL, OUTPUT },
-	{ "help", no_argument, NULL, HELP },
+	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
 
-static int read_option(struct explore *explore, int option, const char **ret_transport)
+static int read_values(struct explore *explore, const char *const *values)
 {
-	switch (option) {
-	case SEEDS:
-		return read_seeds(explore, optarg);
-	case SCENARIO:
-		explore->scenario = optarg;
-		return 0;
-	case TRANSPORT:
-		*ret_transport = optarg;
-		return 0;
-	case JOBS:
-		return read_count("jobs", optarg, 1, MAX_JOBS, &explore->jobs);
-	case TIMEOUT:
-		return read_timeout(explore, optarg);
-	case FAILURES:
-		return read_count("failures", optarg, 0, UINT32_MAX, &explore->failures);
-	case SHRINK_RUNS:
-		return read_count("shrink-runs", optarg, 0, UINT32_MAX, &explore->shrink_runs);
-	case OUTPUT:
-		explore->output = optarg;
-		return 0;
-	default:
+	if ((values[SEEDS] && read_seeds(explore, values[SEEDS])) ||
+	    read_count("jobs", values[JOBS], 1, MAX_JOBS, &explore->jobs) ||
+	    (values[TIMEOUT] && read_timeout(explore, values[TIMEOUT])) ||
+	    read_count("failures", values[FAILURES], 0, UINT32_MAX, &explore->failures) ||
+	    read_count("shrink-runs", values[SHRINK_RUNS], 0, UINT32_MAX, &explore->shrink_runs))
 		return STATUS_USAGE;
-	}
+	explore->scenario = values[SCENARIO];
+	if (values[OUTPUT])
+		explore->output = values[OUTPUT];
+	return 0;
 }
 
 /* ------------------------------------------------------------------------
@@ -354,24 +344,20 @@ int explore_command(int argc, char **argv)
 		.failures = 10,
 		.timeout_ns = 10 * EXPLORE_SECOND,
 	};
-	const char *transport = NULL;
-	int option, status;
+	const char *values[NUM_OPTIONS] = { NULL };
+	int status = tool_options(argc, argv, "+:h", options, explore_usage, values);
 
-	while ((option = tool_option(argc, argv, "+:h", options)) != -1) {
-		if (option == HELP || option == 'h') {
-			explore_usage(stdout);
-			return 0;
-		}
-		status = read_option(&explore, option, &transport);
-		if (status)
-			return status;
-	}
+	if (status >= 0)
+		return status;
+	status = read_values(&explore, values);
+	if (status)
+		return status;
 	if (optind == argc) {
 		tool_error("explore: no command is given; 'polycm help explore' tells more");
 		return STATUS_USAGE;
 	}
 	explore.command = argv + optind;
-	status = prepare(&explore, transport);
+	status = prepare(&explore, values[TRANSPORT]);
 	if (status)
 		return status;
 	status = make_output(&explore);

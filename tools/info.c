@@ -227,27 +227,17 @@ static int show_one(const struct provider *provider)
 int info_command(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "config", no_argument, NULL, 'c' },
+		{ "config", no_argument, NULL, 0 },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct providers providers = { 0 };
 	const struct provider *one = NULL;
-	bool config = false;
-	int c;
+	const char *config = NULL;
+	int status = tool_options(argc, argv, ":h", options, info_usage, &config);
 
-	while ((c = tool_option(argc, argv, ":h", options)) != -1) {
-		switch (c) {
-		case 'c':
-			config = true;
-			break;
-		case 'h':
-			info_usage(stdout);
-			return 0;
-		default:
-			return STATUS_USAGE;
-		}
-	}
+	if (status >= 0)
+		return status;
 	if (argc - optind > 1) {
 		tool_error("info: too many arguments; 'polycm help info' tells more");
 		return STATUS_USAGE;

@@ -82,7 +82,8 @@ static void tell_long(const char *command, const char *word, const struct option
 		fprintf(stderr, "%s: option '--%.*s' takes no value\n", command, (int)len, word);
 }
 
-int tool_option(int argc, char **argv, const char *letters, const struct option *options)
+/* Like getopt_long(); '?': after an error message. */
+static int next_option(int argc, char **argv, const char *letters, const struct option *options)
 {
 	const char *word, *name;
 	int c;
@@ -100,4 +101,21 @@ int tool_option(int argc, char **argv, const char *letters, const struct option 
 	else
 		fprintf(stderr, "%s: invalid option -- '%c'\n", argv[0], optopt);
 	return '?';
+}
+
+int tool_options(int argc, char **argv, const char *letters, const struct option *options,
+		 void (*usage)(FILE *to), const char **values)
+{
+	int c;
+
+	while ((c = next_option(argc, argv, letters, options)) != -1) {
+		if (c == '?')
+			return STATUS_USAGE;
+		if (c == 'h') {
+			usage(stdout);
+			return 0;
+		}
+		values[c] = optarg ? optarg : "";
+	}
+	return -1;
 }

@@ -40,8 +40,13 @@ int info_rules(const char *const *transports, size_t num);
 int info_devices(const char *provider);
 int info_settings(const char *owner);
 
-/* option.c: like getopt_long(), with ':' in front of letters; '?': after an error message. */
-int tool_option(int argc, char **argv, const char *letters, const struct option *options);
+/*
+ * option.c: reads all options, with ':' in front of letters; values[val] of one that is given is
+ * its argument, or "" if it takes none.  -1, or the exit status: 0 after 'h', which prints the
+ * usage, STATUS_USAGE after an error message.
+ */
+int tool_options(int argc, char **argv, const char *letters, const struct option *options,
+		 void (*usage)(FILE *to), const char **values);
 
 /* "polycm: TEXT" to standard error. */
 void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

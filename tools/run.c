@@ -76,21 +76,15 @@ int run_command(int argc, char **argv)
 {
 	struct option options[RUN_NUM_OPTIONS + 2] = { 0 };
 	const char *values[RUN_NUM_OPTIONS] = { NULL };
-	int c, status;
+	int status;
 
 	for (size_t i = 0; i < RUN_NUM_OPTIONS; i++)
 		options[i] = (struct option){ run_options[i].name, required_argument, NULL, (int)i };
 	options[RUN_NUM_OPTIONS] = (struct option){ "help", no_argument, NULL, 'h' };
 
-	while ((c = tool_option(argc, argv, "+:h", options)) != -1) {
-		if (c == 'h') {
-			run_usage(stdout);
-			return 0;
-		}
-		if (c == '?')
-			return STATUS_USAGE;
-		values[c] = optarg;
-	}
+	status = tool_options(argc, argv, "+:h", options, run_usage, values);
+	if (status >= 0)
+		return status;
 	if (optind == argc) {
 		tool_error("run: no command is given; 'polycm help run' tells more");
 		return STATUS_USAGE;

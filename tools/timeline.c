@@ -15,11 +15,7 @@
 #define MIN_WIDTH 60u
 #define MANY_ROWS 500u
 
-struct options {
-	const char *svg, *between;
-	long long id;
-	bool all, cm;
-};
+enum { SVG, ID, BETWEEN, ALL, CM, NUM_OPTIONS };
 
 void timeline_usage(FILE *to)
 {
@@ -89,17 +85,17 @@ static void add_notes(const struct timeline *timeline, const struct rows *rows)
 			   rows->num);
 }
 
-static int draw(struct timeline *timeline, const struct options *options)
+static int draw(struct timeline *timeline, long long id, const char *const *values)
 {
 	struct rows rows;
 	int status = 0;
 
-	if (timeline_select(timeline, options->id, options->between))
+	if (timeline_select(timeline, id, values[BETWEEN]))
 		return EXIT_FAILURE;
 	timeline_rows(timeline, &rows);
 	add_notes(timeline, &rows);
-	if (options->svg)
-		status = write_svg(timeline, &rows, options->svg);
+	if (values[SVG])
+		status = write_svg(timeline, &rows, values[SVG]);
 	else
 		timeline_text(timeline, &rows, stdout, width_of_output(), wants_colours());
 	timeline_rows_free(&rows);
@@ -118,7 +114,7 @@ static int parse_id(const char *text, long long *ret_id)
 	return STATUS_USAGE;
 }
 
-static int parse_between(const char *text)
+static int check_between(const char *text)
 {
 	const char *comma = strchr(text, ',');
 
@@ -128,70 +124,41 @@ static int parse_between(const char *text)
 	return STATUS_USAGE;
 }
 
-static int parse(int argc, char **argv, struct options *options)
+int timeline_command(int argc, char **argv)
 {
-	static const struct option known[] = {
-		{ "svg", required_argument, NULL, 's' },
-		{ "id", required_argument, NULL, 'i' },
-		{ "between", required_argument, NULL, 'b' },
-		{ "all", no_argument, NULL, 'a' },
-		{ "cm", no_argument, NULL, 'c' },
+	static const struct option options[] = {
+		{ "svg", required_argument, NULL, SVG },
+		{ "id", required_argument, NULL, ID },
+		{ "between", required_argument, NULL, BETWEEN },
+		{ "all", no_argument, NULL, ALL },
+		{ "cm", no_argument, NULL, CM },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int c, status = 0;
-
-	while (!status && (c = tool_option(argc, argv, ":h", known)) != -1) {
-		switch (c) {
-		case 's':
-			options->svg = optarg;
-			break;
-		case 'i':
-			status = parse_id(optarg, &options->id);
-			break;
-		case 'b':
-			options->between = optarg;
-			status = parse_between(optarg);
-			break;
-		case 'a':
-			options->all = true;
-			break;
-		case 'c':
-			options->cm = true;
-			break;
-		case 'h':
-			timeline_usage(stdout);
-			exit(fflush(stdout) ? EXIT_FAILURE : 0);
-		default:
-			status = STATUS_USAGE;
-			break;
-		}
-	}
-	return status;
-}
-
-int timeline_command(int argc, char **argv)
-{
-	struct options options = { .id = -1 };
+	const char *values[NUM_OPTIONS] = { NULL };
 	struct timeline timeline = { .path = NULL };
-	int status = parse(argc, argv, &options);
+	long long id = -1;
+	int status = tool_options(argc, argv, ":h", options, timeline_usage, values);
 
-	if (!status && optind + 1 != argc) {
+	if (status >= 0)
+		return status;
+	if ((values[ID] && parse_id(values[ID], &id)) ||
+	    (values[BETWEEN] && check_between(values[BETWEEN])))
+		return STATUS_USAGE;
+	if (optind + 1 != argc) {
 		tool_error("timeline: %s; 'polycm help timeline' tells more",
 			   optind == argc ? "no trace is given" : "too many arguments");
-		status = STATUS_USAGE;
+		return STATUS_USAGE;
 	}
-	if (status)
-		return status;
-	timeline.all = options.all;
-	timeline.cm = options.cm;
+	timeline.all = values[ALL];
+	timeline.cm = values[CM];
 	status = timeline_read(&timeline, argv[optind]) ? EXIT_FAILURE : 0;
 	if (!status && !timeline.num_items) {
 		tool_error("%s: nothing happens in this trace", timeline.path);
 		status = EXIT_FAILURE;
 	}
 	if (!status)
-		status = draw(&timeline, &options);
+		status = draw(&timeline, id, values);
 	timeline_free(&timeline);
 	return status;
 }

@@ -16,17 +16,7 @@
 #include "polycm.h"
 #include "timeline.h"
 
-#include <uthash.h>
-
 #define EVER UINT64_MAX
-
-/* A packet: the line of its departure, and how many lines are about it. */
-struct packet {
-	uint64_t number;
-	size_t sent;
-	unsigned int sends, arrivals;
-	UT_hash_handle hh;
-};
 
 /* A node that nothing comes to. */
 struct cut {
@@ -36,7 +26,6 @@ struct cut {
 
 struct pairs {
 	struct timeline *timeline;
-	struct packet *packets;
 	/* The columns of communication ids and QPs. */
 	struct number *comm_ids, *qpns;
 	struct number *peers;	/* by whose communication id sends: where it arrived */
@@ -48,68 +37,47 @@ struct pairs {
  * Both lines of a packet.
  */
 
-static struct packet *packet_of(struct packet **packets, uint64_t number)
-{
-	struct packet *packet;
-
-	HASH_FIND(hh, *packets, &number, sizeof(number), packet);
-	if (packet)
-		return packet;
-	packet = tool_realloc(NULL, 1, sizeof(*packet));
-	*packet = (struct packet){ .number = number, .sent = TIMELINE_NONE };
-	HASH_ADD(hh, *packets, number, sizeof(packet->number), packet);
-	return packet;
-}
-
-static void drop_packets(struct packet **packets)
-{
-	struct packet *packet, *next;
-
-	HASH_ITER(hh, *packets, packet, next) {
-		HASH_DEL(*packets, packet);
-		free(packet);
-	}
-}
-
 /* A packet of which the link makes copies is sent and comes several times: each time for itself. */
 static void number_copies(struct timeline *timeline)
 {
-	struct packet *packets = NULL, *packet;
+	struct number *sends = NULL, *arrivals = NULL;
 
 	for (size_t i = 0; i < timeline->num_items; i++) {
 		struct item *item = &timeline->items[i];
+		struct number **counts = item->kind == ITEM_SEND ? &sends : &arrivals;
+		long long packet = (long long)item->packet;
 
-		if (!item_is_packet(item) || (int64_t)item->packet <= 0)
+		if (!item_is_packet(item) || packet <= 0)
 			continue;
-		packet = packet_of(&packets, item->packet);
+		number_add(counts, packet, 0);
 		item->packet = item->packet << TIMELINE_COPY_BITS |
-			       ((item->kind == ITEM_SEND ? packet->sends++ : packet->arrivals++) &
-				((1u << TIMELINE_COPY_BITS) - 1));
+			       (number_find(*counts, packet)->value++ &
+				((1 << TIMELINE_COPY_BITS) - 1));
 	}
-	drop_packets(&packets);
+	number_drop(&sends);
+	number_drop(&arrivals);
 }
 
 void timeline_pair(struct timeline *timeline)
 {
-	struct packet *packets = NULL, *packet;
+	struct number *sent = NULL, *send;	/* line of a packet's departure */
 
 	number_copies(timeline);
 	for (size_t i = 0; i < timeline->num_items; i++) {
 		struct item *item = &timeline->items[i];
+		long long packet = (long long)item->packet;
 
 		item->other = TIMELINE_NONE;
-		if (!item_is_packet(item))
+		if (item->kind == ITEM_SEND)
+			number_add(&sent, packet, (long long)i);
+		send = item->kind == ITEM_RECV ? number_find(sent, packet) : NULL;
+		if (!send)
 			continue;
-		packet = packet_of(&packets, item->packet);
-		if (item->kind == ITEM_SEND && packet->sent == TIMELINE_NONE) {
-			packet->sent = i;
-		} else if (item->kind == ITEM_RECV && packet->sent != TIMELINE_NONE) {
-			item->other = packet->sent;
-			if (!packet->arrivals++)
-				timeline->items[packet->sent].other = i;
-		}
+		item->other = (size_t)send->value;
+		if (timeline->items[send->value].other == TIMELINE_NONE)
+			timeline->items[send->value].other = i;
 	}
-	drop_packets(&packets);
+	number_drop(&sent);
 }
 
 /* ------------------------------------------------------------------------

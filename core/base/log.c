@@ -99,11 +99,12 @@ static void finish(struct line *line)
 	line->text[line->len++] = '\n';
 }
 
-void polycm_logv_id(enum polycm_log_level level, const struct polycm_id *id, const char *format,
-		    va_list args)
+void (polycm_log_id)(enum polycm_log_level level, const struct polycm_id *id, const char *format,
+		     ...)
 {
 	int saved_errno = errno, cancel_state;
 	struct line line;
+	va_list args;
 	ssize_t n;
 
 	if ((unsigned int)level >= NUM_LEVELS || !polycm_log_enabled(level))
@@ -127,7 +128,9 @@ void polycm_logv_id(enum polycm_log_level level, const struct polycm_id *id, con
 		polycm_log_describe(id, who, sizeof(who));
 		add(&line, "%s: ", who);
 	}
+	va_start(args, format);
 	addv(&line, format, args);
+	va_end(args);
 	finish(&line);
 
 	/* Lines are written under locks, and write() is a place to be cancelled in. */
@@ -137,16 +140,4 @@ void polycm_logv_id(enum polycm_log_level level, const struct polycm_id *id, con
 	} while (n < 0 && errno == EINTR);
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
-}
-
-void (polycm_log_id)(enum polycm_log_level level, const struct polycm_id *id, const char *format,
-		     ...)
-{
-	va_list args;
-
-	if (!polycm_log_enabled(level))
-		return;
-	va_start(args, format);
-	polycm_logv_id(level, id, format, args);
-	va_end(args);
 }

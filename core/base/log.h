@@ -28,8 +28,6 @@ static inline bool polycm_log_enabled(enum polycm_log_level level)
 /* id may be NULL; else the line names provider, device and both addresses. */
 void polycm_log_id(enum polycm_log_level level, const struct polycm_id *id, const char *format, ...)
 	__attribute__((cold, format(printf, 3, 4)));
-void polycm_logv_id(enum polycm_log_level level, const struct polycm_id *id, const char *format,
-		    va_list args) __attribute__((format(printf, 3, 0)));
 
 /* Nothing is called, nor an argument looked at, for a line that is not wanted. */
 #define polycm_log_id(level, ...)								\

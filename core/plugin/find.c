@@ -87,21 +87,17 @@ static int add_file(struct search *search, const char *folder, const char *name,
 		return -ENOMEM;
 	search->files = longer;
 	added = &longer[search->num];
-	*added = (struct provider_file){ .folder = folder };
-	if (asprintf(&added->path, "%s/%s", folder, file) < 0)
+	*added = (struct provider_file){ .folder = folder, .name = strdup(name) };
+	if (!added->name || asprintf(&added->path, "%s/%s", folder, file) < 0) {
+		free(added->name);
 		return -ENOMEM;
+	}
 
 	/* Opening a pipe, say, would wait for its writer. */
 	if (stat(added->path, &st) < 0)
 		added->problem = strdup(strerror(errno));
 	else if (!S_ISREG(st.st_mode))
 		added->problem = strdup("not a regular file");
-	added->name = strdup(name);
-	if (!added->name) {
-		free(added->problem);
-		free(added->path);
-		return -ENOMEM;
-	}
 	search->num++;
 	return 0;
 }

@@ -106,12 +106,10 @@ static int load_named(const char *setting, const char *name, struct polycm_modul
 	if (path)
 		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: provider %s cannot be used: %s: %s "
 			   "(found in %s)", setting, name, path, problem ? problem : "it loads", found);
-	else if (nearest)
-		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: there is no provider %s, did you "
-			   "mean %s? (found in %s)", setting, name, nearest, found);
 	else
-		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: there is no provider %s "
-			   "(found in %s)", setting, name, found);
+		polycm_log(POLYCM_LOG_ERROR, "POLYCM_PROVIDER=%s: there is no provider %s%s%s%s "
+			   "(found in %s)", setting, name, nearest ? ", did you mean " : "",
+			   nearest ? nearest : "", nearest ? "?" : "", found);
 	return -ENODEV;
 }
 
