@@ -10,10 +10,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "explore.h"
+
+#define MAX_PART (1u << 30)	/* of a file that is copied at once */
 
 static bool cut;
 
@@ -118,19 +121,6 @@ static bool cannot(const char *what, const char *name)
 	return false;
 }
 
-static bool copy(FILE *from, const char *from_name, FILE *to, const char *to_name)
-{
-	char buf[4096];
-	size_t len;
-
-	while ((len = fread(buf, 1, sizeof(buf), from)) > 0)
-		if (fwrite(buf, 1, len, to) < len)
-			return cannot("write", to_name);
-	if (ferror(from))
-		return cannot("read", from_name);
-	return !fflush(to) || cannot("write", to_name);
-}
-
 /* "polycm-explore/seed-12.out"; to be freed. */
 static char *kept_name(const struct explore *explore, const struct explore_run *run,
 		       const char *suffix)
@@ -141,19 +131,20 @@ static char *kept_name(const struct explore *explore, const struct explore_run *
 bool explore_keep_output(const struct explore *explore, const struct explore_run *run)
 {
 	char *name = kept_name(explore, run, "out");
-	FILE *from = fopen(run->output, "re"), *to = from ? fopen(name, "we") : NULL;
+	int from = open(run->output, O_RDONLY | O_CLOEXEC), to = -1;
+	ssize_t len = -1;
 	bool kept;
 
-	if (!from)
-		kept = cannot("read", run->output);
-	else if (!to)
-		kept = cannot("write", name);
-	else
-		kept = copy(from, run->output, to, name);
-	if (from)
-		fclose(from);
-	if (to)
-		fclose(to);
+	if (from >= 0)
+		to = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (to >= 0)
+		while ((len = sendfile(to, from, NULL, MAX_PART)) > 0)
+			;
+	kept = !len || cannot(from < 0 ? "read" : "write", from < 0 ? run->output : name);
+	if (from >= 0)
+		close(from);
+	if (to >= 0)
+		close(to);
 	free(name);
 	return kept;
 }

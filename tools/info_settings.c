@@ -25,22 +25,6 @@ struct owners {
 	size_t num;
 };
 
-/* Text in lines of at most WIDTH columns, the first of which has begun. */
-static void print_wrapped(const char *text)
-{
-	size_t column = INDENT, len;
-
-	for (; *text; text += len + strspn(text + len, " ")) {
-		len = strcspn(text, " ");
-		if (column > INDENT && column + 1 + len > WIDTH) {
-			printf("\n%*s", INDENT, "");
-			column = INDENT;
-		}
-		column += (size_t)printf("%s%.*s", column > INDENT ? " " : "", (int)len, text);
-	}
-	putchar('\n');
-}
-
 static void print_choices(const char *choices)
 {
 	fputs("  one of  ", stdout);
@@ -71,7 +55,7 @@ static int show_setting(void *arg, const struct polycm_setting_info *info)
 	if (info->choices)
 		print_choices(info->choices);
 	printf("  %-*s", INDENT - 2, strcmp(info->owner, OWN) ? info->owner : "all");
-	print_wrapped(info->help);
+	tool_wrap(stdout, info->help, INDENT, WIDTH);
 	return 0;
 }
 

@@ -48,6 +48,8 @@ int info_settings(const char *owner);
 int tool_options(int argc, char **argv, const char *letters, const struct option *options,
 		 void (*usage)(FILE *to), const char **values);
 
+/* Words in lines of `width' columns after `indent' blanks, which the first line has already. */
+void tool_wrap(FILE *to, const char *text, int indent, int width);
 /* "polycm: TEXT" to standard error. */
 void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Like strdup(), asprintf() and reallocarray(), but they end the program where memory is short. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * table.c - text in columns.
+ * table.c - text in columns, and in lines of a width.
  */
 #include "config.h"
 
@@ -10,6 +10,21 @@
 #include "polycm.h"
 
 #define GAP 2
+
+void tool_wrap(FILE *to, const char *text, int indent, int width)
+{
+	int column = indent, len;
+
+	for (; *text; text += len + (int)strspn(text + len, " ")) {
+		len = (int)strcspn(text, " ");
+		if (column > indent && column + 1 + len > width) {
+			fprintf(to, "\n%*s", indent, "");
+			column = indent;
+		}
+		column += fprintf(to, "%s%.*s", column > indent ? " " : "", len, text);
+	}
+	putc('\n', to);
+}
 
 void table_row(struct table *table, const char *const *cells, size_t num)
 {

@@ -121,6 +121,7 @@ struct row {
 	enum row_kind kind;
 	enum row_style style;
 	uint64_t time;
+	bool shows_time;	/* it is another one than that of the row before */
 	int column, peer;
 	char *text;
 	bool lost;		/* it never arrives */

@@ -75,11 +75,15 @@ static char *gap_text(uint64_t ns)
 
 static struct row *add(struct builder *b, enum row_kind kind, uint64_t time)
 {
-	if (b->rows->num && time > b->last_time && time - b->last_time >= GAP) {
+	bool other = !b->rows->num || time != b->last_time;
+	struct row *row;
+
+	if (b->rows->num && time > b->last_time && time - b->last_time >= GAP)
 		append(b, ROW_GAP, time)->text = gap_text(time - b->last_time);
-	}
 	b->last_time = time;
-	return append(b, kind, time);
+	row = append(b, kind, time);
+	row->shows_time = other;
+	return row;
 }
 
 static void close_note(struct builder *b, int column)

@@ -80,8 +80,6 @@ struct picture {
 	FILE *to;
 	int x[TIMELINE_MAX_COLUMNS];
 	int width, height;
-	uint64_t last_time;
-	bool any;
 };
 
 /* ------------------------------------------------------------------------
@@ -241,10 +239,8 @@ static void put_time(struct picture *p, size_t i)
 {
 	const struct row *row = &p->rows->rows[i];
 
-	if (p->any && row->time == p->last_time)
+	if (!row->shows_time)
 		return;
-	p->any = true;
-	p->last_time = row->time;
 	text(p, "time", GUTTER - 30.0, y_of(i) + 4, GUTTER,
 	     timeline_time(row->time - p->timeline->start));
 }

@@ -52,8 +52,6 @@ struct canvas {
 	int x[TIMELINE_MAX_COLUMNS];
 	uint32_t cell[MAX_WIDTH];
 	uint8_t colour[MAX_WIDTH];
-	uint64_t last_time;
-	bool any;
 };
 
 static void put(struct canvas *c, int x, uint32_t character, enum colour colour)
@@ -123,10 +121,6 @@ static void put_time(struct canvas *c, uint64_t time)
 {
 	const char *text = timeline_time(time - c->timeline->start);
 
-	if (c->any && time == c->last_time)
-		return;
-	c->any = true;
-	c->last_time = time;
 	put_text(c, c->gutter - 2 - timeline_length(text), c->gutter, text, DIM);
 }
 
@@ -269,7 +263,8 @@ static void put_row(struct canvas *c, const struct row *row)
 		return;
 	}
 	clear(c, LINE);
-	put_time(c, row->time);
+	if (row->shows_time)
+		put_time(c, row->time);
 	if (row->kind == ROW_NOTE)
 		put_note(c, row);
 	else
@@ -313,24 +308,6 @@ static void put_head(struct canvas *c)
 	flush(c);
 }
 
-/* Words as they fit. */
-static void put_paragraph(struct canvas *c, const char *text)
-{
-	int at = 0;
-
-	for (const char *next; *text; text = next) {
-		int len = (int)strcspn(text, " ");
-
-		next = text + len + strspn(text + len, " ");
-		if (at && at + 1 + len > c->width) {
-			putc('\n', c->to);
-			at = 0;
-		}
-		at += fprintf(c->to, "%s%.*s", at ? " " : "", len, text);
-	}
-	putc('\n', c->to);
-}
-
 static void put_notes(struct canvas *c, const struct rows *rows)
 {
 	char *note;
@@ -338,7 +315,7 @@ static void put_notes(struct canvas *c, const struct rows *rows)
 	for (unsigned int i = 0; (note = timeline_note(rows, i)); i++) {
 		if (!i)
 			putc('\n', c->to);
-		put_paragraph(c, note);
+		tool_wrap(c->to, note, 0, c->width);
 		free(note);
 	}
 }

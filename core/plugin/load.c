@@ -140,7 +140,6 @@ static int make_module(const struct provider_file *file, lt_dlhandle handle,
 		r = -ENOMEM;
 		goto err_free;
 	}
-	module->handle = handle;
 	*ret_module = module;
 	return 0;
 

@@ -23,7 +23,6 @@ struct polycm_module {
 	struct polycm_layer_ops layer;	/* of a layer; any may be NULL */
 	struct polycm_transport transport;	/* valid if desc.transport, which then points here */
 	void *ctx;			/* from ops.init */
-	void *handle;			/* libltdl's */
 	bool selected;			/* may carry connections */
 	/*
 	 * Whose ids it shares: its own, or those of the first provider over the
