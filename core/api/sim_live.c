@@ -45,7 +45,7 @@ static int collect(struct polycm_left_list *list)
 		table->left(add_object, list);
 	/* The library's own contexts and PDs stay with the device. */
 	for (size_t i = first; i < list->num; i++)
-		if (!polycm_device_owns_verbs(list->items[i].handle))
+		if (!polycm_device_of_verbs(list->items[i].handle))
 			list->items[kept++] = list->items[i];
 	list->num = kept;
 	return list->failed ? -ENOMEM : 0;

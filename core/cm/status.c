@@ -151,7 +151,7 @@ POLYCM_EXPORT const char *polycm_status_str(const struct rdma_cm_event *event)
 	if (polycm_live(&polycm_live_events, ev) && ev->why)
 		return ev->why;
 	if (event->id)
-		device = polycm_device_of_context(event->id->verbs);
+		device = polycm_device_of_verbs(event->id->verbs);
 	return polycm_status_words(device ? device->transport : NULL, event->event, event->status);
 }
 

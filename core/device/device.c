@@ -340,28 +340,16 @@ void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *r
 	*ret_pds = pds;
 }
 
-bool polycm_device_owns_verbs(const void *handle)
+struct polycm_device *polycm_device_of_verbs(const void *handle)
 {
 	struct polycm_device *device;
 
+	if (!handle)
+		return NULL;
 	pthread_mutex_lock(&lock);
 	for (device = first; device; device = device->next)
 		if (__atomic_load_n(&device->verbs, __ATOMIC_RELAXED) == handle ||
 		    __atomic_load_n(&device->pd, __ATOMIC_RELAXED) == handle)
-			break;
-	pthread_mutex_unlock(&lock);
-	return device != NULL;
-}
-
-struct polycm_device *polycm_device_of_context(const struct ibv_context *verbs)
-{
-	struct polycm_device *device;
-
-	if (!verbs)
-		return NULL;
-	pthread_mutex_lock(&lock);
-	for (device = first; device; device = device->next)
-		if (__atomic_load_n(&device->verbs, __ATOMIC_RELAXED) == verbs)
 			break;
 	pthread_mutex_unlock(&lock);
 	return device;

@@ -72,10 +72,8 @@ size_t polycm_device_count(void);
 /* How many contexts and PDs of a provider's devices are open for the core itself. */
 void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *ret_contexts,
 			     unsigned int *ret_pds);
-/* Is it one of these contexts or PDs, of any provider? */
-bool polycm_device_owns_verbs(const void *handle);
-/* The device that a verbs context was opened for, or NULL. */
-struct polycm_device *polycm_device_of_context(const struct ibv_context *verbs);
+/* The device whose context or PD this is, or NULL. */
+struct polycm_device *polycm_device_of_verbs(const void *handle);
 /* Referenced snapshot of all devices, to be given back with polycm_devices_free(). */
 int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num);
 void polycm_devices_free(struct polycm_device **devices, size_t num);

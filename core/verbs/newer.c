@@ -56,25 +56,19 @@ NONE_OF_OURS(int, ibv_qp_attach_comp_cntr, 1.18, THE_ERROR, qp->context,
 #pragma GCC diagnostic pop
 
 /* Simulated PDs and MRs are never imported: there is nothing to do. */
-NEWER(void, ibv_unimport_pd, (struct ibv_pd *pd))
-{
-	if (shim_table(pd->context->device))
-		return;
+#define UNIMPORT(kind)                                                                       \
+	NEWER(void, ibv_unimport_##kind, (struct ibv_##kind *object))                        \
+	{                                                                                    \
+		if (shim_table(object->context->device))                                     \
+			return;                                                              \
+                                                                                             \
+		REAL_VERB(void, "ibv_unimport_" #kind, "IBVERBS_1.10", (struct ibv_##kind *)); \
+		if (real)                                                                    \
+			real(object);                                                        \
+	}
 
-	REAL_VERB(void, "ibv_unimport_pd", "IBVERBS_1.10", (struct ibv_pd *));
-	if (real)
-		real(pd);
-}
-
-NEWER(void, ibv_unimport_mr, (struct ibv_mr *mr))
-{
-	if (shim_table(mr->context->device))
-		return;
-
-	REAL_VERB(void, "ibv_unimport_mr", "IBVERBS_1.10", (struct ibv_mr *));
-	if (real)
-		real(mr);
-}
+UNIMPORT(pd)
+UNIMPORT(mr)
 
 /*
  * A buffer is an opaque handle.  libibverbs' begins with an address that it allocated,

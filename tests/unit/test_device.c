@@ -259,7 +259,7 @@ static void an_unplugged_device_is_kept_for_its_users(void **state)
 	assert_int_equal(polycm_device_open(closed), -ENODEV);
 
 	/* Still ours to call, and open. */
-	assert_ptr_equal(polycm_device_of_context(verbs), device);
+	assert_ptr_equal(polycm_device_of_verbs(verbs), device);
 	assert_true(polycm_shim_owns(&vdevs[0].device));
 	assert_int_equal(polycm_device_open(device), 0);
 	assert_int_equal(fake.closed, 0);
@@ -344,15 +344,15 @@ static void limits_come_from_the_device(void **state)
 	struct polycm_device *device = add(0);
 
 	(void)state;
-	assert_null(polycm_device_of_context(NULL));
+	assert_null(polycm_device_of_verbs(NULL));
 	assert_int_equal(polycm_device_open(device), 0);
 	assert_int_equal(polycm_device_open(device), 0);
 	assert_int_equal(fake.opened, 1);
 	assert_int_equal(device->max_responder_resources, 16);
 	assert_int_equal(device->max_initiator_depth, 255);
 	assert_int_equal(device->link_layer, IBV_LINK_LAYER_INFINIBAND);
-	assert_ptr_equal(polycm_device_of_context(device->verbs), device);
-	assert_null(polycm_device_of_context(&fake.context[1]));
+	assert_ptr_equal(polycm_device_of_verbs(device->verbs), device);
+	assert_null(polycm_device_of_verbs(&fake.context[1]));
 	polycm_device_remove(device);
 	assert_int_equal(fake.closed, 1);
 }
