@@ -190,6 +190,7 @@ void sim_progress(void)
 		return;
 	}
 	take_over(&sim_engine.lock);
+	engine_enter();
 	sim_engine.cancel_state = cancel_state;
 	if (sim_shm_pending())
 		sim_shm_learn(true);
@@ -276,6 +277,7 @@ static void *nic_thread(void *arg)
 
 	(void)arg;
 	take_turns_early();
+	engine_enter();		/* it calls the core only with the lock held */
 	pthread_mutex_lock(&sim_engine.lock);
 	take_over(&sim_engine.lock);
 	while (!sim_engine.stop) {
