@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "providers/soft/nic/context.h"
-#include "providers/soft/nic/cq.h"
 #include "providers/soft/nic/qp.h"
+#include "providers/soft/nic/verbs.h"
 #include "nic_pair.h"
 
 static bool fails;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "device.h"
-#include "pd.h"
 #include "refuse.h"
+#include "verbs.h"
 
 static struct sim_port *port_by_lid(uint16_t lid)
 {

@@ -10,10 +10,10 @@
 #include <time.h>
 
 #include "context.h"
-#include "notify.h"
 #include "qp.h"
 #include "refuse.h"
 #include "single_thread.h"
+#include "verbs.h"
 
 /* NULL: there is no memory for another one of the same kind. */
 static struct nic_async *free_one(struct nic_async *own)

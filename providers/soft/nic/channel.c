@@ -7,9 +7,10 @@
 
 #include <stdlib.h>
 
+#include "context.h"
 #include "cq.h"
-#include "notify.h"
 #include "refuse.h"
+#include "verbs.h"
 
 struct ibv_comp_channel *sim_create_comp_channel(struct ibv_context *context)
 {

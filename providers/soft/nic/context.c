@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nic/context.c - opening and closing a device, and the tables of a context
- * that the inline functions of <infiniband/verbs.h> call through.
+ * nic/context.c - opening and closing a device; the tables of ibv_* calls that
+ * the core, and the inline functions of <infiniband/verbs.h>, call through; the
+ * start and the end of the NIC.
  *
  * Closing a context takes all objects that the program left behind with it,
  * as the kernel does when the descriptor of a real device is closed.
@@ -13,18 +14,56 @@
 #include "providers/soft/fabric/trace_lines.h"
 #include "providers/soft/fabric/world.h"
 #include "context.h"
-#include "cq.h"
-#include "device.h"
 #include "mr.h"
-#include "notify.h"
-#include "pd.h"
 #include "qp.h"
 #include "rc_internal.h"
 #include "refuse.h"
-#include "rq.h"
 #include "sq.h"
+#include "verbs.h"
 
 struct nic_list nic_contexts = { &nic_contexts, &nic_contexts };
+
+/* What is missing (ECE, XRC) answers EOPNOTSUPP. */
+const struct polycm_verbs sim_verbs = {
+	.size = sizeof(sim_verbs),
+	.open_device = sim_open_device,
+	.close_device = sim_close_device,
+	.get_async_event = sim_get_async_event,
+	.ack_async_event = sim_ack_async_event,
+	.query_device = sim_query_device,
+	.query_port = sim_query_port,
+	.query_gid = sim_query_gid,
+	.query_gid_ex = sim_query_gid_ex,
+	.query_gid_table = sim_query_gid_table,
+	.query_pkey = sim_query_pkey,
+	.get_pkey_index = sim_get_pkey_index,
+	.read_sysfs_file = sim_read_sysfs_file,
+	.alloc_pd = sim_alloc_pd,
+	.dealloc_pd = sim_dealloc_pd,
+	.reg_mr = sim_reg_mr,
+	.rereg_mr = sim_rereg_mr,
+	.dereg_mr = sim_dereg_mr,
+	.create_comp_channel = sim_create_comp_channel,
+	.destroy_comp_channel = sim_destroy_comp_channel,
+	.create_cq = sim_create_cq,
+	.resize_cq = sim_resize_cq,
+	.destroy_cq = sim_destroy_cq,
+	.get_cq_event = sim_get_cq_event,
+	.ack_cq_events = sim_ack_cq_events,
+	.create_srq = sim_create_srq,
+	.modify_srq = sim_modify_srq,
+	.query_srq = sim_query_srq,
+	.destroy_srq = sim_destroy_srq,
+	.create_qp = sim_create_qp,
+	.qp_to_qp_ex = sim_qp_to_qp_ex,
+	.query_qp = sim_query_qp,
+	.modify_qp = sim_modify_qp,
+	.destroy_qp = sim_destroy_qp,
+	.create_ah = sim_create_ah,
+	.destroy_ah = sim_destroy_ah,
+	.attach_mcast = sim_attach_mcast,
+	.detach_mcast = sim_detach_mcast,
+};
 
 static const struct ibv_context_ops context_ops = {
 	.alloc_mw = sim_alloc_mw,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nic/context.h - contexts and their asynchronous events (context.c, async.c). */
+/* nic/context.h - contexts, their events and the descriptors for them (context.c, async.c, notify.c). */
 #ifndef SIM_NIC_CONTEXT_H
 #define SIM_NIC_CONTEXT_H
 
@@ -12,8 +12,7 @@ void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type);
 void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type);
 /* Forget the events about an object that nobody has read. */
 void nic_async_forget(struct sim_context *context, const void *element);
-int sim_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
-void sim_ack_async_event(struct ibv_async_event *event);
+
 /* How many events of an object the program has read, and how many of them it has acknowledged. */
 struct nic_acks {
 	pthread_mutex_t *mutex;
@@ -27,7 +26,18 @@ bool nic_acks_never_come(const struct nic_acks *acks);
 /* Without the lock: wait until the program has acknowledged all. */
 void nic_await_acks(const struct nic_acks *acks);
 
-struct ibv_context *sim_open_device(struct ibv_device *device);
-int sim_close_device(struct ibv_context *context);
+/* --- notify.c: descriptors that are readable while something is queued --- */
+
+/* *ret_fd is the program's, read anew when it is wanted.  0 or an errno. */
+int nic_notify_open(struct nic_notify *notify, int *ret_fd);
+void nic_notify_close(struct nic_notify *notify);
+void nic_notify_set(struct nic_notify *notify, bool readable);
+/*
+ * The call that gets an event: waits until take(), with the lock held, returns
+ * true.  0, or -1 and errno: EAGAIN (the descriptor is non-blocking), EINTR,
+ * EDEADLK (with a log line).  Without the lock.
+ */
+int nic_notify_get(struct nic_notify *notify, const char *call,
+		   bool (*take)(struct nic_notify *notify, void *ret_event), void *ret_event);
 
 #endif

@@ -16,6 +16,7 @@
 #include "cq.h"
 #include "hand_over.h"
 #include "refuse.h"
+#include "verbs.h"
 
 static const char create_call[] = "ibv_create_cq";
 

@@ -10,6 +10,7 @@
 
 #include "cq.h"
 #include "refuse.h"
+#include "verbs.h"
 
 #define KNOWN_WC_FLAGS ((uint64_t)IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
 			IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)

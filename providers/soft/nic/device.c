@@ -12,6 +12,7 @@
 #include "providers/soft/fabric/gids.h"
 #include "device.h"
 #include "refuse.h"
+#include "verbs.h"
 
 #define VENDOR_ID 0xffffffu	/* software devices have none of their own */
 

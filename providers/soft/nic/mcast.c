@@ -13,9 +13,9 @@
 
 #include "providers/soft/fabric/gids.h"
 #include "providers/soft/fabric/groups.h"
-#include "mcast.h"
 #include "refuse.h"
 #include "ud_internal.h"
+#include "verbs.h"
 
 #define FIRST_MLID 0xc000u
 #define PERMISSIVE_LID 0xffffu

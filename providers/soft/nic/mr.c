@@ -15,6 +15,7 @@
 
 #include "mr.h"
 #include "refuse.h"
+#include "verbs.h"
 
 #define TAG_BITS 12u
 #define TAG_MASK ((1u << TAG_BITS) - 1)

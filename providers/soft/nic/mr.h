@@ -7,12 +7,6 @@
 
 /* --- mr.c --- */
 
-struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-			  unsigned int access);
-int sim_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
-		 int access);
-int sim_dereg_mr(struct ibv_mr *mr);
-void nic_mr_free(struct sim_mr *mr);
 /* See that a slot of the table of keys is free: 0, or ENOMEM with a log line. */
 int nic_key_reserve(const struct sim_device *device, const char *call);
 /* The next free slot, for a region or a window.  Returns the key. */
@@ -42,10 +36,6 @@ int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t
 
 /* --- mw.c --- */
 
-struct ibv_mw *sim_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
-int sim_dealloc_mw(struct ibv_mw *mw);
-int sim_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
-void nic_mw_free(struct sim_mw *mw);
 /* The QP ends, and with it what is bound to it. */
 void nic_mw_unbind_all(const struct sim_qp *qp);
 /* The memory behind a window, as nic_mr_resolve(). */

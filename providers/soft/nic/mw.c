@@ -13,7 +13,7 @@
 
 #include "mr.h"
 #include "refuse.h"
-#include "sq.h"
+#include "verbs.h"
 
 #define OWN_BITS 0xffu		/* of a key: the program's choice */
 /* Programs name local write too, which a window has not. */

@@ -15,7 +15,7 @@
 
 struct sim_qp;
 
-/* The ibv_* side of a device (nic/verbs.c). */
+/* The ibv_* side of a device (nic/context.c). */
 extern const struct polycm_verbs sim_verbs;
 /* What devices of a fabric are with this NIC (nic/device.c). */
 extern const struct sim_device_model sim_nic_model;

@@ -353,4 +353,14 @@ void nic_remove(struct ibv_context *context, enum nic_kind kind, struct nic_list
 /* How many of each kind the device has. */
 void nic_show_objects(const struct sim_device *device, const struct polycm_report *to);
 
+/* Destroy an object that nothing refers to any more, or whose context is closed.  Lock held. */
+void nic_qp_free(struct sim_qp *qp);
+void nic_srq_free(struct sim_srq *srq);
+void nic_cq_free(struct sim_cq *cq);
+void nic_channel_free(struct sim_channel *channel);
+void nic_ah_free(struct sim_ah *ah);
+void nic_mw_free(struct sim_mw *mw);
+void nic_mr_free(struct sim_mr *mr);
+void nic_pd_free(struct sim_pd *pd);
+
 #endif

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "pd.h"
 #include "refuse.h"
+#include "verbs.h"
 
 struct ibv_pd *sim_alloc_pd(struct ibv_context *context)
 {

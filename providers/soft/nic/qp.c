@@ -10,13 +10,14 @@
 #include <stdlib.h>
 
 #include "context.h"
-#include "mcast.h"
 #include "mr.h"
 #include "qp.h"
 #include "rc_internal.h"
 #include "refuse.h"
 #include "rq.h"
 #include "sq.h"
+#include "ud_internal.h"
+#include "verbs.h"
 
 static const char call[] = "ibv_create_qp";
 

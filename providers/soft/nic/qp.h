@@ -5,17 +5,9 @@
 
 #include "objects.h"
 
-struct ibv_qp *sim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
-struct ibv_qp *sim_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 /* Sizes as for nic_cq_create(). */
 int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
 		  struct sim_qp **ret_qp);
-int sim_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		 struct ibv_qp_init_attr *init_attr);
-int sim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-int sim_destroy_qp(struct ibv_qp *qp);
-void nic_qp_free(struct sim_qp *qp);
-struct ibv_qp_ex *sim_qp_to_qp_ex(struct ibv_qp *qp);
 void nic_builder_free(struct nic_builder *builder);
 
 /* --- qpn.c --- */

@@ -11,6 +11,7 @@
 #include "qp.h"
 #include "refuse.h"
 #include "sq.h"
+#include "verbs.h"
 
 struct built_wr {
 	struct built_wr *after;		/* memory for the next one, kept from batch to batch */

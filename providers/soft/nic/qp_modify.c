@@ -14,6 +14,7 @@
 #include "refuse.h"
 #include "rq.h"
 #include "sq.h"
+#include "verbs.h"
 
 #define PATH_ATTRS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
 		    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)

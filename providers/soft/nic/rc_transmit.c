@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include "providers/soft/link/shm/shm.h"
-#include "context.h"
 #include "mr.h"
 #include "rc_internal.h"
 #include "refuse.h"

@@ -5,18 +5,9 @@
 
 #include "objects.h"
 
-struct ibv_srq *sim_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
-struct ibv_srq *sim_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
-int sim_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
-int sim_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
-int sim_get_srq_num(struct ibv_srq *srq, uint32_t *number);
-int sim_destroy_srq(struct ibv_srq *srq);
-void nic_srq_free(struct sim_srq *srq);
 /* Copy the oldest request out, with what follows from that; false: there is none. */
 bool nic_srq_take(struct sim_srq *srq, struct nic_rwqe *ret_wqe);
 
-int sim_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-int sim_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 static inline size_t nic_rwqe_size(uint32_t max_sge)
 {
 	return sizeof(struct nic_rwqe) + max_sge * sizeof(struct ibv_sge);

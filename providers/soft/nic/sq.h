@@ -17,7 +17,6 @@ struct nic_opcode {
 extern const struct nic_opcode nic_opcodes[];
 bool nic_has_opcode(const struct sim_device *device, enum ibv_qp_type type, unsigned int opcode);
 
-int sim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 /*
  * All of them or none; lock held, but not all the time: afterwards the QP may be
  * gone, whatever is returned.  0 or an errno.

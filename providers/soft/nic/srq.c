@@ -7,6 +7,7 @@
 #include "context.h"
 #include "refuse.h"
 #include "rq.h"
+#include "verbs.h"
 
 static const char create_call[] = "ibv_create_srq", modify_call[] = "ibv_modify_srq";
 

@@ -13,6 +13,7 @@
 #include <endian.h>
 
 #include "device.h"
+#include "verbs.h"
 
 static int put_guid(char *buf, size_t size, __be64 guid)
 {

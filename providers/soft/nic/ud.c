@@ -9,7 +9,6 @@
 
 #include "providers/soft/fabric/gids.h"
 #include "providers/soft/fabric/groups.h"
-#include "context.h"
 #include "mr.h"
 #include "qp.h"
 #include "rc_internal.h"

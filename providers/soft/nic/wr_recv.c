@@ -11,6 +11,7 @@
 #include "cq.h"
 #include "refuse.h"
 #include "rq.h"
+#include "verbs.h"
 
 /* A receive queue, for log lines. */
 struct owner {

@@ -15,6 +15,7 @@
 #include "qp.h"
 #include "refuse.h"
 #include "sq.h"
+#include "verbs.h"
 
 /* A peer without a processor is not waited for longer. */
 #define LONGEST_HAND_OVER SIM_MS(50)
