@@ -140,7 +140,7 @@ void pair_open(enum pair_transport transport)
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 7), 0);
 	sim_lock();
 	sim_nic_start();
-	sim_qp_stream_set_teller(stream_closed, NULL);
+	sim_qp_stream_set_callbacks(stream_closed, NULL);
 	sim_link_set_handler(SIM_PACKET_RC, filtered);
 	sim_link_set_handler(SIM_PACKET_UD, filtered);
 	assert_int_equal(sim_fabric_open_private(), 0);

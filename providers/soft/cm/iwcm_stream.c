@@ -462,7 +462,7 @@ void iw_streams_start(void)
 	sim_trace_timers(iwcm_request_missing, describe_timer);
 	sim_link_set_handler(SIM_PACKET_STREAM, iw_stream_receive);
 	sim_link_set_rejecter(SIM_PACKET_STREAM, iw_reject_by_rule);
-	sim_qp_stream_set_teller(sim_iw_qp_closed, sim_iw_qp_connecting);
+	sim_qp_stream_set_callbacks(sim_iw_qp_closed, sim_iw_qp_connecting);
 }
 
 void iw_streams_stop(void)
@@ -482,6 +482,6 @@ void iw_streams_stop(void)
 	}
 	kept = NULL;
 	sim_link_set_handler(SIM_PACKET_STREAM, NULL);
-	sim_qp_stream_set_teller(NULL, NULL);
+	sim_qp_stream_set_callbacks(NULL, NULL);
 	cm_table_free(&streams);
 }

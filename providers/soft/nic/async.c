@@ -90,7 +90,7 @@ void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type)
 
 static void post_to_context(struct sim_context *context, const struct ibv_async_event *event)
 {
-	static uint32_t reported;	/* nobody waits for acknowledgements of events of no object */
+	static uint32_t reported;	/* without an object: acknowledgements are not awaited */
 	unsigned int port = (unsigned int)event->element.port_num - 1;
 
 	post(&context->verbs.context, event->event_type == IBV_EVENT_DEVICE_FATAL ? &context->removed :

@@ -10,7 +10,7 @@ extern struct nic_list nic_contexts;
 void nic_async_cq(struct sim_cq *cq, enum ibv_event_type type);
 void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type);
 void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type);
-/* Forget the events about an object that nobody has read. */
+/* Drop the unread events of an object; NULL: of all. */
 void nic_async_forget(struct sim_context *context, const void *element);
 
 /* How many events of an object the program has read, and how many of them it has acknowledged. */
@@ -28,7 +28,7 @@ void nic_await_acks(const struct nic_acks *acks);
 
 /* --- notify.c: descriptors that are readable while something is queued --- */
 
-/* *ret_fd is the program's, read anew when it is wanted.  0 or an errno. */
+/* *ret_fd is the program's descriptor; the program may change it.  0 or an errno. */
 int nic_notify_open(struct nic_notify *notify, int *ret_fd);
 void nic_notify_close(struct nic_notify *notify);
 void nic_notify_set(struct nic_notify *notify, bool readable);

@@ -5,8 +5,8 @@
  * The NIC produces under the engine's lock; programs consume under the small
  * lock of the CQ only.  `head' is stored after the entry (and so after the
  * data that it reports), `tail' after the entry was copied out.  Arming and
- * producing may race: whoever comes second sees what the first one did,
- * because head and armed are both accessed in sequential consistency.
+ * producing may race: the second sees what the first did, because head
+ * and armed are both accessed in sequential consistency.
  */
 #include "config.h"
 

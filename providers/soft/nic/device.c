@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nic/device.c - what a simulated device tells about itself: limits as current
+ * nic/device.c - the attributes of a simulated device: limits as current
  * adapters of its transport have them, ports, GID and P_Key tables.
  */
 #include "config.h"

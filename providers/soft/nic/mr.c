@@ -340,7 +340,7 @@ int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t
 		}
 		memory = nic_mr_resolve(qp->pub.qp.pd, sge[i].lkey, sge[i].addr, len, access, &why);
 		if (!memory) {
-			nic_because("lkey 0x%x does not allow 0x%llx + %u: %s", sge[i].lkey,
+			nic_set_reason("lkey 0x%x does not allow 0x%llx + %u: %s", sge[i].lkey,
 				    (unsigned long long)sge[i].addr, len, why);
 			return -EACCES;
 		}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nic/mw.c - memory windows: keys to a part of a region that are given out and
- * taken back through send queues (IBTA vol. 1, 10.6.7).
+ * nic/mw.c - memory windows: keys to a part of a region that are bound and
+ * invalidated through send queues (IBTA vol. 1, 10.6.7).
  *
- * A window of type 1 is whoever's is in its protection domain; one of type 2
- * belongs to the QP that it was bound through, and must be invalidated, by this
+ * All QPs of its protection domain can use a window of type 1.  One of type 2
+ * belongs to the QP that it was bound through.  It must be invalidated, by this
  * side or by the peer, before it is bound again.
  */
 #include "config.h"
@@ -16,7 +16,7 @@
 #include "verbs.h"
 
 #define OWN_BITS 0xffu		/* of a key: the program's choice */
-/* Programs name local write too, which a window has not. */
+/* Windows have no local write, but programs set it. */
 #define KNOWN_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 		      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
 
@@ -132,7 +132,7 @@ static enum ibv_wc_status bind_window(const struct sim_qp *qp, const struct nic_
 	const char *why = bind_error(qp, mw, mr, wqe);
 
 	if (why) {
-		nic_because("the window cannot be bound: %s", why);
+		nic_set_reason("the window cannot be bound: %s", why);
 		return IBV_WC_MW_BIND_ERR;
 	}
 	unbind(mw);
@@ -164,7 +164,7 @@ enum ibv_wc_status nic_mw_execute(const struct sim_qp *qp, const struct nic_swqe
 		return bind_window(qp, wqe);
 	if (nic_mw_invalidate(qp, wqe->rkey))
 		return IBV_WC_SUCCESS;
-	nic_because("key 0x%x is not that of a window bound through this QP", wqe->rkey);
+	nic_set_reason("key 0x%x is not that of a window bound through this QP", wqe->rkey);
 	return IBV_WC_LOC_QP_OP_ERR;
 }
 

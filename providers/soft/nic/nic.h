@@ -24,15 +24,15 @@ extern const struct sim_device_model sim_nic_model;
 void sim_nic_start(void);
 void sim_nic_stop(void);
 
-/* What contexts of the port's device are told (nic/async.c). */
+/* Post an event to all contexts of the port's device (nic/async.c). */
 void sim_nic_port_event(struct sim_port *port, enum ibv_event_type type);
-/* The device is gone: its QPs are in error, its contexts are told. */
+/* The device was removed: its QPs go to error, its contexts get an event. */
 void sim_nic_device_removed(struct sim_device *device);
 
 /* What there is to say of the device of that name.  Its health: 0 or a negative errno. */
 int sim_nic_inspect(const char *name, const struct polycm_report *to);
 
-/* Is it the descriptor of a completion channel or of a context?  Then also which, in words. */
+/* Is it the descriptor of a completion channel or of a context?  If so, text describes it. */
 bool sim_nic_owns_fd(int fd, char *text, size_t size);
 
 /* Live QPs, CQs, MRs, PDs ..., for tests. */
@@ -40,7 +40,7 @@ struct sim_nic_counts {
 	unsigned int contexts, pds, mrs, mws, channels, cqs, srqs, qps, ahs;
 };
 void sim_nic_counts(struct sim_nic_counts *ret_counts);
-/* All of these, one by one, with what they are in words (nic/objects.c). */
+/* Call fn for each of these, with a text that describes it. */
 void sim_nic_each(void (*fn)(void *arg, const char *kind, const void *handle, const char *text),
 		  void *arg);
 
@@ -53,18 +53,18 @@ enum ibv_qp_type sim_qp_type(const struct sim_qp *qp);
 
 /*
  * iWARP: the device moves the QP.  connect: to RTS, its stream leads to
- * peer_qpn on peer.  error: the stream is gone, flush.  owner is told once,
- * through the function that is set, when the program itself ends the stream by
- * moving the QP to SQD or ERR or destroying it; NULL: nobody any more.
+ * peer_qpn on peer.  error: the stream has ended, flush.  The callback `closed' is
+ * called once for the owner (NULL: there is none), when the program ends the stream
+ * by moving the QP to SQD or ERR or destroying it, or when the NIC breaks it (a
+ * protocol or access error).
  */
 int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t peer_qpn,
 			  uint8_t responder_resources, uint8_t initiator_depth);
 void sim_qp_stream_error(struct sim_qp *qp);
-/* Both may be NULL.  connecting(): is the stream being set up, which holds the queue pair? */
-void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program),
-			      bool (*connecting)(const struct sim_id *owner));
+/* Both may be NULL.  connecting(): is the stream being set up?  Destroying the QP waits for that. */
+void sim_qp_stream_set_callbacks(void (*closed)(struct sim_id *owner, bool by_program),
+				 bool (*connecting)(const struct sim_id *owner));
 void sim_qp_stream_set_owner(struct sim_qp *qp, struct sim_id *owner);
 struct sim_id *sim_qp_stream_owner(const struct sim_qp *qp);
-/* The NIC breaks the stream (a protocol or access error): told to the owner too. */
 
 #endif

@@ -83,7 +83,7 @@ static int wait_for_change(struct nic_notify *notify, unsigned int sequence)
 	return err == EINTR ? EINTR : 0;
 }
 
-/* There was nothing when the sequence was that.  0: look again; else an errno. */
+/* No event was queued at that sequence.  0: check again; else an errno. */
 static int await_event(struct nic_notify *notify, unsigned int sequence, unsigned int *rounds)
 {
 	bool nonblocking = fcntl(notify->fd, F_GETFL) & O_NONBLOCK;
@@ -108,7 +108,7 @@ static int await_event(struct nic_notify *notify, unsigned int sequence, unsigne
 	return r > 0 ? 0 : wait_for_change(notify, sequence);
 }
 
-/* --- What a program waits for, in words: for the log line about a wait that nothing can end. --- */
+/* --- The log line about a wait that nothing can end. --- */
 
 static const char *armed_text(const struct sim_cq *cq)
 {
@@ -175,7 +175,7 @@ bool sim_nic_owns_fd(int fd, char *text, size_t size)
 	return false;
 }
 
-static void tell_deadlock(const char *call, int fd)
+static void log_deadlock(const char *call, int fd)
 {
 	char text[256];
 	bool found;
@@ -204,7 +204,7 @@ int nic_notify_get(struct nic_notify *notify, const char *call,
 		err = await_event(notify, sequence, &rounds);
 	} while (!err);
 	if (err == EDEADLK)
-		tell_deadlock(call, *notify->program_fd);
+		log_deadlock(call, *notify->program_fd);
 	errno = err;
 	return -1;
 }

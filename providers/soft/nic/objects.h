@@ -27,7 +27,7 @@
 
 /* A descriptor that is readable while something is queued (notify.c). */
 struct nic_notify {
-	int fd;					/* ours: the program may move its own */
+	int fd;					/* the NIC's; the program may move its own */
 	const int *program_fd;			/* where the program has its number for the same file */
 	bool signalled;
 	atomic_uint sequence;			/* a futex: changes when it becomes readable */
@@ -35,7 +35,7 @@ struct nic_notify {
 };
 
 /*
- * An asynchronous event that nobody has read.  Each object has one for each
+ * An asynchronous event that the program has not read.  Each object has one for each
  * kind of event about it, so that none is lost for want of memory.
  */
 struct nic_async {
@@ -92,14 +92,14 @@ struct sim_ah {
 	struct ibv_ah pub;
 	struct nic_list node;
 	struct ibv_ah_attr attr;
-	struct sim_port *peer;			/* NULL: nobody has that address */
+	struct sim_port *peer;			/* NULL: no port has that address */
 	uint32_t peer_mac;			/* its number then */
 };
 
 struct sim_channel {
 	struct ibv_comp_channel pub;
 	struct nic_list node;
-	struct nic_list ready;			/* CQs with events that nobody has read */
+	struct nic_list ready;			/* CQs with unread events */
 	struct nic_notify notify;
 };
 
@@ -207,11 +207,11 @@ struct nic_builder;
 
 struct sim_qp {
 	struct nic_list node;
-	struct sim_port *port;			/* ours */
+	struct sim_port *port;			/* its own */
 	struct sim_port *peer;			/* where the connection leads; NULL: nowhere */
 	uint32_t peer_mac;			/* its number when the path was set */
 	unsigned int peer_slot;			/* RC: the process; SIM_MAX_SLOTS: not known yet */
-	struct sim_id *owner;			/* iWARP: whom to tell that the stream ended */
+	struct sim_id *owner;			/* iWARP: of the stream, for the callbacks */
 	struct sim_timer timer;			/* requester: ACK time-out or RNR wait */
 
 	/* Attributes. */
@@ -253,7 +253,7 @@ struct sim_qp {
 	bool read_dropped;			/* an answer came too early and was dropped */
 	bool sqd_drained;
 	bool cqe_lost;
-	bool failure_told;			/* a bad completion, or what ended it */
+	bool failure_logged;			/* a bad completion, or what ended it */
 	struct nic_full full;
 
 	/* Receive queue. */

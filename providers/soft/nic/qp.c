@@ -88,7 +88,7 @@ static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_att
 	struct sim_device *device = nic_device(pd->context);
 	struct ibv_qp *pub = &qp->pub.qp;
 
-	/* Inline data lies where the gather list would, and programs use that room unasked. */
+	/* Inline data takes the room of the gather list, and programs use all of it unasked. */
 	size_t gather = attr->cap.max_send_sge * sizeof(struct ibv_sge);
 
 	if (attr->cap.max_inline_data < gather)
@@ -316,8 +316,7 @@ static void query_attr(const struct sim_qp *qp, struct ibv_qp_attr *attr)
 		.alt_timeout = qp->alt_timeout,
 	};
 	if (nic_qp_is_iwarp(qp)) {
-		/* siw tells them the wrong way round, and of the path what the interface has,
-		 * and always the same access. */
+		/* As siw: depths are swapped, the MTU is the port's, access is always the same. */
 		attr->max_rd_atomic = qp->max_dest_rd_atomic;
 		attr->max_dest_rd_atomic = qp->max_rd_atomic;
 		attr->path_mtu = qp->port->active_mtu;

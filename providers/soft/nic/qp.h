@@ -21,11 +21,11 @@ void nic_qpn_stop(void);
 
 /* Forget all requests without completing them. */
 void nic_qp_reset(struct sim_qp *qp);
-/* Flush everything; by_program says what an iWARP stream's owner is told. */
+/* Flush everything; by_program is for the owner of an iWARP stream. */
 void nic_qp_error(struct sim_qp *qp, bool by_program);
 /* The same for a reason that the program has not caused: with an event. */
 void nic_qp_fatal(struct sim_qp *qp, enum ibv_event_type type);
-/* The program ends the stream: tell the owner, once. */
+/* The stream ends: call the owner's callback, once. */
 void nic_stream_closed(struct sim_qp *qp, bool by_program);
 bool nic_stream_connecting(const struct sim_qp *qp);
 void nic_qp_set_state(struct sim_qp *qp, uint8_t state);

@@ -316,9 +316,9 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		err = modify_iwarp(qp, attr, mask);
 	else
 		err = modify(qp, attr, mask);
-	nic_settle(qp);
+	nic_check_cqe_lost(qp);
 	if (!err)
-		/* Other threads of the program, and the core, look at it. */
+		/* Other threads of the program, and the core, read it. */
 		__atomic_store_n(&ibqp->state, (enum ibv_qp_state)qp->state, __ATOMIC_RELAXED);
 	sim_unlock();
 	if (err)

@@ -59,7 +59,7 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->rd_outstanding = 0;
 	qp->rnr_wait = qp->went_back = qp->no_ref = qp->no_read_ref = false;
 	qp->read_by_value = qp->read_dropped = false;
-	qp->sqd_drained = qp->cqe_lost = qp->failure_told = false;
+	qp->sqd_drained = qp->cqe_lost = qp->failure_logged = false;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->rq_psn = qp->rx_off = 0;
 	qp->nak_sent = qp->rx_held = qp->comm_est = qp->uc_dropping = false;
@@ -68,13 +68,13 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->next_atomic = 0;
 }
 
-static void (*stream_teller)(struct sim_id *owner, bool by_program);
+static void (*stream_closed_callback)(struct sim_id *owner, bool by_program);
 static bool (*stream_connecting)(const struct sim_id *owner);
 
-void sim_qp_stream_set_teller(void (*closed)(struct sim_id *owner, bool by_program),
-			      bool (*connecting)(const struct sim_id *owner))
+void sim_qp_stream_set_callbacks(void (*closed)(struct sim_id *owner, bool by_program),
+				       bool (*connecting)(const struct sim_id *owner))
 {
-	stream_teller = closed;
+	stream_closed_callback = closed;
 	stream_connecting = connecting;
 }
 
@@ -88,8 +88,8 @@ void nic_stream_closed(struct sim_qp *qp, bool by_program)
 	struct sim_id *owner = qp->owner;
 
 	qp->owner = NULL;
-	if (owner && stream_teller)
-		stream_teller(owner, by_program);
+	if (owner && stream_closed_callback)
+		stream_closed_callback(owner, by_program);
 }
 
 void nic_qp_error(struct sim_qp *qp, bool by_program)
@@ -157,7 +157,7 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 
 void sim_qp_stream_error(struct sim_qp *qp)
 {
-	qp->owner = NULL;	/* it is the owner who tells us */
+	qp->owner = NULL;	/* the owner is the caller */
 	nic_qp_error(qp, false);
 }
 

@@ -2,7 +2,7 @@
 /*
  * nic/qpn.c - QP numbers: blocks of 256 from the fabric, and the table from
  * numbers to the live QPs of this process.  A number that became free is used
- * again as late as possible, so that late packets do not meet a new QP.
+ * again as late as possible, so that late packets do not reach a new QP.
  */
 #include "config.h"
 

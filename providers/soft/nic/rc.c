@@ -23,7 +23,7 @@ void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec 
 			n = to->iov_len - to_off;
 		if (n > from->iov_len - from_off)
 			n = from->iov_len - from_off;
-		/* Source and destination may be the same memory: nobody forbids it. */
+		/* Source and destination may overlap. */
 		if (n)
 			memmove((char *)to->iov_base + to_off, (char *)from->iov_base + from_off, n);
 		len -= n;
@@ -43,8 +43,8 @@ void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec 
 }
 
 /*
- * Looked up once: the number is nobody's any more when that process has ended,
- * but its last answers may still come in.
+ * Looked up once: the number has no owner when that process has ended, but its
+ * last answers may still arrive.
  */
 unsigned int rc_peer_slot(struct sim_qp *qp)
 {
@@ -194,7 +194,7 @@ static bool is_ours(struct sim_qp *qp, const struct rc_packet *p)
 	       rc_peer_slot(qp) == p->packet->from_slot;
 }
 
-void nic_settle(struct sim_qp *qp)
+void nic_check_cqe_lost(struct sim_qp *qp)
 {
 	if (qp->cqe_lost)
 		nic_qp_fatal(qp, IBV_EVENT_QP_FATAL);
@@ -241,7 +241,7 @@ void rc_receive(const struct sim_packet *packet)
 		rc_handle_request(qp, &p);
 	else if (qp->state != IBV_QPS_RTR)
 		rc_handle_response(qp, &p);
-	nic_settle(qp);
+	nic_check_cqe_lost(qp);
 }
 
 /* The reason is a NAK code (IBTA vol. 1, 9.7.5.2.1), but not that of a sequence error. */

@@ -47,7 +47,7 @@ static inline void rc_message_done(struct sim_qp *qp, const struct rc_header *h,
 
 /* What the packets of a request begin with. */
 struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index);
-/* Fills in the numbers.  Lost, as on a wire, if the connection leads to nobody. */
+/* Fills in the numbers.  Lost, as on a wire, if no QP is at its other end. */
 void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *payload,
 	     unsigned int parts, size_t len);
 /* The process that the connection leads to, or SIM_MAX_SLOTS. */
@@ -89,8 +89,8 @@ void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
 /* The oldest request, or the stream, failed. */
 void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why);
 /*
- * iWARP, the stream ends: what it has taken is done, whatever becomes of it, as far
- * as nothing before it waits for an answer.
+ * iWARP, the stream ends: complete the requests that TCP has taken, up to the first
+ * that waits for an answer.
  */
 void rc_stream_took(struct sim_qp *qp);
 /* Something is open: see that it does not stay so for ever. */

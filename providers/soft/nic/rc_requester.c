@@ -95,20 +95,20 @@ static void go_back(struct sim_qp *qp)
 void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
 {
 	if (why)
-		nic_because("%s", why);
+		nic_set_reason("%s", why);
 	/* On iWARP nothing says which request it was: those that wait are flushed with the stream. */
 	if (!nic_qp_is_iwarp(qp) || status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_LOC_LEN_ERR ||
 	    status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_MW_BIND_ERR)
 		nic_sq_complete(qp, status);
 	else
-		nic_tell_failure(qp, "the connection to QP 0x%06x ends", qp->dest_qpn);
+		nic_log_failure(qp, "the connection to QP 0x%06x ends", qp->dest_qpn);
 	nic_qp_error(qp, false);
 }
 
 /*
- * Real clock: no answer, but nothing was lost either.  The peer's process waits
- * for a processor or is stopped, and what we sent lies before it; or its answer
- * lies before us.  A card would have answered.
+ * Real clock: there is no answer, but nothing was lost.  The peer's process waits
+ * for a processor or is stopped, and has not read what was sent; or its answer is
+ * not read yet.  A card would have answered.
  */
 static bool peer_stands_still(struct sim_qp *qp)
 {
@@ -141,7 +141,7 @@ void rc_timer(struct sim_timer *timer)
 		go_back(qp);
 	}
 	rc_transmit(qp);
-	nic_settle(qp);
+	nic_check_cqe_lost(qp);
 }
 
 /* --- Answers. --- */

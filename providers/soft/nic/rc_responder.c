@@ -36,12 +36,12 @@ static void nak(struct sim_qp *qp, enum rc_syndrome syndrome)
 	rc_send(qp, &h, NULL, 0, 0);
 }
 
-/* The peer asked for what it must not: tell it, tell the program, stop. */
+/* The peer is not allowed to do this: a NAK, an event for the program, the end. */
 static void refuse(struct sim_qp *qp, enum rc_syndrome syndrome, enum ibv_event_type event,
 		   const char *what)
 {
-	nic_because("%s", what);
-	nic_tell_failure(qp, "a request of QP 0x%06x is refused", qp->dest_qpn);
+	nic_set_reason("%s", what);
+	nic_log_failure(qp, "a request of QP 0x%06x is refused", qp->dest_qpn);
 	nak(qp, syndrome);
 	nic_qp_fatal(qp, event);
 }
@@ -53,7 +53,7 @@ static void fail_receive(struct sim_qp *qp, enum ibv_wc_status status, enum rc_s
 	struct ibv_wc wc = { .status = status, .opcode = IBV_WC_RECV };
 
 	if (what)
-		nic_because("the message of QP 0x%06x: %s", qp->dest_qpn, what);
+		nic_set_reason("the message of QP 0x%06x: %s", qp->dest_qpn, what);
 	nak(qp, syndrome);
 	nic_rq_complete(qp, &wc, true);
 	nic_qp_error(qp, false);

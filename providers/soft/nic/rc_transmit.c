@@ -171,7 +171,7 @@ static bool transmit_one(struct sim_qp *qp)
 	return true;
 }
 
-/* Data that goes by reference is still to be fetched: the stream has none of it. */
+/* Data sent by reference is not fetched yet, so the stream has none of it. */
 static bool stream_has(const struct nic_swqe *wqe)
 {
 	return !nic_is_read(wqe) && (uint64_t)wqe->acked + wqe->inflight >= wqe->length;
@@ -185,7 +185,7 @@ void rc_stream_took(struct sim_qp *qp)
 		sim_timer_disarm(&qp->timer);
 }
 
-/* Since others were completed in between, what may_start() found is looked for again. */
+/* Others were completed since may_start() set the status, so the reason is found again. */
 static void local_reason(struct sim_qp *qp, struct nic_swqe *wqe)
 {
 	struct iovec iov[NIC_MAX_SGE];
@@ -194,12 +194,12 @@ static void local_reason(struct sim_qp *qp, struct nic_swqe *wqe)
 	if (nic_is_local(wqe))
 		return;		/* nic_mw_execute() has said it */
 	if (wqe->status == IBV_WC_LOC_LEN_ERR) {
-		nic_because("%u bytes are more than a message may have (%u)", wqe->length,
+		nic_set_reason("%u bytes are more than a message may have (%u)", wqe->length,
 			    NIC_MAX_MESSAGE);
 	} else if (wqe->status == IBV_WC_LOC_QP_OP_ERR) {
-		nic_because("it reads, and the QP's max_rd_atomic (initiator depth) is 0");
+		nic_set_reason("it reads, and the QP's max_rd_atomic (initiator depth) is 0");
 	} else {
-		nic_because("a local key did not allow it");
+		nic_set_reason("a local key did not allow it");
 		(void)nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts);
 	}
 }

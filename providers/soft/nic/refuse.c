@@ -38,7 +38,7 @@ int nic_no_memory(const struct sim_device *device, const char *call)
 
 static char because[200];	/* engine lock */
 
-void nic_because(const char *format, ...)
+void nic_set_reason(const char *format, ...)
 {
 	va_list args;
 
@@ -49,13 +49,13 @@ void nic_because(const char *format, ...)
 	va_end(args);
 }
 
-void nic_tell_failure(struct sim_qp *qp, const char *format, ...)
+void nic_log_failure(struct sim_qp *qp, const char *format, ...)
 {
-	enum polycm_log_level level = qp->failure_told ? POLYCM_LOG_DEBUG : POLYCM_LOG_WARN;
+	enum polycm_log_level level = qp->failure_logged ? POLYCM_LOG_DEBUG : POLYCM_LOG_WARN;
 	char what[120];
 	va_list args;
 
-	qp->failure_told = true;
+	qp->failure_logged = true;
 	if (!sim_core->log_enabled(level))
 		return;
 	va_start(args, format);
@@ -84,9 +84,9 @@ static const char *status_name(enum ibv_wc_status status)
 									     "GENERAL_ERR";
 }
 
-void nic_tell_bad(struct sim_qp *qp, const struct ibv_wc *wc, bool receive)
+void nic_log_bad(struct sim_qp *qp, const struct ibv_wc *wc, bool receive)
 {
-	nic_tell_failure(qp, "a %s request (wr_id 0x%llx) completes with IBV_WC_%s",
+	nic_log_failure(qp, "a %s request (wr_id 0x%llx) completes with IBV_WC_%s",
 			 receive ? "receive" : "send", (unsigned long long)wc->wr_id,
 			 status_name(wc->status));
 }

@@ -5,28 +5,28 @@
 
 #include "objects.h"
 
-/* One line for people; free when nobody listens. */
+/* One line of log.  Arguments are evaluated only if the level is enabled. */
 #define nic_log(level, ...) do { \
 	if (sim_core->log_enabled(level)) \
 		sim_core->log(level, NULL, __VA_ARGS__); \
 } while (0)
 #define nic_debug(...) nic_log(POLYCM_LOG_DEBUG, __VA_ARGS__)
 
-/* Why what is under way fails: for the line of nic_tell_failure(), which is next.  Engine lock held. */
-void nic_because(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
+/* The reason that nic_log_failure(), which must follow, logs.  Engine lock held. */
+void nic_set_reason(const char *format, ...) __attribute__((cold, format(printf, 1, 2)));
 /*
- * What becomes of the QP or its request, with that reason: a line at `warn' for
- * the first failure of a QP since RESET, at `debug' for those that follow it.
+ * Log the failure of a QP or of its request, with that reason: at `warn' for the
+ * first failure of a QP since RESET, at `debug' for those that follow.
  */
-void nic_tell_failure(struct sim_qp *qp, const char *format, ...)
+void nic_log_failure(struct sim_qp *qp, const char *format, ...)
 	__attribute__((cold, format(printf, 2, 3)));
-/* Neither good nor flushed behind another one. */
+/* An error, but not flushed because of an earlier one. */
 static inline bool nic_is_bad(enum ibv_wc_status status)
 {
 	return __builtin_expect(status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR, 0);
 }
 /* The same for a completion that is bad. */
-void nic_tell_bad(struct sim_qp *qp, const struct ibv_wc *wc, bool receive) __attribute__((cold));
+void nic_log_bad(struct sim_qp *qp, const struct ibv_wc *wc, bool receive) __attribute__((cold));
 
 /* One line at `warn': the program's call fails, and why.  Returns err, an errno. */
 int nic_refuse(const struct sim_device *device, const char *call, int err, const char *format, ...)

@@ -66,8 +66,8 @@ static inline void nic_transmit(struct sim_qp *qp)
 	else
 		ud_transmit(qp);
 }
-/* What sending or receiving has left to be done, outside of all loops. */
-void nic_settle(struct sim_qp *qp);
+/* After sending or receiving: the QP fails if a full CQ has lost a completion of it. */
+void nic_check_cqe_lost(struct sim_qp *qp);
 /* Copy len bytes from one list of parts to another. */
 void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec *from,
 	      unsigned int from_parts, size_t len);

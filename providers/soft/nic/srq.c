@@ -191,7 +191,7 @@ bool nic_srq_take(struct sim_srq *srq, struct nic_rwqe *ret_wqe)
 	wqe = nic_rq_at(rq, rq->tail++);
 	memcpy(ret_wqe, wqe, sizeof(*wqe) + wqe->num_sge * sizeof(wqe->sge[0]));
 	if (srq->limit && rq->head - rq->tail < srq->limit) {
-		srq->limit = 0;		/* tells once, until it is set again */
+		srq->limit = 0;		/* one event, until the limit is set again */
 		nic_async_srq(srq, IBV_EVENT_SRQ_LIMIT_REACHED);
 	}
 	return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nic/uc.c - unreliable connected QPs: messages as RC sends them, but nobody
- * answers.  A message of which a part is missing is dropped as a whole, its
- * receive request is the next one's, and what begins a message is taken
- * whatever its number is (IBTA vol. 1, 9.8).
+ * nic/uc.c - unreliable connected QPs: messages as with RC, but without
+ * answers.  If a part of a message is missing, all of it is dropped, and the next
+ * message gets its receive request.  The first packet of a message is accepted
+ * with any number (IBTA vol. 1, 9.8).
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@ enum ibv_wc_status uc_send(struct sim_qp *qp, struct nic_swqe *wqe)
 	unsigned int parts;
 
 	if (wqe->length > NIC_MAX_MESSAGE) {
-		nic_because("%u bytes are more than a message may have (%u)", wqe->length,
+		nic_set_reason("%u bytes are more than a message may have (%u)", wqe->length,
 			    NIC_MAX_MESSAGE);
 		return IBV_WC_LOC_LEN_ERR;
 	}
@@ -58,7 +58,7 @@ static void drop_too_long(struct sim_qp *qp)
 	drop(qp, "it is longer than the receive");
 	if (!qp->pub.qp.srq)
 		return;
-	nic_because("the message of QP 0x%06x: it is longer than the receive", qp->dest_qpn);
+	nic_set_reason("the message of QP 0x%06x: it is longer than the receive", qp->dest_qpn);
 	nic_rq_complete(qp, &wc, true);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nic/ud.c - unreliable datagrams.  A datagram is complete when it is sent;
- * the receiver drops what it has no use for without a word.
+ * the receiver silently drops what it cannot use.
  */
 #include "config.h"
 
@@ -80,7 +80,7 @@ static enum ibv_wc_status send_datagram(struct sim_qp *qp, struct nic_swqe *wqe)
 	unsigned int parts;
 
 	if (wqe->length > 128u << qp->port->active_mtu) {
-		nic_because("%u bytes are more than a datagram may have (%u, the MTU)", wqe->length,
+		nic_set_reason("%u bytes are more than a datagram may have (%u, the MTU)", wqe->length,
 			    128u << qp->port->active_mtu);
 		return IBV_WC_LOC_LEN_ERR;
 	}
@@ -167,9 +167,9 @@ static void too_long(struct sim_qp *qp, const struct ud_header *h, struct ibv_wc
 		  nic_qpn(qp), h->src_qpn, h->length);
 	if (!qp->pub.qp.srq)
 		return;
-	nic_because("a datagram of QP 0x%06x: its %u bytes and the header are longer than the receive",
-		    h->src_qpn, h->length);
-	/* As rxe tells it. */
+	nic_set_reason("a datagram of QP 0x%06x: its %u bytes and the header are longer than the "
+		       "receive", h->src_qpn, h->length);
+	/* As rxe. */
 	wc->status = IBV_WC_REM_INV_REQ_ERR;
 	nic_rq_complete(qp, wc, true);
 }
@@ -229,7 +229,7 @@ void ud_deliver(struct sim_qp *qp, const struct sim_packet *packet, const struct
 		return;
 	}
 	receive(qp, packet, h);
-	nic_settle(qp);
+	nic_check_cqe_lost(qp);
 }
 
 void ud_receive(const struct sim_packet *packet)

@@ -129,7 +129,7 @@ void nic_rq_complete(struct sim_qp *qp, struct ibv_wc *wc, bool solicited)
 	qp->rx_held = false;
 	wc->qp_num = nic_qpn(qp);
 	if (nic_is_bad(wc->status))
-		nic_tell_bad(qp, wc, true);
+		nic_log_bad(qp, wc, true);
 	if (!nic_cq_push(nic_cq(qp->pub.qp.recv_cq), wc, solicited))
 		qp->cqe_lost = true;
 }

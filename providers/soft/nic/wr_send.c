@@ -90,7 +90,7 @@ static const char *wr_error(const struct sim_qp *qp, const struct ibv_send_wr *w
 	return NULL;
 }
 
-/* Returns err.  Each request is told of: programs that check for errors stop at the first. */
+/* Returns err.  One log line for each request: programs that check for errors stop at the first. */
 static int refuse(const struct sim_qp *qp, const struct ibv_send_wr *wr, int err, const char *why)
 {
 	nic_log(POLYCM_LOG_WARN, "%s QP 0x%06x: send request refused (wr_id 0x%llx, opcode %d, "
@@ -219,7 +219,7 @@ static void sq_kick(struct sim_qp *qp)
 		nic_sq_flush(qp);
 	else
 		nic_transmit(qp);
-	nic_settle(qp);
+	nic_check_cqe_lost(qp);
 }
 
 /* --- iWARP: handing over. --- */
@@ -229,7 +229,7 @@ static bool is_armed(const struct ibv_cq *cq)
 	return atomic_load(&nic_container(cq, const struct sim_cq, pub)->armed) != CQ_IDLE;
 }
 
-/* Lock held.  The answer to a read comes later, and nobody waits for it here. */
+/* Lock held.  The answer to a read comes later, and is not awaited here. */
 static bool is_taken(const struct sim_qp *qp, uint32_t head)
 {
 	return qp->state != IBV_QPS_RTS || (int32_t)(qp->sq_tail - head) >= 0 ||
@@ -271,12 +271,12 @@ static bool hands_over(const struct sim_qp *qp)
 }
 
 /*
- * siw sends in the caller, and TCP hands over at once: where the peer's kernel
- * can, it has a message when the call returns, and its program can have seen it
- * before the next one.  Programs rely on it without knowing, who look for
- * credits between two posts, or close after the last.  Here a program that does
- * nothing but post may be HEAD_START ahead of the peer, about what a post of
- * siw's takes; what is posted after a pause finds all before it with the peer.
+ * siw sends in the caller, and TCP delivers at once: usually the peer has a
+ * message when the call returns, and its program can have seen it before the next
+ * one.  Programs that check for credits between two posts, or close after the
+ * last, depend on this.  Here a program that only posts may be HEAD_START ahead of
+ * the peer, which is about the time that a post takes with siw.  After a pause it
+ * is not ahead at all.
  */
 static int before_post(struct sim_qp *qp)
 {
@@ -293,8 +293,8 @@ static int before_post(struct sim_qp *qp)
 }
 
 /*
- * A program that can go to sleep with its next call looks at nothing before it
- * is woken, so it gets no head start.
+ * A program that may sleep in its next call sees nothing until it is woken, so it
+ * gets no head start.
  */
 static void after_post(struct sim_qp *qp)
 {
@@ -393,7 +393,7 @@ void nic_sq_complete(struct sim_qp *qp, enum ibv_wc_status status)
 		qp->sq_high++;
 	qp->sq_tail++;
 	if (nic_is_bad(status))
-		nic_tell_bad(qp, &wc, false);
+		nic_log_bad(qp, &wc, false);
 	if (status == IBV_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & IBV_SEND_SIGNALED))
 		return;
 	if (!nic_cq_push(nic_cq(qp->pub.qp.send_cq), &wc, false))

@@ -39,7 +39,7 @@ static inline in_addr_t sim_addr_ipv4(const struct sockaddr *addr)
 	return value;
 }
 
-/* What most connections have is looked at in place; the others are copied first, below. */
+/* IPv4, the most frequent, is read in place; others are copied first. */
 union sim_sockaddr sim_addr_copy_slow(const struct sockaddr *addr);
 bool sim_addr_is_zero_slow(const struct sockaddr *addr);
 bool sim_addr_is_loopback_slow(const struct sockaddr *addr);
@@ -77,7 +77,7 @@ static inline bool sim_addr_is_link_local(const struct sockaddr *addr)
 	return sim_addr_family(addr) == AF_INET6 && sim_addr_is_link_local_slow(addr);
 }
 
-bool sim_addr_is_mapped(const struct sockaddr *addr);		/* IPv4 in IPv6's clothes */
+bool sim_addr_is_mapped(const struct sockaddr *addr);		/* an IPv4-mapped IPv6 address */
 
 static inline bool sim_addr_is_multicast(const struct sockaddr *addr)
 {

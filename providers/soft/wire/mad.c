@@ -135,7 +135,7 @@ void cm_encode(const struct cm_msg *msg, uint8_t mad[CM_MAD_SIZE])
 	}
 }
 
-/* A length that lies must not lead a reader of the array out of it. */
+/* A wrong length must not lead beyond the array. */
 static void clamp_info_length(struct cm_msg *msg)
 {
 	uint8_t *length;
