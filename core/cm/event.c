@@ -167,11 +167,18 @@ static __attribute__((cold)) bool size_is_bad(const struct polycm_module *module
 	return polycm_abi_check(&event_struct, size, minor, why, WHY_SIZE);
 }
 
-static bool is_good(const struct polycm_module *module, const struct polycm_event *event)
+/* Apart, so that an event of this version pays for no buffer. */
+static __attribute__((cold, noinline)) bool other_size_is_bad(const struct polycm_module *module,
+							      uint32_t size)
 {
 	char why[WHY_SIZE];
 
-	if (!event || (event->size != sizeof(*event) && size_is_bad(module, event->size, why)) ||
+	return size_is_bad(module, size, why);
+}
+
+static bool is_good(const struct polycm_module *module, const struct polycm_event *event)
+{
+	if (!event || (event->size != sizeof(*event) && other_size_is_bad(module, event->size)) ||
 	    (unsigned int)event->type > LAST_EVENT)
 		return false;
 	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
@@ -179,8 +186,8 @@ static bool is_good(const struct polycm_module *module, const struct polycm_even
 	return !is_multicast(event->type) || event->group;
 }
 
-static __attribute__((cold)) void tell_bad(const struct polycm_module *module,
-					   const struct polycm_event *event)
+static __attribute__((cold, noinline)) void tell_bad(const struct polycm_module *module,
+						     const struct polycm_event *event)
 {
 	static const char call[] = "post_event";
 	char why[WHY_SIZE];
@@ -209,8 +216,8 @@ int polycm_event_check(const struct polycm_module *module, const struct polycm_e
 	return -EINVAL;
 }
 
-static __attribute__((cold)) void not_posted(const struct polycm_id *id, struct polycm_ev *ev,
-					     int err)
+static __attribute__((cold, noinline)) void not_posted(const struct polycm_id *id,
+						       struct polycm_ev *ev, int err)
 {
 	if (err == -EINVAL)
 		polycm_misuse(id->module, "post_event", "the child of a CONNECT_REQUEST is another "

@@ -119,8 +119,6 @@ struct polycm_ev *polycm_hold_take_locked(struct polycm_id *listener,
 int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_event);
 /* A synchronous id: give back its last event, wait for the next, its status as -errno. */
 int polycm_complete(struct polycm_id *id);
-/* polycm_leave(); a call on a synchronous id that went well then waits as above. */
-int polycm_leave_to_complete(struct polycm_id *id, int err);
 /* What a synchronous call returns for this event. */
 int polycm_event_errno(const struct rdma_cm_event *event);
 void polycm_release_event(struct polycm_id *id);

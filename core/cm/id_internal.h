@@ -206,10 +206,15 @@ static inline int polycm_exit(const char *call, struct polycm_id *id, int err)
 	return polycm_ret(call, id, err);
 }
 
+/* Leave; a call on a synchronous id that went well then waits for its event. */
 static inline int polycm_exit_to_complete(const char *call, struct polycm_id *id, int err)
 {
-	return polycm_ret(call, id, polycm_leave_to_complete(id, err));
+	bool waits = !err && id->rsocket.sync;
+
+	polycm_leave(id);
+	return polycm_ret(call, id, waits ? polycm_complete(id) : err);
 }
+
 /*
  * The same after polycm_id_unlock(), for what is done to the id without its
  * lock.  true: the id was destroyed meanwhile, and may be gone now.

@@ -329,16 +329,6 @@ __attribute__((noinline)) int polycm_complete(struct polycm_id *id)
 	return polycm_event_errno(id->pub.event);
 }
 
-int polycm_leave_to_complete(struct polycm_id *id, int err)
-{
-	if (__builtin_expect(err || !id->rsocket.sync, 1)) {
-		polycm_leave(id);
-		return err;
-	}
-	polycm_leave(id);
-	return polycm_complete(id);
-}
-
 POLYCM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 				    struct rdma_cm_event **event)
 {
