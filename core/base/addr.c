@@ -17,23 +17,6 @@ union any_addr {
 	struct sockaddr_ib ib;
 };
 
-size_t polycm_addr_len(const struct sockaddr *addr)
-{
-	if (!addr)
-		return 0;
-
-	switch (addr->sa_family) {
-	case AF_INET:
-		return sizeof(struct sockaddr_in);
-	case AF_INET6:
-		return sizeof(struct sockaddr_in6);
-	case AF_IB:
-		return sizeof(struct sockaddr_ib);
-	default:
-		return 0;
-	}
-}
-
 static size_t read_addr(const struct sockaddr *addr, union any_addr *ret_addr)
 {
 	size_t len = polycm_addr_len(addr);

@@ -3,6 +3,7 @@
 #ifndef POLYCM_CORE_ADDR_H
 #define POLYCM_CORE_ADDR_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +12,23 @@
 #include <infiniband/ib.h>
 
 /* Bytes of an address of this family, 0 for a family that RDMA connections do not have. */
-size_t polycm_addr_len(const struct sockaddr *addr);
+static inline size_t polycm_addr_len(const struct sockaddr *addr)
+{
+	if (!addr)
+		return 0;
+
+	switch (addr->sa_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	case AF_IB:
+		return sizeof(struct sockaddr_ib);
+	default:
+		return 0;
+	}
+}
+
 /* Is it 0.0.0.0, :: or the AF_IB address of zeros? */
 bool polycm_addr_wildcard(const struct sockaddr *addr);
 /* The port, network byte order; for AF_IB the low 16 bits of the service id. */

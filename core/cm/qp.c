@@ -47,7 +47,7 @@ static int null_err(void)
 	return errno ? -errno : -ENOMEM;
 }
 
-static int get_attr(struct polycm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
+static inline int get_attr(struct polycm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
 		    int *ret_mask)
 {
 	polycm_clear(attr, sizeof(*attr));
