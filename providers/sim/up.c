@@ -72,9 +72,7 @@ static int bring_up(enum sim_clock clock, uint64_t seed, int (*open_fabric)(void
 		return r;
 	sim_lock();
 	sim_nic_start();
-	r = sim_cma_start();
-	if (r < 0)
-		goto err_cma;
+	sim_cma_start();
 	sim_explore_fabric();
 	r = open_fabric();
 	if (r < 0)
@@ -90,7 +88,6 @@ static int bring_up(enum sim_clock clock, uint64_t seed, int (*open_fabric)(void
 
 err_fabric:
 	sim_cma_stop();
-err_cma:
 	sim_nic_stop();
 	sim_unlock();
 	sim_engine_stop();

@@ -12,23 +12,18 @@
 #define SIM_CMA_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "providers/soft/fabric/fabric.h"
 #include "ibcm_id.h"
 
-enum cma_state {
-	CMA_IDLE,
-	CMA_ADDR_QUERY,
-	CMA_ADDR_RESOLVED,
-	CMA_ROUTE_QUERY,
-	CMA_ROUTE_RESOLVED,
-	CMA_CONNECT,
-	CMA_DISCONNECT,
-	CMA_ADDR_BOUND,
-	CMA_LISTEN,
-	CMA_DEVICE_REMOVAL,
-	CMA_DESTROYING,
-};
+/* CMA_IDLE and so on; the names are in traces. */
+#define CMA_STATES(X) \
+	X(IDLE) X(ADDR_QUERY) X(ADDR_RESOLVED) X(ROUTE_QUERY) X(ROUTE_RESOLVED) X(CONNECT) \
+	X(DISCONNECT) X(ADDR_BOUND) X(LISTEN) X(DEVICE_REMOVAL) X(DESTROYING)
+#define CMA_STATE(name) CMA_##name,
+
+enum cma_state { CMA_STATES(CMA_STATE) };
 
 struct sim_id;
 
@@ -141,7 +136,7 @@ static inline void cma_prefetch(const struct sim_id *id)
 /* The operations for struct polycm_ops (cma_ops.c). */
 extern const struct polycm_ops sim_cma_ops;	/* all id ops; module ops are the provider's */
 
-int sim_cma_start(void);	/* packet handlers of both engines */
+void sim_cma_start(void);	/* packet handlers of both engines */
 void sim_cma_stop(void);
 /* The process ends without having destroyed its ids: tell the peers, as the kernel does. */
 void sim_cma_abandon_all(void);
@@ -213,6 +208,15 @@ enum polycm_kind cma_kind(const struct sim_id *id);
 static inline bool cma_is_af_ib(const struct sim_id *id)
 {
 	return id->src.sa.sa_family == AF_IB;
+}
+
+static inline union sim_sockaddr cma_any_address(sa_family_t family)
+{
+	union sim_sockaddr any;
+
+	memset(&any, 0, sizeof(any));
+	any.sa.sa_family = family;
+	return any;
 }
 
 /* An address of a port that talks AF_IB (cma_ib.c). */

@@ -22,15 +22,6 @@
 
 #define LOCAL_NS SIM_US(1)		/* the hop of an answer that is known already */
 
-static union sim_sockaddr zero_address(sa_family_t family)
-{
-	union sim_sockaddr a;
-
-	memset(&a, 0, sizeof(a));
-	a.sa.sa_family = family;
-	return a;
-}
-
 static void set_loopback(union sim_sockaddr *addr)
 {
 	if (addr->sa.sa_family == AF_INET)
@@ -49,8 +40,7 @@ void cma_set_port(struct sim_id *id, struct sim_port *port)
 								       : &sim_ibcm_engine;
 }
 
-/* IP over InfiniBand needs InfiniBand.  NULL: an interface without an RDMA device. */
-static int check_port_space(const struct sim_id *id, const struct sim_port *port)
+int cma_check_port_space(const struct sim_id *id, const struct sim_port *port)
 {
 	if (id->ps == RDMA_PS_IPOIB &&
 	    !(port && port->device->rules->services & POLYCM_SVC_IPOIB))
@@ -66,7 +56,7 @@ static int check_port_space(const struct sim_id *id, const struct sim_port *port
 static int port_of_interface(const struct sim_id *id, const struct sim_address *interface,
 			     const struct sim_address *address, struct sim_port **ret_port)
 {
-	int r = check_port_space(id, interface->port);
+	int r = cma_check_port_space(id, interface->port);
 
 	if (r < 0)
 		return r;
@@ -93,7 +83,7 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 		return sim_refuse(-ENODEV, "no device has this address on that interface");
 	if (!address)
 		return sim_refuse(-EADDRNOTAVAIL, "not an address of this host");
-	r = check_port_space(id, address->port);
+	r = cma_check_port_space(id, address->port);
 	if (r < 0)
 		return r;
 	if (!address->port)
@@ -235,7 +225,7 @@ static int bind_to(struct sim_id *id, const struct sockaddr *addr, const struct 
 	return 0;
 }
 
-static int bind_and_stay(struct sim_id *id, const struct sockaddr *addr, const struct sockaddr *dst)
+int cma_bind(struct sim_id *id, const struct sockaddr *addr, const struct sockaddr *dst)
 {
 	bool idle = id->state == CMA_IDLE && cma_is_address(addr);
 	int r = bind_to(id, addr, dst);
@@ -245,17 +235,12 @@ static int bind_and_stay(struct sim_id *id, const struct sockaddr *addr, const s
 	return r;
 }
 
-int cma_bind(struct sim_id *id, const struct sockaddr *addr)
-{
-	return bind_and_stay(id, addr, NULL);
-}
-
 union sim_sockaddr cma_bound_address(const struct sim_id *id)
 {
 	union sim_sockaddr addr = id->src;
 
 	if (id->bound_any) {
-		addr = zero_address(id->src.sa.sa_family);
+		addr = cma_any_address(id->src.sa.sa_family);
 		sim_addr_set_port(&addr, sim_addr_port(&id->src.sa));
 	}
 	return addr;
@@ -366,15 +351,9 @@ static int start_query(struct sim_id *id, int timeout_ms)
 	id->ask_until = 0;
 	if (!cma_is_any(&id->dst.sa) && !cma_is_af_ib(id))
 		return query_ip(id, SIM_MS((uint32_t)timeout_ms));
-	if (cma_is_any(&id->dst.sa)) {
-		r = check_loopback(id);
-		if (r < 0)
-			return r;
-	} else {
-		r = cma_ib_resolve(id);
-		if (r < 0)
-			return r;
-	}
+	r = cma_is_any(&id->dst.sa) ? check_loopback(id) : cma_ib_resolve(id);
+	if (r < 0)
+		return r;
 	sim_timer_arm(&id->timer, sim_now() + LOCAL_NS);
 	return 0;
 }
@@ -388,12 +367,12 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 	if (!cma_is_address(dst))
 		return sim_refuse(-EINVAL, "address family %u", dst->sa_family);
 	if (id->state == CMA_IDLE) {
-		any = zero_address(dst->sa_family);
+		any = cma_any_address(dst->sa_family);
 		if (dst->sa_family == AF_IB)
 			any.ib.sib_pkey = sim_addr_copy(dst).ib.sib_pkey;
 		if (src && src->sa_family == AF_UNSPEC)
 			src = NULL;
-		r = bind_and_stay(id, src ? src : &any.sa, dst);
+		r = cma_bind(id, src ? src : &any.sa, dst);
 		if (r < 0)
 			return r;
 	} else if (id->state != CMA_ADDR_BOUND) {
@@ -416,22 +395,18 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 	return 0;
 }
 
-static void set_gids(struct sim_id *id)
+void cma_set_gids(struct sim_id *id)
 {
+	bool roce = sim_wire_of(cma_rules(id)) == SIM_WIRE_ROCE, any = cma_is_any(&id->dst.sa);
 	const struct sim_port *peer = cma_peer_port(id);
 
 	set_sgid(id);
-	if (cma_is_any(&id->dst.sa) && !cma_is_af_ib(id) &&
-	    sim_wire_of(id->port->device->rules) == SIM_WIRE_ROCE)
-		sim_gid_of_address(&id->dst, &id->dgid);
-	else if (cma_is_any(&id->dst.sa))
-		id->dgid = id->sgid;
-	else if (cma_is_af_ib(id))
+	if (cma_is_af_ib(id) && !any)
 		memcpy(&id->dgid, &id->dst.ib.sib_addr, sizeof(id->dgid));
-	else if (sim_wire_of(id->port->device->rules) == SIM_WIRE_ROCE &&
-		 (!peer || sim_wire_of(peer->device->rules) != SIM_WIRE_ROCE))
+	else if (roce && !cma_is_af_ib(id) &&
+		 (any || !peer || sim_wire_of(peer->device->rules) != SIM_WIRE_ROCE))
 		sim_gid_of_address(&id->dst, &id->dgid);
-	else if (!peer)
+	else if (any || !peer)
 		id->dgid = id->sgid;
 	else if (sim_port_gid_of_address(peer, &id->dst.sa, &id->dgid) < 0)
 		id->dgid = peer->gids[0].gid;
@@ -469,7 +444,7 @@ static int acquire(struct sim_id *id)
 		port = address->port;
 		if (!port)
 			return -ENODEV;
-		r = check_port_space(id, port);
+		r = cma_check_port_space(id, port);
 		if (r < 0)
 			return r;
 		if (sim_addr_is_zero(&id->src.sa))
@@ -479,16 +454,8 @@ static int acquire(struct sim_id *id)
 		sim_addr_set_port(&id->src, number);
 	}
 	cma_set_port(id, port);
-	set_gids(id);
+	cma_set_gids(id);
 	return 0;
-}
-
-static void learn_peer(struct sim_id *id)
-{
-	const struct sim_port *peer = cma_peer_port(id);
-
-	cma_learn_neighbour(id);
-	id->peer_mac = peer ? peer->mac_number : 0;
 }
 
 void cma_addr_done(struct sim_id *id)
@@ -501,7 +468,7 @@ void cma_addr_done(struct sim_id *id)
 	if (!r)
 		r = acquire(id);
 	if (!r)
-		learn_peer(id);
+		cma_learn_neighbour(id);
 	/* Other addresses of the port are free for others then. */
 	if (!r && id->bound_any && !cma_is_any(&id->src.sa))
 		sim_rebind_port(id->node, id->bound_ps, &id->src, id);
@@ -512,27 +479,4 @@ void cma_addr_done(struct sim_id *id)
 	}
 	cma_set_state(id, CMA_ADDR_RESOLVED);
 	cma_post_simple(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-}
-
-int cma_child(struct sim_id *listener, struct sim_port *port, const union sim_sockaddr *src,
-	      const union sim_sockaddr *dst, struct sim_id **ret_child)
-{
-	struct polycm_id *core_id;
-	struct sim_id *child;
-	void *priv;
-	int r;
-
-	r = sim_core->child_create(listener->id, &core_id, &priv);
-	if (r < 0)
-		return r;
-	child = priv;
-	cma_init(child, core_id, listener->ps, listener->qp_type);
-	child->accepted = false;
-	child->src = sim_addr_copy(&dst->sa);
-	child->dst = sim_addr_copy(&src->sa);
-	cma_set_port(child, port);
-	set_gids(child);
-	cma_set_state(child, CMA_CONNECT);
-	*ret_child = child;
-	return 0;
 }

@@ -57,15 +57,16 @@ int cma_ib_port_of_source(const struct sim_id *id, const struct sockaddr_ib *sib
 {
 	union ibv_gid gid;
 	struct sim_port *port;
+	int r;
 
 	memcpy(&gid, &sib->sib_addr, sizeof(gid));
 	port = sim_port_of_gid(&gid);
 	if (!port || !(port->device->rules->services & POLYCM_SVC_AF_IB))
 		return sim_refuse(-ENODEV, "no InfiniBand device has this GID");
-	if (id->ps == RDMA_PS_IPOIB && !(port->device->rules->services & POLYCM_SVC_IPOIB))
-		return sim_refuse(-EINVAL, "RDMA_PS_IPOIB needs InfiniBand");
-	*ret_port = port;
-	return 0;
+	r = cma_check_port_space(id, port);
+	if (!r)
+		*ret_port = port;
+	return r;
 }
 
 enum suits { NOT, SAME_SUBNET, SAME_GID };
@@ -125,10 +126,8 @@ int cma_ib_resolve(struct sim_id *id)
 union sim_sockaddr cma_ib_address(const union ibv_gid *gid, uint64_t service_id,
 				  uint32_t flow_label)
 {
-	union sim_sockaddr addr;
+	union sim_sockaddr addr = cma_any_address(AF_IB);
 
-	memset(&addr, 0, sizeof(addr));
-	addr.ib.sib_family = AF_IB;
 	addr.ib.sib_pkey = htobe16(SIM_PKEY);
 	addr.ib.sib_flowinfo = htobe32(flow_label);
 	memcpy(&addr.ib.sib_addr, gid, sizeof(*gid));

@@ -77,14 +77,6 @@ struct sim_id *cma_first_id(void)
 	return all_ids;
 }
 
-void cma_each(void (*fn)(struct sim_id *id, void *arg), void *arg)
-{
-	struct sim_id *id, *next;
-
-	DL_FOREACH_SAFE(all_ids, id, next)
-		fn(id, arg);
-}
-
 unsigned int sim_cma_live_ids(void)
 {
 	return num_ids;
@@ -125,7 +117,7 @@ void cma_close(struct sim_id *id)
 	cma_unbind(id);
 }
 
-int sim_cma_start(void)
+void sim_cma_start(void)
 {
 	last_number = inherited = 0;
 	sim_trace_timers(resolved, describe_timer);
@@ -134,7 +126,6 @@ int sim_cma_start(void)
 	sim_ibcm_start();
 	iw_streams_start();
 	sim_link_set_death_handler(cma_process_died);
-	return 0;
 }
 
 void sim_cma_stop(void)

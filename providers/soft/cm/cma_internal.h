@@ -22,15 +22,12 @@ bool cma_is_copy(const struct sim_id *id);
 /* The program is done with it: nothing happens to it any more; again is no error. */
 void cma_close(struct sim_id *id);
 
-/* All ids of the process: the first one, and from there by ->next. */
+/* The first id of the process, in order of creation; ->next leads to all others. */
 struct sim_id *cma_first_id(void);
 /* Another process of the shared fabric is gone (cma_death.c). */
 void cma_process_died(unsigned int slot);
 /* Notice now if the process at the other end is gone.  Not in handlers. */
 void cma_look_at_peer(const struct sim_id *id);
-
-/* fn for each id, in order of creation. */
-void cma_each(void (*fn)(struct sim_id *id, void *arg), void *arg);
 
 /* Post what is late; as long as there is no memory, id->timer fires for it, too (cma_post.c). */
 void cma_post_late(struct sim_id *id);
@@ -48,7 +45,12 @@ bool cma_keeps(const struct sim_id *id);
 /* Settle on a port: the engine follows from its transport. */
 void cma_set_port(struct sim_id *id, struct sim_port *port);
 
-int cma_bind(struct sim_id *id, const struct sockaddr *addr);
+/* RDMA_PS_IPOIB needs IP over InfiniBand.  NULL: an interface without an RDMA device. */
+int cma_check_port_space(const struct sim_id *id, const struct sim_port *port);
+/* dst: where the program resolves to, or NULL. */
+int cma_bind(struct sim_id *id, const struct sockaddr *addr, const struct sockaddr *dst);
+/* The GIDs of an id with addresses and a port. */
+void cma_set_gids(struct sim_id *id);
 void cma_unbind(struct sim_id *id);
 /* The address as the port table has it. */
 union sim_sockaddr cma_bound_address(const struct sim_id *id);

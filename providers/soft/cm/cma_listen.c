@@ -9,7 +9,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "cma_internal.h"
 
@@ -64,9 +63,8 @@ int cma_listen(struct sim_id *id)
 	int r;
 
 	if (id->state == CMA_IDLE) {
-		memset(&addr, 0, sizeof(addr));
-		addr.sa.sa_family = AF_INET;
-		r = cma_bind(id, &addr.sa);
+		addr = cma_any_address(AF_INET);
+		r = cma_bind(id, &addr.sa, NULL);
 		if (r < 0)
 			return r;
 	} else if (id->state != CMA_ADDR_BOUND) {
@@ -86,6 +84,29 @@ void cma_unlisten(struct sim_id *id)
 	union sim_sockaddr addr = cma_bound_address(id);
 
 	sim_bind_listen(id->node, id->bound_ps, &addr, id, 0);
+}
+
+int cma_child(struct sim_id *listener, struct sim_port *port, const union sim_sockaddr *src,
+	      const union sim_sockaddr *dst, struct sim_id **ret_child)
+{
+	struct polycm_id *core_id;
+	struct sim_id *child;
+	void *priv;
+	int r;
+
+	r = sim_core->child_create(listener->id, &core_id, &priv);
+	if (r < 0)
+		return r;
+	child = priv;
+	cma_init(child, core_id, listener->ps, listener->qp_type);
+	child->accepted = false;
+	child->src = sim_addr_copy(&dst->sa);
+	child->dst = sim_addr_copy(&src->sa);
+	cma_set_port(child, port);
+	cma_set_gids(child);
+	cma_set_state(child, CMA_CONNECT);
+	*ret_child = child;
+	return 0;
 }
 
 int cma_request(struct sim_port *port, enum rdma_port_space ps, enum ibv_qp_type qp_type,
@@ -108,8 +129,7 @@ int cma_request(struct sim_port *port, enum rdma_port_space ps, enum ibv_qp_type
 	if (cma_is_af_ib(listener) != (dst->sa.sa_family == AF_IB))
 		return -EAFNOSUPPORT;
 	r = cma_child(listener, port, src, dst, ret_child);
-	if (r < 0)
-		return r;
-	*ret_listener = listener;
-	return 0;
+	if (!r)
+		*ret_listener = listener;
+	return r;
 }

@@ -212,21 +212,17 @@ int cma_join_multicast(struct sim_id *id, const struct polycm_multicast *mc)
 	return 0;
 }
 
-static void lose_groups(struct sim_id *id, void *arg)
-{
-	if (id->port != arg || !cma_live(id))
-		return;
-	for (struct cma_group *join = id->groups; join; join = join->next) {
-		sim_timer_disarm(&join->timer);
-		tell_of_loss(join);
-	}
-}
-
 /* The subnet administrator has forgotten the groups; on Ethernet nobody keeps them. */
 void cma_lose_groups_of(struct sim_port *port)
 {
-	if (port->device->rules->flags & POLYCM_T_HAS_SA)
-		cma_each(lose_groups, port);
+	if (!(port->device->rules->flags & POLYCM_T_HAS_SA))
+		return;
+	for (struct sim_id *id = cma_first_id(); id; id = id->next)
+		for (struct cma_group *join = id->groups; join; join = join->next)
+			if (id->port == port && cma_live(id)) {
+				sim_timer_disarm(&join->timer);
+				tell_of_loss(join);
+			}
 }
 
 static void leave(struct cma_group **at)

@@ -82,12 +82,12 @@ bool cma_ask_again(struct sim_id *id)
 
 void cma_learn_neighbour(struct sim_id *id)
 {
-	struct sim_port *peer;
+	struct sim_port *peer = cma_peer_port(id);
 
+	id->peer_mac = peer ? peer->mac_number : 0;
 	if (cma_is_af_ib(id) || cma_is_any(&id->dst.sa) || sim_addr_is_multicast(&id->dst.sa) ||
 	    cma_keeps(id) || sim_port_knows(id->way_out, &id->dst.sa))
 		return;
-	peer = cma_peer_port(id);
 	sim_port_learn(id->way_out, &id->dst.sa);
 	/* Who is asked learns who asks. */
 	if (peer && !sim_addr_is_link_local(&id->src.sa))

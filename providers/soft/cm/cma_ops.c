@@ -55,7 +55,7 @@ static int op_bind(void *priv, const struct sockaddr *addr)
 	int r = enter(id, SIM_CALL_BIND, addr);
 
 	if (!r)
-		r = cma_bind(id, addr);
+		r = cma_bind(id, addr, NULL);
 	if (!r)
 		id->bind_asked = true;
 	return leave(r);

@@ -12,20 +12,8 @@
 #include "providers/soft/fabric/trace_lines.h"
 #include "cma_internal.h"
 
-static const char *const state_names[] = {
-	[CMA_IDLE] = "IDLE",
-	[CMA_ADDR_QUERY] = "ADDR_QUERY",
-	[CMA_ADDR_RESOLVED] = "ADDR_RESOLVED",
-	[CMA_ROUTE_QUERY] = "ROUTE_QUERY",
-	[CMA_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
-	[CMA_CONNECT] = "CONNECT",
-	[CMA_DISCONNECT] = "DISCONNECT",
-	[CMA_ADDR_BOUND] = "ADDR_BOUND",
-	[CMA_LISTEN] = "LISTEN",
-	[CMA_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
-	[CMA_DESTROYING] = "DESTROYING",
-};
-
+#define NAME(name) #name,
+static const char *const state_names[] = { CMA_STATES(NAME) };
 static const char *const event_names[] = { EVENT_TYPES(EVENT_NAME) };
 
 void cma_set_state(struct sim_id *id, enum cma_state state)

@@ -16,13 +16,10 @@
  * program can destroy.
  */
 
-static void remove_id(struct sim_id *id, void *arg)
+static void remove_id(struct sim_id *id)
 {
-	const struct sim_device *device = arg;
 	enum cma_state state = id->state;
 
-	if (!id->port || id->port->device != device || !cma_live(id))
-		return;
 	/* Before the event, which may be late and wait for it then. */
 	sim_timer_disarm(&id->timer);
 	/* Not accepted: the program learns it from its next call. */
@@ -37,7 +34,9 @@ static void remove_id(struct sim_id *id, void *arg)
 
 static void device_leaves(struct sim_device *device)
 {
-	cma_each(remove_id, device);
+	for (struct sim_id *id = cma_first_id(); id; id = id->next)
+		if (id->port && id->port->device == device && cma_live(id))
+			remove_id(id);
 }
 
 /* ------------------------------------------------------------------------
@@ -60,22 +59,17 @@ static bool leads_to(const struct sim_id *id, const struct sim_port *port)
 	}
 }
 
-static void tell_of_mac(struct sim_id *id, void *arg)
-{
-	const struct sim_port *port = arg;
-
-	if (!cma_live(id))
-		return;
-	if (id->port == port)
-		(void)cma_post_simple(id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
-	else if (leads_to(id, port))
-		(void)cma_post_why(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT,
-				   "the peer's address has another MAC now");
-}
-
 void sim_cma_mac_changed(struct sim_port *port)
 {
-	cma_each(tell_of_mac, port);
+	for (struct sim_id *id = cma_first_id(); id; id = id->next) {
+		if (!cma_live(id))
+			continue;
+		if (id->port == port)
+			(void)cma_post_simple(id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+		else if (leads_to(id, port))
+			(void)cma_post_why(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT,
+					   "the peer's address has another MAC now");
+	}
 }
 
 static void port_event(struct sim_port *port, enum ibv_event_type type)

@@ -22,23 +22,8 @@
 
 static uint32_t last_index;
 
-static const char *const state_names[] = {
-	[IBCM_IDLE] = "IDLE",
-	[IBCM_REQ_SENT] = "REQ_SENT",
-	[IBCM_REQ_RCVD] = "REQ_RCVD",
-	[IBCM_MRA_REQ_SENT] = "MRA_REQ_SENT",
-	[IBCM_MRA_REQ_RCVD] = "MRA_REQ_RCVD",
-	[IBCM_REP_SENT] = "REP_SENT",
-	[IBCM_REP_RCVD] = "REP_RCVD",
-	[IBCM_MRA_REP_SENT] = "MRA_REP_SENT",
-	[IBCM_MRA_REP_RCVD] = "MRA_REP_RCVD",
-	[IBCM_ESTABLISHED] = "ESTABLISHED",
-	[IBCM_DREQ_SENT] = "DREQ_SENT",
-	[IBCM_DREQ_RCVD] = "DREQ_RCVD",
-	[IBCM_TIMEWAIT] = "TIMEWAIT",
-	[IBCM_SIDR_REQ_SENT] = "SIDR_REQ_SENT",
-	[IBCM_SIDR_REQ_RCVD] = "SIDR_REQ_RCVD",
-};
+#define NAME(name) #name,
+static const char *const state_names[] = { IBCM_STATES(NAME) };
 
 /* --- States and events. --- */
 
@@ -66,36 +51,23 @@ static void forget_remote(struct ibcm *cm)
 	ibcm_table_remove(cm, IBCM_BY_QPN);
 }
 
-void ibcm_reset(struct ibcm *cm)
+void ibcm_leave(struct ibcm *cm, enum ibcm_state state)
 {
 	forget_remote(cm);
-	ibcm_set_state(cm, IBCM_IDLE);
+	ibcm_set_state(cm, state);
 }
 
 void ibcm_enter_timewait(struct ibcm *cm)
 {
 	ibcm_stop_repeating(cm);
-	forget_remote(cm);
-	ibcm_set_state(cm, IBCM_TIMEWAIT);
+	ibcm_leave(cm, IBCM_TIMEWAIT);
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(ibcm_exponent_to_ms(cm->av_timeout)));
-}
-
-void ibcm_leave_repeating(struct ibcm *cm)
-{
-	forget_remote(cm);
-	ibcm_set_state(cm, IBCM_TIMEWAIT);
 }
 
 bool ibcm_post(struct ibcm *cm, const struct polycm_event *event)
 {
 	/* Else refused: not accepted, or closing. */
 	return cm->id->state != CMA_CONNECT || cma_post(cm->id, event) != -ENOMEM;
-}
-
-void ibcm_post_status(struct ibcm *cm, enum rdma_cm_event_type type, int status)
-{
-	if (cm->id->state == CMA_CONNECT)
-		(void)cma_post_simple(cm->id, type, status);
 }
 
 void ibcm_post_disconnected(struct ibcm *cm, int status)
@@ -137,7 +109,7 @@ static void give_up(struct ibcm *cm)
 	case IBCM_MRA_REQ_RCVD:
 	case IBCM_REP_SENT:
 	case IBCM_MRA_REP_RCVD:
-		ibcm_reset(cm);
+		ibcm_leave(cm, IBCM_IDLE);
 		post_unreachable(cm, why);
 		break;
 	case IBCM_SIDR_REQ_SENT:

@@ -21,24 +21,18 @@
 #include "providers/soft/wire/mad.h"
 #include "cma.h"
 
-/* Of a communication id, below the states of the rdma_cm_id. */
-enum ibcm_state {
-	IBCM_IDLE,
-	IBCM_REQ_SENT,
-	IBCM_REQ_RCVD,
-	IBCM_MRA_REQ_SENT,	/* waits for the program; an MRA goes out for a repeated REQ */
-	IBCM_MRA_REQ_RCVD,
-	IBCM_REP_SENT,
-	IBCM_REP_RCVD,
-	IBCM_MRA_REP_SENT,	/* likewise for a repeated REP */
-	IBCM_MRA_REP_RCVD,
-	IBCM_ESTABLISHED,
-	IBCM_DREQ_SENT,
-	IBCM_DREQ_RCVD,
-	IBCM_TIMEWAIT,
-	IBCM_SIDR_REQ_SENT,
-	IBCM_SIDR_REQ_RCVD,
-};
+/*
+ * IBCM_IDLE and so on: the states of a communication id, below those of the
+ * rdma_cm_id.  In MRA_*_SENT the program has not answered a REQ or REP; an MRA
+ * goes out when that is repeated.  In MRA_*_RCVD an MRA has come.
+ */
+#define IBCM_STATES(X) \
+	X(IDLE) X(REQ_SENT) X(REQ_RCVD) X(MRA_REQ_SENT) X(MRA_REQ_RCVD) X(REP_SENT) X(REP_RCVD) \
+	X(MRA_REP_SENT) X(MRA_REP_RCVD) X(ESTABLISHED) X(DREQ_SENT) X(DREQ_RCVD) X(TIMEWAIT) \
+	X(SIDR_REQ_SENT) X(SIDR_REQ_RCVD)
+#define IBCM_STATE(name) IBCM_##name,
+
+enum ibcm_state { IBCM_STATES(IBCM_STATE) };
 
 #define IBCM_MAX_EXPONENT 31u
 
@@ -89,22 +83,20 @@ void ibcm_destroy(struct ibcm *cm);
 void ibcm_set_state(struct ibcm *cm, enum ibcm_state state);
 /* -EINVAL with the reason. */
 int ibcm_wrong_state(const struct ibcm *cm);
-/* IDLE, and no longer a connection that a request could repeat or find stale. */
-void ibcm_reset(struct ibcm *cm);
+/*
+ * That state, and no longer a connection that a request could repeat or find
+ * stale.  TIMEWAIT while a message is still repeated lasts until the last
+ * repetition, which is longer than the kernel's; nobody can see that.
+ */
+void ibcm_leave(struct ibcm *cm, enum ibcm_state state);
 /* TIMEWAIT, its timer started; a repetition ends. */
 void ibcm_enter_timewait(struct ibcm *cm);
-/*
- * TIMEWAIT while a message is still being repeated.  It lasts until the last
- * repetition, which is longer than the kernel's; nobody can tell.
- */
-void ibcm_leave_repeating(struct ibcm *cm);
 
 /*
  * Post an event unless the rdma_cm_id has left CONNECT.  false: there is no
  * memory for what the message says, which is dropped as if it had been lost.
  */
 bool ibcm_post(struct ibcm *cm, const struct polycm_event *event);
-void ibcm_post_status(struct ibcm *cm, enum rdma_cm_event_type type, int status);
 void ibcm_post_disconnected(struct ibcm *cm, int status);
 
 static inline struct sim_node *ibcm_node(const struct sim_packet *packet)

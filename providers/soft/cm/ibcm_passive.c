@@ -264,7 +264,8 @@ static void established(struct ibcm *cm)
 {
 	ibcm_stop_repeating(cm);
 	ibcm_set_state(cm, IBCM_ESTABLISHED);
-	ibcm_post_status(cm, RDMA_CM_EVENT_ESTABLISHED, 0);
+	if (cm->id->state == CMA_CONNECT)
+		(void)cma_post_simple(cm->id, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
 void ibcm_recv_rtu(const struct sim_packet *packet, const struct cm_msg *msg)

@@ -61,12 +61,12 @@ int ibcm_send_rej(struct ibcm *cm, uint16_t reason, const void *ari, uint8_t ari
 	case IBCM_MRA_REQ_SENT:
 	case IBCM_REP_RCVD:
 	case IBCM_MRA_REP_SENT:
-		ibcm_reset(cm);
+		ibcm_leave(cm, IBCM_IDLE);
 		break;
 	case IBCM_REP_SENT:
 	case IBCM_MRA_REP_RCVD:
 		/* Neither does that end the repetition of the REP. */
-		ibcm_leave_repeating(cm);
+		ibcm_leave(cm, IBCM_TIMEWAIT);
 		break;
 	default:
 		return ibcm_wrong_state(cm);
@@ -186,7 +186,7 @@ void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg)
 		return;
 	if (idle) {
 		ibcm_stop_repeating(cm);
-		ibcm_reset(cm);
+		ibcm_leave(cm, IBCM_IDLE);
 	} else {
 		ibcm_enter_timewait(cm);
 	}

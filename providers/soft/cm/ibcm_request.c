@@ -119,13 +119,11 @@ int ibcm_service(uint64_t service_id, enum rdma_port_space *ret_ps, uint16_t *re
 
 bool ibcm_service_exists(struct sim_node *node, enum rdma_port_space ps, uint16_t port)
 {
-	union sim_sockaddr any;
+	union sim_sockaddr any = cma_any_address(AF_INET);
 	struct sim_id *listener;
 	unsigned int slot;
 	bool service = false;
 
-	memset(&any, 0, sizeof(any));
-	any.in.sin_family = AF_INET;
 	any.in.sin_port = htobe16(port);
 	return sim_find_listener(node, ps, &any.sa, &slot, &listener, &service) || service;
 }

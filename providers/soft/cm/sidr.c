@@ -133,7 +133,7 @@ int sidr_reply(struct ibcm *cm, uint8_t status, const struct polycm_conn_param *
 	}
 	if (param && param->private_data)
 		memcpy(msg.sidr_rep.private_data, param->private_data, param->private_data_len);
-	ibcm_reset(cm);
+	ibcm_leave(cm, IBCM_IDLE);
 	ibcm_send(cm, &msg);
 	return 0;
 }
