@@ -36,7 +36,7 @@ struct cm_engine {
 	int (*disconnect)(struct sim_id *id);
 	int (*notify)(struct sim_id *id, enum ibv_event_type event);
 	int (*init_qp_attr)(struct sim_id *id, struct ibv_qp_attr *attr, int *ret_mask);
-	/* Tell the peer what destroying means in this state; no events afterwards. */
+	/* Send the peer what destroying means in this state; no events afterwards. */
 	void (*close)(struct sim_id *id);
 	void (*free)(struct sim_id *id);
 	/* After close: wait for what must not be interrupted. */
@@ -53,14 +53,13 @@ struct iwcm;			/* of the other engine, allocated on first use */
 struct cma_group;		/* a multicast join (cma_multicast.c) */
 
 /*
- * Events without private data for which there was no memory: they are posted again
- * until there is.  More than an id can have before its program fetches one: the
- * end of a resolution, ESTABLISHED, the end of a connection, ADDR_CHANGE,
- * DEVICE_REMOVAL.
+ * Events without private data that found no memory wait in their id and are posted
+ * again.  An id has at most five before its program fetches one: the end of a
+ * resolution, ESTABLISHED, the end of a connection, ADDR_CHANGE, DEVICE_REMOVAL.
  */
 #define CMA_MAX_LATE 5u
 
-/* When memory is looked for again: short beside what programs wait for, long beside what it costs. */
+/* The time between two attempts to find memory. */
 #define CMA_AGAIN SIM_MS(10)
 
 struct cma_late {
@@ -71,9 +70,8 @@ struct cma_late {
 };
 
 /*
- * The provider's area of an id; kept small, there may be 100,000 of them.  What
- * the end of a connection needs comes first, up to the line: of an id that was
- * not used for long it must be brought into the cache.
+ * The provider's part of an id.  It is small, since there may be 100,000.  What the
+ * end of a connection needs comes first, up to the line, so that it can be prefetched.
  */
 struct sim_id {
 	struct polycm_id *id;		/* the core's handle */
@@ -92,7 +90,7 @@ struct sim_id {
 	enum ibv_qp_type qp_type;
 	uint32_t qp_num;		/* given with connect or accept */
 	uint32_t number;		/* in traces */
-	bool bound;			/* src's port is ours in the port table */
+	bool bound;			/* the port table has src's port as this id's */
 	bool bind_asked;		/* by rdma_bind_addr(), not for resolving */
 	bool active;			/* has resolved an address, or tried to */
 	bool bound_any;			/* it was taken with the wildcard address */
@@ -107,7 +105,7 @@ struct sim_id {
 	/* --- */
 	union sim_sockaddr dst;
 	const char *late_why;		/* of the one late event that has words: an id fails once */
-	struct sim_port *way_out;	/* of the last look for an address */
+	struct sim_port *way_out;	/* of the last lookup of an address */
 	uint16_t interface;		/* see cma_interface(): number + 1 of the address; 0: none */
 	bool tos_set, ack_timeout_set;
 	uint8_t tos, ack_timeout;
@@ -138,7 +136,7 @@ extern const struct polycm_ops sim_cma_ops;	/* all id ops; module ops are the pr
 
 void sim_cma_start(void);	/* packet handlers of both engines */
 void sim_cma_stop(void);
-/* The process ends without having destroyed its ids: tell the peers, as the kernel does. */
+/* The process ends without having destroyed its ids: notify the peers, as the kernel does. */
 void sim_cma_abandon_all(void);
 /* In the child of a fork(): the ids so far are copies of the parent's. */
 void sim_cma_forked(void);
@@ -151,10 +149,10 @@ unsigned int sim_cma_live_ids(void);
 /*
  * Post an event.  As in the kernel, nothing but CONNECT_REQUEST is posted for
  * an id that the program has not accepted yet: -ECANCELED.  -ENOMEM: the caller
- * must come again, or has to be as if what it reports had not come yet.
+ * tries again, or drops the message that it reports, as if the wire had lost it.
  */
 int cma_post(struct sim_id *id, const struct polycm_event *event);
-/* ESTABLISHED without private data: never -ENOMEM, but later then, and so are all after it. */
+/* ESTABLISHED without private data.  Without memory it is posted later, and so are those after it. */
 int cma_post_established(struct sim_id *id, uint8_t initiator_depth, uint8_t responder_resources);
 /* Without contents: likewise. */
 int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status);
@@ -232,7 +230,7 @@ void sim_cma_mac_changed(struct sim_port *port);
 
 /* --- From the NIC. --- */
 
-/* The program (or the NIC) ended the stream under this id. */
+/* The program (or the NIC) ended this id's stream. */
 void sim_iw_qp_closed(struct sim_id *id, bool by_program);
 /* Is its queue pair part of an attempt to connect? */
 bool sim_iw_qp_connecting(const struct sim_id *id);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm/cma_addr.c - an id gets its addresses: rdma_bind_addr() and
- * rdma_resolve_addr(), with the errors of the kernel's RDMA CM and of its
- * routing and neighbour code.  Engine lock held.
- *
- * What AF_IB has of its own is in cma_ib.c.
+ * cm/cma_addr.c - rdma_bind_addr() and rdma_resolve_addr(), with the errors of the
+ * kernel's RDMA CM and of its routing and neighbour code.  cma_ib.c has what only
+ * AF_IB needs.  Engine lock held.
  *
  * A wildcard or loopback source names no device: it comes with resolving or
  * with a request.  Loopback means the node's default device, whatever its
@@ -49,9 +47,9 @@ int cma_check_port_space(const struct sim_id *id, const struct sim_port *port)
 }
 
 /*
- * An earlier bind was refused and has put the id on an interface, which the address need
- * not be on, nor on the host at all.  An iWARP device is known by the interface, others by
- * the address.
+ * An earlier bind was refused and has put the id on an interface.  The address need not
+ * be on that interface, or on the host.  An iWARP device is known by the interface, others
+ * by the address.
  */
 static int port_of_interface(const struct sim_id *id, const struct sim_address *interface,
 			     const struct sim_address *address, struct sim_port **ret_port)
@@ -78,7 +76,7 @@ static int port_of_source(const struct sim_id *id, struct sim_node *node,
 
 	if (interface)
 		return port_of_interface(id, interface, address, ret_port);
-	/* Of link-local addresses the interface is looked up, and not whether it has them. */
+	/* For a link-local address, Linux finds the interface but does not check that it has it. */
 	if (!address && sim_addr_is_link_local(addr))
 		return sim_refuse(-ENODEV, "no device has this address on that interface");
 	if (!address)
@@ -172,8 +170,8 @@ static void set_destination(struct sim_id *id, const struct sockaddr *dst, sa_fa
 	id->dst.sa.sa_family = family;
 }
 
-/* Why the port table refuses, in words. */
-static int tell_port(int r, const struct sockaddr *addr)
+/* The reason of the port table, in words. */
+static int port_refused(int r, const struct sockaddr *addr)
 {
 	if (r == -EACCES)
 		return sim_refuse(r, "ports below 1024 need CAP_NET_BIND_SERVICE");
@@ -182,7 +180,7 @@ static int tell_port(int r, const struct sockaddr *addr)
 	return sim_refuse(r, sim_addr_port(addr) ? "the port is taken" : "no port is free");
 }
 
-/* dst: where to the program resolves, or NULL.  If the port is all that is refused, it stays. */
+/* dst stays set if only the port is refused. */
 static int bind_to(struct sim_id *id, const struct sockaddr *addr, const struct sockaddr *dst)
 {
 	struct sim_port *port;
@@ -211,7 +209,7 @@ static int bind_to(struct sim_id *id, const struct sockaddr *addr, const struct 
 			  (afonly ? SIM_BIND_AFONLY : 0), id);
 	if (r < 0) {
 		memset(&id->src, 0, sizeof(id->src));
-		return tell_port(r, addr);
+		return port_refused(r, addr);
 	}
 	id->node = node;
 	id->afonly = afonly;
@@ -298,10 +296,10 @@ static int check_loopback(const struct sim_id *id)
 }
 
 /*
- * IPv4: what no route leads to by the interface that an id is on, Linux takes for a
- * neighbour there, also an address of its own.
+ * IPv4: if no route leads out of the interface that the id is on, Linux asks for the
+ * address there, even for one of its own.
  */
-static bool is_sought_there(const struct sim_id *id, const struct sim_address *source,
+static bool asks_anyway(const struct sim_id *id, const struct sim_address *source,
 			    const struct sim_address *own, bool leads)
 {
 	bool on_interface = cma_interface(id, id->node) || !cma_is_any(&id->src.sa);
@@ -312,12 +310,12 @@ static bool is_sought_there(const struct sim_id *id, const struct sim_address *s
 	return own ? own->port != id->way_out : !leads;
 }
 
-/* Who has the address next: ourselves, nobody in particular, or a neighbour that is to be asked. */
+/* Is the next hop known, or must a neighbour be asked? */
 static int query_ip(struct sim_id *id, uint64_t timeout)
 {
 	struct sim_address *address, *own;
 	struct sim_port *way_out;
-	bool leads, keeps, sought;
+	bool leads, keeps, asked;
 	int r;
 
 	r = cma_route_source(id, &address);
@@ -328,12 +326,12 @@ static int query_ip(struct sim_id *id, uint64_t timeout)
 	own = sim_node_address(id->node, &id->dst.sa);
 	keeps = cma_keeps(id);
 	id->way_out = way_out;
-	sought = is_sought_there(id, address, own, leads);
+	asked = asks_anyway(id, address, own, leads);
 	if (cma_is_any(&id->src.sa))
 		cma_set_interface(id, keeps ? own : address);
-	if (!sought && (!address->port || (own && !own->port) || !leads))
+	if (!asked && (!address->port || (own && !own->port) || !leads))
 		id->pending_status = -ENODEV;
-	/* Groups have link addresses that need not be asked for, and so has everybody. */
+	/* Nobody is asked for the link addresses of groups and of broadcast. */
 	if (id->pending_status || sim_addr_is_multicast(&id->dst.sa) || keeps ||
 	    sim_port_knows(way_out, &id->dst.sa) || sim_node_broadcasts(id->node, &id->dst.sa))
 		sim_timer_arm(&id->timer, sim_now() + LOCAL_NS);
@@ -342,7 +340,7 @@ static int query_ip(struct sim_id *id, uint64_t timeout)
 	return 0;
 }
 
-/* Routes at once; sets when the rest ends, and how. */
+/* Looks up the route now; sets when the resolution ends, and its status. */
 static int start_query(struct sim_id *id, int timeout_ms)
 {
 	int r;
@@ -378,7 +376,7 @@ int cma_resolve_addr(struct sim_id *id, const struct sockaddr *src, const struct
 	} else if (id->state != CMA_ADDR_BOUND) {
 		return cma_wrong_state(id);
 	} else {
-		/* It stays, whatever comes of this. */
+		/* It stays set, even if the call fails. */
 		id->dst = sim_addr_copy(dst);
 	}
 	if (id->src.sa.sa_family != dst->sa_family)
@@ -421,7 +419,7 @@ static bool has_source(const struct sim_port *port, const struct sockaddr *src)
 	       sim_port_gid_of_address(port, src, &gid) >= 0;
 }
 
-/* The answer is there: take over source and device. */
+/* The next hop is known: set source and device. */
 static int acquire(struct sim_id *id)
 {
 	struct sim_address *address;
@@ -469,7 +467,7 @@ void cma_addr_done(struct sim_id *id)
 		r = acquire(id);
 	if (!r)
 		cma_learn_neighbour(id);
-	/* Other addresses of the port are free for others then. */
+	/* Others may now bind the port at other addresses. */
 	if (!r && id->bound_any && !cma_is_any(&id->src.sa))
 		sim_rebind_port(id->node, id->bound_ps, &id->src, id);
 	if (r < 0) {

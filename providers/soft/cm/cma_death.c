@@ -2,9 +2,8 @@
 /*
  * cm/cma_death.c - another process of the host died: its ids end as the kernel
  * ends them, since the host lives on.  What its CM would send follows from the
- * states of its ids, which each process tells the other ends for that case,
- * behind what it sends to them.  Everything that it told and sent was read before.
- * Engine lock held.
+ * states of its ids.  For this case each process sends these states to its peers,
+ * after its messages; all of them have been read before.  Engine lock held.
  */
 #include "config.h"
 
@@ -23,17 +22,17 @@ static unsigned int peer_slot(const struct ibcm *cm)
 	return cm->remote_id ? sim_slot_of_conn(cm->remote_id) : cm->request_slot;
 }
 
-/* What is told to another process, as it lies in the packet. */
+/* A packet with the state of an id, for the process of its peer. */
 struct note {
-	uint32_t local_id, remote_id;	/* of who tells; 0: it does not know the other's */
+	uint32_t local_id, remote_id;	/* the sender's; 0: it does not know its peer's */
 	uint8_t state;			/* enum ibcm_state */
 };
 
 #define NOTE_SIZE (offsetof(struct note, state) + sizeof(uint8_t))
 
 /*
- * States in which a host says the same for a process that is gone, named by one
- * of them.  An id is in REQ_RCVD for as long as its request is being posted.
+ * The state that stands for all in which a host sends the same for a process that
+ * died.  REQ_RCVD lasts only while the request is posted.
  */
 static enum ibcm_state ends_like(enum ibcm_state state)
 {
@@ -54,7 +53,7 @@ static enum ibcm_state ends_like(enum ibcm_state state)
 	}
 }
 
-void ibcm_tell_other_process(const struct ibcm *cm, enum ibcm_state before)
+void ibcm_send_note(const struct ibcm *cm, enum ibcm_state before)
 {
 	enum ibcm_state state = ends_like((enum ibcm_state)cm->state);
 	struct note note = {
@@ -63,15 +62,15 @@ void ibcm_tell_other_process(const struct ibcm *cm, enum ibcm_state before)
 		.state = (uint8_t)state,
 	};
 
-	/* Who gets a REQ knows that it was sent. */
+	/* The receiver of a REQ knows that it was sent. */
 	if (peer_slot(cm) == sim_self_slot() || state == ends_like(before) || !cm->peer ||
 	    (state == IBCM_REQ_SENT && before == IBCM_IDLE))
 		return;
 	sim_link_note(cm->id->port, cm->peer, peer_slot(cm), &note, NOTE_SIZE);
 }
 
-/* Ours that the sender has a connection with: it may not know its id yet. */
-static struct ibcm *find_told(const struct sim_packet *packet, const struct note *note)
+/* Our end of the sender's connection; the sender may not know our id yet. */
+static struct ibcm *find_noted(const struct sim_packet *packet, const struct note *note)
 {
 	uint64_t guid = be64toh(packet->from->device->vdev.node_guid);
 	struct ibcm *cm;
@@ -92,7 +91,7 @@ void ibcm_recv_note(const struct sim_packet *packet)
 	memcpy(&note, packet->data, NOTE_SIZE);
 	if (note.state > IBCM_SIDR_REQ_RCVD || sim_slot_of_conn(note.local_id) != packet->from_slot)
 		return;
-	cm = find_told(packet, &note);
+	cm = find_noted(packet, &note);
 	if (cm && peer_slot(cm) == packet->from_slot)
 		cm->peer_state = (uint8_t)ends_like((enum ibcm_state)note.state);
 }
@@ -111,12 +110,12 @@ void ibcm_peer_sent(struct ibcm *cm, enum cm_attr_id attr_id)
 			cm->peer_state = IBCM_ESTABLISHED;
 		break;
 	default:
-		break;	/* it has said more since */
+		break;	/* a later state is known already */
 	}
 }
 
-/* As ibcm_close() would for the peer's id.  false: nothing, or what our id would not take. */
-static bool last_words(const struct ibcm *cm, struct cm_msg *ret_msg)
+/* What ibcm_close() would send for the peer's id.  false: nothing that our id would accept. */
+static bool final_message(const struct ibcm *cm, struct cm_msg *ret_msg)
 {
 	const struct polycm_verbs_device *device = &cm->peer->device->vdev;
 	enum ibcm_state state = (enum ibcm_state)cm->peer_state;
@@ -167,8 +166,8 @@ void ibcm_peer_died(struct ibcm *cm)
 	uint8_t mad[CM_MAD_SIZE];
 	struct cm_msg msg;
 
-	/* A host that is crashed or cut off has no last words. */
-	if (!cm->peer || !sim_port_carries(cm->peer) || !last_words(cm, &msg))
+	/* A host that crashed or is cut off sends nothing. */
+	if (!cm->peer || !sim_port_carries(cm->peer) || !final_message(cm, &msg))
 		return;
 	cm->peer_state = IBCM_TIMEWAIT;
 	cm_encode(&msg, mad);
@@ -182,8 +181,8 @@ void ibcm_peer_died(struct ibcm *cm)
 	});
 }
 
-/* As the kernel of both knows at once what we only look at now and then. */
-void cma_look_at_peer(const struct sim_id *id)
+/* A kernel that both ends share knows this at once; we check now and then. */
+void cma_check_peer(const struct sim_id *id)
 {
 	if (id->engine == &sim_ibcm_engine && id->ib) {
 		sim_link_look_at(peer_slot(id->ib));

@@ -17,19 +17,19 @@ void cma_drop(struct sim_id *id);
 
 /* Does the id have what the kernel calls its cm_id: was it connected or is it a request? */
 bool cma_has_connection(const struct sim_id *id);
-/* A fork() left us a copy: what is to be done about it is its own process's business. */
+/* The id is a copy of the parent's, from before a fork(): only the parent acts on it. */
 bool cma_is_copy(const struct sim_id *id);
-/* The program is done with it: nothing happens to it any more; again is no error. */
+/* The program destroys the id: nothing happens to it afterwards.  A second call does nothing. */
 void cma_close(struct sim_id *id);
 
 /* The first id of the process, in order of creation; ->next leads to all others. */
 struct sim_id *cma_first_id(void);
-/* Another process of the shared fabric is gone (cma_death.c). */
+/* Another process of the shared fabric died (cma_death.c). */
 void cma_process_died(unsigned int slot);
-/* Notice now if the process at the other end is gone.  Not in handlers. */
-void cma_look_at_peer(const struct sim_id *id);
+/* Check now whether the process at the other end has died.  Not in handlers. */
+void cma_check_peer(const struct sim_id *id);
 
-/* Post what is late; as long as there is no memory, id->timer fires for it, too (cma_post.c). */
+/* Post the late events; while there is no memory, id->timer fires for them, too (cma_post.c). */
 void cma_post_late(struct sim_id *id);
 
 /*
@@ -42,7 +42,7 @@ void cma_set_interface(struct sim_id *id, const struct sim_address *address);
 /* Is the destination an own address that needs no neighbour to get to? */
 bool cma_keeps(const struct sim_id *id);
 
-/* Settle on a port: the engine follows from its transport. */
+/* The id is on that port, and has the engine of its transport. */
 void cma_set_port(struct sim_id *id, struct sim_port *port);
 
 /* RDMA_PS_IPOIB needs IP over InfiniBand.  NULL: an interface without an RDMA device. */
@@ -66,7 +66,7 @@ int cma_route_source(const struct sim_id *id, struct sim_address **ret_address);
 /* The port by which packets from there leave (NULL: no device), and whether a route leads that way. */
 int cma_way_out(const struct sim_id *id, const struct sim_address *source,
 		struct sim_port **ret_port, bool *ret_leads);
-/* Neighbours (cma_neighbour.c): id->timer fires to ask again, or to tell how it ended. */
+/* Neighbours (cma_neighbour.c): id->timer fires to ask again, or to report how it ended. */
 void cma_ask_neighbour(struct sim_id *id, const struct sim_port *port, uint64_t timeout);
 bool cma_ask_again(struct sim_id *id);
 void cma_learn_neighbour(struct sim_id *id);
@@ -80,7 +80,7 @@ void cma_unlisten(struct sim_id *id);
 
 int cma_set_option(struct sim_id *id, int level, int optname, const void *optval, size_t optlen);
 
-/* What happens to devices, as ids are told (cma_world.c). */
+/* Ids get events of changes to devices (cma_world.c). */
 void cma_world_start(void);
 
 void cma_multicast_start(void);
@@ -115,7 +115,7 @@ static inline bool cma_is_any(const struct sockaddr *addr)
 	return sim_addr_is_zero(addr) || sim_addr_is_loopback(addr);
 }
 
-/* Does a rule make this call of the program's fail?  addr (may be NULL) is what the id binds to. */
+/* The error of a fault rule for this call, or 0.  addr: what the id binds to, or NULL. */
 static inline int cma_fault(const struct sim_id *id, enum sim_what call,
 			    const struct sockaddr *addr)
 {

@@ -13,7 +13,7 @@
 #include "providers/soft/fabric/trace_lines.h"
 #include "cma_internal.h"
 
-#define KERNEL_ENOTSUPP 524		/* no errno of programs, but they see it */
+#define KERNEL_ENOTSUPP 524		/* the kernel's ENOTSUPP, which programs see */
 #define SA_QUERY_NS SIM_US(50)
 #define LOCAL_NS SIM_US(1)
 #define MULTICAST_QPN 0xffffffu
@@ -27,7 +27,7 @@ struct cma_group {
 	void *group;
 	union ibv_gid mgid;
 	struct cma_group *next;
-	bool lost;			/* the timer tells of it */
+	bool lost;			/* the timer reports it */
 };
 
 static int roce_mgid(const union sim_sockaddr *addr, bool v2, union ibv_gid *ret_mgid)
@@ -114,8 +114,8 @@ static int post_loss(struct cma_group *join)
 	return cma_post(join->id, &event);
 }
 
-/* By the timer if there is no memory now. */
-static void tell_of_loss(struct cma_group *join)
+/* Without memory the timer tries again. */
+static void report_loss(struct cma_group *join)
 {
 	join->lost = post_loss(join) == -ENOMEM;
 	if (join->lost)
@@ -136,7 +136,7 @@ static void joined(struct sim_timer *timer)
 	bool v2;
 
 	if (join->lost) {
-		tell_of_loss(join);
+		report_loss(join);
 		return;
 	}
 	ah->grh.sgid_index = source_index(id, &v2);
@@ -221,7 +221,7 @@ void cma_lose_groups_of(struct sim_port *port)
 		for (struct cma_group *join = id->groups; join; join = join->next)
 			if (id->port == port && cma_live(id)) {
 				sim_timer_disarm(&join->timer);
-				tell_of_loss(join);
+				report_loss(join);
 			}
 }
 

@@ -16,7 +16,7 @@
 #define NEIGHBOUR_NS SIM_US(20)		/* an exchange on a link of no length */
 #define ASK_AGAIN SIM_MS(1000)
 
-/* Would a neighbour of ours answer for this address?  Nobody is his own. */
+/* Would peer answer on this port's link?  No port is its own neighbour. */
 static bool answers(const struct sim_port *port, const struct sim_port *peer)
 {
 	return peer && peer != port && sim_port_reaches(port, peer) &&
@@ -32,7 +32,7 @@ static void end_at(struct sim_id *id, uint64_t at, int status)
 	sim_timer_arm(&id->timer, at);
 }
 
-/* One question; its answer is late by so much. */
+/* Ask once; a rule delays the answer by so much. */
 static void ask(struct sim_id *id, const struct sim_port *port, uint64_t late)
 {
 	const struct sim_port *peer = sim_neighbour(port, &id->dst.sa);
@@ -89,7 +89,7 @@ void cma_learn_neighbour(struct sim_id *id)
 	    cma_keeps(id) || sim_port_knows(id->way_out, &id->dst.sa))
 		return;
 	sim_port_learn(id->way_out, &id->dst.sa);
-	/* Who is asked learns who asks. */
+	/* The port that is asked learns the address that asks. */
 	if (peer && !sim_addr_is_link_local(&id->src.sa))
 		sim_port_learn(peer, &id->src.sa);
 }

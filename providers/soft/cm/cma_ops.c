@@ -119,7 +119,7 @@ static int op_accept(void *priv, const struct polycm_conn_param *param)
 	int r;
 
 	sim_lock();
-	cma_look_at_peer(id);
+	cma_check_peer(id);
 	if (id->state != CMA_CONNECT)
 		return leave(cma_wrong_state(id));
 	accepted = id->accepted;
@@ -141,7 +141,7 @@ static int op_establish(void *priv)
 	int r;
 
 	sim_lock();
-	cma_look_at_peer(id);
+	cma_check_peer(id);
 	if (id->state != CMA_CONNECT)
 		return leave(cma_wrong_state(id));
 	r = id->engine->establish(id);
@@ -178,7 +178,7 @@ static int op_disconnect(void *priv)
 	int r;
 
 	sim_lock();
-	cma_look_at_peer(id);
+	cma_check_peer(id);
 	r = cma_fault(id, SIM_CALL_DISCONNECT, NULL);
 	if (!r && cma_has_connection(id))
 		r = id->engine->disconnect(id);

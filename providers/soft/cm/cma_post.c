@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm/cma_post.c - what the engines report on its way to the program, and the
- * state of ids, both traced.  Engine lock held.
+ * cm/cma_post.c - posts events to the core and changes the states of ids; both
+ * are traced.  Engine lock held.
  */
 #include "config.h"
 
@@ -79,7 +79,7 @@ static void trace_event(const struct sim_id *id, const struct polycm_event *even
 	sim_trace_end();
 }
 
-/* One that finds no memory comes later, or not at all: then it is traced, if it is. */
+/* An event without memory is traced when it is posted later, if it is. */
 static int post_traced(const struct sim_id *id, const struct polycm_event *event)
 {
 	int r = sim_core->post_event(id->id, event);
@@ -89,7 +89,7 @@ static int post_traced(const struct sim_id *id, const struct polycm_event *event
 	return r;
 }
 
-/* A query's end may have the timer already: what is late then goes before it. */
+/* A resolution may use the timer already: late events then go before its own. */
 static void try_again(struct sim_id *id)
 {
 	if (!sim_timer_armed(&id->timer))
@@ -124,7 +124,7 @@ void cma_post_late(struct sim_id *id)
 		try_again(id);
 }
 
-/* false: there is no room, which takes more of them than an id can have. */
+/* false: no room, which takes more events than an id can have. */
 static bool keep_for_later(struct sim_id *id, const struct polycm_event *event)
 {
 	if (id->num_late == CMA_MAX_LATE)
@@ -151,7 +151,7 @@ int cma_post(struct sim_id *id, const struct polycm_event *event)
 		if (id->num_late)
 			return -ENOMEM;	/* events keep their order */
 	}
-	sim_wake();		/* time goes on when it was looked at */
+	sim_wake();		/* who waits checks before time moves */
 	return post_traced(id, event);
 }
 

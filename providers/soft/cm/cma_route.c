@@ -269,7 +269,7 @@ void cma_query(const struct sim_id *id, struct polycm_route_info *ret_info)
 {
 	uint32_t size = ret_info->size;
 
-	/* Of the paths as many as there are. */
+	/* Paths are filled in only if there are any. */
 	memset(ret_info, 0, offsetof(struct polycm_route_info, path));
 	ret_info->size = size;
 	memcpy(&ret_info->src, &id->src, sizeof(id->src));

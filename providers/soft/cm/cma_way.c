@@ -31,7 +31,7 @@ bool cma_keeps(const struct sim_id *id)
 		own = sim_node_address(id->node, &id->dst.sa);
 		if (!own || own->port != interface->port)
 			return false;
-		/* From there its own addresses are found, whatever other routes say. */
+		/* The interface's own addresses are found there, whatever other routes say. */
 		if (sim_addr_is_zero(&id->src.sa))
 			return true;
 	}
@@ -52,9 +52,9 @@ static struct sim_address *first_on(const struct sim_id *id, const struct sim_ad
 }
 
 /*
- * Of an id that stays on an interface that is the only way.  IPv4 takes what no route
- * leads to for a neighbour there.  IPv6 does not, but finds an own address of the
- * interface, from which it is then.
+ * An id that stays on an interface uses no other.  IPv4 treats an address that no
+ * route leads to as a neighbour there.  IPv6 does not, but finds the interface's own
+ * addresses, which are the source then.
  */
 static int find_way_of_interface(const struct sim_id *id, const struct sim_address *interface,
 				 int r, struct sim_address **ret_route)
@@ -90,7 +90,6 @@ static int find_route(const struct sim_id *id, struct sim_address **ret_route)
 	return 0;
 }
 
-/* The source towards the id's destination, as the routing table gives it. */
 int cma_route_source(const struct sim_id *id, struct sim_address **ret_address)
 {
 	const struct sockaddr *src = &id->src.sa;
@@ -130,7 +129,7 @@ int cma_way_out(const struct sim_id *id, const struct sim_address *source,
 	if (r < 0)
 		return r;
 	*ret_port = follows_route(id) || cma_interface(id, id->node) ? route->port : source->port;
-	/* A default route is as good as any. */
+	/* A default route leads everywhere. */
 	*ret_leads = source->port == route->port || sim_node_address(id->node, &id->dst.sa) ||
 		     !sim_node_route_is_exact(id->node, &id->dst.sa);
 	return 0;

@@ -37,7 +37,7 @@ void ibcm_set_state(struct ibcm *cm, enum ibcm_state state)
 		sim_trace_state(cm->id->node, "cm", cm->id->number, state_names[state],
 				state_names[cm->state]);
 	cm->state = (uint8_t)state;
-	ibcm_tell_peer(cm, before);
+	ibcm_note_state(cm, before);
 }
 
 int ibcm_wrong_state(const struct ibcm *cm)
@@ -66,7 +66,7 @@ void ibcm_enter_timewait(struct ibcm *cm)
 
 bool ibcm_post(struct ibcm *cm, const struct polycm_event *event)
 {
-	/* Else refused: not accepted, or closing. */
+	/* Other errors: the program has not accepted the id, or is closing it. */
 	return cm->id->state != CMA_CONNECT || cma_post(cm->id, event) != -ENOMEM;
 }
 
@@ -80,7 +80,7 @@ void ibcm_post_disconnected(struct ibcm *cm, int status)
 
 /* --- The timer. --- */
 
-/* What did not come. */
+/* Why the peer is unreachable, by state. */
 static const char *const unreachable[IBCM_SIDR_REQ_RCVD + 1] = {
 	[IBCM_REQ_SENT] = "timed out: nothing answered the REQ: the peer is dead or out of reach, or "
 			  "its listener's backlog is full",
@@ -167,8 +167,8 @@ uint64_t ibcm_ca_guid(const struct sim_id *id)
 }
 
 /*
- * Counts up, so that an id is not used again soon; the start is random, so
- * that the ids of a process do not meet those of an earlier one at a peer.
+ * Counts up, so that a number is not used again soon.  The start is random, so
+ * that peers do not take them for those of an earlier process.
  */
 static uint32_t next_local_id(void)
 {
@@ -290,7 +290,7 @@ static int accept_any(struct sim_id *id, const struct polycm_conn_param *param)
 	return id->qp_type == IBV_QPT_UD ? sidr_accept(id, param) : ibcm_accept(id, param);
 }
 
-/* A program that rejects what it has sent itself does not end the repetition: see ibcm_send_rej(). */
+/* rdma_reject() does not end the repetition of what the id itself has sent: see ibcm_send_rej(). */
 static bool repeats_in_vain(const struct ibcm *cm)
 {
 	return (cm->state == IBCM_IDLE || cm->state == IBCM_TIMEWAIT) && cm->repeating;

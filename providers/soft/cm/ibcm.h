@@ -71,13 +71,13 @@ void sim_ibcm_stop(void);
 /* A MAD came in. */
 void ibcm_receive(const struct sim_packet *packet);
 
-/* A number for a communication id, which is to be used at once; 0: no memory, or all 2^22 in use. */
+/* A number for a communication id, to be used at once; 0: no memory, or all 2^22 are in use. */
 uint32_t ibcm_take_number(void);
 /* The communication id of an id that has none. */
 struct ibcm *ibcm_create_with(struct sim_id *id, uint32_t number);
 /* Both; NULL: there is no number. */
 struct ibcm *ibcm_create(struct sim_id *id);
-/* Take it out of everything. */
+/* End its timer, and take it out of all tables. */
 void ibcm_destroy(struct ibcm *cm);
 
 void ibcm_set_state(struct ibcm *cm, enum ibcm_state state);
@@ -144,7 +144,7 @@ void ibcm_send(struct ibcm *cm, const struct cm_msg *msg);
  */
 int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg);
 void ibcm_stop_repeating(struct ibcm *cm);
-/* The peer's MRA: this and all later waits are that long. */
+/* This and all later waits are that long. */
 void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms);
 /* The timer fired.  true: all repetitions went unanswered. */
 bool ibcm_repeat(struct ibcm *cm);
@@ -189,19 +189,19 @@ void ibcm_set_which(enum ibcm_state state, struct cm_rej *rej);
 
 /* --- The death of processes (cma_death.c). --- */
 
-/* The state was `before': should we die now, does our host have something else to say? */
-void ibcm_tell_other_process(const struct ibcm *cm, enum ibcm_state before);
-static inline void ibcm_tell_peer(const struct ibcm *cm, enum ibcm_state before)
+/* Send our state to the process of the peer, if our host would now send something else for us. */
+void ibcm_send_note(const struct ibcm *cm, enum ibcm_state before);
+static inline void ibcm_note_state(const struct ibcm *cm, enum ibcm_state before)
 {
 	if (sim_segment_joined())
-		ibcm_tell_other_process(cm, before);
+		ibcm_send_note(cm, before);
 }
 
-/* Such a message came: what that says of its sender, who may have died before it told. */
+/* Such a message came: it shows the sender's state, even if the sender died before its note. */
 void ibcm_peer_sent(struct ibcm *cm, enum cm_attr_id attr_id);
-/* Another process said so. */
+/* A note came. */
 void ibcm_recv_note(const struct sim_packet *packet);
-/* The process at the other end is gone: its kernel closes the id there, if there still is one. */
+/* The process at the other end died: its kernel closes the id there, if there still is one. */
 void ibcm_peer_died(struct ibcm *cm);
 
 /* Exponent of the local ACK time-out for a responder with this delay. */

@@ -56,7 +56,7 @@ static bool refuse_path(const struct sim_packet *packet, const struct cm_msg *ms
 		return false;
 	if (ibcm_service(req->service_id, &ps, &port) < 0 ||
 	    !ibcm_service_exists(ibcm_node(packet), ps, port))
-		return false;	/* that comes first, and has a reason of its own */
+		return false;	/* checked before, with a reason of its own */
 	if (primary)
 		ibcm_issue_rej(packet, msg, CM_REJ_INVALID_ALT_GID, NULL, 0);
 	else

@@ -2,9 +2,9 @@
 /*
  * cm/ibcm_send.c - CM messages on their way out, and their repetition.
  *
- * As in the kernel a message that wants an answer is sent up to 1 + retries
- * times with equal waits; the failure shows after the last of as many waits.
- * Only then does an id hold a copy of a message: idle connections need none.
+ * As in the kernel, a message that needs an answer is sent up to 1 + retries
+ * times with equal waits, and fails after the last wait.  An id holds a copy of
+ * a message only meanwhile, so idle connections need no memory for it.
  */
 #include "config.h"
 
@@ -69,11 +69,10 @@ void ibcm_send_free(void)
 }
 
 /*
- * Which process of the peer's host: the one that made the peer's id, and when
- * that is gone any, as no id is left: we answer as the host's CM would.  A
- * request goes to who listens now; when nobody does any more it still goes
- * where it went before, since the request may be waiting there, and when
- * nobody ever did, or that process is gone, to ourselves.
+ * The process of the peer's host to send to: the one that made the peer's id.  If it
+ * has died, any process answers as the host's CM would.  A request goes to the process
+ * that listens now; if none does, to where it went last, since it may wait there; if
+ * that has died or there is none, to ourselves.
  */
 static unsigned int peer_slot(struct ibcm *cm)
 {
@@ -98,7 +97,7 @@ static unsigned int peer_slot(struct ibcm *cm)
 	return sim_link_answers_for(cm->request_slot);
 }
 
-/* The wire tells nobody that it lost a message, so neither do we. */
+/* A lost message is no error: a wire reports none. */
 static void transmit(struct ibcm *cm, const uint8_t *mad)
 {
 	if (cm->peer && !sim_port_has_mac(cm->peer, cm->peer_mac)) {

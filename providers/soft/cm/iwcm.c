@@ -13,13 +13,11 @@
 #include "providers/soft/nic/nic.h"
 #include "iwcm.h"
 
-/* It may have been destroyed; then its owner was told. */
 struct sim_qp *iwcm_qp(const struct iwcm *cm)
 {
 	return sim_qp_find(cm->port->device, cm->qpn);
 }
 
-/* The queue pair has no connection any more; errored if its stream is gone. */
 void iwcm_release_qp(struct iwcm *cm, bool error)
 {
 	struct sim_qp *qp = iwcm_qp(cm);
@@ -57,7 +55,7 @@ int iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame)
 	uint8_t buf[MPA_MAX_FRAME];
 	size_t len;
 
-	/* Lengths and revision were checked; a frame that cannot be is no stream. */
+	/* Cannot fail: lengths and revision were checked. */
 	if (mpa_encode(frame, buf, sizeof(buf), &len) < 0) {
 		iw_stream_close(cm);
 		return 0;
@@ -70,7 +68,7 @@ size_t iwcm_data_len(const struct polycm_conn_param *param)
 	return param->private_data ? param->private_data_len : 0;
 }
 
-/* siw counts what it sends in 8 bits, its control words included, and does not look. */
+/* siw counts what it sends in 8 bits, its control words included, and does not check. */
 bool iwcm_wraps(const struct sim_id *id, size_t len)
 {
 	return cma_rules(id)->mpa_revision >= MPA_REVISION_ENHANCED &&
@@ -78,8 +76,8 @@ bool iwcm_wraps(const struct sim_id *id, size_t len)
 }
 
 /*
- * The length of too much data begins at 0 again: the peer finds more than a
- * frame in what comes, and hangs up.
+ * The length of too much data wraps to a small one: the peer finds more than a frame,
+ * and closes the stream.
  */
 int iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame)
 {
@@ -110,7 +108,7 @@ void iwcm_input(struct iwcm *cm)
 	if (r == -EAGAIN)
 		return;
 	if (!cm->passive && cm->state != IWCM_CONN_SENT) {
-		iw_stream_close(cm);	/* an answer to nothing: iwcm_connect() sees it */
+		iw_stream_close(cm);	/* no request was sent: iwcm_connect() notices */
 		return;
 	}
 	if (!r && (used != cm->handshake->len ||
@@ -157,7 +155,7 @@ static void disconnected(struct iwcm *cm)
 {
 	iwcm_set_state(cm, IWCM_IDLE);
 	if (cm->unreported)
-		cm->ended = true;	/* it is ESTABLISHED first */
+		cm->ended = true;	/* after ESTABLISHED */
 	else
 		cma_post_simple(cm->id, RDMA_CM_EVENT_DISCONNECTED, 0);
 }
@@ -177,7 +175,7 @@ void iwcm_closed(struct iwcm *cm)
 		iwcm_release_qp(cm, true);
 		disconnected(cm);
 		break;
-	case IWCM_CONN_RECV:		/* accept and reject will find out */
+	case IWCM_CONN_RECV:		/* accept and reject notice */
 	case IWCM_IDLE:
 		break;
 	}
@@ -195,7 +193,7 @@ void sim_iw_qp_closed(struct sim_id *id, bool by_program)
 	if (!cm)
 		return;
 	if (cm->state == IWCM_CONN_SENT) {
-		/* siw looks at a QP that the program moved when the answer has come. */
+		/* siw checks a QP that the program moved only when the answer comes. */
 		if (!by_program)
 			iwcm_connect_failed(cm, -EINVAL, NULL);
 		else if (iwcm_qp(cm))

@@ -19,7 +19,7 @@
 
 /* As kernel iwcm has them; connecting the stream is part of IDLE. */
 enum iwcm_state {
-	IWCM_IDLE,		/* not connected yet, or no more */
+	IWCM_IDLE,		/* not connected yet, or not any more */
 	IWCM_CONN_RECV,		/* an MPA request that the program has not answered */
 	IWCM_CONN_SENT,		/* our MPA request is out, or will be when the stream opens */
 	IWCM_ACCEPTED,		/* answered; the initiator's RTR must come first */
@@ -69,14 +69,14 @@ struct iwcm {
 	uint32_t qpn, peer_qpn;
 	unsigned int syns;			/* sent so far */
 	int error;				/* why the stream did not open */
-	struct iwcm_request *request;		/* for when it opens, unless the program waits */
+	struct iwcm_request *request;		/* sent when it opens; the program does not wait */
 	struct iw_handshake *handshake;
 	struct sim_timer timer;			/* SYN, MPA request or MPA reply */
 	void *next;				/* in the table; after that in the list of those kept */
 	bool fin_late;				/* the timer sends it */
-	bool kept;				/* the FIN's memory, and nothing else */
-	bool unreported;			/* the timer tells the program of the answer */
-	bool ended;				/* ... and then of the end */
+	bool kept;				/* only the late FIN needs this memory */
+	bool unreported;			/* the timer reports the answer to the program */
+	bool ended;				/* ... and then the end */
 };
 
 /* --- The stream (iwcm_stream.c). --- */
@@ -86,7 +86,7 @@ void iw_streams_stop(void);
 /* The link's handler: a segment from any process. */
 void iw_stream_receive(const struct sim_packet *packet);
 
-/* Connect, and tell by iwcm_active_opened() or iwcm_open_failed(): 0, -EHOSTUNREACH, -ENOMEM. */
+/* Connect, and report by iwcm_active_opened() or iwcm_open_failed(): 0, -EHOSTUNREACH, -ENOMEM. */
 int iw_stream_start(struct iwcm *cm);
 /*
  * Connect, waiting: 0, -ECONNREFUSED, -ETIMEDOUT, -EHOSTUNREACH, -ENOMEM.
@@ -122,7 +122,7 @@ void iwcm_opened(struct iwcm *cm);
 /* The stream of iw_stream_start() opened, or did not. */
 void iwcm_active_opened(struct iwcm *cm);
 void iwcm_open_failed(struct iwcm *cm);
-/* Bytes after the frames: what the responder waits for?  Otherwise the stream ends. */
+/* Bytes after the frames.  true: the RTR that the responder waits for; false: the stream ends. */
 bool iwcm_take_rtr(struct iwcm *cm, const uint8_t *data, size_t len);
 /* More of a frame in cm->handshake. */
 void iwcm_input(struct iwcm *cm);
@@ -137,11 +137,12 @@ struct sim_qp *iwcm_qp(const struct iwcm *cm);
 void iwcm_release_qp(struct iwcm *cm, bool error);
 void iwcm_set_state(struct iwcm *cm, enum iwcm_state state);
 int iwcm_send_frame(struct iwcm *cm, const struct mpa_frame *frame);
+/* Too much data for the length field, which siw does not check: it is sent so. */
 bool iwcm_wraps(const struct sim_id *id, size_t len);
 int iwcm_send_overlong(struct iwcm *cm, struct mpa_frame *frame);
-/* How much private data a program may send, and sends. */
-/* More RDMA reads at a time than the device has: the reason, and err. */
+/* err, and why: more RDMA reads at a time than the device has. */
 int iwcm_too_deep(int err, const struct sim_device *device, const struct polycm_conn_param *param);
+/* How much private data a program may send, and sends. */
 size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg);
 size_t iwcm_data_len(const struct polycm_conn_param *param);
 void iwcm_free(struct iwcm *cm);

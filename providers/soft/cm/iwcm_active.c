@@ -46,15 +46,15 @@ static int post_reply(struct sim_id *id, int status, const struct mpa_frame *rep
 		event.param.conn.initiator_depth = (uint8_t)cm->ird;
 		event.param.conn.responder_resources = (uint8_t)cm->ord;
 	}
-	/* Without contents it may be late, which needs nothing of the stream. */
+	/* Without private data it can be posted later, without the stream. */
 	if (status && !event.param.conn.private_data_len)
 		return cma_post_simple(id, event.type, status);
 	return cma_post(id, &event);
 }
 
 /*
- * Tell the program how its attempt ended, with what the answer carries.  While
- * there is no memory the answer stays in the buffer of the handshake.
+ * Report how the attempt ended, with the private data of the answer.  Without memory
+ * the answer stays in the handshake's buffer, and the timer tries again.
  */
 static void report(struct iwcm *cm, int status, const struct mpa_frame *reply)
 {
@@ -88,7 +88,6 @@ void iwcm_report_again(struct sim_timer *timer)
 		report(cm, cm->error, NULL);
 }
 
-/* The attempt is over. */
 void iwcm_connect_failed(struct iwcm *cm, int status, const struct mpa_frame *reply)
 {
 	iwcm_release_qp(cm, true);	/* siw: also one that was never connected */

@@ -16,7 +16,6 @@ static uint16_t least(uint16_t value, int limit)
 	return limit >= 0 && limit < value ? (uint16_t)limit : value;
 }
 
-/* An answer with the reject flag, then the end of the stream. */
 void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len)
 {
 	struct mpa_frame frame = {
@@ -30,7 +29,7 @@ void iwcm_send_reject(struct iwcm *cm, const void *data, uint8_t len)
 		.private_data = data,
 	};
 
-	/* Lost for want of memory: the end of the stream says the same. */
+	/* If there is no memory for it, the end of the stream says the same. */
 	if (frame.private_data_len > cm->port->device->rules->limit[POLYCM_KIND_RC][POLYCM_MSG_REJECT])
 		(void)iwcm_send_overlong(cm, &frame);
 	else

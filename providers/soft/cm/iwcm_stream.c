@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cm/iwcm_stream.c - as much of TCP as MPA needs: SYN, SYN-ACK, RST, data and
- * FIN as packets of the link (iwcm_segment.c), which keeps order and loses
- * nothing but what goes to the dead.  Segments come from other processes: what
- * does not fit is dropped or answered with RST.
+ * FIN as packets of the link (iwcm_segment.c), which keeps order and loses only
+ * what is sent to dead processes.  Segments come from other processes: what does
+ * not fit is dropped or answered with RST.
  *
  * Each end names its side of a stream by a connection id that tells the
  * process.  The number of the sender's queue pair rides in the header, since
@@ -80,7 +80,7 @@ void iw_stream_handshake_done(struct iwcm *cm)
 	cm->handshake = NULL;
 }
 
-/* No more segments for it.  An answer that is still to be told stays, with the timer that does. */
+/* It gets no more segments.  An answer that was not reported stays, and so does its timer. */
 static void forget(struct iwcm *cm)
 {
 	if (cm->stream != IW_STREAM_CLOSED)
@@ -150,8 +150,8 @@ bool iw_stream_keeps(struct iwcm *cm)
 /* --- Opening. --- */
 
 /*
- * Where routes lead a host's own address over a cable, what answers it from a
- * loopback address goes there too, and nobody takes it.
+ * If routes lead to a host's own address over a cable, an answer from a loopback
+ * address goes there, too, and nobody takes it.
  */
 static bool answer_is_lost(const struct sim_id *id)
 {
@@ -164,7 +164,7 @@ static void send_syn(struct iwcm *cm)
 	struct sim_id *listener;
 	unsigned int slot;
 
-	/* Nobody listens: the host itself will say so, which any of its processes can do. */
+	/* Nobody listens: any process of the host can send the RST. */
 	if (!sim_find_socket(cm->peer->device->node, &cm->id->dst.sa, &slot, &listener)) {
 		slot = sim_self_slot();
 		sim_fabric_tell_unheard(cm->id->id, sim_port_taken(cm->peer->device->node, RDMA_PS_TCP,
@@ -276,7 +276,7 @@ static void opened(struct iwcm *cm, const struct sim_packet *packet, const struc
 	}
 	cm->peer_id = segment->src_id;
 	cm->stream = IW_STREAM_OPEN;
-	cm->error = -ECONNRESET;	/* should it not stay so */
+	cm->error = -ECONNRESET;	/* if it closes again */
 	sim_timer_disarm(&cm->timer);
 	sim_wake();
 	if (cm->request)
@@ -415,8 +415,8 @@ void iw_stream_receive(const struct sim_packet *packet)
 		peer_closed(cm);
 }
 
-/* Its kernel closes the sockets that it had. */
-static void look_at(struct iwcm *cm, unsigned int dead_slot)
+/* The kernel of a dead process closes its sockets. */
+static void close_if_dead(struct iwcm *cm, unsigned int dead_slot)
 {
 	if (cm->stream == IW_STREAM_OPEN && sim_slot_of_conn(cm->peer_id) == dead_slot &&
 	    cm->peer && sim_port_carries(cm->peer))
@@ -432,9 +432,9 @@ void iw_stream_process_died(unsigned int slot)
 		return;
 	for (id = cma_first_id(); id; id = id->next)
 		if (id->engine == &sim_iwcm_engine && id->iw)
-			look_at(id->iw, slot);
+			close_if_dead(id->iw, slot);
 	DL_FOREACH_SAFE(embryos, embryo, next)
-		look_at(embryo->cm, slot);
+		close_if_dead(embryo->cm, slot);
 }
 
 static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
