@@ -56,8 +56,8 @@ void ibcm_table_prefetch(uint32_t local_id)
 		ibcm_prefetch(cm);
 }
 
-static struct ibcm *find(enum ibcm_table which, uint32_t number, const struct sim_node *node,
-			 uint64_t ca_guid, bool sidr)
+static inline struct ibcm *find(enum ibcm_table which, uint32_t number, const struct sim_node *node,
+				uint64_t ca_guid, bool sidr)
 {
 	const struct cm_table *table = &tables[which];
 	struct ibcm *cm = cm_table_first(table, number);
