@@ -12,7 +12,7 @@
 #include "shown.h"
 #include "wait.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t timers_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * fork() has to take this lock before the clock's, and calls first what was registered
@@ -30,7 +30,7 @@ static void before_fork(void)
 	if (forking++)
 		return;
 	polycm_hold(&held);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&timers_lock);
 	held_by_fork = held;
 }
 
@@ -64,12 +64,12 @@ void polycm_timers_lock(struct polycm_held *held)
 
 	polycm_hold(held);
 	pthread_once(&once[has_clock], watch_forks);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&timers_lock);
 }
 
 void polycm_timers_unlock(const struct polycm_held *held)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&timers_lock);
 	polycm_release(held);
 }
 

@@ -5,7 +5,7 @@
  *
  * The thread starts with the first timer, blocks all signals and lives as long
  * as the process; a child of fork() has one of its own, and no timers yet.
- * `lock' guards the heap and which timer's function runs; it is not held while
+ * `clock_lock' guards the heap and which timer's function runs; it is not held while
  * that function runs.  A timer belongs to who started it until
  * polycm_timer_cancel(), also after it fired, and remembers the clock it was
  * started on, since a clock may be installed meanwhile.
@@ -43,7 +43,7 @@ struct polycm_timer {
 	void *arg;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work;		/* on CLOCK_MONOTONIC: the first deadline changed */
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a timer's function returned */
 static bool thread_started;
@@ -166,24 +166,24 @@ static void remove_queued(struct polycm_timer *timer)
 static void *run_timers(void *unused)
 {
 	(void)unused;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&clock_lock);
 	for (;;) {
 		struct polycm_timer *timer = heap_len ? heap[0] : NULL;
 
 		if (!timer) {
-			pthread_cond_wait(&work, &lock);
+			pthread_cond_wait(&work, &clock_lock);
 			continue;
 		}
 		if (timer->deadline > monotonic_ns()) {
-			polycm_cond_wait(&work, &lock, timer->deadline);
+			polycm_cond_wait(&work, &clock_lock, timer->deadline);
 			continue;
 		}
 
 		remove_queued(timer);
 		running = timer;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&clock_lock);
 		timer->fn(timer->arg);
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&clock_lock);
 		running = NULL;
 		pthread_cond_broadcast(&idle);
 	}
@@ -192,12 +192,12 @@ static void *run_timers(void *unused)
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&clock_lock);
 }
 
 static void after_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&clock_lock);
 }
 
 /* The thread is the parent's, and so are those for whom timers would fire. */
@@ -208,7 +208,7 @@ static void after_fork_child(void)
 	running = NULL;
 	thread_started = false;
 	pthread_cond_init(&idle, NULL);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&clock_lock);
 }
 
 static void watch_forks(void)
@@ -251,13 +251,13 @@ static int start_ours(struct polycm_timer *timer)
 	int r;
 
 	pthread_once(&forks_once, watch_forks);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&clock_lock);
 	r = start_thread();
 	if (!r)
 		r = reserve();
 	if (!r)
 		push(timer);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&clock_lock);
 	return r;
 }
 
@@ -299,10 +299,10 @@ int polycm_timer_again(struct polycm_timer *timer, uint64_t deadline_ns)
 {
 	if (timer->on)
 		return -EOPNOTSUPP;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&clock_lock);
 	timer->deadline = deadline_ns;
 	push(timer);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&clock_lock);
 	return 0;
 }
 
@@ -314,7 +314,7 @@ static void take_out_locked(struct polycm_timer *timer)
 			remove_queued(timer);
 		if (running != timer)
 			break;
-		pthread_cond_wait(&idle, &lock);
+		pthread_cond_wait(&idle, &clock_lock);
 	}
 }
 
@@ -324,12 +324,12 @@ static void restart_ours(struct polycm_timer *timer, uint64_t deadline_ns)
 	int old;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&clock_lock);
 	take_out_locked(timer);
 	timer->deadline = deadline_ns;
 	if (deadline_ns != UINT64_MAX)
 		push(timer);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&clock_lock);
 	pthread_setcancelstate(old, NULL);
 }
 
@@ -338,10 +338,10 @@ static void cancel_ours(struct polycm_timer *timer)
 	int old;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&clock_lock);
 	take_out_locked(timer);
 	num_timers--;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&clock_lock);
 	pthread_setcancelstate(old, NULL);
 }
 
@@ -432,7 +432,7 @@ int polycm_clock_install(const struct polycm_clock *clock, void *ctx)
 	if (!copy.read_ns)
 		copy.read_ns = read_now;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&clock_lock);
 	if (!installed) {
 		installed_memory.clock = copy;
 		installed_memory.ctx = ctx;
@@ -441,7 +441,7 @@ int polycm_clock_install(const struct polycm_clock *clock, void *ctx)
 	} else if (installed->ctx != ctx || installed->clock.now_ns != copy.now_ns) {
 		r = -EBUSY;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&clock_lock);
 	return r;
 }
 

@@ -51,7 +51,7 @@ static struct ibv_context *real_open(struct ibv_device *device)
 static const struct polycm_real_source libibverbs = { .list = real_list, .free = real_free };
 const struct polycm_real_source *polycm_real_source = &libibverbs;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the list's references, and: */
+static pthread_mutex_t real_list_lock = PTHREAD_MUTEX_INITIALIZER;	/* the list's references, and: */
 static struct polycm_real_list *last;				/* the newest, or NULL */
 static unsigned int looks;					/* atomic */
 
@@ -59,12 +59,12 @@ static struct polycm_real_list *last_after(unsigned int num)
 {
 	struct polycm_real_list *list = NULL;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&real_list_lock);
 	if (last && (int)(last->look - num) > 0) {
 		list = last;
 		list->refs++;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&real_list_lock);
 	return list;
 }
 
@@ -73,13 +73,13 @@ static void keep(struct polycm_real_list *list)
 {
 	struct polycm_real_list *old = NULL;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&real_list_lock);
 	if (!last || (int)(list->look - last->look) > 0) {
 		old = last;
 		last = list;
 		list->refs++;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&real_list_lock);
 	if (old)
 		polycm_real_list_put(old);
 }
@@ -122,9 +122,9 @@ void polycm_real_list_put(struct polycm_real_list *list)
 {
 	bool over;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&real_list_lock);
 	over = !--list->refs;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&real_list_lock);
 	if (!over)
 		return;
 	polycm_real_source->free(list->devices);
@@ -152,11 +152,11 @@ static int open_real(const char *name, struct ibv_context **ret_verbs)
 	struct polycm_real_list *list;
 	int err = -ENODEV;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&real_list_lock);
 	list = last;
 	if (list)
 		list->refs++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&real_list_lock);
 	if (list) {
 		err = open_in(list, name, ret_verbs);
 		polycm_real_list_put(list);

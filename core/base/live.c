@@ -34,7 +34,7 @@ struct table {
 };
 
 struct part {
-	_Alignas(64) struct polycm_latch lock;
+	_Alignas(64) struct polycm_latch live_lock;
 	unsigned int changes;	/* atomic; odd while a writer is at it */
 	struct table *table;	/* atomic; NULL: nothing was ever in it */
 	size_t used, reserved;
@@ -156,11 +156,11 @@ int polycm_live_add(struct polycm_live_set *set, const void *object)
 	struct part *part = part_of(set, object);
 	int err;
 
-	polycm_latch_take(&part->lock);
+	polycm_latch_take(&part->live_lock);
 	err = make_room(part);
 	if (!err)
 		put(part, object);
-	polycm_latch_give(&part->lock);
+	polycm_latch_give(&part->live_lock);
 	return err;
 }
 
@@ -169,11 +169,11 @@ int polycm_live_reserve(struct polycm_live_set *set, const void *object)
 	struct part *part = part_of(set, object);
 	int err;
 
-	polycm_latch_take(&part->lock);
+	polycm_latch_take(&part->live_lock);
 	err = make_room(part);
 	if (!err)
 		part->reserved++;
-	polycm_latch_give(&part->lock);
+	polycm_latch_give(&part->live_lock);
 	return err;
 }
 
@@ -181,19 +181,19 @@ void polycm_live_add_reserved(struct polycm_live_set *set, const void *object)
 {
 	struct part *part = part_of(set, object);
 
-	polycm_latch_take(&part->lock);
+	polycm_latch_take(&part->live_lock);
 	part->reserved--;
 	put(part, object);
-	polycm_latch_give(&part->lock);
+	polycm_latch_give(&part->live_lock);
 }
 
 void polycm_live_unreserve(struct polycm_live_set *set, const void *object)
 {
 	struct part *part = part_of(set, object);
 
-	polycm_latch_take(&part->lock);
+	polycm_latch_take(&part->live_lock);
 	part->reserved--;
-	polycm_latch_give(&part->lock);
+	polycm_latch_give(&part->live_lock);
 }
 
 /* Close the gap: what probing would no longer reach moves into it. */
@@ -220,7 +220,7 @@ bool polycm_live_remove_if(struct polycm_live_set *set, const void *object,
 	bool found = false;
 	size_t i;
 
-	polycm_latch_take(&part->lock);
+	polycm_latch_take(&part->live_lock);
 	if (part->table && object) {
 		i = probe(part->table, object);
 		found = slot_get(part->table, i) == object && (!may || may(object));
@@ -231,7 +231,7 @@ bool polycm_live_remove_if(struct polycm_live_set *set, const void *object,
 			part->used--;
 		}
 	}
-	polycm_latch_give(&part->lock);
+	polycm_latch_give(&part->live_lock);
 	return found;
 }
 
@@ -272,9 +272,9 @@ static __attribute__((noinline)) bool look_up(struct part *part, const void *obj
 	if (!(changes & 1) && changes == __atomic_load_n(&part->changes, __ATOMIC_RELAXED))
 		return found;
 
-	polycm_latch_take(&part->lock);
+	polycm_latch_take(&part->live_lock);
 	found = contains(part, object);
-	polycm_latch_give(&part->lock);
+	polycm_latch_give(&part->live_lock);
 	return found;
 }
 
@@ -293,9 +293,9 @@ bool polycm_live_ask(struct polycm_live_set *set, const void *object,
 	struct part *part = part_of(set, object);
 	bool answer;
 
-	polycm_latch_take(&part->lock);
+	polycm_latch_take(&part->live_lock);
 	answer = object && contains(part, object) && fn(object);
-	polycm_latch_give(&part->lock);
+	polycm_latch_give(&part->live_lock);
 	return answer;
 }
 
@@ -303,11 +303,11 @@ void polycm_live_walk(struct polycm_live_set *set, void (*fn)(const void *object
 		      void *arg)
 {
 	for (struct part *part = set->parts; part < set->parts + NUM_PARTS; part++) {
-		polycm_latch_take(&part->lock);
+		polycm_latch_take(&part->live_lock);
 		for (size_t i = 0; part->table && i < part->table->size; i++)
 			if (slot_get(part->table, i))
 				fn(slot_get(part->table, i), arg);
-		polycm_latch_give(&part->lock);
+		polycm_latch_give(&part->live_lock);
 	}
 }
 
@@ -319,7 +319,7 @@ static void each_lock(void (*fn)(struct polycm_latch *lock))
 {
 	for (size_t i = 0; i < sizeof(all_sets) / sizeof(all_sets[0]); i++)
 		for (unsigned int part = 0; part < NUM_PARTS; part++)
-			fn(&all_sets[i]->parts[part].lock);
+			fn(&all_sets[i]->parts[part].live_lock);
 }
 
 void polycm_live_before_fork(void)

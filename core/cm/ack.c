@@ -30,11 +30,11 @@
 uint64_t polycm_ack_warning_ns = NSEC_PER_SEC;
 
 static struct ack_wait {
-	pthread_mutex_t mutex;
+	pthread_mutex_t ack_lock;
 	pthread_cond_t acked;
 	unsigned int waiters;		/* on acked; atomic */
 } ack_waits[NUM_ACK_WAITS] = {
-	[0 ... NUM_ACK_WAITS - 1] = { .mutex = PTHREAD_MUTEX_INITIALIZER },
+	[0 ... NUM_ACK_WAITS - 1] = { .ack_lock = PTHREAD_MUTEX_INITIALIZER },
 };
 static pthread_once_t acked_once = PTHREAD_ONCE_INIT;
 
@@ -88,9 +88,9 @@ static void uncharge(struct polycm_ev *ev)
 	last |= !polycm_count_down(&ev->owner->unacked);
 	if (!last || !__atomic_load_n(&wait->waiters, __ATOMIC_SEQ_CST))
 		return;
-	pthread_mutex_lock(&wait->mutex);
+	pthread_mutex_lock(&wait->ack_lock);
 	pthread_cond_broadcast(&wait->acked);
-	pthread_mutex_unlock(&wait->mutex);
+	pthread_mutex_unlock(&wait->ack_lock);
 }
 
 void polycm_ev_ack(struct polycm_ev *ev)
@@ -237,7 +237,7 @@ static void end_wait(void *arg)
 	struct ack_wait *wait = arg;
 
 	__atomic_sub_fetch(&wait->waiters, 1, __ATOMIC_SEQ_CST);
-	pthread_mutex_unlock(&wait->mutex);
+	pthread_mutex_unlock(&wait->ack_lock);
 }
 
 /* Until it is acked, or the time has come: false.  A place to be cancelled in. */
@@ -248,11 +248,11 @@ static bool wait_until(struct ack_wait *wait, const struct polycm_id *id,
 	int err = 0;
 
 	pthread_once(&acked_once, init_acked);
-	pthread_mutex_lock(&wait->mutex);
+	pthread_mutex_lock(&wait->ack_lock);
 	__atomic_add_fetch(&wait->waiters, 1, __ATOMIC_SEQ_CST);
 	pthread_cleanup_push(end_wait, wait);
 	while (!(acked = is_acked(id, group)) && err != ETIMEDOUT)
-		err = polycm_cond_wait(&wait->acked, &wait->mutex, until_ns);
+		err = polycm_cond_wait(&wait->acked, &wait->ack_lock, until_ns);
 	pthread_cleanup_pop(1);
 	return acked;
 }

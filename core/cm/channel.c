@@ -107,7 +107,7 @@ static struct polycm_id *lock_one_on(struct polycm_channel *chan)
 		for (id = chan->ids; id && id->listener; id = id->next)
 			;
 		/* An id's lock comes before its channel's, so there is no waiting for it here. */
-		if (!id || polycm_latch_try(&id->lock))
+		if (!id || polycm_latch_try(&id->id_lock))
 			break;
 		polycm_channel_give_lock(chan);
 		sched_yield();
@@ -166,15 +166,15 @@ static void free_memory(struct polycm_channel *chan)
 
 static void keep(struct polycm_channel *chan)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct polycm_channel *kept[KEPT_CHANNELS];
 	static unsigned int oldest;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kept_lock);
 	free_memory(kept[oldest]);
 	kept[oldest] = chan;
 	oldest = (oldest + 1) % KEPT_CHANNELS;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kept_lock);
 }
 
 static void channel_free(struct polycm_channel *chan)

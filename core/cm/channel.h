@@ -41,7 +41,7 @@ struct polycm_channel {
 	bool private;			/* of a synchronous id */
 	/* Threads inside rdma_get_cm_event() that may sleep, and POLYCM_CLOSED; atomic. */
 	uint32_t inside;
-	struct polycm_latch lock;	/* the members below */
+	struct polycm_latch channel_lock;	/* the members below */
 	int wake_fd;			/* eventfd in the set, readable while events wait; -1: native */
 	uint32_t posts;			/* a count to sleep on; atomic */
 	unsigned int sleepers;		/* threads that sleep on posts */
@@ -52,11 +52,11 @@ struct polycm_channel {
 	struct polycm_ev *events;
 	struct polycm_id *ids;
 	struct polycm_channel *prev, *next;	/* under the channels lock */
-	pthread_mutex_t pull_lock;	/* one reader of the slots' fds at a time; before lock */
+	pthread_mutex_t pull_lock;	/* one reader of the slots' fds at a time; before channel_lock */
 	unsigned int num_pull;		/* slots with a fd in the set */
 	unsigned int num_slots;
 	struct polycm_channel_slot *slots;
-	pthread_mutex_t slots_lock;	/* their states; before lock */
+	pthread_mutex_t slots_lock;	/* their states; before channel_lock */
 	pthread_cond_t slot_opened;
 	_Alignas(16) unsigned char areas[];	/* of the providers, then the slots */
 };
@@ -96,9 +96,9 @@ int polycm_channel_open_fds(struct polycm_channel *chan);
 void polycm_channel_close_fds(struct polycm_channel *chan);
 /* The provider's area in the channel, opened if need be. */
 int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *module, void **ret_area);
-/* Under chan->lock: let the descriptor say whether an event waits. */
+/* Under chan->channel_lock: let the descriptor say whether an event waits. */
 void polycm_channel_show(struct polycm_channel *chan);
-/* Under chan->lock: put an event at the end, take one out (NULL: the first). */
+/* Under chan->channel_lock: put an event at the end, take one out (NULL: the first). */
 void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev);
 struct polycm_ev *polycm_channel_pop(struct polycm_channel *chan, struct polycm_ev *ev);
 
@@ -111,12 +111,12 @@ void polycm_channels_wait_lookups(void);
 
 static inline void polycm_channel_take_lock(struct polycm_channel *chan)
 {
-	polycm_latch_take(&chan->lock);
+	polycm_latch_take(&chan->channel_lock);
 }
 
 static inline void polycm_channel_give_lock(struct polycm_channel *chan)
 {
-	polycm_latch_give(&chan->lock);
+	polycm_latch_give(&chan->channel_lock);
 }
 
 void polycm_channel_add_id_locked(struct polycm_channel *chan, struct polycm_id *id);

@@ -4,7 +4,7 @@
  *
  * An id may move to another channel at any time, so the channel of an id is
  * only found with polycm_channel_lock(); lookup_lock keeps a channel in memory
- * for those that are between reading the pointer and holding chan->lock.
+ * for those that are between reading the pointer and holding chan->channel_lock.
  */
 #include "config.h"
 #include "id_internal.h"

@@ -34,7 +34,7 @@ struct slab {
 	_Alignas(max_align_t) unsigned char blocks[SLAB_BLOCKS][BLOCK_SIZE];
 };
 
-static struct polycm_latch lock;	/* the next four */
+static struct polycm_latch blocks_lock;	/* the next four */
 static struct slab *newest;
 static struct polycm_ev *reserve;	/* those given back, linked by next */
 static size_t promised;
@@ -144,23 +144,23 @@ int polycm_ev_reserve(unsigned int num)
 {
 	int err = 0;
 
-	polycm_latch_take(&lock);
+	polycm_latch_take(&blocks_lock);
 	promised += num;
 	if (__builtin_expect(made < promised, 0)) {
 		err = grow_locked();
 		if (err)
 			promised -= num;
 	}
-	polycm_latch_give(&lock);
+	polycm_latch_give(&blocks_lock);
 	return err;
 }
 
 void polycm_ev_unreserve(unsigned int num)
 {
-	polycm_latch_take(&lock);
+	polycm_latch_take(&blocks_lock);
 	promised -= num;
 	trim_locked();
-	polycm_latch_give(&lock);
+	polycm_latch_give(&blocks_lock);
 }
 
 /* From the oldest, so that the newest can be given back. */
@@ -186,13 +186,13 @@ static __attribute__((cold)) struct polycm_ev *take_reserved(void)
 {
 	struct polycm_ev *ev;
 
-	polycm_latch_take(&lock);
+	polycm_latch_take(&blocks_lock);
 	ev = reserve;
 	if (ev)
 		reserve = ev->next;
 	else
 		ev = use_locked();
-	polycm_latch_give(&lock);
+	polycm_latch_give(&blocks_lock);
 	return ev;
 }
 
@@ -209,11 +209,11 @@ static __attribute__((cold)) void put_reserved(struct polycm_ev *ev)
 	/* Who walks the set may be looking at it. */
 	(void)polycm_live_ask(&polycm_live_events, ev, no_longer_charged);
 	ev->why = NULL;
-	polycm_latch_take(&lock);
+	polycm_latch_take(&blocks_lock);
 	ev->next = reserve;
 	reserve = ev;
 	trim_locked();
-	polycm_latch_give(&lock);
+	polycm_latch_give(&blocks_lock);
 }
 
 /* ------------------------------------------------------------------------
@@ -274,12 +274,12 @@ void polycm_ev_block_put(struct polycm_ev *ev)
 
 static void before_fork(void)
 {
-	polycm_latch_take(&lock);
+	polycm_latch_take(&blocks_lock);
 }
 
 static void after_fork(void)
 {
-	polycm_latch_give(&lock);
+	polycm_latch_give(&blocks_lock);
 }
 
 __attribute__((constructor)) static void watch_forks(void)

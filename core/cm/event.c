@@ -2,7 +2,7 @@
 /*
  * cm/event.c - events on their way to the program: made of what a provider
  * posts, put on the queue of their id's channel, which owns them there
- * (chan->lock), or dropped with their id.  What the program holds: cm/ack.c.
+ * (chan->channel_lock), or dropped with their id.  What the program holds: cm/ack.c.
  */
 #include "config.h"
 #include "id_internal.h"

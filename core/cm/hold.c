@@ -3,7 +3,7 @@
  * cm/hold.c - events that a layer has delayed.
  *
  * Such an event is posted, all but for going into its channel's queue: it waits
- * in the list of its id (chan->lock), where what is posted for the id after it
+ * in the list of its id (chan->channel_lock), where what is posted for the id after it
  * waits, too.  When its time has come and it is the first, it goes into the
  * queue, with those after it that have nothing else to wait for.  Events for
  * the id of a request wait until the request itself is in the queue.

@@ -4,11 +4,11 @@
  * of ids, channels and events.
  *
  * Locks, in this order:
- *   id->lock         one program call on the id at a time, and with it the
+ *   id->id_lock         one program call on the id at a time, and with it the
  *                    operations of its provider; a listener's before a child's
  *   (a provider's own locks)
  *   channels lock    the list of all channels, and moves of ids between them
- *   chan->lock       queue and ids of a channel; two of them by address
+ *   chan->channel_lock       queue and ids of a channel; two of them by address
  * No provider is called, and nothing is logged about an id, under the last
  * two.  Members of the public structs are written under the id's lock; what
  * a log line shows of them (addresses, device, module) under both.
@@ -102,13 +102,13 @@ struct polycm_id {
 	struct polycm_rsocket_view rsocket;
 	struct ibv_sa_path_rec path;	/* what pub.route.path_rec points to where there is one */
 	/* From here on, beside the provider's part, what each event needs. */
-	struct polycm_latch lock;
+	struct polycm_latch id_lock;
 
 	struct polycm_channel *chan;	/* atomic; NULL: the channel was destroyed under the id */
-	struct polycm_id *prev, *next;	/* under chan->lock, and all down to the blank line */
+	struct polycm_id *prev, *next;	/* under chan->channel_lock, and all down to the blank line */
 	struct polycm_id *listener;	/* of a child whose request nobody has retrieved */
 	enum polycm_place place;
-	bool closing;			/* nothing is posted any more; written under id->lock too */
+	bool closing;			/* nothing is posted any more; written under id->id_lock too */
 	bool stranded;			/* a child that nobody can take: ends with its channel */
 	bool announced;			/* a child's CONNECT_REQUEST was posted */
 	bool live_reserved;		/* a child's place in the set of live objects is */
@@ -118,7 +118,7 @@ struct polycm_id {
 	unsigned int backlog, pending;	/* CONNECT_REQUESTs: most, and waiting in the queue */
 	struct polycm_asked asked;
 
-	struct polycm_module *module;	/* NULL: not settled; written under chan->lock too */
+	struct polycm_module *module;	/* NULL: not settled; written under chan->channel_lock too */
 	struct polycm_device *device;	/* NULL: none yet; referenced; likewise */
 	struct polycm_id *master;	/* the visible listener of a shadow; never changes */
 	struct polycm_id *shadows, *next_shadow;
@@ -149,12 +149,12 @@ struct polycm_id {
 
 static inline void polycm_id_lock(struct polycm_id *id)
 {
-	polycm_latch_take(&id->lock);
+	polycm_latch_take(&id->id_lock);
 }
 
 static inline void polycm_id_unlock(struct polycm_id *id)
 {
-	polycm_latch_give(&id->lock);
+	polycm_latch_give(&id->id_lock);
 }
 
 /* Where nobody is there who could move the id or destroy its channel. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device/device.c - the device list.  `lock' guards it and the reference counts; it is
+ * device/device.c - the device list.  `devices_lock' guards it and the reference counts; it is
  * a leaf.
  */
 #include "config.h"
@@ -23,7 +23,7 @@ static const struct polycm_abi_struct info_struct =
 
 #define WHY_SIZE 200
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct polycm_device *first;
 static size_t num_present;		/* not lost; atomic */
 
@@ -59,7 +59,7 @@ static int append(struct polycm_device *device)
 	struct polycm_device **end;
 	int r = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&devices_lock);
 	if (!device->whole && find_by_name(device->name)) {
 		r = -EEXIST;
 	} else {
@@ -68,7 +68,7 @@ static int append(struct polycm_device *device)
 		*end = device;
 		__atomic_add_fetch(&num_present, 1, __ATOMIC_RELAXED);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&devices_lock);
 	return r;
 }
 
@@ -76,9 +76,9 @@ static bool name_taken(const char *name)
 {
 	bool taken;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&devices_lock);
 	taken = find_by_name(name) != NULL;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&devices_lock);
 	return taken;
 }
 
@@ -226,11 +226,11 @@ bool polycm_device_get(struct polycm_device *device)
 {
 	bool found, locked;
 
-	locked = polycm_lock(&lock);
+	locked = polycm_lock(&devices_lock);
 	found = is_listed(device) && !is_lost(device);
 	if (found)
 		device->refs++;
-	polycm_unlock(&lock, locked);
+	polycm_unlock(&devices_lock, locked);
 	return found;
 }
 
@@ -238,10 +238,10 @@ void polycm_device_put(struct polycm_device *device)
 {
 	bool over, locked;
 
-	locked = polycm_lock(&lock);
+	locked = polycm_lock(&devices_lock);
 	device->refs--;
 	over = unlink_if_unused(device);
-	polycm_unlock(&lock, locked);
+	polycm_unlock(&devices_lock, locked);
 	if (over)
 		end(device);
 }
@@ -254,13 +254,13 @@ void polycm_device_gone(struct polycm_device *device)
 {
 	bool found;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&devices_lock);
 	found = is_listed(device) && !device->removed;
 	if (found) {
 		lose(device);
 		device->gone = true;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&devices_lock);
 	if (!found) {
 		MISUSED("device_gone");
 		return;
@@ -281,9 +281,9 @@ void polycm_device_remove(struct polycm_device *device)
 {
 	bool told;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&devices_lock);
 	if (!is_listed(device) || device->removed) {
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&devices_lock);
 		MISUSED("device_remove");
 		return;
 	}
@@ -291,7 +291,7 @@ void polycm_device_remove(struct polycm_device *device)
 	lose(device);
 	device->removed = true;
 	device->refs++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&devices_lock);
 
 	polycm_log(POLYCM_LOG_INFO, "%s %s: device removed", device->module->name, device->name);
 	if (!told)
@@ -312,9 +312,9 @@ bool polycm_device_lost(const struct polycm_device *device)
 {
 	bool lost;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&devices_lock);
 	lost = is_lost(device);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&devices_lock);
 	return lost;
 }
 
@@ -328,14 +328,14 @@ void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *r
 {
 	unsigned int contexts = 0, pds = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&devices_lock);
 	for (struct polycm_device *device = first; device; device = device->next) {
 		if (device->module != module)
 			continue;
 		contexts += __atomic_load_n(&device->verbs, __ATOMIC_RELAXED) != NULL;
 		pds += __atomic_load_n(&device->pd, __ATOMIC_RELAXED) != NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&devices_lock);
 	*ret_contexts = contexts;
 	*ret_pds = pds;
 }
@@ -346,12 +346,12 @@ struct polycm_device *polycm_device_of_verbs(const void *handle)
 
 	if (!handle)
 		return NULL;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&devices_lock);
 	for (device = first; device; device = device->next)
 		if (__atomic_load_n(&device->verbs, __ATOMIC_RELAXED) == handle ||
 		    __atomic_load_n(&device->pd, __ATOMIC_RELAXED) == handle)
 			break;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&devices_lock);
 	return device;
 }
 
@@ -360,7 +360,7 @@ int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num)
 	struct polycm_device **devices, *device;
 	size_t num = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&devices_lock);
 	for (device = first; device; device = device->next)
 		num++;
 	devices = calloc(num + 1, sizeof(struct polycm_device *));
@@ -371,7 +371,7 @@ int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num)
 		device->refs++;
 		devices[num++] = device;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&devices_lock);
 	if (!devices)
 		return -ENOMEM;
 	*ret_devices = devices;

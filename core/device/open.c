@@ -20,24 +20,24 @@
 #include "core/base/libibverbs.h"
 #include "core/base/why.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* who is busy */
+static pthread_mutex_t busy_lock = PTHREAD_MUTEX_INITIALIZER;	/* who is busy */
 static pthread_cond_t not_busy = PTHREAD_COND_INITIALIZER;
 
 static void set_busy(struct polycm_device *device)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&busy_lock);
 	while (device->busy)
-		pthread_cond_wait(&not_busy, &lock);
+		pthread_cond_wait(&not_busy, &busy_lock);
 	device->busy = true;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&busy_lock);
 }
 
 static void clear_busy(struct polycm_device *device)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&busy_lock);
 	device->busy = false;
 	pthread_cond_broadcast(&not_busy);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&busy_lock);
 }
 
 /* Where errno is 0, the device was removed. */

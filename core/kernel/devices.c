@@ -7,8 +7,8 @@
  * lines about addresses on them.  If the ports of a card have different link layers, the
  * ports of each link layer are a part of the card, which is claimed separately.
  *
- * `lock' protects the list and the contexts.  It is held while a device is added to the
- * core, but not while the host is queried or a device is removed.  `listing' is taken
+ * `kernel_devices_lock' protects the list and the contexts.  It is held while a device is added to the
+ * core, but not while the host is queried or a device is removed.  `listing_lock' is taken
  * before it: only one thread at a time updates the list.
  */
 #include "config.h"
@@ -39,8 +39,8 @@ struct device {
 	bool seen;
 };
 
-static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t listing_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t kernel_devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct device *devices;
 static struct kernel_context *contexts;
 
@@ -48,11 +48,11 @@ void kernel_context_add(struct kernel_context *context)
 {
 	struct kernel_context **end;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kernel_devices_lock);
 	for (end = &contexts; *end; end = &(*end)->next)
 		;
 	*end = context;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kernel_devices_lock);
 }
 
 /*
@@ -64,7 +64,7 @@ void kernel_context_remove(void *context)
 	struct kernel_context **link;
 	struct device *device;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kernel_devices_lock);
 	for (link = &contexts; *link && *link != context; link = &(*link)->next)
 		;
 	if (*link)
@@ -73,7 +73,7 @@ void kernel_context_remove(void *context)
 		for (unsigned int i = 0; i < device->num_parts; i++)
 			if (device->parts[i].owner == context)
 				device->parts[i].owner = NULL;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kernel_devices_lock);
 }
 
 /* Drivers that do not report one are for InfiniBand. */
@@ -260,18 +260,18 @@ static int list_devices_locked(void)
 	r = polycm_kernel_host->devices(&list, &num);
 	if (r)
 		return r;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kernel_devices_lock);
 	r = update(list, num);
 	gone = take_unseen();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kernel_devices_lock);
 	free(list);
 	end(gone);
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kernel_devices_lock);
 	for (struct device *device = devices; device; device = device->next)
 		for (unsigned int i = 0; i < device->num_parts; i++)
 			assign(device, &device->parts[i]);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kernel_devices_lock);
 	return r;
 }
 
@@ -281,9 +281,9 @@ static int list_devices(void)
 	int r, old;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	pthread_mutex_lock(&listing);
+	pthread_mutex_lock(&listing_lock);
 	r = list_devices_locked();
-	pthread_mutex_unlock(&listing);
+	pthread_mutex_unlock(&listing_lock);
 	pthread_setcancelstate(old, NULL);
 	return r;
 }
@@ -295,19 +295,19 @@ int kernel_devices_enumerate(void *ctx)
 	bool listed;
 
 	/* The core asks each provider in turn; one query of the host serves all of them. */
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kernel_devices_lock);
 	for (other = contexts; other && other != context; other = other->next)
 		;
 	if (!other) {
 		/* The provider's init() returned another context than it got here. */
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&kernel_devices_lock);
 		return -EINVAL;
 	}
 	listed = context->listed;
 	for (other = contexts; other; other = other->next)
 		other->listed = listed ? other->listed : true;
 	context->listed = false;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kernel_devices_lock);
 	return listed ? 0 : list_devices();
 }
 
@@ -369,7 +369,7 @@ static int find_once(const struct kernel_place *place, struct polycm_device **re
 	int r = -ENOENT;
 	bool locked;
 
-	locked = polycm_lock(&lock);
+	locked = polycm_lock(&kernel_devices_lock);
 	device = lookup(place);
 	part = device ? &device->parts[part_of_port(device, place->port_num)] : NULL;
 	if (part && part->owner) {
@@ -382,7 +382,7 @@ static int find_once(const struct kernel_place *place, struct polycm_device **re
 		if (device)
 			r = -ENODEV;
 	}
-	polycm_unlock(&lock, locked);
+	polycm_unlock(&kernel_devices_lock, locked);
 	return r;
 }
 
@@ -401,7 +401,7 @@ bool kernel_devices_any(const struct kernel_context *context,
 {
 	bool found = false;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kernel_devices_lock);
 	for (struct device *device = devices; device && !found; device = device->next) {
 		bool mixed = device->num_parts > 1;
 
@@ -411,6 +411,6 @@ bool kernel_devices_any(const struct kernel_context *context,
 								    : IBV_LINK_LAYER_UNSPECIFIED,
 					   arg));
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kernel_devices_lock);
 	return found;
 }

@@ -38,7 +38,7 @@ struct place {
 	uint32_t next_free;		/* index + 1; 0: none */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t handles_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t progress;
 static pthread_once_t once = PTHREAD_ONCE_INIT;	/* of progress */
 static atomic_uint waiters;		/* on progress */
@@ -62,14 +62,14 @@ static void begin_wait(int *old_cancel_state)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, old_cancel_state);
 	pthread_once(&once, init);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&handles_lock);
 	atomic_fetch_add(&waiters, 1);
 }
 
 static void end_wait(int old_cancel_state)
 {
 	atomic_fetch_sub(&waiters, 1);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&handles_lock);
 	pthread_setcancelstate(old_cancel_state, NULL);
 }
 
@@ -77,9 +77,9 @@ static void wake_waiters(void)
 {
 	if (!atomic_load(&waiters))
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&handles_lock);
 	pthread_cond_broadcast(&progress);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&handles_lock);
 }
 
 /* The place of that index, or NULL. */
@@ -124,7 +124,7 @@ int kernel_handle_add(struct kernel_handle *handle, struct kernel_handle *whole)
 	bool locked;
 	int r = 0;
 
-	locked = polycm_lock(&lock);
+	locked = polycm_lock(&handles_lock);
 	if (!first_free)
 		r = grow();
 	if (!r) {
@@ -136,7 +136,7 @@ int kernel_handle_add(struct kernel_handle *handle, struct kernel_handle *whole)
 		place->handle = handle;
 		atomic_store(&place->uid, handle->uid);
 	}
-	polycm_unlock(&lock, locked);
+	polycm_unlock(&handles_lock, locked);
 	return r;
 }
 
@@ -202,9 +202,9 @@ void kernel_handle_settle(struct kernel_handle *handle, uint32_t reported,
 	begin_wait(&old);
 	until_ns = polycm_real_ns(CLOCK_MONOTONIC) + SETTLE_NS;
 	while (!r && !is_settled(handle, reported, chan))
-		r = polycm_cond_wait(&progress, &lock, until_ns);
+		r = polycm_cond_wait(&progress, &handles_lock, until_ns);
 	while (atomic_load(&place_of(handle)->busy))
-		pthread_cond_wait(&progress, &lock);
+		pthread_cond_wait(&progress, &handles_lock);
 	done = atomic_load(&handle->done);
 	end_wait(old);
 	if (r)
@@ -232,7 +232,7 @@ static void remove_busy(struct kernel_handle *handle, struct place *place)
 
 	begin_wait(&old);
 	while (atomic_load(&place->busy))
-		pthread_cond_wait(&progress, &lock);
+		pthread_cond_wait(&progress, &handles_lock);
 	free_place(handle, place);
 	end_wait(old);
 }
@@ -248,9 +248,9 @@ void kernel_handle_remove(struct kernel_handle *handle)
 		remove_busy(handle, place);
 		return;
 	}
-	locked = polycm_lock(&lock);
+	locked = polycm_lock(&handles_lock);
 	free_place(handle, place);
-	polycm_unlock(&lock, locked);
+	polycm_unlock(&handles_lock, locked);
 }
 
 void kernel_readers_enter(struct kernel_channel *chan)

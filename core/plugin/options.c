@@ -49,7 +49,7 @@ static const struct polycm_option core_options[] = {
 
 static struct row core_rows[NUM_CORE_OPTIONS];
 static struct row *first, **last = &first;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t options_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int polycm_privileged_override = -1;
 
@@ -70,7 +70,7 @@ static void append(struct row *row, const char *owner, const struct polycm_optio
 
 static void lock_rows(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&options_lock);
 	if (!first)
 		for (size_t i = 0; i < NUM_CORE_OPTIONS; i++)
 			append(&core_rows[i], "polycm", &core_options[i]);
@@ -107,7 +107,7 @@ int polycm_options_add(const char *owner, const struct polycm_option *options, s
 	}
 	for (size_t i = 0; i < num && !r; i++)
 		append(&rows[i], owner, &options[i]);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&options_lock);
 
 	if (r)
 		free(rows);
@@ -179,7 +179,7 @@ static const char *value_of(const char *name, bool *ret_given)
 		value = row->value;
 		*ret_given = row->given;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&options_lock);
 	return value;
 }
 
@@ -212,7 +212,7 @@ int polycm_options_check_values(const char *owner)
 		if (row->bad)
 			r = -EINVAL;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&options_lock);
 	return r;
 }
 
@@ -224,14 +224,14 @@ int polycm_options_walk(int (*fn)(void *arg, const char *owner, const struct pol
 
 	lock_rows();
 	row = first;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&options_lock);
 
 	/* Without the lock, so that fn may ask for values; rows never go away. */
 	while (row && !r) {
 		r = fn(arg, row->owner, row->option);
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&options_lock);
 		row = row->next;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&options_lock);
 	}
 	return r;
 }
@@ -257,7 +257,7 @@ static const char *owner_of(const char *name)
 
 	lock_rows();
 	row = find_row(name);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&options_lock);
 	return row ? row->owner : polycm_file_of_variable(name);
 }
 
@@ -283,7 +283,7 @@ void polycm_options_check_environment(bool (*in_use)(const char *owner))
 	num = 0;
 	for (row = first; row && names; row = row->next)
 		names[num++] = row->option->name;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&options_lock);
 	if (!names)
 		return;
 

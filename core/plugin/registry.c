@@ -21,7 +21,7 @@
 
 #define MAX_STATIC 16u
 
-static pthread_mutex_t loader = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t registry_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static bool found;
 static struct provider_folders folders;
 static struct provider_file *files;
@@ -53,7 +53,7 @@ static void find_once(void)
 
 static void lock_files(void)
 {
-	pthread_mutex_lock(&loader);
+	pthread_mutex_lock(&registry_lock);
 	find_once();
 }
 
@@ -163,7 +163,7 @@ struct polycm_module *polycm_files_load(const char *name, bool quiet, const char
 		*ret_path = file->path;
 		*ret_problem = file->problem;
 	}
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	return module;
 }
 
@@ -189,7 +189,7 @@ void polycm_files_describe(char *buf, size_t size)
 		if (len >= size)
 			break;
 	}
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 }
 
 const char *polycm_files_nearest(const char *name)
@@ -205,7 +205,7 @@ const char *polycm_files_nearest(const char *name)
 		nearest = polycm_nearest(name, names, num_files);
 		free(names);
 	}
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	return nearest;
 }
 
@@ -222,7 +222,7 @@ const char *polycm_file_of_variable(const char *variable)
 		if (!strncmp(variable, prefix, strlen(prefix)))
 			owner = files[i].name;
 	}
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	return owner;
 }
 
@@ -233,13 +233,13 @@ int polycm_files_walk(int (*fn)(void *arg, const struct provider_file *file), vo
 
 	lock_files();
 	num = num_files;
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	for (size_t i = 0; i < num && !r; i++) {
 		struct provider_file copy;
 
-		pthread_mutex_lock(&loader);
+		pthread_mutex_lock(&registry_lock);
 		copy = files[i];
-		pthread_mutex_unlock(&loader);
+		pthread_mutex_unlock(&registry_lock);
 		r = fn(arg, &copy);
 	}
 	return r;
@@ -251,7 +251,7 @@ size_t polycm_modules_max(void)
 
 	lock_files();
 	max = num_static ? num_static : num_files;
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	return max;
 }
 
@@ -262,7 +262,7 @@ size_t polycm_modules_static(struct polycm_module *const **ret_modules)
 	lock_files();
 	*ret_modules = modules;
 	num = num_static;
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	return num;
 }
 
@@ -279,7 +279,7 @@ size_t polycm_registry_load_all(struct polycm_module *const **ret_modules)
 		load(&files[i], false);
 	*ret_modules = modules;
 	num = num_modules;
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	return num;
 }
 
@@ -293,7 +293,7 @@ struct polycm_module *polycm_registry_find(const char *name)
 	file = module ? NULL : find_file(name);
 	if (file)
 		module = load(file, false);
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	return module;
 }
 
@@ -313,7 +313,7 @@ const struct polycm_transport *polycm_registry_transport(const char *name)
 	for (size_t i = 0; i < num_files && !module; i++)
 		if (load(&files[i], false))
 			module = module_of_transport(name);
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	return module ? &module->transport : NULL;
 }
 
@@ -323,9 +323,9 @@ int polycm_registry_add_static(const struct polycm_provider *provider)
 	char why[PROVIDER_WHY_SIZE] = "out of memory";
 	int r = -ENOMEM;
 
-	pthread_mutex_lock(&loader);
+	pthread_mutex_lock(&registry_lock);
 	if (found && !num_static) {
-		pthread_mutex_unlock(&loader);
+		pthread_mutex_unlock(&registry_lock);
 		return -EBUSY;
 	}
 	found = true;
@@ -348,6 +348,6 @@ int polycm_registry_add_static(const struct polycm_provider *provider)
 			   "provider skipped: %s", why);
 		polycm_module_free(module);
 	}
-	pthread_mutex_unlock(&loader);
+	pthread_mutex_unlock(&registry_lock);
 	return r;
 }

@@ -28,7 +28,7 @@
 
 enum start_state { NOT_STARTED, STARTING, STARTED };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t selection_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static enum start_state state;	/* read without the lock, too */
 static pthread_t starter;
@@ -369,22 +369,22 @@ int polycm_registry_get(void)
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STARTED)
 		return result;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&selection_lock);
 	if (state == NOT_STARTED) {
 		state = STARTING;
 		starter = pthread_self();
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&selection_lock);
 		result = start();
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&selection_lock);
 		__atomic_store_n(&state, STARTED, __ATOMIC_RELEASE);
 		pthread_cond_broadcast(&changed);
 	} else if (state == STARTING && pthread_equal(starter, pthread_self())) {
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&selection_lock);
 		return 0;
 	}
 	while (state != STARTED)
-		pthread_cond_wait(&changed, &lock);
-	pthread_mutex_unlock(&lock);
+		pthread_cond_wait(&changed, &selection_lock);
+	pthread_mutex_unlock(&selection_lock);
 	return result;
 }
 

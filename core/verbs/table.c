@@ -22,7 +22,7 @@
 #include "rows.h"
 #include "shim.h"
 
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t shim_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct polycm_verbs_device **list;
 static size_t list_len;
 
@@ -109,7 +109,7 @@ int polycm_shim_adopt(struct polycm_verbs_device *device, uint32_t minor, char *
 	memcpy(table, theirs, size);
 	fill_stubs(table);
 
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&shim_lock);
 	longer = realloc(list, (list_len + 1) * sizeof(*list));
 	if (!longer) {
 		r = -ENOMEM;
@@ -119,18 +119,18 @@ int polycm_shim_adopt(struct polycm_verbs_device *device, uint32_t minor, char *
 	list[list_len++] = device;
 	device->core = table;
 	device->device._ops._dummy1 = polycm_shim_mark;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&shim_lock);
 	return 0;
 
 err_unlock:
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&shim_lock);
 	free(table);
 	return r;
 }
 
 void polycm_shim_hide(struct polycm_verbs_device *device)
 {
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&shim_lock);
 	for (size_t i = 0; i < list_len; i++) {
 		if (list[i] != device)
 			continue;
@@ -138,7 +138,7 @@ void polycm_shim_hide(struct polycm_verbs_device *device)
 		list_len--;
 		break;
 	}
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&shim_lock);
 }
 
 void polycm_shim_release(struct polycm_verbs_device *device)
@@ -158,12 +158,12 @@ struct polycm_verbs_device *polycm_shim_find(const char *name)
 {
 	struct polycm_verbs_device *found = NULL;
 
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&shim_lock);
 	for (size_t i = 0; i < list_len && !found; i++)
 		if (!strcmp(list[i]->device.ibdev_path, name) ||
 		    !strcmp(list[i]->device.dev_name, name))
 			found = list[i];
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&shim_lock);
 	return found;
 }
 
@@ -172,12 +172,12 @@ int polycm_shim_list(struct polycm_verbs_device ***ret_devices, size_t *ret_num)
 	struct polycm_verbs_device **copy;
 	size_t num;
 
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&shim_lock);
 	num = list_len;
 	copy = calloc(num + 1, sizeof(struct polycm_verbs_device *));
 	if (copy && num)
 		memcpy(copy, list, num * sizeof(struct polycm_verbs_device *));
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&shim_lock);
 	if (!copy)
 		return -ENOMEM;
 	*ret_devices = copy;

@@ -17,7 +17,7 @@
 const struct polycm_core *fault_core;
 uint64_t fault_asked;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fault_rule *rules;
 static unsigned int num_rules;
 static uint64_t start_ns;
@@ -136,9 +136,9 @@ void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fa
 	for (struct fault_rule *rule = rules; rule; rule = rule->next) {
 		bool hit;
 
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&rules_lock);
 		hit = happens(rule, what, now);
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&rules_lock);
 		if (!hit)
 			continue;
 		apply(rule, ret_deed);

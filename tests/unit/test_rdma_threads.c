@@ -314,7 +314,7 @@ static void end_its_channel(struct polycm_id *id)
 	assert_int_equal(pthread_create(&ender, NULL, destroy_channel, chan), 0);
 	while (!__atomic_load_n(&chan->ending, __ATOMIC_ACQUIRE))
 		sched_yield();
-	for (int i = 0; i < 200 && __atomic_load_n(&id->lock.word, __ATOMIC_RELAXED) !=
+	for (int i = 0; i < 200 && __atomic_load_n(&id->id_lock.word, __ATOMIC_RELAXED) !=
 					   POLYCM_LATCH_WANTED; i++)
 		sched_yield();
 }
@@ -460,7 +460,7 @@ static void an_id_ends_while_a_call_waits_for_it(void **state)
 
 		polycm_id_lock(self);
 		assert_int_equal(pthread_create(&caller, NULL, call_option, &option), 0);
-		while (__atomic_load_n(&self->lock.word, __ATOMIC_ACQUIRE) != POLYCM_LATCH_WANTED)
+		while (__atomic_load_n(&self->id_lock.word, __ATOMIC_ACQUIRE) != POLYCM_LATCH_WANTED)
 			sched_yield();
 		assert_int_equal(pthread_create(&destroyer, NULL, call_destroy, &destroy), 0);
 		while (polycm_live(&polycm_live_objects, self))

@@ -22,7 +22,7 @@ __thread __attribute__((tls_model("initial-exec"))) volatile bool engine_inside;
 
 struct sim_engine_hooks sim_engine_hooks;
 struct sim_engine sim_engine = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.engine_lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
 bool sim_is_virtual(void)
@@ -160,12 +160,12 @@ void engine_allow_cancel(int state)
 
 static void take_lock(void)
 {
-	if (pthread_mutex_trylock(&sim_engine.lock)) {
+	if (pthread_mutex_trylock(&sim_engine.engine_lock)) {
 		atomic_fetch_add(&sim_engine.contenders, 1);
-		pthread_mutex_lock(&sim_engine.lock);
+		pthread_mutex_lock(&sim_engine.engine_lock);
 		atomic_fetch_sub(&sim_engine.contenders, 1);
 	}
-	take_over(&sim_engine.lock);
+	take_over(&sim_engine.engine_lock);
 }
 
 static void locked(int cancel_state)
@@ -228,7 +228,7 @@ bool sim_lock_within(uint64_t ns)
 		return false;
 	cancel_state = engine_forbid_cancel();
 	engine_enter();
-	while (pthread_mutex_trylock(&sim_engine.lock)) {
+	while (pthread_mutex_trylock(&sim_engine.engine_lock)) {
 		if (engine_monotonic() >= until) {
 			engine_left();
 			engine_allow_cancel(cancel_state);
@@ -237,7 +237,7 @@ bool sim_lock_within(uint64_t ns)
 		/* Not nanosleep(), which may be libpolycm-interpose's. */
 		syscall(SYS_nanosleep, &pause, NULL);
 	}
-	take_over(&sim_engine.lock);
+	take_over(&sim_engine.engine_lock);
 	locked(cancel_state);
 	return true;
 }
@@ -255,8 +255,8 @@ static __attribute__((noinline)) void unlock_slowly(void)
 		engine_virtual_tell();
 	else
 		engine_real_settle();
-	hand_over(&sim_engine.lock);
-	pthread_mutex_unlock(&sim_engine.lock);
+	hand_over(&sim_engine.engine_lock);
+	pthread_mutex_unlock(&sim_engine.engine_lock);
 	engine_left();
 	engine_allow_cancel(cancel_state);
 }
@@ -278,17 +278,17 @@ void engine_wait_changed(uint64_t until)
 	int cancel_state = sim_engine.cancel_state;
 
 	if (sim_engine.alone) {
-		pthread_mutex_lock(&sim_engine.lock);
+		pthread_mutex_lock(&sim_engine.engine_lock);
 		sim_engine.alone = false;
 		cancel_state = CANCEL_AS_IT_IS;
 	}
 	sim_engine.waiters++;
-	hand_over(&sim_engine.lock);
+	hand_over(&sim_engine.engine_lock);
 	if (until == SIM_NEVER)
-		pthread_cond_wait(&sim_engine.changed, &sim_engine.lock);
+		pthread_cond_wait(&sim_engine.changed, &sim_engine.engine_lock);
 	else
-		sim_time->cond_wait(&sim_engine.changed, &sim_engine.lock, until);
-	take_over(&sim_engine.lock);
+		sim_time->cond_wait(&sim_engine.changed, &sim_engine.engine_lock, until);
+	take_over(&sim_engine.engine_lock);
 	sim_engine.waiters--;
 	if (wakings != sim_engine.wakings)
 		sim_engine.woken--;
@@ -326,19 +326,19 @@ static void init_changed(void)
 /* A child of fork() has no NIC thread and no place on the fabric. */
 static void before_fork(void)
 {
-	pthread_mutex_lock(&sim_engine.lock);
+	pthread_mutex_lock(&sim_engine.engine_lock);
 	if (sim_engine_hooks.before_fork)
 		sim_engine_hooks.before_fork();
 }
 
 static void after_fork_parent(void)
 {
-	pthread_mutex_unlock(&sim_engine.lock);
+	pthread_mutex_unlock(&sim_engine.engine_lock);
 }
 
 static void after_fork_child(void)
 {
-	pthread_mutex_init(&sim_engine.lock, NULL);
+	pthread_mutex_init(&sim_engine.engine_lock, NULL);
 	init_changed();
 	sim_engine.waiters = sim_engine.woken = sim_engine.passers = 0;
 	relaxed_store(&sim_engine.contenders, 0);
@@ -364,7 +364,7 @@ int sim_engine_start(enum sim_clock clock, uint64_t seed)
 	int ret = -EBUSY;
 
 	pthread_once(&once, init_once);
-	pthread_mutex_lock(&sim_engine.lock);
+	pthread_mutex_lock(&sim_engine.engine_lock);
 	if (sim_engine.running)
 		goto out;
 	ret = sim_heap_open();
@@ -381,28 +381,28 @@ int sim_engine_start(enum sim_clock clock, uint64_t seed)
 	relaxed_store(&sim_engine.is_real, clock == SIM_CLOCK_REAL);
 	sim_engine.running = true;
 out:
-	pthread_mutex_unlock(&sim_engine.lock);
+	pthread_mutex_unlock(&sim_engine.engine_lock);
 	return ret;
 }
 
 void sim_engine_stop(void)
 {
-	pthread_mutex_lock(&sim_engine.lock);
+	pthread_mutex_lock(&sim_engine.engine_lock);
 	if (!sim_engine.running) {
-		pthread_mutex_unlock(&sim_engine.lock);
+		pthread_mutex_unlock(&sim_engine.engine_lock);
 		return;
 	}
 	relaxed_store(&sim_engine.is_real, false);
 	sim_engine.stop = true;
 	sim_shm_ring_self();
 	if (sim_engine.thread_runs) {
-		pthread_mutex_unlock(&sim_engine.lock);
+		pthread_mutex_unlock(&sim_engine.engine_lock);
 		pthread_join(sim_engine.thread, NULL);
-		pthread_mutex_lock(&sim_engine.lock);
+		pthread_mutex_lock(&sim_engine.engine_lock);
 		sim_engine.thread_runs = false;
 	}
 	sim_heap_close();
 	relaxed_store(&sim_engine.is_virtual, false);
 	sim_engine.running = false;
-	pthread_mutex_unlock(&sim_engine.lock);
+	pthread_mutex_unlock(&sim_engine.engine_lock);
 }

@@ -18,7 +18,7 @@
 	atomic_store_explicit(object, value, memory_order_relaxed)
 
 struct sim_engine {
-	pthread_mutex_t lock;
+	pthread_mutex_t engine_lock;
 	pthread_cond_t changed;		/* CLOCK_MONOTONIC; sim_wait(), virtual sim_idle() */
 	unsigned int waiters;		/* on changed */
 	unsigned int woken;		/* of them: woken, not yet running */

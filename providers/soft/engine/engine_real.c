@@ -183,13 +183,13 @@ void sim_progress(void)
 		return;
 	}
 	cancel_state = engine_forbid_cancel();
-	if (pthread_mutex_trylock(&sim_engine.lock)) {
+	if (pthread_mutex_trylock(&sim_engine.engine_lock)) {
 		engine_allow_cancel(cancel_state);
 		/* The holder does the work that we poll for, and may wait for our processor. */
 		sched_yield();
 		return;
 	}
-	take_over(&sim_engine.lock);
+	take_over(&sim_engine.engine_lock);
 	engine_enter();
 	sim_engine.cancel_state = cancel_state;
 	if (sim_shm_pending())
@@ -216,11 +216,11 @@ static bool nic_sleep(bool quiet, uint64_t look_at)
 		deadline = look_at;
 	sim_engine.asleep = true;
 	sim_engine.sleep_until = deadline;
-	hand_over(&sim_engine.lock);
-	pthread_mutex_unlock(&sim_engine.lock);
+	hand_over(&sim_engine.engine_lock);
+	pthread_mutex_unlock(&sim_engine.engine_lock);
 	sim_shm_wait(ticket, deadline);
-	pthread_mutex_lock(&sim_engine.lock);
-	take_over(&sim_engine.lock);
+	pthread_mutex_lock(&sim_engine.engine_lock);
+	take_over(&sim_engine.engine_lock);
 	sim_engine.asleep = false;
 	return sim_shm_awake();
 }
@@ -278,8 +278,8 @@ static void *nic_thread(void *arg)
 	(void)arg;
 	take_turns_early();
 	engine_enter();		/* it calls the core only with the lock held */
-	pthread_mutex_lock(&sim_engine.lock);
-	take_over(&sim_engine.lock);
+	pthread_mutex_lock(&sim_engine.engine_lock);
+	take_over(&sim_engine.engine_lock);
 	while (!sim_engine.stop) {
 		bool quiet = relies(&trust, rung);
 
@@ -287,7 +287,7 @@ static void *nic_thread(void *arg)
 		receive();
 		rung = !sim_engine.due && nic_sleep(quiet, trust.look_at);
 	}
-	pthread_mutex_unlock(&sim_engine.lock);
+	pthread_mutex_unlock(&sim_engine.engine_lock);
 	return NULL;
 }
 

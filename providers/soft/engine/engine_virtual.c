@@ -129,8 +129,8 @@ static bool nobody_acts(void)
 	if (is_anybody_active() || sim_engine.passers)
 		return false;
 	return sim_engine.waiters >= others ||
-	       sim_engine.waiters + sim_threads_parked(&sim_engine.lock,
-						       sizeof(sim_engine.lock)) >= others;
+	       sim_engine.waiters + sim_threads_parked(&sim_engine.engine_lock,
+						       sizeof(sim_engine.engine_lock)) >= others;
 }
 
 /*

@@ -62,7 +62,7 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 	sim_lock();
 	err = nic_add(context, NIC_CQ, &cq->node, NULL);
 	if (!err) {
-		pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
+		pthread_spin_init(&cq->cq_lock, PTHREAD_PROCESS_PRIVATE);
 		pthread_mutex_init(&cq->pub.cq.mutex, NULL);
 		pthread_cond_init(&cq->pub.cq.cond, NULL);
 		cq->pub.cq.handle = next_handle++;
@@ -109,7 +109,7 @@ static void cq_release(struct sim_cq *cq)
 	nic_cursor_free(cq->cursor);
 	pthread_mutex_destroy(&cq->pub.cq.mutex);
 	pthread_cond_destroy(&cq->pub.cq.cond);
-	pthread_spin_destroy(&cq->lock);
+	pthread_spin_destroy(&cq->cq_lock);
 	free(cq->ring);
 	free(cq);
 }
@@ -165,7 +165,7 @@ int sim_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (!ring)
 		return nic_no_memory(device, resize_call);
 	sim_lock();
-	pthread_spin_lock(&cq->lock);
+	pthread_spin_lock(&cq->cq_lock);
 	tail = atomic_load(&cq->tail);
 	used = atomic_load(&cq->head) - tail;
 	if (used > (uint32_t)cqe) {
@@ -180,7 +180,7 @@ int sim_resize_cq(struct ibv_cq *ibcq, int cqe)
 		ibcq->cqe = cqe;
 		ring = old;
 	}
-	pthread_spin_unlock(&cq->lock);
+	pthread_spin_unlock(&cq->cq_lock);
 	sim_unlock();
 	free(ring);
 	if (err)
@@ -232,12 +232,12 @@ static int cq_take(struct sim_cq *cq, int num, struct ibv_wc *wc)
 
 	if (atomic_load(&cq->head) == atomic_load_explicit(&cq->tail, memory_order_relaxed))
 		return 0;
-	pthread_spin_lock(&cq->lock);
+	pthread_spin_lock(&cq->cq_lock);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	while (taken < num && tail != atomic_load_explicit(&cq->head, memory_order_acquire))
 		wc[taken++] = cq->ring[tail++ & (cq->ring_size - 1)];
 	atomic_store_explicit(&cq->tail, tail, memory_order_release);
-	pthread_spin_unlock(&cq->lock);
+	pthread_spin_unlock(&cq->cq_lock);
 	take_over(cq);
 	return taken;
 }

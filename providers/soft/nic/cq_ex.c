@@ -16,7 +16,7 @@
 			IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
 struct nic_cq_cursor {
-	pthread_mutex_t mutex;
+	pthread_mutex_t polling_lock;
 	struct ibv_wc wc;
 };
 
@@ -43,16 +43,16 @@ static int ex_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	if (attr->comp_mask)
 		return nic_refuse(nic_device(ex->context), "ibv_start_poll", EINVAL,
 				  "comp_mask is 0x%x, no attribute is known", attr->comp_mask);
-	pthread_mutex_lock(&cursor(ex)->mutex);
+	pthread_mutex_lock(&cursor(ex)->polling_lock);
 	err = ex_next(ex);
 	if (err)
-		pthread_mutex_unlock(&cursor(ex)->mutex);
+		pthread_mutex_unlock(&cursor(ex)->polling_lock);
 	return err;
 }
 
 static void ex_end(struct ibv_cq_ex *ex)
 {
-	pthread_mutex_unlock(&cursor(ex)->mutex);
+	pthread_mutex_unlock(&cursor(ex)->polling_lock);
 }
 
 static enum ibv_wc_opcode ex_opcode(struct ibv_cq_ex *ex) { return cursor(ex)->wc.opcode; }
@@ -129,7 +129,7 @@ struct ibv_cq_ex *sim_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 			    (int)attr->comp_vector, &cq);
 	if (err)
 		return nic_fail(at, err);
-	pthread_mutex_init(&at->mutex, NULL);
+	pthread_mutex_init(&at->polling_lock, NULL);
 	cq->cursor = at;
 	memcpy((char *)&cq->pub.ex + offsetof(struct ibv_cq_ex, start_poll),
 	       (const char *)&ex_table + offsetof(struct ibv_cq_ex, start_poll),
@@ -141,6 +141,6 @@ void nic_cursor_free(struct nic_cq_cursor *at)
 {
 	if (!at)
 		return;
-	pthread_mutex_destroy(&at->mutex);
+	pthread_mutex_destroy(&at->polling_lock);
 	free(at);
 }

@@ -116,7 +116,7 @@ struct sim_cq {
 	/* Shared with the consumer, who does not take the engine's lock. */
 	atomic_uint armed;			/* enum cq_armed */
 	atomic_uint head, tail;			/* producer's and consumer's count */
-	pthread_spinlock_t lock;		/* consumer side: tail, ring, size */
+	pthread_spinlock_t cq_lock;		/* consumer side: tail, ring, size */
 	uint32_t ring_size;			/* power of two */
 	struct ibv_wc *ring;
 

@@ -20,7 +20,7 @@ struct built_wr {
 };
 
 struct nic_builder {
-	pthread_mutex_t mutex;
+	pthread_mutex_t posting_lock;
 	struct built_wr *first;
 	struct built_wr *last;		/* of this batch; NULL: it has none yet */
 	int err;			/* the first that went wrong since wr_start() */
@@ -205,7 +205,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct nic_builder *b = builder(ex);
 
-	pthread_mutex_lock(&b->mutex);
+	pthread_mutex_lock(&b->posting_lock);
 	b->last = NULL;
 	b->err = 0;
 }
@@ -228,14 +228,14 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		err = nic_post_all(qp, &b->first->wr);
 	/* With the lock, and unless the mutex went with its QP meanwhile. */
 	if (nic_qp_by_number(qpn) == qp)
-		pthread_mutex_unlock(&b->mutex);
+		pthread_mutex_unlock(&b->posting_lock);
 	sim_unlock();
 	return err;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	pthread_mutex_unlock(&builder(ex)->mutex);
+	pthread_mutex_unlock(&builder(ex)->posting_lock);
 }
 
 static void fill_calls(struct ibv_qp_ex *ex, uint64_t ops)
@@ -305,7 +305,7 @@ void nic_builder_free(struct nic_builder *b)
 		after = wr->after;
 		free(wr);
 	}
-	pthread_mutex_destroy(&b->mutex);
+	pthread_mutex_destroy(&b->posting_lock);
 	free(b);
 }
 
@@ -327,7 +327,7 @@ struct ibv_qp *sim_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_
 	err = nic_qp_create(attr->pd, sizeof(*qp), plain, &qp);
 	if (err)
 		return nic_fail(b, err);
-	pthread_mutex_init(&b->mutex, NULL);
+	pthread_mutex_init(&b->posting_lock, NULL);
 	qp->builder = b;
 	fill_calls(&qp->pub.ex, attr->send_ops_flags);
 	return &qp->pub.qp;

@@ -135,20 +135,20 @@ static int wait_for_lock(struct segment *segment, bool give_up)
 		.tv_sec = (time_t)(until / 1000000000u),
 		.tv_nsec = (long)(until % 1000000000u),
 	};
-	int error = pthread_mutex_clocklock(&segment->lock, CLOCK_MONOTONIC, &deadline);
+	int error = pthread_mutex_clocklock(&segment->segment_lock, CLOCK_MONOTONIC, &deadline);
 
 	if (error != ETIMEDOUT)
 		return error;
 	sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: process %d holds the lock of its tables and stands "
 		      "still: let it go on, or end it", self.folder.path, (int)segment->lock_pid);
-	return give_up ? EBUSY : pthread_mutex_lock(&segment->lock);
+	return give_up ? EBUSY : pthread_mutex_lock(&segment->segment_lock);
 }
 
 /* 0 or a positive errno. */
 static int take_lock(bool give_up)
 {
 	struct segment *segment = self.file.window;
-	int error = pthread_mutex_trylock(&segment->lock);
+	int error = pthread_mutex_trylock(&segment->segment_lock);
 
 	if (error == EBUSY)
 		error = wait_for_lock(segment, give_up);
@@ -156,7 +156,7 @@ static int take_lock(bool give_up)
 		for (unsigned int i = 0; i < SIM_AREAS; i++)
 			if (self.file.layout[i].repair)
 				self.file.layout[i].repair(sim_segment_area(i));
-		error = pthread_mutex_consistent(&segment->lock);
+		error = pthread_mutex_consistent(&segment->segment_lock);
 	}
 	if (error && error != EBUSY)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s: its lock is broken: %s",
@@ -175,7 +175,7 @@ void sim_segment_lock(void)
 void sim_segment_unlock(void)
 {
 	if (sim_segment_place.joined)
-		pthread_mutex_unlock(&self.file.window->lock);
+		pthread_mutex_unlock(&self.file.window->segment_lock);
 }
 
 static void free_slot(unsigned int slot)

@@ -132,7 +132,7 @@ static int create(struct sim_segment_file *file, struct sim_folder *folder)
 	if (r < 0)
 		return r;
 	segment = file->window;
-	r = init_lock(&segment->lock);
+	r = init_lock(&segment->segment_lock);
 	if (r < 0)
 		return r;
 	segment->version = SEGMENT_VERSION;

@@ -20,7 +20,7 @@ struct segment {
 	struct sim_scenario_id scenario;
 	uint32_t last_slot;		/* given out last */
 	int32_t lock_pid;		/* who had the lock last, for people */
-	pthread_mutex_t lock;
+	pthread_mutex_t segment_lock;
 	struct sim_slot slot[SIM_MAX_SLOTS];
 	_Alignas(64) uint8_t areas[];
 };
