@@ -112,17 +112,19 @@ POLYCM_EXPORT int polycm_sim_run(uint64_t limit_ns)
 }
 
 /*
- * The provider calls it, perhaps with its locks held, so only a channel may be locked here.  An
- * id that was destroyed ends the run, too; polycm_sim_run_until_event() reports it.
+ * The provider calls this and may hold locks, so no id_lock is taken.  The caller below
+ * reports an id that was destroyed.
  */
-static bool nothing_waits(const void *object)
-{
-	return !polycm_ev_waits((struct polycm_id *)(uintptr_t)object);
-}
-
 static bool event_waits(void *arg)
 {
-	return !polycm_live_ask(&polycm_live_objects, arg, nothing_waits);
+	struct polycm_id *id = arg;
+	bool waits;
+
+	if (!polycm_enter_unlocked(id))
+		return true;
+	waits = polycm_ev_waits(id);
+	(void)polycm_leave_unlocked(id);
+	return waits;
 }
 
 POLYCM_EXPORT int polycm_sim_run_until_event(struct rdma_cm_id *id, uint64_t limit_ns)
