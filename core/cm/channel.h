@@ -48,6 +48,7 @@ struct polycm_channel {
 	bool stuck_told;		/* by another thread that is stuck, when posts were so many: */
 	uint32_t stuck_posts;
 	bool readable;			/* what wake_fd says */
+	bool taken_at_once;		/* the only thread lets time move, and takes what this brings */
 	pthread_t destroyer;		/* the thread that did it */
 	struct polycm_ev *events;
 	struct polycm_id *ids;
@@ -164,11 +165,6 @@ int polycm_channel_next(struct polycm_channel *chan, struct polycm_ev **ret_ev);
 bool polycm_wait_hand_over(struct polycm_ev *ev);
 /* The channel on which it does, or NULL. */
 struct polycm_channel *polycm_wait_channel(void);
-/*
- * Does this thread, and the program has no other, let time move for an event of
- * the channel?  Then it takes what is posted before anybody can look.
- */
-bool polycm_wait_takes(const struct polycm_channel *chan);
 /*
  * What a thread does whose channel another one destroys: it sleeps on, as in a
  * kernel whose descriptor is closed meanwhile.  -EBADF once a signal ends that.

@@ -177,7 +177,7 @@ void polycm_channel_show(struct polycm_channel *chan)
 void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev)
 {
 	DL_APPEND(chan->events, ev);
-	if (!polycm_wait_takes(chan))
+	if (!chan->taken_at_once)
 		polycm_channel_show(chan);
 	wake_sleepers(chan);
 }

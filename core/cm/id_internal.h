@@ -3,15 +3,10 @@
  * cm/id_internal.h - ids, for those who look into them, and the locks and lifetimes
  * of ids, channels and events.
  *
- * Locks, in this order:
- *   id->id_lock         one program call on the id at a time, and with it the
- *                    operations of its provider; a listener's before a child's
- *   (a provider's own locks)
- *   channels lock    the list of all channels, and moves of ids between them
- *   chan->channel_lock       queue and ids of a channel; two of them by address
- * No provider is called, and nothing is logged about an id, under the last
- * two.  Members of the public structs are written under the id's lock; what
- * a log line shows of them (addresses, device, module) under both.
+ * Locks (docs/design.md, section 11): id_lock serialises the program's calls on
+ * the id and the operations of its provider.  Members of the public structs are
+ * written under it; what a log line shows of them (addresses, device, module)
+ * also under the channel_lock of the id's channel.
  *
  * Lifetime: an event that the program holds keeps the id that it is charged
  * to alive (rdma_destroy_id() waits); an id keeps its device; a channel lives
@@ -135,6 +130,7 @@ struct polycm_id {
 	bool orphan;			/* on the list of those whose channel is destroyed */
 	bool watched;			/* a provider was to answer in time */
 	struct polycm_timer *answer_timer;	/* for asked.until_ns, or NULL; atomic */
+	bool *request_posted;		/* a child's, while its CONNECT_REQUEST passes layers; or NULL */
 	/* The call by which the program got it, and from where; atomic, for leak reports. */
 	const char *made_by;
 	const void *made_at;

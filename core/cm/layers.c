@@ -23,8 +23,6 @@ struct frame {
 unsigned int polycm_num_layers;
 static struct polycm_module *layers[MAX_LAYERS];
 static size_t offsets[MAX_LAYERS + 1] = { 0 };	/* of the frames, and of what comes after them */
-/* A request that a layer loses is the provider's to end: did the event on its way get through? */
-static POLYCM_THREAD_LOCAL bool arrived;
 
 static struct frame *frame_of(struct polycm_id *id, unsigned int index)
 {
@@ -200,20 +198,24 @@ static int hand_up(const struct polycm_layer *layer, const struct polycm_event *
 {
 	const struct frame *frame = (const struct frame *)(const void *)layer;
 	int err = polycm_event_check(frame->layer, event);
+	bool *posted = NULL;
 
 	if (err)
 		return err;
 	if (frame->index)
 		return deliver(frame_of(layer->id, frame->index - 1), event, hold_ns);
+	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		posted = event->child->request_posted;
 	err = polycm_post(layer->id, event, hold_ns);
-	arrived |= !err;
+	if (!err && posted)
+		*posted = true;
 	return err;
 }
 
 int polycm_layers_post(struct polycm_id *id, const struct polycm_event *event)
 {
 	struct frame *innermost = frame_of(id, polycm_num_layers - 1);
-	bool outer = arrived;
+	bool is_request, posted = false;
 	int err = polycm_event_check(id->module, event);
 
 	if (err)
@@ -222,12 +224,15 @@ int polycm_layers_post(struct polycm_id *id, const struct polycm_event *event)
 	if (!innermost->begun)
 		return polycm_post(id, event, 0);
 	polycm_answer(id, event->type);
-	arrived = false;
+	is_request = event->type == RDMA_CM_EVENT_CONNECT_REQUEST;
+	if (is_request)
+		event->child->request_posted = &posted;
 	err = deliver(innermost, event, 0);
-	if (!err && !arrived && event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
-		err = -ENOMEM;
-	arrived = outer;
-	return err;
+	if (!is_request || posted)
+		return err;
+	/* A request that a layer drops is the provider's to end. */
+	event->child->request_posted = NULL;
+	return err ? err : -ENOMEM;
 }
 
 /* ------------------------------------------------------------------------

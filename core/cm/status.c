@@ -88,6 +88,7 @@ static const struct {
 	{ RDMA_CM_EVENT_MULTICAST_ERROR, ENETRESET, "the group is gone" },
 };
 
+/* Like strerror()'s: each thread may keep the text until its next call. */
 static __thread char buffer[160];
 
 static const char *of_code(const char *what, int code, const char *const *table, size_t num)

@@ -91,14 +91,6 @@ static int poll_fds(struct polycm_channel *chan)
 	return poll(&pfd, 1, -1) < 0 ? -errno : 0;
 }
 
-/* The channel for which this thread lets time move, alone in the program; else NULL. */
-static POLYCM_THREAD_LOCAL const struct polycm_channel *taking;
-
-bool polycm_wait_takes(const struct polycm_channel *chan)
-{
-	return chan == taking;
-}
-
 /*
  * Let virtual time move.  An event that this brings is taken at once, so that,
  * where no other thread could look, the descriptor need not tell of it.
@@ -107,9 +99,9 @@ static int let_time_move_alone(struct polycm_channel *chan)
 {
 	int idle;
 
-	taking = chan;
+	chan->taken_at_once = true;
 	idle = polycm_clock_idle();
-	taking = NULL;
+	chan->taken_at_once = false;
 	if (idle <= 0) {
 		polycm_channel_take_lock(chan);
 		polycm_channel_show(chan);
@@ -171,9 +163,13 @@ int polycm_channel_sleep_on(void)
 }
 
 /*
- * On a native channel an event goes from the kernel to the thread that fetched
- * it and through no queue: whoever else waits there sleeps in the kernel, and
- * could not be told that there is something in one.
+ * On a native channel an event goes from the kernel to the thread that fetched it, and
+ * through no queue: other threads that wait there sleep in the kernel, and nothing could
+ * wake them for an event in a queue.
+ *
+ * Per thread, because the provider stands between fetch() and polycm_wait_hand_over().
+ * channel_read() does not return the event: the provider must keep the event's id alive
+ * until the event is posted, and must undo the request whose event is refused.
  */
 static POLYCM_THREAD_LOCAL struct {
 	struct polycm_channel *from;	/* in a provider, to fetch from it; else NULL */
