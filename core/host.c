@@ -34,6 +34,10 @@ static const struct polycm_verbs_services verbs_services = {
 	.why_shown = polycm_why_shown,
 };
 
+#ifdef LOCK_ORDER_CHECKED
+static struct lock_order_held *(*const locks_held)(void) = lock_order_held;
+#endif
+
 static const void *host_extension(const char *name, unsigned int version)
 {
 	if (!name)
@@ -44,6 +48,10 @@ static const void *host_extension(const char *name, unsigned int version)
 		return &verbs_services;
 	if (!strcmp(name, POLYCM_CLOCK) && version == POLYCM_CLOCK_VERSION)
 		return &clock_services;
+#ifdef LOCK_ORDER_CHECKED
+	if (!strcmp(name, LOCK_ORDER_SHARED))
+		return &locks_held;
+#endif
 	return NULL;
 }
 

@@ -22,15 +22,20 @@ static inline bool polycm_lock(pthread_mutex_t *mutex)
 {
 	if (polycm_alone())
 		return false;
-	pthread_mutex_lock(mutex);
+	(pthread_mutex_lock)(mutex);
 	return true;
 }
 
 static inline void polycm_unlock(pthread_mutex_t *mutex, bool locked)
 {
 	if (locked)
-		pthread_mutex_unlock(mutex);
+		(pthread_mutex_unlock)(mutex);
 }
+
+#ifdef LOCK_ORDER_CHECKED
+#define polycm_lock(mutex) (LOCK_ORDER_TAKE(mutex), polycm_lock(mutex))
+#define polycm_unlock(mutex, locked) (LOCK_ORDER_GIVE(mutex), polycm_unlock(mutex, locked))
+#endif
 
 /* A sanitizer or valgrind looks for memory that is used after its end (memory_check.c). */
 extern bool polycm_memory_checked;

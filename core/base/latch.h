@@ -64,4 +64,10 @@ static inline void polycm_latch_give(struct polycm_latch *latch)
 		polycm_latch_wake(latch);
 }
 
+#ifdef LOCK_ORDER_CHECKED
+#define polycm_latch_take(latch) (LOCK_ORDER_TAKE(latch), polycm_latch_take(latch))
+#define polycm_latch_try(latch) (polycm_latch_try(latch) && (LOCK_ORDER_NOTE(latch), true))
+#define polycm_latch_give(latch) (LOCK_ORDER_GIVE(latch), polycm_latch_give(latch))
+#endif
+
 #endif

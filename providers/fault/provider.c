@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "fault.h"
+#include "lock_order.h"
 
 #define SCENARIO "POLYCM_FAULT_SCENARIO"
 #define RULES "POLYCM_FAULT_RULES"
@@ -227,6 +228,7 @@ int polycm_provider_query_v1(const struct polycm_core *core,
 			     const struct polycm_provider **ret_provider)
 {
 	fault_core = core;
+	LOCK_ORDER_SHARE(core);
 	*ret_provider = &fault_provider;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lock_order.h"
 #include "polycm/sim.h"
 #include "providers/soft/cm/cma_internal.h"
 #include "providers/soft/faults/fault.h"
@@ -357,6 +358,7 @@ int polycm_provider_query_v1(const struct polycm_core *core,
 		return -EOPNOTSUPP;
 	}
 	sim_core = core;
+	LOCK_ORDER_SHARE(core);
 	sim_time = services;
 	sim_verbs_services = core->extension(POLYCM_VERBS, POLYCM_VERBS_VERSION);
 	ops = sim_cma_ops;

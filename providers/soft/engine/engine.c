@@ -14,6 +14,7 @@
 #include "engine_internal.h"
 #include "hand_over.h"
 #include "heap.h"
+#include "lock_order.h"
 #include "threads.h"
 
 #define CANCEL_AS_IT_IS (-1)	/* no state of pthread_setcancelstate() */
@@ -192,6 +193,7 @@ static __attribute__((noinline)) void lock_slowly(void)
 	int cancel_state;
 
 	if (may_be_alone()) {
+		LOCK_ORDER_TAKE(engine_lock);
 		sim_engine.alone = true;
 		locked(CANCEL_AS_IT_IS);
 		return;
@@ -209,6 +211,7 @@ void sim_lock(void)
 		lock_slowly();
 		return;
 	}
+	LOCK_ORDER_TAKE(engine_lock);
 	sim_engine.alone = true;
 	relaxed_store(&sim_engine.spins, 0);
 }
@@ -268,6 +271,7 @@ void sim_unlock(void)
 		return;
 	}
 	engine_virtual_tell();
+	LOCK_ORDER_GIVE(engine_lock);
 	sim_engine.alone = false;
 	engine_left();
 }
@@ -278,6 +282,7 @@ void engine_wait_changed(uint64_t until)
 	int cancel_state = sim_engine.cancel_state;
 
 	if (sim_engine.alone) {
+		LOCK_ORDER_GIVE(engine_lock);
 		pthread_mutex_lock(&sim_engine.engine_lock);
 		sim_engine.alone = false;
 		cancel_state = CANCEL_AS_IT_IS;

@@ -16,6 +16,7 @@
 
 #include "providers/soft/base/base.h"
 #include "doorbell.h"
+#include "lock_order.h"
 #include "ring_name.h"
 #include "segment_internal.h"
 #include "trust.h"
@@ -135,7 +136,9 @@ static int wait_for_lock(struct segment *segment, bool give_up)
 		.tv_sec = (time_t)(until / 1000000000u),
 		.tv_nsec = (long)(until % 1000000000u),
 	};
-	int error = pthread_mutex_clocklock(&segment->segment_lock, CLOCK_MONOTONIC, &deadline);
+	int error = LOCK_ORDER_TRIED(segment_lock,
+				     pthread_mutex_clocklock(&segment->segment_lock,
+							     CLOCK_MONOTONIC, &deadline));
 
 	if (error != ETIMEDOUT)
 		return error;
