@@ -67,8 +67,9 @@ struct lock_order_held {
 };
 
 /*
- * One of each in a library, by sections that the linker keeps once.  The core's serves all: a plugin asks for it by
- * extension(LOCK_ORDER_SHARED), so that locks of several libraries are compared.
+ * One of each in a library, by sections that the linker keeps once.  The core's serves all:
+ * a plugin asks for it by extension(LOCK_ORDER_SHARED), so that the locks of several
+ * libraries are compared.
  */
 #define LOCK_ORDER_ONE(section_) __attribute__((weak, visibility("hidden"), section(section_)))
 LOCK_ORDER_ONE(".gnu.linkonce.tb.lock_order") __thread struct lock_order_held lock_order_own;

@@ -220,7 +220,7 @@ static int dump_id(FILE *to, const struct rdma_cm_id *pub)
 
 	if (!polycm_enter_unlocked(id))
 		return 0;
-	if (!polycm_latch_try(&id->lock)) {
+	if (!polycm_latch_try(&id->id_lock)) {
 		(void)polycm_leave_unlocked(id);
 		return print_fact(to, "busy", "a call with it is under way");
 	}
