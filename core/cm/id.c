@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm/id.c - ids: made, found behind a program's pointer, described, and ended
- * in the order that providers rely on: close, stop, acks awaited, free.
+ * cm/id.c - ids: created, described in log lines, and destroyed in the order that
+ * providers rely on: close, stop, wait for acks, free.
  */
 #include "config.h"
 #include "id_internal.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "core/base/addr.h"
@@ -24,153 +20,8 @@
 #include "ret.h"
 
 #define AREA_ALIGNMENT 16
-#define AREA_PREFETCHED 320u	/* of the provider's part */
-#define CACHE_LINE 64u
 
 static size_t num_ids;			/* atomic; children and shadows too */
-
-static bool count_in(const void *object)
-{
-	struct polycm_id *id = (struct polycm_id *)(uintptr_t)object;
-
-	(void)polycm_count_up(&id->inside);
-	return true;
-}
-
-/* With other threads: not between the look and the count does one destroy it. */
-static inline __attribute__((always_inline)) bool enter(const struct polycm_id *id)
-{
-	if (!polycm_alone())
-		return polycm_live_ask(&polycm_live_objects, id, count_in);
-	return polycm_live(&polycm_live_objects, id) && count_in(id);
-}
-
-bool polycm_enter_unlocked(const struct polycm_id *id)
-{
-	return enter(id);
-}
-
-static inline __attribute__((always_inline)) bool leave(struct polycm_id *id)
-{
-	uint32_t left = polycm_count_down(&id->inside);
-
-	/* The memory may be somebody else's by now; who sleeps there looks again. */
-	if (__builtin_expect(left == POLYCM_CLOSED, 0))
-		(void)syscall(SYS_futex, &id->inside, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-	return left & POLYCM_CLOSED;
-}
-
-bool polycm_leave_unlocked(struct polycm_id *id)
-{
-	return leave(id);
-}
-
-static __attribute__((cold)) struct polycm_id *no_entry(int err)
-{
-	errno = -err;
-	return NULL;
-}
-
-/* Those who were inside, or wanted to be, are out of it. */
-static void wait_outside(struct polycm_id *id)
-{
-	uint32_t inside;
-
-	while ((inside = __atomic_load_n(&id->inside, __ATOMIC_ACQUIRE)) & ~POLYCM_CLOSED)
-		(void)syscall(SYS_futex, &id->inside, FUTEX_WAIT_PRIVATE, inside, NULL, NULL, 0);
-}
-
-struct polycm_id *polycm_enter_to_end(struct rdma_cm_id *pub)
-{
-	struct polycm_id *id = (struct polycm_id *)(void *)pub;
-
-	/*
-	 * One of many is not in the cache, and most of it but the addresses is
-	 * needed.  What is none does no harm.
-	 */
-	__builtin_prefetch(id);
-#pragma GCC unroll 32
-	for (size_t at = offsetof(struct polycm_id, pub.route.path_rec);
-	     at < sizeof(*id) + AREA_PREFETCHED; at += CACHE_LINE)
-		__builtin_prefetch((const void *)((uintptr_t)id + at));
-	polycm_why_clear();
-	if (!enter(id))
-		return no_entry(polycm_fail(-EINVAL, "no id of rdma_create_id"));
-
-	polycm_id_lock(id);
-	if (!polycm_alone() &&
-	    __builtin_expect(__atomic_load_n(&id->inside, __ATOMIC_RELAXED) & POLYCM_CLOSED, 0)) {
-		polycm_leave(id);
-		return no_entry(polycm_fail(-EINVAL, "another thread destroys the id"));
-	}
-	return id;
-}
-
-/* Of a process that this one was forked from, an id is that process' alone. */
-static __attribute__((noinline)) int check_forked(struct polycm_id *id)
-{
-	struct polycm_channel *chan;
-	bool inherited;
-
-	chan = polycm_channel_lock(id);
-	inherited = chan && polycm_channel_inherited(chan);
-	polycm_channel_unlock(chan);
-	if (!inherited)
-		return 0;
-	return polycm_fail(-EACCES, "the id is of the process that this one was forked from");
-}
-
-static inline int check_owner(struct polycm_id *id)
-{
-	return __builtin_expect(!polycm_forks.before, 1) ? 0 : check_forked(id);
-}
-
-int polycm_id_take(struct polycm_id *id)
-{
-	int err;
-
-	/* Before its lock: of several threads that end it, only one may follow the pointer. */
-	if (!polycm_live_remove(&polycm_live_objects, id))
-		return polycm_fail(-EINVAL, "no id of rdma_create_id");
-	polycm_id_lock(id);
-	err = check_owner(id);
-	if (!err)
-		err = polycm_ev_check_acks(id, NULL, "rdma_destroy_id");
-	if (!err) {
-		(void)__atomic_or_fetch(&id->inside, POLYCM_CLOSED, __ATOMIC_SEQ_CST);
-		return 0;
-	}
-	/* Where this fails for memory, no more is lost: nothing can be done with the id. */
-	(void)polycm_live_add(&polycm_live_objects, id);
-	polycm_id_unlock(id);
-	return err;
-}
-
-struct polycm_id *polycm_enter(struct rdma_cm_id *pub)
-{
-	struct polycm_id *id = polycm_enter_to_end(pub);
-	int err;
-
-	if (!id)
-		return NULL;
-	err = check_owner(id);
-	if (!err && !__atomic_load_n(&id->chan, __ATOMIC_RELAXED))
-		err = polycm_fail(-EBADF, "the id's event channel was destroyed");
-	if (!err)
-		return id;
-	polycm_leave(id);
-	return no_entry(err);
-}
-
-void polycm_leave(struct polycm_id *id)
-{
-	polycm_id_unlock(id);
-	/* Alone, nobody waits for this. */
-	if (polycm_alone())
-		id->inside--;
-	else
-		(void)leave(id);
-}
 
 void *polycm_block_alloc(size_t size)
 {
@@ -347,7 +198,7 @@ void polycm_id_destroy(struct polycm_id *id)
 	free_at_provider(id);
 	if (id->rsocket.sync && chan)
 		polycm_channel_destroy(chan);
-	wait_outside(id);
+	polycm_wait_until_left(id);
 	polycm_id_free(id);
 }
 

@@ -184,7 +184,7 @@ static inline void polycm_channel_unlock(struct polycm_channel *chan)
 		polycm_channel_give_lock(chan);
 }
 
-/* --- id.c --- */
+/* --- enter.c --- */
 
 /*
  * An exported call begins: the id behind the pointer, locked.  A thread that destroys
@@ -218,6 +218,17 @@ static inline int polycm_exit_to_complete(const char *call, struct polycm_id *id
 bool polycm_leave_unlocked(struct polycm_id *id);
 /* Count in, for a log line; false: no live id. */
 bool polycm_enter_unlocked(const struct polycm_id *id);
+/*
+ * The id is locked, and no call finds it any more.  -EINVAL: no live id, or
+ * another thread took it; nothing was read of it then.  -EACCES: it is of the
+ * process that this one was forked from, and stays.
+ */
+int polycm_id_take(struct polycm_id *id);
+/* Of an id that was taken: until all threads that were inside, or wanted to be, have left it. */
+void polycm_wait_until_left(struct polycm_id *id);
+
+/* --- id.c --- */
+
 /* The program gets the id by this call, which was made there. */
 static inline void polycm_id_made(struct polycm_id *id, const char *call, const void *at)
 {
@@ -228,12 +239,6 @@ static inline void polycm_id_made(struct polycm_id *id, const char *call, const 
 /* A new id on the channel, or on a private one if chan is NULL. */
 int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum ibv_qp_type qp_type,
 		     void *context, struct polycm_id **ret_id);
-/*
- * The id is locked, and no call finds it any more.  -EINVAL: no live id, or
- * another thread took it; nothing was read of it then.  -EACCES: it is of the
- * process that this one was forked from, and stays.
- */
-int polycm_id_take(struct polycm_id *id);
 /* One that was taken; gives up its lock. */
 void polycm_id_destroy(struct polycm_id *id);
 /* End an id that the program has never seen. */

@@ -41,12 +41,6 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return verbs_err(POLYCM_VERB(ibv_modify_qp(qp, attr, mask)));
 }
 
-/* A NULL from libibverbs. */
-static int null_err(void)
-{
-	return errno ? -errno : -ENOMEM;
-}
-
 static inline int get_attr(struct polycm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr,
 		    int *ret_mask)
 {
@@ -404,7 +398,7 @@ static int create_qp(struct polycm_id *id, struct ibv_qp_init_attr_ex *attr)
 	errno = 0;
 	qp = POLYCM_VERB(ibv_create_qp_ex(id->pub.verbs, attr));
 	if (!qp) {
-		err = whose_cq(id, "send_cq", send_cq, null_err());
+		err = whose_cq(id, "send_cq", send_cq, errno ? -errno : -ENOMEM);
 		err = whose_cq(id, "recv_cq", recv_cq, err);
 		goto err_destroy_cqs;
 	}
