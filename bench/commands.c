@@ -4,12 +4,13 @@
  * counter.  The kernel is the unit tests' stand-in.
  *
  *	valgrind --tool=callgrind --collect-atstart=no --toggle-collect=connection \
- *		--toggle-collect=host_command --toggle-collect=host_wait bench/commands [iwarp]
+ *		--toggle-collect=host_command --toggle-collect=host_wait \
+ *		bench/commands [ib|iwarp]
  *
  * counts both ends of TURNS connections without most of the stand-in.  The fake
- * verbs are in it (on RoCE about 9,000 instructions, mostly snprintf).  Under valgrind the
- * library keeps no blocks for reuse; configure with CPPFLAGS=-DNVALGRIND to
- * count what a program runs without valgrind, or before and after a change.
+ * verbs are in it: on InfiniBand and RoCE about 9,000 instructions of a
+ * connection, mostly snprintf().  Under valgrind the library keeps no blocks for
+ * reuse; configure with CPPFLAGS=-DNVALGRIND to count them as without valgrind.
  */
 #include "kernel_stand_in_scene.h"
 
@@ -37,7 +38,9 @@ __attribute__((noinline)) static void connection(struct rdma_cm_id *listener, co
 
 int main(int argc, char **argv)
 {
-	const char *dst = argc > 1 && !strcmp(argv[1], "iwarp") ? "30.0.0.1" : "10.0.1.1";
+	const char *on = argc > 1 ? argv[1] : "roce";
+	const char *dst = !strcmp(on, "iwarp") ? "30.0.0.1" :
+			  !strcmp(on, "ib") ? "10.0.1.1" : "20.0.0.1";
 	struct rdma_cm_id *listener;
 
 	if (scene_start(SCENE_ALL) || scene_reset(&(void *){ NULL }))
