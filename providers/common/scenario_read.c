@@ -190,15 +190,16 @@ static bool read_integer(const config_setting_t *setting, int64_t min, int64_t m
 	return *ret_value >= min && *ret_value <= max;
 }
 
-static bool is_list_of_groups(const config_setting_t *setting)
+/* The first element of a list that is not a group; the number of elements if all are. */
+static int first_other_element(const config_setting_t *list)
 {
-	if (config_setting_type(setting) != CONFIG_TYPE_LIST)
-		return false;
-	for (int i = 0; i < config_setting_length(setting); i++)
-		if (config_setting_type(config_setting_get_elem(setting, (unsigned int)i)) !=
-		    CONFIG_TYPE_GROUP)
-			return false;
-	return true;
+	int i = 0;
+
+	while (i < config_setting_length(list) &&
+	       config_setting_type(config_setting_get_elem(list, (unsigned int)i)) ==
+		       CONFIG_TYPE_GROUP)
+		i++;
+	return i;
 }
 
 static bool read_value(config_setting_t *setting, enum scenario_kind kind, void *ret)
@@ -231,7 +232,8 @@ static bool read_value(config_setting_t *setting, enum scenario_kind kind, void 
 		return true;
 	case SCENARIO_LIST:
 		*(config_setting_t **)ret = setting;
-		return is_list_of_groups(setting);
+		return config_setting_type(setting) == CONFIG_TYPE_LIST &&
+		       first_other_element(setting) == config_setting_length(setting);
 	case SCENARIO_GROUP:
 		*(config_setting_t **)ret = setting;
 		return config_setting_type(setting) == CONFIG_TYPE_GROUP;
@@ -241,19 +243,13 @@ static bool read_value(config_setting_t *setting, enum scenario_kind kind, void 
 	}
 }
 
-/* Which element of a list is no group. */
 static int wrong_element(const struct scenario *scenario, const config_setting_t *list)
 {
-	const config_setting_t *element;
+	int i = first_other_element(list);
+	const config_setting_t *element = config_setting_get_elem(list, (unsigned int)i);
 
-	for (int i = 0; i < config_setting_length(list); i++) {
-		element = config_setting_get_elem(list, (unsigned int)i);
-		if (config_setting_type(element) != CONFIG_TYPE_GROUP)
-			return scenario_error(scenario, element, "%s: element %d is %s: expected a "
-					      "group: { ... }", config_setting_name(list), i + 1,
-					      scenario_show(element));
-	}
-	return 0;
+	return scenario_error(scenario, element, "%s: element %d is %s: expected a group: { ... }",
+			      config_setting_name(list), i + 1, scenario_show(element));
 }
 
 /* ------------------------------------------------------------------------
@@ -261,31 +257,29 @@ static int wrong_element(const struct scenario *scenario, const config_setting_t
  */
 
 static const struct scenario_member *find_member(const char *name,
-						 const struct scenario_member *members,
-						 unsigned int num)
+						 const struct scenario_member *members, size_t num)
 {
-	for (unsigned int i = 0; i < num; i++)
+	for (size_t i = 0; i < num; i++)
 		if (!strcmp(members[i].name, name))
 			return &members[i];
 	return NULL;
 }
 
 static int unknown_member(const struct scenario *scenario, const config_setting_t *setting,
-			  const char *what, const struct scenario_member *members,
-			  unsigned int num)
+			  const char *what, const struct scenario_member *members, size_t num)
 {
 	const char *names[MAX_MEMBERS];
 
-	for (unsigned int i = 0; i < num && i < MAX_MEMBERS; i++)
+	for (size_t i = 0; i < num && i < MAX_MEMBERS; i++)
 		names[i] = members[i].name;
 	return scenario_error(scenario, setting, "%s has no member '%.40s'%s", what,
 			      config_setting_name(setting),
-			      sim_hint(config_setting_name(setting), names, num));
+			      sim_hint(config_setting_name(setting), names, (unsigned int)num));
 }
 
-int scenario_read_group(const struct scenario *scenario, const config_setting_t *group,
-			const char *what, const struct scenario_member *members, unsigned int num,
-			void *ret)
+int scenario_read_members(const struct scenario *scenario, const config_setting_t *group,
+			  const char *what, const struct scenario_member *members, size_t num,
+			  void *ret)
 {
 	const struct scenario_member *member;
 	config_setting_t *setting;
@@ -303,4 +297,15 @@ int scenario_read_group(const struct scenario *scenario, const config_setting_t 
 				      expected[member->kind]);
 	}
 	return 0;
+}
+
+int scenario_for_each(const struct scenario *scenario, const config_setting_t *list,
+		      int (*read)(const struct scenario *scenario, const config_setting_t *group,
+				  void *arg), void *arg)
+{
+	int r = 0;
+
+	for (int i = 0; list && !r && i < config_setting_length(list); i++)
+		r = read(scenario, config_setting_get_elem(list, (unsigned int)i), arg);
+	return r;
 }

@@ -36,35 +36,45 @@ struct scenario_member {
 	size_t offset;
 };
 
+#define SCENARIO_MEMBER_AS(its_name, struct_type, member, its_kind)                                \
+	{ .name = (its_name), .kind = (its_kind), .offset = offsetof(struct_type, member) }
 #define SCENARIO_MEMBER(struct_type, member, its_kind)                                             \
-	{ .name = #member, .kind = (its_kind), .offset = offsetof(struct_type, member) }
+	SCENARIO_MEMBER_AS(#member, struct_type, member, its_kind)
 
-/* The file as a whole, to be freed; a line at error level tells of what is wrong. */
+/* Read the whole file; the caller frees the text.  An error is logged. */
 int scenario_load_text(const char *path, char **ret_text, size_t *ret_len);
-/* Into scenario->config, which is initialised and has a path; likewise. */
+/* Parse into scenario->config, which is initialised.  An error is logged. */
 int scenario_parse(struct scenario *scenario, const char *text, size_t len);
 
-/* scenario_syntax.c: what libconfig would do with, but we would not, and the line; NULL: nothing. */
+/* scenario_syntax.c: something that libconfig accepts and we refuse, and its line; NULL: nothing. */
 const char *scenario_forbidden(const char *text, unsigned int *ret_line);
-/* false: where the text is wrong, and what was expected there.  true: what is wrong is no word of it. */
+/* false: the line of the first syntax error, and what was expected there.  true: the syntax is right. */
 bool scenario_syntax(const char *text, unsigned int *ret_line, char *ret_why, size_t size);
 
-/* A REJ's reason, an errno: a number or a word for one (scenario_words.c).  -EINVAL: told. */
+/* A REJ's reason, an errno: a number or its name (scenario_words.c).  -EINVAL, which is logged. */
 int scenario_read_reason(const struct scenario *scenario, const config_setting_t *setting,
 			 int *ret_reason);
 int scenario_read_errno(const struct scenario *scenario, const config_setting_t *setting,
 			int *ret_errno);
 
-/* One line at error level; returns -EINVAL.  at may be NULL: the file as a whole. */
+/* Log one line at level error; returns -EINVAL.  at NULL: the line is about the whole file. */
 int scenario_error(const struct scenario *scenario, const config_setting_t *at, const char *format,
 		   ...) __attribute__((format(printf, 3, 4)));
 
-/* "latency = 5", or only the value, for such lines; in one of two static buffers. */
+/* "latency = 5", or only the value, for scenario_error(); in one of two static buffers. */
 const char *scenario_show(const config_setting_t *setting);
 
-/* Fill in the struct's members that the group has; what: "a link". */
-int scenario_read_group(const struct scenario *scenario, const config_setting_t *group,
-			const char *what, const struct scenario_member *members, unsigned int num,
-			void *ret);
+/* Set those members of the struct that the group has; what: "a link". */
+int scenario_read_members(const struct scenario *scenario, const config_setting_t *group,
+			  const char *what, const struct scenario_member *members, size_t num,
+			  void *ret);
+#define scenario_read_group(scenario, group, what, members, ret)                                   \
+	scenario_read_members(scenario, group, what, members, sizeof(members) / sizeof((members)[0]), \
+			      ret)
+
+/* Call read() for each group of a list, until one fails.  A list that is NULL is empty. */
+int scenario_for_each(const struct scenario *scenario, const config_setting_t *list,
+		      int (*read)(const struct scenario *scenario, const config_setting_t *group,
+				  void *arg), void *arg);
 
 #endif

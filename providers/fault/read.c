@@ -30,23 +30,24 @@
 
 const struct polycm_core *sim_core;
 
+/* The rule, and what is not a member of the rule as it stands in the file. */
 struct text {
+	struct fault_rule rule;
 	const char *action, *message, *event, *data;
 	config_setting_t *reason, *error, *status;
-	uint64_t after, until, delay;
-	unsigned int nth, times;
-	double probability;
 };
+
+#define RULE(name, member, kind) SCENARIO_MEMBER_AS(name, struct text, rule.member, kind)
 
 static const struct scenario_member members[] = {
 	SCENARIO_MEMBER(struct text, action, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct text, message, SCENARIO_TEXT),
-	SCENARIO_MEMBER(struct text, nth, SCENARIO_COUNT),
-	SCENARIO_MEMBER(struct text, times, SCENARIO_COUNT),
-	SCENARIO_MEMBER(struct text, probability, SCENARIO_CHANCE),
-	SCENARIO_MEMBER(struct text, after, SCENARIO_TIME),
-	SCENARIO_MEMBER(struct text, until, SCENARIO_TIME),
-	SCENARIO_MEMBER(struct text, delay, SCENARIO_TIME),
+	RULE("nth", nth, SCENARIO_COUNT),
+	RULE("times", times, SCENARIO_COUNT),
+	RULE("probability", probability, SCENARIO_CHANCE),
+	RULE("after", after_ns, SCENARIO_TIME),
+	RULE("until", until_ns, SCENARIO_TIME),
+	RULE("delay", delay_ns, SCENARIO_TIME),
 	SCENARIO_MEMBER(struct text, error, SCENARIO_ANY),
 	SCENARIO_MEMBER(struct text, reason, SCENARIO_ANY),
 	SCENARIO_MEMBER(struct text, status, SCENARIO_ANY),
@@ -191,7 +192,7 @@ static int check(const struct scenario *scenario, const config_setting_t *group,
 		enum fault_action action;
 	} goes[] = {
 		{ "error", text->error, FAULT_FAIL },
-		{ "delay", text->delay, FAULT_DELAY },
+		{ "delay", rule->delay_ns, FAULT_DELAY },
 		{ "event", text->event, FAULT_CHANGE },
 		{ "data", text->data, FAULT_CHANGE },
 		{ "reason", text->reason, FAULT_CHANGE },
@@ -208,49 +209,42 @@ static int check(const struct scenario *scenario, const config_setting_t *group,
 				      "their status");
 	if (rule->action == FAULT_LOSE && rule->what & CALL_BITS)
 		return scenario_error(scenario, group, "calls are not lost: let them \"fail\"");
-	if (rule->action == FAULT_DELAY && !text->delay)
+	if (rule->action == FAULT_DELAY && !rule->delay_ns)
 		return scenario_error(scenario, group, "a delay needs a time: delay = \"5 ms\"");
 	if (rule->action == FAULT_CHANGE && !text->event && !text->status && !text->reason &&
 	    !text->data)
 		return scenario_error(scenario, group, "a change of nothing: say event, status, "
 				      "reason or data");
-	if (text->probability == 0 && config_setting_get_member(group, "probability"))
+	if (rule->probability == 0)
 		return scenario_error(scenario, group, "probability = 0: a fault that never happens");
 	return 0;
 }
 
-static int add_rule(const struct scenario *scenario, const config_setting_t *group)
+static int add_rule(const struct scenario *scenario, const config_setting_t *group, void *unused)
 {
-	struct fault_rule rule = { .probability = 1 };
-	struct text text = { 0 };
+	struct text text = { .rule = { .probability = 1, .error = ENOMEM } };
+	struct fault_rule *rule = &text.rule;
 	int r;
 
-	r = scenario_read_group(scenario, group, "a fault", members, NUM(members), &text);
+	(void)unused;
+	r = scenario_read_group(scenario, group, "a fault", members, &text);
 	if (!r)
-		r = set_action(scenario, group, &text, &rule);
+		r = set_action(scenario, group, &text, rule);
 	if (!r)
-		r = set_what(scenario, group, &text, &rule);
-	rule.error = ENOMEM;
+		r = set_what(scenario, group, &text, rule);
 	if (!r && text.error)
-		r = scenario_read_errno(scenario, text.error, &rule.error);
+		r = scenario_read_errno(scenario, text.error, &rule->error);
 	if (!r)
-		r = check(scenario, group, &text, &rule);
-	if (!r && rule.action == FAULT_CHANGE)
-		r = set_change(scenario, group, &text, &rule);
-	if (!r && rule.action == FAULT_CHANGE)
-		r = set_status(scenario, &text, &rule);
+		r = check(scenario, group, &text, rule);
+	if (!r && rule->action == FAULT_CHANGE)
+		r = set_change(scenario, group, &text, rule);
+	if (!r && rule->action == FAULT_CHANGE)
+		r = set_status(scenario, &text, rule);
 	if (r)
 		return r;
-	rule.nth = text.nth;
-	rule.times = text.times;
-	if (text.probability > 0)
-		rule.probability = text.probability;
-	rule.after_ns = text.after;
-	rule.until_ns = text.until;
-	rule.delay_ns = text.delay;
-	rule.file = scenario->path;
-	rule.line = config_setting_source_line(group);
-	return fault_rules_add(&rule);
+	rule->file = scenario->path;
+	rule->line = config_setting_source_line(group);
+	return fault_rules_add(rule);
 }
 
 static int read_rules(const char *path, const char *text, size_t len)
@@ -266,9 +260,9 @@ static int read_rules(const char *path, const char *text, size_t len)
 	r = scenario_parse(&scenario, text, len);
 	if (!r)
 		r = scenario_read_group(&scenario, config_root_setting(&scenario.config),
-					"a file of faults", top, NUM(top), &list);
-	for (int i = 0; !r && list && i < config_setting_length(list); i++)
-		r = add_rule(&scenario, config_setting_get_elem(list, (unsigned int)i));
+					"a file of faults", top, &list);
+	if (!r)
+		r = scenario_for_each(&scenario, list, add_rule, NULL);
 	config_destroy(&scenario.config);
 	return r;
 }

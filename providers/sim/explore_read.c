@@ -10,31 +10,30 @@
 #include "providers/soft/wire/mad.h"
 #include "explore_internal.h"
 
-#define MEMBERS(members) ((unsigned int)(sizeof(members) / sizeof((members)[0])))
-
 /* ------------------------------------------------------------------------
  * Faults that are given.
  */
 
 struct text {
 	const char *action, *message, *from, *on;
-	unsigned int nth, fabric, value;
-	int offset;
+	unsigned int value;
 	config_setting_t *reason;
-	uint64_t delay;
+	struct explore_given given;
 };
+
+#define GIVEN(member, kind) SCENARIO_MEMBER_AS(#member, struct text, given.member, kind)
 
 static const struct scenario_member fault_members[] = {
 	SCENARIO_MEMBER(struct text, action, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct text, message, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct text, from, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct text, on, SCENARIO_TEXT),
-	SCENARIO_MEMBER(struct text, nth, SCENARIO_COUNT),
-	SCENARIO_MEMBER(struct text, fabric, SCENARIO_COUNT),
+	GIVEN(nth, SCENARIO_COUNT),
+	GIVEN(fabric, SCENARIO_COUNT),
 	SCENARIO_MEMBER(struct text, value, SCENARIO_COUNT),
-	SCENARIO_MEMBER(struct text, offset, SCENARIO_INT),
+	GIVEN(offset, SCENARIO_INT),
 	SCENARIO_MEMBER(struct text, reason, SCENARIO_ANY),
-	SCENARIO_MEMBER(struct text, delay, SCENARIO_TIME),
+	GIVEN(delay, SCENARIO_TIME),
 };
 
 /* The one kind of message that a name stands for; -1: none, or several. */
@@ -65,51 +64,46 @@ static bool can_be_given(enum polycm_sim_action action)
 }
 
 static int check_fault(const struct scenario *scenario, const config_setting_t *group,
-		       const struct text *text, enum polycm_sim_action action)
+		       const struct text *text)
 {
-	struct explore_given *given;
+	const struct explore_given *given = &text->given;
 
-	if (kind_of(text->message) < 0 || !text->nth || !text->from ||
+	if (kind_of(text->message) < 0 || !given->nth || !text->from ||
 	    strlen(text->from) >= sizeof(given->from) ||
-	    (text->on && strlen(text->on) >= sizeof(given->on)) || text->delay > SIM_LONGEST ||
-	    text->value > UINT8_MAX || text->offset < 0)
+	    (text->on && strlen(text->on) >= sizeof(given->on)) || given->delay > SIM_LONGEST ||
+	    text->value > UINT8_MAX || given->offset < 0)
 		return scenario_error(scenario, group, "an explored fault needs one message, from "
 				      "and nth");
-	if (!can_be_given(action))
+	if (!can_be_given(given->action))
 		return scenario_error(scenario, group, "an explored fault's action is lose, delay, "
 				      "duplicate, reorder, corrupt, reject, freeze, crash, port_down "
 				      "or remove_device");
 	return 0;
 }
 
-static int read_fault(const struct scenario *scenario, const config_setting_t *group)
+static int read_fault(const struct scenario *scenario, const config_setting_t *group, void *unused)
 {
-	struct text text = { .fabric = 1 };
-	enum polycm_sim_action action;
+	struct text text = { .given = { .fabric = 1 } };
 	struct explore_given *given;
 	int r, reason = CM_REJ_CONSUMER_DEFINED;
 
-	r = scenario_read_group(scenario, group, "an explored fault", fault_members,
-				MEMBERS(fault_members), &text);
+	(void)unused;
+	r = scenario_read_group(scenario, group, "an explored fault", fault_members, &text);
 	if (!r && text.reason)
 		r = scenario_read_reason(scenario, text.reason, &reason);
 	if (r < 0)
 		return r;
-	action = text.action ? sim_action_of(text.action) : 0;
-	r = check_fault(scenario, group, &text, action);
+	text.given.action = text.action ? sim_action_of(text.action) : 0;
+	r = check_fault(scenario, group, &text);
 	if (r < 0)
 		return r;
-	given = calloc(1, sizeof(*given));
+	given = malloc(sizeof(*given));
 	if (!given)
 		return -ENOMEM;
-	given->action = action;
+	*given = text.given;
 	given->what = (enum sim_what)kind_of(text.message);
-	given->nth = text.nth;
-	given->fabric = text.fabric;
-	given->delay = text.delay;
 	given->reason = (uint16_t)reason;
 	given->value = (uint8_t)text.value;
-	given->offset = text.offset;
 	strcpy(given->from, text.from);
 	strcpy(given->on, text.on ? text.on : "");
 	given->next = explore_givens;
@@ -131,7 +125,7 @@ static void forget(struct explore_given *list)
  * Bounds.
  */
 
-/* A group's members that are no numbers, and what they are part of. */
+/* A group's bounds, and its members that are no plain values. */
 struct bounds {
 	struct explore_bounds of;
 	config_setting_t *messages, *reasons, *faults, *data, *nodes;
@@ -216,19 +210,19 @@ static int read_messages(const struct scenario *scenario, const config_setting_t
 	return 0;
 }
 
-/* Likewise. */
-static int read_reasons(const struct scenario *scenario, const config_setting_t *told,
+/* One, or several. */
+static int read_reasons(const struct scenario *scenario, const config_setting_t *given,
 			struct explore_bounds *bounds)
 {
-	int num = config_setting_is_aggregate(told) ? config_setting_length(told) : -1, r, reason;
+	int num = config_setting_is_aggregate(given) ? config_setting_length(given) : -1, r, reason;
 
 	if (!num || num > (int)EXPLORE_REASONS)
-		return scenario_error(scenario, told, "reasons: expected 1 to %u of them",
+		return scenario_error(scenario, given, "reasons: expected 1 to %u of them",
 				      EXPLORE_REASONS);
 	bounds->num_reasons = num < 0 ? 1 : (unsigned int)num;
 	for (unsigned int i = 0; i < bounds->num_reasons; i++) {
-		r = scenario_read_reason(scenario, num < 0 ? told : config_setting_get_elem(told, i),
-					 &reason);
+		r = scenario_read_reason(scenario,
+					 num < 0 ? given : config_setting_get_elem(given, i), &reason);
 		if (r < 0)
 			return r;
 		bounds->reasons[i] = (uint16_t)reason;
@@ -242,48 +236,52 @@ static int check_delay(const struct scenario *scenario, const config_setting_t *
 	       scenario_error(scenario, group, "a delay of more than 73 years") : 0;
 }
 
-static int read_data(const struct scenario *scenario, const config_setting_t *group,
-		     struct explore_bounds *bounds)
+/* The members that are no plain values. */
+static int read_bounds(const struct scenario *scenario, const config_setting_t *group,
+		       struct bounds *bounds, uint64_t among)
 {
-	struct bounds told = { .of = *bounds };
+	int r = check_delay(scenario, group, bounds->of.delay);
+
+	if (!r && bounds->messages)
+		r = read_messages(scenario, bounds->messages, among, &bounds->of.mask);
+	return !r && bounds->reasons ? read_reasons(scenario, bounds->reasons, &bounds->of) : r;
+}
+
+static int read_data(const struct scenario *scenario, const config_setting_t *group,
+		     struct explore_bounds *data)
+{
+	struct bounds bounds = { .of = *data };
 	int r;
 
-	r = scenario_read_group(scenario, group, "data", data_members, MEMBERS(data_members), &told);
+	r = scenario_read_group(scenario, group, "data", data_members, &bounds);
 	if (!r)
-		r = check_delay(scenario, group, told.of.delay);
-	if (!r && told.messages)
-		r = read_messages(scenario, told.messages, DATA_MASK, &told.of.mask);
-	*bounds = told.of;
+		r = read_bounds(scenario, group, &bounds, DATA_MASK);
+	*data = bounds.of;
 	return r;
 }
 
 static int read_nodes(const struct scenario *scenario, const config_setting_t *group,
 		      struct explore_node_bounds *bounds)
 {
-	int r = scenario_read_group(scenario, group, "nodes", node_members, MEMBERS(node_members),
-				    bounds);
+	int r = scenario_read_group(scenario, group, "nodes", node_members, bounds);
 
 	return r < 0 ? r : check_delay(scenario, group, bounds->delay);
 }
 
 static int read_limits(const struct scenario *scenario, const config_setting_t *group,
-		       struct bounds *told, struct explore_limits *limits)
+		       struct bounds *bounds, struct explore_limits *limits)
 {
 	int r;
 
-	r = scenario_read_group(scenario, group, "explore", members, MEMBERS(members), told);
+	r = scenario_read_group(scenario, group, "explore", members, bounds);
 	if (!r)
-		r = check_delay(scenario, group, told->of.delay);
-	if (!r && told->messages)
-		r = read_messages(scenario, told->messages, PACKET_MASK, &told->of.mask);
-	if (!r && told->reasons)
-		r = read_reasons(scenario, told->reasons, &told->of);
-	if (!r && told->data)
-		r = read_data(scenario, told->data, &limits->data);
-	if (!r && told->nodes)
-		r = read_nodes(scenario, told->nodes, &limits->nodes);
-	limits->cm = told->of;
-	limits->until = told->until;
+		r = read_bounds(scenario, group, bounds, PACKET_MASK);
+	if (!r && bounds->data)
+		r = read_data(scenario, bounds->data, &limits->data);
+	if (!r && bounds->nodes)
+		r = read_nodes(scenario, bounds->nodes, &limits->nodes);
+	limits->cm = bounds->of;
+	limits->until = bounds->until;
 	return r;
 }
 
@@ -291,20 +289,20 @@ int sim_explore_read(const struct scenario *scenario, const config_setting_t *gr
 {
 	struct explore_limits limits = explore_limits;
 	struct explore_given *before = explore_givens;
-	struct bounds told = { .of = limits.cm, .until = limits.until };
+	struct bounds bounds = { .of = limits.cm, .until = limits.until };
 	int r;
 
 	explore_givens = NULL;
-	r = read_limits(scenario, group, &told, &limits);
-	for (int i = 0; !r && told.faults && i < config_setting_length(told.faults); i++)
-		r = read_fault(scenario, config_setting_get_elem(told.faults, (unsigned int)i));
+	r = read_limits(scenario, group, &bounds, &limits);
+	if (!r)
+		r = scenario_for_each(scenario, bounds.faults, read_fault, NULL);
 	if (r < 0 || !explore_listening) {
 		forget(explore_givens);
 		explore_givens = before;
 		return r;
 	}
 	forget(before);
-	if (told.faults)
+	if (bounds.faults)
 		sim_fault_explorer = explore_packet;
 	sim_faults_on |= sim_fault_explorer != NULL;
 	explore_limits = limits;

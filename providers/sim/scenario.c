@@ -30,16 +30,13 @@ static const struct scenario_member top_members[] = {
 	SCENARIO_MEMBER(struct top, explore, SCENARIO_GROUP),
 };
 
-#define NUM(members) ((unsigned int)(sizeof(members) / sizeof((members)[0])))
-
 static int read_top(const struct scenario *scenario, struct top *ret_top)
 {
 	const config_setting_t *root = config_root_setting(&scenario->config), *clock;
 	int r;
 
 	memset(ret_top, 0, sizeof(*ret_top));
-	r = scenario_read_group(scenario, root, "a scenario", top_members, NUM(top_members),
-				ret_top);
+	r = scenario_read_group(scenario, root, "a scenario", top_members, ret_top);
 	if (r < 0 || !ret_top->clock)
 		return r;
 	clock = config_setting_get_member(root, "clock");
@@ -104,8 +101,7 @@ static int check_addresses(const struct scenario *scenario, const config_setting
 	return i ? 0 : scenario_error(scenario, addresses, "a device needs addresses");
 }
 
-static int build_device(const struct scenario *scenario, struct sim_node *node,
-			const config_setting_t *group)
+static int build_device(const struct scenario *scenario, const config_setting_t *group, void *node)
 {
 	struct polycm_sim_limits limits = { .size = sizeof(limits) };
 	struct device_text text = { .transport = "roce" };
@@ -114,13 +110,11 @@ static int build_device(const struct scenario *scenario, struct sim_node *node,
 	const char *why = NULL;
 	int r;
 
-	r = scenario_read_group(scenario, group, "a device", device_members, NUM(device_members),
-				&text);
+	r = scenario_read_group(scenario, group, "a device", device_members, &text);
 	if (!r)
 		r = check_addresses(scenario, group, text.addresses);
 	if (!r && text.limits)
-		r = scenario_read_group(scenario, text.limits, "limits", limit_members,
-					NUM(limit_members), &limits);
+		r = scenario_read_group(scenario, text.limits, "limits", limit_members, &limits);
 	if (r < 0)
 		return r;
 	if (!sim_core->transport(text.transport))
@@ -147,14 +141,15 @@ static const struct scenario_member node_members[] = {
 	SCENARIO_MEMBER(struct node_text, routes, SCENARIO_LIST),
 };
 
-static int build_node(const struct scenario *scenario, const config_setting_t *group)
+static int build_node(const struct scenario *scenario, const config_setting_t *group, void *unused)
 {
 	struct node_text text = { 0 };
 	const char *why = NULL;
 	struct sim_node *node;
 	int r;
 
-	r = scenario_read_group(scenario, group, "a node", node_members, NUM(node_members), &text);
+	(void)unused;
+	r = scenario_read_group(scenario, group, "a node", node_members, &text);
 	if (r < 0)
 		return r;
 	if (!text.name)
@@ -164,12 +159,8 @@ static int build_node(const struct scenario *scenario, const config_setting_t *g
 	r = sim_build_node(text.name, &node, &why);
 	if (r < 0)
 		return failed(scenario, config_setting_get_member(group, "name"), r, why);
-	for (int i = 0; !r && i < config_setting_length(text.devices); i++)
-		r = build_device(scenario, node,
-				 config_setting_get_elem(text.devices, (unsigned int)i));
-	if (!r)
-		r = scenario_build_interfaces(scenario, node, text.interfaces);
-	return r < 0 ? r : scenario_build_routes(scenario, node, text.routes);
+	r = scenario_for_each(scenario, text.devices, build_device, node);
+	return r < 0 ? r : scenario_build_host(scenario, node, text.interfaces, text.routes);
 }
 
 int scenario_node(const struct scenario *scenario, const config_setting_t *at, const char *name,
@@ -195,18 +186,19 @@ int scenario_node(const struct scenario *scenario, const config_setting_t *at, c
 
 struct link_text {
 	config_setting_t *between;
-	uint64_t latency, jitter, bandwidth;
-	double loss, duplication, reordering;
+	struct polycm_sim_link link;
 };
+
+#define LINK(name, member, kind) SCENARIO_MEMBER_AS(name, struct link_text, link.member, kind)
 
 static const struct scenario_member link_members[] = {
 	SCENARIO_MEMBER(struct link_text, between, SCENARIO_ANY),
-	SCENARIO_MEMBER(struct link_text, latency, SCENARIO_TIME),
-	SCENARIO_MEMBER(struct link_text, jitter, SCENARIO_TIME),
-	SCENARIO_MEMBER(struct link_text, bandwidth, SCENARIO_RATE),
-	SCENARIO_MEMBER(struct link_text, loss, SCENARIO_CHANCE),
-	SCENARIO_MEMBER(struct link_text, duplication, SCENARIO_CHANCE),
-	SCENARIO_MEMBER(struct link_text, reordering, SCENARIO_CHANCE),
+	LINK("latency", latency_ns, SCENARIO_TIME),
+	LINK("jitter", jitter_ns, SCENARIO_TIME),
+	LINK("bandwidth", bandwidth, SCENARIO_RATE),
+	LINK("loss", loss, SCENARIO_CHANCE),
+	LINK("duplication", duplication, SCENARIO_CHANCE),
+	LINK("reordering", reordering, SCENARIO_CHANCE),
 };
 
 /* Both NULL: all nodes. */
@@ -235,26 +227,22 @@ static int find_ends(const struct scenario *scenario, const config_setting_t *be
 	return 0;
 }
 
-static int build_link(const struct scenario *scenario, const config_setting_t *group)
+static int build_link(const struct scenario *scenario, const config_setting_t *group, void *unused)
 {
-	struct link_text text = { .latency = SIM_LINK_LATENCY };
-	struct polycm_sim_link link = { .size = sizeof(link) };
+	struct link_text text = {
+		.link = { .size = sizeof(text.link), .latency_ns = SIM_LINK_LATENCY },
+	};
 	struct sim_node *ends[2];
 	char why[120];
 	int r;
 
-	r = scenario_read_group(scenario, group, "a link", link_members, NUM(link_members), &text);
+	(void)unused;
+	r = scenario_read_group(scenario, group, "a link", link_members, &text);
 	if (!r)
 		r = find_ends(scenario, text.between, ends);
 	if (r < 0)
 		return r;
-	link.latency_ns = text.latency;
-	link.jitter_ns = text.jitter;
-	link.bandwidth = text.bandwidth;
-	link.loss = text.loss;
-	link.duplication = text.duplication;
-	link.reordering = text.reordering;
-	r = sim_shape_set(ends[0], ends[1], &link, why, sizeof(why));
+	r = sim_shape_set(ends[0], ends[1], &text.link, why, sizeof(why));
 	if (r == -EINVAL)
 		return scenario_error(scenario, group, "this link: %s", why);
 	return r;
@@ -263,16 +251,6 @@ static int build_link(const struct scenario *scenario, const config_setting_t *g
 /* ------------------------------------------------------------------------
  * All of it.
  */
-
-static int for_each(const struct scenario *scenario, const config_setting_t *list,
-		    int (*build)(const struct scenario *scenario, const config_setting_t *group))
-{
-	int r = 0;
-
-	for (int i = 0; list && !r && i < config_setting_length(list); i++)
-		r = build(scenario, config_setting_get_elem(list, (unsigned int)i));
-	return r;
-}
 
 /* Parsed, and its top level read; closed in any case. */
 static int open_text(struct scenario *scenario, const char *text, size_t len, struct top *ret_top)
@@ -304,11 +282,11 @@ static int build(const struct scenario *scenario, const struct top *top)
 {
 	int r;
 
-	r = for_each(scenario, top->nodes, build_node);
+	r = scenario_for_each(scenario, top->nodes, build_node, NULL);
 	if (!r)
-		r = for_each(scenario, top->links, build_link);
+		r = scenario_for_each(scenario, top->links, build_link, NULL);
 	if (!r)
-		r = for_each(scenario, top->faults, scenario_add_fault);
+		r = scenario_for_each(scenario, top->faults, scenario_add_fault, NULL);
 	if (!r && top->explore)
 		r = sim_explore_read(scenario, top->explore);
 	return r;

@@ -1,91 +1,82 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* scenario_host.c - scenario files: what a node is as a host, besides its devices. */
+/* scenario_host.c - scenario files: interfaces and routes of a node. */
 #include "config.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "providers/soft/fabric/build.h"
 #include "scenario_internal.h"
 
-#define NUM(members) ((unsigned int)(sizeof(members) / sizeof((members)[0])))
-
-struct interface_text {
-	const char *name, *address;
+/* Both kinds of groups have two texts, and both texts are needed. */
+struct two_texts {
+	const char *first, *second;
 };
 
-static const struct scenario_member interface_members[] = {
-	SCENARIO_MEMBER(struct interface_text, name, SCENARIO_TEXT),
-	SCENARIO_MEMBER(struct interface_text, address, SCENARIO_TEXT),
+struct kind {
+	const char *what, *name, *needs;
+	struct scenario_member members[2];
+	int (*build)(struct sim_node *node, const char *first, const char *second,
+		     const char **ret_why);
 };
 
-static int build_interface(const struct scenario *scenario, struct sim_node *node,
-			   const config_setting_t *group)
+#define MEMBERS(first_name, second_name)                                                           \
+	{                                                                                          \
+		SCENARIO_MEMBER_AS(first_name, struct two_texts, first, SCENARIO_TEXT),            \
+		SCENARIO_MEMBER_AS(second_name, struct two_texts, second, SCENARIO_TEXT),          \
+	}
+
+static const struct kind interface_kind = {
+	.what = "an interface",
+	.name = "interface",
+	.needs = "an interface needs a name and an address",
+	.members = MEMBERS("name", "address"),
+	.build = sim_build_interface,
+};
+
+static const struct kind route_kind = {
+	.what = "a route",
+	.name = "route to",
+	.needs = "a route needs `to' and `source'",
+	.members = MEMBERS("to", "source"),
+	.build = sim_build_route,
+};
+
+static int build(const struct scenario *scenario, const config_setting_t *group,
+		 const struct kind *kind, struct sim_node *node)
 {
-	struct interface_text text = { 0 };
+	struct two_texts text = { 0 };
 	const char *why = NULL;
 	int r;
 
-	r = scenario_read_group(scenario, group, "an interface", interface_members,
-				NUM(interface_members), &text);
+	r = scenario_read_group(scenario, group, kind->what, kind->members, &text);
 	if (r < 0)
 		return r;
-	if (!text.name || !text.address)
-		return scenario_error(scenario, group, "an interface needs a name and an address");
-	r = sim_build_interface(node, text.name, text.address, &why);
+	if (!text.first || !text.second)
+		return scenario_error(scenario, group, "%s", kind->needs);
+	r = kind->build(node, text.first, text.second, &why);
 	if (r < 0)
-		(void)scenario_error(scenario, group, "interface \"%.40s\": %s", text.name,
+		(void)scenario_error(scenario, group, "%s \"%.50s\": %s", kind->name, text.first,
 				     why ? why : strerror(-r));
 	return r;
 }
 
-int scenario_build_interfaces(const struct scenario *scenario, struct sim_node *node,
-			      const config_setting_t *interfaces)
+static int build_interface(const struct scenario *scenario, const config_setting_t *group, void *node)
 {
-	int r = 0;
-
-	for (int i = 0; interfaces && !r && i < config_setting_length(interfaces); i++)
-		r = build_interface(scenario, node,
-				    config_setting_get_elem(interfaces, (unsigned int)i));
-	return r;
+	return build(scenario, group, &interface_kind, node);
 }
 
-struct route_text {
-	const char *to, *source;
-};
-
-static const struct scenario_member route_members[] = {
-	SCENARIO_MEMBER(struct route_text, to, SCENARIO_TEXT),
-	SCENARIO_MEMBER(struct route_text, source, SCENARIO_TEXT),
-};
-
-static int build_route(const struct scenario *scenario, struct sim_node *node,
-		       const config_setting_t *group)
+static int build_route(const struct scenario *scenario, const config_setting_t *group, void *node)
 {
-	struct route_text text = { 0 };
-	const char *why = NULL;
-	int r;
+	return build(scenario, group, &route_kind, node);
+}
 
-	r = scenario_read_group(scenario, group, "a route", route_members, NUM(route_members),
-				&text);
+int scenario_build_host(const struct scenario *scenario, struct sim_node *node,
+			const config_setting_t *interfaces, const config_setting_t *routes)
+{
+	int r = scenario_for_each(scenario, interfaces, build_interface, node);
+
 	if (r < 0)
 		return r;
-	if (!text.to || !text.source)
-		return scenario_error(scenario, group, "a route needs `to' and `source'");
-	r = sim_build_route(node, text.to, text.source, &why);
-	if (r < 0)
-		(void)scenario_error(scenario, group, "route to \"%.50s\": %s", text.to,
-				     why ? why : strerror(-r));
-	return r;
-}
-
-int scenario_build_routes(const struct scenario *scenario, struct sim_node *node,
-			  const config_setting_t *routes)
-{
-	int r = 0;
-
 	node->described = routes != NULL;
-	for (int i = 0; routes && !r && i < config_setting_length(routes); i++)
-		r = build_route(scenario, node, config_setting_get_elem(routes, (unsigned int)i));
-	return r;
+	return scenario_for_each(scenario, routes, build_route, node);
 }
