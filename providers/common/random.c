@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * random.c - a plugin's only source of chance: xoshiro256** (Blackman and
- * Vigna), its state filled from the seed with splitmix64.  Under one lock, the
- * engine's in the simulator, so that one order of calls gives one sequence.
+ * random.c - a plugin's random numbers: xoshiro256** (Blackman and Vigna).
+ * splitmix64 fills its state from the seed.  All calls hold one lock (in the
+ * simulator the engine's), so the same order of calls gives the same numbers.
  */
 #include "config.h"
 
@@ -15,10 +15,8 @@ static uint64_t rotate_left(uint64_t value, unsigned int bits)
 	return value << bits | value >> (64 - bits);
 }
 
-static uint64_t splitmix(uint64_t *seed)
+uint64_t sim_random_mix(uint64_t z)
 {
-	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
 	return z ^ z >> 31;
@@ -27,7 +25,7 @@ static uint64_t splitmix(uint64_t *seed)
 void sim_random_seed(uint64_t seed)
 {
 	for (unsigned int i = 0; i < 4; i++)
-		state[i] = splitmix(&seed);
+		state[i] = sim_random_mix(seed += 0x9e3779b97f4a7c15u);
 }
 
 uint64_t sim_random(void)
@@ -56,4 +54,12 @@ uint32_t sim_random_below(uint32_t bound)
 		value = (uint32_t)(sim_random() >> 32);
 	while (value < excess);
 	return value % bound;
+}
+
+/* 53 bits, which a double holds exactly. */
+bool sim_chance(double probability)
+{
+	if (probability <= 0)
+		return false;
+	return probability >= 1 || (double)(sim_random() >> 11) * 0x1p-53 < probability;
 }

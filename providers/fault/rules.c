@@ -71,12 +71,6 @@ int fault_rules_add(const struct fault_rule *rule)
 	return 0;
 }
 
-static bool by_chance(double probability)
-{
-	/* Draws nothing where nothing is left to chance. */
-	return probability >= 1 || (double)(sim_random() >> 11) * 0x1p-53 < probability;
-}
-
 /* By count, as with the simulator's: nth is of all, times without it of those that happen. */
 static bool is_its_turn(struct fault_rule *rule)
 {
@@ -92,7 +86,7 @@ static bool happens(struct fault_rule *rule, enum fault_what what, uint64_t now)
 {
 	if (!(rule->what >> what & 1) || now < rule->after_ns ||
 	    (rule->until_ns && now >= rule->until_ns) || !is_its_turn(rule) ||
-	    !by_chance(rule->probability))
+	    !sim_chance(rule->probability))
 		return false;
 	rule->hits++;
 	return true;

@@ -12,7 +12,7 @@
 #include "providers/soft/fabric/build.h"
 #include "providers/soft/faults/fault_internal.h"
 #include "providers/soft/trace/trace.h"
-#include "providers/soft/trace/write_error.h"
+#include "providers/common/write_error.h"
 #include "providers/soft/watch/files.h"
 #include "providers/soft/wire/mad.h"
 #include "explore_internal.h"
@@ -76,19 +76,12 @@ static unsigned int (*counts)[SIM_WHATS];	/* of messages, by the sender's number
 static uint32_t num_counts;
 
 /* ------------------------------------------------------------------------
- * Chance of its own: splitmix64.
+ * Random numbers of each chooser: splitmix64.
  */
-
-static uint64_t mix(uint64_t z)
-{
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
 
 static uint64_t draw(struct chooser *chooser)
 {
-	return mix(chooser->state += 0x9e3779b97f4a7c15u);
+	return sim_random_mix(chooser->state += 0x9e3779b97f4a7c15u);
 }
 
 static bool chance(struct chooser *chooser, double probability)
@@ -106,7 +99,7 @@ static uint64_t draw_delay(struct chooser *chooser, uint64_t longest)
 /* Another number from the last draw: bounds change no other decision. */
 static uint64_t again(const struct chooser *chooser)
 {
-	return mix(chooser->state ^ 0xd6e8feb86659fd93u);
+	return sim_random_mix(chooser->state ^ 0xd6e8feb86659fd93u);
 }
 
 /* Of a fault that begins now: it is over when all faults are. */
@@ -400,9 +393,9 @@ int sim_explore_open(uint64_t seed)
 			      strerror(errno));
 		return -errno;
 	}
-	cm_chooser.state = mix(seed + 1);
-	data_chooser.state = mix(seed ^ 0x6a09e667f3bcc908u);
-	node_chooser.state = mix(seed ^ 0xbb67ae8584caa73bu);
+	cm_chooser.state = sim_random_mix(seed + 1);
+	data_chooser.state = sim_random_mix(seed ^ 0x6a09e667f3bcc908u);
+	node_chooser.state = sim_random_mix(seed ^ 0xbb67ae8584caa73bu);
 	vigour = 0.25 * (double)(1u << draw(&cm_chooser) % 4);
 	deciding = true;
 	sim_fault_explorer = explore_packet;
@@ -411,7 +404,7 @@ int sim_explore_open(uint64_t seed)
 
 uint64_t sim_explore_seed(uint64_t seed)
 {
-	return sim_fault_explorer ? seed ^ mix(run_seed) : seed;
+	return sim_fault_explorer ? seed ^ sim_random_mix(run_seed) : seed;
 }
 
 void sim_explore_fabric(void)

@@ -44,16 +44,6 @@ uint64_t fault_deadline(uint64_t ns)
 	return ns < SIM_NEVER - began ? began + ns : SIM_NEVER - 1;
 }
 
-/* 53 bits, which a double holds exactly. */
-bool sim_chance(double probability)
-{
-	if (probability <= 0)
-		return false;
-	if (probability >= 1)
-		return true;
-	return (double)(sim_random() >> 11) * 0x1p-53 < probability;
-}
-
 /* Other processes may count with us.  false: so many there are already. */
 static bool count_up(_Atomic uint32_t *count, uint32_t most, uint32_t *ret_before)
 {

@@ -117,7 +117,4 @@ void sim_fault_change(uint64_t number, const struct sim_change *change);
 /* The fabric is being closed: all of them. */
 void sim_fault_close(void);
 
-/* True so often, from the seed; draws nothing at 0 and at 1. */
-bool sim_chance(double probability);
-
 #endif
