@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "providers/soft/trace/write_error.h"
+#include "providers/common/write_error.h"
 #include "providers/soft/watch/watch.h"
 #include "control.h"
 

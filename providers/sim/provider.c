@@ -19,7 +19,7 @@
 #include "providers/soft/nic/nic.h"
 #include "providers/soft/shm/doorbell.h"
 #include "providers/soft/trace/trace.h"
-#include "providers/soft/trace/write_error.h"
+#include "providers/common/write_error.h"
 #include "providers/soft/watch/files.h"
 #include "providers/soft/watch/pcap/pcap.h"
 #include "providers/soft/watch/watch.h"

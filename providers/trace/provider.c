@@ -8,41 +8,65 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "polycm/layer.h"
+#include "providers/common/core.h"
 #include "providers/common/events.h"
-#include "line.h"
+#include "providers/common/trace_line.h"
+#include "providers/common/write_error.h"
 
 #define FILE_SETTING "POLYCM_TRACE_FILE"
 
-/* Its area of an id. */
+/* The layer's memory in an id. */
 struct trace_id {
 	const struct polycm_layer *layer;
 	uint32_t number;		/* from 1 */
 };
 
+const struct polycm_core *sim_core;
+
+static int file = -1;
+static atomic_bool failed;		/* a line could not be written */
 static atomic_uint last_number;
 
 static const char *const event_names[] = { EVENT_TYPES(EVENT_NAME) };
 
-/* A call that is over; what it was told is added to the line. */
+static void begin_line(struct trace_line *line, const char *kind, const struct trace_id *self)
+{
+	trace_begin(line, sim_core->now_ns());
+	trace_text(line, "kind", kind);
+	trace_text(line, "node", program_invocation_short_name);
+	trace_number(line, "id", self->number);
+}
+
+static void end_line(struct trace_line *line)
+{
+	int r = atomic_load(&failed) ? 0 : trace_end(line, file);
+
+	if (r < 0 && !atomic_exchange(&failed, true))
+		sim_files_failed("trace", sim_core->setting(FILE_SETTING), -r);
+}
+
+/* The line of a call that has returned.  The caller adds the call's arguments. */
 static void begin_call(struct trace_line *line, const struct trace_id *self, const char *call,
 		       uint64_t since, int result)
 {
-	uint64_t took = trace_core->now_ns() - since;
+	uint64_t took = sim_core->now_ns() - since;
 
-	trace_begin(line, "call", self->number);
+	begin_line(line, "call", self);
 	trace_text(line, "call", call);
 	trace_status(line, "result", result);
 	if (took)
 		trace_number(line, "took", took);
 }
 
-/* The call, then its line with what `tell' adds to it. */
+/* Make the call, then write its line, to which `tell' adds the arguments. */
 #define CALL(op, params, args, tell)								\
 static int op_##op params									\
 {												\
 	const struct trace_id *self = priv;							\
-	uint64_t since = trace_core->now_ns();							\
+	uint64_t since = sim_core->now_ns();							\
 	struct trace_line text, *line = &text;							\
 	int result;										\
 												\
@@ -50,7 +74,7 @@ static int op_##op params									\
 	result = self->layer->ops->op args;							\
 	begin_call(line, self, #op, since, result);						\
 	tell;											\
-	trace_end(line);									\
+	end_line(line);										\
 	return result;										\
 }
 
@@ -65,7 +89,7 @@ static void tell_param(struct trace_line *line, const struct polycm_conn_param *
 		trace_number(line, "ece_vendor", param->ece.vendor_id);
 		trace_number(line, "ece_options", param->ece.options);
 	}
-	trace_data(line, param->private_data, param->private_data_len);
+	trace_private_data(line, param->private_data, param->private_data_len);
 }
 
 static void tell_two(struct trace_line *line, const char *a, int a_value, const char *b, int b_value)
@@ -85,7 +109,7 @@ static void tell_resolve(struct trace_line *line, const struct sockaddr *src,
 static void tell_reject(struct trace_line *line, const void *data, uint8_t len, uint8_t reason)
 {
 	trace_number(line, "reason", reason);
-	trace_data(line, data, len);
+	trace_private_data(line, data, len);
 }
 
 static void tell_join(struct trace_line *line, const struct polycm_multicast *mc)
@@ -125,7 +149,7 @@ CALL(migrate, (void *priv, void *new_chan), (priv, new_chan), (void)0)
 static int op_open(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
 {
 	struct trace_id *self = priv;
-	uint64_t since = trace_core->now_ns();
+	uint64_t since = sim_core->now_ns();
 	struct trace_line line;
 	int result;
 
@@ -133,19 +157,19 @@ static int op_open(void *ctx, struct polycm_id *id, void *priv, const struct pol
 	result = self->layer->ops->open(self->layer->ctx, id, self->layer->priv, how);
 	begin_call(&line, self, "create_id", since, result);
 	trace_number(&line, "port_space", how->ps);
-	trace_end(&line);
+	end_line(&line);
 	return result;
 }
 
 static void op_close(void *priv)
 {
 	const struct trace_id *self = priv;
-	uint64_t since = trace_core->now_ns();
+	uint64_t since = sim_core->now_ns();
 	struct trace_line line;
 
 	self->layer->ops->close(self->layer->priv);
 	begin_call(&line, self, "destroy_id", since, 0);
-	trace_end(&line);
+	end_line(&line);
 }
 
 static void op_begin(void *ctx, void *priv, const struct polycm_layer *layer)
@@ -161,9 +185,9 @@ static void tell_event(struct trace_line *line, const struct polycm_event *event
 {
 	if (event->is_ud) {
 		trace_number(line, "qpn", event->param.ud.qp_num);
-		/* That of a multicast event is the program's pointer. */
+		/* In a multicast event private_data is the program's context. */
 		if (!event->group)
-			trace_data(line, event->param.ud.private_data,
+			trace_private_data(line, event->param.ud.private_data,
 				   event->param.ud.private_data_len);
 		return;
 	}
@@ -173,22 +197,22 @@ static void tell_event(struct trace_line *line, const struct polycm_event *event
 		trace_number(line, "responder_resources", event->param.conn.responder_resources);
 		trace_number(line, "initiator_depth", event->param.conn.initiator_depth);
 	}
-	trace_data(line, event->param.conn.private_data, event->param.conn.private_data_len);
+	trace_private_data(line, event->param.conn.private_data, event->param.conn.private_data_len);
 }
 
-/* Told before it is handed up: after that the program may do something about it. */
+/* The line is written first: once the event is posted, the program may act on it. */
 static int op_event(void *priv, const struct polycm_event *event, uint64_t hold_ns)
 {
 	const struct trace_id *self = priv;
 	struct trace_line line;
 
-	trace_begin(&line, "event", self->number);
+	begin_line(&line, "event", self);
 	trace_text(&line, "event", event_names[event->type]);
 	trace_status(&line, "status", event->status);
 	if (hold_ns)
 		trace_number(&line, "hold", hold_ns);
 	tell_event(&line, event);
-	trace_end(&line);
+	end_line(&line);
 	return self->layer->post(self->layer, event, hold_ns);
 }
 
@@ -198,21 +222,25 @@ static int op_event(void *priv, const struct polycm_event *event, uint64_t hold_
 
 static int init(struct polycm_module *module, void **ret_ctx)
 {
-	const char *path = trace_core->setting(FILE_SETTING);
-	int r = trace_open(path);
+	const char *path = sim_core->setting(FILE_SETTING);
+	int r;
 
 	(void)module;
 	*ret_ctx = NULL;
+	r = sim_files_watch_exit();
+	if (!r)
+		r = file = trace_file_open(path);
 	if (r < 0)
-		trace_core->log(POLYCM_LOG_ERROR, NULL, "%s=%s: %s", FILE_SETTING, path,
-				strerror(-r));
-	return r;
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s=%s: %s", FILE_SETTING, path, strerror(-r));
+	return r < 0 ? r : 0;
 }
 
 static void fini(void *ctx)
 {
 	(void)ctx;
-	trace_close();
+	if (file >= 0)
+		close(file);
+	file = -1;
 }
 
 static const struct polycm_ops ops = {
@@ -272,7 +300,7 @@ __attribute__((visibility("default")))
 int polycm_provider_query_v1(const struct polycm_core *core,
 			     const struct polycm_provider **ret_provider)
 {
-	trace_core = core;
+	sim_core = core;
 	*ret_provider = &trace_provider;
 	return 0;
 }

@@ -70,12 +70,7 @@ static void trace_event(const struct sim_id *id, const struct polycm_event *even
 	sim_trace_status("status", event->status);
 	if (child)
 		sim_trace_number("child", child->number);
-	if (data && len) {
-		sim_trace_number("private_data_len", len);
-		while (len && !((const uint8_t *)data)[len - 1])
-			len--;	/* a message's padding */
-		sim_trace_bytes("private_data", data, len);
-	}
+	trace_private_data(&sim_trace_current, data, len);
 	sim_trace_end();
 }
 

@@ -332,8 +332,6 @@ static void init_changed(void)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&sim_engine.engine_lock);
-	if (sim_engine_hooks.before_fork)
-		sim_engine_hooks.before_fork();
 }
 
 static void after_fork_parent(void)

@@ -80,8 +80,8 @@ void sim_wake(void);
 struct sim_engine_hooks {
 	/* Deliver what came in from other processes (link/shm/shm.c).  Lock held. */
 	void (*receive)(void);
-	/* Around fork(): before it with the lock held; in the child at once, and at its first lock. */
-	void (*before_fork)(void), (*forked)(void), (*after_fork)(void);
+	/* In the child of a fork(): at once, and when it first takes the lock. */
+	void (*forked)(void), (*after_fork)(void);
 	/* For the trace: a timer is "armed", "fired" or "ended".  Lock held. */
 	void (*timer)(const struct sim_timer *timer, const char *action);
 	/*

@@ -25,7 +25,7 @@ void sim_trace_address(const struct sim_address *address, const char *action)
 	const struct sim_device *device = address->port->device;
 	const union sim_sockaddr *addr = &address->addr;
 	char text[INET6_ADDRSTRLEN] = "?";
-	bool told = sim_trace_told;
+	bool told = sim_trace_used;
 
 	inet_ntop(addr->sa.sa_family, addr->sa.sa_family == AF_INET ?
 		  (const void *)&addr->in.sin_addr : (const void *)&addr->in6.sin6_addr,
@@ -37,18 +37,18 @@ void sim_trace_address(const struct sim_address *address, const char *action)
 	sim_trace_text("transport", device->rules->name);
 	sim_trace_text("address", text);
 	sim_trace_end();
-	sim_trace_told = told;
+	sim_trace_used = told;
 }
 
 /* Processes have numbers, which mean nothing to people. */
 static void tell_program(void)
 {
-	bool told = sim_trace_told;
+	bool told = sim_trace_used;
 
 	sim_trace_begin("process");
 	sim_trace_text("program", program_invocation_short_name);
 	sim_trace_end();
-	sim_trace_told = told;
+	sim_trace_used = told;
 }
 
 void sim_trace_fabric(void)

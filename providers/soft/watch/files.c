@@ -79,8 +79,8 @@ int sim_files_open(void)
 	static char *trace, *capture;
 	int r;
 
-	number += sim_trace_told;
-	sim_trace_told = false;
+	number += sim_trace_used;
+	sim_trace_used = false;
 	r = open_file("POLYCM_SIM_TRACE", &trace, sim_trace_open);
 	return r < 0 ? r : open_file("POLYCM_SIM_PCAP", &capture, sim_pcap_open);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch/trace_packet.c - packets as lines of the trace: the message's name, who it
- * is from and to, and what matters of it.
+ * watch/trace_packet.c - packets as lines of the trace: the message's name, its sender
+ * and receiver, and its most important members.
  */
 #include "config.h"
 
@@ -56,47 +56,32 @@ static void begin(const char *kind, const struct sim_packet *packet, const char 
 	sim_trace_text("message", message);
 }
 
-static void address(const char *name, const union sim_sockaddr *addr)
+static void addresses(const union sim_sockaddr *src, const union sim_sockaddr *dst)
 {
-	bool v4 = addr->sa.sa_family == AF_INET;
-	char ip[INET6_ADDRSTRLEN] = "?", text[INET6_ADDRSTRLEN + 16];
-
-	inet_ntop(addr->sa.sa_family, v4 ? (const void *)&addr->in.sin_addr :
-		  (const void *)&addr->in6.sin6_addr, ip, sizeof(ip));
-	(void)snprintf(text, sizeof(text), v4 ? "%s:%u" : "[%s]:%u", ip,
-		       ntohs(v4 ? addr->in.sin_port : addr->in6.sin6_port));
-	sim_trace_text(name, text);
-}
-
-static void private_data(const uint8_t *data, size_t len)
-{
-	if (!len)
-		return;
-	sim_trace_number("private_data_len", len);
-	sim_trace_bytes("private_data", data, len);
+	trace_address(&sim_trace_current, "src", &src->sa);
+	trace_address(&sim_trace_current, "dst", &dst->sa);
 }
 
 /* ------------------------------------------------------------------------
  * Messages of the InfiniBand CM.
  */
 
-/* The length sent is not on the wire: without the zeros at the end. */
+/* The wire does not say how much was sent: zeros at the end do not count. */
 static void padded_data(const uint8_t *data, size_t len)
 {
 	while (len && !data[len - 1])
 		len--;
-	private_data(data, len);
+	trace_private_data(&sim_trace_current, data, len);
 }
 
-/* What the RDMA CM puts before the program's private data is told in words. */
+/* The CMA header in front of the program's private data becomes members of its own. */
 static void request_data(uint64_t service_id, const uint8_t *data, size_t len)
 {
 	struct cma_hdr_info info;
 
 	if (cm_service_id_port_space(service_id) && !cma_hdr_decode(data, len, &info)) {
-		address("src", &info.src);
 		info.dst.in.sin_port = htons(cm_service_id_port(service_id));
-		address("dst", &info.dst);
+		addresses(&info.src, &info.dst);
 		data += CMA_HDR_SIZE;
 		len -= CMA_HDR_SIZE;
 	}
@@ -148,20 +133,19 @@ static void rep(const struct cm_msg *msg)
 	padded_data(m->private_data, sizeof(m->private_data));
 }
 
+/* Of message_rejected and message_mraed. */
+static const char *const which_message[] = { "REQ", "REP", "OTHER", "OTHER" };
+
 static void rej(const struct cm_msg *msg)
 {
-	static const char *const rejected[] = { "REQ", "REP", "OTHER", "OTHER" };
-
-	sim_trace_text("rejected", rejected[msg->rej.message_rejected & 3]);
+	sim_trace_text("rejected", which_message[msg->rej.message_rejected & 3]);
 	sim_trace_number("reason", msg->rej.reason);
 	padded_data(msg->rej.private_data, sizeof(msg->rej.private_data));
 }
 
 static void mra(const struct cm_msg *msg)
 {
-	static const char *const answered[] = { "REQ", "REP", "OTHER", "OTHER" };
-
-	sim_trace_text("answers", answered[msg->mra.message_mraed & 3]);
+	sim_trace_text("answers", which_message[msg->mra.message_mraed & 3]);
 	sim_trace_number("service_timeout", msg->mra.service_timeout);
 	padded_data(msg->mra.private_data, sizeof(msg->mra.private_data));
 }
@@ -177,7 +161,7 @@ static void sidr_rep(const struct cm_msg *msg)
 	padded_data(m->private_data, sizeof(m->private_data));
 }
 
-/* What matters of a message, besides the communication ids. */
+/* The most important members of a message, besides the communication ids. */
 static void detail(const struct cm_msg *msg)
 {
 	switch (msg->attr_id) {
@@ -216,23 +200,6 @@ static void detail(const struct cm_msg *msg)
 	}
 }
 
-/* The sender's and the receiver's communication ids; 0: not in the message. */
-static void ids_of(const struct cm_msg *msg, uint32_t *ret_local, uint32_t *ret_remote)
-{
-	*ret_local = *ret_remote = 0;
-	if (msg->attr_id == CM_REQ) {
-		*ret_local = msg->req.local_comm_id;
-	} else if (msg->attr_id == CM_SIDR_REQ) {
-		*ret_local = msg->sidr_req.request_id;
-	} else if (msg->attr_id == CM_SIDR_REP) {
-		*ret_remote = msg->sidr_rep.request_id;
-	} else {
-		/* The same place in all others. */
-		*ret_local = msg->rtu.local_comm_id;
-		*ret_remote = msg->rtu.remote_comm_id;
-	}
-}
-
 /* The id on this side of a message, if there is one yet. */
 static void id_of(const struct ibcm *cm, const struct sim_port *port)
 {
@@ -251,7 +218,7 @@ static void trace_mad(const char *kind, const struct sim_packet *packet)
 		sim_trace_end();
 		return;
 	}
-	ids_of(&msg, &local, &remote);
+	cm_msg_ids(&msg, &local, &remote);
 	begin(kind, packet, cm_msg_name(msg.attr_id));
 	if (sent ? local : remote)
 		id_of(ibcm_find_local(sent ? local : remote), sent ? packet->from : packet->to);
@@ -293,10 +260,8 @@ static void trace_stream(const char *kind, const struct sim_packet *packet)
 		sim_trace_number("id", cm->id->number);
 	sim_trace_number("local", segment.src_id);
 	sim_trace_number("remote", segment.dst_id);
-	if (segment.type == SEG_SYN) {
-		address("src", &segment.src);
-		address("dst", &segment.dst);
-	}
+	if (segment.type == SEG_SYN)
+		addresses(&segment.src, &segment.dst);
 	if (is_frame) {
 		sim_trace_number("qpn", segment.qpn);
 		sim_trace_number("revision", frame.revision);
@@ -304,7 +269,11 @@ static void trace_stream(const char *kind, const struct sim_packet *packet)
 			sim_trace_number("ird", frame.ird);
 			sim_trace_number("ord", frame.ord);
 		}
-		private_data(frame.private_data, frame.private_data_len);
+		if (frame.private_data_len) {
+			sim_trace_number("private_data_len", frame.private_data_len);
+			trace_bytes(&sim_trace_current, "private_data", frame.private_data,
+				    frame.private_data_len);
+		}
 	}
 	sim_trace_end();
 }

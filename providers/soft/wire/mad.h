@@ -249,6 +249,9 @@ int cm_decode(const uint8_t *mad, size_t len, struct cm_msg *ret_msg);
 /* "REQ", "SIDR_REP", ...; "?" if there is no such attribute. */
 const char *cm_msg_name(uint16_t attr_id);
 
+/* The sender's and the receiver's communication ids; 0: the message has none. */
+void cm_msg_ids(const struct cm_msg *msg, uint32_t *ret_local, uint32_t *ret_remote);
+
 /* One field of a message, for traces and the like. */
 struct cm_field_value {
 	const char *name;		/* as in the struct: "local_qpn", "primary.sl" */

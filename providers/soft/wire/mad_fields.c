@@ -69,6 +69,22 @@ const char *cm_msg_name(uint16_t attr_id)
 	return layout ? layout->name : "?";
 }
 
+void cm_msg_ids(const struct cm_msg *msg, uint32_t *ret_local, uint32_t *ret_remote)
+{
+	*ret_local = *ret_remote = 0;
+	if (msg->attr_id == CM_REQ) {
+		*ret_local = msg->req.local_comm_id;
+	} else if (msg->attr_id == CM_SIDR_REQ) {
+		*ret_local = msg->sidr_req.request_id;
+	} else if (msg->attr_id == CM_SIDR_REP) {
+		*ret_remote = msg->sidr_rep.request_id;
+	} else {
+		/* The same place in all others. */
+		*ret_local = msg->rtu.local_comm_id;
+		*ret_remote = msg->rtu.remote_comm_id;
+	}
+}
+
 /* A member of 1, 2, 4 or 8 bytes. */
 static uint64_t load(const uint8_t *member, unsigned int size)
 {

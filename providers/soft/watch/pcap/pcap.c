@@ -22,7 +22,7 @@
 
 #include "providers/soft/shm/segment.h"
 #include "providers/soft/trace/trace.h"
-#include "providers/soft/trace/write_error.h"
+#include "providers/common/write_error.h"
 #include "pcap_crc.h"
 #include "pcap_internal.h"
 

@@ -34,22 +34,6 @@ static const struct request *request_of(uint32_t comm_id)
 	return NULL;
 }
 
-/* Both communication ids, 0 where the message has none. */
-static void ids_of(const struct cm_msg *msg, uint32_t *ret_local, uint32_t *ret_remote)
-{
-	*ret_local = *ret_remote = 0;
-	if (msg->attr_id == CM_REQ) {
-		*ret_local = msg->req.local_comm_id;
-	} else if (msg->attr_id == CM_SIDR_REQ) {
-		*ret_local = msg->sidr_req.request_id;
-	} else if (msg->attr_id == CM_SIDR_REP) {
-		*ret_remote = msg->sidr_rep.request_id;
-	} else {
-		*ret_local = msg->rtu.local_comm_id;
-		*ret_remote = msg->rtu.remote_comm_id;
-	}
-}
-
 static void path_of(const struct sim_packet *packet, struct sim_wire_path *ret_path)
 {
 	const struct request *request;
@@ -60,7 +44,7 @@ static void path_of(const struct sim_packet *packet, struct sim_wire_path *ret_p
 	sim_wire_default_path(packet->from, packet->to, ret_path);
 	if (cm_decode(packet->data, packet->len, &msg) < 0)
 		return;
-	ids_of(&msg, &local, &remote);
+	cm_msg_ids(&msg, &local, &remote);
 	if (local)
 		cm = ibcm_find_local(local);
 	if (remote && packet->from_slot != sim_self_slot())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trace/write_error.c - see write_error.h. */
+/* write_error.c - see write_error.h. */
 #include "config.h"
 
 #include <errno.h>
@@ -11,11 +11,11 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "providers/soft/base/base.h"
+#include "core.h"
 #include "write_error.h"
 
-static atomic_int status;		/* errno of a failure that nobody asked for yet */
-static bool ends_well;			/* the process, with status 0 */
+static atomic_int status;		/* errno of a failure that nobody has asked for yet */
+static bool exits_with_0;
 
 void sim_files_failed(const char *what, const char *path, int err)
 {
@@ -34,13 +34,13 @@ int sim_files_status(void)
 static void at_exit(int exit_status, void *arg)
 {
 	(void)arg;
-	ends_well = !exit_status;
+	exits_with_0 = !exit_status;
 }
 
-/* Behind all exit handlers: those that write, and the program's own. */
+/* Runs after all exit handlers: those that write files, and the program's own. */
 static __attribute__((destructor)) void change_status(void)
 {
-	if (!ends_well || !sim_files_status())
+	if (!exits_with_0 || !sim_files_status())
 		return;
 	fflush(NULL);
 	_exit(EX_IOERR);
@@ -48,5 +48,10 @@ static __attribute__((destructor)) void change_status(void)
 
 int sim_files_watch_exit(void)
 {
-	return on_exit(at_exit, NULL) ? -ENOMEM : 0;
+	static bool watching;
+
+	if (!watching && on_exit(at_exit, NULL))
+		return -ENOMEM;
+	watching = true;
+	return 0;
 }
