@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch/pcap/pcap_data.c - the data of a message that another process sends: in the
- * packet, in its memory where that can be read, and the end of the fragment
- * before, since a packet of the wire may begin in one and end in the next.
- * Fragments of several QPs come in turns, and so do a QP's requests and its
- * answers: each has an end of its own, until its message is complete.
+ * watch/pcap/pcap_data.c - packets of queue pairs, and where the data of their messages is.
+ *
+ * The data of our own messages is in the program's memory.  That of another
+ * process is in the packet, or in its memory if that can be read.  A packet of
+ * the wire may begin in one fragment of the simulator and end in the next, so
+ * the end of a fragment is kept until its message is complete: one for each QP
+ * and direction, since their fragments alternate.
  */
 #include "config.h"
 
 #include <stdlib.h>
 
 #include "providers/soft/link/shm/shm.h"
+#include "providers/soft/nic/mr.h"
 #include "providers/soft/nic/objects.h"
 #include "providers/soft/nic/rc_internal.h"
+#include "providers/soft/nic/sq.h"
 #include "pcap_internal.h"
 
 #define BUCKETS 64u
@@ -30,7 +34,7 @@ static struct tail *tails[BUCKETS];
 
 static uint8_t buffer[SIM_PCAP_MAX_FRAME];
 
-/* Out of the sender's memory, which the packet lists. */
+/* Read the sender's memory, whose places the packet lists. */
 static bool read_parts(const struct sim_packet *packet, const struct rc_header *h, uint32_t from,
 		       uint32_t len)
 {
@@ -64,8 +68,8 @@ static uint64_t key_of(const struct sim_packet *packet, const struct rc_header *
 	       (h->op >= RC_ACK);
 }
 
-/* Where it is, or is to be. */
-static struct tail **place_of(uint64_t key)
+/* The link to the tail of that key, or the one where it is to be added. */
+static struct tail **find_tail(uint64_t key)
 {
 	struct tail **at = &tails[(key ^ key >> 8) % BUCKETS];
 
@@ -102,7 +106,7 @@ void sim_pcap_keep_foreign(const struct sim_packet *packet)
 	here = (uint32_t)(packet->len - sizeof(h));
 	if (h.flags & RC_F_REF || (!h.offset && here == h.length))
 		return;
-	at = place_of(key_of(packet, &h));
+	at = find_tail(key_of(packet, &h));
 	if (h.offset + here == h.length) {
 		if (*at)
 			drop(at);
@@ -121,11 +125,11 @@ void sim_pcap_keep_foreign(const struct sim_packet *packet)
 	memcpy((*at)->bytes, bytes + (here - (*at)->len), (*at)->len);
 }
 
-/* The bytes from `from' up to the packet's, of which the fragment before had the last. */
+/* The bytes from `from' on, which end where the previous fragment ended. */
 static bool take_tail(const struct sim_packet *packet, const struct rc_header *h, uint32_t from,
 		      uint32_t len)
 {
-	const struct tail *tail = *place_of(key_of(packet, h));
+	const struct tail *tail = *find_tail(key_of(packet, h));
 	uint32_t back = h->offset - from;
 
 	if (!tail || tail->psn != h->psn || tail->end != h->offset || tail->len < back)
@@ -157,4 +161,75 @@ bool sim_pcap_foreign_data(const struct sim_packet *packet, uint32_t from, uint3
 		return false;
 	memcpy(buffer + before, bytes + (from - h.offset), len - before);
 	return true;
+}
+
+static bool reply_data(const struct sim_pcap_rc *rc, uint32_t offset, uint32_t len,
+		       struct iovec *ret_data)
+{
+	const struct sim_pcap_read *read = &rc->reads[rc->h.psn % SIM_PCAP_READS];
+	const char *why;
+
+	if (read->psn != rc->h.psn)
+		return false;
+	ret_data->iov_base = nic_remote_resolve(rc->qp, read->rkey, read->addr + offset, len,
+						IBV_ACCESS_REMOTE_READ, &why);
+	ret_data->iov_len = len;
+	return ret_data->iov_base != NULL;
+}
+
+static bool message_data(const struct sim_pcap_rc *rc, uint32_t offset, uint32_t len,
+			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
+{
+	struct nic_swqe *wqe;
+	uint32_t index;
+
+	*ret_parts = 1;
+	if (rc->foreign)
+		return sim_pcap_foreign_data(rc->packet, offset, len, iov);
+	if (rc->h.op == RC_READ_DATA)
+		return reply_data(rc, offset, len, iov);
+	wqe = rc_open_request(rc->qp, rc->h.psn, &index);
+	if (!wqe)	/* the first time: it counts as sent only afterwards */
+		wqe = nic_sq_at(rc->qp, rc->qp->sq_next);
+	return !nic_swqe_resolve(rc->qp, wqe, offset, len, iov, ret_parts);
+}
+
+void sim_pcap_rc_write(const struct sim_pcap_rc *rc, uint32_t each, sim_pcap_put_t put,
+		       const void *arg)
+{
+	uint32_t length = rc->h.length;
+	struct iovec iov[NIC_MAX_SGE];
+
+	for (uint32_t i = rc->h.offset / each; !i || i * each < length; i++) {
+		uint32_t from = i * each, len = length - from < each ? length - from : each;
+		unsigned int parts = 0;
+
+		if (from + len > rc->end || (len && !message_data(rc, from, len, iov, &parts)))
+			break;
+		put(arg, i, iov, parts, len);
+	}
+}
+
+bool sim_pcap_rc_parse(const struct sim_packet *packet, struct sim_pcap_rc *ret_rc)
+{
+	struct rc_header h;
+
+	if (packet->len < sizeof(h))
+		return false;
+	memcpy(&h, packet->data, sizeof(h));
+	*ret_rc = (struct sim_pcap_rc){
+		.packet = packet,
+		.h = h,
+		.foreign = packet->from_slot != sim_self_slot(),
+		.end = h.flags & (RC_F_LOCAL | RC_F_REF) ? h.length :
+		       h.offset + (uint32_t)(packet->len - sizeof(h)),
+	};
+	ret_rc->qp = ret_rc->foreign ? sim_qp_find(packet->to->device, h.dst_qpn) :
+				       sim_qp_find(packet->from->device, h.src_qpn);
+	return true;
+}
+
+uint64_t sim_pcap_address(uint32_t rkey, uint64_t addr)
+{
+	return sim_is_virtual() ? nic_mr_offset(rkey, addr) : addr;
 }

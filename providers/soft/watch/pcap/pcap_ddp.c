@@ -9,9 +9,7 @@
  */
 #include "config.h"
 
-#include "providers/soft/nic/mr.h"
 #include "providers/soft/nic/rc_internal.h"
-#include "providers/soft/nic/sq.h"
 #include "pcap_crc.h"
 #include "pcap_tcp.h"
 
@@ -39,9 +37,8 @@ enum rdmap_op {
 /* A message of RDMAP that is being written. */
 struct message {
 	struct tcp_end *end;
-	struct sim_qp *qp;
-	const struct sim_packet *foreign;	/* another process sent it; or NULL */
-	const struct rc_header *h;
+	struct sim_pcap_rc rc;
+	uint32_t start;			/* in the stream */
 	enum rdmap_op op;
 	uint32_t queue, number;		/* untagged */
 	uint32_t stag;			/* tagged, or to be invalidated */
@@ -97,9 +94,9 @@ static uint8_t *put_ddp(uint8_t *at, const struct message *m, uint32_t offset, b
 	return put32(at, offset);
 }
 
-/* One FPDU into the stream at seq; returns where the next one goes. */
-static uint32_t write_fpdu(const struct message *m, uint32_t seq, uint32_t offset,
-			   const struct iovec *data, unsigned int parts, size_t len)
+/* One FPDU, into the stream at seq. */
+static void write_fpdu(const struct message *m, uint32_t seq, uint32_t offset,
+		       const struct iovec *data, unsigned int parts, size_t len)
 {
 	uint8_t fpdu[MAX_FPDU], *at;
 	uint32_t crc;
@@ -122,74 +119,16 @@ static uint32_t write_fpdu(const struct message *m, uint32_t seq, uint32_t offse
 	at = put8(at, crc >> 16);
 	at = put8(at, crc >> 24);
 	tcp_send(m->end, seq, fpdu, (size_t)(at - fpdu));
-	return seq + (uint32_t)(at - fpdu);
 }
 
-/* --- Where the bytes of a message are. --- */
-
-static bool request_data(const struct message *m, uint32_t offset, uint32_t len,
-			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
+static void put_fpdu(const void *arg, uint32_t index, const struct iovec *data, unsigned int parts,
+		     uint32_t len)
 {
-	uint32_t index;
-	struct nic_swqe *wqe;
+	const struct message *m = arg;
+	uint32_t each = share(m->end, m->op);
 
-	wqe = rc_open_request(m->qp, m->h->psn, &index);
-	if (!wqe)
-		wqe = nic_sq_at(m->qp, m->qp->sq_next);
-	return !nic_swqe_resolve(m->qp, wqe, offset, len, iov, ret_parts);
-}
-
-static const struct tcp_read *read_of(const struct message *m)
-{
-	const struct tcp_read *read = &m->end->reads_seen[m->h->psn % TCP_READS];
-
-	return read->psn == m->h->psn ? read : NULL;
-}
-
-static bool reply_data(const struct message *m, uint32_t offset, uint32_t len,
-		       struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
-{
-	const struct tcp_read *read = read_of(m);
-	const char *why;
-
-	if (!read)
-		return false;
-	iov[0].iov_base = nic_remote_resolve(m->qp, read->rkey, read->addr + offset, len,
-					     IBV_ACCESS_REMOTE_READ, &why);
-	iov[0].iov_len = len;
-	*ret_parts = 1;
-	return iov[0].iov_base != NULL;
-}
-
-static bool message_data(const struct message *m, uint32_t offset, uint32_t len,
-			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
-{
-	if (!m->foreign)
-		return (m->op == RDMAP_READ_RESPONSE ? reply_data : request_data)
-		       (m, offset, len, iov, ret_parts);
-	*ret_parts = 1;
-	return sim_pcap_foreign_data(m->foreign, offset, len, iov);
-}
-
-/* The FPDUs whose last byte lies in what goes out now: from offset to end. */
-static void write_data(const struct message *m, uint32_t start, uint32_t offset, uint32_t end)
-{
-	uint32_t each = share(m->end, m->op), full = (uint32_t)fpdu_size(each + header_size(m->op));
-	struct iovec iov[NIC_MAX_SGE];
-
-	for (uint32_t i = offset / each; ; i++) {
-		uint32_t from = i * each, len;
-		unsigned int parts = 0;
-
-		if (from > m->length || (from == m->length && from))
-			break;
-		len = m->length - from < each ? m->length - from : each;
-		if (from + len > end)
-			break;
-		if (len && !message_data(m, from, len, iov, &parts))
-			break;
-		(void)write_fpdu(m, start + i * full, from, iov, parts, len);
-	}
+	write_fpdu(m, m->start + index * (uint32_t)fpdu_size(each + header_size(m->op)),
+		   index * each, data, parts, len);
 }
 
 /* ------------------------------------------------------------------------
@@ -205,54 +144,49 @@ static struct tcp_record *record_of(const struct message *m, const struct sim_pa
 
 	for (uint32_t i = 1; i <= num; i++) {
 		record = &end->records[(end->num_records - i) % TCP_RECORDS];
-		if (record->psn == m->h->psn && record->op == m->h->op + 1) {
+		if (record->psn == m->rc.h.psn && record->op == m->rc.h.op + 1) {
 			record->number = packet->number;
 			return record;
 		}
 	}
 	record = tcp_new_record(end, packet->number, stream_len(end, m->op, m->length));
-	record->psn = m->h->psn;
-	record->op = (uint8_t)(m->h->op + 1);
+	record->psn = m->rc.h.psn;
+	record->op = (uint8_t)(m->rc.h.op + 1);
 	record->queue_number = m->op == RDMAP_READ_REQUEST ? ++end->reads :
 			       is_tagged(m->op) ? 0 : ++end->sends;
 	return record;
 }
 
-static uint64_t shown_address(uint32_t key, uint64_t addr)
-{
-	return sim_is_virtual() ? nic_mr_offset(key, addr) : addr;
-}
-
 /* The reader's memory is not named on the simulator's link: its QP stands for it. */
-static void send_read_request(struct message *m, const struct tcp_record *record)
+static void send_read_request(const struct message *m)
 {
 	uint8_t body[READ_REQUEST_SIZE], *at = body;
 	struct iovec data = { .iov_base = body, .iov_len = sizeof(body) };
 
-	at = put32(at, m->h->src_qpn);
+	at = put32(at, m->rc.h.src_qpn);
 	at = put64(at, 0);
-	at = put32(at, m->h->length);
-	at = put32(at, m->h->rkey);
-	(void)put64(at, m->h->length ? shown_address(m->h->rkey, m->h->remote_addr) : 0);
-	(void)write_fpdu(m, record->start, 0, &data, 1, sizeof(body));
+	at = put32(at, m->rc.h.length);
+	at = put32(at, m->rc.h.rkey);
+	(void)put64(at, m->rc.h.length ? sim_pcap_address(m->rc.h.rkey, m->rc.h.remote_addr) : 0);
+	write_fpdu(m, m->start, 0, &data, 1, sizeof(body));
 }
 
 /* Layer, type and code of the error, RFC 5040, 4.8; no headers of what was wrong follow. */
-static void send_terminate(struct message *m, const struct tcp_record *record)
+static void send_terminate(const struct message *m)
 {
-	uint32_t code = m->h->syndrome == RC_NAK_REMOTE_ACCESS ? 0x0101u :	/* base and bounds */
-			m->h->syndrome == RC_NAK_REMOTE_OPERATION ? 0x1202u :	/* no buffer */
+	uint32_t code = m->rc.h.syndrome == RC_NAK_REMOTE_ACCESS ? 0x0101u :	/* base and bounds */
+			m->rc.h.syndrome == RC_NAK_REMOTE_OPERATION ? 0x1202u :	/* no buffer */
 			0x02ffu;						/* catastrophic */
 	uint8_t body[TERMINATE_SIZE];
 	struct iovec data = { .iov_base = body, .iov_len = sizeof(body) };
 
 	(void)put32(body, code << 16);
-	(void)write_fpdu(m, record->start, 0, &data, 1, sizeof(body));
+	write_fpdu(m, m->start, 0, &data, 1, sizeof(body));
 }
 
 static bool describe(struct message *m)
 {
-	const struct rc_header *h = m->h;
+	const struct rc_header *h = &m->rc.h;
 
 	m->length = h->length;
 	switch (h->op) {
@@ -266,7 +200,7 @@ static bool describe(struct message *m)
 	case RC_WRITE:
 		m->op = RDMAP_WRITE;
 		m->stag = h->rkey;
-		m->offset = h->length ? shown_address(h->rkey, h->remote_addr) : 0;
+		m->offset = h->length ? sim_pcap_address(h->rkey, h->remote_addr) : 0;
 		return true;
 	case RC_READ:
 		m->op = RDMAP_READ_REQUEST;
@@ -289,69 +223,58 @@ static bool describe(struct message *m)
 
 void sim_pcap_ddp_sent(const struct sim_packet *packet)
 {
-	struct rc_header h;
-	struct message m = { .h = &h };
+	struct message m = { .stag = 0 };
 	struct tcp_record *record;
-	bool all;
 
-	if (packet->len < sizeof(h))
+	if (!sim_pcap_rc_parse(packet, &m.rc))
 		return;
-	memcpy(&h, packet->data, sizeof(h));
-	if (packet->from_slot != sim_self_slot()) {
-		m.foreign = packet;
-		m.qp = sim_qp_find(packet->to->device, h.dst_qpn);
-	} else {
-		m.qp = sim_qp_find(packet->from->device, h.src_qpn);
-	}
-	m.end = tcp_end_of_qp(packet->from, h.src_qpn);
-	if (!m.qp || !m.end)
+	m.end = tcp_end_of_qp(packet->from, m.rc.h.src_qpn);
+	if (!m.rc.qp || !m.end)
 		return;
 	if (!describe(&m)) {
 		tcp_send_ack(m.end);
 		return;
 	}
+	m.rc.reads = m.end->reads_seen;
 	record = record_of(&m, packet);
+	m.start = record->start;
 	m.number = m.op == RDMAP_TERMINATE ? 1 : record->queue_number;
-	if (h.op == RC_READ && !h.offset) {
-		send_read_request(&m, record);
-	} else if (h.op == RC_NAK) {
-		send_terminate(&m, record);
-	} else if (h.op != RC_READ) {
-		all = h.flags & (RC_F_LOCAL | RC_F_REF);
-		write_data(&m, record->start, h.offset, all ? h.length : h.offset +
-			   (uint32_t)(packet->len - sizeof(h)));
-	}
+	if (m.op == RDMAP_TERMINATE)
+		send_terminate(&m);
+	else if (m.op != RDMAP_READ_REQUEST)
+		sim_pcap_rc_write(&m.rc, share(m.end, m.op), put_fpdu, &m);
+	else if (!m.rc.h.offset)
+		send_read_request(&m);
 }
 
-/* What comes from another process is not in our records: it is in order. */
-static void count_received(struct tcp_end *end, const struct rc_header *h, uint32_t here)
+/* Our records do not have what another process sends, and it comes in order. */
+static void count_received(struct tcp_end *end, const struct sim_pcap_rc *rc)
 {
-	struct message m = { .end = end, .h = h };
-	bool all = h->flags & (RC_F_LOCAL | RC_F_REF);
+	struct message m = { .end = end, .rc = *rc };
 
 	if (!describe(&m))
 		return;
-	/* Whole once its last part is here. */
-	if ((h->op == RC_READ && !h->offset) || h->op == RC_NAK || all ||
-	    h->offset + here == h->length)
+	/* A message counts when its last part is here. */
+	if ((rc->h.op == RC_READ && !rc->h.offset) || rc->h.op == RC_NAK ||
+	    rc->end == rc->h.length)
 		end->receive_next += stream_len(end, m.op, m.length);
 }
 
 void sim_pcap_ddp_received(const struct sim_packet *packet)
 {
+	struct sim_pcap_rc rc;
 	struct tcp_end *end;
-	struct rc_header h;
 
-	if (packet->len < sizeof(h))
+	if (!sim_pcap_rc_parse(packet, &rc))
 		return;
-	memcpy(&h, packet->data, sizeof(h));
-	end = tcp_end_of_qp(packet->to, h.dst_qpn);
+	end = tcp_end_of_qp(packet->to, rc.h.dst_qpn);
 	if (!end)
 		return;
-	if (h.op == RC_READ)
-		end->reads_seen[h.psn % TCP_READS] = (struct tcp_read){ h.psn, h.rkey, h.remote_addr };
+	if (rc.h.op == RC_READ)
+		end->reads_seen[rc.h.psn % SIM_PCAP_READS] =
+			(struct sim_pcap_read){ rc.h.psn, rc.h.rkey, rc.h.remote_addr };
 	if (tcp_end_of_id(end->peer_id))
 		tcp_received(end, packet->number);
 	else
-		count_received(end, &h, (uint32_t)(packet->len - sizeof(h)));
+		count_received(end, &rc);
 }

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #include "providers/soft/link/tap.h"
+#include "providers/soft/wire/rc.h"
 #include "pcap.h"
 
-/* The numbers of headers, most significant byte first. */
+/* Numbers in headers, most significant byte first. */
 static inline uint8_t *put8(uint8_t *at, unsigned int value)
 {
 	*at = (uint8_t)value;
@@ -45,17 +46,17 @@ static inline uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t len)
 
 enum sim_pcap_frame { SIM_PCAP_ETHERNET, SIM_PCAP_INFINIBAND };
 
-/* A frame as it is on the wire at this moment, without Ethernet's FCS. */
+/* Write a frame that is on the wire now, without Ethernet's FCS. */
 void sim_pcap_write(enum sim_pcap_frame kind, const void *bytes, size_t len);
 #define SIM_PCAP_MAX_FRAME 9216u
-/* What has to be known of a connection cannot be kept: the capture ends, and says so. */
+/* No memory for what must be known of a connection: the capture ends, which is logged. */
 void sim_pcap_no_memory(void);
 
 /* --- pcap_wire.c --- */
 
-/* The way of a packet of InfiniBand's transport. */
+/* Addresses of a packet, and fields of its IP header, LRH or GRH. */
 struct sim_wire_path {
-	const struct sim_port *from, *to;	/* to NULL: nobody */
+	const struct sim_port *from, *to;	/* to NULL: nobody has the destination address */
 	union ibv_gid sgid, dgid;
 	bool global;			/* InfiniBand: with a GRH */
 	uint8_t sl, traffic_class, hop_limit;
@@ -66,30 +67,56 @@ struct sim_wire_path {
 /* Room for BTH and what may follow it. */
 #define SIM_TRANSPORT_MAX 64u
 
-/* The first addresses of two ports, where nothing says it better. */
+/* The first addresses of two ports, for packets that do not name theirs. */
 void sim_wire_default_path(const struct sim_port *from, const struct sim_port *to,
 			   struct sim_wire_path *ret_path);
-/* BTH into header: its opcode, flags (0x80: solicited), PSN and whether it wants an ACK. */
+/* Put a BTH into header; flags 0x80: solicited event, ack: an acknowledgement is requested. */
 uint8_t *sim_wire_bth(uint8_t *header, uint8_t opcode, uint8_t flags, uint32_t dst_qpn, bool ack,
 		      uint32_t psn);
 /* One packet: BTH and what follows it, then data; padding and checks are added. */
 void sim_wire_write(const struct sim_wire_path *path, uint8_t *header, size_t header_len,
 		    const struct iovec *data, unsigned int parts, size_t len);
-/* Ethernet and IP in front of a TCP segment without a checksum. */
-struct sim_wire_tcp {
-	const struct sim_port *from, *to;
-	const union sim_sockaddr *src, *dst;
-	uint8_t traffic_class;
+/* A TCP segment, whose checksum is added. */
+void sim_wire_write_tcp(const struct sim_wire_path *path, uint8_t *segment, size_t len);
+
+/* --- pcap_data.c: packets of queue pairs, and their data --- */
+
+#define SIM_PCAP_READS 256u		/* more cannot be outstanding */
+
+/* A read that came in, for the data of its answer; index: PSN % SIM_PCAP_READS. */
+struct sim_pcap_read {
+	uint32_t psn, rkey;
+	uint64_t addr;
 };
-void sim_wire_write_tcp(const struct sim_wire_tcp *path, uint8_t *segment, size_t len);
 
-/* --- pcap_data.c: what another process sends on a connection --- */
+struct sim_pcap_rc {
+	const struct sim_packet *packet;
+	struct rc_header h;
+	bool foreign;			/* another process sent it */
+	struct sim_qp *qp;		/* the sender's; foreign: the receiver's */
+	uint32_t end;			/* offset behind what this packet carries of its message */
+	const struct sim_pcap_read *reads;	/* of the sender's QP; set before data is written */
+};
 
-/* So many bytes of the message from `from' on; false: the packet does not have them. */
+/* false: the packet is too short. */
+bool sim_pcap_rc_parse(const struct sim_packet *packet, struct sim_pcap_rc *ret_rc);
+
+typedef void (*sim_pcap_put_t)(const void *arg, uint32_t index, const struct iovec *data,
+			       unsigned int parts, uint32_t len);
+/*
+ * Cut the packet's message into pieces of `each' bytes, and put those whose last byte is in
+ * this packet.  Stops at a piece whose data cannot be read.
+ */
+void sim_pcap_rc_write(const struct sim_pcap_rc *rc, uint32_t each, sim_pcap_put_t put,
+		       const void *arg);
+
+/* An address in memory as captures show it: in virtual time its offset in the memory region. */
+uint64_t sim_pcap_address(uint32_t rkey, uint64_t addr);
+
+/* Bytes of the message of a foreign packet; false: the packet does not have them. */
 bool sim_pcap_foreign_data(const struct sim_packet *packet, uint32_t from, uint32_t len,
 			   struct iovec *ret_data);
-
-/* After the packet was shown.  What a message leaves is kept until its next packet. */
+/* A foreign packet was shown: keep the end of its data until the message's next packet. */
 void sim_pcap_keep_foreign(const struct sim_packet *packet);
 
 /* --- pcap_mad.c, pcap_qp.c, pcap_tcp.c, pcap_ddp.c --- */
@@ -103,9 +130,9 @@ void sim_pcap_stream_sent(const struct sim_packet *packet);
 void sim_pcap_stream_received(const struct sim_packet *packet);
 void sim_pcap_ddp_sent(const struct sim_packet *packet);
 void sim_pcap_ddp_received(const struct sim_packet *packet);
-/* The capture ends: forget what was kept of connections. */
 /* The next PSN that a QP of ours sends; NULL: no memory, which ends the capture. */
 uint32_t *sim_pcap_qp_psn(const struct sim_port *port, uint32_t qpn);
+/* The capture ends: forget what was kept of connections. */
 void sim_pcap_qp_forget(void);
 void sim_pcap_tcp_forget(void);
 void sim_pcap_data_forget(void);

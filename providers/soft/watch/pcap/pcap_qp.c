@@ -12,9 +12,7 @@
 
 #include <stdlib.h>
 
-#include "providers/soft/nic/mr.h"
 #include "providers/soft/nic/rc_internal.h"
-#include "providers/soft/nic/sq.h"
 #include "pcap_internal.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -43,7 +41,6 @@ enum { FIRST, MIDDLE, LAST, LAST_IMM, ONLY, ONLY_IMM };
 #define AETH_RNR 0x20u
 #define AETH_NAK 0x60u
 #define NUM_STARTS 4096u
-#define NUM_READS 256u			/* more cannot be outstanding */
 
 /* Messages of one direction, by the simulator's sequence number. */
 struct direction {
@@ -59,10 +56,7 @@ struct direction {
 struct capture_qp {
 	uint64_t key;			/* port and QP number */
 	struct direction sent, received;
-	struct read {
-		uint32_t psn, rkey;
-		uint64_t addr;
-	} reads[NUM_READS];
+	struct sim_pcap_read reads[SIM_PCAP_READS];
 	UT_hash_handle hh;
 };
 
@@ -172,81 +166,29 @@ static void path_of(const struct sim_qp *qp, const struct sim_packet *packet,
 		ret_path->hop_limit = ah->grh.hop_limit;
 }
 
-/* Addresses of memory differ from run to run: under the virtual clock the place in the region. */
-static uint64_t shown_address(uint32_t rkey, uint64_t addr)
-{
-	return sim_is_virtual() ? nic_mr_offset(rkey, addr) : addr;
-}
-
 static uint8_t *put_reth(uint8_t *at, const struct rc_header *h, uint32_t length)
 {
-	at = put64(at, h->length ? shown_address(h->rkey, h->remote_addr) : 0);
+	at = put64(at, h->length ? sim_pcap_address(h->rkey, h->remote_addr) : 0);
 	at = put32(at, h->rkey);
 	return put32(at, length);
 }
 
-/* What a message, or the answer to a read, is made of. */
+/* A packet of the simulator that becomes packets of the wire. */
 struct stream {
-	const struct sim_packet *packet;
-	const struct rc_header *h;
-	struct sim_qp *qp;		/* the sender's; foreign: the receiver's */
-	bool foreign;			/* another process sent it */
+	struct sim_pcap_rc rc;
 	struct sim_wire_path path;
 	uint32_t psn;			/* of its first packet */
 	uint32_t msn;			/* answers: messages done with this one */
 	uint32_t mtu;
-	/* The bytes from `offset' on; false: they cannot be had. */
-	bool (*data)(const struct stream *stream, uint32_t offset, uint32_t len,
-		     struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts);
-	uint8_t *(*header)(const struct stream *stream, uint32_t index, bool last, uint8_t *at);
 };
-
-/* The packets whose last byte lies in what goes out now: from offset to end. */
-static void write_packets(const struct stream *s, uint32_t offset, uint32_t end)
-{
-	uint32_t total = packets_of(s->h->length, s->mtu);
-	struct iovec iov[NIC_MAX_SGE];
-	uint8_t header[SIM_TRANSPORT_MAX];
-
-	for (uint32_t i = offset / s->mtu; i < total; i++) {
-		uint32_t from = i * s->mtu, len = s->h->length - from;
-		unsigned int parts = 0;
-		uint8_t *at;
-
-		if (len > s->mtu)
-			len = s->mtu;
-		if (from + len > end)
-			break;
-		if (len && !s->data(s, from, len, iov, &parts))
-			break;
-		at = s->header(s, i, i + 1 == total, header);
-		sim_wire_write(&s->path, header, (size_t)(at - header), iov, parts, len);
-	}
-}
 
 /* --- Requests. --- */
 
-static bool request_data(const struct stream *s, uint32_t offset, uint32_t len,
-			 struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
-{
-	uint32_t index;
-	struct nic_swqe *wqe;
-
-	if (s->foreign) {
-		*ret_parts = 1;
-		return sim_pcap_foreign_data(s->packet, offset, len, iov);
-	}
-	wqe = rc_open_request(s->qp, s->h->psn, &index);
-	if (!wqe)	/* the first time: it counts as sent only afterwards */
-		wqe = nic_sq_at(s->qp, s->qp->sq_next);
-	return !nic_swqe_resolve(s->qp, wqe, offset, len, iov, ret_parts);
-}
-
 static uint8_t *request_header(const struct stream *s, uint32_t index, bool last, uint8_t *at)
 {
-	bool imm = last && s->h->flags & RC_F_IMM, first = !index;
-	bool inv = last && s->h->flags & RC_F_INVALIDATE, uc = s->h->flags & RC_F_UNRELIABLE;
-	unsigned int op = s->h->op == RC_SEND ? OP_SEND : OP_WRITE;
+	bool imm = last && s->rc.h.flags & RC_F_IMM, first = !index;
+	bool inv = last && s->rc.h.flags & RC_F_INVALIDATE, uc = s->rc.h.flags & RC_F_UNRELIABLE;
+	unsigned int op = s->rc.h.op == RC_SEND ? OP_SEND : OP_WRITE;
 
 	op += first && last ? (imm ? ONLY_IMM : ONLY) : first ? FIRST :
 	      last ? (imm ? LAST_IMM : LAST) : MIDDLE;
@@ -254,20 +196,20 @@ static uint8_t *request_header(const struct stream *s, uint32_t index, bool last
 		op = first ? OP_SEND_ONLY_INV : OP_SEND_LAST_INV;
 	if (uc)
 		op += OP_UC;
-	at = sim_wire_bth(at, (uint8_t)op, last && s->h->flags & RC_F_SOLICITED ? SOLICITED : 0,
-			  s->h->dst_qpn, last && !uc, s->psn + index);
-	if (s->h->op == RC_WRITE && first)
-		at = put_reth(at, s->h, s->h->length);
+	at = sim_wire_bth(at, (uint8_t)op, last && s->rc.h.flags & RC_F_SOLICITED ? SOLICITED : 0,
+			  s->rc.h.dst_qpn, last && !uc, s->psn + index);
+	if (s->rc.h.op == RC_WRITE && first)
+		at = put_reth(at, &s->rc.h, s->rc.h.length);
 	if (inv)
-		at = put32(at, s->h->rkey);
-	return imm ? put_bytes(at, &s->h->imm, sizeof(s->h->imm)) : at;
+		at = put32(at, s->rc.h.rkey);
+	return imm ? put_bytes(at, &s->rc.h.imm, sizeof(s->rc.h.imm)) : at;
 }
 
 static void send_read(const struct stream *s)
 {
 	uint8_t header[SIM_TRANSPORT_MAX], *at;
-	uint32_t done = s->h->offset / s->mtu;	/* it goes on: ask for what is not here yet */
-	struct rc_header h = *s->h;
+	uint32_t done = s->rc.h.offset / s->mtu;	/* it goes on: ask for what is not here yet */
+	struct rc_header h = s->rc.h;
 
 	h.remote_addr += (uint64_t)done * s->mtu;
 	at = sim_wire_bth(header, OP_READ, 0, h.dst_qpn, true, s->psn + done);
@@ -277,34 +219,15 @@ static void send_read(const struct stream *s)
 
 static void send_atomic(const struct stream *s)
 {
-	bool swap = s->h->op == RC_CMP_SWAP;
+	bool swap = s->rc.h.op == RC_CMP_SWAP;
 	uint8_t header[SIM_TRANSPORT_MAX], *at;
 
-	at = sim_wire_bth(header, swap ? OP_CMP_SWAP : OP_FETCH_ADD, 0, s->h->dst_qpn, true, s->psn);
-	at = put64(at, shown_address(s->h->rkey, s->h->remote_addr));
-	at = put32(at, s->h->rkey);
-	at = put64(at, swap ? s->h->swap : s->h->compare_add);
-	at = put64(at, swap ? s->h->compare_add : 0);
+	at = sim_wire_bth(header, swap ? OP_CMP_SWAP : OP_FETCH_ADD, 0, s->rc.h.dst_qpn, true, s->psn);
+	at = put64(at, sim_pcap_address(s->rc.h.rkey, s->rc.h.remote_addr));
+	at = put32(at, s->rc.h.rkey);
+	at = put64(at, swap ? s->rc.h.swap : s->rc.h.compare_add);
+	at = put64(at, swap ? s->rc.h.compare_add : 0);
 	sim_wire_write(&s->path, header, (size_t)(at - header), NULL, 0, 0);
-}
-
-static void send_request(struct stream *s, struct capture_qp *shown)
-{
-	const struct rc_header *h = s->h;
-	bool data = h->op == RC_SEND || h->op == RC_WRITE, all = h->flags & (RC_F_LOCAL | RC_F_REF);
-	size_t here = s->packet->len - sizeof(*h);
-
-	enter(&shown->sent, h->psn,
-	      data || h->op == RC_READ ? packets_of(h->length, s->mtu) : 1);
-	s->psn = wire_psn(&shown->sent, h->psn);
-	s->data = request_data;
-	s->header = request_header;
-	if (data)
-		write_packets(s, h->offset, all ? h->length : h->offset + (uint32_t)here);
-	else if (h->op == RC_READ)
-		send_read(s);
-	else
-		send_atomic(s);
 }
 
 /* --- Answers. --- */
@@ -314,34 +237,36 @@ static uint8_t *put_aeth(uint8_t *at, const struct stream *s, unsigned int syndr
 	return put32(at, syndrome << 24 | (s->msn & 0xffffffu));
 }
 
-static bool reply_data(const struct stream *s, uint32_t offset, uint32_t len,
-		       struct iovec iov[NIC_MAX_SGE], unsigned int *ret_parts)
-{
-	const struct capture_qp *shown = get(s->packet->from, s->h->src_qpn);
-	const struct read *read = shown ? &shown->reads[s->h->psn % NUM_READS] : NULL;
-	const char *why;
-
-	if (s->foreign) {
-		*ret_parts = 1;
-		return sim_pcap_foreign_data(s->packet, offset, len, iov);
-	}
-	if (!read || read->psn != s->h->psn)
-		return false;
-	iov[0].iov_base = nic_remote_resolve(s->qp, read->rkey, read->addr + offset, len,
-					     IBV_ACCESS_REMOTE_READ, &why);
-	iov[0].iov_len = len;
-	*ret_parts = 1;
-	return iov[0].iov_base != NULL;
-}
-
 static uint8_t *reply_header(const struct stream *s, uint32_t index, bool last, uint8_t *at)
 {
 	bool first = !index;
 	unsigned int op = first && last ? OP_READ_ONLY : first ? OP_READ_FIRST :
 			  last ? OP_READ_LAST : OP_READ_MIDDLE;
 
-	at = sim_wire_bth(at, (uint8_t)op, 0, s->h->dst_qpn, false, s->psn + index);
+	at = sim_wire_bth(at, (uint8_t)op, 0, s->rc.h.dst_qpn, false, s->psn + index);
 	return op == OP_READ_MIDDLE ? at : put_aeth(at, s, NO_CREDITS);
+}
+
+/* The packet with a piece of a message, or of the answer to a read. */
+static void put_packet(const void *arg, uint32_t index, const struct iovec *data,
+		       unsigned int parts, uint32_t len)
+{
+	const struct stream *s = arg;
+	bool last = index + 1 == packets_of(s->rc.h.length, s->mtu);
+	uint8_t header[SIM_TRANSPORT_MAX], *at;
+
+	at = (s->rc.h.op == RC_READ_DATA ? reply_header : request_header)(s, index, last, header);
+	sim_wire_write(&s->path, header, (size_t)(at - header), data, parts, len);
+}
+
+static void send_request(const struct stream *s)
+{
+	if (s->rc.h.op == RC_SEND || s->rc.h.op == RC_WRITE)
+		sim_pcap_rc_write(&s->rc, s->mtu, put_packet, s);
+	else if (s->rc.h.op == RC_READ)
+		send_read(s);
+	else
+		send_atomic(s);
 }
 
 static unsigned int syndrome_of(const struct rc_header *h)
@@ -365,25 +290,19 @@ static uint32_t acknowledged(const struct stream *s, const struct capture_qp *sh
 {
 	const struct direction *d = &shown->received;
 
-	if (s->h->op == RC_PROGRESS)
-		return wire_psn(d, s->h->psn) + s->h->offset / s->mtu - 1;
-	return wire_psn(d, s->h->psn + 1) - 1;
+	if (s->rc.h.op == RC_PROGRESS)
+		return wire_psn(d, s->rc.h.psn) + s->rc.h.offset / s->mtu - 1;
+	return wire_psn(d, s->rc.h.psn + 1) - 1;
 }
 
 static void send_answer(struct stream *s, struct capture_qp *shown)
 {
-	const struct rc_header *h = s->h;
-	bool all = h->flags & (RC_F_LOCAL | RC_F_REF);
+	const struct rc_header *h = &s->rc.h;
 	uint8_t header[SIM_TRANSPORT_MAX], *at;
 
-	s->psn = wire_psn(&shown->received, h->psn);
-	s->msn = h->psn - shown->received.first_psn + 1;
 	switch (h->op) {
 	case RC_READ_DATA:
-		s->data = reply_data;
-		s->header = reply_header;
-		write_packets(s, h->offset, all ? h->length : h->offset +
-			      (uint32_t)(s->packet->len - sizeof(*h)));
+		sim_pcap_rc_write(&s->rc, s->mtu, put_packet, s);
 		return;
 	case RC_ATOMIC_DATA:
 		at = sim_wire_bth(header, OP_ATOMIC_ACK, 0, h->dst_qpn, false, s->psn);
@@ -420,30 +339,38 @@ static void turn(struct sim_wire_path *path, const struct sim_packet *packet)
 	path->dgid = default_path.dgid;
 }
 
+/* How many packets of the wire a request takes, or the answer to it. */
+static uint32_t packets_of_request(const struct rc_header *h, uint32_t mtu)
+{
+	return h->op == RC_CMP_SWAP || h->op == RC_FETCH_ADD ? 1 : packets_of(h->length, mtu);
+}
+
 void sim_pcap_qp_sent(const struct sim_packet *packet)
 {
-	struct stream s = { .packet = packet };
 	struct capture_qp *shown;
-	struct rc_header h;
+	const struct rc_header *h;
+	struct stream s;
 
-	if (packet->len < sizeof(h))
+	if (!sim_pcap_rc_parse(packet, &s.rc))
 		return;
-	memcpy(&h, packet->data, sizeof(h));
-	s.h = &h;
-	s.foreign = packet->from_slot != sim_self_slot();
-	s.qp = s.foreign ? sim_qp_find(packet->to->device, h.dst_qpn) :
-			   sim_qp_find(packet->from->device, h.src_qpn);
-	shown = get(packet->from, h.src_qpn);
-	if (!s.qp || !shown || h.op >= RC_OPS)
+	h = &s.rc.h;
+	shown = get(packet->from, h->src_qpn);
+	if (!s.rc.qp || !shown || h->op >= RC_OPS)
 		return;
-	s.mtu = mtu_of(s.qp);
-	path_of(s.qp, packet, &s.path);
-	if (s.foreign)
+	s.rc.reads = shown->reads;
+	s.mtu = mtu_of(s.rc.qp);
+	path_of(s.rc.qp, packet, &s.path);
+	if (s.rc.foreign)
 		turn(&s.path, packet);
-	if (h.op < RC_ACK)
-		send_request(&s, shown);
-	else
+	if (h->op < RC_ACK) {
+		enter(&shown->sent, h->psn, packets_of_request(h, s.mtu));
+		s.psn = wire_psn(&shown->sent, h->psn);
+		send_request(&s);
+	} else {
+		s.psn = wire_psn(&shown->received, h->psn);
+		s.msn = h->psn - shown->received.first_psn + 1;
 		send_answer(&s, shown);
+	}
 }
 
 /* What the answers need to know. */
@@ -464,8 +391,8 @@ void sim_pcap_qp_received(const struct sim_packet *packet)
 	shown = get(packet->to, h.dst_qpn);
 	if (!shown)
 		return;
-	enter(&shown->received, h.psn, h.op == RC_CMP_SWAP || h.op == RC_FETCH_ADD ? 1 :
-	      packets_of(h.length, mtu_of(qp)));
+	enter(&shown->received, h.psn, packets_of_request(&h, mtu_of(qp)));
 	if (h.op == RC_READ)
-		shown->reads[h.psn % NUM_READS] = (struct read){ h.psn, h.rkey, h.remote_addr };
+		shown->reads[h.psn % SIM_PCAP_READS] =
+			(struct sim_pcap_read){ h.psn, h.rkey, h.remote_addr };
 }

@@ -9,7 +9,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 
-#include "providers/soft/wire/address.h"
+#include "providers/soft/fabric/gids.h"
 #include "providers/soft/wire/segment.h"
 #include "pcap_crc.h"
 #include "pcap_tcp.h"
@@ -150,13 +150,11 @@ static void write_segment(const struct tcp_end *end, unsigned int flags, uint32_
 			  const void *data, size_t len)
 {
 	uint8_t segment[TCP_HEADER + SYN_OPTIONS + MTU], *at = segment;
-	const struct sim_wire_tcp path = {
-		.from = end->from,
-		.to = end->to,
-		.src = &end->src,
-		.dst = &end->dst,
-	};
+	struct sim_wire_path path;
 
+	sim_wire_default_path(end->from, end->to, &path);
+	sim_gid_of_address(&end->src, &path.sgid);
+	sim_gid_of_address(&end->dst, &path.dgid);
 	at = put16(at, sim_addr_port(&end->src.sa));
 	at = put16(at, sim_addr_port(&end->dst.sa));
 	at = put32(at, seq);

@@ -12,7 +12,6 @@
 #include <uthash.h>
 
 #define TCP_RECORDS 1024u
-#define TCP_READS 256u		/* more cannot be outstanding */
 
 /* What was sent, so that it has the same place in the stream when it is sent again. */
 struct tcp_record {
@@ -22,12 +21,6 @@ struct tcp_record {
 	bool arrived;
 	uint32_t start, len;		/* in the stream, whole messages */
 	uint32_t queue_number;		/* DDP's, untagged */
-};
-
-/* A read of the peer's, for its answer. */
-struct tcp_read {
-	uint32_t psn, rkey;
-	uint64_t addr;
 };
 
 struct tcp_end {
@@ -40,7 +33,7 @@ struct tcp_end {
 	uint32_t sends, reads;		/* DDP's message numbers of queues 0 and 1 */
 	uint32_t num_records;
 	struct tcp_record records[TCP_RECORDS];
-	struct tcp_read reads_seen[TCP_READS];
+	struct sim_pcap_read reads_seen[SIM_PCAP_READS];
 	UT_hash_handle hh, by_qp;
 };
 

@@ -8,7 +8,6 @@
 #include <endian.h>
 
 #include "providers/soft/fabric/gids.h"
-#include "providers/soft/wire/address.h"
 #include "pcap_crc.h"
 #include "pcap_internal.h"
 
@@ -43,7 +42,7 @@ static bool is_v4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
-/* Programs and the CM take the first address that is no link-local one. */
+/* The first address that is not link-local: programs and the CM use that one. */
 static union ibv_gid first_gid(const struct sim_port *port)
 {
 	static const uint8_t link_local[2] = { 0xfe, 0x80 };
@@ -85,7 +84,7 @@ uint8_t *sim_wire_bth(uint8_t *header, uint8_t opcode, uint8_t flags, uint32_t d
  * Ethernet and IP.
  */
 
-/* Of somebody who is not there we have the address only. */
+/* A destination that nobody has gets a MAC made of its address. */
 static uint8_t *put_mac(uint8_t *at, const struct sim_port *port, const uint8_t address[16])
 {
 	if (port)
@@ -94,9 +93,10 @@ static uint8_t *put_mac(uint8_t *at, const struct sim_port *port, const uint8_t 
 	return put_bytes(at, address + 12, 4);
 }
 
-static uint8_t *put_ethernet(uint8_t *at, const struct sim_port *from, const struct sim_port *to,
-			     const union ibv_gid *src, const union ibv_gid *dst)
+static uint8_t *put_ethernet(uint8_t *at, const struct sim_wire_path *path)
 {
+	const union ibv_gid *src = &path->sgid, *dst = &path->dgid;
+
 	if (dst->raw[0] == 0xff) {
 		at = put16(at, 0x3333);		/* a group of IPv6 */
 		at = put_bytes(at, dst->raw + 12, 4);
@@ -106,67 +106,76 @@ static uint8_t *put_ethernet(uint8_t *at, const struct sim_port *from, const str
 		at = put8(at, dst->raw[13] & 0x7fu);
 		at = put_bytes(at, dst->raw + 14, 2);
 	} else {
-		at = put_mac(at, to, dst->raw);
+		at = put_mac(at, path->to, dst->raw);
 	}
-	at = put_mac(at, from, src->raw);
+	at = put_mac(at, path->from, src->raw);
 	return put16(at, is_v4(src) ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
 }
 
-struct ip {
-	const union ibv_gid *src, *dst;
-	uint8_t protocol, traffic_class, hop_limit;
-	uint32_t flow_label;
-	size_t payload_len;
-};
+/* A GRH has the same layout. */
+static uint8_t *put_ipv6(uint8_t *at, const struct sim_wire_path *path, unsigned int next_header,
+			 size_t len)
+{
+	at = put32(at, 6u << 28 | (uint32_t)path->traffic_class << 20 | path->flow_label);
+	at = put16(at, (unsigned int)len);
+	at = put8(at, next_header);
+	at = put8(at, path->hop_limit);
+	at = put_bytes(at, path->sgid.raw, 16);
+	return put_bytes(at, path->dgid.raw, 16);
+}
 
-static uint8_t *put_ip(uint8_t *at, const struct ip *ip)
+static uint8_t *put_ip(uint8_t *at, const struct sim_wire_path *path, unsigned int protocol,
+		       size_t len)
 {
 	uint8_t *begin = at;
 
-	if (!is_v4(ip->src)) {
-		at = put32(at, 6u << 28 | (uint32_t)ip->traffic_class << 20 | ip->flow_label);
-		at = put16(at, (unsigned int)ip->payload_len);
-		at = put8(at, ip->protocol);
-		at = put8(at, ip->hop_limit);
-		at = put_bytes(at, ip->src->raw, 16);
-		return put_bytes(at, ip->dst->raw, 16);
-	}
+	if (!is_v4(&path->sgid))
+		return put_ipv6(at, path, protocol, len);
 	at = put8(at, 0x45);
-	at = put8(at, ip->traffic_class);
-	at = put16(at, (unsigned int)(ip->payload_len + IPV4_SIZE));
+	at = put8(at, path->traffic_class);
+	at = put16(at, (unsigned int)(len + IPV4_SIZE));
 	at = put16(at, 0);
 	at = put16(at, DONT_FRAGMENT);
-	at = put8(at, ip->hop_limit);
-	at = put8(at, ip->protocol);
+	at = put8(at, path->hop_limit);
+	at = put8(at, protocol);
 	at = put16(at, 0);
-	at = put_bytes(at, ip->src->raw + 12, 4);
-	at = put_bytes(at, ip->dst->raw + 12, 4);
+	at = put_bytes(at, path->sgid.raw + 12, 4);
+	at = put_bytes(at, path->dgid.raw + 12, 4);
 	put16(begin + 10, sim_inet_fold(sim_inet_sum(0, begin, IPV4_SIZE)));
 	return at;
 }
 
-/* Of TCP or UDP, over its pseudo-header too. */
-static uint16_t checksum(const struct ip *ip, const uint8_t *payload)
+/* Of TCP or UDP, with its pseudo-header. */
+static uint16_t checksum(const struct sim_wire_path *path, unsigned int protocol,
+			 const uint8_t *payload, size_t len)
 {
+	size_t skip = is_v4(&path->sgid) ? 12 : 0;
 	uint8_t rest[8] = { 0 };
-	bool v4 = is_v4(ip->src);
 	uint32_t sum;
 	uint16_t folded;
 
-	put32(rest, (uint32_t)ip->payload_len);
-	put32(rest + 4, ip->protocol);
-	sum = sim_inet_sum(0, ip->src->raw + (v4 ? 12 : 0), v4 ? 4 : 16);
-	sum = sim_inet_sum(sum, ip->dst->raw + (v4 ? 12 : 0), v4 ? 4 : 16);
+	put32(rest, (uint32_t)len);
+	put32(rest + 4, protocol);
+	sum = sim_inet_sum(0, path->sgid.raw + skip, 16 - skip);
+	sum = sim_inet_sum(sum, path->dgid.raw + skip, 16 - skip);
 	sum = sim_inet_sum(sum, rest, sizeof(rest));
-	folded = sim_inet_fold(sim_inet_sum(sum, payload, ip->payload_len));
-	return folded || ip->protocol == PROTO_TCP ? folded : 0xffff;
+	folded = sim_inet_fold(sim_inet_sum(sum, payload, len));
+	return folded || protocol == PROTO_TCP ? folded : 0xffff;
 }
 
 /* ------------------------------------------------------------------------
  * RoCE.
  */
 
-/* IBTA vol. 1, 9.8: over what stays the same on the way; an LRH would be all ones. */
+/* What routers change: traffic class, flow label, hop limit. */
+static void mask_ipv6(uint8_t *header)
+{
+	header[0] |= 0x0f;
+	memset(header + 1, 0xff, 3);
+	header[7] = 0xff;
+}
+
+/* IBTA vol. 1, 9.8: fields that change on the way count as ones, and so does the missing LRH. */
 static uint32_t icrc_of_ip(const uint8_t *ip, size_t ip_len, size_t len)
 {
 	static const uint8_t ones[LRH_SIZE] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
@@ -179,9 +188,7 @@ static uint32_t icrc_of_ip(const uint8_t *ip, size_t ip_len, size_t len)
 		head[1] = head[8] = 0xff;		/* type of service, time to live */
 		head[10] = head[11] = 0xff;		/* checksum */
 	} else {
-		head[0] |= 0x0f;			/* traffic class, flow label */
-		head[1] = head[2] = head[3] = 0xff;
-		head[7] = 0xff;				/* hop limit */
+		mask_ipv6(head);
 	}
 	head[ip_len + 6] = head[ip_len + 7] = 0xff;	/* UDP's checksum */
 	head[ip_len + UDP_SIZE + 4] = 0xff;		/* BTH: reserved, congestion */
@@ -190,7 +197,7 @@ static uint32_t icrc_of_ip(const uint8_t *ip, size_t ip_len, size_t len)
 	return sim_crc32(crc, ip + head_len, len - head_len);
 }
 
-/* What switches spread flows by. */
+/* Switches use it to spread flows over paths. */
 static uint16_t source_port(const uint8_t *bth, uint32_t salt)
 {
 	return (uint16_t)(0xc000u | (sim_crc32(salt, bth + 5, 3) & 0x3fffu));
@@ -205,25 +212,17 @@ static uint8_t *put_crc(uint8_t *at, uint32_t crc)
 static void write_roce(const struct sim_wire_path *path, const uint8_t *packet, size_t len)
 {
 	uint8_t frame[SIM_PCAP_MAX_FRAME], *at, *ip_at, *udp;
-	struct ip ip = {
-		.src = &path->sgid,
-		.dst = &path->dgid,
-		.protocol = PROTO_UDP,
-		.traffic_class = path->traffic_class,
-		.hop_limit = path->hop_limit,
-		.flow_label = path->flow_label,
-		.payload_len = UDP_SIZE + len + ICRC_SIZE,
-	};
+	size_t udp_len = UDP_SIZE + len + ICRC_SIZE;
 
-	ip_at = put_ethernet(frame, path->from, path->to, ip.src, ip.dst);
-	udp = at = put_ip(ip_at, &ip);
+	ip_at = put_ethernet(frame, path);
+	udp = at = put_ip(ip_at, path, PROTO_UDP, udp_len);
 	at = put16(at, source_port(packet, path->flow_label));
 	at = put16(at, ROCE_PORT);
-	at = put16(at, (unsigned int)ip.payload_len);
+	at = put16(at, (unsigned int)udp_len);
 	at = put16(at, 0);
 	at = put_bytes(at, packet, len);
 	at = put_crc(at, icrc_of_ip(ip_at, (size_t)(udp - ip_at), (size_t)(at - ip_at)));
-	put16(udp + 6, checksum(&ip, udp));
+	put16(udp + 6, checksum(path, PROTO_UDP, udp, udp_len));
 	sim_pcap_write(SIM_PCAP_ETHERNET, frame, (size_t)(at - frame));
 }
 
@@ -238,11 +237,8 @@ static uint32_t icrc_of_lrh(const uint8_t *frame, bool global, size_t len)
 
 	memcpy(head, frame, head_len);
 	head[0] |= 0xf0;				/* virtual lane */
-	if (global) {
-		head[LRH_SIZE] |= 0x0f;
-		memset(head + LRH_SIZE + 1, 0xff, 3);
-		head[LRH_SIZE + 7] = 0xff;
-	}
+	if (global)
+		mask_ipv6(head + LRH_SIZE);
 	head[bth + 4] = 0xff;
 	return sim_crc32(sim_crc32(0, head, head_len), frame + head_len, len - head_len);
 }
@@ -258,14 +254,8 @@ static void write_ib(const struct sim_wire_path *path, const uint8_t *packet, si
 		   path->to ? path->to->lid : 0);
 	at = put16(at, (unsigned int)words);
 	at = put16(at, path->from->lid);
-	if (path->global) {
-		at = put32(at, 6u << 28 | (uint32_t)path->traffic_class << 20 | path->flow_label);
-		at = put16(at, (unsigned int)(len + ICRC_SIZE));
-		at = put8(at, NEXT_HEADER_IBA);
-		at = put8(at, path->hop_limit);
-		at = put_bytes(at, path->sgid.raw, 16);
-		at = put_bytes(at, path->dgid.raw, 16);
-	}
+	if (path->global)
+		at = put_ipv6(at, path, NEXT_HEADER_IBA, len + ICRC_SIZE);
 	at = put_bytes(at, packet, len);
 	at = put_crc(at, icrc_of_lrh(frame, path->global, (size_t)(at - frame)));
 	at = put16(at, __builtin_bswap16(sim_vcrc(frame, (size_t)(at - frame))));
@@ -300,27 +290,15 @@ void sim_wire_write(const struct sim_wire_path *path, uint8_t *header, size_t he
  * TCP.
  */
 
-void sim_wire_write_tcp(const struct sim_wire_tcp *path, uint8_t *segment, size_t len)
+void sim_wire_write_tcp(const struct sim_wire_path *path, uint8_t *segment, size_t len)
 {
 	uint8_t frame[SIM_PCAP_MAX_FRAME], *at;
-	union ibv_gid src, dst;
-	struct ip ip = {
-		.src = &src,
-		.dst = &dst,
-		.protocol = PROTO_TCP,
-		.traffic_class = path->traffic_class,
-		.hop_limit = DEFAULT_HOPS,
-		.payload_len = len,
-	};
 
 	if (len + ETHERNET_SIZE + IPV6_SIZE > sizeof(frame))
 		return;
-	sim_gid_of_address(path->src, &src);
-	sim_gid_of_address(path->dst, &dst);
 	put16(segment + 16, 0);
-	put16(segment + 16, checksum(&ip, segment));
-	at = put_ethernet(frame, path->from, path->to, &src, &dst);
-	at = put_ip(at, &ip);
+	put16(segment + 16, checksum(path, PROTO_TCP, segment, len));
+	at = put_ip(put_ethernet(frame, path), path, PROTO_TCP, len);
 	at = put_bytes(at, segment, len);
 	sim_pcap_write(SIM_PCAP_ETHERNET, frame, (size_t)(at - frame));
 }
