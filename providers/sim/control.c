@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * control.c - the table behind <polycm/sim.h>: a test makes a private fabric
- * under the virtual clock, moves its time, and looks at what is left.
+ * control.c - implements <polycm/sim.h>: a test makes a private fabric in virtual
+ * time, moves time, and asks what is left.
  */
 #include "config.h"
 
@@ -17,7 +17,6 @@
 #include "providers/soft/trace/trace.h"
 #include "providers/soft/watch/files.h"
 #include "providers/soft/watch/pcap/pcap.h"
-#include "handles.h"
 #include "provider.h"
 #include "scenario.h"
 
@@ -32,16 +31,16 @@ int control_null(const char *call, const char *argument)
 	return control_refuse(call, argument, "NULL is no argument");
 }
 
-int control_begin(const char *call)
+void control_begin(void)
 {
 	pthread_mutex_lock(&sim_setup_lock);
-	if (!sim_is_up() || sim_fabric_is_shared()) {
-		pthread_mutex_unlock(&sim_setup_lock);
-		return control_refuse(call, "", "the fabric is not a test's; polycm_sim_create() "
-				      "makes one");
-	}
 	sim_lock();
-	return 0;
+}
+
+int control_needs_own_fabric(const char *call)
+{
+	return sim_is_up() && !sim_fabric_is_shared() ? 0 :
+	       control_refuse(call, "", "the fabric is not a test's; polycm_sim_create() makes one");
 }
 
 int control_needs_fabric(const char *call)
@@ -55,17 +54,22 @@ void control_end(void)
 	pthread_mutex_unlock(&sim_setup_lock);
 }
 
-static int lookup(const char *call, enum sim_handle_kind kind, const void *handle,
-		  uint32_t *ret_number)
+int control_number(const char *call, enum sim_handle_kind kind, const void *handle,
+		   uint32_t *ret_number)
 {
-	const char *argument = kind == SIM_HANDLE_NODE ? "node" : "device";
-	int r = sim_handle_number(kind, handle, ret_number);
+	static const char *const arguments[] = {
+		[SIM_HANDLE_NODE] = "node",
+		[SIM_HANDLE_DEVICE] = "device",
+		[SIM_HANDLE_FAULT] = "fault",
+	};
+	int r;
 
-	if (r == -ENOENT)
-		control_refuse(call, "", "the handle is of a fabric that is gone");
-	else if (r < 0)
-		control_refuse(call, handle ? "" : argument,
-			       handle ? "no such handle" : "NULL is no argument");
+	if (!handle)
+		return control_null(call, arguments[kind]);
+	r = sim_handle_number(kind, handle, ret_number);
+	if (r < 0)
+		control_refuse(call, "", r == -ENOENT ? "the fabric of the handle was destroyed" :
+							"no such handle");
 	return r;
 }
 
@@ -73,7 +77,7 @@ int control_node(const char *call, const struct polycm_sim_node *handle,
 		 struct sim_node **ret_node)
 {
 	uint32_t number;
-	int r = lookup(call, SIM_HANDLE_NODE, handle, &number);
+	int r = control_number(call, SIM_HANDLE_NODE, handle, &number);
 
 	if (r < 0)
 		return r;
@@ -85,7 +89,7 @@ int control_device(const char *call, const struct polycm_sim_device *handle,
 		   struct sim_device **ret_device)
 {
 	uint32_t number;
-	int r = lookup(call, SIM_HANDLE_DEVICE, handle, &number);
+	int r = control_number(call, SIM_HANDLE_DEVICE, handle, &number);
 
 	if (r < 0)
 		return r;
@@ -127,7 +131,7 @@ static int load(const char *path)
 
 	if (!path)
 		return control_null("polycm_sim_load", "path");
-	/* Mostly it is the name that is wrong, and that costs no fabric. */
+	/* A wrong path is the usual mistake: it must not cost the fabric that is there. */
 	r = sim_scenario_peek(path, &head);
 	if (r < 0)
 		return r;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * control.h - between the control*.c files, which are the table behind
- * <polycm/sim.h>: 0 or a negative errno, with an error in the log that says
- * why, since such a mistake is the test's own.
+ * control.h - shared by the control*.c files, which implement <polycm/sim.h>.  Calls
+ * return 0 or a negative errno, and log at level error what the test did wrong.
  *
  * A call that changes the fabric takes the setup lock, then the engine's.
  */
@@ -11,22 +10,27 @@
 
 #include "sim_ops.h"
 #include "providers/soft/fabric/fabric.h"
+#include "handles.h"
 
-/* The error "CALL: WHAT: WHY"; what may be "".  Returns -EINVAL. */
+/* Log the error "CALL: WHAT: WHY"; what may be "".  Returns -EINVAL. */
 int control_refuse(const char *call, const char *what, const char *why);
 /* The argument of that name is NULL. */
 int control_null(const char *call, const char *argument);
 
-/*
- * Take both locks for a change of a test's fabric.  -EINVAL, with nothing taken:
- * there is none that is ours alone.
- */
-int control_begin(const char *call);
-/* Lock held: -EINVAL, and the log, where there is no fabric at all. */
-int control_needs_fabric(const char *call);
+/* Take and release both locks, for a change of the fabric. */
+void control_begin(void);
 void control_end(void);
+/* Locks held.  -EINVAL: there is no fabric that a test made. */
+int control_needs_own_fabric(const char *call);
+/* Engine lock held.  -EINVAL: there is no fabric at all. */
+int control_needs_fabric(const char *call);
 
-/* Engine lock held.  -ENOENT: the fabric of the handle is gone; -EINVAL: it is none. */
+/*
+ * Engine lock held.  The number, node or device of a handle.  -ENOENT: its fabric was
+ * destroyed; -EINVAL: there is no such handle.
+ */
+int control_number(const char *call, enum sim_handle_kind kind, const void *handle,
+		   uint32_t *ret_number);
 int control_node(const char *call, const struct polycm_sim_node *handle,
 		 struct sim_node **ret_node);
 int control_device(const char *call, const struct polycm_sim_device *handle,

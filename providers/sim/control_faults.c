@@ -7,13 +7,12 @@
 
 #include "providers/soft/faults/fault.h"
 #include "control.h"
-#include "handles.h"
 
 #define FAULT_ADD "polycm_sim_fault_add"
 #define FAULT_REMOVE "polycm_sim_fault_remove"
 #define FAULT_HITS "polycm_sim_fault_hits"
 
-/* Put the node behind a handle in its place; NULL stays. */
+/* Replace a handle by its node; NULL stays. */
 static int replace(struct polycm_sim_node **handle)
 {
 	struct sim_node *node;
@@ -66,20 +65,7 @@ int control_fault_add(const struct polycm_sim_fault_rule *given,
 	return r;
 }
 
-/* Its fabric is gone, or it is none. */
-static int number_of(const char *call, const struct polycm_sim_fault *fault, uint32_t *ret_number)
-{
-	int r = sim_handle_number(SIM_HANDLE_FAULT, fault, ret_number);
-
-	if (r == -ENOENT)
-		control_refuse(call, "", "the fault is of a fabric that is gone");
-	else if (r < 0)
-		control_refuse(call, fault ? "" : "fault",
-			       fault ? "no such handle" : "NULL is no argument");
-	return r;
-}
-
-static int told(const char *call, int r)
+static int log_removed(const char *call, int r)
 {
 	if (r == -ENOENT)
 		control_refuse(call, "", "the fault was removed");
@@ -92,9 +78,9 @@ int control_fault_remove(struct polycm_sim_fault *fault)
 	int r;
 
 	sim_lock();
-	r = number_of(FAULT_REMOVE, fault, &number);
+	r = control_number(FAULT_REMOVE, SIM_HANDLE_FAULT, fault, &number);
 	if (!r)
-		r = told(FAULT_REMOVE, sim_fault_remove(number));
+		r = log_removed(FAULT_REMOVE, sim_fault_remove(number));
 	sim_unlock();
 	return r;
 }
@@ -107,9 +93,9 @@ int control_fault_hits(struct polycm_sim_fault *fault, unsigned int *ret_hits)
 	if (!ret_hits)
 		return control_null(FAULT_HITS, "ret_hits");
 	sim_lock();
-	r = number_of(FAULT_HITS, fault, &number);
+	r = control_number(FAULT_HITS, SIM_HANDLE_FAULT, fault, &number);
 	if (!r)
-		r = told(FAULT_HITS, sim_fault_hits(number, ret_hits));
+		r = log_removed(FAULT_HITS, sim_fault_hits(number, ret_hits));
 	sim_unlock();
 	return r;
 }

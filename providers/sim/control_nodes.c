@@ -10,7 +10,6 @@
 #include "providers/soft/fabric/build.h"
 #include "providers/soft/link/shape.h"
 #include "control.h"
-#include "handles.h"
 
 #define NODE_ADD "polycm_sim_node_add"
 #define NODE_ADD_ADDRESS "polycm_sim_node_add_address"
@@ -22,14 +21,14 @@
 #define DEVICE_LIMIT "polycm_sim_device_limit"
 #define LINK_SET "polycm_sim_link_set"
 
-/* Which of a new device's arguments is meant. */
+/* The argument of a new device that is wrong. */
 static const char *blame(const char *transport, const char *address)
 {
 	return sim_core->transport(transport) ? address : transport;
 }
 
-/* A result, with what is wrong told where there is something to tell. */
-static int tell(int r, const char *call, const char *what, const char *why)
+/* Log why, if there is a reason; returns r. */
+static int failed(int r, const char *call, const char *what, const char *why)
 {
 	if (r < 0 && why)
 		control_refuse(call, what, why);
@@ -60,16 +59,16 @@ static int make_node(const char *name, const char *transport, const char *addres
 
 	r = sim_build_node(name, ret_node, &why);
 	if (r < 0)
-		return tell(r, NODE_ADD, name, why);
+		return failed(r, NODE_ADD, name, why);
 	r = sim_build_device(*ret_node, transport, address, NULL, &device, &why);
 	if (r < 0) {
 		sim_node_drop_newest();
-		return tell(r, NODE_ADD, blame(transport, address), why);
+		return failed(r, NODE_ADD, blame(transport, address), why);
 	}
 	return 0;
 }
 
-/* The core hears of new devices without the engine's lock. */
+/* New devices are announced to the core without the engine's lock. */
 static int end_with_devices(int r)
 {
 	sim_unlock();
@@ -90,10 +89,10 @@ int control_node_add(const char *name, const char *transport, const char *addres
 	if (!name || !transport || !address || !ret_node)
 		return control_null(NODE_ADD, !name ? "name" : !transport ? "transport" :
 					      !address ? "address" : "ret_node");
-	r = control_begin(NODE_ADD);
-	if (r < 0)
-		return r;
-	r = make_node(name, transport, address, &node);
+	control_begin();
+	r = control_needs_own_fabric(NODE_ADD);
+	if (!r)
+		r = make_node(name, transport, address, &node);
 	if (!r)
 		handle = node_handle(node);
 	r = end_with_devices(r);
@@ -110,19 +109,15 @@ int control_node_add_address(struct polycm_sim_node *handle, const char *address
 
 	if (!address)
 		return control_null(NODE_ADD_ADDRESS, "address");
-	sim_lock();
+	control_begin();
 	r = control_node(NODE_ADD_ADDRESS, handle, &node);
-	sim_unlock();
 	if (!r)
-		r = control_begin(NODE_ADD_ADDRESS);
-	if (r < 0)
-		return r;
-	r = control_node(NODE_ADD_ADDRESS, handle, &node);
+		r = control_needs_own_fabric(NODE_ADD_ADDRESS);
 	if (!r && !node->devices)
 		r = control_refuse(NODE_ADD_ADDRESS, node->name, "the node has no device");
 	if (!r)
 		r = sim_build_address(node->devices, address, &why);
-	r = tell(r, NODE_ADD_ADDRESS, address, why);
+	r = failed(r, NODE_ADD_ADDRESS, address, why);
 	control_end();
 	return r;
 }
@@ -173,19 +168,15 @@ int control_device_add(struct polycm_sim_node *handle, const char *transport, co
 
 	if (!transport || !address)
 		return control_null(DEVICE_ADD, transport ? "address" : "transport");
-	sim_lock();
+	control_begin();
 	r = control_node(DEVICE_ADD, handle, &node);
-	sim_unlock();
 	if (!r)
-		r = control_begin(DEVICE_ADD);
-	if (r < 0)
-		return r;
-	r = control_node(DEVICE_ADD, handle, &node);
+		r = control_needs_own_fabric(DEVICE_ADD);
 	if (!r)
 		r = sim_build_device(node, transport, address, limits, &device, &why);
 	if (!r)
 		made = device_handle(device);
-	r = end_with_devices(tell(r, DEVICE_ADD, blame(transport, address), why));
+	r = end_with_devices(failed(r, DEVICE_ADD, blame(transport, address), why));
 	if (!r && ret_device)
 		*ret_device = made;
 	return r;
@@ -199,17 +190,13 @@ int control_device_add_address(struct polycm_sim_device *handle, const char *add
 
 	if (!address)
 		return control_null(DEVICE_ADD_ADDRESS, "address");
-	sim_lock();
+	control_begin();
 	r = control_device(DEVICE_ADD_ADDRESS, handle, &device);
-	sim_unlock();
 	if (!r)
-		r = control_begin(DEVICE_ADD_ADDRESS);
-	if (r < 0)
-		return r;
-	r = control_device(DEVICE_ADD_ADDRESS, handle, &device);
+		r = control_needs_own_fabric(DEVICE_ADD_ADDRESS);
 	if (!r)
 		r = sim_build_address(device, address, &why);
-	r = tell(r, DEVICE_ADD_ADDRESS, address, why);
+	r = failed(r, DEVICE_ADD_ADDRESS, address, why);
 	control_end();
 	return r;
 }
@@ -251,7 +238,7 @@ int control_device_limit(struct polycm_sim_device *handle, const struct polycm_s
 		r = sim_build_limits(device, limits, &why);
 	if (r == -EBUSY)
 		why = "the device is open";
-	r = tell(r, DEVICE_LIMIT, "", why);
+	r = failed(r, DEVICE_LIMIT, "", why);
 	sim_unlock();
 	return r;
 }
