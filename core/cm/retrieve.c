@@ -284,7 +284,7 @@ int polycm_get_event(struct polycm_channel *chan, struct rdma_cm_event **ret_eve
 		err = polycm_channel_next(chan, &ev);
 		if (err)
 			return err;
-		/* What it is turned into is told of with the reason. */
+		/* Reasons of earlier calls are not reasons of this event. */
 		polycm_why_clear();
 		if (process(ev))
 			break;

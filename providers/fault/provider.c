@@ -12,7 +12,7 @@
 #define RULES "POLYCM_FAULT_RULES"
 #define SEED "POLYCM_FAULT_SEED"
 
-/* Its area of an id. */
+/* The layer's memory in an id. */
 struct fault_id {
 	const struct polycm_layer *layer;
 };
@@ -22,7 +22,7 @@ static bool asked(enum fault_what what)
 	return fault_asked >> what & 1;
 }
 
-/* Before a call goes on to what is below: an error, or 0. */
+/* Before a call is passed to the layer below: the error that it fails with, or 0. */
 static int ask_call(const struct fault_id *self, enum fault_what what, struct fault_deed *ret_deed)
 {
 	*ret_deed = (struct fault_deed){ .error = 0 };
@@ -194,7 +194,7 @@ static const struct polycm_option options[] = {
 		.size = sizeof(options[0]),
 		.name = SCENARIO,
 		.default_value = "",
-		.help = "File whose list of faults has the rules, as in polycm-scenario(5).",
+		.help = "Scenario file with a list of faults, as in polycm-scenario(5).",
 	},
 	{
 		.size = sizeof(options[0]),
@@ -206,7 +206,7 @@ static const struct polycm_option options[] = {
 		.size = sizeof(options[0]),
 		.name = SEED,
 		.default_value = "1",
-		.help = "Seed of what rules leave to chance.",
+		.help = "Seed of the random numbers of rules with a probability.",
 	},
 };
 

@@ -32,37 +32,36 @@
 /* Name, default, choices, help. */
 static const struct polycm_option options[] = {
 	{ SIZE, "POLYCM_SIM_TRANSPORT", "roce", NULL,
-		"Transport that the simulated device of this host plays: roce, ib, iwarp, "
-		"or one that another plugin has the rules of." },
+		"Transport of this host's simulated device: roce, ib, iwarp, or one whose rules "
+		"another plugin has." },
 	{ SIZE, "POLYCM_SIM_SEED", "1", NULL,
 		"Seed of the simulator's random numbers." },
 	{ SIZE, "POLYCM_SIM_CLOCK", "real", "real|virtual",
-		"Whether simulated time is real, or moves only while the program waits; "
-		"virtual time is the process's own, and so is its fabric then." },
+		"Whether time is real, or virtual: it then moves only while the program waits, "
+		"and the process has a fabric of its own." },
 	{ SIZE, "POLYCM_SIM_FABRIC", "default", NULL,
-		"Name of the simulated fabric on which processes of one user meet." },
+		"Name of the simulated fabric. Processes of one user with the same name "
+		"share it." },
 	{ SIZE, "POLYCM_SIM_NODE", "", NULL,
-		"Node of the scenario file that this process is on; without it, it may be "
-		"on each of them." },
+		"Node of the scenario file that this process runs on. Unset: it may use "
+		"all nodes." },
 	{ SIZE, "POLYCM_SIM_PULL", "on", "on|off",
-		"Whether large messages are read out of the sending process's memory, where "
-		"the system allows that; off: they are copied through shared memory." },
+		"on: read large messages from the sending process's memory, if the system "
+		"allows it; off: copy them through shared memory." },
 	{ SIZE, "POLYCM_SIM_SCENARIO", "", NULL,
-		"File that says which nodes and links the fabric has and what goes wrong on "
-		"it." },
+		"Scenario file with the nodes, links and faults of the fabric, as in "
+		"polycm-scenario(5)." },
 	{ SIZE, "POLYCM_SIM_EXPLORE", "", NULL,
-		"Let the seed decide what goes wrong, and write each fault into this file; "
-		"polycm explore sets it." },
+		"Let the seed choose faults, and write each into this file; polycm explore "
+		"sets it." },
 	{ SIZE, "POLYCM_SIM_TRACE", "", NULL,
-		"File for a trace of what happens, one JSON object per line; - for standard "
-		"error." },
+		"File for a trace, one JSON object per line, as in polycm-trace(5); -: "
+		"standard error." },
 	{ SIZE, "POLYCM_SIM_PCAP", "", NULL,
-		"File for a capture of the packets, as tshark and Wireshark read it." },
+		"File for a capture of the packets, for tshark and Wireshark." },
 };
 
-/* --- The fabric for those who need one. --- */
-
-/* For the calls that need a fabric: after a test dropped its own. */
+/* Calls that need a fabric make the default one if a test has destroyed its own. */
 static int ensure_up(void)
 {
 	int r = 0;
@@ -76,7 +75,7 @@ static int ensure_up(void)
 	return r;
 }
 
-/* The process ends with ids left: their peers learn it, as from a kernel. */
+/* The process ends with ids left: tell their peers, as a kernel does. */
 static void at_exit(void)
 {
 	if (!sim_is_up() || sim_is_inherited() ||
@@ -228,7 +227,7 @@ out:
 	return r;
 }
 
-/* As a rule the process ends.  What threads of the program may still use stays. */
+/* Usually the process ends.  What other threads may still use stays. */
 static void fini(void *ctx)
 {
 	(void)ctx;

@@ -278,8 +278,8 @@ static const struct polycm_option options[] = {
 		.size = sizeof(options[0]),
 		.name = FILE_SETTING,
 		.default_value = "-",
-		.help = "Where the layer trace writes calls and events, as in polycm-trace(5); -: "
-			"standard error.",
+		.help = "File in which the layer trace writes calls and events, as in "
+			"polycm-trace(5); -: standard error.",
 	},
 };
 
