@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fabric_open.c - the fabric of programs that make none: one node, this host, with
- * one device that has all its addresses; and how any fabric ends.
+ * fabric_open.c - the default fabric: one node, this host, with one device that has
+ * all its addresses; and how any fabric is closed.
  *
- * Under the real clock processes meet on it by its name; under the virtual
- * one it is the process's own, since time has to be.  Engine lock held.
+ * Under the real clock, processes that name the same fabric share it.  Under the
+ * virtual clock it is the process's own, as time is.  Engine lock held.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@
 
 static char shared_name[160];	/* "FABRIC-KIND" while on a shared fabric */
 
-/* What stands on the nodes first, and the tables in the segment before it. */
+/* Users of the nodes are closed before the nodes, and tables in the segment before the segment. */
 void sim_fabric_close(void)
 {
 	sim_link_drop_all();
@@ -46,7 +46,7 @@ void sim_fabric_close(void)
 	sim_shm_leave();
 }
 
-/* The tables that lay in the shared segment lie elsewhere now. */
+/* The tables in the shared segment have other addresses now. */
 static int renew_tables(void)
 {
 	struct sim_ports_table *table;
@@ -64,7 +64,7 @@ static int renew_tables(void)
 	return r;
 }
 
-/* In the child of a fork(), at its first use of the simulator: a process of its own. */
+/* The child of a fork() joins as a process of its own, when it first uses the simulator. */
 static void after_fork(void)
 {
 	int r;
@@ -122,7 +122,7 @@ static int add_address(struct sim_port *port, const char *ifname, const struct s
 	return r;
 }
 
-/* Addresses of the host that loopback is, or is not, the interface of. */
+/* Add the host's addresses on loopback interfaces, or those on all others. */
 static int add_addresses(struct sim_port *port, const struct ifaddrs *list, bool loopback)
 {
 	int r;
@@ -194,11 +194,6 @@ int sim_fabric_begin(void)
 {
 	sim_set_device_model(&sim_nic_model);
 	return sim_numbers_open();
-}
-
-int sim_fabric_open_private(void)
-{
-	return sim_fabric_begin();
 }
 
 int sim_fabric_open_default(void)

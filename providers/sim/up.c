@@ -96,7 +96,7 @@ err_fabric:
 
 int sim_up_private(uint64_t seed)
 {
-	int r = bring_up(SIM_CLOCK_VIRTUAL, sim_explore_seed(seed), sim_fabric_open_private);
+	int r = bring_up(SIM_CLOCK_VIRTUAL, sim_explore_seed(seed), sim_fabric_begin);
 
 	if (!r)
 		(void)sim_files_open();		/* a test goes on without them */
@@ -209,7 +209,7 @@ static int open_test_fabric(void)
 {
 	int r;
 
-	r = sim_fabric_open_private();
+	r = sim_fabric_begin();
 	if (!r)
 		r = sim_scenario_build(scenario);
 	if (r < 0)

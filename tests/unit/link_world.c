@@ -46,7 +46,7 @@ int link_world_open(void **state)
 	sim_fake_init();
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
 	sim_lock();
-	assert_int_equal(sim_fabric_open_private(), 0);
+	assert_int_equal(sim_fabric_begin(), 0);
 	node_a = make_node("a", "sim0", "10.0.0.1/24");
 	node_b = make_node("b", "sim1", "10.0.0.2/24");
 	port_a = &node_a->devices->ports[0];

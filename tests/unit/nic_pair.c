@@ -143,7 +143,7 @@ void pair_open(enum pair_transport transport)
 	sim_qp_stream_set_callbacks(stream_closed, NULL);
 	sim_link_set_handler(SIM_PACKET_RC, filtered);
 	sim_link_set_handler(SIM_PACKET_UD, filtered);
-	assert_int_equal(sim_fabric_open_private(), 0);
+	assert_int_equal(sim_fabric_begin(), 0);
 	sim_unlock();
 	open_side(&a, rules[transport], "a", "sim0", "10.0.0.1/24");
 	open_side(&b, rules[transport], "b", "sim1", "10.0.0.2/24");

@@ -156,7 +156,7 @@ int sim_fake_open(void **state)
 	sim_fake_init();
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
 	sim_lock();
-	assert_int_equal(sim_fabric_open_private(), 0);
+	assert_int_equal(sim_fabric_begin(), 0);
 	return 0;
 }
 

@@ -209,7 +209,7 @@ void world_open_as(enum world_transport t, const struct polycm_transport *as)
 	sim_lock();
 	sim_nic_start();
 	sim_cma_start();
-	assert_int_equal(sim_fabric_open_private(), 0);
+	assert_int_equal(sim_fabric_begin(), 0);
 	sim_unlock();
 	open_node(&world.server, "server", "sim0", SERVER "/24");
 	open_node(&world.client, "client", "sim1", CLIENT "/24");

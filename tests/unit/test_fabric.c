@@ -156,7 +156,7 @@ static void numbers_of_a_device_follow_from_its_name(void **state)
 			guids[i][round] = make_node(names[i].node, names[i].device, &sim_fake_ib,
 						    NULL)->vdev.node_guid;
 		sim_fabric_close();
-		assert_int_equal(sim_fabric_open_private(), 0);
+		assert_int_equal(sim_fabric_begin(), 0);
 	}
 	for (unsigned int i = 0; i < 3; i++) {
 		assert_true(guids[i][0] == guids[i][1]);

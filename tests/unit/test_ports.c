@@ -39,7 +39,7 @@ static int open_private(void **state)
 	sim_fake_init();
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 7), 0);
 	sim_lock();
-	assert_int_equal(sim_fabric_open_private(), 0);
+	assert_int_equal(sim_fabric_begin(), 0);
 	assert_int_equal(sim_node_add("a", &node), 0);
 	return 0;
 }

@@ -244,34 +244,44 @@ int sim_device_add(struct sim_node *node, const char *name, const struct polycm_
 	return 0;
 }
 
-int sim_port_add_address(struct sim_port *port, const char *ifname, uint32_t ifindex,
+int sim_node_add_address(struct sim_node *node, const char *ifname,
 			 const union sim_sockaddr *addr, uint8_t prefix_len)
 {
-	struct sim_node *node = port->device->node;
 	struct sim_address *grown, *address;
 
 	if (strlen(ifname) >= sizeof(address->ifname))
 		return -EINVAL;
-	if (sim_node_address(node, &addr->sa) ||
-	    (!sim_addr_is_loopback(&addr->sa) && sim_node_of_address(&addr->sa)))
-		return -EEXIST;
 	grown = reallocarray(node->addresses, node->num_addresses + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	node->addresses = grown;
 	sim_fabric_addresses++;
-	if (!sim_gids_add_address(port, addr, ifindex))
-		return -ENOSPC;
-
 	address = &grown[node->num_addresses++];
-	memset(address, 0, sizeof(*address));
-	address->addr = *addr;
+	*address = (struct sim_address){ .addr = *addr, .prefix_len = prefix_len };
 	sim_addr_set_port(&address->addr, 0);
-	address->prefix_len = prefix_len;
 	strcpy(address->ifname, ifname);
-	address->port = port;
+	return 0;
+}
+
+int sim_port_add_address(struct sim_port *port, const char *ifname, uint32_t ifindex,
+			 const union sim_sockaddr *addr, uint8_t prefix_len)
+{
+	struct sim_node *node = port->device->node;
+	int r;
+
+	if (sim_node_address(node, &addr->sa) ||
+	    (!sim_addr_is_loopback(&addr->sa) && sim_node_of_address(&addr->sa)))
+		return -EEXIST;
+	r = sim_node_add_address(node, ifname, addr, prefix_len);
+	if (r < 0)
+		return r;
+	if (!sim_gids_add_address(port, addr, ifindex)) {
+		node->num_addresses--;
+		return -ENOSPC;
+	}
+	node->addresses[node->num_addresses - 1].port = port;
 	if (sim_tracing())
-		sim_trace_address(address, "added");
+		sim_trace_address(&node->addresses[node->num_addresses - 1], "added");
 	return 0;
 }
 

@@ -129,7 +129,10 @@ void sim_nodes_drop_all(void);
 int sim_device_add(struct sim_node *node, const char *name, const struct polycm_transport *rules,
 		   struct sim_device **ret_device);
 int sim_device_add_address(struct sim_device *device, const char *ifname, const char *address);
-/* An address behind one interface of a port; -EEXIST: somebody has it, -ENOSPC: no GID left. */
+/* Add an address of one interface, without a device behind it; no check whether it is in use. */
+int sim_node_add_address(struct sim_node *node, const char *ifname,
+			 const union sim_sockaddr *addr, uint8_t prefix_len);
+/* An address behind one interface of a port; -EEXIST: a node has it, -ENOSPC: no GID is left. */
 int sim_port_add_address(struct sim_port *port, const char *ifname, uint32_t ifindex,
 			 const union sim_sockaddr *addr, uint8_t prefix_len);
 /* An address of the node goes, and its GIDs with it. */
@@ -250,14 +253,14 @@ bool sim_socket_taken(struct sim_node *node, const union sim_sockaddr *addr);
 struct sim_id *sim_port_twin(struct sim_node *node, enum rdma_port_space ps,
 			     const union sim_sockaddr *addr);
 
+/* Is the port (host byte order) bound at any address of the node, by any process? */
+bool sim_port_taken(struct sim_node *node, enum rdma_port_space ps, uint16_t port);
 /*
  * Who listens for a connection to addr (its port included) on this node:
  * *ret_slot is the process.  If it is ours, *ret_id is the listening id that
  * matches best (exact address before wildcard); *ret_service says whether
  * anyone listens on that port at all, whatever the address.
  */
-/* Is the port (host byte order) bound at any address of the node, by any process? */
-bool sim_port_taken(struct sim_node *node, enum rdma_port_space ps, uint16_t port);
 bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
 		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service);
 

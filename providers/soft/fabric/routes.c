@@ -4,10 +4,10 @@
  * networks of its interfaces, routes that it was given, the default route.
  * Engine lock held.
  *
- * Nodes have a default route, so that those of different networks reach each
- * other without a word about routers, and so do the devices of one node; a node
- * that was described as a host has none, and then no route leads to other
- * networks, nor from device to device without a cable.
+ * A node has a default route: so nodes in different networks reach each other
+ * without routers, and so do the devices of one node.  A node whose routes the
+ * scenario file lists has no default route: no route leads to other networks,
+ * nor from device to device without a cable.
  */
 #include "config.h"
 
@@ -41,26 +41,14 @@ int sim_node_add_route(struct sim_node *node, const char *to, const char *source
 
 int sim_node_add_interface(struct sim_node *node, const char *ifname, const char *address)
 {
-	struct sim_address *grown, *plain;
 	union sim_sockaddr addr;
 	uint8_t prefix_len;
 
-	if (strlen(ifname) >= sizeof(plain->ifname) ||
-	    sim_addr_parse(address, &addr, &prefix_len) < 0)
+	if (sim_addr_parse(address, &addr, &prefix_len) < 0)
 		return -EINVAL;
 	if (sim_addr_is_link_local(&addr.sa))
 		addr.in6.sin6_scope_id = FIRST_PLAIN_INTERFACE + node->num_addresses;
-	grown = reallocarray(node->addresses, node->num_addresses + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	node->addresses = grown;
-	sim_fabric_addresses++;
-	plain = &grown[node->num_addresses++];
-	memset(plain, 0, sizeof(*plain));
-	plain->addr = addr;
-	plain->prefix_len = prefix_len;
-	strcpy(plain->ifname, ifname);
-	return 0;
+	return sim_node_add_address(node, ifname, &addr, prefix_len);
 }
 
 /* How well addresses suit as sources; from FIRST_PREFIX on the length of a prefix is added. */

@@ -12,7 +12,7 @@ void sim_trace_state(const struct sim_node *node, const char *of, uint32_t numbe
 		     const char *state, const char *was)
 {
 	sim_trace_begin("state");
-	sim_trace_text("node", node ? node->name : "");	/* an id that met no device */
+	sim_trace_text("node", node ? node->name : "");	/* an id without a device */
 	sim_trace_text("of", of);
 	sim_trace_number(!strcmp(of, "qp") ? "qpn" : "id", number);
 	sim_trace_text("state", state);
@@ -40,8 +40,8 @@ void sim_trace_address(const struct sim_address *address, const char *action)
 	sim_trace_used = told;
 }
 
-/* Processes have numbers, which mean nothing to people. */
-static void tell_program(void)
+/* Other lines have the number of the process: this one has its name. */
+static void trace_program(void)
 {
 	bool told = sim_trace_used;
 
@@ -54,7 +54,7 @@ static void tell_program(void)
 void sim_trace_fabric(void)
 {
 	if (sim_fabric_is_shared())
-		tell_program();
+		trace_program();
 	for (struct sim_node *node = sim_first_node(); node; node = node->next)
 		for (unsigned int i = 0; i < node->num_addresses; i++)
 			if (node->addresses[i].port)	/* that of a device */
@@ -82,31 +82,31 @@ void sim_trace_timers(void (*fn)(struct sim_timer *timer), sim_timer_describe_t 
 	timers[num_timers++].describe = describe;
 }
 
+/* All zero if nobody describes timers with this function. */
+static struct sim_timer_text describe(const struct sim_timer *timer)
+{
+	struct sim_timer_text text = { .name = NULL };
+	unsigned int i = 0;
+
+	while (i < num_timers && timers[i].fn != timer->fn)
+		i++;
+	if (i < num_timers)
+		timers[i].describe(timer, &text);
+	return text;
+}
+
 const struct sim_node *sim_trace_timer_node(const struct sim_timer *timer)
 {
-	struct sim_timer_text text = { .node = NULL };
-
-	for (unsigned int i = 0; i < num_timers; i++) {
-		if (timers[i].fn != timer->fn)
-			continue;
-		timers[i].describe(timer, &text);
-		break;
-	}
-	return text.node;
+	return describe(timer).node;
 }
 
 void sim_trace_timer(const struct sim_timer *timer, const char *action)
 {
-	struct sim_timer_text text = { .name = NULL };
+	struct sim_timer_text text;
 
 	if (!sim_tracing())
 		return;
-	for (unsigned int i = 0; i < num_timers; i++) {
-		if (timers[i].fn == timer->fn) {
-			timers[i].describe(timer, &text);
-			break;
-		}
-	}
+	text = describe(timer);
 	if (!text.name)
 		return;
 	sim_trace_begin("timer");

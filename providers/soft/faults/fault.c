@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * faults/fault.c - the rules of a fabric: which of them a packet, a call or a lookup
- * meets, and what follows.
+ * faults/fault.c - the rules of a fabric: which of them match a packet, a call or a
+ * lookup, and what they do to it.
  *
  * Every rule sees everything that matches it, whatever other rules did to it:
  * the "second REQ" is the second REQ that was sent, not the second that was
@@ -21,7 +21,7 @@ bool sim_faults_on;
 sim_fault_explorer_t sim_fault_explorer;
 
 static struct sim_fault *faults, **faults_end = &faults;
-static struct sim_fault *removed;	/* with deeds that are not done */
+static struct sim_fault *removed;	/* rules whose actions are not complete */
 static uint32_t last_number;
 static uint64_t began;			/* time 0 of the rules, on the real clock */
 
@@ -44,7 +44,7 @@ uint64_t fault_deadline(uint64_t ns)
 	return ns < SIM_NEVER - began ? began + ns : SIM_NEVER - 1;
 }
 
-/* Other processes may count with us.  false: so many there are already. */
+/* Other processes may count, too.  false: the count is at its maximum. */
 static bool count_up(_Atomic uint32_t *count, uint32_t most, uint32_t *ret_before)
 {
 	uint32_t n = atomic_load(count);
@@ -57,13 +57,13 @@ static bool count_up(_Atomic uint32_t *count, uint32_t most, uint32_t *ret_befor
 	return true;
 }
 
-/* Where there is no nth, times is of those that come true. */
+/* Without nth, times limits how often the rule has an effect. */
 static uint32_t most_of(const struct polycm_sim_fault_rule *rule)
 {
 	return rule->nth || !rule->times ? UINT32_MAX : rule->times;
 }
 
-/* By count? */
+/* Do nth and times allow it? */
 static bool is_its_turn(struct sim_fault *fault)
 {
 	const struct polycm_sim_fault_rule *rule = &fault->rule;
@@ -77,7 +77,7 @@ static bool is_its_turn(struct sim_fault *fault)
 	return atomic_load(&fault->count->done) < most_of(rule);
 }
 
-/* It came true: take_back() if it then does nothing. */
+/* Does the rule match, by its counts and probability too?  Counts it: take_back() if it does nothing. */
 static bool matches(struct sim_fault *fault, enum sim_what what, const struct sim_node *from,
 		    const struct sim_node *to)
 {
@@ -113,7 +113,7 @@ static void hit(struct sim_fault *fault, enum sim_what what, const struct sim_no
 		  from ? from->name : "", to ? to->name : "");
 }
 
-/* The node of a rule that names none is the sender's, or else the receiver's. */
+/* A rule that names no node is about the sender, or else the receiver. */
 static void start_deed(struct sim_fault *fault, struct sim_node *from, struct sim_node *to)
 {
 	struct sim_node *node = fault_on(fault);
@@ -132,7 +132,7 @@ static void start_deed(struct sim_fault *fault, struct sim_node *from, struct si
  * Questions.
  */
 
-/* false: it does nothing to this packet. */
+/* false: the rule does nothing to this packet. */
 static bool apply(const struct polycm_sim_fault_rule *rule, size_t length,
 		  struct sim_fate *fate)
 {
@@ -187,17 +187,26 @@ void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to
 		sim_fault_explorer(message, sender, receiver, length, ret_fate);
 }
 
-/* All rules see it, the first that matches says what happens. */
+/* Does the rule match this call or lookup?  A rule about nodes and devices starts its action here. */
+static bool affects(struct sim_fault *fault, enum sim_what what, const struct sim_node *node)
+{
+	if (!matches(fault, what, node, NULL))
+		return false;
+	if (!fault_is_deed(fault->rule.action))
+		return true;
+	start_deed(fault, (struct sim_node *)(uintptr_t)node, NULL);
+	return false;
+}
+
+/* All rules see the call; the first that matches decides. */
 int sim_fault_ask_call(const struct sim_node *node, enum sim_what call)
 {
 	int r = 0;
 
 	for (struct sim_fault *fault = faults; fault; fault = fault->next) {
-		if (!matches(fault, call, node, NULL))
+		if (!affects(fault, call, node))
 			continue;
-		if (fault_is_deed(fault->rule.action)) {
-			start_deed(fault, (struct sim_node *)(uintptr_t)node, NULL);
-		} else if (!r) {
+		if (!r) {
 			r = fault->rule.error ? -fault->rule.error : -ENOMEM;
 			hit(fault, call, node, NULL);
 		} else {
@@ -212,11 +221,9 @@ uint64_t sim_fault_ask_lookup(const struct sim_node *node, enum sim_what lookup)
 	uint64_t delay = 0;
 
 	for (struct sim_fault *fault = faults; fault; fault = fault->next) {
-		if (!matches(fault, lookup, node, NULL))
+		if (!affects(fault, lookup, node))
 			continue;
-		if (fault_is_deed(fault->rule.action)) {
-			start_deed(fault, (struct sim_node *)(uintptr_t)node, NULL);
-		} else if (delay != SIM_NEVER) {
+		if (delay != SIM_NEVER) {
 			delay = fault->rule.action == POLYCM_SIM_ANSWER_NEVER ? SIM_NEVER :
 				delay + fault->rule.delay_ns;
 			hit(fault, lookup, node, NULL);
@@ -291,7 +298,7 @@ int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number
 	if (!last_number && !sim_is_virtual())
 		began = sim_scenario_began();
 	fault->number = ++last_number;
-	/* It comes true at a time, or others see it come true. */
+	/* A timer fires, or other processes apply the rule: both need the NIC thread. */
 	if (!mask || (fault_is_deed(rule->action) && sim_fabric_is_shared()))
 		r = sim_engine_need_thread();
 	if (!r && !mask)
