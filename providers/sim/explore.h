@@ -16,13 +16,13 @@
 #include "providers/common/scenario_read.h"
 #include "providers/soft/faults/fault.h"
 
-/* No lock.  What the environment asks for, with the seed of its fabric; 0, or why the file cannot be. */
+/* No lock.  Open the file of POLYCM_SIM_EXPLORE, if set: the seed chooses faults then.  Or -errno. */
 int sim_explore_open(uint64_t seed);
-/* The scenario file's group.  It counts only in the file that the environment names. */
+/* Read the scenario file's group.  It applies only in the file of POLYCM_SIM_SCENARIO. */
 int sim_explore_read(const struct scenario *scenario, const config_setting_t *group);
-/* What is read from now on is the environment's file, or (false) another one. */
+/* true: the file of POLYCM_SIM_SCENARIO is read next; false: other files. */
 void sim_explore_listen(bool on);
-/* No lock.  The seed of a fabric that a test makes: another one in each explored run. */
+/* No lock.  The seed for a fabric that a test makes; it differs in each explored run. */
 uint64_t sim_explore_seed(uint64_t seed);
 /* The process has a new fabric. */
 void sim_explore_fabric(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * handles.h - what programs hold of nodes, devices and faults: numbers that
- * look like pointers, and are looked up instead of followed.
+ * handles.h - the program's handles of nodes, devices and faults: numbers that
+ * look like pointers.  They are looked up, never dereferenced.
  *
  * A handle names its kind, the fabric and the object's number in it.  Numbers
  * are never used twice in one fabric.  Engine lock held.
@@ -18,10 +18,10 @@ enum sim_handle_kind {
 };
 
 void *sim_handle(enum sim_handle_kind kind, uint32_t number);
-/* The number of a handle of this fabric; -ENOENT: its fabric is gone; -EINVAL: no such handle. */
+/* The number of a handle of this fabric.  -ENOENT: its fabric was destroyed; -EINVAL: no such handle. */
 int sim_handle_number(enum sim_handle_kind kind, const void *handle, uint32_t *ret_number);
 
-/* There is another fabric from now on. */
+/* Another fabric begins: handles of the old one become invalid. */
 void sim_handles_renew(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * provider.h - the simulator as a whole goes up and down (up.c): for provider.c
- * and control.c.  `setup' ranks above the engine's lock; nothing here is
- * called with either held, unless said otherwise.
+ * provider.h - starting and stopping the simulator (up.c), for provider.c and
+ * control.c.  The setup lock is taken before the engine's.  Callers hold
+ * neither, unless a comment says otherwise.
  */
 #ifndef SIM_PROVIDER_H
 #define SIM_PROVIDER_H
@@ -12,20 +12,20 @@
 #include "polycm/provider.h"
 #include "polycm/sim.h"
 
-/* Guards whether and how the simulator is up, and the list of devices. */
+/* Protects the state of the simulator (running or not, with which fabric) and the device list. */
 extern pthread_mutex_t sim_setup_lock;
 
-/* Setup lock held: engine, fabric, NIC and CM, with the fabric of the settings or an empty one. */
+/* Setup lock held for all.  Start with the fabric of the settings, or with an empty one. */
 int sim_up_default(void);
 int sim_up_private(uint64_t seed);
-/* One of a test's, with all that a scenario file says. */
+/* Start with a test's fabric, as a scenario file describes it. */
 int sim_up_scenario(const char *path);
-/* -EBUSY: the program has something left on it, what in words. */
+/* Stop.  -EBUSY: the program has objects left on the fabric, which *ret_why lists. */
 int sim_down(char *ret_why, size_t why_size);
-/* It does not ask; the core has ended all ids. */
+/* Stop, whatever is left; the core has destroyed all ids. */
 void sim_down_forced(void);
 bool sim_is_up(void);
-/* Whatever is left. */
+/* Stop, whatever is left, also after a start that failed; devices are not taken back. */
 void sim_take_down(void);
 
 void sim_count_live(struct polycm_sim_counts *ret_counts);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * scenario.h - scenario files (polycm-scenario(5)): a fabric, its links and
- * what goes wrong on it, in libconfig's syntax.
+ * scenario.h - scenario files (polycm-scenario(5)): a fabric, its links and its
+ * faults, in libconfig's syntax.
  *
- * Errors of a file are one line at error level, with the file's name, the line
- * and what was expected there.
+ * An error in a file is one log line at level error, with the file's name, the
+ * line and what was expected there.
  */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
@@ -18,17 +18,16 @@ struct sim_scenario_head {
 	enum sim_clock clock;
 };
 
-/* No lock.  -EINVAL: the file is wrong as a whole or in these; -ENOENT and the like; -ENOMEM. */
+/* No lock.  -EINVAL: a syntax error, or one in these members; errors of open(2); -ENOMEM. */
 int sim_scenario_peek(const char *path, struct sim_scenario_head *ret_head);
 
 /*
- * Engine lock held.  Makes the file's nodes on an empty fabric; one without
- * nodes is for the fabric that is there.  Then its links and faults.  After an
- * error the fabric is to be closed.
+ * Engine lock held.  Add the file's nodes, links and faults to the fabric.  After
+ * an error the caller closes the fabric.
  */
 int sim_scenario_build(const char *path);
 
-/* The same for text in memory that is not trusted; name stands for the path in errors. */
+/* The same for text in memory; name appears in errors instead of the path. */
 int sim_scenario_build_text(const char *name, const char *text, size_t len);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * up.c - the simulator as a whole goes up and down.
+ * up.c - starts and stops the simulator.
  *
- * It goes up when the core initialises it and stays up until the process ends
- * or a test replaces the fabric (control.c); then it comes back with the next
- * call that needs it.
+ * It starts when the core initialises it, and runs until the process ends or a
+ * test destroys the fabric (control.c).  The next call that needs a fabric
+ * starts it again.
  */
 #include "config.h"
 
@@ -162,7 +162,7 @@ static int open_fabric(void)
 	return r;
 }
 
-/* What the environment says goes before what the file says. */
+/* The environment's settings take precedence over the file's. */
 static int read_head(const char *path, enum sim_clock *clock, uint64_t *seed)
 {
 	int r;
@@ -204,7 +204,7 @@ int sim_up_default(void)
 	return r;
 }
 
-/* A test's: with virtual time whatever the environment says, and empty but for the file's. */
+/* A test's fabric: virtual time, whatever the environment says, and only the file's nodes. */
 static int open_test_fabric(void)
 {
 	int r;
@@ -291,7 +291,7 @@ static void finish(void)
 	sim_take_down();
 }
 
-/* Contexts and PDs may be the core's own, which go with their devices. */
+/* Contexts and PDs may be the core's own: it closes them with their devices. */
 int sim_down(char *ret_why, size_t why_size)
 {
 	struct polycm_sim_counts c;
@@ -305,7 +305,7 @@ int sim_down(char *ret_why, size_t why_size)
 	remove_devices();
 	sim_count_live(&c);
 	if (c.contexts) {
-		(void)sim_fabric_announce();	/* the error to tell is the other one */
+		(void)sim_fabric_announce();	/* EBUSY is the error that matters */
 		return refuse_busy(&c, ret_why, why_size);
 	}
 	finish();

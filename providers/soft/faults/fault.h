@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * faults/fault.h - the rules by which things go wrong on command: what others ask at
- * the places where something can, and how rules come and go.
+ * faults/fault.h - fault rules: the checks at the places where a fault can happen,
+ * and adding and removing rules.
  *
- * Without a rule each question costs one branch on a global.  Answers depend
- * on the rules, the order of questions and the seed alone; randomness is drawn
- * only for rules with a probability below 1.
+ * Without a rule each check costs one branch on a global.  The result of a check
+ * depends only on the rules, the order of checks and the seed; random numbers are
+ * drawn only for rules with a probability below 1.
  *
- * Nothing here runs other parts of the simulator from inside a question:
- * what a rule does to nodes and devices is done by a timer that is due now.
+ * A check never runs other parts of the simulator: an action on a node or a
+ * device is a timer that is due now.
  *
  * Engine lock held for all.
  */
@@ -35,15 +35,15 @@ uint64_t sim_fault_ask_lookup(const struct sim_node *node, enum sim_what lookup)
 	__attribute__((cold));
 bool sim_fault_ask_backlog(const struct sim_node *node) __attribute__((cold));
 
-/* A call of the program's, before it has changed anything: 0, or the negative errno it fails with. */
+/* The program makes a call, which has changed nothing yet: 0, or the negative errno of a fault. */
 static inline int sim_fault_call(const struct sim_node *node, enum sim_what call)
 {
 	return __builtin_expect(sim_faults_on, 0) ? sim_fault_ask_call(node, call) : 0;
 }
 
 /*
- * SIM_LOOKUP_*, asked once when the node begins to look something up that as a
- * rule takes so long: how long it takes now; SIM_NEVER: no answer comes.
+ * The node starts a lookup (SIM_LOOKUP_*) that usually takes this long: how long it
+ * takes with the rules.  SIM_NEVER: no answer comes.
  */
 static inline uint64_t sim_fault_delay(uint64_t usual, const struct sim_node *node,
 				       enum sim_what lookup)
@@ -56,7 +56,7 @@ static inline uint64_t sim_fault_delay(uint64_t usual, const struct sim_node *no
 	return later < SIM_NEVER - usual ? usual + later : SIM_NEVER;
 }
 
-/* A request came in for a listener of this node: is its backlog full, by command? */
+/* A request came in for a listener of this node: does a rule say that its backlog is full? */
 static inline bool sim_fault_backlog_full(const struct sim_node *node)
 {
 	return __builtin_expect(sim_faults_on, 0) && sim_fault_ask_backlog(node);
@@ -76,13 +76,13 @@ struct sim_fate {
 	uint64_t delay;			/* meanwhile others overtake it */
 };
 
-/* The link layer asks, for each packet that it is given; length is the message's in bytes. */
+/* The link layer checks each packet that it is given; length: of the message, in bytes. */
 void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to,
 			  enum sim_what message, size_t length, struct sim_fate *ret_fate);
 
 /*
- * While a seed decides, too (explore.c): adds to what rules do to a packet of that
- * length, and to the nodes it goes between.  NULL: rules alone.
+ * Exploration (explore.c): adds the seed's faults to what rules do to a packet of that
+ * length, and to its sender and receiver.  NULL: no exploration.
  */
 typedef void (*sim_fault_explorer_t)(enum sim_what what, const struct sim_node *from,
 				     const struct sim_node *to, size_t length,
@@ -101,20 +101,20 @@ extern sim_fault_explorer_t sim_fault_explorer;
 int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number,
 		  char *ret_why, size_t why_size);
 /*
- * Which line of a file the rule is from, for what is told of it.  Where all
- * processes of the fabric have that file, they count together for it.
+ * The line of a file that the rule is from, for log lines.  If all processes of the
+ * fabric have that file, they count together for the rule.
  */
 void sim_fault_set_place(uint32_t number, const char *path, unsigned int line);
-/* Rules that have done nothing so far are told, each once.  One that is removed is told then. */
+/* Log each rule that has done nothing, once.  A rule that is removed is logged then. */
 void sim_fault_tell_missed(void);
-/* Before the fabric is left, with which counts of several processes go. */
+/* Keep the counts that are in the shared segment: the process is about to leave the fabric. */
 void sim_fault_keep_counts(void);
 /* -ENOENT: there is no such rule (any more). */
 int sim_fault_remove(uint32_t number);
 int sim_fault_hits(uint32_t number, unsigned int *ret_hits);
-/* A process of the fabric, maybe this one, says that this happens to a node (faults/changes.h). */
+/* A process of the fabric, perhaps this one, changes a node (faults/changes.h). */
 void sim_fault_change(uint64_t number, const struct sim_change *change);
-/* The fabric is being closed: all of them. */
+/* The fabric is being closed: remove all rules. */
 void sim_fault_close(void);
 
 #endif

@@ -2,11 +2,11 @@
 /*
  * watch/pcap/pcap.c - the capture file.
  *
- * Its link type is decided with the first packet: Ethernet, or ERF on a fabric
- * that has InfiniBand; ERF can have Ethernet's frames in it too.  Processes of
- * one fabric share a file: each adds the packets that it sends, a packet at
- * once, and those that come from a process with another file or none.  Whoever
- * opens it while no other process writes it begins it anew.
+ * The first packet decides its link type: Ethernet, or ERF on a fabric with
+ * InfiniBand; ERF can contain Ethernet's frames, too.  Processes of one fabric
+ * share a file.  Each adds the packets that it sends, with one write each, and
+ * those that come from a process with another file or none.  A process that
+ * opens the file while no other process writes it truncates it.
  */
 #include "config.h"
 
@@ -182,7 +182,7 @@ void sim_pcap_close(void)
 		r = begin_dump();	/* a capture of nothing is one, too */
 	if (r < 0)
 		failed(-r);
-	/* Others go on reading what we sent, which is in the file: the segment still says so. */
+	/* Our packets are in the file, so the segment still names it: nobody shows them again. */
 	off();
 	end_dump();
 	sim_pcap_qp_forget();
@@ -190,7 +190,7 @@ void sim_pcap_close(void)
 	sim_pcap_data_forget();
 }
 
-/* Where others may be writing, the header must be there before they look. */
+/* If others may write the file, the header must be there before they open it. */
 static int begin_shared(bool alone)
 {
 	int r = 0;
@@ -334,7 +334,7 @@ static bool is_iwarp(const struct sim_packet *packet)
 	return packet->from->device->rules->protocol == POLYCM_PROTO_MPA;
 }
 
-/* Does the process write its packets elsewhere, or nowhere?  Then we show both directions. */
+/* A process that writes another file, or none: we show its packets, too. */
 static bool is_foreign(unsigned int slot)
 {
 	return slot != sim_self_slot() && slot < SIM_MAX_SLOTS && sim_segment_joined() &&
@@ -383,7 +383,7 @@ static void show_foreign(const struct sim_packet *packet)
 		sim_pcap_keep_foreign(packet);
 }
 
-/* What the two ends of a connection know is kept for both where its other end does not write. */
+/* If the receiver does not write this file, we keep for it what it would learn from the packet. */
 static void sent(const struct sim_packet *packet, unsigned int to_slot)
 {
 	show(packet);

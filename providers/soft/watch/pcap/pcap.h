@@ -3,9 +3,8 @@
  * watch/pcap/pcap.h - POLYCM_SIM_PCAP: packets as a capture on their senders' hosts would
  * show them, written with libpcap.  Under the engine's lock.
  *
- * The simulator's packets have headers of its own; those that go before them
- * here are made for the capture (frame_*.c).  RoCE and iWARP are Ethernet, a
- * fabric with InfiniBand is ERF.  polycm.7 says what a reader may rely on.
+ * The simulator's own headers are simpler than those of the wire, which are made for
+ * the capture.  RoCE and iWARP are Ethernet, a fabric with InfiniBand is ERF.
  */
 #ifndef SIM_PCAP_H
 #define SIM_PCAP_H
