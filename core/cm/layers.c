@@ -177,18 +177,24 @@ void polycm_layers_wrap(struct polycm_module *module)
 static int hand_up(const struct polycm_layer *layer, const struct polycm_event *event,
 		   uint64_t hold_ns);
 
-/* To the layer of the frame, which may be built with a longer or shorter struct than what is below. */
+/*
+ * The event with this version's size: itself, or the copy.  Layers and provider may be built for
+ * other versions, so after the check of who made an event nothing knows its size any more.
+ */
+static const struct polycm_event *sized(const struct polycm_event *event, struct polycm_event *copy)
+{
+	if (event->size == sizeof(*copy))
+		return event;
+	memset(copy, 0, sizeof(*copy));
+	memcpy(copy, event, event->size < sizeof(*copy) ? event->size : sizeof(*copy));
+	copy->size = sizeof(*copy);
+	return copy;
+}
+
 static int deliver(struct frame *frame, const struct polycm_event *event, uint64_t hold_ns)
 {
-	struct polycm_event full = { .size = 0 };
-
 	if (!frame->layer->layer.event)
 		return hand_up(&frame->pub, event, hold_ns);
-	if (event && event->size < sizeof(full)) {
-		memcpy(&full, event, event->size);
-		full.size = sizeof(full);
-		event = &full;
-	}
 	return polycm_op_result(frame->layer, "event",
 				frame->layer->layer.event(frame->area, event, hold_ns));
 }
@@ -197,11 +203,13 @@ static int hand_up(const struct polycm_layer *layer, const struct polycm_event *
 		   uint64_t hold_ns)
 {
 	const struct frame *frame = (const struct frame *)(const void *)layer;
+	struct polycm_event copy;
 	int err = polycm_event_check(frame->layer, event);
 	bool *posted = NULL;
 
 	if (err)
 		return err;
+	event = sized(event, &copy);
 	if (frame->index)
 		return deliver(frame_of(layer->id, frame->index - 1), event, hold_ns);
 	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
@@ -216,10 +224,12 @@ int polycm_layers_post(struct polycm_id *id, const struct polycm_event *event)
 {
 	struct frame *innermost = frame_of(id, polycm_num_layers - 1);
 	bool is_request, posted = false;
+	struct polycm_event copy;
 	int err = polycm_event_check(id->module, event);
 
 	if (err)
 		return err;
+	event = sized(event, &copy);
 	/* Opened by none of ours. */
 	if (!innermost->begun)
 		return polycm_post(id, event, 0);

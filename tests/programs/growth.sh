@@ -51,6 +51,13 @@ check 'a newer plugin with a flag' plugin newer plugin-flag -DFLAG=POLYCM_PROVID
 check 'a plugin with a member less' plugin older plugin-older -DOLDER
 check 'a plugin with more room in its rules' plugin rooms plugin-rooms
 
+# mixed LAYER PROVIDERS FOLDER: of two versions.
+mixed() {
+	mkdir -p "$work/$3" && cp "$work/$2"/provider-{grow,card}.so "$work/$1/provider-wrap.so" "$work/$3"
+}
+check 'a layer of this version around a newer plugin' mixed plugin-this plugin-newer layer-this
+check 'a newer layer around a plugin of this version' mixed plugin-newer plugin-this layer-newer
+
 # The rules of RoCE and the layer that writes down, built with newer headers: one source, another version.
 newer_of_the_tree() {
 	mkdir -p "$work/tree-newer" || return
@@ -110,6 +117,8 @@ refused() {
 
 check 'of the same version' works "$core_this" plugin-this
 check 'a newer plugin' works "$core_this" plugin-newer
+check 'a layer of the same version around a newer plugin' works "$core_this" layer-this
+check 'a newer layer around a plugin of the same version' works "$core_this" layer-newer
 check 'a flag that the core does not know' refused "$core_this" plugin-flag \
 	'its flag 1 << 3 is not known (it was built for version 1.1 of the provider ABI, this is 1.0)'
 check 'a member less' refused "$core_this" plugin-older 'its description has 80 bytes, version 1.0 has 88'
@@ -121,6 +130,8 @@ check 'more room in the rules' another_shape
 
 check 'an older plugin' works "$core_newer" plugin-this
 check 'both newer' works "$core_newer" plugin-newer
+check 'an older layer around a newer plugin' works "$core_newer" layer-this
+check 'a newer layer around an older plugin' works "$core_newer" layer-newer
 check 'a flag that the core knows' works "$core_newer" plugin-flag
 check 'a member less than any version had' refused "$core_newer" plugin-older \
 	'its description has 80 bytes, version 1.0 has 88 (it was built for version 1.0 of the provider ABI, this is 1.1)'
