@@ -30,21 +30,37 @@ struct facts {
 	FILE *memory;
 	char *text;
 	size_t size;
+	bool failed;			/* no memory for one */
 };
+
+/* With its 0.  A plugin's text may hold anything; names and values stay one line each. */
+static int put_line(FILE *memory, const char *text)
+{
+	for (; *text; text++)
+		fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, memory);
+	fputc('\0', memory);
+	return ferror(memory);
+}
 
 static void put(const struct polycm_report *to, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 static void put(const struct polycm_report *to, const char *name, const char *format, ...)
 {
-	FILE *memory = ((const struct facts *)(const void *)to)->memory;
+	struct facts *facts = (struct facts *)(uintptr_t)to;
+	char *value = NULL;
 	va_list args;
 
-	fprintf(memory, "%s%c", name, '\0');
+	if (!name || !format) {
+		polycm_misuse_at(__builtin_return_address(0), "put", "it needs a name and a format");
+		return;
+	}
 	va_start(args, format);
-	vfprintf(memory, format, args);
+	if (vasprintf(&value, format, args) < 0)
+		value = NULL;
 	va_end(args);
-	fputc('\0', memory);
+	facts->failed |= !value || put_line(facts->memory, name) || put_line(facts->memory, value);
+	free(value);
 }
 
 static int begin(struct facts *facts)
@@ -60,7 +76,7 @@ static int finish(struct facts *facts, const char *call, fact_t fn, void *arg)
 	const char *name, *value, *after;
 	int result = 0;
 
-	if (fclose(facts->memory))
+	if (fclose(facts->memory) || facts->failed)
 		result = polycm_ret(call, NULL, -ENOMEM);
 	after = facts->text + facts->size;
 	for (name = facts->text; !result && name < after; name = value + strlen(value) + 1) {

@@ -359,6 +359,12 @@ static void op_stop(void *priv)
 	id_called(priv, OP_STOP);
 }
 
+static void op_inspect(void *priv, const struct polycm_report *to)
+{
+	if (fake_of(priv)->inspect)
+		fake_of(priv)->inspect(to);
+}
+
 static void op_free(void *priv)
 {
 	id_called(priv, OP_FREE);
@@ -390,6 +396,7 @@ static const struct polycm_ops ops = {
 	.join_multicast = op_join,
 	.leave_multicast = op_leave,
 	.migrate = op_migrate,
+	.inspect = op_inspect,
 	.close = op_close,
 	.stop = op_stop,
 	.free = op_free,

@@ -82,6 +82,7 @@ struct fake {
 	uint8_t qp_port;		/* likewise */
 	pthread_t *stop_joins;		/* stop() waits for this thread to end */
 	void (*in_stop)(struct polycm_id *id);	/* stop() calls it, once */
+	void (*inspect)(const struct polycm_report *to);	/* inspect() calls it */
 };
 
 extern struct fake fakes[2];

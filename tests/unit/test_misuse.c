@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "polycm/polycm.h"
 
 static struct polycm_id *internal(struct rdma_cm_id *id)
 {
@@ -200,6 +201,52 @@ static void a_device_is_removed_once(void **state)
 	check_line(&capture, "provider ", "device_gone()", "removed before");
 }
 
+static void put_nonsense(const struct polycm_report *to)
+{
+	to->put(to, "first", "1\n2%c3", '\0');
+	to->put(to, "se\ncond", "%s", "");
+	to->put(to, "third", "3");
+}
+
+static void put_nothing(const struct polycm_report *to)
+{
+	const char *none = NULL;
+
+	to->put(to, none, "%s", "value");
+}
+
+static int add_fact(void *arg, const char *name, const char *value)
+{
+	char *text = arg;
+
+	sprintf(text + strlen(text), "%s=%s;", name, value);
+	return 0;
+}
+
+/* A fact is one line, and does not shift what comes after it. */
+static void facts_are_lines(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = new_id(channel);
+	struct capture capture;
+	char text[1024] = "";
+
+	(void)state;
+	assert_int_equal(call_bind(id), 0);
+	fakes[0].inspect = put_nonsense;
+	assert_int_equal(polycm_id_walk(id, add_fact, text), 0);
+	assert_non_null(strstr(text, ";first=1?2;se?cond=;third=3;"));
+
+	fakes[0].inspect = put_nothing;
+	text[0] = '\0';
+	capture_begin(&capture);
+	assert_int_equal(polycm_id_walk(id, add_fact, text), 0);
+	check_line(&capture, "provider ", "put()", "a name and a format");
+	assert_null(strstr(text, "value"));
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
 /* By real time, for a program that waits on a channel, and in a synchronous call. */
 static void unanswered_questions_end(void **state)
 {
@@ -240,6 +287,7 @@ int main(void)
 		RDMA_TEST(a_child_ends_once),
 		RDMA_TEST(a_timer_is_cancelled_once),
 		RDMA_TEST(a_device_is_removed_once),
+		RDMA_TEST(facts_are_lines),
 		RDMA_TEST(unanswered_questions_end),
 	};
 
