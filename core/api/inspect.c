@@ -269,7 +269,8 @@ static void dump_devices(FILE *to)
 	struct polycm_device **devices;
 	size_t num;
 
-	if (get_devices(&devices, &num))
+	/* Not those that providers would add if they were asked now. */
+	if (polycm_devices(&devices, &num))
 		return;
 	for (size_t i = 0; i < num; i++) {
 		fprintf(to, "device %s\n", devices[i]->name);

@@ -122,10 +122,10 @@ int polycm_device_walk(const char *device,
 		       int (*fn)(void *arg, const char *name, const char *value), void *arg);
 /*
  * Writes what this process has: its ids, event channels, events that are not
- * acknowledged, and devices, each with its facts.  It does not wait for an id
- * that another thread is in a call with; the text says so.  Not in signal
- * handlers; in a debugger: call polycm_dump(stderr).  EINVAL: to is NULL; EIO: it
- * cannot be written.
+ * acknowledged, and devices, each with its facts.  It starts no provider, and
+ * does not wait for an id that another thread is in a call with; the text says
+ * so.  Not in signal handlers; in a debugger: call polycm_dump(stderr).
+ * EINVAL: to is NULL; EIO: it cannot be written.
  */
 int polycm_dump(FILE *to);
 

@@ -210,6 +210,20 @@ static int devices_are_asked_for_once(void)
 	return 0;
 }
 
+/* It shows what there is, in a debugger too, where a plugin's threads may stand still. */
+static int a_dump_starts_nothing(void)
+{
+	FILE *to = fopen("/dev/null", "we");
+
+	CHECK(to && !add_all());
+	CHECK(!polycm_dump(to) && !*calls);
+	CHECK(polycm_registry_get_devices() == 0);
+	*calls = '\0';
+	CHECK(!polycm_dump(to) && !*calls);
+	fclose(to);
+	return 0;
+}
+
 static int files_come_too_late(void)
 {
 	CHECK(polycm_registry_get() == 0);
@@ -416,6 +430,7 @@ static void run_process(int (*fn)(void))
 
 PROCESS(start_all)
 PROCESS(devices_are_asked_for_once)
+PROCESS(a_dump_starts_nothing)
 PROCESS(files_come_too_late)
 PROCESS(start_from_many_threads)
 PROCESS(end_in_order)
@@ -429,6 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start_all),
 		cmocka_unit_test(test_devices_are_asked_for_once),
+		cmocka_unit_test(test_a_dump_starts_nothing),
 		cmocka_unit_test(test_files_come_too_late),
 		cmocka_unit_test(test_start_from_many_threads),
 		cmocka_unit_test(test_end_in_order),
