@@ -111,12 +111,12 @@ static inline unsigned int lock_order_rank(const char *text)
 	return rank;
 }
 
-/* A lock that was only tried for may be taken in any order: nobody waits for it. */
+/* Without a check: for polycm_latch_try(), whose callers never wait. */
 static inline void lock_order_note(unsigned int rank)
 {
 	struct lock_order_held *held = lock_order_held();
 
-	if (held->num < sizeof(held->ranks))
+	if (lock_order_row(rank)->name && held->num < sizeof(held->ranks))
 		held->ranks[held->num++] = (unsigned char)rank;
 }
 
@@ -150,6 +150,7 @@ static inline void lock_order_give(unsigned int rank)
 	}
 }
 
+/* Checked: who tries for a mutex in vain waits for it then. */
 static inline int lock_order_tried(unsigned int rank, int error)
 {
 	if (!error || error == EOWNERDEAD)

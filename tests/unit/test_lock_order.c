@@ -57,6 +57,20 @@ static void lets_the_order_pass(void **state)
 	assert_string_equal(capture.text, "");
 }
 
+static void note_an_unlisted_one(void)
+{
+	LOCK_ORDER_NOTE(unlisted);
+	pthread_mutex_lock(&engine_lock);
+}
+
+static void ignores_locks_that_are_not_listed(void **state)
+{
+	static struct capture capture;
+
+	(void)state;
+	assert_int_equal(end_of(note_an_unlisted_one, &capture), 0);
+}
+
 static void take_in_reverse(void)
 {
 	pthread_mutex_lock(&devices_lock);
@@ -110,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lets_the_order_pass),
+		cmocka_unit_test(ignores_locks_that_are_not_listed),
 		cmocka_unit_test(finds_an_inversion),
 		cmocka_unit_test(finds_a_lock_taken_twice),
 		cmocka_unit_test(knows_locks_by_their_last_name),
