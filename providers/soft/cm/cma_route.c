@@ -131,7 +131,7 @@ static enum ibv_mtu mtu_of_bytes(uint32_t bytes)
 static void set_path(struct sim_id *id)
 {
 	const struct polycm_transport *rules = cma_rules(id);
-	const struct sim_port *peer = cma_peer_port(id);
+	const struct sim_port *peer;
 
 	id->packet_lifetime = rules->packet_lifetime;
 	if (rules->link_layer == IBV_LINK_LAYER_INFINIBAND) {
@@ -143,6 +143,7 @@ static void set_path(struct sim_id *id)
 	}
 	if (rules->flags & POLYCM_T_HAS_SA) {
 		id->path_mtu = id->port->active_mtu;
+		peer = cma_peer_port(id);
 		if (peer && peer->active_mtu < id->path_mtu)
 			id->path_mtu = peer->active_mtu;
 		return;
@@ -180,7 +181,7 @@ static uint32_t roce_flow_label(const struct sim_id *id)
 
 void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
 {
-	const struct sim_port *peer = cma_peer_port(id);
+	const struct sim_port *peer;
 	bool subnet = cma_rules(id)->link_layer == IBV_LINK_LAYER_INFINIBAND;
 
 	memset(ret_path, 0, sizeof(*ret_path));
@@ -199,6 +200,7 @@ void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
 	ret_path->packet_life_time_selector = SELECT_EXACTLY;
 	ret_path->packet_life_time = id->packet_lifetime;
 	if (subnet) {
+		peer = cma_peer_port(id);
 		ret_path->slid = htons(id->port->lid);
 		ret_path->dlid = htons(peer ? peer->lid : ALL_LIDS);
 	}
