@@ -46,16 +46,24 @@ struct sim_port_binding sim_port_binding(uint32_t space, const struct sockaddr *
 	return binding;
 }
 
+/* One for all port spaces of a node: a socket knows nothing of them. */
 static uint32_t bucket_of(uint32_t space, uint16_t port)
 {
-	return (port + space * 2654435761u) % SIM_PORT_BUCKETS;
+	return (port + (space >> 16) * 2654435761u) % SIM_PORT_BUCKETS;
+}
+
+/* Counted from 1; 0: the end. */
+static uint32_t first_or_next(const struct sim_ports_area *area, uint32_t space, uint16_t port,
+			      uint32_t after)
+{
+	return after < SIM_PORT_ENTRIES ? area->entries[after].next
+					: area->buckets[bucket_of(space, port)];
 }
 
 uint32_t sim_ports_area_next(const struct sim_ports_area *area, uint32_t space, uint16_t port,
 			     uint32_t after)
 {
-	uint32_t number = after < SIM_PORT_ENTRIES ? area->entries[after].next
-						   : area->buckets[bucket_of(space, port)];
+	uint32_t number = first_or_next(area, space, port, after);
 
 	for (; number && number <= SIM_PORT_ENTRIES; number = area->entries[number - 1].next) {
 		const struct sim_port_binding *binding = &area->entries[number - 1].binding;
@@ -186,23 +194,18 @@ static bool is_socket(const struct sim_port_binding *binding)
 		(is_wildcard(binding) && binding->family != AF_IB));
 }
 
-/* A socket knows nothing of port spaces: the next one of that port on the node. */
+/* The next one of that port on the node, in whatever port space. */
 static uint32_t next_socket(const struct sim_ports_area *area,
-			    const struct sim_port_binding *binding, uint32_t entry)
+			    const struct sim_port_binding *binding, uint32_t after)
 {
-	static const enum rdma_port_space spaces[] = { RDMA_PS_TCP, RDMA_PS_IB, RDMA_PS_UDP,
-						       RDMA_PS_IPOIB };
-	uint32_t node = binding->space >> 16;
-	size_t i = 0;
+	uint32_t number = first_or_next(area, binding->space, binding->port, after);
 
-	if (entry < SIM_PORT_ENTRIES)
-		while (area->entries[entry].binding.space != sim_port_space(node, spaces[i]))
-			i++;
-	for (; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
-		while ((entry = sim_ports_area_next(area, sim_port_space(node, spaces[i]),
-						    binding->port, entry)) < SIM_PORT_ENTRIES)
-			if (is_socket(&area->entries[entry].binding))
-				return entry;
+	for (; number && number <= SIM_PORT_ENTRIES; number = area->entries[number - 1].next) {
+		const struct sim_port_binding *other = &area->entries[number - 1].binding;
+
+		if (other->family && other->space >> 16 == binding->space >> 16 &&
+		    other->port == binding->port && is_socket(other))
+			return number - 1;
 	}
 	return SIM_PORT_ENTRIES;
 }
