@@ -208,7 +208,8 @@ bool qp_takes(const struct qp *qp, uint8_t type)
 
 void qp_receive(struct qp *qp, const struct frame *frame, uint32_t len)
 {
-	if (drops(qp))
+	/* What it cannot take comes only when the peer has gone, and is lost. */
+	if (drops(qp) || !qp_takes(qp, frame->head.type))
 		return;
 	if (frame->head.type == FRAME_SEND)
 		receive_send(qp, frame, len);

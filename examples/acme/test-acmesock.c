@@ -101,10 +101,8 @@ static int call_with(int (*call)(struct rdma_cm_id *, struct rdma_conn_param *),
 	return call(end->id, &param);
 }
 
-static void connects_sends_and_disconnects(uint16_t port)
+static void connect_both(uint16_t port)
 {
-	struct ibv_wc wc;
-
 	resolve(port);
 	add_qp(&client);
 	CHECK(!call_with(rdma_connect, &client, "hello"));
@@ -113,19 +111,46 @@ static void connects_sends_and_disconnects(uint16_t port)
 	CHECK(!call_with(rdma_accept, &server, "welcome"));
 	CHECK(!expect(&client, RDMA_CM_EVENT_ESTABLISHED, "welcome"));
 	CHECK(!expect(&server, RDMA_CM_EVENT_ESTABLISHED, NULL));
+}
 
+static void disconnect_both(void)
+{
+	CHECK(!rdma_disconnect(client.id));
+	CHECK(!expect(&server, RDMA_CM_EVENT_DISCONNECTED, NULL));
+	CHECK(!rdma_disconnect(server.id));
+	CHECK(!expect(&client, RDMA_CM_EVENT_DISCONNECTED, NULL));
+}
+
+static void connects_sends_and_disconnects(uint16_t port)
+{
+	struct ibv_wc wc;
+
+	connect_both(port);
 	strcpy(client.buffer + 32, "ping");
 	CHECK(!rdma_post_send(client.id, NULL, client.buffer + 32, 5, client.mr, 0));
 	CHECK(rdma_get_recv_comp(server.id, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
 	CHECK(wc.byte_len == 5 && !strcmp(server.buffer, "ping"));
 	CHECK(rdma_get_send_comp(client.id, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
 
-	CHECK(!rdma_disconnect(client.id));
-	CHECK(!expect(&server, RDMA_CM_EVENT_DISCONNECTED, NULL));
-	CHECK(!rdma_disconnect(server.id));
-	CHECK(!expect(&client, RDMA_CM_EVENT_DISCONNECTED, NULL));
+	disconnect_both();
 	/* The receive that was posted and never used. */
 	CHECK(rdma_get_recv_comp(client.id, &wc) == 1 && wc.status == IBV_WC_WR_FLUSH_ERR);
+	destroy(&client);
+	destroy(&server);
+}
+
+static void a_message_that_nobody_receives_is_lost(uint16_t port)
+{
+	struct ibv_wc wc;
+
+	connect_both(port);
+	for (int i = 0; i < 2; i++)
+		CHECK(!rdma_post_send(client.id, NULL, client.buffer + 32, 5, client.mr, 0));
+	CHECK(rdma_get_recv_comp(server.id, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+	CHECK(rdma_get_send_comp(client.id, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+	disconnect_both();
+	CHECK(rdma_get_send_comp(client.id, &wc) == 1 && wc.status == IBV_WC_WR_FLUSH_ERR);
+	CHECK(!ibv_poll_cq(server.id->recv_cq, 1, &wc));
 	destroy(&client);
 	destroy(&server);
 }
@@ -192,6 +217,7 @@ int main(void)
 
 	connects_sends_and_disconnects(port);
 	connects_sends_and_disconnects(port);
+	a_message_that_nobody_receives_is_lost(port);
 	a_reject_has_reason_and_data(port);
 	an_id_that_ends_rejects(port);
 	nobody_listens((uint16_t)(port - 1));
