@@ -4,7 +4,7 @@
  *
  * libltdl opens the file, but binds lazily and calls each failure "file not
  * found"; so the dynamic linker is asked first, strictly.  Modules are local
- * and stay resident.  libltdl has no locks: the caller holds the loader's.
+ * and stay resident.  libltdl has no locks: the caller holds registry_lock.
  */
 #include "config.h"
 

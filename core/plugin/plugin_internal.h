@@ -28,7 +28,7 @@ int polycm_refuse(char *why, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 #define INVALID(why, ...) polycm_refuse(why, -EINVAL, __VA_ARGS__)
 
-/* A plugin file.  Under the loader's lock, but for name, path and folder. */
+/* A plugin file.  Under registry_lock, but for name, path and folder. */
 struct provider_file {
 	char *name;
 	char *path;			/* absolute */

@@ -3,7 +3,7 @@
  * plugin/registry.c - the plugin files and the modules that were made of
  * them.  A file is opened at most once, a module never goes away.
  *
- * `loader' protects all of it, and libltdl.  It is recursive because loading a file runs
+ * `registry_lock' protects all of it, and libltdl.  It is recursive because loading a file runs
  * the plugin's constructors and its query: if they call polycm, they see what is loaded so
  * far.  No operation of a provider is called with it held.
  */
