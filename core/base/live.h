@@ -13,8 +13,32 @@
 #define POLYCM_CORE_LIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-struct polycm_live_set;
+#include "latch.h"
+
+#define POLYCM_LIVE_PARTS 16u		/* a power of 2 */
+#define POLYCM_LIVE_PART_SHIFT 60	/* of a hash, down to the bits that are the part's */
+
+struct polycm_live_table {
+	struct polycm_live_table *smaller;	/* retired */
+	size_t size;			/* a power of 2 */
+	unsigned int shift;		/* of a hash, down to the bits that are the home slot's */
+	const void *slots[];		/* atomic */
+};
+
+struct polycm_live_part {
+	_Alignas(64) struct polycm_latch live_lock;
+	unsigned int changes;		/* atomic; odd while a writer is at it */
+	struct polycm_live_table *table;	/* atomic */
+	size_t used, reserved;
+};
+
+struct polycm_live_set {
+	struct polycm_live_part parts[POLYCM_LIVE_PARTS];
+};
+
 extern struct polycm_live_set polycm_live_objects, polycm_live_events;
 /* What plugins hold: children that were not posted yet, and timers. */
 extern struct polycm_live_set polycm_live_children, polycm_live_timers;
@@ -33,7 +57,45 @@ bool polycm_live_remove(struct polycm_live_set *set, const void *object);
 /* The same where may(object) says so, which is asked while the object stays. */
 bool polycm_live_remove_if(struct polycm_live_set *set, const void *object,
 			   bool (*may)(const void *object));
-bool polycm_live(struct polycm_live_set *set, const void *object);
+/* polycm_live() with other threads about. */
+bool polycm_live_shared(struct polycm_live_part *part, const void *object);
+
+/*
+ * Multiplication by 2^64 / phi spreads aligned addresses evenly over the high
+ * bits: the first are the part's number, those after them the home slot's.
+ */
+static inline uint64_t polycm_live_hash(const void *object)
+{
+	return (uint64_t)(uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static inline struct polycm_live_part *polycm_live_part(struct polycm_live_set *set,
+							const void *object)
+{
+	return &set->parts[polycm_live_hash(object) >> POLYCM_LIVE_PART_SHIFT];
+}
+
+static inline size_t polycm_live_home(const struct polycm_live_table *table, const void *object)
+{
+	return (size_t)(polycm_live_hash(object) >> table->shift) & (table->size - 1);
+}
+
+static inline bool polycm_live(struct polycm_live_set *set, const void *object)
+{
+	struct polycm_live_part *part = polycm_live_part(set, object);
+	const struct polycm_live_table *table;
+	size_t i;
+
+	if (!polycm_alone())
+		return polycm_live_shared(part, object);
+	/* Nobody changes it meanwhile, and there is a free slot: the search ends. */
+	table = part->table;
+	i = polycm_live_home(table, object);
+	while (table->slots[i] && table->slots[i] != object)
+		i = (i + 1) & (table->size - 1);
+	return table->slots[i];
+}
+
 /* Around fork(): no set is being changed when the child gets its copy of them. */
 void polycm_live_before_fork(void);
 void polycm_live_after_fork(void);
