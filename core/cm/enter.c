@@ -67,7 +67,7 @@ void polycm_wait_until_left(struct polycm_id *id)
 		(void)syscall(SYS_futex, &id->inside, FUTEX_WAIT_PRIVATE, inside, NULL, NULL, 0);
 }
 
-struct polycm_id *polycm_enter_to_end(struct rdma_cm_id *pub)
+static inline __attribute__((always_inline)) struct polycm_id *enter_locked(struct rdma_cm_id *pub)
 {
 	struct polycm_id *id = (struct polycm_id *)(void *)pub;
 
@@ -88,6 +88,11 @@ struct polycm_id *polycm_enter_to_end(struct rdma_cm_id *pub)
 		return no_entry(polycm_fail(-EINVAL, "another thread destroys the id"));
 	}
 	return id;
+}
+
+struct polycm_id *polycm_enter_to_end(struct rdma_cm_id *pub)
+{
+	return enter_locked(pub);
 }
 
 /* An id belongs to the process that created it, not to a forked child. */
@@ -132,7 +137,7 @@ int polycm_id_take(struct polycm_id *id)
 
 struct polycm_id *polycm_enter(struct rdma_cm_id *pub)
 {
-	struct polycm_id *id = polycm_enter_to_end(pub);
+	struct polycm_id *id = enter_locked(pub);
 	int err;
 
 	if (!id)
@@ -146,12 +151,19 @@ struct polycm_id *polycm_enter(struct rdma_cm_id *pub)
 	return no_entry(err);
 }
 
-void polycm_leave(struct polycm_id *id)
+/* With other threads, one of which may wait for this. */
+static __attribute__((noinline)) void leave_shared(struct polycm_id *id)
 {
 	polycm_id_unlock(id);
-	/* Alone, nobody waits for this. */
-	if (polycm_alone())
-		id->inside--;
-	else
-		(void)leave(id);
+	(void)leave(id);
+}
+
+void polycm_leave(struct polycm_id *id)
+{
+	if (!polycm_alone()) {
+		leave_shared(id);
+		return;
+	}
+	polycm_id_unlock(id);
+	id->inside--;
 }
