@@ -6,7 +6,7 @@
  * So each id and each multicast group reserves as many blocks as there may be
  * events of it that somebody waits for, before anything can happen to it.  The
  * reserve belongs to all of them.  A program that makes as many ids as it ends
- * pays a count for it.  A reserved block is used where malloc() has none.
+ * pays nothing for it.  A reserved block is used where malloc() has none.
  *
  * The reserve is made in slabs, and not written to before it is used, so that
  * the system gives no pages for it.
@@ -204,7 +204,7 @@ static bool no_longer_charged(const void *object)
 	return true;
 }
 
-static __attribute__((cold)) void put_reserved(struct polycm_ev *ev)
+static __attribute__((cold, noinline)) void put_reserved(struct polycm_ev *ev)
 {
 	/* Who walks the set may be looking at it. */
 	(void)polycm_live_ask(&polycm_live_events, ev, no_longer_charged);

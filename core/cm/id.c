@@ -37,9 +37,23 @@ void *polycm_block_alloc(size_t size)
 	return block;
 }
 
-/* Blocks of ids, which a program with one thread gives back and takes again. */
+/*
+ * Blocks of ids, which a program with one thread gives back and takes again.
+ * What is reserved for the events of an id stays with its block.
+ */
 static struct polycm_id *spare;		/* linked by next */
 static unsigned int num_spare;
+
+static struct polycm_id *make_block(size_t size)
+{
+	struct polycm_id *id = polycm_block_alloc(size);
+
+	if (id && polycm_ev_reserve(POLYCM_ID_EVENTS)) {
+		free(id);
+		return NULL;
+	}
+	return id;
+}
 
 static struct polycm_id *get_block(void)
 {
@@ -47,7 +61,7 @@ static struct polycm_id *get_block(void)
 	struct polycm_id *id = spare;
 
 	if (!id || !polycm_alone())
-		return polycm_block_alloc(size);
+		return make_block(size);
 	spare = id->next;
 	num_spare--;
 	memset(id, 0, size);
@@ -57,6 +71,7 @@ static struct polycm_id *get_block(void)
 static void put_block(struct polycm_id *id)
 {
 	if (!polycm_may_keep(num_spare)) {
+		polycm_ev_unreserve(POLYCM_ID_EVENTS);
 		free(id);
 		return;
 	}
@@ -71,11 +86,6 @@ int polycm_id_alloc(enum rdma_port_space ps, enum ibv_qp_type qp_type, struct po
 
 	if (!id)
 		return -ENOMEM;
-	if (polycm_ev_reserve(POLYCM_ID_EVENTS)) {
-		put_block(id);
-		return -ENOMEM;
-	}
-
 	id->pub.ps = ps;
 	id->pub.qp_type = qp_type;
 	(void)polycm_count_up(&num_ids);
@@ -94,7 +104,6 @@ void polycm_id_free(struct polycm_id *id)
 	polycm_id_free_paths(id);
 	if (id->live_reserved)
 		polycm_live_unreserve(&polycm_live_objects, id);
-	polycm_ev_unreserve(POLYCM_ID_EVENTS);
 	put_block(id);
 	(void)polycm_count_down(&num_ids);
 }
