@@ -42,7 +42,8 @@ static void clear(struct polycm_ev *ev)
 }
 
 /* Copy the event; only a header that is the provider's is trusted to be in it. */
-static struct polycm_ev *ev_alloc(const struct polycm_event *event, struct polycm_id *owner)
+static inline __attribute__((always_inline)) struct polycm_ev *
+ev_alloc(const struct polycm_event *event, struct polycm_id *owner)
 {
 	const void *data = event->is_ud ? event->param.ud.private_data
 					: event->param.conn.private_data;
@@ -114,9 +115,9 @@ enum polycm_question polycm_event_question(enum rdma_cm_event_type type)
 enum poster { BY_PROVIDER, BY_CORE };
 
 /* Under the channel's lock.  id is target, or the shadow that speaks for it. */
-static int post_locked(struct polycm_channel *chan, struct polycm_id *target,
-		       const struct polycm_id *id, struct polycm_ev *ev, uint64_t hold_ns,
-		       enum poster poster)
+static inline __attribute__((always_inline)) int
+post_locked(struct polycm_channel *chan, struct polycm_id *target, const struct polycm_id *id,
+	    struct polycm_ev *ev, uint64_t hold_ns, enum poster poster)
 {
 	enum polycm_question answers;
 
@@ -208,12 +209,18 @@ static __attribute__((cold, noinline)) void tell_bad(const struct polycm_module 
 		polycm_misuse(module, call, "%d is no type of event", (int)event->type);
 }
 
-int polycm_event_check(const struct polycm_module *module, const struct polycm_event *event)
+static inline __attribute__((always_inline)) int check(const struct polycm_module *module,
+						       const struct polycm_event *event)
 {
 	if (__builtin_expect(is_good(module, event), 1))
 		return 0;
 	tell_bad(module, event);
 	return -EINVAL;
+}
+
+int polycm_event_check(const struct polycm_module *module, const struct polycm_event *event)
+{
+	return check(module, event);
 }
 
 static __attribute__((cold, noinline)) void not_posted(const struct polycm_id *id,
@@ -236,7 +243,7 @@ static int post_by(struct polycm_id *id, const struct polycm_event *event, uint6
 	struct polycm_event copy;
 	struct polycm_channel *chan;
 	struct polycm_ev *ev;
-	int err = polycm_event_check(id->module, event);
+	int err = check(id->module, event);
 
 	if (err)
 		return err;
