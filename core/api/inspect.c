@@ -22,6 +22,8 @@
 #include "core/cm/ret.h"
 #include "core/plugin/op.h"
 
+#define NO_FUNCTION "no function to call"
+
 typedef int (*fact_t)(void *arg, const char *name, const char *value);
 
 /* Facts that are being collected: names and values, each ended by a 0. */
@@ -118,7 +120,7 @@ POLYCM_EXPORT int polycm_id_walk(struct rdma_cm_id *pub, fact_t fn, void *arg)
 
 	if (!id)
 		return polycm_refused(__func__);
-	r = fn ? begin(&facts) : -EINVAL;
+	r = fn ? begin(&facts) : polycm_fail(-EINVAL, NO_FUNCTION);
 	if (!r)
 		collect_id(id, &facts.report);
 	polycm_leave(id);
@@ -176,14 +178,19 @@ POLYCM_EXPORT int polycm_device_walk(const char *name, fact_t fn, void *arg)
 {
 	struct polycm_device **devices;
 	size_t num, i;
-	int r = name && fn ? get_devices(&devices, &num) : -EINVAL;
+	int r;
 
+	polycm_why_clear();
+	if (!name || !fn)
+		r = polycm_fail(-EINVAL, fn ? "no name of a device" : NO_FUNCTION);
+	else
+		r = get_devices(&devices, &num);
 	if (r)
 		return polycm_ret(__func__, NULL, r);
 	for (i = 0; i < num && strcmp(devices[i]->name, name) != 0; i++)
 		;
 	r = i < num ? show_device(devices[i], __func__, fn, arg) :
-		      polycm_ret(__func__, NULL, -ENODEV);
+		      polycm_ret(__func__, NULL, polycm_fail(-ENODEV, "%s", name));
 	polycm_devices_free(devices, num);
 	return r;
 }

@@ -32,6 +32,35 @@ static void check_line(const char *text, const char *const *words)
 
 /* --- Refused calls. --- */
 
+static int no_fact(void *arg, const char *name, const char *value)
+{
+	(void)arg;
+	(void)name;
+	(void)value;
+	return 0;
+}
+
+static void refused_walks(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	step_open(&pair, ROCE, STEP_ROUTE_RESOLVED);
+	catch_stderr();
+	assert_errno(polycm_id_walk(pair.client, NULL, NULL), EINVAL);
+	check_caught("warn", "polycm_id_walk: Invalid argument (no function to call)");
+	catch_stderr();
+	assert_errno(polycm_device_walk(NULL, no_fact, NULL), EINVAL);
+	check_caught("warn", "polycm_device_walk: Invalid argument (no name of a device)");
+	catch_stderr();
+	assert_errno(polycm_device_walk("sim1", NULL, NULL), EINVAL);
+	check_caught("warn", "polycm_device_walk: Invalid argument (no function to call)");
+	catch_stderr();
+	assert_errno(polycm_device_walk("none", no_fact, NULL), ENODEV);
+	check_caught("warn", "polycm_device_walk: No such device (none)");
+	pair_close(&pair);
+}
+
 #define BOTH_ADDRESSES " 10.0.0.2:", " > 10.0.0.1:7471: "
 
 static void refused_calls(void **state)
@@ -417,6 +446,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_good_connection_is_silent),
 		cmocka_unit_test(refused_calls),
+		cmocka_unit_test(refused_walks),
 		cmocka_unit_test(ports_and_addresses),
 		cmocka_unit_test(events_that_are_to_come),
 		cmocka_unit_test(bad_events),
