@@ -289,7 +289,7 @@ static int really_set(int which, const struct itimerval *time, struct itimerval 
 {
 	if (which == ITIMER_REAL)
 		polycm_virtual_timer_drop(&itimer.timer);
-	return polycm_libc()->setitimer(which, time, old);
+	return polycm_libc()->setitimer((__itimer_which_t)which, time, old);
 }
 
 POLYCM_EXPORT int own_setitimer(int which, const struct itimerval *time, struct itimerval *old)
@@ -316,7 +316,7 @@ int own_getitimer(int which, struct itimerval *time)
 	struct itimerspec left;
 
 	if (which != ITIMER_REAL || !time || time_is_real() || !get(&itimer, &left))
-		return polycm_libc()->getitimer(which, time);
+		return polycm_libc()->getitimer((__itimer_which_t)which, time);
 	*time = itimerval_of(&left);
 	return 0;
 }
