@@ -44,7 +44,7 @@ struct fd_timer {
 
 static struct polycm_virtual_timer *timers;
 static unsigned int num_timers;		/* used ones; atomic */
-static unsigned int sweep_at;		/* so many timers, some of whose descriptors may be closed */
+static unsigned int sweep_at = SWEEP_MIN;	/* so many timers, some of closed descriptors */
 static bool to_go_on;			/* some were read, and wait for their next interval; atomic */
 static pid_t owner;			/* the process; 0: not known yet */
 
