@@ -46,10 +46,12 @@ const struct nic_opcode nic_opcodes[] = {
 
 bool nic_has_opcode(const struct sim_device *device, enum ibv_qp_type type, unsigned int opcode)
 {
-	const struct nic_opcode *row = &nic_opcodes[opcode];
+	const struct nic_opcode *row;
 
-	return opcode < sizeof(nic_opcodes) / sizeof(nic_opcodes[0]) && type <= IBV_QPT_UD &&
-	       row->qp_types >> type & 1 && !(row->services & ~device->rules->services);
+	if (opcode >= sizeof(nic_opcodes) / sizeof(nic_opcodes[0]) || type > IBV_QPT_UD)
+		return false;
+	row = &nic_opcodes[opcode];
+	return row->qp_types >> type & 1 && !(row->services & ~device->rules->services);
 }
 
 /* Why the device has no such request: EINVAL; NULL: it has. */
