@@ -69,6 +69,8 @@ void trace_text(struct trace_line *line, const char *name, const char *value)
 	char text[8];
 
 	trace_members(line, ",\"%s\":\"", name);
+	if (line->len == start)
+		return;
 	for (; *value; value++) {
 		len = escape((unsigned char)*value, text);
 		if (line->len + len + 1 >= ROOM) {
@@ -117,6 +119,8 @@ void trace_bytes(struct trace_line *line, const char *name, const void *bytes, s
 	size_t start = line->len;
 
 	trace_members(line, ",\"%s\":\"", name);
+	if (line->len == start)
+		return;
 	if (line->len + 2 * len + 1 >= ROOM) {
 		line->len = start;
 		return;
