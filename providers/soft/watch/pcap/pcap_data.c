@@ -200,7 +200,7 @@ void sim_pcap_rc_write(const struct sim_pcap_rc *rc, uint32_t each, sim_pcap_put
 	uint32_t length = rc->h.length;
 	struct iovec iov[NIC_MAX_SGE];
 
-	for (uint32_t i = rc->h.offset / each; !i || i * each < length; i++) {
+	for (uint32_t i = rc->h.offset / each; !i || (uint64_t)i * each < length; i++) {
 		uint32_t from = i * each, len = length - from < each ? length - from : each;
 		unsigned int parts = 0;
 
