@@ -193,12 +193,45 @@ static void test_late_events(void **state)
 	free(text);
 }
 
+static void fill(struct trace_line *line, size_t room)
+{
+	size_t len;
+
+	trace_begin(line, 1);
+	do {
+		len = line->len;
+		trace_members(line, "x");
+	} while (line->len > len);
+	line->len -= room;
+}
+
+/* Names may be of any length: what does not fit leaves no part of it behind. */
+static void test_full_lines(void **state)
+{
+	static struct trace_line line;
+	size_t len;
+
+	(void)state;
+	for (size_t room = 0; room < 20; room++) {
+		fill(&line, room);
+		len = line.len;
+		trace_text(&line, "a longer name", "");
+		trace_text(&line, "a longer name", "v");
+		trace_bytes(&line, "a longer name", "b", 1);
+		assert_true(line.len == len || !strncmp(line.text + len, ",\"a longer name\":\"", 18));
+		trace_text(&line, "", "");
+		trace_text(&line, "", "");
+		assert_true(line.len < sizeof(line.text) - sizeof("}\n") + 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_connection, world_open_roce, world_close),
 		cmocka_unit_test_setup_teardown(test_refusals, world_open_roce, world_close),
 		cmocka_unit_test(test_same_bytes),
+		cmocka_unit_test(test_full_lines),
 		cmocka_unit_test_setup_teardown(test_late_events, world_open_roce, world_close),
 	};
 
