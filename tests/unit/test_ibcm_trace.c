@@ -225,6 +225,26 @@ static void test_full_lines(void **state)
 	}
 }
 
+static void trace_long_members(void)
+{
+	sim_lock();
+	sim_trace("first", "\"text\":\"%2000s\"", "");
+	sim_trace("second", "\"text\":\"%9000s\"", "");
+	sim_unlock();
+}
+
+/* They are whole, or left out. */
+static void test_long_members(void **state)
+{
+	char *text;
+
+	(void)state;
+	text = traced(trace_long_members);
+	assert_non_null(strstr(text, " \"}\n"));
+	assert_non_null(strstr(text, "\"kind\":\"second\"}\n"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +252,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refusals, world_open_roce, world_close),
 		cmocka_unit_test(test_same_bytes),
 		cmocka_unit_test(test_full_lines),
+		cmocka_unit_test_setup_teardown(test_long_members, world_open_roce, world_close),
 		cmocka_unit_test_setup_teardown(test_late_events, world_open_roce, world_close),
 	};
 

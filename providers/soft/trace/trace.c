@@ -78,13 +78,15 @@ void sim_trace_end(void)
 
 void sim_trace_line(const char *kind, const char *format, ...)
 {
-	char members[1024];
+	char members[sizeof(sim_trace_current.text)];
 	va_list args;
+	int len;
 
 	sim_trace_begin(kind);
 	va_start(args, format);
-	vsnprintf(members, sizeof(members), format, args);
+	len = vsnprintf(members, sizeof(members), format, args);
 	va_end(args);
-	trace_members(&sim_trace_current, "%s%s", *members ? "," : "", members);
+	if (len > 0 && (size_t)len < sizeof(members))
+		trace_members(&sim_trace_current, ",%s", members);
 	sim_trace_end();
 }
