@@ -72,20 +72,28 @@ POLYCM_EXPORT int stat64(const char *restrict path, struct stat64 *restrict st)
 	return stat(path, (struct stat *)st);
 }
 
-/* Programs that were built with a C library before 2.33 call these; there is one `version'. */
+/* Programs that were built with a C library before 2.33 call these. */
 int __xstat(int version, const char *path, struct stat *st);
 int __xstat64(int version, const char *path, struct stat *st);
 
+/* Versions 0 and, on x86-64 only, 1 are this layout; the C library refuses others. */
 POLYCM_EXPORT int __xstat(int version, const char *path, struct stat *st)
 {
-	(void)version;
-	return stat(path, st);
+#ifdef __x86_64__
+	const int last = 1;
+#else
+	const int last = 0;
+#endif
+
+	if (version >= 0 && version <= last)
+		return stat(path, st);
+	errno = EINVAL;
+	return -1;
 }
 
 POLYCM_EXPORT int __xstat64(int version, const char *path, struct stat *st)
 {
-	(void)version;
-	return stat(path, st);
+	return __xstat(version, path, st);
 }
 
 #endif

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -265,6 +266,25 @@ static void what_is_no_path_is_the_kernels_to_refuse(void **state)
 		assert_int_equal(errno, EFAULT);
 	}
 }
+
+/* Programs that were built with a C library before 2.33 say which struct stat they have. */
+static void stat_of_old_programs(void **state)
+{
+	static const char *const names[] = { "__xstat", "__xstat64" };
+	int (*look)(int version, const char *path, struct stat *st);
+	struct stat st;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		*(void **)(void *)&look = dlsym(RTLD_DEFAULT, names[i]);
+		if (!look)
+			continue;
+		assert_int_equal(look(0, "/dev/null", &st), 0);
+		assert_true(S_ISCHR(st.st_mode));
+		assert_int_equal(look(99, "/dev/null", &st), -1);
+		assert_int_equal(errno, EINVAL);
+	}
+}
 #endif
 
 int main(void)
@@ -281,6 +301,7 @@ int main(void)
 		cmocka_unit_test(each_has_a_node_in_dev),
 #ifndef POLYCM_SANITIZED
 		cmocka_unit_test(what_is_no_path_is_the_kernels_to_refuse),
+		cmocka_unit_test(stat_of_old_programs),
 #endif
 	};
 
