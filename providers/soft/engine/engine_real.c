@@ -183,14 +183,15 @@ void sim_progress(void)
 		return;
 	}
 	cancel_state = engine_forbid_cancel();
+	engine_enter();
 	if (pthread_mutex_trylock(&sim_engine.engine_lock)) {
+		engine_left();
 		engine_allow_cancel(cancel_state);
 		/* The holder does the work that we poll for, and may wait for our processor. */
 		sched_yield();
 		return;
 	}
 	take_over(&sim_engine.engine_lock);
-	engine_enter();
 	sim_engine.cancel_state = cancel_state;
 	if (sim_shm_pending())
 		sim_shm_learn(true);
