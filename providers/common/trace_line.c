@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,19 +147,30 @@ void trace_begin(struct trace_line *line, uint64_t time_ns)
 	trace_members(line, "{\"time\":%" PRIu64, time_ns);
 }
 
-int trace_end(struct trace_line *line, int fd)
+static int write_all(int fd, const char *text, size_t len)
 {
 	size_t done = 0;
 	ssize_t n;
 
-	memcpy(line->text + line->len, END, sizeof(END));
-	line->len += sizeof(END) - 1;
-	while (done < line->len) {
-		n = write(fd, line->text + done, line->len - done);
+	while (done < len) {
+		n = write(fd, text + done, len - done);
 		if (n > 0)
 			done += (size_t)n;
 		else if (!n || errno != EINTR)
 			return n ? -errno : -ENOSPC;
 	}
 	return 0;
+}
+
+int trace_end(struct trace_line *line, int fd)
+{
+	int r, cancel_state;
+
+	memcpy(line->text + line->len, END, sizeof(END));
+	line->len += sizeof(END) - 1;
+	/* Lines are written under locks, and write() is a cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	r = write_all(fd, line->text, line->len);
+	pthread_setcancelstate(cancel_state, NULL);
+	return r;
 }

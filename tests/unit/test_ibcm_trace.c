@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,31 @@ static void test_long_members(void **state)
 	free(text);
 }
 
+static void *write_a_line(void *arg)
+{
+	struct trace_line line;
+
+	pthread_cancel(pthread_self());
+	trace_begin(&line, 1);
+	if (!trace_end(&line, *(int *)arg))
+		*(int *)arg = -1;
+	return NULL;
+}
+
+/* Lines are written under locks. */
+static void test_a_line_is_no_place_to_be_cancelled_in(void **state)
+{
+	int fd = memfd_create("trace", MFD_CLOEXEC), written = fd;
+	pthread_t thread;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(pthread_create(&thread, NULL, write_a_line, &written), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(written, -1);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +278,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refusals, world_open_roce, world_close),
 		cmocka_unit_test(test_same_bytes),
 		cmocka_unit_test(test_full_lines),
+		cmocka_unit_test(test_a_line_is_no_place_to_be_cancelled_in),
 		cmocka_unit_test_setup_teardown(test_long_members, world_open_roce, world_close),
 		cmocka_unit_test_setup_teardown(test_late_events, world_open_roce, world_close),
 	};
