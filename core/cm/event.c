@@ -177,7 +177,8 @@ static __attribute__((cold, noinline)) bool other_size_is_bad(const struct polyc
 	return size_is_bad(module, size, why);
 }
 
-static bool is_good(const struct polycm_module *module, const struct polycm_event *event)
+static inline __attribute__((always_inline)) bool is_good(const struct polycm_module *module,
+							  const struct polycm_event *event)
 {
 	if (!event || (event->size != sizeof(*event) && other_size_is_bad(module, event->size)) ||
 	    (unsigned int)event->type > LAST_EVENT)
