@@ -37,9 +37,9 @@ static const struct polycm_option core_options[] = {
 	{ SIZE, "POLYCM_PROVIDER", "", NULL,
 		"Providers that may carry connections, in order of preference, separated "
 		"by commas; ^ in front: all but these. Unset: all but the simulator. "
-		"Layers around all of them come before, each with a semicolon: trace;roce." },
+		"Layers come first, each followed by a semicolon: trace;roce." },
 	{ SIZE, "POLYCM_PROVIDER_PATH", "", NULL,
-		"Folders to look for providers in, separated by colons, before the "
+		"Folders to search for providers, separated by colons, before the "
 		"installed ones. Ignored in processes with raised privileges." },
 	{ SIZE, "POLYCM_LOG", "error", "error|warn|info|debug|trace",
 		"How much is logged to standard error." },

@@ -20,7 +20,7 @@ alone() {
 	polycm run --provider sim --transport "$1" --log warn timeout 20 rping -c -a 127.0.0.1 -C 1 \
 		>"$work/out" 2>"$work/err" && return 1
 	counts "$work/err" 1 'no process of this simulated network listens there' &&
-	has "$work/err" "have the same fabric and transport, and so the folder $runtime/polycm/default-$1"
+	has "$work/err" "with the same fabric and transport share it, in the folder $runtime/polycm/default-$1"
 }
 
 for transport in roce ib iwarp; do

@@ -53,8 +53,8 @@ void sim_fabric_tell_unheard(const struct polycm_id *id, bool taken)
 			      "address of this host, or not yet");
 	else
 		sim_core->log(POLYCM_LOG_WARN, id, "no process of this simulated network listens there: "
-			      "only those of user %u meet here that have the same fabric and "
-			      "transport, and so the folder %s", (unsigned int)geteuid(),
+			      "only processes of user %u with the same fabric and transport "
+			      "share it, in the folder %s", (unsigned int)geteuid(),
 			      sim_segment_folder()->path);
 }
 
