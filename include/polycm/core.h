@@ -45,7 +45,7 @@ struct polycm_core {
 	 * Queue an event for the program.  Copies it and runs no code of the
 	 * program.  -ECANCELED: the id is closing.  -ENOMEM: no memory, or for
 	 * CONNECT_REQUEST the listener's backlog is full.  -EINVAL: the event is
-	 * wrong, as a line of log says.  -ETIMEDOUT: the answer comes too late, see
+	 * wrong; a log line says how.  -ETIMEDOUT: the answer comes too late, see
 	 * resolve_addr().  If a CONNECT_REQUEST fails, the child is still the
 	 * provider's; it must call child_destroy().
 	 */
@@ -61,7 +61,7 @@ struct polycm_core {
 	/* Ends a child that was never posted; does not call the operations. */
 	void (*child_destroy)(struct polycm_id *child);
 
-	/* Devices come and go.  -EEXIST: a device of that name is there. */
+	/* Add and remove a device.  -EEXIST: there is a device of that name. */
 	int (*device_add)(struct polycm_module *module, const struct polycm_device_info *info,
 			  struct polycm_device **ret_device);
 	void (*device_remove)(struct polycm_device *device);
@@ -76,9 +76,9 @@ struct polycm_core {
 
 	/* The rules of a transport, from any installed provider, or NULL. */
 	const struct polycm_transport *(*transport)(const char *name);
-	/* The value of a setting of this provider's options: the environment's or the default. */
+	/* The value of one of this provider's settings: from the environment, else the default. */
 	const char *(*setting)(const char *name);
-	/* A table of the core's by name and version, or NULL: <polycm/kernel.h>, verbs.h, clock.h. */
+	/* The core's table of a name and version, or NULL: <polycm/kernel.h>, verbs.h, clock.h. */
 	const void *(*extension)(const char *name, unsigned int version);
 
 	bool (*log_enabled)(enum polycm_log_level level);
@@ -91,7 +91,7 @@ struct polycm_core {
 	 */
 	void (*why)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-	/* Time, virtual where a clock is installed; timers run fn on a thread of the clock's. */
+	/* Time: virtual if such a clock is installed.  Timers run fn on a thread of the clock. */
 	uint64_t (*now_ns)(void);
 	int (*timer_start)(uint64_t deadline_ns, void (*fn)(void *arg), void *arg,
 			   struct polycm_timer **ret_timer);

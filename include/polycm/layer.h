@@ -13,7 +13,7 @@
  *		the providers that they are around.
  *  begin	First for each id, those of child_create() too.
  *  open to free
- *		Of struct polycm_ops.  The core calls them in place of those of
+ *		Of struct polycm_ops.  The core calls them instead of those of
  *		what is below.  The layer calls what is below, or does not:
  *
  *			return self->layer->ops->connect(self->layer->priv, param);

@@ -58,7 +58,7 @@ struct polycm_provider_info {
 	int error;			/* negative errno of one that could not start, or 0 */
 	unsigned int num_devices;
 	bool layer;			/* goes around providers; selected: around all of them here */
-	const char *place;		/* where processes meet that share its network, or NULL */
+	const char *place;		/* the folder of its shared network, or NULL */
 };
 
 /* installed: load and show all that are installed; else only those loaded so far. */

@@ -25,9 +25,9 @@
  *            asks POLYCM_HAS().  The core copies what a provider fills in, up to
  *            the smaller of both sizes.  An operation that is NULL, or that the
  *            provider does not know yet, answers -EOPNOTSUPP.
- *  Results   A struct that a provider fills in for the core (query()) arrives
- *            with the core's capacity in `size'.  The provider writes no more
- *            than that and leaves `size' as it is.
+ *  Results   If a provider fills in a struct of the core (query()), `size' is the
+ *            core's capacity.  The provider writes no more than that and leaves
+ *            `size' as it is.
  *  Errors    0 or a negative errno.  Only the exported rdma_* calls set errno.
  *            If a provider breaks a rule that the core can check (a positive
  *            errno, a bad event, something given back twice), the core logs one
@@ -142,15 +142,15 @@ struct polycm_route_info {
 	struct ibv_sa_path_rec path[POLYCM_MAX_PATHS];
 };
 
-/* A multicast join; valid until leave() for the same group returned. */
+/* A multicast join; valid until leave_multicast() for the same group returned 0. */
 struct polycm_multicast {
 	uint32_t size;
-	void *group;			/* handle for events and for leave() */
+	void *group;			/* handle for events and for leave_multicast() */
 	const struct sockaddr *addr;
 	uint32_t join_flags;		/* enum rdma_cm_mc_join_flags */
 };
 
-/* How an id begins. */
+/* What open() gets for a new id. */
 struct polycm_open {
 	uint32_t size;
 	enum rdma_port_space ps;
@@ -251,7 +251,7 @@ struct polycm_ops {
 
 	/*
 	 * Would this provider carry an id from src (may be NULL) to dst (may be
-	 * NULL)?  0: yes.  -ENODEV: the addresses are none of its devices'.
+	 * NULL)?  0: yes.  -ENODEV: no device of its own has the addresses.
 	 * Wildcard and no addresses: 0 if it has any device.  Required.
 	 */
 	int (*match)(void *ctx, const struct sockaddr *src, const struct sockaddr *dst);
@@ -276,9 +276,9 @@ struct polycm_ops {
 	void (*channel_close)(void *chan);
 
 	/*
-	 * An id begins.  Not called for ids of child_create().  May come again for
-	 * the same id after free(): an id that is on no device yet goes to another
-	 * provider when its next address wants that.  Required.
+	 * A new id.  Not called for ids of child_create().  Called again for the same
+	 * id, after free(), if the id has no device yet and its next address belongs
+	 * to another provider.  Required.
 	 */
 	int (*open)(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how);
 
@@ -300,7 +300,7 @@ struct polycm_ops {
 	int (*resolve_addr)(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
 			    int timeout_ms);
 	int (*resolve_route)(void *priv, int timeout_ms);
-	/* rdma_listen().  backlog is 1 or more; with POLYCM_PROVIDER_KERNEL what the program said. */
+	/* rdma_listen().  backlog is 1 or more, or over the kernel what the program passed. */
 	int (*listen)(void *priv, int backlog);
 	/* rdma_connect().  On error the state stays. */
 	int (*connect)(void *priv, const struct polycm_conn_param *param);
@@ -325,8 +325,9 @@ struct polycm_ops {
 	/* Attributes that bring the QP to attr->qp_state, as rdma_init_qp_attr(). */
 	int (*init_qp_attr)(void *priv, struct ibv_qp_attr *attr, int *ret_mask);
 	/*
-	 * Where the id is now.  Writes no more than ret_info->size bytes, and of
-	 * path only num_paths rows.  After an error the call of the program fails.
+	 * The device, addresses and paths of the id.  Writes no more than
+	 * ret_info->size bytes, and of path only num_paths rows.  If query() fails,
+	 * the call of the program fails.
 	 */
 	int (*query)(void *priv, struct polycm_route_info *ret_info);
 	/* rdma_join_multicast_ex().  The answer is one event with mc->group. */
@@ -337,8 +338,8 @@ struct polycm_ops {
 	int (*migrate)(void *priv, void *new_chan);
 
 	/*
-	 * For support, see <polycm/polycm.h>.  What the provider knows of an id: its
-	 * state, counters.  Not required.
+	 * For support, see <polycm/polycm.h>.  Report the state and the counters of
+	 * an id.  Not required.
 	 */
 	void (*inspect)(void *priv, const struct polycm_report *to);
 	/*
@@ -349,7 +350,7 @@ struct polycm_ops {
 
 	/*
 	 * The end of an id, in this order, always all three, also after a failed
-	 * open().  close() starts it (tells the peer) and does not wait for the
+	 * open().  close() starts it (notifies the peer) and does not wait for the
 	 * peer.  After stop() returned nothing is posted for the id and no thread
 	 * of the provider uses it; stop() may wait for such a thread.
 	 * free() releases what priv refers to.  All required.
@@ -359,13 +360,13 @@ struct polycm_ops {
 	void (*free)(void *priv);
 };
 
-/* --- Settings.  The only place where a setting of a provider exists. --- */
+/* --- Settings.  A provider declares each of its settings here, and nowhere else. --- */
 
 struct polycm_option {
 	uint32_t size;
 	const char *name;		/* environment variable, POLYCM_<PROVIDER>_<NAME> */
-	const char *default_value;	/* as text; "" where unset means something else */
-	const char *choices;		/* "a|b|c": with any other it does not start; NULL: free text */
+	const char *default_value;	/* as text; "": no default */
+	const char *choices;		/* "a|b|c": refuses to start with another; NULL: free text */
 	const char *help;		/* one sentence for people */
 };
 
@@ -412,19 +413,19 @@ struct polycm_provider {
 	uint32_t channel_size;		/* bytes of chan */
 	uint32_t num_options;
 	const struct polycm_option *options;
-	const struct polycm_transport *transport;	/* its rules; NULL: none of its own */
-	/* Its operations.  POLYCM_PROVIDER_KERNEL: NULL means the kernel client's. */
+	const struct polycm_transport *transport;	/* its rules; NULL: it has no rules */
+	/* Its operations.  NULL with POLYCM_PROVIDER_KERNEL: those of the kernel's client. */
 	const struct polycm_ops *ops;
-	/* A layer's operations.  NULL: it is no layer. */
+	/* A layer's operations.  NULL: the provider is not a layer. */
 	const struct polycm_layer_ops *layer;
 	/*
-	 * A table of the provider's own by name and version, or NULL.  May be NULL
-	 * itself.  From any thread, between init() and fini().
+	 * Returns the provider's table of that name and version, or NULL if there is
+	 * none.  Not required.  Called from any thread, between init() and fini().
 	 *
 	 * Names with a dot ("acme.qos") are for programs, which get the table with
 	 * polycm_provider_extension(); it stays valid until the process ends.  Names
-	 * without one are polycm's own: "place" 1 is a string for people, the folder
-	 * by which processes meet that share the provider's network.
+	 * without one are polycm's own.  "place" 1 is a string for people: the folder
+	 * of the network that processes share through this provider.
 	 */
 	const void *(*extension)(const char *name, unsigned int version);
 };

@@ -12,7 +12,7 @@
  *   EINVAL  a wrong argument, or not allowed on this fabric
  *   ENOENT  the fabric of the handle was destroyed; the fault was removed
  *   ENOMEM
- * Each error is a line of log at level error, which says why; ENODEV only once.
+ * Each error is logged at level error, with the reason; ENODEV only once.
  *
  * Nodes, devices and faults belong to the fabric; nobody frees them.  Their
  * handles are valid until the fabric is destroyed.  The library looks a handle
@@ -62,8 +62,8 @@ int polycm_sim_create(uint64_t seed);
 /*
  * The same, with the nodes, links and faults of a scenario file
  * (polycm-scenario(5)) and its seed, or 1; POLYCM_SIM_SEED has no effect.
- * EINVAL: the file is wrong, and a line of log says where, or its clock is
- * real; errors of open(2).  If the file cannot be read or parsed, the old fabric
+ * EINVAL: the file is wrong (a log line says where), or its clock is real.  Also
+ * errors of open(2).  If the file cannot be read or parsed, the old fabric
  * stays.  If it can, but has an error, the old fabric is destroyed.
  */
 int polycm_sim_load(const char *path);
@@ -94,7 +94,7 @@ int polycm_sim_reset(void);
  */
 int polycm_sim_node_add(const char *name, const char *transport, const char *address,
 			struct polycm_sim_node **ret_node);
-/* One more address for the node's first device. */
+/* Add an address to the node's first device. */
 int polycm_sim_node_add_address(struct polycm_sim_node *node, const char *address);
 /*
  * From now on, calls without a source address come from this node.  Before, they
@@ -120,8 +120,8 @@ struct polycm_sim_limits {
 /*
  * One more device for a node.  limits and ret_device may be NULL.  Devices are
  * named sim0, sim1, ... in the order in which they are added to the fabric.
- * Packets from one device of a node to another leave the one and arrive at the
- * other, as over a cable.
+ * Packets between two devices of a node go from the one to the other as over a
+ * cable.
  */
 int polycm_sim_device_add(struct polycm_sim_node *node, const char *transport,
 			  const char *address, const struct polycm_sim_limits *limits,
@@ -191,7 +191,7 @@ enum polycm_sim_action {
 	POLYCM_SIM_LOSE = 1,		/* iWARP: TCP sends it again, which may match again */
 	POLYCM_SIM_DELAY,		/* by delay_ns; later packets may overtake it */
 	POLYCM_SIM_DUPLICATE,		/* `count' copies more (0: one), delay_ns apart */
-	POLYCM_SIM_REORDER,		/* it goes after the next one of the same direction */
+	POLYCM_SIM_REORDER,		/* the next packet in the same direction overtakes it */
 	POLYCM_SIM_CORRUPT,		/* the byte at `offset' is xored with `value' (0: at random) */
 	POLYCM_SIM_REJECT,		/* a REQ, REP, MPA_REQ: answered with a REJ of this reason;
 					   SEND, WRITE, READ, ATOMIC: with a NAK of this code */
@@ -208,7 +208,7 @@ enum polycm_sim_action {
 	POLYCM_SIM_PORT_UP,
 	POLYCM_SIM_REMOVE_DEVICE,
 	POLYCM_SIM_CHANGE_ADDRESS,	/* `address' becomes `new_address'; one NULL: added, removed */
-	POLYCM_SIM_CHANGE_MAC,		/* of the port with `address'; its neighbours are told */
+	POLYCM_SIM_CHANGE_MAC,		/* of the port with `address'; its neighbours learn it */
 	POLYCM_SIM_FULL_BACKLOG,	/* its listeners take no request, for delay_ns; 0: for ever */
 };
 
@@ -244,7 +244,7 @@ struct polycm_sim_fault_rule {
 	const char *address, *new_address;
 };
 
-/* In C++ (sim_cxx.h) the members stand in the order of the struct. */
+/* In C++ (sim_cxx.h) list the members in the order of the struct. */
 #ifndef __cplusplus
 #define POLYCM_SIM_FAULT(...)                                                                      \
 	(&(struct polycm_sim_fault_rule){ .size = sizeof(struct polycm_sim_fault_rule),            \
@@ -267,7 +267,7 @@ int polycm_sim_fault_remove(struct polycm_sim_fault *fault);
 int polycm_sim_fault_hits(struct polycm_sim_fault *fault, unsigned int *ret_hits);
 
 /* ------------------------------------------------------------------------
- * Seeing.
+ * Watching.
  */
 
 /*

@@ -2,7 +2,7 @@
 /*
  * polycm/sim_cxx.h - POLYCM_SIM_FAULT() for C++, from C++11 on; <polycm/sim.h>
  * includes it.  Before C++20 designated initializers are an extension that g++
- * and clang++ have.  The members stand in the order of the struct: C++ wants
+ * and clang++ have.  List the members in the order of the struct: C++ wants
  * that.
  */
 #ifndef POLYCM_SIM_CXX_H
@@ -13,7 +13,7 @@
 /* g++ warns of members that are left out, which in this macro is the point. */
 #pragma GCC system_header
 
-/* A temporary has an address by this only.  It lives to the end of the full expression. */
+/* Takes the address of a temporary, which exists to the end of the full expression. */
 struct polycm_sim_fault_temporary {
 	struct polycm_sim_fault_rule rule;
 
