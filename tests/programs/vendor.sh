@@ -41,7 +41,7 @@ check 'the simulator does not play a protocol that it does not know' eval \
 		--transport acmesock -- ucmatose >"$work/out" 2>"$work/err" && has "$work/err" "its protocol"'
 
 # The guide's table has each operation of the header, in its order.
-tabled() { sed -n '/^## The operations/,/^## What a misuse/s/^| `\([a-z_]*\)` |.*/\1/p' "$page"; }
+tabled() { sed -n '/^## The operations/,/^## What happens after/s/^| `\([a-z_]*\)` |.*/\1/p' "$page"; }
 operations() { sed -n '/^struct polycm_ops {/,/^};/s/^\t[a-z].*(\*\([a-z_]*\))(.*/\1/p' "$include/polycm/provider.h"; }
 check 'each operation is in the table' eval \
 	'[ -n "$(operations)" ] && diff -u <(operations) <(tabled)'
