@@ -3,9 +3,9 @@
  * api/rdma_connect.c - the calls that make and end connections: connect, accept,
  * reject, establish, disconnect, notify.
  *
- * What librdmacm checks itself is checked here: the depths against the device,
- * and that there is a QP number.  Lengths and states are the provider's, since
- * what a refusal does to the peer differs.
+ * These calls check what librdmacm checks itself: the depths against the device,
+ * and that there is a QP number.  The provider checks lengths and states, because
+ * the effect of a refusal on the peer depends on the transport.
  */
 #include "config.h"
 #include "core/cm/id_internal.h"
@@ -23,7 +23,7 @@
 #define REJECT_ECE		35	/* vendor option not supported */
 #define DEFAULT_RETRY_COUNT	7
 
-/* Private data that is put together from rdma_create_ep()'s part and the program's. */
+/* Private data: the part of rdma_create_ep(), then the program's. */
 struct joined_data {
 	uint8_t bytes[UINT8_MAX];
 };
@@ -50,7 +50,7 @@ static int check_depths(const struct polycm_id *id, const struct rdma_conn_param
 	return 0;
 }
 
-/* Values that the program left to us: the device's, or when accepting the request's. */
+/* Defaults for values that the program did not set: the device's, or the request's on accept. */
 static void fill_depths(const struct polycm_id *id, const struct rdma_conn_param *param,
 			bool accepting, struct polycm_conn_param *out)
 {

@@ -2,11 +2,11 @@
 /*
  * cm/hold.c - events that a layer has delayed.
  *
- * Such an event is posted, all but for going into its channel's queue: it waits
- * in the list of its id (chan->channel_lock), where what is posted for the id after it
- * waits, too.  When its time has come and it is the first, it goes into the
- * queue, with those after it that have nothing else to wait for.  Events for
- * the id of a request wait until the request itself is in the queue.
+ * Such an event counts as posted, but waits in the list of its id
+ * (chan->channel_lock) instead of the channel's queue.  Later events of the same id
+ * wait behind it.  When its delay is over and it is the first, it goes into the
+ * queue, with those behind it whose delay is over, too.  Events for the id of a
+ * request wait until the request itself is in the queue.
  */
 #include "config.h"
 #include "id_internal.h"
@@ -16,7 +16,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 
-/* Under the channel's lock: what can go, goes. */
+/* Queue all events whose delay is over.  Channel's lock held. */
 static void flush(struct polycm_channel *chan, struct polycm_id *id)
 {
 	struct polycm_ev *ev;
@@ -34,7 +34,7 @@ static void flush(struct polycm_channel *chan, struct polycm_id *id)
 	}
 }
 
-/* The timer: after it the event may be gone. */
+/* The timer's function.  It may free the event. */
 static void release(void *arg)
 {
 	struct polycm_ev *ev = arg;
@@ -68,7 +68,7 @@ void polycm_hold_start(struct polycm_ev *ev, uint64_t hold_ns)
 
 	if (__builtin_add_overflow(now, hold_ns, &deadline))
 		deadline = UINT64_MAX;
-	/* Not under the channel's lock: the clock has one of its own, outside of it. */
+	/* Not under the channel's lock: the lock of an installed clock comes before it. */
 	if (polycm_timer_start(deadline, release, ev, &timer)) {
 		polycm_log(POLYCM_LOG_WARN, "no memory for a timer: a delayed event comes at once");
 		ev->due = true;
@@ -96,7 +96,7 @@ void polycm_hold_drop_locked(struct polycm_id *id, const struct polycm_group *gr
 		ev->held = false;
 		if (ev->child)
 			id->pending--;
-		/* Else who starts its timer finds that it was dropped. */
+		/* Without a timer yet: the thread that starts it sees that the event was dropped. */
 		if (ev->armed)
 			DL_APPEND(*dropped, ev);
 	}

@@ -134,7 +134,7 @@ static void go_back(struct polycm_id *id, struct polycm_channel *from)
 			   strerror(-err));
 }
 
-/* The id and its shadows, or none of them. */
+/* Move the id and its shadows: all, or none. */
 static int migrate_parts(struct polycm_id *id, struct polycm_channel *from,
 			 struct polycm_channel *to)
 {

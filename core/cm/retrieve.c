@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm/retrieve.c - rdma_get_cm_event(): what an event means for its id is
- * done here, in the thread that retrieves it and no earlier: verbs and paths
- * filled in, the QP moved, the RTU sent, the new id of a request completed.
+ * cm/retrieve.c - rdma_get_cm_event(): the thread that retrieves an event applies
+ * it to its id, and no thread does so earlier: it fills in verbs and paths, moves the
+ * QP, sends the RTU, completes the new id of a request.
  *
- * The event is already charged to its id when this begins, so the id cannot
- * go away; but it may be closing, and then its provider must not be called.
+ * The event is already charged to its id (design.md, section 10), so the id is not
+ * freed.  But it may be closing; then its provider must not be called.
  */
 #include "config.h"
 #include "id_internal.h"
@@ -179,7 +179,7 @@ static change_t change_of(const struct polycm_ev *ev)
 	}
 }
 
-/* A connection that the program was told has failed gets no second end. */
+/* Does it report the end of a connection whose failure the program knows already? */
 static bool has_ended(const struct polycm_ev *ev)
 {
 	return (ev->pub.event == RDMA_CM_EVENT_REJECTED ||
@@ -347,7 +347,7 @@ POLYCM_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 		polycm_id_made((struct polycm_id *)(void *)(*event)->id, "rdma_get_cm_event",
 			       __builtin_return_address(0));
 
-	/* Nothing there, or a signal: no failure to tell of. */
+	/* No event, or a signal: nothing to log. */
 	if (err == -EAGAIN || err == -EINTR) {
 		errno = -err;
 		return -1;

@@ -2,9 +2,9 @@
 /*
  * plugin/load.c - from a plugin file to a module.
  *
- * libltdl opens the file, but binds lazily and calls each failure "file not
- * found"; so the dynamic linker is asked first, strictly.  Modules are local
- * and stay resident.  libltdl has no locks: the caller holds registry_lock.
+ * libltdl opens the file, but binds lazily and reports each failure as "file not
+ * found"; so dlopen() opens it first, with RTLD_NOW.  Modules are local and are
+ * never unloaded.  libltdl has no locks: the caller holds registry_lock.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * plugin/registry.c - the plugin files and the modules that were made of
- * them.  A file is opened at most once, a module never goes away.
+ * them.  A file is opened at most once; a module is never unloaded.
  *
  * `registry_lock' protects all of it, and libltdl.  It is recursive because loading a file runs
  * the plugin's constructors and its query: if they call polycm, they see what is loaded so

@@ -116,8 +116,8 @@ static void send_rtu(struct ibcm *cm)
 }
 
 /*
- * A REP for an id that has one already.  The program has answered, and the
- * RTU was lost; or it has not yet, and the peer is asked to wait.
+ * A repeated REP.  If the program has answered the first, the RTU was lost: send it
+ * again.  If not, ask the peer to wait.
  */
 static void repeated_rep(const struct sim_packet *packet, const struct cm_rep *rep)
 {
@@ -131,7 +131,7 @@ static void repeated_rep(const struct sim_packet *packet, const struct cm_rep *r
 		ibcm_send_mra(cm, CM_WHICH_REP);
 }
 
-/* Whatever the REP says of depths counts, not what the REQ asked for. */
+/* The depths of the REP apply, not those of the REQ. */
 static void take_rep(struct ibcm *cm, const struct cm_rep *rep)
 {
 	cm->initiator_depth = rep->responder_resources;
@@ -166,7 +166,7 @@ static bool post_response(struct ibcm *cm, const struct cm_msg *msg)
 	return ibcm_post(cm, &event);
 }
 
-/* -EINVAL: the peer's QP has another connection with us; both must go. */
+/* -EINVAL: the peer's QP has another connection with us; both end. */
 static int claim_remote(struct ibcm *cm, const struct sim_packet *packet, const struct cm_msg *msg)
 {
 	const struct sim_node *node = cm->id->node;
@@ -185,7 +185,7 @@ static int claim_remote(struct ibcm *cm, const struct sim_packet *packet, const 
 	return 0;
 }
 
-/* No REP came: what it said is forgotten, and our REQ goes on being repeated. */
+/* Treat the REP as if it had not come: forget its values, and continue to repeat the REQ. */
 static void lose_rep(struct ibcm *cm, const struct ibcm *before)
 {
 	ibcm_table_remove(cm, IBCM_BY_REMOTE);

@@ -3,8 +3,8 @@
  * engine/engine_virtual.c - the virtual clock: a thread that waits fires the next timer,
  * whatever it waits for, as soon as no other thread of the program computes.
  *
- * A thread that was woken for a change (an event may have been posted to it) has to check
- * before time moves.  Of several threads that wait, each fires timers in turn.
+ * Before time moves, each thread that was woken for a change (perhaps an event for it)
+ * checks what it waits for.  Threads that wait fire timers in turn.
  */
 #include "config.h"
 
@@ -77,7 +77,7 @@ static int refuse_to_move(int err)
 	return -ENOTSUP;
 }
 
-/* A thread that neither calls us nor sleeps for YIELD_MAX is not waited for. */
+/* Do not wait for a thread that neither calls us nor sleeps for YIELD_MAX. */
 int engine_yield(void)
 {
 	int compute = is_anybody_active() ? 1 : sim_threads_compute();

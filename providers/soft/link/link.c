@@ -105,7 +105,7 @@ static inline struct sim_frame make_frame(struct sim_port *from, struct sim_port
 	};
 }
 
-/* Do the parts hold as many bytes as the caller says? */
+/* Do the parts have as many bytes as the caller says? */
 static bool payload_suffices(const struct iovec *payload, unsigned int parts, size_t len)
 {
 	for (unsigned int i = 0; i < parts && len; i++)
