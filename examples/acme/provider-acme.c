@@ -68,7 +68,6 @@ static const struct polycm_provider acme = {
 	.ops = &ops,
 };
 
-__attribute__((visibility("default")))
 int polycm_provider_query_v1(const struct polycm_core *core,
 			     const struct polycm_provider **ret_provider)
 {

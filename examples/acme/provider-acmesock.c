@@ -435,7 +435,6 @@ static const struct polycm_provider provider = {
 };
 
 /* The one function that the plugin exports. */
-__attribute__((visibility("default")))
 int polycm_provider_query_v1(const struct polycm_core *its,
 			     const struct polycm_provider **ret_provider)
 {

@@ -16,8 +16,10 @@
  *		.transport = &acme_rules,
  *	};
  *
- *	int polycm_provider_query_v1(core, ret_provider)
+ *	int polycm_provider_query_v1(const struct polycm_core *core,
+ *				     const struct polycm_provider **ret_provider)
  *	{
+ *		(void)core;
  *		*ret_provider = &acme;
  *		return 0;
  *	}
@@ -34,8 +36,17 @@
  *		return kernel->init(module, &setup, ret_ctx);
  *	}
  *
- * with kernel = core->extension(POLYCM_KERNEL, POLYCM_KERNEL_VERSION) and
- * .ops = &ops, whose other operations may all be NULL.
+ * with .ops = &ops, whose other operations may all be NULL, and in the query
+ *
+ *	kernel = core->extension(POLYCM_KERNEL, POLYCM_KERNEL_VERSION);
+ *	*ret_provider = &acme;
+ *	return kernel ? 0 : -EOPNOTSUPP;
+ *
+ * Of the rules, the core uses over the kernel: node_type, transport_type and
+ * link_layer (which devices), protocol, services, POLYCM_T_DEVICE_MOVES_QP,
+ * max_retry_count, max_rnr_retry_count, and for its log lines limit and
+ * status_str.  The kernel does the rest by itself.  `polycm info' and the
+ * simulator use all of them.
  *
  * The core takes these operations from the provider's table if they are not
  * NULL: init, resolve_route, connect, accept, reject, establish, disconnect,

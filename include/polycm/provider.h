@@ -87,7 +87,10 @@ struct polycm_ece {
 	uint32_t options;
 };
 
-/* Of connect and accept.  The core has checked it and filled in defaults. */
+/*
+ * Of connect and accept.  The core has checked the depths and filled in
+ * defaults.  It has not checked private_data_len: see the operations.
+ */
 struct polycm_conn_param {
 	uint32_t size;
 	const void *private_data;	/* NULL: none */
@@ -196,7 +199,7 @@ struct polycm_report {
  * accept          CONNECT, request   no    -        id      -                 ESTABLISHED or error
  * reject          CONNECT, request   no    -        id      -                 -
  * establish       CONNECT            no    -        id      -                 -
- * disconnect      CONNECT            no    -        id      -                 DISCONNECTED (6)
+ * disconnect      CONNECT (8)        no    -        id      -                 DISCONNECTED (6)
  * notify          CONNECT            no    -        id      -                 ESTABLISHED, if new
  * set_option      any                no    -        id      ENOSYS            -
  * init_qp_attr    on a device        no    -        id      -                 -
@@ -234,6 +237,8 @@ struct polycm_report {
  * (6) At both ends; then TIMEWAIT_EXIT, with POLYCM_SVC_TIMEWAIT.
  * (7) Any error means that nothing can connect on the device now.  -ENODEV: there
  *	is no such device.
+ * (8) And after DISCONNECTED, where it returns 0 and posts nothing: both ends may
+ *	disconnect.
  */
 struct polycm_ops {
 	uint32_t size;
@@ -252,7 +257,9 @@ struct polycm_ops {
 	/*
 	 * Would this provider carry an id from src (may be NULL) to dst (may be
 	 * NULL)?  0: yes.  -ENODEV: no device of its own has the addresses.
-	 * Wildcard and no addresses: 0 if it has any device.  Required.
+	 * Wildcard and no addresses: 0 if it has any device.  The core does not ask
+	 * if only one provider is in use: then each operation refuses the addresses.
+	 * Required.
 	 */
 	int (*match)(void *ctx, const struct sockaddr *src, const struct sockaddr *dst);
 
@@ -302,24 +309,40 @@ struct polycm_ops {
 	int (*resolve_route)(void *priv, int timeout_ms);
 	/* rdma_listen().  backlog is 1 or more, or over the kernel what the program passed. */
 	int (*listen)(void *priv, int backlog);
-	/* rdma_connect().  On error the state stays. */
+	/*
+	 * rdma_connect().  On error the state stays, and the program may call again.
+	 * The provider refuses private data above its rules' limit with -EINVAL.
+	 * When nothing answers, the provider ends the wait (UNREACHABLE): the core
+	 * has no time-out here.
+	 */
 	int (*connect)(void *priv, const struct polycm_conn_param *param);
 	/*
 	 * rdma_accept() on a child id.  The core has moved the QP to RTS before,
-	 * and moves it to ERR after an error.
+	 * and moves it to ERR after an error.  With POLYCM_T_DEVICE_MOVES_QP the
+	 * provider moves it to RTS.  After an error, such as -EINVAL for private data
+	 * above the limit, the provider rejects the peer, as Linux does.
 	 */
 	int (*accept)(void *priv, const struct polycm_conn_param *param);
-	/* rdma_reject().  reason 0: consumer defined; 35: rdma_reject_ece(). */
+	/*
+	 * rdma_reject().  reason 0: consumer defined; 35: rdma_reject_ece().  -EINVAL
+	 * for data above the limit; then the request stays unanswered.
+	 */
 	int (*reject)(void *priv, const void *data, uint8_t len, uint8_t reason);
 	/* The active side's RTU: from rdma_establish(), or by the core when the id has a QP. */
 	int (*establish)(void *priv);
-	/* rdma_disconnect().  The core has moved the QP to ERR before. */
+	/*
+	 * rdma_disconnect().  The core has moved the QP to ERR before.  With
+	 * POLYCM_T_DEVICE_MOVES_QP it has moved it to SQD: the provider then moves it
+	 * to ERR, which flushes its requests.  Returns 0 after DISCONNECTED, too.
+	 */
 	int (*disconnect)(void *priv);
 	/* rdma_notify().  IBV_EVENT_COMM_EST: a message of the peer's came before its RTU. */
 	int (*notify)(void *priv, enum ibv_event_type event);
 	/*
 	 * rdma_set_option().  Options that were set before the id had a provider
-	 * follow after open(), in the same order.
+	 * follow after open(), in the same order.  If only one provider is in use,
+	 * open() and this come before the first address.  -ENOSYS for an unknown
+	 * option: a missing operation returns -EOPNOTSUPP, for RDMA_OPTION_ID, too.
 	 */
 	int (*set_option)(void *priv, int level, int optname, const void *optval, size_t optlen);
 	/* Attributes that bring the QP to attr->qp_state, as rdma_init_qp_attr(). */
@@ -327,7 +350,7 @@ struct polycm_ops {
 	/*
 	 * The device, addresses and paths of the id.  Writes no more than
 	 * ret_info->size bytes, and of path only num_paths rows.  If query() fails,
-	 * the call of the program fails.
+	 * the call of the program fails.  The core has zeroed all before path.
 	 */
 	int (*query)(void *priv, struct polycm_route_info *ret_info);
 	/* rdma_join_multicast_ex().  The answer is one event with mc->group. */
@@ -373,9 +396,9 @@ struct polycm_option {
 /* A device, for device_add(), which copies it. */
 struct polycm_device_info {
 	uint32_t size;
-	const char *name;		/* as libibverbs calls it */
+	const char *name;		/* as libibverbs calls it; that of verbs->device, if any */
 	const char *transport;		/* name of its rules */
-	__be64 node_guid;
+	__be64 node_guid;		/* that of verbs, too, if any */
 	struct polycm_verbs_device *verbs;	/* NULL: a device of libibverbs */
 	void *cookie;			/* the provider's, see device_cookie() */
 };
@@ -435,7 +458,9 @@ struct polycm_provider {
  * touches no device, reads no environment.  Returns 0, or a negative errno if
  * the provider cannot serve this core at all, after a line of core->log() that
  * says why.  *ret_provider stays valid and unchanged until the process ends.
+ * The attribute exports it from a plugin that is built with -fvisibility=hidden.
  */
+__attribute__((visibility("default")))
 int polycm_provider_query_v1(const struct polycm_core *core,
 			     const struct polycm_provider **ret_provider);
 

@@ -68,8 +68,14 @@ enum polycm_msg {
 #define POLYCM_SERVICES		((1u << 13) - 1)	/* all of them */
 
 /* Other properties (polycm_transport.flags).  Rules with unknown ones are refused. */
-#define POLYCM_T_DEVICE_MOVES_QP (1u << 0)	/* the device, not user space, brings the QP to RTS */
-#define POLYCM_T_EXACT_LENGTH	(1u << 1)	/* private data arrives as long as it was sent */
+/*
+ * The device, not user space, brings the QP to RTS, and to ERR at the end: the
+ * core only makes it INIT, SQD for a disconnect and ERR after REJECTED.  Required
+ * of connected transports without POLYCM_SVC_ESTABLISH.
+ */
+#define POLYCM_T_DEVICE_MOVES_QP (1u << 0)
+/* Private data arrives as long as it was sent.  For readers: `reported' is what counts. */
+#define POLYCM_T_EXACT_LENGTH	(1u << 1)
 #define POLYCM_T_PORT_IS_TCP	(1u << 2)	/* RDMA_PS_TCP ports are the host's TCP ports */
 #define POLYCM_T_HAS_SA		(1u << 3)	/* paths come from a subnet administrator */
 #define POLYCM_T_CONNECT_BLOCKS	(1u << 4)	/* rdma_connect() waits for the TCP connection */
@@ -91,16 +97,22 @@ struct polycm_transport {
 	uint32_t services;		/* POLYCM_SVC_* */
 	uint32_t flags;			/* POLYCM_T_* */
 
-	/* How its devices show themselves to libibverbs. */
+	/*
+	 * How its devices show themselves to libibverbs.  Over the kernel, devices
+	 * are recognised by them.  A new kind of device takes what programs expect:
+	 * IBV_NODE_CA, IBV_TRANSPORT_IB, IBV_LINK_LAYER_ETHERNET; or UNSPECIFIED.
+	 */
 	enum ibv_node_type node_type;
 	enum ibv_transport_type transport_type;
 	uint8_t link_layer;		/* IBV_LINK_LAYER_* */
 
 	/*
 	 * Private data, in bytes.  limit: what a program may pass; 0 where the
-	 * transport has no such kind.  reported: the length that the receiver's
-	 * event shows; 0 means the exact length sent.  capacity: what the
-	 * message holds on the wire, header of the CM included.
+	 * transport has no such kind.  The provider refuses more (-EINVAL); the core
+	 * does not check it.  reported: the length that the receiver's event shows;
+	 * 0 means the exact length sent.  The provider that posts the event pads the
+	 * data to it.  capacity: what the message holds on the wire, header of the CM
+	 * included.
 	 */
 	uint16_t limit[POLYCM_KINDS_ROOM][POLYCM_MSGS_ROOM];
 	uint16_t reported[POLYCM_KINDS_ROOM][POLYCM_MSGS_ROOM];
@@ -119,7 +131,8 @@ struct polycm_transport {
 
 	/*
 	 * IB CM timers as exponents: a wait of 2^(n-8) ms for n >= 8, which is
-	 * how Linux rounds 4.096 us * 2^n.  0 where the protocol is not IB CM.
+	 * how Linux rounds 4.096 us * 2^n, and 1 ms below.  0 where the protocol is
+	 * not IB CM.
 	 */
 	uint8_t cm_response_timeout;
 	uint8_t max_cm_retries;
@@ -141,7 +154,8 @@ struct polycm_transport {
 
 	/*
 	 * Local ACK time-out exponent (4.096 us * 2^n) from packet lifetime and
-	 * the responder's ACK delay.  NULL where POLYCM_SVC_RNR is absent: 0.
+	 * the responder's ACK delay.  NULL: 0, which is right without POLYCM_SVC_RNR,
+	 * and over the kernel, which computes it by itself.
 	 */
 	uint8_t (*ack_timeout)(uint8_t ack_delay, uint8_t packet_lifetime);
 	/*

@@ -19,10 +19,12 @@ extern "C" {
 /*
  * Each slot has the prototype, the return convention, the errno values and
  * the ownership rules of the libibverbs function ibv_SLOT() of the same name.
- * open_device and close_device are required; calls of missing ones fail with
- * EOPNOTSUPP.  The inline functions of <infiniband/verbs.h> (ibv_post_send,
- * ibv_poll_cq, ibv_create_qp_ex, ...) go through ibv_context.ops and struct
- * verbs_context, which open_device() fills in.
+ * reg_mr, which also serves ibv_reg_mr_iova2(), has iova and its access flags
+ * in addition.  open_device and close_device are required; calls of missing ones
+ * fail with EOPNOTSUPP.  Without query_device and alloc_pd nothing connects.
+ * The inline functions of <infiniband/verbs.h> (ibv_post_send, ibv_poll_cq,
+ * ibv_create_qp_ex, ...) go through ibv_context.ops and struct verbs_context,
+ * which open_device() fills in.
  *
  *  Legal     On objects that the same provider made and that still exist.  The
  *            core does not check that.
@@ -98,7 +100,7 @@ struct polycm_verbs {
 struct polycm_verbs_device {
 	struct ibv_device device;	/* first */
 	const struct polycm_verbs *verbs;
-	__be64 node_guid;
+	__be64 node_guid;		/* what ibv_get_device_guid() returns */
 	void *core;			/* the core's */
 	uint64_t zero[64];		/* so that a reader of libibverbs' private tail finds nothing */
 };
