@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plugin/select.c - which providers carry connections: POLYCM_PROVIDER, and
- * the start of those that it selects.
+ * plugin/select.c - selects providers by POLYCM_PROVIDER, and starts them.
  *
- * They are started once.  The first thread starts them and others wait.  If a provider
- * calls polycm meanwhile on that thread, it sees what is started so far.  No lock is held
- * while a provider's operations run.
+ * The first thread that needs providers starts them, once; other threads wait for it.  If
+ * a provider calls polycm on that thread meanwhile, polycm uses the providers that have
+ * started so far.  No lock is held while a provider's operations run.
  */
 #include "config.h"
 
@@ -34,15 +33,15 @@ static enum start_state state;	/* read without the lock, too */
 static pthread_t starter;
 static int result;
 
-/* Written by the starter alone; of use to others once STARTED. */
-static struct polycm_module **chosen;	/* selected, in order of preference */
+/* Only the starter writes these; other threads read them once the state is STARTED. */
+static struct polycm_module **chosen;	/* selected providers, the preferred one first */
 static size_t num_chosen;
-static struct polycm_module **active;	/* and initialised */
+static struct polycm_module **active;	/* those that are initialised, too */
 static size_t num_active;
-static struct polycm_module **carriers;	/* of the active ones */
+static struct polycm_module **carriers;	/* the active ones, one for all over the kernel */
 static size_t num_carriers;
 static size_t id_size, channel_size;
-static pid_t process;			/* that started them */
+static pid_t process;			/* the one that started them */
 
 /* ------------------------------------------------------------------------
  * POLYCM_PROVIDER
@@ -61,7 +60,7 @@ static char *trim(char *name)
 	return name;
 }
 
-/* The next name of a comma list, blanks around it cut off; NULL at the end. */
+/* Returns the next name of a comma-separated list without blanks around it; NULL: the end. */
 static char *next_name(char **rest)
 {
 	char *name;
@@ -175,7 +174,7 @@ static int add_layer(const char *setting, const char *name)
 	return r ? refuse_layer(setting, name, "is one layer too many") : 0;
 }
 
-/* "trace;fault;" of "trace;fault;roce,iwarp". */
+/* Add the layers before `end': "trace;fault;" of "trace;fault;roce,iwarp". */
 static int choose_layers(const char *setting, const char *end)
 {
 	char *copy = strndup(setting, (size_t)(end - setting)), *rest = copy, *name;
@@ -187,7 +186,7 @@ static int choose_layers(const char *setting, const char *end)
 	return r;
 }
 
-/* arg: the list after ^ */
+/* arg is the list after "^". */
 static int choose_unless_excluded(void *arg, const struct provider_file *file)
 {
 	const char *path, *problem;
@@ -256,7 +255,7 @@ static void start_module(struct polycm_module *module)
 		module->init_error = POLYCM_OP(module, init, module, &module->ctx);
 	module->owns_clock = !had_clock && polycm_clock_installed;
 	if (module->init_error) {
-		/* Where an error line has the reason, another would say less. */
+		/* If the provider logged its reason as an error, this line adds little: a warning. */
 		polycm_log(named && polycm_log_errors() == errors ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN,
 			   "provider %s does not start: %s (%d)", module->name,
 			   provider_strerror(module->init_error), module->init_error);
@@ -273,7 +272,7 @@ static void start_module(struct polycm_module *module)
 		channel_size = module->desc.channel_size;
 }
 
-/* Without a layer that was asked for, the program does not run at all. */
+/* If a selected layer does not start, no provider is started. */
 static int start_layers(void)
 {
 	for (unsigned int i = 0; i < polycm_num_layers; i++) {
@@ -284,7 +283,7 @@ static int start_layers(void)
 	return 0;
 }
 
-/* Providers over the kernel share its ids: the first of them stands for all. */
+/* Providers over the kernel share its ids, so they are one carrier: the first of them. */
 static void find_carriers(void)
 {
 	struct polycm_module *kernel = NULL;
@@ -314,7 +313,7 @@ static void enumerate(void)
 	}
 }
 
-/* Its settings have an effect. */
+/* Is this polycm itself, a selected provider or a layer, so that its settings have an effect? */
 static bool is_used(const char *name)
 {
 	bool used = !strcmp(name, "polycm");

@@ -187,29 +187,55 @@ int polycm_sim_run_until_event(struct rdma_cm_id *id, uint64_t limit_ns);
  */
 
 enum polycm_sim_action {
-	/* On a packet that matches: */
-	POLYCM_SIM_LOSE = 1,		/* iWARP: TCP sends it again, which may match again */
-	POLYCM_SIM_DELAY,		/* by delay_ns; later packets may overtake it */
-	POLYCM_SIM_DUPLICATE,		/* `count' copies more (0: one), delay_ns apart */
-	POLYCM_SIM_REORDER,		/* the next packet in the same direction overtakes it */
-	POLYCM_SIM_CORRUPT,		/* the byte at `offset' is xored with `value' (0: at random) */
-	POLYCM_SIM_REJECT,		/* a REQ, REP, MPA_REQ: answered with a REJ of this reason;
-					   SEND, WRITE, READ, ATOMIC: with a NAK of this code */
-	/* On a call that matches `message', one of the operations named below: */
-	POLYCM_SIM_FAIL,		/* it fails with `error' (0: ENOMEM) */
-	/* On a lookup that matches `message', "path" (an SA's) or "neighbour": */
-	POLYCM_SIM_ANSWER_LATE,		/* by delay_ns */
+	/* These act on a packet that matches. */
+
+	/* The packet is lost.  On iWARP, TCP sends it again, and that may match again. */
+	POLYCM_SIM_LOSE = 1,
+	/* The packet is delayed by delay_ns.  Later packets may overtake it. */
+	POLYCM_SIM_DELAY,
+	/* `count' more copies (0: one) are sent, delay_ns apart. */
+	POLYCM_SIM_DUPLICATE,
+	/* The next packet in the same direction overtakes it. */
+	POLYCM_SIM_REORDER,
+	/* The byte at `offset' is XORed with `value' (0: a random value). */
+	POLYCM_SIM_CORRUPT,
+	/*
+	 * The packet is answered instead of delivered: a REQ, REP or MPA_REQ by a REJ with
+	 * `reason', a SEND, WRITE, READ or ATOMIC by a NAK with it.
+	 */
+	POLYCM_SIM_REJECT,
+
+	/* This acts on a call.  `message' names the call, as below. */
+
+	/* The call fails with `error' (0: ENOMEM). */
+	POLYCM_SIM_FAIL,
+
+	/* These act on a lookup.  `message' is "path" (of an SA) or "neighbour". */
+
+	/* The answer is delayed by delay_ns. */
+	POLYCM_SIM_ANSWER_LATE,
+	/* No answer comes. */
 	POLYCM_SIM_ANSWER_NEVER,
-	/* On the node or device `on', when something matches, or at from_ns if nothing is named: */
-	POLYCM_SIM_FREEZE,		/* for delay_ns (0: for ever) it sends and receives nothing,
-					   and its timers stand still */
-	POLYCM_SIM_CRASH,		/* the same for ever */
-	POLYCM_SIM_PORT_DOWN,		/* for delay_ns; 0: until PORT_UP */
+
+	/*
+	 * These act on the node `on' or its device, each time that something matches.  If
+	 * the rule names nothing to match, they act once, at from_ns.
+	 */
+
+	/* The node sends and receives nothing for delay_ns (0: for ever); its timers stop. */
+	POLYCM_SIM_FREEZE,
+	/* The same for ever. */
+	POLYCM_SIM_CRASH,
+	/* The device's port is down for delay_ns; 0: until a PORT_UP. */
+	POLYCM_SIM_PORT_DOWN,
 	POLYCM_SIM_PORT_UP,
 	POLYCM_SIM_REMOVE_DEVICE,
-	POLYCM_SIM_CHANGE_ADDRESS,	/* `address' becomes `new_address'; one NULL: added, removed */
-	POLYCM_SIM_CHANGE_MAC,		/* of the port with `address'; its neighbours learn it */
-	POLYCM_SIM_FULL_BACKLOG,	/* its listeners take no request, for delay_ns; 0: for ever */
+	/* `new_address' replaces `address'.  NULL for one: the other is added, or removed. */
+	POLYCM_SIM_CHANGE_ADDRESS,
+	/* The port with `address' gets another MAC, and its neighbours learn it. */
+	POLYCM_SIM_CHANGE_MAC,
+	/* The node's listeners accept no request for delay_ns; 0: for ever. */
+	POLYCM_SIM_FULL_BACKLOG,
 };
 
 /*
@@ -224,22 +250,40 @@ enum polycm_sim_action {
 struct polycm_sim_fault_rule {
 	size_t size;			/* of the struct, set by the caller */
 	enum polycm_sim_action action;
-	/* match */
-	struct polycm_sim_node *from, *to;	/* of a packet; a call or lookup is `from' its node */
+
+	/* These members say what matches. */
+
+	/* The packet's sender and receiver.  A call or lookup is `from' its node. */
+	struct polycm_sim_node *from, *to;
+	/* The table above lists the names. */
 	const char *message;
-	unsigned int nth;		/* the nth that matches the rest, from 1; 0: each */
-	unsigned int times;		/* this many from the nth on; 0: one with nth, else all */
-	double probability;		/* of each match; 0 means 1 */
-	uint64_t from_ns, until_ns;	/* only between these times; until_ns 0: for ever */
-	/* what happens */
-	struct polycm_sim_node *on;	/* NULL: `from', or the receiver if that is not named */
-	const char *device;		/* of `on'; NULL: the first */
+	/* The rule acts on the nth thing that matches the other members, from 1; 0: on each. */
+	unsigned int nth;
+	/* It acts on so many, from the nth on.  0: on one if nth is set, else on all. */
+	unsigned int times;
+	/* It acts on a match with this probability; 0 means 1. */
+	double probability;
+	/* It acts only between these times.  until_ns 0: it has no end. */
+	uint64_t from_ns, until_ns;
+
+	/* These members say what happens.  Each action above names those that it uses. */
+
+	/* An action on a node acts on this one.  NULL: on `from'; if that is NULL, on the receiver. */
+	struct polycm_sim_node *on;
+	/* An action on a device acts on this one of `on'.  NULL: on its first. */
+	const char *device;
 	uint64_t delay_ns;
 	unsigned int count;
-	uint16_t reason;		/* REJECT: as in the REJ; MPA: ignored; of data 1 (invalid
-					   request), 2 (remote access), 3 or 0 (remote operation) */
-	int error;			/* FAIL: an errno */
-	int offset;			/* CORRUPT: of the message; -1: anywhere */
+	/*
+	 * REJECT: the reason in the REJ of an IB CM message.  MPA has no reasons and ignores it.
+	 * For data it selects the NAK: 1 is "invalid request", 2 "remote access error", 3 and 0
+	 * "remote operational error".
+	 */
+	uint16_t reason;
+	/* FAIL: an errno. */
+	int error;
+	/* CORRUPT: the byte's offset in the message; -1: a random one. */
+	int offset;
 	uint8_t value;
 	const char *address, *new_address;
 };
