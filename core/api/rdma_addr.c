@@ -91,13 +91,13 @@ static int resolve_addr(struct polycm_id *id, const struct sockaddr *src,
 	size_t dst_len = polycm_addr_len(dst);
 	struct polycm_asked before;
 	struct polycm_channel *chan;
-	bool roams = polycm_id_roams(id);
+	bool unplaced = polycm_id_is_unplaced(id);
 	int err;
 
 	if (!dst_len || (src && !polycm_addr_len(src)))
 		return polycm_fail(-EINVAL, dst ? "unknown address family" : "no address");
 
-	if (roams) {
+	if (unplaced) {
 		err = settle_for_resolve(id, src, dst);
 		if (err)
 			return err;
@@ -110,8 +110,8 @@ static int resolve_addr(struct polycm_id *id, const struct sockaddr *src,
 	err = POLYCM_OP(id->module, resolve_addr, id->priv, src, dst, timeout_ms);
 	polycm_asked(id, &before, timeout_ms, err);
 	if (err) {
-		if (roams)
-			polycm_id_set_place(id, POLYCM_ROAMING);
+		if (unplaced)
+			polycm_id_set_place(id, POLYCM_UNPLACED);
 		return polycm_fail_in(err, "to %s", polycm_addr_text(dst, text));
 	}
 	chan = polycm_channel_lock_held(id);

@@ -83,7 +83,7 @@ static int shadows_listen(struct polycm_id *id, int backlog)
 }
 
 /* An id with the choice open: bound to a wildcard, or not yet, which means to any port. */
-static int prepare_roaming(struct polycm_id *id, int backlog)
+static int prepare_unplaced(struct polycm_id *id, int backlog)
 {
 	const struct sockaddr_in any = { .sin_family = AF_INET };
 	int err = 0;
@@ -101,7 +101,7 @@ static int prepare_roaming(struct polycm_id *id, int backlog)
 
 static int listen_on(struct polycm_id *id, int backlog)
 {
-	bool roams = polycm_id_roams(id);
+	bool unplaced = polycm_id_is_unplaced(id);
 	struct polycm_channel *chan;
 	unsigned int old_backlog;
 	int err = 0;
@@ -112,8 +112,8 @@ static int listen_on(struct polycm_id *id, int backlog)
 	id->backlog = chan && chan->native ? UINT_MAX : (unsigned int)limited(backlog);
 	polycm_channel_unlock(chan);
 
-	if (roams)
-		err = prepare_roaming(id, backlog);
+	if (unplaced)
+		err = prepare_unplaced(id, backlog);
 	if (!err)
 		err = polycm_need_module(id);
 	if (!err)
@@ -128,7 +128,7 @@ static int listen_on(struct polycm_id *id, int backlog)
 
 err_undo:
 	/* An id that is listening already goes on as before. */
-	if (roams) {
+	if (unplaced) {
 		polycm_shadows_close(id);
 		polycm_shadows_free(id);
 	}

@@ -79,7 +79,7 @@ static int set_option(struct polycm_id *id, int level, int name, const void *val
 		err = POLYCM_OP(id->module, set_option, id->priv, level, name, value, len);
 	else
 		err = check_unsettled(id, level, name, len);
-	if (!err && polycm_id_roams(id))
+	if (!err && polycm_id_is_unplaced(id))
 		err = save(id, level, name, value, len);
 	return err;
 }

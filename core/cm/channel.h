@@ -45,7 +45,7 @@ struct polycm_channel {
 	int wake_fd;			/* eventfd in the set, readable while events wait; -1: native */
 	uint32_t posts;			/* a count to sleep on; atomic */
 	unsigned int sleepers;		/* threads that sleep on posts */
-	bool stuck_told;		/* by another thread that is stuck, when posts were so many: */
+	bool stuck_logged;		/* by another thread that is stuck, when posts were so many: */
 	uint32_t stuck_posts;
 	bool readable;			/* what wake_fd says */
 	bool taken_at_once;		/* the only thread lets time move, and takes what this brings */
@@ -147,7 +147,7 @@ void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char 
  */
 void polycm_channels_tell_stuck(const struct polycm_channel *but);
 /* Under the channel's lock: was that told of this one, and nothing has happened since? */
-bool polycm_channel_stuck_told_locked(struct polycm_channel *chan);
+bool polycm_channel_stuck_logged_locked(struct polycm_channel *chan);
 /* Is it a channel's descriptor?  Then also which, and whether a provider fetches from outside. */
 bool polycm_channel_describe_fd(int fd, char *text, size_t size, bool *ret_fetched);
 

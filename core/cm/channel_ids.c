@@ -227,13 +227,13 @@ void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char 
 	}
 }
 
-bool polycm_channel_stuck_told_locked(struct polycm_channel *chan)
+bool polycm_channel_stuck_logged_locked(struct polycm_channel *chan)
 {
-	bool told = chan->stuck_told &&
+	bool logged = chan->stuck_logged &&
 		    chan->stuck_posts == __atomic_load_n(&chan->posts, __ATOMIC_RELAXED);
 
-	chan->stuck_told = false;
-	return told;
+	chan->stuck_logged = false;
+	return logged;
 }
 
 void polycm_channels_tell_stuck(const struct polycm_channel *but)
@@ -248,7 +248,7 @@ void polycm_channels_tell_stuck(const struct polycm_channel *but)
 			continue;
 		polycm_channel_take_lock(chan);
 		polycm_channel_describe_ids_locked(chan, text, sizeof(text));
-		chan->stuck_told = true;
+		chan->stuck_logged = true;
 		chan->stuck_posts = __atomic_load_n(&chan->posts, __ATOMIC_RELAXED);
 		polycm_channel_give_lock(chan);
 		polycm_log(POLYCM_LOG_ERROR, POLYCM_STUCK, text);

@@ -146,7 +146,7 @@ post_locked(struct polycm_channel *chan, struct polycm_id *target, const struct 
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 		if (target->place == POLYCM_RESOLVING)
-			target->place = POLYCM_ROAMING;
+			target->place = POLYCM_UNPLACED;
 		break;
 	default:
 		break;

@@ -128,7 +128,7 @@ int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum 
 	id->rsocket.sync = sync;
 	id->announced = true;
 	id->accepted = true;
-	id->place = only ? POLYCM_PLACED : POLYCM_ROAMING;
+	id->place = only ? POLYCM_PLACED : POLYCM_UNPLACED;
 	id->pub.context = context;
 	id->pub.channel = &chan->pub;
 	err = polycm_live_add(&polycm_live_objects, id);

@@ -78,7 +78,7 @@ struct polycm_rsocket_view {
 
 /* May the id still change its provider? */
 enum polycm_place {
-	POLYCM_ROAMING,			/* not on a device: the next address decides */
+	POLYCM_UNPLACED,			/* not on a device: the next address decides */
 	POLYCM_RESOLVING,		/* resolve_addr() is under way */
 	POLYCM_PLACED,			/* on a device, listening, or a child: no */
 };
@@ -264,7 +264,7 @@ int polycm_id_follow(struct polycm_id *id);
 /* --- settle.c --- */
 
 /* Is the choice of a provider open to this id? */
-bool polycm_id_roams(struct polycm_id *id);
+bool polycm_id_is_unplaced(struct polycm_id *id);
 /* Open the id in the module (out of another, if it was there) and set its options again. */
 int polycm_id_settle(struct polycm_id *id, struct polycm_module *module);
 void polycm_id_unsettle(struct polycm_id *id);

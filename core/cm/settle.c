@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm/settle.c - which provider an id is with, and what the provider knows
- * of it: device, addresses, paths.
+ * cm/settle.c - assigns a provider to an id, and copies what the provider knows
+ * about the id (device, addresses, paths) into it.
  *
- * With one provider to choose from, an id is with it from its creation.  With
- * several, the first address decides, and until the id is on a device a later
- * address may decide otherwise.  All under the id's lock.
+ * If there is only one provider, an id gets it when it is created.  If there are
+ * several, the id's first address selects one.  A later address may select another
+ * one, until the id is on a device.  The caller holds the id's lock.
  */
 #include "config.h"
 #include "id_internal.h"
@@ -67,18 +67,18 @@ void polycm_id_set_place(struct polycm_id *id, enum polycm_place place)
 	polycm_channel_unlock(chan);
 }
 
-bool polycm_id_roams(struct polycm_id *id)
+bool polycm_id_is_unplaced(struct polycm_id *id)
 {
 	struct polycm_module *const *carriers;
 	struct polycm_channel *chan;
-	bool roams;
+	bool unplaced;
 
 	if (polycm_registry_carriers(&carriers) < 2)
 		return false;
 	chan = polycm_channel_lock_held(id);
-	roams = id->place == POLYCM_ROAMING;
+	unplaced = id->place == POLYCM_UNPLACED;
 	polycm_channel_unlock(chan);
-	return roams;
+	return unplaced;
 }
 
 static void set_module(struct polycm_id *id, struct polycm_module *module, bool closing)
@@ -149,7 +149,7 @@ int polycm_id_settle(struct polycm_id *id, struct polycm_module *module)
 	return err;
 }
 
-/* The device's verbs and default PD, as librdmacm has them in the id. */
+/* Open the device's context and default PD, which an id of librdmacm contains. */
 static int open_device(struct polycm_device *device, struct ibv_pd **ret_pd)
 {
 	int err = polycm_device_open(device);
@@ -188,7 +188,7 @@ static int take_paths(struct polycm_id *id, const struct polycm_route_info *info
 	return 0;
 }
 
-/* Under the channel's lock, for the log lines of other threads. */
+/* The channel's lock is held, because log lines of other threads read the addresses. */
 static void take_addresses(struct polycm_id *id, const struct polycm_route_info *info)
 {
 	struct rdma_addr *addr = &id->pub.route.addr;
@@ -217,7 +217,7 @@ static void take_device(struct polycm_id *id, const struct polycm_route_info *in
 	id->device = info->device;
 	__atomic_store_n(&id->pathless, info->device->transport->protocol == POLYCM_PROTO_MPA,
 			 __ATOMIC_RELAXED);
-	/* Of the providers over the kernel, the device's goes on with the id. */
+	/* Providers over the kernel share an id: from now on the device's provider has it. */
 	if (id->module->carrier == info->device->module->carrier)
 		id->module = info->device->module;
 }
@@ -231,7 +231,7 @@ int polycm_id_update(struct polycm_id *id, bool with_paths)
 	bool is_new;
 	int err;
 
-	/* As many paths as num_paths says are looked at. */
+	/* The array of paths is not cleared: only the first num_paths are read. */
 	polycm_clear(&info, offsetof(struct polycm_route_info, path));
 	info.size = sizeof(info);
 	err = POLYCM_OP(id->module, query, id->priv, &info);

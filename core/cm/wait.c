@@ -36,14 +36,14 @@
 static void deadlock(struct polycm_channel *chan)
 {
 	char text[512];
-	bool told;
+	bool logged;
 
 	polycm_channel_take_lock(chan);
 	polycm_channel_describe_ids_locked(chan, text, sizeof(text));
-	told = polycm_channel_stuck_told_locked(chan);
+	logged = polycm_channel_stuck_logged_locked(chan);
 	polycm_channel_give_lock(chan);
 
-	if (told)
+	if (logged)
 		return;
 	polycm_log(POLYCM_LOG_ERROR, POLYCM_STUCK, text);
 	polycm_channels_tell_stuck(chan);

@@ -55,7 +55,7 @@ struct fault_rule {
 };
 
 /* What the rules do to one call or event; all zero: nothing. */
-struct fault_deed {
+struct fault_effect {
 	int error;			/* the call fails with it, negative */
 	bool lost;
 	uint64_t delay_ns;
@@ -71,7 +71,7 @@ void fault_rules_start(uint64_t seed);
 /* Copied; -ENOMEM. */
 int fault_rules_add(const struct fault_rule *rule);
 /* One more of this kind: what happens to it?  Told, and counted. */
-void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fault_deed *ret_deed);
+void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fault_effect *ret_effect);
 /* Tells how often each rule has happened, and forgets them. */
 void fault_rules_end(void);
 

@@ -23,25 +23,25 @@ static bool asked(enum fault_what what)
 }
 
 /* Before a call is passed to the layer below: the error that it fails with, or 0. */
-static int ask_call(const struct fault_id *self, enum fault_what what, struct fault_deed *ret_deed)
+static int ask_call(const struct fault_id *self, enum fault_what what, struct fault_effect *ret_effect)
 {
-	*ret_deed = (struct fault_deed){ .error = 0 };
+	*ret_effect = (struct fault_effect){ .error = 0 };
 	if (!asked(what))
 		return 0;
-	fault_rules_ask(self->layer->id, what, ret_deed);
-	if (ret_deed->delay_ns)
-		fault_core->sleep(ret_deed->delay_ns);
-	if (ret_deed->error)
+	fault_rules_ask(self->layer->id, what, ret_effect);
+	if (ret_effect->delay_ns)
+		fault_core->sleep(ret_effect->delay_ns);
+	if (ret_effect->error)
 		fault_core->why("a fault of POLYCM_FAULT_RULES or POLYCM_FAULT_SCENARIO");
-	return ret_deed->error;
+	return ret_effect->error;
 }
 
 #define CALL(op, params, ...)									\
 static int op_##op params									\
 {												\
 	const struct fault_id *self = priv;							\
-	struct fault_deed deed;									\
-	int err = ask_call(self, FAULT_##op, &deed);						\
+	struct fault_effect effect;									\
+	int err = ask_call(self, FAULT_##op, &effect);						\
 												\
 	priv = self->layer->priv;								\
 	return err ? err : self->layer->ops->op(__VA_ARGS__);					\
@@ -68,8 +68,8 @@ CALL(migrate, (void *priv, void *new_chan), priv, new_chan)
 static int op_open(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
 {
 	const struct polycm_layer *layer = ((struct fault_id *)priv)->layer;
-	struct fault_deed deed;
-	int err = ask_call(priv, FAULT_create_id, &deed);
+	struct fault_effect effect;
+	int err = ask_call(priv, FAULT_create_id, &effect);
 
 	(void)ctx;
 	return err ? err : layer->ops->open(layer->ctx, id, layer->priv, how);
@@ -78,16 +78,16 @@ static int op_open(void *ctx, struct polycm_id *id, void *priv, const struct pol
 static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 {
 	const struct polycm_layer *layer = ((struct fault_id *)priv)->layer;
-	struct fault_deed deed;
-	int err = ask_call(priv, FAULT_reject, &deed);
+	struct fault_effect effect;
+	int err = ask_call(priv, FAULT_reject, &effect);
 
 	if (err)
 		return err;
-	if (deed.change && deed.change->has_status)
-		reason = deed.change->reason;
-	if (deed.change && deed.change->has_data) {
-		len = deed.change->data_len;
-		data = len ? deed.change->data : NULL;
+	if (effect.change && effect.change->has_status)
+		reason = effect.change->reason;
+	if (effect.change && effect.change->has_data) {
+		len = effect.change->data_len;
+		data = len ? effect.change->data : NULL;
 	}
 	return layer->ops->reject(layer->priv, data, len, reason);
 }
@@ -120,21 +120,21 @@ static void change(struct polycm_event *event, const struct fault_rule *rule)
 static int op_event(void *priv, const struct polycm_event *event, uint64_t hold_ns)
 {
 	const struct polycm_layer *layer = ((struct fault_id *)priv)->layer;
-	struct fault_deed deed = { .error = 0 };
+	struct fault_effect effect = { .error = 0 };
 	struct polycm_event copy;
 
 	if (!asked(fault_of_event(event->type)))
 		return layer->post(layer, event, hold_ns);
-	fault_rules_ask(layer->id, fault_of_event(event->type), &deed);
-	if (deed.lost)
+	fault_rules_ask(layer->id, fault_of_event(event->type), &effect);
+	if (effect.lost)
 		return 0;
-	if (deed.change) {
+	if (effect.change) {
 		copy = *event;
 		copy.size = sizeof(copy);
-		change(&copy, deed.change);
+		change(&copy, effect.change);
 		event = &copy;
 	}
-	if (__builtin_add_overflow(hold_ns, deed.delay_ns, &hold_ns))
+	if (__builtin_add_overflow(hold_ns, effect.delay_ns, &hold_ns))
 		hold_ns = UINT64_MAX;
 	return layer->post(layer, event, hold_ns);
 }

@@ -92,22 +92,22 @@ static bool happens(struct fault_rule *rule, enum fault_what what, uint64_t now)
 	return true;
 }
 
-static void apply(const struct fault_rule *rule, struct fault_deed *deed)
+static void apply(const struct fault_rule *rule, struct fault_effect *effect)
 {
 	switch (rule->action) {
 	case FAULT_FAIL:
-		if (!deed->error)
-			deed->error = -rule->error;
+		if (!effect->error)
+			effect->error = -rule->error;
 		break;
 	case FAULT_DELAY:
-		if (__builtin_add_overflow(deed->delay_ns, rule->delay_ns, &deed->delay_ns))
-			deed->delay_ns = UINT64_MAX;
+		if (__builtin_add_overflow(effect->delay_ns, rule->delay_ns, &effect->delay_ns))
+			effect->delay_ns = UINT64_MAX;
 		break;
 	case FAULT_LOSE:
-		deed->lost = true;
+		effect->lost = true;
 		break;
 	case FAULT_CHANGE:
-		deed->change = rule;
+		effect->change = rule;
 		break;
 	}
 }
@@ -123,7 +123,7 @@ static void tell(const struct polycm_id *id, enum fault_what what, const struct 
 			words[rule->action]);
 }
 
-void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fault_deed *ret_deed)
+void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fault_effect *ret_effect)
 {
 	uint64_t now = fault_core->now_ns() - start_ns;
 
@@ -135,7 +135,7 @@ void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fa
 		pthread_mutex_unlock(&rules_lock);
 		if (!hit)
 			continue;
-		apply(rule, ret_deed);
+		apply(rule, ret_effect);
 		tell(id, what, rule);
 	}
 }

@@ -340,7 +340,7 @@ static void look_up(enum sim_what what, const struct sim_node *from, unsigned in
 		if (given->fabric != fabric || given->what != what || given->nth != nth ||
 		    strcmp(given->from, from->name))
 			continue;
-		*(fault_is_deed(given->action) ? node : packet) = (struct decision){
+		*(fault_is_node_action(given->action) ? node : packet) = (struct decision){
 			.action = given->action,
 			.delay = given->delay,
 			.reason = given->reason,

@@ -286,7 +286,7 @@ static int refuse_busy(const struct polycm_sim_counts *c, char *ret_why, size_t 
 static void finish(void)
 {
 	sim_lock();
-	sim_fault_tell_missed();
+	sim_fault_log_missed();
 	sim_unlock();
 	sim_take_down();
 }

@@ -79,7 +79,7 @@ void fuzz_seeds(void (*put)(const char *name, const uint8_t *data, size_t size))
 		  "{ action = \"fail\"; message = \"bind\"; error = \"EADDRINUSE\"; nth = 2; },\n"
 		  "{ action = \"answer_late\"; message = \"path\"; delay = \"1 s\"; },\n"
 		  "{ action = \"answer_never\"; message = \"neighbour\"; until = \"1 min\"; } );" },
-		{ "deeds", TWO "faults = ( { action = \"freeze\"; on = \"a\"; delay = \"1 ms\"; },\n"
+		{ "actions", TWO "faults = ( { action = \"freeze\"; on = \"a\"; delay = \"1 ms\"; },\n"
 		  "{ action = \"crash\"; on = \"b\"; after = \"20 ms\"; },\n"
 		  "{ action = \"port_down\"; on = \"a\"; device = \"sim0\"; after = \"2 ms\"; },\n"
 		  "{ action = \"port_up\"; on = \"a\"; after = \"3 ms\"; },\n"

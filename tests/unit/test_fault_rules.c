@@ -71,10 +71,10 @@ static void start(const struct rule_count *row)
 
 static bool happens(enum fault_what what)
 {
-	struct fault_deed deed = { 0 };
+	struct fault_effect effect = { 0 };
 
-	fault_rules_ask(NULL, what, &deed);
-	return deed.error != 0;
+	fault_rules_ask(NULL, what, &effect);
+	return effect.error != 0;
 }
 
 static void rules_count_as_the_simulators_do(void **state)

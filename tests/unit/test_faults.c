@@ -356,7 +356,7 @@ static void test_what_others_did_needs_no_memory(void **state)
  */
 
 /* The packet that a rule matches goes its way; what follows meets the change. */
-static void test_deeds_follow_what_they_match(void **state)
+static void test_actions_follow_what_they_match(void **state)
 {
 	static const struct {
 		enum polycm_sim_action action;
@@ -388,7 +388,7 @@ static void test_deeds_follow_what_they_match(void **state)
 }
 
 /* What a rule may do once is not done twice because its time has not come yet. */
-static void test_deeds_are_counted_when_they_begin(void **state)
+static void test_actions_are_counted_when_they_begin(void **state)
 {
 	uint32_t number = add(RULE(.action = POLYCM_SIM_CHANGE_MAC, .message = "REQ", .times = 1,
 				   .on = HANDLE(node_b), .address = "10.0.0.2"));
@@ -400,7 +400,7 @@ static void test_deeds_are_counted_when_they_begin(void **state)
 	assert_int_equal(hits(number), 1);
 }
 
-static void test_deeds_at_a_time(void **state)
+static void test_actions_at_a_time(void **state)
 {
 	uint32_t down = add(RULE(.action = POLYCM_SIM_PORT_DOWN, .on = HANDLE(node_b),
 				 .from_ns = 1000));
@@ -566,9 +566,9 @@ int main(void)
 		test(test_lookups),
 		test(test_backlog),
 		test(test_what_others_did_needs_no_memory),
-		test(test_deeds_follow_what_they_match),
-		test(test_deeds_are_counted_when_they_begin),
-		test(test_deeds_at_a_time),
+		test(test_actions_follow_what_they_match),
+		test(test_actions_are_counted_when_they_begin),
+		test(test_actions_at_a_time),
 		test(test_removed_while_down),
 		test(test_impossible_rules),
 		test(test_names),

@@ -460,7 +460,7 @@ static void an_event_is_a_change(void **state)
 	assert_int_equal(pair_modify(a.qp, IBV_QPS_ERR), 0);
 	sim_lock();
 	assert_true(sim_engine.changes > before);
-	assert_int_equal(sim_engine.told, sim_engine.changes);
+	assert_int_equal(sim_engine.woken_at, sim_engine.changes);
 	sim_unlock();
 	pair_expect(&a, 1, IBV_WC_WR_FLUSH_ERR);
 	pair_close();

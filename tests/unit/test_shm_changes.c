@@ -262,7 +262,7 @@ static void they_count_together(void **state)
 		assert_int_equal(hits(1), rows[i].hits);
 		/* That it came true in another process is enough. */
 		sim_lock();
-		sim_fault_tell_missed();
+		sim_fault_log_missed();
 		sim_unlock();
 		assert_int_equal(sim_fake_log_count(POLYCM_LOG_WARN), 0);
 		assert_int_equal(shm_child_end(&child), 0);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm/cma_death.c - another process of the host died: its ids end as the kernel
- * ends them, since the host lives on.  What its CM would send follows from the
- * states of its ids.  For this case each process sends these states to its peers,
- * after its messages; all of them have been read before.  Engine lock held.
+ * cm/cma_death.c - ends connections to a process that died, as its host's kernel
+ * would: the simulated host lives on.  The state of an id of the dead process says
+ * which message the kernel would send for it.  So each process sends the states of
+ * its ids to its peers, after its other messages.  When the death is noticed, all of
+ * them have been read.  Engine lock held.
  */
 #include "config.h"
 
@@ -22,17 +23,18 @@ static unsigned int peer_slot(const struct ibcm *cm)
 	return cm->remote_id ? sim_slot_of_conn(cm->remote_id) : cm->request_slot;
 }
 
-/* A packet with the state of an id, for the process of its peer. */
+/* The packet that tells the peer's process the state of an id. */
 struct note {
-	uint32_t local_id, remote_id;	/* the sender's; 0: it does not know its peer's */
+	uint32_t local_id, remote_id;	/* as the sender names them; remote_id 0: not known yet */
 	uint8_t state;			/* enum ibcm_state */
 };
 
 #define NOTE_SIZE (offsetof(struct note, state) + sizeof(uint8_t))
 
 /*
- * The state that stands for all in which a host sends the same for a process that
- * died.  REQ_RCVD lasts only while the request is posted.
+ * Several states make a host send the same message for a process that died.  This
+ * returns one state for all of them; TIMEWAIT: nothing is sent.  REQ_RCVD is among
+ * the latter, as it lasts only while the request is posted.
  */
 static enum ibcm_state ends_like(enum ibcm_state state)
 {
@@ -69,7 +71,7 @@ void ibcm_send_note(const struct ibcm *cm, enum ibcm_state before)
 	sim_link_note(cm->id->port, cm->peer, peer_slot(cm), &note, NOTE_SIZE);
 }
 
-/* Our end of the sender's connection; the sender may not know our id yet. */
+/* Find our id of the sender's connection.  The sender may not know our id yet. */
 static struct ibcm *find_noted(const struct sim_packet *packet, const struct note *note)
 {
 	uint64_t guid = be64toh(packet->from->device->vdev.node_guid);
@@ -114,7 +116,7 @@ void ibcm_peer_sent(struct ibcm *cm, enum cm_attr_id attr_id)
 	}
 }
 
-/* What ibcm_close() would send for the peer's id.  false: nothing that our id would accept. */
+/* The message that ibcm_close() would send for the peer's id; false: none that our id accepts. */
 static bool final_message(const struct ibcm *cm, struct cm_msg *ret_msg)
 {
 	const struct polycm_verbs_device *device = &cm->peer->device->vdev;
@@ -123,7 +125,7 @@ static bool final_message(const struct ibcm *cm, struct cm_msg *ret_msg)
 	memset(ret_msg, 0, sizeof(*ret_msg));
 	ret_msg->tid = cm->tid;
 	ret_msg->attr_id = CM_REJ;
-	/* First in all messages but SIDR's. */
+	/* All messages except those of SIDR begin with these two. */
 	ret_msg->rtu.local_comm_id = cm->remote_id;
 	ret_msg->rtu.remote_comm_id = cm->local_id;
 	switch (state) {
@@ -181,7 +183,7 @@ void ibcm_peer_died(struct ibcm *cm)
 	});
 }
 
-/* A kernel that both ends share knows this at once; we check now and then. */
+/* A kernel knows at once that a process died; the simulator checks from time to time. */
 void cma_check_peer(const struct sim_id *id)
 {
 	if (id->engine == &sim_ibcm_engine && id->ib) {

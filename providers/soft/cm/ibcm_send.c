@@ -89,7 +89,7 @@ static unsigned int peer_slot(struct ibcm *cm)
 			sim_link_meet(slot);
 		cm->request_slot = (uint16_t)slot;
 	} else {
-		sim_fabric_tell_unheard(cm->id->id,
+		sim_fabric_log_no_listener(cm->id->id,
 					sim_port_taken(cm->peer->device->node,
 						       ibcm_dst_port_space(cm->id),
 						       sim_addr_port(&cm->id->dst.sa)));

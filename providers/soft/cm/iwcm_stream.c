@@ -167,8 +167,9 @@ static void send_syn(struct iwcm *cm)
 	/* Nobody listens: any process of the host can send the RST. */
 	if (!sim_find_socket(cm->peer->device->node, &cm->id->dst.sa, &slot, &listener)) {
 		slot = sim_self_slot();
-		sim_fabric_tell_unheard(cm->id->id, sim_port_taken(cm->peer->device->node, RDMA_PS_TCP,
-								   sim_addr_port(&cm->id->dst.sa)));
+		sim_fabric_log_no_listener(cm->id->id,
+					   sim_port_taken(cm->peer->device->node, RDMA_PS_TCP,
+							  sim_addr_port(&cm->id->dst.sa)));
 	}
 	sim_link_meet(slot);
 	iw_send_syn(cm, answer_is_lost(cm->id) ? NULL : cm->peer, slot);

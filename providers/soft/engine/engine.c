@@ -124,7 +124,7 @@ unsigned int engine_fire_due(unsigned int limit)
 
 void engine_wake_waiters(void)
 {
-	sim_engine.told = sim_engine.changes;
+	sim_engine.woken_at = sim_engine.changes;
 	if (!sim_engine.waiters)
 		return;
 	sim_engine.woken = sim_engine.waiters;
@@ -375,7 +375,7 @@ int sim_engine_start(enum sim_clock clock, uint64_t seed)
 		goto out;
 	sim_random_seed(seed);
 	sim_engine.seq = sim_engine.busy_since = 0;
-	sim_engine.due = sim_engine.stop = sim_engine.stuck_told = false;
+	sim_engine.due = sim_engine.stop = sim_engine.stuck_logged = false;
 	relaxed_store(&sim_engine.now, 0);
 	relaxed_store(&sim_engine.next, SIM_NEVER);
 	relaxed_store(&sim_engine.spins, 0);

@@ -25,17 +25,17 @@ struct sim_engine {
 	unsigned int passers;		/* threads in calls that move time and end by themselves */
 	unsigned int wakings;		/* how often the waiters were woken */
 	uint64_t changes;		/* counts what waiters have to check */
-	uint64_t told;			/* `changes' when they were last woken */
+	uint64_t woken_at;		/* `changes' when they were last woken */
 	uint64_t busy_changes, busy_since;	/* others compute, without calls; 0: no */
 	uint64_t busy_period, looking;		/* a number for that; processor time of the waiters */
 	bool running;
 	bool alone;			/* held by the only thread, without the mutex */
 	bool due;			/* a timer was armed for now (real) */
 	bool thread_runs, stop;
-	bool no_thread_told;		/* logged since one was last started */
+	bool no_thread_logged;		/* logged since one was last started */
 	bool asleep;			/* the NIC thread, until sleep_until */
-	bool stuck_told;
-	bool blind_told;		/* logged that the states of other threads cannot be read */
+	bool stuck_logged;
+	bool blind_logged;		/* logged that the states of other threads cannot be read */
 	int cancel_state;		/* of the thread that holds the lock */
 	uint64_t sleep_until;
 	uint64_t seq;
@@ -120,7 +120,7 @@ static inline void engine_move_to(uint64_t time)
 /* Wake the threads that wait if anything has changed. */
 static inline void engine_virtual_tell(void)
 {
-	if (sim_engine.told != sim_engine.changes)
+	if (sim_engine.woken_at != sim_engine.changes)
 		engine_wake_waiters();
 }
 

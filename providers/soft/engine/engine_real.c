@@ -47,8 +47,8 @@ static void start_or_log(void)
 {
 	int r = sim_engine_need_thread();
 
-	if (r < 0 && !sim_engine.no_thread_told) {
-		sim_engine.no_thread_told = true;
+	if (r < 0 && !sim_engine.no_thread_logged) {
+		sim_engine.no_thread_logged = true;
 		sim_core->log(POLYCM_LOG_ERROR, NULL,
 			      "the simulator cannot start its thread: %s; no event comes until it "
 			      "can: raise the limit on threads or memory", strerror(-r));
@@ -308,6 +308,6 @@ int sim_engine_need_thread(void)
 					  "threads or memory");
 	pthread_setname_np(sim_engine.thread, "polycm-nic");
 	sim_engine.thread_runs = true;
-	sim_engine.no_thread_told = false;
+	sim_engine.no_thread_logged = false;
 	return 0;
 }

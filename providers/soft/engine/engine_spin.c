@@ -63,8 +63,8 @@ void sim_spin(void)
 		goto out;
 	if (limit != SIM_NEVER) {
 		engine_move_to(limit);
-	} else if (!sim_engine.stuck_told && sim_threads_count() == 1) {
-		sim_engine.stuck_told = true;
+	} else if (!sim_engine.stuck_logged && sim_threads_count() == 1) {
+		sim_engine.stuck_logged = true;
 		sim_core->log(POLYCM_LOG_WARN, NULL,
 			      "the program polls, but nothing is left that could happen");
 	}

@@ -17,14 +17,14 @@
 #include "threads.h"
 
 /* Real times, for programs with several threads: */
-#define LOOK_AGAIN SIM_MS(2)	/* between checks when nothing is left to happen */
+#define CHECK_AGAIN SIM_MS(2)	/* between checks when nothing is left to happen */
 #define YIELD SIM_US(100)	/* for a thread that computes to call us */
 #define YIELD_MAX SIM_MS(250)	/* of processor time without a call; then time moves without it */
 
-/* This thread has checked everything up to this change. */
-static __thread __attribute__((tls_model("initial-exec"))) uint64_t looked_at;
+/* The value of sim_engine.changes when this thread last checked what it waits for. */
+static __thread __attribute__((tls_model("initial-exec"))) uint64_t checked_at;
 
-/* To the next timer, if it is not later than the limit. */
+/* Move time to the next timer and fire it, if it is not later than the limit. */
 bool engine_step(uint64_t limit)
 {
 	struct sim_timer *timer = sim_heap_first();
@@ -68,12 +68,12 @@ static uint64_t time_of_others(void)
 /* Moving time past threads that compute would give wrong results, unnoticed. */
 static int refuse_to_move(int err)
 {
-	if (!sim_engine.blind_told)
+	if (!sim_engine.blind_logged)
 		sim_core->log(POLYCM_LOG_ERROR, NULL,
 			      "virtual time stands still: %s shows whether other threads compute, and "
 			      "cannot be read: %s. Mount /proc, raise the limit of open files, or use "
 			      "one thread or POLYCM_SIM_CLOCK=real", sim_threads_folder, strerror(-err));
-	sim_engine.blind_told = true;
+	sim_engine.blind_logged = true;
 	return -ENOTSUP;
 }
 
@@ -125,7 +125,7 @@ static bool nobody_acts(void)
 	int threads = sim_threads_count();
 	unsigned int others = threads > 0 ? (unsigned int)threads - 1 : UINT_MAX;
 
-	/* These go on in any case. */
+	/* These threads act in any case. */
 	if (is_anybody_active() || sim_engine.passers)
 		return false;
 	return sim_engine.waiters >= others ||
@@ -134,28 +134,33 @@ static bool nobody_acts(void)
 }
 
 /*
- * A thread waits that has checked everything up to the change `seen'.  1: check again.
- * When nothing is left that could happen: -EDEADLK, or -EAGAIN if another thread may still
- * do something; a thread that waits only for what happens here (only_ours) waits for that.
+ * Let time pass for a waiting thread.  It returns
+ *   1         the thread has to check again what it waits for
+ *   -EDEADLK  no timer is left, and no other thread can act
+ *   -EAGAIN   no timer is left, but another thread may still act
  *
- * What others did before they slept may be what the thread waits for.  So it checks once
- * more when it finds that all sleep (ret_quiet).  NULL: what it waits for is a change.
+ * checked: the value of sim_engine.changes when the thread last checked.
+ * only_simulator: only the simulator can end the wait.  Then the thread waits here for
+ * another thread to act, and -EAGAIN is never returned.
+ * all_slept: NULL if only a counted change can end the wait.  Else other threads may have
+ * ended it without one before they went to sleep.  So when all others sleep, this is set
+ * and 1 is returned: the thread checks once more before time moves.
  */
-static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
+static int pass(uint64_t checked, bool only_simulator, bool *all_slept)
 {
-	bool quiet = ret_quiet && *ret_quiet && !is_anybody_active();
+	bool quiet = all_slept && *all_slept && !is_anybody_active();
 	int yielded;
 
-	if (ret_quiet)
-		*ret_quiet = false;
-	if (seen != sim_engine.changes && sim_threads_count() > 1)
+	if (all_slept)
+		*all_slept = false;
+	if (checked != sim_engine.changes && sim_threads_count() > 1)
 		return 1;
 	if (!quiet) {
 		yielded = engine_yield();
 		if (yielded)
 			return yielded;
-		if (ret_quiet && !single_thread()) {
-			*ret_quiet = true;
+		if (all_slept && !single_thread()) {
+			*all_slept = true;
 			return 1;
 		}
 	}
@@ -163,9 +168,9 @@ static int pass(uint64_t seen, bool only_ours, bool *ret_quiet)
 		return 1;
 	if (nobody_acts())
 		return -EDEADLK;
-	if (!only_ours)
+	if (!only_simulator)
 		return -EAGAIN;
-	engine_wait_changed(engine_monotonic() + LOOK_AGAIN);
+	engine_wait_changed(engine_monotonic() + CHECK_AGAIN);
 	return 1;
 }
 
@@ -174,8 +179,8 @@ int engine_virtual_idle(void)
 	int ret;
 
 	sim_lock();
-	ret = pass(looked_at, true, NULL);
-	looked_at = sim_engine.changes;
+	ret = pass(checked_at, true, NULL);
+	checked_at = sim_engine.changes;
 	sim_unlock();
 	return sim_time->time_moved() ? -EINTR : ret;
 }
@@ -251,7 +256,7 @@ static bool look(const struct polycm_clock_wait *wait)
 	return found;
 }
 
-/* Also when the thread is cancelled. */
+/* Also runs when the thread is cancelled. */
 static void end(void *arg)
 {
 	end_to_look();
@@ -267,9 +272,10 @@ static bool time_is_gone(const struct sleeper *sleeper, uint64_t deadline)
 	       (deadline != SIM_NEVER && !sleeper->expired && !sim_timer_armed(&sleeper->timer));
 }
 
-static int wait_for(struct sleeper *sleeper, const struct polycm_clock_wait *wait, uint64_t seen)
+static int wait_for(struct sleeper *sleeper, const struct polycm_clock_wait *wait,
+		    uint64_t checked)
 {
-	bool expired = false, quiet = false;
+	bool expired = false, all_slept = false;
 	int ret = 1;
 
 	while (ret > 0) {
@@ -281,8 +287,8 @@ static int wait_for(struct sleeper *sleeper, const struct polycm_clock_wait *wai
 		if (time_is_gone(sleeper, wait->deadline_ns))
 			ret = -ENODEV;
 		else if (!sleeper->expired)
-			ret = pass(seen, wait->only_ours, &quiet);
-		seen = sim_engine.changes;
+			ret = pass(checked, wait->only_ours, &all_slept);
+		checked = sim_engine.changes;
 		expired = sleeper->expired;
 		sim_unlock();
 		(void)sim_time->time_moved();
@@ -291,12 +297,12 @@ static int wait_for(struct sleeper *sleeper, const struct polycm_clock_wait *wai
 }
 
 static int wait_and_end(struct sleeper *sleeper, const struct polycm_clock_wait *wait,
-			uint64_t seen)
+			uint64_t checked)
 {
 	int ret;
 
 	pthread_cleanup_push(end, sleeper);
-	ret = wait_for(sleeper, wait, seen);
+	ret = wait_for(sleeper, wait, checked);
 	pthread_cleanup_pop(1);
 	return ret;
 }
@@ -304,22 +310,22 @@ static int wait_and_end(struct sleeper *sleeper, const struct polycm_clock_wait 
 int sim_clock_wait(void *ctx, const struct polycm_clock_wait *wait)
 {
 	struct sleeper *sleeper = NULL;
-	uint64_t seen;
+	uint64_t checked;
 
 	(void)ctx;
 	sim_lock();
 	if (sim_is_virtual())
 		sleeper = begin(wait->deadline_ns);
-	seen = sim_engine.changes;
+	checked = sim_engine.changes;
 	sim_unlock();
 	if (!sleeper)
 		return sim_is_virtual() ? -ENOMEM : -ENODEV;
-	return wait_and_end(sleeper, wait, seen);
+	return wait_and_end(sleeper, wait, checked);
 }
 
 /*
- * Not in a child of fork() that has not used the simulator yet: the fabric is its parent's.
- * Nor in a signal handler that interrupted us: its waits are real.
+ * A child of fork() that has not used the simulator yet has no virtual time: the fabric is
+ * its parent's.  Nor has a signal handler that interrupted the simulator: its waits are real.
  */
 __attribute__((no_sanitize("thread"))) bool sim_clock_virtual(void *ctx)
 {

@@ -92,7 +92,7 @@ struct sim_node {
 	} routed_lately;
 	bool described;				/* as it is: no default route, no RoCE on loopback */
 	uint64_t frozen_until;			/* 0: it runs (world.c) */
-	uint64_t full_until;			/* no listener of it takes a request (fault_deed.c) */
+	uint64_t full_until;			/* no listener of it takes a request (fault_action.c) */
 	uint32_t number;			/* of nodes on the fabric, from 0 */
 	struct sim_node *next;
 };
@@ -115,7 +115,7 @@ const char *sim_fabric_place(void);
  * Nobody listens where the id connects to: say, once, who could.  Another user's server could not.
  * taken: that port is bound at some address (sim_port_taken()).
  */
-void sim_fabric_tell_unheard(const struct polycm_id *id, bool taken);
+void sim_fabric_log_no_listener(const struct polycm_id *id, bool taken);
 
 int sim_node_add(const char *name, struct sim_node **ret_node);
 /* The newest node goes again, with what it has; nobody has seen it yet. */

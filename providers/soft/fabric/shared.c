@@ -12,7 +12,7 @@
 #include "providers/soft/shm/folder.h"
 #include "fabric.h"
 
-static bool told_unheard;
+static bool logged_no_listener;
 static bool own_network;	/* nobody made it, and under the virtual clock nobody else is on it */
 static uint64_t joined_digest;	/* 0: no scenario's fabric */
 static uint64_t began;		/* of that fabric */
@@ -40,11 +40,11 @@ void sim_fabric_set_own(void)
 	own_network = true;
 }
 
-void sim_fabric_tell_unheard(const struct polycm_id *id, bool taken)
+void sim_fabric_log_no_listener(const struct polycm_id *id, bool taken)
 {
-	if (told_unheard || !(own_network || sim_fabric_is_shared()))
+	if (logged_no_listener || !(own_network || sim_fabric_is_shared()))
 		return;
-	told_unheard = true;
+	logged_no_listener = true;
 	if (own_network)
 		sim_core->log(POLYCM_LOG_WARN, id, "nobody listens there: under the virtual clock this "
 			      "network is the process's own, and other processes cannot be on it");
@@ -60,7 +60,7 @@ void sim_fabric_tell_unheard(const struct polycm_id *id, bool taken)
 
 void sim_fabric_forget_shared(void)
 {
-	told_unheard = own_network = false;
+	logged_no_listener = own_network = false;
 	joined_digest = 0;
 }
 

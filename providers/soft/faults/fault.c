@@ -27,7 +27,7 @@ static uint64_t began;			/* time 0 of the rules, on the real clock */
 
 void fault_update_on(void)
 {
-	sim_faults_on = faults || fault_deeds_left() || sim_fault_explorer;
+	sim_faults_on = faults || fault_actions_left() || sim_fault_explorer;
 }
 
 /* ------------------------------------------------------------------------
@@ -114,13 +114,13 @@ static void hit(struct sim_fault *fault, enum sim_what what, const struct sim_no
 }
 
 /* A rule that names no node is about the sender, or else the receiver. */
-static void start_deed(struct sim_fault *fault, struct sim_node *from, struct sim_node *to)
+static void start_action(struct sim_fault *fault, struct sim_node *from, struct sim_node *to)
 {
 	struct sim_node *node = fault_on(fault);
 
 	if (!node)
 		node = fault->rule.from || !to ? from : to;
-	if (node && !fault_deed_start(fault, node))
+	if (node && !fault_action_start(fault, node))
 		return;
 	take_back(fault);
 	if (node)
@@ -176,8 +176,8 @@ void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to
 	for (struct sim_fault *fault = faults; fault; fault = fault->next) {
 		if (!matches(fault, message, sender, receiver))
 			continue;
-		if (fault_is_deed(fault->rule.action))
-			start_deed(fault, sender, receiver);
+		if (fault_is_node_action(fault->rule.action))
+			start_action(fault, sender, receiver);
 		else if (!ret_fate->lost && apply(&fault->rule, length, ret_fate))
 			hit(fault, message, sender, receiver);
 		else
@@ -192,9 +192,9 @@ static bool affects(struct sim_fault *fault, enum sim_what what, const struct si
 {
 	if (!matches(fault, what, node, NULL))
 		return false;
-	if (!fault_is_deed(fault->rule.action))
+	if (!fault_is_node_action(fault->rule.action))
 		return true;
-	start_deed(fault, (struct sim_node *)(uintptr_t)node, NULL);
+	start_action(fault, (struct sim_node *)(uintptr_t)node, NULL);
 	return false;
 }
 
@@ -299,10 +299,10 @@ int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number
 		began = sim_scenario_began();
 	fault->number = ++last_number;
 	/* A timer fires, or other processes apply the rule: both need the NIC thread. */
-	if (!mask || (fault_is_deed(rule->action) && sim_fabric_is_shared()))
+	if (!mask || (fault_is_node_action(rule->action) && sim_fabric_is_shared()))
 		r = sim_engine_need_thread();
 	if (!r && !mask)
-		r = fault_deed_schedule(fault);
+		r = fault_action_schedule(fault);
 	if (r < 0) {
 		fault_free(fault);
 		return r;
@@ -329,12 +329,12 @@ int sim_fault_remove(uint32_t number)
 
 	if (!fault)
 		return -ENOENT;
-	fault_tell_missed(fault);
+	fault_log_missed(fault);
 	*at = fault->next;
 	if (faults_end == &fault->next)
 		faults_end = at;
-	fault_deeds_of_removed(fault);
-	if (fault->deeds) {
+	fault_actions_of_removed(fault);
+	if (fault->actions) {
 		fault->removed = true;
 		fault->next = removed;
 		removed = fault;
@@ -365,10 +365,10 @@ void sim_fault_keep_counts(void)
 	}
 }
 
-void sim_fault_tell_missed(void)
+void sim_fault_log_missed(void)
 {
 	for (struct sim_fault *fault = faults; fault; fault = fault->next)
-		fault_tell_missed(fault);
+		fault_log_missed(fault);
 }
 
 int sim_fault_hits(uint32_t number, unsigned int *ret_hits)
@@ -385,7 +385,7 @@ void sim_fault_close(void)
 {
 	struct sim_fault *fault;
 
-	fault_deeds_close();
+	fault_actions_close();
 	while ((fault = faults)) {
 		faults = fault->next;
 		fault_free(fault);

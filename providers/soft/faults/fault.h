@@ -106,7 +106,7 @@ int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number
  */
 void sim_fault_set_place(uint32_t number, const char *path, unsigned int line);
 /* Log each rule that has done nothing, once.  A rule that is removed is logged then. */
-void sim_fault_tell_missed(void);
+void sim_fault_log_missed(void);
 /* Keep the counts that are in the shared segment: the process is about to leave the fabric. */
 void sim_fault_keep_counts(void);
 /* -ENOENT: there is no such rule (any more). */

@@ -28,7 +28,7 @@ struct why {
 
 bool fault_is_timed(const struct polycm_sim_fault_rule *rule)
 {
-	return fault_is_deed(rule->action) && !rule->from && !rule->to && !rule->message &&
+	return fault_is_node_action(rule->action) && !rule->from && !rule->to && !rule->message &&
 	       !rule->nth && !rule->times && rule->probability == 0;
 }
 
@@ -162,7 +162,7 @@ static int check_place(const struct polycm_sim_fault_rule *rule, struct why *why
 	struct polycm_sim_node *place = rule->on ? rule->on : rule->from;
 	const struct sim_node *node = (const struct sim_node *)place;
 
-	if (!fault_is_deed(rule->action)) {
+	if (!fault_is_node_action(rule->action)) {
 		if (rule->on || rule->device)
 			return no(why, "%s happens to no node or device",
 				  sim_action_name(rule->action));

@@ -11,10 +11,10 @@ struct sim_fault {
 	uint64_t mask;			/* of enum sim_what; 0: happens at a time */
 	struct polycm_sim_fault_rule rule;	/* its strings are ours */
 	struct sim_rule_count own, *count;	/* of those in the window; or the fabric's */
-	unsigned int hits;		/* here; of deeds, those that are done */
-	unsigned int deeds;		/* under way */
-	bool removed;			/* goes with its last deed */
-	bool told;			/* that it has never happened */
+	unsigned int hits;		/* here; of actions, those that are done */
+	unsigned int actions;		/* under way */
+	bool removed;			/* goes with its last action */
+	bool missed_logged;		/* that it has never happened */
 	char *where;			/* "FILE:LINE", or NULL */
 };
 
@@ -44,22 +44,22 @@ uint64_t fault_now(void);
 uint64_t fault_deadline(uint64_t ns);
 
 /* fault_missed.c: one line of log if it has never happened. */
-void fault_tell_missed(struct sim_fault *fault);
+void fault_log_missed(struct sim_fault *fault);
 /* By all who count together, also after the fabric is left. */
 uint32_t fault_seen(const struct sim_fault *fault);
 uint32_t fault_done(const struct sim_fault *fault);
 
-/* fault_deed.c: do to the node what the rule says, when the clock has come to the time. */
-bool fault_is_deed(enum polycm_sim_action action);
-int fault_deed_start(struct sim_fault *fault, struct sim_node *node);
+/* fault_action.c: do to the node what the rule says, when the clock has come to the time. */
+bool fault_is_node_action(enum polycm_sim_action action);
+int fault_action_start(struct sim_fault *fault, struct sim_node *node);
 /* A rule's that happens at a time. */
-int fault_deed_schedule(struct sim_fault *fault);
-void fault_deeds_of_removed(struct sim_fault *fault);
-void fault_deeds_close(void);
-/* The last deed of a removed rule is done. */
+int fault_action_schedule(struct sim_fault *fault);
+void fault_actions_of_removed(struct sim_fault *fault);
+void fault_actions_close(void);
+/* The last action of a removed rule is done. */
 void fault_free(struct sim_fault *fault);
 /* Rules may have come or gone, or what they do. */
 void fault_update_on(void);
-bool fault_deeds_left(void);
+bool fault_actions_left(void);
 
 #endif

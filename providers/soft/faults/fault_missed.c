@@ -63,13 +63,13 @@ static void reason(const struct sim_fault *fault, char *text, size_t size)
 			 seen);
 }
 
-void fault_tell_missed(struct sim_fault *fault)
+void fault_log_missed(struct sim_fault *fault)
 {
 	char what[300], why[100];
 
-	if (fault->hits || fault_done(fault) || fault->told)
+	if (fault->hits || fault_done(fault) || fault->missed_logged)
 		return;
-	fault->told = true;
+	fault->missed_logged = true;
 	describe(fault, what, sizeof(what));
 	reason(fault, why, sizeof(why));
 	sim_core->log(POLYCM_LOG_WARN, NULL, "%s%sfault rule %u (%s) has never happened%s: %s",

@@ -13,7 +13,7 @@
 static sim_packet_handler_t handlers[SIM_PACKET_TYPES];
 static sim_packet_rejecter_t rejecters[SIM_PACKET_TYPES];
 static uint32_t num_packets;
-static const struct sim_port *told[2];	/* the last two of which one only is iWARP */
+static const struct sim_port *logged_pair[2];	/* the last two of which one only is iWARP */
 
 void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handler)
 {
@@ -121,9 +121,9 @@ static void tell_other_wire(const struct sim_port *from, const struct sim_port *
 	bool here = sim_wire_of(from->device->rules) == SIM_WIRE_IWARP;
 	bool there = sim_wire_of(to->device->rules) == SIM_WIRE_IWARP;
 
-	if (here == there || !memcmp(told, pair, sizeof(told)))
+	if (here == there || !memcmp(logged_pair, pair, sizeof(logged_pair)))
 		return;
-	memcpy(told, pair, sizeof(told));
+	memcpy(logged_pair, pair, sizeof(logged_pair));
 	sim_core->log(POLYCM_LOG_WARN, NULL, "node %s, device %s, is %s, and node %s, device %s, %s: "
 		      "they cannot connect", from->device->node->name,
 		      from->device->vdev.device.name, from->device->rules->name,
@@ -222,5 +222,5 @@ void sim_link_drop_all(void)
 	sim_shape_drop_all();
 	sim_local_drop_all();
 	num_packets = 0;
-	memset(told, 0, sizeof(told));
+	memset(logged_pair, 0, sizeof(logged_pair));
 }

@@ -153,10 +153,10 @@ static bool passes(int error)
 
 static int put_off(struct sim_peer *peer, const char *ring, int error)
 {
-	if (!peer->told)
+	if (!peer->logged)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s/%s: %s: what goes through it waits",
 			      sim_segment_folder()->path, ring, strerror(-error));
-	peer->told = true;
+	peer->logged = true;
 	return -EAGAIN;
 }
 
@@ -186,7 +186,7 @@ int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot)
 		r = -errno;
 		goto err_unmap;
 	}
-	peer->told = false;
+	peer->logged = false;
 	return 0;
 
 err_unmap:
@@ -254,7 +254,7 @@ int sim_peer_find_ring(struct sim_peer *peer, unsigned int slot)
 		peer->deaf = true;
 		return -EBADMSG;
 	}
-	peer->told = false;
+	peer->logged = false;
 	sim_pull_try(&peer->pull, peer->in.ring);
 	return 0;
 }

@@ -34,7 +34,7 @@ struct sim_peer {
 	bool met;
 	bool deaf;			/* its ring to us is invalid, and not read any more */
 	bool unopened;			/* memory or descriptors were short for its ring to us */
-	bool told;			/* logged that they are short, for either ring */
+	bool logged;			/* logged that they are short, for either ring */
 	bool reading;			/* its ring to us: keep it while handlers run */
 	struct sim_ring_writer out;	/* out.ring NULL: none yet */
 	struct sim_ring_reader in;
