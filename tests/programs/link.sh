@@ -103,7 +103,7 @@ if ! readelf -d "$library" | grep -q 'NEEDED.*lib[a-z]*san' && $CC -g -fsanitize
 			timeout --foreground "$limit" "$work/late" "$@" >"$work/out" 2>"$work/err"
 		has "$work/err" 'heap-use-after-free'
 	}
-	check 'an event after its ack' sees_late
+	check 'an event after its ack' sees_late event
 	check 'an id after its end' sees_late id
 fi
 
