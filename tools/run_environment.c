@@ -12,7 +12,6 @@
 
 #define PRELOAD_VARIABLE "LD_PRELOAD"
 #define ASAN_VARIABLE "ASAN_OPTIONS"
-#define ASAN_ANY_ORDER "verify_asan_link_order=0"
 
 static bool is_simulators(const struct run_option *option)
 {
@@ -72,19 +71,26 @@ static int set_variables(const char *const values[])
 }
 
 /*
- * COMMAND (a shell, env(1)) may start programs with AddressSanitizer, whose check of the
- * order of libraries would end them.
+ * COMMAND (a shell, env(1)) may start programs with AddressSanitizer.  Its check of the order of
+ * libraries would end them.  Its allocator reads the clock in free(), which moves virtual time.
  */
-static void allow_any_order(void)
+static void set_asan_options(void)
 {
-	const char *given = getenv(ASAN_VARIABLE);
-	char *both;
+	static const char *const options[] = {
+		"verify_asan_link_order=0", "allocator_release_to_os_interval_ms=-1",
+	};
 
-	if (given && strstr(given, ASAN_ANY_ORDER))
-		return;
-	both = tool_printf("%s%s%s", given ? given : "", given && *given ? ":" : "", ASAN_ANY_ORDER);
-	setenv(ASAN_VARIABLE, both, 1);
-	free(both);
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		const char *given = getenv(ASAN_VARIABLE);
+		char *both;
+
+		if (given && strstr(given, options[i]))
+			continue;
+		both = tool_printf("%s%s%s", given ? given : "", given && *given ? ":" : "",
+				   options[i]);
+		setenv(ASAN_VARIABLE, both, 1);
+		free(both);
+	}
 }
 
 /* What was given, without the library that an outer polycm run has put in front. */
@@ -138,7 +144,7 @@ static int set_preload(const char *command)
 	setenv(PRELOAD_VARIABLE, list, 1);
 	free(list);
 	free(program.runtime);
-	allow_any_order();
+	set_asan_options();
 	return 0;
 }
 
