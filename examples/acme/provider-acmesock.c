@@ -30,8 +30,8 @@
  * create to destroy.  A conn and a QP that belong together point at each other;
  * the one that ends first clears both pointers.
  *
- * Threads.  acme.lock protects everything.  post_event() and child_create() may
- * be called with it held, since they never call back.  One thread waits for the
+ * Threads.  acme.lock protects everything.  post_event(), child_create() and
+ * device_add() may be called with it held, since they never call back.  One thread waits for the
  * sockets.  It knows them by number, not by pointer: a conn may have ended
  * between epoll_wait() and the lock.
  */
@@ -67,6 +67,7 @@ static void fini(void *ctx)
 	acme.device = NULL;
 }
 
+/* Any threads call this, at the same time. */
 static int enumerate(void *ctx)
 {
 	const struct polycm_device_info info = {
@@ -75,8 +76,13 @@ static int enumerate(void *ctx)
 		.transport = "acmesock",
 		.verbs = &acme_device,
 	};
+	int r = 0;
 
-	return acme.device ? 0 : core->device_add(ctx, &info, &acme.device);
+	pthread_mutex_lock(&acme.lock);
+	if (!acme.device)
+		r = core->device_add(ctx, &info, &acme.device);
+	pthread_mutex_unlock(&acme.lock);
+	return r;
 }
 
 static bool is_wildcard(const struct sockaddr_in *addr)
@@ -210,9 +216,18 @@ static int op_listen(void *priv, int backlog)
 	return leave(r);
 }
 
+/* The core does not check it. */
+static int check_length(unsigned int len)
+{
+	if (len <= MAX_PRIVATE)
+		return 0;
+	core->why("%u bytes of private data, there is room for %u", len, MAX_PRIVATE);
+	return -EINVAL;
+}
+
 /* CONNECT or ACCEPT.  The depths go as this side sees them; conn_post() swaps them. */
-static int send_param(struct conn *conn, enum frame_type type,
-		      const struct polycm_conn_param *param)
+static void send_param(struct conn *conn, enum frame_type type,
+		       const struct polycm_conn_param *param)
 {
 	const struct frame_head head = {
 		.type = (uint8_t)type,
@@ -223,14 +238,16 @@ static int send_param(struct conn *conn, enum frame_type type,
 		.dst = conn->dst,
 	};
 
-	if (param->private_data_len > MAX_PRIVATE) {
-		core->why("%u bytes of private data, there is room for %u", param->private_data_len,
-			  MAX_PRIVATE);
-		return -EINVAL;
-	}
 	qp_attach(param->qp_num, conn);
 	conn_send(conn, &head, param->private_data, param->private_data_len);
-	return 0;
+}
+
+static void send_reject(struct conn *conn, uint8_t reason, const void *data, uint8_t len)
+{
+	const struct frame_head head = { .type = FRAME_REJECT, .status = reason };
+
+	conn_send(conn, &head, data, len);
+	conn_end(conn);
 }
 
 /*
@@ -245,8 +262,10 @@ static int op_connect(void *priv, const struct polycm_conn_param *param)
 	bool there;
 	int r;
 
-	if (conn->state != ROUTED)
-		return leave(-EINVAL);
+	/* Before anything happens: on error the state stays. */
+	r = conn->state == ROUTED ? check_length(param->private_data_len) : -EINVAL;
+	if (r)
+		return leave(r);
 	there = !connect(conn->fd, (struct sockaddr *)&name, len);
 	if (!there && errno == EAGAIN) {
 		conn->state = ENDED;
@@ -260,37 +279,44 @@ static int op_connect(void *priv, const struct polycm_conn_param *param)
 				0);
 		return leave(0);
 	}
-	r = send_param(conn, FRAME_CONNECT, param);
-	if (!r)
-		r = conn_watch(conn, EPOLL_CTL_ADD);
-	if (!r)
-		conn->state = CONNECTING;
-	return leave(r);
+	r = conn_watch(conn, EPOLL_CTL_ADD);
+	if (r) {
+		conn_end(conn);
+		(void)conn_post(conn, RDMA_CM_EVENT_UNREACHABLE, r, NULL, NULL, NULL, 0);
+		return leave(0);
+	}
+	send_param(conn, FRAME_CONNECT, param);
+	conn->state = CONNECTING;
+	return leave(0);
 }
 
+/* The peer must not wait for an accept that failed. */
 static int op_accept(void *priv, const struct polycm_conn_param *param)
 {
 	struct conn *conn = enter(priv);
-	int r = conn->state == REQUESTED ? send_param(conn, FRAME_ACCEPT, param) : -EINVAL;
+	int r;
 
-	if (!r)
-		conn->state = ACCEPTED;
-	return leave(r);
+	if (conn->state != REQUESTED)
+		return leave(-EINVAL);
+	r = check_length(param->private_data_len);
+	if (r) {
+		send_reject(conn, REASON_CONSUMER, NULL, 0);
+		return leave(r);
+	}
+	send_param(conn, FRAME_ACCEPT, param);
+	conn->state = ACCEPTED;
+	return leave(0);
 }
 
 /* Reason 0 is rdma_reject(): the program's own, for which IB's number is 28. */
 static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 {
-	const struct frame_head head = {
-		.type = FRAME_REJECT, .status = reason ? reason : REASON_CONSUMER,
-	};
 	struct conn *conn = enter(priv);
+	int r = conn->state == REQUESTED ? check_length(len) : -EINVAL;
 
-	if (conn->state != REQUESTED || len > MAX_PRIVATE)
-		return leave(-EINVAL);
-	conn_send(conn, &head, data, len);
-	conn_end(conn);
-	return leave(0);
+	if (!r)
+		send_reject(conn, reason ? reason : REASON_CONSUMER, data, len);
+	return leave(r);
 }
 
 static int op_establish(void *priv)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test-acmesock.c - a test of a provider through rdma_* calls: both ends in one
- * thread, one event channel for each.  Nothing in it knows of acmesock but the
- * limit of private data, so it runs on the simulator, too:
+ * thread, one event channel for each.  It knows two statuses of REJECTED and
+ * that 250 bytes of private data are too many, and nothing else of acmesock.
+ * So it runs on the simulator, too:
  *
  *	polycm run --provider acmesock ./test-acmesock
  *	polycm run --provider sim ./test-acmesock
@@ -15,8 +16,14 @@
 
 #include <rdma/rdma_verbs.h>
 
+/* What the rules of the provider say, see `polycm info'. */
+#define CONSUMER_REJECT	28
+#define NOBODY_LISTENS	8
+#define TOO_LONG	250
+
 #define CHECK(condition)								\
 	do {										\
+		errno = 0;								\
 		if (!(condition)) {							\
 			fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__,		\
 				#condition, strerror(errno));				\
@@ -53,6 +60,15 @@ static int expect(struct end *end, enum rdma_cm_event_type type, const char *dat
 	status = event->status;
 	CHECK(!rdma_ack_cm_event(event));
 	return status;
+}
+
+static void expect_rejected(const char *data, int wanted)
+{
+	int status = expect(&client, RDMA_CM_EVENT_REJECTED, data);
+
+	if (status != wanted)
+		fprintf(stderr, "status %d instead of %d\n", status, wanted);
+	CHECK(status == wanted);
 }
 
 static void add_qp(struct end *end)
@@ -162,7 +178,7 @@ static void a_reject_has_reason_and_data(uint16_t port)
 	CHECK(!call_with(rdma_connect, &client, "hello"));
 	CHECK(!expect(&server, RDMA_CM_EVENT_CONNECT_REQUEST, "hello"));
 	CHECK(!rdma_reject(server.id, "busy", 4));
-	CHECK(expect(&client, RDMA_CM_EVENT_REJECTED, "busy") == 28);
+	expect_rejected("busy", CONSUMER_REJECT);
 	destroy(&client);
 	CHECK(!rdma_destroy_id(server.id));
 }
@@ -174,7 +190,7 @@ static void an_id_that_ends_rejects(uint16_t port)
 	CHECK(!call_with(rdma_connect, &client, "hello"));
 	CHECK(!expect(&server, RDMA_CM_EVENT_CONNECT_REQUEST, "hello"));
 	CHECK(!rdma_destroy_id(server.id));
-	CHECK(expect(&client, RDMA_CM_EVENT_REJECTED, NULL) == 28);
+	expect_rejected(NULL, CONSUMER_REJECT);
 	destroy(&client);
 }
 
@@ -183,24 +199,38 @@ static void nobody_listens(uint16_t port)
 	resolve(port);
 	add_qp(&client);
 	CHECK(!call_with(rdma_connect, &client, ""));
-	CHECK(expect(&client, RDMA_CM_EVENT_REJECTED, NULL) == 8);
+	expect_rejected(NULL, NOBODY_LISTENS);
 	destroy(&client);
 }
 
 static void calls_in_the_wrong_state_are_refused(uint16_t port)
 {
-	char long_data[251];
-
-	memset(long_data, 'x', 250);
-	long_data[250] = '\0';
 	resolve(port);
 	add_qp(&client);
 	CHECK(rdma_resolve_route(client.id, 1000) && errno == EINVAL);
 	CHECK(rdma_disconnect(client.id) && errno == EINVAL);
 	CHECK(rdma_reject(client.id, NULL, 0) && errno == EINVAL);
 	CHECK(rdma_listen(client.id, 1) && errno == EINVAL);
-	CHECK(call_with(rdma_connect, &client, long_data) && errno == EINVAL);
 	destroy(&client);
+}
+
+/* A connect that failed changes nothing; an accept that failed rejects the peer. */
+static void data_that_is_too_long_is_refused(uint16_t port)
+{
+	char data[TOO_LONG + 1];
+
+	memset(data, 'x', TOO_LONG);
+	data[TOO_LONG] = '\0';
+	resolve(port);
+	add_qp(&client);
+	CHECK(call_with(rdma_connect, &client, data) && errno == EINVAL);
+	CHECK(!call_with(rdma_connect, &client, "hello"));
+	CHECK(!expect(&server, RDMA_CM_EVENT_CONNECT_REQUEST, "hello"));
+	add_qp(&server);
+	CHECK(call_with(rdma_accept, &server, data) && errno == EINVAL);
+	expect_rejected(NULL, CONSUMER_REJECT);
+	destroy(&client);
+	destroy(&server);
 }
 
 int main(void)
@@ -222,6 +252,7 @@ int main(void)
 	an_id_that_ends_rejects(port);
 	nobody_listens((uint16_t)(port - 1));
 	calls_in_the_wrong_state_are_refused(port);
+	data_that_is_too_long_is_refused(port);
 
 	CHECK(!rdma_destroy_id(listener));
 	rdma_destroy_event_channel(client.channel);
