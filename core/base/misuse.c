@@ -5,6 +5,8 @@
 #include "misuse.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "log.h"
@@ -16,12 +18,16 @@ void polycm_misuse_by(const char *plugin, const char *operation, const char *rul
 
 void polycm_misuse_at(const void *caller, const char *operation, const char *rule)
 {
-	const char *name = "(unknown)", *slash;
+	const char *path = "(unknown)", *slash;
+	char name[NAME_MAX + 1] = "";
 	Dl_info info;
 
-	if (dladdr(caller, &info) && info.dli_fname) {
-		slash = strrchr(info.dli_fname, '/');
-		name = slash ? slash + 1 : info.dli_fname;
-	}
-	polycm_misuse_by(name, operation, rule);
+	if (dladdr(caller, &info) && info.dli_fname)
+		path = info.dli_fname;
+	slash = strrchr(path, '/');
+	if (slash)
+		path = slash + 1;
+	/* NAME of provider-NAME.so; other files as they are. */
+	(void)sscanf(path, "provider-%255[^.]", name);
+	polycm_misuse_by(name[0] ? name : path, operation, rule);
 }

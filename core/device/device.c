@@ -84,7 +84,7 @@ static bool name_taken(const char *name)
 
 static void refused(const struct polycm_module *module, const char *why)
 {
-	polycm_log(POLYCM_LOG_WARN, "provider %s: a device was refused: %s", module->name, why);
+	polycm_log(POLYCM_LOG_ERROR, "provider %s: a device was refused: %s", module->name, why);
 }
 
 static int check_info(const struct polycm_module *module, const struct polycm_device_info *info,

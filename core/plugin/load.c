@@ -76,7 +76,8 @@ static int find_query(void *handle, char *why)
 				      "it was built for version %d of the provider ABI, this is %d",
 				      version, POLYCM_ABI_MAJOR);
 	}
-	return polycm_refuse(why, -ENOEXEC, "no " QUERY ": not a provider");
+	return polycm_refuse(why, -ENOEXEC, "no " QUERY ": not a provider, or "
+			     "it does not export it (visibility)");
 }
 
 static int open_with_libltdl(const char *path, lt_dlhandle *ret_handle, char *why)

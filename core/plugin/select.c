@@ -304,12 +304,15 @@ static void find_carriers(void)
 
 static void enumerate(void)
 {
+	bool named = polycm_setting_given("POLYCM_PROVIDER");
+
 	for (size_t i = 0; i < num_active; i++) {
 		int r = POLYCM_OP(active[i], enumerate, active[i]->ctx);
 
 		if (r)
-			polycm_log(POLYCM_LOG_WARN, "provider %s cannot list its devices: %s (%d)",
-				   active[i]->name, provider_strerror(r), r);
+			polycm_log(named ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN,
+				   "provider %s cannot list its devices: %s (%d)", active[i]->name,
+				   provider_strerror(r), r);
 	}
 }
 

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include "core/base/why.h"
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -63,7 +65,11 @@ static void stub_inspect(void *priv, const struct polycm_report *to)
 	STUB(leave_multicast, void *priv, void *group)                                             \
 	STUB(inspect_device, void *ctx, const char *name, const struct polycm_report *to)
 
-#define FUNCTION(slot, ...) static int stub_##slot(__VA_ARGS__) { return -EOPNOTSUPP; }
+#define FUNCTION(slot, ...)                                                                        \
+	static int stub_##slot(__VA_ARGS__)                                                        \
+	{                                                                                          \
+		return polycm_fail(-EOPNOTSUPP, "the provider has no operation " #slot);           \
+	}
 UNSUPPORTED(FUNCTION)
 
 #pragma GCC diagnostic pop

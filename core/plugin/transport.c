@@ -102,6 +102,15 @@ static int check_message(const struct polycm_transport *t, enum polycm_kind kind
 	return 0;
 }
 
+/* Somebody has to move the QP of the active side to RTS: the device, or the core before the RTU. */
+static bool nobody_moves_qp(const struct polycm_transport *t)
+{
+	if (t->services & POLYCM_SVC_ESTABLISH || t->flags & POLYCM_T_DEVICE_MOVES_QP)
+		return false;
+	return t->limit[POLYCM_KIND_RC][POLYCM_MSG_CONNECT] ||
+	       t->limit[POLYCM_KIND_RC_AF_IB][POLYCM_MSG_CONNECT];
+}
+
 static int check(const struct polycm_transport *t, char *why)
 {
 	int r = 0;
@@ -134,6 +143,9 @@ static int check(const struct polycm_transport *t, char *why)
 	for (int kind = 0; kind < POLYCM_KINDS && !r; kind++)
 		for (int msg = 0; msg < POLYCM_MSGS && !r; msg++)
 			r = check_message(t, (enum polycm_kind)kind, (enum polycm_msg)msg, why);
+	if (!r && nobody_moves_qp(t))
+		return INVALID(why, "transport %s: nobody moves the QP of rdma_connect to RTS: it needs "
+			       "POLYCM_SVC_ESTABLISH or POLYCM_T_DEVICE_MOVES_QP", t->name);
 	return r;
 }
 

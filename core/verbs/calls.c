@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/base/log.h"
+
 /* verbs.h makes macros of these to add arguments or checks for the caller. */
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -27,8 +29,22 @@ SHIM_CALL(__be64, ibv_get_device_guid, 1.1, 0, device, (struct ibv_device *devic
 /* The kernel numbers devices, and does not know simulated ones. */
 SHIM_CALL(int, ibv_get_device_index, 1.9, -1, device, (struct ibv_device *device), (device), -1)
 
+/* All calls find the provider's table through context->device. */
+static struct ibv_context *open_device(const struct polycm_verbs *table, struct ibv_device *device)
+{
+	struct ibv_context *context = table->open_device(device);
+
+	if (!context || context->device == device)
+		return context;
+	polycm_log(POLYCM_LOG_ERROR, "%s: open_device() of its provider did not set device in the "
+		   "context", device->name);
+	(void)table->close_device(context);
+	errno = EINVAL;
+	return NULL;
+}
+
 SHIM_CALL(struct ibv_context *, ibv_open_device, 1.1, NULL, device, (struct ibv_device *device),
-	  (device), table->open_device(device))
+	  (device), open_device(table, device))
 
 /* Exported by libibverbs without a public declaration. */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);

@@ -299,6 +299,7 @@ static const struct polycm_transport rules = {
 	.name = NAME "-wire",
 	.description = "a test's",
 	.protocol = POLYCM_PROTO_MPA,
+	.flags = POLYCM_T_DEVICE_MOVES_QP,
 	.limit = {
 		[POLYCM_KIND_RC] = { 50, 60, 70 },
 #ifdef POLYCM_PROVIDER_NEWER

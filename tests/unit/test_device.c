@@ -23,7 +23,7 @@
 static struct {
 	int opened, closed, pds, query_result;
 	int rd_atom, init_rd_atom;
-	bool no_open, no_port;
+	bool no_open, no_port, no_device;
 	struct ibv_context context[2];
 } fake;
 
@@ -36,7 +36,7 @@ static struct ibv_context *fake_open(struct ibv_device *device)
 		return NULL;
 	}
 	fake.opened++;
-	context->device = device;
+	context->device = fake.no_device ? NULL : device;
 	return context;
 }
 
@@ -281,19 +281,19 @@ static void wrong_descriptions_are_refused(void **state)
 	} tests[] = {
 		{ "fake0", "wire", sizeof(struct polycm_device_info), -EEXIST, "" },
 		{ "a", "wire", sizeof(struct polycm_device_info) - 8, -EINVAL,
-		  "polycm: warn: provider fake: a device was refused: its description has 40 bytes, "
+		  "polycm: error: provider fake: a device was refused: its description has 40 bytes, "
 		  "version 1.0 has 48\n" },
 		{ NULL, "wire", sizeof(struct polycm_device_info), -EINVAL,
-		  "polycm: warn: provider fake: a device was refused: its name is not valid\n" },
+		  "polycm: error: provider fake: a device was refused: its name is not valid\n" },
 		{ "", "wire", sizeof(struct polycm_device_info), -EINVAL,
-		  "polycm: warn: provider fake: a device was refused: its name is not valid\n" },
+		  "polycm: error: provider fake: a device was refused: its name is not valid\n" },
 		{ "a/b", "wire", sizeof(struct polycm_device_info), -EINVAL,
-		  "polycm: warn: provider fake: a device was refused: its name is not valid\n" },
+		  "polycm: error: provider fake: a device was refused: its name is not valid\n" },
 		{ "0123456789012345678901234567890123456789012345678901234567890123", "wire",
 		  sizeof(struct polycm_device_info), -EINVAL,
-		  "polycm: warn: provider fake: a device was refused: its name is not valid\n" },
+		  "polycm: error: provider fake: a device was refused: its name is not valid\n" },
 		{ "a", NULL, sizeof(struct polycm_device_info), -EINVAL,
-		  "polycm: warn: provider fake: a device was refused: it has no transport\n" },
+		  "polycm: error: provider fake: a device was refused: it has no transport\n" },
 		{ "a", "ether", sizeof(struct polycm_device_info), -EINVAL,
 		  "polycm: error: provider fake: device a was refused: no provider has the rules of "
 		  "transport ether\n" },
@@ -367,6 +367,22 @@ static void the_rules_stand_in_for_a_mute_port(void **state)
 	assert_int_equal(polycm_device_open(device), 0);
 	assert_int_equal(device->link_layer, IBV_LINK_LAYER_ETHERNET);
 	assert_int_equal(device->max_responder_resources, 0);
+	polycm_device_remove(device);
+}
+
+static void a_context_has_its_device(void **state)
+{
+	struct polycm_device *device = add(0);
+	static struct capture capture;
+
+	(void)state;
+	capture_begin(&capture);
+	fake.no_device = true;
+	assert_int_equal(polycm_device_open(device), -EINVAL);
+	fake.no_device = false;
+	assert_non_null(strstr(capture_end(&capture), "polycm: error: fake0: open_device() of its "
+			       "provider did not set device"));
+	assert_int_equal(fake.closed, 1);
 	polycm_device_remove(device);
 }
 
@@ -568,6 +584,7 @@ int main(void)
 		DEVICE_TEST(incomplete_verbs_are_refused),
 		DEVICE_TEST(limits_come_from_the_device),
 		DEVICE_TEST(the_rules_stand_in_for_a_mute_port),
+		DEVICE_TEST(a_context_has_its_device),
 		DEVICE_TEST(failures_to_open_are_told),
 		DEVICE_TEST(a_device_that_libibverbs_does_not_have),
 		DEVICE_TEST(a_removed_device_is_not_opened),

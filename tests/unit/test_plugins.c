@@ -23,7 +23,8 @@ static void broken_files_are_skipped(void **state)
 		BROKEN("folder", FOLDER, "not a regular file\n"),
 		BROKEN("dangling", DANGLING, "No such file or directory\n"),
 		BROKEN("undefined", UNDEFINED, "undefined symbol: function_that_nobody_has\n"),
-		BROKEN("nothing", NOTHING, "no polycm_provider_query_v1: not a provider\n"),
+		BROKEN("nothing", NOTHING, "no polycm_provider_query_v1: not a "
+		       "provider, or it does not export it (visibility)\n"),
 		BROKEN("borrow", BORROW,
 		       "its polycm_provider_query_v1 is in a library that it needs\n"),
 		BROKEN("newer", OTHER_VERSION,

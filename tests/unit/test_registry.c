@@ -9,6 +9,7 @@
 #include "registry_case.h"
 #include "capture.h"
 
+#include "core/base/why.h"
 #include "core/device/device.h"
 #include "core/plugin/options.h"
 #include "core/plugin/plugin_internal.h"
@@ -154,6 +155,10 @@ static void failures_stay_with_their_provider(void **state)
 		  .selected = "acme enumerate-fails", .devices = "acme/acme0", .lines = 1,
 		  .said = { "polycm: warn: provider enumerate-fails cannot list its devices: "
 		    "Input/output error (-5)\n" } },
+		{ .plugins = { PLUGIN("a", "enumerate-fails", BY_NAME), ACME },
+		  .provider = "acme,enumerate-fails", .selected = "acme enumerate-fails",
+		  .devices = "acme/acme0", .lines = 1,
+		  .said = { "polycm: error: provider enumerate-fails cannot list its devices" } },
 	};
 
 	(void)state;
@@ -212,6 +217,7 @@ static int look_at_acme(void)
 
 	/* Empty slots answer. */
 	CHECK(acme->ops.bind(priv, NULL) == -EOPNOTSUPP);
+	CHECK(!strcmp(polycm_why_text, "the provider has no operation bind"));
 	CHECK(acme->ops.leave_multicast(priv, NULL) == -EOPNOTSUPP);
 	CHECK(acme->ops.channel_open(acme->ctx, priv, &fd) == 0 && fd == -1);
 	CHECK(acme->ops.migrate(priv, NULL) == 0);

@@ -23,7 +23,7 @@ static const struct polycm_transport good = {
 	.shape = POLYCM_RULES_SHAPE,
 	.name = "wire",
 	.protocol = POLYCM_PROTO_IB_CM,
-	.services = POLYCM_SVC_UD | POLYCM_SVC_RNR,
+	.services = POLYCM_SVC_UD | POLYCM_SVC_RNR | POLYCM_SVC_ESTABLISH,
 	.limit = { [POLYCM_KIND_RC] = { 56, 196, 148 }, [POLYCM_KIND_UD] = { 180, 136, 136 } },
 	.reported = { [POLYCM_KIND_RC] = { 56, 196, 148 } },
 	.capacity = { [POLYCM_KIND_RC] = { 92, 196, 148 }, [POLYCM_KIND_UD] = { 216, 136, 136 } },
@@ -64,7 +64,7 @@ static void spoil(struct polycm_transport *t, int how)
 	case 15: t->reported[POLYCM_KIND_RC][POLYCM_MSG_ACCEPT] = 195; break;
 	case 16: t->reported[POLYCM_KIND_UD][POLYCM_MSG_ACCEPT] = 256; break;
 	case 17: t->limit[POLYCM_KIND_RC_AF_IB][POLYCM_MSG_CONNECT] = 1; break;
-	case 18: t->services = 0; break;	/* but limits for UD */
+	case 18: t->services = POLYCM_SVC_ESTABLISH; break;	/* but limits for UD */
 	case 19: t->protocol = POLYCM_PROTO_MPA; break;	/* but no revision */
 	case 20:
 		t->protocol = POLYCM_PROTO_MPA;
@@ -75,6 +75,7 @@ static void spoil(struct polycm_transport *t, int how)
 	case 22: t->size = 4; break;
 	case 23: t->shape = 0; break;
 	case 24: t->flags = 1u << 6; break;
+	case 25: t->services &= ~POLYCM_SVC_ESTABLISH; break;
 	default: fail();
 	}
 }
@@ -105,6 +106,7 @@ static const char *const reasons[] = {
 	"its struct of transport rules has 4 bytes",
 	"its struct of transport rules is of another shape, 0x0 in place of 0x804",
 	"transport wire: its flag 1 << 6 is not known",
+	"nobody moves the QP of rdma_connect to RTS",
 };
 
 static void rules_that_cannot_be_are_refused(void **state)
@@ -167,6 +169,7 @@ static void a_protocol_may_be_another(void **state)
 		.shape = POLYCM_RULES_SHAPE,
 		.name = "own",
 		.protocol = POLYCM_PROTO_OTHER,
+		.services = POLYCM_SVC_ESTABLISH,
 		.limit = { [POLYCM_KIND_RC] = { 255, 200, 1 } },
 		.capacity = { [POLYCM_KIND_RC] = { 4096, 200, 1 } },
 	};
@@ -221,7 +224,7 @@ static void rules_have_a_text(void **state)
 	static const char want[] =
 		"description = \n"
 		"protocol = CM datagrams (REQ, REP, RTU)\n"
-		"services = RC, UD, RNR NAK\n"
+		"services = RC, UD, rdma_establish, RNR NAK\n"
 		"rdma_connect data, RDMA_PS_TCP = 56 bytes, peer sees 56\n"
 		"rdma_accept data, RDMA_PS_TCP = 196 bytes, peer sees 196\n"
 		"rdma_reject data, RDMA_PS_TCP = 148 bytes, peer sees 148\n"

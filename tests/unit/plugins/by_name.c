@@ -112,6 +112,7 @@ static void fill_good(void)
 		.name = "acme-wire",
 		.description = "a vendor's own",
 		.protocol = POLYCM_PROTO_IB_CM,
+		.services = POLYCM_SVC_ESTABLISH,
 		.limit[POLYCM_KIND_RC] = { 50, 190, 140 },
 		.capacity[POLYCM_KIND_RC] = { 92, 196, 148 },
 		.cm_header_len = 36,
