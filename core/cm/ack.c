@@ -26,7 +26,7 @@
 #define NUM_ACK_WAITS	16
 #define NSEC_PER_SEC	UINT64_C(1000000000)
 
-/* A wait for acks is told of after 1 s, 11 s, 111 s ... */
+/* A wait for acks is logged after 1 s, 11 s, 111 s ... */
 uint64_t polycm_ack_warning_ns = NSEC_PER_SEC;
 
 static struct ack_wait {
@@ -257,7 +257,7 @@ static bool wait_until(struct ack_wait *wait, const struct polycm_id *id,
 	return acked;
 }
 
-/* The program mostly hangs then, so this is told at every level. */
+/* The program mostly hangs then, so this is logged at every level. */
 static void tell_wait(struct polycm_id *id, const struct polycm_group *group, const char *call)
 {
 	unsigned int unacked = __atomic_load_n(group ? &group->unacked : &id->unacked, __ATOMIC_RELAXED);

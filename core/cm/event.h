@@ -86,7 +86,7 @@ void polycm_ev_ack(struct polycm_ev *ev);
 int polycm_ev_ack_pub(struct rdma_cm_event *pub);
 /* Of an id: all that the program holds. */
 void polycm_ev_ack_all(struct polycm_id *id);
-/* How long a wait for acks lasts before it is told of; for tests. */
+/* How long a wait for acks lasts before it is logged; for tests. */
 extern uint64_t polycm_ack_warning_ns;
 /* -EDEADLK, after a line of log: it would wait for ever, in virtual time, where that can be said. */
 int polycm_ev_check_acks(struct polycm_id *id, const struct polycm_group *group, const char *call);

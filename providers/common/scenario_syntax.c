@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * scenario_syntax.c - a scenario file word by word, as libconfig's scanner sees
- * it: what must not come to its parser, and, where that only says "syntax
- * error", what was expected there.
+ * scenario_syntax.c - reads a scenario file word by word, as libconfig's scanner does.
+ * It finds what libconfig's parser must not get, and it says what was expected where
+ * that parser only says "syntax error".
  */
 #include "config.h"
 
@@ -13,8 +13,8 @@
 
 #include "scenario_read.h"
 
-#define MAX_DEPTH 16u			/* of brackets: the parser's stack is not endless */
-#define MAX_SHOWN 30			/* of a word that is in the way */
+#define MAX_DEPTH 16u			/* of nested brackets, since the parser's stack is limited */
+#define MAX_SHOWN 30			/* characters of an unexpected word */
 
 enum kind { END, NAME, WORD, NUMBER, TEXT, MARK, OPEN_TEXT };
 
@@ -28,7 +28,7 @@ struct word {
 struct reader {
 	const char *at;
 	unsigned int line;
-	struct word word;		/* the one that is looked at */
+	struct word word;		/* the current one */
 	unsigned int depth, opened[MAX_DEPTH + 1];	/* lines */
 	char *why;
 	size_t size;
@@ -39,7 +39,7 @@ struct reader {
  * Words.
  */
 
-/* To the end of a comment or blanks; false: there are none here. */
+/* Skip a comment or blanks; false: there are none here. */
 static bool skip(struct reader *r)
 {
 	const char *end;
@@ -139,7 +139,7 @@ static bool expected(struct reader *r, const char *what)
 
 static bool read_value(struct reader *r, const char *name, int len);
 
-/* Elements with commas between; one may stand behind the last. */
+/* Read elements with commas between them; a comma may follow the last. */
 static bool read_elements(struct reader *r, char end, const char *between)
 {
 	while (!is_mark(r, end)) {
@@ -205,7 +205,7 @@ static bool read_value(struct reader *r, const char *name, int len)
 	if (r->word.kind == MARK && strchr("{[(", *r->word.at))
 		return read_inside(r, *r->word.at);
 	if (r->word.kind == TEXT) {
-		while (r->word.kind == TEXT)	/* those that follow each other are one */
+		while (r->word.kind == TEXT)	/* adjacent texts are one */
 			next(r);
 		return true;
 	}

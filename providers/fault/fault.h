@@ -50,7 +50,7 @@ struct fault_rule {
 	uint8_t data_len;
 	uint8_t data[UINT8_MAX];
 	unsigned int seen, hits;	/* under the rules' lock */
-	const char *file;		/* or setting, for what is told */
+	const char *file;		/* or setting, for log lines */
 	unsigned int line;
 };
 
@@ -82,7 +82,7 @@ const char *fault_hint(const char *name, uint64_t among);
 
 /* --- read.c --- */
 
-/* The rules of a file, and of a text in place of a file.  An error is told with file and line. */
+/* The rules of a file, and of a text in place of a file.  An error is logged with file and line. */
 int fault_read_file(const char *path);
 int fault_read_text(const char *name, const char *rules);
 

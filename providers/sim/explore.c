@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* explore.c - see explore.h: deciding, counting, and telling what was decided. */
+/* explore.c - see explore.h: decides the faults of a run, counts and records them. */
 #include "config.h"
 
 #include <errno.h>
@@ -24,10 +24,10 @@ struct decision {
 	uint16_t reason;
 	uint8_t value;
 	int offset;
-	const char *on;			/* of a node's */
+	const char *on;			/* the node, if the action is on one */
 };
 
-/* Decisions of one kind: how many came true, and chance of its own. */
+/* Decisions of one kind: their number, and random numbers of their own. */
 struct chooser {
 	uint64_t state;
 	unsigned int decided;
@@ -45,7 +45,7 @@ struct explore_limits explore_limits = {
 		.delay = SIM_MS(6000),	/* longer than any CM's time-out for one message */
 		.most = 8,
 		.mask = CM_MASK,
-		/* Of a REJ: what Linux's connection managers and their programs say to a REQ. */
+		/* Reasons with which Linux's connection managers and programs reject a REQ. */
 		.reasons = {
 			CM_REJ_NO_RESOURCES, CM_REJ_INVALID_SERVICE_ID, CM_REJ_STALE_CONN,
 			CM_REJ_CONSUMER_DEFINED,
@@ -67,11 +67,11 @@ struct explore_limits explore_limits = {
 
 static uint64_t run_seed;
 static struct chooser cm_chooser, data_chooser, node_chooser;
-static double vigour;			/* of this run: a factor of the chances */
+static double vigour;			/* a factor of all probabilities of this run */
 static bool deciding;
 static int record = -1;
 
-static unsigned int fabric;		/* the process's, from 1 */
+static unsigned int fabric;		/* the number of this process's fabric, from 1 */
 static unsigned int (*counts)[SIM_WHATS];	/* of messages, by the sender's number */
 static uint32_t num_counts;
 
@@ -96,13 +96,13 @@ static uint64_t draw_delay(struct chooser *chooser, uint64_t longest)
 	return 1 + draw(chooser) % (longest ? longest : 1);
 }
 
-/* Another number from the last draw: bounds change no other decision. */
+/* Another number from the last draw, so that bounds change no other decision. */
 static uint64_t again(const struct chooser *chooser)
 {
 	return sim_random_mix(chooser->state ^ 0xd6e8feb86659fd93u);
 }
 
-/* Of a fault that begins now: it is over when all faults are. */
+/* Limit the delay of a fault that begins now: it ends when all faults have to end. */
 static uint64_t limit_delay(uint64_t delay)
 {
 	uint64_t left = explore_limits.until - fault_now();
@@ -119,13 +119,13 @@ static bool is_over(void)
  * Deciding.
  */
 
-/* TCP undoes copies and order. */
+/* Is it sent over TCP, which undoes copies and reordering? */
 static bool is_streamed(enum sim_what what)
 {
 	return what >= SIM_MSG_MPA_REQ && what <= SIM_MSG_OTHER_STREAM;
 }
 
-/* As many draws for each message, whatever becomes of it: bounds change no other decision. */
+/* Each message takes the same number of draws, so that bounds change no other decision. */
 static enum polycm_sim_action choose(struct chooser *chooser, const struct explore_bounds *bounds,
 				     enum sim_what what, uint64_t *ret_delay)
 {
@@ -145,7 +145,7 @@ static enum polycm_sim_action choose(struct chooser *chooser, const struct explo
 	return copy ? POLYCM_SIM_DUPLICATE : swap ? POLYCM_SIM_REORDER : 0;
 }
 
-/* Of data: a byte, if nothing else. */
+/* Perhaps corrupt a byte of data, if nothing else was decided. */
 static void choose_byte(struct chooser *chooser, size_t length, struct decision *decision)
 {
 	bool corrupt = chance(chooser, explore_limits.data.corruption);
@@ -168,7 +168,7 @@ static void decide(enum sim_what what, size_t length, struct decision *decision)
 		return;
 	decision->action = choose(chooser, bounds, what, &decision->delay);
 	decision->reason = bounds->reasons[again(chooser) % bounds->num_reasons];
-	/* A REJ's reason is no NAK's, nor the other way round. */
+	/* The reasons of a REJ do not fit a NAK. */
 	if (!data && BIT(what) & DATA_MASK)
 		decision->reason = (uint16_t)(1 + again(chooser) % 3);
 	if (data)
@@ -177,7 +177,7 @@ static void decide(enum sim_what what, size_t length, struct decision *decision)
 	chooser->decided += decision->action != 0;
 }
 
-/* Of the nodes between which the message goes. */
+/* Decide an action on the sender's or the receiver's node. */
 static void decide_node(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
 			struct decision *decision)
 {
@@ -230,7 +230,7 @@ static void apply(const struct decision *decision, struct sim_fate *fate)
 	}
 }
 
-/* As a rule that is due now. */
+/* Add a rule that acts now. */
 static void apply_to_node(const struct decision *decision)
 {
 	struct sim_node *node = sim_node_by_name(decision->on);
@@ -258,7 +258,7 @@ static void record_failed(int err)
 	record = -1;
 }
 
-/* A line at once, because the program may end any moment. */
+/* Write each line at once, because the program may end at any moment. */
 static void tell(const char *line, int len)
 {
 	ssize_t written = record < 0 ? len : write(record, line, (size_t)len);
@@ -313,7 +313,7 @@ static void tell_fault(const struct decision *decision, enum sim_what what,
 			    nth, how));
 }
 
-/* The how many-th of its kind from this node; 0: no memory. */
+/* Count a message of this kind from this node; returns the count, or 0: no memory. */
 static unsigned int count(enum sim_what what, const struct sim_node *from)
 {
 	unsigned int (*grown)[SIM_WHATS];
@@ -332,7 +332,7 @@ static unsigned int count(enum sim_what what, const struct sim_node *from)
 	return ++counts[from->number][what];
 }
 
-/* What is given takes the place of what the seed says; of a node and of the message apart. */
+/* A given decision replaces that of the seed, for the node and for the packet separately. */
 static void look_up(enum sim_what what, const struct sim_node *from, unsigned int nth,
 		    struct decision *packet, struct decision *node)
 {

@@ -3,13 +3,13 @@
  * fabric/fabric.h - nodes, their devices, ports and addresses, and the port numbers
  * that programs bind.
  *
- * A private fabric lives in one process and has the nodes that a test made.
- * The shared fabric has one node, this host, and every process of the user
- * that names the same fabric has a replica of it; port numbers, QP numbers and
- * connection ids are handed out from the fabric's shared segment so that a
- * packet's destination tells the process ("slot") that it is for.
+ * A private fabric belongs to one process and has the nodes that a test made.
+ * A shared fabric has one node, this host, or the nodes of a scenario file.  Each
+ * process of the user that names the same fabric has a copy of it.  Port numbers, QP
+ * numbers and connection ids come from the shared segment, so that a packet's
+ * destination determines the process ("slot") to which it goes.
  *
- * All of it under the engine's lock.
+ * The engine's lock is held for all functions.
  */
 #ifndef SIM_FABRIC_H
 #define SIM_FABRIC_H
@@ -21,7 +21,7 @@
 
 #define SIM_MAX_GIDS 64u
 #define SIM_PKEY 0xffffu
-#define SIM_DEVICE_KINDS 8u	/* of objects that a device has so many of */
+#define SIM_DEVICE_KINDS 8u	/* kinds of objects that a device's limits count */
 
 struct sim_id;
 
@@ -34,7 +34,7 @@ struct sim_address {
 };
 
 struct sim_gid {
-	union ibv_gid gid;		/* all zero: there was one */
+	union ibv_gid gid;		/* all zero: it was removed */
 	uint32_t type;			/* enum ibv_gid_type */
 	uint32_t ifindex;
 };
@@ -47,8 +47,8 @@ struct sim_port {
 	uint32_t netdev_mtu;
 	uint16_t lid;			/* IB only */
 	uint8_t mac[6];
-	uint32_t mac_number;		/* RoCE: MACs that it had before; see sim_port_has_mac() */
-	uint32_t mac_changes;		/* the same, whatever its transport */
+	uint32_t mac_number;		/* RoCE: the number of earlier MACs; see sim_port_has_mac() */
+	uint32_t mac_changes;		/* the same for every transport */
 	struct sim_gid gids[SIM_MAX_GIDS];
 	unsigned int num_gids;
 	uint32_t fabric_index;		/* the same in every process of a shared fabric */
@@ -61,16 +61,16 @@ struct sim_device {
 	struct polycm_device *core;		/* from device_add() */
 	const struct polycm_transport *rules;
 	struct ibv_device_attr attr;		/* its limits */
-	unsigned int used[SIM_DEVICE_KINDS];	/* of those (nic/objects.c) */
+	unsigned int used[SIM_DEVICE_KINDS];	/* how many objects of each kind exist (nic/objects.c) */
 	unsigned int contexts;			/* open */
 	bool removed;				/* unplugged, for ever */
-	uint32_t number;			/* of devices on the fabric, from 0 */
+	uint32_t number;			/* among the devices of the fabric, from 0 */
 	unsigned int num_ports;
 	struct sim_port ports[2];		/* ports[n - 1] */
 	struct sim_device *next;
 };
 
-/* Packets to these addresses leave from that one of the node's own. */
+/* Packets to the network `to' leave from the node's address `source'. */
 struct sim_route {
 	union sim_sockaddr to, source;
 	uint8_t prefix_len;
@@ -93,37 +93,37 @@ struct sim_node {
 	bool described;				/* as it is: no default route, no RoCE on loopback */
 	uint64_t frozen_until;			/* 0: it runs (world.c) */
 	uint64_t full_until;			/* no listener of it takes a request (fault_action.c) */
-	uint32_t number;			/* of nodes on the fabric, from 0 */
+	uint32_t number;			/* among the nodes of the fabric, from 0 */
 	struct sim_node *next;
 };
 
-/* Real clock: the time 0 of what the file says, the same for all its processes; else it is now. */
+/* Real clock: when the scenario began, the same for all its processes.  Virtual: the time now. */
 uint64_t sim_scenario_began(void);
-/* Have all processes of the fabric the file that its nodes are from, with the same faults? */
+/* Do all processes of the fabric have the same scenario file, with the same faults? */
 bool sim_scenario_is_shared(void);
 /* Nobody made this fabric, and under the virtual clock nobody else is on it. */
 void sim_fabric_set_own(void);
-/* All have the file of that digest; -EPROTO: they have another.  Once more, after a fork(). */
+/* Agree on the scenario file by its digest; -EPROTO: others have another.  Again after fork(). */
 int sim_scenario_agree(uint64_t digest);
 int sim_scenario_agree_again(void);
 /* The fabric was left. */
 void sim_fabric_forget_shared(void);
 bool sim_fabric_is_shared(void);
-/* Takes the lock.  The folder by which processes meet on the fabric, or NULL; until the next call. */
+/* The shared fabric's folder, or NULL; valid until the next call.  Takes the engine's lock. */
 const char *sim_fabric_place(void);
 /*
- * Nobody listens where the id connects to: say, once, who could.  Another user's server could not.
+ * Log once that nobody listens where the id connects to, and whose servers it can reach.
  * taken: that port is bound at some address (sim_port_taken()).
  */
 void sim_fabric_log_no_listener(const struct polycm_id *id, bool taken);
 
 int sim_node_add(const char *name, struct sim_node **ret_node);
-/* The newest node goes again, with what it has; nobody has seen it yet. */
+/* Remove the newest node with all it has; nobody has seen it yet. */
 void sim_node_drop_newest(void);
-/* So does the node's newest device, which is the fabric's. */
+/* Remove the node's newest device, which is also the fabric's newest. */
 void sim_device_drop_newest(struct sim_node *node);
 uint32_t sim_num_devices(void);
-/* The fabric is being closed: all nodes, with what they have. */
+/* Remove all nodes with all they have; the fabric is being closed. */
 void sim_nodes_drop_all(void);
 /* A device on a node playing a transport; addresses ("10.0.0.1/24") come next. */
 int sim_device_add(struct sim_node *node, const char *name, const struct polycm_transport *rules,
@@ -135,28 +135,28 @@ int sim_node_add_address(struct sim_node *node, const char *ifname,
 /* An address behind one interface of a port; -EEXIST: a node has it, -ENOSPC: no GID is left. */
 int sim_port_add_address(struct sim_port *port, const char *ifname, uint32_t ifindex,
 			 const union sim_sockaddr *addr, uint8_t prefix_len);
-/* An address of the node goes, and its GIDs with it. */
+/* Remove an address of the node, and its GIDs. */
 void sim_node_remove_address(struct sim_node *node, struct sim_address *address);
-/* What makes an RDMA device of one: set before the first device is added. */
+/* The verbs and attributes of all devices; set before the first device is added. */
 struct sim_device_model {
 	const struct polycm_verbs *verbs;
 	/* Fills in device->attr and the ports' MTUs, by its rules. */
 	void (*init)(struct sim_device *device);
 };
 void sim_set_device_model(const struct sim_device_model *model);
-/* Its limits as they are for devices of its rules. */
+/* Set the device's limits to those of its transport. */
 void sim_device_init_limits(struct sim_device *device);
-/* Who announces: set by the provider's init before the first announcement. */
+/* The provider's module, which announces devices; its init sets it before the first one. */
 extern struct polycm_module *sim_module;
 /* Announce all devices that the core does not know yet. */
 int sim_fabric_announce(void);
 
-/* The node that programs' calls come from where no source address says it. */
+/* The node from which calls without a source address come. */
 struct sim_node *sim_current_node(void);
 void sim_set_current_node(struct sim_node *node);
-/* The only node that this process is on; without one it may be on each. */
+/* Bind this process to one node; otherwise it may be on each. */
 void sim_set_home_node(struct sim_node *node);
-/* The node of ours that has this address, or NULL. */
+/* The node of this process that has this address, or NULL. */
 struct sim_node *sim_own_node_of_address(const struct sockaddr *addr);
 struct sim_node *sim_first_node(void);
 struct sim_node *sim_node_by_number(uint32_t number);
@@ -192,27 +192,27 @@ bool sim_node_broadcasts(const struct sim_node *node, const struct sockaddr *dst
 /* Is there a route to dst besides the default one? */
 bool sim_node_route_is_exact(struct sim_node *node, const struct sockaddr *dst);
 /*
- * Does what goes from one of the node's addresses (or a wildcard or loopback)
- * to dst stay inside of it: is dst its own, and no cable between them?
+ * Do packets from src (an address of the node, a wildcard or loopback) to dst stay inside
+ * the node?  They do if dst is its own address and no cable is between the two.
  */
 bool sim_node_keeps(struct sim_node *node, const struct sockaddr *src, const struct sockaddr *dst);
-/* Of one node: does a route go by the cable from one to the other? */
+/* Does a route between these two ports of one node use a cable? */
 bool sim_ports_are_cabled(const struct sim_port *one, const struct sim_port *other);
-/* Do frames that leave from one port arrive at the other?  Between two of one node only by a cable. */
+/* Do frames from one port arrive at the other?  Between two of one node a cable is needed. */
 static inline bool sim_port_reaches(const struct sim_port *from, const struct sim_port *to)
 {
 	return from == to || from->device->node != to->device->node || sim_ports_are_cabled(from, to);
 }
-/* Who has this address where packets of that port come to, link-local ones included; or NULL. */
+/* The port with this address (also link-local) that packets of `port' reach, or NULL. */
 struct sim_port *sim_neighbour(const struct sim_port *port, const struct sockaddr *addr);
 /*
- * Neighbours of a port whose link address is known; of a node's ports none is any more when one of its
- * links goes down.
+ * The neighbours of a port whose link address is known.  When a link of a node goes down,
+ * all ports of the node forget theirs.
  */
 bool sim_port_knows(struct sim_port *port, const struct sockaddr *addr);
 void sim_port_learn(struct sim_port *port, const struct sockaddr *addr);
 void sim_node_unlearn_all(struct sim_node *node);
-/* "10.1.0.2/32", "10.1.0.1": packets to there come from here.  -EINVAL: not addresses; -ENOMEM. */
+/* Packets to "10.1.0.2/32" leave from "10.1.0.1".  -EINVAL: these are no addresses; -ENOMEM. */
 int sim_node_add_route(struct sim_node *node, const char *to, const char *source);
 /* An interface without an RDMA device. */
 int sim_node_add_interface(struct sim_node *node, const char *ifname, const char *address);
@@ -232,10 +232,7 @@ int sim_bind_port(struct sim_node *node, enum rdma_port_space ps, union sim_sock
 		  unsigned int flags, struct sim_id *id);
 void sim_unbind_port(struct sim_node *node, enum rdma_port_space ps,
 		     const union sim_sockaddr *addr, struct sim_id *id);
-/*
- * The id, which was bound to the wildcard, has resolved: its port is from now on
- * that of this address alone.
- */
+/* An id that was bound to the wildcard has resolved: from now on it has the port at addr only. */
 void sim_rebind_port(struct sim_node *node, enum rdma_port_space ps,
 		     const union sim_sockaddr *addr, struct sim_id *id);
 #define SIM_LISTEN (1u << 0)
@@ -249,7 +246,7 @@ int sim_bind_listen(struct sim_node *node, enum rdma_port_space ps,
 		    const union sim_sockaddr *addr, struct sim_id *id, unsigned int how);
 /* Is a listening socket in the way of another one, of a client, at this address and port? */
 bool sim_socket_taken(struct sim_node *node, const union sim_sockaddr *addr);
-/* An id of ours with the same address and port in another port space of streams; or NULL. */
+/* This process's id with the same address and port in another stream port space, or NULL. */
 struct sim_id *sim_port_twin(struct sim_node *node, enum rdma_port_space ps,
 			     const union sim_sockaddr *addr);
 
@@ -264,7 +261,7 @@ bool sim_port_taken(struct sim_node *node, enum rdma_port_space ps, uint16_t por
 bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
 		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service);
 
-/* Likewise for a TCP connection: sockets know nothing of port spaces. */
+/* The same for a TCP connection: sockets have no port spaces. */
 bool sim_find_socket(struct sim_node *node, const struct sockaddr *addr, unsigned int *ret_slot,
 		     struct sim_id **ret_id);
 

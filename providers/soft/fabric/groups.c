@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fabric/groups.c - the table of groups and the processes in them.
+ * fabric/groups.c - the table of multicast groups and the processes in them.
  *
- * Whoever sends to a group reads it without a lock.  A place that is given to
- * another member at that moment can only make it send a datagram too much or
- * too few: a receiver looks for itself which QPs are in the group.
+ * Senders read the table without a lock.  If an entry changes at that moment, a sender
+ * can only send one datagram too many or too few: each receiver checks itself which of
+ * its QPs are in the group.
  */
 #include "config.h"
 

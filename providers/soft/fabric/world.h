@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fabric/world.h - what happens to nodes, ports and devices while a fabric runs: a
- * node freezes, a port goes down, a device is removed, an address changes.
+ * fabric/world.h - changes nodes, ports and devices while a fabric runs: a node
+ * freezes, a port goes down, a device is removed, an address changes.
  *
- * Engine lock held for all, so timers and packet handlers may call them.  What
- * programs must be told (events of ids, asynchronous events) is queued at once,
- * at the time of the call.
+ * The engine's lock is held for all functions, so timers and packet handlers may call
+ * them.  Events for programs (of ids, and asynchronous ones) are queued in the call.
  *
- * On a shared fabric each process does this to its own copy of the fabric; all
- * have to do the same, which faults/changes.h sees to.
+ * On a shared fabric each process changes its own copy.  faults/changes.h makes sure
+ * that all processes make the same changes.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -16,18 +15,18 @@
 #include "fabric.h"
 
 /* ------------------------------------------------------------------------
- * For the links: what of the fabric works.
+ * Which ports work; links ask this.
  */
 
-/* Some port may not carry packets now.  While false, all do. */
+/* False: all ports carry packets.  True: some may not. */
 extern bool sim_world_disturbed;
 
 bool sim_world_port_carries(const struct sim_port *port);
 
 /*
- * Do packets pass through this port now: it is up, its device is there, its
- * node runs?  To ask of the sender when a packet leaves and of the receiver
- * when it arrives; it is lost if not.
+ * Do packets pass through this port now?  They do if it is up, its device exists and its
+ * node runs.  Links check the sender's port when a packet leaves and the receiver's when
+ * it arrives; if it does not pass, the packet is lost.
  */
 static inline bool sim_port_carries(const struct sim_port *port)
 {
@@ -35,28 +34,27 @@ static inline bool sim_port_carries(const struct sim_port *port)
 }
 
 /* ------------------------------------------------------------------------
- * What happens.
+ * Changes.
  */
 
 /*
- * Nothing in, nothing out, for so long (0: for ever): packets are lost, and the
- * timers of the node's connection manager and NIC stand still, those that are
- * started meanwhile too.  Programs' calls still work, as far as the node alone
- * can carry them out.  A node that is frozen already stays so for longer, never
- * shorter.
+ * Freeze a node for for_ns (0: for ever).  Packets from it and to it are lost.  The timers
+ * of its connection manager and NIC stand still, also those that are started meanwhile.
+ * Programs' calls still work if they need only this node.  A second call can only make
+ * the time longer.
  */
 void sim_node_freeze(struct sim_node *node, uint64_t for_ns);
-/* The same until a time; SIM_NEVER: for ever.  Nothing happens if it is over. */
+/* The same until a time; SIM_NEVER: for ever.  A time in the past has no effect. */
 void sim_node_freeze_until(struct sim_node *node, uint64_t until);
-/* For ever. */
+/* Freeze the node for ever. */
 void sim_node_crash(struct sim_node *node);
 bool sim_node_is_frozen(const struct sim_node *node);
 
 /*
- * The cable.  Packets are lost while it is out; contexts get
- * IBV_EVENT_PORT_ERR and PORT_ACTIVE.  Connections live until their time-outs;
- * of all ids only those in multicast groups of InfiniBand are told, that they
- * are lost.  Nothing happens if the port is in that state already.
+ * Pull or plug in the port's cable.  Packets are lost while it is out.  Contexts get
+ * IBV_EVENT_PORT_ERR and PORT_ACTIVE.  Connections live until their time-outs.  Ids get no
+ * event, except that those in InfiniBand multicast groups learn that they lost them.
+ * Nothing happens if the port is in that state already.
  */
 void sim_port_set_state(struct sim_port *port, bool up);
 
@@ -69,10 +67,10 @@ void sim_port_set_state(struct sim_port *port, bool up);
 void sim_device_remove(struct sim_device *device);
 
 /*
- * Of a node's address `from' becomes `to'; NULL: it goes, or comes (to the
- * node's first device).  The GID table changes, contexts get
- * IBV_EVENT_GID_CHANGE.  No id is told; those bound to the old address keep it,
- * but the world finds nobody under it any more.
+ * Replace the node's address `from' by `to'.  If `to' is NULL, `from' is removed; if `from'
+ * is NULL, `to' is added to the node's first device.  The GID table changes, and contexts
+ * get IBV_EVENT_GID_CHANGE.  Ids get no event.  Those bound to the old address keep it, but
+ * no peer reaches them there any more.
  * -EADDRNOTAVAIL: not an address of this node; -EINVAL: `to' is no address that
  * it could have; -EEXIST: a node has it; -ENOSPC.
  */
@@ -87,20 +85,20 @@ int sim_node_change_address(struct sim_node *node, const char *from, const char 
 int sim_node_change_mac(struct sim_node *node, const char *address);
 
 /* ------------------------------------------------------------------------
- * Those who tell programs of it: the NIC and the CM, from their start on.
+ * Listeners: the NIC and the CM, which give programs the events.
  */
 
 struct sim_world_listener {
 	struct sim_world_listener *next;
-	/* PORT_ERR, PORT_ACTIVE, GID_CHANGE.  NULL, as the others: it is nothing to it. */
+	/* PORT_ERR, PORT_ACTIVE or GID_CHANGE.  Each function may be NULL. */
 	void (*port_event)(struct sim_port *port, enum ibv_event_type type);
 	void (*mac_changed)(struct sim_port *port);
-	/* The device will be gone, and still sends; it is gone. */
+	/* Before the device is removed, when it still sends; and after. */
 	void (*device_leaves)(struct sim_device *device);
 	void (*device_left)(struct sim_device *device);
 };
 
-/* They are told in the order in which they came; again is no error. */
+/* Listeners are called in the order in which they were added.  Adding one again is no error. */
 void sim_world_listen(struct sim_world_listener *listener);
 
 /* Forget what happened; the fabric is being closed. */

@@ -11,8 +11,8 @@
 
 uint32_t sim_changes_tag, sim_changes_known_tag;
 
-static uint64_t known;		/* all numbers up to it were done, or are over */
-static uint64_t due;		/* those up to it are to be done after this round */
+static uint64_t known;		/* all changes up to this number were applied, or are over */
+static uint64_t due;		/* changes up to this number are applied after this round; 0: none */
 static uint64_t joined;
 static bool reading;
 
@@ -39,7 +39,7 @@ bool sim_change_is_over(const struct sim_change *change, uint64_t now)
 	}
 }
 
-/* Numbers behind the newest are of nobody, or of one who died before he had told it. */
+/* A number above the newest is invalid: its writer died before it had finished.  0: free. */
 static uint64_t number_of(const struct sim_changes_area *area, unsigned int place)
 {
 	uint64_t number = atomic_load(&area->kept[place].number);
@@ -47,7 +47,7 @@ static uint64_t number_of(const struct sim_changes_area *area, unsigned int plac
 	return number <= atomic_load(&area->newest) ? number : 0;
 }
 
-/* Of all, or of those that are over; SIM_CHANGES: there is none. */
+/* The oldest change, or the oldest one that is over; SIM_CHANGES: there is none. */
 static unsigned int oldest_of(const struct sim_changes_area *area, bool over)
 {
 	unsigned int oldest = SIM_CHANGES;
@@ -63,10 +63,10 @@ static unsigned int oldest_of(const struct sim_changes_area *area, bool over)
 }
 
 /*
- * A place for one more: one that is free, or else of the oldest that nobody
- * needs who comes later, or else of the oldest.
+ * The entry for a new change: a free one; else that of the oldest change that is over,
+ * since processes that join later do not need it; else that of the oldest change.
  */
-static unsigned int place_for(const struct sim_changes_area *area)
+static unsigned int entry_for(const struct sim_changes_area *area)
 {
 	unsigned int place;
 
@@ -84,9 +84,9 @@ uint64_t sim_changes_tell(const struct sim_change *change)
 	uint64_t number;
 
 	sim_segment_lock();
-	place = place_for(area);
+	place = entry_for(area);
 	number = atomic_load(&area->newest) + 1;
-	/* Whoever is killed in between leaves nothing, or all of it. */
+	/* In this order a process that is killed in between leaves a whole change or none. */
 	atomic_store(&area->kept[place].number, 0);
 	area->kept[place].change = *change;
 	atomic_store(&area->kept[place].number, number);
@@ -101,12 +101,12 @@ static void know(uint64_t number)
 {
 	known = number;
 	sim_changes_known_tag = (uint32_t)(number << TAG_SHIFT);
-	/* What we told ourselves may not be done yet. */
+	/* A change that this process wrote may not be applied yet: the tag does not go back. */
 	if ((int32_t)(sim_changes_known_tag - sim_changes_tag) > 0)
 		sim_changes_tag = sim_changes_known_tag;
 }
 
-/* The first one behind those that are known; 0: there is none. */
+/* The first change after the known ones; 0: there is none. */
 static uint64_t next(uint64_t up_to, struct sim_change *ret_change)
 {
 	struct sim_changes_area *area = shared_area();
@@ -138,10 +138,10 @@ static void read_up_to(uint64_t up_to)
 	if (reading || !sim_segment_joined())
 		return;
 	reading = true;
-	/* No more than there are: somebody may never stop writing. */
+	/* The number of rounds is limited, because another process may never stop writing. */
 	for (unsigned int i = 0; i < SIM_CHANGES && (number = next(up_to, &change)); i++) {
 		know(number);
-		/* Other processes wrote it. */
+		/* Another process wrote the texts: they may not end. */
 		change.device[SIM_CHANGE_TEXT - 1] = '\0';
 		change.address[SIM_CHANGE_TEXT - 1] = '\0';
 		change.new_address[SIM_CHANGE_TEXT - 1] = '\0';
@@ -176,7 +176,7 @@ void sim_changes_read_tag(uint32_t tag)
 	uint32_t ahead = (tag >> TAG_SHIFT) - (uint32_t)(known & ((1u << TAG_BITS) - 1));
 
 	ahead &= (1u << TAG_BITS) - 1;
-	/* Else it is older: its sender does not know yet. */
+	/* Otherwise the tag is older: the sender has not read the newest changes. */
 	if (ahead && ahead < 1u << (TAG_BITS - 1))
 		read_up_to(known + ahead);
 }
@@ -195,7 +195,7 @@ void sim_changes_join(void)
 {
 	uint64_t newest = atomic_load(&shared_area()->newest);
 
-	/* After a fork() the parent's are done; but this may be a new fabric of that name. */
+	/* After fork() the parent's changes are applied, unless this is a new fabric of that name. */
 	if (known > newest)
 		known = newest;
 	due = 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * faults/changes.h - what fault rules do to the nodes and devices of a shared
- * fabric, for all of its processes: the one that sees a rule come true writes
- * it into the segment and tells the others, and all of them do it, each to its
- * own copy of the fabric, in the same order.  A process that comes later does
- * what was done before it came.  How often rules came true is counted there,
- * too.
+ * faults/changes.h - changes that fault rules make to nodes and devices of a shared
+ * fabric.  The process whose rule acts writes the change into the segment and
+ * notifies the others.  Each process applies all changes to its own copy of the
+ * fabric, in the same order; one that joins later applies the earlier ones first.
+ * The segment also counts how often each rule matched and acted.
  *
- * Engine lock held for all.  Without a shared fabric there is nothing to read.
+ * The engine's lock is held for all functions.  A private fabric has no changes to read.
  */
 #ifndef SIM_CHANGES_H
 #define SIM_CHANGES_H
@@ -16,24 +15,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SIM_CHANGES 128u		/* that are kept; see changes.c for which */
-#define SIM_SHARED_RULES 1024u		/* with higher numbers each process counts for itself */
+#define SIM_CHANGES 128u		/* so many are kept; entry_for() in changes.c selects which */
+#define SIM_SHARED_RULES 1024u		/* each process counts rules with higher numbers for itself */
 #define SIM_CHANGE_TEXT 64u
 
 struct sim_change {
 	uint32_t action;		/* enum polycm_sim_action */
-	uint32_t rule;			/* of the process that began it */
+	uint32_t rule;			/* its number in the process that wrote the change */
 	uint32_t node;
 	uint64_t at, delay;		/* the rule's; 0: for ever */
 	char device[SIM_CHANGE_TEXT], address[SIM_CHANGE_TEXT], new_address[SIM_CHANGE_TEXT];
 };
 
-/* How often something matched a rule, and how often it came true. */
+/* How often something matched a rule, and how often the rule acted. */
 struct sim_rule_count {
 	_Atomic uint32_t seen, done;
 };
 
-/* In the segment, under its lock but for what is atomic. */
+/* In the segment.  Its lock protects what is not atomic. */
 struct sim_changes_area {
 	_Alignas(64) _Atomic uint64_t newest;	/* number of the last one, from 1 */
 	_Alignas(64) struct {
@@ -44,39 +43,39 @@ struct sim_changes_area {
 };
 
 /*
- * Packets to other processes say which changes came before them: in the tag of
- * their records, behind the type, the lowest bits of the newest number that
- * their sender knew.  What was sent before a change arrives as before it.
+ * A packet to another process says which changes came before it: the tag of its record
+ * contains, above the type, the lowest bits of the newest number that the sender knew.
+ * So a packet that was sent before a change is handled before it.
  */
-#define SIM_CHANGES_TYPE 0xffu		/* of a tag */
+#define SIM_CHANGES_TYPE 0xffu		/* the bits of a tag that are the packet's type */
 
-extern uint32_t sim_changes_tag;	/* of what we send */
-extern uint32_t sim_changes_known_tag;	/* of those who know as much as we have done */
+extern uint32_t sim_changes_tag;	/* of packets that this process sends */
+extern uint32_t sim_changes_known_tag;	/* of packets whose sender knew exactly what is applied here */
 
 void sim_changes_read_tag(uint32_t tag);
-/* Before a packet with this tag is delivered. */
+/* Called before a packet with this tag is delivered. */
 static inline void sim_changes_before(uint32_t tag)
 {
 	if (__builtin_expect((tag ^ sim_changes_known_tag) & ~SIM_CHANGES_TYPE, 0))
 		sim_changes_read_tag(tag);
 }
 
-/* All processes of the fabric are to do it, this one too, with sim_changes_read(): its number. */
+/* Write a change for all processes, also this one (sim_changes_read()); returns its number. */
 uint64_t sim_changes_tell(const struct sim_change *change);
-/* Do what is new: sim_fault_change() for each, in the order of their numbers. */
+/* Apply the new changes with sim_fault_change(), in the order of their numbers. */
 void sim_changes_read(void);
 /*
- * All mail was looked at, and there may be more.  What is new is done a round
- * later, after the packets that were sent before it: true: that is to come.
+ * A round over all rings has ended; more: they may have further packets.  New changes are
+ * applied a round later, after the packets that were sent before them.  True: some wait.
  */
 bool sim_changes_end_round(bool more);
-/* Of a rule that all processes of the fabric have; NULL: there is no such place. */
+/* The shared count of a rule that all processes have; NULL: it has none. */
 struct sim_rule_count *sim_changes_count(uint32_t rule);
 
-/* SIM_NEVER: it does not end.  Over are only those that end by themselves. */
+/* When a change ends; SIM_NEVER: never.  Only those that end by themselves can be over. */
 uint64_t sim_change_end(const struct sim_change *change);
 bool sim_change_is_over(const struct sim_change *change, uint64_t now);
-/* When we came to the fabric; what was over by then is not done.  0 without a shared one. */
+/* When this process joined; changes over by then are not applied.  0: no shared fabric. */
 uint64_t sim_changes_joined(void);
 
 /* For joining and leaving. */

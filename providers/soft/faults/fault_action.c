@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * faults/fault_action.c - what rules do to nodes and devices.  It is done by a timer of
- * its own, never from inside the code that the rule matched, which may be in
- * the middle of the very node's work.
+ * faults/fault_action.c - actions of rules on nodes and devices.  A timer carries an
+ * action out, never the code that the rule matched: that code may be working on the
+ * same node.
  *
- * On a shared fabric all processes do it: what is due at a time those that have
- * the same file do by themselves, all else is told when the rule comes true.
+ * On a shared fabric all processes carry the action out.  If the rule is from a common
+ * file and acts at a time, each process does so by itself.  Otherwise the process whose
+ * rule matches writes the action into the segment (changes.h).
  */
 #include "config.h"
 
@@ -26,14 +27,14 @@ struct action {
 	struct sim_fault *fault;	/* NULL: another process's */
 	struct sim_node *node;		/* NULL: of the reserve, and free */
 	struct sim_change change;
-	uint64_t number;		/* all were told; 0: not yet, or not at all */
-	bool done;			/* what is left is that it ends */
+	uint64_t number;		/* in the segment; 0: it is not there, or not yet */
+	bool done;			/* only its end is left */
 	bool reserved;
 };
 
 /*
- * Where the system has no memory: what another process has told is done once, and
- * nobody tells it again.  So many changes are told at a time, and most are over at once.
+ * For the case that the system has no memory: a change of another process is read only
+ * once, so it must not fail.  The segment has this many, and most end at once.
  */
 static struct action reserve[SIM_CHANGES];
 
@@ -107,7 +108,7 @@ static int carry_out(const struct action *action)
 {
 	const struct sim_change *change = &action->change;
 
-	/* Before we came. */
+	/* It was over before this process joined. */
 	if (sim_change_is_over(change, sim_changes_joined()))
 		return 0;
 	switch (change->action) {
@@ -178,7 +179,7 @@ static struct action *find(uint64_t number)
 	return action;
 }
 
-/* Does every process of the fabric do it by itself? */
+/* Does every process of the fabric carry it out by itself? */
 static bool is_everybodys(const struct action *action)
 {
 	return !action->fault->mask && action->fault->where && sim_scenario_is_shared();
@@ -205,7 +206,7 @@ static void fire(struct sim_timer *timer)
 		perform(action);
 		return;
 	}
-	/* What others told before comes first. */
+	/* Changes that other processes wrote before come first. */
 	sim_changes_read();
 	action = find(number);
 	if (action && !action->done)
@@ -311,7 +312,7 @@ void sim_fault_change(uint64_t number, const struct sim_change *change)
 	perform(action);
 }
 
-/* What has begun comes to its end; what only waits for its time does not happen. */
+/* Actions that have begun go on to their end; those that wait for their time are dropped. */
 void fault_actions_of_removed(struct sim_fault *fault)
 {
 	struct action *action, *next;

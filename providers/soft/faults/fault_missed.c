@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * faults/fault_missed.c - rules that have done nothing when they go, or when the
- * program ends: whoever wrote them expected something.
+ * faults/fault_missed.c - warns of a rule that has never acted when it is removed or
+ * the program ends, since its author expected it to act.
  */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 
 #include "fault_internal.h"
 
-/* "lose REQ from client to server" */
+/* Write the rule in words: "lose REQ from client to server". */
 static void describe(const struct sim_fault *fault, char *text, size_t size)
 {
 	const struct polycm_sim_fault_rule *rule = &fault->rule;
@@ -30,7 +30,7 @@ static void describe(const struct sim_fault *fault, char *text, size_t size)
 						nodes[i].node->name);
 }
 
-/* Shared counts go with the fabric: then what was kept of them is more. */
+/* The shared counts are 0 again after the fabric is left; then the kept ones are higher. */
 static uint32_t most(const _Atomic uint32_t *shared, const _Atomic uint32_t *kept)
 {
 	uint32_t now = atomic_load(shared), before = atomic_load(kept);

@@ -85,7 +85,7 @@ static struct sim_packet packet_of(const struct transit *transit)
 	};
 }
 
-/* First of all when a packet arrives, since a handler may drop all packets under way. */
+/* Each arrival begins with this, since a handler may drop all packets under way. */
 static void take_out(struct transit *transit)
 {
 	DL_DELETE(transits, transit);
@@ -161,13 +161,13 @@ static uint64_t bits_take(uint64_t bits, uint64_t bandwidth)
 	return bits / bandwidth * second + (rest * second + bandwidth - 1) / bandwidth;
 }
 
-/* At most the last time there is. */
+/* Add two times; the sum is limited to the last possible time. */
 static uint64_t later(uint64_t at, uint64_t by)
 {
 	return by < SIM_NEVER - 1 - at ? at + by : SIM_NEVER - 1;
 }
 
-/* Occupy the link for so long, after what was sent before; returns when that ends. */
+/* Occupy the link after the packets that were sent before; returns when it is free again. */
 static uint64_t occupy(struct sim_flow *flow, uint64_t takes)
 {
 	_Atomic uint64_t *shared = NULL;
@@ -202,7 +202,7 @@ static uint64_t arrival(struct sim_flow *flow, uint64_t wire_length)
 	return at;
 }
 
-/* The packet that was to be overtaken follows. */
+/* Send the packet that waited to be overtaken. */
 static void release_held(struct sim_flow *flow, uint64_t at)
 {
 	struct transit *held = flow->held;
@@ -213,7 +213,7 @@ static void release_held(struct sim_flow *flow, uint64_t at)
 	sim_timer_arm(&held->timer, at);
 }
 
-/* An effect of the link, not of a rule. */
+/* Trace an effect of the link.  Rules trace their own. */
 static void trace_link(const struct sim_frame *frame, const char *action, enum sim_what what)
 {
 	const char *name = sim_what_name(what);
@@ -223,7 +223,7 @@ static void trace_link(const struct sim_frame *frame, const char *action, enum s
 		  frame->to->device->node->name);
 }
 
-/* What the link adds to a packet's fate. */
+/* Apply the link's loss, copies and reordering to a packet. */
 static void ask_link(const struct sim_flow *flow, const struct sim_frame *frame, enum sim_what what,
 		     struct sim_fate *fate)
 {
@@ -248,7 +248,7 @@ static void ask_link(const struct sim_flow *flow, const struct sim_frame *frame,
 	}
 }
 
-/* Does it arrive at once, unchanged, so that it needs no timer here? */
+/* Does the packet arrive at once and unchanged, so that it needs no timer? */
 static bool is_plain(const struct sim_flow *flow, const struct sim_fate *fate, uint64_t at)
 {
 	return !flow->held && !sim_is_virtual() && at <= sim_now() && !fate->corrupted &&
@@ -292,7 +292,7 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 	return 0;
 }
 
-/* A copy's time to leave has come. */
+/* A copy leaves now. */
 static void leave(struct sim_timer *timer)
 {
 	static const struct sim_fate none;
@@ -306,7 +306,7 @@ static void leave(struct sim_timer *timer)
 	sim_block_put(transit);
 }
 
-/* Without memory there are fewer copies: the packet itself has left. */
+/* If there is no memory, fewer copies are sent; the packet itself has left. */
 static void send_copies(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
 			uint64_t wire_length, const struct sim_fate *fate)
 {
@@ -323,7 +323,7 @@ static void send_copies(struct sim_flow *flow, const struct sim_frame *frame, un
 	}
 }
 
-/* Corrupt data is lost: the wire's checksums reveal it. */
+/* Corrupt data counts as lost, because a real receiver drops it for its checksum. */
 static void apply_corruption(const struct sim_frame *frame, const struct sim_message *message,
 			      struct sim_fate *fate)
 {
@@ -414,7 +414,7 @@ int sim_shape_note(const struct sim_frame *frame, unsigned int slot)
 	return 0;
 }
 
-/* Does nothing happen to it, except for latency and bandwidth? */
+/* Do only latency and bandwidth apply to the packet? */
 static bool is_untouched(const struct sim_fate *fate)
 {
 	return !fate->lost && !fate->rejected && !fate->corrupted && !fate->reordered &&
