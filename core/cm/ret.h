@@ -17,7 +17,7 @@ int polycm_refused(const char *call) __attribute__((cold));
 /*
  * The end of an exported call: 0 for 0; for a negative errno one line of log
  * at warn, errno set, -1.  id may be NULL; it must be live otherwise.  -EAGAIN
- * and -EINTR without a reason are no refusals, and told at debug: the call did
+ * and -EINTR without a reason are no refusals, and logged at debug: the call did
  * what it does, but the event that a synchronous id waits for is still to come.
  */
 static inline int polycm_ret(const char *call, const struct polycm_id *id, int err)
