@@ -27,11 +27,11 @@ check 'the same inside the simulator' finds '#include "providers/soft/nic/nic.h"
 finds_symbol() {
 	mkdir -p "$work/built/core/base/.libs" "$work/built/core/cm/.libs" "$work/built/providers" &&
 		echo 'void up(void); void down(void); void down(void) { up(); }' |
-			${CC:-cc} -x c -c -o "$work/built/core/base/.libs/down.o" - &&
-		echo 'void up(void); void up(void) { }' | ${CC:-cc} -x c -c -o "$work/built/core/cm/.libs/up.o" - ||
+			${CC:-cc} -x c -c -o "$work/built/core/base/.libs/log.o" - &&
+		echo 'void up(void); void up(void) { }' | ${CC:-cc} -x c -c -o "$work/built/core/cm/.libs/id.o" - ||
 		return 1
 	"$abs_top_srcdir/tools/rooms" --symbols "$work/built" >"$work/found" && { echo 'nothing was found'; return 1; }
-	has "$work/found" 'core/base/.libs/down.o: uses up of core/cm/.libs/up.o, of a room above its own'
+	has "$work/found" 'core/base/.libs/log.o: uses up of core/cm/.libs/id.o, of a room above its own'
 }
 check 'a symbol that leads up' finds_symbol
 check 'a folder that is no room' finds '' core/attic/new.c 'core/attic is no room'
