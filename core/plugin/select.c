@@ -373,7 +373,7 @@ int polycm_registry_get(void)
 
 	pthread_mutex_lock(&selection_lock);
 	if (state == NOT_STARTED) {
-		state = STARTING;
+		__atomic_store_n(&state, STARTING, __ATOMIC_RELAXED);	/* read without the lock */
 		starter = pthread_self();
 		pthread_mutex_unlock(&selection_lock);
 		result = start();
