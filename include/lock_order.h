@@ -150,7 +150,7 @@ static inline void lock_order_give(unsigned int rank)
 	}
 }
 
-/* Checked: who tries for a mutex in vain waits for it then. */
+/* A failed try takes nothing.  A successful one is checked like any lock: callers wait if it fails. */
 static inline int lock_order_tried(unsigned int rank, int error)
 {
 	if (!error || error == EOWNERDEAD)
