@@ -32,6 +32,7 @@ static const struct polycm_clock_services clock_services = {
 static const struct polycm_verbs_services verbs_services = {
 	.size = sizeof(verbs_services),
 	.why_shown = polycm_why_shown,
+	.only_looked_at = polycm_registry_only_looked_at,
 };
 
 #ifdef LOCK_ORDER_CHECKED

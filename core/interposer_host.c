@@ -7,11 +7,15 @@
 #include "core/base/interposer.h"
 #include "core/base/log.h"
 #include "core/cm/id_internal.h"
-#include "core/verbs/table.h"
+#include "core/device/device.h"
+#include "core/sysfs/sysfs.h"
+#include "core/sysfs/sysfs_internal.h"
 
-static bool has_node(const char *name)
+static int node_minor(const char *name)
 {
-	return polycm_shim_find(name) != NULL;
+	const struct polycm_verbs_device *device = polycm_device_simulated(name);
+
+	return device ? POLYCM_NODE_MINOR + (int)sysfs_number(&device->device) : -1;
 }
 
 static const struct polycm_interposer_host host = {
@@ -27,7 +31,9 @@ static const struct polycm_interposer_host host = {
 	.timer_restart = polycm_timer_restart,
 	.timer_cancel = polycm_timer_cancel,
 	.channel_describe_fd = polycm_channel_describe_fd,
-	.has_node = has_node,
+	.node_minor = node_minor,
+	.sysfs_begin = polycm_sysfs_begin,
+	.sysfs_read = polycm_sysfs_read,
 	.log = (polycm_log_id),
 };
 

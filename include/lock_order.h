@@ -13,8 +13,11 @@
 
 /* Outermost first.  true: a thread may hold several of these. */
 #define LOCK_ORDER(LOCK)			\
+	LOCK(rsocket_lock, false)		\
+	LOCK(rsockets_lock, false)		\
 	LOCK(posting_lock, true)		\
 	LOCK(polling_lock, true)		\
+	LOCK(sysfs_lock, false)			\
 	LOCK(id_lock, true)			\
 	LOCK(sim_setup_lock, false)		\
 	LOCK(pull_lock, false)			\
@@ -31,7 +34,6 @@
 	LOCK(options_lock, false)		\
 	LOCK(real_list_lock, false)		\
 	LOCK(devices_lock, false)		\
-	LOCK(shim_lock, false)			\
 	LOCK(handles_lock, false)		\
 	LOCK(kept_lock, false)			\
 	LOCK(channels_lock, false)		\

@@ -157,7 +157,7 @@ LIST_LOCKED static void leave_list(struct waiter *waiter)
 	polycm_release(&held);
 }
 
-LIST_LOCKED static void wake(const void *cond, bool all)
+LIST_LOCKED static void wake_listed(const void *cond, bool all)
 {
 	struct polycm_held held;
 	struct waiter *waiter;
@@ -175,36 +175,33 @@ LIST_LOCKED static void wake(const void *cond, bool all)
 	polycm_release(&held);
 }
 
-static bool somebody_waits(void)
+static void wake(const void *cond, bool all)
 {
-	return __builtin_expect(__atomic_load_n(&num_waiters, __ATOMIC_RELAXED) != 0, 0);
+	if (__builtin_expect(__atomic_load_n(&num_waiters, __ATOMIC_RELAXED) != 0, 0))
+		wake_listed(cond, all);
 }
 
 int polycm_cond_signal(pthread_cond_t *cond)
 {
-	if (somebody_waits())
-		wake(cond, false);
+	wake(cond, false);
 	return polycm_libc()->pthread_cond_signal(cond);
 }
 
 int polycm_cond_broadcast(pthread_cond_t *cond)
 {
-	if (somebody_waits())
-		wake(cond, true);
+	wake(cond, true);
 	return polycm_libc()->pthread_cond_broadcast(cond);
 }
 
 POLYCM_EXPORT int cnd_signal(cnd_t *cond)
 {
-	if (somebody_waits())
-		wake(cond, false);
+	wake(cond, false);
 	return polycm_libc()->cnd_signal(cond);
 }
 
 POLYCM_EXPORT int cnd_broadcast(cnd_t *cond)
 {
-	if (somebody_waits())
-		wake(cond, true);
+	wake(cond, true);
 	return polycm_libc()->cnd_broadcast(cond);
 }
 

@@ -95,12 +95,29 @@ static int take_lock(const char *call, int (*lock_until)(struct take *, const st
 	return take_until(&take, until);
 }
 
-static int mutex_until(struct take *take, const struct timespec *until)
-{
-	if (take->clock == CLOCK_REALTIME)
-		return polycm_libc()->pthread_mutex_timedlock(take->object, until);
-	return polycm_libc()->pthread_mutex_clocklock(take->object, take->clock, until);
-}
+/* A call that waits until a time of CLOCK_REALTIME, and the same for any clock. */
+#define LOCK_CALLS(lock_type, timed, clocked)                                                      \
+	static int timed##_until(struct take *take, const struct timespec *until)                  \
+	{                                                                                          \
+		if (take->clock == CLOCK_REALTIME)                                                 \
+			return polycm_libc()->timed(take->object, until);                          \
+		return polycm_libc()->clocked(take->object, take->clock, until);                   \
+	}                                                                                          \
+                                                                                                   \
+	POLYCM_EXPORT int timed(lock_type *restrict lock, const struct timespec *restrict until)   \
+	{                                                                                          \
+		return take_lock(#timed, timed##_until, lock, CLOCK_REALTIME, until);              \
+	}                                                                                          \
+                                                                                                   \
+	POLYCM_EXPORT int clocked(lock_type *restrict lock, clockid_t clock,                       \
+				  const struct timespec *restrict until)                           \
+	{                                                                                          \
+		return take_lock(#clocked, timed##_until, lock, clock, until);                     \
+	}
+
+LOCK_CALLS(pthread_mutex_t, pthread_mutex_timedlock, pthread_mutex_clocklock)
+LOCK_CALLS(pthread_rwlock_t, pthread_rwlock_timedrdlock, pthread_rwlock_clockrdlock)
+LOCK_CALLS(pthread_rwlock_t, pthread_rwlock_timedwrlock, pthread_rwlock_clockwrlock)
 
 static int mtx_until(struct take *take, const struct timespec *until)
 {
@@ -111,32 +128,6 @@ static int mtx_until(struct take *take, const struct timespec *until)
 	return r == thrd_success ? 0 : EINVAL;
 }
 
-static int read_until(struct take *take, const struct timespec *until)
-{
-	if (take->clock == CLOCK_REALTIME)
-		return polycm_libc()->pthread_rwlock_timedrdlock(take->object, until);
-	return polycm_libc()->pthread_rwlock_clockrdlock(take->object, take->clock, until);
-}
-
-static int write_until(struct take *take, const struct timespec *until)
-{
-	if (take->clock == CLOCK_REALTIME)
-		return polycm_libc()->pthread_rwlock_timedwrlock(take->object, until);
-	return polycm_libc()->pthread_rwlock_clockwrlock(take->object, take->clock, until);
-}
-
-POLYCM_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
-					  const struct timespec *restrict until)
-{
-	return take_lock("pthread_mutex_timedlock", mutex_until, mutex, CLOCK_REALTIME, until);
-}
-
-POLYCM_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t clock,
-					  const struct timespec *restrict until)
-{
-	return take_lock("pthread_mutex_clocklock", mutex_until, mutex, clock, until);
-}
-
 POLYCM_EXPORT int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until)
 {
 	int err = take_lock("mtx_timedlock", mtx_until, mutex, CLOCK_REALTIME, until);
@@ -144,30 +135,6 @@ POLYCM_EXPORT int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *re
 	if (err == ETIMEDOUT)
 		return thrd_timedout;
 	return err ? thrd_error : thrd_success;
-}
-
-POLYCM_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict lock,
-					     const struct timespec *restrict until)
-{
-	return take_lock("pthread_rwlock_timedrdlock", read_until, lock, CLOCK_REALTIME, until);
-}
-
-POLYCM_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict lock,
-					     const struct timespec *restrict until)
-{
-	return take_lock("pthread_rwlock_timedwrlock", write_until, lock, CLOCK_REALTIME, until);
-}
-
-POLYCM_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clockid_t clock,
-					     const struct timespec *restrict until)
-{
-	return take_lock("pthread_rwlock_clockrdlock", read_until, lock, clock, until);
-}
-
-POLYCM_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clockid_t clock,
-					     const struct timespec *restrict until)
-{
-	return take_lock("pthread_rwlock_clockwrlock", write_until, lock, clock, until);
 }
 
 /* ------------------------------------------------------------------------

@@ -152,12 +152,21 @@ static int add_fact(void *arg, const char *name, const char *value)
 	return 0;
 }
 
-static int print_facts(const char *name)
+/* What the device's limits come from. */
+static int add_origin(void *arg, const char *name, const char *value)
+{
+	if (!strcmp(name, "looks like") || !strcmp(name, "not given there"))
+		TABLE_ROW(arg, name, value);
+	return 0;
+}
+
+static int print_facts(const char *name,
+		       int (*add)(void *arg, const char *name, const char *value))
 {
 	struct table table = { 0 };
 	int status = 0;
 
-	if (polycm_device_walk(name, add_fact, &table) < 0) {
+	if (polycm_device_walk(name, add, &table) < 0) {
 		tool_error("info: cannot inspect %s: %m", name);
 		status = EXIT_FAILURE;
 	}
@@ -202,8 +211,8 @@ int info_devices(const char *provider)
 	}
 	for (device = devices.first; device && !status; device = device->next) {
 		status = print_device(device, list);
-		if (provider && !status)
-			status = print_facts(device->name);
+		if (!status)
+			status = print_facts(device->name, provider ? add_fact : add_origin);
 	}
 	ibv_free_device_list(list);
 	return status;

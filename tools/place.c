@@ -23,6 +23,9 @@ const char *polycm_interposer_version(void);
 
 #define PATH_VARIABLE "POLYCM_PROVIDER_PATH"
 
+/* Of a build tree. */
+static char *auditor, *sockets;
+
 /* The folder with its links resolved, the name as it is: it should be the library's soname. */
 static char *absolute(const char *path)
 {
@@ -66,6 +69,34 @@ const char *place_interposer(void)
 	if (!path)
 		path = file_of(polycm_interposer_version(), "libpolycm-interpose");
 	return path;
+}
+
+/* No program is linked with them: they are beside libpolycm. */
+static void find_beside(const char *name, char **path)
+{
+	char *folder;
+
+	if (*path || !place_library())
+		return;
+	folder = tool_strdup(place_library());
+	*path = tool_printf("%s/%s", dirname(folder), name);
+	free(folder);
+}
+
+const char *place_auditor(void)
+{
+	find_beside("libpolycm-audit.so", &auditor);
+	return auditor && !access(auditor, R_OK) ? auditor : NULL;
+}
+
+const char *place_sockets(void)
+{
+	find_beside("libpolycm-sockets.so", &sockets);
+	if (sockets && !access(sockets, R_OK))
+		return sockets;
+	if (sockets)
+		tool_error("--sockets: %s: %m", sockets);
+	return NULL;
 }
 
 static bool same_file(const char *a, const char *b)
@@ -132,6 +163,10 @@ void place_setup(void)
 			ours = place_library() && same_file(line + 8, place_library());
 		else if (ours && !strncmp(line, "providers=", 10))
 			add_provider_path(line + 10);
+		else if (ours && !auditor && !strncmp(line, "auditor=", 8))
+			auditor = tool_strdup(line + 8);
+		else if (ours && !sockets && !strncmp(line, "sockets=", 8))
+			sockets = tool_strdup(line + 8);
 	}
 	free(line);
 	fclose(file);

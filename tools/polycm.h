@@ -63,8 +63,12 @@ void tool_append(char **text, const char *format, ...) __attribute__((format(pri
 const char *place_library(void);
 /* The same of libpolycm-interpose. */
 const char *place_interposer(void);
+/* That of libpolycm-audit, or NULL: it is not there, as on systems for which it is not built. */
+const char *place_auditor(void);
 /* Run from a build tree: let the library find that tree's plugins. */
 void place_setup(void);
+/* The library that gives programs for sockets rsockets; NULL after an error message. */
+const char *place_sockets(void);
 
 /*
  * table.c: text in columns as wide as their contents.  Cells are copied, NULL

@@ -17,6 +17,9 @@ const struct run_option run_options[RUN_NUM_OPTIONS] = {
 		run_check_provider },
 	[RUN_TRANSPORT] = { "transport", "POLYCM_SIM_TRANSPORT", "NAME",
 		"transport of the device: roce, ib, iwarp or a vendor's", run_check_transport },
+	[RUN_DEVICE] = { "device", "POLYCM_SIM_DEVICE", "NAME",
+		"what the device looks like: connectx-6, ..., or ./FILE",
+		run_check_device },
 	[RUN_SEED] = { "seed", "POLYCM_SIM_SEED", "N",
 		"seed of all random numbers in the simulator", run_check_seed },
 	[RUN_CLOCK] = { "clock", "POLYCM_SIM_CLOCK", "KIND",
@@ -51,10 +54,11 @@ void run_usage(FILE *to)
 		fprintf(to, "  %-18s%s\n", option, run_options[i].help);
 		free(option);
 	}
-	fputs("\n"
-	      "Each option sets an environment variable; see 'polycm info --config'.\n"
-	      "The simulator's options (all but --provider, --faults and --log) imply\n"
-	      "--provider sim, unless --provider or POLYCM_PROVIDER names providers.\n"
+	fputs("  --sockets         make COMMAND's sockets rsockets\n"
+	      "\n"
+	      "Each other option sets an environment variable; see 'polycm info --config'.\n"
+	      "The simulator's options (all but --provider, --faults, --log and --sockets)\n"
+	      "imply --provider sim, unless --provider or POLYCM_PROVIDER names providers.\n"
 	      "--faults puts the layer fault around any providers.\n"
 	      "\n"
 	      "Exit status: that of COMMAND; 2: bad options, 126: COMMAND cannot be executed,\n"
@@ -74,13 +78,14 @@ static int become(char **command)
 
 int run_command(int argc, char **argv)
 {
-	struct option options[RUN_NUM_OPTIONS + 2] = { 0 };
-	const char *values[RUN_NUM_OPTIONS] = { NULL };
+	struct option options[RUN_NUM_OPTIONS + 3] = { 0 };
+	const char *values[RUN_NUM_OPTIONS + 1] = { NULL };
 	int status;
 
 	for (size_t i = 0; i < RUN_NUM_OPTIONS; i++)
 		options[i] = (struct option){ run_options[i].name, required_argument, NULL, (int)i };
-	options[RUN_NUM_OPTIONS] = (struct option){ "help", no_argument, NULL, 'h' };
+	options[RUN_SOCKETS] = (struct option){ "sockets", no_argument, NULL, RUN_SOCKETS };
+	options[RUN_SOCKETS + 1] = (struct option){ "help", no_argument, NULL, 'h' };
 
 	status = tool_options(argc, argv, "+:h", options, run_usage, values);
 	if (status >= 0)
@@ -89,7 +94,9 @@ int run_command(int argc, char **argv)
 		tool_error("run: no command is given; 'polycm help run' tells more");
 		return STATUS_USAGE;
 	}
-	status = run_set_environment(values, argv[optind]);
+	status = values[RUN_SOCKETS] ? run_use_sockets() : 0;
+	if (!status)
+		status = run_set_environment(values, argv[optind]);
 	if (!status)
 		status = become(argv + optind);
 	return status;

@@ -20,9 +20,10 @@ struct run_option {
 };
 
 enum {
-	RUN_PROVIDER, RUN_TRANSPORT, RUN_SEED, RUN_CLOCK, RUN_FABRIC, RUN_SCENARIO, RUN_FAULT_FILE,
-	RUN_NODE, RUN_TRACE, RUN_PCAP, RUN_LOG,
-	RUN_NUM_OPTIONS
+	RUN_PROVIDER, RUN_TRANSPORT, RUN_DEVICE, RUN_SEED, RUN_CLOCK, RUN_FABRIC, RUN_SCENARIO,
+	RUN_FAULT_FILE, RUN_NODE, RUN_TRACE, RUN_PCAP, RUN_LOG,
+	RUN_NUM_OPTIONS,
+	RUN_SOCKETS = RUN_NUM_OPTIONS	/* no setting, and without an argument */
 };
 
 extern const struct run_option run_options[RUN_NUM_OPTIONS];
@@ -37,6 +38,7 @@ int run_check_choice(const struct run_option *option, const char *value);
 int run_check_path(const struct run_option *option, const char *value);
 int run_check_file(const struct run_option *option, const char *value);
 int run_check_faults(const struct run_option *option, const char *value);
+int run_check_device(const struct run_option *option, const char *value);
 int run_check_node(const struct run_option *option, const char *value);
 int run_check_capture(const struct run_option *option, const char *value);
 
@@ -58,6 +60,8 @@ char *run_with_faults(const char *list);
 
 /* --- run_environment.c --- */
 
+/* COMMAND's sockets are to be rsockets; 0 or an exit status. */
+int run_use_sockets(void);
 /* Checks values and sets the environment to them for COMMAND; 0 or an exit status. */
 int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *command);
 
@@ -65,10 +69,12 @@ int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *c
 
 struct run_program {
 	char *runtime;	/* "libasan.so.8", to be freed, or NULL: it needs none, or has it inside */
+	char *interpreter;	/* of a script: what the rest is about; to be freed, or NULL */
 	bool is_static;	/* nothing can be preloaded */
+	bool has_tsan;	/* ThreadSanitizer, inside or as a library */
 };
 
-/* All zero if it is not found or no ELF file. */
+/* Of a script: its interpreter.  All zero if it is not found or no ELF file. */
 struct run_program run_program_of(const char *command);
 
 #endif

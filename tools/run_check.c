@@ -208,7 +208,7 @@ int run_check_name(const struct run_option *option, const char *value)
 	return STATUS_USAGE;
 }
 
-/* check_files() lets the simulator check the contents. */
+/* check_network() lets the simulator check the contents. */
 int run_check_file(const struct run_option *option, const char *value)
 {
 	struct stat st;
@@ -226,12 +226,21 @@ int run_check_file(const struct run_option *option, const char *value)
 	return STATUS_USAGE;
 }
 
-/* check_files() lets the layer check the contents. */
+/* check_network() lets the layer check the contents. */
 int run_check_faults(const struct run_option *option, const char *value)
 {
 	if (run_check_file(option, value))
 		return STATUS_USAGE;
 	return check_installed(option, RUN_FAULTS, strlen(RUN_FAULTS), false);
+}
+
+/* check_network() lets the simulator look for it. */
+int run_check_device(const struct run_option *option, const char *value)
+{
+	if (*value)
+		return 0;
+	tool_error("--%s: no device is named", option->name);
+	return STATUS_USAGE;
 }
 
 int run_check_node(const struct run_option *option, const char *value)
@@ -323,24 +332,27 @@ int run_check_choice(const struct run_option *option, const char *value)
  * All of them.
  */
 
+/* What makes a network, together. */
+static const unsigned int of_network[] = { RUN_TRANSPORT, RUN_DEVICE, RUN_SCENARIO, RUN_NODE,
+					   RUN_FAULT_FILE };
+#define NUM_OF_NETWORK (sizeof(of_network) / sizeof(of_network[0]))
+
 /*
- * Make the scenario's network in this process, with the layer of faults.  The plugins log what is
- * wrong.  _exit() skips what the layer would log about rules that never matched.
+ * Make the network in this process, with the layer of faults.  The plugins log what is wrong.
+ * _exit() skips what the layer would log about rules that never matched.
  */
-static int try_files(const char *scenario, const char *node, const char *faults)
+static int try_network(const char *const given[])
 {
+	bool faults = given[RUN_FAULT_FILE];
 	struct hidden hidden;
 	uint64_t now;
 
 	hide_settings(&hidden);
 	setenv(RUN_PROVIDER_VARIABLE, faults ? RUN_FAULTS ";" RUN_SIMULATOR : RUN_SIMULATOR, 1);
 	setenv("POLYCM_SIM_CLOCK", "virtual", 1);
-	if (scenario)
-		setenv("POLYCM_SIM_SCENARIO", scenario, 1);
-	if (node)
-		setenv("POLYCM_SIM_NODE", node, 1);
-	if (faults)
-		setenv("POLYCM_FAULT_SCENARIO", faults, 1);
+	for (size_t i = 0; i < NUM_OF_NETWORK; i++)
+		if (given[of_network[i]])
+			setenv(run_options[of_network[i]].variable, given[of_network[i]], 1);
 	return polycm_sim_now(&now) < 0;
 }
 
@@ -348,22 +360,28 @@ static int try_files(const char *scenario, const char *node, const char *faults)
  * In a process of its own, since the library starts its providers once in a
  * process, and before it has been used in this one.
  */
-static int check_files(const char *const values[])
+static int check_network(const char *const values[])
 {
-	const char *scenario = values[RUN_SCENARIO], *faults = values[RUN_FAULT_FILE];
+	static const unsigned int files[] = { RUN_SCENARIO, RUN_FAULT_FILE, RUN_DEVICE };
+	const struct run_option *option, *first = NULL;
 	int status;
 	pid_t child;
 
-	if (!scenario && !faults)
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		option = &run_options[files[i]];
+		if (!values[files[i]])
+			continue;
+		if (files[i] != RUN_DEVICE && run_check_file(option, values[files[i]]))
+			return STATUS_USAGE;
+		first = first ? first : option;
+	}
+	if (!first)
 		return 0;
-	if ((scenario && run_check_file(&run_options[RUN_SCENARIO], scenario)) ||
-	    (faults && run_check_file(&run_options[RUN_FAULT_FILE], faults)))
-		return STATUS_USAGE;
 	child = fork();
 	if (!child)
-		_exit(try_files(scenario, scenario ? values[RUN_NODE] : NULL, faults));
+		_exit(try_network(values));
 	if (child < 0 || waitpid(child, &status, 0) < 0) {
-		tool_error("--%s: %m", run_options[scenario ? RUN_SCENARIO : RUN_FAULT_FILE].name);
+		tool_error("--%s: %m", first->name);
 		return STATUS_USAGE;
 	}
 	return status ? STATUS_USAGE : 0;
@@ -388,7 +406,7 @@ int run_check_values(const char *const values[RUN_NUM_OPTIONS])
 	int status = check_has_scenario(values);
 
 	if (!status)
-		status = check_files(values);
+		status = check_network(values);
 	if (status)
 		return status;
 	hide_settings(&hidden);

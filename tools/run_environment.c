@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * run_environment.c - polycm run: the environment of the program, with
- * libpolycm preloaded.
+ * libpolycm preloaded, and its auditor for what the program opens later.
  */
 #include "config.h"
 
@@ -11,7 +11,16 @@
 #include "run.h"
 
 #define PRELOAD_VARIABLE "LD_PRELOAD"
+#define AUDIT_VARIABLE "LD_AUDIT"
 #define ASAN_VARIABLE "ASAN_OPTIONS"
+#define TUNABLES_VARIABLE "GLIBC_TUNABLES"
+#define VALGRIND_VARIABLE "VALGRIND_OPTS"
+
+/* Of 16 KiB, the smallest stack of a thread, this leaves enough. */
+#define STATIC_TLS "glibc.rtld.optional_static_tls="
+#define STATIC_TLS_SIZE "4096"
+
+static const char *sockets;		/* preloaded; NULL: not wanted */
 
 static bool is_simulators(const struct run_option *option)
 {
@@ -67,7 +76,21 @@ static int set_variables(const char *const values[])
 		add_faults();
 	if (set_file(values, RUN_SCENARIO))
 		return STATUS_USAGE;
+	if (values[RUN_DEVICE] && strchr(values[RUN_DEVICE], '/') && set_file(values, RUN_DEVICE))
+		return STATUS_USAGE;
 	return set_file(values, RUN_FAULT_FILE);
+}
+
+static void add_option(const char *variable, const char *separator, const char *option)
+{
+	const char *given = getenv(variable);
+	char *both;
+
+	if (given && strstr(given, option))
+		return;
+	both = tool_printf("%s%s%s", given ? given : "", given && *given ? separator : "", option);
+	setenv(variable, both, 1);
+	free(both);
 }
 
 /*
@@ -76,21 +99,8 @@ static int set_variables(const char *const values[])
  */
 static void set_asan_options(void)
 {
-	static const char *const options[] = {
-		"verify_asan_link_order=0", "allocator_release_to_os_interval_ms=-1",
-	};
-
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		const char *given = getenv(ASAN_VARIABLE);
-		char *both;
-
-		if (given && strstr(given, options[i]))
-			continue;
-		both = tool_printf("%s%s%s", given ? given : "", given && *given ? ":" : "",
-				   options[i]);
-		setenv(ASAN_VARIABLE, both, 1);
-		free(both);
-	}
+	add_option(ASAN_VARIABLE, ":", "verify_asan_link_order=0");
+	add_option(ASAN_VARIABLE, ":", "allocator_release_to_os_interval_ms=-1");
 }
 
 /* What was given, without the library that an outer polycm run has put in front. */
@@ -121,38 +131,88 @@ static bool simulates(void)
 }
 
 /*
- * libpolycm comes first, so that its symbols are used, but after a sanitizer's runtime.
+ * libpolycm comes first, so that its symbols are used, but after a sanitizer's runtime, and
+ * after what calls rsockets for sockets.
  * libpolycm-interpose is only for simulation.
  */
-static int set_preload(const char *command)
+static int set_preload(const char *command, const struct run_program *program)
 {
 	const char *library = place_library(), *interposer = place_interposer(), *given;
-	struct run_program program;
 	char *list;
 
 	if (check_path(library) || check_path(interposer))
 		return EXIT_FAILURE;
-	given = behind(behind(getenv(PRELOAD_VARIABLE), interposer), library);
-	program = run_program_of(command);
-	if (program.is_static)
-		tool_error("%s is linked statically, so that polycm is not in it: link it with the "
-			   "shared librdmacm", command);
-	list = tool_printf("%s%s%s%s%s%s%s", program.runtime ? program.runtime : "",
-			   program.runtime ? ":" : "",
+	given = getenv(PRELOAD_VARIABLE);
+	if (sockets)
+		given = behind(given, sockets);
+	given = behind(behind(given, interposer), library);
+	if (program->is_static)
+		tool_error("%s%s%s is linked statically, so that polycm is not in it: link it with the "
+			   "shared librdmacm", command, program->interpreter ? ": its interpreter " : "",
+			   program->interpreter ? program->interpreter : "");
+	list = tool_printf("%s%s%s%s%s%s%s%s%s", program->runtime ? program->runtime : "",
+			   program->runtime ? ":" : "", sockets ? sockets : "", sockets ? ":" : "",
 			   simulates() ? interposer : "", simulates() ? ":" : "", library,
 			   given ? ":" : "", given ? given : "");
 	setenv(PRELOAD_VARIABLE, list, 1);
 	free(list);
-	free(program.runtime);
 	set_asan_options();
+	return 0;
+}
+
+int run_use_sockets(void)
+{
+	sockets = place_sockets();
+	return check_path(sockets);
+}
+
+/*
+ * What glibc needs with any auditor.  It allocates the program's static TLS before it knows the
+ * libraries: only those with little (1.6 KB) would fit, and jemalloc has more.  At the end of a
+ * program under valgrind it would free memory from before malloc().
+ */
+static void set_audit_options(void)
+{
+	const char *tunables = getenv(TUNABLES_VARIABLE);
+
+	if (!tunables || !strstr(tunables, STATIC_TLS))
+		add_option(TUNABLES_VARIABLE, ":", STATIC_TLS STATIC_TLS_SIZE);
+	add_option(VALGRIND_VARIABLE, " ", "--run-libc-freeres=no");
+}
+
+/* Ours first: glibc 2.36 skips auditors behind one that does not want to know of a dlsym(). */
+static int set_audit(const struct run_program *program)
+{
+	const char *auditor = place_auditor(), *given;
+	char *list;
+
+	/* ThreadSanitizer's runtime does not start beside an auditor. */
+	if (!auditor || program->has_tsan)
+		return 0;
+	if (check_path(auditor))
+		return EXIT_FAILURE;
+	given = behind(getenv(AUDIT_VARIABLE), auditor);
+	list = tool_printf("%s%s%s", auditor, given ? ":" : "", given ? given : "");
+	setenv(AUDIT_VARIABLE, list, 1);
+	free(list);
+	set_audit_options();
 	return 0;
 }
 
 int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *command)
 {
 	int status = set_variables(values);
+	struct run_program program;
 
-	return status ? status : set_preload(command);
+	if (status)
+		return status;
+	program = run_program_of(command);
+	status = set_preload(command, &program);
+	if (!status)
+		status = set_audit(&program);
+	free(program.interpreter);
+	free(program.runtime);
+	return status;
 }
 
 int run_prepare(const char *scenario, const char *transport, const char *command)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * run_program.c - polycm run: finds a program and reads its ELF headers: the sanitizer's
- * runtime that it needs, and whether libraries can be preloaded at all.
+ * runtime that it needs, and whether libraries can be preloaded at all; of a script
+ * those of its interpreter.
  *
  * AddressSanitizer refuses to start behind a preloaded library, so its runtime is
  * preloaded first, by its name: the dynamic linker searches for both kinds alike.
@@ -19,6 +20,9 @@
 #include <unistd.h>
 
 #include "run.h"
+
+/* Each the interpreter of the one before: then the kernel gives up. */
+#define MOST_SCRIPTS 6
 
 struct file {
 	const unsigned char *bytes;
@@ -79,6 +83,7 @@ struct dynamic {
 	const ElfW(Dyn) *entries;
 	size_t num;
 	uint64_t strings;
+	uint64_t strings_size;
 };
 
 static struct dynamic dynamic_of(const struct file *file, const ElfW(Phdr) *all, size_t num)
@@ -95,9 +100,12 @@ static struct dynamic dynamic_of(const struct file *file, const ElfW(Phdr) *all,
 	}
 	if (!dynamic.entries)
 		dynamic.num = 0;
-	for (i = 0; i < dynamic.num; i++)
+	for (i = 0; i < dynamic.num; i++) {
 		if (dynamic.entries[i].d_tag == DT_STRTAB)
 			dynamic.strings = dynamic.entries[i].d_un.d_ptr;
+		if (dynamic.entries[i].d_tag == DT_STRSZ)
+			dynamic.strings_size = dynamic.entries[i].d_un.d_val;
+	}
 	return dynamic;
 }
 
@@ -116,6 +124,19 @@ static const char *needed_runtime(const struct file *file, const ElfW(Phdr) *all
 	return NULL;
 }
 
+/* Each program with it has this function, of its own or of the runtime. */
+static bool has_tsan(const struct file *file, const ElfW(Phdr) *all, size_t num,
+		     const struct dynamic *dynamic)
+{
+	static const char name[] = "\0__tsan_init";
+	const char *strings = string_at(file, all, num, dynamic->strings);
+	size_t room = strings ? (size_t)((const char *)file->bytes + file->size - strings) : 0;
+
+	if (dynamic->strings_size < room)
+		room = dynamic->strings_size;
+	return strings && memmem(strings, room, name, sizeof(name));
+}
+
 /* No dynamic linker starts it.  That itself is a library, with a name. */
 static bool is_static(const ElfW(Phdr) *all, size_t num, const struct dynamic *dynamic)
 {
@@ -126,6 +147,21 @@ static bool is_static(const ElfW(Phdr) *all, size_t num, const struct dynamic *d
 		if (dynamic->entries[i].d_tag == DT_SONAME)
 			return false;
 	return num > 0;
+}
+
+/* As the kernel finds it in a script's first line; NULL: it is no script. */
+static char *interpreter_of(const struct file *file)
+{
+	const char *line = part(file, 0, 2, 1), *end = (const char *)file->bytes + file->size;
+	size_t len = 0;
+
+	if (!line || memcmp(line, "#!", 2) != 0)
+		return NULL;
+	for (line += 2; line < end && (*line == ' ' || *line == '\t'); line++)
+		;
+	while (line + len < end && !strchr(" \t\n", line[len]))
+		len++;
+	return tool_printf("%.*s", (int)len, line);
 }
 
 static void read_headers(const struct file *file, struct run_program *program)
@@ -142,27 +178,32 @@ static void read_headers(const struct file *file, struct run_program *program)
 	name = needed_runtime(file, all, num, &dynamic);
 	program->runtime = name ? tool_strdup(name) : NULL;
 	program->is_static = is_static(all, num, &dynamic);
+	program->has_tsan = has_tsan(file, all, num, &dynamic);
 }
 
-static void look_at(const char *path, struct run_program *program)
+/* The interpreter of a script, to be freed, or NULL. */
+static char *look_at(const char *path, struct run_program *program)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct file file = { .size = 0 };
+	char *interpreter = NULL;
 	struct stat st;
 	void *mapped;
 
 	if (fd < 0)
-		return;
+		return NULL;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
 		file.size = (size_t)st.st_size;
 		mapped = mmap(NULL, file.size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (mapped != MAP_FAILED) {
 			file.bytes = mapped;
+			interpreter = interpreter_of(&file);
 			read_headers(&file, program);
 			munmap(mapped, file.size);
 		}
 	}
 	close(fd);
+	return interpreter;
 }
 
 /* Searches as execvp() does; NULL: errno says why. */
@@ -213,10 +254,15 @@ int run_find(const char *command)
 struct run_program run_program_of(const char *command)
 {
 	struct run_program program = { .runtime = NULL };
-	char *path = find(command);
+	char *path = find(command), *next;
 
-	if (path)
-		look_at(path, &program);
+	for (int i = 0; path && i < MOST_SCRIPTS; i++, path = next) {
+		next = look_at(path, &program);
+		free(program.interpreter);
+		program.interpreter = i ? path : NULL;
+		if (!i)
+			free(path);
+	}
 	free(path);
 	return program;
 }

@@ -9,8 +9,8 @@
 static bool is_data(const char *message)
 {
 	static const char *const names[] = {
-		"SEND", "WRITE", "READ", "READ_REPLY", "ATOMIC", "ATOMIC_REPLY", "ACK", "NAK",
-		"RNR_NAK", "UD", "RC",
+		"SEND", "WRITE", "READ", "READ_REPLY", "ATOMIC", "ATOMIC_REPLY", "ATOMIC_WRITE", "FLUSH",
+		"ACK", "NAK", "RNR_NAK", "UD", "RC",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -86,9 +86,6 @@ POLYCM_EXPORT int polycm_providers_walk(bool installed,
 					void *arg)
 {
 	struct provider_walk walk = { .fn = fn, .arg = arg };
-	struct polycm_module *const *modules;
-	size_t num;
-	int r = 0;
 
 	if (!fn) {
 		errno = EINVAL;
@@ -97,11 +94,8 @@ POLYCM_EXPORT int polycm_providers_walk(bool installed,
 	/* What cannot be selected is to be shown all the same. */
 	(void)polycm_registry_get();
 	if (installed)
-		polycm_registry_load_all(&modules);
-	num = polycm_modules_static(&modules);
-	for (size_t i = 0; i < num && !r; i++)
-		r = show_module(&walk, modules[i]);
-	return r ? r : polycm_files_walk(show_file, &walk);
+		polycm_registry_load_all();
+	return polycm_files_walk(show_file, &walk);
 }
 
 struct setting_walk {

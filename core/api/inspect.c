@@ -44,10 +44,8 @@ static int put_line(FILE *memory, const char *text)
 	return ferror(memory);
 }
 
-static void put(const struct polycm_report *to, const char *name, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void put(const struct polycm_report *to, const char *name, const char *format, ...)
+static __attribute__((format(printf, 3, 4)))
+void put(const struct polycm_report *to, const char *name, const char *format, ...)
 {
 	struct facts *facts = (struct facts *)(uintptr_t)to;
 	char *value = NULL;
@@ -127,10 +125,8 @@ POLYCM_EXPORT int polycm_id_walk(struct rdma_cm_id *pub, fact_t fn, void *arg)
 	return r ? polycm_ret(__func__, NULL, r) : finish(&facts, __func__, fn, arg);
 }
 
-static void put_nothing(const struct polycm_report *to, const char *name, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void put_nothing(const struct polycm_report *to, const char *name, const char *format, ...)
+static __attribute__((format(printf, 3, 4)))
+void put_nothing(const struct polycm_report *to, const char *name, const char *format, ...)
 {
 	(void)to;
 	(void)name;

@@ -156,29 +156,19 @@ int polycm_resolve_route(struct polycm_id *id, int timeout_ms)
 
 POLYCM_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	return self ? polycm_exit(__func__, self, polycm_bind(self, addr)) : polycm_refused(__func__);
+	return POLYCM_CALL(polycm_exit, self, id, polycm_bind(self, addr));
 }
 
 POLYCM_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr,
 				    struct sockaddr *dst_addr, int timeout_ms)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	if (!self)
-		return polycm_refused(__func__);
-	return polycm_exit_to_complete(__func__, self,
-				       resolve_addr(self, src_addr, dst_addr, timeout_ms));
+	return POLYCM_CALL(polycm_exit_to_complete, self, id,
+			   resolve_addr(self, src_addr, dst_addr, timeout_ms));
 }
 
 POLYCM_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	if (!self)
-		return polycm_refused(__func__);
-	return polycm_exit_to_complete(__func__, self, resolve_route(self, timeout_ms));
+	return POLYCM_CALL(polycm_exit_to_complete, self, id, resolve_route(self, timeout_ms));
 }
 
 /* Both read what the program could read itself. */

@@ -181,12 +181,11 @@ static int accept_request(struct polycm_id *id, const struct rdma_conn_param *pa
 	err = polycm_need_device(id);
 	if (!err)
 		err = fill_param(id, param, true, &joined, &full);
-	if (!err)
-		err = polycm_ece_accept(id, &full.ece);
 	if (!err && !polycm_id_is_ud(id))
 		err = polycm_qp_connect(id, full.responder_resources, full.initiator_depth, NULL);
 	if (err)
 		return err;
+	polycm_ece_answer(id, &full.ece);
 
 	set_accepted(id, true);
 	log_param(id, "rdma_accept", &full);
@@ -240,11 +239,7 @@ static int notify(struct polycm_id *id, enum ibv_event_type event)
 
 POLYCM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	if (!self)
-		return polycm_refused(__func__);
-	return polycm_exit_to_complete(__func__, self, connect_to(self, conn_param));
+	return POLYCM_CALL(polycm_exit_to_complete, self, id, connect_to(self, conn_param));
 }
 
 /*
@@ -259,50 +254,34 @@ static inline int exit_connected(const char *call, struct polycm_id *id, int err
 
 POLYCM_EXPORT int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	if (!self)
-		return polycm_refused(__func__);
-	return exit_connected(__func__, self, accept_request(self, conn_param));
-}
-
-static int reject_call(const char *call, struct rdma_cm_id *id, const void *data, uint8_t len,
-		       uint8_t reason)
-{
-	struct polycm_id *self = polycm_enter(id);
-
-	return self ? polycm_exit(call, self, reject(self, data, len, reason)) : polycm_refused(call);
+	return POLYCM_CALL(exit_connected, self, id, accept_request(self, conn_param));
 }
 
 POLYCM_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 			      uint8_t private_data_len)
 {
-	return reject_call(__func__, id, private_data, private_data_len, REJECT_CONSUMER);
+	return POLYCM_CALL(polycm_exit, self, id,
+			   reject(self, private_data, private_data_len, REJECT_CONSUMER));
 }
 
 POLYCM_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 				  uint8_t private_data_len)
 {
-	return reject_call(__func__, id, private_data, private_data_len, REJECT_ECE);
+	return POLYCM_CALL(polycm_exit, self, id,
+			   reject(self, private_data, private_data_len, REJECT_ECE));
 }
 
 POLYCM_EXPORT int rdma_establish(struct rdma_cm_id *id)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	return self ? polycm_exit(__func__, self, establish(self)) : polycm_refused(__func__);
+	return POLYCM_CALL(polycm_exit, self, id, establish(self));
 }
 
 POLYCM_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	return self ? exit_connected(__func__, self, disconnect(self)) : polycm_refused(__func__);
+	return POLYCM_CALL(exit_connected, self, id, disconnect(self));
 }
 
 POLYCM_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	return self ? polycm_exit(__func__, self, notify(self, event)) : polycm_refused(__func__);
+	return POLYCM_CALL(polycm_exit, self, id, notify(self, event));
 }

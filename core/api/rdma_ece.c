@@ -33,14 +33,10 @@ static int get_remote(const struct polycm_id *id, struct ibv_ece *ece)
 
 POLYCM_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	return self ? polycm_exit(__func__, self, set_local(self, ece)) : polycm_refused(__func__);
+	return POLYCM_CALL(polycm_exit, self, id, set_local(self, ece));
 }
 
 POLYCM_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	return self ? polycm_exit(__func__, self, get_remote(self, ece)) : polycm_refused(__func__);
+	return POLYCM_CALL(polycm_exit, self, id, get_remote(self, ece));
 }

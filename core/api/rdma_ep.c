@@ -96,17 +96,6 @@ static int create_ep(struct rdma_cm_id **ret_pub, const struct rdma_addrinfo *re
 		return err;
 	if (!ret_pub || !res)
 		return polycm_fail(-EINVAL, res ? "nowhere to put the id" : "no address");
-	switch (res->ai_port_space) {
-	case RDMA_PS_TCP:
-	case RDMA_PS_UDP:
-	case RDMA_PS_IB:
-	case RDMA_PS_IPOIB:
-		break;
-	default:
-		return polycm_fail(-EINVAL, "port space 0x%x is none",
-				   (unsigned int)res->ai_port_space);
-	}
-
 	err = polycm_id_create(NULL, (enum rdma_port_space)res->ai_port_space,
 			       (enum ibv_qp_type)res->ai_qp_type, NULL, &id);
 	if (err)

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "core/base/addr.h"
 #include "core/base/export.h"
@@ -43,8 +44,7 @@ static int shadow_listen(struct polycm_id *id, struct polycm_module *module, int
 		return err;
 	shadow->master = id;
 	shadow->place = POLYCM_PLACED;
-	shadow->next_shadow = id->shadows;
-	id->shadows = shadow;
+	LL_PREPEND2(id->shadows, shadow, next_shadow);
 
 	err = polycm_id_settle(shadow, module);
 	if (!err)
@@ -140,9 +140,7 @@ err_undo:
 
 POLYCM_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	return self ? polycm_exit(__func__, self, listen_on(self, backlog)) : polycm_refused(__func__);
+	return POLYCM_CALL(polycm_exit, self, id, listen_on(self, backlog));
 }
 
 /* The QP that rdma_create_ep() was given attributes for. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "core/base/addr.h"
 #include "core/base/export.h"
@@ -37,14 +38,13 @@ static int join(struct polycm_id *id, const struct sockaddr *addr, uint32_t join
 	group->context = context;
 	group->join_flags = join_flags;
 	memcpy(&group->addr, addr, len);
-	group->next = id->groups;
-	id->groups = group;
+	LL_PREPEND(id->groups, group);
 
 	mc.group = group;
 	err = POLYCM_OP(id->module, join_multicast, id->priv, &mc);
 	if (!err)
 		return 0;
-	polycm_group_remove(id, group);
+	LL_DELETE(id->groups, group);
 	polycm_ev_drop(id, group);
 	polycm_group_free(group);
 	return polycm_fail_in(err, "group %s", polycm_addr_text(addr, text));
@@ -72,25 +72,16 @@ static int leave(struct polycm_id *id, const struct sockaddr *addr, struct polyc
 		return err;
 	polycm_group_detach(id, group);
 	err = POLYCM_OP(id->module, leave_multicast, id->priv, group);
-	polycm_group_remove(id, group);
+	LL_DELETE(id->groups, group);
 	group->left = true;
 	*ret_group = group;
 	return err;
 }
 
-static int join_call(const char *call, struct rdma_cm_id *id, const struct sockaddr *addr,
-		     uint32_t join_flags, void *context)
-{
-	struct polycm_id *self = polycm_enter(id);
-
-	if (!self)
-		return polycm_refused(call);
-	return polycm_exit_to_complete(call, self, join(self, addr, join_flags, context));
-}
-
 POLYCM_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
 {
-	return join_call(__func__, id, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context);
+	return POLYCM_CALL(polycm_exit_to_complete, self, id,
+			   join(self, addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context));
 }
 
 POLYCM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
@@ -107,7 +98,8 @@ POLYCM_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
 		return polycm_ret(__func__, NULL,
 				  polycm_fail(-EINVAL, "attributes lack address or join flags, "
 						       "or have unknown flags"));
-	return join_call(__func__, id, attr->addr, attr->join_flags, context);
+	return POLYCM_CALL(polycm_exit_to_complete, self, id,
+			   join(self, attr->addr, attr->join_flags, context));
 }
 
 POLYCM_EXPORT int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "core/base/export.h"
 #include "core/plugin/op.h"
@@ -50,20 +51,15 @@ static int check_unsettled(const struct polycm_id *id, int level, int name, size
 
 static int save(struct polycm_id *id, int level, int name, const void *value, size_t len)
 {
-	struct polycm_saved_option **end = &id->options;
 	struct polycm_saved_option *option = malloc(sizeof(*option) + len);
 
 	if (!option)
 		return -ENOMEM;
-	option->next = NULL;
 	option->level = level;
 	option->name = name;
 	option->len = len;
 	memcpy(option->value, value, len);
-
-	while (*end)
-		end = &(*end)->next;
-	*end = option;
+	LL_APPEND(id->options, option);
 	return 0;
 }
 
@@ -87,9 +83,5 @@ static int set_option(struct polycm_id *id, int level, int name, const void *val
 POLYCM_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 				  size_t optlen)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	if (!self)
-		return polycm_refused(__func__);
-	return polycm_exit(__func__, self, set_option(self, level, optname, optval, optlen));
+	return POLYCM_CALL(polycm_exit, self, id, set_option(self, level, optname, optval, optlen));
 }

@@ -17,7 +17,7 @@ static int complete_xrc(struct polycm_id *id, struct ibv_srq_init_attr_ex *attr,
 	int err;
 
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
-		err = polycm_xrcd_get(id->pub.verbs, &attr->xrcd);
+		err = polycm_xrcd_get(id->device, &attr->xrcd);
 		if (err)
 			return err;
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
@@ -66,7 +66,8 @@ static int create_srq(struct polycm_id *id, struct ibv_srq_init_attr_ex *attr)
 	return 0;
 }
 
-static int create_basic_srq(struct polycm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+/* As librdmacm: the SRQ of an XRC target is one of XRC. */
+static int create_plain_srq(struct polycm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	struct ibv_srq_init_attr_ex ex;
 	int err;
@@ -77,7 +78,8 @@ static int create_basic_srq(struct polycm_id *id, struct ibv_pd *pd, struct ibv_
 	ex.srq_context = attr->srq_context;
 	ex.attr = attr->attr;
 	ex.pd = pd;
-	ex.comp_mask = IBV_SRQ_INIT_ATTR_PD;
+	ex.srq_type = id->pub.qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC : IBV_SRQT_BASIC;
+	ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
 	err = create_srq(id, &ex);
 	if (!err)
 		attr->attr = ex.attr;
@@ -97,18 +99,12 @@ void polycm_srq_destroy(struct polycm_id *id)
 POLYCM_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 				  struct ibv_srq_init_attr *attr)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	if (!self)
-		return polycm_refused(__func__);
-	return polycm_exit(__func__, self, create_basic_srq(self, pd, attr));
+	return POLYCM_CALL(polycm_exit, self, id, create_plain_srq(self, pd, attr));
 }
 
 POLYCM_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	return self ? polycm_exit(__func__, self, create_srq(self, attr)) : polycm_refused(__func__);
+	return POLYCM_CALL(polycm_exit, self, id, create_srq(self, attr));
 }
 
 POLYCM_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)

@@ -43,7 +43,7 @@ static int collect(struct polycm_left_list *list)
 	first = kept = list->num;
 	if (table->left)
 		table->left(add_object, list);
-	/* The library's own contexts and PDs stay with the device. */
+	/* The library's own contexts, PDs and XRC domains stay with the device. */
 	for (size_t i = first; i < list->num; i++)
 		if (!polycm_device_of_verbs(list->items[i].handle))
 			list->items[kept++] = list->items[i];
@@ -84,7 +84,8 @@ static const char *missing(const char *kind)
 {
 	if (!strcmp(kind, "event"))
 		return "never acknowledged";
-	return strcmp(kind, "context") ? "never destroyed" : "never closed";
+	return strcmp(kind, "context") && strcmp(kind, "XRC domain") ? "never destroyed" :
+								       "never closed";
 }
 
 static bool keeps_fabric(const struct polycm_left *left)
@@ -129,19 +130,20 @@ static unsigned int less(unsigned int all, unsigned int own)
 	return all > own ? all - own : 0;
 }
 
-/* What the provider counts, without the library's own contexts and PDs. */
+/* What the provider counts, without what the library keeps of each device. */
 static int count(struct polycm_sim_counts *ret_counts)
 {
-	unsigned int contexts, pds;
+	unsigned int contexts, pds, xrcds;
 	int r;
 
 	*ret_counts = (struct polycm_sim_counts){ .size = sizeof(*ret_counts) };
 	r = POLYCM_SIM_FORWARD(live, ret_counts);
 	if (r)
 		return r;
-	polycm_device_own_verbs(polycm_sim_owner(), &contexts, &pds);
+	polycm_device_own_verbs(polycm_sim_owner(), &contexts, &pds, &xrcds);
 	ret_counts->contexts = less(ret_counts->contexts, contexts);
 	ret_counts->pds = less(ret_counts->pds, pds);
+	ret_counts->xrcds = less(ret_counts->xrcds, xrcds);
 	return 0;
 }
 
@@ -154,6 +156,7 @@ static bool in_use(const struct polycm_sim_counts *c, char *ret_text, size_t siz
 	} left[] = {
 		{ "rdma_cm_id", c->ids }, { "QP", c->qps }, { "CQ", c->cqs }, { "SRQ", c->srqs },
 		{ "MR", c->mrs }, { "MW", c->mws }, { "AH", c->ahs }, { "PD", c->pds },
+		{ "TD", c->tds }, { "DM", c->dms }, { "XRC domain", c->xrcds },
 		{ "completion channel", c->comp_channels }, { "context", c->contexts },
 	};
 	size_t start = (size_t)snprintf(ret_text, size, "the fabric is in use: "), len = start;

@@ -6,6 +6,8 @@
 #ifndef POLYCM_CORE_BASE_ABI_H
 #define POLYCM_CORE_BASE_ABI_H
 
+#include <string.h>
+
 #include "polycm/provider.h"
 
 /* What it is called, and its size in version 1.0 and in this version. */
@@ -26,5 +28,15 @@ struct polycm_abi_struct {
  */
 int polycm_abi_check(const struct polycm_abi_struct *s, uint32_t size, int64_t minor, char *why,
 		     size_t why_size);
+
+/* Copy what both versions of a struct have into ours, of `size' bytes; the rest is 0. */
+static inline void polycm_abi_copy(void *ours, uint32_t size, const void *theirs)
+{
+	const uint32_t their_size = *(const uint32_t *)theirs;
+
+	memset(ours, 0, size);
+	memcpy(ours, theirs, their_size < size ? their_size : size);
+	*(uint32_t *)ours = size;
+}
 
 #endif

@@ -5,7 +5,7 @@
  *
  * The thread starts with the first timer, blocks all signals and lives as long
  * as the process; a child of fork() has one of its own, and no timers yet.
- * `clock_lock' guards the heap and which timer's function runs; it is not held while
+ * `clock_lock' guards the queue and which timer's function runs; it is not held while
  * that function runs.  A timer belongs to who started it until
  * polycm_timer_cancel(), also after it fired, and remembers the clock it was
  * started on, since a clock may be installed meanwhile.
@@ -20,13 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <utlist.h>
 
+#include "abi.h"
 #include "interposer.h"
 #include "live.h"
 #include "misuse.h"
 #include "why.h"
-
-#define NOT_QUEUED SIZE_MAX
 
 struct installed {
 	struct polycm_clock clock;
@@ -36,9 +36,9 @@ struct installed {
 struct polycm_timer {
 	const struct installed *on;	/* NULL: ours, as below */
 	struct polycm_timer *theirs;	/* the installed clock's handle */
+	struct polycm_timer *prev, *next;
+	bool queued;
 	uint64_t deadline;
-	uint64_t seq;			/* equal deadlines: first started, first fired */
-	size_t index;			/* place in the heap, or NOT_QUEUED */
 	void (*fn)(void *arg);
 	void *arg;
 };
@@ -47,10 +47,7 @@ static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work;		/* on CLOCK_MONOTONIC: the first deadline changed */
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* a timer's function returned */
 static bool thread_started;
-static struct polycm_timer **heap;	/* the earliest is heap[0] */
-static size_t heap_len, heap_room;
-static size_t num_timers;		/* that were not cancelled yet: at most heap_room */
-static uint64_t next_seq;
+static struct polycm_timer *queue;	/* the earliest first */
 static const struct polycm_timer *running;
 
 /* Written once. */
@@ -76,87 +73,29 @@ uint64_t polycm_now_ns(void)
 }
 
 /* ------------------------------------------------------------------------
- * The heap, with the lock held.
+ * The queue, with the lock held.
  */
 
-static bool earlier(const struct polycm_timer *a, const struct polycm_timer *b)
-{
-	return a->deadline != b->deadline ? a->deadline < b->deadline : a->seq < b->seq;
-}
-
-static void place(size_t index, struct polycm_timer *timer)
-{
-	heap[index] = timer;
-	timer->index = index;
-}
-
-static void sift_up(size_t index)
-{
-	struct polycm_timer *timer = heap[index];
-
-	while (index && earlier(timer, heap[(index - 1) / 2])) {
-		place(index, heap[(index - 1) / 2]);
-		index = (index - 1) / 2;
-	}
-	place(index, timer);
-}
-
-static void sift_down(size_t index)
-{
-	struct polycm_timer *timer = heap[index];
-
-	for (;;) {
-		size_t child = 2 * index + 1;
-
-		if (child + 1 < heap_len && earlier(heap[child + 1], heap[child]))
-			child++;
-		if (child >= heap_len || !earlier(heap[child], timer))
-			break;
-		place(index, heap[child]);
-		index = child;
-	}
-	place(index, timer);
-}
-
-/* Room for one more, whenever it is set: setting it again is not to fail. */
-static int reserve(void)
-{
-	if (num_timers == heap_room) {
-		size_t room = heap_room ? 2 * heap_room : 16;
-		struct polycm_timer **longer = realloc(heap, room * sizeof(*heap));
-
-		if (!longer)
-			return -ENOMEM;
-		heap = longer;
-		heap_room = room;
-	}
-	num_timers++;
-	return 0;
-}
-
+/* Behind those with the same deadline.  Most deadlines are later than those before them. */
 static void push(struct polycm_timer *timer)
 {
+	struct polycm_timer *before = queue ? queue->prev : NULL;
+
 	/* What time_t holds; nobody waits longer. */
 	if (timer->deadline > INT64_MAX)
 		timer->deadline = INT64_MAX;
-	timer->seq = next_seq++;
-	place(heap_len++, timer);
-	sift_up(timer->index);
-	if (!timer->index)
+	while (before && before->deadline > timer->deadline)
+		before = before == queue ? NULL : before->prev;
+	DL_APPEND_ELEM(queue, before, timer);
+	timer->queued = true;
+	if (queue == timer)
 		pthread_cond_signal(&work);
 }
 
 static void remove_queued(struct polycm_timer *timer)
 {
-	size_t index = timer->index;
-	struct polycm_timer *end = heap[--heap_len];
-
-	timer->index = NOT_QUEUED;
-	if (end == timer)
-		return;
-	place(index, end);
-	sift_up(index);
-	sift_down(end->index);
+	DL_DELETE(queue, timer);
+	timer->queued = false;
 }
 
 /* ------------------------------------------------------------------------
@@ -168,7 +107,7 @@ static void *run_timers(void *unused)
 	(void)unused;
 	pthread_mutex_lock(&clock_lock);
 	for (;;) {
-		struct polycm_timer *timer = heap_len ? heap[0] : NULL;
+		struct polycm_timer *timer = queue;
 
 		if (!timer) {
 			pthread_cond_wait(&work, &clock_lock);
@@ -203,8 +142,8 @@ static void after_fork_parent(void)
 /* The thread is the parent's, and so are those for whom timers would fire. */
 static void after_fork_child(void)
 {
-	while (heap_len)
-		heap[--heap_len]->index = NOT_QUEUED;
+	while (queue)
+		remove_queued(queue);
 	running = NULL;
 	thread_started = false;
 	pthread_cond_init(&idle, NULL);
@@ -253,8 +192,6 @@ static int start_ours(struct polycm_timer *timer)
 	pthread_once(&forks_once, watch_forks);
 	pthread_mutex_lock(&clock_lock);
 	r = start_thread();
-	if (!r)
-		r = reserve();
 	if (!r)
 		push(timer);
 	pthread_mutex_unlock(&clock_lock);
@@ -306,41 +243,24 @@ int polycm_timer_again(struct polycm_timer *timer, uint64_t deadline_ns)
 	return 0;
 }
 
-/* Its function may be setting it again. */
-static void take_out_locked(struct polycm_timer *timer)
-{
-	for (;;) {
-		if (timer->index != NOT_QUEUED)
-			remove_queued(timer);
-		if (running != timer)
-			break;
-		pthread_cond_wait(&idle, &clock_lock);
-	}
-}
-
-/* No place to be cancelled in: the lock would stay. */
+/* UINT64_MAX: it does not fire.  No place to be cancelled in: the lock would stay. */
 static void restart_ours(struct polycm_timer *timer, uint64_t deadline_ns)
 {
 	int old;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_mutex_lock(&clock_lock);
-	take_out_locked(timer);
+	/* Its function may be setting it again. */
+	for (;;) {
+		if (timer->queued)
+			remove_queued(timer);
+		if (running != timer)
+			break;
+		pthread_cond_wait(&idle, &clock_lock);
+	}
 	timer->deadline = deadline_ns;
 	if (deadline_ns != UINT64_MAX)
 		push(timer);
-	pthread_mutex_unlock(&clock_lock);
-	pthread_setcancelstate(old, NULL);
-}
-
-static void cancel_ours(struct polycm_timer *timer)
-{
-	int old;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	pthread_mutex_lock(&clock_lock);
-	take_out_locked(timer);
-	num_timers--;
 	pthread_mutex_unlock(&clock_lock);
 	pthread_setcancelstate(old, NULL);
 }
@@ -381,7 +301,7 @@ void polycm_timer_cancel(struct polycm_timer *timer)
 		return;
 	}
 	if (!timer->on)
-		cancel_ours(timer);
+		restart_ours(timer, UINT64_MAX);
 	else if (timer->theirs)
 		timer->on->clock.timer_cancel(timer->on->ctx, timer->theirs);
 	free(timer);
@@ -414,13 +334,12 @@ static bool never_virtual(void *ctx)
 
 int polycm_clock_install(const struct polycm_clock *clock, void *ctx)
 {
-	struct polycm_clock copy = { .size = 0 };
+	struct polycm_clock copy;
 	int r = 0;
 
 	if (!clock || clock->size < MIN_CLOCK)
 		return -EINVAL;
-	memcpy(&copy, clock, clock->size < sizeof(copy) ? clock->size : sizeof(copy));
-	copy.size = sizeof(copy);
+	polycm_abi_copy(&copy, sizeof(copy), clock);
 	if (!copy.now_ns || !copy.timer_start || !copy.timer_cancel)
 		return -EINVAL;
 	if (!copy.idle)

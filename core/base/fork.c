@@ -14,26 +14,25 @@
 
 struct polycm_forks polycm_forks;
 
-static void (*outer_before)(void), (*outer_after)(void);
+static struct polycm_latch *blocks_lock;	/* of cm/ev_block.c */
 
-void polycm_forks_also(void (*before)(void), void (*after)(void))
+void polycm_forks_also(struct polycm_latch *lock)
 {
-	outer_before = before;
-	outer_after = after;
+	blocks_lock = lock;
 }
 
 static void before_fork(void)
 {
-	if (outer_before)
-		outer_before();
+	if (blocks_lock)
+		polycm_latch_take(blocks_lock);
 	polycm_live_before_fork();
 }
 
 static void after_fork(void)
 {
 	polycm_live_after_fork();
-	if (outer_after)
-		outer_after();
+	if (blocks_lock)
+		polycm_latch_give(blocks_lock);
 }
 
 static void in_child(void)

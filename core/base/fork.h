@@ -7,6 +7,8 @@
 #ifndef POLYCM_CORE_FORK_H
 #define POLYCM_CORE_FORK_H
 
+struct polycm_latch;
+
 struct polycm_forks {
 	unsigned int before;		/* that lie between the first process and this one */
 	unsigned int children;		/* that this process has had */
@@ -17,7 +19,7 @@ extern struct polycm_forks polycm_forks;
 
 /* They are counted from here on. */
 void polycm_forks_watch(void);
-/* Called around the locks that fork.c takes; from a constructor. */
-void polycm_forks_also(void (*before)(void), void (*after)(void));
+/* A lock that comes before those that fork.c takes, and is taken too; from a constructor. */
+void polycm_forks_also(struct polycm_latch *lock);
 
 #endif

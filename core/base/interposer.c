@@ -10,6 +10,8 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
+POLYCM_THREAD_LOCAL unsigned int polycm_own_looks;
+
 /* --- Where nothing does. --- */
 
 static struct timespec timespec_of(uint64_t ns)

@@ -3,7 +3,7 @@
  * base/interposer.h - the seam between libpolycm and libpolycm-interpose.
  *
  * libpolycm-interpose exports calls of the C library (waits, clocks, timers,
- * stat() of device nodes), so that a program can run in virtual time.  It attaches
+ * paths of devices), so that a program can run in virtual time and finds the devices.  It attaches
  * to libpolycm, if that is there, when it is loaded, before main().  Where it is
  * not loaded, libpolycm uses the C library's own calls, and so does the program.
  *
@@ -22,6 +22,16 @@
 
 #include "polycm/clock.h"
 #include "polycm/provider.h"
+#include "thread_local.h"
+
+/* What is in sysfs, and its text: names, one a line, with '/' behind folders and '@' behind links. */
+#define POLYCM_SYSFS_FOLDER	1
+#define POLYCM_SYSFS_FILE	2	/* what one reads */
+#define POLYCM_SYSFS_LINK	3	/* the target */
+
+/* Nodes of devices: uverbs0 has this number, others follow. */
+#define POLYCM_NODE_MAJOR	231
+#define POLYCM_NODE_MINOR	192
 
 /* What libpolycm-interpose gives libpolycm.  Any thread. */
 struct polycm_interposer {
@@ -59,8 +69,18 @@ struct polycm_interposer_host {
 	void (*timer_cancel)(struct polycm_timer *timer);
 	/* polycm_channel_describe_fd() */
 	bool (*channel_describe_fd)(int fd, char *text, size_t size, bool *ret_fetched);
-	/* Is there a simulated device whose node in /dev/infiniband is called so? */
-	bool (*has_node)(const char *name);
+	/* The minor number of a simulated device's node in /dev/infiniband, or -1. */
+	int (*node_minor)(const char *name);
+	/*
+	 * Does the program see simulated devices?  Starts the providers, though only to be looked
+	 * at.  No lock of polycm may be held.
+	 */
+	bool (*sysfs_begin)(void);
+	/*
+	 * What is at a path below /sys without a link, "." or ".." in it: a kind and its text; -EINVAL:
+	 * a file that cannot be read; -EXDEV: it is the host's own; -ENOENT, -ENOSPC and others.
+	 */
+	int (*sysfs_read)(const char *path, char *buf, size_t size);
 	void (*log)(enum polycm_log_level level, const struct polycm_id *id, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
 };
@@ -74,6 +94,12 @@ polycm_interposer_attach(const struct polycm_interposer *interposer);
 
 /* What polycm_interposer_attach() accepted. */
 void polycm_interposer_use(const struct polycm_interposer *interposer);
+
+/*
+ * More than 0: this thread is in a call of a provider or of libibverbs, and paths in /sys that it
+ * opens are the host's.
+ */
+extern POLYCM_THREAD_LOCAL unsigned int polycm_own_looks;
 
 /* --- For libpolycm: by what is attached, else by the C library. --- */
 

@@ -2,6 +2,7 @@
 /* base/libibverbs.c - finds libibverbs' functions behind ours, and its devices. */
 #include "config.h"
 
+#include "interposer.h"
 #include "libibverbs.h"
 
 #include <dlfcn.h>
@@ -11,13 +12,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void *find_in(void *library, const char *name, const char *version)
+{
+	return version ? dlvsym(library, name, version) : dlsym(library, name);
+}
+
+/* In a namespace of dlmopen() libibverbs may stand before us: then nothing is next. */
+static void *find(const char *name, const char *version)
+{
+	void *function = find_in(RTLD_NEXT, name, version), *library;
+
+	if (function)
+		return function;
+	library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	if (library) {
+		function = find_in(library, name, version);
+		dlclose(library);
+	}
+	return function;
+}
+
 void *polycm_real_verb(void **cache, const char *name, const char *version)
 {
 	void *function = __atomic_load_n(cache, __ATOMIC_RELAXED);
 
 	if (function)
 		return function;
-	function = version ? dlvsym(RTLD_NEXT, name, version) : dlsym(RTLD_NEXT, name);
+	function = find(name, version);
 	if (!function) {
 		errno = ENOSYS;
 		return NULL;
@@ -99,7 +120,9 @@ struct polycm_real_list *polycm_real_list(void)
 	}
 	list->refs = 1;
 	list->look = __atomic_add_fetch(&looks, 1, __ATOMIC_ACQ_REL);
+	polycm_own_looks++;
 	list->devices = polycm_real_source->list(&list->num);
+	polycm_own_looks--;
 	if (!list->devices) {
 		int error = errno;
 

@@ -5,8 +5,7 @@
  * followed, so that one that is stale, or was never ours, is told without
  * being read.
  *
- * Any thread; looking up takes no lock, unless another thread is just removing
- * something nearby.  The locks of the events' set are leaves, under those of the
+ * Any thread.  The locks of the events' set are leaves, under those of the
  * objects' set a channel may be locked.
  */
 #ifndef POLYCM_CORE_LIVE_H
@@ -21,18 +20,12 @@
 #define POLYCM_LIVE_PARTS 16u		/* a power of 2 */
 #define POLYCM_LIVE_PART_SHIFT 60	/* of a hash, down to the bits that are the part's */
 
-struct polycm_live_table {
-	struct polycm_live_table *smaller;	/* retired */
-	size_t size;			/* a power of 2 */
-	unsigned int shift;		/* of a hash, down to the bits that are the home slot's */
-	const void *slots[];		/* atomic */
-};
-
 struct polycm_live_part {
 	_Alignas(64) struct polycm_latch live_lock;
-	unsigned int changes;		/* atomic; odd while a writer is at it */
-	struct polycm_live_table *table;	/* atomic */
+	unsigned int shift;		/* of a hash, down to the bits that are the home slot's */
+	size_t size;			/* a power of 2 */
 	size_t used, reserved;
+	const void **slots;		/* one at least is free: a search ends */
 };
 
 struct polycm_live_set {
@@ -57,8 +50,18 @@ bool polycm_live_remove(struct polycm_live_set *set, const void *object);
 /* The same where may(object) says so, which is asked while the object stays. */
 bool polycm_live_remove_if(struct polycm_live_set *set, const void *object,
 			   bool (*may)(const void *object));
-/* polycm_live() with other threads about. */
-bool polycm_live_shared(struct polycm_live_part *part, const void *object);
+/* Around fork(): no set is being changed when the child gets its copy of them. */
+void polycm_live_before_fork(void);
+void polycm_live_after_fork(void);
+/*
+ * What fn says of the object, under the lock of what holds it: it stays
+ * meanwhile.  false: it is not there.  Without fn: is it there?
+ */
+bool polycm_live_ask(struct polycm_live_set *set, const void *object,
+		     bool (*fn)(const void *object));
+/* fn for all that are there, in no order, under the lock of what holds it: it stays meanwhile. */
+void polycm_live_walk(struct polycm_live_set *set, void (*fn)(const void *object, void *arg),
+		      void *arg);
 
 /*
  * Multiplication by 2^64 / phi spreads aligned addresses evenly over the high
@@ -75,38 +78,27 @@ static inline struct polycm_live_part *polycm_live_part(struct polycm_live_set *
 	return &set->parts[polycm_live_hash(object) >> POLYCM_LIVE_PART_SHIFT];
 }
 
-static inline size_t polycm_live_home(const struct polycm_live_table *table, const void *object)
+static inline size_t polycm_live_home(const struct polycm_live_part *part, const void *object)
 {
-	return (size_t)(polycm_live_hash(object) >> table->shift) & (table->size - 1);
+	return (size_t)(polycm_live_hash(object) >> part->shift) & (part->size - 1);
+}
+
+/* The slot of the object, or the free one where it would go. */
+static inline const void **polycm_live_probe(const struct polycm_live_part *part,
+					     const void *object)
+{
+	size_t i = polycm_live_home(part, object);
+
+	while (part->slots[i] && part->slots[i] != object)
+		i = (i + 1) & (part->size - 1);
+	return &part->slots[i];
 }
 
 static inline bool polycm_live(struct polycm_live_set *set, const void *object)
 {
-	struct polycm_live_part *part = polycm_live_part(set, object);
-	const struct polycm_live_table *table;
-	size_t i;
-
 	if (!polycm_alone())
-		return polycm_live_shared(part, object);
-	/* Nobody changes it meanwhile, and there is a free slot: the search ends. */
-	table = part->table;
-	i = polycm_live_home(table, object);
-	while (table->slots[i] && table->slots[i] != object)
-		i = (i + 1) & (table->size - 1);
-	return table->slots[i];
+		return polycm_live_ask(set, object, NULL);
+	return *polycm_live_probe(polycm_live_part(set, object), object);
 }
-
-/* Around fork(): no set is being changed when the child gets its copy of them. */
-void polycm_live_before_fork(void);
-void polycm_live_after_fork(void);
-/*
- * What fn says of the object, under the lock of what holds it: it stays
- * meanwhile.  false: it is not there.
- */
-bool polycm_live_ask(struct polycm_live_set *set, const void *object,
-		     bool (*fn)(const void *object));
-/* fn for all that are there, in no order, under the lock of what holds it: it stays meanwhile. */
-void polycm_live_walk(struct polycm_live_set *set, void (*fn)(const void *object, void *arg),
-		      void *arg);
 
 #endif

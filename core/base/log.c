@@ -61,8 +61,6 @@ struct line {
 	bool cut;
 };
 
-static void add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 static void addv(struct line *line, const char *format, va_list args)
 {
 	size_t room = sizeof(line->text) - line->len;
@@ -77,7 +75,7 @@ static void addv(struct line *line, const char *format, va_list args)
 	line->len += (size_t)n;
 }
 
-static void add(struct line *line, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void add(struct line *line, const char *format, ...)
 {
 	va_list args;
 

@@ -11,11 +11,6 @@
 
 #include "log.h"
 
-void polycm_misuse_by(const char *plugin, const char *operation, const char *rule)
-{
-	polycm_log(POLYCM_LOG_ERROR, "provider %s: %s(): %s", plugin, operation, rule);
-}
-
 void polycm_misuse_at(const void *caller, const char *operation, const char *rule)
 {
 	const char *path = "(unknown)", *slash;
@@ -29,5 +24,6 @@ void polycm_misuse_at(const void *caller, const char *operation, const char *rul
 		path = slash + 1;
 	/* NAME of provider-NAME.so; other files as they are. */
 	(void)sscanf(path, "provider-%255[^.]", name);
-	polycm_misuse_by(name[0] ? name : path, operation, rule);
+	polycm_log(POLYCM_LOG_ERROR, "provider %s: %s(): %s", name[0] ? name : path, operation,
+		   rule);
 }

@@ -6,9 +6,7 @@
 #ifndef POLYCM_CORE_BASE_MISUSE_H
 #define POLYCM_CORE_BASE_MISUSE_H
 
-void polycm_misuse_by(const char *plugin, const char *operation, const char *rule)
-	__attribute__((cold));
-/* The same for the plugin whose code the address is in: __builtin_return_address(0). */
+/* The plugin is the one whose code the address is in: __builtin_return_address(0). */
 void polycm_misuse_at(const void *caller, const char *operation, const char *rule)
 	__attribute__((cold));
 

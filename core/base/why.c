@@ -18,44 +18,35 @@ bool polycm_why_shown(void)
 	return polycm_in_verb;
 }
 
+static __attribute__((format(printf, 1, 0))) void say(const char *format, va_list args)
+{
+	if (polycm_log_enabled(POLYCM_LOG_WARN))
+		(void)vsnprintf(polycm_why_text, sizeof(polycm_why_text), format, args);
+}
+
 int polycm_fail(int err, const char *format, ...)
 {
 	va_list args;
 
-	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
-		va_start(args, format);
-		(void)vsnprintf(polycm_why_text, sizeof(polycm_why_text), format, args);
-		va_end(args);
-	}
-	return err;
-}
-
-/* What does not fit is cut off. */
-static void add(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void add(const char *format, ...)
-{
-	size_t len = strlen(polycm_why_text);
-	va_list args;
-
 	va_start(args, format);
-	(void)vsnprintf(polycm_why_text + len, sizeof(polycm_why_text) - len, format, args);
+	say(format, args);
 	va_end(args);
+	return err;
 }
 
 int polycm_fail_in(int err, const char *format, ...)
 {
 	char reason[sizeof(polycm_why_text)];
 	va_list args;
+	size_t len;
 
-	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
-		memcpy(reason, polycm_why_text, sizeof(reason));
-		va_start(args, format);
-		(void)vsnprintf(polycm_why_text, sizeof(polycm_why_text), format, args);
-		va_end(args);
-		if (reason[0])
-			add(": %s", reason);
-	}
+	memcpy(reason, polycm_why_text, sizeof(reason));
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+	len = strlen(polycm_why_text);
+	if (reason[0] && polycm_log_enabled(POLYCM_LOG_WARN))
+		(void)snprintf(polycm_why_text + len, sizeof(polycm_why_text) - len, ": %s", reason);
 	return err;
 }
 
@@ -63,9 +54,7 @@ void polycm_why(const char *format, ...)
 {
 	va_list args;
 
-	if (polycm_log_enabled(POLYCM_LOG_WARN)) {
-		va_start(args, format);
-		(void)vsnprintf(polycm_why_text, sizeof(polycm_why_text), format, args);
-		va_end(args);
-	}
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
 }

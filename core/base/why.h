@@ -12,6 +12,10 @@
 
 extern POLYCM_THREAD_LOCAL char polycm_why_text[192];
 
+/* What was said, for the end of a line. */
+#define POLYCM_WHY_FORMAT "%s%s%s"
+#define POLYCM_WHY polycm_why_text[0] ? " (" : "", polycm_why_text, polycm_why_text[0] ? ")" : ""
+
 /* Say why; returns err, a negative errno. */
 int polycm_fail(int err, const char *format, ...) __attribute__((cold, format(printf, 2, 3)));
 /* The same, put before the reason that was given already, if there is one. */

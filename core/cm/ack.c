@@ -124,6 +124,9 @@ static bool claim_reserved(const void *object)
 /* Of several threads that ack it only one may follow the pointer. */
 static bool claim(struct polycm_ev *ev)
 {
+	/* A stale pointer may be that of an event which still waits in a queue, or of a spare block. */
+	if (polycm_alone())
+		return polycm_live(&polycm_live_events, ev) && is_charged(ev);
 	if (polycm_live_remove_if(&polycm_live_events, ev, may_leave)) {
 		ev->listed = false;
 		return true;
@@ -135,15 +138,9 @@ int polycm_ev_ack_pub(struct rdma_cm_event *pub)
 {
 	struct polycm_ev *ev = (struct polycm_ev *)(void *)pub;
 
-	/* A stale pointer may be that of an event which still waits in a queue, or of a spare block. */
-	if (polycm_alone()) {
-		if (!polycm_live(&polycm_live_events, ev) || !is_charged(ev))
-			return -EINVAL;
-	} else if (!claim(ev)) {
+	if (!claim(ev))
 		return -EINVAL;
-	}
-	uncharge(ev);
-	polycm_ev_free(ev);
+	polycm_ev_ack(ev);
 	return 0;
 }
 

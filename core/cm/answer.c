@@ -113,7 +113,7 @@ static void overdue(void *arg)
 		      "timeout_ms, %d: the program gets %s with -ETIMEDOUT",
 		      questions[question].good, polycm_event_name(event.type), timeout_ms,
 		      polycm_event_name(event.type));
-	(void)polycm_post_instead(id, &event);
+	(void)polycm_post(id, &event, 0, POLYCM_BY_CORE);
 }
 
 static void arm(struct polycm_id *id, uint64_t until_ns)
@@ -130,7 +130,7 @@ static void arm(struct polycm_id *id, uint64_t until_ns)
  * Asking.
  */
 
-static void disarm(struct polycm_id *id)
+void polycm_answer_stop(struct polycm_id *id)
 {
 	struct polycm_timer *timer = __atomic_load_n(&id->answer_timer, __ATOMIC_RELAXED);
 
@@ -176,7 +176,7 @@ void polycm_asked(struct polycm_id *id, const struct polycm_asked *before, int t
 		id->asked.until_ns = until_ns;
 	}
 	polycm_channel_unlock(chan);
-	disarm(id);
+	polycm_answer_stop(id);
 	if (until_ns != UINT64_MAX)
 		arm(id, until_ns);
 }
@@ -213,10 +213,5 @@ void polycm_answer_seen(struct polycm_id *id)
 
 	polycm_channel_unlock(chan);
 	if (!open)
-		disarm(id);
-}
-
-void polycm_answer_stop(struct polycm_id *id)
-{
-	disarm(id);
+		polycm_answer_stop(id);
 }

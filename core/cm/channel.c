@@ -61,7 +61,6 @@ int polycm_channel_create(bool private, struct polycm_channel **ret_chan)
 	chan->private = private;
 	pthread_mutex_init(&chan->pull_lock, NULL);
 	pthread_mutex_init(&chan->slots_lock, NULL);
-	pthread_cond_init(&chan->slot_opened, NULL);
 
 	polycm_channels_add(chan);
 	__atomic_add_fetch(&num_channels, 1, __ATOMIC_RELAXED);
@@ -103,13 +102,13 @@ static struct polycm_id *lock_one_on(struct polycm_channel *chan)
 	struct polycm_id *id, *next_id;
 
 	for (;;) {
-		polycm_channel_take_lock(chan);
+		polycm_latch_take(&chan->channel_lock);
 		for (id = chan->ids; id && id->listener; id = id->next)
 			;
 		/* An id's lock comes before its channel's, so there is no waiting for it here. */
 		if (!id || polycm_latch_try(&id->id_lock))
 			break;
-		polycm_channel_give_lock(chan);
+		polycm_latch_give(&chan->channel_lock);
 		sched_yield();
 	}
 	if (!id) {
@@ -118,7 +117,7 @@ static struct polycm_id *lock_one_on(struct polycm_channel *chan)
 			__atomic_store_n(&id->chan, NULL, __ATOMIC_RELEASE);
 		}
 	}
-	polycm_channel_give_lock(chan);
+	polycm_latch_give(&chan->channel_lock);
 	return id;
 }
 
@@ -150,7 +149,6 @@ static void free_memory(struct polycm_channel *chan)
 {
 	if (!chan)
 		return;
-	pthread_cond_destroy(&chan->slot_opened);
 	pthread_mutex_destroy(&chan->pull_lock);
 	pthread_mutex_destroy(&chan->slots_lock);
 	polycm_live_remove(&polycm_live_objects, chan);
@@ -195,10 +193,10 @@ void polycm_channel_destroy(struct polycm_channel *chan)
 	polycm_channels_wait_lookups();
 
 	/* A thread that sleeps in rdma_get_cm_event() goes on sleeping. */
-	polycm_channel_take_lock(chan);
+	polycm_latch_take(&chan->channel_lock);
 	chan->destroyer = pthread_self();
 	__atomic_store_n(&chan->gone, true, __ATOMIC_RELEASE);
-	polycm_channel_give_lock(chan);
+	polycm_latch_give(&chan->channel_lock);
 	in_use = __atomic_fetch_or(&chan->inside, POLYCM_CLOSED, __ATOMIC_ACQ_REL) > 0;
 	if (in_use && !chan->private)
 		polycm_log(POLYCM_LOG_WARN, "rdma_destroy_event_channel: another thread waits on this "

@@ -17,7 +17,7 @@ struct polycm_ev;
 
 /* A carrier's part in a channel, opened when its first id comes to the channel. */
 struct polycm_channel_slot {
-	enum { POLYCM_SLOT_CLOSED, POLYCM_SLOT_OPENING, POLYCM_SLOT_OPEN } state;	/* atomic */
+	bool open;			/* atomic */
 	int fd;				/* to poll, then channel_read(); -1: none */
 	struct polycm_module *module;
 	void *area;
@@ -57,8 +57,7 @@ struct polycm_channel {
 	unsigned int num_pull;		/* slots with a fd in the set */
 	unsigned int num_slots;
 	struct polycm_channel_slot *slots;
-	pthread_mutex_t slots_lock;	/* their states; before channel_lock */
-	pthread_cond_t slot_opened;
+	pthread_mutex_t slots_lock;	/* held while one is opened; before channel_lock */
 	_Alignas(16) unsigned char areas[];	/* of the providers, then the slots */
 };
 
@@ -110,33 +109,23 @@ void polycm_channels_remove(struct polycm_channel *chan);
 /* Until nobody is left who read a pointer to a channel from an id that is not on it any more. */
 void polycm_channels_wait_lookups(void);
 
-static inline void polycm_channel_take_lock(struct polycm_channel *chan)
-{
-	polycm_latch_take(&chan->channel_lock);
-}
-
-static inline void polycm_channel_give_lock(struct polycm_channel *chan)
-{
-	polycm_latch_give(&chan->channel_lock);
-}
-
 void polycm_channel_add_id_locked(struct polycm_channel *chan, struct polycm_id *id);
 void polycm_channel_add_id(struct polycm_channel *chan, struct polycm_id *id);
 void polycm_channel_remove_id_locked(struct polycm_channel *chan, struct polycm_id *id);
 void polycm_channel_remove_id(struct polycm_id *id);
 /* Move the id, what waits for it in the queue and the requests that nobody has retrieved. */
 void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to);
-/* fn for every id on every channel, under their locks. */
-void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
-					 void *arg), void *arg);
+/*
+ * fn for every id on every channel, under their locks, then for those whose channel was
+ * destroyed, with NULL for it.
+ */
+void polycm_ids_walk(void (*fn)(struct polycm_channel *chan, struct polycm_id *id, void *arg),
+		     void *arg);
 /* fn for every channel that the program has not destroyed, under its lock. */
 void polycm_channels_walk(void (*fn)(const struct polycm_channel *chan, void *arg), void *arg);
 /* Ids whose channel was destroyed and that the program still has; under the id's lock. */
 void polycm_orphan_add(struct polycm_id *id);
 void polycm_orphan_remove(struct polycm_id *id);
-/* The same as polycm_channels_walk_ids() for these; chan is NULL. */
-void polycm_orphans_walk(void (*fn)(struct polycm_channel *chan, struct polycm_id *id, void *arg),
-			 void *arg);
 /* The ids on it, for a log line; under its lock. */
 void polycm_channel_describe_ids_locked(const struct polycm_channel *chan, char *text, size_t size);
 /* A line of log about a wait that nothing can end, with what describe_ids says. */

@@ -21,8 +21,7 @@
 #include "core/plugin/op.h"
 #include "ret.h"
 
-/* Call the provider; nobody else touches the slot while it is OPENING. */
-static int slot_open(struct polycm_channel_slot *slot)
+static int call_open(struct polycm_channel_slot *slot)
 {
 	struct polycm_module *module = slot->module;
 	int fd = -1;
@@ -58,11 +57,11 @@ static int slot_watch(struct polycm_channel *chan, struct polycm_channel_slot *s
 static int open_native(struct polycm_channel *chan)
 {
 	struct polycm_channel_slot *slot = &chan->slots[0];
-	int err = slot_open(slot);
+	int err = call_open(slot);
 
 	if (err)
 		return err;
-	slot->state = POLYCM_SLOT_OPEN;
+	slot->open = true;
 	chan->native = true;
 	chan->wake_fd = -1;
 	chan->pub.fd = slot->fd;
@@ -104,7 +103,7 @@ int polycm_channel_open_fds(struct polycm_channel *chan)
 void polycm_channel_close_fds(struct polycm_channel *chan)
 {
 	for (unsigned int i = 0; i < chan->num_slots; i++)
-		if (chan->slots[i].state == POLYCM_SLOT_OPEN)
+		if (chan->slots[i].open)
 			chan->slots[i].module->ops.channel_close(chan->slots[i].area);
 	if (chan->native)
 		return;
@@ -120,41 +119,41 @@ static void wake_sleepers(struct polycm_channel *chan)
 		(void)syscall(SYS_futex, &chan->posts, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Under slots_lock. */
+static int open_slot(struct polycm_channel *chan, struct polycm_channel_slot *slot)
+{
+	int err = call_open(slot);
+
+	if (!err)
+		err = slot_watch(chan, slot);
+	if (err)
+		return err;
+	__atomic_store_n(&slot->open, true, __ATOMIC_RELEASE);
+	if (slot->fd < 0)
+		return 0;
+	polycm_latch_take(&chan->channel_lock);
+	chan->num_pull++;
+	/* Who waits has a descriptor to watch now. */
+	wake_sleepers(chan);
+	polycm_latch_give(&chan->channel_lock);
+	return 0;
+}
+
 int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *module, void **ret_area)
 {
-	struct polycm_channel_slot *slot = NULL;
+	struct polycm_channel_slot *slot = chan->slots, *end = slot + chan->num_slots;
 	int err = 0;
 
-	for (unsigned int i = 0; i < chan->num_slots; i++)
-		if (chan->slots[i].module == module->carrier)
-			slot = &chan->slots[i];
-	if (!slot)
+	while (slot < end && slot->module != module->carrier)
+		slot++;
+	if (slot == end)
 		return -ENODEV;
-
 	*ret_area = slot->area;
-	if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == POLYCM_SLOT_OPEN)
+	if (__atomic_load_n(&slot->open, __ATOMIC_ACQUIRE))
 		return 0;
 	pthread_mutex_lock(&chan->slots_lock);
-	while (slot->state == POLYCM_SLOT_OPENING)
-		pthread_cond_wait(&chan->slot_opened, &chan->slots_lock);
-	if (slot->state == POLYCM_SLOT_CLOSED) {
-		__atomic_store_n(&slot->state, POLYCM_SLOT_OPENING, __ATOMIC_RELAXED);
-		pthread_mutex_unlock(&chan->slots_lock);
-		err = slot_open(slot);
-		if (!err)
-			err = slot_watch(chan, slot);
-		pthread_mutex_lock(&chan->slots_lock);
-		__atomic_store_n(&slot->state, err ? POLYCM_SLOT_CLOSED : POLYCM_SLOT_OPEN,
-				 __ATOMIC_RELEASE);
-		if (!err && slot->fd >= 0) {
-			polycm_channel_take_lock(chan);
-			chan->num_pull++;
-			/* Who waits has a descriptor to watch now. */
-			wake_sleepers(chan);
-			polycm_channel_give_lock(chan);
-		}
-		pthread_cond_broadcast(&chan->slot_opened);
-	}
+	if (!slot->open)
+		err = open_slot(chan, slot);
 	pthread_mutex_unlock(&chan->slots_lock);
 	return err;
 }

@@ -45,10 +45,10 @@ static bool lock_if_on(struct polycm_channel *chan, struct polycm_id *id)
 {
 	if (__atomic_load_n(&id->chan, __ATOMIC_ACQUIRE) != chan)
 		return false;
-	polycm_channel_take_lock(chan);
+	polycm_latch_take(&chan->channel_lock);
 	if (__atomic_load_n(&id->chan, __ATOMIC_ACQUIRE) == chan)
 		return true;
-	polycm_channel_give_lock(chan);
+	polycm_latch_give(&chan->channel_lock);
 	return false;
 }
 
@@ -61,15 +61,9 @@ struct polycm_channel *polycm_channel_lock_shared(struct polycm_id *id)
 		return chan;
 
 	pthread_rwlock_rdlock(&lookup_lock);
-	for (;;) {
+	do {
 		chan = __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE);
-		if (!chan)
-			break;
-		polycm_channel_take_lock(chan);
-		if (chan == __atomic_load_n(&id->chan, __ATOMIC_ACQUIRE))
-			break;
-		polycm_channel_give_lock(chan);
-	}
+	} while (chan && !lock_if_on(chan, id));
 	pthread_rwlock_unlock(&lookup_lock);
 	return chan;
 }
@@ -92,9 +86,9 @@ void polycm_channel_add_id_locked(struct polycm_channel *chan, struct polycm_id 
 
 void polycm_channel_add_id(struct polycm_channel *chan, struct polycm_id *id)
 {
-	polycm_channel_take_lock(chan);
+	polycm_latch_take(&chan->channel_lock);
 	polycm_channel_add_id_locked(chan, id);
-	polycm_channel_give_lock(chan);
+	polycm_latch_give(&chan->channel_lock);
 }
 
 void polycm_channel_remove_id_locked(struct polycm_channel *chan, struct polycm_id *id)
@@ -110,15 +104,15 @@ void polycm_channel_remove_id(struct polycm_id *id)
 	if (!chan)
 		return;
 	polycm_channel_remove_id_locked(chan, id);
-	polycm_channel_give_lock(chan);
+	polycm_latch_give(&chan->channel_lock);
 }
 
 static void lock_two(struct polycm_channel *a, struct polycm_channel *b)
 {
 	bool a_first = (uintptr_t)a < (uintptr_t)b;
 
-	polycm_channel_take_lock(a_first ? a : b);
-	polycm_channel_take_lock(a_first ? b : a);
+	polycm_latch_take(a_first ? &a->channel_lock : &b->channel_lock);
+	polycm_latch_take(a_first ? &b->channel_lock : &a->channel_lock);
 }
 
 void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to)
@@ -141,28 +135,29 @@ void polycm_channel_move_id(struct polycm_id *id, struct polycm_channel *to)
 		if (other != id && other->listener != id)
 			continue;
 		DL_DELETE(from->ids, other);
-		DL_APPEND(to->ids, other);
-		__atomic_store_n(&other->chan, to, __ATOMIC_RELEASE);
+		polycm_channel_add_id_locked(to, other);
 	}
 
-	polycm_channel_give_lock(to);
-	polycm_channel_give_lock(from);
+	polycm_latch_give(&to->channel_lock);
+	polycm_latch_give(&from->channel_lock);
 	pthread_mutex_unlock(&channels_lock);
 }
 
-void polycm_channels_walk_ids(void (*fn)(struct polycm_channel *chan, struct polycm_id *id,
-					 void *arg), void *arg)
+void polycm_ids_walk(void (*fn)(struct polycm_channel *chan, struct polycm_id *id, void *arg),
+		     void *arg)
 {
 	struct polycm_channel *chan;
 	struct polycm_id *id;
 
 	pthread_mutex_lock(&channels_lock);
 	DL_FOREACH(channels, chan) {
-		polycm_channel_take_lock(chan);
+		polycm_latch_take(&chan->channel_lock);
 		DL_FOREACH(chan->ids, id)
 			fn(chan, id, arg);
-		polycm_channel_give_lock(chan);
+		polycm_latch_give(&chan->channel_lock);
 	}
+	DL_FOREACH(orphans, id)
+		fn(NULL, id, arg);
 	pthread_mutex_unlock(&channels_lock);
 }
 
@@ -172,9 +167,9 @@ void polycm_channels_walk(void (*fn)(const struct polycm_channel *chan, void *ar
 
 	pthread_mutex_lock(&channels_lock);
 	DL_FOREACH(channels, chan) {
-		polycm_channel_take_lock(chan);
+		polycm_latch_take(&chan->channel_lock);
 		fn(chan, arg);
-		polycm_channel_give_lock(chan);
+		polycm_latch_give(&chan->channel_lock);
 	}
 	pthread_mutex_unlock(&channels_lock);
 }
@@ -194,17 +189,6 @@ void polycm_orphan_remove(struct polycm_id *id)
 	pthread_mutex_lock(&channels_lock);
 	DL_DELETE(orphans, id);
 	id->orphan = false;
-	pthread_mutex_unlock(&channels_lock);
-}
-
-void polycm_orphans_walk(void (*fn)(struct polycm_channel *chan, struct polycm_id *id, void *arg),
-			 void *arg)
-{
-	struct polycm_id *id;
-
-	pthread_mutex_lock(&channels_lock);
-	DL_FOREACH(orphans, id)
-		fn(NULL, id, arg);
 	pthread_mutex_unlock(&channels_lock);
 }
 
@@ -246,11 +230,11 @@ void polycm_channels_tell_stuck(const struct polycm_channel *but)
 		if (chan == but ||
 		    !(__atomic_load_n(&chan->inside, __ATOMIC_ACQUIRE) & ~POLYCM_CLOSED))
 			continue;
-		polycm_channel_take_lock(chan);
+		polycm_latch_take(&chan->channel_lock);
 		polycm_channel_describe_ids_locked(chan, text, sizeof(text));
 		chan->stuck_logged = true;
 		chan->stuck_posts = __atomic_load_n(&chan->posts, __ATOMIC_RELAXED);
-		polycm_channel_give_lock(chan);
+		polycm_latch_give(&chan->channel_lock);
 		polycm_log(POLYCM_LOG_ERROR, POLYCM_STUCK, text);
 	}
 	pthread_mutex_unlock(&channels_lock);
@@ -267,12 +251,12 @@ bool polycm_channel_describe_fd(int fd, char *text, size_t size, bool *ret_fetch
 			break;
 	}
 	if (chan) {
-		polycm_channel_take_lock(chan);
+		polycm_latch_take(&chan->channel_lock);
 		len = (size_t)snprintf(text, size, "event channel on descriptor %d: ", fd);
 		if (len < size)
 			polycm_channel_describe_ids_locked(chan, text + len, size - len);
 		*ret_fetched = chan->native || chan->num_pull;
-		polycm_channel_give_lock(chan);
+		polycm_latch_give(&chan->channel_lock);
 	}
 	pthread_mutex_unlock(&channels_lock);
 	return chan != NULL;

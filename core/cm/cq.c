@@ -10,18 +10,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 
 #include "ret.h"
 
-struct xrcd {
-	struct xrcd *next;
-	struct ibv_context *verbs;
-	struct ibv_xrcd *xrcd;
-};
-
 static pthread_mutex_t xrcds_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct xrcd *xrcds;
 
 static int cq_create(struct polycm_id *id, uint32_t size, struct ibv_comp_channel **ret_channel,
 		     struct ibv_cq **ret_cq)
@@ -101,36 +93,28 @@ void polycm_cqs_destroy(struct polycm_id *id)
 	cq_destroy(&id->pub.send_cq_channel, &id->pub.send_cq);
 }
 
-int polycm_xrcd_get(struct ibv_context *verbs, struct ibv_xrcd **ret_xrcd)
+int polycm_xrcd_get(struct polycm_device *device, struct ibv_xrcd **ret_xrcd)
 {
 	struct ibv_xrcd_init_attr attr = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 		.fd = -1,
 		.oflags = O_CREAT,
 	};
-	struct xrcd *x;
+	struct ibv_xrcd *xrcd;
 	int err = 0;
 
+	if (device->whole)
+		device = device->whole;
 	pthread_mutex_lock(&xrcds_lock);
-	for (x = xrcds; x && x->verbs != verbs; x = x->next)
-		;
-	if (!x) {
-		x = calloc(1, sizeof(*x));
+	xrcd = device->xrcd;
+	if (!xrcd) {
 		errno = 0;
-		if (x)
-			x->xrcd = POLYCM_VERB(ibv_open_xrcd(verbs, &attr));
-		if (!x || !x->xrcd) {
+		xrcd = POLYCM_VERB(ibv_open_xrcd(device->verbs, &attr));
+		if (!xrcd)
 			err = errno ? -errno : -ENOMEM;
-			free(x);
-			x = NULL;
-		} else {
-			x->verbs = verbs;
-			x->next = xrcds;
-			xrcds = x;
-		}
+		__atomic_store_n(&device->xrcd, xrcd, __ATOMIC_RELEASE);
 	}
-	if (x)
-		*ret_xrcd = x->xrcd;
 	pthread_mutex_unlock(&xrcds_lock);
+	*ret_xrcd = xrcd;
 	return err ? polycm_fail(err, "no XRC domain") : 0;
 }

@@ -17,7 +17,7 @@ void polycm_cqs_undo(struct polycm_id *id, const struct polycm_cqs_made *made);
 /* All CQs and completion channels of the id. */
 void polycm_cqs_destroy(struct polycm_id *id);
 
-/* The XRC domain that ids of a device share; stays open. */
-int polycm_xrcd_get(struct ibv_context *verbs, struct ibv_xrcd **ret_xrcd);
+/* The XRC domain that ids of a device share; it is open as long as the device. */
+int polycm_xrcd_get(struct polycm_device *device, struct ibv_xrcd **ret_xrcd);
 
 #endif

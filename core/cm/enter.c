@@ -26,19 +26,14 @@ static bool count_in(const void *object)
 }
 
 /* With other threads: check and count in one step, so that none destroys it in between. */
-static inline __attribute__((always_inline)) bool enter(const struct polycm_id *id)
+inline __attribute__((always_inline)) bool polycm_enter_unlocked(const struct polycm_id *id)
 {
 	if (!polycm_alone())
 		return polycm_live_ask(&polycm_live_objects, id, count_in);
 	return polycm_live(&polycm_live_objects, id) && count_in(id);
 }
 
-bool polycm_enter_unlocked(const struct polycm_id *id)
-{
-	return enter(id);
-}
-
-static inline __attribute__((always_inline)) bool leave(struct polycm_id *id)
+inline __attribute__((always_inline)) bool polycm_leave_unlocked(struct polycm_id *id)
 {
 	uint32_t left = polycm_count_down(&id->inside);
 
@@ -46,11 +41,6 @@ static inline __attribute__((always_inline)) bool leave(struct polycm_id *id)
 	if (__builtin_expect(left == POLYCM_CLOSED, 0))
 		(void)syscall(SYS_futex, &id->inside, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 	return left & POLYCM_CLOSED;
-}
-
-bool polycm_leave_unlocked(struct polycm_id *id)
-{
-	return leave(id);
 }
 
 static __attribute__((cold)) struct polycm_id *no_entry(int err)
@@ -67,7 +57,7 @@ void polycm_wait_until_left(struct polycm_id *id)
 		(void)syscall(SYS_futex, &id->inside, FUTEX_WAIT_PRIVATE, inside, NULL, NULL, 0);
 }
 
-static inline __attribute__((always_inline)) struct polycm_id *enter_locked(struct rdma_cm_id *pub)
+inline __attribute__((always_inline)) struct polycm_id *polycm_enter_to_end(struct rdma_cm_id *pub)
 {
 	struct polycm_id *id = (struct polycm_id *)(void *)pub;
 
@@ -78,7 +68,7 @@ static inline __attribute__((always_inline)) struct polycm_id *enter_locked(stru
 	     at < sizeof(*id) + AREA_PREFETCHED; at += CACHE_LINE)
 		__builtin_prefetch((const void *)((uintptr_t)id + at));
 	polycm_why_clear();
-	if (!enter(id))
+	if (!polycm_enter_unlocked(id))
 		return no_entry(polycm_fail(-EINVAL, "no id of rdma_create_id"));
 
 	polycm_id_lock(id);
@@ -88,11 +78,6 @@ static inline __attribute__((always_inline)) struct polycm_id *enter_locked(stru
 		return no_entry(polycm_fail(-EINVAL, "another thread destroys the id"));
 	}
 	return id;
-}
-
-struct polycm_id *polycm_enter_to_end(struct rdma_cm_id *pub)
-{
-	return enter_locked(pub);
 }
 
 /* An id belongs to the process that created it, not to a forked child. */
@@ -137,7 +122,7 @@ int polycm_id_take(struct polycm_id *id)
 
 struct polycm_id *polycm_enter(struct rdma_cm_id *pub)
 {
-	struct polycm_id *id = enter_locked(pub);
+	struct polycm_id *id = polycm_enter_to_end(pub);
 	int err;
 
 	if (!id)
@@ -151,19 +136,11 @@ struct polycm_id *polycm_enter(struct rdma_cm_id *pub)
 	return no_entry(err);
 }
 
-/* With other threads, one of which may wait for this. */
-static __attribute__((noinline)) void leave_shared(struct polycm_id *id)
-{
-	polycm_id_unlock(id);
-	(void)leave(id);
-}
-
 void polycm_leave(struct polycm_id *id)
 {
-	if (!polycm_alone()) {
-		leave_shared(id);
-		return;
-	}
 	polycm_id_unlock(id);
-	id->inside--;
+	if (polycm_alone())
+		id->inside--;
+	else
+		(void)polycm_leave_unlocked(id);
 }

@@ -4,7 +4,7 @@
  *
  * An event must not be lost for want of memory: what it tells of has happened.
  * So each id and each multicast group reserves as many blocks as there may be
- * events of it that somebody waits for, before anything can happen to it.  The
+ * events of it that the program may hold, before anything can happen to it.  The
  * reserve belongs to all of them.  A program that makes as many ids as it ends
  * pays nothing for it.  A reserved block is used where malloc() has none.
  *
@@ -22,7 +22,7 @@
 /* More blocks in the reserve than were promised, before some are given back. */
 #define SLACK 256u
 
-#define SLAB_BLOCKS 32u
+#define SLAB_BLOCKS 64u
 #define BLOCK_ALIGN _Alignof(max_align_t)
 #define BLOCK_SIZE                                                                         \
 	((sizeof(struct polycm_ev) + UINT8_MAX + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN)
@@ -63,6 +63,16 @@ static void init_block(struct polycm_ev *ev)
 	ev->owner = NULL;
 }
 
+/* Into the set of live events; NULL: there is no memory for that, and the block is gone. */
+static __attribute__((noinline)) struct polycm_ev *list(struct polycm_ev *ev)
+{
+	ev->listed = !polycm_live_add(&polycm_live_events, ev);
+	if (ev->listed)
+		return ev;
+	free(ev);
+	return NULL;
+}
+
 /* Of a block that nobody was given: it is in the set, or NULL. */
 static __attribute__((noinline)) struct polycm_ev *make_block(size_t len)
 {
@@ -72,11 +82,7 @@ static __attribute__((noinline)) struct polycm_ev *make_block(size_t len)
 		return NULL;
 	init_block(ev);
 	ev->keepable = ev->reserved = false;
-	ev->listed = !polycm_live_add(&polycm_live_events, ev);
-	if (ev->listed)
-		return ev;
-	free(ev);
-	return NULL;
+	return list(ev);
 }
 
 /* ------------------------------------------------------------------------
@@ -220,15 +226,6 @@ static __attribute__((cold, noinline)) void put_reserved(struct polycm_ev *ev)
  * Blocks.
  */
 
-static __attribute__((noinline)) struct polycm_ev *list_again(struct polycm_ev *ev)
-{
-	ev->listed = !polycm_live_add(&polycm_live_events, ev);
-	if (ev->listed)
-		return ev;
-	free(ev);
-	return NULL;
-}
-
 static struct polycm_ev *take_spare(void)
 {
 	struct polycm_ev *ev = spare;
@@ -236,7 +233,7 @@ static struct polycm_ev *take_spare(void)
 	spare = ev->next;
 	num_spare--;
 	/* It left the set while there were more threads. */
-	return __builtin_expect(ev->listed, 1) ? ev : list_again(ev);
+	return __builtin_expect(ev->listed, 1) ? ev : list(ev);
 }
 
 struct polycm_ev *polycm_ev_block_get(uint8_t len)
@@ -272,17 +269,7 @@ void polycm_ev_block_put(struct polycm_ev *ev)
 	num_spare++;
 }
 
-static void before_fork(void)
-{
-	polycm_latch_take(&blocks_lock);
-}
-
-static void after_fork(void)
-{
-	polycm_latch_give(&blocks_lock);
-}
-
 __attribute__((constructor)) static void watch_forks(void)
 {
-	polycm_forks_also(before_fork, after_fork);
+	polycm_forks_also(&blocks_lock);
 }

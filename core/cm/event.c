@@ -18,12 +18,12 @@
 #include "core/plugin/op.h"
 
 #define LAST_EVENT	RDMA_CM_EVENT_TIMEWAIT_EXIT
-#define LAST_EVENT_OF_LIBRDMACM 19	/* release 60: ADDRINFO_RESOLVED and _ERROR, USER, INTERNAL */
 
 static const struct polycm_abi_struct event_struct =
 	POLYCM_ABI_STRUCT("the event", struct polycm_event, why);
 
 static size_t num_events;		/* atomic */
+static bool newer_events;		/* the program has events of librdmacm 60; atomic */
 
 static bool is_multicast(enum rdma_cm_event_type type)
 {
@@ -111,19 +111,16 @@ enum polycm_question polycm_event_question(enum rdma_cm_event_type type)
 	}
 }
 
-/* Who posts an event. */
-enum poster { BY_PROVIDER, BY_CORE };
-
 /* Under the channel's lock.  id is target, or the shadow that speaks for it. */
 static inline __attribute__((always_inline)) int
 post_locked(struct polycm_channel *chan, struct polycm_id *target, const struct polycm_id *id,
-	    struct polycm_ev *ev, uint64_t hold_ns, enum poster poster)
+	    struct polycm_ev *ev, uint64_t hold_ns, enum polycm_poster poster)
 {
 	enum polycm_question answers;
 
 	if (target->closing || id->closing || !target->announced)
 		return -ECANCELED;
-	if ((target->asked.open || target->asked.given_up) && poster == BY_PROVIDER) {
+	if ((target->asked.open || target->asked.given_up) && poster == POLYCM_BY_PROVIDER) {
 		answers = polycm_event_question(ev->pub.event);
 		if (answers && !polycm_answer_locked(target, answers))
 			return -ETIMEDOUT;
@@ -158,29 +155,19 @@ post_locked(struct polycm_channel *chan, struct polycm_id *target, const struct 
 	return 0;
 }
 
-#define WHY_SIZE 200
-
+/* Of another version; why may be NULL. */
 static __attribute__((cold)) bool size_is_bad(const struct polycm_module *module, uint32_t size,
-					      char why[static WHY_SIZE])
+					      char *why, size_t why_size)
 {
 	uint32_t minor = module ? module->desc.abi_minor : POLYCM_ABI_MINOR;
 
-	return polycm_abi_check(&event_struct, size, minor, why, WHY_SIZE);
-}
-
-/* Apart, so that an event of this version pays for no buffer. */
-static __attribute__((cold, noinline)) bool other_size_is_bad(const struct polycm_module *module,
-							      uint32_t size)
-{
-	char why[WHY_SIZE];
-
-	return size_is_bad(module, size, why);
+	return polycm_abi_check(&event_struct, size, minor, why, why_size);
 }
 
 static inline __attribute__((always_inline)) bool is_good(const struct polycm_module *module,
 							  const struct polycm_event *event)
 {
-	if (!event || (event->size != sizeof(*event) && other_size_is_bad(module, event->size)) ||
+	if (!event || (event->size != sizeof(*event) && size_is_bad(module, event->size, NULL, 0)) ||
 	    (unsigned int)event->type > LAST_EVENT)
 		return false;
 	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
@@ -192,36 +179,36 @@ static __attribute__((cold, noinline)) void tell_bad(const struct polycm_module 
 						     const struct polycm_event *event)
 {
 	static const char call[] = "post_event";
-	char why[WHY_SIZE];
+	char why[200];
 
 	if (!event)
 		polycm_misuse(module, call, "no event");
-	else if (size_is_bad(module, event->size, why))
+	else if (size_is_bad(module, event->size, why, sizeof(why)))
 		polycm_misuse(module, call, "%s", why);
 	else if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		polycm_misuse(module, call, "the child of a CONNECT_REQUEST must be one of "
 			      "child_create() that was neither posted nor destroyed");
 	else if (is_multicast(event->type))
 		polycm_misuse(module, call, "a multicast event without the group of the join");
-	else if ((int)event->type > LAST_EVENT && (int)event->type <= LAST_EVENT_OF_LIBRDMACM)
+	else if ((int)event->type > LAST_EVENT && (int)event->type <= POLYCM_EVENT_INTERNAL)
 		polycm_misuse(module, call, "event type %d answers a call that no operation stands "
 			      "for: TIMEWAIT_EXIT is the last type there is", (int)event->type);
 	else
 		polycm_misuse(module, call, "%d is no type of event", (int)event->type);
 }
 
-static inline __attribute__((always_inline)) int check(const struct polycm_module *module,
-						       const struct polycm_event *event)
+inline __attribute__((always_inline)) const struct polycm_event *
+polycm_event_checked(const struct polycm_module *module, const struct polycm_event *event,
+		     struct polycm_event *copy)
 {
-	if (__builtin_expect(is_good(module, event), 1))
-		return 0;
-	tell_bad(module, event);
-	return -EINVAL;
-}
-
-int polycm_event_check(const struct polycm_module *module, const struct polycm_event *event)
-{
-	return check(module, event);
+	if (__builtin_expect(!is_good(module, event), 0)) {
+		tell_bad(module, event);
+		return NULL;
+	}
+	if (__builtin_expect(event->size == sizeof(*copy), 1))
+		return event;
+	polycm_abi_copy(copy, sizeof(*copy), event);
+	return copy;
 }
 
 static __attribute__((cold, noinline)) void not_posted(const struct polycm_id *id,
@@ -237,27 +224,22 @@ static __attribute__((cold, noinline)) void not_posted(const struct polycm_id *i
 	polycm_ev_free(ev);
 }
 
-static int post_by(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns,
-		   enum poster poster)
+int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns,
+		enum polycm_poster poster)
 {
 	struct polycm_id *target = id->master ? id->master : id;
 	struct polycm_event copy;
 	struct polycm_channel *chan;
 	struct polycm_ev *ev;
-	int err = check(id->module, event);
+	int err = -ECANCELED;
 
-	if (err)
-		return err;
-	if (event->size < sizeof(copy)) {
-		memset(&copy, 0, sizeof(copy));
-		memcpy(&copy, event, event->size);
-		event = &copy;
-	}
+	event = polycm_event_checked(id->module, event, &copy);
+	if (!event)
+		return -EINVAL;
 	ev = ev_alloc(event, target);
 	if (!ev)
 		return -ENOMEM;
 
-	err = -ECANCELED;
 	chan = polycm_channel_lock(target);
 	if (chan)
 		err = post_locked(chan, target, id, ev, hold_ns, poster);
@@ -269,19 +251,34 @@ static int post_by(struct polycm_id *id, const struct polycm_event *event, uint6
 	return err;
 }
 
-int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns)
-{
-	return post_by(id, event, hold_ns, BY_PROVIDER);
-}
-
-int polycm_post_instead(struct polycm_id *id, const struct polycm_event *event)
-{
-	return post_by(id, event, 0, BY_CORE);
-}
-
 int polycm_post_event(struct polycm_id *id, const struct polycm_event *event)
 {
-	return polycm_has_layers() ? polycm_layers_post(id, event) : polycm_post(id, event, 0);
+	return polycm_has_layers() ? polycm_layers_post(id, event)
+				   : polycm_post(id, event, 0, POLYCM_BY_PROVIDER);
+}
+
+int polycm_post_own(struct polycm_id *id, enum rdma_cm_event_type type, int status, uint64_t arg)
+{
+	const struct polycm_event event = { .size = sizeof(event), .type = type, .status = status };
+	struct polycm_channel *chan;
+	struct polycm_ev *ev;
+	int err = -EINVAL;
+
+	ev = ev_alloc(&event, id);
+	if (!ev)
+		return -ENOMEM;
+	memcpy(&ev->pub.param, &arg, sizeof(arg));
+	chan = polycm_channel_lock_held(id);
+	if (chan->native)
+		(void)polycm_fail(err, "Linux 6.12 has no command for it");
+	else
+		err = post_locked(chan, id, id, ev, 0, POLYCM_BY_CORE);
+	polycm_channel_unlock(chan);
+	if (err)
+		polycm_ev_free(ev);
+	else
+		__atomic_store_n(&newer_events, true, __ATOMIC_RELAXED);
+	return err;
 }
 
 static void post_removal(struct polycm_channel *chan, struct polycm_id *id, void *device)
@@ -292,17 +289,18 @@ static void post_removal(struct polycm_channel *chan, struct polycm_id *id, void
 	};
 	struct polycm_ev *ev;
 
-	/* An id that the program has not accepted gets no events. */
-	if (id->device != device || !id->accepted || polycm_module_is_kernel(id->device->module))
+	/* An id that the program has not accepted gets no events, nor does one without a channel. */
+	if (!chan || id->device != device || !id->accepted ||
+	    polycm_module_is_kernel(id->device->module))
 		return;
 	ev = ev_alloc(&removal, id);
-	if (ev && post_locked(chan, id, id, ev, 0, BY_CORE))
+	if (ev && post_locked(chan, id, id, ev, 0, POLYCM_BY_CORE))
 		polycm_ev_free(ev);
 }
 
 static void tell_ids(struct polycm_device *device)
 {
-	polycm_channels_walk_ids(post_removal, device);
+	polycm_ids_walk(post_removal, device);
 }
 
 bool polycm_ev_waits(struct polycm_id *id)
@@ -369,16 +367,22 @@ POLYCM_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 		[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
 		[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
 		[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+		[POLYCM_EVENT_ADDRINFO_RESOLVED] = "RDMA_CM_EVENT_ADDRINFO_RESOLVED",
+		[POLYCM_EVENT_ADDRINFO_ERROR] = "RDMA_CM_EVENT_ADDRINFO_ERROR",
 	};
 
-	if ((unsigned int)event >= sizeof(names) / sizeof(names[0]))
-		return "UNKNOWN EVENT";
-	return names[event];
+	unsigned int known = sizeof(names) / sizeof(names[0]);
+
+	/* librdmacm before 60 does not know the newer events, and its programs never cause one. */
+	if (!__atomic_load_n(&newer_events, __ATOMIC_RELAXED))
+		known = POLYCM_EVENT_ADDRINFO_RESOLVED;
+	return (unsigned int)event < known ? names[event] : "UNKNOWN EVENT";
 }
 
 const char *polycm_event_name(enum rdma_cm_event_type event)
 {
-	return rdma_event_str(event) + strlen("RDMA_CM_EVENT_");
+	return (int)event == POLYCM_EVENT_USER ? "USER" :	/* librdmacm has no name for it */
+	       rdma_event_str(event) + strlen("RDMA_CM_EVENT_");
 }
 
 __attribute__((constructor)) static void hear_of_removals(void)

@@ -36,8 +36,12 @@ struct polycm_ev {
 
 /* --- ev_block.c --- */
 
-/* Events of an id, and of a multicast group, that may wait at once and must not be lost. */
-#define POLYCM_ID_EVENTS	4u	/* ESTABLISHED, DISCONNECTED, TIMEWAIT_EXIT, DEVICE_REMOVAL */
+/*
+ * Events of an id, and of a multicast group, that must not be lost: all that the program may
+ * hold at once.  An id's are the ends of both resolutions, the request or the answer,
+ * ESTABLISHED, DISCONNECTED, TIMEWAIT_EXIT, ADDR_CHANGE and DEVICE_REMOVAL.
+ */
+#define POLYCM_ID_EVENTS	8u
 #define POLYCM_GROUP_EVENTS	2u
 /* Before what they may report can begin: so many events more have a block.  0 or -ENOMEM. */
 int polycm_ev_reserve(unsigned int num);
@@ -65,16 +69,30 @@ static inline void polycm_ev_set_type(struct polycm_ev *ev, enum rdma_cm_event_t
 void polycm_ev_free(struct polycm_ev *ev);
 /* Take out what nobody has retrieved for the id (or for one group of it) and end requests in it. */
 void polycm_ev_drop(struct polycm_id *id, const struct polycm_group *group);
-/*
- * polycm_post_event() behind the layers, hold_ns late.  The check is of what
- * the event says of itself: -EINVAL, after a line that names the module.
- */
-int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns);
-/* What the core itself answers, in place of a provider that was given up. */
-int polycm_post_instead(struct polycm_id *id, const struct polycm_event *event);
+/* The core answers in place of a provider that was given up. */
+enum polycm_poster { POLYCM_BY_PROVIDER, POLYCM_BY_CORE };
+/* polycm_post_event() behind the layers, hold_ns late. */
+int polycm_post(struct polycm_id *id, const struct polycm_event *event, uint64_t hold_ns,
+		enum polycm_poster poster);
+/* Types of librdmacm 60, which no provider posts. */
+enum {
+	POLYCM_EVENT_ADDRINFO_RESOLVED = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1,
+	POLYCM_EVENT_ADDRINFO_ERROR,
+	POLYCM_EVENT_USER,
+	POLYCM_EVENT_INTERNAL,
+};
+/* An event of the id that is the core's own; arg is param.arg.  0 or a negative errno. */
+int polycm_post_own(struct polycm_id *id, enum rdma_cm_event_type type, int status, uint64_t arg);
 /* Whose answer an event is. */
 enum polycm_question polycm_event_question(enum rdma_cm_event_type type);
-int polycm_event_check(const struct polycm_module *module, const struct polycm_event *event);
+/*
+ * The event with this version's size: itself, or the copy.  NULL, after a line that names the
+ * module: what it says of itself is wrong.  Layers and provider may be built for other
+ * versions, so after this check nothing knows who made it.
+ */
+const struct polycm_event *polycm_event_checked(const struct polycm_module *module,
+						const struct polycm_event *event,
+						struct polycm_event *copy);
 
 /* --- ack.c --- */
 

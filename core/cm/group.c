@@ -13,15 +13,6 @@
 #include "core/base/log.h"
 #include "core/plugin/op.h"
 
-void polycm_group_remove(struct polycm_id *id, struct polycm_group *group)
-{
-	struct polycm_group **p = &id->groups;
-
-	while (*p != group)
-		p = &(*p)->next;
-	*p = group->next;
-}
-
 void polycm_group_free(struct polycm_group *group)
 {
 	polycm_ev_unreserve(POLYCM_GROUP_EVENTS);

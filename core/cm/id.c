@@ -101,6 +101,8 @@ void polycm_id_free(struct polycm_id *id)
 		polycm_options_free(id);
 	if (id->ep)
 		free(id->ep);
+	if (id->found)
+		id->free_found(id->found);
 	polycm_id_free_paths(id);
 	if (id->live_reserved)
 		polycm_live_unreserve(&polycm_live_objects, id);
@@ -116,6 +118,8 @@ int polycm_id_create(struct polycm_channel *chan, enum rdma_port_space ps, enum 
 	struct polycm_id *id;
 	int err;
 
+	if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP && ps != RDMA_PS_IB && ps != RDMA_PS_IPOIB)
+		return polycm_fail(-EINVAL, "port space 0x%x is none", (unsigned int)ps);
 	err = polycm_id_alloc(ps, qp_type, &id);
 	if (err)
 		return err;
@@ -153,6 +157,42 @@ err_free:
 	return err;
 }
 
+static void stop_at_provider(struct polycm_id *id)
+{
+	if (!id->module)
+		return;
+	id->module->ops.close(id->priv);
+	id->module->ops.stop(id->priv);
+}
+
+void polycm_shadows_close(struct polycm_id *id)
+{
+	struct polycm_channel *chan;
+	struct polycm_id *shadow;
+
+	if (!id->shadows)
+		return;
+	chan = polycm_channel_lock(id);
+	LL_FOREACH2(id->shadows, shadow, next_shadow)
+		shadow->closing = true;
+	polycm_channel_unlock(chan);
+
+	LL_FOREACH2(id->shadows, shadow, next_shadow)
+		stop_at_provider(shadow);
+}
+
+void polycm_shadows_free(struct polycm_id *id)
+{
+	struct polycm_id *shadow;
+
+	while ((shadow = id->shadows)) {
+		id->shadows = shadow->next_shadow;
+		if (shadow->module)
+			shadow->module->ops.free(shadow->priv);
+		polycm_id_free(shadow);
+	}
+}
+
 /*
  * With its channel locked, which this unlocks: nothing is posted for the id any
  * more, and its provider's threads are out of it.  false: nor does anything
@@ -166,10 +206,7 @@ static bool close_and_stop(struct polycm_id *id, struct polycm_channel *chan)
 	polycm_channel_unlock(chan);
 
 	polycm_shadows_close(id);
-	if (id->module) {
-		id->module->ops.close(id->priv);
-		id->module->ops.stop(id->priv);
-	}
+	stop_at_provider(id);
 	polycm_answer_stop(id);
 	return may_wait;
 }
@@ -251,21 +288,19 @@ int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child
 		return err;
 	/* Its request must not fail for memory when the program takes it. */
 	err = polycm_live_reserve(&polycm_live_objects, child);
-	if (!err) {
-		child->live_reserved = true;
-		err = polycm_live_add(&polycm_live_children, child);
-	}
-	if (err) {
-		polycm_id_free(child);
-		return err;
-	}
+	if (err)
+		goto err_free;
+	child->live_reserved = true;
+	err = polycm_live_add(&polycm_live_children, child);
+	if (err)
+		goto err_free;
 
 	chan = polycm_channel_lock(target);
 	if (!chan || target->closing || listener->closing) {
 		polycm_channel_unlock(chan);
 		(void)polycm_live_remove(&polycm_live_children, child);
-		polycm_id_free(child);
-		return -ECANCELED;
+		err = -ECANCELED;
+		goto err_free;
 	}
 	/* What comes while the listener moves is where it was fetched. */
 	if (!home)
@@ -286,6 +321,10 @@ int polycm_child_create(struct polycm_id *listener, struct polycm_id **ret_child
 	*ret_child = child;
 	*ret_priv = child->priv + polycm_layers_size();
 	return 0;
+
+err_free:
+	polycm_id_free(child);
+	return err;
 }
 
 void polycm_child_destroy(struct polycm_id *child)
@@ -341,7 +380,7 @@ static int create_id(struct rdma_event_channel *channel, struct rdma_cm_id **ret
 		     enum rdma_port_space ps, const void *caller)
 {
 	struct polycm_channel *chan = polycm_channel_of(channel);
-	enum ibv_qp_type qp_type = IBV_QPT_RC;
+	bool datagrams = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB;
 	struct polycm_id *id;
 	int err;
 
@@ -356,19 +395,7 @@ static int create_id(struct rdma_event_channel *channel, struct rdma_cm_id **ret
 		return polycm_fail(-EACCES, "the channel is of the process that this one was forked "
 				   "from");
 
-	switch (ps) {
-	case RDMA_PS_TCP:
-	case RDMA_PS_IB:
-		break;
-	case RDMA_PS_UDP:
-	case RDMA_PS_IPOIB:
-		qp_type = IBV_QPT_UD;
-		break;
-	default:
-		return polycm_fail(-EINVAL, "port space 0x%x is none", (unsigned int)ps);
-	}
-
-	err = polycm_id_create(chan, ps, qp_type, context, &id);
+	err = polycm_id_create(chan, ps, datagrams ? IBV_QPT_UD : IBV_QPT_RC, context, &id);
 	if (err)
 		return err;
 	polycm_id_made(id, "rdma_create_id", caller);

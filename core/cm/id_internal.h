@@ -120,6 +120,8 @@ struct polycm_id {
 	struct polycm_saved_option *options;
 	struct polycm_group *groups;
 	struct polycm_ep *ep;
+	struct rdma_addrinfo *found;	/* by rdma_resolve_addrinfo(), not yet queried; or NULL */
+	void (*free_found)(struct rdma_addrinfo *found);
 	struct polycm_ece local_ece, remote_ece;
 	uint8_t responder_resources, initiator_depth;	/* as the request has them */
 	struct polycm_qp_init qp_init;
@@ -157,7 +159,7 @@ static inline void polycm_id_unlock(struct polycm_id *id)
 static inline struct polycm_channel *polycm_channel_lock_alone(struct polycm_id *id)
 {
 	if (id->chan)
-		polycm_channel_take_lock(id->chan);
+		polycm_latch_take(&id->chan->channel_lock);
 	return id->chan;
 }
 
@@ -181,7 +183,7 @@ static inline struct polycm_channel *polycm_channel_lock_held(struct polycm_id *
 static inline void polycm_channel_unlock(struct polycm_channel *chan)
 {
 	if (chan)
-		polycm_channel_give_lock(chan);
+		polycm_latch_give(&chan->channel_lock);
 }
 
 /* --- enter.c --- */
@@ -212,7 +214,18 @@ static inline int polycm_exit_to_complete(const char *call, struct polycm_id *id
 }
 
 /*
- * The same after polycm_id_unlock(), for what is done to the id without its
+ * The body of an exported call: `result' is what it does to the id, which is `self' there,
+ * and `leave' one of the two above.
+ */
+#define POLYCM_CALL(leave, self, pub, result)						\
+	__extension__({									\
+		struct polycm_id *self = polycm_enter(pub);				\
+											\
+		self ? leave(__func__, self, result) : polycm_refused(__func__);	\
+	})
+
+/*
+ * polycm_leave() after polycm_id_unlock(), for what is done to the id without its
  * lock.  true: the id was destroyed meanwhile, and may be gone now.
  */
 bool polycm_leave_unlocked(struct polycm_id *id);
@@ -293,8 +306,7 @@ int polycm_qp_error(struct polycm_id *id);
 int polycm_qp_shutdown(struct polycm_id *id);
 void polycm_qp_destroy(struct polycm_id *id);
 
-/* --- shadow.c --- */
-
+/* The further ids of a wildcard listener (api/rdma_listen.c). */
 void polycm_shadows_close(struct polycm_id *id);
 void polycm_shadows_free(struct polycm_id *id);
 
@@ -313,15 +325,17 @@ void polycm_srq_destroy(struct polycm_id *id);
 
 /* --- ece.c --- */
 
-/* What to tell the peer, and what the QP is to be told of the peer. */
-void polycm_ece_offer(struct polycm_id *id, struct polycm_ece *ret_ece);
-int polycm_ece_accept(struct polycm_id *id, struct polycm_ece *ret_ece);
+/* A new QP, before and after it goes to INIT: its options, and what it makes of the peer's. */
+int polycm_ece_begin(struct polycm_id *id, struct ibv_qp *qp);
+int polycm_ece_agree(struct polycm_id *id, struct ibv_qp *qp);
+/* What to tell the peer in REQ, and in REP. */
+void polycm_ece_offer(const struct polycm_id *id, struct polycm_ece *ret_ece);
+void polycm_ece_answer(const struct polycm_id *id, struct polycm_ece *ret_ece);
+/* The QP is told what the peer has answered. */
 int polycm_ece_response(struct polycm_id *id);
 
 /* --- group.c --- */
 
-/* Take it off the id's list. */
-void polycm_group_remove(struct polycm_id *id, struct polycm_group *group);
 void polycm_group_free(struct polycm_group *group);
 void polycm_group_detach(struct polycm_id *id, struct polycm_group *group);
 void polycm_group_joined(struct polycm_id *id, struct polycm_ev *ev);

@@ -4,8 +4,8 @@
 #include "id_internal.h"
 
 #include <errno.h>
-#include <string.h>
 
+#include "core/base/abi.h"
 #include "core/plugin/layers.h"
 #include "core/plugin/op.h"
 #include "ret.h"
@@ -177,20 +177,6 @@ void polycm_layers_wrap(struct polycm_module *module)
 static int hand_up(const struct polycm_layer *layer, const struct polycm_event *event,
 		   uint64_t hold_ns);
 
-/*
- * The event with this version's size: itself, or the copy.  Layers and provider may be built for
- * other versions, so after the check of who made an event nothing knows its size any more.
- */
-static const struct polycm_event *sized(const struct polycm_event *event, struct polycm_event *copy)
-{
-	if (event->size == sizeof(*copy))
-		return event;
-	memset(copy, 0, sizeof(*copy));
-	memcpy(copy, event, event->size < sizeof(*copy) ? event->size : sizeof(*copy));
-	copy->size = sizeof(*copy);
-	return copy;
-}
-
 static int deliver(struct frame *frame, const struct polycm_event *event, uint64_t hold_ns)
 {
 	if (!frame->layer->layer.event)
@@ -204,17 +190,17 @@ static int hand_up(const struct polycm_layer *layer, const struct polycm_event *
 {
 	const struct frame *frame = (const struct frame *)(const void *)layer;
 	struct polycm_event copy;
-	int err = polycm_event_check(frame->layer, event);
 	bool *posted = NULL;
+	int err;
 
-	if (err)
-		return err;
-	event = sized(event, &copy);
+	event = polycm_event_checked(frame->layer, event, &copy);
+	if (!event)
+		return -EINVAL;
 	if (frame->index)
 		return deliver(frame_of(layer->id, frame->index - 1), event, hold_ns);
 	if (event->type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		posted = event->child->request_posted;
-	err = polycm_post(layer->id, event, hold_ns);
+	err = polycm_post(layer->id, event, hold_ns, POLYCM_BY_PROVIDER);
 	if (!err && posted)
 		*posted = true;
 	return err;
@@ -225,14 +211,14 @@ int polycm_layers_post(struct polycm_id *id, const struct polycm_event *event)
 	struct frame *innermost = frame_of(id, polycm_num_layers - 1);
 	bool is_request, posted = false;
 	struct polycm_event copy;
-	int err = polycm_event_check(id->module, event);
+	int err;
 
-	if (err)
-		return err;
-	event = sized(event, &copy);
+	event = polycm_event_checked(id->module, event, &copy);
+	if (!event)
+		return -EINVAL;
 	/* Opened by none of ours. */
 	if (!innermost->begun)
-		return polycm_post(id, event, 0);
+		return polycm_post(id, event, 0, POLYCM_BY_PROVIDER);
 	polycm_answer(id, event->type);
 	is_request = event->type == RDMA_CM_EVENT_CONNECT_REQUEST;
 	if (is_request)

@@ -131,8 +131,7 @@ void polycm_left_count(const struct polycm_module *owner, struct polycm_left_cou
 {
 	struct walk walk = { .owner = owner };
 
-	polycm_channels_walk_ids(look_at_id, &walk);
-	polycm_orphans_walk(look_at_id, &walk);
+	polycm_ids_walk(look_at_id, &walk);
 	polycm_channels_walk(look_at_channel, &walk);
 	*ret_counts = walk.counts;
 }
@@ -141,8 +140,7 @@ void polycm_left_collect(const struct polycm_module *owner, struct polycm_left_l
 {
 	struct walk walk = { .owner = owner, .list = list };
 
-	polycm_channels_walk_ids(look_at_id, &walk);
-	polycm_orphans_walk(look_at_id, &walk);
+	polycm_ids_walk(look_at_id, &walk);
 	polycm_live_walk(&polycm_live_events, look_at_event, list);
 	polycm_channels_walk(look_at_channel, &walk);
 }
@@ -186,8 +184,7 @@ static struct polycm_id *next_id(const struct polycm_module *owner)
 {
 	struct search search = { .owner = owner };
 
-	polycm_channels_walk_ids(find_id, &search);
-	polycm_orphans_walk(find_id, &search);
+	polycm_ids_walk(find_id, &search);
 	return search.id;
 }
 

@@ -17,7 +17,7 @@
 
 /* Take a request's event out of the queue.  NULL: somebody is taking it. */
 static struct polycm_ev *take_request(struct polycm_id *listener, struct polycm_id *child,
-				      bool strand)
+				      bool stranded)
 {
 	struct polycm_channel *chan = polycm_channel_lock(listener);
 	struct polycm_ev *ev;
@@ -32,7 +32,7 @@ static struct polycm_ev *take_request(struct polycm_id *listener, struct polycm_
 	}
 	if (ev)
 		listener->pending--;
-	if (ev && strand) {
+	if (ev && stranded) {
 		child->listener = NULL;
 		child->stranded = true;
 	}
@@ -41,33 +41,34 @@ static struct polycm_ev *take_request(struct polycm_id *listener, struct polycm_
 }
 
 /*
- * Since 5.11 Linux moves the events of a listener but not the ids of requests:
- * nobody can take them any more, and they end with the channel that they are on.
+ * A request that cannot follow its listener ends with the channel that it is on: here, or,
+ * stranded, when the program destroys that channel.  Since 5.11 Linux moves the events of a
+ * listener but not the ids of requests, and nobody can take them any more.  false: somebody
+ * is taking it.
  */
-static bool strand_request(struct polycm_id *listener, struct polycm_id *child)
+static bool lose_request(struct polycm_id *listener, struct polycm_id *child, bool stranded)
 {
-	struct polycm_ev *ev = take_request(listener, child, true);
+	struct polycm_ev *ev = take_request(listener, child, stranded);
 
 	if (!ev)
 		return false;
-	polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is lost, as the kernel loses it: "
-		      "its listener moves to another channel before it was taken");
+	polycm_log_id(POLYCM_LOG_WARN, child, stranded ?
+		      "a connection request is lost, as the kernel loses it: its listener moves to "
+		      "another channel before it was taken" :
+		      "a connection request is refused: it cannot follow its listener to another "
+		      "channel");
+	if (!stranded)
+		polycm_id_end_child(child);
 	polycm_ev_free(ev);
 	return true;
 }
 
-/* A request that cannot follow its listener ends with the channel that it is on, so here. */
-static bool drop_request(struct polycm_id *listener, struct polycm_id *child)
+static int migrate_at_provider(struct polycm_id *id, struct polycm_channel *to)
 {
-	struct polycm_ev *ev = take_request(listener, child, false);
+	void *area;
+	int err = polycm_channel_area(to, id->module, &area);
 
-	if (!ev)
-		return false;
-	polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: it cannot follow its "
-		      "listener to another channel");
-	polycm_id_end_child(child);
-	polycm_ev_free(ev);
-	return true;
+	return err ? err : POLYCM_OP(id->module, migrate, id->priv, area);
 }
 
 /* Requests that wait in the queue go with their listener, as a rule. */
@@ -75,7 +76,6 @@ static void migrate_requests(struct polycm_id *id, struct polycm_channel *to)
 {
 	struct polycm_channel *from;
 	struct polycm_id *child;
-	void *area;
 
 	for (;;) {
 		from = polycm_channel_lock(id);
@@ -87,25 +87,18 @@ static void migrate_requests(struct polycm_id *id, struct polycm_channel *to)
 		if (!child)
 			return;
 		if ((child->module->desc.flags & POLYCM_PROVIDER_LOSES_REQUESTS) &&
-		    strand_request(id, child))
+		    lose_request(id, child, true))
 			continue;
-		if ((!polycm_channel_area(to, child->module, &area) &&
-		     !POLYCM_OP(child->module, migrate, child->priv, area)) ||
-		    !drop_request(id, child))
+		if (!migrate_at_provider(child, to) || !lose_request(id, child, false))
 			child->pub.channel = &to->pub;
 	}
 }
 
-static int migrate_at_provider(struct polycm_id *id, struct polycm_channel *to)
+/* An id without a provider, or with one that need not know, moves all the same. */
+static int migrate_part(struct polycm_id *id, struct polycm_channel *to)
 {
-	void *area;
-	int err;
+	int err = id->module ? migrate_at_provider(id, to) : 0;
 
-	if (!id->module)
-		return 0;
-	err = polycm_channel_area(to, id->module, &area);
-	if (!err)
-		err = POLYCM_OP(id->module, migrate, id->priv, area);
 	return err == -EOPNOTSUPP ? 0 : err;
 }
 
@@ -117,7 +110,7 @@ int polycm_id_follow(struct polycm_id *id)
 
 	if (id->pub.channel == &chan->pub)
 		return 0;
-	err = migrate_at_provider(id, chan);
+	err = migrate_part(id, chan);
 	if (!err)
 		id->pub.channel = &chan->pub;
 	return err;
@@ -126,7 +119,7 @@ int polycm_id_follow(struct polycm_id *id)
 /* It moved, but not all of the id could. */
 static void go_back(struct polycm_id *id, struct polycm_channel *from)
 {
-	int err = migrate_at_provider(id, from);
+	int err = migrate_part(id, from);
 
 	if (err)
 		polycm_log(POLYCM_LOG_ERROR, "provider %s: migrate(): an id cannot go back to its "
@@ -139,12 +132,12 @@ static int migrate_parts(struct polycm_id *id, struct polycm_channel *from,
 			 struct polycm_channel *to)
 {
 	struct polycm_id *stuck, *shadow;
-	int err = migrate_at_provider(id, to);
+	int err = migrate_part(id, to);
 
 	if (err)
 		return err;
 	for (stuck = id->shadows; stuck; stuck = stuck->next_shadow) {
-		err = migrate_at_provider(stuck, to);
+		err = migrate_part(stuck, to);
 		if (err)
 			break;
 	}

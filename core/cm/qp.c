@@ -344,7 +344,7 @@ static int check_qp_attr(struct polycm_id *id, struct ibv_qp_init_attr_ex *attr)
 	if (!err && attr->qp_type == IBV_QPT_XRC_RECV &&
 	    !(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && attr->xrcd)) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
-		err = polycm_xrcd_get(id->pub.verbs, &attr->xrcd);
+		err = polycm_xrcd_get(id->device, &attr->xrcd);
 	}
 	return err;
 }
@@ -402,7 +402,11 @@ static int create_qp(struct polycm_id *id, struct ibv_qp_init_attr_ex *attr)
 		err = whose_cq(id, "recv_cq", recv_cq, err);
 		goto err_destroy_cqs;
 	}
-	err = polycm_id_is_ud(id) ? move_ud_to_rts(id, qp) : move_to_init(id, qp);
+	err = polycm_ece_begin(id, qp);
+	if (!err)
+		err = polycm_id_is_ud(id) ? move_ud_to_rts(id, qp) : move_to_init(id, qp);
+	if (!err)
+		err = polycm_ece_agree(id, qp);
 	if (err)
 		goto err_destroy_qp;
 	id->pub.pd = attr->pd;
@@ -451,22 +455,15 @@ void polycm_qp_destroy(struct polycm_id *id)
 POLYCM_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 				 struct ibv_qp_init_attr *attr)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	if (!self)
-		return polycm_refused(__func__);
-	return polycm_exit(__func__, self, attr ? polycm_qp_create(self, pd, attr)
-						: polycm_fail(-EINVAL, "no attributes"));
+	return POLYCM_CALL(polycm_exit, self, id,
+			   attr ? polycm_qp_create(self, pd, attr)
+				: polycm_fail(-EINVAL, "no attributes"));
 }
 
 POLYCM_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
-	struct polycm_id *self = polycm_enter(id);
-
-	if (!self)
-		return polycm_refused(__func__);
-	return polycm_exit(__func__, self, attr ? create_qp(self, attr)
-						: polycm_fail(-EINVAL, "no attributes"));
+	return POLYCM_CALL(polycm_exit, self, id, attr ? create_qp(self, attr)
+						       : polycm_fail(-EINVAL, "no attributes"));
 }
 
 POLYCM_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)

@@ -17,16 +17,12 @@ int polycm_ret_failed(const char *call, const struct polycm_id *id, int err)
 
 	if (polycm_log_enabled(level)) {
 		/* The call has left the id: another thread may have destroyed it. */
-		const struct polycm_id *inside = id && polycm_enter_unlocked(id) ? id : NULL;
-
-		id = inside;
-		if (polycm_why_text[0])
-			polycm_log_id(level, id, "%s: %s (%s)", call, strerror(-err), polycm_why_text);
-		else
-			polycm_log_id(level, id, "%s: %s", call, strerror(-err));
-		polycm_why_text[0] = '\0';
-		if (inside)
-			(void)polycm_leave_unlocked((struct polycm_id *)(uintptr_t)inside);
+		if (id && !polycm_enter_unlocked(id))
+			id = NULL;
+		polycm_log_id(level, id, "%s: %s" POLYCM_WHY_FORMAT, call, strerror(-err), POLYCM_WHY);
+		polycm_why_clear();
+		if (id)
+			(void)polycm_leave_unlocked((struct polycm_id *)(uintptr_t)id);
 	}
 	errno = -err;
 	return -1;

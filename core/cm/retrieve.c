@@ -23,14 +23,11 @@
 /* What librdmacm says in events that it makes an error of itself. */
 #define LIBRARY_STATUS (-1)
 
-/* What polycm_fail() or a provider said of why, for the end of a line. */
-#define WHY_FORMAT "%s%s%s"
-#define WHY polycm_why_text[0] ? " (" : "", polycm_why_text, polycm_why_text[0] ? ")" : ""
-
 static void turn(struct polycm_ev *ev, enum rdma_cm_event_type type, int err)
 {
-	polycm_log_id(POLYCM_LOG_DEBUG, ev->owner, "%s becomes %s: %s" WHY_FORMAT,
-		      polycm_event_name(ev->pub.event), polycm_event_name(type), strerror(-err), WHY);
+	polycm_log_id(POLYCM_LOG_DEBUG, ev->owner, "%s becomes %s: %s" POLYCM_WHY_FORMAT,
+		      polycm_event_name(ev->pub.event), polycm_event_name(type), strerror(-err),
+		      POLYCM_WHY);
 	polycm_ev_set_type(ev, type);
 	ev->pub.status = LIBRARY_STATUS;
 	ev->why = NULL;
@@ -48,11 +45,6 @@ static void resolved(struct polycm_id *id, struct polycm_ev *ev)
 		err = -ENODEV;
 	if (err)
 		turn(ev, route ? RDMA_CM_EVENT_ROUTE_ERROR : RDMA_CM_EVENT_ADDR_ERROR, err);
-}
-
-static void failed(struct polycm_id *id)
-{
-	__atomic_store_n(&id->connect_error, true, __ATOMIC_RELAXED);
 }
 
 /* The REP is here.  Without a QP of ours the program answers it, with rdma_establish(). */
@@ -77,7 +69,7 @@ static void connect_response(struct polycm_id *id, struct polycm_ev *ev)
 		return;
 	}
 	(void)polycm_qp_error(id);
-	failed(id);
+	__atomic_store_n(&id->connect_error, true, __ATOMIC_RELAXED);
 	turn(ev, RDMA_CM_EVENT_CONNECT_ERROR, err);
 }
 
@@ -139,23 +131,12 @@ static bool connect_request(struct polycm_id *listener, struct polycm_ev *ev)
 	}
 	polycm_id_unlock(child);
 	if (err) {
-		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s" WHY_FORMAT,
-			      strerror(-err), WHY);
+		polycm_log_id(POLYCM_LOG_WARN, child, "a connection request is refused: %s"
+			      POLYCM_WHY_FORMAT, strerror(-err), POLYCM_WHY);
 		polycm_id_end_child(child);
 		return false;
 	}
 	return true;
-}
-
-/* On TCP there are no path records to ask for. */
-static bool has_paths(const struct polycm_id *id)
-{
-	return !__atomic_load_n(&id->pathless, __ATOMIC_RELAXED);
-}
-
-static bool has_failed(const struct polycm_id *id)
-{
-	return __atomic_load_n(&id->connect_error, __ATOMIC_RELAXED);
 }
 
 typedef void (*change_t)(struct polycm_id *id, struct polycm_ev *ev);
@@ -167,7 +148,8 @@ static change_t change_of(const struct polycm_ev *ev)
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		return resolved;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		return has_paths(ev->owner) ? resolved : NULL;
+		/* On TCP there are no path records to ask for. */
+		return __atomic_load_n(&ev->owner->pathless, __ATOMIC_RELAXED) ? NULL : resolved;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		return connect_response;
 	case RDMA_CM_EVENT_REJECTED:
@@ -183,7 +165,8 @@ static change_t change_of(const struct polycm_ev *ev)
 static bool has_ended(const struct polycm_ev *ev)
 {
 	return (ev->pub.event == RDMA_CM_EVENT_REJECTED ||
-		ev->pub.event == RDMA_CM_EVENT_DISCONNECTED) && has_failed(ev->owner);
+		ev->pub.event == RDMA_CM_EVENT_DISCONNECTED) &&
+	       __atomic_load_n(&ev->owner->connect_error, __ATOMIC_RELAXED);
 }
 
 /* Do what the event asks for.  false: the program does not get to see it. */
@@ -220,7 +203,9 @@ static bool process(struct polycm_ev *ev)
 
 static bool is_bad(const struct rdma_cm_event *event)
 {
-	switch (event->event) {
+	switch ((int)event->event) {
+	case POLYCM_EVENT_USER:		/* the status is the program's */
+		return false;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
@@ -248,9 +233,9 @@ static void log_event(const struct polycm_ev *ev)
 		polycm_id_lock(id);
 		transport = polycm_id_transport(id);
 		polycm_id_unlock(id);
-		polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s" WHY_FORMAT, name,
+		polycm_log_id(POLYCM_LOG_WARN, id, "%s: %s" POLYCM_WHY_FORMAT, name,
 			      ev->why ? ev->why :
-			      polycm_status_words(transport, ev->pub.event, ev->pub.status), WHY);
+			      polycm_status_words(transport, ev->pub.event, ev->pub.status), POLYCM_WHY);
 		return;
 	}
 	if (!polycm_log_enabled(POLYCM_LOG_INFO))

@@ -38,10 +38,10 @@ static void deadlock(struct polycm_channel *chan)
 	char text[512];
 	bool logged;
 
-	polycm_channel_take_lock(chan);
+	polycm_latch_take(&chan->channel_lock);
 	polycm_channel_describe_ids_locked(chan, text, sizeof(text));
 	logged = polycm_channel_stuck_logged_locked(chan);
-	polycm_channel_give_lock(chan);
+	polycm_latch_give(&chan->channel_lock);
 
 	if (logged)
 		return;
@@ -53,9 +53,9 @@ static void wake_up(void *arg)
 {
 	struct polycm_channel *chan = arg;
 
-	polycm_channel_take_lock(chan);
+	polycm_latch_take(&chan->channel_lock);
 	chan->sleepers--;
-	polycm_channel_give_lock(chan);
+	polycm_latch_give(&chan->channel_lock);
 }
 
 /* syscall() is none of the C library's cancellation points, so it is made one here. */
@@ -74,9 +74,9 @@ static int sleep_on_posts(struct polycm_channel *chan, uint32_t seen)
 {
 	int err;
 
-	polycm_channel_take_lock(chan);
+	polycm_latch_take(&chan->channel_lock);
 	chan->sleepers++;
-	polycm_channel_give_lock(chan);
+	polycm_latch_give(&chan->channel_lock);
 
 	pthread_cleanup_push(wake_up, chan);
 	err = futex_wait(&chan->posts, seen);
@@ -103,24 +103,17 @@ static int let_time_move_alone(struct polycm_channel *chan)
 	idle = polycm_clock_idle();
 	chan->taken_at_once = false;
 	if (idle <= 0) {
-		polycm_channel_take_lock(chan);
+		polycm_latch_take(&chan->channel_lock);
 		polycm_channel_show(chan);
-		polycm_channel_give_lock(chan);
+		polycm_latch_give(&chan->channel_lock);
 	}
 	return idle;
-}
-
-static int let_time_move(struct polycm_channel *chan)
-{
-	if (!polycm_alone() || polycm_time_is_real())
-		return polycm_clock_idle();
-	return let_time_move_alone(chan);
 }
 
 /* Something may have happened: 0.  `seen' is the count of posts at which the queue was empty. */
 static int wait_once(struct polycm_channel *chan, uint32_t seen, bool pulls)
 {
-	int idle = let_time_move(chan);
+	int idle = polycm_clock_idle();
 
 	if (idle > 0)
 		return 0;
@@ -128,11 +121,6 @@ static int wait_once(struct polycm_channel *chan, uint32_t seen, bool pulls)
 	if (idle < 0 && !pulls)
 		return __atomic_load_n(&chan->posts, __ATOMIC_RELAXED) == seen ? idle : 0;
 	return pulls ? poll_fds(chan) : sleep_on_posts(chan, seen);
-}
-
-static void leave(void *chan)
-{
-	(void)polycm_channel_leave(chan);
 }
 
 /* Virtual time goes on without this thread; -EDEADLK: the others wait, too, and for nothing. */
@@ -217,7 +205,7 @@ static void drop_fetched(void)
 static void cancelled(void *chan)
 {
 	drop_fetched();
-	leave(chan);
+	(void)polycm_channel_leave(chan);
 }
 
 static int fetch(struct polycm_channel *chan)
@@ -294,7 +282,7 @@ static int take(struct polycm_channel *chan, struct polycm_ev **ret_ev, uint32_t
 	struct polycm_ev *ev;
 	int err = -EAGAIN;
 
-	polycm_channel_take_lock(chan);
+	polycm_latch_take(&chan->channel_lock);
 	ev = polycm_channel_pop(chan, NULL);
 	if (ev) {
 		polycm_ev_charge(ev);
@@ -303,7 +291,7 @@ static int take(struct polycm_channel *chan, struct polycm_ev **ret_ev, uint32_t
 	}
 	*ret_seen = __atomic_load_n(&chan->posts, __ATOMIC_RELAXED);
 	*ret_pulls = chan->num_pull > 0;
-	polycm_channel_give_lock(chan);
+	polycm_latch_give(&chan->channel_lock);
 	return err;
 }
 

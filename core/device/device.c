@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "core/base/alone.h"
 #include "core/base/log.h"
@@ -48,7 +49,7 @@ static struct polycm_device *find_by_name(const char *name)
 {
 	struct polycm_device *device;
 
-	for (device = first; device; device = device->next)
+	LL_FOREACH(first, device)
 		if (!is_lost(device) && !strcmp(device->name, name))
 			break;
 	return device;
@@ -56,16 +57,13 @@ static struct polycm_device *find_by_name(const char *name)
 
 static int append(struct polycm_device *device)
 {
-	struct polycm_device **end;
 	int r = 0;
 
 	pthread_mutex_lock(&devices_lock);
 	if (!device->whole && find_by_name(device->name)) {
 		r = -EEXIST;
 	} else {
-		for (end = &first; *end; end = &(*end)->next)
-			;
-		*end = device;
+		LL_APPEND(first, device);
 		__atomic_add_fetch(&num_present, 1, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&devices_lock);
@@ -188,6 +186,8 @@ int polycm_device_add(struct polycm_module *module, const struct polycm_device_i
 static void end(struct polycm_device *device)
 {
 	if (device->vdev) {
+		if (device->xrcd)
+			ibv_close_xrcd(device->xrcd);
 		if (device->pd)
 			ibv_dealloc_pd(device->pd);
 		if (device->verbs)
@@ -202,13 +202,9 @@ static void end(struct polycm_device *device)
 /* With the lock held: take it off the list if it is over with. */
 static bool unlink_if_unused(struct polycm_device *device)
 {
-	struct polycm_device **link;
-
 	if (!device->removed || device->refs)
 		return false;
-	for (link = &first; *link != device; link = &(*link)->next)
-		;
-	*link = device->next;
+	LL_DELETE(first, device);
 	return true;
 }
 
@@ -217,8 +213,9 @@ static bool is_listed(const struct polycm_device *device)
 {
 	const struct polycm_device *other;
 
-	for (other = first; other && other != device; other = other->next)
-		;
+	LL_FOREACH(first, other)
+		if (other == device)
+			break;
 	return other;
 }
 
@@ -266,8 +263,6 @@ void polycm_device_gone(struct polycm_device *device)
 		return;
 	}
 	polycm_log(POLYCM_LOG_INFO, "%s %s: device unplugged", device->module->name, device->name);
-	if (device->vdev)
-		polycm_shim_hide(device->vdev);
 }
 
 static void nobody_to_tell(struct polycm_device *device)
@@ -324,9 +319,9 @@ size_t polycm_device_count(void)
 }
 
 void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *ret_contexts,
-			     unsigned int *ret_pds)
+			     unsigned int *ret_pds, unsigned int *ret_xrcds)
 {
-	unsigned int contexts = 0, pds = 0;
+	unsigned int contexts = 0, pds = 0, xrcds = 0;
 
 	pthread_mutex_lock(&devices_lock);
 	for (struct polycm_device *device = first; device; device = device->next) {
@@ -334,10 +329,12 @@ void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *r
 			continue;
 		contexts += __atomic_load_n(&device->verbs, __ATOMIC_RELAXED) != NULL;
 		pds += __atomic_load_n(&device->pd, __ATOMIC_RELAXED) != NULL;
+		xrcds += __atomic_load_n(&device->xrcd, __ATOMIC_RELAXED) != NULL;
 	}
 	pthread_mutex_unlock(&devices_lock);
 	*ret_contexts = contexts;
 	*ret_pds = pds;
+	*ret_xrcds = xrcds;
 }
 
 struct polycm_device *polycm_device_of_verbs(const void *handle)
@@ -347,12 +344,28 @@ struct polycm_device *polycm_device_of_verbs(const void *handle)
 	if (!handle)
 		return NULL;
 	pthread_mutex_lock(&devices_lock);
-	for (device = first; device; device = device->next)
+	LL_FOREACH(first, device)
 		if (__atomic_load_n(&device->verbs, __ATOMIC_RELAXED) == handle ||
-		    __atomic_load_n(&device->pd, __ATOMIC_RELAXED) == handle)
+		    __atomic_load_n(&device->pd, __ATOMIC_RELAXED) == handle ||
+		    __atomic_load_n(&device->xrcd, __ATOMIC_RELAXED) == handle)
 			break;
 	pthread_mutex_unlock(&devices_lock);
 	return device;
+}
+
+struct polycm_verbs_device *polycm_device_simulated(const char *name)
+{
+	struct polycm_verbs_device *found = NULL;
+	const struct polycm_device *device;
+
+	pthread_mutex_lock(&devices_lock);
+	for (device = first; device && !found; device = device->next)
+		if (device->vdev && !is_lost(device) &&
+		    (!strcmp(device->vdev->device.ibdev_path, name) ||
+		     !strcmp(device->vdev->device.dev_name, name)))
+			found = device->vdev;
+	pthread_mutex_unlock(&devices_lock);
+	return found;
 }
 
 int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num)
@@ -361,8 +374,7 @@ int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num)
 	size_t num = 0;
 
 	pthread_mutex_lock(&devices_lock);
-	for (device = first; device; device = device->next)
-		num++;
+	LL_COUNT(first, device, num);
 	devices = calloc(num + 1, sizeof(struct polycm_device *));
 	num = 0;
 	for (device = first; device && devices; device = device->next) {
@@ -384,4 +396,19 @@ void polycm_devices_free(struct polycm_device **devices, size_t num)
 	for (size_t i = 0; i < num; i++)
 		polycm_device_put(devices[i]);
 	free(devices);
+}
+
+bool polycm_devices_only_simulated(struct polycm_device *const *devices, size_t num)
+{
+	struct polycm_module *const *modules;
+	size_t num_modules = polycm_registry_active(&modules), simulating = 0;
+
+	for (size_t m = 0; m < num_modules; m++) {
+		bool simulates = false;
+
+		for (size_t i = 0; i < num; i++)
+			simulates |= devices[i]->module == modules[m] && devices[i]->vdev;
+		simulating += simulates;
+	}
+	return simulating && simulating == num_modules;
 }

@@ -33,6 +33,7 @@ struct polycm_device {
 	/* Set once by polycm_device_open(), but for the PD. */
 	struct ibv_context *verbs;		/* atomic */
 	struct ibv_pd *pd;			/* the default PD, made when first needed; atomic */
+	struct ibv_xrcd *xrcd;			/* the XRC domain of ids (cm/cq.c), the same; atomic */
 	uint8_t max_responder_resources;	/* device's max_qp_rd_atom */
 	uint8_t max_initiator_depth;		/* device's max_qp_init_rd_atom */
 	uint8_t first_port;			/* of those that are its own */
@@ -69,14 +70,21 @@ void polycm_device_put(struct polycm_device *device);
 
 /* How many devices there are now (selected providers only). */
 size_t polycm_device_count(void);
-/* How many contexts and PDs of a provider's devices are open for the core itself. */
+/* How many contexts, PDs and XRC domains of a provider's devices the core itself has open. */
 void polycm_device_own_verbs(const struct polycm_module *module, unsigned int *ret_contexts,
-			     unsigned int *ret_pds);
+			     unsigned int *ret_pds, unsigned int *ret_xrcds);
 /* The device whose context or PD this is, or NULL. */
 struct polycm_device *polycm_device_of_verbs(const void *handle);
+/* The simulated device whose ibdev_path (a path) or dev_name (which has no slash) this is, or NULL. */
+struct polycm_verbs_device *polycm_device_simulated(const char *name);
 /* Referenced snapshot of all devices, to be given back with polycm_devices_free(). */
 int polycm_devices(struct polycm_device ***ret_devices, size_t *ret_num);
 void polycm_devices_free(struct polycm_device **devices, size_t num);
+/*
+ * Do all providers simulate, by these devices?  Then the program sees no hardware, so that it
+ * cannot use a real device by accident.
+ */
+bool polycm_devices_only_simulated(struct polycm_device *const *devices, size_t num);
 
 /*
  * For a call that finds no device: log how to simulate one, once per process, unless the

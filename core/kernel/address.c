@@ -12,21 +12,18 @@
 
 static int bind_ip(const struct kernel_id *id, const struct sockaddr *addr, size_t len)
 {
-	KERNEL_MESSAGE(rdma_ucm_bind_ip) message;
+	KERNEL_MESSAGE(rdma_ucm_bind_ip) message = { .body.id = id->number };
 
-	memset(&message, 0, sizeof(message));
 	memcpy(&message.body.addr, addr, len);
-	message.body.id = id->number;
 	return KERNEL_COMMAND(kernel_fd(id->chan), BIND_IP, message, 0);
 }
 
 static int bind_any(const struct kernel_id *id, const struct sockaddr *addr, size_t len)
 {
-	KERNEL_MESSAGE(rdma_ucm_bind) message;
+	KERNEL_MESSAGE(rdma_ucm_bind) message = {
+		.body = { .id = id->number, .addr_size = (uint16_t)len },
+	};
 
-	memset(&message, 0, sizeof(message));
-	message.body.id = id->number;
-	message.body.addr_size = (uint16_t)len;
 	memcpy(&message.body.addr, addr, len);
 	return KERNEL_COMMAND(kernel_fd(id->chan), BIND, message, 0);
 }
@@ -78,27 +75,28 @@ err_unbind:
 static int resolve_ip(const struct kernel_id *id, const struct sockaddr *src,
 		      const struct sockaddr *dst, uint32_t timeout_ms)
 {
-	KERNEL_MESSAGE(rdma_ucm_resolve_ip) message;
+	KERNEL_MESSAGE(rdma_ucm_resolve_ip) message = {
+		.body = { .id = id->number, .timeout_ms = timeout_ms },
+	};
 
-	memset(&message, 0, sizeof(message));
 	if (src)
 		memcpy(&message.body.src_addr, src, polycm_addr_len(src));
 	memcpy(&message.body.dst_addr, dst, polycm_addr_len(dst));
-	message.body.id = id->number;
-	message.body.timeout_ms = timeout_ms;
 	return KERNEL_COMMAND(kernel_fd(id->chan), RESOLVE_IP, message, 0);
 }
 
 static int resolve_any(const struct kernel_id *id, const struct sockaddr *src,
 		       const struct sockaddr *dst, uint32_t timeout_ms)
 {
-	KERNEL_MESSAGE(rdma_ucm_resolve_addr) message;
+	KERNEL_MESSAGE(rdma_ucm_resolve_addr) message = {
+		.body = {
+			.id = id->number,
+			.timeout_ms = timeout_ms,
+			.src_size = (uint16_t)polycm_addr_len(src),
+			.dst_size = (uint16_t)polycm_addr_len(dst),
+		},
+	};
 
-	memset(&message, 0, sizeof(message));
-	message.body.id = id->number;
-	message.body.timeout_ms = timeout_ms;
-	message.body.src_size = (uint16_t)polycm_addr_len(src);
-	message.body.dst_size = (uint16_t)polycm_addr_len(dst);
 	if (src)
 		memcpy(&message.body.src_addr, src, message.body.src_size);
 	memcpy(&message.body.dst_addr, dst, message.body.dst_size);
@@ -133,19 +131,17 @@ int kernel_op_resolve_addr(void *priv, const struct sockaddr *src, const struct 
 
 int kernel_op_resolve_route(void *priv, int timeout_ms)
 {
-	KERNEL_MESSAGE(rdma_ucm_resolve_route) message;
+	KERNEL_MESSAGE(rdma_ucm_resolve_route) message = {
+		.body.timeout_ms = (uint32_t)timeout_ms,
+	};
 
-	memset(&message, 0, sizeof(message));
-	message.body.timeout_ms = (uint32_t)timeout_ms;
 	return kernel_explain_kind(priv, KERNEL_ID_COMMAND(priv, RESOLVE_ROUTE, message, 0));
 }
 
 int kernel_op_listen(void *priv, int backlog)
 {
-	KERNEL_MESSAGE(rdma_ucm_listen) message;
+	KERNEL_MESSAGE(rdma_ucm_listen) message = { .body.backlog = (uint32_t)backlog };
 
 	kernel_answer_drop(priv);
-	memset(&message, 0, sizeof(message));
-	message.body.backlog = (uint32_t)backlog;
 	return KERNEL_ID_COMMAND(priv, LISTEN, message, 0);
 }

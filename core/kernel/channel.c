@@ -111,20 +111,21 @@ static void finish(void *arg)
 
 int kernel_op_channel_read(void *chan)
 {
-	KERNEL_MESSAGE(rdma_ucm_get_event) message;
 	struct reading reading;
+	KERNEL_MESSAGE(rdma_ucm_get_event) message = {
+		.body.response = kernel_pointer(&reading.event),
+	};
 	int r;
 
-	memset(&message, 0, sizeof(message));
 	polycm_clear(&reading, sizeof(reading));
 	reading.chan = chan;
 	reading.event.event = NO_EVENT;
-	message.body.response = kernel_pointer(&reading.event);
 
 	kernel_readers_enter(reading.chan);
 	pthread_cleanup_push(finish, &reading);
-	r = kernel_command_wait(kernel_fd(reading.chan), RDMA_USER_CM_CMD_GET_EVENT, &message,
-				sizeof(message), sizeof(reading.event));
+	r = kernel_command_by(polycm_kernel_host->wait, kernel_fd(reading.chan),
+			      RDMA_USER_CM_CMD_GET_EVENT, &message, sizeof(message),
+			      sizeof(reading.event));
 	pthread_cleanup_pop(1);
 	return r;
 }

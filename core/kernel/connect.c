@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kernel/connect.c - connect, accept, reject, establish, disconnect, notify. */
+/* kernel/connect.c - connect, accept, reject, establish, disconnect, notify; attributes for QPs. */
 #include "config.h"
 #include "internal.h"
-
-#include "core/plugin/transport.h"
 
 static void copy_param(struct rdma_ucm_conn_param *to, struct rdma_ucm_ece *to_ece,
 		       const struct polycm_conn_param *from)
@@ -38,7 +36,7 @@ int kernel_op_connect(void *priv, const struct polycm_conn_param *param)
 static int accept_failed(const struct kernel_id *id, const struct polycm_conn_param *param, int err)
 {
 	const struct polycm_transport *rules = polycm_id_transport(id->core);
-	uint16_t limit = polycm_transport_limit(rules, kernel_kind(id), POLYCM_MSG_ACCEPT);
+	uint16_t limit = rules->limit[kernel_kind(id)][POLYCM_MSG_ACCEPT];
 
 	if (err != -EINVAL || param->private_data_len <= limit)
 		return err;
@@ -120,17 +118,31 @@ int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 
 int kernel_op_disconnect(void *priv)
 {
-	KERNEL_MESSAGE(rdma_ucm_disconnect) message;
+	KERNEL_MESSAGE(rdma_ucm_disconnect) message = { .body.id = 0 };
 
-	memset(&message, 0, sizeof(message));
 	return KERNEL_ID_COMMAND(priv, DISCONNECT, message, 0);
 }
 
 int kernel_op_notify(void *priv, enum ibv_event_type event)
 {
-	KERNEL_MESSAGE(rdma_ucm_notify) message;
+	KERNEL_MESSAGE(rdma_ucm_notify) message = { .body.event = (uint32_t)event };
 
-	memset(&message, 0, sizeof(message));
-	message.body.event = (uint32_t)event;
 	return KERNEL_ID_COMMAND(priv, NOTIFY, message, 0);
+}
+
+int kernel_op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask)
+{
+	struct ib_uverbs_qp_attr resp;
+	KERNEL_MESSAGE(rdma_ucm_init_qp_attr) message = {
+		.body = { .response = kernel_pointer(&resp), .qp_state = (uint32_t)attr->qp_state },
+	};
+	int r;
+
+	polycm_clear(&resp, sizeof(resp));
+	r = KERNEL_ID_COMMAND(priv, INIT_QP_ATTR, message, sizeof(resp));
+	if (r)
+		return r;
+	ibv_copy_qp_attr_from_kern(attr, &resp);
+	*ret_mask = (int)resp.qp_attr_mask;
+	return 0;
 }

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "core/base/alone.h"
 #include "core/device/device.h"
@@ -46,12 +47,8 @@ static struct kernel_context *contexts;
 
 void kernel_context_add(struct kernel_context *context)
 {
-	struct kernel_context **end;
-
 	pthread_mutex_lock(&kernel_devices_lock);
-	for (end = &contexts; *end; end = &(*end)->next)
-		;
-	*end = context;
+	LL_APPEND(contexts, context);
 	pthread_mutex_unlock(&kernel_devices_lock);
 }
 
@@ -59,17 +56,15 @@ void kernel_context_add(struct kernel_context *context)
  * The process ends.  The core keeps the devices that it was given.  The context is not
  * freed: other threads may still be using it.
  */
-void kernel_context_remove(void *context)
+void kernel_context_remove(void *ctx)
 {
-	struct kernel_context **link;
+	struct kernel_context *context = ctx;
 	struct device *device;
 
 	pthread_mutex_lock(&kernel_devices_lock);
-	for (link = &contexts; *link && *link != context; link = &(*link)->next)
-		;
-	if (*link)
-		*link = (*link)->next;
-	for (device = devices; device; device = device->next)
+	if (contexts)
+		LL_DELETE(contexts, context);
+	LL_FOREACH(devices, device)
 		for (unsigned int i = 0; i < device->num_parts; i++)
 			if (device->parts[i].owner == context)
 				device->parts[i].owner = NULL;
@@ -133,7 +128,7 @@ static const struct kernel_context *claimer(const struct kernel_host_device *hos
 {
 	const struct kernel_context *context;
 
-	for (context = contexts; context; context = context->next)
+	LL_FOREACH(contexts, context)
 		if (by_itself == (context->claims != NULL) && claims(context, host, part))
 			break;
 	return context;
@@ -180,7 +175,7 @@ static bool is_same(const struct kernel_host_device *a, const struct kernel_host
 
 static int add(const struct kernel_host_device *host)
 {
-	struct device *device = calloc(1, sizeof(*device)), **end;
+	struct device *device = calloc(1, sizeof(*device));
 
 	if (!device)
 		return -ENOMEM;
@@ -188,9 +183,7 @@ static int add(const struct kernel_host_device *host)
 	device->host.name[sizeof(device->host.name) - 1] = '\0';
 	device->seen = true;
 	find_parts(device);
-	for (end = &devices; *end; end = &(*end)->next)
-		;
-	*end = device;
+	LL_APPEND(devices, device);
 	return 0;
 }
 
@@ -200,10 +193,10 @@ static int update(const struct kernel_host_device *list, size_t num)
 	struct device *device;
 	int r = 0;
 
-	for (device = devices; device; device = device->next)
+	LL_FOREACH(devices, device)
 		device->seen = false;
 	for (size_t i = 0; i < num; i++) {
-		for (device = devices; device; device = device->next)
+		LL_FOREACH(devices, device)
 			if (is_same(&device->host, &list[i]))
 				break;
 		if (device) {
@@ -218,26 +211,22 @@ static int update(const struct kernel_host_device *list, size_t num)
 /* Under the lock: take out devices that the host no longer has. */
 static struct device *take_unseen(void)
 {
-	struct device **link = &devices, *gone = NULL, *device;
+	struct device *gone = NULL, *device, *next;
 
-	while ((device = *link)) {
-		if (device->seen) {
-			link = &device->next;
+	LL_FOREACH_SAFE(devices, device, next) {
+		if (device->seen)
 			continue;
-		}
-		*link = device->next;
-		device->next = gone;
-		gone = device;
+		LL_DELETE(devices, device);
+		LL_PREPEND(gone, device);
 	}
 	return gone;
 }
 
 static void end(struct device *gone)
 {
-	struct device *device;
+	struct device *device, *next;
 
-	while ((device = gone)) {
-		gone = device->next;
+	LL_FOREACH_SAFE(gone, device, next) {
 		if (device->parts[0].core)
 			polycm_core_table.device_remove(device->parts[0].core);
 		if (device->parts[1].core && device->parts[1].core != device->parts[0].core)
@@ -317,11 +306,11 @@ static const struct device *lookup(const struct kernel_place *place)
 	const struct device *device;
 
 	if (place->index != KERNEL_NO_NUMBER)
-		for (device = devices; device; device = device->next)
+		LL_FOREACH(devices, device)
 			if (device->host.index >= 0 &&
 			    (uint32_t)device->host.index == place->index)
 				return device;
-	for (device = devices; device; device = device->next)
+	LL_FOREACH(devices, device)
 		if ((place->index == KERNEL_NO_NUMBER || device->host.index < 0) &&
 		    device->host.node_guid == place->node_guid)
 			return device;

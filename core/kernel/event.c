@@ -36,7 +36,7 @@ static void decode_ud(struct polycm_event *event, const struct rdma_ucm_ud_param
 
 	to->private_data = from->private_data_len ? from->private_data : NULL;
 	to->private_data_len = from->private_data_len;
-	kernel_copy_ah_attr(&to->ah_attr, &from->ah_attr);
+	ibv_copy_ah_attr_from_kern(&to->ah_attr, &from->ah_attr);
 	to->qp_num = from->qp_num;
 	to->qkey = from->qkey;
 }

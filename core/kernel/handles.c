@@ -140,11 +140,6 @@ int kernel_handle_add(struct kernel_handle *handle, struct kernel_handle *whole)
 	return r;
 }
 
-static struct place *place_of(const struct kernel_handle *handle)
-{
-	return handle->place;
-}
-
 struct kernel_handle *kernel_handle_get(uint64_t uid)
 {
 	struct place *place = (uint32_t)uid ? place_at((uint32_t)uid - 1) : NULL;
@@ -160,14 +155,14 @@ struct kernel_handle *kernel_handle_get(uint64_t uid)
 	}
 	handle = place->handle;
 	if (handle->whole)
-		atomic_fetch_add(&place_of(handle->whole)->busy, 1);
+		atomic_fetch_add(&handle->whole->place->busy, 1);
 	return handle;
 }
 
 /* The handle may be freed as soon as its place is not busy. */
 static void put(struct kernel_handle *handle)
 {
-	struct place *place = place_of(handle);
+	struct place *place = handle->place;
 
 	atomic_fetch_add(&handle->done, 1);
 	atomic_fetch_sub(&place->busy, 1);
@@ -197,24 +192,19 @@ void kernel_handle_settle(struct kernel_handle *handle, uint32_t reported,
 	uint32_t done;
 	int old, r = 0;
 
-	if (is_settled(handle, reported, chan) && !atomic_load(&place_of(handle)->busy))
+	if (is_settled(handle, reported, chan) && !atomic_load(&handle->place->busy))
 		return;
 	begin_wait(&old);
 	until_ns = polycm_real_ns(CLOCK_MONOTONIC) + SETTLE_NS;
 	while (!r && !is_settled(handle, reported, chan))
 		r = polycm_cond_wait(&progress, &handles_lock, until_ns);
-	while (atomic_load(&place_of(handle)->busy))
+	while (atomic_load(&handle->place->busy))
 		pthread_cond_wait(&progress, &handles_lock);
 	done = atomic_load(&handle->done);
 	end_wait(old);
 	if (r)
 		polycm_log(POLYCM_LOG_ERROR, "the kernel's RDMA CM reported %u events of an id, %u "
 			   "arrived", reported, done);
-}
-
-void kernel_handle_restart(struct kernel_handle *handle)
-{
-	atomic_store(&handle->done, 0);
 }
 
 static void free_place(struct kernel_handle *handle, struct place *place)
@@ -239,7 +229,7 @@ static void remove_busy(struct kernel_handle *handle, struct place *place)
 
 void kernel_handle_remove(struct kernel_handle *handle)
 {
-	struct place *place = place_of(handle);
+	struct place *place = handle->place;
 	bool locked, busy;
 
 	atomic_store(&place->uid, 0);

@@ -34,12 +34,11 @@ static int create(struct kernel_id *id)
 int kernel_number_end(int fd, uint32_t command, uint32_t number, uint32_t *ret_reported)
 {
 	struct rdma_ucm_destroy_id_resp resp = { .events_reported = 0 };
-	KERNEL_MESSAGE(rdma_ucm_destroy_id) message;
+	KERNEL_MESSAGE(rdma_ucm_destroy_id) message = {
+		.body = { .response = kernel_pointer(&resp), .id = number },
+	};
 	int r;
 
-	memset(&message, 0, sizeof(message));
-	message.body.response = kernel_pointer(&resp);
-	message.body.id = number;
 	r = kernel_command(fd, command, &message, sizeof(message), sizeof(resp));
 	*ret_reported = resp.events_reported;
 	return r;
@@ -79,7 +78,7 @@ int kernel_id_replace(struct kernel_id *id)
 
 	destroy(id);
 	kernel_handle_settle(&id->handle, id->reported, id->chan);
-	kernel_handle_restart(&id->handle);
+	atomic_store(&id->handle.done, 0);	/* a new kernel id has no events yet */
 	kernel_answer_drop(id);
 	atomic_store(&id->routed, false);
 	id->reported = 0;

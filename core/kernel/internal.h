@@ -31,6 +31,10 @@
 #include "core/plugin/kernel_client.h"
 #include "uapi.h"
 
+/* Exported by libibverbs without a public declaration. */
+void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, const struct ib_uverbs_ah_attr *from);
+void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, const struct ib_uverbs_qp_attr *from);
+
 /* In place of a number that the kernel did not fill in. */
 #define KERNEL_NO_NUMBER UINT32_MAX
 
@@ -65,7 +69,7 @@ struct kernel_seen {
 /* What an event can be for: an id, or a multicast group of an id. */
 struct kernel_handle {
 	uint64_t uid;			/* passed to the kernel; 0: not in the table */
-	void *place;			/* there */
+	struct place *place;		/* there */
 	struct kernel_handle *whole;	/* the id of a group; NULL: this is an id's */
 	atomic_uint done;		/* its events that readers have processed */
 };
@@ -109,39 +113,31 @@ struct kernel_id {
 	_Atomic(struct polycm_route_info *) answer;
 };
 
-static inline void kernel_command_begin(unsigned int command, struct rdma_ucm_cmd_hdr *hdr,
-					size_t size, size_t out)
+/*
+ * Give a command with this function of the host: `message' is a KERNEL_MESSAGE, `size' all of
+ * it, `out' the bytes that its answer has room for.  0, the kernel's error, or -ENODATA where
+ * it took less than the whole; what it answered may have arrived then.
+ */
+static inline int kernel_command_by(ssize_t (*give)(int fd, const void *command, size_t len),
+				    int fd, unsigned int command, void *message, size_t size,
+				    size_t out)
 {
+	struct rdma_ucm_cmd_hdr *hdr = message;
+	ssize_t taken;
+
 	hdr->cmd = command;
 	hdr->in = (uint16_t)(size - sizeof(*hdr));
 	hdr->out = (uint16_t)out;
-}
-
-static inline int kernel_command_verdict(ssize_t taken, size_t size)
-{
+	taken = give(fd, message, size);
 	if (taken < 0)
 		return (int)taken;
 	return (size_t)taken == size ? 0 : -ENODATA;
 }
 
-/*
- * Give a command: `message' is a KERNEL_MESSAGE, `size' all of it, `out' the
- * bytes that its answer has room for.  0, the kernel's error, or -ENODATA
- * where it took less than the whole; what it answered may have arrived then.
- */
 static inline int kernel_command(int fd, unsigned int command, void *message, size_t size,
 				 size_t out)
 {
-	kernel_command_begin(command, message, size, out);
-	return kernel_command_verdict(polycm_kernel_host->command(fd, message, size), size);
-}
-
-/* The same for one that waits, which is a cancellation point: only where the caller holds nothing. */
-static inline int kernel_command_wait(int fd, unsigned int command, void *message, size_t size,
-				      size_t out)
-{
-	kernel_command_begin(command, message, size, out);
-	return kernel_command_verdict(polycm_kernel_host->wait(fd, message, size), size);
+	return kernel_command_by(polycm_kernel_host->command, fd, command, message, size, out);
 }
 
 /* Both for a KERNEL_MESSAGE of the command RDMA_USER_CM_CMD_name. */
@@ -154,6 +150,10 @@ static inline int kernel_command_wait(int fd, unsigned int command, void *messag
 /* --- kernel.c --- */
 
 enum polycm_kind kernel_kind(const void *priv);
+/* Where the transport lacks this service, an error is for that reason.  Returns err. */
+int kernel_explain(const struct kernel_id *id, int err, uint32_t service, const char *what);
+/* The same for the services that only some kinds of ids need. */
+int kernel_explain_kind(const struct kernel_id *id, int err);
 
 /* --- handles.c --- */
 
@@ -165,8 +165,6 @@ void kernel_handle_put(struct kernel_handle *handle);
 /* Wait until readers of this channel have processed as many events as the kernel reported. */
 void kernel_handle_settle(struct kernel_handle *handle, uint32_t reported,
 			  struct kernel_channel *chan);
-/* A new kernel id, which has no events yet, uses the same handle. */
-void kernel_handle_restart(struct kernel_handle *handle);
 /* When it returns, no event and no reader finds it. */
 void kernel_handle_remove(struct kernel_handle *handle);
 
@@ -187,7 +185,7 @@ struct kernel_place {
 
 /* From now on it is asked which devices it claims. */
 void kernel_context_add(struct kernel_context *context);
-void kernel_context_remove(void *context);
+void kernel_context_remove(void *ctx);
 int kernel_devices_enumerate(void *context);
 /*
  * The device at the place and its rules.  -ENODEV: no selected provider claims it;
@@ -281,17 +279,6 @@ int kernel_op_reject(void *priv, const void *data, uint8_t len, uint8_t reason);
 int kernel_op_establish(void *priv);
 int kernel_op_disconnect(void *priv);
 int kernel_op_notify(void *priv, enum ibv_event_type event);
-
-/* --- explain.c: each returns err. --- */
-
-/* Where the transport lacks this service, an error is for that reason. */
-int kernel_explain(const struct kernel_id *id, int err, uint32_t service, const char *what);
-/* The same for the services that only some kinds of ids need. */
-int kernel_explain_kind(const struct kernel_id *id, int err);
-
-/* --- attr.c --- */
-
-void kernel_copy_ah_attr(struct ibv_ah_attr *to, const struct ib_uverbs_ah_attr *from);
 int kernel_op_init_qp_attr(void *priv, struct ibv_qp_attr *attr, int *ret_mask);
 
 /* --- multicast.c --- */

@@ -35,8 +35,7 @@ static int init(struct polycm_module *module, const struct polycm_kernel_setup *
 			   module->name);
 		return -EINVAL;
 	}
-	memset(&copy, 0, sizeof(copy));
-	memcpy(&copy, setup, setup->size < sizeof(copy) ? setup->size : sizeof(copy));
+	polycm_abi_copy(&copy, sizeof(copy), setup);
 
 	context = calloc(1, sizeof(*context));
 	if (!context)
@@ -67,6 +66,34 @@ enum polycm_kind kernel_kind(const void *priv)
 	const struct sockaddr ib = { .sa_family = AF_IB };
 
 	return polycm_transport_kind(id->ps, id->qp_type, id->ib ? &ib : NULL);
+}
+
+/* Where the kernel refuses a call because the transport lacks something: it returns only an errno. */
+int kernel_explain(const struct kernel_id *id, int err, uint32_t service, const char *what)
+{
+	const struct polycm_transport *rules;
+
+	if (err >= 0)
+		return err;
+	rules = polycm_id_transport(id->core);
+	if (!rules || rules->services & service)
+		return err;
+	return polycm_fail(err, "%s has no %s", rules->name, what);
+}
+
+int kernel_explain_kind(const struct kernel_id *id, int err)
+{
+	if (err >= 0)
+		return err;
+	switch (kernel_kind(id)) {
+	case POLYCM_KIND_UD:
+		return kernel_explain(id, err, POLYCM_SVC_UD, "datagrams (UD)");
+	case POLYCM_KIND_RC_AF_IB:
+	case POLYCM_KIND_UD_AF_IB:
+		return kernel_explain(id, err, POLYCM_SVC_AF_IB, "addresses of family AF_IB");
+	default:
+		return err;
+	}
 }
 
 const struct polycm_ops polycm_kernel_ops = {

@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "core/base/addr.h"
+#include "core/base/interposer.h"
+#include "core/base/rsockets.h"
 
 #define PATH_SIZE 512
 #define TYPE_INFINIBAND "32"	/* ARPHRD_INFINIBAND */
@@ -56,7 +58,7 @@ static bool interface_of(const union kernel_addr *addr, char name[static IF_NAME
 static bool source_for(const union kernel_addr *dst, union kernel_addr *ret_src)
 {
 	socklen_t len = sizeof(*ret_src);
-	int fd = socket(dst->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = polycm_udp_socket(dst->sa.sa_family, 0);
 	bool ok;
 
 	if (fd < 0)
@@ -143,6 +145,7 @@ int kernel_op_match(void *ctx, const struct sockaddr *src, const struct sockaddr
 	const struct kernel_context *context = ctx;
 	char interface[IF_NAMESIZE];
 	union kernel_addr addr;
+	bool any;
 
 	if (!kernel_devices_any(context, NULL, NULL))
 		return -ENODEV;
@@ -158,5 +161,8 @@ int kernel_op_match(void *ctx, const struct sockaddr *src, const struct sockaddr
 		return -ENODEV;
 	if (!interface_of(&addr, interface))
 		return -ENODEV;
-	return kernel_devices_any(context, device_has, interface) ? 0 : -ENODEV;
+	polycm_own_looks++;
+	any = kernel_devices_any(context, device_has, interface);
+	polycm_own_looks--;
+	return any ? 0 : -ENODEV;
 }

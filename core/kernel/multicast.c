@@ -16,27 +16,27 @@
 static int join_ip(const struct kernel_id *id, uint64_t uid, const struct polycm_multicast *mc,
 		   struct rdma_ucm_create_id_resp *resp)
 {
-	KERNEL_MESSAGE(rdma_ucm_join_ip_mcast) message;
+	KERNEL_MESSAGE(rdma_ucm_join_ip_mcast) message = {
+		.body = { .response = kernel_pointer(resp), .uid = uid, .id = id->number },
+	};
 
-	memset(&message, 0, sizeof(message));
-	message.body.response = kernel_pointer(resp);
-	message.body.uid = uid;
 	memcpy(&message.body.addr, mc->addr, polycm_addr_len(mc->addr));
-	message.body.id = id->number;
 	return KERNEL_COMMAND(kernel_fd(id->chan), JOIN_IP_MCAST, message, sizeof(*resp));
 }
 
 static int join_any(const struct kernel_id *id, uint64_t uid, const struct polycm_multicast *mc,
 		    struct rdma_ucm_create_id_resp *resp)
 {
-	KERNEL_MESSAGE(rdma_ucm_join_mcast) message;
+	KERNEL_MESSAGE(rdma_ucm_join_mcast) message = {
+		.body = {
+			.response = kernel_pointer(resp),
+			.uid = uid,
+			.id = id->number,
+			.addr_size = (uint16_t)polycm_addr_len(mc->addr),
+			.join_flags = (uint16_t)mc->join_flags,
+		},
+	};
 
-	memset(&message, 0, sizeof(message));
-	message.body.response = kernel_pointer(resp);
-	message.body.uid = uid;
-	message.body.id = id->number;
-	message.body.addr_size = (uint16_t)polycm_addr_len(mc->addr);
-	message.body.join_flags = (uint16_t)mc->join_flags;
 	memcpy(&message.body.addr, mc->addr, message.body.addr_size);
 	return KERNEL_COMMAND(kernel_fd(id->chan), JOIN_MCAST, message, sizeof(*resp));
 }

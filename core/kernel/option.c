@@ -11,7 +11,7 @@ static int set_option(const struct kernel_id *id, int level, int optname, const 
 	if (optlen > UINT32_MAX)
 		return -EINVAL;
 	memset(&message, 0, sizeof(message));
-	message.body.optval = kernel_pointer(optval);
+	message.body.optval = (uintptr_t)optval;	/* only read */
 	message.body.id = id->number;
 	message.body.level = (uint32_t)level;
 	message.body.optname = (uint32_t)optname;

@@ -66,15 +66,14 @@ static void set_place(struct polycm_route_info *info, struct kernel_place *place
 static int ask_route(int fd, uint32_t number, struct polycm_route_info *info,
 		     struct kernel_place *place)
 {
-	KERNEL_MESSAGE(rdma_ucm_query) message;
 	struct rdma_ucm_query_route_resp resp;
+	KERNEL_MESSAGE(rdma_ucm_query) message = {
+		.body = { .response = kernel_pointer(&resp), .id = number },
+	};
 	int r;
 
-	memset(&message, 0, sizeof(message));
 	polycm_clear(&resp, sizeof(resp));
 	resp.ibdev_index = KERNEL_NO_NUMBER;
-	message.body.id = number;
-	message.body.response = kernel_pointer(&resp);
 	r = KERNEL_COMMAND(fd, QUERY_ROUTE, message, sizeof(resp));
 	if (r)
 		return r;
@@ -93,12 +92,10 @@ static int ask_route(int fd, uint32_t number, struct polycm_route_info *info,
 
 static int query(int fd, uint32_t number, uint32_t option, void *resp, size_t size)
 {
-	KERNEL_MESSAGE(rdma_ucm_query) message;
+	KERNEL_MESSAGE(rdma_ucm_query) message = {
+		.body = { .response = kernel_pointer(resp), .id = number, .option = option },
+	};
 
-	memset(&message, 0, sizeof(message));
-	message.body.id = number;
-	message.body.option = option;
-	message.body.response = kernel_pointer(resp);
 	return KERNEL_COMMAND(fd, QUERY, message, size);
 }
 

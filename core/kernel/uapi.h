@@ -72,7 +72,8 @@ static inline bool kernel_is_loopback(const union kernel_addr *addr)
 
 _Static_assert(sizeof(struct rdma_ucm_cmd_hdr) % 8 == 0, "a body of any alignment may follow");
 
-static inline uint64_t kernel_pointer(const void *pointer)
+/* To where the kernel writes. */
+static inline uint64_t kernel_pointer(void *pointer)
 {
 	return (uintptr_t)pointer;
 }

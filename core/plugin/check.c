@@ -20,10 +20,12 @@
 
 #include "core/base/abi.h"
 #include "kernel_client.h"
+#include "op.h"
 #include "transport.h"
 
 #define MAX_OPTIONS 256u
 #define MAX_AREA (1u << 20)	/* of an id or a channel */
+#define MAX_ERRNO 4095
 
 static const struct polycm_abi_struct provider_struct =
 	POLYCM_ABI_STRUCT("its description", struct polycm_provider, extension);
@@ -44,6 +46,12 @@ int polycm_refuse(char *why, int err, const char *format, ...)
 	return err;
 }
 
+int polycm_misuse_positive(const struct polycm_module *module, const char *operation, int r)
+{
+	polycm_misuse(module, operation, "it returned %d: operations return 0 or a negative errno", r);
+	return r <= MAX_ERRNO ? -r : -EINVAL;
+}
+
 static int check_size(const struct polycm_abi_struct *s, uint32_t size, uint32_t minor, char *why)
 {
 	return polycm_abi_check(s, size, minor, why, PROVIDER_WHY_SIZE);
@@ -52,12 +60,6 @@ static int check_size(const struct polycm_abi_struct *s, uint32_t size, uint32_t
 static bool is_aligned(const void *pointer)
 {
 	return !((uintptr_t)pointer % _Alignof(void *));
-}
-
-static void copy_table(void *ours, size_t size, const void *theirs, uint32_t their_size)
-{
-	memcpy(ours, theirs, their_size < size ? their_size : size);
-	memcpy(ours, &(uint32_t){ (uint32_t)size }, sizeof(uint32_t));
 }
 
 /* ------------------------------------------------------------------------
@@ -130,7 +132,7 @@ static int copy_table_of_ops(struct polycm_ops *ops, const struct polycm_provide
 		return INVALID(why, "it has no table of operations");
 	r = check_size(&ops_struct, theirs->size, desc->abi_minor, why);
 	if (!r)
-		copy_table(ops, sizeof(*ops), theirs, theirs->size);
+		polycm_abi_copy(ops, sizeof(*ops), theirs);
 	return r;
 }
 
@@ -179,7 +181,7 @@ static int copy_layer(struct polycm_module *module, char *why)
 	r = check_size(&layer_struct, theirs->size, module->desc.abi_minor, why);
 	if (r)
 		return r;
-	copy_table(&module->layer, sizeof(module->layer), theirs, theirs->size);
+	polycm_abi_copy(&module->layer, sizeof(module->layer), theirs);
 	module->desc.layer = &module->layer;
 	return 0;
 }
@@ -235,7 +237,7 @@ static int copy_options(struct polycm_module *module, const struct polycm_provid
 			r = INVALID(why, "its settings differ in size");
 			goto err_free;
 		}
-		copy_table(&options[i], sizeof(options[i]), row, stride);
+		polycm_abi_copy(&options[i], sizeof(options[i]), row);
 		r = check_option(&options[i], prefix, why);
 		if (r)
 			goto err_free;
@@ -297,8 +299,7 @@ static int fill(struct polycm_module *module, const struct polycm_provider *thei
 	if (r)
 		return r;
 
-	memset(desc, 0, sizeof(*desc));
-	copy_table(desc, sizeof(*desc), theirs, theirs->size);
+	polycm_abi_copy(desc, sizeof(*desc), theirs);
 	/* polycm_module_free() frees these; the plugin's are copied below. */
 	desc->options = NULL;
 	desc->num_options = 0;
@@ -341,6 +342,14 @@ static int fill(struct polycm_module *module, const struct polycm_provider *thei
 	return 0;
 }
 
+void polycm_module_free(struct polycm_module *module)
+{
+	free((void *)(uintptr_t)module->desc.options);
+	free(module->name);
+	free(module->path);
+	free(module);
+}
+
 /* Another version may be the reason for the refusal. */
 static void add_version(const struct polycm_provider *theirs, char *why)
 {
@@ -352,25 +361,24 @@ static void add_version(const struct polycm_provider *theirs, char *why)
 			 POLYCM_ABI_MAJOR, POLYCM_ABI_MINOR);
 }
 
-int polycm_module_fill(struct polycm_module *module, const struct polycm_provider *theirs,
-		       const char *name, char *why)
+int polycm_module_new(const struct polycm_provider *theirs, const char *name, const char *path,
+		      struct polycm_module **ret_module, char *why)
 {
+	struct polycm_module *module;
 	int r;
 
 	if (!theirs || !is_aligned(theirs))
 		return INVALID(why, "it describes no provider");
-	r = fill(module, theirs, name, why);
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return -ENOMEM;
+	module->path = strdup(path);
+	r = module->path ? fill(module, theirs, name, why) : -ENOMEM;
 	if (r == -EINVAL)
 		add_version(theirs, why);
+	if (r)
+		polycm_module_free(module);
+	else
+		*ret_module = module;
 	return r;
-}
-
-void polycm_module_free(struct polycm_module *module)
-{
-	if (!module)
-		return;
-	free((void *)(uintptr_t)module->desc.options);
-	free(module->name);
-	free(module->path);
-	free(module);
 }

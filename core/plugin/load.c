@@ -104,7 +104,6 @@ static int open_with_libltdl(const char *path, lt_dlhandle *ret_handle, char *wh
 
 static int ask(lt_dlhandle handle, const struct polycm_provider **ret_theirs, char *why)
 {
-	const struct polycm_provider *theirs = NULL;
 	void *symbol = lt_dlsym(handle, QUERY);
 	query_t query;
 	int r;
@@ -112,45 +111,16 @@ static int ask(lt_dlhandle handle, const struct polycm_provider **ret_theirs, ch
 	if (!symbol)
 		return polycm_refuse(why, -ENOEXEC, "libltdl: %s", lt_dlerror());
 	memcpy(&query, &symbol, sizeof(query));
-	r = query(&polycm_core_table, &theirs);
+	r = query(&polycm_core_table, ret_theirs);
 	if (r)
 		return polycm_refuse(why, -ENOEXEC, "its query says: %s (%d)",
 			      provider_strerror(r), r);
-	*ret_theirs = theirs;
 	return 0;
-}
-
-static int make_module(const struct provider_file *file, lt_dlhandle handle,
-		       struct polycm_module **ret_module, char *why)
-{
-	const struct polycm_provider *theirs = NULL;
-	struct polycm_module *module;
-	int r;
-
-	r = ask(handle, &theirs, why);
-	if (r)
-		return r;
-	module = calloc(1, sizeof(*module));
-	if (!module)
-		return -ENOMEM;
-	r = polycm_module_fill(module, theirs, file->name, why);
-	if (r)
-		goto err_free;
-	module->path = strdup(file->path);
-	if (!module->path) {
-		r = -ENOMEM;
-		goto err_free;
-	}
-	*ret_module = module;
-	return 0;
-
-err_free:
-	polycm_module_free(module);
-	return r;
 }
 
 int polycm_file_load(const struct provider_file *file, struct polycm_module **ret_module, char *why)
 {
+	const struct polycm_provider *theirs = NULL;
 	lt_dlhandle handle = NULL;
 	void *strict;
 	int r;
@@ -168,7 +138,9 @@ int polycm_file_load(const struct provider_file *file, struct polycm_module **re
 	if (!r)
 		r = open_with_libltdl(file->path, &handle, why);
 	if (!r)
-		r = make_module(file, handle, ret_module, why);
+		r = ask(handle, &theirs, why);
+	if (!r)
+		r = polycm_module_new(theirs, file->name, file->path, ret_module, why);
 	/* One that was asked stays: it may have kept the core's table, or started something. */
 	dlclose(strict);
 	return r;

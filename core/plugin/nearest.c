@@ -41,36 +41,23 @@ static unsigned int edit_distance(const char *a, size_t len_a, const char *b, si
 	return table[len_a % 3][len_b];
 }
 
-const char *polycm_nearest(const char *word, const char *const *candidates, size_t num)
+void polycm_nearest_try(struct polycm_nearest *self, const char *candidate)
 {
-	size_t skip = strncmp(word, PREFIX, PREFIX_LEN) ? 0 : PREFIX_LEN;
-	size_t len = strlen(word + skip);
-	unsigned int limit = len <= 3 ? 1 : len <= 7 ? 2 : 3;
-	const char *nearest = NULL;
+	size_t skip = strncmp(self->word, PREFIX, PREFIX_LEN) ? 0 : PREFIX_LEN;
+	size_t len = strlen(self->word + skip), candidate_len;
+	unsigned int limit = len <= 3 ? 1 : len <= 7 ? 2 : 3, distance;
 
-	if (len > MAX_WORD)
-		return NULL;
-	for (size_t i = 0; i < num; i++) {
-		unsigned int distance;
-		const char *candidate = candidates[i];
-		size_t candidate_len;
-
-		/* The common prefix does not count. */
-		if (skip) {
-			if (strncmp(candidate, PREFIX, PREFIX_LEN) != 0)
-				continue;
-			candidate += PREFIX_LEN;
-		}
-		candidate_len = strlen(candidate);
-		if (candidate_len > MAX_WORD)
-			continue;
-		distance = edit_distance(word + skip, len, candidate, candidate_len);
-		if (distance > limit || 2 * distance >= len)
-			continue;
-		nearest = candidates[i];
-		if (!distance)
-			break;
-		limit = distance - 1;
+	/* The common prefix does not count. */
+	if (skip && strncmp(candidate, PREFIX, PREFIX_LEN) != 0)
+		return;
+	candidate_len = strlen(candidate + skip);
+	if (len > MAX_WORD || candidate_len > MAX_WORD)
+		return;
+	distance = edit_distance(self->word + skip, len, candidate + skip, candidate_len);
+	if (distance > limit || 2 * distance >= len)
+		return;
+	if (!self->found || distance < self->distance) {
+		self->found = candidate;
+		self->distance = distance;
 	}
-	return nearest;
 }

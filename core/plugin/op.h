@@ -6,13 +6,15 @@
 #ifndef POLYCM_CORE_OP_H
 #define POLYCM_CORE_OP_H
 
+#include "core/base/log.h"
 #include "core/base/misuse.h"
 #include "registry.h"
 
 /* module: NULL if it is not known. */
-void polycm_misuse(const struct polycm_module *module, const char *operation, const char *format, ...)
-	__attribute__((cold, format(printf, 3, 4)));
-/* -r, after that line. */
+#define polycm_misuse(module, operation, format, ...)                                              \
+	polycm_log(POLYCM_LOG_ERROR, "provider %s: %s(): " format,                                 \
+		   (module) ? (module)->name : "(unknown)", operation, ##__VA_ARGS__)
+/* -r, after that line (check.c). */
 int polycm_misuse_positive(const struct polycm_module *module, const char *operation, int r)
 	__attribute__((cold));
 

@@ -240,12 +240,17 @@ int polycm_options_walk(int (*fn)(void *arg, const char *owner, const struct pol
  * Unknown names.
  */
 
-static void report_unknown(const char *name, const char *const *names, size_t num)
+static void report_unknown(const char *name)
 {
-	const char *nearest = polycm_nearest(name, names, num);
+	struct polycm_nearest nearest = { .word = name };
 
-	if (nearest)
-		polycm_log(POLYCM_LOG_ERROR, "unknown setting %s: did you mean %s?", name, nearest);
+	lock_rows();
+	for (const struct row *row = first; row; row = row->next)
+		polycm_nearest_try(&nearest, row->option->name);
+	pthread_mutex_unlock(&options_lock);
+	if (nearest.found)
+		polycm_log(POLYCM_LOG_ERROR, "unknown setting %s: did you mean %s?", name,
+			   nearest.found);
 	else
 		polycm_log(POLYCM_LOG_ERROR, "unknown setting %s (polycm info --config lists all)",
 			   name);
@@ -272,36 +277,21 @@ static void report_unused(const char *name, const char *owner)
 
 void polycm_options_check_environment(bool (*in_use)(const char *owner))
 {
-	const char **names, *owner;
-	size_t num = 0;
-	struct row *row;
-
-	lock_rows();
-	for (row = first; row; row = row->next)
-		num++;
-	names = calloc(num, sizeof(*names));
-	num = 0;
-	for (row = first; row && names; row = row->next)
-		names[num++] = row->option->name;
-	pthread_mutex_unlock(&options_lock);
-	if (!names)
-		return;
-
 	for (char **variable = environ; variable && *variable; variable++) {
-		const char *equals = strchr(*variable, '=');
-		char name[128];
+		const char *equals = strchr(*variable, '='), *owner;
 		size_t len = equals ? (size_t)(equals - *variable) : 0;
+		char name[128];
+
 		if (strncmp(*variable, "POLYCM_", 7) || len >= sizeof(name))
 			continue;
 		memcpy(name, *variable, len);
 		name[len] = '\0';
 		owner = owner_of(name);
 		if (!owner)
-			report_unknown(name, names, num);
+			report_unknown(name);
 		else if (equals[1] && in_use && !in_use(owner))
 			report_unused(name, owner);
 	}
-	free(names);
 }
 
 static void read_level(void)

@@ -45,7 +45,13 @@ void polycm_options_check_environment(bool (*in_use)(const char *owner));
 int polycm_options_walk(int (*fn)(void *arg, const char *owner, const struct polycm_option *row),
 			void *arg);
 
-/* The candidate nearest to word within a small edit distance, or NULL. */
-const char *polycm_nearest(const char *word, const char *const *candidates, size_t num);
+/* Of the candidates that were tried, the first of those nearest to word. */
+struct polycm_nearest {
+	const char *word;
+	const char *found;		/* NULL: none is within a small edit distance */
+	unsigned int distance;		/* of that one */
+};
+
+void polycm_nearest_try(struct polycm_nearest *self, const char *candidate);
 
 #endif

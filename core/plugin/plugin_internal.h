@@ -72,12 +72,12 @@ bool polycm_file_complete(const char *path);
 /* --- plugin/check.c --- */
 
 /*
- * Copy what a plugin handed over into an empty module: table sizes, required
- * operations, names, options.  name: what it must be called.  -EINVAL with
- * `why' as above, or -ENOMEM; then polycm_module_free() is all it is good for.
+ * A module with copies of what a plugin handed over, if that is as it has to be: table sizes,
+ * required operations, names, options.  name: what it must be called; path: for people.
+ * -EINVAL with `why' as above, or -ENOMEM.
  */
-int polycm_module_fill(struct polycm_module *module, const struct polycm_provider *theirs,
-		       const char *name, char *why);
+int polycm_module_new(const struct polycm_provider *theirs, const char *name, const char *path,
+		      struct polycm_module **ret_module, char *why);
 void polycm_module_free(struct polycm_module *module);
 
 /* For each operation that a provider may lack (plugin/stubs.c). */
@@ -101,9 +101,7 @@ struct polycm_module *polycm_files_load(const char *name, bool quiet, const char
 void polycm_files_describe(char *buf, size_t size);
 /* The provider whose name is most like this one, or NULL. */
 const char *polycm_files_nearest(const char *name);
-/* How many modules there may be, and are. */
-size_t polycm_modules_max(void);
-/* The modules from memory, which replace all files; 0 where there are none. */
-size_t polycm_modules_static(struct polycm_module *const **ret_modules);
+/* *ret_from_memory: they are modules of polycm_registry_add_static(). */
+size_t polycm_files_count(bool *ret_from_memory);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plugin/registry.c - the plugin files and the modules that were made of
- * them.  A file is opened at most once; a module is never unloaded.
+ * plugin/registry.c - the plugin files, each with the module that was made of
+ * it.  A file is opened at most once; a module is never unloaded.
  *
  * `registry_lock' protects all of it, and libltdl.  It is recursive because loading a file runs
  * the plugin's constructors and its query: if they call polycm, they see what is loaded so
@@ -26,9 +26,7 @@ static bool found;
 static struct provider_folders folders;
 static struct provider_file *files;
 static size_t num_files;
-static struct polycm_module **modules;	/* room for one of each file; never moves */
-static size_t num_modules;
-static size_t num_static;
+static bool from_memory;		/* the files stand for modules that tests have added */
 static char no_memory[] = "out of memory";
 
 static void find_once(void)
@@ -40,15 +38,8 @@ static void find_once(void)
 	found = true;
 	polycm_log_init();
 	r = polycm_files_find(&folders, &files, &num_files);
-	if (!r) {
-		modules = calloc(num_files + 1, sizeof(struct polycm_module *));
-		if (!modules)
-			r = -ENOMEM;
-	}
-	if (r) {
-		num_files = 0;
+	if (r)
 		polycm_log(POLYCM_LOG_ERROR, "no providers: %s", strerror(-r));
-	}
 }
 
 static void lock_files(void)
@@ -65,41 +56,33 @@ static struct provider_file *find_file(const char *name)
 	return NULL;
 }
 
-static struct polycm_module *find_module(const char *name)
-{
-	for (size_t i = 0; i < num_modules; i++)
-		if (!strcmp(modules[i]->name, name))
-			return modules[i];
-	return NULL;
-}
-
 static struct polycm_module *module_of_transport(const char *name)
 {
-	for (size_t i = 0; i < num_modules; i++)
-		if (modules[i]->desc.transport && !strcmp(modules[i]->transport.name, name))
-			return modules[i];
+	for (size_t i = 0; i < num_files; i++) {
+		struct polycm_module *module = files[i].module;
+
+		if (module && module->desc.transport && !strcmp(module->transport.name, name))
+			return module;
+	}
 	return NULL;
 }
 
 /* What must be unique is; adding the options comes last because it stays. */
 static int admit(struct polycm_module *module, char *why)
 {
+	const struct provider_file *file = find_file(module->name);
 	const struct polycm_module *other;
 	int r;
 
-	if (find_module(module->name)) {
-		snprintf(why, PROVIDER_WHY_SIZE, "the name %s is taken", module->name);
-		return -EEXIST;
-	}
+	if (file && file->module)
+		return polycm_refuse(why, -EEXIST, "the name %s is taken", module->name);
 	other = module->desc.transport ? module_of_transport(module->transport.name) : NULL;
-	if (other) {
-		snprintf(why, PROVIDER_WHY_SIZE, "the rules of transport %s are in %s already",
-			 module->transport.name, other->path);
-		return -EEXIST;
-	}
+	if (other)
+		return polycm_refuse(why, -EEXIST, "the rules of transport %s are in %s already",
+				     module->transport.name, other->path);
 	r = polycm_options_add(module->name, module->desc.options, module->desc.num_options);
 	if (r == -EEXIST)
-		snprintf(why, PROVIDER_WHY_SIZE, "the name of one of its settings is taken");
+		return polycm_refuse(why, r, "the name of one of its settings is taken");
 	return r;
 }
 
@@ -134,7 +117,6 @@ static struct polycm_module *load(struct provider_file *file, bool quiet)
 				file->problem = no_memory;
 		} else {
 			file->module = module;
-			modules[num_modules++] = module;
 			polycm_log(POLYCM_LOG_DEBUG, "provider %s %s loaded from %s", module->name,
 				   module->desc.version, module->path);
 		}
@@ -194,19 +176,13 @@ void polycm_files_describe(char *buf, size_t size)
 
 const char *polycm_files_nearest(const char *name)
 {
-	const char *nearest = NULL;
-	const char **names;
+	struct polycm_nearest nearest = { .word = name };
 
 	lock_files();
-	names = calloc(num_files + 1, sizeof(*names));
-	if (names) {
-		for (size_t i = 0; i < num_files; i++)
-			names[i] = files[i].name;
-		nearest = polycm_nearest(name, names, num_files);
-		free(names);
-	}
+	for (size_t i = 0; i < num_files; i++)
+		polycm_nearest_try(&nearest, files[i].name);
 	pthread_mutex_unlock(&registry_lock);
-	return nearest;
+	return nearest.found;
 }
 
 const char *polycm_file_of_variable(const char *variable)
@@ -245,23 +221,13 @@ int polycm_files_walk(int (*fn)(void *arg, const struct provider_file *file), vo
 	return r;
 }
 
-size_t polycm_modules_max(void)
-{
-	size_t max;
-
-	lock_files();
-	max = num_static ? num_static : num_files;
-	pthread_mutex_unlock(&registry_lock);
-	return max;
-}
-
-size_t polycm_modules_static(struct polycm_module *const **ret_modules)
+size_t polycm_files_count(bool *ret_from_memory)
 {
 	size_t num;
 
 	lock_files();
-	*ret_modules = modules;
-	num = num_static;
+	*ret_from_memory = from_memory;
+	num = num_files;
 	pthread_mutex_unlock(&registry_lock);
 	return num;
 }
@@ -270,31 +236,15 @@ size_t polycm_modules_static(struct polycm_module *const **ret_modules)
  * registry.h
  */
 
-size_t polycm_registry_load_all(struct polycm_module *const **ret_modules)
+size_t polycm_registry_load_all(void)
 {
-	size_t num;
+	size_t num = 0;
 
 	lock_files();
 	for (size_t i = 0; i < num_files; i++)
-		load(&files[i], false);
-	*ret_modules = modules;
-	num = num_modules;
+		num += load(&files[i], false) != NULL;
 	pthread_mutex_unlock(&registry_lock);
 	return num;
-}
-
-struct polycm_module *polycm_registry_find(const char *name)
-{
-	struct polycm_module *module;
-	struct provider_file *file;
-
-	lock_files();
-	module = find_module(name);
-	file = module ? NULL : find_file(name);
-	if (file)
-		module = load(file, false);
-	pthread_mutex_unlock(&registry_lock);
-	return module;
 }
 
 /* Most transports are in a plugin of the same name; only a vendor's may not be. */
@@ -319,34 +269,34 @@ const struct polycm_transport *polycm_registry_transport(const char *name)
 
 int polycm_registry_add_static(const struct polycm_provider *provider)
 {
+	char why[PROVIDER_WHY_SIZE] = "out of memory", path[PROVIDER_NAME_MAX + sizeof("()")];
 	struct polycm_module *module = NULL;
-	char why[PROVIDER_WHY_SIZE] = "out of memory";
 	int r = -ENOMEM;
 
 	pthread_mutex_lock(&registry_lock);
-	if (found && !num_static) {
+	if (found && !from_memory) {
 		pthread_mutex_unlock(&registry_lock);
 		return -EBUSY;
 	}
 	found = true;
 	polycm_log_init();
-	if (!modules)
-		modules = calloc(MAX_STATIC, sizeof(struct polycm_module *));
-	if (modules && num_modules < MAX_STATIC)
-		module = calloc(1, sizeof(*module));
-	if (module)
-		r = polycm_module_fill(module, provider, provider->name, why);
-	if (!r)
-		r = asprintf(&module->path, "(%s)", module->name) < 0 ? -ENOMEM : 0;
+	if (!files)
+		files = calloc(MAX_STATIC, sizeof(*files));
+	(void)snprintf(path, sizeof(path), "(%s)", provider->name);
+	if (files && num_files < MAX_STATIC)
+		r = polycm_module_new(provider, provider->name, path, &module, why);
 	if (!r)
 		r = admit(module, why);
 	if (!r) {
-		modules[num_modules++] = module;
-		num_static = num_modules;
+		files[num_files++] = (struct provider_file){
+			.name = module->name, .path = module->path, .module = module,
+		};
+		from_memory = true;
 	} else {
 		polycm_log(r == -EINVAL ? POLYCM_LOG_ERROR : POLYCM_LOG_WARN,
 			   "provider skipped: %s", why);
-		polycm_module_free(module);
+		if (module)
+			polycm_module_free(module);
 	}
 	pthread_mutex_unlock(&registry_lock);
 	return r;

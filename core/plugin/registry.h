@@ -53,19 +53,25 @@ static inline bool polycm_module_is_layer(const struct polycm_module *module)
 int polycm_registry_get(void);
 /* The same, and every selected provider has been asked for new devices since the call began. */
 int polycm_registry_get_devices(void);
+/*
+ * The same for a program that reads sysfs: providers that are started by this make no file and
+ * change no clock until the first of the two calls above.
+ */
+int polycm_registry_look(void);
+bool polycm_registry_only_looked_at(void);
 
 /* The selected, initialised modules in order of preference. */
 size_t polycm_registry_selected(struct polycm_module *const **ret_modules);
+/* The same, without starting them: none before that. */
+size_t polycm_registry_active(struct polycm_module *const **ret_modules);
 /* Those of them that are carriers: each has its own area in ids and channels. */
 size_t polycm_registry_carriers(struct polycm_module *const **ret_modules);
 /* Is the kernel's RDMA CM the only carrier? */
 bool polycm_registry_kernel_only(void);
 /* Did one of the selected not start? */
 bool polycm_registry_any_failed(void);
-/* Every plugin file found, loading those not loaded yet: for polycm info. */
-size_t polycm_registry_load_all(struct polycm_module *const **ret_modules);
-/* The loaded module of that name, loading it from an installed file if need be, or NULL. */
-struct polycm_module *polycm_registry_find(const char *name);
+/* Load every plugin file that was found: for polycm info.  Returns how many could be loaded. */
+size_t polycm_registry_load_all(void);
 /* The rules of a transport, its plugin loaded for the rules alone if need be, or NULL. */
 const struct polycm_transport *polycm_registry_transport(const char *name);
 /* Largest id_size and channel_size of the selected modules, rounded up to 16. */

@@ -18,22 +18,23 @@
 
 #include "core/base/clock.h"
 #include "core/base/fork.h"
+#include "core/base/interposer.h"
 #include "layers.h"
 #include "core/base/log.h"
 #include "op.h"
 #include "options.h"
 
-#define FOUND_SIZE 1024
-
-enum start_state { NOT_STARTED, STARTING, STARTED };
+/* In this order.  LOOKED_AT: started for a program that so far has only read sysfs. */
+enum start_state { NOT_STARTED, STARTING, LOOKED_AT, STARTED };
 
 static pthread_mutex_t selection_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static enum start_state state;	/* read without the lock, too */
 static pthread_t starter;
 static int result;
+static bool looking;		/* atomic */
 
-/* Only the starter writes these; other threads read them once the state is STARTED. */
+/* Only the starter writes these; other threads read them once the state is LOOKED_AT. */
 static struct polycm_module **chosen;	/* selected providers, the preferred one first */
 static size_t num_chosen;
 static struct polycm_module **active;	/* those that are initialised, too */
@@ -95,7 +96,7 @@ static void choose(struct polycm_module *module)
 static int load_named(const char *setting, const char *name, struct polycm_module **ret_module)
 {
 	const char *path, *problem, *nearest;
-	char found[FOUND_SIZE];
+	char found[1024];
 
 	*ret_module = polycm_files_load(name, true, &path, &problem);
 	if (*ret_module)
@@ -223,6 +224,15 @@ static void warn_of_unknown(const char *setting)
 	free(copy);
 }
 
+static int choose_loaded(void *unused, const struct provider_file *file)
+{
+	(void)unused;
+	if (polycm_module_is_layer(file->module))
+		return polycm_layers_add(file->module);
+	choose(file->module);
+	return 0;
+}
+
 static int choose_providers(void)
 {
 	const char *setting = polycm_setting("POLYCM_PROVIDER");
@@ -251,8 +261,10 @@ static void start_module(struct polycm_module *module)
 	bool had_clock = polycm_clock_installed;
 
 	module->init_error = polycm_options_check_values(module->name);
+	polycm_own_looks++;
 	if (!module->init_error)
 		module->init_error = POLYCM_OP(module, init, module, &module->ctx);
+	polycm_own_looks--;
 	module->owns_clock = !had_clock && polycm_clock_installed;
 	if (module->init_error) {
 		/* If the provider logged its reason as an error, this line adds little: a warning. */
@@ -306,6 +318,7 @@ static void enumerate(void)
 {
 	bool named = polycm_setting_given("POLYCM_PROVIDER");
 
+	polycm_own_looks++;
 	for (size_t i = 0; i < num_active; i++) {
 		int r = POLYCM_OP(active[i], enumerate, active[i]->ctx);
 
@@ -314,6 +327,7 @@ static void enumerate(void)
 				   "provider %s cannot list its devices: %s (%d)", active[i]->name,
 				   provider_strerror(r), r);
 	}
+	polycm_own_looks--;
 }
 
 /* Is this polycm itself, a selected provider or a layer, so that its settings have an effect? */
@@ -330,33 +344,24 @@ static bool is_used(const char *name)
 
 static int start(void)
 {
-	struct polycm_module *const *from_memory;
-	size_t num_static, max;
-	int r = 0;
+	bool from_memory;
+	size_t max;
+	int r;
 
 	polycm_log_init();
 	polycm_forks_watch();	/* before a provider does: see fork.c */
 	process = getpid();
-	max = polycm_modules_max();
+	max = polycm_files_count(&from_memory);
 	chosen = calloc(max + 1, sizeof(struct polycm_module *));
 	active = calloc(max + 1, sizeof(struct polycm_module *));
 	carriers = calloc(max + 1, sizeof(struct polycm_module *));
 	if (!chosen || !active || !carriers)
 		return -ENOMEM;
 
-	num_static = polycm_modules_static(&from_memory);
-	for (size_t i = 0; i < num_static && !r; i++) {
-		if (!polycm_module_is_layer(from_memory[i]))
-			choose(from_memory[i]);
-		else
-			r = polycm_layers_add(from_memory[i]);
-	}
-	if (!num_static)
-		r = choose_providers();
-	polycm_options_check_environment(num_static ? NULL : is_used);
-	if (r)
-		return r;
-	r = start_layers();
+	r = from_memory ? polycm_files_walk(choose_loaded, NULL) : choose_providers();
+	polycm_options_check_environment(from_memory ? NULL : is_used);
+	if (!r)
+		r = start_layers();
 	if (r)
 		return r;
 	for (size_t i = 0; i < num_chosen; i++)
@@ -366,28 +371,51 @@ static int start(void)
 	return 0;
 }
 
+static int reach(enum start_state wanted)
+{
+	pthread_mutex_lock(&selection_lock);
+	while (state < wanted) {
+		enum start_state before = state;
+
+		if (before == STARTING && pthread_equal(starter, pthread_self()))
+			break;
+		if (before == STARTING) {
+			pthread_cond_wait(&changed, &selection_lock);
+			continue;
+		}
+		__atomic_store_n(&state, STARTING, __ATOMIC_RELAXED);	/* read without the lock */
+		starter = pthread_self();
+		pthread_mutex_unlock(&selection_lock);
+		__atomic_store_n(&looking, wanted == LOOKED_AT, __ATOMIC_RELEASE);
+		/* Providers that were only looked at learn by enumerate() that they are used now. */
+		if (before == NOT_STARTED)
+			result = start();
+		else if (!result)
+			enumerate();
+		pthread_mutex_lock(&selection_lock);
+		__atomic_store_n(&state, wanted, __ATOMIC_RELEASE);
+		pthread_cond_broadcast(&changed);
+	}
+	pthread_mutex_unlock(&selection_lock);
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STARTING ? 0 : result;
+}
+
 int polycm_registry_get(void)
 {
 	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STARTED)
 		return result;
+	return reach(STARTED);
+}
 
-	pthread_mutex_lock(&selection_lock);
-	if (state == NOT_STARTED) {
-		__atomic_store_n(&state, STARTING, __ATOMIC_RELAXED);	/* read without the lock */
-		starter = pthread_self();
-		pthread_mutex_unlock(&selection_lock);
-		result = start();
-		pthread_mutex_lock(&selection_lock);
-		__atomic_store_n(&state, STARTED, __ATOMIC_RELEASE);
-		pthread_cond_broadcast(&changed);
-	} else if (state == STARTING && pthread_equal(starter, pthread_self())) {
-		pthread_mutex_unlock(&selection_lock);
-		return 0;
-	}
-	while (state != STARTED)
-		pthread_cond_wait(&changed, &selection_lock);
-	pthread_mutex_unlock(&selection_lock);
-	return result;
+bool polycm_registry_only_looked_at(void)
+{
+	return __atomic_load_n(&looking, __ATOMIC_ACQUIRE);
+}
+
+size_t polycm_registry_active(struct polycm_module *const **ret_modules)
+{
+	*ret_modules = active;
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) < LOOKED_AT || result ? 0 : num_active;
 }
 
 size_t polycm_registry_selected(struct polycm_module *const **ret_modules)
@@ -425,30 +453,35 @@ bool polycm_registry_any_failed(void)
 	return failed;
 }
 
-int polycm_registry_get_devices(void)
+static int get_devices(enum start_state wanted)
 {
 	/* To start them is to ask them. */
 	bool begun = __atomic_load_n(&state, __ATOMIC_ACQUIRE) != NOT_STARTED;
-	int r = polycm_registry_get();
+	int r = reach(wanted);
 
 	if (!r && begun)
 		enumerate();
 	return r;
 }
 
-static size_t rounded(size_t size)
+int polycm_registry_get_devices(void)
 {
-	return (size + 15) & ~(size_t)15;
+	return get_devices(STARTED);
+}
+
+int polycm_registry_look(void)
+{
+	return get_devices(LOOKED_AT);
 }
 
 size_t polycm_registry_id_size(void)
 {
-	return polycm_registry_get() ? 0 : polycm_layers_size() + rounded(id_size);
+	return polycm_registry_get() ? 0 : polycm_layers_size() + ((id_size + 15) & ~(size_t)15);
 }
 
 size_t polycm_registry_channel_size(void)
 {
-	return polycm_registry_get() ? 0 : rounded(channel_size);
+	return polycm_registry_get() ? 0 : ((channel_size + 15) & ~(size_t)15);
 }
 
 /*
@@ -457,7 +490,7 @@ size_t polycm_registry_channel_size(void)
  */
 __attribute__((destructor)) static void finish(void)
 {
-	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != STARTED || process != getpid())
+	if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) < LOOKED_AT || process != getpid())
 		return;
 	for (size_t i = num_active; i > 0; i--)
 		active[i - 1]->ops.fini(active[i - 1]->ctx);

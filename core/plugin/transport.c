@@ -170,10 +170,7 @@ int polycm_transport_copy(struct polycm_transport *transport, const struct polyc
 	r = check_struct(theirs, minor, why);
 	if (r)
 		return r;
-	memset(transport, 0, sizeof(*transport));
-	memcpy(transport, theirs, theirs->size < sizeof(*transport) ? theirs->size :
-								      sizeof(*transport));
-	transport->size = sizeof(*transport);
+	polycm_abi_copy(transport, sizeof(*transport), theirs);
 	transport->services &= POLYCM_SERVICES;
 	r = check(transport, why);
 	if (r)

@@ -19,12 +19,6 @@ int polycm_transport_copy(struct polycm_transport *transport, const struct polyc
 /* The kind of an id; addr may be NULL. */
 enum polycm_kind polycm_transport_kind(enum rdma_port_space ps, enum ibv_qp_type qp_type,
 				       const struct sockaddr *addr);
-/* Bytes of private data that a program may pass. */
-static inline uint16_t polycm_transport_limit(const struct polycm_transport *transport,
-					      enum polycm_kind kind, enum polycm_msg msg)
-{
-	return transport->limit[kind][msg];
-}
 
 /* The rules as text, line by line; the strings are valid during fn.  Stops at non-zero. */
 int polycm_transport_walk(const struct polycm_transport *transport,

@@ -46,22 +46,6 @@ static struct ibv_context *open_device(const struct polycm_verbs *table, struct 
 SHIM_CALL(struct ibv_context *, ibv_open_device, 1.1, NULL, device, (struct ibv_device *device),
 	  (device), open_device(table, device))
 
-/* Exported by libibverbs without a public declaration. */
-int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
-
-POLYCM_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
-{
-	struct polycm_verbs_device *device = polycm_shim_find(dir);
-
-	if (device)
-		return shim_table(&device->device)->read_sysfs_file(&device->device, file, buf,
-								    size);
-
-	REAL_VERB(int, "ibv_read_sysfs_file", "IBVERBS_1.0",
-		  (const char *, const char *, char *, size_t));
-	return real ? real(dir, file, buf, size) : -1;
-}
-
 #define EXPORT_PLAIN(slot, version, result, failure, owner, parameters, arguments)                 \
 	SHIM_CALL(result, ibv_##slot, version, failure, (owner)->device, parameters, arguments,    \
 		  table->slot arguments)
@@ -105,19 +89,8 @@ SHIM_CALL(struct ibv_mr *, ibv_reg_dmabuf_mr, 1.12, NULL, pd->context->device,
 	  (struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access),
 	  (pd, offset, length, iova, fd, access), (shim_refuse("ibv_reg_dmabuf_mr"), NULL))
 
-POLYCM_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
-{
-	const struct polycm_verbs *table = shim_table(cq->context->device);
-
-	if (table) {
-		table->ack_cq_events(cq, nevents);
-		return;
-	}
-
-	REAL_VERB(void, "ibv_ack_cq_events", "IBVERBS_1.1", (struct ibv_cq *, unsigned int));
-	if (real)
-		real(cq, nevents);
-}
+SHIM_CALL(void, ibv_ack_cq_events, 1.1, (void)0, cq->context->device,
+	  (struct ibv_cq *cq, unsigned int nevents), (cq, nevents), table->ack_cq_events(cq, nevents))
 
 /* The context of what an asynchronous event is about; NULL for a port or a device. */
 static struct ibv_context *async_event_context(const struct ibv_async_event *event)

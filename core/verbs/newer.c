@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs/newer.c - exported ibv_* calls for which simulated devices have no operation.
- * Calls for device memory, imports, DMA handles and counters fail; buffers of libibverbs
- * 65 work.  They are here because libibverbs must not get a simulated object: it expects
- * its own driver's data behind each.
+ * verbs/newer.c - exported ibv_* calls that came with later releases of libibverbs: imports go
+ * to the provider's table, buffers of libibverbs 65 work, and what simulated devices have not
+ * fails.  All are here because libibverbs must not get a simulated object: it expects its own
+ * driver's data behind each.
  *
  * Headers of other releases declare more or fewer of these calls, so each is defined
  * under another name and gets its symbol by an asm label.
@@ -32,16 +32,13 @@
 
 #define NO_OBJECT(error) NULL
 #define THE_ERROR(error) (error)
+#define NO_DESCRIPTOR(error) (errno = (error), -1)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-NONE_OF_OURS(struct ibv_pd *, ibv_import_pd, 1.10, NO_OBJECT, context,
-	     (struct ibv_context *context, uint32_t handle), (context, handle))
-NONE_OF_OURS(struct ibv_mr *, ibv_import_mr, 1.10, NO_OBJECT, pd->context,
-	     (struct ibv_pd *pd, uint32_t handle), (pd, handle))
-NONE_OF_OURS(struct ibv_dm *, ibv_import_dm, 1.13, NO_OBJECT, context,
-	     (struct ibv_context *context, uint32_t handle), (context, handle))
+NONE_OF_OURS(int, ibv_dm_export_dmabuf_fd, 1.16, NO_DESCRIPTOR, dm->context, (struct ibv_dm * dm),
+	     (dm))
 NONE_OF_OURS(void *, ibv_alloc_dmah, 1.15, NO_OBJECT, context,
 	     (struct ibv_context *context, void *attr), (context, attr))
 NONE_OF_OURS(int, ibv_query_port_speed, 1.16, THE_ERROR, context,
@@ -55,20 +52,19 @@ NONE_OF_OURS(int, ibv_qp_attach_comp_cntr, 1.18, THE_ERROR, qp->context,
 
 #pragma GCC diagnostic pop
 
-/* Simulated PDs and MRs are never imported: there is nothing to do. */
-#define UNIMPORT(kind)                                                                       \
-	NEWER(void, ibv_unimport_##kind, (struct ibv_##kind *object))                        \
-	{                                                                                    \
-		if (shim_table(object->context->device))                                     \
-			return;                                                              \
-                                                                                             \
-		REAL_VERB(void, "ibv_unimport_" #kind, "IBVERBS_1.10", (struct ibv_##kind *)); \
-		if (real)                                                                    \
-			real(object);                                                        \
-	}
+#define TO_SLOT(slot, version, result, failure, owner, parameters, arguments) \
+	NEWER_CALL(result, ibv_##slot, version, failure, owner, parameters, arguments, \
+		   table->slot arguments)
 
-UNIMPORT(pd)
-UNIMPORT(mr)
+TO_SLOT(import_pd, 1.10, struct ibv_pd *, NULL, context,
+	(struct ibv_context *context, uint32_t handle), (context, handle))
+TO_SLOT(unimport_pd, 1.10, void, (void)0, pd->context, (struct ibv_pd *pd), (pd))
+TO_SLOT(import_mr, 1.10, struct ibv_mr *, NULL, pd->context, (struct ibv_pd *pd, uint32_t handle),
+	(pd, handle))
+TO_SLOT(unimport_mr, 1.10, void, (void)0, mr->context, (struct ibv_mr *mr), (mr))
+TO_SLOT(import_dm, 1.13, struct ibv_dm *, NULL, context,
+	(struct ibv_context *context, uint32_t handle), (context, handle))
+TO_SLOT(unimport_dm, 1.13, void, (void)0, dm->context, (struct ibv_dm *dm), (dm))
 
 /*
  * A buffer is an opaque handle.  libibverbs' begins with an address that it allocated,

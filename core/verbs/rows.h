@@ -90,6 +90,13 @@
 	SLOT(read_sysfs_file, int, -1,                                                            \
 	     (struct ibv_device *device, const char *file, char *buf, size_t size))                \
 	SLOT(reg_mr, struct ibv_mr *, NULL,                                                       \
-	     (struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access))
+	     (struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access))  \
+	SLOT(import_device, struct ibv_context *, NULL, (struct ibv_device *device, int cmd_fd))  \
+	SLOT(import_pd, struct ibv_pd *, NULL, (struct ibv_context *context, uint32_t handle))    \
+	SLOT(unimport_pd, void, (void)0, (struct ibv_pd *pd))                                     \
+	SLOT(import_mr, struct ibv_mr *, NULL, (struct ibv_pd *pd, uint32_t handle))              \
+	SLOT(unimport_mr, void, (void)0, (struct ibv_mr *mr))                                     \
+	SLOT(import_dm, struct ibv_dm *, NULL, (struct ibv_context *context, uint32_t handle))    \
+	SLOT(unimport_dm, void, (void)0, (struct ibv_dm *dm))
 
 #endif

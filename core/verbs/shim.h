@@ -9,8 +9,6 @@
 #ifndef POLYCM_CORE_VERBS_SHIM_H
 #define POLYCM_CORE_VERBS_SHIM_H
 
-#include <stdbool.h>
-
 #include "polycm/verbs.h"
 
 /*
@@ -20,12 +18,7 @@
  */
 int polycm_shim_adopt(struct polycm_verbs_device *device, uint32_t minor, char *why,
 		      size_t why_size);
-/* Take it off device lists. */
-void polycm_shim_hide(struct polycm_verbs_device *device);
 /* Undo polycm_shim_adopt(); no verbs context of it may be open. */
 void polycm_shim_release(struct polycm_verbs_device *device);
-
-/* Is this device, or the device of this context, a simulated one? */
-bool polycm_shim_owns(const struct ibv_device *device);
 
 #endif

@@ -48,10 +48,4 @@ void shim_refuse(const char *call) __attribute__((cold));
 		return real ? real arguments : failure;                                            \
 	}
 
-/* The adopted device whose ibdev_path (a path) or dev_name (which has no slash) this is, or NULL. */
-struct polycm_verbs_device *polycm_shim_find(const char *name);
-
-/* Copy of the adopted devices in order of adoption; the caller frees it. */
-int polycm_shim_list(struct polycm_verbs_device ***ret_devices, size_t *ret_num);
-
 #endif

@@ -43,7 +43,8 @@ struct polycm_core {
 
 	/*
 	 * Queue an event for the program.  Copies it and runs no code of the
-	 * program.  -ECANCELED: the id is closing.  -ENOMEM: no memory, or for
+	 * program.  -ECANCELED: the id is closing.  -ENOMEM: no memory (eight events
+	 * of an id have it reserved until the program acknowledges them), or for
 	 * CONNECT_REQUEST the listener's backlog is full.  -EINVAL: the event is
 	 * wrong; a log line says how.  -ETIMEDOUT: the answer comes too late, see
 	 * resolve_addr().  If a CONNECT_REQUEST fails, the child is still the

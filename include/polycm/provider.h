@@ -7,7 +7,8 @@
  * needs comes through struct polycm_core, everything it offers through struct
  * polycm_provider.
  *
- * A simple provider needs this header alone, which includes the first two of:
+ * A simple provider includes only this header, which includes core.h and rules.h.  The
+ * other headers are for special providers:
  *
  *  <polycm/core.h>	what the core offers to providers
  *  <polycm/rules.h>	the rules of a transport
@@ -35,9 +36,9 @@
  *  Events    What a call starts and cannot finish at once is reported by
  *            polycm_core.post_event() and in no other way.
  *  Threads   The core calls one operation at a time for each id, and operations
- *            of different ids at the same time.  Meanwhile it holds the lock of
- *            the id, of its listener, or none, but no lock that post_event()
- *            takes.  One more lock may be held around channel_read(); it only
+ *            of different ids at the same time.  During an operation the core
+ *            may hold the lock of the id or of its listener.  It never holds a
+ *            lock that post_event() takes.  One more lock may be held around channel_read(); it only
  *            keeps other threads out of channel_read().  A provider must not
  *            call rdma_* functions.
  *  Memory    Pointers handed over are valid during the call only, unless a
@@ -45,8 +46,8 @@
  *  fork()    A child has none of its parent's ids and channels: the core refuses
  *            them with -EACCES and calls no operation on them.  It calls fini()
  *            only in the process that called init().  The child may make ids of
- *            its own.  A provider that needs threads or descriptors for them
- *            makes them again, by pthread_atfork() or at the next open().
+ *            its own.  If these need threads or descriptors, the provider
+ *            creates new ones, in pthread_atfork() or at the next open().
  */
 #ifndef POLYCM_PROVIDER_H
 #define POLYCM_PROVIDER_H
@@ -114,7 +115,7 @@ struct polycm_event {
 	uint32_t size;
 	/*
 	 * ADDR_RESOLVED to TIMEWAIT_EXIT.  The core refuses the newer types of
-	 * librdmacm 60 (-EINVAL): they answer calls that have no operation here.
+	 * librdmacm 60 (-EINVAL): the core alone posts those.
 	 */
 	enum rdma_cm_event_type type;
 	int status;
@@ -231,7 +232,8 @@ struct polycm_report {
  *	may come at any time.
  * (2) Any error means that the provider does not start.
  * (3) See channel_read().
- * (4) With POLYCM_T_CONNECT_BLOCKS for the TCP connection, whose errors these are; else no.
+ * (4) With POLYCM_T_CONNECT_BLOCKS it waits for the TCP connection, and returns
+ *	that connection's errors.  Otherwise it does not wait.
  * (5) CONNECT_RESPONSE (ESTABLISHED for datagrams and where POLYCM_SVC_ESTABLISH
  *	is absent), REJECTED, UNREACHABLE or CONNECT_ERROR.
  * (6) At both ends; then TIMEWAIT_EXIT, with POLYCM_SVC_TIMEWAIT.
@@ -289,7 +291,7 @@ struct polycm_ops {
 	 */
 	int (*open)(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how);
 
-	/* rdma_bind_addr().  A port of 0 takes a free one. */
+	/* rdma_bind_addr().  If the port is 0, the provider chooses a free one. */
 	int (*bind)(void *priv, const struct sockaddr *addr);
 	/*
 	 * rdma_resolve_addr(), whose src may be NULL, and rdma_resolve_route().  The
@@ -298,8 +300,8 @@ struct polycm_ops {
 	 * ROUTE_RESOLVED or ROUTE_ERROR.  If it finds nothing in that time, the
 	 * status is -ETIMEDOUT.
 	 *
-	 * The core waits for the answer a quarter of timeout_ms and one second
-	 * longer.  Then it logs an error and gives the program ADDR_ERROR or
+	 * The core waits for the answer for 1.25 times timeout_ms and one second.
+	 * Then it logs an error and gives the program ADDR_ERROR or
 	 * ROUTE_ERROR with -ETIMEDOUT.  It drops a later answer: post_event() returns
 	 * -ETIMEDOUT.  This does not apply to POLYCM_PROVIDER_KERNEL, nor to a
 	 * provider that owns time.
@@ -307,7 +309,7 @@ struct polycm_ops {
 	int (*resolve_addr)(void *priv, const struct sockaddr *src, const struct sockaddr *dst,
 			    int timeout_ms);
 	int (*resolve_route)(void *priv, int timeout_ms);
-	/* rdma_listen().  backlog is 1 or more, or over the kernel what the program passed. */
+	/* rdma_listen().  backlog is at least 1; over the kernel it is what the program passed. */
 	int (*listen)(void *priv, int backlog);
 	/*
 	 * rdma_connect().  On error the state stays, and the program may call again.
@@ -341,8 +343,9 @@ struct polycm_ops {
 	/*
 	 * rdma_set_option().  Options that were set before the id had a provider
 	 * follow after open(), in the same order.  If only one provider is in use,
-	 * open() and this come before the first address.  -ENOSYS for an unknown
-	 * option: a missing operation returns -EOPNOTSUPP, for RDMA_OPTION_ID, too.
+	 * open() and this come before the first address.  Return -ENOSYS for an
+	 * unknown option.  If this operation is missing, each option fails with
+	 * -EOPNOTSUPP, those of RDMA_OPTION_ID, too.
 	 */
 	int (*set_option)(void *priv, int level, int optname, const void *optval, size_t optlen);
 	/* Attributes that bring the QP to attr->qp_state, as rdma_init_qp_attr(). */

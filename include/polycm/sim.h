@@ -325,8 +325,8 @@ int polycm_sim_trace(const char *path);
 int polycm_sim_pcap(const char *path);
 
 /*
- * What the program has; all zero after a clean test.  Not counted: the context
- * and the PD that the library keeps of each device.  An id counts until it is
+ * What the program has; all zero after a clean test.  Not counted: the context,
+ * the PD and the XRC domain that the library keeps of each device.  An id counts until it is
  * destroyed, even if its channel is destroyed before.  A request that nobody has
  * retrieved counts, too.
  */
@@ -338,6 +338,7 @@ struct polycm_sim_counts {
 	unsigned int mws;		/* memory windows */
 	unsigned int channels;		/* of rdma_create_event_channel(); no reason for EBUSY */
 	unsigned int events;		/* retrieved and not acknowledged */
+	unsigned int tds, dms, xrcds;	/* thread domains, device memory, XRC domains */
 };
 int polycm_sim_live(struct polycm_sim_counts *counts);
 

@@ -20,8 +20,9 @@ extern "C" {
  * Each slot has the prototype, the return convention, the errno values and
  * the ownership rules of the libibverbs function ibv_SLOT() of the same name.
  * reg_mr, which also serves ibv_reg_mr_iova2(), has iova and its access flags
- * in addition.  open_device and close_device are required; calls of missing ones
- * fail with EOPNOTSUPP.  Without query_device and alloc_pd nothing connects.
+ * in addition.  import_device has the device, since the core asks one after the
+ * other.  open_device and close_device are required; calls of missing ones fail
+ * with EOPNOTSUPP.  Without query_device and alloc_pd nothing connects.
  * The inline functions of <infiniband/verbs.h> (ibv_post_send, ibv_poll_cq,
  * ibv_create_qp_ex, ...) go through ibv_context.ops and struct verbs_context,
  * which open_device() fills in.
@@ -55,7 +56,12 @@ struct polycm_verbs {
 				   size_t max_entries, uint32_t flags);
 	int (*query_pkey)(struct ibv_context *context, uint8_t port, int index, __be16 *pkey);
 	int (*get_pkey_index)(struct ibv_context *context, uint8_t port, __be16 pkey);
-	/* Files below device->ibdev_path, as in sysfs.  Returns the length or -1. */
+	/*
+	 * Files below device->ibdev_path, as in sysfs but without the newline at the end.
+	 * Returns the length or -1.  For a path that ends in '/', and for "", the folder
+	 * itself: the names in it, one a line, those of folders with '/' behind; "device/"
+	 * is the card.  A provider that does not list folders has the usual files in sysfs only.
+	 */
 	int (*read_sysfs_file)(struct ibv_device *device, const char *file, char *buf, size_t size);
 	struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
 	int (*dealloc_pd)(struct ibv_pd *pd);
@@ -89,6 +95,14 @@ struct polycm_verbs {
 	int (*detach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 	int (*set_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
 	int (*query_ece)(struct ibv_qp *qp, struct ibv_ece *ece);
+	/* NULL and ENODEV: the descriptor is not that of a context of this device. */
+	struct ibv_context *(*import_device)(struct ibv_device *device, int cmd_fd);
+	struct ibv_pd *(*import_pd)(struct ibv_context *context, uint32_t handle);
+	void (*unimport_pd)(struct ibv_pd *pd);
+	struct ibv_mr *(*import_mr)(struct ibv_pd *pd, uint32_t handle);
+	void (*unimport_mr)(struct ibv_mr *mr);
+	struct ibv_dm *(*import_dm)(struct ibv_context *context, uint32_t handle);
+	void (*unimport_dm)(struct ibv_dm *dm);
 };
 
 /*
@@ -117,6 +131,12 @@ struct polycm_verbs_services {
 	 * called the verb itself, and a provider that refuses it logs a line.
 	 */
 	bool (*why_shown)(void);
+	/*
+	 * Was the provider started only because the program reads sysfs?  Until this
+	 * is false, which enumerate() is called for, it should neither make files that
+	 * programs ask for (traces) nor change the program's time.
+	 */
+	bool (*only_looked_at)(void);
 };
 
 #ifdef __cplusplus

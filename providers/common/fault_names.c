@@ -9,48 +9,9 @@
 
 #include "fault_names.h"
 
-static const char *const what_names[SIM_WHATS] = {
-	[SIM_MSG_REQ] = "REQ",
-	[SIM_MSG_MRA] = "MRA",
-	[SIM_MSG_REJ] = "REJ",
-	[SIM_MSG_REP] = "REP",
-	[SIM_MSG_RTU] = "RTU",
-	[SIM_MSG_DREQ] = "DREQ",
-	[SIM_MSG_DREP] = "DREP",
-	[SIM_MSG_SIDR_REQ] = "SIDR_REQ",
-	[SIM_MSG_SIDR_REP] = "SIDR_REP",
-	[SIM_MSG_MPA_REQ] = "MPA_REQ",
-	[SIM_MSG_MPA_REP] = "MPA_REP",
-	[SIM_MSG_MPA_REJ] = "MPA_REJ",
-	[SIM_MSG_FIN] = "FIN",
-	[SIM_MSG_RST] = "RST",
-	[SIM_MSG_SEND] = "SEND",
-	[SIM_MSG_WRITE] = "WRITE",
-	[SIM_MSG_READ] = "READ",
-	[SIM_MSG_READ_REPLY] = "READ_REPLY",
-	[SIM_MSG_ATOMIC] = "ATOMIC",
-	[SIM_MSG_ACK] = "ACK",
-	[SIM_MSG_NAK] = "NAK",
-	[SIM_MSG_RNR_NAK] = "RNR_NAK",
-	[SIM_MSG_UD] = "UD",
-	[SIM_CALL_CREATE_ID] = "create_id",
-	[SIM_CALL_BIND] = "bind",
-	[SIM_CALL_RESOLVE_ADDR] = "resolve_addr",
-	[SIM_CALL_RESOLVE_ROUTE] = "resolve_route",
-	[SIM_CALL_LISTEN] = "listen",
-	[SIM_CALL_CONNECT] = "connect",
-	[SIM_CALL_ACCEPT] = "accept",
-	[SIM_CALL_REJECT] = "reject",
-	[SIM_CALL_DISCONNECT] = "disconnect",
-	[SIM_CALL_CREATE_QP] = "create_qp",
-	[SIM_CALL_CREATE_CQ] = "create_cq",
-	[SIM_CALL_REG_MR] = "reg_mr",
-	[SIM_CALL_ALLOC_PD] = "alloc_pd",
-	[SIM_CALL_CREATE_SRQ] = "create_srq",
-	[SIM_CALL_JOIN_MULTICAST] = "join_multicast",
-	[SIM_LOOKUP_PATH] = "path",
-	[SIM_LOOKUP_NEIGHBOUR] = "neighbour",
-};
+#define X(what, name) [what] = name,
+static const char *const what_names[SIM_WHATS] = { SIM_WHAT_LIST(X) };
+#undef X
 
 static const struct {
 	const char *name;

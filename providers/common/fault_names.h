@@ -7,56 +7,61 @@
 
 #include "polycm/sim.h"
 
-/* Everything that a rule's `message' may name; bits of a rule's mask. */
+/* Everything that a rule's `message' may name, and how; bits of a rule's mask. */
+#define SIM_WHAT_LIST(X)						\
+	/* Messages of the InfiniBand CM. */				\
+	X(SIM_MSG_REQ, "REQ")						\
+	X(SIM_MSG_MRA, "MRA")						\
+	X(SIM_MSG_REJ, "REJ")						\
+	X(SIM_MSG_REP, "REP")						\
+	X(SIM_MSG_RTU, "RTU")						\
+	X(SIM_MSG_DREQ, "DREQ")						\
+	X(SIM_MSG_DREP, "DREP")						\
+	X(SIM_MSG_SIDR_REQ, "SIDR_REQ")					\
+	X(SIM_MSG_SIDR_REP, "SIDR_REP")					\
+	X(SIM_MSG_OTHER_MAD, NULL)					\
+	/* The stream of an iWARP connection; OTHER is its opening. */	\
+	X(SIM_MSG_MPA_REQ, "MPA_REQ")					\
+	X(SIM_MSG_MPA_REP, "MPA_REP")					\
+	X(SIM_MSG_MPA_REJ, "MPA_REJ")					\
+	X(SIM_MSG_FIN, "FIN")						\
+	X(SIM_MSG_RST, "RST")						\
+	X(SIM_MSG_OTHER_STREAM, NULL)					\
+	/* Data. */							\
+	X(SIM_MSG_SEND, "SEND")						\
+	X(SIM_MSG_WRITE, "WRITE")					\
+	X(SIM_MSG_READ, "READ")						\
+	X(SIM_MSG_READ_REPLY, "READ_REPLY")				\
+	X(SIM_MSG_ATOMIC, "ATOMIC")					\
+	X(SIM_MSG_ACK, "ACK")						\
+	X(SIM_MSG_NAK, "NAK")						\
+	X(SIM_MSG_RNR_NAK, "RNR_NAK")					\
+	X(SIM_MSG_UD, "UD")						\
+	X(SIM_MSG_OTHER_DATA, NULL)					\
+	/* Calls. */							\
+	X(SIM_CALL_CREATE_ID, "create_id")				\
+	X(SIM_CALL_BIND, "bind")					\
+	X(SIM_CALL_RESOLVE_ADDR, "resolve_addr")			\
+	X(SIM_CALL_RESOLVE_ROUTE, "resolve_route")			\
+	X(SIM_CALL_LISTEN, "listen")					\
+	X(SIM_CALL_CONNECT, "connect")					\
+	X(SIM_CALL_ACCEPT, "accept")					\
+	X(SIM_CALL_REJECT, "reject")					\
+	X(SIM_CALL_DISCONNECT, "disconnect")				\
+	X(SIM_CALL_CREATE_QP, "create_qp")				\
+	X(SIM_CALL_CREATE_CQ, "create_cq")				\
+	X(SIM_CALL_REG_MR, "reg_mr")					\
+	X(SIM_CALL_ALLOC_PD, "alloc_pd")				\
+	X(SIM_CALL_CREATE_SRQ, "create_srq")				\
+	X(SIM_CALL_JOIN_MULTICAST, "join_multicast")			\
+	/* Lookups. */							\
+	X(SIM_LOOKUP_PATH, "path")					\
+	X(SIM_LOOKUP_NEIGHBOUR, "neighbour")
+
 enum sim_what {
-	/* Messages of the InfiniBand CM. */
-	SIM_MSG_REQ,
-	SIM_MSG_MRA,
-	SIM_MSG_REJ,
-	SIM_MSG_REP,
-	SIM_MSG_RTU,
-	SIM_MSG_DREQ,
-	SIM_MSG_DREP,
-	SIM_MSG_SIDR_REQ,
-	SIM_MSG_SIDR_REP,
-	SIM_MSG_OTHER_MAD,
-	/* The stream of an iWARP connection; OTHER is its opening. */
-	SIM_MSG_MPA_REQ,
-	SIM_MSG_MPA_REP,
-	SIM_MSG_MPA_REJ,
-	SIM_MSG_FIN,
-	SIM_MSG_RST,
-	SIM_MSG_OTHER_STREAM,
-	/* Data. */
-	SIM_MSG_SEND,
-	SIM_MSG_WRITE,
-	SIM_MSG_READ,
-	SIM_MSG_READ_REPLY,
-	SIM_MSG_ATOMIC,
-	SIM_MSG_ACK,
-	SIM_MSG_NAK,
-	SIM_MSG_RNR_NAK,
-	SIM_MSG_UD,
-	SIM_MSG_OTHER_DATA,
-	/* Calls. */
-	SIM_CALL_CREATE_ID,
-	SIM_CALL_BIND,
-	SIM_CALL_RESOLVE_ADDR,
-	SIM_CALL_RESOLVE_ROUTE,
-	SIM_CALL_LISTEN,
-	SIM_CALL_CONNECT,
-	SIM_CALL_ACCEPT,
-	SIM_CALL_REJECT,
-	SIM_CALL_DISCONNECT,
-	SIM_CALL_CREATE_QP,
-	SIM_CALL_CREATE_CQ,
-	SIM_CALL_REG_MR,
-	SIM_CALL_ALLOC_PD,
-	SIM_CALL_CREATE_SRQ,
-	SIM_CALL_JOIN_MULTICAST,
-	/* Lookups. */
-	SIM_LOOKUP_PATH,
-	SIM_LOOKUP_NEIGHBOUR,
+#define X(what, name) what,
+	SIM_WHAT_LIST(X)
+#undef X
 	SIM_WHATS
 };
 

@@ -18,9 +18,6 @@
 /* Retry count and RNR retry count are fields of 3 bits. */
 #define IB_MAX_RETRY_COUNT	7u
 
-#define IB_REJ_INVALID_SERVICE_ID 8
-#define IB_REJ_CONSUMER_DEFINED	28
-
 /* Exponent of the local ACK time-out of a QP whose responder has this delay. */
 uint8_t ib_rules_ack_timeout(uint8_t ack_delay, uint8_t packet_lifetime);
 

@@ -41,10 +41,11 @@ struct scenario_member {
 #define SCENARIO_MEMBER(struct_type, member, its_kind)                                             \
 	SCENARIO_MEMBER_AS(#member, struct_type, member, its_kind)
 
-/* Read the whole file; the caller frees the text.  An error is logged. */
-int scenario_load_text(const char *path, char **ret_text, size_t *ret_len);
-/* Parse into scenario->config, which is initialised.  An error is logged. */
-int scenario_parse(struct scenario *scenario, const char *text, size_t len);
+/*
+ * Parse the text, or without one the file of scenario->path.  An error is logged.  The caller
+ * destroys scenario->config in any case.
+ */
+int scenario_open(struct scenario *scenario, const char *text, size_t len);
 
 /* scenario_syntax.c: something that libconfig accepts and we refuse, and its line; NULL: nothing. */
 const char *scenario_forbidden(const char *text, unsigned int *ret_line);

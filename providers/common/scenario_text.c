@@ -46,7 +46,7 @@ static int read_all(int fd, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-int scenario_load_text(const char *path, char **ret_text, size_t *ret_len)
+static int load(const char *path, char **ret_text, size_t *ret_len)
 {
 	struct stat st;
 	int fd, r;
@@ -67,7 +67,7 @@ int scenario_load_text(const char *path, char **ret_text, size_t *ret_len)
 	return r;
 }
 
-int scenario_parse(struct scenario *scenario, const char *text, size_t len)
+static int parse(struct scenario *scenario, const char *text, size_t len)
 {
 	const char *why, *told;
 	unsigned int line;
@@ -93,4 +93,19 @@ int scenario_parse(struct scenario *scenario, const char *text, size_t len)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s:%u: %s", scenario->path, line, why);
 	free(copy);
 	return why ? -EINVAL : 0;
+}
+
+int scenario_open(struct scenario *scenario, const char *text, size_t len)
+{
+	char *loaded = NULL;
+	int r;
+
+	config_init(&scenario->config);
+	if (text)
+		return parse(scenario, text, len);
+	r = load(scenario->path, &loaded, &len);
+	if (!r)
+		r = parse(scenario, loaded, len);
+	free(loaded);
+	return r;
 }

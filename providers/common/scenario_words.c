@@ -11,6 +11,7 @@
 #include "scenario_read.h"
 
 #define MAX_WORDS 64u
+#define NUM(words) (sizeof(words) / sizeof((words)[0]))
 
 struct word {
 	const char *name;
@@ -18,33 +19,9 @@ struct word {
 };
 
 static const struct word reasons[] = {
-	{ "no_qp", CM_REJ_NO_QP },
-	{ "no_resources", CM_REJ_NO_RESOURCES },
-	{ "timeout", CM_REJ_TIMEOUT },
-	{ "unsupported", CM_REJ_UNSUPPORTED },
-	{ "invalid_comm_id", CM_REJ_INVALID_COMM_ID },
-	{ "invalid_comm_instance", CM_REJ_INVALID_COMM_INSTANCE },
-	{ "invalid_service_id", CM_REJ_INVALID_SERVICE_ID },
-	{ "invalid_transport_type", CM_REJ_INVALID_TRANSPORT_TYPE },
-	{ "stale_conn", CM_REJ_STALE_CONN },
-	{ "invalid_gid", CM_REJ_INVALID_GID },
-	{ "invalid_lid", CM_REJ_INVALID_LID },
-	{ "invalid_sl", CM_REJ_INVALID_SL },
-	{ "invalid_traffic_class", CM_REJ_INVALID_TRAFFIC_CLASS },
-	{ "invalid_hop_limit", CM_REJ_INVALID_HOP_LIMIT },
-	{ "invalid_packet_rate", CM_REJ_INVALID_PACKET_RATE },
-	{ "invalid_alt_gid", CM_REJ_INVALID_ALT_GID },
-	{ "invalid_alt_lid", CM_REJ_INVALID_ALT_LID },
-	{ "port_redirect", CM_REJ_PORT_REDIRECT },
-	{ "invalid_mtu", CM_REJ_INVALID_MTU },
-	{ "insufficient_resp_resources", CM_REJ_INSUFFICIENT_RESP_RESOURCES },
-	{ "consumer_defined", CM_REJ_CONSUMER_DEFINED },
-	{ "invalid_rnr_retry", CM_REJ_INVALID_RNR_RETRY },
-	{ "duplicate_local_comm_id", CM_REJ_DUPLICATE_LOCAL_COMM_ID },
-	{ "invalid_class_version", CM_REJ_INVALID_CLASS_VERSION },
-	{ "invalid_flow_label", CM_REJ_INVALID_FLOW_LABEL },
-	{ "vendor_option_not_supported", CM_REJ_VENDOR_OPTION_NOT_SUPPORTED },
-	{ NULL, 0 },
+#define X(number, name, word, text) { word, number },
+	CM_REJ_REASONS(X)
+#undef X
 };
 
 #define ERRNO(name) { #name, name }
@@ -57,12 +34,14 @@ static const struct word errors[] = {
 	ERRNO(ENETDOWN), ERRNO(ENETUNREACH), ERRNO(ENFILE), ERRNO(ENOBUFS), ERRNO(ENODATA),
 	ERRNO(ENODEV), ERRNO(ENOENT), ERRNO(ENOMEM), ERRNO(ENOSPC), ERRNO(ENOSYS),
 	ERRNO(ENOTCONN), ERRNO(ENXIO), ERRNO(EOPNOTSUPP), ERRNO(EPERM), ERRNO(EPROTO),
-	ERRNO(EPROTONOSUPPORT), ERRNO(ETIMEDOUT), { NULL, 0 },
+	ERRNO(EPROTONOSUPPORT), ERRNO(ETIMEDOUT),
 };
 
+_Static_assert(NUM(reasons) <= MAX_WORDS && NUM(errors) <= MAX_WORDS, "room for all");
+
 /* A number, or a word for one. */
-static bool read_word(const config_setting_t *setting, const struct word *words, int max,
-		      int *ret_value)
+static bool read_word(const config_setting_t *setting, const struct word *words, size_t num,
+		      int max, int *ret_value)
 {
 	const char *text = config_setting_get_string(setting);
 	long long number;
@@ -74,43 +53,41 @@ static bool read_word(const config_setting_t *setting, const struct word *words,
 		*ret_value = (int)number;
 		return number >= 1 && number <= max;
 	}
-	for (; words->name; words++) {
-		if (!strcasecmp(words->name, text)) {
-			*ret_value = words->value;
+	for (size_t i = 0; i < num; i++)
+		if (words[i].name && !strcasecmp(words[i].name, text)) {
+			*ret_value = words[i].value;
 			return true;
 		}
-	}
 	return false;
 }
 
 /* For a word that is none. */
-static const char *hint(const config_setting_t *setting, const struct word *words)
+static const char *hint(const config_setting_t *setting, const struct word *words, size_t num)
 {
 	const char *names[MAX_WORDS], *word = config_setting_get_string(setting);
-	unsigned int num = 0;
 
 	if (!word)
 		return "";
-	for (; words->name && num < MAX_WORDS; words++)
-		names[num++] = words->name;
-	return sim_hint(word, names, num);
+	for (size_t i = 0; i < num; i++)
+		names[i] = words[i].name;
+	return sim_hint(word, names, (unsigned int)num);
 }
 
 int scenario_read_reason(const struct scenario *scenario, const config_setting_t *setting,
 			 int *ret_reason)
 {
-	if (read_word(setting, reasons, UINT16_MAX, ret_reason))
+	if (read_word(setting, reasons, NUM(reasons), UINT16_MAX, ret_reason))
 		return 0;
 	return scenario_error(scenario, setting, "%s: expected a REJ's reason, such as 8 or "
 			      "\"invalid_service_id\"%s", scenario_show(setting),
-			      hint(setting, reasons));
+			      hint(setting, reasons, NUM(reasons)));
 }
 
 int scenario_read_errno(const struct scenario *scenario, const config_setting_t *setting,
 			int *ret_errno)
 {
-	if (read_word(setting, errors, INT_MAX, ret_errno))
+	if (read_word(setting, errors, NUM(errors), INT_MAX, ret_errno))
 		return 0;
 	return scenario_error(scenario, setting, "%s: expected an errno, such as \"ENOMEM\"%s",
-			      scenario_show(setting), hint(setting, errors));
+			      scenario_show(setting), hint(setting, errors, NUM(errors)));
 }

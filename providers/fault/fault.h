@@ -64,7 +64,6 @@ struct fault_effect {
 
 /* --- rules.c --- */
 
-extern const struct polycm_core *fault_core;
 extern uint64_t fault_asked;		/* what any rule is about */
 
 void fault_rules_start(uint64_t seed);
@@ -82,8 +81,7 @@ const char *fault_hint(const char *name, uint64_t among);
 
 /* --- read.c --- */
 
-/* The rules of a file, and of a text in place of a file.  An error is logged with file and line. */
-int fault_read_file(const char *path);
-int fault_read_text(const char *name, const char *rules);
+/* Rules as text, or without it those of a file.  An error is logged with file and line. */
+int fault_read(const char *name, const char *rules);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "providers/common/core.h"
 #include "fault.h"
 #include "lock_order.h"
 
@@ -30,9 +31,9 @@ static int ask_call(const struct fault_id *self, enum fault_what what, struct fa
 		return 0;
 	fault_rules_ask(self->layer->id, what, ret_effect);
 	if (ret_effect->delay_ns)
-		fault_core->sleep(ret_effect->delay_ns);
+		sim_core->sleep(ret_effect->delay_ns);
 	if (ret_effect->error)
-		fault_core->why("a fault of POLYCM_FAULT_RULES or POLYCM_FAULT_SCENARIO");
+		sim_core->why("a fault of POLYCM_FAULT_RULES or POLYCM_FAULT_SCENARIO");
 	return ret_effect->error;
 }
 
@@ -145,8 +146,8 @@ static int op_event(void *priv, const struct polycm_event *event, uint64_t hold_
 
 static int init(struct polycm_module *module, void **ret_ctx)
 {
-	const char *path = fault_core->setting(SCENARIO), *rules = fault_core->setting(RULES);
-	const char *seed = fault_core->setting(SEED);
+	const char *path = sim_core->setting(SCENARIO), *rules = sim_core->setting(RULES);
+	const char *seed = sim_core->setting(SEED);
 	char *end;
 	int r;
 
@@ -155,15 +156,15 @@ static int init(struct polycm_module *module, void **ret_ctx)
 	errno = 0;
 	fault_rules_start(strtoull(seed, &end, 0));
 	if (errno || !*seed || *end || *seed == '-') {
-		fault_core->log(POLYCM_LOG_ERROR, NULL, "%s=%s: expected a number", SEED, seed);
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "%s=%s: expected a number", SEED, seed);
 		return -EINVAL;
 	}
-	r = *path ? fault_read_file(path) : 0;
+	r = *path ? fault_read(path, NULL) : 0;
 	if (!r && *rules)
-		r = fault_read_text(RULES, rules);
+		r = fault_read(RULES, rules);
 	if (!r && !fault_asked)
-		fault_core->log(POLYCM_LOG_WARN, NULL, "the layer fault has no rules: %s or %s gives "
-				"them", RULES, SCENARIO);
+		sim_core->log(POLYCM_LOG_WARN, NULL, "the layer fault has no rules: %s or %s gives "
+			      "them", RULES, SCENARIO);
 	return r;
 }
 
@@ -227,7 +228,7 @@ __attribute__((visibility("default")))
 int polycm_provider_query_v1(const struct polycm_core *core,
 			     const struct polycm_provider **ret_provider)
 {
-	fault_core = core;
+	sim_core = core;
 	LOCK_ORDER_SHARE(core);
 	*ret_provider = &fault_provider;
 	return 0;

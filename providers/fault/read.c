@@ -28,8 +28,6 @@
 /* The simulator's actions, for a better word than "no such action". */
 #define WIRE_ACTION(name) (sim_action_of(name) != 0)
 
-const struct polycm_core *sim_core;
-
 /* The rule, and what is not a member of the rule as it stands in the file. */
 struct text {
 	struct fault_rule rule;
@@ -247,51 +245,25 @@ static int add_rule(const struct scenario *scenario, const config_setting_t *gro
 	return fault_rules_add(rule);
 }
 
-static int read_rules(const char *path, const char *text, size_t len)
+int fault_read(const char *name, const char *rules)
 {
 	static const struct scenario_member top[] = {
 		{ .name = "faults", .kind = SCENARIO_LIST, .offset = 0 },
 	};
-	struct scenario scenario = { .path = path };
+	struct scenario scenario = { .path = name };
 	config_setting_t *list = NULL;
+	char *text = NULL;
 	int r;
 
-	config_init(&scenario.config);
-	r = scenario_parse(&scenario, text, len);
+	if (rules && asprintf(&text, "faults = ( %s );", rules) < 0)
+		return -ENOMEM;
+	r = scenario_open(&scenario, text, text ? strlen(text) : 0);
 	if (!r)
 		r = scenario_read_group(&scenario, config_root_setting(&scenario.config),
 					"a file of faults", top, &list);
 	if (!r)
 		r = scenario_for_each(&scenario, list, add_rule, NULL);
 	config_destroy(&scenario.config);
-	return r;
-}
-
-int fault_read_file(const char *path)
-{
-	char *text;
-	size_t len;
-	int r;
-
-	sim_core = fault_core;
-	r = scenario_load_text(path, &text, &len);
-	if (r < 0)
-		return r;
-	r = read_rules(path, text, len);
-	free(text);
-	return r;
-}
-
-int fault_read_text(const char *name, const char *rules)
-{
-	char *text;
-	int r;
-
-	sim_core = fault_core;
-	r = asprintf(&text, "faults = ( %s );", rules);
-	if (r < 0)
-		return -ENOMEM;
-	r = read_rules(name, text, (size_t)r);
 	free(text);
 	return r;
 }

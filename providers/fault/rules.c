@@ -5,16 +5,19 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <utlist.h>
 
+#include "providers/common/core.h"
 #include "providers/common/events.h"
 #include "providers/common/fault_names.h"
 #include "providers/common/random.h"
 #include "fault.h"
 
-const struct polycm_core *fault_core;
+const struct polycm_core *sim_core;
 uint64_t fault_asked;
 
 static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,21 +55,18 @@ const char *fault_hint(const char *name, uint64_t among)
 void fault_rules_start(uint64_t seed)
 {
 	sim_random_seed(seed);
-	start_ns = fault_core->now_ns();
+	start_ns = sim_core->now_ns();
 }
 
 int fault_rules_add(const struct fault_rule *rule)
 {
-	struct fault_rule *copy = fault_core->alloc(sizeof(*copy)), **end = &rules;
+	struct fault_rule *copy = sim_core->alloc(sizeof(*copy));
 
 	if (!copy)
 		return -ENOMEM;
 	*copy = *rule;
-	copy->next = NULL;
 	copy->number = ++num_rules;
-	while (*end)
-		end = &(*end)->next;
-	*end = copy;
+	LL_APPEND(rules, copy);
 	fault_asked |= rule->what;
 	return 0;
 }
@@ -119,13 +119,13 @@ static void tell(const struct polycm_id *id, enum fault_what what, const struct 
 		[FAULT_CHANGE] = "is changed",
 	};
 
-	fault_core->log(POLYCM_LOG_INFO, id, "fault %u: %s %s", rule->number, names[what],
-			words[rule->action]);
+	sim_core->log(POLYCM_LOG_INFO, id, "fault %u: %s %s", rule->number, names[what],
+		      words[rule->action]);
 }
 
 void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fault_effect *ret_effect)
 {
-	uint64_t now = fault_core->now_ns() - start_ns;
+	uint64_t now = sim_core->now_ns() - start_ns;
 
 	for (struct fault_rule *rule = rules; rule; rule = rule->next) {
 		bool hit;
@@ -143,17 +143,15 @@ void fault_rules_ask(const struct polycm_id *id, enum fault_what what, struct fa
 /* Whoever wrote it expected something. */
 static void tell_missed(const struct fault_rule *rule)
 {
+	char why[80] = "nothing matched it";
+
 	if (rule->seen >= rule->nth && rule->seen)
-		fault_core->log(POLYCM_LOG_WARN, NULL, "%s:%u: fault %u has never happened: %u "
-				"matched, but chance was against it", rule->file, rule->line,
-				rule->number, rule->seen);
+		(void)snprintf(why, sizeof(why), "%u matched, but chance was against it", rule->seen);
 	else if (rule->seen)
-		fault_core->log(POLYCM_LOG_WARN, NULL, "%s:%u: fault %u has never happened: only %u "
-				"matched, and nth is %u", rule->file, rule->line, rule->number,
-				rule->seen, rule->nth);
-	else
-		fault_core->log(POLYCM_LOG_WARN, NULL, "%s:%u: fault %u has never happened: nothing "
-				"matched it", rule->file, rule->line, rule->number);
+		(void)snprintf(why, sizeof(why), "only %u matched, and nth is %u", rule->seen,
+			       rule->nth);
+	sim_core->log(POLYCM_LOG_WARN, NULL, "%s:%u: fault %u has never happened: %s", rule->file,
+		      rule->line, rule->number, why);
 }
 
 void fault_rules_end(void)
@@ -162,12 +160,12 @@ void fault_rules_end(void)
 
 	while ((rule = rules)) {
 		if (rule->hits)
-			fault_core->log(POLYCM_LOG_INFO, NULL, "fault %u: happened %u times",
-					rule->number, rule->hits);
+			sim_core->log(POLYCM_LOG_INFO, NULL, "fault %u: happened %u times",
+				      rule->number, rule->hits);
 		else
 			tell_missed(rule);
 		rules = rule->next;
-		fault_core->free(rule);
+		sim_core->free(rule);
 	}
 	fault_asked = 0;
 	num_rules = 0;

@@ -6,6 +6,7 @@
  * and never the length that was sent.  Between IP addresses the RDMA CM puts
  * a header of 36 bytes in front of the data of REQ and SIDR_REQ.
  */
+#include "providers/common/cm_rej.h"
 #include "providers/common/ib_rules.h"
 #include "rules.h"
 
@@ -55,8 +56,8 @@ const struct polycm_transport ib_transport = {
 	.max_retry_count = IB_MAX_RETRY_COUNT,
 	.max_rnr_retry_count = IB_MAX_RETRY_COUNT,
 	.reject_domain = POLYCM_REJECT_REASON,
-	.consumer_reject_status = IB_REJ_CONSUMER_DEFINED,
-	.refused_status = IB_REJ_INVALID_SERVICE_ID,
+	.consumer_reject_status = CM_REJ_CONSUMER_DEFINED,
+	.refused_status = CM_REJ_INVALID_SERVICE_ID,
 	.cm_response_timeout = IB_CM_RESPONSE_TIMEOUT,
 	.max_cm_retries = IB_CM_MAX_RETRIES,
 	.mra_service_timeout = IB_CM_MRA_TIMEOUT,

@@ -7,6 +7,7 @@
  * path MTU comes from the Ethernet interface; no IPoIB; and no addresses of
  * family AF_IB, because a path without an interface cannot be resolved.
  */
+#include "providers/common/cm_rej.h"
 #include "providers/common/ib_rules.h"
 #include "rules.h"
 
@@ -47,8 +48,8 @@ const struct polycm_transport roce_transport = {
 	.max_retry_count = IB_MAX_RETRY_COUNT,
 	.max_rnr_retry_count = IB_MAX_RETRY_COUNT,
 	.reject_domain = POLYCM_REJECT_REASON,
-	.consumer_reject_status = IB_REJ_CONSUMER_DEFINED,
-	.refused_status = IB_REJ_INVALID_SERVICE_ID,
+	.consumer_reject_status = CM_REJ_CONSUMER_DEFINED,
+	.refused_status = CM_REJ_INVALID_SERVICE_ID,
 	.cm_response_timeout = IB_CM_RESPONSE_TIMEOUT,
 	.max_cm_retries = IB_CM_MAX_RETRIES,
 	.mra_service_timeout = IB_CM_MRA_TIMEOUT,

@@ -138,7 +138,7 @@ static int load(const char *path)
 	pthread_mutex_lock(&sim_setup_lock);
 	r = drop("polycm_sim_load");
 	if (!r)
-		r = sim_up_scenario(path);
+		r = sim_up_scenario(path, &head);
 	pthread_mutex_unlock(&sim_setup_lock);
 	return r;
 }

@@ -60,7 +60,7 @@ static int make_node(const char *name, const char *transport, const char *addres
 	r = sim_build_node(name, ret_node, &why);
 	if (r < 0)
 		return failed(r, NODE_ADD, name, why);
-	r = sim_build_device(*ret_node, transport, address, NULL, &device, &why);
+	r = sim_build_device(*ret_node, transport, address, NULL, NULL, &device, &why);
 	if (r < 0) {
 		sim_node_drop_newest();
 		return failed(r, NODE_ADD, blame(transport, address), why);
@@ -101,9 +101,19 @@ int control_node_add(const char *name, const char *transport, const char *addres
 	return r;
 }
 
-int control_node_add_address(struct polycm_sim_node *handle, const char *address)
+/* Locks held. */
+static int add_address(const char *call, struct sim_device *device, const char *address)
 {
 	const char *why = NULL;
+	int r = control_needs_own_fabric(call);
+
+	if (!r)
+		r = sim_build_address(device, address, &why);
+	return failed(r, call, address, why);
+}
+
+int control_node_add_address(struct polycm_sim_node *handle, const char *address)
+{
 	struct sim_node *node;
 	int r;
 
@@ -112,12 +122,7 @@ int control_node_add_address(struct polycm_sim_node *handle, const char *address
 	control_begin();
 	r = control_node(NODE_ADD_ADDRESS, handle, &node);
 	if (!r)
-		r = control_needs_own_fabric(NODE_ADD_ADDRESS);
-	if (!r && !node->devices)
-		r = control_refuse(NODE_ADD_ADDRESS, node->name, "the node has no device");
-	if (!r)
-		r = sim_build_address(node->devices, address, &why);
-	r = failed(r, NODE_ADD_ADDRESS, address, why);
+		r = add_address(NODE_ADD_ADDRESS, node->devices, address);
 	control_end();
 	return r;
 }
@@ -173,7 +178,7 @@ int control_device_add(struct polycm_sim_node *handle, const char *transport, co
 	if (!r)
 		r = control_needs_own_fabric(DEVICE_ADD);
 	if (!r)
-		r = sim_build_device(node, transport, address, limits, &device, &why);
+		r = sim_build_device(node, transport, address, NULL, limits, &device, &why);
 	if (!r)
 		made = device_handle(device);
 	r = end_with_devices(failed(r, DEVICE_ADD, blame(transport, address), why));
@@ -185,7 +190,6 @@ int control_device_add(struct polycm_sim_node *handle, const char *transport, co
 int control_device_add_address(struct polycm_sim_device *handle, const char *address)
 {
 	struct sim_device *device;
-	const char *why = NULL;
 	int r;
 
 	if (!address)
@@ -193,10 +197,7 @@ int control_device_add_address(struct polycm_sim_device *handle, const char *add
 	control_begin();
 	r = control_device(DEVICE_ADD_ADDRESS, handle, &device);
 	if (!r)
-		r = control_needs_own_fabric(DEVICE_ADD_ADDRESS);
-	if (!r)
-		r = sim_build_address(device, address, &why);
-	r = failed(r, DEVICE_ADD_ADDRESS, address, why);
+		r = add_address(DEVICE_ADD_ADDRESS, device, address);
 	control_end();
 	return r;
 }

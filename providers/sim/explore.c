@@ -17,23 +17,13 @@
 #include "providers/soft/wire/mad.h"
 #include "explore_internal.h"
 
-/* What a seed decided for one message. */
-struct decision {
-	enum polycm_sim_action action;	/* 0: nothing */
-	uint64_t delay;
-	uint16_t reason;
-	uint8_t value;
-	int offset;
-	const char *on;			/* the node, if the action is on one */
-};
-
 /* Decisions of one kind: their number, and random numbers of their own. */
 struct chooser {
 	uint64_t state;
 	unsigned int decided;
 };
 
-bool explore_listening;
+bool sim_explore_listening;
 struct explore_given *explore_givens;
 
 struct explore_limits explore_limits = {
@@ -146,19 +136,19 @@ static enum polycm_sim_action choose(struct chooser *chooser, const struct explo
 }
 
 /* Perhaps corrupt a byte of data, if nothing else was decided. */
-static void choose_byte(struct chooser *chooser, size_t length, struct decision *decision)
+static void choose_byte(struct chooser *chooser, size_t length, struct explore_decision *decision)
 {
 	bool corrupt = chance(chooser, explore_limits.data.corruption);
 	uint64_t number = again(chooser);
 
-	if (!corrupt || decision->action || !length)
+	if (!corrupt || decision->rule.action || !length)
 		return;
-	decision->action = POLYCM_SIM_CORRUPT;
-	decision->offset = (int)(number % length);
-	decision->value = (uint8_t)(1 + (number >> 32) % 255);
+	decision->rule.action = POLYCM_SIM_CORRUPT;
+	decision->rule.offset = (int)(number % length);
+	decision->rule.value = (uint8_t)(1 + (number >> 32) % 255);
 }
 
-static void decide(enum sim_what what, size_t length, struct decision *decision)
+static void decide(enum sim_what what, size_t length, struct explore_decision *decision)
 {
 	bool data = !(explore_limits.cm.mask & BIT(what));
 	struct explore_bounds *bounds = data ? &explore_limits.data : &explore_limits.cm;
@@ -166,20 +156,20 @@ static void decide(enum sim_what what, size_t length, struct decision *decision)
 
 	if (!(bounds->mask & BIT(what)) || chooser->decided >= bounds->most || is_over())
 		return;
-	decision->action = choose(chooser, bounds, what, &decision->delay);
-	decision->reason = bounds->reasons[again(chooser) % bounds->num_reasons];
+	decision->rule.action = choose(chooser, bounds, what, &decision->rule.delay_ns);
+	decision->rule.reason = bounds->reasons[again(chooser) % bounds->num_reasons];
 	/* The reasons of a REJ do not fit a NAK. */
 	if (!data && BIT(what) & DATA_MASK)
-		decision->reason = (uint16_t)(1 + again(chooser) % 3);
+		decision->rule.reason = (uint16_t)(1 + again(chooser) % 3);
 	if (data)
 		choose_byte(chooser, length, decision);
-	decision->delay = limit_delay(decision->delay);
-	chooser->decided += decision->action != 0;
+	decision->rule.delay_ns = limit_delay(decision->rule.delay_ns);
+	chooser->decided += decision->rule.action != 0;
 }
 
 /* Decide an action on the sender's or the receiver's node. */
 static void decide_node(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
-			struct decision *decision)
+			struct explore_decision *decision)
 {
 	const struct explore_node_bounds *bounds = &explore_limits.nodes;
 	struct chooser *chooser = &node_chooser;
@@ -191,63 +181,47 @@ static void decide_node(enum sim_what what, const struct sim_node *from, const s
 	freeze = chance(chooser, bounds->freeze);
 	crash = chance(chooser, bounds->crash);
 	removal = chance(chooser, bounds->removal);
-	decision->delay = limit_delay(draw_delay(chooser, bounds->delay));
+	decision->rule.delay_ns = limit_delay(draw_delay(chooser, bounds->delay));
 	decision->on = again(chooser) & 1 ? from->name : to->name;
-	decision->action = down ? POLYCM_SIM_PORT_DOWN : freeze ? POLYCM_SIM_FREEZE :
-			   crash ? POLYCM_SIM_CRASH : removal ? POLYCM_SIM_REMOVE_DEVICE : 0;
-	chooser->decided += decision->action != 0;
+	decision->rule.action = down ? POLYCM_SIM_PORT_DOWN : freeze ? POLYCM_SIM_FREEZE :
+				crash ? POLYCM_SIM_CRASH : removal ? POLYCM_SIM_REMOVE_DEVICE : 0;
+	chooser->decided += decision->rule.action != 0;
 }
 
 /* ------------------------------------------------------------------------
  * Doing it.
  */
 
-static void apply(const struct decision *decision, struct sim_fate *fate)
+/* false: it does nothing to this packet. */
+static bool apply(const struct explore_decision *decision, size_t length, struct sim_fate *fate)
 {
-	switch (decision->action) {
-	case POLYCM_SIM_LOSE:
-		fate->lost = true;
-		break;
-	case POLYCM_SIM_REJECT:
-		fate->lost = fate->rejected = true;
-		fate->reason = decision->reason;
-		break;
-	case POLYCM_SIM_DELAY:
-		fate->delay += decision->delay;
-		break;
-	case POLYCM_SIM_DUPLICATE:
-		fate->copies++;
-		fate->copy_gap = decision->delay;
-		break;
-	case POLYCM_SIM_CORRUPT:
-		fate->corrupted = true;
-		fate->offset = (uint32_t)decision->offset;
-		fate->value = decision->value;
-		break;
-	default:
-		fate->reordered = true;
-		break;
-	}
+	uint32_t copies = fate->copies;		/* those of rules */
+
+	if (!fault_apply(&decision->rule, length, fate))
+		return false;
+	if (decision->rule.action == POLYCM_SIM_DUPLICATE)
+		fate->copies += copies;
+	return true;
 }
 
 /* Add a rule that acts now. */
-static void apply_to_node(const struct decision *decision)
+static void apply_to_node(const struct explore_decision *decision)
 {
 	struct sim_node *node = sim_node_by_name(decision->on);
 	struct polycm_sim_fault_rule rule = {
 		.size = sizeof(rule),
-		.action = decision->action,
+		.action = decision->rule.action,
 		.on = (struct polycm_sim_node *)node,
 		.from_ns = fault_now(),
 	};
 	char why[200] = "out of memory";
 	uint32_t number;
 
-	if (decision->action == POLYCM_SIM_FREEZE || decision->action == POLYCM_SIM_PORT_DOWN)
-		rule.delay_ns = decision->delay;
+	if (decision->rule.action == POLYCM_SIM_FREEZE || decision->rule.action == POLYCM_SIM_PORT_DOWN)
+		rule.delay_ns = decision->rule.delay_ns;
 	if (!node || sim_fault_add(&rule, &number, why, sizeof(why)) < 0)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "explored %s of node %s: %s",
-			      sim_action_name(decision->action), decision->on,
+			      sim_action_name(decision->rule.action), decision->on,
 			      node ? why : "there is no such node");
 }
 
@@ -267,12 +241,12 @@ static void tell(const char *line, int len)
 		record_failed(written < 0 ? errno : ENOSPC);
 }
 
-static void describe(const struct decision *decision, char *text, size_t size)
+static void describe(const struct explore_decision *decision, char *text, size_t size)
 {
-	unsigned long long delay = decision->delay;
+	unsigned long long delay = decision->rule.delay_ns;
 
 	*text = '\0';
-	switch (decision->action) {
+	switch (decision->rule.action) {
 	case POLYCM_SIM_DELAY:
 	case POLYCM_SIM_DUPLICATE:
 		snprintf(text, size, " delay = \"%llu ns\";", delay);
@@ -286,18 +260,18 @@ static void describe(const struct decision *decision, char *text, size_t size)
 		snprintf(text, size, " on = \"%s\";", decision->on);
 		break;
 	case POLYCM_SIM_REJECT:
-		snprintf(text, size, " reason = %u;", decision->reason);
+		snprintf(text, size, " reason = %u;", decision->rule.reason);
 		break;
 	case POLYCM_SIM_CORRUPT:
-		snprintf(text, size, " offset = %d; value = %u;", decision->offset,
-			 decision->value);
+		snprintf(text, size, " offset = %d; value = %u;", decision->rule.offset,
+			 decision->rule.value);
 		break;
 	default:
 		break;
 	}
 }
 
-static void tell_fault(const struct decision *decision, enum sim_what what,
+static void tell_fault(const struct explore_decision *decision, enum sim_what what,
 		       const struct sim_node *from, unsigned int nth)
 {
 	char line[400], where[40] = "", how[160];
@@ -309,8 +283,8 @@ static void tell_fault(const struct decision *decision, enum sim_what what,
 	describe(decision, how, sizeof(how));
 	tell(line, snprintf(line, sizeof(line),
 			    "{ %saction = \"%s\"; message = \"%s\"; from = \"%s\"; nth = %u;%s }\n",
-			    where, sim_action_name(decision->action), sim_what_name(what), from->name,
-			    nth, how));
+			    where, sim_action_name(decision->rule.action), sim_what_name(what),
+			    from->name, nth, how));
 }
 
 /* Count a message of this kind from this node; returns the count, or 0: no memory. */
@@ -334,27 +308,20 @@ static unsigned int count(enum sim_what what, const struct sim_node *from)
 
 /* A given decision replaces that of the seed, for the node and for the packet separately. */
 static void look_up(enum sim_what what, const struct sim_node *from, unsigned int nth,
-		    struct decision *packet, struct decision *node)
+		    struct explore_decision *packet, struct explore_decision *node)
 {
 	for (const struct explore_given *given = explore_givens; given; given = given->next) {
 		if (given->fabric != fabric || given->what != what || given->nth != nth ||
 		    strcmp(given->from, from->name))
 			continue;
-		*(fault_is_node_action(given->action) ? node : packet) = (struct decision){
-			.action = given->action,
-			.delay = given->delay,
-			.reason = given->reason,
-			.value = given->value,
-			.offset = given->offset,
-			.on = *given->on ? given->on : from->name,
-		};
+		*(fault_is_node_action(given->does.rule.action) ? node : packet) = given->does;
 	}
 }
 
 void explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
 			size_t length, struct sim_fate *fate)
 {
-	struct decision packet = { .action = 0 }, node = { .action = 0 };
+	struct explore_decision packet = { .on = NULL }, node = { .on = NULL };
 	unsigned int nth = sim_what_name(what) ? count(what, from) : 0;
 
 	if (!nth)
@@ -364,16 +331,15 @@ void explore_packet(enum sim_what what, const struct sim_node *from, const struc
 		decide_node(what, from, to, &node);
 	}
 	look_up(what, from, nth, &packet, &node);
-	if (node.action) {
+	if (node.rule.action) {
 		apply_to_node(&node);
 		tell_fault(&node, what, from, nth);
 	}
-	if (!packet.action || fate->lost)
+	if (!packet.rule.action || fate->lost || !apply(&packet, length, fate))
 		return;
-	apply(&packet, fate);
 	tell_fault(&packet, what, from, nth);
 	sim_trace("fault", "\"rule\":0,\"action\":\"%s\",\"what\":\"%s\",\"from\":\"%s\",\"to\":\"%s\"",
-		  sim_action_name(packet.action), sim_what_name(what), from->name, to->name);
+		  sim_action_name(packet.rule.action), sim_what_name(what), from->name, to->name);
 }
 
 /* ------------------------------------------------------------------------
@@ -417,9 +383,4 @@ void sim_explore_fabric(void)
 		memset(counts, 0, num_counts * sizeof(*counts));
 	if (fabric > 1)
 		tell(line, snprintf(line, sizeof(line), "# fabric %u\n", fabric));
-}
-
-void sim_explore_listen(bool on)
-{
-	explore_listening = on;
 }

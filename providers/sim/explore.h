@@ -21,7 +21,7 @@ int sim_explore_open(uint64_t seed);
 /* Read the scenario file's group.  It applies only in the file of POLYCM_SIM_SCENARIO. */
 int sim_explore_read(const struct scenario *scenario, const config_setting_t *group);
 /* true: the file of POLYCM_SIM_SCENARIO is read next; false: other files. */
-void sim_explore_listen(bool on);
+extern bool sim_explore_listening;
 /* No lock.  The seed for a fabric that a test makes; it differs in each explored run. */
 uint64_t sim_explore_seed(uint64_t seed);
 /* The process has a new fabric. */

@@ -30,23 +30,24 @@ struct explore_limits {
 	uint64_t until;			/* no fault begins or lasts later; 0: for ever */
 };
 
+/* What is decided for one message. */
+struct explore_decision {
+	struct polycm_sim_fault_rule rule;	/* the action (0: nothing) and its members */
+	const char *on;				/* the node, if the action is on one */
+};
+
 /* One that is given. */
 struct explore_given {
 	struct explore_given *next;
 	unsigned int fabric, nth;
 	enum sim_what what;
-	enum polycm_sim_action action;
-	uint16_t reason;
-	uint8_t value;
-	int offset;
-	uint64_t delay;
+	struct explore_decision does;
 	char from[sizeof(((struct sim_node *)NULL)->name)];
 	char on[sizeof(((struct sim_node *)NULL)->name)];
 };
 
 extern struct explore_limits explore_limits;
 extern struct explore_given *explore_givens;
-extern bool explore_listening;
 
 /* sim_fault_explorer_t (explore.c). */
 void explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,

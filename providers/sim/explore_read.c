@@ -21,19 +21,24 @@ struct text {
 	struct explore_given given;
 };
 
-#define GIVEN(member, kind) SCENARIO_MEMBER_AS(#member, struct text, given.member, kind)
+#define GIVEN(name, member, kind) SCENARIO_MEMBER_AS(name, struct text, given.member, kind)
+/* The actions that can be given. */
+#define ACTIONS (BIT(POLYCM_SIM_LOSE) | BIT(POLYCM_SIM_DELAY) | BIT(POLYCM_SIM_DUPLICATE) | \
+		 BIT(POLYCM_SIM_REORDER) | BIT(POLYCM_SIM_CORRUPT) | BIT(POLYCM_SIM_REJECT) | \
+		 BIT(POLYCM_SIM_FREEZE) | BIT(POLYCM_SIM_CRASH) | BIT(POLYCM_SIM_PORT_DOWN) | \
+		 BIT(POLYCM_SIM_REMOVE_DEVICE))
 
 static const struct scenario_member fault_members[] = {
 	SCENARIO_MEMBER(struct text, action, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct text, message, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct text, from, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct text, on, SCENARIO_TEXT),
-	GIVEN(nth, SCENARIO_COUNT),
-	GIVEN(fabric, SCENARIO_COUNT),
+	GIVEN("nth", nth, SCENARIO_COUNT),
+	GIVEN("fabric", fabric, SCENARIO_COUNT),
 	SCENARIO_MEMBER(struct text, value, SCENARIO_COUNT),
-	GIVEN(offset, SCENARIO_INT),
+	GIVEN("offset", does.rule.offset, SCENARIO_INT),
 	SCENARIO_MEMBER(struct text, reason, SCENARIO_ANY),
-	GIVEN(delay, SCENARIO_TIME),
+	GIVEN("delay", does.rule.delay_ns, SCENARIO_TIME),
 };
 
 /* The one kind of message that a name stands for; -1: none, or several. */
@@ -44,25 +49,6 @@ static int kind_of(const char *name)
 	return kinds && !(kinds & (kinds - 1)) ? __builtin_ctzll(kinds) : -1;
 }
 
-static bool can_be_given(enum polycm_sim_action action)
-{
-	switch (action) {
-	case POLYCM_SIM_LOSE:
-	case POLYCM_SIM_DELAY:
-	case POLYCM_SIM_DUPLICATE:
-	case POLYCM_SIM_REORDER:
-	case POLYCM_SIM_CORRUPT:
-	case POLYCM_SIM_REJECT:
-	case POLYCM_SIM_FREEZE:
-	case POLYCM_SIM_CRASH:
-	case POLYCM_SIM_PORT_DOWN:
-	case POLYCM_SIM_REMOVE_DEVICE:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static int check_fault(const struct scenario *scenario, const config_setting_t *group,
 		       const struct text *text)
 {
@@ -70,11 +56,12 @@ static int check_fault(const struct scenario *scenario, const config_setting_t *
 
 	if (kind_of(text->message) < 0 || !given->nth || !text->from ||
 	    strlen(text->from) >= sizeof(given->from) ||
-	    (text->on && strlen(text->on) >= sizeof(given->on)) || given->delay > SIM_LONGEST ||
-	    text->value > UINT8_MAX || given->offset < 0)
+	    (text->on && strlen(text->on) >= sizeof(given->on)) ||
+	    given->does.rule.delay_ns > SIM_LONGEST || text->value > UINT8_MAX ||
+	    given->does.rule.offset < 0)
 		return scenario_error(scenario, group, "an explored fault needs one message, from "
 				      "and nth");
-	if (!can_be_given(given->action))
+	if (!(ACTIONS & BIT(given->does.rule.action)))
 		return scenario_error(scenario, group, "an explored fault's action is lose, delay, "
 				      "duplicate, reorder, corrupt, reject, freeze, crash, port_down "
 				      "or remove_device");
@@ -93,7 +80,7 @@ static int read_fault(const struct scenario *scenario, const config_setting_t *g
 		r = scenario_read_reason(scenario, text.reason, &reason);
 	if (r < 0)
 		return r;
-	text.given.action = text.action ? sim_action_of(text.action) : 0;
+	text.given.does.rule.action = text.action ? sim_action_of(text.action) : 0;
 	r = check_fault(scenario, group, &text);
 	if (r < 0)
 		return r;
@@ -102,10 +89,11 @@ static int read_fault(const struct scenario *scenario, const config_setting_t *g
 		return -ENOMEM;
 	*given = text.given;
 	given->what = (enum sim_what)kind_of(text.message);
-	given->reason = (uint16_t)reason;
-	given->value = (uint8_t)text.value;
+	given->does.rule.reason = (uint16_t)reason;
+	given->does.rule.value = (uint8_t)text.value;
 	strcpy(given->from, text.from);
-	strcpy(given->on, text.on ? text.on : "");
+	strcpy(given->on, text.on ? text.on : text.from);
+	given->does.on = given->on;
 	given->next = explore_givens;
 	explore_givens = given;
 	return 0;
@@ -296,7 +284,7 @@ int sim_explore_read(const struct scenario *scenario, const config_setting_t *gr
 	r = read_limits(scenario, group, &bounds, &limits);
 	if (!r)
 		r = scenario_for_each(scenario, bounds.faults, read_fault, NULL);
-	if (r < 0 || !explore_listening) {
+	if (r < 0 || !sim_explore_listening) {
 		forget(explore_givens);
 		explore_givens = before;
 		return r;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "providers/soft/fabric/counters.h"
 #include "providers/soft/fabric/numbers.h"
 #include "providers/soft/fabric/ports.h"
 #include "providers/soft/fabric/world.h"
@@ -24,6 +25,7 @@
 #include "providers/soft/nic/nic.h"
 #include "providers/soft/shm/folder.h"
 #include "providers/soft/wire/address.h"
+#include "device.h"
 #include "fabric_open.h"
 
 #define NODE_NAME "host"
@@ -36,7 +38,7 @@ static char shared_name[160];	/* "FABRIC-KIND" while on a shared fabric */
 void sim_fabric_close(void)
 {
 	sim_link_drop_all();
-	sim_shape_close();
+	sim_flows_forget();
 	sim_fault_close();
 	sim_world_close();
 	sim_nodes_drop_all();
@@ -61,6 +63,7 @@ static int renew_tables(void)
 		sim_ports_close(node->port_table);
 		node->port_table = table;
 	}
+	sim_counters_renew();
 	return r;
 }
 
@@ -116,7 +119,8 @@ static int add_address(struct sim_port *port, const char *ifname, const struct s
 			  (void *)&addr.in.sin_addr : (void *)&addr.in6.sin6_addr,
 			  text, sizeof(text));
 		sim_core->log(POLYCM_LOG_INFO, NULL,
-			      "%s: no GID left for the address %s of %s", DEVICE_NAME, text, ifname);
+			      "%s: no GID left for the address %s of %s",
+			      port->device->vdev.device.name, text, ifname);
 		return 0;
 	}
 	return r;
@@ -196,46 +200,98 @@ int sim_fabric_begin(void)
 	return sim_numbers_open();
 }
 
-int sim_fabric_open_default(void)
+/* What POLYCM_SIM_DEVICE names; false: nothing. */
+static int read_profile(struct sim_profile *ret_profile, bool *ret_found)
 {
-	const char *transport = sim_core->setting("POLYCM_SIM_TRANSPORT");
-	const char *home = sim_core->setting("POLYCM_SIM_NODE");
-	const struct polycm_transport *rules;
-	struct sim_device *device;
-	struct sim_node *node;
+	const char *name = sim_core->setting("POLYCM_SIM_DEVICE");
+	char why[DEVICE_WHY];
 	int r;
 
+	*ret_found = name && *name;
+	if (!*ret_found)
+		return 0;
+	r = device_profile(name, ret_profile, why);
+	if (r < 0)
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_DEVICE=%s: %s", name, why);
+	return r;
+}
+
+/* The transport that was asked for, or the profile's, or RoCE. */
+static int find_transport(const struct sim_profile *profile, const struct polycm_transport **ret_rules)
+{
+	const char *transport = sim_core->setting("POLYCM_SIM_TRANSPORT");
+
 	if (!transport || !*transport)
-		transport = "roce";
-	rules = sim_core->transport(transport);
-	if (!rules) {
+		transport = profile ? sim_profile_transport(profile) : "roce";
+	*ret_rules = sim_core->transport(transport);
+	if (!*ret_rules) {
 		sim_core->log(POLYCM_LOG_ERROR, NULL,
 			      "POLYCM_SIM_TRANSPORT=%s: no installed provider has the rules of "
 			      "that transport", transport);
 		return -ENODEV;
 	}
-	if (rules->protocol == POLYCM_PROTO_OTHER) {
+	if ((*ret_rules)->protocol == POLYCM_PROTO_OTHER) {
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_TRANSPORT=%s: the simulator cannot "
 			      "play this transport: its protocol is its provider's own", transport);
 		return -ENODEV;
 	}
-	if (!sim_is_virtual()) {
-		r = sim_fabric_join(rules->name);
-		if (r < 0)
-			return r;
+	if (profile && !sim_profile_fits(profile, *ret_rules)) {
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_TRANSPORT=%s: the transport of "
+			      "POLYCM_SIM_DEVICE is %s", transport, sim_profile_transport(profile));
+		return -EINVAL;
 	}
-	r = sim_fabric_begin();
-	if (r < 0)
-		goto err_close;
+	return 0;
+}
+
+/* Processes whose devices look alike share a network: a port's MAC follows from its device's name. */
+static int join(const struct polycm_transport *rules, const struct sim_profile *profile)
+{
+	char kind[32 + IBV_SYSFS_NAME_MAX];
+
+	if (sim_is_virtual())
+		return 0;
+	snprintf(kind, sizeof(kind), "%.30s%s%s", rules->name, profile ? "-" : "",
+		 profile ? profile->name : "");
+	return sim_fabric_join(kind);
+}
+
+static int add_device(const struct polycm_transport *rules, const struct sim_profile *profile)
+{
+	struct sim_device *device;
+	struct sim_node *node;
+	int r;
+
 	r = sim_node_add(NODE_NAME, &node);
+	if (!r)
+		r = sim_device_add(node, profile ? profile->name : DEVICE_NAME, rules, &device);
+	if (!r && profile)
+		r = sim_device_set_profile(device, profile);
+	return r ?: add_host_addresses(&device->ports[0]);
+}
+
+int sim_fabric_open_default(void)
+{
+	const char *home = sim_core->setting("POLYCM_SIM_NODE");
+	const struct polycm_transport *rules = NULL;
+	struct sim_profile profile, *played;
+	bool found;
+	int r;
+
+	r = read_profile(&profile, &found);
+	played = found ? &profile : NULL;
+	if (!r)
+		r = find_transport(played, &rules);
 	if (r < 0)
-		goto err_close;
-	r = sim_device_add(node, DEVICE_NAME, rules, &device);
-	if (r < 0)
-		goto err_close;
-	r = add_host_addresses(&device->ports[0]);
-	if (r < 0)
-		goto err_close;
+		return r;
+	r = join(rules, played);
+	if (!r)
+		r = sim_fabric_begin();
+	if (!r)
+		r = add_device(rules, played);
+	if (r < 0) {
+		sim_fabric_close();
+		return r;
+	}
 	sim_changes_read();
 	if (sim_is_virtual())
 		sim_fabric_set_own();
@@ -243,8 +299,4 @@ int sim_fabric_open_default(void)
 		sim_core->log(POLYCM_LOG_WARN, NULL, "POLYCM_SIM_NODE has no effect: without "
 			      "POLYCM_SIM_SCENARIO there is no other node than this host");
 	return 0;
-
-err_close:
-	sim_fabric_close();
-	return r;
 }

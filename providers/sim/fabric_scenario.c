@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,15 +63,6 @@ static int join(const char *path)
 	return r;
 }
 
-static void list_nodes(char *text, size_t size)
-{
-	size_t len = 0;
-
-	*text = '\0';
-	for (const struct sim_node *node = sim_first_node(); node && len < size; node = node->next)
-		len += (size_t)snprintf(text + len, size - len, "%s%s", len ? ", " : "", node->name);
-}
-
 /* The node that the process is on, if it was told. */
 static int go_home(void)
 {
@@ -84,7 +74,7 @@ static int go_home(void)
 		return 0;
 	node = sim_node_by_name(name);
 	if (!node) {
-		list_nodes(all, sizeof(all));
+		sim_list_nodes(all, sizeof(all));
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_NODE=%s: the scenario has no node "
 			      "of that name; there are: %s", name, all);
 		return -EINVAL;
@@ -95,14 +85,19 @@ static int go_home(void)
 
 int sim_fabric_open_scenario(const char *path)
 {
+	const char *device = sim_core->setting("POLYCM_SIM_DEVICE");
 	int r = 0;
+
+	if (device && *device)
+		sim_core->log(POLYCM_LOG_WARN, NULL, "POLYCM_SIM_DEVICE has no effect: the nodes "
+			      "of POLYCM_SIM_SCENARIO have their own devices");
 
 	if (!sim_is_virtual())
 		r = join(path);
 	if (!r)
 		r = sim_fabric_begin();
 	if (!r)
-		r = sim_scenario_build(path);
+		r = sim_scenario_build(path, NULL, 0);
 	if (!r)
 		r = go_home();
 	if (!r)

@@ -31,14 +31,22 @@
 
 /* Name, default, choices, help. */
 static const struct polycm_option options[] = {
-	{ SIZE, "POLYCM_SIM_TRANSPORT", "roce", NULL,
+	{ SIZE, "POLYCM_SIM_TRANSPORT", "", NULL,
 		"Transport of this host's simulated device: roce, ib, iwarp, or one whose rules "
-		"another plugin has." },
+		"another plugin has. Unset: that of POLYCM_SIM_DEVICE, or roce." },
 	{ SIZE, "POLYCM_SIM_SEED", "1", NULL,
 		"Seed of the simulator's random numbers." },
 	{ SIZE, "POLYCM_SIM_CLOCK", "real", "real|virtual",
 		"Whether time is real, or virtual: it then moves only while the program waits, "
 		"and the process has a fabric of its own." },
+	{ SIZE, "POLYCM_SIM_CM_DELAY", "", NULL,
+		"Microseconds that resolving an address or a route, joining a multicast group and "
+		"sending a connection request take, as on a host with a card. Unset: 200 with the "
+		"real clock, 0 with the virtual one." },
+	{ SIZE, "POLYCM_SIM_DEVICE", "", NULL,
+		"Device that the simulated one looks like, with its limits: a name, such as "
+		"connectx-6, or a file with the output of `ibv_devinfo -v', whose path has a "
+		"slash." },
 	{ SIZE, "POLYCM_SIM_FABRIC", "default", NULL,
 		"Name of the simulated fabric. Processes of one user with the same name "
 		"share it." },
@@ -78,7 +86,7 @@ static int ensure_up(void)
 /* The process ends with ids left: tell their peers, as a kernel does. */
 static void at_exit(void)
 {
-	if (!sim_is_up() || sim_is_inherited() ||
+	if (!sim_is_up() || sim_is_inherited() || sim_only_looked_at() ||
 	    (!sim_cma_has_own() && !sim_tapped() && !sim_faults_on) || !sim_lock_within(SIM_MS(200)))
 		return;
 	sim_fault_log_missed();
@@ -186,13 +194,18 @@ static bool clock_owns_fd(void *ctx, int fd, char *text, size_t size)
 	return owns;
 }
 
+static bool clock_is_virtual(void *ctx)
+{
+	return !sim_only_looked_at() && sim_clock_virtual(ctx);
+}
+
 static const struct polycm_clock sim_clock = {
 	.size = sizeof(sim_clock),
 	.now_ns = clock_now,
 	.timer_start = clock_timer_start,
 	.timer_cancel = clock_timer_cancel,
 	.idle = sim_idle,
-	.is_virtual = sim_clock_virtual,
+	.is_virtual = clock_is_virtual,
 	.wait = sim_clock_wait,
 	.spin = sim_clock_spin,
 	.owns_fd = clock_owns_fd,
@@ -219,7 +232,8 @@ static int init(struct polycm_module *module, void **ret_ctx)
 		sim_take_down();
 		goto out;
 	}
-	(void)sim_time->show(sim_is_virtual());	/* nothing before there was a clock */
+	if (!sim_only_looked_at())
+		(void)sim_time->show(sim_is_virtual());	/* nothing before there was a clock */
 	if (sim_files_watch_exit() || atexit(at_exit) || pthread_atfork(NULL, NULL, sim_cma_forked))
 		sim_core->log(POLYCM_LOG_WARN, NULL, "no memory to watch for the process's end");
 out:
@@ -249,7 +263,9 @@ static int enumerate(void *ctx)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&sim_setup_lock);
-	r = sim_fabric_announce();
+	r = sim_up_use();
+	if (!r)
+		r = sim_fabric_announce();
 	pthread_mutex_unlock(&sim_setup_lock);
 	return r;
 }

@@ -11,6 +11,7 @@
 
 #include "polycm/provider.h"
 #include "polycm/sim.h"
+#include "scenario.h"
 
 /* Protects the state of the simulator (running or not, with which fabric) and the device list. */
 extern pthread_mutex_t sim_setup_lock;
@@ -18,13 +19,19 @@ extern pthread_mutex_t sim_setup_lock;
 /* Setup lock held for all.  Start with the fabric of the settings, or with an empty one. */
 int sim_up_default(void);
 int sim_up_private(uint64_t seed);
-/* Start with a test's fabric, as a scenario file describes it. */
-int sim_up_scenario(const char *path);
+/* Start with a test's fabric, as a scenario file with this head describes it. */
+int sim_up_scenario(const char *path, const struct sim_scenario_head *of);
 /* Stop.  -EBUSY: the program has objects left on the fabric, which *ret_why lists. */
 int sim_down(char *ret_why, size_t why_size);
 /* Stop, whatever is left; the core has destroyed all ids. */
 void sim_down_forced(void);
 bool sim_is_up(void);
+/*
+ * A program that only reads sysfs keeps real time, and truncates no trace or capture.  When it
+ * uses the simulator: sim_up_use(), which does nothing unless this begins.
+ */
+int sim_up_use(void);
+bool sim_only_looked_at(void);	/* no lock needed */
 /* Stop, whatever is left, also after a start that failed; devices are not taken back. */
 void sim_take_down(void);
 

@@ -5,12 +5,11 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "providers/soft/fabric/build.h"
 #include "providers/soft/link/shape.h"
+#include "device.h"
 #include "explore.h"
 #include "scenario.h"
 #include "scenario_internal.h"
@@ -51,12 +50,13 @@ static int read_top(const struct scenario *scenario, struct top *ret_top)
  */
 
 struct device_text {
-	const char *transport;
+	const char *transport, *device;
 	config_setting_t *addresses, *limits;
 };
 
 static const struct scenario_member device_members[] = {
 	SCENARIO_MEMBER(struct device_text, transport, SCENARIO_TEXT),
+	SCENARIO_MEMBER(struct device_text, device, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct device_text, addresses, SCENARIO_ANY),
 	SCENARIO_MEMBER(struct device_text, limits, SCENARIO_GROUP),
 };
@@ -101,11 +101,24 @@ static int check_addresses(const struct scenario *scenario, const config_setting
 	return i ? 0 : scenario_error(scenario, addresses, "a device needs addresses");
 }
 
+static int read_profile(const struct scenario *scenario, const config_setting_t *group,
+			const char *name, struct sim_profile *ret_profile)
+{
+	const config_setting_t *at = config_setting_get_member(group, "device");
+	char why[DEVICE_WHY];
+	int r = device_profile(name, ret_profile, why);
+
+	if (r < 0)
+		(void)scenario_error(scenario, at, "%s: %s", scenario_show(at), why);
+	return r;
+}
+
 static int build_device(const struct scenario *scenario, const config_setting_t *group, void *node)
 {
 	struct polycm_sim_limits limits = { .size = sizeof(limits) };
-	struct device_text text = { .transport = "roce" };
+	struct device_text text = { .transport = NULL };
 	const config_setting_t *address;
+	struct sim_profile profile;
 	struct sim_device *device;
 	const char *why = NULL;
 	int r;
@@ -115,15 +128,20 @@ static int build_device(const struct scenario *scenario, const config_setting_t 
 		r = check_addresses(scenario, group, text.addresses);
 	if (!r && text.limits)
 		r = scenario_read_group(scenario, text.limits, "limits", limit_members, &limits);
+	if (!r && text.device)
+		r = read_profile(scenario, group, text.device, &profile);
 	if (r < 0)
 		return r;
-	if (!sim_core->transport(text.transport))
+	if (!text.transport && !text.device)
+		text.transport = "roce";
+	if (text.transport && !sim_core->transport(text.transport))
 		return scenario_error(scenario, config_setting_get_member(group, "transport"),
 				      "no installed provider has the rules of transport \"%.40s\"",
 				      text.transport);
 	address = nth_text(text.addresses, 0);
 	r = sim_build_device(node, text.transport, config_setting_get_string(address),
-			     text.limits ? &limits : NULL, &device, &why);
+			     text.device ? &profile : NULL, text.limits ? &limits : NULL, &device,
+			     &why);
 	for (unsigned int i = 1; !r && (address = nth_text(text.addresses, i)); i++)
 		r = sim_build_address(device, config_setting_get_string(address), &why);
 	return failed(scenario, address ? address : group, r, why);
@@ -166,16 +184,12 @@ static int build_node(const struct scenario *scenario, const config_setting_t *g
 int scenario_node(const struct scenario *scenario, const config_setting_t *at, const char *name,
 		  struct sim_node **ret_node)
 {
-	char names[200] = "";
-	size_t len = 0;
+	char names[200];
 
 	*ret_node = name ? sim_node_by_name(name) : NULL;
 	if (*ret_node)
 		return 0;
-	for (struct sim_node *node = sim_first_node(); node && len < sizeof(names);
-	     node = node->next)
-		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", len ? ", " : "",
-					node->name);
+	sim_list_nodes(names, sizeof(names));
 	return scenario_error(scenario, at, "%s: expected the name of a node: %s",
 			      scenario_show(at), names);
 }
@@ -252,30 +266,11 @@ static int build_link(const struct scenario *scenario, const config_setting_t *g
  * All of it.
  */
 
-/* Parsed, and its top level read; closed in any case. */
-static int open_text(struct scenario *scenario, const char *text, size_t len, struct top *ret_top)
+static int open_top(struct scenario *scenario, const char *text, size_t len, struct top *ret_top)
 {
-	int r;
+	int r = scenario_open(scenario, text, len);
 
-	config_init(&scenario->config);
-	r = scenario_parse(scenario, text, len);
 	return r < 0 ? r : read_top(scenario, ret_top);
-}
-
-static int open_file(struct scenario *scenario, struct top *ret_top)
-{
-	char *text = NULL;
-	size_t len = 0;
-	int r;
-
-	r = scenario_load_text(scenario->path, &text, &len);
-	if (r < 0) {
-		config_init(&scenario->config);
-		return r;
-	}
-	r = open_text(scenario, text, len, ret_top);
-	free(text);
-	return r;
 }
 
 static int build(const struct scenario *scenario, const struct top *top)
@@ -292,26 +287,13 @@ static int build(const struct scenario *scenario, const struct top *top)
 	return r;
 }
 
-int sim_scenario_build_text(const char *name, const char *text, size_t len)
+int sim_scenario_build(const char *name, const char *text, size_t len)
 {
 	struct scenario scenario = { .path = name };
 	struct top top;
 	int r;
 
-	r = open_text(&scenario, text, len, &top);
-	if (!r)
-		r = build(&scenario, &top);
-	config_destroy(&scenario.config);
-	return r;
-}
-
-int sim_scenario_build(const char *path)
-{
-	struct scenario scenario = { .path = path };
-	struct top top;
-	int r;
-
-	r = open_file(&scenario, &top);
+	r = open_top(&scenario, text, len, &top);
 	if (!r)
 		r = build(&scenario, &top);
 	config_destroy(&scenario.config);
@@ -325,7 +307,7 @@ int sim_scenario_peek(const char *path, struct sim_scenario_head *ret_head)
 	struct top top;
 	int r;
 
-	r = open_file(&scenario, &top);
+	r = open_top(&scenario, NULL, 0, &top);
 	if (!r) {
 		root = config_root_setting(&scenario.config);
 		*ret_head = (struct sim_scenario_head){

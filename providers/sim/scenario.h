@@ -22,12 +22,9 @@ struct sim_scenario_head {
 int sim_scenario_peek(const char *path, struct sim_scenario_head *ret_head);
 
 /*
- * Engine lock held.  Add the file's nodes, links and faults to the fabric.  After
- * an error the caller closes the fabric.
+ * Engine lock held.  Add the nodes, links and faults of the text, or without one of the file
+ * of that name, to the fabric.  After an error the caller closes the fabric.
  */
-int sim_scenario_build(const char *path);
-
-/* The same for text in memory; name appears in errors instead of the path. */
-int sim_scenario_build_text(const char *name, const char *text, size_t len);
+int sim_scenario_build(const char *name, const char *text, size_t len);
 
 #endif

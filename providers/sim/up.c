@@ -31,6 +31,7 @@
 pthread_mutex_t sim_setup_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static atomic_bool up;
+static atomic_bool looked_at;	/* only: see sim_up_use() */
 
 /* ------------------------------------------------------------------------
  * What the settings say.
@@ -52,6 +53,30 @@ static int seed_setting(uint64_t *ret_seed)
 	return 0;
 }
 
+#define MAX_CM_DELAY_US 1000000u
+
+/* Programs have races that they win on a host with a card, where these steps take so long. */
+#define REAL_CM_DELAY_US 200u
+
+static int cm_delay_setting(enum sim_clock clock, uint64_t *ret_delay)
+{
+	const char *text = sim_core->setting("POLYCM_SIM_CM_DELAY");
+	unsigned long us = clock == SIM_CLOCK_REAL ? REAL_CM_DELAY_US : 0;
+	char *end;
+
+	if (text && *text) {
+		us = strtoul(text, &end, 10);
+		if (*end || *text == '-' || us > MAX_CM_DELAY_US) {
+			sim_core->log(POLYCM_LOG_ERROR, NULL,
+				      "POLYCM_SIM_CM_DELAY=%s: not a number of microseconds up to %u",
+				      text, MAX_CM_DELAY_US);
+			return -EINVAL;
+		}
+	}
+	*ret_delay = SIM_US(us);
+	return 0;
+}
+
 static enum sim_clock clock_setting(void)
 {
 	const char *text = sim_core->setting("POLYCM_SIM_CLOCK");
@@ -65,20 +90,23 @@ static enum sim_clock clock_setting(void)
 
 static int bring_up(enum sim_clock clock, uint64_t seed, int (*open_fabric)(void))
 {
+	uint64_t delay;
 	int r;
 
-	r = sim_engine_start(clock, seed);
+	r = cm_delay_setting(clock, &delay);
+	if (!r)
+		r = sim_engine_start(clock, seed);
 	if (r < 0)
 		return r;
 	sim_lock();
 	sim_nic_start();
-	sim_cma_start();
+	sim_cma_start(delay);
 	sim_explore_fabric();
 	r = open_fabric();
 	if (r < 0)
 		goto err_fabric;
 	sim_unlock();
-	r = sim_time->show(clock == SIM_CLOCK_VIRTUAL);
+	r = sim_only_looked_at() ? 0 : sim_time->show(clock == SIM_CLOCK_VIRTUAL);
 	if (r < 0) {
 		sim_take_down();
 		return r;
@@ -129,6 +157,7 @@ static void remove_devices(void)
 void sim_take_down(void)
 {
 	atomic_store(&up, false);
+	atomic_store(&looked_at, false);
 	sim_lock();
 	sim_handles_renew();
 	sim_cma_stop();
@@ -156,7 +185,7 @@ static int open_fabric(void)
 	r = sim_fabric_open_default();
 	if (r < 0)
 		return r;
-	r = sim_scenario_build(scenario);
+	r = sim_scenario_build(scenario, NULL, 0);
 	if (r < 0)
 		sim_fabric_close();
 	return r;
@@ -193,12 +222,34 @@ int sim_up_default(void)
 		r = sim_explore_open(seed);
 	if (r)
 		return r;
-	sim_explore_listen(true);
+	atomic_store(&looked_at, sim_verbs_services && POLYCM_HAS(sim_verbs_services, only_looked_at) &&
+				 sim_verbs_services->only_looked_at());
+	sim_explore_listening = true;
 	r = bring_up(clock, seed, open_fabric);
-	sim_explore_listen(false);
-	if (r)
+	sim_explore_listening = false;
+	if (r || sim_only_looked_at())
 		return r;
 	r = sim_files_open();
+	if (r)
+		sim_take_down();
+	return r;
+}
+
+bool sim_only_looked_at(void)
+{
+	return atomic_load_explicit(&looked_at, memory_order_relaxed);
+}
+
+int sim_up_use(void)
+{
+	int r;
+
+	if (!sim_only_looked_at() || sim_verbs_services->only_looked_at())
+		return 0;
+	atomic_store(&looked_at, false);
+	r = sim_time->show(sim_is_virtual());
+	if (!r)
+		r = sim_files_open();
 	if (r)
 		sim_take_down();
 	return r;
@@ -211,26 +262,21 @@ static int open_test_fabric(void)
 
 	r = sim_fabric_begin();
 	if (!r)
-		r = sim_scenario_build(scenario);
+		r = sim_scenario_build(scenario, NULL, 0);
 	if (r < 0)
 		sim_fabric_close();
 	return r;
 }
 
-int sim_up_scenario(const char *path)
+int sim_up_scenario(const char *path, const struct sim_scenario_head *of)
 {
-	uint64_t seed = 1;
+	uint64_t seed = of->has_seed ? of->seed : 1;
 	int r;
 
-	r = sim_scenario_peek(path, &head);
-	if (r < 0)
-		return r;
-	if (head.has_clock && head.clock == SIM_CLOCK_REAL) {
+	if (of->has_clock && of->clock == SIM_CLOCK_REAL) {
 		sim_core->log(POLYCM_LOG_WARN, NULL, "%s: a test's fabric has virtual time", path);
 		return -EINVAL;
 	}
-	if (head.has_seed)
-		seed = head.seed;
 	scenario = path;
 	r = bring_up(SIM_CLOCK_VIRTUAL, sim_explore_seed(seed), open_test_fabric);
 	scenario = NULL;
@@ -241,29 +287,17 @@ int sim_up_scenario(const char *path)
 
 void sim_count_live(struct polycm_sim_counts *ret_counts)
 {
-	struct sim_nic_counts nic;
-
-	memset(ret_counts, 0, sizeof(*ret_counts));
 	sim_lock();
-	sim_nic_counts(&nic);
+	sim_nic_counts(ret_counts);
 	ret_counts->ids = sim_cma_live_ids();
 	ret_counts->packets = sim_link_under_way();
 	for (struct sim_node *node = sim_first_node(); node; node = node->next)
 		ret_counts->ports += sim_ports_bound(node);
 	sim_unlock();
-	ret_counts->contexts = nic.contexts;
-	ret_counts->pds = nic.pds;
-	ret_counts->mrs = nic.mrs;
-	ret_counts->comp_channels = nic.channels;
-	ret_counts->cqs = nic.cqs;
-	ret_counts->srqs = nic.srqs;
-	ret_counts->qps = nic.qps;
-	ret_counts->ahs = nic.ahs;
-	ret_counts->mws = nic.mws;
 }
 
-/* "2 ids, 1 CQ"; counts that are 0 are left out. */
-static int refuse_busy(const struct polycm_sim_counts *c, char *ret_why, size_t why_size)
+/* What is left keeps the fabric from ending: "2 ids, 1 CQ".  0 or -EBUSY. */
+static int check_left(const struct polycm_sim_counts *c, char *ret_why, size_t why_size)
 {
 	const struct {
 		const char *name;
@@ -271,42 +305,49 @@ static int refuse_busy(const struct polycm_sim_counts *c, char *ret_why, size_t 
 	} left[] = {
 		{ "rdma_cm_id", c->ids }, { "QP", c->qps }, { "CQ", c->cqs }, { "SRQ", c->srqs },
 		{ "MR", c->mrs }, { "MW", c->mws }, { "AH", c->ahs },
+		{ "TD", c->tds }, { "DM", c->dms }, { "XRC domain", c->xrcds },
 		{ "completion channel", c->comp_channels }, { "context", c->contexts },
 	};
+	unsigned int sum = 0;
 	size_t len = 0;
 
-	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]) && len < why_size; i++)
-		if (left[i].count)
+	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+		sum += left[i].count;
+		if (left[i].count && len < why_size)
 			len += (size_t)snprintf(ret_why + len, why_size - len, "%s%u %s%s",
 						len ? ", " : "", left[i].count, left[i].name,
 						left[i].count > 1 ? "s" : "");
-	return -EBUSY;
+	}
+	return sum ? -EBUSY : 0;
 }
 
 static void finish(void)
 {
 	sim_lock();
-	sim_fault_log_missed();
+	if (!sim_only_looked_at())
+		sim_fault_log_missed();
 	sim_unlock();
 	sim_take_down();
 }
 
-/* Contexts and PDs may be the core's own: it closes them with their devices. */
+/* Contexts, PDs and XRC domains may be the core's own: it closes them with their devices. */
 int sim_down(char *ret_why, size_t why_size)
 {
 	struct polycm_sim_counts c;
+	int r;
 
 	if (!sim_is_up())
 		return 0;
 	sim_count_live(&c);
-	c.contexts = 0;
-	if (c.ids || c.mrs || c.mws || c.comp_channels || c.cqs || c.srqs || c.qps || c.ahs)
-		return refuse_busy(&c, ret_why, why_size);
+	c.contexts = c.xrcds = 0;
+	r = check_left(&c, ret_why, why_size);
+	if (r < 0)
+		return r;
 	remove_devices();
 	sim_count_live(&c);
 	if (c.contexts) {
 		(void)sim_fabric_announce();	/* EBUSY is the error that matters */
-		return refuse_busy(&c, ret_why, why_size);
+		return check_left(&c, ret_why, why_size);
 	}
 	finish();
 	return 0;

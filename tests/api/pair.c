@@ -74,6 +74,9 @@ void pair_close_nodes(void)
 	assert_int_equal(counts.srqs, 0);
 	assert_int_equal(counts.qps, 0);
 	assert_int_equal(counts.ahs, 0);
+	assert_int_equal(counts.tds, 0);
+	assert_int_equal(counts.dms, 0);
+	assert_int_equal(counts.xrcds, 0);
 	assert_int_equal(polycm_sim_destroy(), 0);
 }
 

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,6 +55,50 @@ static void rdma_get_devices_gives_the_ids_contexts(void **state)
 		rdma_free_devices(list);
 		pair_close(&pair);
 	}
+}
+
+static void importing_a_device(void **state)
+{
+	struct ibv_context *context, *imported;
+	struct ibv_device **list;
+	struct ibv_pd *pd, *its_pd;
+	struct ibv_mr *mr, *its_mr;
+	struct pair pair;
+	char memory[64];
+	int fds[2], null;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	list = ibv_get_device_list(NULL);
+	context = ibv_open_device(list[1]);
+	assert_int_equal(pipe(fds), 0);
+	assert_null(ibv_import_device(fds[0]));
+	assert_int_equal(errno, EINVAL);
+	/* As a device of libibverbs has it. */
+	null = open("/dev/null", O_RDONLY);
+	assert_null(ibv_import_device(null));
+	assert_int_equal(errno, EINVAL);
+
+	pd = ibv_alloc_pd(context);
+	mr = ibv_reg_mr(pd, memory, sizeof(memory), 0);
+	imported = ibv_import_device(dup(context->cmd_fd));
+	assert_non_null(imported);
+	assert_ptr_equal(imported->device, list[1]);
+	its_pd = ibv_import_pd(imported, pd->handle);
+	its_mr = ibv_import_mr(its_pd, mr->handle);
+	assert_non_null(its_mr);
+	assert_int_equal(its_mr->lkey, mr->lkey);
+	ibv_unimport_mr(its_mr);
+	ibv_unimport_pd(its_pd);
+	assert_int_equal(ibv_close_device(imported), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	assert_int_equal(ibv_close_device(context), 0);
+	ibv_free_device_list(list);
+	close(null);
+	close(fds[0]);
+	close(fds[1]);
+	pair_close(&pair);
 }
 
 static void the_list_of_libibverbs_has_them(void **state)
@@ -291,6 +336,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rdma_get_devices_gives_the_ids_contexts),
+		cmocka_unit_test(importing_a_device),
 		cmocka_unit_test(the_list_of_libibverbs_has_them),
 		cmocka_unit_test(devices_have_limits),
 		cmocka_unit_test(ports_are_up),

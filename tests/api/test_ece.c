@@ -152,6 +152,71 @@ static void they_are_for_ids_without_a_qp(void **state)
 	}
 }
 
+/* The server's QP takes what it knows of its own vendor's options, and nothing of another's. */
+static void a_qp_of_the_library_answers(void **state)
+{
+	static const struct {
+		uint32_t vendor, options;	/* vendor: changes the device's */
+		uint32_t taken;
+	} cases[] = { { 0, 0xffffff05, 5 }, { 0, 0, 0 }, { 1, 5, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+		uint32_t options = cases[i / 2].options, taken = cases[i / 2].taken, vendor;
+		struct rdma_conn_param param = pair_param(NULL, 0);
+		struct ibv_ece offer, its;
+		struct pair pair;
+
+		pair_open(&pair, i & 1 ? IB : ROCE, RDMA_PS_TCP);
+		pair_resolve(&pair);
+		pair_client_qp(&pair);
+		assert_int_equal(ibv_query_ece(pair.client->qp, &its), 0);
+		vendor = its.vendor_id ^ cases[i / 2].vendor;
+		rdma_destroy_qp(pair.client);
+		offer = ece_of(vendor, options);
+		assert_int_equal(rdma_set_local_ece(pair.client, &offer), 0);
+		rdma_ack_cm_event(pair_request(&pair, &param));
+		assert_remote(pair.server, vendor, options);
+		pair_server_qp(&pair);
+		assert_int_equal(ibv_query_ece(pair.server->qp, &its), 0);
+		assert_int_equal(its.options, taken);
+		assert_int_equal(rdma_accept(pair.server, &param), 0);
+		pair_take(pair.client_channel, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
+		assert_remote(pair.client, vendor, taken);
+		pair_close(&pair);
+	}
+}
+
+/* And the client's takes what the server answers. */
+static void both_qps_of_the_library_agree(void **state)
+{
+	(void)state;
+	for (enum transport t = ROCE; t <= IB; t++) {
+		struct ibv_ece before, client, server;
+		struct pair pair;
+
+		step_open(&pair, t, STEP_PASSIVE);
+		assert_int_equal(ibv_query_ece(pair.client->qp, &client), 0);
+		assert_int_equal(ibv_query_ece(pair.server->qp, &server), 0);
+		assert_memory_equal(&client, &server, sizeof(client));
+		assert_int_not_equal(client.options, 0);
+		pair_close(&pair);
+
+		/* The server wants fewer. */
+		step_request(&pair, t, RDMA_PS_TCP, true);
+		assert_int_equal(ibv_query_ece(pair.client->qp, &before), 0);
+		rdma_destroy_qp(pair.server);
+		server = ece_of(before.vendor_id, 4);
+		assert_int_equal(rdma_set_local_ece(pair.server, &server), 0);
+		assert_int_equal(rdma_accept(pair.server, &(struct rdma_conn_param){ .qp_num = 1 }), 0);
+		pair_take(pair.client_channel, RDMA_CM_EVENT_ESTABLISHED, 0);
+		assert_int_equal(ibv_query_ece(pair.client->qp, &client), 0);
+		assert_int_equal(client.options, 4);
+		assert_int_not_equal(before.options, 4);
+		pair_close(&pair);
+	}
+}
+
 static void datagrams_carry_the_answer(void **state)
 {
 	(void)state;
@@ -196,6 +261,8 @@ int main(void)
 		cmocka_unit_test(iwarp_does_not_carry_them),
 		cmocka_unit_test(local_options_are_checked),
 		cmocka_unit_test(they_are_for_ids_without_a_qp),
+		cmocka_unit_test(a_qp_of_the_library_answers),
+		cmocka_unit_test(both_qps_of_the_library_agree),
 		cmocka_unit_test(datagrams_carry_the_answer),
 		cmocka_unit_test(refusing_for_ece),
 	};

@@ -380,7 +380,7 @@ static const struct {
 	{ "P_Key index", pkey_9999, NOT_IWARP, EINVAL, "ibv_query_pkey refused",
 	  "index 9999, port 1 has 1" },
 	{ "P_Key", pkey_unknown, NOT_IWARP, EINVAL, "ibv_get_pkey_index refused", "P_Key 0xffff only" },
-	{ "detach", detach_none, NOT_IWARP, EINVAL, "ibv_detach_mcast refused", "is not attached" },
+	{ "detach", detach_none, NOT_IWARP, EINVAL, "ibv_detach_mcast refused", "is not of type UD" },
 	{ "file of memory", mr_of_a_file, ALL, EOPNOTSUPP, "ibv_reg_dmabuf_mr refused",
 	  "simulated devices have no such call" },
 };

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_sim_limits.c - polycm_sim_device_limit(): how much of everything a device has. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "steps.h"
 
@@ -212,11 +215,136 @@ static void limits_are_of_one_device(void **state)
 	assert_int_equal(polycm_sim_destroy(), 0);
 }
 
+/* ------------------------------------------------------------------------
+ * Devices that look like others.
+ */
+
+struct card {
+	const char *name;		/* as in the file; the last two are of one file */
+	const char *shown;		/* as programs see it */
+	int max_qp_wr, max_sge, max_cqe, vectors;
+};
+
+static const struct card cards[] = {
+	{ "card_0", "card_0", 100, 5, 200, 7 },
+	{ "other0", "other0", 300, 2, 50, 1 },
+	{ "card_0", "card_1", 100, 5, 200, 7 },
+};
+
+static void write_card(FILE *file, const struct card *card)
+{
+	fprintf(file, "hca_id: %s\ntransport: InfiniBand (0)\nfw_ver: 1.2.%d\nphys_port_cnt: 1\n"
+		"max_mr_size: 0x1000\nmax_qp: 9\nmax_qp_wr: %d\nmax_sge: %d\nmax_cq: 9\n"
+		"max_cqe: %d\nmax_mr: 9\nmax_pd: 1\nnum_comp_vectors: %d\nport: 1\n"
+		"max_mtu: 2048 (4)\nactive_mtu: 1024 (3)\nlink_layer: Ethernet\n"
+		"active_width: 2X (16)\nactive_speed: 50.0 Gbps (64)\n",
+		card->name, card->max_sge, card->max_qp_wr, card->max_sge, card->max_cqe,
+		card->vectors);
+}
+
+/* A scenario with the three devices, in a folder that is removed again. */
+static void load_cards(void)
+{
+	char folder[] = "/tmp/polycm-cards.XXXXXX", path[100], scenario[100];
+	FILE *file, *all;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(scenario, sizeof(scenario), "%s/scenario", folder);
+	all = fopen(scenario, "we");
+	assert_non_null(all);
+	fputs("nodes = ( { name = \"a\"; devices = (", all);
+	for (size_t i = 0; i < ARRAY_LEN(cards); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, cards[i].name);
+		file = fopen(path, "we");
+		assert_non_null(file);
+		write_card(file, &cards[i]);
+		assert_int_equal(fclose(file), 0);
+		fprintf(all, "%s{ device = \"%s\"; addresses = \"10.0.%zu.1/24\"; }", i ? "," : "", path,
+			i);
+	}
+	fputs("); } );\n", all);
+	assert_int_equal(fclose(all), 0);
+	assert_int_equal(polycm_sim_load(scenario), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cards); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, cards[i].name);
+		(void)unlink(path);
+	}
+	assert_int_equal(unlink(scenario) | rmdir(folder), 0);
+}
+
+static bool makes_cq(struct objects *on, int cqe, int vector)
+{
+	struct ibv_cq *cq = ibv_create_cq(on->verbs, cqe, NULL, NULL, vector);
+
+	return cq && !ibv_destroy_cq(cq);
+}
+
+static bool makes_qp(struct objects *on, int max_wr, int max_sge)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = on->cq,
+		.recv_cq = on->cq,
+		.cap = { (uint32_t)max_wr, 1, (uint32_t)max_sge, 1, 0 },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp = ibv_create_qp(on->pd, &attr);
+
+	return qp && !ibv_destroy_qp(qp);
+}
+
+static bool registers(struct objects *on, size_t len)
+{
+	static char memory[0x1001];
+	struct ibv_mr *mr = ibv_reg_mr(on->pd, memory, len, 0);
+
+	return mr && !ibv_dereg_mr(mr);
+}
+
+static void check_card(const struct card *card)
+{
+	struct objects on = { .verbs = open_device(card->shown) };
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port;
+
+	assert_int_equal(ibv_query_device(on.verbs, &attr), 0);
+	assert_int_equal(attr.max_sge, card->max_sge);
+	assert_int_equal(attr.max_cqe, card->max_cqe);
+	assert_int_equal(ibv_query_port(on.verbs, 1, &port), 0);
+	assert_int_equal(port.max_mtu, IBV_MTU_2048);
+	assert_int_equal(port.active_speed, 64);
+	assert_int_equal(on.verbs->num_comp_vectors, card->vectors);
+
+	on.pd = ibv_alloc_pd(on.verbs);
+	assert_non_null(on.pd);
+	assert_null(ibv_alloc_pd(on.verbs));
+	assert_true(makes_cq(&on, card->max_cqe, card->vectors - 1));
+	assert_false(makes_cq(&on, card->max_cqe + 1, 0));
+	assert_false(makes_cq(&on, 1, card->vectors));
+	on.cq = ibv_create_cq(on.verbs, 1, NULL, NULL, 0);
+	assert_true(makes_qp(&on, card->max_qp_wr, card->max_sge));
+	assert_false(makes_qp(&on, card->max_qp_wr + 1, 1));
+	assert_false(makes_qp(&on, 1, card->max_sge + 1));
+	assert_true(registers(&on, 0x1000));
+	assert_false(registers(&on, 0x1001));
+	assert_int_equal(ibv_destroy_cq(on.cq) | ibv_dealloc_pd(on.pd), 0);
+	assert_int_equal(ibv_close_device(on.verbs), 0);
+}
+
+static void devices_look_like_others(void **state)
+{
+	(void)state;
+	load_cards();
+	for (size_t i = 0; i < ARRAY_LEN(cards); i++)
+		check_card(&cards[i]);
+	assert_int_equal(polycm_sim_destroy(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits_are_shown_and_kept),
 		cmocka_unit_test(limits_are_of_one_device),
+		cmocka_unit_test(devices_look_like_others),
 	};
 
 	return cmocka_run_group_tests(tests, pair_group_setup, NULL);

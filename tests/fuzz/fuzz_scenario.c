@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
 	sim_lock();
 	assert_int_equal(sim_fabric_begin(), 0);
-	r = sim_scenario_build_text("fuzz.cfg", (const char *)data, size);
+	r = sim_scenario_build("fuzz.cfg", (const char *)data, size);
 	assert_int_equal(sim_fake_log_count(POLYCM_LOG_ERROR), r < 0);
 	assert_true(r < 0 || !strchr(sim_fake_log(POLYCM_LOG_ERROR), '\n'));
 	if (!r) {

@@ -281,8 +281,8 @@ REAL_OR_SANITIZERS(void *, malloc, size_t)
 REAL_OR_SANITIZERS(void *, calloc, size_t, size_t)
 REAL_OR_SANITIZERS(void *, realloc, void *, size_t)
 REAL_OR_SANITIZERS(void, free, void *)
-REAL(void *, aligned_alloc, size_t, size_t)
-REAL(int, posix_memalign, void **, size_t, size_t)
+REAL_OR_SANITIZERS(void *, aligned_alloc, size_t, size_t)
+REAL_OR_SANITIZERS(int, posix_memalign, void **, size_t, size_t)
 
 EXPORT void *malloc(size_t size)
 {
@@ -327,14 +327,16 @@ EXPORT void *realloc(void *memory, size_t size)
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-	return fails(NTH_ALLOC, "aligned_alloc", CALLER) ? NULL : real_aligned_alloc()(alignment, size);
+	if (fails(NTH_ALLOC, "aligned_alloc", CALLER))
+		return NULL;
+	return memory_aligned_alloc()(alignment, size);
 }
 
 EXPORT int posix_memalign(void **ret_memory, size_t alignment, size_t size)
 {
 	if (fails(NTH_ALLOC, "posix_memalign", CALLER))
 		return ENOMEM;
-	return real_posix_memalign()(ret_memory, alignment, size);
+	return memory_posix_memalign()(ret_memory, alignment, size);
 }
 
 static char *copy(const char *text, size_t len)
@@ -451,6 +453,8 @@ EXPORT int openat64(int folder, const char *path, int flags, ...)
 REAL(FILE *, fopen, const char *, const char *)
 REAL(FILE *, fopen64, const char *, const char *)
 REAL(DIR *, opendir, const char *)
+REAL(int, scandir, const char *, struct dirent ***, int (*)(const struct dirent *),
+     int (*)(const struct dirent **, const struct dirent **))
 REAL(int, socket, int, int, int)
 REAL(int, eventfd, unsigned int, int)
 REAL(int, epoll_create1, int)
@@ -468,6 +472,10 @@ REAL(int, mkdir, const char *, mode_t)
 SIMPLE(NTH_DESCRIPTOR, NULL, FILE *, fopen, (const char *path, const char *mode), path, mode)
 SIMPLE(NTH_DESCRIPTOR, NULL, FILE *, fopen64, (const char *path, const char *mode), path, mode)
 SIMPLE(NTH_DESCRIPTOR, NULL, DIR *, opendir, (const char *path), path)
+SIMPLE(NTH_DESCRIPTOR, -1, int, scandir,
+       (const char *path, struct dirent ***list, int (*filter)(const struct dirent *),
+	int (*compare)(const struct dirent **, const struct dirent **)),
+       path, list, filter, compare)
 SIMPLE(NTH_DESCRIPTOR, -1, int, socket, (int family, int type, int protocol), family, type, protocol)
 SIMPLE(NTH_DESCRIPTOR, -1, int, eventfd, (unsigned int count, int flags), count, flags)
 SIMPLE(NTH_DESCRIPTOR, -1, int, epoll_create1, (int flags), flags)

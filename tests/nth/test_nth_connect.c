@@ -7,6 +7,8 @@
  *	NTH_FIRST=17 NTH_LAST=17 ./run tests/nth/test_nth_connect	one n only
  */
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,16 +161,16 @@ static void end(struct life *life)
 		rdma_destroy_event_channel(life->channel);
 }
 
-/* With the n-th failing, or none: 0.  false: there were fewer. */
+/* With the n-th failing, or none: 0; count as of nth_arm().  false: there were fewer. */
 static bool live_with(enum transport transport, enum nth_kind kind, unsigned long n,
-		      unsigned int *lost)
+		      unsigned long count, unsigned int *lost)
 {
 	struct life life = { .what = "the beginning" };
 	struct polycm_sim_node *server, *client;
 	bool failed;
 
 	pair_open_nodes(transport, &server, &client);
-	nth_arm(kind, n, 1);
+	nth_arm(kind, n, count);
 	live(&life);
 	failed = nth_disarm(NULL);
 	if (life.lost) {
@@ -192,15 +194,15 @@ static unsigned long number(const char *name, unsigned long otherwise)
 	return text ? strtoul(text, NULL, 10) : otherwise;
 }
 
-static void sweep(enum nth_kind kind)
+static void sweep(enum nth_kind kind, unsigned long count)
 {
 	unsigned long last = number("NTH_LAST", 100000), n;
 	unsigned int lost = 0;
 
 	for (enum transport t = ROCE; t < NUM_TRANSPORTS; t++) {
-		(void)live_with(t, kind, 0, &lost);
+		(void)live_with(t, kind, 0, count, &lost);
 		for (n = number("NTH_FIRST", 1); n <= last; n++)
-			if (!live_with(t, kind, n, &lost))
+			if (!live_with(t, kind, n, count, &lost))
 				break;
 		print_message("%s: %lu\n", transport_name[t], n - 1);
 		/* Else nothing was tested: the calls are not seen. */
@@ -212,19 +214,40 @@ static void sweep(enum nth_kind kind)
 static void each_allocation(void **state)
 {
 	(void)state;
-	sweep(NTH_ALLOC);
+	sweep(NTH_ALLOC, 1);
+}
+
+static void *sleep_until(void *arg)
+{
+	(void)sem_wait(arg);
+	return NULL;
+}
+
+/* There is no memory any more, and no spare blocks, which only one thread keeps. */
+static void all_allocations_from_one_on(void **state)
+{
+	pthread_t thread;
+	sem_t end;
+
+	(void)state;
+	assert_int_equal(sem_init(&end, 0, 0), 0);
+	assert_int_equal(pthread_create(&thread, NULL, sleep_until, &end), 0);
+	sweep(NTH_ALLOC, 0);
+	assert_int_equal(sem_post(&end), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 static void each_descriptor(void **state)
 {
 	(void)state;
-	sweep(NTH_DESCRIPTOR);
+	sweep(NTH_DESCRIPTOR, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_allocation),
+		cmocka_unit_test(all_allocations_from_one_on),
 		cmocka_unit_test(each_descriptor),
 	};
 

@@ -123,6 +123,34 @@ check 'by any option of the simulator' preloads "$interposer:$library" --seed 7
 check 'not by another provider' preloads "$library" --provider roce
 check 'and once' preloads "$interposer:$library" --provider sim "${command[@]:${#as_user[@]}}" run
 
+# What the dynamic linker asks comes first, too, and valgrind is told of it.
+audits() {
+	run "${@:3}" env | grep -E "^$1=" >"$work/audit"
+	printf '%s=%s\n' "$1" "$2" | diff - "$work/audit"
+}
+if [ -e "$auditor" ]; then
+	check 'LD_AUDIT is the auditor' audits LD_AUDIT "$auditor"
+	check 'LD_AUDIT names it once' audits LD_AUDIT "$auditor" "${command[@]:${#as_user[@]}}" run
+	check 'what LD_AUDIT held comes behind' eval \
+		'LD_AUDIT=/nowhere/audit.so audits LD_AUDIT "$auditor:/nowhere/audit.so" 2>"$work/err"'
+	check 'room for static TLS' audits GLIBC_TUNABLES glibc.rtld.optional_static_tls=4096
+	check 'room for static TLS behind other tunables' eval \
+		'GLIBC_TUNABLES=glibc.malloc.check=0 audits GLIBC_TUNABLES glibc.malloc.check=0:glibc.rtld.optional_static_tls=4096'
+	check 'more room for static TLS' eval 'GLIBC_TUNABLES=glibc.rtld.optional_static_tls=9999 audits GLIBC_TUNABLES \
+		glibc.rtld.optional_static_tls=9999'
+	check 'an option of valgrind' audits VALGRIND_OPTS --run-libc-freeres=no
+	check 'an option of valgrind, once' audits VALGRIND_OPTS --run-libc-freeres=no "${command[@]:${#as_user[@]}}" run
+	check 'and behind others' eval 'VALGRIND_OPTS=-q audits VALGRIND_OPTS "-q --run-libc-freeres=no"'
+	without_auditor() {
+		mv "$auditor" "$auditor.away"
+		run env | grep -E '^(LD_AUDIT|VALGRIND_OPTS|GLIBC_TUNABLES)='
+		local status=$?
+		mv "$auditor.away" "$auditor"
+		[ "$status" -eq 1 ]
+	}
+	check 'where there is none, nothing' without_auditor
+fi
+
 # --- What becomes of the program. ---
 
 check 'its exit status' exits 7 run sh -c 'exit 7'
@@ -144,16 +172,27 @@ check 'a wrong file of faults' complains 'wrong.faults:1: message = "dance": no 
 check 'a wrong file of faults over the kernel' complains 'wrong.faults:1: ' \
 	run --provider roce --faults "$work/wrong.faults" touch "$work/ran"
 
-# Nothing can be preloaded into a static program.
-if echo 'int main(void) { return 0; }' | ${CC:-cc} -static -x c -o "$work/static" - 2>/dev/null; then
-	chmod a+rx "$work/static"
-	check 'a static program' eval 'exits 0 run "$work/static" && counts "$work/err" 1 . &&
-		has "$work/err" "polycm: $work/static is linked statically, so that polycm is not in it"'
+# Nothing can be preloaded into a static program, and into a script whose interpreter is one.
+says_static() {
+	exits 0 run "$1" && counts "$work/err" 1 . && has "$work/err" "polycm: $2 is linked statically, so that polycm is not in it"
+}
+for kind in static static-pie; do
+	echo 'int main(void) { return 0; }' | ${CC:-cc} "-$kind" -fPIE -x c -o "$work/$kind" - 2>/dev/null || continue
+	printf '#! \t%s -x\n' "$work/$kind" >"$work/by-$kind"
+	printf '#!%s' "$work/by-$kind" >"$work/by-by-$kind"
+	chmod a+rx "$work"/{,by-,by-by-}$kind
+	check "a program that is $kind" says_static "$work/$kind" "$work/$kind"
+	check "a script for it ($kind)" says_static "$work/by-$kind" "$work/by-$kind: its interpreter $work/$kind"
+	check "a script for a script for it ($kind)" says_static "$work/by-by-$kind" \
+		"$work/by-by-$kind: its interpreter $work/$kind"
+done
+if [ -e "$work/static" ]; then
 	check 'a static program, explored' eval 'exits 0 polycm explore --seeds 1 --output "$work/found" "$work/static" &&
 		has "$work/err" "polycm: $work/static is linked statically"'
 fi
 check 'a script and a dynamic linker are not static' eval 'printf "#!/bin/sh\ntrue\n" >"$work/script" &&
 	chmod a+rx "$work/script" && exits 0 run "$work/script" && [ ! -s "$work/err" ] &&
+	printf "#!/nowhere/sh\n" >"$work/script" && exits 127 run "$work/script" && counts "$work/err" 1 . &&
 	exits 0 run "$(ldd "$(type -P true)" | grep -o "/[^ ]*ld-[^ ]*" | head -1)" --version && [ ! -s "$work/err" ]'
 
 # --- info. ---
@@ -184,7 +223,7 @@ check 'polycm info beside a provider that cannot be used' eval '
 	POLYCM_PROVIDER_PATH=$work exits 0 polycm info &&
 	has "$work/out" "$work/provider-acme.so" "RDMA_PS_TCP"'
 check 'polycm info --config of one provider' eval '
-	exits 0 polycm info --config sim && counts "$work/out" 10 "^POLYCM_" && counts "$work/out" 10 "^POLYCM_SIM_"'
+	exits 0 polycm info --config sim && counts "$work/out" 12 "^POLYCM_" && counts "$work/out" 12 "^POLYCM_SIM_"'
 check 'polycm info --config of an unknown provider' eval 'exits 1 polycm info --config acme &&
 	has "$work/err" "there is no provider '"'acme'"'"'
 info_with() { (export "$1"; shift; exits 0 polycm info "$@"); }
@@ -205,6 +244,13 @@ fails_of() {
 }
 bad_setting() { (fails_of "$@" POLYCM_PROVIDER=sim); }
 check 'a bad seed' bad_setting 'POLYCM_SIM_SEED=x: not a number' POLYCM_SIM_SEED=x
+for text in -1 fast 5us 1000001 99999999999999999999; do
+	check "POLYCM_SIM_CM_DELAY=$text" bad_setting "POLYCM_SIM_CM_DELAY=$text: not a number of microseconds" \
+		"POLYCM_SIM_CM_DELAY=$text"
+done
+check 'no device' bad_setting 'POLYCM_SIM_DEVICE=/nowhere: No such file or directory' POLYCM_SIM_DEVICE=/nowhere
+check 'a file that is no device' bad_setting 'POLYCM_SIM_DEVICE=/dev/null: line 0: no line begins with hca_id:' \
+	POLYCM_SIM_DEVICE=/dev/null
 check 'a bad clock' bad_setting 'POLYCM_SIM_CLOCK=sundial is not one of real|virtual' POLYCM_SIM_CLOCK=sundial
 check 'a bad transport' bad_setting 'POLYCM_SIM_TRANSPORT=x: ' POLYCM_SIM_TRANSPORT=x
 check 'a bad fabric' bad_setting 'POLYCM_SIM_FABRIC=../x: no name' POLYCM_SIM_FABRIC=../x

@@ -57,6 +57,11 @@ finds_its_own() {
 }
 check 'it finds its own library and plugins' finds_its_own
 
+finds_devices() {
+	exits 0 polycm run --device rxe "$installed" info && has "$work/out" "looks like  $moved/there/share/polycm/devices/rxe"
+}
+check 'it finds its own devices' finds_devices
+
 listening='listening'
 server_command=(rping -s -a 127.0.0.1 -C 3 -v -V)
 client_command=(rping -c -a 127.0.0.1 -C 3 -v -V)

@@ -71,15 +71,20 @@ user() { "${as_user[@]}" "$@"; }
 # A copy of what `make install' would install: that user may not be able to read the build tree, which may be in
 # somebody's home. It is made everywhere, so that tests do the same wherever the checkout is.
 copy=$work/copy
-mkdir -p "$copy/bin" "$copy/lib/polycm" &&
+mkdir -p "$copy/bin" "$copy/lib/polycm" "$copy/share/polycm" &&
 cp "$abs_top_builddir/tools/.libs/polycm" "$copy/bin/" &&
 cp "$abs_top_builddir/core/.libs/libpolycm.so.0" "$copy/lib/" &&
 cp "$abs_top_builddir/interpose/.libs/libpolycm-interpose.so.0" "$copy/lib/" &&
+cp "$abs_top_builddir/sockets/.libs/libpolycm-sockets.so" "$copy/lib/" &&
+{ [ ! -e "$abs_top_builddir/audit/.libs/libpolycm-audit.so" ] ||
+	cp "$abs_top_builddir/audit/.libs/libpolycm-audit.so" "$copy/lib/"; } &&
 cp "$abs_top_builddir"/providers/*/.libs/provider-*.so "$copy/lib/polycm/" &&
+cp -R "$abs_top_srcdir/providers/sim/devices" "$copy/share/polycm/" &&
 cp -R "$abs_top_srcdir/include" "$copy/" &&
 chmod -R go+rX "$work" || exit 99
 unset POLYCM_PROVIDER_PATH
 library=$copy/lib/libpolycm.so.0 interposer=$copy/lib/libpolycm-interpose.so.0 command=$copy/bin/polycm
+auditor=$copy/lib/libpolycm-audit.so
 
 # Not through libtool's wrapper script, which takes longer than the command itself.
 command=("${as_user[@]}" timeout --foreground -k 2 "$limit"

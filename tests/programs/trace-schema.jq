@@ -5,8 +5,8 @@ def is_number: type == "number" and . == floor and . >= 0;
 def is_hex: type == "string" and test("^([0-9a-f]{2})*$");
 def is_address: type == "string" and test("^([0-9.]+|\\[[0-9a-f:.]+\\]):[0-9]+$");
 
-def numbers: ["time", "process", "packet", "id", "local", "remote", "qpn", "dst_qpn", "psn", "len",
-	"offset", "imm", "qkey", "rnr_timer", "responder_resources", "initiator_depth", "retry",
+def numbers: ["time", "process", "packet", "id", "local", "remote", "qpn", "dst_qpn", "srqn", "psn",
+	"len", "offset", "imm", "qkey", "rnr_timer", "responder_resources", "initiator_depth", "retry",
 	"rnr_retry", "ack_delay", "service_timeout", "ece_vendor", "ece_options", "revision", "ird",
 	"ord", "child", "private_data_len", "until", "rule", "for"];
 def texts: ["kind", "node", "from", "to", "message", "service", "event", "of", "state", "was", "timer",

@@ -46,7 +46,6 @@ struct world {
 	int refuse;			/* what post_event() says to CONNECT_REQUESTs, if not 0 */
 	bool keep_mads;			/* false: count nothing, for long runs */
 	unsigned int fail_allocation;	/* the n-th from now on; 0: none */
-	unsigned int fail_posts;	/* so many of the next events find no memory; not requests */
 };
 
 extern struct world world;

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "providers/ib/rules.h"
 #include "providers/iwarp/rules.h"
@@ -68,6 +69,20 @@ bool pair_warned(const char *text)
 
 	last_warning[0] = '\0';
 	return warned;
+}
+
+void pair_refused(const struct pair_refusal *refusal)
+{
+	unsigned int before = pair_warnings;
+	int err;
+
+	errno = 0;
+	err = refusal->call();
+	if (err != refusal->err || pair_warnings != before + 1 ||
+	    !strstr(last_log, refusal->name) || !strstr(last_log, " refused") ||
+	    !strstr(last_log, refusal->text) || !strstr(last_log, strerror(err)))
+		fail_msg("%s, \"%s\": %s, %u lines, the last: %s", refusal->name, refusal->text,
+			 strerror(err), pair_warnings - before, last_log);
 }
 
 static const char *setting(const char *name)
@@ -163,13 +178,11 @@ static void close_side(struct pair_side *side)
 	assert_int_equal(sim_verbs.close_device(side->context), 0);
 }
 
-void pair_close(void)
+static void close_fabric(void)
 {
-	static const struct sim_nic_counts none;
-	struct sim_nic_counts counts;
+	static const struct polycm_sim_counts none;
+	struct polycm_sim_counts counts;
 
-	close_side(&a);
-	close_side(&b);
 	sim_lock();
 	sim_nic_counts(&counts);
 	assert_memory_equal(&counts, &none, sizeof(counts));
@@ -177,6 +190,22 @@ void pair_close(void)
 	sim_fabric_close();
 	sim_unlock();
 	sim_engine_stop();
+}
+
+void pair_close(void)
+{
+	close_side(&a);
+	close_side(&b);
+	close_fabric();
+}
+
+void pair_abandon(void)
+{
+	assert_int_equal(sim_verbs.close_device(a.context), 0);
+	assert_int_equal(sim_verbs.close_device(b.context), 0);
+	free(a.buf);
+	free(b.buf);
+	close_fabric();
 }
 
 int open_roce(void **state)

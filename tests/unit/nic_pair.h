@@ -47,6 +47,8 @@ extern struct pair_side a, b;
 void pair_open(enum pair_transport transport);
 /* Fails unless every object is gone. */
 void pair_close(void);
+/* The same, but objects may be left: closing the contexts takes them. */
+void pair_abandon(void);
 /* Set-up of a test that has the pair on RoCE, and the tear-down. */
 int open_roce(void **state);
 int close_pair(void **state);
@@ -101,5 +103,13 @@ const char *pair_log(void);
 bool pair_warned(const char *text);
 /* So many lines at `warn' there were. */
 extern unsigned int pair_warnings;
+
+struct pair_refusal {
+	int (*call)(void);		/* its error */
+	int err;
+	const char *name, *text;	/* of the call; in the reason */
+};
+/* Fails unless the call fails so, with one line at `warn' that has both. */
+void pair_refused(const struct pair_refusal *refusal);
 
 #endif

@@ -396,7 +396,7 @@ int shm_child_open(const char *scenario)
 	if (head.has_nodes)
 		return sim_fabric_open_scenario(scenario);
 	r = sim_fabric_open_default();
-	return r ? r : sim_scenario_build(scenario);
+	return r ? r : sim_scenario_build(scenario, NULL, 0);
 }
 
 int shm_child_main(int argc, char **argv)

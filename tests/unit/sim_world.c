@@ -50,9 +50,6 @@ static int post_event(struct polycm_id *id, const struct polycm_event *event)
 		if (!id->backlog)
 			return -ENOMEM;
 		id->backlog--;
-	} else if (world.fail_posts) {
-		world.fail_posts--;
-		return -ENOMEM;
 	}
 	copy = calloc(1, sizeof(*copy));
 	assert_non_null(copy);
@@ -208,7 +205,7 @@ void world_open_as(enum world_transport t, const struct polycm_transport *as)
 	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 42), 0);
 	sim_lock();
 	sim_nic_start();
-	sim_cma_start();
+	sim_cma_start(0);
 	assert_int_equal(sim_fabric_begin(), 0);
 	sim_unlock();
 	open_node(&world.server, "server", "sim0", SERVER "/24");
@@ -221,7 +218,7 @@ void world_open_as(enum world_transport t, const struct polycm_transport *as)
 
 void world_close(void)
 {
-	struct sim_nic_counts counts;
+	struct polycm_sim_counts counts;
 
 	close_node(&world.client);
 	close_node(&world.server);

@@ -50,7 +50,6 @@ struct world {
 	const struct polycm_transport *rules;
 	struct world_node server, client;
 	size_t allocated;		/* by the provider, in blocks */
-	unsigned int fail_posts;	/* so many of the next events find no memory; not requests */
 	unsigned int fail_allocation;	/* 1: the next one fails, 2: the one after it ...; 0: none */
 };
 

@@ -124,7 +124,7 @@ static void copies_have_nothing_but_the_address(void **state)
 {
 	struct sockaddr_in in, expected;
 	union sim_sockaddr copy;
-	uint8_t unaligned[sizeof(in) + 1];
+	uint8_t unaligned[sizeof(union sim_sockaddr) + 1];
 
 	(void)state;
 	memset(&in, 0x55, sizeof(in));

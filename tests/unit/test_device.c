@@ -15,6 +15,11 @@
 #include "core/plugin/options.h"
 #include "core/plugin/registry.h"
 #include "core/verbs/shim.h"
+#include "core/verbs/table.h"
+#include "idle_ops.h"
+
+/* Exported by libibverbs without a public declaration, and by us. */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 
 /* ------------------------------------------------------------------------
  * Verbs and provider.
@@ -94,8 +99,10 @@ static const struct polycm_verbs fake_verbs = {
 };
 
 static struct polycm_verbs_device vdevs[2] = {
-	{ .device.name = "fake0", .verbs = &fake_verbs },
-	{ .device.name = "fake1", .verbs = &fake_verbs },
+	{ .device = { .name = "fake0", .dev_name = "node0", .ibdev_path = "/nowhere/fake0" },
+	  .verbs = &fake_verbs },
+	{ .device = { .name = "fake1", .dev_name = "node1", .ibdev_path = "/nowhere/fake1" },
+	  .verbs = &fake_verbs },
 };
 
 static struct polycm_module *module;
@@ -113,28 +120,6 @@ static int enumerate(void *ctx)
 	(void)ctx;
 	enumerated++;
 	return 0;
-}
-
-static int match(void *ctx, const struct sockaddr *src, const struct sockaddr *dst)
-{
-	(void)ctx;
-	(void)src;
-	(void)dst;
-	return -ENODEV;
-}
-
-static int open_id(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
-{
-	(void)ctx;
-	(void)id;
-	(void)priv;
-	(void)how;
-	return 0;
-}
-
-static void end(void *priv)
-{
-	(void)priv;
 }
 
 static const struct polycm_ops ops = {
@@ -233,6 +218,26 @@ static void devices_are_listed_until_removed(void **state)
 	polycm_device_remove(first);
 }
 
+static void simulated_devices_are_found_by_node_and_folder(void **state)
+{
+	struct polycm_device *first = add(0), *second = add(1);
+	char text[8];
+
+	(void)state;
+	assert_ptr_equal(polycm_device_simulated("node1"), &vdevs[1]);
+	assert_ptr_equal(polycm_device_simulated("/nowhere/fake0"), &vdevs[0]);
+	assert_null(polycm_device_simulated("fake0"));
+	errno = 0;
+	assert_int_equal(ibv_read_sysfs_file("/nowhere/fake0", "fw_ver", text, sizeof(text)), -1);
+	assert_int_equal(errno, EOPNOTSUPP);
+
+	polycm_device_gone(second);
+	assert_null(polycm_device_simulated("node1"));
+	polycm_device_remove(second);
+	polycm_device_remove(first);
+	assert_null(polycm_device_simulated("node0"));
+}
+
 /* No list shows it and nothing opens it, but what has it open keeps it. */
 static void an_unplugged_device_is_kept_for_its_users(void **state)
 {
@@ -260,7 +265,7 @@ static void an_unplugged_device_is_kept_for_its_users(void **state)
 
 	/* Still ours to call, and open. */
 	assert_ptr_equal(polycm_device_of_verbs(verbs), device);
-	assert_true(polycm_shim_owns(&vdevs[0].device));
+	assert_non_null(shim_table(&vdevs[0].device));
 	assert_int_equal(polycm_device_open(device), 0);
 	assert_int_equal(fake.closed, 0);
 	polycm_device_put(device);
@@ -268,7 +273,7 @@ static void an_unplugged_device_is_kept_for_its_users(void **state)
 	polycm_device_remove(device);
 	polycm_device_remove(closed);
 	assert_int_equal(fake.closed, 1);
-	assert_false(polycm_shim_owns(&vdevs[0].device));
+	assert_null(shim_table(&vdevs[0].device));
 }
 
 static void wrong_descriptions_are_refused(void **state)
@@ -579,6 +584,7 @@ int main(void)
 		/* Before the registry is started in this process. */
 		cmocka_unit_test(people_are_told_how_to_simulate),
 		DEVICE_TEST(devices_are_listed_until_removed),
+		DEVICE_TEST(simulated_devices_are_found_by_node_and_folder),
 		DEVICE_TEST(an_unplugged_device_is_kept_for_its_users),
 		DEVICE_TEST(wrong_descriptions_are_refused),
 		DEVICE_TEST(incomplete_verbs_are_refused),

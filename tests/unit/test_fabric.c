@@ -543,7 +543,7 @@ static void a_protocol_that_is_unknown_here_is_not_played(void **state)
 
 	(void)state;
 	assert_int_equal(sim_node_add("a", &node), 0);
-	assert_int_equal(sim_build_device(node, "own", NULL, NULL, &device, &why), -EINVAL);
+	assert_int_equal(sim_build_device(node, "own", NULL, NULL, NULL, &device, &why), -EINVAL);
 	assert_non_null(strstr(why, "its protocol"));
 	sim_fake_set("POLYCM_SIM_TRANSPORT", "own");
 	assert_int_equal(sim_fabric_open_default(), -ENODEV);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/common/core.h"
 #include "providers/fault/fault.h"
 #include "rule_counts.h"
 #include "tests/cmocka_all.h"
@@ -62,7 +63,7 @@ static void start(const struct rule_count *row)
 		.line = 7,
 	};
 
-	fault_core = &core;
+	sim_core = &core;
 	now = 1000;
 	warning[0] = '\0';
 	fault_rules_start(1);

@@ -346,6 +346,23 @@ static void garbage_is_told_and_left_alone(void **state)
 	assert_int_equal(folder_join(), 0);
 }
 
+/* The process was never on it, so its children have no place there. */
+static void a_fabric_that_was_refused_is_not_joined_after_fork(void **state)
+{
+	(void)state;
+	folder_make("polycm", 0700);
+	folder_make(FOLDER, 0700);
+	folder_write(SEGMENT, 0, "x", 1);
+	folder_refused(-EPROTO, "default-roce/segment: this is no segment of polycm: remove it");
+	remove_file(SEGMENT);
+	remove_folder(FOLDER);
+	sim_lock();
+	sim_engine_hooks.after_fork();
+	sim_unlock();
+	assert_false(sim_fabric_is_shared());
+	assert_int_equal(folder_join(), 0);
+}
+
 static void a_segment_that_was_never_finished_is_made_anew(void **state)
 {
 	static const size_t lengths[] = { 0, 8, 4096 };
@@ -556,6 +573,7 @@ int main(int argc, char **argv)
 		FOLDER_TEST(links_and_files_in_place_of_folders_are_refused),
 		FOLDER_TEST(a_link_in_place_of_the_segment_is_not_followed),
 		FOLDER_TEST(garbage_is_told_and_left_alone),
+		FOLDER_TEST(a_fabric_that_was_refused_is_not_joined_after_fork),
 		FOLDER_TEST(a_segment_that_was_never_finished_is_made_anew),
 		FOLDER_TEST(what_the_dead_left_is_cleared_away),
 		FOLDER_TEST(folders_of_the_dead_are_swept),

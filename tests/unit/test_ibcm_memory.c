@@ -6,7 +6,6 @@
  */
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 
 #include "ibcm_world.h"
@@ -178,166 +177,6 @@ static void test_disconnect_in_vain(void **state)
 	world_run_ms(1000);
 }
 
-/* ------------------------------------------------------------------------
- * Events that the core has no memory for come later: each of the ends and
- * beginnings of a connection, several in a row.
- */
-
-static void accept_it(struct pair *pair)
-{
-	assert_int_equal(world_accept(pair->server, 2), 0);
-}
-
-static void reject_it(struct pair *pair)
-{
-	assert_int_equal(world_call(pair->server, reject, "no", 2, 0), 0);
-}
-
-static void answer_is_lost(struct pair *pair)
-{
-	world_lose(CM_REQ, WORLD_ALL);
-	world_lose(CM_REJ, WORLD_ALL);
-	reject_it(pair);
-}
-
-static void establish_it(struct pair *pair)
-{
-	assert_int_equal(world_call(pair->client, establish), 0);
-}
-
-static void disconnect_it(struct pair *pair)
-{
-	assert_int_equal(world_call(pair->client, disconnect), 0);
-}
-
-static void disconnect_both(struct pair *pair)
-{
-	disconnect_it(pair);
-	assert_int_equal(world_call(pair->server, disconnect), 0);
-}
-
-static void disconnect_in_vain(struct pair *pair)
-{
-	world_lose(CM_DREQ, WORLD_ALL);
-	disconnect_it(pair);
-}
-
-static void test_late_events(void **state)
-{
-	static const struct {
-		struct pair (*open)(void);
-		void (*act)(struct pair *pair);
-		bool at_server;
-		enum rdma_cm_event_type type;
-		int status;
-	} cases[] = {
-		{ world_requested, accept_it, false, RDMA_CM_EVENT_CONNECT_RESPONSE, 0 },
-		{ world_requested, answer_is_lost, false, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT },
-		{ world_accepted, establish_it, true, RDMA_CM_EVENT_ESTABLISHED, 0 },
-		{ world_established, disconnect_it, true, RDMA_CM_EVENT_DISCONNECTED, 0 },
-		{ world_established, disconnect_both, false, RDMA_CM_EVENT_DISCONNECTED, 0 },
-		{ world_established, disconnect_in_vain, false, RDMA_CM_EVENT_DISCONNECTED,
-		  -ETIMEDOUT },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		for (unsigned int posts = 1; posts <= 3; posts++) {
-			struct pair pair = cases[i].open();
-			const struct world_event *event;
-
-			print_message("case %zu, %u posts\n", i, posts);
-			world.fail_posts = posts;
-			cases[i].act(&pair);
-			world_run_ms(90000);
-			assert_uint_equal(world.fail_posts, 0);
-			event = world_expect(cases[i].at_server ? pair.server : pair.client,
-					     cases[i].type, cases[i].status);
-			/* The words come with it. */
-			if (cases[i].type == RDMA_CM_EVENT_UNREACHABLE)
-				assert_non_null(event->event.why);
-			else
-				assert_null(event->event.why);
-			world_lose(CM_REQ, 0);
-			world_lose(CM_REJ, 0);
-			world_lose(CM_DREQ, 0);
-			world_end(&pair);
-			world_run_ms(100000);
-		}
-	}
-}
-
-/* A REJ that nothing can be told of is as good as lost: the REQ is repeated, and answered anew. */
-static void test_late_reject(void **state)
-{
-	struct pair pair = world_requested();
-	struct polycm_id *again;
-
-	(void)state;
-	world.fail_posts = 1;
-	reject_it(&pair);
-	world_run_ms(1);
-	assert_uint_equal(world.fail_posts, 0);
-	world_expect_none(pair.client);
-	world_run_ms(90000);
-	again = world_child(pair.listener);
-	assert_int_equal(world_call(again, reject, "no", 2, 0), 0);
-	world_run_ms(1);
-	world_expect(pair.client, RDMA_CM_EVENT_REJECTED, 28);
-	world_destroy(again);
-	world_end(&pair);
-	world_run_ms(1);
-}
-
-/* DISCONNECTED finds no memory for so long that TIMEWAIT_EXIT waits behind it. */
-static void test_late_in_order(void **state)
-{
-	struct pair pair = world_established();
-
-	(void)state;
-	world.fail_posts = 200;
-	disconnect_it(&pair);
-	world_run_ms(1);
-	assert_int_equal(world_call(pair.server, disconnect), 0);
-	world_run_ms(10000);
-	assert_uint_equal(world.fail_posts, 0);
-	world_expect(pair.client, RDMA_CM_EVENT_DISCONNECTED, 0);
-	world_expect(pair.client, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
-	world_expect_none(pair.client);
-	world_expect(pair.server, RDMA_CM_EVENT_DISCONNECTED, 0);
-	world_end(&pair);
-	world_run_ms(1000);
-}
-
-/* An event is late while the id resolves: the end of that comes after it, and both come. */
-static void test_late_while_resolving(void **state)
-{
-	struct polycm_id *client = world_id(RDMA_PS_TCP);
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	struct sim_port *port;
-
-	(void)state;
-	assert_int_equal(inet_pton(AF_INET, "10.0.0.2", &to.sin_addr), 1);
-	assert_int_equal(world_call(client, resolve_addr, NULL, (struct sockaddr *)&to, 2000), 0);
-	world_run_ms(1);
-	world_expect(client, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	port = world_sim(client)->port;
-	for (unsigned int posts = 1; posts <= 3; posts++) {
-		assert_int_equal(world_call(client, resolve_route, 2000), 0);
-		world.fail_posts = posts;
-		sim_lock();
-		sim_cma_mac_changed(port);
-		sim_unlock();
-		world_run_ms(100);
-		assert_uint_equal(world.fail_posts, 0);
-		world_expect(client, RDMA_CM_EVENT_ADDR_CHANGE, 0);
-		world_expect(client, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-		world_expect_none(client);
-		cma_set_state(world_sim(client), CMA_ADDR_RESOLVED);	/* once more */
-	}
-	world_destroy(client);
-}
-
 /* Buffers go back; an unusual number of them to the system. */
 static void test_buffers(void **state)
 {
@@ -372,10 +211,6 @@ int main(void)
 		ROCE(test_accept),
 		ROCE(test_disconnect),
 		ROCE(test_disconnect_in_vain),
-		ROCE(test_late_events),
-		ROCE(test_late_reject),
-		ROCE(test_late_in_order),
-		ROCE(test_late_while_resolving),
 		ROCE(test_buffers),
 	};
 

@@ -166,34 +166,6 @@ static void test_same_bytes(void **state)
 	free(first);
 }
 
-/* DISCONNECTED finds no memory for so long that TIMEWAIT_EXIT waits behind it. */
-static void late_events(void)
-{
-	struct pair pair = world_established();
-
-	world.fail_posts = 200;
-	assert_int_equal(world_call(pair.client, disconnect), 0);
-	world_run_ms(1);
-	assert_int_equal(world_call(pair.server, disconnect), 0);
-	world_run_ms(10000);
-	assert_uint_equal(world.fail_posts, 0);
-	world_end(&pair);
-	world_run_ms(1000);
-}
-
-/* An event that comes late is traced once, when the program gets it. */
-static void test_late_events(void **state)
-{
-	char *text;
-
-	(void)state;
-	text = traced(late_events);
-	/* Each side its own. */
-	assert_uint_equal(occurrences(text, "\"event\":\"DISCONNECTED\""), 2);
-	assert_uint_equal(occurrences(text, "\"event\":\"TIMEWAIT_EXIT\""), 2);
-	free(text);
-}
-
 static void fill(struct trace_line *line, size_t room)
 {
 	size_t len;
@@ -280,7 +252,6 @@ int main(void)
 		cmocka_unit_test(test_full_lines),
 		cmocka_unit_test(test_a_line_is_no_place_to_be_cancelled_in),
 		cmocka_unit_test_setup_teardown(test_long_members, world_open_roce, world_close),
-		cmocka_unit_test_setup_teardown(test_late_events, world_open_roce, world_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -321,6 +321,23 @@ static void gids_on_iwarp_are_those_of_the_bind(void **state)
 	}
 }
 
+int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status,
+			uint64_t arg);
+int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
+			  const struct rdma_addrinfo *hints);
+
+/* Linux 6.12 has no commands for them. */
+static void calls_of_librdmacm_60_are_refused(void **state)
+{
+	struct rdma_cm_id *id = scene_routed(RDMA_PS_TCP, "10.0.1.1");
+
+	(void)state;
+	assert_errno(rdma_write_cm_event(id, (enum rdma_cm_event_type)18, 0, 1), EINVAL);
+	assert_errno(rdma_resolve_addrinfo(id, "10.0.1.1", NULL, NULL), EINVAL);
+	expect_no_event(channel);
+	scene_destroy(id);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -342,6 +359,7 @@ int main(void)
 		KERNEL_TEST(iwarp_answers_only_requests_and_once),
 		KERNEL_TEST(data_too_long_to_accept_rejects_the_peer),
 		KERNEL_TEST(gids_on_iwarp_are_those_of_the_bind),
+		KERNEL_TEST(calls_of_librdmacm_60_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

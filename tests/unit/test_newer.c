@@ -33,6 +33,7 @@ enum { IOVA = 1, ADDR = 2, FD = 4, FD_OFFSET = 8, DMAH = 16, BUF = 32, UNKNOWN =
 struct ibv_pd *import_pd(struct ibv_context *context, uint32_t handle) __asm__("ibv_import_pd");
 struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle) __asm__("ibv_import_mr");
 struct ibv_dm *import_dm(struct ibv_context *context, uint32_t handle) __asm__("ibv_import_dm");
+int export_dm(struct ibv_dm *dm) __asm__("ibv_dm_export_dmabuf_fd");
 void unimport_pd(struct ibv_pd *pd) __asm__("ibv_unimport_pd");
 void unimport_mr(struct ibv_mr *mr) __asm__("ibv_unimport_mr");
 void *alloc_dmah(struct ibv_context *context, void *attr) __asm__("ibv_alloc_dmah");
@@ -93,6 +94,7 @@ static struct polycm_verbs_device device = {.verbs = &verbs};
 static struct ibv_context context = {.device = &device.device};
 static struct ibv_pd pd = {.context = &context}, other_pd = {.context = &context};
 static struct ibv_qp qp = {.context = &context};
+static struct ibv_dm dm = {.context = &context};
 
 static int setup(void **state)
 {
@@ -114,6 +116,9 @@ static void what_no_simulated_device_has_is_not_supported(void **state)
 	char caps[16];
 
 	(void)state;
+	errno = 0;
+	assert_int_equal(export_dm(&dm), -1);
+	assert_int_equal(errno, EOPNOTSUPP);
 	errno = 0;
 	assert_null(import_pd(&context, 1));
 	assert_int_equal(errno, EOPNOTSUPP);

@@ -30,7 +30,9 @@ static void registration_errors(void **state)
 		{ L | W | R | A, 0 }, { L | IBV_ACCESS_MW_BIND, 0 }, { L | IBV_ACCESS_HUGETLB, 0 },
 		{ L | IBV_ACCESS_RELAXED_ORDERING, 0 },
 		{ W, EINVAL }, { A, EINVAL }, { W | R, EINVAL }, { W | R | A, EINVAL },
-		{ L | IBV_ACCESS_ON_DEMAND, EOPNOTSUPP }, { L | 1 << 8, EINVAL }, { 1u << 31, EINVAL },
+		{ L | IBV_ACCESS_ON_DEMAND, 0 }, { L | SIM_ACCESS_FLUSH_GLOBAL, 0 },
+		{ L | SIM_ACCESS_FLUSH_PERSISTENT, EINVAL }, { L | 1 << 10, EINVAL },
+		{ 1u << 31, EINVAL },
 	};
 	struct { void *addr; size_t len; int err; } ranges[] = {
 		{ a.buf, 1, 0 }, { a.buf + 1, PAIR_BUF - 1, 0 }, { a.buf, 0, EINVAL },

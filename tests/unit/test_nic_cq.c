@@ -12,6 +12,7 @@
 
 #include "providers/soft/engine/engine_internal.h"
 #include "nic_pair.h"
+#include "providers/soft/fabric/profile.h"
 
 static void connect_default(void)
 {
@@ -352,7 +353,6 @@ static void extended_queue_is_read_through_a_cursor(void **state)
 	assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_RDMA_WRITE);
 	assert_int_equal(ibv_wc_read_qp_num(cq), a.qp->qp_num);
 	assert_int_equal(ibv_wc_read_byte_len(cq), 8);
-	assert_int_equal(ibv_wc_read_completion_ts(cq), sim_now());
 	assert_int_equal(ibv_next_poll(cq), 0);
 	assert_int_equal(cq->wr_id, 1);
 	assert_int_equal(ibv_next_poll(cq), ENOENT);
@@ -360,6 +360,54 @@ static void extended_queue_is_read_through_a_cursor(void **state)
 	/* The plain way works too. */
 	complete_one(7);
 	pair_expect(&a, 7, IBV_WC_SUCCESS);
+	assert_int_equal(sim_verbs.destroy_qp(a.qp), 0);
+	a.qp = NULL;
+	assert_int_equal(sim_verbs.destroy_cq(a.cq), 0);
+	a.cq = own;
+}
+
+/* Times are those of completing, whenever they are read, also after the queue was resized. */
+static void completions_have_their_times(void **state)
+{
+	static struct sim_profile slow = { .core_clock_khz = 156250, .timestamp_mask = 0xffff };
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 2,
+		.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	};
+	struct ibv_poll_cq_attr poll_attr = { 0 };
+	struct ibv_cq *own = a.cq;
+	struct ibv_cq_ex *cq;
+	uint64_t time = 0, wallclock = 0, begin = sim_now();
+
+	(void)state;
+	cq = ibv_create_cq_ex(a.context, &attr);
+	assert_non_null(cq);
+	a.cq = ibv_cq_ex_to_cq(cq);
+	connect_default();
+	for (uint64_t i = 0; i < 3; i++) {
+		if (i == 2)
+			assert_int_equal(sim_verbs.resize_cq(a.cq, 7), 0);
+		complete_one(i);
+		assert_int_equal(sim_advance(SIM_US(10) << i), 0);
+	}
+	assert_int_equal(ibv_start_poll(cq, &poll_attr), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		if (i) {
+			uint64_t later = SIM_US(10) + (SIM_US(10) << (i - 1));
+
+			assert_int_equal(ibv_wc_read_completion_ts(cq), time + later);
+			assert_int_equal(ibv_wc_read_completion_wallclock_ns(cq), wallclock + later);
+		}
+		time = ibv_wc_read_completion_ts(cq);
+		wallclock = ibv_wc_read_completion_wallclock_ns(cq);
+		assert_in_range(time, begin, begin + SIM_US(60));
+		a.device->profile = &slow;
+		assert_int_equal(ibv_wc_read_completion_ts(cq), time * 15625 / 100000 & 0xffff);
+		a.device->profile = NULL;
+		assert_int_equal(ibv_next_poll(cq), i < 2 ? 0 : ENOENT);
+	}
+	ibv_end_poll(cq);
 	assert_int_equal(sim_verbs.destroy_qp(a.qp), 0);
 	a.qp = NULL;
 	assert_int_equal(sim_verbs.destroy_cq(a.cq), 0);
@@ -487,6 +535,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(full_queue_is_an_error, open_roce, close_pair),
 		cmocka_unit_test_setup_teardown(resizing_keeps_what_is_in_it, open_roce,
 						close_pair),
+		cmocka_unit_test_setup_teardown(completions_have_their_times, open_roce, close_pair),
 		cmocka_unit_test_setup_teardown(extended_queue_is_read_through_a_cursor, open_roce,
 						close_pair),
 		cmocka_unit_test_setup_teardown(signals_and_cancellation, open_roce, close_pair),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "nic_pair.h"
+#include "providers/soft/fabric/profile.h"
 
 /* As the inline functions of the header do it for such contexts. */
 static int query_port(uint8_t num, struct ibv_port_attr *attr)
@@ -70,7 +71,10 @@ static void limits_are_those_of_the_rules(void **state)
 		assert_int_equal(query_device_ex(&input, &ex), 0);
 		assert_memory_equal(&ex.orig_attr, &attr, sizeof(attr));
 		assert_int_equal(ex.phys_port_cnt_ex, 1);
-		assert_int_equal(ex.odp_caps.general_caps, 0);
+		assert_int_equal(!!(ex.device_cap_flags_ex & SIM_DEVICE_FLUSH_GLOBAL), t != PAIR_IWARP);
+		assert_int_equal(!!(ex.device_cap_flags_ex & SIM_DEVICE_ATOMIC_WRITE), t != PAIR_IWARP);
+		assert_int_equal(ex.odp_caps.general_caps, t == PAIR_IWARP ? 0 :
+				 IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
 		assert_true(ex.completion_timestamp_mask == UINT64_MAX);
 		input.comp_mask = 1;
 		assert_int_equal(query_device_ex(&input, &ex), EINVAL);
@@ -166,9 +170,11 @@ static const char *sysfs(const char *file)
 static void files_in_sysfs(void **state)
 {
 	static const char *const missing[] = {
-		"", "nothing", "ports/0/state", "ports/2/state", "ports/1", "ports/1/", "ports/1/gids",
-		"ports/1/gids/", "ports/1/gids/x", "ports/1/gids/1x", "ports/x/state",
-		"ports/1/gid_attrs/types/63", "ports/1/pkeys/1", "ports/1/other/0",
+		"nothing", "ports/0/state", "ports/2/state", "ports/1", "ports/2/", "ports/1/gids",
+		"ports/1/gids/x", "ports/1/gids/1x", "ports/1/gids/01", "ports/1/gids/64",
+		"ports/x/state",
+		"ports/01/state", "ports/1/gid_attrs/types/63", "ports/1/pkeys/1", "ports/1/other/0",
+		"ports/1/other/", "device/net/eth0", "device/net/lo/", "device/nothing", "/",
 	};
 	char small[4];
 
@@ -190,6 +196,17 @@ static void files_in_sysfs(void **state)
 	assert_string_equal(sysfs("ports/1/gid_attrs/types/3"), "RoCE v2");
 	assert_string_equal(sysfs("ports/1/gids/3"), "0000:0000:0000:0000:0000:ffff:0a00:0001");
 	assert_string_equal(sysfs("ports/1/gids/63"), "0000:0000:0000:0000:0000:0000:0000:0000");
+	assert_string_equal(sysfs("ports/1/gid_attrs/ndevs/3"), "eth0");
+	assert_string_equal(sysfs("ports/1/cap_mask"), "0x04010000");
+	assert_string_equal(sysfs("ports/1/lid_mask_count"), "0");
+	assert_string_equal(sysfs("ports/1/hw_counters/lifespan"), "10");
+	assert_string_equal(sysfs("ports/1/counters/symbol_error"), "0");
+	assert_string_equal(sysfs("device/class"), "0x020000");
+	assert_string_equal(sysfs("device/numa_node"), "-1");
+	assert_string_equal(sysfs("device/net/eth0/mtu"), "1500");
+	assert_string_equal(sysfs("device/net/eth0/operstate"), "up");
+	assert_string_equal(sysfs("device/net/eth0/type"), "1");
+	assert_int_equal(strlen(sysfs("device/net/eth0/address")), 17);
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
 		if (sysfs(missing[i]))
 			fail_msg("there is a file %s", missing[i]);
@@ -201,14 +218,35 @@ static void files_in_sysfs(void **state)
 	pair_open(PAIR_IB);
 	assert_string_equal(sysfs("ports/1/link_layer"), "InfiniBand");
 	assert_string_equal(sysfs("ports/1/sm_lid"), "0x1");
+	assert_string_equal(sysfs("device/net/eth0/type"), "32");
 	pair_close();
 	pair_open(PAIR_IWARP);
 	assert_string_equal(sysfs("node_type"), "4: RNIC");
+	assert_null(sysfs("ports/1/counters/"));
+	assert_string_equal(sysfs("ports/1/pkeys/"), "");
+	pair_close();
+}
+
+static void folders_in_sysfs(void **state)
+{
+	(void)state;
+	pair_open(PAIR_IB);
+	assert_string_equal(sysfs(""), "board_id\nfw_ver\nhca_type\nhw_rev\nnode_desc\nnode_guid\n"
+			    "node_type\nsys_image_guid\ndevice/\nports/\n");
+	assert_string_equal(sysfs("ports/"), "1/\n");
+	assert_string_equal(sysfs("ports/1/gids/"), "0\n1\n2\n3\n4\n5\n6\n7\n");
+	assert_string_equal(sysfs("ports/1/gid_attrs/"), "ndevs/\ntypes/\n");
+	assert_string_equal(sysfs("ports/1/pkeys/"), "0\n");
+	assert_string_equal(sysfs("device/net/"), "eth0/\n");
 	pair_close();
 }
 
 static void context_is_an_extended_one(void **state)
 {
+	static struct sim_profile without_clock;
+	struct ibv_cq_init_attr_ex timed = {
+		.cqe = 1, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	};
 	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
 	struct verbs_context *verbs;
 
@@ -220,13 +258,16 @@ static void context_is_an_extended_one(void **state)
 	assert_ptr_equal(a.context->device, &a.device->vdev.device);
 	assert_int_equal(sim_advance(1500000002), 0);
 	assert_int_equal(ibv_query_rt_values_ex(a.context, &values), 0);
-	assert_int_equal(values.raw_clock.tv_sec, 1);
-	assert_int_equal(values.raw_clock.tv_nsec, 500000002);
+	assert_int_equal(values.raw_clock.tv_sec, 0);
+	assert_int_equal(values.raw_clock.tv_nsec, 1500000002);
+	a.device->profile = &without_clock;
+	assert_int_equal(ibv_query_rt_values_ex(a.context, &values), EOPNOTSUPP);
+	assert_null(ibv_create_cq_ex(a.context, &timed));
+	assert_int_equal(errno, EOPNOTSUPP);
+	a.device->profile = NULL;
 	/* What does not exist says so. */
 	assert_null(ibv_open_xrcd(a.context, NULL));
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(ibv_alloc_td(a.context, NULL));
-	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(errno, EINVAL);
 	pair_close();
 }
 
@@ -283,7 +324,7 @@ static void closing_takes_everything_with_it(void **state)
 	struct ibv_ah_attr ah = { .is_global = 1, .port_num = 1 };
 	struct ibv_comp_channel *channel;
 	struct ibv_context *context;
-	struct sim_nic_counts before, counts;
+	struct polycm_sim_counts before, counts;
 	struct ibv_pd *pd;
 
 	(void)state;
@@ -305,7 +346,7 @@ static void closing_takes_everything_with_it(void **state)
 	sim_unlock();
 	assert_int_equal(counts.contexts, before.contexts + 1);
 	assert_int_equal(counts.pds, before.pds + 1);
-	assert_int_equal(counts.channels, before.channels + 1);
+	assert_int_equal(counts.comp_channels, before.comp_channels + 1);
 	assert_int_equal(counts.cqs, before.cqs + 2);
 	assert_int_equal(counts.srqs, before.srqs + 1);
 	assert_int_equal(counts.qps, before.qps + 1);
@@ -338,12 +379,13 @@ static const struct {
 	{ PAIR_ROCE, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, 0, 16 },
 	{ PAIR_ROCE, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, 0, 16 },
 	{ PAIR_ROCE, IBV_QPT_RAW_PACKET, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
-	{ PAIR_ROCE, IBV_QPT_XRC_SEND, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
+	{ PAIR_ROCE, IBV_QPT_XRC_SEND, { 1, 0, 1, 0, 0 }, 0, 16 },
+	{ PAIR_IWARP, IBV_QPT_XRC_SEND, { 1, 0, 1, 0, 0 }, EOPNOTSUPP, 0 },
 	{ PAIR_ROCE, (enum ibv_qp_type)99, { 1, 1, 1, 1, 0 }, EINVAL, 0 },
 	{ PAIR_IB, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, 0, 16 },
 	{ PAIR_IWARP, IBV_QPT_RC, { 1, 1, 1, 1, 0 }, 0, 16 },
 	{ PAIR_IB, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, 0, 16 },
-	{ PAIR_IB, IBV_QPT_XRC_RECV, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
+	{ PAIR_IB, IBV_QPT_XRC_RECV, { 1, 1, 1, 1, 0 }, EINVAL, 0 },
 	{ PAIR_IWARP, IBV_QPT_UD, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
 	{ PAIR_IWARP, IBV_QPT_UC, { 1, 1, 1, 1, 0 }, EOPNOTSUPP, 0 },
 };
@@ -377,8 +419,8 @@ static void queue_pairs_within_the_limits(void **state)
 	}
 }
 
-/* Extended reliable connections and memory windows. */
-static void what_no_device_has(void **state)
+/* XRC is a matter of the transport. */
+static void xrc_by_transport(void **state)
 {
 	struct ibv_xrcd_init_attr xrcd = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1,
@@ -387,17 +429,24 @@ static void what_no_device_has(void **state)
 		.attr = { .max_wr = 1, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC,
 		.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE,
 	};
+	struct ibv_device_attr device;
+	struct ibv_xrcd *domain;
 
 	(void)state;
 	for (enum pair_transport t = 0; t < PAIR_TRANSPORTS; t++) {
 		pair_open(t);
-		errno = 0;
-		assert_null(ibv_open_xrcd(a.context, &xrcd));
-		assert_int_equal(errno, EOPNOTSUPP);
+		domain = ibv_open_xrcd(a.context, &xrcd);
+		assert_int_equal(domain != NULL, t != PAIR_IWARP);
+		assert_int_equal(sim_verbs.query_device(a.context, &device), 0);
+		assert_int_equal(!!(device.device_cap_flags & IBV_DEVICE_XRC), t != PAIR_IWARP);
+		if (domain)
+			assert_int_equal(ibv_close_xrcd(domain), 0);
+		else
+			assert_int_equal(errno, EOPNOTSUPP);
 		srq.pd = a.pd;
 		errno = 0;
 		assert_null(ibv_create_srq_ex(a.context, &srq));
-		assert_int_equal(errno, EOPNOTSUPP);
+		assert_int_equal(errno, t == PAIR_IWARP ? EOPNOTSUPP : EINVAL);
 		pair_close();
 	}
 }
@@ -477,11 +526,12 @@ int main(void)
 		cmocka_unit_test(limits_are_those_of_the_rules),
 		cmocka_unit_test(gid_and_pkey_tables),
 		cmocka_unit_test(files_in_sysfs),
+		cmocka_unit_test(folders_in_sysfs),
 		cmocka_unit_test(context_is_an_extended_one),
 		cmocka_unit_test(closing_takes_everything_with_it),
 		cmocka_unit_test(descriptors_can_be_moved),
 		cmocka_unit_test(queue_pairs_within_the_limits),
-		cmocka_unit_test(what_no_device_has),
+		cmocka_unit_test(xrc_by_transport),
 		cmocka_unit_test(numbers_of_queue_pairs),
 		cmocka_unit_test(address_handles),
 	};

@@ -75,7 +75,7 @@ static void posts_are_checked(void **state)
 		assert_int_equal(pair_recv(&b, 1, 0, 100), 0);
 		if (ibv_post_send(a.qp, &wr, &bad) != posts[i].err)
 			fail_msg("post %zu", i);
-		if (pair_warned("send request refused") != !!posts[i].err)
+		if (pair_warned("ibv_post_send refused") != !!posts[i].err)
 			fail_msg("post %zu: %s", i, pair_log());
 		assert_ptr_equal(bad, posts[i].err ? &wr : NULL);
 		if (!posts[i].err)
@@ -97,7 +97,7 @@ static void queues_have_the_size_asked_for(void **state)
 		assert_int_equal(pair_recv(&b, i, 0, 8), 0);
 	assert_int_equal(pair_recv(&b, 5, 0, 8), ENOMEM);
 	assert_true(pair_warned("the receive queue is full"));
-	/* Programs post until it is full: once is enough. */
+	/* Programs post until it is full: one line for each queue is enough. */
 	assert_int_equal(pair_recv(&b, 5, 0, 8), ENOMEM);
 	assert_false(pair_warned("full"));
 	for (uint64_t i = 0; i < 3; i++)
@@ -122,6 +122,9 @@ static void queues_have_the_size_asked_for(void **state)
 		pair_expect(&a, i, IBV_WC_SUCCESS);
 		pair_expect(&b, i, IBV_WC_SUCCESS);
 	}
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(pair_send(&a, i, 0, 8), i < 3 ? 0 : ENOMEM);
+	assert_false(pair_warned("full"));
 }
 
 static void lists_are_posted_up_to_the_bad_request(void **state)
@@ -146,7 +149,7 @@ static void lists_are_posted_up_to_the_bad_request(void **state)
 	assert_true(pair_warned("ibv_post_recv refused"));
 	assert_int_equal(ibv_post_send(a.qp, wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr[1]);
-	assert_true(pair_warned("send request refused"));
+	assert_true(pair_warned("ibv_post_send refused"));
 	pair_expect(&a, 0, IBV_WC_SUCCESS);
 	pair_expect(&b, 0, IBV_WC_SUCCESS);
 	pair_none(&a, SIM_MS(1));

@@ -134,7 +134,7 @@ static void a_node_that_is_dead(void **state)
 	(void)state;
 	open_pair(PAIR_ROCE, false);
 	sim_lock();
-	sim_node_crash(b.node);
+	sim_node_freeze_until(b.node, SIM_NEVER);
 	sim_unlock();
 	start = sim_now();
 	assert_int_equal(pair_send(&b, 2, 0, 8), 0);

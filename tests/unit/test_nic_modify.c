@@ -246,7 +246,6 @@ static const struct {
 	BAD(IBV_QP_PKEY_INDEX, pkey_index, 1),
 	BAD(IBV_QP_PORT, port_num, 0),
 	BAD(IBV_QP_PORT, port_num, 2),
-	BAD(IBV_QP_ACCESS_FLAGS, qp_access_flags, IBV_ACCESS_ON_DEMAND),
 	BAD(IBV_QP_ACCESS_FLAGS, qp_access_flags, 1 << 10),
 	BAD(IBV_QP_PATH_MTU, path_mtu, 0),
 	BAD(IBV_QP_PATH_MTU, path_mtu, 6),

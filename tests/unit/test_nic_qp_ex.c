@@ -6,10 +6,12 @@
 #include <errno.h>
 
 #include "nic_pair.h"
+#include "providers/soft/nic/objects.h"
 
 #define ALL_OPS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE | \
 		 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
-		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | \
+		 IBV_QP_EX_WITH_ATOMIC_WRITE | SIM_QP_EX_WITH_FLUSH)
 
 static struct ibv_qp_init_attr_ex init_attr(struct pair_side *side, uint64_t ops)
 {
@@ -63,11 +65,16 @@ static void what_can_be_created(void **state)
 		{ PAIR_ROCE, IBV_QPT_RC, IBV_QP_EX_WITH_BIND_MW, 0 },
 		{ PAIR_ROCE, IBV_QPT_UD, IBV_QP_EX_WITH_BIND_MW, EOPNOTSUPP },
 		{ PAIR_ROCE, IBV_QPT_RC, 1ull << 40, EOPNOTSUPP },
+		{ PAIR_ROCE, IBV_QPT_RC, 1ull << 13, EOPNOTSUPP },
+		{ PAIR_ROCE, IBV_QPT_UC, SIM_QP_EX_WITH_FLUSH, EOPNOTSUPP },
+		{ PAIR_ROCE, IBV_QPT_UC, IBV_QP_EX_WITH_ATOMIC_WRITE, EOPNOTSUPP },
 		{ PAIR_ROCE, IBV_QPT_UD, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM, 0 },
 		{ PAIR_ROCE, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE, EOPNOTSUPP },
 		{ PAIR_IWARP, IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ, 0 },
 		{ PAIR_IWARP, IBV_QPT_RC, IBV_QP_EX_WITH_SEND_WITH_IMM, EOPNOTSUPP },
 		{ PAIR_IWARP, IBV_QPT_RC, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, EOPNOTSUPP },
+		{ PAIR_IWARP, IBV_QPT_RC, IBV_QP_EX_WITH_ATOMIC_WRITE, EOPNOTSUPP },
+		{ PAIR_IWARP, IBV_QPT_RC, SIM_QP_EX_WITH_FLUSH, EOPNOTSUPP },
 	};
 
 	(void)state;
@@ -211,6 +218,137 @@ static void bad_batches_post_nothing(void **state)
 	pair_expect(&a, 9, IBV_WC_SUCCESS);
 }
 
+static struct ibv_mr *reg(unsigned int access)
+{
+	return sim_verbs.reg_mr(b.pd, b.buf, 4096, (uintptr_t)b.buf, access);
+}
+
+static void flush(uint32_t rkey, uint64_t addr, size_t length, uint8_t type, uint8_t level)
+{
+	struct nic_qp_newest *newest = (struct nic_qp_newest *)(void *)ex;
+
+	ex->wr_id = 1;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_start(ex);
+	newest->wr_flush(ex, rkey, addr, length, type, level);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+}
+
+static void flushes(void **state)
+{
+	static const struct { uint8_t type, level; int64_t offset; size_t length; bool has, may;
+			      enum ibv_wc_status status; } cases[] = {
+		{ SIM_FLUSH_GLOBAL, SIM_FLUSH_RANGE, 0, 4096, true, true, IBV_WC_SUCCESS },
+		{ SIM_FLUSH_GLOBAL, SIM_FLUSH_RANGE, 1, 4096, true, true, IBV_WC_REM_ACCESS_ERR },
+		{ SIM_FLUSH_GLOBAL, SIM_FLUSH_RANGE, -1, 8, true, true, IBV_WC_REM_ACCESS_ERR },
+		{ SIM_FLUSH_GLOBAL, SIM_FLUSH_MR, 9999, 123456, true, true, IBV_WC_SUCCESS },
+		{ SIM_FLUSH_GLOBAL, SIM_FLUSH_RANGE, 0, 8, false, true, IBV_WC_REM_ACCESS_ERR },
+		{ SIM_FLUSH_GLOBAL, SIM_FLUSH_MR, 0, 8, false, true, IBV_WC_REM_ACCESS_ERR },
+		{ SIM_FLUSH_GLOBAL, SIM_FLUSH_RANGE, 0, 8, true, false, IBV_WC_REM_ACCESS_ERR },
+		{ SIM_FLUSH_PERSISTENT, SIM_FLUSH_MR, 0, 8, true, true, IBV_WC_REM_ACCESS_ERR },
+		{ 0, SIM_FLUSH_MR, 0, 8, true, true, IBV_WC_REM_INV_REQ_ERR },
+		{ 4, SIM_FLUSH_MR, 0, 8, true, true, IBV_WC_REM_INV_REQ_ERR },
+		{ SIM_FLUSH_GLOBAL, 2, 0, 8, true, true, IBV_WC_REM_INV_REQ_ERR },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ibv_qp_attr attr = { .qp_access_flags = PAIR_ALL };
+		struct ibv_mr *mr;
+
+		open_ex(state);
+		if (cases[i].may)
+			attr.qp_access_flags |= SIM_ACCESS_FLUSH;
+		assert_int_equal(sim_verbs.modify_qp(b.qp, &attr, IBV_QP_ACCESS_FLAGS), 0);
+		mr = reg(cases[i].has ? SIM_ACCESS_FLUSH_GLOBAL : 0);
+		flush(mr->rkey, (uintptr_t)b.buf + (uint64_t)cases[i].offset, cases[i].length,
+		      cases[i].type, cases[i].level);
+		assert_int_equal(pair_expect(&a, 1, cases[i].status).opcode, SIM_WC_FLUSH);
+		pair_none(&b, 0);
+		assert_int_equal(sim_verbs.dereg_mr(mr), 0);
+		close_pair(state);
+	}
+}
+
+/* As on rxe. */
+static void ordinary_memory_is_not_persistent(void **state)
+{
+	(void)state;
+	assert_null(reg(SIM_ACCESS_FLUSH_PERSISTENT));
+	assert_int_equal(errno, EINVAL);
+	assert_true(pair_warned("the memory is not persistent"));
+}
+
+static void atomic_writes(void **state)
+{
+	static const struct { size_t offset; unsigned int access; enum ibv_wc_status status; }
+	cases[] = {
+		{ 8, PAIR_ALL, IBV_WC_SUCCESS },
+		{ 4, PAIR_ALL, IBV_WC_REM_INV_REQ_ERR },
+		{ 8, IBV_ACCESS_REMOTE_READ, IBV_WC_REM_ACCESS_ERR },
+		{ 4096, PAIR_ALL, IBV_WC_REM_ACCESS_ERR },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		bool written = cases[i].status == IBV_WC_SUCCESS;
+		char value[8] = "8 bytes";
+		struct ibv_mr *mr;
+
+		open_ex(state);
+		mr = reg(cases[i].access);
+		memset(b.buf, 0, 4104);
+		ex->wr_id = 2;
+		ex->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_start(ex);
+		ibv_wr_atomic_write(ex, mr->rkey, (uintptr_t)b.buf + cases[i].offset, value);
+		memset(value, 0, sizeof(value));	/* it was copied */
+		assert_int_equal(ibv_wr_complete(ex), 0);
+		assert_int_equal(pair_expect(&a, 2, cases[i].status).opcode, IBV_WC_ATOMIC_WRITE);
+		assert_memory_equal(b.buf + cases[i].offset, written ? "8 bytes" : value, 8);
+		assert_int_equal(sim_verbs.dereg_mr(mr), 0);
+		close_pair(state);
+	}
+}
+
+/* Their answer was lost: the repeated request has no effect but another one. */
+static unsigned int lose;
+
+static bool lose_answers(const struct sim_packet *packet)
+{
+	return packet->from != &b.device->ports[0] || !lose || !lose--;
+}
+
+static void repeated_atomic_writes_write_once(void **state)
+{
+	uint64_t value = 7, *target = (uint64_t *)(void *)b.buf;
+
+	(void)state;
+	lose = 1;
+	pair_filter = lose_answers;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_start(ex);
+	ibv_wr_atomic_write(ex, b.mr->rkey, (uintptr_t)target, &value);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	while (*target != 7)
+		assert_int_equal(sim_idle(NULL), 1);
+	*target = 8;
+	assert_int_equal(pair_expect(&a, 0, IBV_WC_SUCCESS).opcode, IBV_WC_ATOMIC_WRITE);
+	assert_int_equal(*target, 8);
+	pair_filter = NULL;
+}
+
+static void plain_posting_has_none(void **state)
+{
+	static const unsigned int opcodes[] = { SIM_WR_FLUSH, IBV_WR_ATOMIC_WRITE };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		struct ibv_send_wr wr = { .opcode = (enum ibv_wr_opcode)opcodes[i] };
+
+		assert_int_equal(pair_post(&a, &wr), EINVAL);
+		assert_true(pair_warned("ibv_wr_flush()"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +356,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_batch_of_everything, open_ex, close_pair),
 		cmocka_unit_test_setup_teardown(aborted_batches_leave_nothing, open_ex, close_pair),
 		cmocka_unit_test_setup_teardown(bad_batches_post_nothing, open_ex, close_pair),
+		cmocka_unit_test(flushes),
+		cmocka_unit_test_setup_teardown(ordinary_memory_is_not_persistent, open_ex, close_pair),
+		cmocka_unit_test(atomic_writes),
+		cmocka_unit_test_setup_teardown(repeated_atomic_writes_write_once, open_ex, close_pair),
+		cmocka_unit_test_setup_teardown(plain_posting_has_none, open_ex, close_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

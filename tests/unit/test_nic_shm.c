@@ -154,7 +154,7 @@ static bool connect_end(const struct end *peer)
 
 static void close_end(void)
 {
-	struct sim_nic_counts counts;
+	struct polycm_sim_counts counts;
 
 	assert_int_equal(sim_verbs.destroy_qp(my.qp), 0);
 	assert_int_equal(sim_verbs.dereg_mr(my.mr), 0);

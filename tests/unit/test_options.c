@@ -161,17 +161,18 @@ static void near_words_are_found(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
-		const char *nearest = polycm_nearest(tests[i].word, words, ARRAY_SIZE(words));
+		struct polycm_nearest nearest = { .word = tests[i].word };
 
 		print_message("case %zu: %s\n", i, tests[i].word);
+		for (size_t k = 0; k < ARRAY_SIZE(words); k++)
+			polycm_nearest_try(&nearest, words[k]);
 		if (tests[i].nearest) {
-			assert_non_null(nearest);
-			assert_string_equal(nearest, tests[i].nearest);
+			assert_non_null(nearest.found);
+			assert_string_equal(nearest.found, tests[i].nearest);
 		} else {
-			assert_null(nearest);
+			assert_null(nearest.found);
 		}
 	}
-	assert_null(polycm_nearest("roce", NULL, 0));
 }
 
 static void unknown_variables_are_told(void **state)

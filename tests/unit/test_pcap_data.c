@@ -109,7 +109,7 @@ static void what_is_missing_is_not_shown(void **state)
 static int forget(void **state)
 {
 	(void)state;
-	sim_pcap_data_forget();
+	sim_pcap_forget();
 	return 0;
 }
 

@@ -25,11 +25,14 @@ static void no_memory(void)
 	nth_arm(NTH_ALLOC, 1, 0);
 }
 
-/* What may wait for an id at once, with all the data that an event may have. */
-static const enum rdma_cm_event_type last_events[] = {
+/* As many as the program may hold of an id at once, with all the data that an event may have. */
+static const enum rdma_cm_event_type id_events[] = {
+	RDMA_CM_EVENT_ADDR_ERROR, RDMA_CM_EVENT_ROUTE_ERROR, RDMA_CM_EVENT_REJECTED,
 	RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_TIMEWAIT_EXIT,
-	RDMA_CM_EVENT_DEVICE_REMOVAL,
+	RDMA_CM_EVENT_ADDR_CHANGE, RDMA_CM_EVENT_DEVICE_REMOVAL,
 };
+
+static_assert(ARRAY_SIZE(id_events) == POLYCM_ID_EVENTS, "all of the reserve is tested");
 
 static void post_and_take(struct rdma_event_channel *channel, struct rdma_cm_id **ids)
 {
@@ -39,17 +42,17 @@ static void post_and_take(struct rdma_event_channel *channel, struct rdma_cm_id 
 
 	no_memory();
 	for (unsigned int i = 0; i < NUM_IDS; i++)
-		for (unsigned int k = 0; k < ARRAY_SIZE(last_events); k++)
-			failed += post_conn(ids[i], last_events[k], 0, &conn, NULL) != 0;
-	for (unsigned int i = 0; i < NUM_IDS * ARRAY_SIZE(last_events) && !failed; i++) {
+		for (unsigned int k = 0; k < ARRAY_SIZE(id_events); k++)
+			failed += post_conn(ids[i], id_events[k], 0, &conn, NULL) != 0;
+	for (unsigned int i = 0; i < NUM_IDS * ARRAY_SIZE(id_events) && !failed; i++) {
 		struct rdma_cm_event *event;
 
 		if (rdma_get_cm_event(channel, &event)) {
 			failed++;
 			break;
 		}
-		wrong += event->id != ids[i / ARRAY_SIZE(last_events)] ||
-			 event->event != last_events[i % ARRAY_SIZE(last_events)] ||
+		wrong += event->id != ids[i / ARRAY_SIZE(id_events)] ||
+			 event->event != id_events[i % ARRAY_SIZE(id_events)] ||
 			 event->param.conn.private_data_len != 255 ||
 			 memcmp(event->param.conn.private_data, data, sizeof(data)) != 0;
 		failed += rdma_ack_cm_event(event) != 0;
@@ -77,7 +80,7 @@ static void post_twice(void)
 	rdma_destroy_event_channel(channel);
 }
 
-static void the_last_events_of_an_id_have_memory(void **state)
+static void the_events_of_an_id_have_memory(void **state)
 {
 	(void)state;
 	post_twice();
@@ -218,7 +221,7 @@ static int start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RDMA_TEST(the_last_events_of_an_id_have_memory),
+		RDMA_TEST(the_events_of_an_id_have_memory),
 		RDMA_TEST(also_with_several_threads),
 		RDMA_TEST(a_request_is_refused_or_comes),
 		RDMA_TEST(a_group_has_memory_for_its_end),

@@ -326,13 +326,14 @@ static void the_library_does_ece_for_its_qps(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct polycm_ece remote = { .vendor_id = cases[i].remote, .options = 2 };
-		struct rdma_cm_id *id = qp_id(channel);
+		struct rdma_cm_id *id;
 
 		print_message("case %zu\n", i);
 		fake_verbs.has_ece = true;
 		fake_verbs.own_ece = (struct ibv_ece){ .vendor_id = cases[i].own, .options = 5 };
 		fake_verbs.set_ece = (struct ibv_ece){ .vendor_id = 0 };
 		fake_verbs.set_ece_errno = cases[i].set_errno;
+		id = qp_id(channel);
 		assert_errno(rdma_set_local_ece(id, &ece), EINVAL);
 		assert_errno(rdma_get_remote_ece(id, &ece), EINVAL);
 		assert_int_equal(rdma_connect(id, NULL), 0);
@@ -349,9 +350,11 @@ static void the_library_does_ece_for_its_qps(void **state)
 	}
 }
 
-static void accepting_tells_the_qp_first(void **state)
+static void the_qp_of_a_request_is_told_first(void **state)
 {
+	static const struct polycm_ece foreign = { .vendor_id = 0xdef, .options = 3 };
 	struct rdma_cm_id *listener = listening_id(channel), *id;
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
 
 	(void)state;
 	fake_verbs.has_ece = true;
@@ -359,20 +362,28 @@ static void accepting_tells_the_qp_first(void **state)
 	fakes[0].request_ece = theirs;
 	id = requested_id(listener);
 	create_qp(id);
-	assert_int_equal(rdma_accept(id, NULL), 0);
 	assert_int_equal(fake_verbs.set_ece.vendor_id, 0xabc);
 	assert_int_equal(fake_verbs.set_ece.options, 3);
+	assert_int_equal(rdma_accept(id, NULL), 0);
 	assert_int_equal(fakes[0].param.ece.vendor_id, 0xabc);
 	assert_int_equal(fakes[0].param.ece.options, 1);
 	rdma_destroy_ep(id);
 
-	fake_verbs.set_ece_errno = EINVAL;
+	/* Another vendor's options are none of its own. */
+	fakes[0].request_ece = foreign;
 	id = requested_id(listener);
 	create_qp(id);
+	assert_int_equal(fake_verbs.set_ece.vendor_id, 0xabc);
+	assert_int_equal(fake_verbs.set_ece.options, 0);
+	assert_int_equal(rdma_accept(id, NULL), 0);
+	assert_int_equal(fakes[0].param.ece.vendor_id, 0xdef);
+	rdma_destroy_ep(id);
+
+	fake_verbs.set_ece_errno = EINVAL;
+	id = requested_id(listener);
 	fake_verbs.moves[0] = '\0';
-	assert_errno(rdma_accept(id, NULL), EINVAL);
+	assert_errno(rdma_create_qp(id, NULL, &init), EINVAL);
 	assert_string_equal(fake_verbs.moves, "");
-	assert_int_equal(fakes[0].calls[OP_ACCEPT], 1);
 	rdma_destroy_ep(id);
 	assert_int_equal(rdma_destroy_id(listener), 0);
 }
@@ -558,7 +569,7 @@ int main(void)
 		QP_TEST(shared_receive_queues),
 		QP_TEST(programs_with_qps_of_their_own_set_ece),
 		QP_TEST(the_library_does_ece_for_its_qps),
-		QP_TEST(accepting_tells_the_qp_first),
+		QP_TEST(the_qp_of_a_request_is_told_first),
 		QP_TEST(joining_attaches_the_qp),
 		QP_TEST(join_attributes_are_checked),
 		QP_TEST(leaving_drops_what_was_not_retrieved),

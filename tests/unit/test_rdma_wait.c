@@ -49,10 +49,10 @@ static void let_it_sleep(struct rdma_event_channel *channel)
 
 	while (!sleeps) {
 		sched_yield();
-		polycm_channel_take_lock(chan);
+		polycm_latch_take(&chan->channel_lock);
 		sleeps = __atomic_load_n(&chan->inside, __ATOMIC_RELAXED) &&
 			 (chan->sleepers || chan->num_pull);
-		polycm_channel_give_lock(chan);
+		polycm_latch_give(&chan->channel_lock);
 	}
 }
 
@@ -212,10 +212,10 @@ static void woken_waiters_sleep_on_when_the_channel_goes(void **state)
 
 		start_waiter(&waiter, channel);
 		let_it_sleep(channel);
-		polycm_channel_take_lock(chan);
+		polycm_latch_take(&chan->channel_lock);
 		__atomic_add_fetch(&chan->posts, 1, __ATOMIC_SEQ_CST);
 		syscall(SYS_futex, &chan->posts, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-		polycm_channel_give_lock(chan);
+		polycm_latch_give(&chan->channel_lock);
 		rdma_destroy_event_channel(channel);
 		for (int i = 0; i < 10; i++)
 			sched_yield();

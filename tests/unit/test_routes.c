@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "providers/soft/wire/address.h"
-#include "providers/soft/fabric/fabric.h"
+#include "providers/soft/fabric/build.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 
@@ -42,6 +42,7 @@ static void make_host(void)
 		{ "10.0.0.0/8", "10.1.0.1" },  { "10.2.0.0/16", "10.1.0.1" },
 		{ "10.4.0.0/16", "10.1.0.2" },
 	};
+	const char *why;
 
 	assert_int_equal(sim_node_add("host", &host), 0);
 	for (unsigned int i = 0; i < ARRAY_SIZE(devices); i++) {
@@ -54,7 +55,7 @@ static void make_host(void)
 							addresses[i].address), 0);
 	host->described = true;
 	for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
-		assert_int_equal(sim_node_add_route(host, routes[i][0], routes[i][1]), 0);
+		assert_int_equal(sim_build_route(host, routes[i][0], routes[i][1], &why), 0);
 }
 
 static void a_source_is_chosen(void **state)

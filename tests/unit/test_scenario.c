@@ -12,6 +12,7 @@
 #include "link_world.h"
 #include "providers/soft/fabric/build.h"
 #include "providers/soft/wire/mad.h"
+#include "providers/sim/explore.h"
 #include "providers/sim/scenario.h"
 #include "tests/cmocka_all.h"
 
@@ -35,7 +36,7 @@ static int close_all(void **state)
 
 static int build(const char *text)
 {
-	return sim_scenario_build_text("test.cfg", text, strlen(text));
+	return sim_scenario_build("test.cfg", text, strlen(text));
 }
 
 /* ------------------------------------------------------------------------
@@ -136,6 +137,35 @@ static uint64_t takes(const char *from, const char *to)
 	sim_lock();
 	sim_link_set_handler(SIM_PACKET_UD, NULL);
 	return arrived_at - start;
+}
+
+/* There is no such byte in the message that it turns out to be. */
+static void test_explored_bytes(void **state)
+{
+#define CORRUPT(nth, offset)                                                                       \
+	"{ action = \"corrupt\"; message = \"REQ\"; from = \"a\"; nth = " #nth                       \
+	"; offset = " #offset "; value = 16; }"
+	static const char text[] =
+		"nodes = ( " NODE("a", "10.0.0.1/24") ", " NODE("b", "10.0.0.2/24") " );"
+		"explore = { faults = ( " CORRUPT(1, 255) ", " CORRUPT(2, 256) ", "
+		CORRUPT(3, 2147483647) " ); };";
+	const struct sim_port *from, *to;
+	struct sim_fate fate;
+
+	(void)state;
+	sim_explore_listening = true;
+	assert_int_equal(build(text), 0);
+	sim_explore_fabric();
+	from = &sim_node_by_name("a")->devices->ports[0];
+	to = &sim_node_by_name("b")->devices->ports[0];
+	for (unsigned int nth = 1; nth <= 3; nth++) {
+		sim_fault_ask_packet(from, to, SIM_MSG_REQ, CM_MAD_SIZE, &fate);
+		assert_int_equal(fate.corrupted, nth == 1);
+		assert_int_equal(fate.offset, nth == 1 ? 255 : 0);
+	}
+	assert_int_equal(build("explore = { faults = (); };"), 0);
+	sim_explore_listening = false;
+	sim_fault_explorer = NULL;
 }
 
 static void test_links(void **state)
@@ -395,7 +425,7 @@ static void test_strange_texts(void **state)
 	assert_int_equal(build("clock = \"a\\nb\\x1bc\";"), -EINVAL);
 	assert_string_equal(sim_fake_log(POLYCM_LOG_ERROR),
 			    "test.cfg:1: clock = \"a?b?c\": expected \"virtual\" or \"real\"");
-	assert_int_equal(sim_scenario_build_text("test.cfg", "seed\0 = 1;", 10), -EINVAL);
+	assert_int_equal(sim_scenario_build("test.cfg", "seed\0 = 1;", 10), -EINVAL);
 	assert_string_equal(sim_fake_log(POLYCM_LOG_ERROR), "test.cfg: not a text file");
 }
 
@@ -429,7 +459,7 @@ static void test_files(void **state)
 	assert_true(head.has_seed && head.has_clock && head.has_nodes);
 	assert_int_equal(head.seed, 7);
 	assert_int_equal(head.clock, SIM_CLOCK_VIRTUAL);
-	assert_int_equal(sim_scenario_build(path), 0);
+	assert_int_equal(sim_scenario_build(path, NULL, 0), 0);
 
 	write_file(path, "clock = \"real\"; nodes = ();");
 	assert_int_equal(sim_scenario_peek(path, &head), 0);
@@ -453,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(test_nodes),
 		test(test_faults),
+		test(test_explored_bytes),
 		test(test_links),
 		test(test_without_nodes),
 		test(test_times),

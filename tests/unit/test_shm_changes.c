@@ -219,7 +219,7 @@ static void without_nodes_too(void **state)
 		sim_unlock();
 		shm_child_start(&child, "world");
 		sim_lock();
-		assert_int_equal(sim_scenario_build(path), 0);
+		assert_int_equal(sim_scenario_build(path, NULL, 0), 0);
 		sim_unlock();
 		for (unsigned int n = 0; n < 4; n++)
 			send_to(&child);

@@ -42,7 +42,7 @@ static int join(void **state)
 		return r;
 	sim_lock();
 	r = sim_fabric_open_default();
-	sim_link_set_death_handler(count_death);
+	sim_link_process_died = count_death;
 	sim_unlock();
 	return r;
 }
@@ -52,7 +52,7 @@ static int leave(void **state)
 	(void)state;
 	if (!sim_lock_within(SIM_MS(500)))
 		print_message("a test that failed has the lock\n");
-	sim_link_set_death_handler(NULL);
+	sim_link_process_died = NULL;
 	sim_fabric_close();
 	sim_unlock();
 	sim_engine_stop();

@@ -19,7 +19,8 @@
 #include "sim_ops.h"
 
 #include "core/device/device.h"
-#include "core/plugin/registry.h"
+#include "core/plugin/plugin_internal.h"
+#include "idle_ops.h"
 
 #define CHECK(condition) do { if (!(condition)) return __LINE__; } while (0)
 
@@ -69,28 +70,6 @@ static int enumerate(void *ctx)
 {
 	note("enumerate", ((struct polycm_module *)ctx)->name);
 	return 0;
-}
-
-static int match(void *ctx, const struct sockaddr *src, const struct sockaddr *dst)
-{
-	(void)ctx;
-	(void)src;
-	(void)dst;
-	return -ENODEV;
-}
-
-static int open_id(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
-{
-	(void)ctx;
-	(void)id;
-	(void)priv;
-	(void)how;
-	return 0;
-}
-
-static void end(void *priv)
-{
-	(void)priv;
 }
 
 #define OPS(how)                                                                                   \
@@ -178,6 +157,13 @@ static int add_all(void)
 	return 0;
 }
 
+static struct polycm_module *find_module(const char *name)
+{
+	const char *path, *problem;
+
+	return polycm_files_load(name, false, &path, &problem);
+}
+
 static int start_all(void)
 {
 	struct polycm_module *const *modules;
@@ -187,14 +173,14 @@ static int start_all(void)
 	CHECK(!strcmp(calls, "init two;init bad;init one;enumerate two;enumerate one;"));
 	CHECK(polycm_registry_selected(&modules) == 2);
 	CHECK(!strcmp(modules[0]->name, "two") && !strcmp(modules[1]->name, "one"));
-	CHECK(polycm_registry_find("bad")->init_error == -ENXIO);
+	CHECK(find_module("bad")->init_error == -ENXIO);
 	/* Of those that work. */
 	CHECK(polycm_registry_id_size() == 32);
 	CHECK(polycm_registry_channel_size() == 16);
 	*calls = '\0';
 	CHECK(polycm_registry_get_devices() == 0);
 	CHECK(!strcmp(calls, "enumerate two;enumerate one;"));
-	CHECK(polycm_registry_load_all(&modules) == 3);
+	CHECK(polycm_registry_load_all() == 3);
 	return 0;
 }
 
@@ -333,7 +319,7 @@ static int look_around(void)
 	CHECK(!add_all());
 	CHECK(!strcmp(polycm_version(), PACKAGE_VERSION));
 	CHECK(polycm_registry_get() == 0);
-	CHECK(!polycm_device_add(polycm_registry_find("two"), &info, NULL));
+	CHECK(!polycm_device_add(find_module("two"), &info, NULL));
 
 	CHECK(polycm_providers_walk(true, show_provider, text) == 5);
 	CHECK(!strcmp(text, "two,2.0,the second,-,01,0,1,-\n"

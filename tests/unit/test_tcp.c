@@ -247,7 +247,7 @@ static void test_lost_under_way(void **state)
 			send_segment(7, SEG_DATA, 1);
 		num_seen = 0;
 		if (i & 2)
-			sim_node_freeze(port_b->device->node, SIM_MS(900));
+			sim_node_freeze_until(port_b->device->node, sim_now() + SIM_MS(900));
 		else
 			sim_port_set_state(port_b, false);
 		run(SIM_MS(900));

@@ -140,8 +140,8 @@ static void empty_slots_are_filled(void **state)
 	assert_int_equal(ours.path_mtu(256), 256);
 	assert_int_equal(ours.path_mtu(255), 0);
 	assert_null(ours.status_str(RDMA_CM_EVENT_REJECTED, 8));
-	assert_int_equal(polycm_transport_limit(&ours, POLYCM_KIND_UD, POLYCM_MSG_CONNECT), 180);
-	assert_int_equal(polycm_transport_limit(&ours, POLYCM_KIND_UD_AF_IB, POLYCM_MSG_CONNECT), 0);
+	assert_int_equal(ours.limit[POLYCM_KIND_UD][POLYCM_MSG_CONNECT], 180);
+	assert_int_equal(ours.limit[POLYCM_KIND_UD_AF_IB][POLYCM_MSG_CONNECT], 0);
 
 	/* Of a newer header: services and kinds that we do not know stay theirs. */
 	theirs.services |= POLYCM_SERVICES + 1u;

@@ -45,29 +45,13 @@ struct cm_engine {
 };
 
 #define CMA_QPN_MASK 0xffffffu
+#define CMA_IPOIB_QKEY 0x0b1bu	/* of the broadcast group, as subnet managers set it up */
 
 extern const struct cm_engine sim_ibcm_engine, sim_iwcm_engine;
 
 struct iwcm;			/* of the other engine, allocated on first use */
 
 struct cma_group;		/* a multicast join (cma_multicast.c) */
-
-/*
- * Events without private data that found no memory wait in their id and are posted
- * again.  An id has at most five before its program fetches one: the end of a
- * resolution, ESTABLISHED, the end of a connection, ADDR_CHANGE, DEVICE_REMOVAL.
- */
-#define CMA_MAX_LATE 5u
-
-/* The time between two attempts to find memory. */
-#define CMA_AGAIN SIM_MS(10)
-
-struct cma_late {
-	int16_t status;
-	uint8_t type;
-	uint8_t initiator_depth, responder_resources;
-	bool has_why;			/* the id's late_why */
-};
 
 /*
  * The provider's part of an id.  It is small, since there may be 100,000.  What the
@@ -90,35 +74,32 @@ struct sim_id {
 	enum ibv_qp_type qp_type;
 	uint32_t qp_num;		/* given with connect or accept */
 	uint32_t number;		/* in traces */
+	uint32_t peer_mac;		/* number of the MAC that we learned of the peer's port */
 	bool bound;			/* the port table has src's port as this id's */
 	bool bind_asked;		/* by rdma_bind_addr(), not for resolving */
 	bool active;			/* has resolved an address, or tried to */
 	bool bound_any;			/* it was taken with the wildcard address */
 	bool accepted;			/* or created by the program: events may be posted */
 	bool reuse, afonly, afonly_set;
-	uint8_t num_late;
-	struct cma_late late[CMA_MAX_LATE];
-	struct sim_timer timer;		/* resolution in progress, or late events */
+	struct sim_timer timer;		/* resolution in progress */
 	union sim_sockaddr src;
 	struct ibcm cm;
 
 	/* --- */
 	union sim_sockaddr dst;
-	const char *late_why;		/* of the one late event that has words: an id fails once */
 	struct sim_port *way_out;	/* of the last lookup of an address */
 	uint16_t interface;		/* see cma_interface(): number + 1 of the address; 0: none */
-	bool tos_set, ack_timeout_set;
+	bool ack_timeout_set;
 	uint8_t tos, ack_timeout;
 	uint8_t packet_lifetime;	/* of the path, valid from ROUTE_RESOLVED */
 	uint8_t traffic_class;		/* likewise; as it was when the route was asked for */
 	uint8_t hop_limit, rate, sl;	/* likewise */
-	bool path_given;		/* by the program, its flow label too */
+	bool path_given;		/* by the program or by the peer's REQ, its flow label too */
 	uint32_t flow_label;
 	enum ibv_mtu path_mtu;
 	uint32_t starting_psn;		/* 24 bits: the peer must start here */
 	union ibv_gid sgid, dgid;
 	uint64_t ask_until;		/* for the neighbour; 0: nobody is being asked */
-	uint32_t peer_mac;		/* the number of its MAC that we resolved the address to */
 	int pending_status;		/* what it will end with */
 };
 
@@ -134,7 +115,12 @@ static inline void cma_prefetch(const struct sim_id *id)
 /* The operations for struct polycm_ops (cma_ops.c). */
 extern const struct polycm_ops sim_cma_ops;	/* all id ops; module ops are the provider's */
 
-void sim_cma_start(void);	/* packet handlers of both engines */
+/*
+ * Packet handlers of both engines.  Resolving an address or a route, joining a group and
+ * sending a request each take delay ns more than the simulator's own time.
+ */
+void sim_cma_start(uint64_t delay);
+extern uint64_t cma_delay;
 void sim_cma_stop(void);
 /* The process ends without having destroyed its ids: notify the peers, as the kernel does. */
 void sim_cma_abandon_all(void);
@@ -148,13 +134,11 @@ unsigned int sim_cma_live_ids(void);
 
 /*
  * Post an event.  As in the kernel, nothing but CONNECT_REQUEST is posted for
- * an id that the program has not accepted yet: -ECANCELED.  -ENOMEM: the caller
- * tries again, or drops the message that it reports, as if the wire had lost it.
+ * an id that the program has not accepted yet: -ECANCELED.  The core has reserved
+ * the memory: -ENOMEM, which is logged, needs a program that acknowledges nothing.
  */
 int cma_post(struct sim_id *id, const struct polycm_event *event);
-/* ESTABLISHED without private data.  Without memory it is posted later, and so are those after it. */
-int cma_post_established(struct sim_id *id, uint8_t initiator_depth, uint8_t responder_resources);
-/* Without contents: likewise. */
+/* Without contents. */
 int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status);
 /* With a reason in words, which is a constant. */
 int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, const char *why);
@@ -183,8 +167,9 @@ void cma_set_state(struct sim_id *id, enum cma_state state);
 /* The port at the other end of a resolved id or of a child, or NULL: it is gone. */
 struct sim_port *cma_peer_port(const struct sim_id *id);
 
-/* The path of an id from ROUTE_RESOLVED on, as programs and REQs show it.  Not for iWARP. */
-void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path);
+/* Of the path of an id, from ROUTE_RESOLVED on.  Not for iWARP. */
+uint32_t cma_flow_label(const struct sim_id *id);
+uint16_t cma_dlid(const struct sim_id *id);	/* 0 on Ethernet */
 
 /*
  * Is the id live (not closing, its device there)?  Engines' timers and packets
@@ -224,9 +209,6 @@ union sim_sockaddr cma_ib_address(const union ibv_gid *gid, uint64_t service_id,
 /* -EINVAL with the reason: not in the state that the id is in; more data than the rules allow. */
 int cma_wrong_state(const struct sim_id *id);
 int cma_too_long(const struct sim_id *id, size_t len, size_t limit);
-
-/* A port of the fabric has another MAC (cma_world.c). */
-void sim_cma_mac_changed(struct sim_port *port);
 
 /* --- From the NIC. --- */
 

@@ -18,8 +18,6 @@
 #include "providers/soft/fabric/world.h"
 #include "cma_internal.h"
 
-#define LOCAL_NS SIM_US(1)		/* the hop of an answer that is known already */
-
 static void set_loopback(union sim_sockaddr *addr)
 {
 	if (addr->sa.sa_family == AF_INET)
@@ -318,9 +316,7 @@ static int query_ip(struct sim_id *id, uint64_t timeout)
 	bool leads, keeps, asked;
 	int r;
 
-	r = cma_route_source(id, &address);
-	if (!r)
-		r = cma_way_out(id, address, &way_out, &leads);
+	r = cma_way_out(id, &address, &way_out, &leads);
 	if (r < 0)
 		return r;
 	own = sim_node_address(id->node, &id->dst.sa);
@@ -334,7 +330,7 @@ static int query_ip(struct sim_id *id, uint64_t timeout)
 	/* Nobody is asked for the link addresses of groups and of broadcast. */
 	if (id->pending_status || sim_addr_is_multicast(&id->dst.sa) || keeps ||
 	    sim_port_knows(way_out, &id->dst.sa) || sim_node_broadcasts(id->node, &id->dst.sa))
-		sim_timer_arm(&id->timer, sim_now() + LOCAL_NS);
+		sim_timer_arm(&id->timer, sim_now() + CMA_LOCAL_NS + cma_delay);
 	else
 		cma_ask_neighbour(id, way_out, timeout);
 	return 0;
@@ -352,7 +348,7 @@ static int start_query(struct sim_id *id, int timeout_ms)
 	r = cma_is_any(&id->dst.sa) ? check_loopback(id) : cma_ib_resolve(id);
 	if (r < 0)
 		return r;
-	sim_timer_arm(&id->timer, sim_now() + LOCAL_NS);
+	sim_timer_arm(&id->timer, sim_now() + CMA_LOCAL_NS + cma_delay);
 	return 0;
 }
 

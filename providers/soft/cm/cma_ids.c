@@ -5,8 +5,6 @@
  */
 #include "config.h"
 
-#include <stddef.h>
-
 #include <utlist.h>
 
 #include "providers/soft/fabric/trace_lines.h"
@@ -27,8 +25,6 @@ static void resolved(struct sim_timer *timer)
 {
 	struct sim_id *id = sim_container(timer, struct sim_id, timer);
 
-	if (__builtin_expect(id->num_late != 0, 0))
-		cma_post_late(id);
 	if (id->state == CMA_ADDR_QUERY)
 		cma_addr_done(id);
 	else if (id->state == CMA_ROUTE_QUERY)
@@ -117,15 +113,18 @@ void cma_close(struct sim_id *id)
 	cma_unbind(id);
 }
 
-void sim_cma_start(void)
+uint64_t cma_delay;
+
+void sim_cma_start(uint64_t delay)
 {
+	cma_delay = delay;
 	last_number = inherited = 0;
 	sim_trace_timers(resolved, describe_timer);
 	cma_world_start();
 	cma_multicast_start();
 	sim_ibcm_start();
 	iw_streams_start();
-	sim_link_set_death_handler(cma_process_died);
+	sim_link_process_died = cma_process_died;
 }
 
 void sim_cma_stop(void)

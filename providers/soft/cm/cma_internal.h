@@ -9,6 +9,9 @@
 #include "providers/soft/wire/address.h"
 #include "cma.h"
 
+#define CMA_SA_QUERY_NS SIM_US(50)	/* a query to the subnet administrator and its answer */
+#define CMA_LOCAL_NS SIM_US(1)		/* a work queue's hop: the answer is known already */
+
 /* A fresh id in state IDLE, at the end of the list of all ids. */
 void cma_init(struct sim_id *id, struct polycm_id *core_id, enum rdma_port_space ps,
 	      enum ibv_qp_type qp_type);
@@ -28,9 +31,6 @@ struct sim_id *cma_first_id(void);
 void cma_process_died(unsigned int slot);
 /* Check now whether the process at the other end has died.  Not in handlers. */
 void cma_check_peer(const struct sim_id *id);
-
-/* Post the late events; while there is no memory, id->timer fires for them, too (cma_post.c). */
-void cma_post_late(struct sim_id *id);
 
 /*
  * An address of the interface that the id stays on since a refused bind or a lookup, if it
@@ -63,8 +63,11 @@ void cma_query(const struct sim_id *id, struct polycm_route_info *ret_info);
 
 /* Ways (cma_way.c).  The source towards the id's destination, as the routing table gives it. */
 int cma_route_source(const struct sim_id *id, struct sim_address **ret_address);
-/* The port by which packets from there leave (NULL: no device), and whether a route leads that way. */
-int cma_way_out(const struct sim_id *id, const struct sim_address *source,
+/*
+ * The source, the port by which packets from there leave (NULL: no device), and whether a
+ * route leads that way.
+ */
+int cma_way_out(const struct sim_id *id, struct sim_address **ret_source,
 		struct sim_port **ret_port, bool *ret_leads);
 /* Neighbours (cma_neighbour.c): id->timer fires to ask again, or to report how it ended. */
 void cma_ask_neighbour(struct sim_id *id, const struct sim_port *port, uint64_t timeout);

@@ -7,17 +7,13 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "providers/soft/fabric/trace_lines.h"
 #include "cma_internal.h"
 
 #define KERNEL_ENOTSUPP 524		/* the kernel's ENOTSUPP, which programs see */
-#define SA_QUERY_NS SIM_US(50)
-#define LOCAL_NS SIM_US(1)
 #define MULTICAST_QPN 0xffffffu
-#define IPOIB_QKEY 0x0b1bu		/* of the broadcast group */
 #define FIRST_MLID 0xc000u
 #define MLIDS 0x3fffu
 
@@ -27,7 +23,6 @@ struct cma_group {
 	void *group;
 	union ibv_gid mgid;
 	struct cma_group *next;
-	bool lost;			/* the timer reports it */
 };
 
 static int roce_mgid(const union sim_sockaddr *addr, bool v2, union ibv_gid *ret_mgid)
@@ -101,7 +96,7 @@ static uint8_t source_index(const struct sim_id *id, bool *ret_v2)
 	return (uint8_t)index;
 }
 
-static int post_loss(struct cma_group *join)
+static void post_loss(const struct cma_group *join)
 {
 	const struct polycm_event event = {
 		.size = sizeof(event),
@@ -111,15 +106,7 @@ static int post_loss(struct cma_group *join)
 		.group = join->group,
 	};
 
-	return cma_post(join->id, &event);
-}
-
-/* Without memory the timer tries again. */
-static void report_loss(struct cma_group *join)
-{
-	join->lost = post_loss(join) == -ENOMEM;
-	if (join->lost)
-		sim_timer_arm(&join->timer, sim_now() + CMA_AGAIN);
+	(void)cma_post(join->id, &event);
 }
 
 static void joined(struct sim_timer *timer)
@@ -135,13 +122,9 @@ static void joined(struct sim_timer *timer)
 	struct ibv_ah_attr *ah = &event.param.ud.ah_attr;
 	bool v2;
 
-	if (join->lost) {
-		report_loss(join);
-		return;
-	}
 	ah->grh.sgid_index = source_index(id, &v2);
 	ah->grh.dgid = join->mgid;
-	ah->grh.traffic_class = id->tos_set ? id->tos : 0;
+	ah->grh.traffic_class = id->tos;
 	ah->is_global = 1;
 	ah->port_num = id->port->num;
 	if (cma_rules(id)->flags & POLYCM_T_HAS_SA)
@@ -149,9 +132,8 @@ static void joined(struct sim_timer *timer)
 	else
 		ah->grh.hop_limit = v2 ? 64 : 1;
 	event.param.ud.qp_num = MULTICAST_QPN;
-	event.param.ud.qkey = id->ps == RDMA_PS_IPOIB ? IPOIB_QKEY : RDMA_UDP_QKEY;
-	if (cma_post(id, &event) == -ENOMEM)
-		sim_timer_arm(&join->timer, sim_now() + CMA_AGAIN);
+	event.param.ud.qkey = id->ps == RDMA_PS_IPOIB ? CMA_IPOIB_QKEY : RDMA_UDP_QKEY;
+	(void)cma_post(id, &event);
 }
 
 static void describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
@@ -208,7 +190,8 @@ int cma_join_multicast(struct sim_id *id, const struct polycm_multicast *mc)
 	join->next = id->groups;
 	id->groups = join;
 	sim_timer_init(&join->timer, joined);
-	sim_timer_arm(&join->timer, sim_now() + (subnet ? SA_QUERY_NS : LOCAL_NS));
+	sim_timer_arm(&join->timer,
+		      sim_now() + (subnet ? CMA_SA_QUERY_NS : CMA_LOCAL_NS) + cma_delay);
 	return 0;
 }
 
@@ -221,7 +204,7 @@ void cma_lose_groups_of(struct sim_port *port)
 		for (struct cma_group *join = id->groups; join; join = join->next)
 			if (id->port == port && cma_live(id)) {
 				sim_timer_disarm(&join->timer);
-				report_loss(join);
+				post_loss(join);
 			}
 }
 

@@ -40,7 +40,7 @@ static void ask(struct sim_id *id, const struct sim_port *port, uint64_t late)
 
 	if (answers(port, peer) &&
 	    sim_shape_exchange(id->node, peer->device->node, &at)) {
-		at += now + NEIGHBOUR_NS;
+		at += now + NEIGHBOUR_NS + cma_delay;
 		if (id->ask_until > at && id->ask_until - at > late) {
 			end_at(id, at + late, 0);
 			return;
@@ -60,16 +60,14 @@ void cma_ask_neighbour(struct sim_id *id, const struct sim_port *port, uint64_t 
 
 bool cma_ask_again(struct sim_id *id)
 {
-	struct sim_address *address;
+	struct sim_address *source;
 	struct sim_port *way_out = NULL;
 	bool unused;
 	int r;
 
 	if (!id->ask_until)
 		return false;
-	r = cma_route_source(id, &address);
-	if (!r)
-		r = cma_way_out(id, address, &way_out, &unused);
+	r = cma_way_out(id, &source, &way_out, &unused);
 	if (r < 0 || !way_out) {
 		id->ask_until = 0;
 		id->pending_status = r < 0 ? r : -ENODEV;

@@ -12,9 +12,6 @@
 #include "ibcm.h"
 #include "iwcm.h"
 
-#define REASON_CONSUMER 28u		/* REJ reasons, IBTA vol. 1, 12.6.7.2 */
-#define REASON_VENDOR_OPTION 35u
-
 /* Every operation begins and ends so.  addr: what the call binds the id to, or NULL. */
 static int enter(const struct sim_id *id, enum sim_what call, const struct sockaddr *addr)
 {
@@ -109,7 +106,7 @@ static int op_connect(void *priv, const struct polycm_conn_param *param)
 static void refuse(struct sim_id *id)
 {
 	if (cma_has_connection(id))
-		(void)id->engine->reject(id, NULL, 0, REASON_CONSUMER);
+		(void)id->engine->reject(id, NULL, 0, CM_REJ_CONSUMER_DEFINED);
 }
 
 static int op_accept(void *priv, const struct polycm_conn_param *param)
@@ -156,8 +153,8 @@ static int op_reject(void *priv, const void *data, uint8_t len, uint8_t reason)
 	int r;
 
 	if (!reason)
-		reason = REASON_CONSUMER;
-	if (reason != REASON_CONSUMER && reason != REASON_VENDOR_OPTION)
+		reason = CM_REJ_CONSUMER_DEFINED;
+	if (reason != CM_REJ_CONSUMER_DEFINED && reason != CM_REJ_VENDOR_OPTION_NOT_SUPPORTED)
 		return sim_refuse(-EINVAL, "reason %u is not for programs", reason);
 	r = enter(id, SIM_CALL_REJECT, NULL);
 	if (!r)

@@ -31,16 +31,6 @@ static int option_flag(const void *optval, size_t optlen, bool *ret_value)
 	return 0;
 }
 
-static int set_tos(struct sim_id *id, const void *optval, size_t optlen)
-{
-	int r = option_byte(optval, optlen, &id->tos);
-
-	if (r < 0)
-		return r;
-	id->tos_set = true;
-	return 0;
-}
-
 /*
  * The port table has the flags that a port was taken with.  New ones: take it
  * again, which succeeds unless they now stand in somebody's way.
@@ -140,7 +130,7 @@ int cma_set_option(struct sim_id *id, int level, int optname, const void *optval
 		return sim_refuse(-ENOSYS, "no options of level %d", level);
 	switch (optname) {
 	case RDMA_OPTION_ID_TOS:
-		return set_tos(id, optval, optlen);
+		return option_byte(optval, optlen, &id->tos);
 	case RDMA_OPTION_ID_REUSEADDR:
 		return set_reuse(id, optval, optlen);
 	case RDMA_OPTION_ID_AFONLY:

@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "providers/common/events.h"
 #include "providers/soft/fabric/trace_lines.h"
@@ -31,7 +30,6 @@ void cma_inspect(const struct sim_id *id, const struct polycm_report *to)
 	to->put(to, "number in traces", "%u", id->number);
 	to->put(to, "node", "%s", id->node ? id->node->name : "none yet");
 	to->put(to, "state", "%s", state_names[id->state]);
-	to->put(to, "events without memory", "%u", id->num_late);
 	if (id->engine)
 		id->engine->inspect(id, to);
 }
@@ -74,101 +72,20 @@ static void trace_event(const struct sim_id *id, const struct polycm_event *even
 	sim_trace_end();
 }
 
-/* An event without memory is traced when it is posted later, if it is. */
-static int post_traced(const struct sim_id *id, const struct polycm_event *event)
-{
-	int r = sim_core->post_event(id->id, event);
-
-	if (r != -ENOMEM && sim_tracing())
-		trace_event(id, event, NULL);
-	return r;
-}
-
-/* A resolution may use the timer already: late events then go before its own. */
-static void try_again(struct sim_id *id)
-{
-	if (!sim_timer_armed(&id->timer))
-		sim_timer_arm(&id->timer, sim_now() + CMA_AGAIN);
-}
-
-void cma_post_late(struct sim_id *id)
-{
-	unsigned int done;
-
-	for (done = 0; done < id->num_late; done++) {
-		const struct polycm_event event = {
-			.size = sizeof(event),
-			.type = (enum rdma_cm_event_type)id->late[done].type,
-			.status = id->late[done].status,
-			.param.conn = {
-				.initiator_depth = id->late[done].initiator_depth,
-				.responder_resources = id->late[done].responder_resources,
-			},
-			.why = id->late[done].has_why ? id->late_why : NULL,
-		};
-
-		if (post_traced(id, &event) == -ENOMEM)
-			break;
-		sim_wake();
-	}
-	if (done) {
-		id->num_late = (uint8_t)(id->num_late - done);
-		memmove(id->late, id->late + done, id->num_late * sizeof(id->late[0]));
-	}
-	if (id->num_late)
-		try_again(id);
-}
-
-/* false: no room, which takes more events than an id can have. */
-static bool keep_for_later(struct sim_id *id, const struct polycm_event *event)
-{
-	if (id->num_late == CMA_MAX_LATE)
-		return false;
-	if (event->why)
-		id->late_why = event->why;
-	id->late[id->num_late++] = (struct cma_late){
-		.status = (int16_t)event->status,
-		.type = (uint8_t)event->type,
-		.initiator_depth = event->param.conn.initiator_depth,
-		.responder_resources = event->param.conn.responder_resources,
-		.has_why = event->why != NULL,
-	};
-	try_again(id);
-	return true;
-}
-
 int cma_post(struct sim_id *id, const struct polycm_event *event)
 {
+	int r;
+
 	if (!cma_live(id) || !id->accepted)
 		return -ECANCELED;
-	if (__builtin_expect(id->num_late != 0, 0)) {
-		cma_post_late(id);
-		if (id->num_late)
-			return -ENOMEM;	/* events keep their order */
-	}
 	sim_wake();		/* who waits checks before time moves */
-	return post_traced(id, event);
-}
-
-static int post_or_keep(struct sim_id *id, const struct polycm_event *event)
-{
-	int r = cma_post(id, event);
-
-	return r == -ENOMEM && keep_for_later(id, event) ? 0 : r;
-}
-
-int cma_post_established(struct sim_id *id, uint8_t initiator_depth, uint8_t responder_resources)
-{
-	const struct polycm_event event = {
-		.size = sizeof(event),
-		.type = RDMA_CM_EVENT_ESTABLISHED,
-		.param.conn = {
-			.initiator_depth = initiator_depth,
-			.responder_resources = responder_resources,
-		},
-	};
-
-	return post_or_keep(id, &event);
+	r = sim_core->post_event(id->id, event);
+	if (__builtin_expect(r == -ENOMEM, 0))
+		sim_core->log(POLYCM_LOG_ERROR, id->id, "no memory for %s: the event is lost",
+			      event_names[event->type]);
+	else if (sim_tracing())
+		trace_event(id, event, NULL);
+	return r;
 }
 
 int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, const char *why)
@@ -180,7 +97,7 @@ int cma_post_why(struct sim_id *id, enum rdma_cm_event_type type, int status, co
 		.why = why,
 	};
 
-	return post_or_keep(id, &event);
+	return cma_post(id, &event);
 }
 
 int cma_post_simple(struct sim_id *id, enum rdma_cm_event_type type, int status)

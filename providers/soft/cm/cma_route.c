@@ -14,9 +14,6 @@
 #include "cma_internal.h"
 #include "ibcm.h"
 
-/* A path record query and its answer; a work queue's hop. */
-#define SA_QUERY_NS SIM_US(50)
-#define LOCAL_NS SIM_US(1)
 
 /* The SA client's retries: one wait and ten more. */
 #define SA_TRIES 11u
@@ -25,6 +22,8 @@
 #define SELECT_EXACTLY 2u		/* IBTA vol. 1, PathRecord: MtuSelector and the like */
 #define FLOW_LABEL_MASK 0xfffffu
 #define ALL_LIDS 0xffffu
+/* The kernel's of each path, which RDMA_OPTION_IB_PATH wants; programs find them as "preference". */
+#define PATH_FLAGS (IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL)
 
 /* How long the SA client keeps asking. */
 static uint64_t sa_deadline(uint32_t timeout_ms)
@@ -47,7 +46,7 @@ static int ask_sa(struct sim_id *id, uint32_t timeout_ms, uint64_t *ret_delay)
 	if (id->port->state != IBV_PORT_ACTIVE)
 		return sim_refuse(-EAGAIN, "the port is down, and so is the way to the subnet "
 				  "administrator");
-	*ret_delay = sim_fault_delay(SA_QUERY_NS, id->node, SIM_LOOKUP_PATH);
+	*ret_delay = sim_fault_delay(CMA_SA_QUERY_NS, id->node, SIM_LOOKUP_PATH);
 	if (*ret_delay > deadline) {
 		*ret_delay = deadline;
 		id->pending_status = -ETIMEDOUT;
@@ -65,7 +64,7 @@ static int ask_sa(struct sim_id *id, uint32_t timeout_ms, uint64_t *ret_delay)
 static uint8_t query_traffic_class(const struct sim_id *id)
 {
 	if (!(cma_rules(id)->flags & POLYCM_T_HAS_SA))
-		return id->tos_set ? id->tos : 0;
+		return id->tos;
 	if (cma_is_af_ib(id))
 		return (uint8_t)(ntohl(id->src.ib.sib_flowinfo) >> 20);
 	if (id->src.sa.sa_family != AF_INET6)
@@ -83,7 +82,7 @@ static bool has_interface(const struct sim_id *id)
 static int start_query(struct sim_id *id, uint32_t timeout_ms)
 {
 	const struct polycm_transport *rules = cma_rules(id);
-	uint64_t delay = LOCAL_NS;
+	uint64_t delay = CMA_LOCAL_NS;
 	int r;
 
 	id->pending_status = 0;
@@ -98,7 +97,7 @@ static int start_query(struct sim_id *id, uint32_t timeout_ms)
 		return sim_refuse(-EINVAL, "no path MTU fits an interface MTU of %u",
 				  id->port->netdev_mtu);
 	}
-	sim_timer_arm(&id->timer, sim_now() + delay);
+	sim_timer_arm(&id->timer, sim_now() + delay + cma_delay);
 	return 0;
 }
 
@@ -179,11 +178,24 @@ static uint32_t roce_flow_label(const struct sim_id *id)
 	return label;
 }
 
-void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
+uint32_t cma_flow_label(const struct sim_id *id)
 {
-	const struct sim_port *peer;
-	bool subnet = cma_rules(id)->link_layer == IBV_LINK_LAYER_INFINIBAND;
+	if (id->path_given)
+		return id->flow_label;
+	return cma_rules(id)->link_layer == IBV_LINK_LAYER_INFINIBAND ? 0 : roce_flow_label(id);
+}
 
+uint16_t cma_dlid(const struct sim_id *id)
+{
+	const struct sim_port *peer = cma_peer_port(id);
+
+	if (cma_rules(id)->link_layer != IBV_LINK_LAYER_INFINIBAND)
+		return 0;
+	return peer ? peer->lid : ALL_LIDS;
+}
+
+static void query_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
+{
 	memset(ret_path, 0, sizeof(*ret_path));
 	ret_path->sgid = id->sgid;
 	ret_path->dgid = id->dgid;
@@ -199,15 +211,10 @@ void cma_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
 	ret_path->rate_selector = SELECT_EXACTLY;
 	ret_path->packet_life_time_selector = SELECT_EXACTLY;
 	ret_path->packet_life_time = id->packet_lifetime;
-	if (subnet) {
-		peer = cma_peer_port(id);
-		ret_path->slid = htons(id->port->lid);
-		ret_path->dlid = htons(peer ? peer->lid : ALL_LIDS);
-	}
-	if (id->path_given)
-		ret_path->flow_label = htonl(id->flow_label);
-	else if (!subnet)
-		ret_path->flow_label = htonl(roce_flow_label(id));
+	ret_path->preference = PATH_FLAGS;
+	ret_path->slid = htons(id->port->lid);
+	ret_path->dlid = htons(cma_dlid(id));
+	ret_path->flow_label = htonl(cma_flow_label(id));
 }
 
 static bool has_path(const struct sim_id *id)
@@ -219,20 +226,7 @@ static bool has_path(const struct sim_id *id)
 	if (id->state != CMA_CONNECT && id->state != CMA_DISCONNECT)
 		return false;
 	/* A SIDR request names none. */
-	return !id->ib || !id->ib->sidr || !id->ib->remote_id;
-}
-
-/* A request's path is the one that its sender gave. */
-static void query_path(const struct sim_id *id, struct ibv_sa_path_rec *ret_path)
-{
-	cma_path(id, ret_path);
-	if (id->state == CMA_ROUTE_RESOLVED || !id->ib)
-		return;
-	ret_path->flow_label = htonl(id->ib->flow_label);
-	ret_path->hop_limit = id->ib->hop_limit;
-	ret_path->traffic_class = id->ib->traffic_class;
-	ret_path->sl = id->ib->sl;
-	ret_path->rate = id->ib->rate;
+	return !id->ib || id->qp_type != IBV_QPT_UD || !id->ib->remote_id;
 }
 
 /*

@@ -119,15 +119,18 @@ static bool follows_route(const struct sim_id *id)
 	       sim_node_address(id->node, &id->dst.sa);
 }
 
-int cma_way_out(const struct sim_id *id, const struct sim_address *source,
+int cma_way_out(const struct sim_id *id, struct sim_address **ret_source,
 		struct sim_port **ret_port, bool *ret_leads)
 {
-	struct sim_address *route;
+	struct sim_address *route, *source;
 	int r;
 
-	r = find_route(id, &route);
+	r = cma_route_source(id, &source);
+	if (!r)
+		r = find_route(id, &route);
 	if (r < 0)
 		return r;
+	*ret_source = source;
 	*ret_port = follows_route(id) || cma_interface(id, id->node) ? route->port : source->port;
 	/* A default route leads everywhere. */
 	*ret_leads = source->port == route->port || sim_node_address(id->node, &id->dst.sa) ||

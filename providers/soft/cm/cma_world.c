@@ -20,7 +20,6 @@ static void remove_id(struct sim_id *id)
 {
 	enum cma_state state = id->state;
 
-	/* Before the event, which may be late and wait for it then. */
 	sim_timer_disarm(&id->timer);
 	/* Not accepted: the program learns it from its next call. */
 	(void)cma_post_simple(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
@@ -59,7 +58,7 @@ static bool leads_to(const struct sim_id *id, const struct sim_port *port)
 	}
 }
 
-void sim_cma_mac_changed(struct sim_port *port)
+static void mac_changed(struct sim_port *port)
 {
 	for (struct sim_id *id = cma_first_id(); id; id = id->next) {
 		if (!cma_live(id))
@@ -82,7 +81,7 @@ void cma_world_start(void)
 {
 	static struct sim_world_listener listener = {
 		.port_event = port_event,
-		.mac_changed = sim_cma_mac_changed,
+		.mac_changed = mac_changed,
 		.device_leaves = device_leaves,
 	};
 

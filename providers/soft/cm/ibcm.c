@@ -13,7 +13,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "providers/soft/fabric/trace_lines.h"
 #include "ibcm.h"
@@ -37,7 +36,8 @@ void ibcm_set_state(struct ibcm *cm, enum ibcm_state state)
 		sim_trace_state(cm->id->node, "cm", cm->id->number, state_names[state],
 				state_names[cm->state]);
 	cm->state = (uint8_t)state;
-	ibcm_note_state(cm, before);
+	if (sim_segment_joined())
+		ibcm_send_note(cm, before);
 }
 
 int ibcm_wrong_state(const struct ibcm *cm)
@@ -64,10 +64,11 @@ void ibcm_enter_timewait(struct ibcm *cm)
 	sim_timer_arm(&cm->timer, sim_now() + SIM_MS(ibcm_exponent_to_ms(cm->av_timeout)));
 }
 
-bool ibcm_post(struct ibcm *cm, const struct polycm_event *event)
+void ibcm_post(struct ibcm *cm, const struct polycm_event *event)
 {
-	/* Other errors: the program has not accepted the id, or is closing it. */
-	return cm->id->state != CMA_CONNECT || cma_post(cm->id, event) != -ENOMEM;
+	/* An error: the program has not accepted the id, or is closing it. */
+	if (cm->id->state == CMA_CONNECT)
+		(void)cma_post(cm->id, event);
 }
 
 void ibcm_post_disconnected(struct ibcm *cm, int status)

@@ -92,11 +92,8 @@ void ibcm_leave(struct ibcm *cm, enum ibcm_state state);
 /* TIMEWAIT, its timer started; a repetition ends. */
 void ibcm_enter_timewait(struct ibcm *cm);
 
-/*
- * Post an event unless the rdma_cm_id has left CONNECT.  false: there is no
- * memory for what the message says, which is dropped as if it had been lost.
- */
-bool ibcm_post(struct ibcm *cm, const struct polycm_event *event);
+/* Post an event unless the rdma_cm_id has left CONNECT. */
+void ibcm_post(struct ibcm *cm, const struct polycm_event *event);
 void ibcm_post_disconnected(struct ibcm *cm, int status);
 
 static inline struct sim_node *ibcm_node(const struct sim_packet *packet)
@@ -138,11 +135,13 @@ uint64_t ibcm_new_tid(const struct ibcm *cm);
 void ibcm_init_msg(const struct ibcm *cm, struct cm_msg *ret_msg, enum cm_attr_id attr_id);
 /* Send once. */
 void ibcm_send(struct ibcm *cm, const struct cm_msg *msg);
+/* An RTU or DREP: nothing but both communication ids. */
+void ibcm_send_plain(struct ibcm *cm, enum cm_attr_id attr_id);
 /*
- * Send, and again after each wait of cm->timeout_ms until ibcm_stop_repeating().
- * -ENOMEM: not a DREQ, and nothing was sent.
+ * Send after delay ns, and again after each wait of cm->timeout_ms until
+ * ibcm_stop_repeating().  -ENOMEM: not a DREQ, and nothing is sent.
  */
-int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg);
+int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg, uint64_t delay);
 void ibcm_stop_repeating(struct ibcm *cm);
 /* This and all later waits are that long. */
 void ibcm_stretch_wait(struct ibcm *cm, uint32_t wait_ms);
@@ -191,12 +190,6 @@ void ibcm_set_which(enum ibcm_state state, struct cm_rej *rej);
 
 /* Send our state to the process of the peer, if our host would now send something else for us. */
 void ibcm_send_note(const struct ibcm *cm, enum ibcm_state before);
-static inline void ibcm_note_state(const struct ibcm *cm, enum ibcm_state before)
-{
-	if (sim_segment_joined())
-		ibcm_send_note(cm, before);
-}
-
 /* Such a message came: it shows the sender's state, even if the sender died before its note. */
 void ibcm_peer_sent(struct ibcm *cm, enum cm_attr_id attr_id);
 /* A note came. */
@@ -233,8 +226,8 @@ static inline size_t ibcm_header_size(const struct sim_id *id)
 	return cma_is_af_ib(id) ? 0 : CMA_HDR_SIZE;
 }
 
-/* Where the id's route leads, and by which path. */
-void ibcm_take_route(struct ibcm *cm, struct ibv_sa_path_rec *ret_path);
+/* Where the id's route leads. */
+void ibcm_take_route(struct ibcm *cm);
 /* Add the private data to a REQ or SIDR_REQ and send it.  On an error cm goes, if it is new. */
 int ibcm_send_request(struct ibcm *cm, struct cm_msg *msg, const struct polycm_conn_param *param);
 /* The port space that a service id names, or -ENOENT. */

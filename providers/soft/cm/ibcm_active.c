@@ -4,32 +4,30 @@
  */
 #include "config.h"
 
-#include <endian.h>
 #include <errno.h>
-#include <string.h>
 
 #include "ibcm.h"
 
 #define LID_PERMISSIVE 0xffffu
 
 /* REQs name LIDs only where both ends are on one subnet. */
-static void put_path(const struct sim_id *id, const struct ibv_sa_path_rec *path,
-		     struct cm_path *ret_path)
+static void put_path(const struct ibcm *cm, struct cm_path *ret_path)
 {
-	bool subnet_local = path->hop_limit <= 1;
+	const struct sim_id *id = cm->id;
+	bool subnet_local = id->hop_limit <= 1;
 
-	ret_path->local_lid = subnet_local ? be16toh(path->slid) : LID_PERMISSIVE;
-	ret_path->remote_lid = subnet_local ? be16toh(path->dlid) : LID_PERMISSIVE;
-	ret_path->local_gid = path->sgid;
-	ret_path->remote_gid = path->dgid;
-	ret_path->flow_label = be32toh(path->flow_label);
-	ret_path->packet_rate = path->rate;
-	ret_path->traffic_class = path->traffic_class;
-	ret_path->hop_limit = path->hop_limit;
-	ret_path->sl = path->sl;
+	ret_path->local_lid = subnet_local ? id->port->lid : LID_PERMISSIVE;
+	ret_path->remote_lid = subnet_local ? cm->dlid : LID_PERMISSIVE;
+	ret_path->local_gid = id->sgid;
+	ret_path->remote_gid = id->dgid;
+	ret_path->flow_label = cma_flow_label(id);
+	ret_path->packet_rate = id->rate;
+	ret_path->traffic_class = id->traffic_class;
+	ret_path->hop_limit = id->hop_limit;
+	ret_path->sl = id->sl;
 	ret_path->subnet_local = subnet_local;
 	ret_path->local_ack_timeout = ibcm_ack_timeout(id, id->port->device->attr.local_ca_ack_delay,
-						       path->packet_life_time);
+						       id->packet_lifetime);
 }
 
 static void put_transport(enum ibv_qp_type qp_type, struct cm_req *req)
@@ -54,7 +52,7 @@ static uint8_t lower(uint8_t value, uint8_t max)
 }
 
 static void fill_req(const struct ibcm *cm, const struct polycm_conn_param *param,
-		     const struct ibv_sa_path_rec *path, struct cm_req *req)
+		     struct cm_req *req)
 {
 	const struct sim_id *id = cm->id;
 	const struct polycm_transport *rules = cma_rules(id);
@@ -70,8 +68,8 @@ static void fill_req(const struct ibcm *cm, const struct polycm_conn_param *para
 	req->end_to_end_flow_control = param->flow_control & 1;
 	req->starting_psn = id->starting_psn;
 	req->retry_count = cm->retry_count;
-	req->pkey = be16toh(path->pkey);
-	req->path_mtu = path->mtu;
+	req->pkey = SIM_PKEY;
+	req->path_mtu = (uint8_t)id->path_mtu;
 	req->vendor_id = param->ece.vendor_id;
 	/* An XRC initiator never responds. */
 	if (id->qp_type != IBV_QPT_XRC_SEND) {
@@ -79,13 +77,12 @@ static void fill_req(const struct ibcm *cm, const struct polycm_conn_param *para
 		req->rnr_retry_count = lower(param->rnr_retry_count, rules->max_rnr_retry_count);
 		req->srq = param->srq;
 	}
-	put_path(id, path, &req->primary);
+	put_path(cm, &req->primary);
 }
 
 int ibcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 {
 	const struct polycm_transport *rules = cma_rules(id);
-	struct ibv_sa_path_rec path;
 	struct cm_msg msg;
 	struct ibcm *cm;
 
@@ -94,25 +91,17 @@ int ibcm_connect(struct sim_id *id, const struct polycm_conn_param *param)
 	cm = ibcm_create(id);
 	if (!cm)
 		return -ENOMEM;
-	ibcm_take_route(cm, &path);
+	ibcm_take_route(cm);
 	cm->retry_count = lower(param->retry_count, rules->max_retry_count);
 	cm->responder_resources = param->responder_resources;
 	cm->initiator_depth = param->initiator_depth;
-	cm->timeout_ms = 2 * ibcm_exponent_to_ms(path.packet_life_time) +
+	cm->timeout_ms = 2 * ibcm_exponent_to_ms(id->packet_lifetime) +
 			 ibcm_exponent_to_ms(rules->cm_response_timeout);
 
 	ibcm_init_msg(cm, &msg, CM_REQ);
 	msg.attr_mod = param->ece.options;
-	fill_req(cm, param, &path, &msg.req);
+	fill_req(cm, param, &msg.req);
 	return ibcm_send_request(cm, &msg, param);
-}
-
-static void send_rtu(struct ibcm *cm)
-{
-	struct cm_msg msg;
-
-	ibcm_init_msg(cm, &msg, CM_RTU);
-	ibcm_send(cm, &msg);
 }
 
 /*
@@ -126,7 +115,7 @@ static void repeated_rep(const struct sim_packet *packet, const struct cm_rep *r
 	if (!cm)
 		return;
 	if (cm->state == IBCM_ESTABLISHED)
-		send_rtu(cm);
+		ibcm_send_plain(cm, CM_RTU);
 	else if (cm->state == IBCM_MRA_REP_SENT)
 		ibcm_send_mra(cm, CM_WHICH_REP);
 }
@@ -143,7 +132,7 @@ static void take_rep(struct ibcm *cm, const struct cm_rep *rep)
 					  (uint8_t)(cm->av_timeout - 1));
 }
 
-static bool post_response(struct ibcm *cm, const struct cm_msg *msg)
+static void post_response(struct ibcm *cm, const struct cm_msg *msg)
 {
 	const struct cm_rep *rep = &msg->rep;
 	struct polycm_event event = {
@@ -163,7 +152,7 @@ static bool post_response(struct ibcm *cm, const struct cm_msg *msg)
 		.ece = { .vendor_id = rep->vendor_id, .options = msg->attr_mod },
 	};
 
-	return ibcm_post(cm, &event);
+	ibcm_post(cm, &event);
 }
 
 /* -EINVAL: the peer's QP has another connection with us; both end. */
@@ -185,22 +174,10 @@ static int claim_remote(struct ibcm *cm, const struct sim_packet *packet, const 
 	return 0;
 }
 
-/* Treat the REP as if it had not come: forget its values, and continue to repeat the REQ. */
-static void lose_rep(struct ibcm *cm, const struct ibcm *before)
-{
-	ibcm_table_remove(cm, IBCM_BY_REMOTE);
-	ibcm_table_remove(cm, IBCM_BY_QPN);
-	cm->remote_id = 0;
-	cm->initiator_depth = before->initiator_depth;
-	cm->responder_resources = before->responder_resources;
-	cm->av_timeout = before->av_timeout;
-	ibcm_set_state(cm, (enum ibcm_state)before->state);
-}
-
 void ibcm_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
 {
 	const struct cm_rep *rep = &msg->rep;
-	struct ibcm *cm, before;
+	struct ibcm *cm;
 
 	if (!rep->local_comm_id)
 		return;
@@ -213,7 +190,6 @@ void ibcm_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
 		return;
 
 	ibcm_peer_sent(cm, CM_REP);
-	before = *cm;
 	cm->remote_id = rep->local_comm_id;
 	cm->remote_ca_guid = rep->local_ca_guid;
 	cm->remote_qpn = cm->id->qp_type == IBV_QPT_XRC_SEND ? rep->local_eecn : rep->local_qpn;
@@ -223,10 +199,7 @@ void ibcm_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
 	}
 	take_rep(cm, rep);
 	ibcm_set_state(cm, IBCM_REP_RCVD);
-	if (!post_response(cm, msg)) {
-		lose_rep(cm, &before);
-		return;
-	}
+	post_response(cm, msg);
 	ibcm_stop_repeating(cm);
 	/* The program answers in its own time: see repeated_rep(). */
 	ibcm_set_state(cm, IBCM_MRA_REP_SENT);
@@ -243,6 +216,6 @@ int ibcm_establish(struct sim_id *id)
 	if (cm->state != IBCM_REP_RCVD && cm->state != IBCM_MRA_REP_SENT)
 		return ibcm_wrong_state(cm);
 	ibcm_set_state(cm, IBCM_ESTABLISHED);
-	send_rtu(cm);
+	ibcm_send_plain(cm, CM_RTU);
 	return 0;
 }

@@ -27,17 +27,9 @@ int ibcm_send_dreq(struct ibcm *cm)
 	if (cm->state != IBCM_ESTABLISHED)
 		return -EINVAL;
 	ibcm_init_dreq(cm, &msg);
-	(void)ibcm_send_repeatedly(cm, &msg);	/* a DREQ never fails */
+	(void)ibcm_send_repeatedly(cm, &msg, 0);	/* a DREQ never fails */
 	ibcm_set_state(cm, IBCM_DREQ_SENT);
 	return 0;
-}
-
-static void send_drep(struct ibcm *cm)
-{
-	struct cm_msg msg;
-
-	ibcm_init_msg(cm, &msg, CM_DREP);
-	ibcm_send(cm, &msg);
 }
 
 /* Nothing to do in the state that it is in is no error. */
@@ -47,7 +39,7 @@ int ibcm_disconnect(struct sim_id *id)
 
 	if (cm->state == IBCM_DREQ_RCVD) {
 		ibcm_enter_timewait(cm);
-		send_drep(cm);
+		ibcm_send_plain(cm, CM_DREP);
 		return 0;
 	}
 	(void)ibcm_send_dreq(cm);
@@ -86,8 +78,8 @@ void ibcm_recv_dreq(const struct sim_packet *packet, const struct cm_msg *msg)
 		break;
 	case IBCM_TIMEWAIT:
 		cm->tid = msg->tid;
-		cm->peer_mac = packet->from->mac_number;	/* the answer is to who asks */
-		send_drep(cm);
+		cm->id->peer_mac = packet->from->mac_number;	/* the answer is to who asks */
+		ibcm_send_plain(cm, CM_DREP);
 		return;
 	default:
 		return;
@@ -144,7 +136,7 @@ void ibcm_close(struct sim_id *id)
 		close_established(cm);
 		break;
 	case IBCM_DREQ_RCVD:
-		send_drep(cm);
+		ibcm_send_plain(cm, CM_DREP);
 		break;
 	default:
 		break;

@@ -24,7 +24,6 @@ struct ibcm_buffer;
 struct ibcm {
 	struct sim_id *id;
 	struct sim_port *peer;		/* NULL: gone, what is sent there is lost */
-	uint32_t peer_mac;		/* its number when we learned it */
 	void *next[IBCM_TABLES];	/* cm_table's links */
 	struct sim_timer timer;		/* the next repetition, or the end of TIMEWAIT */
 	struct ibcm_buffer *repeating;	/* the message that the timer repeats */
@@ -37,7 +36,6 @@ struct ibcm {
 	uint32_t qkey;			/* UD; 0: none yet */
 	uint32_t timeout_ms;		/* one wait for an answer */
 	uint32_t wait_ms;		/* the same for the message being repeated */
-	uint32_t flow_label;
 	uint16_t dlid;
 	uint16_t request_slot;		/* process that a REQ went to last */
 	uint8_t state;			/* enum ibcm_state */
@@ -47,8 +45,6 @@ struct ibcm {
 	uint8_t av_timeout;		/* exponent, twice the packet lifetime and the peer's delay */
 	uint8_t retry_count, rnr_retry_count;
 	uint8_t responder_resources, initiator_depth;
-	uint8_t sl, rate, traffic_class, hop_limit;
-	bool sidr;			/* of a UD id */
 };
 
 #endif

@@ -8,7 +8,6 @@
  */
 #include "config.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -95,11 +94,12 @@ static void take_path(struct ibcm *cm, const struct sim_packet *packet, const st
 		id->packet_lifetime--;
 	cm->av_timeout = (uint8_t)(id->packet_lifetime + 1);
 	cm->dlid = packet->from->lid;
-	cm->sl = path->sl;
-	cm->rate = path->packet_rate;
-	cm->traffic_class = path->traffic_class;
-	cm->hop_limit = path->hop_limit;
-	cm->flow_label = path->flow_label;
+	id->sl = path->sl;
+	id->rate = path->packet_rate;
+	id->traffic_class = path->traffic_class;
+	id->hop_limit = path->hop_limit;
+	id->flow_label = path->flow_label;
+	id->path_given = true;
 }
 
 static void take_req(struct ibcm *cm, const struct cm_msg *msg)
@@ -251,7 +251,7 @@ int ibcm_accept(struct sim_id *id, const struct polycm_conn_param *param)
 	rep->local_ca_guid = ibcm_ca_guid(id);
 	if (param->private_data)
 		memcpy(rep->private_data, param->private_data, param->private_data_len);
-	ret = ibcm_send_repeatedly(cm, &msg);
+	ret = ibcm_send_repeatedly(cm, &msg, 0);
 	if (ret < 0)
 		return ret;
 	cm->initiator_depth = param->initiator_depth;

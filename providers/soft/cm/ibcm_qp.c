@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -43,18 +42,18 @@ void ibcm_fill_ah(const struct ibcm *cm, struct ibv_ah_attr *ret_ah)
 
 	memset(ret_ah, 0, sizeof(*ret_ah));
 	ret_ah->port_num = id->port->num;
-	ret_ah->sl = cm->sl;
-	ret_ah->static_rate = cm->rate;
+	ret_ah->sl = id->sl;
+	ret_ah->static_rate = id->rate;
 	if (subnet)
 		ret_ah->dlid = cm->dlid;
-	if (subnet && cm->hop_limit <= 1)
+	if (subnet && id->hop_limit <= 1)
 		return;
 	ret_ah->is_global = 1;
 	ret_ah->grh.dgid = id->dgid;
 	ret_ah->grh.sgid_index = gid_index(id->port, &id->sgid);
-	ret_ah->grh.flow_label = cm->flow_label;
-	ret_ah->grh.hop_limit = cm->hop_limit;
-	ret_ah->grh.traffic_class = cm->traffic_class;
+	ret_ah->grh.flow_label = cma_flow_label(id);
+	ret_ah->grh.hop_limit = id->hop_limit;
+	ret_ah->grh.traffic_class = id->traffic_class;
 }
 
 /* Before there is a connection, and always for UD: whatever state is asked for. */
@@ -71,7 +70,6 @@ static int init_unconnected(struct sim_id *id, struct ibv_qp_attr *attr, int *re
 		id->ib = ibcm_create(id);
 	if (!id->ib)
 		return -ENOMEM;
-	id->ib->sidr = true;
 	sidr_set_default_qkey(id->ib);
 	attr->qkey = id->ib->qkey;
 	*ret_mask |= IBV_QP_QKEY;

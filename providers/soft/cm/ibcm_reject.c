@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <string.h>
 
 #include "ibcm.h"
@@ -82,19 +81,19 @@ int ibcm_reject(struct sim_id *id, const void *data, uint8_t len, uint8_t reason
 		.private_data = data,
 		.private_data_len = data ? len : 0,
 	};
+	bool ud = id->qp_type == IBV_QPT_UD;
 	struct ibcm *cm = id->ib;
 	size_t limit;
 
 	if (!cm)
 		return cma_wrong_state(id);
 	limit = ibcm_limit(id, POLYCM_MSG_REJECT,
-			   cm->sidr ? CM_SIDR_REP_PRIVATE_SIZE : CM_REJ_PRIVATE_SIZE);
+			   ud ? CM_SIDR_REP_PRIVATE_SIZE : CM_REJ_PRIVATE_SIZE);
 	if (param.private_data_len > limit)
 		return cma_too_long(id, param.private_data_len, limit);
-	if (cm->sidr)
+	if (ud)
 		return sidr_reply(cm, CM_SIDR_REJECT, &param);
-	return ibcm_send_rej(cm, reason ? reason : CM_REJ_CONSUMER_DEFINED, NULL, 0, data,
-			     param.private_data_len);
+	return ibcm_send_rej(cm, reason, NULL, 0, data, param.private_data_len);
 }
 
 void ibcm_issue_rej(const struct sim_packet *packet, const struct cm_msg *msg, uint16_t reason,
@@ -141,7 +140,7 @@ static struct ibcm *find_rejected(const struct sim_packet *packet, const struct 
 			 rej->message_rejected == CM_WHICH_REQ ? 0 : rej->local_comm_id);
 }
 
-static bool post_rejected(struct ibcm *cm, const struct cm_rej *rej)
+static void post_rejected(struct ibcm *cm, const struct cm_rej *rej)
 {
 	struct polycm_event event = {
 		.size = sizeof(event),
@@ -154,7 +153,7 @@ static bool post_rejected(struct ibcm *cm, const struct cm_rej *rej)
 		},
 	};
 
-	return ibcm_post(cm, &event);
+	ibcm_post(cm, &event);
 }
 
 void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg)
@@ -182,8 +181,7 @@ void ibcm_recv_rej(const struct sim_packet *packet, const struct cm_msg *msg)
 	default:
 		return;
 	}
-	if (!post_rejected(cm, rej))
-		return;
+	post_rejected(cm, rej);
 	if (idle) {
 		ibcm_stop_repeating(cm);
 		ibcm_leave(cm, IBCM_IDLE);

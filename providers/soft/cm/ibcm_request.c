@@ -41,21 +41,14 @@ static void check_headless(const struct sim_id *id, const uint8_t *data)
 			      "RDMA CM takes these for its header");
 }
 
-void ibcm_take_route(struct ibcm *cm, struct ibv_sa_path_rec *ret_path)
+void ibcm_take_route(struct ibcm *cm)
 {
 	const struct sim_id *id = cm->id;
 
-	cma_path(id, ret_path);
-	cm->dlid = be16toh(ret_path->dlid);
-	cm->sl = ret_path->sl;
-	cm->rate = ret_path->rate;
-	cm->traffic_class = ret_path->traffic_class;
-	cm->hop_limit = ret_path->hop_limit;
-	cm->flow_label = be32toh(ret_path->flow_label);
-	cm->av_timeout = (uint8_t)(ret_path->packet_life_time + 1);
+	cm->dlid = cma_dlid(id);
+	cm->av_timeout = (uint8_t)(id->packet_lifetime + 1);
 	cm->tid = ibcm_new_tid(cm);
 	cm->peer = cma_peer_port(id);
-	cm->peer_mac = id->peer_mac;
 	cm->max_retries = cma_rules(id)->max_cm_retries;
 }
 
@@ -90,7 +83,7 @@ int ibcm_send_request(struct ibcm *cm, struct cm_msg *msg, const struct polycm_c
 	r = ud ? put_data(id, param, msg->sidr_req.private_data, CM_SIDR_REQ_PRIVATE_SIZE)
 	       : put_data(id, param, msg->req.private_data, CM_REQ_PRIVATE_SIZE);
 	if (!r)
-		r = ibcm_send_repeatedly(cm, msg);
+		r = ibcm_send_repeatedly(cm, msg, cma_delay);
 	if (!r) {
 		id->ib = cm;
 		ibcm_set_state(cm, ud ? IBCM_SIDR_REQ_SENT : IBCM_REQ_SENT);
@@ -190,7 +183,7 @@ int ibcm_request(const struct sim_packet *packet, const struct ibcm_asked *asked
 		return r;
 	cm = child->ib = ibcm_create_with(child, number);
 	cm->peer = packet->from;
-	cm->peer_mac = packet->from->mac_number;
+	child->peer_mac = packet->from->mac_number;
 	*ret_cm = cm;
 	return 0;
 }

@@ -100,13 +100,12 @@ static unsigned int peer_slot(struct ibcm *cm)
 /* A lost message is no error: a wire reports none. */
 static void transmit(struct ibcm *cm, const uint8_t *mad)
 {
-	if (cm->peer && !sim_port_has_mac(cm->peer, cm->peer_mac)) {
-		sim_link_send_in_vain(cm->id->port, cm->peer, SIM_PACKET_MAD, mad, CM_MAD_SIZE,
-				      NULL, 0, 0);
-		return;
-	}
-	(void)sim_link_send(cm->id->port, cm->peer, cm->peer ? peer_slot(cm) : sim_self_slot(),
-			    SIM_PACKET_MAD, mad, CM_MAD_SIZE, NULL, 0, 0);
+	unsigned int slot = SIM_MAX_SLOTS;
+
+	if (cm->peer && sim_port_has_mac(cm->peer, cm->id->peer_mac))
+		slot = peer_slot(cm);
+	(void)sim_link_send(cm->id->port, cm->peer, slot, SIM_PACKET_MAD, mad, CM_MAD_SIZE, NULL, 0,
+			    0);
 }
 
 uint64_t ibcm_new_tid(const struct ibcm *cm)
@@ -136,7 +135,15 @@ void ibcm_send(struct ibcm *cm, const struct cm_msg *msg)
 	transmit(cm, mad);
 }
 
-int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg)
+void ibcm_send_plain(struct ibcm *cm, enum cm_attr_id attr_id)
+{
+	struct cm_msg msg;
+
+	ibcm_init_msg(cm, &msg, attr_id);
+	ibcm_send(cm, &msg);
+}
+
+int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg, uint64_t delay)
 {
 	if (!cm->repeating)
 		cm->repeating = buffer_get();
@@ -146,8 +153,15 @@ int ibcm_send_repeatedly(struct ibcm *cm, const struct cm_msg *msg)
 		return -ENOMEM;
 	cm_encode(msg, cm->repeating->mad);
 	cm->retries_left = cm->max_retries;
-	transmit(cm, cm->repeating->mad);
-	ibcm_stretch_wait(cm, cm->timeout_ms);
+	cm->wait_ms = cm->timeout_ms;
+	if (delay) {
+		/* The timer sends it, as it sends repetitions. */
+		cm->retries_left++;
+		sim_timer_arm(&cm->timer, sim_now() + delay);
+	} else {
+		transmit(cm, cm->repeating->mad);
+		sim_timer_arm(&cm->timer, sim_now() + SIM_MS(cm->wait_ms));
+	}
 	return 0;
 }
 

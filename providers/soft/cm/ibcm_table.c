@@ -62,7 +62,8 @@ static inline struct ibcm *find(enum ibcm_table which, uint32_t number, const st
 	const struct cm_table *table = &tables[which];
 	struct ibcm *cm = cm_table_first(table, number);
 
-	while (cm && (cm->remote_ca_guid != ca_guid || cm->sidr != sidr || cm->id->node != node))
+	while (cm && (cm->remote_ca_guid != ca_guid || cm->id->node != node ||
+		      (cm->id->qp_type == IBV_QPT_UD) != sidr))
 		cm = cm_table_next(table, cm);
 	return cm;
 }

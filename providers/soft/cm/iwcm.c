@@ -154,10 +154,7 @@ static bool is_connected(const struct iwcm *cm)
 static void disconnected(struct iwcm *cm)
 {
 	iwcm_set_state(cm, IWCM_IDLE);
-	if (cm->unreported)
-		cm->ended = true;	/* after ESTABLISHED */
-	else
-		cma_post_simple(cm->id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	cma_post_simple(cm->id, RDMA_CM_EVENT_DISCONNECTED, 0);
 }
 
 void iwcm_closed(struct iwcm *cm)
@@ -263,10 +260,7 @@ static void iwcm_stop(struct sim_id *id)
 
 void iwcm_free(struct iwcm *cm)
 {
-	cm->unreported = false;
 	iw_stream_handshake_done(cm);
-	sim_core->free(cm->request);
-	cm->request = NULL;
 	if (iw_stream_keeps(cm))
 		return;
 	sim_timer_disarm(&cm->timer);

@@ -37,7 +37,7 @@ struct iw_handshake {
 	struct iwcm *cm;
 	struct iw_handshake *next, *prev;	/* passive and without an id */
 	union sim_sockaddr local, remote;
-	size_t len;				/* of what has come in */
+	size_t len;				/* come in, or waiting until it opens */
 	uint8_t bytes[MPA_MAX_FRAME];
 };
 
@@ -46,12 +46,6 @@ enum iwcm_rtr {
 	IWCM_RTR_NONE,
 	IWCM_RTR_WRITE,			/* of no bytes, as is the other */
 	IWCM_RTR_READ,
-};
-
-/* An MPA request as it goes out. */
-struct iwcm_request {
-	size_t len;
-	uint8_t bytes[MPA_MAX_FRAME];
 };
 
 struct iwcm {
@@ -69,14 +63,10 @@ struct iwcm {
 	uint32_t qpn, peer_qpn;
 	unsigned int syns;			/* sent so far */
 	int error;				/* why the stream did not open */
-	struct iwcm_request *request;		/* sent when it opens; the program does not wait */
 	struct iw_handshake *handshake;
 	struct sim_timer timer;			/* SYN, MPA request or MPA reply */
-	void *next;				/* in the table; after that in the list of those kept */
+	void *next;				/* in the table; later in the list of those kept */
 	bool fin_late;				/* the timer sends it */
-	bool kept;				/* only the late FIN needs this memory */
-	bool unreported;			/* the timer reports the answer to the program */
-	bool ended;				/* ... and then the end */
 };
 
 /* --- The stream (iwcm_stream.c). --- */
@@ -147,9 +137,7 @@ size_t iwcm_limit(const struct sim_id *id, enum polycm_msg msg);
 size_t iwcm_data_len(const struct polycm_conn_param *param);
 void iwcm_free(struct iwcm *cm);
 
-/* The timer: the peer's answer found no memory before. */
-void iwcm_report_again(struct sim_timer *timer);
-/* ... no reply, or request, came in time. */
+/* The timer: no reply, or request, came in time. */
 void iwcm_reply_missing(struct sim_timer *timer);
 void iwcm_request_missing(struct sim_timer *timer);
 

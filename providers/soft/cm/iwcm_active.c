@@ -28,9 +28,9 @@ static enum rdma_cm_event_type reply_event(int status)
 	}
 }
 
-static int post_reply(struct sim_id *id, int status, const struct mpa_frame *reply)
+/* Report how the attempt ended, with the private data of the answer. */
+static void report(struct iwcm *cm, int status, const struct mpa_frame *reply)
 {
-	const struct iwcm *cm = id->iw;
 	struct polycm_event event = {
 		.size = sizeof(event),
 		.type = reply_event(status),
@@ -46,46 +46,11 @@ static int post_reply(struct sim_id *id, int status, const struct mpa_frame *rep
 		event.param.conn.initiator_depth = (uint8_t)cm->ird;
 		event.param.conn.responder_resources = (uint8_t)cm->ord;
 	}
-	/* Without private data it can be posted later, without the stream. */
-	if (status && !event.param.conn.private_data_len)
-		return cma_post_simple(id, event.type, status);
-	return cma_post(id, &event);
-}
-
-/*
- * Report how the attempt ended, with the private data of the answer.  Without memory
- * the answer stays in the handshake's buffer, and the timer tries again.
- */
-static void report(struct iwcm *cm, int status, const struct mpa_frame *reply)
-{
-	cm->unreported = post_reply(cm->id, status, reply) == -ENOMEM;
-	if (cm->unreported) {
-		cm->error = status;
-		sim_timer_init(&cm->timer, iwcm_report_again);
-		sim_timer_arm(&cm->timer, sim_now() + CMA_AGAIN);
-		return;
-	}
-	if (cm->ended)
-		cma_post_simple(cm->id, RDMA_CM_EVENT_DISCONNECTED, 0);
-	cm->ended = false;
-	if (status) {
+	(void)cma_post(cm->id, &event);
+	if (status)
 		iw_stream_close(cm);	/* last: the frame lies in its buffer */
-	} else {
-		iw_stream_handshake_done(cm);
-	}
-}
-
-void iwcm_report_again(struct sim_timer *timer)
-{
-	struct iwcm *cm = sim_container(timer, struct iwcm, timer);
-	struct mpa_frame reply;
-	size_t used;
-
-	/* It was decoded before; an attempt that nobody answered has none. */
-	if (cm->handshake && !mpa_decode(cm->handshake->bytes, cm->handshake->len, &reply, &used))
-		report(cm, cm->error, &reply);
 	else
-		report(cm, cm->error, NULL);
+		iw_stream_handshake_done(cm);
 }
 
 void iwcm_connect_failed(struct iwcm *cm, int status, const struct mpa_frame *reply)
@@ -261,13 +226,15 @@ static int connect_later(struct iwcm *cm, const struct polycm_conn_param *param)
 	if (iwcm_data_len(param) > iwcm_limit(cm->id, POLYCM_MSG_CONNECT))
 		return cma_too_long(cm->id, iwcm_data_len(param),
 				    iwcm_limit(cm->id, POLYCM_MSG_CONNECT));
-	cm->request = sim_core->alloc(sizeof(*cm->request));
-	if (!cm->request)
-		return -ENOMEM;
-	r = mpa_encode(&frame, cm->request->bytes, sizeof(cm->request->bytes), &cm->request->len);
-	if (!r)
-		r = iw_stream_start(cm);
-	if (!r)
+	r = iw_stream_start(cm);
+	if (r < 0)
+		return r;
+	/* Cannot fail: lengths and revision were checked. */
+	r = mpa_encode(&frame, cm->handshake->bytes, sizeof(cm->handshake->bytes),
+		       &cm->handshake->len);
+	if (r < 0)
+		iw_stream_close(cm);
+	else
 		take_qp(cm, iwcm_qp(cm));	/* there: check_connect() */
 	return r;
 }
@@ -277,9 +244,8 @@ void iwcm_active_opened(struct iwcm *cm)
 	int r;
 
 	start_reply_timer(cm);
-	r = iw_send(cm, SEG_DATA, cm->request->bytes, cm->request->len);
-	sim_core->free(cm->request);
-	cm->request = NULL;
+	r = iw_send(cm, SEG_DATA, cm->handshake->bytes, cm->handshake->len);
+	cm->handshake->len = 0;
 	if (r < 0)
 		iwcm_connect_failed(cm, r, NULL);
 }

@@ -162,8 +162,17 @@ static int answer(struct iwcm *cm, struct sim_qp *qp, const struct polycm_conn_p
 
 void iwcm_established(struct iwcm *cm)
 {
+	const struct polycm_event event = {
+		.size = sizeof(event),
+		.type = RDMA_CM_EVENT_ESTABLISHED,
+		.param.conn = {
+			.initiator_depth = (uint8_t)cm->ird,
+			.responder_resources = (uint8_t)cm->ord,
+		},
+	};
+
 	iwcm_set_state(cm, IWCM_ESTABLISHED);
-	cma_post_established(cm->id, (uint8_t)cm->ird, (uint8_t)cm->ord);
+	(void)cma_post(cm->id, &event);
 }
 
 int iwcm_accept(struct sim_id *id, const struct polycm_conn_param *param)

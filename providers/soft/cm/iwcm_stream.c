@@ -28,6 +28,9 @@
 #define SYN_WAIT SIM_MS(1000)
 #define MAX_SYNS 7u
 
+/* The time between two attempts to find memory for a FIN. */
+#define FIN_AGAIN SIM_MS(10)
+
 #define NUM_INDICES (1u << SIM_CONN_INDEX_BITS)
 
 /* Streams that are open or being opened. */
@@ -80,16 +83,14 @@ void iw_stream_handshake_done(struct iwcm *cm)
 	cm->handshake = NULL;
 }
 
-/* It gets no more segments.  An answer that was not reported stays, and so does its timer. */
+/* It gets no more segments. */
 static void forget(struct iwcm *cm)
 {
 	if (cm->stream != IW_STREAM_CLOSED)
 		cm_table_remove(&streams, cm);
 	cm->stream = IW_STREAM_CLOSED;
-	if (!cm->unreported) {
-		sim_timer_disarm(&cm->timer);
-		iw_stream_handshake_done(cm);
-	}
+	sim_timer_disarm(&cm->timer);
+	iw_stream_handshake_done(cm);
 	sim_wake();
 }
 
@@ -102,15 +103,11 @@ static void send_late_fin(struct sim_timer *timer)
 	struct iwcm *cm = sim_container(timer, struct iwcm, timer);
 
 	if (iw_send(cm, SEG_FIN, NULL, 0) == -ENOMEM) {
-		sim_timer_arm(timer, sim_now() + CMA_AGAIN);
+		sim_timer_arm(timer, sim_now() + FIN_AGAIN);
 		return;
 	}
 	cm->fin_late = false;
-	if (cm->unreported) {
-		iwcm_report_again(timer);
-		return;
-	}
-	if (!cm->kept)
+	if (cm->id)
 		return;
 	LL_DELETE(kept, cm);
 	sim_core->free(cm);
@@ -133,7 +130,7 @@ void iw_stream_close(struct iwcm *cm)
 	if (late) {
 		cm->fin_late = true;
 		sim_timer_init(&cm->timer, send_late_fin);
-		sim_timer_arm(&cm->timer, sim_now() + CMA_AGAIN);
+		sim_timer_arm(&cm->timer, sim_now() + FIN_AGAIN);
 	}
 }
 
@@ -141,7 +138,6 @@ bool iw_stream_keeps(struct iwcm *cm)
 {
 	if (!cm->fin_late)
 		return false;
-	cm->kept = true;
 	cm->id = NULL;
 	LL_PREPEND(kept, cm);
 	return true;
@@ -181,7 +177,7 @@ static void not_opened(struct iwcm *cm, int error)
 {
 	cm->error = error;
 	forget(cm);
-	if (cm->request)
+	if (cm->state == IWCM_CONN_SENT)
 		iwcm_open_failed(cm);
 }
 
@@ -221,7 +217,10 @@ int iw_stream_start(struct iwcm *cm)
 	cm->error = -ECONNABORTED;
 	cm->syns = 0;
 	sim_timer_init(&cm->timer, syn_unanswered);
-	send_syn(cm);
+	if (cma_delay)
+		sim_timer_arm(&cm->timer, sim_now() + cma_delay);
+	else
+		send_syn(cm);
 	return 0;
 
 err_enter:
@@ -280,7 +279,7 @@ static void opened(struct iwcm *cm, const struct sim_packet *packet, const struc
 	cm->error = -ECONNRESET;	/* if it closes again */
 	sim_timer_disarm(&cm->timer);
 	sim_wake();
-	if (cm->request)
+	if (cm->state == IWCM_CONN_SENT)
 		iwcm_active_opened(cm);
 }
 
@@ -445,7 +444,6 @@ static void describe_timer(const struct sim_timer *timer, struct sim_timer_text 
 	*ret_text = (struct sim_timer_text){
 		.name = timer->fn == syn_unanswered ? "syn" :
 			timer->fn == send_late_fin ? "fin" :
-			timer->fn == iwcm_report_again ? "report" :
 			timer->fn == iwcm_reply_missing ? "mpa_reply" : "mpa_request",
 		.node = cm->port->device->node,
 		.of = "id",
@@ -458,7 +456,6 @@ void iw_streams_start(void)
 	last_index = 0;
 	sim_trace_timers(syn_unanswered, describe_timer);
 	sim_trace_timers(send_late_fin, describe_timer);
-	sim_trace_timers(iwcm_report_again, describe_timer);
 	sim_trace_timers(iwcm_reply_missing, describe_timer);
 	sim_trace_timers(iwcm_request_missing, describe_timer);
 	sim_link_set_handler(SIM_PACKET_STREAM, iw_stream_receive);

@@ -8,13 +8,10 @@
  */
 #include "config.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
 #include "ibcm.h"
-
-#define IPOIB_QKEY 0x0b1bu	/* of the broadcast group, as subnet managers set it up */
 
 void sidr_set_default_qkey(struct ibcm *cm)
 {
@@ -26,7 +23,7 @@ void sidr_set_default_qkey(struct ibcm *cm)
 		cm->qkey = RDMA_UDP_QKEY;
 		break;
 	case RDMA_PS_IPOIB:
-		cm->qkey = IPOIB_QKEY;
+		cm->qkey = CMA_IPOIB_QKEY;
 		break;
 	default:
 		break;
@@ -44,23 +41,21 @@ static int set_qkey(struct ibcm *cm, uint32_t qkey)
 
 int sidr_connect(struct sim_id *id, const struct polycm_conn_param *param)
 {
-	struct ibv_sa_path_rec path;
 	struct cm_msg msg;
 	struct ibcm *cm = id->ib ? id->ib : ibcm_create(id);
 
 	if (!cm)
 		return -ENOMEM;
-	cm->sidr = true;
-	ibcm_take_route(cm, &path);
+	ibcm_take_route(cm);
 	cm->timeout_ms = ibcm_exponent_to_ms(cma_rules(id)->cm_response_timeout);
 	ibcm_init_msg(cm, &msg, CM_SIDR_REQ);
 	msg.sidr_req.request_id = cm->local_id;
-	msg.sidr_req.pkey = be16toh(path.pkey);
+	msg.sidr_req.pkey = SIM_PKEY;
 	msg.sidr_req.service_id = ibcm_service_id(id, &id->dst);
 	return ibcm_send_request(cm, &msg, param);
 }
 
-static bool post_reply(struct ibcm *cm, const struct cm_msg *msg)
+static void post_reply(struct ibcm *cm, const struct cm_msg *msg)
 {
 	const struct cm_sidr_rep *rep = &msg->sidr_rep;
 	struct polycm_event event = {
@@ -86,7 +81,7 @@ static bool post_reply(struct ibcm *cm, const struct cm_msg *msg)
 		event.param.ud.qp_num = rep->qpn;
 		event.param.ud.qkey = rep->qkey;
 	}
-	return ibcm_post(cm, &event);
+	ibcm_post(cm, &event);
 }
 
 void sidr_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
@@ -95,8 +90,7 @@ void sidr_recv_rep(const struct sim_packet *packet, const struct cm_msg *msg)
 
 	if (!cm || cm->state != IBCM_SIDR_REQ_SENT)
 		return;
-	if (!post_reply(cm, msg))
-		return;
+	post_reply(cm, msg);
 	ibcm_stop_repeating(cm);
 	ibcm_set_state(cm, IBCM_IDLE);
 }
@@ -188,7 +182,6 @@ static int new_request(const struct sim_packet *packet, const struct cm_msg *msg
 	}, &listener, &cm);
 	if (ret < 0)
 		return ret;
-	cm->sidr = true;
 	cm->tid = msg->tid;
 	cm->remote_id = req->request_id;
 	cm->remote_ca_guid = sender_lid(packet);

@@ -397,7 +397,7 @@ void sim_engine_stop(void)
 	}
 	relaxed_store(&sim_engine.is_real, false);
 	sim_engine.stop = true;
-	sim_shm_ring_self();
+	sim_segment_ring(sim_segment_self());
 	if (sim_engine.thread_runs) {
 		pthread_mutex_unlock(&sim_engine.engine_lock);
 		pthread_join(sim_engine.thread, NULL);

@@ -69,7 +69,7 @@ void engine_real_settle(void)
 		start_or_log();
 	if (sim_engine.asleep && sim_heap_deadline() < sim_engine.sleep_until) {
 		sim_engine.sleep_until = sim_heap_deadline();
-		sim_shm_ring_self();
+		sim_segment_ring(sim_segment_self());
 	}
 }
 
@@ -121,7 +121,7 @@ int engine_real_idle(void)
 		sim_shm_remind(SIM_NEVER);
 	if (!came && relaxed_load(&sim_engine.hot)) {
 		relaxed_store(&sim_engine.hot, false);
-		sim_shm_ring_self();
+		sim_segment_ring(sim_segment_self());
 	}
 	sim_lock();
 	receive();
@@ -141,7 +141,7 @@ static void note_polls(unsigned int polls, uint64_t now)
 	if (relaxed_load(&sim_engine.hot))
 		return;
 	relaxed_store(&sim_engine.hot, true);
-	sim_shm_ring_self();
+	sim_segment_ring(sim_segment_self());
 }
 
 /* So many polls found nothing since the last call.  True: a timer is due. */

@@ -12,12 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "providers/soft/wire/address.h"
+#include "counters.h"
 #include "fabric.h"
 #include "gids.h"
 #include "ports.h"
+#include "profile.h"
 #include "trace_lines.h"
+#include "uverbs.h"
 
 /* MTU of the interface behind a port: Ethernet's usual one, or IPoIB's on a link of 4096. */
 #define ETHERNET_MTU 1500u
@@ -28,13 +32,11 @@ uint32_t sim_fabric_addresses = 1;
 
 static const struct sim_device_model *model;
 static struct {
-	struct sim_node *first, **end;	/* in order of creation */
+	struct sim_node *first;		/* in order of creation */
 	struct sim_node *current, *home;
 	struct sim_port **ports;	/* by fabric_index */
 	uint32_t num_ports, num_nodes, num_devices;
-} fabric = {
-	.end = &fabric.first,
-};
+} fabric;
 
 /* ------------------------------------------------------------------------
  * The end.
@@ -44,6 +46,7 @@ static void free_device(struct sim_device *device)
 {
 	if (device->core)
 		sim_core->device_remove(device->core);
+	free(device->profile);
 	free(device);
 }
 
@@ -52,7 +55,7 @@ static void free_node(struct sim_node *node)
 	struct sim_device *device;
 
 	while ((device = node->devices)) {
-		node->devices = device->next;
+		DL_DELETE(node->devices, device);
 		free_device(device);
 	}
 	sim_ports_close(node->port_table);
@@ -68,10 +71,9 @@ void sim_nodes_drop_all(void)
 
 	sim_fabric_addresses++;
 	while ((node = fabric.first)) {
-		fabric.first = node->next;
+		DL_DELETE(fabric.first, node);
 		free_node(node);
 	}
-	fabric.end = &fabric.first;
 	fabric.current = fabric.home = NULL;
 	free(fabric.ports);
 	fabric.ports = NULL;
@@ -103,42 +105,34 @@ int sim_node_add(const char *name, struct sim_node **ret_node)
 		return r;
 	}
 	node->number = fabric.num_nodes++;
-	*fabric.end = node;
-	fabric.end = &node->next;
+	DL_APPEND(fabric.first, node);
 	*ret_node = node;
 	return 0;
 }
 
 void sim_node_drop_newest(void)
 {
-	struct sim_node **at = &fabric.first, *node;
+	struct sim_node *node = fabric.first->prev;
 
-	while ((*at)->next)
-		at = &(*at)->next;
-	node = *at;
 	while (node->devices)
 		sim_device_drop_newest(node);
 	sim_fabric_addresses++;
-	*at = NULL;
-	fabric.end = at;
+	DL_DELETE(fabric.first, node);
 	fabric.num_nodes--;
 	free_node(node);
 }
 
 void sim_device_drop_newest(struct sim_node *node)
 {
-	struct sim_device **at = &node->devices, *device;
+	struct sim_device *device = node->devices->prev;
 	unsigned int kept = 0;
 
 	sim_fabric_addresses++;
-	while ((*at)->next)
-		at = &(*at)->next;
-	device = *at;
 	for (unsigned int i = 0; i < node->num_addresses; i++)
 		if (!node->addresses[i].port || node->addresses[i].port->device != device)
 			node->addresses[kept++] = node->addresses[i];
 	node->num_addresses = kept;
-	*at = NULL;
+	DL_DELETE(node->devices, device);
 	fabric.num_ports -= device->num_ports;
 	fabric.num_devices--;
 	free_device(device);
@@ -159,6 +153,7 @@ static void init_port(struct sim_device *device, unsigned int index)
 	port->state = IBV_PORT_ACTIVE;
 	port->fabric_index = fabric.num_ports;
 	fabric.ports[fabric.num_ports++] = port;
+	sim_counters_init(port);
 	if (sim_wire_of(device->rules) == SIM_WIRE_IB) {
 		port->netdev_mtu = IPOIB_MTU;
 		port->lid = (uint16_t)(port->fabric_index + 1);
@@ -185,16 +180,16 @@ void sim_device_init_limits(struct sim_device *device)
 /* What libibverbs shows of a device before it is opened. */
 static void init_verbs_device(struct sim_device *device, const char *name)
 {
+	unsigned int number = sim_first_uverbs() + fabric.num_devices;
 	struct ibv_device *shown = &device->vdev.device;
 
 	shown->node_type = device->rules->node_type;
 	shown->transport_type = device->rules->transport_type;
-	snprintf(shown->name, sizeof(shown->name), "%s", name);
-	snprintf(shown->dev_name, sizeof(shown->dev_name), "uverbs-%.32s", name);
-	snprintf(shown->dev_path, sizeof(shown->dev_path), "/sys/class/infiniband_verbs/%s",
-		 shown->dev_name);
-	snprintf(shown->ibdev_path, sizeof(shown->ibdev_path), "/sys/class/infiniband/%s",
-		 shown->name);
+	strcpy(shown->name, name);	/* sim_device_add() has checked its length */
+	snprintf(shown->dev_name, sizeof(shown->dev_name), "uverbs%u", number);
+	snprintf(shown->dev_path, sizeof(shown->dev_path), "/sys/class/infiniband_verbs/uverbs%u",
+		 number);
+	snprintf(shown->ibdev_path, sizeof(shown->ibdev_path), "/sys/class/infiniband/%s", name);
 	device->vdev.verbs = model->verbs;
 }
 
@@ -210,7 +205,7 @@ static bool device_exists(const char *name)
 int sim_device_add(struct sim_node *node, const char *name, const struct polycm_transport *rules,
 		   struct sim_device **ret_device)
 {
-	struct sim_device *device, **end;
+	struct sim_device *device;
 	struct sim_port **grown;
 	uint8_t guid[8];
 
@@ -218,8 +213,7 @@ int sim_device_add(struct sim_node *node, const char *name, const struct polycm_
 		return -EINVAL;
 	if (device_exists(name))
 		return -EEXIST;
-	grown = reallocarray(fabric.ports, fabric.num_ports + 2,
-			     sizeof(struct sim_port *));
+	grown = reallocarray(fabric.ports, fabric.num_ports + 2, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	fabric.ports = grown;
@@ -236,11 +230,19 @@ int sim_device_add(struct sim_node *node, const char *name, const struct polycm_
 	memcpy(&device->vdev.node_guid, guid, sizeof(guid));
 	model->init(device);
 
-	for (end = &node->devices; *end; end = &(*end)->next)
-		;
-	*end = device;
+	DL_APPEND(node->devices, device);
 	device->number = fabric.num_devices++;
 	*ret_device = device;
+	return 0;
+}
+
+int sim_device_set_profile(struct sim_device *device, const struct sim_profile *profile)
+{
+	device->profile = malloc(sizeof(*profile));
+	if (!device->profile)
+		return -ENOMEM;
+	*device->profile = *profile;
+	model->init(device);
 	return 0;
 }
 
@@ -369,10 +371,9 @@ struct sim_node *sim_first_node(void)
 
 struct sim_node *sim_node_by_number(uint32_t number)
 {
-	struct sim_node *node = fabric.first;
+	struct sim_node *node;
 
-	while (node && node->number != number)
-		node = node->next;
+	DL_SEARCH_SCALAR(fabric.first, node, number, number);
 	return node;
 }
 
@@ -425,13 +426,6 @@ static struct sim_address *find_address(const struct sockaddr *addr, struct sim_
 			return address;
 	}
 	return NULL;
-}
-
-bool sim_address_is_taken(const struct sockaddr *addr)
-{
-	struct sim_node *node;
-
-	return find_address(addr, &node) != NULL;
 }
 
 static struct sim_port *find_port(const struct sockaddr *addr)

@@ -18,12 +18,14 @@
 #include "providers/soft/engine/engine.h"
 #include "providers/soft/shm/segment.h"
 #include "providers/soft/wire/address.h"
+#include "counter_area.h"
 
 #define SIM_MAX_GIDS 64u
 #define SIM_PKEY 0xffffu
-#define SIM_DEVICE_KINDS 8u	/* kinds of objects that a device's limits count */
+#define SIM_DEVICE_KINDS 11u	/* kinds of objects that a device's limits count */
 
 struct sim_id;
+struct sim_profile;
 
 /* An address of a node. */
 struct sim_address {
@@ -44,6 +46,8 @@ struct sim_port {
 	uint8_t num;			/* 1.. */
 	enum ibv_port_state state;
 	enum ibv_mtu active_mtu, max_mtu;
+	uint32_t max_msg_sz;
+	uint16_t pkey_tbl_len;			/* only the first entry is a P_Key */
 	uint32_t netdev_mtu;
 	uint16_t lid;			/* IB only */
 	uint8_t mac[6];
@@ -53,6 +57,9 @@ struct sim_port {
 	unsigned int num_gids;
 	uint32_t fabric_index;		/* the same in every process of a shared fabric */
 	in_addr_t known_lately;		/* the last neighbour that was asked for; 0: none */
+	struct sim_counters *counters;	/* where this process counts */
+	bool counters_shared;		/* and others, too */
+	struct sim_counters own_counters;
 };
 
 struct sim_device {
@@ -60,14 +67,16 @@ struct sim_device {
 	struct sim_node *node;
 	struct polycm_device *core;		/* from device_add() */
 	const struct polycm_transport *rules;
+	struct sim_profile *profile;		/* what it looks like; NULL: a device of its transport */
 	struct ibv_device_attr attr;		/* its limits */
+	uint32_t services;			/* POLYCM_SVC_* that attr allows; nic/device.h */
 	unsigned int used[SIM_DEVICE_KINDS];	/* how many objects of each kind exist (nic/objects.c) */
 	unsigned int contexts;			/* open */
 	bool removed;				/* unplugged, for ever */
 	uint32_t number;			/* among the devices of the fabric, from 0 */
 	unsigned int num_ports;
 	struct sim_port ports[2];		/* ports[n - 1] */
-	struct sim_device *next;
+	struct sim_device *prev, *next;
 };
 
 /* Packets to the network `to' leave from the node's address `source'. */
@@ -94,7 +103,7 @@ struct sim_node {
 	uint64_t frozen_until;			/* 0: it runs (world.c) */
 	uint64_t full_until;			/* no listener of it takes a request (fault_action.c) */
 	uint32_t number;			/* among the nodes of the fabric, from 0 */
-	struct sim_node *next;
+	struct sim_node *prev, *next;
 };
 
 /* Real clock: when the scenario began, the same for all its processes.  Virtual: the time now. */
@@ -118,6 +127,8 @@ const char *sim_fabric_place(void);
 void sim_fabric_log_no_listener(const struct polycm_id *id, bool taken);
 
 int sim_node_add(const char *name, struct sim_node **ret_node);
+/* The newest device looks like the profile.  -ENOMEM. */
+int sim_device_set_profile(struct sim_device *device, const struct sim_profile *profile);
 /* Remove the newest node with all it has; nobody has seen it yet. */
 void sim_node_drop_newest(void);
 /* Remove the node's newest device, which is also the fabric's newest. */
@@ -140,11 +151,11 @@ void sim_node_remove_address(struct sim_node *node, struct sim_address *address)
 /* The verbs and attributes of all devices; set before the first device is added. */
 struct sim_device_model {
 	const struct polycm_verbs *verbs;
-	/* Fills in device->attr and the ports' MTUs, by its rules. */
+	/* Fills in attr and services of the device and the limits of its ports. */
 	void (*init)(struct sim_device *device);
 };
 void sim_set_device_model(const struct sim_device_model *model);
-/* Set the device's limits to those of its transport. */
+/* Set the device's limits to those of its profile, or of its transport. */
 void sim_device_init_limits(struct sim_device *device);
 /* The provider's module, which announces devices; its init sets it before the first one. */
 extern struct polycm_module *sim_module;
@@ -172,8 +183,6 @@ extern uint32_t sim_fabric_addresses;
 struct sim_address *sim_node_address(struct sim_node *node, const struct sockaddr *addr);
 /* The node, other than by wildcard, that has this address, or NULL. */
 struct sim_node *sim_node_of_address(const struct sockaddr *addr);
-/* Has any interface of the fabric this address, with a device behind it or not? */
-bool sim_address_is_taken(const struct sockaddr *addr);
 /* The port that owns an address or GID anywhere on the fabric, or NULL. */
 struct sim_port *sim_port_of_address(const struct sockaddr *addr);
 struct sim_port *sim_port_of_gid(const union ibv_gid *gid);
@@ -212,10 +221,6 @@ struct sim_port *sim_neighbour(const struct sim_port *port, const struct sockadd
 bool sim_port_knows(struct sim_port *port, const struct sockaddr *addr);
 void sim_port_learn(struct sim_port *port, const struct sockaddr *addr);
 void sim_node_unlearn_all(struct sim_node *node);
-/* Packets to "10.1.0.2/32" leave from "10.1.0.1".  -EINVAL: these are no addresses; -ENOMEM. */
-int sim_node_add_route(struct sim_node *node, const char *to, const char *source);
-/* An interface without an RDMA device. */
-int sim_node_add_interface(struct sim_node *node, const char *ifname, const char *address);
 
 /* --- Port numbers (ports.c): one table per node and port space. --- */
 

@@ -8,7 +8,6 @@
  */
 #include "config.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -68,96 +67,92 @@ static unsigned int num_free(const struct sim_port *port)
 	return num;
 }
 
-static void add(struct sim_port *port, const uint8_t gid[16], uint32_t type, uint32_t ifindex)
+static void add(struct sim_port *port, const union ibv_gid *gid, uint32_t type, uint32_t ifindex)
 {
-	struct sim_gid *entry = free_entry(port);
-
-	memcpy(entry->gid.raw, gid, 16);
-	entry->type = type;
-	entry->ifindex = ifindex;
+	*free_entry(port) = (struct sim_gid){ .gid = *gid, .type = type, .ifindex = ifindex };
 }
 
-static void add_both(struct sim_port *port, const uint8_t gid[16], uint32_t ifindex)
+static void add_both(struct sim_port *port, const union ibv_gid *gid, uint32_t ifindex)
 {
 	add(port, gid, IBV_GID_TYPE_ROCE_V1, ifindex);
 	add(port, gid, IBV_GID_TYPE_ROCE_V2, ifindex);
 }
 
+static union ibv_gid link_local_of(const uint8_t mac[6])
+{
+	union ibv_gid gid = { .raw = { 0xfe, 0x80 } };
+
+	sim_eui64_of_mac(mac, gid.raw + 8);
+	return gid;
+}
+
 void sim_gids_init(struct sim_port *port, uint32_t ifindex)
 {
-	uint8_t link_local[16] = { 0xfe, 0x80 };
-	uint8_t mac[16] = { 0 };
+	union ibv_gid link_local = link_local_of(port->mac), mac = { .raw = { 0 } };
 
-	sim_eui64_of_mac(port->mac, link_local + 8);
 	port->num_gids = 0;
 	switch (sim_wire_of(port->device->rules)) {
 	case SIM_WIRE_IB:
-		add(port, link_local, IBV_GID_TYPE_IB, 0);
+		add(port, &link_local, IBV_GID_TYPE_IB, 0);
 		break;
 	case SIM_WIRE_ROCE:
-		add_both(port, link_local, ifindex);
+		add_both(port, &link_local, ifindex);
 		break;
 	case SIM_WIRE_IWARP:
-		memcpy(mac, port->mac, 6);
-		add(port, mac, IBV_GID_TYPE_IB, ifindex);
+		memcpy(mac.raw, port->mac, 6);
+		add(port, &mac, IBV_GID_TYPE_IB, ifindex);
 		break;
-	}
-}
-
-static void gid_of_address(const union sim_sockaddr *addr, uint8_t gid[16])
-{
-	uint8_t bytes[16];
-
-	if (sim_addr_bytes(addr, bytes) == 4) {
-		memset(gid, 0, 10);
-		gid[10] = gid[11] = 0xff;
-		memcpy(gid + 12, bytes, 4);
-	} else {
-		memcpy(gid, bytes, 16);
 	}
 }
 
 void sim_gid_of_address(const union sim_sockaddr *addr, union ibv_gid *ret_gid)
 {
-	gid_of_address(addr, ret_gid->raw);
+	uint8_t bytes[16];
+
+	if (sim_addr_bytes(addr, bytes) == 4) {
+		memset(ret_gid->raw, 0, 10);
+		ret_gid->raw[10] = ret_gid->raw[11] = 0xff;
+		memcpy(ret_gid->raw + 12, bytes, 4);
+	} else {
+		memcpy(ret_gid->raw, bytes, 16);
+	}
 }
 
 bool sim_gids_add_address(struct sim_port *port, const union sim_sockaddr *addr, uint32_t ifindex)
 {
-	uint8_t gid[16];
+	union ibv_gid gid;
 
 	if (sim_wire_of(port->device->rules) != SIM_WIRE_ROCE)
 		return true;
-	gid_of_address(addr, gid);
+	sim_gid_of_address(addr, &gid);
 	for (unsigned int i = 0; i < port->num_gids; i++)
-		if (!memcmp(port->gids[i].gid.raw, gid, 16))
+		if (!memcmp(&port->gids[i].gid, &gid, sizeof(gid)))
 			return true;
 	if (num_free(port) < 2)
 		return false;
-	add_both(port, gid, ifindex);
+	add_both(port, &gid, ifindex);
 	return true;
 }
 
 /* The link-local GID of the MAC stays also where it was an address as well. */
-static bool is_of_mac(const struct sim_port *port, const uint8_t gid[16])
+static bool is_of_mac(const struct sim_port *port, const union ibv_gid *gid)
 {
-	uint8_t link_local[16] = { 0xfe, 0x80 };
+	union ibv_gid link_local = link_local_of(port->mac);
 
-	sim_eui64_of_mac(port->mac, link_local + 8);
-	return !memcmp(gid, link_local, 16);
+	return !memcmp(gid, &link_local, sizeof(link_local));
 }
 
 void sim_gids_remove_address(struct sim_port *port, const union sim_sockaddr *addr)
 {
-	uint8_t gid[16];
+	union ibv_gid gid;
 
 	if (sim_wire_of(port->device->rules) != SIM_WIRE_ROCE)
 		return;
-	gid_of_address(addr, gid);
-	if (is_of_mac(port, gid))
+	sim_gid_of_address(addr, &gid);
+	if (is_of_mac(port, &gid))
 		return;
 	for (unsigned int i = 0; i < port->num_gids; i++)
-		if (!memcmp(port->gids[i].gid.raw, gid, 16))
+		if (!memcmp(&port->gids[i].gid, &gid, sizeof(gid)))
 			memset(&port->gids[i].gid, 0, sizeof(port->gids[i].gid));
 }
 
@@ -168,7 +163,7 @@ void sim_gids_renew_mac(struct sim_port *port, const uint8_t mac[6])
 	for (unsigned int i = 0; i < port->num_gids; i++) {
 		uint8_t *gid = port->gids[i].gid.raw;
 
-		if (wire == SIM_WIRE_ROCE && is_of_mac(port, gid))
+		if (wire == SIM_WIRE_ROCE && is_of_mac(port, &port->gids[i].gid))
 			sim_eui64_of_mac(mac, gid + 8);
 		else if (wire == SIM_WIRE_IWARP && !memcmp(gid, port->mac, 6))
 			memcpy(gid, mac, 6);
@@ -182,19 +177,12 @@ void sim_gids_renew_mac(struct sim_port *port, const uint8_t mac[6])
 int sim_port_gid_of_address(const struct sim_port *port, const struct sockaddr *addr,
 			    union ibv_gid *ret_gid)
 {
-	union sim_sockaddr copy;
+	union sim_sockaddr copy = sim_addr_copy(addr);
 	union ibv_gid gid;
 
-	if (sim_addr_family(addr) == AF_INET) {
-		gid.global.subnet_prefix = 0;
-		gid.global.interface_id = htobe64(UINT64_C(0xffff00000000) |
-						  ntohl(sim_addr_ipv4(addr)));
-	} else {
-		copy = sim_addr_copy(addr);
-		if (!copy.sa.sa_family)
-			return -EADDRNOTAVAIL;
-		gid_of_address(&copy, gid.raw);
-	}
+	if (!copy.sa.sa_family)
+		return -EADDRNOTAVAIL;
+	sim_gid_of_address(&copy, &gid);
 	if (sim_wire_of(port->device->rules) != SIM_WIRE_ROCE) {
 		*ret_gid = port->gids[0].gid;
 		return 0;
@@ -203,8 +191,7 @@ int sim_port_gid_of_address(const struct sim_port *port, const struct sockaddr *
 		const struct sim_gid *entry = &port->gids[i];
 
 		if (entry->type == IBV_GID_TYPE_ROCE_V2 &&
-		    entry->gid.global.interface_id == gid.global.interface_id &&
-		    entry->gid.global.subnet_prefix == gid.global.subnet_prefix) {
+		    !memcmp(&entry->gid, &gid, sizeof(gid))) {
 			*ret_gid = entry->gid;
 			return (int)i;
 		}

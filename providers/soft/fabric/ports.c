@@ -359,13 +359,25 @@ struct sim_id *sim_port_twin(struct sim_node *node, enum rdma_port_space ps,
 	return twin;
 }
 
-/* The process of an entry, if one was found, and its id if that is ours. */
-static bool tell_owner(const struct sim_ports_table *table, uint32_t entry, unsigned int slot,
-		       unsigned int *ret_slot, struct sim_id **ret_id)
+/*
+ * The listening entry, or without ret_service the socket, that suits dst best: its process,
+ * and its id if that is ours.
+ */
+static bool find_best(const struct sim_ports_table *table, const struct sim_port_binding *dst,
+		      unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service)
 {
-	bool ours = slot == sim_self_slot() && entry < table->num_owners;
+	unsigned int slot = SIM_MAX_SLOTS, tries = SIM_MAX_SLOTS;
+	uint32_t entry;
 
-	*ret_id = ours ? table->owners[entry] : NULL;
+	sim_segment_lock();
+	do {
+		entry = ret_service ? sim_ports_area_listener(table->area, dst, ret_service) :
+				      sim_ports_area_socket(table->area, dst);
+		if (entry < SIM_PORT_ENTRIES)
+			slot = table->area->entries[entry].binding.slot;
+	} while (entry < SIM_PORT_ENTRIES && tries-- && sim_segment_reclaim(slot));
+	sim_segment_unlock();
+	*ret_id = slot == sim_self_slot() && entry < table->num_owners ? table->owners[entry] : NULL;
 	if (entry == SIM_PORT_ENTRIES)
 		return false;
 	*ret_slot = slot;
@@ -375,21 +387,21 @@ static bool tell_owner(const struct sim_ports_table *table, uint32_t entry, unsi
 bool sim_find_listener(struct sim_node *node, enum rdma_port_space ps, const struct sockaddr *addr,
 		       unsigned int *ret_slot, struct sim_id **ret_id, bool *ret_service)
 {
-	struct sim_ports_table *table = node->port_table;
-	struct sim_port_binding dst = sim_port_binding(sim_port_space(table->node, ps), addr, 0,
-						       0);
-	unsigned int slot = SIM_MAX_SLOTS, tries = SIM_MAX_SLOTS;
-	uint32_t entry;
+	const struct sim_ports_table *table = node->port_table;
+	struct sim_port_binding dst = sim_port_binding(sim_port_space(table->node, ps), addr, 0, 0);
 
 	dst.device = device_of(node, addr);
-	sim_segment_lock();
-	do {
-		entry = sim_ports_area_listener(table->area, &dst, ret_service);
-		if (entry < SIM_PORT_ENTRIES)
-			slot = table->area->entries[entry].binding.slot;
-	} while (entry < SIM_PORT_ENTRIES && tries-- && sim_segment_reclaim(slot));
-	sim_segment_unlock();
-	return tell_owner(table, entry, slot, ret_slot, ret_id);
+	return find_best(table, &dst, ret_slot, ret_id, ret_service);
+}
+
+bool sim_find_socket(struct sim_node *node, const struct sockaddr *addr, unsigned int *ret_slot,
+		     struct sim_id **ret_id)
+{
+	const struct sim_ports_table *table = node->port_table;
+	uint32_t space = sim_port_space(table->node, RDMA_PS_TCP);
+	struct sim_port_binding dst = sim_port_binding(space, addr, 0, 0);
+
+	return find_best(table, &dst, ret_slot, ret_id, NULL);
 }
 
 bool sim_port_taken(struct sim_node *node, enum rdma_port_space ps, uint16_t port)
@@ -401,23 +413,4 @@ bool sim_port_taken(struct sim_node *node, enum rdma_port_space ps, uint16_t por
 	taken = sim_ports_area_taken(table->area, sim_port_space(table->node, ps), port);
 	sim_segment_unlock();
 	return taken;
-}
-
-bool sim_find_socket(struct sim_node *node, const struct sockaddr *addr, unsigned int *ret_slot,
-		     struct sim_id **ret_id)
-{
-	struct sim_ports_table *table = node->port_table;
-	struct sim_port_binding dst = sim_port_binding(sim_port_space(table->node, RDMA_PS_TCP), addr,
-						       0, 0);
-	unsigned int slot = SIM_MAX_SLOTS, tries = SIM_MAX_SLOTS;
-	uint32_t entry;
-
-	sim_segment_lock();
-	do {
-		entry = sim_ports_area_socket(table->area, &dst);
-		if (entry < SIM_PORT_ENTRIES)
-			slot = table->area->entries[entry].binding.slot;
-	} while (entry < SIM_PORT_ENTRIES && tries-- && sim_segment_reclaim(slot));
-	sim_segment_unlock();
-	return tell_owner(table, entry, slot, ret_slot, ret_id);
 }

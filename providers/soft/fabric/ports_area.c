@@ -18,26 +18,15 @@
 struct sim_port_binding sim_port_binding(uint32_t space, const struct sockaddr *addr,
 					 unsigned int flags, unsigned int slot)
 {
+	union sim_sockaddr copy = sim_addr_copy(addr);
 	struct sim_port_binding binding = {
 		.space = space,
 		.slot = (uint16_t)slot,
 		.flags = (uint8_t)flags,
-		.family = AF_INET,
+		.family = (uint8_t)copy.sa.sa_family,
+		.port = sim_addr_port(&copy.sa),
 	};
-	union sim_sockaddr copy;
-	in_addr_t ipv4;
 
-	if (sim_addr_family(addr) == AF_INET) {
-		ipv4 = sim_addr_ipv4(addr);
-		memcpy(binding.addr, &ipv4, sizeof(ipv4));
-		binding.port = sim_addr_port(addr);
-		if (sim_addr_is_zero(addr) || sim_addr_is_loopback(addr))
-			binding.flags |= SIM_PORT_ANY;
-		return binding;
-	}
-	copy = sim_addr_copy(addr);
-	binding.port = sim_addr_port(&copy.sa);
-	binding.family = (uint8_t)copy.sa.sa_family;
 	sim_addr_bytes(&copy, binding.addr);
 	if (sim_addr_is_link_local(&copy.sa))
 		binding.scope = copy.in6.sin6_scope_id;
@@ -52,26 +41,29 @@ static uint32_t bucket_of(uint32_t space, uint16_t port)
 	return (port + (space >> 16) * 2654435761u) % SIM_PORT_BUCKETS;
 }
 
-/* Counted from 1; 0: the end. */
-static uint32_t first_or_next(const struct sim_ports_area *area, uint32_t space, uint16_t port,
-			      uint32_t after)
+/* The next entry of that port on the node, in whatever port space. */
+static uint32_t next_of_port(const struct sim_ports_area *area, uint32_t space, uint16_t port,
+			     uint32_t after)
 {
-	return after < SIM_PORT_ENTRIES ? area->entries[after].next
-					: area->buckets[bucket_of(space, port)];
+	uint32_t number = after < SIM_PORT_ENTRIES ? area->entries[after].next
+						   : area->buckets[bucket_of(space, port)];
+
+	for (; number && number <= SIM_PORT_ENTRIES; number = area->entries[number - 1].next) {
+		const struct sim_port_binding *binding = &area->entries[number - 1].binding;
+
+		if (binding->family && binding->space >> 16 == space >> 16 && binding->port == port)
+			return number - 1;
+	}
+	return SIM_PORT_ENTRIES;
 }
 
 uint32_t sim_ports_area_next(const struct sim_ports_area *area, uint32_t space, uint16_t port,
 			     uint32_t after)
 {
-	uint32_t number = first_or_next(area, space, port, after);
-
-	for (; number && number <= SIM_PORT_ENTRIES; number = area->entries[number - 1].next) {
-		const struct sim_port_binding *binding = &area->entries[number - 1].binding;
-
-		if (binding->family && binding->space == space && binding->port == port)
-			return number - 1;
-	}
-	return SIM_PORT_ENTRIES;
+	do
+		after = next_of_port(area, space, port, after);
+	while (after < SIM_PORT_ENTRIES && area->entries[after].binding.space != space);
+	return after;
 }
 
 static bool same_address(const struct sim_port_binding *a, const struct sim_port_binding *b)
@@ -194,20 +186,13 @@ static bool is_socket(const struct sim_port_binding *binding)
 		(is_wildcard(binding) && binding->family != AF_IB));
 }
 
-/* The next one of that port on the node, in whatever port space. */
 static uint32_t next_socket(const struct sim_ports_area *area,
 			    const struct sim_port_binding *binding, uint32_t after)
 {
-	uint32_t number = first_or_next(area, binding->space, binding->port, after);
-
-	for (; number && number <= SIM_PORT_ENTRIES; number = area->entries[number - 1].next) {
-		const struct sim_port_binding *other = &area->entries[number - 1].binding;
-
-		if (other->family && other->space >> 16 == binding->space >> 16 &&
-		    other->port == binding->port && is_socket(other))
-			return number - 1;
-	}
-	return SIM_PORT_ENTRIES;
+	do
+		after = next_of_port(area, binding->space, binding->port, after);
+	while (after < SIM_PORT_ENTRIES && !is_socket(&area->entries[after].binding));
+	return after;
 }
 
 int sim_ports_area_check_socket(const struct sim_ports_area *area,

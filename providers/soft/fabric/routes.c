@@ -12,44 +12,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "providers/soft/wire/address.h"
 #include "fabric.h"
-
-/* Interface numbers of those without a device, beyond those of ports. */
-#define FIRST_PLAIN_INTERFACE 10000u
-
-int sim_node_add_route(struct sim_node *node, const char *to, const char *source)
-{
-	struct sim_route route = { .prefix_len = 0 }, *grown;
-	uint8_t unused;
-
-	if (sim_addr_parse(to, &route.to, &route.prefix_len) < 0 ||
-	    sim_addr_parse(source, &route.source, &unused) < 0 ||
-	    route.to.sa.sa_family != route.source.sa.sa_family)
-		return -EINVAL;
-	grown = reallocarray(node->routes, node->num_routes + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	node->routes = grown;
-	grown[node->num_routes++] = route;
-	sim_fabric_addresses++;
-	return 0;
-}
-
-int sim_node_add_interface(struct sim_node *node, const char *ifname, const char *address)
-{
-	union sim_sockaddr addr;
-	uint8_t prefix_len;
-
-	if (sim_addr_parse(address, &addr, &prefix_len) < 0)
-		return -EINVAL;
-	if (sim_addr_is_link_local(&addr.sa))
-		addr.in6.sin6_scope_id = FIRST_PLAIN_INTERFACE + node->num_addresses;
-	return sim_node_add_address(node, ifname, &addr, prefix_len);
-}
 
 /* How well addresses suit as sources; from FIRST_PREFIX on the length of a prefix is added. */
 enum {

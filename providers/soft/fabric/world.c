@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "providers/soft/engine/engine.h"
 #include "providers/soft/wire/address.h"
 #include "build.h"
+#include "counters.h"
 #include "gids.h"
 #include "trace_lines.h"
 #include "world.h"
@@ -105,18 +105,6 @@ void sim_node_freeze_until(struct sim_node *node, uint64_t until)
 	sim_wake();
 }
 
-void sim_node_freeze(struct sim_node *node, uint64_t for_ns)
-{
-	uint64_t now = sim_now();
-
-	sim_node_freeze_until(node, for_ns && for_ns < SIM_NEVER - now ? now + for_ns : SIM_NEVER);
-}
-
-void sim_node_crash(struct sim_node *node)
-{
-	sim_node_freeze(node, 0);
-}
-
 /* ------------------------------------------------------------------------
  * Ports and devices.
  */
@@ -145,8 +133,10 @@ void sim_port_set_state(struct sim_port *port, bool up)
 	if (port->device->removed || port->state == state)
 		return;
 	port->state = state;
-	if (!up)
+	if (!up) {
+		sim_count_link_down(port);
 		sim_node_unlearn_all(port->device->node);
+	}
 	sim_world_disturbed = !up || !all_carry();
 	sim_trace("port", "\"node\":\"%s\",\"port\":\"%s\",\"state\":\"%s\"",
 		  port->device->node->name, port_name(port, name), up ? "ACTIVE" : "DOWN");
@@ -211,7 +201,7 @@ static int check_change(struct sim_node *node, const char *from, const char *to)
 	if (sim_addr_parse(to, &addr, &prefix_len) < 0 || sim_addr_is_zero(&addr.sa) ||
 	    sim_addr_is_loopback(&addr.sa) || sim_addr_is_multicast(&addr.sa))
 		return -EINVAL;
-	return sim_address_is_taken(&addr.sa) ? -EEXIST : 0;
+	return sim_node_of_address(&addr.sa) ? -EEXIST : 0;
 }
 
 int sim_node_change_address(struct sim_node *node, const char *from, const char *to)

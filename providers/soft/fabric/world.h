@@ -38,16 +38,12 @@ static inline bool sim_port_carries(const struct sim_port *port)
  */
 
 /*
- * Freeze a node for for_ns (0: for ever).  Packets from it and to it are lost.  The timers
- * of its connection manager and NIC stand still, also those that are started meanwhile.
- * Programs' calls still work if they need only this node.  A second call can only make
- * the time longer.
+ * Freeze a node until a time (SIM_NEVER: for ever).  Packets from it and to it are lost.  The
+ * timers of its connection manager and NIC stand still, also those that are started meanwhile.
+ * Programs' calls still work if they need only this node.  A time in the past has no effect,
+ * and a second call can only make the time longer.
  */
-void sim_node_freeze(struct sim_node *node, uint64_t for_ns);
-/* The same until a time; SIM_NEVER: for ever.  A time in the past has no effect. */
 void sim_node_freeze_until(struct sim_node *node, uint64_t until);
-/* Freeze the node for ever. */
-void sim_node_crash(struct sim_node *node);
 bool sim_node_is_frozen(const struct sim_node *node);
 
 /*

@@ -92,7 +92,7 @@ uint64_t sim_changes_tell(const struct sim_change *change)
 	atomic_store(&area->kept[place].number, number);
 	atomic_store(&area->newest, number);
 	sim_changes_tag = (uint32_t)(number << TAG_SHIFT);
-	sim_segment_notify_all();
+	sim_segment_notify_all(sim_segment_slot());
 	sim_segment_unlock();
 	return number;
 }

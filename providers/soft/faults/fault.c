@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "providers/soft/trace/trace.h"
 #include "fault_internal.h"
@@ -20,7 +21,7 @@
 bool sim_faults_on;
 sim_fault_explorer_t sim_fault_explorer;
 
-static struct sim_fault *faults, **faults_end = &faults;
+static struct sim_fault *faults;
 static struct sim_fault *removed;	/* rules whose actions are not complete */
 static uint32_t last_number;
 static uint64_t began;			/* time 0 of the rules, on the real clock */
@@ -132,9 +133,7 @@ static void start_action(struct sim_fault *fault, struct sim_node *from, struct 
  * Questions.
  */
 
-/* false: the rule does nothing to this packet. */
-static bool apply(const struct polycm_sim_fault_rule *rule, size_t length,
-		  struct sim_fate *fate)
+bool fault_apply(const struct polycm_sim_fault_rule *rule, size_t length, struct sim_fate *fate)
 {
 	switch (rule->action) {
 	case POLYCM_SIM_LOSE:
@@ -178,7 +177,7 @@ void sim_fault_ask_packet(const struct sim_port *from, const struct sim_port *to
 			continue;
 		if (fault_is_node_action(fault->rule.action))
 			start_action(fault, sender, receiver);
-		else if (!ret_fate->lost && apply(&fault->rule, length, ret_fate))
+		else if (!ret_fate->lost && fault_apply(&fault->rule, length, ret_fate))
 			hit(fault, message, sender, receiver);
 		else
 			take_back(fault);
@@ -248,12 +247,8 @@ static char *copy_string(const char *text, bool *failed)
 
 void fault_free(struct sim_fault *fault)
 {
-	for (struct sim_fault **at = &removed; *at; at = &(*at)->next) {
-		if (*at == fault) {
-			*at = fault->next;
-			break;
-		}
-	}
+	if (fault->removed)
+		DL_DELETE(removed, fault);
 	free(fault->where);
 	free((char *)(uintptr_t)fault->rule.message);
 	free((char *)(uintptr_t)fault->rule.device);
@@ -307,37 +302,32 @@ int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number
 		fault_free(fault);
 		return r;
 	}
-	*faults_end = fault;
-	faults_end = &fault->next;
+	DL_APPEND(faults, fault);
 	fault_update_on();
 	*ret_number = fault->number;
 	return 0;
 }
 
-static struct sim_fault **find(uint32_t number)
+static struct sim_fault *find(uint32_t number)
 {
-	struct sim_fault **at = &faults;
+	struct sim_fault *fault;
 
-	while (*at && (*at)->number != number)
-		at = &(*at)->next;
-	return at;
+	DL_SEARCH_SCALAR(faults, fault, number, number);
+	return fault;
 }
 
 int sim_fault_remove(uint32_t number)
 {
-	struct sim_fault **at = find(number), *fault = *at;
+	struct sim_fault *fault = find(number);
 
 	if (!fault)
 		return -ENOENT;
 	fault_log_missed(fault);
-	*at = fault->next;
-	if (faults_end == &fault->next)
-		faults_end = at;
+	DL_DELETE(faults, fault);
 	fault_actions_of_removed(fault);
 	if (fault->actions) {
 		fault->removed = true;
-		fault->next = removed;
-		removed = fault;
+		DL_PREPEND(removed, fault);
 	} else {
 		fault_free(fault);
 	}
@@ -347,7 +337,7 @@ int sim_fault_remove(uint32_t number)
 
 void sim_fault_set_place(uint32_t number, const char *path, unsigned int line)
 {
-	struct sim_fault *fault = *find(number);
+	struct sim_fault *fault = find(number);
 	struct sim_rule_count *shared;
 
 	shared = fault && sim_scenario_is_shared() ? sim_changes_count(number) : NULL;
@@ -373,7 +363,7 @@ void sim_fault_log_missed(void)
 
 int sim_fault_hits(uint32_t number, unsigned int *ret_hits)
 {
-	const struct sim_fault *fault = *find(number);
+	const struct sim_fault *fault = find(number);
 
 	if (!fault)
 		return -ENOENT;
@@ -387,10 +377,9 @@ void sim_fault_close(void)
 
 	fault_actions_close();
 	while ((fault = faults)) {
-		faults = fault->next;
+		DL_DELETE(faults, fault);
 		fault_free(fault);
 	}
-	faults_end = &faults;
 	last_number = 0;
 	began = 0;
 	fault_update_on();

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "providers/soft/fabric/build.h"
 #include "providers/soft/fabric/world.h"
@@ -23,7 +24,7 @@
 
 struct action {
 	struct sim_timer timer;
-	struct action *next, **link;
+	struct action *prev, *next;
 	struct sim_fault *fault;	/* NULL: another process's */
 	struct sim_node *node;		/* NULL: of the reserve, and free */
 	struct sim_change change;
@@ -63,9 +64,7 @@ static void finish(struct action *action)
 {
 	struct sim_fault *fault = action->fault;
 
-	*action->link = action->next;
-	if (action->next)
-		action->next->link = action->link;
+	DL_DELETE(actions, action);
 	sim_timer_disarm(&action->timer);
 	action_free(action);
 	if (fault && !--fault->actions && fault->removed)
@@ -116,7 +115,7 @@ static int carry_out(const struct action *action)
 		sim_node_freeze_until(action->node, sim_change_end(change));
 		return 0;
 	case POLYCM_SIM_CRASH:
-		sim_node_crash(action->node);
+		sim_node_freeze_until(action->node, SIM_NEVER);
 		return 0;
 	case POLYCM_SIM_PORT_DOWN:
 	case POLYCM_SIM_PORT_UP:
@@ -172,10 +171,9 @@ static void perform(struct action *action)
 
 static struct action *find(uint64_t number)
 {
-	struct action *action = actions;
+	struct action *action;
 
-	while (action && action->number != number)
-		action = action->next;
+	DL_SEARCH_SCALAR(actions, action, number, number);
 	return action;
 }
 
@@ -233,11 +231,7 @@ static struct action *make(struct sim_node *node)
 	if (!action)
 		return NULL;
 	action->node = node;
-	action->next = actions;
-	action->link = &actions;
-	if (actions)
-		actions->link = &action->next;
-	actions = action;
+	DL_PREPEND(actions, action);
 	sim_timer_init(&action->timer, fire);
 	return action;
 }
@@ -317,8 +311,7 @@ void fault_actions_of_removed(struct sim_fault *fault)
 {
 	struct action *action, *next;
 
-	for (action = actions; action; action = next) {
-		next = action->next;
+	DL_FOREACH_SAFE(actions, action, next) {
 		if (action->fault == fault && !fault->mask && !action->done)
 			finish(action);
 	}

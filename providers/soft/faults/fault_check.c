@@ -26,7 +26,8 @@ struct why {
 
 #define no(why, ...) (snprintf((why)->text, (why)->size, __VA_ARGS__), -EINVAL)
 
-bool fault_is_timed(const struct polycm_sim_fault_rule *rule)
+/* Is the rule about a time, since it names no packet, call or lookup? */
+static bool is_timed(const struct polycm_sim_fault_rule *rule)
 {
 	return fault_is_node_action(rule->action) && !rule->from && !rule->to && !rule->message &&
 	       !rule->nth && !rule->times && rule->probability == 0;
@@ -168,7 +169,7 @@ static int check_place(const struct polycm_sim_fault_rule *rule, struct why *why
 				  sim_action_name(rule->action));
 		return 0;
 	}
-	if (fault_is_timed(rule) && !rule->on)
+	if (is_timed(rule) && !rule->on)
 		return no(why, "%s needs a node that it happens to",
 			  sim_action_name(rule->action));
 	if (node && rule->device && !sim_device_by_name(node, rule->device))
@@ -191,7 +192,7 @@ int fault_check(const struct polycm_sim_fault_rule *rule, uint64_t *ret_mask, ch
 		r = check_what(rule, *ret_mask, &why);
 	if (!r)
 		r = check_place(rule, &why);
-	if (!r && fault_is_timed(rule))
+	if (!r && is_timed(rule))
 		*ret_mask = 0;
 	return r;
 }

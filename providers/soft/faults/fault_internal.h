@@ -6,7 +6,7 @@
 #include "fault.h"
 
 struct sim_fault {
-	struct sim_fault *next;
+	struct sim_fault *prev, *next;
 	uint32_t number;
 	uint64_t mask;			/* of enum sim_what; 0: happens at a time */
 	struct polycm_sim_fault_rule rule;	/* its strings are ours */
@@ -33,11 +33,12 @@ static inline struct sim_node *fault_on(const struct sim_fault *fault)
 	return (struct sim_node *)fault->rule.on;
 }
 
-/* What the rule is about when it names no packet, call or lookup: the time. */
-bool fault_is_timed(const struct polycm_sim_fault_rule *rule);
 /* Its mask, or -EINVAL with the reason in words. */
 int fault_check(const struct polycm_sim_fault_rule *rule, uint64_t *ret_mask, char *ret_why,
 		size_t why_size);
+
+/* Do to a packet what the rule says.  false: it does nothing to this one. */
+bool fault_apply(const struct polycm_sim_fault_rule *rule, size_t length, struct sim_fate *fate);
 
 /* The time that windows of rules are in. */
 uint64_t fault_now(void);

@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "fault_internal.h"
 

@@ -7,6 +7,7 @@
 
 #include "providers/soft/fabric/gids.h"
 #include "providers/soft/fabric/world.h"
+#include "count.h"
 #include "link_internal.h"
 #include "shape.h"
 
@@ -44,6 +45,7 @@ void sim_link_deliver(const struct sim_packet *packet)
 {
 	if (!sim_port_carries(packet->to))
 		return;
+	sim_link_count_received(packet);
 	if (sim_tapped())
 		sim_tap_received(packet);
 	if (handlers[packet->type])
@@ -56,34 +58,34 @@ void sim_link_tell(const struct sim_packet *packet)
 		handlers[packet->type](packet);
 }
 
-void sim_frame_copy(const struct sim_frame *frame, void *to)
+bool sim_frame_read(const struct sim_frame *frame, size_t offset, void *to, size_t len)
 {
-	size_t left = frame->payload_len, part;
+	const struct iovec *part = frame->payload;
 	char *at = to;
+	size_t n;
 
-	if (frame->header_len)
-		memcpy(at, frame->header, frame->header_len);
-	at += frame->header_len;
-	for (unsigned int i = 0; left; i++) {
-		part = frame->payload[i].iov_len < left ? frame->payload[i].iov_len : left;
-		if (part)
-			memcpy(at, frame->payload[i].iov_base, part);
-		at += part;
-		left -= part;
+	if (offset > sim_frame_len(frame) || len > sim_frame_len(frame) - offset)
+		return false;
+	if (offset < frame->header_len) {
+		n = frame->header_len - offset < len ? frame->header_len - offset : len;
+		memcpy(at, (const char *)frame->header + offset, n);
+		at += n;
+		len -= n;
+		offset += n;
 	}
-}
-
-struct sim_frame sim_frame_keep(const struct sim_frame *frame, void *data)
-{
-	struct sim_frame kept = *frame;
-
-	sim_frame_copy(frame, data);
-	kept.header = data;
-	kept.header_len = sim_frame_len(frame);
-	kept.payload = NULL;
-	kept.payload_parts = 0;
-	kept.payload_len = 0;
-	return kept;
+	offset -= frame->header_len;
+	for (; len; part++) {
+		if (offset >= part->iov_len) {
+			offset -= part->iov_len;
+			continue;
+		}
+		n = part->iov_len - offset < len ? part->iov_len - offset : len;
+		memcpy(at, (const char *)part->iov_base + offset, n);
+		at += n;
+		len -= n;
+		offset = 0;
+	}
+	return true;
 }
 
 /* The next packet of this process. */
@@ -141,9 +143,10 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		return -EMSGSIZE;
 	if (!payload_suffices(payload, payload_parts, payload_len))
 		return -EINVAL;
+	sim_link_count_sent(&frame);
 	if (sim_tapped() && sim_port_carries(from))
 		sim_tap_sent(&frame, slot);
-	if (!to)
+	if (!to || slot >= SIM_MAX_SLOTS)
 		return 0;
 	if (type <= SIM_PACKET_STREAM && __builtin_expect(from->device->rules != to->device->rules, 0))
 		tell_other_wire(from, to);
@@ -152,17 +155,6 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 	if (slot == sim_self_slot())
 		return sim_local_send(&frame);
 	return sim_link_to_process(&frame, slot);
-}
-
-void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_packet_type type,
-			   const void *header, size_t header_len, const struct iovec *payload,
-			   unsigned int payload_parts, size_t payload_len)
-{
-	const struct sim_frame frame = make_frame(from, to, type, header, header_len, payload,
-						  payload_parts, payload_len);
-
-	if (sim_tapped() && sim_port_carries(from))
-		sim_tap_sent(&frame, sim_self_slot());
 }
 
 int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int from_slot,
@@ -212,15 +204,9 @@ void sim_link_inject(const struct sim_packet *packet)
 	(void)sim_shape_inject(&sent, &frame);
 }
 
-unsigned int sim_link_under_way(void)
-{
-	return sim_local_under_way() + sim_shape_under_way();
-}
-
 void sim_link_drop_all(void)
 {
 	sim_shape_drop_all();
-	sim_local_drop_all();
 	num_packets = 0;
 	memset(logged_pair, 0, sizeof(logged_pair));
 }

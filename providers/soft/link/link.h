@@ -26,8 +26,9 @@ struct sim_packet {
 };
 
 /*
- * Send header and payload (both copied) to a port of the process `slot`; `to' NULL: it is
- * lost.  What cannot be sent now is queued.  -EMSGSIZE: too long; -ENOMEM.
+ * Send header and payload (both copied) to a port of the process `slot`.  `to' NULL or `slot'
+ * SIM_MAX_SLOTS: it leaves, and is lost.  What cannot be sent now is queued.  -EMSGSIZE: too
+ * long; -ENOMEM.
  */
 int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		  enum sim_packet_type type, const void *header, size_t header_len,
@@ -55,23 +56,18 @@ void sim_link_inject(const struct sim_packet *packet);
 
 /* --- Used by the engine and the fabric only. --- */
 
-/* Packets under way inside the process. */
+/* Packets under way, except those in rings between processes. */
 unsigned int sim_link_under_way(void);
 /* They are lost; handlers stay. */
 void sim_link_drop_all(void);
 
 /*
  * A sender over RoCE keeps the MAC that it resolved: a path of the CM, a QP, an address handle.
- * A port takes no frame for another MAC than its own.
+ * A port takes no frame for another MAC than its own: such a packet goes to nobody's slot.
  */
 static inline bool sim_port_has_mac(const struct sim_port *port, uint32_t number)
 {
 	return __builtin_expect(port->mac_number == number, 1);
 }
-
-/* Send to a MAC that `to' no longer has: the packet leaves, and is lost. */
-void sim_link_send_in_vain(struct sim_port *from, struct sim_port *to, enum sim_packet_type type,
-			   const void *header, size_t header_len, const struct iovec *payload,
-			   unsigned int payload_parts, size_t payload_len);
 
 #endif

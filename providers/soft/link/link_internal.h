@@ -3,6 +3,8 @@
 #ifndef SIM_LINK_INTERNAL_H
 #define SIM_LINK_INTERNAL_H
 
+#include <string.h>
+
 #include "tap.h"
 
 /* What there is to send, checked against SIM_LINK_MAX_PACKET. */
@@ -22,10 +24,15 @@ static inline size_t sim_frame_len(const struct sim_frame *frame)
 	return frame->header_len + frame->payload_len;
 }
 
-/* Header and payload, one after the other. */
-void sim_frame_copy(const struct sim_frame *frame, void *to);
-/* The same packet, with its bytes copied to data. */
-struct sim_frame sim_frame_keep(const struct sim_frame *frame, void *data);
+/* Copy bytes at an offset of header and payload.  false: they are not that long. */
+bool sim_frame_read(const struct sim_frame *frame, size_t offset, void *to, size_t len);
+static inline void sim_frame_copy(const struct sim_frame *frame, void *to)
+{
+	if (frame->payload_len)
+		(void)sim_frame_read(frame, 0, to, sim_frame_len(frame));
+	else if (frame->header_len)
+		memcpy(to, frame->header, frame->header_len);
+}
 
 /* Hand a packet to its type's handler. */
 void sim_link_deliver(const struct sim_packet *packet);
@@ -35,9 +42,8 @@ void sim_link_tell(const struct sim_packet *packet);
 /* By a fault rule, instead of delivering it. */
 void sim_link_reject(const struct sim_packet *packet, uint16_t reason);
 
+/* Inside the process, over a link without settings: in order, after the same latency (shape.c). */
 int sim_local_send(const struct sim_frame *frame);
-unsigned int sim_local_under_way(void);
-void sim_local_drop_all(void);
 
 /* To another process, by link/shm/shm.c; lost before a shared fabric is joined. */
 extern int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot);

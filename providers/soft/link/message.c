@@ -11,40 +11,6 @@
 #include "shape_internal.h"
 
 #define MAD_ATTR_ID 16u
-#define MPA_KEY_SIZE 16u
-#define MPA_FLAGS 16u
-#define MPA_REJECT 0x20u
-
-/* Copy bytes at an offset of the packet.  false: it is not that long. */
-static bool take(const struct sim_frame *frame, size_t offset, void *to, size_t len)
-{
-	size_t from_payload = 0, n;
-	char *at = to;
-
-	if (offset > sim_frame_len(frame) || len > sim_frame_len(frame) - offset)
-		return false;
-	if (offset < frame->header_len) {
-		n = frame->header_len - offset < len ? frame->header_len - offset : len;
-		memcpy(at, (const char *)frame->header + offset, n);
-		at += n;
-		len -= n;
-		offset += n;
-	}
-	from_payload = offset - frame->header_len;
-	for (unsigned int i = 0; len; i++) {
-		if (from_payload >= frame->payload[i].iov_len) {
-			from_payload -= frame->payload[i].iov_len;
-			continue;
-		}
-		n = frame->payload[i].iov_len - from_payload;
-		n = n < len ? n : len;
-		memcpy(at, (const char *)frame->payload[i].iov_base + from_payload, n);
-		at += n;
-		len -= n;
-		from_payload = 0;
-	}
-	return true;
-}
 
 static enum sim_what mad_kind(const struct sim_frame *frame)
 {
@@ -55,7 +21,7 @@ static enum sim_what mad_kind(const struct sim_frame *frame)
 	uint8_t attr[2];
 	unsigned int id;
 
-	if (!take(frame, MAD_ATTR_ID, attr, sizeof(attr)))
+	if (!sim_frame_read(frame, MAD_ATTR_ID, attr, sizeof(attr)))
 		return SIM_MSG_OTHER_MAD;
 	id = (unsigned int)attr[0] << 8 | attr[1];
 	if (id < CM_REQ || id - CM_REQ >= sizeof(kinds) / sizeof(kinds[0]))
@@ -65,14 +31,14 @@ static enum sim_what mad_kind(const struct sim_frame *frame)
 
 static enum sim_what mpa_kind(const struct sim_frame *frame)
 {
-	uint8_t frame_start[MPA_FLAGS + 1];
+	uint8_t frame_start[MPA_OFF_FLAGS + 1];
 
-	if (!take(frame, SEG_HEADER, frame_start, sizeof(frame_start)))
+	if (!sim_frame_read(frame, SEG_HEADER, frame_start, sizeof(frame_start)))
 		return SIM_MSG_OTHER_STREAM;
 	if (!memcmp(frame_start, "MPA ID Req Frame", MPA_KEY_SIZE))
 		return SIM_MSG_MPA_REQ;
 	if (!memcmp(frame_start, "MPA ID Rep Frame", MPA_KEY_SIZE))
-		return frame_start[MPA_FLAGS] & MPA_REJECT ? SIM_MSG_MPA_REJ : SIM_MSG_MPA_REP;
+		return frame_start[MPA_OFF_FLAGS] & MPA_FLAG_REJECT ? SIM_MSG_MPA_REJ : SIM_MSG_MPA_REP;
 	return SIM_MSG_OTHER_STREAM;
 }
 
@@ -80,7 +46,7 @@ static enum sim_what segment_kind(const struct sim_frame *frame)
 {
 	uint8_t type;
 
-	if (!take(frame, 0, &type, sizeof(type)))
+	if (!sim_frame_read(frame, 0, &type, sizeof(type)))
 		return SIM_MSG_OTHER_STREAM;
 	switch (type) {
 	case SEG_DATA:
@@ -100,6 +66,7 @@ static enum sim_what rc_kind(const struct rc_header *h)
 	case RC_SEND:
 		return SIM_MSG_SEND;
 	case RC_WRITE:
+	case RC_ATOMIC_WRITE:
 		return SIM_MSG_WRITE;
 	case RC_READ:
 		return SIM_MSG_READ;
@@ -125,7 +92,7 @@ static void look_at_rc(const struct sim_frame *frame, struct sim_message *messag
 	struct rc_header h;
 
 	message->what = SIM_MSG_OTHER_DATA;
-	if (!take(frame, 0, &h, sizeof(h)))
+	if (!sim_frame_read(frame, 0, &h, sizeof(h)))
 		return;
 	message->what = rc_kind(&h);
 	if (h.flags & (RC_F_LOCAL | RC_F_REF) && h.length > h.offset)

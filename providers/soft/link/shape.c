@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shape.c - what links and fault rules do to packets.  A packet arrives no earlier than
- * those that were sent before it in its flow, except those that a link or rule delays.
+ * link/shape.c - packets under way inside a process or on a slow link, each of them a timer
+ * with a copy of the bytes, and what links and fault rules do to them.  A packet arrives no
+ * earlier than those that were sent before it in its flow, except those that a link or rule
+ * delays.
  */
 #include "config.h"
 
@@ -24,13 +26,12 @@
 struct transit {
 	struct sim_timer timer;			/* first */
 	struct transit *prev, *next;
-	struct sim_flow *flow;
-	struct sim_frame frame;			/* its header: data, no payload */
+	struct sim_flow *flow;			/* NULL: the link has no settings */
+	struct sim_packet packet;
 	uint64_t wire_length;
 	unsigned int slot;			/* of the receiver */
-	unsigned int from_slot;
-	uint16_t reason;
-	uint8_t value;				/* XORed to the byte at offset */
+	uint16_t reason;			/* to be rejected */
+	uint8_t value;				/* XORed to the byte at offset; 0: to none */
 	uint32_t offset;
 	uint64_t sent;
 	unsigned int repeats;			/* by TCP, before this one */
@@ -38,17 +39,10 @@ struct transit {
 };
 
 static struct transit *transits;
-static unsigned int num_transits;
 
 /* ------------------------------------------------------------------------
  * Packets under way.
  */
-
-static void put_in(struct transit *transit)
-{
-	DL_PREPEND(transits, transit);
-	num_transits++;
-}
 
 static struct transit *begin(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
 			     uint64_t wire_length, void (*fn)(struct sim_timer *timer))
@@ -57,41 +51,45 @@ static struct transit *begin(struct sim_flow *flow, const struct sim_frame *fram
 
 	if (!transit)
 		return NULL;
+	sim_frame_copy(frame, transit->data);
+	transit->packet = (struct sim_packet){
+		.type = frame->type,
+		.from = frame->from,
+		.to = frame->to,
+		.from_slot = sim_self_slot(),
+		.number = frame->number,
+		.data = transit->data,
+		.len = sim_frame_len(frame),
+	};
 	transit->flow = flow;
-	transit->frame = sim_frame_keep(frame, transit->data);
 	transit->wire_length = wire_length;
 	transit->slot = slot;
-	transit->from_slot = sim_self_slot();
-	transit->reason = 0;
 	transit->value = 0;
-	transit->offset = 0;
 	transit->sent = sim_now();
 	transit->repeats = 0;
-	put_in(transit);
+	DL_PREPEND(transits, transit);
 	sim_timer_init(&transit->timer, fn);
 	return transit;
 }
 
-static struct sim_packet packet_of(const struct transit *transit)
+static struct sim_frame frame_of(const struct transit *transit)
 {
-	return (struct sim_packet){
-		.type = transit->frame.type,
-		.from = transit->frame.from,
-		.to = transit->frame.to,
-		.from_slot = transit->from_slot,
-		.number = transit->frame.number,
-		.data = transit->data,
-		.len = transit->frame.header_len,
+	return (struct sim_frame){
+		.from = transit->packet.from,
+		.to = transit->packet.to,
+		.type = transit->packet.type,
+		.header = transit->data,
+		.header_len = transit->packet.len,
+		.number = transit->packet.number,
 	};
 }
 
 /* Each arrival begins with this, since a handler may drop all packets under way. */
-static void take_out(struct transit *transit)
+static inline void take_out(struct transit *transit)
 {
 	DL_DELETE(transits, transit);
 	if (transit->flow && transit->flow->held == transit)
 		transit->flow->held = NULL;
-	num_transits--;
 }
 
 static void end(struct transit *transit)
@@ -104,31 +102,40 @@ static void end(struct transit *transit)
 /* As sim_tcp_catch().  TCP does not repeat what we send in the name of another process. */
 static int catch(struct transit *transit)
 {
-	if (!sim_tcp_may_catch(&transit->frame) || transit->from_slot != sim_self_slot())
+	struct sim_frame frame;
+
+	if (!sim_tcp_may_catch(transit->packet.to) || transit->packet.from_slot != sim_self_slot())
 		return 0;
 	/* TCP repeats it as it was sent. */
-	if (transit->value && !sim_port_carries(transit->frame.to)) {
+	if (transit->value && !sim_port_carries(transit->packet.to)) {
 		transit->data[transit->offset] ^= transit->value;
 		transit->value = 0;
 	}
-	return sim_tcp_catch(&transit->frame, transit->slot, transit->sent, transit->repeats);
+	frame = frame_of(transit);
+	return sim_tcp_catch(&frame, transit->slot, transit->sent, transit->repeats);
+}
+
+static int to_process(const struct transit *transit)
+{
+	struct sim_frame frame = frame_of(transit);
+
+	return sim_link_to_process(&frame, transit->slot);
 }
 
 static void arrive(struct sim_timer *timer)
 {
 	struct transit *transit = (struct transit *)timer;
-	struct sim_packet packet = packet_of(transit);
 	int r;
 
 	take_out(transit);
 	r = catch(transit);
 	if (!r && transit->slot == sim_self_slot())
-		sim_link_deliver(&packet);
-	else if (!r && sim_port_carries(transit->frame.to))
-		r = sim_link_to_process(&transit->frame, transit->slot);
-	if (r == -ENOMEM && transit->frame.type == SIM_PACKET_STREAM) {
+		sim_link_deliver(&transit->packet);
+	else if (!r && sim_port_carries(transit->packet.to))
+		r = to_process(transit);
+	if (r == -ENOMEM && transit->packet.type == SIM_PACKET_STREAM) {
 		/* Nobody would send it again, so it is late instead. */
-		put_in(transit);
+		DL_PREPEND(transits, transit);
 		sim_timer_arm(timer, sim_now() + SIM_LINK_AGAIN);
 		return;
 	}
@@ -138,16 +145,25 @@ static void arrive(struct sim_timer *timer)
 static void arrive_to_be_rejected(struct sim_timer *timer)
 {
 	struct transit *transit = (struct transit *)timer;
-	struct sim_packet packet = packet_of(transit);
 
 	take_out(transit);
-	packet.from_slot = transit->slot;
-	sim_link_reject(&packet, transit->reason);
+	transit->packet.from_slot = transit->slot;
+	sim_link_reject(&transit->packet, transit->reason);
 	sim_block_put(transit);
 }
 
+int sim_local_send(const struct sim_frame *frame)
+{
+	struct transit *transit = begin(NULL, frame, sim_self_slot(), 0, arrive);
+
+	if (!transit)
+		return -ENOMEM;
+	sim_timer_arm(&transit->timer, transit->sent + (sim_is_virtual() ? SIM_LINK_LATENCY : 0));
+	return 0;
+}
+
 /* ------------------------------------------------------------------------
- * Sending.
+ * Through links.
  */
 
 /* In ns, rounded up. */
@@ -297,12 +313,13 @@ static void leave(struct sim_timer *timer)
 {
 	static const struct sim_fate none;
 	struct transit *transit = (struct transit *)timer;
+	struct sim_frame frame = frame_of(transit);
 
 	take_out(transit);
 	if (sim_tapped())
-		sim_tap_sent(&transit->frame, transit->slot);
-	(void)sim_shape_launch(sim_flow_of(&transit->frame), &transit->frame, transit->slot,
-			       transit->wire_length, &none, NULL);
+		sim_tap_sent(&frame, transit->slot);
+	(void)sim_shape_launch(sim_flow_of(&frame), &frame, transit->slot, transit->wire_length,
+			       &none, NULL);
 	sim_block_put(transit);
 }
 
@@ -363,10 +380,9 @@ int sim_shape_send(const struct sim_frame *frame, unsigned int slot)
 	struct sim_message message;
 	struct sim_flow *flow;
 	struct sim_fate fate;
-	uint64_t connection;
+	uint64_t connection = sim_tcp_connection(frame);
 
 	sim_message_of(frame, &message);
-	connection = sim_tcp_connection(frame, &message);
 	if (connection)
 		return sim_tcp_send(frame, slot, &message, connection);
 	if (!sim_port_carries(frame->from))
@@ -386,7 +402,7 @@ int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
 	transit = begin(flow, frame, sim_self_slot(), sim_frame_len(frame), arrive);
 	if (!transit)
 		return -ENOMEM;
-	transit->from_slot = from_slot;
+	transit->packet.from_slot = from_slot;
 	sim_timer_arm(&transit->timer, arrival(flow, sim_frame_len(frame)));
 	return 0;
 }
@@ -396,7 +412,7 @@ static void note_arrives(struct sim_timer *timer)
 	struct transit *transit = (struct transit *)timer;
 
 	take_out(transit);
-	(void)sim_link_to_process(&transit->frame, transit->slot);
+	(void)to_process(transit);
 	sim_block_put(transit);
 }
 
@@ -439,9 +455,13 @@ int sim_shape_inject(const struct sim_packet *packet, const struct sim_frame *fr
  * The end.
  */
 
-unsigned int sim_shape_under_way(void)
+unsigned int sim_link_under_way(void)
 {
-	return num_transits + sim_tcp_waiting();
+	const struct transit *transit;
+	unsigned int num;
+
+	DL_COUNT(transits, transit, num);
+	return num + sim_tcp_waiting();
 }
 
 void sim_shape_drop_all(void)
@@ -449,10 +469,4 @@ void sim_shape_drop_all(void)
 	sim_tcp_drop_all();
 	while (transits)
 		end(transits);
-}
-
-void sim_shape_close(void)
-{
-	sim_shape_drop_all();
-	sim_flows_forget();
 }

@@ -43,11 +43,10 @@ int sim_shape_note(const struct sim_frame *frame, unsigned int slot);
 /* sim_link_inject() */
 int sim_shape_inject(const struct sim_packet *packet, const struct sim_frame *frame);
 
-/* Packets under way are lost; how many there are. */
+/* Packets under way are lost. */
 void sim_shape_drop_all(void);
-unsigned int sim_shape_under_way(void);
-/* The fabric is being closed. */
-void sim_shape_close(void);
+/* Forget all flows, and the settings of links.  No packet is under way. */
+void sim_flows_forget(void);
 
 /* link.c: sends such a packet. */
 int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int from_slot,

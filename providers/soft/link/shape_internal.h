@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link/shape_internal.h - between shape.c, flow.c, tcp.c and local.c.  Engine lock held. */
+/* link/shape_internal.h - between shape.c, flow.c and tcp.c.  Engine lock held. */
 #ifndef SIM_SHAPE_INTERNAL_H
 #define SIM_SHAPE_INTERNAL_H
 
@@ -39,8 +39,6 @@ struct sim_flow {
 
 /* The flow of a packet; valid until the next call. */
 struct sim_flow *sim_flow_of(const struct sim_frame *frame);
-/* Forget all flows, and the settings of links. */
-void sim_flows_forget(void);
 
 /* --- shape.c --- */
 
@@ -60,7 +58,7 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 /* --- tcp.c --- */
 
 /* A number of the packet's connection at its sender; 0: TCP does not repeat the packet. */
-uint64_t sim_tcp_connection(const struct sim_frame *frame, const struct sim_message *message);
+uint64_t sim_tcp_connection(const struct sim_frame *frame);
 int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 		 const struct sim_message *message, uint64_t connection);
 /*
@@ -70,9 +68,9 @@ int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
  */
 int sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sent,
 		   unsigned int repeats);
-static inline bool sim_tcp_may_catch(const struct sim_frame *frame)
+static inline bool sim_tcp_may_catch(const struct sim_port *to)
 {
-	return __builtin_expect(sim_tcp_on || !sim_port_carries(frame->to), 0);
+	return __builtin_expect(sim_tcp_on || !sim_port_carries(to), 0);
 }
 
 unsigned int sim_tcp_waiting(void);

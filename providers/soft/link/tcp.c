@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <utlist.h>
+
 #include "providers/soft/wire/rc.h"
 #include "providers/soft/wire/segment.h"
 #include "block.h"
@@ -82,9 +84,8 @@ static uint64_t stream_connection(const struct sim_frame *frame)
 	return qpn ? qpn : STREAM_KEY | word(frame, SEG_SRC_ID);
 }
 
-uint64_t sim_tcp_connection(const struct sim_frame *frame, const struct sim_message *message)
+uint64_t sim_tcp_connection(const struct sim_frame *frame)
 {
-	(void)message;
 	if (frame->type == SIM_PACKET_STREAM)
 		return stream_connection(frame);
 	if (frame->type == SIM_PACKET_RC && frame->from->device->rules->protocol == POLYCM_PROTO_MPA)
@@ -123,14 +124,12 @@ static struct sender **bucket_of(const struct sim_port *from, const struct sim_p
 
 static void forget(struct sender *sender)
 {
-	struct sender **link = bucket_of(sender->from, sender->to, sender->connection);
+	struct sender **bucket = bucket_of(sender->from, sender->to, sender->connection);
 
 	while (sender->first)
 		drop_first(sender);
 	sim_timer_disarm(&sender->timer);
-	while (*link != sender)
-		link = &(*link)->next;
-	*link = sender->next;
+	LL_DELETE(*bucket, sender);
 	sim_tcp_on = --num_senders;
 	sim_block_put(sender);
 }
@@ -262,8 +261,7 @@ static struct sender *get_sender(const struct sim_frame *frame, uint64_t connect
 	sender->end = &sender->first;
 	sim_timer_init(&sender->timer, fire);
 	bucket = bucket_of(frame->from, frame->to, connection);
-	sender->next = *bucket;
-	*bucket = sender;
+	LL_PREPEND(*bucket, sender);
 	num_senders++;
 	sim_tcp_on = true;
 	return sender;
@@ -297,7 +295,12 @@ static struct segment_kept *keep(struct sender *sender, struct segment_kept **at
 		return NULL;
 	}
 	kept->next = *at;
-	kept->frame = sim_frame_keep(frame, kept->data);
+	sim_frame_copy(frame, kept->data);
+	kept->frame = *frame;
+	kept->frame.header = kept->data;
+	kept->frame.header_len = sim_frame_len(frame);
+	kept->frame.payload_parts = 0;
+	kept->frame.payload_len = 0;
 	kept->message = *message;
 	kept->fate = *fate;
 	kept->slot = slot;
@@ -365,14 +368,13 @@ int sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sen
 		   unsigned int repeats)
 {
 	struct sim_fate fate = { .lost = !sim_port_carries(frame->to) };
+	uint64_t connection = sim_tcp_connection(frame);
 	struct sim_message message;
 	struct sender *sender;
-	uint64_t connection;
 
-	sim_message_of(frame, &message);
-	connection = sim_tcp_connection(frame, &message);
 	if (!connection)
 		return 0;
+	sim_message_of(frame, &message);
 	sender = fate.lost ? get_sender(frame, connection) : find_sender(frame, connection);
 	if (!sender)
 		return fate.lost ? -ENOMEM : 0;

@@ -62,7 +62,7 @@ struct ibv_ah *sim_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 				 attr->port_num, attr->grh.sgid_index,
 				 attr->is_global ? "global" : "by LID");
 	else
-		err = nic_add(pd->context, NIC_AH, &ah->node, pd);
+		err = nic_add(pd->context, call, NIC_AH, &ah->node, pd);
 	if (!err && ah->peer)
 		ah->peer_mac = ah->peer->mac_number;
 	sim_unlock();

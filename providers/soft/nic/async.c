@@ -41,8 +41,11 @@ static void post(struct ibv_context *ctx, struct nic_async *own,
 		 const struct ibv_async_event *event, const void *element, uint32_t *reported)
 {
 	struct sim_context *context = nic_context(ctx);
-	struct nic_async *async = free_one(own);
+	struct nic_async *async;
 
+	if (context->closed)	/* and its objects live on in another context of its file */
+		return;
+	async = free_one(own);
 	if (!async) {
 		nic_log(POLYCM_LOG_WARN, "%s: no memory for another asynchronous event of type %d: the "
 			"program reads the one before it, which it has not read yet, in its place",
@@ -76,9 +79,16 @@ static const uint8_t own_index[] = {
 
 void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type)
 {
-	struct ibv_async_event event = { .element.qp = &qp->pub.qp, .event_type = type };
+	struct sim_qp *handle;
 
-	post(qp->pub.qp.context, &qp->async[own_index[type]], &event, qp, &qp->async_reported);
+	nic_list_each(handle, &qp->handles, in_handles) {
+		struct ibv_async_event event = {
+			.element.qp = &handle->pub.qp, .event_type = type,
+		};
+
+		post(handle->pub.qp.context, &handle->async[own_index[type]], &event, handle,
+		     &handle->async_reported);
+	}
 }
 
 void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type)
@@ -100,13 +110,11 @@ static void post_to_context(struct sim_context *context, const struct ibv_async_
 void sim_nic_port_event(struct sim_port *port, enum ibv_event_type type)
 {
 	const struct ibv_async_event event = { .element.port_num = port->num, .event_type = type };
+	struct sim_context *context;
 
-	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
-		struct sim_context *context = nic_container(node, struct sim_context, node);
-
+	nic_list_each(context, &nic_contexts, node)
 		if (context->device == port->device)
 			post_to_context(context, &event);
-	}
 }
 
 static void fail_all_qps(const struct sim_context *context)
@@ -115,17 +123,16 @@ static void fail_all_qps(const struct sim_context *context)
 
 	for (struct nic_list *node = all->next, *next; node != all; node = next) {
 		next = node->next;
-		nic_qp_error(nic_container(node, struct sim_qp, node), false);
+		nic_qp_error(nic_container(node, struct sim_qp, node)->real, false);
 	}
 }
 
 void sim_nic_device_removed(struct sim_device *device)
 {
 	const struct ibv_async_event event = { .event_type = IBV_EVENT_DEVICE_FATAL };
+	struct sim_context *context;
 
-	for (struct nic_list *node = nic_contexts.next; node != &nic_contexts; node = node->next) {
-		struct sim_context *context = nic_container(node, struct sim_context, node);
-
+	nic_list_each(context, &nic_contexts, node) {
 		if (context->device != device)
 			continue;
 		fail_all_qps(context);

@@ -10,10 +10,12 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "providers/soft/fabric/trace_lines.h"
 #include "providers/soft/fabric/world.h"
 #include "context.h"
+#include "device.h"
 #include "mr.h"
 #include "qp.h"
 #include "rc_internal.h"
@@ -23,7 +25,6 @@
 
 struct nic_list nic_contexts = { &nic_contexts, &nic_contexts };
 
-/* What is missing (ECE, XRC) answers EOPNOTSUPP. */
 const struct polycm_verbs sim_verbs = {
 	.size = sizeof(sim_verbs),
 	.open_device = sim_open_device,
@@ -63,6 +64,15 @@ const struct polycm_verbs sim_verbs = {
 	.destroy_ah = sim_destroy_ah,
 	.attach_mcast = sim_attach_mcast,
 	.detach_mcast = sim_detach_mcast,
+	.set_ece = sim_set_ece,
+	.query_ece = sim_query_ece,
+	.import_device = sim_import_device,
+	.import_pd = sim_import_pd,
+	.unimport_pd = sim_unimport_pd,
+	.import_mr = sim_import_mr,
+	.unimport_mr = sim_unimport_mr,
+	.import_dm = sim_import_dm,
+	.unimport_dm = sim_unimport_dm,
 };
 
 static const struct ibv_context_ops context_ops = {
@@ -76,26 +86,41 @@ static const struct ibv_context_ops context_ops = {
 	.post_recv = sim_post_recv,
 };
 
-static void fill_tables(struct verbs_context *verbs)
+static void fill_tables(struct verbs_context *verbs, const struct sim_device *device)
 {
+	nic_fill_absent(verbs);
 	verbs->query_port = sim_query_port_ex;
 	verbs->query_device_ex = sim_query_device_ex;
 	verbs->query_rt_values = sim_query_rt_values;
 	verbs->create_qp_ex = sim_create_qp_ex;
+	verbs->advise_mr = sim_advise_mr;
 	verbs->create_srq_ex = sim_create_srq_ex;
 	verbs->get_srq_num = sim_get_srq_num;
 	verbs->create_cq_ex = sim_create_cq_ex;
+	verbs->open_xrcd = sim_open_xrcd;
+	verbs->close_xrcd = sim_close_xrcd;
+	verbs->open_qp = sim_open_qp;
+	verbs->alloc_td = sim_alloc_td;
+	verbs->dealloc_td = sim_dealloc_td;
+	verbs->alloc_parent_domain = sim_alloc_parent_domain;
+	verbs->alloc_dm = sim_alloc_dm;
+	verbs->free_dm = sim_free_dm;
+	verbs->reg_dm_mr = sim_reg_dm_mr;
 	verbs->sz = sizeof(*verbs);
 	verbs->context.ops = context_ops;
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-	verbs->context.num_comp_vectors = NIC_COMP_VECTORS;
-	verbs->context.cmd_fd = -1;
+	verbs->context.num_comp_vectors = nic_comp_vectors(device);
 }
 
-struct ibv_context *sim_open_device(struct ibv_device *ibdev)
+static struct sim_device *device_of(struct ibv_device *device)
 {
-	static const char call[] = "ibv_open_device";
-	struct sim_device *device = nic_container(ibdev, struct sim_device, vdev.device);
+	return nic_container(device, struct sim_device, vdev.device);
+}
+
+/* Not in the list yet.  NULL: errno is set. */
+static struct sim_context *context_new(struct ibv_device *ibdev, const char *call)
+{
+	struct sim_device *device = device_of(ibdev);
 	struct sim_context *context = nic_alloc(device, call, sizeof(*context));
 	int err;
 
@@ -110,15 +135,68 @@ struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 	for (enum nic_kind kind = 0; kind < NIC_KINDS; kind++)
 		nic_list_init(&context->objects[kind]);
 	nic_list_init(&context->events);
-	fill_tables(&context->verbs);
+	fill_tables(&context->verbs, device);
 	context->verbs.context.device = ibdev;
 	pthread_mutex_init(&context->verbs.context.mutex, NULL);
+	return context;
+}
 
-	sim_lock();
+/* Lock held.  The file is that of another context, or NULL. */
+static void context_enter(struct sim_context *context, struct sim_context *file)
+{
+	context->file = file ?: context;
+	context->file->openings++;
 	nic_list_add(&nic_contexts, &context->node);
-	device->contexts++;
+	context->device->contexts++;
+}
+
+struct ibv_context *sim_open_device(struct ibv_device *device)
+{
+	struct sim_context *context = context_new(device, "ibv_open_device");
+
+	if (!context)
+		return NULL;
+	/* It stands for the kernel's file: what a program duplicates, and imports again. */
+	context->verbs.context.cmd_fd = context->notify.fd;
+	sim_lock();
+	context_enter(context, NULL);
 	sim_unlock();
 	return &context->verbs.context;
+}
+
+/* Lock held.  The context whose descriptor it is, or a duplicate of that; or NULL. */
+static struct sim_context *find_file(const struct sim_device *device, int fd)
+{
+	struct sim_context *context;
+
+	nic_list_each(context, &nic_contexts, node)
+		if (context->device == device && !context->closed &&
+		    nic_notify_same(fd, context->verbs.context.cmd_fd))
+			return context->file;
+	return NULL;
+}
+
+struct ibv_context *sim_import_device(struct ibv_device *ibdev, int cmd_fd)
+{
+	struct sim_context *context, *file;
+	bool found;
+
+	sim_lock();
+	found = find_file(device_of(ibdev), cmd_fd) != NULL;
+	sim_unlock();
+	context = found ? context_new(ibdev, "ibv_import_device") : nic_fail(NULL, ENODEV);
+	if (!context)
+		return NULL;
+	context->verbs.context.cmd_fd = cmd_fd;
+	sim_lock();
+	file = find_file(context->device, cmd_fd);
+	if (file)
+		context_enter(context, file);
+	sim_unlock();
+	if (file)
+		return &context->verbs.context;
+	nic_notify_close(&context->notify);
+	return nic_fail(context, ENODEV);
 }
 
 /* Take each object off its list; what refers to others goes first. */
@@ -126,28 +204,59 @@ struct ibv_context *sim_open_device(struct ibv_device *ibdev)
 	while (!nic_list_empty(list)) \
 		free_one(nic_container((list)->next, type, node))
 
-static void context_close(struct sim_context *context)
+/* It gets no more events, and its descriptors are closed; its objects stay. */
+static void context_end(struct sim_context *context)
+{
+	if (context->closed)
+		return;
+	nic_async_forget(context, NULL);
+	nic_notify_close(&context->notify);
+	if (context->file != context)
+		close(context->verbs.context.cmd_fd);
+	context->device->contexts--;
+	context->closed = true;
+}
+
+static void context_free(struct sim_context *context)
 {
 	FREE_ALL(&context->objects[NIC_QP], struct sim_qp, nic_qp_free);
 	FREE_ALL(&context->objects[NIC_SRQ], struct sim_srq, nic_srq_free);
+	FREE_ALL(&context->objects[NIC_XRCD], struct sim_xrcd, nic_xrcd_free);
 	FREE_ALL(&context->objects[NIC_CQ], struct sim_cq, nic_cq_free);
 	FREE_ALL(&context->objects[NIC_CHANNEL], struct sim_channel, nic_channel_free);
 	FREE_ALL(&context->objects[NIC_AH], struct sim_ah, nic_ah_free);
 	FREE_ALL(&context->objects[NIC_MW], struct sim_mw, nic_mw_free);
 	FREE_ALL(&context->objects[NIC_MR], struct sim_mr, nic_mr_free);
+	FREE_ALL(&context->objects[NIC_DM], struct sim_dm, nic_dm_free);
 	FREE_ALL(&context->objects[NIC_PD], struct sim_pd, nic_pd_free);
-	nic_async_forget(context, NULL);
-	nic_notify_close(&context->notify);
+	FREE_ALL(&context->objects[NIC_TD], struct sim_td, nic_td_free);
+	context_end(context);
 	nic_list_del(&context->node);
 	pthread_mutex_destroy(&context->verbs.context.mutex);
-	context->device->contexts--;
 	free(context);
 }
 
-int sim_close_device(struct ibv_context *context)
+/* Those of a file, or all (NULL): the newest first, since imported objects lead to older ones. */
+static void free_contexts(const struct sim_context *file)
 {
+	for (struct nic_list *node = nic_contexts.prev, *before; node != &nic_contexts; node = before) {
+		struct sim_context *context = nic_container(node, struct sim_context, node);
+
+		before = node->prev;
+		if (!file || context->file == file)
+			context_free(context);
+	}
+}
+
+int sim_close_device(struct ibv_context *ibcontext)
+{
+	struct sim_context *context = nic_context(ibcontext);
+
 	sim_lock();
-	context_close(nic_context(context));
+	if (--context->file->openings)
+		context_end(context);
+	else
+		free_contexts(context->file);
 	sim_unlock();
 	return 0;
 }
@@ -168,7 +277,7 @@ void sim_nic_start(void)
 
 void sim_nic_stop(void)
 {
-	FREE_ALL(&nic_contexts, struct sim_context, context_close);
+	free_contexts(NULL);
 	nic_mr_stop();
 	nic_qpn_stop();
 }

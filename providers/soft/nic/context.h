@@ -7,6 +7,9 @@
 
 extern struct nic_list nic_contexts;
 
+/* absent.c: put functions that refuse into the slots of what simulated devices have not. */
+void nic_fill_absent(struct verbs_context *verbs);
+
 void nic_async_cq(struct sim_cq *cq, enum ibv_event_type type);
 void nic_async_qp(struct sim_qp *qp, enum ibv_event_type type);
 void nic_async_srq(struct sim_srq *srq, enum ibv_event_type type);
@@ -31,6 +34,8 @@ void nic_await_acks(const struct nic_acks *acks);
 /* *ret_fd is the program's descriptor; the program may change it.  0 or an errno. */
 int nic_notify_open(struct nic_notify *notify, int *ret_fd);
 void nic_notify_close(struct nic_notify *notify);
+/* Are both descriptors of the same eventfd? */
+bool nic_notify_same(int fd, int other);
 void nic_notify_set(struct nic_notify *notify, bool readable);
 /*
  * The call that gets an event: waits until take(), with the lock held, returns

@@ -14,43 +14,64 @@
 
 #include "context.h"
 #include "cq.h"
+#include "device.h"
 #include "hand_over.h"
+#include "pd.h"
 #include "refuse.h"
 #include "verbs.h"
 
-static const char create_call[] = "ibv_create_cq";
-
-static int check_new(const struct sim_device *device, struct ibv_context *context, int cqe,
+static int check_new(const struct sim_device *device, const char *call,
+		     struct ibv_context *context, int cqe,
 		     const struct ibv_comp_channel *channel, int comp_vector)
 {
 	if (cqe < 1 || cqe > device->attr.max_cqe)
-		return nic_refuse(device, create_call, EINVAL, "cqe is %d, the device has 1 to %d",
+		return nic_refuse(device, call, EINVAL, "cqe is %d, the device has 1 to %d",
 				  cqe, device->attr.max_cqe);
-	if (comp_vector < 0 || comp_vector >= NIC_COMP_VECTORS)
-		return nic_refuse(device, create_call, EINVAL,
+	if (comp_vector < 0 || comp_vector >= nic_comp_vectors(device))
+		return nic_refuse(device, call, EINVAL,
 				  "comp_vector is %d, the device has 0 to %d",
-				  comp_vector, NIC_COMP_VECTORS - 1);
+				  comp_vector, nic_comp_vectors(device) - 1);
 	if (channel && channel->context != context)
-		return nic_refuse(device, create_call, EINVAL, "the channel is of another context");
+		return nic_refuse(device, call, EINVAL, "the channel is of another context");
 	return 0;
 }
 
+static struct ibv_wc *entry(const struct sim_cq *cq, uint32_t index)
+{
+	return (struct ibv_wc *)cq->ring.at + (index & (cq->ring_size - 1));
+}
+
+/* Room for so many entries: 0 or ENOMEM. */
+static int ring_alloc(struct sim_cq *cq, uint32_t size, struct nic_cq_more more)
+{
+	cq->ring_size = size;
+	cq->times = more.times ? malloc(size * sizeof(*cq->times)) : NULL;
+	return nic_queue_alloc(&cq->ring, NIC_COMPLETION_QUEUE, more.parent,
+			       size * sizeof(struct ibv_wc)) ||
+	       (more.times && !cq->times) ? ENOMEM : 0;
+}
+
+static void ring_free(struct sim_cq *cq)
+{
+	nic_queue_free(&cq->ring, NIC_COMPLETION_QUEUE);
+	free(cq->times);
+}
+
 int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_context,
-		  struct ibv_comp_channel *channel, int comp_vector, struct sim_cq **ret_cq)
+		  struct ibv_comp_channel *channel, int comp_vector, struct nic_cq_more more,
+		  struct sim_cq **ret_cq)
 {
 	static uint32_t next_handle;
 	struct sim_cq *cq;
-	int err = check_new(nic_device(context), context, cqe, channel, comp_vector);
+	int err = check_new(nic_device(context), more.call, context, cqe, channel, comp_vector);
 
 	if (err)
 		return err;
 	cq = calloc(1, size);
 	if (!cq)
-		return nic_no_memory(nic_device(context), create_call);
-	cq->ring_size = nic_round_up((uint32_t)cqe);
-	cq->ring = malloc(cq->ring_size * sizeof(*cq->ring));
-	if (!cq->ring) {
-		err = nic_no_memory(nic_device(context), create_call);
+		return nic_no_memory(nic_device(context), more.call);
+	if (ring_alloc(cq, nic_round_up((uint32_t)cqe), more)) {
+		err = nic_no_memory(nic_device(context), more.call);
 		goto err_free;
 	}
 	nic_list_init(&cq->ready);
@@ -60,7 +81,8 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 	cq->pub.cq.cqe = cqe;
 
 	sim_lock();
-	err = nic_add(context, NIC_CQ, &cq->node, NULL);
+	cq->parent = more.parent;
+	err = nic_add(context, more.call, NIC_CQ, &cq->node, more.parent);
 	if (!err) {
 		pthread_spin_init(&cq->cq_lock, PTHREAD_PROCESS_PRIVATE);
 		pthread_mutex_init(&cq->pub.cq.mutex, NULL);
@@ -76,7 +98,7 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 	return 0;
 
 err_free:
-	free(cq->ring);
+	ring_free(cq);
 	free(cq);
 	return err;
 }
@@ -86,7 +108,8 @@ struct ibv_cq *sim_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 {
 	size_t size = offsetof(struct sim_cq, pub) + sizeof(struct ibv_cq);
 	struct sim_cq *cq;
-	int err = nic_cq_create(context, size, cqe, cq_context, channel, comp_vector, &cq);
+	const struct nic_cq_more plain = { .call = "ibv_create_cq" };
+	int err = nic_cq_create(context, size, cqe, cq_context, channel, comp_vector, plain, &cq);
 
 	return err ? nic_fail(NULL, err) : &cq->pub.cq;
 }
@@ -101,7 +124,7 @@ static void cq_detach(struct sim_cq *cq)
 		pub->refcnt--;
 	}
 	nic_async_forget(nic_context(cq->pub.cq.context), cq);
-	nic_remove(cq->pub.cq.context, NIC_CQ, &cq->node, NULL);
+	nic_remove(cq->pub.cq.context, NIC_CQ, &cq->node, cq->parent);
 }
 
 static void cq_release(struct sim_cq *cq)
@@ -110,7 +133,7 @@ static void cq_release(struct sim_cq *cq)
 	pthread_mutex_destroy(&cq->pub.cq.mutex);
 	pthread_cond_destroy(&cq->pub.cq.cond);
 	pthread_spin_destroy(&cq->cq_lock);
-	free(cq->ring);
+	ring_free(cq);
 	free(cq);
 }
 
@@ -148,22 +171,41 @@ int sim_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
+static void ring_copy(struct sim_cq *to, const struct sim_cq *from, uint32_t index)
+{
+	*entry(to, index) = *entry(from, index);
+	if (to->times)
+		to->times[index & (to->ring_size - 1)] = from->times[index & (from->ring_size - 1)];
+}
+
+static void ring_swap(struct sim_cq *a, struct sim_cq *b)
+{
+	const struct sim_cq old = { .ring = a->ring, .times = a->times, .ring_size = a->ring_size };
+
+	a->ring = b->ring;
+	a->times = b->times;
+	a->ring_size = b->ring_size;
+	b->ring = old.ring;
+	b->times = old.times;
+	b->ring_size = old.ring_size;
+}
+
 int sim_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	static const char resize_call[] = "ibv_resize_cq";
 	const struct sim_device *device = nic_device(ibcq->context);
-	struct sim_cq *cq = nic_cq(ibcq);
-	uint32_t size, used, tail;
-	struct ibv_wc *ring;
+	struct sim_cq *cq = nic_cq(ibcq), other;
+	uint32_t used, tail;
 	int err = 0;
 
 	if (cqe < 1 || cqe > device->attr.max_cqe)
 		return nic_refuse(device, resize_call, EINVAL, "cqe is %d, the device has 1 to %d",
 				  cqe, device->attr.max_cqe);
-	size = nic_round_up((uint32_t)cqe);
-	ring = malloc(size * sizeof(*ring));
-	if (!ring)
+	if (ring_alloc(&other, nic_round_up((uint32_t)cqe),
+		       (struct nic_cq_more) { resize_call, cq->parent, cq->times })) {
+		ring_free(&other);
 		return nic_no_memory(device, resize_call);
+	}
 	sim_lock();
 	pthread_spin_lock(&cq->cq_lock);
 	tail = atomic_load(&cq->tail);
@@ -171,18 +213,14 @@ int sim_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (used > (uint32_t)cqe) {
 		err = EINVAL;
 	} else {
-		struct ibv_wc *old = cq->ring;
-
-		for (uint32_t i = 0; i < used; i++)
-			ring[(tail + i) & (size - 1)] = old[(tail + i) & (cq->ring_size - 1)];
-		cq->ring = ring;
-		cq->ring_size = size;
+		for (uint32_t i = tail; i != tail + used; i++)
+			ring_copy(&other, cq, i);
+		ring_swap(&other, cq);
 		ibcq->cqe = cqe;
-		ring = old;
 	}
 	pthread_spin_unlock(&cq->cq_lock);
 	sim_unlock();
-	free(ring);
+	ring_free(&other);
 	if (err)
 		return nic_refuse(device, resize_call, err, "cqe is %d, and %u completions wait", cqe,
 				  used);
@@ -218,14 +256,16 @@ bool nic_cq_push(struct sim_cq *cq, const struct ibv_wc *wc, bool solicited)
 
 	if (cq->overrun || head - tail >= (uint32_t)cq->pub.cq.cqe)
 		return cq_overrun(cq);
-	cq->ring[head & (cq->ring_size - 1)] = *wc;
+	*entry(cq, head) = *wc;
+	if (cq->times)
+		cq->times[head & (cq->ring_size - 1)] = sim_now();
 	hand_over(cq);
 	atomic_store(&cq->head, head + 1);
 	cq_notify(cq, solicited || wc->status != IBV_WC_SUCCESS);
 	return true;
 }
 
-static int cq_take(struct sim_cq *cq, int num, struct ibv_wc *wc)
+static int cq_take(struct sim_cq *cq, int num, struct ibv_wc *wc, uint64_t *ret_times)
 {
 	uint32_t tail;
 	int taken = 0;
@@ -234,18 +274,20 @@ static int cq_take(struct sim_cq *cq, int num, struct ibv_wc *wc)
 		return 0;
 	pthread_spin_lock(&cq->cq_lock);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-	while (taken < num && tail != atomic_load_explicit(&cq->head, memory_order_acquire))
-		wc[taken++] = cq->ring[tail++ & (cq->ring_size - 1)];
+	while (taken < num && tail != atomic_load_explicit(&cq->head, memory_order_acquire)) {
+		if (ret_times)
+			ret_times[taken] = cq->times[tail & (cq->ring_size - 1)];
+		wc[taken++] = *entry(cq, tail++);
+	}
 	atomic_store_explicit(&cq->tail, tail, memory_order_release);
 	pthread_spin_unlock(&cq->cq_lock);
 	take_over(cq);
 	return taken;
 }
 
-int sim_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+int nic_cq_poll(struct sim_cq *cq, int num_entries, struct ibv_wc *wc, uint64_t *ret_times)
 {
-	struct sim_cq *cq = nic_cq(ibcq);
-	int taken = cq_take(cq, num_entries, wc);
+	int taken = cq_take(cq, num_entries, wc, ret_times);
 
 	if (taken)
 		sim_polled((unsigned int)taken);
@@ -255,7 +297,12 @@ int sim_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 		sim_spin();
 	else
 		sim_progress();
-	return cq_take(cq, num_entries, wc);
+	return cq_take(cq, num_entries, wc, ret_times);
+}
+
+int sim_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	return nic_cq_poll(nic_cq(ibcq), num_entries, wc, NULL);
 }
 
 int sim_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)

@@ -7,17 +7,21 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "cq.h"
+#include "device.h"
+#include "pd.h"
 #include "refuse.h"
 #include "verbs.h"
 
-#define KNOWN_WC_FLAGS ((uint64_t)IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
-			IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+#define TIMES (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
 struct nic_cq_cursor {
 	pthread_mutex_t polling_lock;
 	struct ibv_wc wc;
+	uint64_t time;			/* of wc, on the engine's clock; if the CQ has times */
+	uint64_t epoch;			/* what CLOCK_REALTIME is ahead of the engine's clock */
 };
 
 static struct nic_cq_cursor *cursor(struct ibv_cq_ex *ex)
@@ -27,9 +31,10 @@ static struct nic_cq_cursor *cursor(struct ibv_cq_ex *ex)
 
 static int ex_next(struct ibv_cq_ex *ex)
 {
-	struct nic_cq_cursor *at = cursor(ex);
+	struct sim_cq *cq = nic_cq(ibv_cq_ex_to_cq(ex));
+	struct nic_cq_cursor *at = cq->cursor;
 
-	if (sim_poll_cq(ibv_cq_ex_to_cq(ex), 1, &at->wc) != 1)
+	if (nic_cq_poll(cq, 1, &at->wc, cq->times ? &at->time : NULL) != 1)
 		return ENOENT;
 	ex->wr_id = at->wc.wr_id;
 	ex->status = at->wc.status;
@@ -66,11 +71,20 @@ static uint32_t ex_slid(struct ibv_cq_ex *ex) { return cursor(ex)->wc.slid; }
 static uint8_t ex_sl(struct ibv_cq_ex *ex) { return cursor(ex)->wc.sl; }
 static uint8_t ex_path_bits(struct ibv_cq_ex *ex) { return cursor(ex)->wc.dlid_path_bits; }
 
-/* A completion's time is that of reading it: entries carry none. */
 static uint64_t ex_timestamp(struct ibv_cq_ex *ex)
 {
-	(void)ex;
-	return sim_now();
+	return nic_clock_at(nic_device(ex->context), cursor(ex)->time);
+}
+
+static uint64_t ex_wallclock(struct ibv_cq_ex *ex) { return cursor(ex)->epoch + cursor(ex)->time; }
+
+/* The clock that the program sees, so that it can compare. */
+static uint64_t epoch(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - sim_now();
 }
 
 static const struct ibv_cq_ex ex_table = {
@@ -88,17 +102,19 @@ static const struct ibv_cq_ex ex_table = {
 	.read_sl = ex_sl,
 	.read_dlid_path_bits = ex_path_bits,
 	.read_completion_ts = ex_timestamp,
-	.read_completion_wallclock_ns = ex_timestamp,
+	.read_completion_wallclock_ns = ex_wallclock,
 };
 
 static const char create_call[] = "ibv_create_cq_ex";
 
-static int check_ex(const struct sim_device *device, const struct ibv_cq_init_attr_ex *attr)
+static int check_ex(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
+	const struct sim_device *device = nic_device(context);
+	const uint64_t known_wc = (uint64_t)IBV_WC_STANDARD_FLAGS | (nic_has_clock(device) ? TIMES : 0);
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 
-	if (attr->wc_flags & ~KNOWN_WC_FLAGS)
-		return nic_refuse(device, create_call, EOPNOTSUPP, "the simulator has not all of "
+	if (attr->wc_flags & ~known_wc)
+		return nic_refuse(device, create_call, EOPNOTSUPP, "the device has not all of "
 				  "wc_flags 0x%llx", (unsigned long long)attr->wc_flags);
 	if (attr->comp_mask & ~known)
 		return nic_refuse(device, create_call, EOPNOTSUPP, "the simulator does not know all of "
@@ -107,6 +123,11 @@ static int check_ex(const struct sim_device *device, const struct ibv_cq_init_at
 	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
 		return nic_refuse(device, create_call, EOPNOTSUPP, "the simulator has not all of "
 				  "flags 0x%x", attr->flags);
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+	    (!attr->parent_domain || attr->parent_domain->context != context ||
+	     !nic_is_parent(attr->parent_domain)))
+		return nic_refuse(device, create_call, EINVAL,
+				  "its parent domain is none of the same context");
 	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX)
 		return nic_refuse(device, create_call, EINVAL, "cqe is %u, comp_vector %u", attr->cqe,
 				  attr->comp_vector);
@@ -116,9 +137,14 @@ static int check_ex(const struct sim_device *device, const struct ibv_cq_init_at
 struct ibv_cq_ex *sim_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	const struct sim_device *device = nic_device(context);
+	const struct nic_cq_more more = {
+		.call = create_call,
+		.parent = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD ? attr->parent_domain : NULL,
+		.times = attr->wc_flags & TIMES,
+	};
 	struct nic_cq_cursor *at;
 	struct sim_cq *cq;
-	int err = check_ex(device, attr);
+	int err = check_ex(context, attr);
 
 	if (err)
 		return nic_fail(NULL, err);
@@ -126,10 +152,11 @@ struct ibv_cq_ex *sim_create_cq_ex(struct ibv_context *context, struct ibv_cq_in
 	if (!at)
 		return NULL;
 	err = nic_cq_create(context, sizeof(*cq), (int)attr->cqe, attr->cq_context, attr->channel,
-			    (int)attr->comp_vector, &cq);
+			    (int)attr->comp_vector, more, &cq);
 	if (err)
 		return nic_fail(at, err);
 	pthread_mutex_init(&at->polling_lock, NULL);
+	at->epoch = epoch();
 	cq->cursor = at;
 	memcpy((char *)&cq->pub.ex + offsetof(struct ibv_cq_ex, start_poll),
 	       (const char *)&ex_table + offsetof(struct ibv_cq_ex, start_poll),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nic/device.c - the attributes of a simulated device: limits as current
- * adapters of its transport have them, ports, GID and P_Key tables.
+ * nic/device.c - the attributes of a simulated device and its ports, GID and P_Key tables.
  */
 #include "config.h"
 
@@ -10,61 +9,13 @@
 #include <time.h>
 
 #include "providers/soft/fabric/gids.h"
+#include "providers/soft/fabric/profile.h"
 #include "device.h"
 #include "refuse.h"
 #include "verbs.h"
 
-#define VENDOR_ID 0xffffffu	/* software devices have none of their own */
-
-static void init_limits(struct ibv_device_attr *attr, const struct sim_device *device)
-{
-	const struct polycm_transport *rules = device->rules;
-	bool iwarp = nic_is_iwarp(device);
-	bool atomic = rules->services & POLYCM_SVC_ATOMIC;
-	bool srq = rules->services & POLYCM_SVC_SRQ;
-	bool multicast = rules->services & POLYCM_SVC_MULTICAST;
-
-	*attr = (struct ibv_device_attr) {
-		.node_guid = device->vdev.node_guid,
-		.sys_image_guid = device->vdev.node_guid,
-		.max_mr_size = UINT64_MAX,
-		.page_size_cap = 0xfffffffffffff000,
-		.vendor_id = VENDOR_ID,
-		.vendor_part_id = iwarp ? 3 : rules->link_layer == IBV_LINK_LAYER_INFINIBAND ? 1 : 2,
-		.hw_ver = 1,
-		.max_qp = 262144,
-		.max_qp_wr = 32768,
-		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
-				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
-		.max_sge = NIC_MAX_SGE,
-		.max_sge_rd = iwarp ? 1 : NIC_MAX_SGE,
-		.max_cq = 1 << 24,
-		.max_cqe = (1 << 22) - 1,
-		.max_mr = (1 << 20) - 1,
-		.max_mw = 1 << 20,
-		.max_pd = 1 << 23,
-		.max_qp_rd_atom = rules->max_responder_resources,
-		.max_res_rd_atom = 262144 * rules->max_responder_resources,
-		.max_qp_init_rd_atom = rules->max_initiator_depth,
-		.atomic_cap = atomic ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
-		.max_ah = iwarp ? 0 : 1 << 24,
-		.max_srq = srq ? 1 << 23 : 0,
-		.max_srq_wr = srq ? 32767 : 0,
-		.max_srq_sge = srq ? 31 : 0,
-		.max_mcast_grp = multicast ? 8192 : 0,
-		.max_mcast_qp_attach = multicast ? 56 : 0,
-		.max_total_mcast_qp_attach = multicast ? 8192 * 56 : 0,
-		.max_pkeys = iwarp ? 0 : 1,
-		.local_ca_ack_delay = rules->local_ca_ack_delay,
-		.phys_port_cnt = (uint8_t)device->num_ports,
-	};
-	if (rules->services & POLYCM_SVC_RNR)
-		attr->device_cap_flags |= IBV_DEVICE_RC_RNR_NAK_GEN;
-	if (!iwarp)
-		attr->device_cap_flags |= IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_UD_AV_PORT_ENFORCE;
-	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "1.0.0");
-}
+#define ETHERNET_MTU 1500u
+#define HEADERS 104u		/* of a packet of RoCE, with some room */
 
 static enum ibv_mtu mtu_enum(uint32_t bytes)
 {
@@ -74,13 +25,36 @@ static enum ibv_mtu mtu_enum(uint32_t bytes)
 	return IBV_MTU_256;
 }
 
+/* The MTU of an interface on which a port has that path MTU. */
+static uint32_t netdev_mtu_of(uint32_t active_mtu)
+{
+	return active_mtu <= IBV_MTU_1024 ? ETHERNET_MTU : (128u << active_mtu) + HEADERS;
+}
+
+static const struct sim_profile_port *profile_of(const struct sim_port *port)
+{
+	return port->device->profile ? &port->device->profile->ports[port->num - 1] : NULL;
+}
+
 static void init_port(struct sim_port *port)
 {
 	const struct polycm_transport *rules = port->device->rules;
-	uint32_t netdev_mtu = port->netdev_mtu ? port->netdev_mtu : 1500;
+	const struct sim_profile_port *profile = profile_of(port);
+	uint32_t netdev_mtu = port->netdev_mtu ? port->netdev_mtu : ETHERNET_MTU;
 
 	port->max_mtu = IBV_MTU_4096;
-	if (rules->flags & POLYCM_T_HAS_SA)
+	port->max_msg_sz = NIC_MAX_MESSAGE;
+	port->pkey_tbl_len = nic_is_iwarp(port->device) ? 0 : 1;
+	if (profile && profile->max_msg_sz && profile->max_msg_sz < NIC_MAX_MESSAGE)
+		port->max_msg_sz = profile->max_msg_sz;
+	if (profile && profile->pkey_tbl_len && port->pkey_tbl_len)
+		port->pkey_tbl_len = (uint16_t)profile->pkey_tbl_len;
+	if (profile) {
+		port->max_mtu = profile->max_mtu;
+		port->active_mtu = profile->active_mtu;
+		if (!(rules->flags & POLYCM_T_HAS_SA))
+			port->netdev_mtu = netdev_mtu_of(profile->active_mtu);
+	} else if (rules->flags & POLYCM_T_HAS_SA)
 		port->active_mtu = IBV_MTU_4096;
 	else
 		port->active_mtu = mtu_enum(rules->path_mtu ? rules->path_mtu(netdev_mtu) : netdev_mtu);
@@ -88,7 +62,7 @@ static void init_port(struct sim_port *port)
 
 static void init_device(struct sim_device *device)
 {
-	init_limits(&device->attr, device);
+	nic_init_limits(device);
 	for (unsigned int i = 0; i < device->num_ports; i++)
 		init_port(&device->ports[i]);
 }
@@ -123,8 +97,11 @@ int sim_query_device_ex(struct ibv_context *context, const struct ibv_query_devi
 	full.orig_attr = nic_device(context)->attr;
 	sim_unlock();
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
-	full.completion_timestamp_mask = UINT64_MAX;
-	full.hca_core_clock = 1000000;	/* kHz: the engine counts nanoseconds */
+	if (nic_device(context)->services & NIC_SVC_PLACEMENT)
+		full.device_cap_flags_ex |= SIM_DEVICE_FLUSH_GLOBAL | SIM_DEVICE_ATOMIC_WRITE;
+	nic_init_odp(nic_device(context), &full);
+	nic_init_clock(nic_device(context), &full);
+	full.max_dm_size = nic_max_dm_size(nic_device(context));
 	full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
 	return 0;
@@ -132,21 +109,30 @@ int sim_query_device_ex(struct ibv_context *context, const struct ibv_query_devi
 
 int sim_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	uint64_t now = sim_now();
+	static const char call[] = "ibv_query_rt_values_ex";
+	const struct sim_device *device = nic_device(context);
 
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
-		return nic_refuse(nic_device(context), "ibv_query_rt_values_ex", EINVAL,
-				  "comp_mask is 0x%x, only the raw clock is known", values->comp_mask);
-	values->raw_clock.tv_sec = (time_t)(now / 1000000000u);
-	values->raw_clock.tv_nsec = (long)(now % 1000000000u);
+		return nic_refuse(device, call, EINVAL, "comp_mask is 0x%x, only the raw clock is known",
+				  values->comp_mask);
+	if (!nic_has_clock(device))
+		return nic_refuse(device, call, EOPNOTSUPP, "the device's profile has no clock");
+	/* Cycles, as drivers give them, whatever the member's name says. */
+	if (values->comp_mask)
+		values->raw_clock = (struct timespec) {
+			.tv_nsec = (long)nic_clock_at(device, sim_now()),
+		};
 	return 0;
 }
 
 static int gid_table_len(const struct sim_port *port)
 {
+	const struct sim_profile_port *profile = profile_of(port);
 	unsigned int len = SIM_MAX_GIDS;
 
-	if (nic_is_iwarp(port->device))
+	if (profile && profile->gid_tbl_len)
+		len = profile->gid_tbl_len;
+	else if (nic_is_iwarp(port->device))
 		len = 1;
 	else if (port->device->rules->link_layer == IBV_LINK_LAYER_INFINIBAND)
 		len = 8;
@@ -155,7 +141,22 @@ static int gid_table_len(const struct sim_port *port)
 
 static int pkey_table_len(const struct sim_port *port)
 {
-	return nic_is_iwarp(port->device) ? 0 : 1;
+	return port->pkey_tbl_len;
+}
+
+static void apply_profile(const struct sim_profile_port *profile, struct ibv_port_attr *attr)
+{
+	/* All ports have some; of these 0 is a port that was down. */
+	if (profile->port_cap_flags)
+		attr->port_cap_flags = profile->port_cap_flags;
+	if (profile->active_width)
+		attr->active_width = (uint8_t)profile->active_width;
+	if (profile->active_speed)
+		attr->active_speed = (uint8_t)profile->active_speed;
+	attr->port_cap_flags2 = (uint16_t)profile->port_cap_flags2;
+	attr->max_vl_num = (uint8_t)profile->max_vl_num;
+	attr->subnet_timeout = (uint8_t)profile->subnet_timeout;
+	attr->init_type_reply = (uint8_t)profile->init_type_reply;
 }
 
 void nic_port_attr(const struct sim_port *port, struct ibv_port_attr *attr)
@@ -169,8 +170,8 @@ void nic_port_attr(const struct sim_port *port, struct ibv_port_attr *attr)
 		.active_mtu = port->active_mtu,
 		.gid_tbl_len = gid_table_len(port),
 		.port_cap_flags = IBV_PORT_CM_SUP,
-		.max_msg_sz = NIC_MAX_MESSAGE,
-		.pkey_tbl_len = (uint16_t)pkey_table_len(port),
+		.max_msg_sz = port->max_msg_sz,
+		.pkey_tbl_len = port->pkey_tbl_len,
 		.max_vl_num = 1,
 		.active_width = 2,	/* 4X */
 		.active_speed = 32,	/* 25 Gb/s a lane */
@@ -188,6 +189,8 @@ void nic_port_attr(const struct sim_port *port, struct ibv_port_attr *attr)
 	} else if (!nic_is_iwarp(port->device)) {
 		attr->port_cap_flags |= IBV_PORT_IP_BASED_GIDS;
 	}
+	if (profile_of(port))
+		apply_profile(profile_of(port), attr);
 }
 
 static int no_port(struct ibv_context *context, const char *call, uint32_t num)
@@ -318,7 +321,7 @@ int sim_query_pkey(struct ibv_context *context, uint8_t num, int index, __be16 *
 		errno = err;
 		return -1;
 	}
-	*pkey = htons(SIM_PKEY);
+	*pkey = index ? 0 : htons(SIM_PKEY);
 	return 0;
 }
 
@@ -326,12 +329,14 @@ int sim_get_pkey_index(struct ibv_context *context, uint8_t num, __be16 pkey)
 {
 	static const char call[] = "ibv_get_pkey_index";
 	int err = check_entry(context, call, num, 0, pkey_table_len);
+	int index = pkey == htons(SIM_PKEY) ? 0 : 1;
 
-	if (!err && pkey != htons(SIM_PKEY))
+	/* As libibverbs: 0 is in the first empty entry. */
+	if (!err && index && (pkey || pkey_table_len(nic_port(nic_device(context), num)) < 2))
 		err = nic_refuse(nic_device(context), call, EINVAL,
 				 "port %u has the P_Key 0x%04x only", num, SIM_PKEY);
 	if (!err)
-		return 0;
+		return index;
 	errno = err;
 	return -1;
 }

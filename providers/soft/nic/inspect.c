@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "objects.h"
+#include "providers/soft/fabric/profile.h"
 #include "providers/soft/fabric/world.h"
 
 static struct sim_device *find(const char *name)
@@ -32,6 +33,16 @@ static int inspect_ports(const struct sim_device *device, const struct polycm_re
 	return health;
 }
 
+static void inspect_profile(const struct sim_profile *profile, const struct polycm_report *to)
+{
+	char missing[1024];
+
+	to->put(to, "looks like", "%s", profile->path);
+	sim_profile_missing(profile, missing, sizeof(missing));
+	if (*missing)
+		to->put(to, "not given there", "%s", missing);
+}
+
 int sim_nic_inspect(const char *name, const struct polycm_report *to)
 {
 	const struct sim_device *device = find(name);
@@ -41,6 +52,8 @@ int sim_nic_inspect(const char *name, const struct polycm_report *to)
 	if (!device || device->removed)
 		return -ENODEV;
 	frozen = sim_node_is_frozen(device->node);
+	if (device->profile)
+		inspect_profile(device->profile, to);
 	to->put(to, "node", "%s%s", device->node->name, frozen ? ", which is frozen" : "");
 	health = inspect_ports(device, to);
 	to->put(to, "contexts", "%u", device->contexts);

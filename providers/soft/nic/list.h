@@ -14,6 +14,12 @@ struct nic_list {
 	struct nic_list *next, *prev;
 };
 
+/* For each object of a list, which are linked by `member'; none may go meanwhile. */
+#define nic_list_each(object, list, member) \
+	for ((object) = nic_container((list)->next, __typeof__(*(object)), member); \
+	     &(object)->member != (list); \
+	     (object) = nic_container((object)->member.next, __typeof__(*(object)), member))
+
 static inline void nic_list_init(struct nic_list *list)
 {
 	list->next = list->prev = list;

@@ -40,6 +40,7 @@ struct nic_member {
 	uint16_t lid;			/* as it was attached */
 };
 
+static const char attach_call[] = "ibv_attach_mcast";
 static struct nic_group *groups;
 
 static struct nic_group *find_group(const struct sim_device *device, const union ibv_gid *mgid)
@@ -54,26 +55,13 @@ static struct nic_group *find_group(const struct sim_device *device, const union
 	return group;
 }
 
-static int num_groups(const struct sim_device *device)
-{
-	struct nic_group *group;
-	int num = 0;
-
-	for (group = groups; group; group = group->hh.next)
-		num += group->key.device == device;
-	return num;
-}
-
 static struct nic_member *find_member(const struct sim_qp *qp, const union ibv_gid *mgid)
 {
-	struct nic_list *node;
+	struct nic_member *member;
 
-	for (node = qp->groups.next; node != &qp->groups; node = node->next) {
-		struct nic_member *member = nic_container(node, struct nic_member, in_qp);
-
+	nic_list_each(member, &qp->groups, in_qp)
 		if (!memcmp(&member->group->key.mgid, mgid, sizeof(*mgid)))
 			return member;
-	}
 	return NULL;
 }
 
@@ -105,11 +93,8 @@ static void drop_if_empty(struct nic_group *group)
 static int make_group(const struct sim_device *device, const union ibv_gid *mgid,
 		      struct nic_group **ret_group)
 {
-	struct nic_group *group;
+	struct nic_group *group = calloc(1, sizeof(*group));
 
-	if (num_groups(device) >= device->attr.max_mcast_grp)
-		return ENOMEM;
-	group = calloc(1, sizeof(*group));
 	if (!group)
 		return ENOMEM;
 	group->key.device = device;
@@ -124,28 +109,40 @@ static int make_group(const struct sim_device *device, const union ibv_gid *mgid
 	return 0;
 }
 
-static int attach(struct sim_qp *qp, const union ibv_gid *mgid, uint16_t lid)
+/* Has the device room for one more in the group (NULL: a new one)? */
+static int check_room(const struct sim_device *device, const struct nic_group *into)
 {
-	const struct sim_device *device = qp->port->device;
-	struct nic_group *group = find_group(device, mgid);
-	struct nic_member *member;
-	int err = 0;
+	const struct ibv_device_attr *limits = &device->attr;
+	int num_groups = 0, num_members = 0;
 
-	if (device->removed)
-		return EIO;
-	if (find_member(qp, mgid))
-		return 0;
-	if (!group)
-		err = make_group(device, mgid, &group);
-	if (err)
-		return err;
-	err = ENOMEM;
-	if (group->num_members >= device->attr.max_mcast_qp_attach)
-		goto err_drop;
-	member = malloc(sizeof(*member));
+	for (struct nic_group *group = groups; group; group = group->hh.next) {
+		if (group->key.device != device)
+			continue;
+		num_groups++;
+		num_members += group->num_members;
+	}
+	if (!into && num_groups >= limits->max_mcast_grp)
+		return nic_refuse(device, attach_call, ENOMEM, "the device has no more than %d groups "
+				  "(max_mcast_grp)", limits->max_mcast_grp);
+	if ((into ? into->num_members : 0) >= limits->max_mcast_qp_attach)
+		return nic_refuse(device, attach_call, ENOMEM, "a group has no more than %d QPs of the "
+				  "device (max_mcast_qp_attach)", limits->max_mcast_qp_attach);
+	if (num_members >= limits->max_total_mcast_qp_attach)
+		return nic_refuse(device, attach_call, ENOMEM, "the device has no more than %d QPs in "
+				  "groups (max_total_mcast_qp_attach)",
+				  limits->max_total_mcast_qp_attach);
+	return 0;
+}
+
+/* The QP is in the group now, or the group is dropped if it has no member. */
+static int join(struct nic_group *group, struct sim_qp *qp, uint16_t lid)
+{
+	struct nic_member *member = malloc(sizeof(*member));
+	int err = ENOMEM;
+
 	if (!member)
 		goto err_drop;
-	err = enter(device, mgid);
+	err = enter(group->key.device, &group->key.mgid);
 	if (err)
 		goto err_free;
 	*member = (struct nic_member) { .group = group, .qp = qp, .lid = lid };
@@ -159,6 +156,26 @@ err_free:
 err_drop:
 	drop_if_empty(group);
 	return err;
+}
+
+static int attach(struct sim_qp *qp, const union ibv_gid *mgid, uint16_t lid)
+{
+	const struct sim_device *device = qp->port->device;
+	struct nic_group *group = find_group(device, mgid);
+	int err;
+
+	if (device->removed)
+		return nic_refuse(device, attach_call, EIO, "the device was removed");
+	if (find_member(qp, mgid))
+		return 0;
+	err = check_room(device, group);
+	if (err)
+		return err;
+	if (!group)
+		err = make_group(device, mgid, &group);
+	if (!err)
+		err = join(group, qp, lid);
+	return err ? nic_refuse(device, attach_call, err, "no memory or no room in the fabric") : 0;
 }
 
 static void detach(struct nic_member *member)
@@ -177,25 +194,26 @@ void nic_groups_detach_all(struct sim_qp *qp)
 }
 
 /* Only InfiniBand has LIDs, and those of groups are at the end of the range. */
-static int check(const struct sim_qp *qp, const union ibv_gid *mgid, uint16_t lid)
+static int check(const struct sim_qp *qp, const char *call, const union ibv_gid *mgid, uint16_t lid)
 {
-	const struct polycm_transport *rules = qp->port->device->rules;
+	const struct sim_device *device = qp->port->device;
 
-	if (!(rules->services & POLYCM_SVC_MULTICAST))
-		return EOPNOTSUPP;
-	if (qp->type != IBV_QPT_UD || !sim_gid_is_group(mgid))
-		return EINVAL;
-	if (rules->link_layer == IBV_LINK_LAYER_INFINIBAND &&
+	if (!(device->services & POLYCM_SVC_MULTICAST))
+		return nic_refuse(device, call, EOPNOTSUPP, "the device has no multicast groups");
+	if (qp->type != IBV_QPT_UD)
+		return nic_refuse(device, call, EINVAL, "QP 0x%06x is not of type UD", nic_qpn(qp));
+	if (!sim_gid_is_group(mgid))
+		return nic_refuse(device, call, EINVAL, "the GID is not that of a group");
+	if (device->rules->link_layer == IBV_LINK_LAYER_INFINIBAND &&
 	    (lid < FIRST_MLID || lid == PERMISSIVE_LID))
-		return EINVAL;
+		return nic_refuse(device, call, EINVAL, "LID 0x%x is not that of a group", lid);
 	return 0;
 }
 
 int sim_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *mgid, uint16_t lid)
 {
 	struct sim_qp *qp = nic_qp(ibqp);
-	int err = check(qp, mgid, lid);
-	bool fits = !err;
+	int err = check(qp, attach_call, mgid, lid);
 
 	if (!err) {
 		sim_lock();
@@ -203,18 +221,16 @@ int sim_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *mgid, uint16_t li
 		sim_unlock();
 	}
 	if (err)
-		errno = nic_refuse(qp->port->device, "ibv_attach_mcast", err, "QP 0x%06x: %s",
-				   nic_qpn(qp),
-				   fits ? "no memory or no room for one more" :
-					  "not a UD QP, or not the GID and LID of a group");
+		errno = err;
 	return err;
 }
 
 int sim_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *mgid, uint16_t lid)
 {
+	static const char call[] = "ibv_detach_mcast";
 	struct sim_qp *qp = nic_qp(ibqp);
 	struct nic_member *member;
-	int err = check(qp, mgid, lid);
+	int err = check(qp, call, mgid, lid);
 
 	if (!err) {
 		sim_lock();
@@ -222,22 +238,22 @@ int sim_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *mgid, uint16_t li
 		if (member && member->lid == lid)
 			detach(member);
 		else
-			err = EINVAL;
+			err = nic_refuse(qp->port->device, call, EINVAL,
+					 "QP 0x%06x is not attached to that group", nic_qpn(qp));
 		sim_unlock();
 	}
 	if (err)
-		errno = nic_refuse(qp->port->device, "ibv_detach_mcast", err,
-				   "QP 0x%06x is not attached to that group", nic_qpn(qp));
+		errno = err;
 	return err;
 }
 
 void nic_group_deliver(const struct sim_packet *packet, const struct ud_header *h)
 {
 	struct nic_group *group = find_group(packet->to->device, &h->dgid);
-	struct nic_list *node;
+	struct nic_member *member;
 
 	if (!group)
 		return;
-	for (node = group->members.next; node != &group->members; node = node->next)
-		ud_deliver(nic_container(node, struct nic_member, in_group)->qp, packet, h);
+	nic_list_each(member, &group->members, in_group)
+		ud_deliver(member->qp, packet, h);
 }

@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "device.h"
+#include "context.h"
 #include "mr.h"
 #include "refuse.h"
 #include "verbs.h"
@@ -22,7 +24,8 @@
 
 #define KNOWN_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 		      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | \
-		      IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+		      IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND | SIM_ACCESS_FLUSH | \
+		      IBV_ACCESS_OPTIONAL_RANGE)
 
 /* Slots of the table; free ones are linked in the order in which they became free. */
 struct key_slot {
@@ -115,13 +118,20 @@ void nic_mr_stop(void)
 }
 
 /* 0, or an errno and the reason. */
-static int check_access(unsigned int access, const char **ret_why)
+static int check_access(const struct sim_device *device, unsigned int access, const char **ret_why)
 {
-	*ret_why = "the simulator has no on-demand paging";
-	if (access & IBV_ACCESS_ON_DEMAND)
+	*ret_why = "the device has no on-demand paging";
+	if (access & IBV_ACCESS_ON_DEMAND && !(device->services & NIC_SVC_ODP))
 		return EOPNOTSUPP;
 	*ret_why = "an unknown flag";
 	if (access & ~(unsigned int)KNOWN_ACCESS)
+		return EINVAL;
+	*ret_why = "the device has no flush";
+	if (access & SIM_ACCESS_FLUSH && !(device->services & NIC_SVC_PLACEMENT))
+		return EINVAL;
+	/* EINVAL, as rxe has it. */
+	*ret_why = "the memory is not persistent";
+	if (access & SIM_ACCESS_FLUSH_PERSISTENT)
 		return EINVAL;
 	/* IBTA vol. 1, 10.6.3.1. */
 	*ret_why = "who may write from afar must have IBV_ACCESS_LOCAL_WRITE";
@@ -131,16 +141,20 @@ static int check_access(unsigned int access, const char **ret_why)
 	return 0;
 }
 
-#define BAD_ACCESS	"access 0x%x: %s"
 #define NO_RANGE	"%zu bytes at %p, iova 0x%llx, are no range of mapped memory"
 
-/* Is something mapped everywhere from start to end?  Both are at pages. */
-static bool is_mapped(uintptr_t start, uintptr_t end, uintptr_t page_size)
+static uintptr_t page_size(void)
 {
+	return (uintptr_t)sysconf(_SC_PAGESIZE);
+}
+
+bool nic_is_mapped(const void *addr, size_t length)
+{
+	uintptr_t start = (uintptr_t)addr & ~(page_size() - 1), end = (uintptr_t)addr + length;
 	unsigned char pages[4096];
 
 	while (start < end) {
-		uintptr_t len = sizeof(pages) * page_size;
+		uintptr_t len = sizeof(pages) * page_size();
 
 		if (len > end - start)
 			len = end - start;
@@ -151,19 +165,57 @@ static bool is_mapped(uintptr_t start, uintptr_t end, uintptr_t page_size)
 	return true;
 }
 
-static int check_range(const void *addr, size_t length, uint64_t iova)
+static int check_range(const struct sim_device *device, const void *addr, size_t length,
+		       uint64_t iova, unsigned int access)
 {
-	uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE), page = page_size - 1;
-	uintptr_t end;
+	uintptr_t page = page_size() - 1, end;
 
-	if (!length || __builtin_add_overflow((uintptr_t)addr, length, &end) ||
-	    iova + (length - 1) < iova)
+	/* All of the process's memory: an implicit region. */
+	if (access & IBV_ACCESS_ON_DEMAND && !addr && !iova && length == SIZE_MAX)
+		return 0;
+	if (!length || length > device->attr.max_mr_size ||
+	    __builtin_add_overflow((uintptr_t)addr, length, &end) || iova + (length - 1) < iova)
 		return EINVAL;
 	if (((uintptr_t)addr & page) != (iova & page))
 		return EINVAL;
 	if (end > UINTPTR_MAX - page)
 		return EINVAL;
-	return is_mapped((uintptr_t)addr & ~page, (end + page) & ~page, page_size) ? 0 : EFAULT;
+	return access & IBV_ACCESS_ON_DEMAND || nic_is_mapped(addr, length) ? 0 : EFAULT;
+}
+
+struct ibv_mr *nic_mr_create(struct ibv_pd *pd, const struct sim_mr *init, const char *call)
+{
+	const struct sim_device *device = nic_device(pd->context);
+	struct sim_mr *mr = nic_alloc(device, call, sizeof(*mr));
+	int err;
+
+	if (!mr)
+		return NULL;
+	*mr = *init;
+	mr->object = mr;
+	mr->handles.count = 1;
+	mr->pub.context = pd->context;
+	mr->pub.pd = pd;
+
+	sim_lock();
+	err = nic_key_reserve(device, call);
+	if (!err)
+		err = nic_add(pd->context, call, NIC_MR, &mr->node, pd);
+	if (!err) {
+		mr->pub.lkey = mr->pub.rkey = nic_key_take(mr, NULL, &mr->pub.handle);
+		if (mr->dm)
+			mr->dm->users++;
+	}
+	sim_unlock();
+	return err ? nic_fail(mr, err) : &mr->pub;
+}
+
+int nic_check_access(const struct sim_device *device, const char *call, unsigned int access)
+{
+	const char *why;
+	int err = check_access(device, access, &why);
+
+	return err ? nic_refuse(device, call, err, "access 0x%x: %s", access, why) : 0;
 }
 
 struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -171,34 +223,21 @@ struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 {
 	static const char call[] = "ibv_reg_mr";
 	const struct sim_device *device = nic_device(pd->context);
-	struct sim_mr *mr;
-	const char *why;
-	int err = check_access(access, &why);
+	const struct sim_mr init = {
+		.pub = { .addr = addr, .length = length },
+		.memory = addr,
+		.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+		.access = access,
+	};
+	int err = nic_check_access(device, call, access);
 
 	if (err)
-		return nic_fail(NULL, nic_refuse(device, call, err, BAD_ACCESS, access, why));
-	err = check_range(addr, length, iova);
+		return nic_fail(NULL, err);
+	err = check_range(device, addr, length, iova, access);
 	if (err)
 		return nic_fail(NULL, nic_refuse(device, call, err, NO_RANGE, length, addr,
 						 (unsigned long long)iova));
-	mr = nic_alloc(device, call, sizeof(*mr));
-	if (!mr)
-		return NULL;
-	mr->pub.context = pd->context;
-	mr->pub.pd = pd;
-	mr->pub.addr = addr;
-	mr->pub.length = length;
-	mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
-	mr->access = access;
-
-	sim_lock();
-	err = nic_key_reserve(device, call);
-	if (!err)
-		err = nic_add(pd->context, NIC_MR, &mr->node, pd);
-	if (!err)
-		mr->pub.lkey = mr->pub.rkey = nic_key_take(mr, NULL, &mr->pub.handle);
-	sim_unlock();
-	return err ? nic_fail(mr, err) : &mr->pub;
+	return nic_mr_create(pd, &init, call);
 }
 
 static int check_rereg(const struct sim_mr *mr, int flags, const struct ibv_pd *pd,
@@ -206,20 +245,22 @@ static int check_rereg(const struct sim_mr *mr, int flags, const struct ibv_pd *
 {
 	static const char call[] = "ibv_rereg_mr";
 	const struct sim_device *device = nic_device(mr->pub.context);
-	const char *why;
-	int err;
 
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return nic_refuse(device, call, EINVAL, "flags 0x%x", (unsigned int)flags);
+	if (mr->dm || mr->object != mr || mr->handles.destroyed)
+		return nic_refuse(device, call, EINVAL,
+				  "the region is of device memory, imported, or destroyed");
 	if (flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->context != mr->pub.context))
 		return nic_refuse(device, call, EINVAL, "no PD of the region's context");
-	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && check_range(addr, length, (uintptr_t)addr))
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION &&
+	    check_range(device, addr, length, (uintptr_t)addr,
+			flags & IBV_REREG_MR_CHANGE_ACCESS ? access : mr->access))
 		return nic_refuse(device, call, EINVAL, NO_RANGE, length, addr,
 				  (unsigned long long)(uintptr_t)addr);
 	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return 0;
-	err = check_access(access, &why);
-	return err ? nic_refuse(device, call, err, BAD_ACCESS, access, why) : 0;
+	return nic_check_access(device, call, access);
 }
 
 int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
@@ -239,14 +280,14 @@ int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
 		goto err_errno;
 	}
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		nic_pd(mr->pub.pd)->users--;
-		nic_pd(pd)->users++;
+		nic_use_pd(mr->pub.pd, -1u);
+		nic_use_pd(pd, 1);
 		mr->pub.pd = pd;
 	}
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
 		mr->access = (unsigned int)access;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		mr->pub.addr = addr;
+		mr->pub.addr = mr->memory = addr;
 		mr->pub.length = length;
 		mr->iova = mr->access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
 		/* For other memory, other keys; else drivers keep them, and programs count on it. */
@@ -260,26 +301,97 @@ err_errno:
 	return IBV_REREG_MR_ERR_INPUT;
 }
 
+static struct sim_mr *mr_of(struct ibv_mr *mr)
+{
+	return nic_container(mr, struct sim_mr, pub);
+}
+
+static void leave(struct sim_mr *mr)
+{
+	nic_remove(mr->pub.context, NIC_MR, &mr->node, mr->pub.pd);
+	if (mr->object != mr)
+		return;
+	nic_key_drop(mr->pub.handle);
+	if (mr->dm)
+		mr->dm->users--;
+}
+
 void nic_mr_free(struct sim_mr *mr)
 {
-	nic_key_drop(mr->pub.handle);
-	nic_remove(mr->pub.context, NIC_MR, &mr->node, mr->pub.pd);
+	leave(mr);
 	free(mr);
+}
+
+/* A handle is the program's no longer.  Lock held. */
+static void drop(struct sim_mr *handle)
+{
+	struct sim_mr *mr = handle->object;
+
+	if (handle != mr)
+		nic_mr_free(handle);
+	if (nic_handle_dropped(&mr->handles))
+		free(mr);
 }
 
 int sim_dereg_mr(struct ibv_mr *ibmr)
 {
-	struct sim_mr *mr = nic_container(ibmr, struct sim_mr, pub);
+	static const char call[] = "ibv_dereg_mr";
+	const struct sim_device *device = nic_device(ibmr->context);
+	struct sim_mr *mr = mr_of(ibmr)->object;
 	int err = 0;
 
 	sim_lock();
-	if (mr->windows)	/* EINVAL, as rxe has it */
-		err = nic_refuse(nic_device(ibmr->context), "ibv_dereg_mr", EINVAL,
-				 "windows that are bound to it are left: %u", mr->windows);
-	else
-		nic_mr_free(mr);
+	if (mr->handles.destroyed) {
+		err = nic_refuse(device, call, ENOENT, "it was destroyed through another handle");
+	} else if (mr->windows) {	/* EINVAL, as rxe has it */
+		err = nic_refuse(device, call, EINVAL, "windows that are bound to it are left: %u",
+				 mr->windows);
+	} else {
+		leave(mr);
+		mr->handles.destroyed = true;
+		drop(mr_of(ibmr));
+	}
 	sim_unlock();
 	return err;
+}
+
+/* Lock held.  The region of that number, in any context of the file; or NULL. */
+static struct sim_mr *find(const struct sim_context *importing, uint32_t number)
+{
+	struct sim_mr *mr = number < num_slots ? slots[number].mr : NULL;
+
+	return mr && nic_context(mr->pub.context)->file == importing->file ? mr : NULL;
+}
+
+struct ibv_mr *sim_import_mr(struct ibv_pd *pd, uint32_t number)
+{
+	static const char call[] = "ibv_import_mr";
+	const struct sim_device *device = nic_device(pd->context);
+	struct sim_mr *handle = nic_alloc(device, call, sizeof(*handle)), *mr;
+
+	if (!handle)
+		return NULL;
+	sim_lock();
+	mr = find(nic_context(pd->context), number);
+	if (mr) {
+		handle->pub = mr->pub;
+		handle->pub.addr = NULL;
+		handle->pub.context = pd->context;
+		handle->pub.pd = pd;
+		handle->object = mr;
+		mr->handles.count++;
+		nic_enter(pd->context, NIC_MR, &handle->node, pd);
+	}
+	sim_unlock();
+	return mr ? &handle->pub : nic_fail(handle, nic_refuse(device, call, ENOENT, NIC_NO_HANDLE,
+							       "MR", number));
+}
+
+void sim_unimport_mr(struct ibv_mr *mr)
+{
+	sim_lock();
+	drop(mr_of(mr));
+	sim_unlock();
 }
 
 uint64_t nic_mr_offset(uint32_t key, uint64_t addr)
@@ -292,25 +404,41 @@ uint64_t nic_mr_offset(uint32_t key, uint64_t addr)
 	return mr ? addr - mr->iova : 0;
 }
 
-void *nic_mr_resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t length,
+void *nic_mr_memory(const struct sim_mr *mr, uint64_t addr, uint64_t length)
+{
+	/* An implicit region begins at NULL. */
+	void *memory = (void *)((uintptr_t)mr->memory + (addr - mr->iova));
+
+	if (mr->access & IBV_ACCESS_ON_DEMAND && length && !nic_is_mapped(memory, length))
+		return NULL;
+	return memory;
+}
+
+/* As nic_remote_resolve(), for a region's key. */
+static void *resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t length,
 		     unsigned int access, const char **ret_why)
 {
 	const struct sim_mr *mr = nic_mr_by_key(key);
+	void *memory;
 
 	if (!mr)
 		*ret_why = "there is no such key";
-	else if (mr->pub.pd != pd)
+	else if (nic_protection(mr->pub.pd) != pd)
 		*ret_why = "the region is of another protection domain";
 	else if ((mr->access & access) != access)
 		*ret_why = access & IBV_ACCESS_LOCAL_WRITE ? "the region lacks local write" :
 			   access & IBV_ACCESS_REMOTE_WRITE ? "the region lacks remote write" :
 			   access & IBV_ACCESS_REMOTE_READ ? "the region lacks remote read" :
+			   access & SIM_ACCESS_FLUSH ? "the region lacks remote flush" :
 			   "the region lacks remote atomic";
 	else if (addr < mr->iova || length > mr->pub.length ||
 		 addr - mr->iova > mr->pub.length - length)
 		*ret_why = "the range is not within the region";
-	else
-		return (char *)mr->pub.addr + (addr - mr->iova);
+	else {
+		memory = nic_mr_memory(mr, addr, length);
+		*ret_why = "no memory is mapped there";
+		return memory;
+	}
 	return NULL;
 }
 
@@ -320,7 +448,7 @@ void *nic_remote_resolve(const struct sim_qp *qp, uint32_t key, uint64_t addr, u
 	const struct sim_mw *mw = nic_mw_by_key(key);
 
 	return mw ? nic_mw_resolve(mw, qp, addr, length, access, ret_why) :
-		    nic_mr_resolve(qp->pub.qp.pd, key, addr, length, access, ret_why);
+		    resolve(qp->pd, key, addr, length, access, ret_why);
 }
 
 int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t num_sge,
@@ -338,7 +466,7 @@ int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t
 			offset -= len;
 			continue;
 		}
-		memory = nic_mr_resolve(qp->pub.qp.pd, sge[i].lkey, sge[i].addr, len, access, &why);
+		memory = resolve(qp->pd, sge[i].lkey, sge[i].addr, len, access, &why);
 		if (!memory) {
 			nic_set_reason("lkey 0x%x does not allow 0x%llx + %u: %s", sge[i].lkey,
 				    (unsigned long long)sge[i].addr, len, why);

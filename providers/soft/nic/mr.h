@@ -18,15 +18,20 @@ struct sim_mr *nic_mr_by_key(uint32_t key);
 /* The window that the key was made for, bound or not; or NULL. */
 struct sim_mw *nic_mw_by_key(uint32_t key);
 void nic_mr_stop(void);
+/* Are these flags a region's?  0, or an errno with a log line. */
+/* Is something mapped everywhere in the range?  It does not wrap around. */
+bool nic_is_mapped(const void *addr, size_t length);
+int nic_check_access(const struct sim_device *device, const char *call, unsigned int access);
+/* A region as `init', but for its lists, keys and what it belongs to.  NULL: errno is set. */
+struct ibv_mr *nic_mr_create(struct ibv_pd *pd, const struct sim_mr *init, const char *call);
+/* The memory at an address that is within the region; NULL: on demand, and nothing is mapped there. */
+void *nic_mr_memory(const struct sim_mr *mr, uint64_t addr, uint64_t length);
 /* How far behind the beginning of its region an address is; 0: there is no such key. */
 uint64_t nic_mr_offset(uint32_t key, uint64_t addr);
 /*
- * The memory behind a key, if a QP of this PD may use it like that; NULL: it
- * may not, and *ret_why says why.
+ * The memory behind a peer's key, which may be a window's, if the QP may use it
+ * like that; NULL: it may not, and *ret_why says why.
  */
-void *nic_mr_resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t length,
-		     unsigned int access, const char **ret_why);
-/* The same for a peer's key, which may be a window's. */
 void *nic_remote_resolve(const struct sim_qp *qp, uint32_t key, uint64_t addr, uint64_t length,
 			 unsigned int access, const char **ret_why);
 /* length bytes at offset of a scatter list: 0 and the parts, or -EACCES (with a log line). */
@@ -38,7 +43,7 @@ int nic_sge_resolve(const struct sim_qp *qp, const struct ibv_sge *sge, uint32_t
 
 /* The QP ends, and with it what is bound to it. */
 void nic_mw_unbind_all(const struct sim_qp *qp);
-/* The memory behind a window, as nic_mr_resolve(). */
+/* The memory behind a window, as nic_remote_resolve(). */
 void *nic_mw_resolve(const struct sim_mw *mw, const struct sim_qp *qp, uint64_t addr,
 		     uint64_t length, unsigned int access, const char **ret_why);
 /* Requests that no packet is sent for: bind and invalidate. */

@@ -13,6 +13,7 @@
 
 #include "mr.h"
 #include "refuse.h"
+#include "sq.h"
 #include "verbs.h"
 
 #define OWN_BITS 0xffu		/* of a key: the program's choice */
@@ -32,8 +33,17 @@ struct ibv_mw *sim_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	struct sim_mw *mw;
 	int err;
 
+	static const unsigned int flags[] = {
+		[IBV_MW_TYPE_1] = IBV_DEVICE_MEM_WINDOW,
+		[IBV_MW_TYPE_2] = IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+	};
+
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return nic_fail(NULL, nic_refuse(device, call, EINVAL, "%d is no type of window",
+						 (int)type));
+	if (!(device->attr.device_cap_flags & flags[type]))
+		return nic_fail(NULL, nic_refuse(device, call, EOPNOTSUPP,
+						 "the device has no memory windows of type %d",
 						 (int)type));
 	mw = nic_alloc(device, call, sizeof(*mw));
 	if (!mw)
@@ -45,7 +55,7 @@ struct ibv_mw *sim_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	sim_lock();
 	err = nic_key_reserve(device, call);
 	if (!err)
-		err = nic_add(pd->context, NIC_MW, &mw->node, pd);
+		err = nic_add(pd->context, call, NIC_MW, &mw->node, pd);
 	if (!err)
 		mw->pub.rkey = mw->key = nic_key_take(NULL, mw, &mw->pub.handle);
 	sim_unlock();
@@ -78,14 +88,11 @@ int sim_dealloc_mw(struct ibv_mw *mw)
 
 void nic_mw_unbind_all(const struct sim_qp *qp)
 {
-	struct nic_list *all = &nic_context(qp->pub.qp.context)->objects[NIC_MW];
+	struct sim_mw *mw;
 
-	for (struct nic_list *at = all->next; at != all; at = at->next) {
-		struct sim_mw *mw = nic_container(at, struct sim_mw, node);
-
+	nic_list_each(mw, &nic_context(qp->pub.qp.context)->objects[NIC_MW], node)
 		if (mw->qp == qp)
 			unbind(mw);
-	}
 }
 
 /* --- Binding and invalidating, when the request's turn has come. --- */
@@ -98,7 +105,7 @@ static const char *bind_error(const struct sim_qp *qp, const struct sim_mw *mw,
 
 	if (!mw)
 		return "the window is gone";
-	if (mw->pub.pd != qp->pub.qp.pd)
+	if (nic_protection(mw->pub.pd) != qp->pd)
 		return "the window is of another protection domain";
 	if ((wqe->rkey ^ mw->key) & ~OWN_BITS)
 		return "the new key is not one of the window's";
@@ -112,7 +119,7 @@ static const char *bind_error(const struct sim_qp *qp, const struct sim_mw *mw,
 		return mw->pub.type == IBV_MW_TYPE_2 ? "it has no length" : NULL;
 	if (!mr)
 		return "there is no such region";
-	if (mr->pub.pd != mw->pub.pd)
+	if (nic_protection(mr->pub.pd) != nic_protection(mw->pub.pd))
 		return "the region is of another protection domain";
 	if (mr->access & IBV_ACCESS_ZERO_BASED)
 		return "the region is zero based";
@@ -177,9 +184,11 @@ int sim_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 		.bind_mw = { .mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = bind->bind_info },
 	};
 	struct ibv_send_wr *bad;
-	int err = sim_post_send(qp, &wr, &bad);
+	int err = nic_post_send(nic_qp(qp), "ibv_bind_mw", &wr, &bad);
 
-	if (!err)
+	if (err)
+		errno = err;
+	else
 		mw->rkey = wr.bind_mw.rkey;
 	return err;
 }
@@ -191,7 +200,7 @@ void *nic_mw_resolve(const struct sim_mw *mw, const struct sim_qp *qp, uint64_t 
 {
 	uint64_t base = mw->access & IBV_ACCESS_ZERO_BASED ? 0 : mw->addr;
 
-	if (mw->pub.pd != qp->pub.qp.pd)
+	if (nic_protection(mw->pub.pd) != qp->pd)
 		*ret_why = "the window is of another protection domain";
 	else if (!mw->mr)
 		*ret_why = "the window is not bound";
@@ -201,7 +210,9 @@ void *nic_mw_resolve(const struct sim_mw *mw, const struct sim_qp *qp, uint64_t 
 		*ret_why = "the window lacks that access";
 	else if (addr < base || length > mw->length || addr - base > mw->length - length)
 		*ret_why = "the range is not within the window";
-	else
-		return (char *)mw->mr->pub.addr + (mw->addr - mw->mr->iova) + (addr - base);
+	else {
+		*ret_why = "no memory is mapped there";
+		return nic_mr_memory(mw->mr, mw->addr + (addr - base), length);
+	}
 	return NULL;
 }

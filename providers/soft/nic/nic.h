@@ -8,10 +8,24 @@
 #ifndef SIM_NIC_H
 #define SIM_NIC_H
 
+#include "polycm/sim.h"
 #include "providers/soft/fabric/fabric.h"
 
-/* What later headers call IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT. */
-#define SIM_ACCESS_FLUSH (1u << 8 | 1u << 9)
+/* Remote flush: numbers that the headers of rdma-core 44 lack. */
+enum {
+	SIM_ACCESS_FLUSH_GLOBAL = 1 << 8,	/* IBV_ACCESS_*: of regions and QPs */
+	SIM_ACCESS_FLUSH_PERSISTENT = 1 << 9,
+	SIM_ACCESS_FLUSH = SIM_ACCESS_FLUSH_GLOBAL | SIM_ACCESS_FLUSH_PERSISTENT,
+	SIM_WR_FLUSH = 14,			/* enum ibv_wr_opcode */
+	SIM_WC_FLUSH = 8,			/* enum ibv_wc_opcode */
+	SIM_QP_EX_WITH_FLUSH = 1 << 11,
+	SIM_FLUSH_GLOBAL = 1 << 0,		/* enum ibv_placement_type */
+	SIM_FLUSH_PERSISTENT = 1 << 1,
+	SIM_FLUSH_RANGE = 0,			/* enum ibv_selectivity_level */
+	SIM_FLUSH_MR = 1,
+};
+#define SIM_DEVICE_FLUSH_GLOBAL (1ull << 38)	/* device_cap_flags_ex */
+#define SIM_DEVICE_ATOMIC_WRITE (1ull << 40)
 
 struct sim_qp;
 
@@ -35,11 +49,8 @@ int sim_nic_inspect(const char *name, const struct polycm_report *to);
 /* Is it the descriptor of a completion channel or of a context?  If so, text describes it. */
 bool sim_nic_owns_fd(int fd, char *text, size_t size);
 
-/* Live QPs, CQs, MRs, PDs ..., for tests. */
-struct sim_nic_counts {
-	unsigned int contexts, pds, mrs, mws, channels, cqs, srqs, qps, ahs;
-};
-void sim_nic_counts(struct sim_nic_counts *ret_counts);
+/* Live QPs, CQs, MRs, PDs ...; what the NIC does not count is 0. */
+void sim_nic_counts(struct polycm_sim_counts *ret_counts);
 /* Call fn for each of these, with a text that describes it. */
 void sim_nic_each(void (*fn)(void *arg, const char *kind, const void *handle, const char *text),
 		  void *arg);
@@ -49,7 +60,6 @@ void sim_nic_each(void (*fn)(void *arg, const char *kind, const void *handle, co
 /* The live QP of that number in this process on that device, or NULL. */
 struct sim_qp *sim_qp_find(const struct sim_device *device, uint32_t qpn);
 enum ibv_qp_state sim_qp_state(const struct sim_qp *qp);
-enum ibv_qp_type sim_qp_type(const struct sim_qp *qp);
 
 /*
  * iWARP: the device moves the QP.  connect: to RTS, its stream leads to

@@ -18,6 +18,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -48,6 +49,33 @@ void nic_notify_close(struct nic_notify *notify)
 {
 	close(*notify->program_fd);
 	close(notify->fd);
+}
+
+/* The number that the kernel gave to what the descriptor is of; 0: it is no eventfd.  Lock held. */
+static unsigned int eventfd_id(int fd)
+{
+	char path[64], text[512], *at;
+	unsigned int id = 0;
+	ssize_t len;
+	int info;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return 0;
+	len = syscall(SYS_read, info, text, sizeof(text) - 1);
+	syscall(SYS_close, info);
+	text[len > 0 ? len : 0] = '\0';
+	at = strstr(text, "eventfd-id:");
+	/* Numbers begin with 0. */
+	return at && sscanf(at, "eventfd-id: %u", &id) == 1 ? id + 1 : 0;
+}
+
+bool nic_notify_same(int fd, int other)
+{
+	unsigned int id = eventfd_id(fd);
+
+	return id && id == eventfd_id(other);
 }
 
 void nic_notify_set(struct nic_notify *notify, bool readable)
@@ -125,15 +153,14 @@ static const char *armed_text(const struct sim_cq *cq)
 static void describe_cqs(const struct sim_context *context, const struct sim_channel *channel,
 			 char *text, size_t size)
 {
-	const struct nic_list *node, *all = &context->objects[NIC_CQ];
+	const struct sim_cq *cq;
 	size_t len = 0;
 
 	snprintf(text, size, "no CQ is on it");
-	for (node = all->next; node != all && len < size; node = node->next) {
-		const struct sim_cq *cq = nic_container(node, struct sim_cq, node);
+	nic_list_each(cq, &context->objects[NIC_CQ], node) {
 		unsigned int entries = atomic_load(&cq->head) - atomic_load(&cq->tail);
 
-		if (cq->pub.cq.channel != &channel->pub)
+		if (cq->pub.cq.channel != &channel->pub || len >= size)
 			continue;
 		len += (size_t)snprintf(text + len, size - len,
 					"%sCQ of %u queues, %s, %u completions in it",
@@ -144,16 +171,14 @@ static void describe_cqs(const struct sim_context *context, const struct sim_cha
 static bool owns(const struct sim_context *context, int fd, char *text, size_t size)
 {
 	const char *device = context->verbs.context.device->name;
-	const struct nic_list *node, *all = &context->objects[NIC_CHANNEL];
+	const struct sim_channel *channel;
 	size_t len;
 
 	if (*context->notify.program_fd == fd) {
 		snprintf(text, size, "asynchronous events of %s on descriptor %d", device, fd);
 		return true;
 	}
-	for (node = all->next; node != all; node = node->next) {
-		const struct sim_channel *channel = nic_container(node, struct sim_channel, node);
-
+	nic_list_each(channel, &context->objects[NIC_CHANNEL], node) {
 		if (*channel->notify.program_fd != fd)
 			continue;
 		len = (size_t)snprintf(text, size, "completion channel of %s on descriptor %d: ",
@@ -167,10 +192,10 @@ static bool owns(const struct sim_context *context, int fd, char *text, size_t s
 
 bool sim_nic_owns_fd(int fd, char *text, size_t size)
 {
-	const struct nic_list *node;
+	const struct sim_context *context;
 
-	for (node = nic_contexts.next; node != &nic_contexts; node = node->next)
-		if (owns(nic_container(node, struct sim_context, node), fd, text, size))
+	nic_list_each(context, &nic_contexts, node)
+		if (!context->closed && owns(context, fd, text, size))
 			return true;
 	return false;
 }

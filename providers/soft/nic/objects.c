@@ -11,6 +11,7 @@
 #include "providers/soft/fabric/gids.h"
 #include "providers/soft/faults/fault.h"
 #include "context.h"
+#include "device.h"
 #include "qp.h"
 #include "refuse.h"
 
@@ -20,18 +21,21 @@
 
 static const struct kind {
 	ptrdiff_t handle;	/* the public struct, from the node */
-	const char *name, *call;
+	const char *name;
 	enum sim_what fault;	/* the call, for fault rules; SIM_WHATS: no rule names it */
 	size_t limit;		/* an int in struct ibv_device_attr */
 } kinds[NIC_KINDS] = {
-	[NIC_QP] = KIND(struct sim_qp, "QP", "ibv_create_qp", SIM_CALL_CREATE_QP, LIMIT(max_qp)),
-	[NIC_CQ] = KIND(struct sim_cq, "CQ", "ibv_create_cq", SIM_CALL_CREATE_CQ, LIMIT(max_cq)),
-	[NIC_SRQ] = KIND(struct sim_srq, "SRQ", "ibv_create_srq", SIM_CALL_CREATE_SRQ, LIMIT(max_srq)),
+	[NIC_QP] = KIND(struct sim_qp, "QP", SIM_CALL_CREATE_QP, LIMIT(max_qp)),
+	[NIC_CQ] = KIND(struct sim_cq, "CQ", SIM_CALL_CREATE_CQ, LIMIT(max_cq)),
+	[NIC_SRQ] = KIND(struct sim_srq, "SRQ", SIM_CALL_CREATE_SRQ, LIMIT(max_srq)),
 	[NIC_CHANNEL] = KIND(struct sim_channel, "completion channel"),
-	[NIC_MR] = KIND(struct sim_mr, "MR", "ibv_reg_mr", SIM_CALL_REG_MR, LIMIT(max_mr)),
-	[NIC_MW] = KIND(struct sim_mw, "MW", "ibv_alloc_mw", SIM_WHATS, LIMIT(max_mw)),
-	[NIC_AH] = KIND(struct sim_ah, "AH", "ibv_create_ah", SIM_WHATS, LIMIT(max_ah)),
-	[NIC_PD] = KIND(struct sim_pd, "PD", "ibv_alloc_pd", SIM_CALL_ALLOC_PD, LIMIT(max_pd)),
+	[NIC_MR] = KIND(struct sim_mr, "MR", SIM_CALL_REG_MR, LIMIT(max_mr)),
+	[NIC_MW] = KIND(struct sim_mw, "MW", SIM_WHATS, LIMIT(max_mw)),
+	[NIC_AH] = KIND(struct sim_ah, "AH", SIM_WHATS, LIMIT(max_ah)),
+	[NIC_XRCD] = KIND(struct sim_xrcd, "XRC domain"),
+	[NIC_TD] = KIND(struct sim_td, "TD"),
+	[NIC_DM] = KIND(struct sim_dm, "DM"),
+	[NIC_PD] = KIND(struct sim_pd, "PD", SIM_CALL_ALLOC_PD, LIMIT(max_pd)),
 };
 
 void *nic_alloc(const struct sim_device *device, const char *call, size_t size)
@@ -46,31 +50,48 @@ void *nic_fail(void *object, int err)
 	return NULL;
 }
 
+void nic_use_pd(struct ibv_pd *ibpd, unsigned int by)
+{
+	struct sim_pd *pd = ibpd ? nic_pd(ibpd) : NULL;
+
+	if (!pd)
+		return;
+	pd->users += by;
+	if (pd->object != pd)
+		pd->object->users += by;
+}
+
 void nic_enter(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
 	       struct ibv_pd *pd)
 {
 	nic_list_add(&nic_context(context)->objects[kind], node);
 	nic_device(context)->used[kind]++;
-	if (pd)
-		nic_pd(pd)->users++;
+	nic_use_pd(pd, 1);
 }
 
-int nic_add(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
-	    struct ibv_pd *pd)
+int nic_add(struct ibv_context *context, const char *call, enum nic_kind kind,
+	    struct nic_list *node, struct ibv_pd *pd)
 {
 	const struct sim_device *device = nic_device(context);
 	const struct kind *k = &kinds[kind];
 	int r, max = *(const int *)(const void *)((const char *)&device->attr + k->limit);
+	bool rxe;
 
 	if (device->removed)
-		return nic_refuse(device, k->call, EIO, "the device was removed");
+		return nic_refuse(device, call, EIO, "the device was removed");
+	if (pd && nic_pd(pd)->object->handles.destroyed)
+		return nic_refuse(device, call, EINVAL, "its PD was destroyed through another handle");
 	r = sim_fault_call(device->node, k->fault);
 	if (r < 0)
-		return nic_refuse(device, k->call, -r, "a fault rule says so");
-	/* rxe and siw have different errors for it; adapters have siw's. */
-	if (device->used[kind] >= (unsigned int)max)
-		return nic_refuse(device, k->call,
-				  sim_wire_of(device->rules) == SIM_WIRE_ROCE ? EINVAL : ENOMEM,
+		return nic_refuse(device, call, -r, "a fault rule says so");
+	rxe = sim_wire_of(device->rules) == SIM_WIRE_ROCE &&
+	      device->attr.vendor_id == NIC_SOFTWARE_VENDOR;
+	/*
+	 * siw and adapters have ENOMEM for it.  0: the device does not say (max_ah, max_mw); what
+	 * it lacks altogether was refused before.
+	 */
+	if (max && device->used[kind] >= (unsigned int)max)
+		return nic_refuse(device, call, rxe ? EINVAL : ENOMEM,
 				  "the device has no more than %d of them", max);
 	nic_enter(context, kind, node, pd);
 	return 0;
@@ -81,8 +102,12 @@ void nic_remove(struct ibv_context *context, enum nic_kind kind, struct nic_list
 {
 	nic_list_del(node);
 	nic_device(context)->used[kind]--;
-	if (pd)
-		nic_pd(pd)->users--;
+	nic_use_pd(pd, -1u);
+}
+
+bool nic_handle_dropped(struct nic_handles *handles)
+{
+	return !--handles->count && handles->destroyed;
 }
 
 void nic_show_objects(const struct sim_device *device, const struct polycm_report *to)
@@ -91,27 +116,41 @@ void nic_show_objects(const struct sim_device *device, const struct polycm_repor
 		to->put(to, kinds[kind].name, "%u", device->used[kind]);
 }
 
-void sim_nic_counts(struct sim_nic_counts *ret_counts)
+void sim_nic_counts(struct polycm_sim_counts *ret_counts)
 {
-	*ret_counts = (struct sim_nic_counts) { 0 };
+	*ret_counts = (struct polycm_sim_counts) { 0 };
 	for (const struct sim_node *node = sim_first_node(); node; node = node->next) {
 		for (const struct sim_device *device = node->devices; device; device = device->next) {
 			ret_counts->contexts += device->contexts;
 			ret_counts->pds += device->used[NIC_PD];
 			ret_counts->mrs += device->used[NIC_MR];
 			ret_counts->mws += device->used[NIC_MW];
-			ret_counts->channels += device->used[NIC_CHANNEL];
+			ret_counts->comp_channels += device->used[NIC_CHANNEL];
 			ret_counts->cqs += device->used[NIC_CQ];
 			ret_counts->srqs += device->used[NIC_SRQ];
 			ret_counts->qps += device->used[NIC_QP];
 			ret_counts->ahs += device->used[NIC_AH];
+			ret_counts->tds += device->used[NIC_TD];
+			ret_counts->dms += device->used[NIC_DM];
+			ret_counts->xrcds += device->used[NIC_XRCD];
 		}
 	}
 }
 
 static const char *qp_type_name(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_RC ? "RC" : type == IBV_QPT_UC ? "UC" : "UD";
+	switch (type) {
+	case IBV_QPT_RC:
+		return "RC";
+	case IBV_QPT_UC:
+		return "UC";
+	case IBV_QPT_XRC_SEND:
+		return "XRC_SEND";
+	case IBV_QPT_XRC_RECV:
+		return "XRC_RECV";
+	default:
+		return "UD";
+	}
 }
 
 /* What is particular to the object, and a comma; or nothing. */
@@ -122,22 +161,27 @@ static void describe(enum nic_kind kind, void *handle, char *text, size_t size)
 	text[0] = '\0';
 	if (kind == NIC_QP)
 		(void)snprintf(text, size, "%s, %s, number %u, ", qp_type_name(qp->qp_type),
-			       nic_qp_state_name(nic_qp(qp)->state), qp->qp_num);
+			       nic_qp_state_name(nic_real_qp(qp)->state), qp->qp_num);
 	else if (kind == NIC_CQ)
 		(void)snprintf(text, size, "%d entries, ", ((struct ibv_cq *)handle)->cqe);
 	else if (kind == NIC_MR)
 		(void)snprintf(text, size, "%zu bytes, ", ((struct ibv_mr *)handle)->length);
+	else if (kind == NIC_DM)
+		(void)snprintf(text, size, "%zu bytes, ",
+			       nic_container(handle, struct sim_dm, pub)->length);
 }
 
 void sim_nic_each(void (*fn)(void *arg, const char *kind, const void *handle, const char *text),
 		  void *arg)
 {
+	struct sim_context *context;
 	char own[80], text[160];
 
-	for (struct nic_list *at = nic_contexts.next; at != &nic_contexts; at = at->next) {
-		struct sim_context *context = nic_container(at, struct sim_context, node);
+	nic_list_each(context, &nic_contexts, node) {
 		const char *device = context->device->vdev.device.name;
 
+		if (context->closed)
+			continue;
 		for (enum nic_kind kind = 0; kind < NIC_KINDS; kind++) {
 			struct nic_list *all = &context->objects[kind];
 

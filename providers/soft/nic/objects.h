@@ -20,8 +20,7 @@
 #define NIC_QPN_MASK 0xffffffu
 #define NIC_MAX_SGE 32u
 #define NIC_MAX_INLINE 1024u
-#define NIC_MAX_MESSAGE (1u << 30)
-#define NIC_COMP_VECTORS 4
+#define NIC_MAX_MESSAGE (1u << 30)	/* of any port */
 #define NIC_GRH_SIZE 40u
 #define NIC_TCP_RETRIES 15u
 
@@ -50,7 +49,8 @@ enum nic_qp_event { NIC_QP_FAILED, NIC_QP_ESTABLISHED, NIC_QP_DRAINED, NIC_QP_LA
 enum nic_port_event { NIC_PORT_OTHER, NIC_PORT_ACTIVE, NIC_PORT_ERR, NIC_PORT_EVENTS };
 #define NIC_PORTS (sizeof(((struct sim_device *)0)->ports) / sizeof(struct sim_port))
 
-enum nic_kind { NIC_QP, NIC_CQ, NIC_SRQ, NIC_CHANNEL, NIC_MR, NIC_MW, NIC_AH, NIC_PD, NIC_KINDS };
+enum nic_kind { NIC_QP, NIC_CQ, NIC_SRQ, NIC_CHANNEL, NIC_MR, NIC_MW, NIC_AH, NIC_PD, NIC_XRCD,
+		NIC_TD, NIC_DM, NIC_KINDS };
 _Static_assert(NIC_KINDS == SIM_DEVICE_KINDS, "a device counts all kinds");
 
 struct sim_context {
@@ -58,20 +58,77 @@ struct sim_context {
 	struct nic_list node;			/* among all contexts */
 	struct nic_list objects[NIC_KINDS];
 	struct nic_list events;			/* async.c: not read yet */
+	/*
+	 * ibv_import_device() makes contexts of one file, which share their objects; the
+	 * first one counts them.  A closed one keeps its objects until the last is closed.
+	 */
+	struct sim_context *file;		/* the first one */
+	unsigned int openings;
+	bool closed;
 	struct nic_async removed, port_events[NIC_PORTS][NIC_PORT_EVENTS];
 	struct nic_notify notify;
 	struct verbs_context verbs;		/* last, as libibverbs wants it */
 };
 
+struct sim_td {
+	struct ibv_td pub;
+	struct nic_list node;
+	unsigned int users;			/* parent domains */
+};
+
+/*
+ * The program's handles of an object: its own, and those of ibv_import_*().  `object' of each
+ * leads to the first, which is the object.  Any of them may destroy it; its memory stays until
+ * the program has given up all handles.
+ */
+struct nic_handles {
+	unsigned int count;
+	bool destroyed;
+};
+
+/* A protection domain; or a parent domain, which protects as the one that it was made of. */
 struct sim_pd {
 	struct ibv_pd pub;
 	struct nic_list node;
+	struct sim_pd *object;
+	struct nic_handles handles;
+	unsigned int users;			/* of a handle; the object: all */
+	struct sim_pd *protection;		/* the object; a parent domain: the other one */
+	struct sim_td *td;			/* of a parent domain; or NULL */
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t type);		/* the program's, for queues; NULL: malloc() */
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *buffer, uint64_t type);
+	void *pd_context;
+};
+
+/* Memory of the device: programs reach it by the two calls in pub, and by its regions. */
+struct sim_dm {
+	struct ibv_dm pub;
+	struct nic_list node;
+	struct sim_dm *object;
+	struct nic_handles handles;
+	char *memory;
+	size_t length;
+	unsigned int users;			/* regions */
+};
+
+struct nic_xrc_domain;
+
+/* One opening of an XRC domain (xrc.c). */
+struct sim_xrcd {
+	struct ibv_xrcd pub;
+	struct nic_list node;
+	struct nic_xrc_domain *domain;
 	unsigned int users;
 };
 
 struct sim_mr {
 	struct ibv_mr pub;
 	struct nic_list node;
+	struct sim_mr *object;
+	struct nic_handles handles;
+	char *memory;				/* behind iova */
+	struct sim_dm *dm;			/* whose memory it is; NULL: the program's */
 	uint64_t iova;
 	unsigned int access;
 	unsigned int windows;			/* bound to it */
@@ -103,6 +160,12 @@ struct sim_channel {
 	struct nic_notify notify;
 };
 
+/* Memory of a queue (pd.c). */
+struct nic_queue {
+	void *at;
+	struct sim_pd *from;			/* the parent domain whose allocator gave it; or NULL */
+};
+
 enum cq_armed { CQ_IDLE, CQ_ARMED_SOLICITED, CQ_ARMED };
 
 struct sim_cq {
@@ -118,19 +181,15 @@ struct sim_cq {
 	atomic_uint head, tail;			/* producer's and consumer's count */
 	pthread_spinlock_t cq_lock;		/* consumer side: tail, ring, size */
 	uint32_t ring_size;			/* power of two */
-	struct ibv_wc *ring;
+	struct nic_queue ring;			/* of struct ibv_wc */
+	struct ibv_pd *parent;			/* that it was created with; or NULL */
+	uint64_t *times;			/* of each entry, on the engine's clock; or NULL */
 
 	struct nic_cq_cursor *cursor;		/* of an ibv_cq_ex, else NULL */
 	union {
 		struct ibv_cq cq;
 		struct ibv_cq_ex ex;		/* allocated for create_cq_ex() only */
 	} pub;					/* last */
-};
-
-/* A program that posts until a queue is full gets one log line, until a request is taken. */
-struct nic_full {
-	bool logged;
-	uint32_t tail;				/* then */
 };
 
 struct nic_rwqe {
@@ -140,13 +199,13 @@ struct nic_rwqe {
 	struct ibv_sge sge[];
 };
 
-/* A ring of receive requests; its memory is allocated on first use. */
+/* A ring of receive requests; its memory is allocated on first use, or by the program. */
 struct nic_rq {
-	uint8_t *ring;
+	struct nic_queue ring;
 	uint32_t size, max_sge;
 	uint32_t mask;				/* of the ring, a power of two >= size */
 	uint32_t head, tail;			/* posted, taken */
-	struct nic_full full;
+	bool full_logged;
 };
 
 struct sim_srq {
@@ -158,6 +217,9 @@ struct sim_srq {
 	uint32_t async_reported;
 	struct nic_async limit_reached;
 	uint32_t number;
+	struct sim_xrcd *xrcd;			/* NULL: a basic one */
+	struct sim_cq *cq;			/* XRC: where its receives complete */
+	struct nic_list in_domain;
 };
 
 /* A send request.  Its scatter list, or its inline data, follows. */
@@ -166,6 +228,7 @@ struct nic_swqe {
 	uint64_t remote_addr;
 	union {
 		struct {
+			/* Atomic write: the value.  Flush: the length; placement, RC_FLUSH_LEVEL. */
 			uint64_t compare_add, swap;
 		};
 		struct {
@@ -183,7 +246,7 @@ struct nic_swqe {
 	uint32_t length;
 	uint32_t inflight;			/* bytes copied to the link, not acknowledged */
 	uint32_t acked;				/* bytes of a fragmented message acknowledged */
-	uint32_t remote_qpn;			/* UD */
+	uint32_t remote_qpn;			/* UD; XRC: xrc_srqn of the header */
 	struct sim_port *ud_peer;
 	uint32_t ud_peer_mac;
 	uint8_t opcode;				/* enum ibv_wr_opcode */
@@ -212,25 +275,33 @@ struct sim_qp {
 	uint32_t peer_mac;			/* its number when the path was set */
 	unsigned int peer_slot;			/* RC: the process; SIM_MAX_SLOTS: not known yet */
 	struct sim_id *owner;			/* iWARP: of the stream, for the callbacks */
+	struct ibv_pd *pd;			/* that keys are held against */
+	struct sim_srq *srq;			/* that receives come from; NULL: from its own queue */
+	struct sim_cq *recv_cq;
+	struct nic_xrc_domain *domain;		/* XRC_RECV: the three above are the last request's */
+	struct nic_list in_domain;
+
+	/*
+	 * The program's handles of a QP: this one, and for XRC_RECV those of ibv_open_qp(),
+	 * which use what is here and above `port' only.  It ends with the last one; its
+	 * memory stays while a handle waits for acknowledgements.
+	 */
+	struct sim_qp *real;			/* itself, or what the handle was opened for */
+	struct nic_list handles, in_handles;
+	unsigned int refs;
+	struct sim_xrcd *xrcd;			/* XRC_RECV: that the handle was opened through */
 	struct sim_timer timer;			/* requester: ACK time-out or RNR wait */
 
-	/* Attributes. */
 	uint8_t state;				/* enum ibv_qp_state */
 	uint8_t type;				/* enum ibv_qp_type */
 	uint8_t sq_sig_all;
-	uint8_t path_mtu, timeout, retry_cnt, rnr_retry, min_rnr_timer;
-	uint8_t max_rd_atomic, max_dest_rd_atomic;
-	uint8_t path_mig_state, alt_port_num, alt_timeout;
 	bool sqd_notify;
-	unsigned int access;
-	uint32_t qkey;
-	uint32_t dest_qpn;
-	struct ibv_ah_attr ah, alt_ah;
-	struct ibv_qp_cap cap;
-	uint32_t first_sq_psn, first_rq_psn;	/* as they were set */
+	bool ece_is_new;			/* asked for since the last change of state (ece.c) */
+	uint32_t ece_asked, ece_options;
+	struct ibv_qp_attr attr;		/* as set, but for states, PSNs and the port */
 
 	/* Send queue: tail <= next <= high <= head, counted without end. */
-	uint8_t *sq;				/* allocated on first use */
+	struct nic_queue sq;			/* allocated on first use, or by the program */
 	uint32_t sq_mask;			/* of the ring, a power of two >= cap.max_send_wr */
 	uint32_t sq_head;			/* posted */
 	uint32_t sq_high;			/* sent at least once */
@@ -254,7 +325,7 @@ struct sim_qp {
 	bool sqd_drained;
 	bool cqe_lost;
 	bool failure_logged;			/* a bad completion, or what ended it */
-	struct nic_full full;
+	bool full_logged;			/* that the send queue was, once */
 
 	/* Receive queue. */
 	struct nic_rq rq;
@@ -264,7 +335,7 @@ struct sim_qp {
 	bool rx_held;				/* a receive request is taken for it */
 	bool uc_dropping;			/* UC: until the next message begins */
 	bool comm_est;
-	struct nic_rwqe *srq_held;		/* that request, if it is from the SRQ; NULL: no SRQ */
+	struct nic_rwqe *srq_held;		/* that request, if it is from an SRQ */
 	struct nic_atomic *atomics;		/* as many as the device allows; NULL: it has none */
 	uint8_t num_atomics, next_atomic;
 
@@ -275,17 +346,13 @@ struct sim_qp {
 	union {
 		struct ibv_qp qp;
 		struct ibv_qp_ex ex;		/* allocated only if asked for */
+		struct nic_qp_newest {		/* the same, with what headers of rdma-core 44 lack */
+			char ex[offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void (*)(void))];
+			void (*wr_flush)(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+					 size_t length, uint8_t type, uint8_t level);
+		} newest;
 	} pub;					/* last */
 };
-
-/* Was it logged that the queue is full at this tail?  From now on it was. */
-static inline bool nic_full_logged(struct nic_full *full, uint32_t tail)
-{
-	bool logged = full->logged && full->tail == tail;
-
-	*full = (struct nic_full) { .logged = true, .tail = tail };
-	return logged;
-}
 
 static inline struct sim_context *nic_context(struct ibv_context *context)
 {
@@ -300,6 +367,12 @@ static inline struct sim_device *nic_device(struct ibv_context *context)
 static inline struct sim_pd *nic_pd(struct ibv_pd *pd)
 {
 	return nic_container(pd, struct sim_pd, pub);
+}
+
+/* What keys are held against.  NULL for NULL. */
+static inline struct ibv_pd *nic_protection(struct ibv_pd *pd)
+{
+	return pd ? &nic_pd(pd)->protection->pub : NULL;
 }
 
 static inline struct sim_cq *nic_cq(struct ibv_cq *cq)
@@ -317,6 +390,17 @@ static inline struct sim_qp *nic_qp(struct ibv_qp *qp)
 	return nic_container(qp, struct sim_qp, pub);
 }
 
+/* The QP that the handle is of. */
+static inline struct sim_qp *nic_real_qp(struct ibv_qp *qp)
+{
+	return nic_qp(qp)->real;
+}
+
+static inline struct sim_xrcd *nic_xrcd(struct ibv_xrcd *xrcd)
+{
+	return nic_container(xrcd, struct sim_xrcd, pub);
+}
+
 static inline bool nic_is_iwarp(const struct sim_device *device)
 {
 	return device->rules->protocol == POLYCM_PROTO_MPA;
@@ -327,12 +411,21 @@ static inline bool nic_qp_is_iwarp(const struct sim_qp *qp)
 	return nic_is_iwarp(qp->port->device);
 }
 
+/* Only the first entry of a P_Key table is a P_Key; with another one a QP reaches nobody. */
+static inline bool nic_has_pkey(const struct sim_qp *qp)
+{
+	return !qp->attr.pkey_index;
+}
+
 static inline uint32_t nic_qpn(const struct sim_qp *qp)
 {
 	return qp->pub.qp.qp_num;
 }
 
 /* --- objects.c --- */
+
+/* Why a handle cannot be imported: the kind and the number. */
+#define NIC_NO_HANDLE "no %s of a context of this descriptor has the handle %u"
 
 /* calloc().  NULL: errno is set, and a log line says so. */
 void *nic_alloc(const struct sim_device *device, const char *call, size_t size);
@@ -343,13 +436,20 @@ void *nic_fail(void *object, int err);
  * being deallocated (NULL: it has none).  0, ENOMEM or EINVAL if the device has
  * no more of them, EIO if the device is removed; with a log line.  Lock held.
  */
-int nic_add(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
-	    struct ibv_pd *pd);
+int nic_add(struct ibv_context *context, const char *call, enum nic_kind kind,
+	    struct nic_list *node, struct ibv_pd *pd);
 /* The same without limits. */
 void nic_enter(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
 	       struct ibv_pd *pd);
+/* An object is made with this handle of a PD (NULL: none), or goes: by is 1 or -1. */
+void nic_use_pd(struct ibv_pd *pd, unsigned int by);
 void nic_remove(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
 		struct ibv_pd *pd);
+/*
+ * A handle is the program's no longer.  Should the object's memory be freed?  A handle's that is
+ * not the object should be in any case.  Lock held.
+ */
+bool nic_handle_dropped(struct nic_handles *handles);
 /* How many of each kind the device has. */
 void nic_show_objects(const struct sim_device *device, const struct polycm_report *to);
 
@@ -362,5 +462,8 @@ void nic_ah_free(struct sim_ah *ah);
 void nic_mw_free(struct sim_mw *mw);
 void nic_mr_free(struct sim_mr *mr);
 void nic_pd_free(struct sim_pd *pd);
+void nic_td_free(struct sim_td *td);
+void nic_dm_free(struct sim_dm *dm);
+void nic_xrcd_free(struct sim_xrcd *xrcd);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "context.h"
 #include "mr.h"
+#include "pd.h"
 #include "qp.h"
 #include "rc_internal.h"
 #include "refuse.h"
@@ -19,34 +20,34 @@
 #include "ud_internal.h"
 #include "verbs.h"
 
-static const char call[] = "ibv_create_qp";
-
 __attribute__((cold))
-static int too_much(const struct sim_device *device, const char *name, uint32_t wanted, uint32_t max)
+static int too_much(const struct sim_device *device, const char *call, const char *name,
+		    uint32_t wanted, uint32_t max)
 {
 	return nic_refuse(device, call, EINVAL, "%s is %u, the device has %u", name, wanted, max);
 }
 
-static int check_caps(const struct sim_device *device, const struct ibv_qp_init_attr *attr)
+static int check_caps(const struct sim_device *device, const char *call,
+		      const struct ibv_qp_init_attr *attr)
 {
 	const uint32_t max_wr = (uint32_t)device->attr.max_qp_wr;
 	const uint32_t max_sge = (uint32_t)device->attr.max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
 
 	if (cap->max_send_wr > max_wr)
-		return too_much(device, "max_send_wr", cap->max_send_wr, max_wr);
+		return too_much(device, call, "max_send_wr", cap->max_send_wr, max_wr);
 	if (cap->max_send_sge > max_sge)
-		return too_much(device, "max_send_sge", cap->max_send_sge, max_sge);
+		return too_much(device, call, "max_send_sge", cap->max_send_sge, max_sge);
 	if (cap->max_inline_data > NIC_MAX_INLINE)
-		return too_much(device, "max_inline_data", cap->max_inline_data, NIC_MAX_INLINE);
+		return too_much(device, call, "max_inline_data", cap->max_inline_data, NIC_MAX_INLINE);
 	if (!attr->srq && cap->max_recv_wr > max_wr)
-		return too_much(device, "max_recv_wr", cap->max_recv_wr, max_wr);
+		return too_much(device, call, "max_recv_wr", cap->max_recv_wr, max_wr);
 	if (!attr->srq && cap->max_recv_sge > max_sge)
-		return too_much(device, "max_recv_sge", cap->max_recv_sge, max_sge);
+		return too_much(device, call, "max_recv_sge", cap->max_recv_sge, max_sge);
 	return 0;
 }
 
-static int check_type(const struct sim_device *device, enum ibv_qp_type type)
+static int check_type(const struct sim_device *device, const char *call, enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
@@ -56,9 +57,12 @@ static int check_type(const struct sim_device *device, enum ibv_qp_type type)
 		if (device->rules->services & POLYCM_SVC_UD)
 			return 0;
 		return nic_refuse(device, call, EOPNOTSUPP, "iWARP has reliable connections only");
-	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:
+		if (device->services & POLYCM_SVC_XRC)
+			return 0;
+		return nic_refuse(device, call, EOPNOTSUPP, "the device has no XRC");
+	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_DRIVER:
 		return nic_refuse(device, call, EOPNOTSUPP, "the simulator has no QPs of type %d",
 				  (int)type);
@@ -67,25 +71,48 @@ static int check_type(const struct sim_device *device, enum ibv_qp_type type)
 	}
 }
 
-static int check_new(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+static int check_new(struct ibv_context *context, const char *call, const struct ibv_xrcd *xrcd,
+		     const struct ibv_qp_init_attr *attr)
 {
-	const struct sim_device *device = nic_device(pd->context);
-	int err = check_type(device, attr->qp_type);
+	const struct sim_device *device = nic_device(context);
+	int err = check_type(device, call, attr->qp_type);
 
 	if (err)
 		return err;
-	if (!attr->send_cq || !attr->recv_cq)
+	if (attr->qp_type == IBV_QPT_XRC_RECV && !xrcd)
+		return nic_refuse(device, call, EINVAL, "it needs an XRC domain");
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return 0;
+	if (attr->qp_type == IBV_QPT_XRC_SEND && !attr->send_cq)
+		return nic_refuse(device, call, EINVAL, "it needs a CQ to send");
+	if (attr->qp_type != IBV_QPT_XRC_SEND && (!attr->send_cq || !attr->recv_cq))
 		return nic_refuse(device, call, EINVAL, "it needs two CQs");
-	if (attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context)
+	if (attr->send_cq->context != context || (attr->recv_cq && attr->recv_cq->context != context))
 		return nic_refuse(device, call, EINVAL, "a CQ is of another context than the PD");
-	if (attr->srq && attr->srq->context != pd->context)
+	if (attr->srq && attr->srq->context != context)
 		return nic_refuse(device, call, EINVAL, "the SRQ is of another context than the PD");
-	return check_caps(device, attr);
+	if (attr->srq && nic_srq(attr->srq)->xrcd && attr->qp_type != IBV_QPT_XRC_SEND)
+		return nic_refuse(device, call, EINVAL, "the SRQ is one of XRC, which only QPs of type "
+				  "XRC_RECV receive from");
+	return check_caps(device, call, attr);
 }
 
-static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+/* XRC: a QP has no queue for what its peer does. */
+static void xrc_fill(struct ibv_qp_init_attr *attr)
 {
-	struct sim_device *device = nic_device(pd->context);
+	attr->recv_cq = NULL;
+	attr->srq = NULL;
+	attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
+	if (attr->qp_type == IBV_QPT_XRC_SEND)
+		return;
+	attr->send_cq = NULL;
+	memset(&attr->cap, 0, sizeof(attr->cap));
+}
+
+static void qp_fill(struct sim_qp *qp, struct ibv_context *context, struct ibv_pd *pd,
+		    struct ibv_qp_init_attr *attr)
+{
+	struct sim_device *device = nic_device(context);
 	struct ibv_qp *pub = &qp->pub.qp;
 
 	/* Inline data takes the room of the gather list, and programs use all of it unasked. */
@@ -97,10 +124,11 @@ static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_att
 		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
 	qp->port = &device->ports[0];
 	qp->state = IBV_QPS_RESET;
-	qp->path_mtu = IBV_MTU_256;	/* until somebody says how much the path carries */
+	qp->attr.path_mtu = IBV_MTU_256;	/* until somebody says how much the path carries */
 	qp->type = (uint8_t)attr->qp_type;
 	qp->sq_sig_all = !!attr->sq_sig_all;
-	qp->cap = attr->cap;
+	nic_ece_init(qp);
+	qp->attr.cap = attr->cap;
 	qp->sq_mask = nic_round_up(attr->cap.max_send_wr) - 1;
 	qp->rq.size = attr->cap.max_recv_wr;
 	qp->rq.mask = nic_round_up(attr->cap.max_recv_wr) - 1;
@@ -109,7 +137,10 @@ static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_att
 	nic_list_init(&qp->groups);
 	if (nic_qp_is_iwarp(qp))
 		qp->state = IBV_QPS_INIT;	/* siw knows nothing before that */
-	pub->context = pd->context;
+	qp->pd = nic_protection(pd);
+	qp->srq = attr->srq ? nic_srq(attr->srq) : NULL;
+	qp->recv_cq = attr->recv_cq ? nic_cq(attr->recv_cq) : NULL;
+	pub->context = context;
 	pub->qp_context = attr->qp_context;
 	pub->pd = pd;
 	pub->send_cq = attr->send_cq;
@@ -121,19 +152,37 @@ static void qp_fill(struct sim_qp *qp, struct ibv_pd *pd, struct ibv_qp_init_att
 	pthread_cond_init(&pub->cond, NULL);
 }
 
-static int qp_attach(struct sim_qp *qp)
+/* by is 1 or -1. */
+static void use_queues(struct ibv_qp *pub, unsigned int by)
+{
+	if (pub->send_cq)
+		nic_cq(pub->send_cq)->users += by;
+	if (pub->recv_cq)
+		nic_cq(pub->recv_cq)->users += by;
+	if (pub->srq)
+		nic_srq(pub->srq)->users += by;
+}
+
+void nic_qp_add_handle(struct sim_qp *qp, struct sim_qp *handle)
+{
+	if (handle == qp)
+		nic_list_init(&qp->handles);
+	handle->real = qp;
+	nic_list_add(&qp->handles, &handle->in_handles);
+	qp->refs++;
+}
+
+static int qp_attach(struct sim_qp *qp, const char *call, struct ibv_xrcd *xrcd)
 {
 	struct ibv_qp *pub = &qp->pub.qp;
 	int err;
 
 	/* It may time out, and be sent to. */
 	err = -sim_engine_need_thread();
-	if (err) {
-		nic_log(POLYCM_LOG_WARN, "ibv_create_qp: %s: the simulator cannot start its thread: "
-			"raise the limit on threads or memory", strerror(err));
-		return err;
-	}
-	err = nic_add(pub->context, NIC_QP, &qp->node, pub->pd);
+	if (err)
+		return nic_refuse(nic_device(pub->context), call, err, "the simulator cannot start its "
+				  "thread: raise the limit on threads or memory");
+	err = nic_add(pub->context, call, NIC_QP, &qp->node, pub->pd);
 	if (err)
 		return err;
 	err = nic_qpn_take(qp, &pub->qp_num);
@@ -143,28 +192,37 @@ static int qp_attach(struct sim_qp *qp)
 		return err;
 	}
 	pub->handle = pub->qp_num;
-	nic_cq(pub->send_cq)->users++;
-	nic_cq(pub->recv_cq)->users++;
-	if (pub->srq)
-		nic_srq(pub->srq)->users++;
+	use_queues(pub, 1);
+	if (xrcd)
+		nic_xrc_enter_qp(qp, nic_xrcd(xrcd));
+	nic_qp_add_handle(qp, qp);
 	return 0;
 }
 
-static void qp_detach(struct sim_qp *qp)
+static void qp_end(struct sim_qp *qp)
 {
-	struct ibv_qp *pub = &qp->pub.qp;
-
 	sim_timer_disarm(&qp->timer);
 	nic_stream_closed(qp, true);
 	nic_groups_detach_all(qp);
-	nic_mw_unbind_all(qp);
-	nic_qpn_drop(pub->qp_num);
-	nic_async_forget(nic_context(pub->context), qp);
-	nic_cq(pub->send_cq)->users--;
-	nic_cq(pub->recv_cq)->users--;
-	if (pub->srq)
-		nic_srq(pub->srq)->users--;
-	nic_remove(pub->context, NIC_QP, &qp->node, pub->pd);
+	if (!qp->domain)	/* else it binds none, and its first handle's context may be gone */
+		nic_mw_unbind_all(qp);
+	nic_qpn_drop(nic_qpn(qp));
+	use_queues(&qp->pub.qp, -1u);
+	nic_xrc_leave_qp(qp);
+}
+
+/* A handle is the program's no longer, and gets no events. */
+static void qp_detach(struct sim_qp *handle)
+{
+	struct ibv_qp *pub = &handle->pub.qp;
+
+	nic_list_del(&handle->in_handles);
+	if (nic_list_empty(&handle->real->handles))
+		qp_end(handle->real);
+	nic_async_forget(nic_context(pub->context), handle);
+	if (handle->xrcd)
+		handle->xrcd->users--;
+	nic_remove(pub->context, NIC_QP, &handle->node, pub->pd);
 }
 
 static bool attempt_over(void *arg)
@@ -177,8 +235,8 @@ static void qp_release(struct sim_qp *qp)
 	nic_builder_free(qp->builder);
 	pthread_mutex_destroy(&qp->pub.qp.mutex);
 	pthread_cond_destroy(&qp->pub.qp.cond);
-	free(qp->sq);
-	free(qp->rq.ring);
+	nic_queue_free(&qp->sq, NIC_SEND_QUEUE);
+	nic_queue_free(&qp->rq.ring, NIC_RECEIVE_QUEUE);
 	free(qp->srq_held);
 	free(qp->atomics);
 	free(qp);
@@ -188,15 +246,24 @@ static void qp_release(struct sim_qp *qp)
 static int qp_room(struct sim_qp *qp)
 {
 	const struct sim_device *device = qp->port->device;
-	const struct ibv_srq *srq = qp->pub.qp.srq;
+	struct ibv_pd *pd = qp->pub.qp.pd;
+	struct nic_rq *rq = &qp->rq;
+	bool is_xrc = qp->type == IBV_QPT_XRC_RECV;
 
-	if (srq) {
-		qp->srq_held =
-			malloc(nic_rwqe_size(nic_container(srq, struct sim_srq, pub)->rq.max_sge));
+	/* The program's allocator is not called under the lock, so not later. */
+	if (nic_pd_allocates(pd) &&
+	    (nic_queue_alloc(&qp->sq, NIC_SEND_QUEUE, pd, nic_sq_bytes(qp)) ||
+	     (rq->size && nic_queue_alloc(&rq->ring, NIC_RECEIVE_QUEUE, pd, nic_rq_bytes(rq)))))
+		return ENOMEM;
+
+	if (qp->srq || is_xrc) {
+		/* XRC: the peer says which SRQ it is. */
+		qp->srq_held = malloc(nic_rwqe_size(is_xrc ? (uint32_t)device->attr.max_srq_sge :
+							     qp->srq->rq.max_sge));
 		if (!qp->srq_held)
 			return ENOMEM;
 	}
-	if (qp->type == IBV_QPT_RC && device->rules->services & POLYCM_SVC_ATOMIC &&
+	if ((qp->type == IBV_QPT_RC || is_xrc) && device->services & POLYCM_SVC_ATOMIC &&
 	    device->attr.max_qp_rd_atom > 0) {
 		qp->num_atomics = (uint8_t)device->attr.max_qp_rd_atom;
 		qp->atomics = calloc(qp->num_atomics, sizeof(*qp->atomics));
@@ -206,24 +273,27 @@ static int qp_room(struct sim_qp *qp)
 	return 0;
 }
 
-int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
+int nic_qp_create(struct ibv_context *context, const char *call, struct ibv_pd *pd,
+		  struct ibv_xrcd *xrcd, size_t size, struct ibv_qp_init_attr *attr,
 		  struct sim_qp **ret_qp)
 {
 	struct sim_qp *qp;
-	int err = check_new(pd, attr);
+	int err = check_new(context, call, xrcd, attr);
 
 	if (err)
 		return err;
+	if (attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV)
+		xrc_fill(attr);
 	qp = calloc(1, size);
 	if (!qp)
-		return nic_no_memory(nic_device(pd->context), call);
-	qp_fill(qp, pd, attr);
+		return nic_no_memory(nic_device(context), call);
+	qp_fill(qp, context, pd, attr);
 	err = qp_room(qp);
 	if (err) {
-		(void)nic_no_memory(nic_device(pd->context), call);
+		(void)nic_no_memory(nic_device(context), call);
 	} else {
 		sim_lock();
-		err = qp_attach(qp);
+		err = qp_attach(qp, call, xrcd);
 		sim_unlock();
 	}
 	if (err) {
@@ -237,15 +307,35 @@ int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
 struct ibv_qp *sim_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct sim_qp *qp;
-	int err = nic_qp_create(pd, offsetof(struct sim_qp, pub) + sizeof(struct ibv_qp), attr, &qp);
+	int err = nic_qp_create(pd->context, "ibv_create_qp", pd, NULL, NIC_QP_SIZE, attr, &qp);
 
 	return err ? nic_fail(NULL, err) : &qp->pub.qp;
 }
 
-void nic_qp_free(struct sim_qp *qp)
+/* Lock held.  What is to be released: the QP with its last handle, and a handle that is not the QP. */
+static struct sim_qp *drop(struct sim_qp *handle, struct sim_qp **ret_qp)
 {
-	qp_detach(qp);
-	qp_release(qp);
+	struct sim_qp *qp = handle->real;
+
+	*ret_qp = --qp->refs ? NULL : qp;
+	return handle == qp ? NULL : handle;
+}
+
+static void release_all(struct sim_qp *handle, struct sim_qp *qp)
+{
+	if (handle)
+		qp_release(handle);
+	if (qp)
+		qp_release(qp);
+}
+
+void nic_qp_free(struct sim_qp *handle)
+{
+	struct sim_qp *qp;
+
+	qp_detach(handle);
+	handle = drop(handle, &qp);
+	release_all(handle, qp);
 }
 
 /* siw: a stream that is being set up holds its queue pair until that is over. */
@@ -261,7 +351,8 @@ static void await_attempt(struct sim_qp *qp)
 
 int sim_destroy_qp(struct ibv_qp *ibqp)
 {
-	struct sim_qp *qp = nic_qp(ibqp);
+	static const char call[] = "ibv_destroy_qp";
+	struct sim_qp *qp = nic_qp(ibqp), *handle;
 	const struct nic_acks acks = {
 		&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, &qp->async_reported, "QP",
 		ibqp->qp_num,
@@ -271,12 +362,12 @@ int sim_destroy_qp(struct ibv_qp *ibqp)
 	sim_prefetch(qp, sizeof(*qp));
 	sim_lock();
 	if (!nic_list_empty(&qp->groups))
-		err = nic_refuse(qp->port->device, "ibv_destroy_qp", EBUSY,
+		err = nic_refuse(qp->port->device, call, EBUSY,
 				 "QP 0x%06x: it is attached to a multicast group", nic_qpn(qp));
 	else if (nic_acks_never_come(&acks))
 		err = EDEADLK;
 	if (!err)
-		err = nic_hand_over(qp);
+		err = nic_hand_over(qp, call);
 	if (!err) {
 		await_attempt(qp);
 		qp_detach(qp);
@@ -285,40 +376,25 @@ int sim_destroy_qp(struct ibv_qp *ibqp)
 	if (err)
 		return err;
 	nic_await_acks(&acks);
-	qp_release(qp);
+	sim_lock();
+	handle = drop(qp, &qp);
+	sim_unlock();
+	release_all(handle, qp);
 	return 0;
 }
 
 static void query_attr(const struct sim_qp *qp, struct ibv_qp_attr *attr)
 {
-	*attr = (struct ibv_qp_attr) {
-		.qp_state = (enum ibv_qp_state)qp->state,
-		.cur_qp_state = (enum ibv_qp_state)qp->state,
-		.path_mtu = (enum ibv_mtu)qp->path_mtu,
-		.path_mig_state = (enum ibv_mig_state)qp->path_mig_state,
-		.qkey = qp->qkey,
-		.rq_psn = qp->rq_psn,
-		.sq_psn = (qp->sq_psn + qp->sq_next) & NIC_PSN_MASK,
-		.dest_qp_num = qp->dest_qpn,
-		.qp_access_flags = qp->access,
-		.cap = qp->cap,
-		.ah_attr = qp->ah,
-		.alt_ah_attr = qp->alt_ah,
-		.sq_draining = qp->state == IBV_QPS_SQD && !qp->sqd_drained,
-		.max_rd_atomic = qp->max_rd_atomic,
-		.max_dest_rd_atomic = qp->max_dest_rd_atomic,
-		.min_rnr_timer = qp->min_rnr_timer,
-		.port_num = qp->state == IBV_QPS_RESET ? 0 : qp->port->num,
-		.timeout = qp->timeout,
-		.retry_cnt = qp->retry_cnt,
-		.rnr_retry = qp->rnr_retry,
-		.alt_port_num = qp->alt_port_num,
-		.alt_timeout = qp->alt_timeout,
-	};
+	*attr = qp->attr;
+	attr->qp_state = attr->cur_qp_state = (enum ibv_qp_state)qp->state;
+	attr->rq_psn = qp->rq_psn;
+	attr->sq_psn = (qp->sq_psn + qp->sq_next) & NIC_PSN_MASK;
+	attr->sq_draining = qp->state == IBV_QPS_SQD && !qp->sqd_drained;
+	attr->port_num = qp->state == IBV_QPS_RESET ? 0 : qp->port->num;
 	if (nic_qp_is_iwarp(qp)) {
 		/* As siw: depths are swapped, the MTU is the port's, access is always the same. */
-		attr->max_rd_atomic = qp->max_dest_rd_atomic;
-		attr->max_dest_rd_atomic = qp->max_rd_atomic;
+		attr->max_rd_atomic = qp->attr.max_dest_rd_atomic;
+		attr->max_dest_rd_atomic = qp->attr.max_rd_atomic;
 		attr->path_mtu = qp->port->active_mtu;
 		attr->qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 					IBV_ACCESS_REMOTE_READ;
@@ -330,7 +406,7 @@ static void query_attr(const struct sim_qp *qp, struct ibv_qp_attr *attr)
 int sim_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init_attr)
 {
-	struct sim_qp *qp = nic_qp(ibqp);
+	struct sim_qp *qp = nic_real_qp(ibqp);
 
 	(void)mask;	/* a hint that allows to return less */
 	sim_lock();

@@ -5,10 +5,33 @@
 
 #include "objects.h"
 
-/* Sizes as for nic_cq_create(). */
-int nic_qp_create(struct ibv_pd *pd, size_t size, struct ibv_qp_init_attr *attr,
+#define NIC_QP_SIZE (offsetof(struct sim_qp, pub) + sizeof(struct ibv_qp))
+
+/* Sizes as for nic_cq_create().  XRC_RECV has an XRC domain, the others a PD. */
+int nic_qp_create(struct ibv_context *context, const char *call, struct ibv_pd *pd,
+		  struct ibv_xrcd *xrcd, size_t size, struct ibv_qp_init_attr *attr,
 		  struct sim_qp **ret_qp);
+/* The program has a handle of the QP, which is the QP itself or one of ibv_open_qp().  Lock held. */
+void nic_qp_add_handle(struct sim_qp *qp, struct sim_qp *handle);
 void nic_builder_free(struct nic_builder *builder);
+
+/* --- xrc.c --- */
+
+/* A QP or an SRQ that belongs to an XRC domain from now on, or does no longer. */
+void nic_xrc_enter_qp(struct sim_qp *qp, struct sim_xrcd *xrcd);
+void nic_xrc_leave_qp(struct sim_qp *qp);
+void nic_xrc_enter_srq(struct sim_srq *srq, struct sim_xrcd *xrcd);
+void nic_xrc_leave_srq(struct sim_srq *srq);
+/* The SRQ of that number in the QP's domain, or NULL. */
+struct sim_srq *nic_xrc_find(const struct sim_qp *qp, uint32_t number);
+/* What comes now is for that SRQ; false: the QP's domain has none of that number. */
+bool nic_xrc_select(struct sim_qp *qp, uint32_t number);
+
+/* --- ece.c --- */
+
+void nic_ece_init(struct sim_qp *qp);
+/* The QP was modified: what was set counts now. */
+void nic_ece_apply(struct sim_qp *qp);
 
 /* --- qpn.c --- */
 

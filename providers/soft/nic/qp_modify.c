@@ -35,6 +35,12 @@
 		    IBV_QP_PATH_MIG_STATE)
 #define RTR_OPTIONAL (IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX)
 #define UD_RUNNING (IBV_QP_CUR_STATE | IBV_QP_QKEY)
+/* XRC: each side has what is left of RC without the other direction. */
+#define XS_SEND SEND_ATTRS
+#define XS_RUNNING UC_RUNNING
+#define XS_DRAINED (DRAINED_ATTRS & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+#define XR_SEND (IBV_QP_TIMEOUT | IBV_QP_SQ_PSN)
+#define XR_DRAINED (DRAINED_ATTRS & ~(IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC))
 #define NOTIFY IBV_QP_EN_SQD_ASYNC_NOTIFY
 
 struct attrs {
@@ -47,22 +53,28 @@ struct attrs {
  */
 static const struct transition {
 	uint8_t from, to;
-	struct attrs rc, uc, ud;
+	struct attrs rc, uc, ud, xrc_send, xrc_recv;
 } transitions[] = {
-	{ IBV_QPS_RESET, IBV_QPS_INIT, { RC_INIT, 0 }, { RC_INIT, 0 }, { UD_INIT, 0 } },
+	{ IBV_QPS_RESET, IBV_QPS_INIT, { RC_INIT, 0 }, { RC_INIT, 0 }, { UD_INIT, 0 }, { RC_INIT, 0 },
+	  { RC_INIT, 0 } },
 	{ IBV_QPS_INIT, IBV_QPS_RTR, { PATH_ATTRS, RTR_OPTIONAL }, { UC_PATH, RTR_OPTIONAL },
-	  { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
+	  { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY }, { UC_PATH, RTR_OPTIONAL },
+	  { PATH_ATTRS, RTR_OPTIONAL } },
 	{ IBV_QPS_RTR, IBV_QPS_RTS, { SEND_ATTRS, RUNNING_ATTRS }, { IBV_QP_SQ_PSN, UC_RUNNING },
-	  { IBV_QP_SQ_PSN, UD_RUNNING } },
-	{ IBV_QPS_INIT, IBV_QPS_INIT, { 0, RC_INIT }, { 0, RC_INIT }, { 0, UD_INIT } },
-	{ IBV_QPS_RTS, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING } },
-	{ IBV_QPS_RTS, IBV_QPS_SQD, { 0, NOTIFY }, { 0, NOTIFY }, { 0, NOTIFY } },
-	{ IBV_QPS_SQD, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING } },
+	  { IBV_QP_SQ_PSN, UD_RUNNING }, { XS_SEND, XS_RUNNING }, { XR_SEND, RUNNING_ATTRS } },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, { 0, RC_INIT }, { 0, RC_INIT }, { 0, UD_INIT }, { 0, RC_INIT },
+	  { 0, RC_INIT } },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING },
+	  { 0, XS_RUNNING }, { 0, RUNNING_ATTRS } },
+	{ IBV_QPS_RTS, IBV_QPS_SQD, { 0, NOTIFY }, { 0, NOTIFY }, { 0, NOTIFY }, { 0, NOTIFY },
+	  { 0, NOTIFY } },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, { 0, RUNNING_ATTRS }, { 0, UC_RUNNING }, { 0, UD_RUNNING },
+	  { 0, XS_RUNNING }, { 0, RUNNING_ATTRS } },
 	{ IBV_QPS_SQD, IBV_QPS_SQD, { 0, DRAINED_ATTRS }, { 0, UC_DRAINED },
-	  { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
+	  { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY }, { 0, XS_DRAINED }, { 0, XR_DRAINED } },
 	/* Only of the unreliable types. */
 	{ IBV_QPS_SQE, IBV_QPS_RTS, { 0, 0 }, { 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS },
-	  { 0, UD_RUNNING } },
+	  { 0, UD_RUNNING }, { 0, 0 }, { 0, 0 } },
 };
 
 /* One line of log; EINVAL. */
@@ -93,6 +105,22 @@ static int check_attrs(const struct sim_qp *qp, uint8_t to, int given, int requi
 	return 0;
 }
 
+static const struct attrs *attrs_of(const struct transition *t, uint8_t type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return &t->rc;
+	case IBV_QPT_UC:
+		return &t->uc;
+	case IBV_QPT_XRC_SEND:
+		return &t->xrc_send;
+	case IBV_QPT_XRC_RECV:
+		return &t->xrc_recv;
+	default:
+		return &t->ud;
+	}
+}
+
 static int check_transition(const struct sim_qp *qp, uint8_t to, int mask)
 {
 	int given = mask & ~IBV_QP_STATE;
@@ -105,17 +133,19 @@ static int check_transition(const struct sim_qp *qp, uint8_t to, int mask)
 
 		if (t->from != qp->state || t->to != to)
 			continue;
-		attrs = qp->type == IBV_QPT_RC ? &t->rc : qp->type == IBV_QPT_UC ? &t->uc : &t->ud;
+		attrs = attrs_of(t, qp->type);
 		return check_attrs(qp, to, given, attrs->required, attrs->optional);
 	}
 	return refuse_move(qp, to, mask);
 }
 
+/* What regions have, programs pass for QPs, too: it need not mean anything there. */
 static bool valid_access(unsigned int access)
 {
 	return !(access & ~(unsigned int)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 					  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 					  IBV_ACCESS_MW_BIND | SIM_ACCESS_FLUSH |
+					  IBV_ACCESS_ON_DEMAND |
 					  IBV_ACCESS_OPTIONAL_RANGE));
 }
 
@@ -124,17 +154,20 @@ static const char *bad_attr(const struct sim_qp *qp, const struct ibv_qp_attr *a
 {
 	struct sim_device *device = qp->port->device;
 	const struct ibv_device_attr *limits = &device->attr;
+	const struct sim_port *port = qp->port;
 
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->state)
 		return "cur_qp_state";
-	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index)
-		return "pkey_index";
 	if (mask & IBV_QP_PORT && !nic_port(device, attr->port_num))
 		return "port_num";
+	if (mask & IBV_QP_PORT)
+		port = nic_port(device, attr->port_num);
+	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index >= port->pkey_tbl_len)
+		return "pkey_index";
 	if (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags))
 		return "qp_access_flags";
 	if (mask & IBV_QP_PATH_MTU &&
-	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > qp->port->max_mtu))
+	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > port->max_mtu))
 		return "path_mtu";
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > limits->max_qp_rd_atom)
 		return "max_dest_rd_atomic";
@@ -149,7 +182,8 @@ static const char *bad_attr(const struct sim_qp *qp, const struct ibv_qp_attr *a
 	if (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7)
 		return "rnr_retry";
 	if (mask & IBV_QP_ALT_PATH && (!nic_port(device, attr->alt_port_num) ||
-				       attr->alt_timeout > 31 || attr->alt_pkey_index))
+				       attr->alt_timeout > 31 ||
+				       attr->alt_pkey_index >= port->pkey_tbl_len))
 		return "alt_port_num, alt_timeout or alt_pkey_index";
 	if (mask & IBV_QP_PATH_MIG_STATE && attr->path_mig_state > IBV_MIG_ARMED)
 		return "path_mig_state";
@@ -168,22 +202,23 @@ static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int ma
 	if (mask & IBV_QP_PORT)
 		qp->port = nic_port(qp->port->device, attr->port_num);
 	if (mask & IBV_QP_AV)
-		qp->ah = attr->ah_attr;
+		qp->attr.ah_attr = attr->ah_attr;
 	if (mask & IBV_QP_PATH_MTU)
-		qp->path_mtu = (uint8_t)attr->path_mtu;
+		qp->attr.path_mtu = attr->path_mtu;
 	if (mask & IBV_QP_DEST_QPN) {
-		qp->dest_qpn = attr->dest_qp_num & NIC_QPN_MASK;
+		qp->attr.dest_qp_num = attr->dest_qp_num & NIC_QPN_MASK;
 		qp->peer_slot = SIM_MAX_SLOTS;
 		if (qp->type != IBV_QPT_UD)
 			rc_peer_slot(qp);
 	}
 	if (mask & IBV_QP_ALT_PATH) {
-		qp->alt_ah = attr->alt_ah_attr;
-		qp->alt_port_num = attr->alt_port_num;
-		qp->alt_timeout = attr->alt_timeout;
+		qp->attr.alt_ah_attr = attr->alt_ah_attr;
+		qp->attr.alt_port_num = attr->alt_port_num;
+		qp->attr.alt_pkey_index = attr->alt_pkey_index;
+		qp->attr.alt_timeout = attr->alt_timeout;
 	}
 	if (mask & IBV_QP_PATH_MIG_STATE)
-		qp->path_mig_state = (uint8_t)attr->path_mig_state;
+		qp->attr.path_mig_state = attr->path_mig_state;
 	if (mask & IBV_QP_RQ_PSN)
 		qp->rq_psn = attr->rq_psn & NIC_PSN_MASK;
 	if (mask & IBV_QP_SQ_PSN)
@@ -193,21 +228,23 @@ static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int ma
 static void apply_attrs(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	if (mask & IBV_QP_ACCESS_FLAGS)
-		qp->access = attr->qp_access_flags;
+		qp->attr.qp_access_flags = attr->qp_access_flags;
 	if (mask & IBV_QP_QKEY)
-		qp->qkey = attr->qkey;
+		qp->attr.qkey = attr->qkey;
+	if (mask & IBV_QP_PKEY_INDEX)
+		qp->attr.pkey_index = attr->pkey_index;
 	if (mask & IBV_QP_TIMEOUT)
-		qp->timeout = attr->timeout;
+		qp->attr.timeout = attr->timeout;
 	if (mask & IBV_QP_RETRY_CNT)
-		qp->retry_cnt = qp->retries_left = attr->retry_cnt;
+		qp->attr.retry_cnt = qp->retries_left = attr->retry_cnt;
 	if (mask & IBV_QP_RNR_RETRY)
-		qp->rnr_retry = qp->rnr_left = attr->rnr_retry;
+		qp->attr.rnr_retry = qp->rnr_left = attr->rnr_retry;
 	if (mask & IBV_QP_MIN_RNR_TIMER)
-		qp->min_rnr_timer = attr->min_rnr_timer;
+		qp->attr.min_rnr_timer = attr->min_rnr_timer;
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
-		qp->max_rd_atomic = attr->max_rd_atomic;
+		qp->attr.max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
-		qp->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
 	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
 		qp->sqd_notify = attr->en_sqd_async_notify;
 }
@@ -225,12 +262,26 @@ static void change_state(struct sim_qp *qp, uint8_t to)
 	}
 }
 
+/* As the kernel: what only the other side of an XRC connection has is ignored. */
+static int without_other_side(uint8_t type, int mask)
+{
+	switch (type) {
+	case IBV_QPT_XRC_SEND:
+		return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	case IBV_QPT_XRC_RECV:
+		return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+	default:
+		return mask;
+	}
+}
+
 static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	uint8_t to = mask & IBV_QP_STATE ? (uint8_t)attr->qp_state : qp->state;
 	struct sim_port *peer = qp->peer;
 	int err;
 
+	mask = without_other_side(qp->type, mask);
 	/* RESET to RESET and ERR to ERR happen, with nothing to set. */
 	err = check_transition(qp, to, mask);
 	if (!err)
@@ -247,6 +298,10 @@ static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	if (mask & IBV_QP_AV && !peer)
 		nic_debug("%s QP 0x%06x: nobody has the address of its path",
 			  qp->port->device->vdev.device.name, nic_qpn(qp));
+	if (mask & IBV_QP_PKEY_INDEX && !nic_has_pkey(qp))
+		nic_log(POLYCM_LOG_INFO, "%s QP 0x%06x: entry %u of the P_Key table is empty: the QP "
+			"reaches nobody", qp->port->device->vdev.device.name, nic_qpn(qp),
+			attr->pkey_index);
 	change_state(qp, to);
 	nic_transmit(qp);
 	return 0;
@@ -282,7 +337,7 @@ static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 	if (to == IBV_QPS_RTS && qp->state < IBV_QPS_RTS)
 		return refuse(qp, "the connection manager brings a QP of iWARP to RTS");
 	if (mask & IBV_QP_ACCESS_FLAGS)
-		qp->access = attr->qp_access_flags;
+		qp->attr.qp_access_flags = attr->qp_access_flags;
 	if (qp->state == IBV_QPS_ERR)
 		return 0;
 	if (to == IBV_QPS_ERR) {
@@ -298,13 +353,13 @@ static int modify_iwarp(struct sim_qp *qp, const struct ibv_qp_attr *attr, int m
 
 int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
-	struct sim_qp *qp = nic_qp(ibqp);
+	struct sim_qp *qp = nic_real_qp(ibqp);
 	int err = 0;
 
 	sim_prefetch(qp, sizeof(*qp));
 	sim_lock();
 	if (mask & IBV_QP_STATE && attr->qp_state != IBV_QPS_RTS)
-		err = nic_hand_over(qp);
+		err = nic_hand_over(qp, "ibv_modify_qp");
 	if (err) {
 		sim_unlock();
 		errno = err;
@@ -317,9 +372,11 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	else
 		err = modify(qp, attr, mask);
 	nic_check_cqe_lost(qp);
-	if (!err)
+	if (!err) {
+		nic_ece_apply(qp);
 		/* Other threads of the program, and the core, read it. */
 		__atomic_store_n(&ibqp->state, (enum ibv_qp_state)qp->state, __ATOMIC_RELAXED);
+	}
 	sim_unlock();
 	if (err)
 		errno = err;	/* as the system call leaves it; programs call perror() */

@@ -52,7 +52,7 @@ void nic_qp_reset(struct sim_qp *qp)
 	sim_timer_disarm(&qp->timer);
 	nic_qp_set_state(qp, IBV_QPS_RESET);
 	qp->peer = NULL;
-	qp->dest_qpn = 0;
+	qp->attr.dest_qp_num = 0;
 	qp->sq_head = qp->sq_high = qp->sq_next = qp->sq_tail = 0;
 	qp->mark = qp->slow_since = 0;
 	qp->sq_psn = qp->tx_off = qp->rd_off = qp->inflight = 0;
@@ -106,7 +106,8 @@ void nic_qp_error(struct sim_qp *qp, bool by_program)
 	qp->rnr_wait = false;
 	nic_sq_flush(qp);
 	nic_rq_flush(qp);
-	if (qp->pub.qp.srq)
+	/* XRC: it takes no receive of an SRQ of its domain any more. */
+	if (qp->pub.qp.srq || qp->type == IBV_QPT_XRC_RECV)
 		nic_async_qp(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 	nic_stream_closed(qp, by_program);
 }
@@ -124,11 +125,6 @@ enum ibv_qp_state sim_qp_state(const struct sim_qp *qp)
 	return (enum ibv_qp_state)qp->state;
 }
 
-enum ibv_qp_type sim_qp_type(const struct sim_qp *qp)
-{
-	return (enum ibv_qp_type)qp->type;
-}
-
 int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t peer_qpn,
 			  uint8_t responder_resources, uint8_t initiator_depth)
 {
@@ -140,12 +136,12 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 	    initiator_depth > limits->max_qp_init_rd_atom)
 		return -EINVAL;
 	qp->peer = peer;
-	qp->dest_qpn = peer_qpn;
+	qp->attr.dest_qp_num = peer_qpn;
 	qp->peer_slot = sim_slot_of_qpn(peer_qpn);
-	qp->max_dest_rd_atomic = responder_resources;
-	qp->max_rd_atomic = initiator_depth;
+	qp->attr.max_dest_rd_atomic = responder_resources;
+	qp->attr.max_rd_atomic = initiator_depth;
 	/* The stream opens the QP to the peer; only the regions say to what. */
-	qp->access |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	qp->attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	qp->sq_psn = 0 - qp->sq_next;
 	qp->rq_psn = 0;
 	qp->retries_left = NIC_TCP_RETRIES;

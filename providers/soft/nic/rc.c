@@ -2,6 +2,7 @@
 /* nic/rc.c - packets of connected QPs: to the link, from the link, and their data. */
 #include "config.h"
 
+#include "providers/soft/fabric/counters.h"
 #include "providers/soft/link/shape.h"
 #include "providers/soft/link/shm/shm.h"
 #include "context.h"
@@ -49,7 +50,7 @@ void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec 
 unsigned int rc_peer_slot(struct sim_qp *qp)
 {
 	if (qp->peer_slot >= SIM_MAX_SLOTS)
-		qp->peer_slot = sim_slot_of_qpn(qp->dest_qpn);
+		qp->peer_slot = sim_slot_of_qpn(qp->attr.dest_qp_num);
 	return qp->peer_slot;
 }
 
@@ -59,20 +60,19 @@ void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *pa
 	unsigned int slot = rc_peer_slot(qp);
 	int r;
 
-	if (!qp->peer || slot >= SIM_MAX_SLOTS)
+	if (!qp->peer || slot >= SIM_MAX_SLOTS || !nic_has_pkey(qp))
 		return;
-	header->dst_qpn = qp->dest_qpn;
+	header->dst_qpn = qp->attr.dest_qp_num;
 	header->src_qpn = nic_qpn(qp);
-	if (!sim_port_has_mac(qp->peer, qp->peer_mac)) {
-		sim_link_send_in_vain(qp->port, qp->peer, SIM_PACKET_RC, header, sizeof(*header),
-				      payload, parts, len);
-		return;
-	}
+	if (!sim_port_has_mac(qp->peer, qp->peer_mac))
+		slot = SIM_MAX_SLOTS;
 	r = sim_link_send(qp->port, qp->peer, slot, SIM_PACKET_RC, header, sizeof(*header), payload,
 			  parts, len);
-	if (r < 0)
+	if (r < 0) {
+		sim_count(qp->port, SIM_SEND_ERRORS, 1);
 		nic_log(POLYCM_LOG_WARN, "%s QP 0x%06x: a packet is lost: %s",
 			qp->port->device->vdev.device.name, nic_qpn(qp), strerror(-r));
+	}
 }
 
 /* The memory of the sending QP, which is in this process, that the packet stands for. */
@@ -84,7 +84,8 @@ static int local_source(const struct rc_packet *p, struct sim_qp *qp, uint32_t n
 	const char *why;
 	uint32_t index;
 
-	if (!sender || sender->type != IBV_QPT_RC || p->packet->from_slot != sim_self_slot())
+	if (!sender || sender->type == IBV_QPT_UC || sender->type == IBV_QPT_UD ||
+	    p->packet->from_slot != sim_self_slot())
 		return -EAGAIN;
 	if (p->h.op == RC_READ_DATA) {
 		wqe = rc_open_request(qp, p->h.psn, &index);
@@ -158,16 +159,21 @@ void *rc_memory(const struct sim_qp *qp, const struct rc_header *h, uint32_t len
 		unsigned int access, const char **ret_why)
 {
 	*ret_why = "the QP does not allow it";
-	if ((qp->access & access) != access)
+	if ((qp->attr.qp_access_flags & access) != access)
 		return NULL;
 	return nic_remote_resolve(qp, h->rkey, h->remote_addr, length, access, ret_why);
 }
 
-int rc_target(const struct sim_qp *qp, const struct rc_header *h, uint32_t n,
-	      const struct nic_rwqe *wqe, struct rc_target *to)
+int rc_target(struct sim_qp *qp, const struct rc_header *h, uint32_t n, struct rc_target *to)
 {
+	const struct nic_rwqe *wqe = NULL;
 	char *memory;
 
+	if (rc_receives(h)) {
+		wqe = nic_rq_hold(qp);
+		if (!wqe)
+			return -ENOBUFS;
+	}
 	if (h->op == RC_SEND && nic_rwqe_room(wqe) < h->length)
 		return -EMSGSIZE;
 	if (h->op == RC_SEND)
@@ -185,12 +191,23 @@ int rc_target(const struct sim_qp *qp, const struct rc_header *h, uint32_t n,
 	return 0;
 }
 
+/* Requests of XRC name an SRQ, and go one way only. */
+static bool is_xrc(const struct sim_qp *qp, const struct rc_header *h)
+{
+	if (h->flags & RC_F_UNRELIABLE)
+		return false;
+	if (qp->type == IBV_QPT_XRC_RECV)
+		return h->op < RC_ACK && h->xrc_srqn;
+	return qp->type == IBV_QPT_XRC_SEND && h->op >= RC_ACK;
+}
+
 static bool is_ours(struct sim_qp *qp, const struct rc_packet *p)
 {
 	uint8_t type = p->h.flags & RC_F_UNRELIABLE ? IBV_QPT_UC : IBV_QPT_RC;
 
-	return qp && qp->type == type && qp->port == p->packet->to &&
-	       qp->peer == p->packet->from && qp->dest_qpn == p->h.src_qpn &&
+	return qp && (qp->type == type ? !p->h.xrc_srqn : is_xrc(qp, &p->h)) &&
+	       qp->port == p->packet->to && nic_has_pkey(qp) &&
+	       qp->peer == p->packet->from && qp->attr.dest_qp_num == p->h.src_qpn &&
 	       rc_peer_slot(qp) == p->packet->from_slot;
 }
 

@@ -20,19 +20,24 @@ static inline int32_t rc_ahead(uint32_t psn, uint32_t of)
 	return (int32_t)((psn - of) << 8) >> 8;
 }
 
+/* Does the message take a receive request? */
+static inline bool rc_receives(const struct rc_header *h)
+{
+	return h->op == RC_SEND || (h->op == RC_WRITE && h->flags & RC_F_IMM);
+}
+
 /* All of a message is here: the next one is due, and a receive that it took is complete. */
-static inline void rc_message_done(struct sim_qp *qp, const struct rc_header *h, bool receives,
-				   bool invalidates)
+static inline void rc_message_done(struct sim_qp *qp, const struct rc_header *h, bool invalidates)
 {
 	struct ibv_wc wc = {
 		.opcode = h->op == RC_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
 		.byte_len = h->length,
-		.wc_flags = qp->ah.is_global ? IBV_WC_GRH : 0,
+		.wc_flags = qp->attr.ah_attr.is_global ? IBV_WC_GRH : 0,
 	};
 
 	qp->rx_off = 0;
 	qp->rq_psn = (qp->rq_psn + 1) & NIC_PSN_MASK;
-	if (!receives)
+	if (!rc_receives(h))
 		return;
 	if (invalidates) {
 		wc.wc_flags |= IBV_WC_WITH_INV;
@@ -70,12 +75,12 @@ struct rc_target {
 	const char *why;		/* -EPERM: the reason */
 };
 /*
- * For n bytes of a Send (to wqe) or an RDMA Write.  0; -EMSGSIZE: the message is
- * longer than the receive; -EACCES: the receive's scatter list is wrong; -EPERM:
- * the write is not allowed.
+ * For n bytes of a Send or an RDMA Write.  0; -ENOBUFS: no receive is posted that
+ * it may take; -EMSGSIZE: the message is longer than the receive; -EACCES: the
+ * receive's scatter list is wrong; -EPERM: the write is not allowed.
  */
-int rc_target(const struct sim_qp *qp, const struct rc_header *h, uint32_t n,
-	      const struct nic_rwqe *wqe, struct rc_target *ret_target);
+int rc_target(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
+	      struct rc_target *ret_target);
 
 /* The handlers of SIM_PACKET_RC and SIM_PACKET_UD; a NAK for the former that a fault rule asks for. */
 void rc_receive(const struct sim_packet *packet);

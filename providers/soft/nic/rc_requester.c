@@ -9,6 +9,7 @@
  */
 #include "config.h"
 
+#include "providers/soft/fabric/counters.h"
 #include "providers/soft/fabric/world.h"
 #include "providers/soft/link/shm/shm.h"
 #include "providers/soft/shm/doorbell.h"
@@ -48,9 +49,9 @@ static uint64_t ack_timeout(const struct sim_qp *qp)
 		ns = TCP_RTO << (NIC_TCP_RETRIES - qp->retries_left);
 		return ns < TCP_RTO_MAX ? ns : TCP_RTO_MAX;
 	}
-	if (!qp->timeout)
+	if (!qp->attr.timeout)
 		return 0;
-	ns = 4096ull << qp->timeout;
+	ns = 4096ull << qp->attr.timeout;
 	return sim_is_virtual() || ns > REAL_TIMEOUT_MIN ? ns : REAL_TIMEOUT_MIN;
 }
 
@@ -73,14 +74,15 @@ void rc_arm(struct sim_qp *qp)
 /* The peer answers: the counters of retries start afresh. */
 static void progress(struct sim_qp *qp)
 {
-	qp->retries_left = nic_qp_is_iwarp(qp) ? NIC_TCP_RETRIES : qp->retry_cnt;
-	qp->rnr_left = qp->rnr_retry;
+	qp->retries_left = nic_qp_is_iwarp(qp) ? NIC_TCP_RETRIES : qp->attr.retry_cnt;
+	qp->rnr_left = qp->attr.rnr_retry;
 	sim_timer_disarm(&qp->timer);
 	qp->rnr_wait = qp->went_back = false;
 }
 
 static void go_back(struct sim_qp *qp)
 {
+	sim_count(qp->port, SIM_RETRIES, 1);
 	for (uint32_t i = qp->sq_tail; i != qp->sq_high; i++)
 		nic_sq_at(qp, i)->inflight = 0;
 	qp->sq_next = qp->sq_tail;
@@ -96,12 +98,16 @@ void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
 {
 	if (why)
 		nic_set_reason("%s", why);
+	if (status == IBV_WC_RETRY_EXC_ERR)
+		sim_count(qp->port, SIM_RETRY_EXCEEDED, 1);
+	else if (status == IBV_WC_RNR_RETRY_EXC_ERR)
+		sim_count(qp->port, SIM_RNR_RETRY_EXCEEDED, 1);
 	/* On iWARP nothing says which request it was: those that wait are flushed with the stream. */
 	if (!nic_qp_is_iwarp(qp) || status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_LOC_LEN_ERR ||
 	    status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_MW_BIND_ERR)
 		nic_sq_complete(qp, status);
 	else
-		nic_log_failure(qp, "the connection to QP 0x%06x ends", qp->dest_qpn);
+		nic_log_failure(qp, "the connection to QP 0x%06x ends", qp->attr.dest_qp_num);
 	nic_qp_error(qp, false);
 }
 
@@ -116,7 +122,7 @@ static bool peer_stands_still(struct sim_qp *qp)
 
 	if (sim_is_virtual() || slot >= SIM_MAX_SLOTS || slot == sim_self_slot() || !qp->peer)
 		return false;
-	if (sim_shm_has_mail(slot))
+	if (sim_slot_has_mail(sim_segment_self(), slot))
 		return true;
 	return sim_shm_unread(slot) && !sim_node_is_frozen(qp->peer->device->node);
 }
@@ -209,12 +215,12 @@ static void handle_rnr(struct sim_qp *qp, uint8_t code)
 {
 	if (qp->rnr_wait)
 		return;		/* said twice */
-	if (qp->rnr_retry != 7 && !qp->rnr_left) {
+	if (qp->attr.rnr_retry != 7 && !qp->rnr_left) {
 		rc_fail(qp, IBV_WC_RNR_RETRY_EXC_ERR,
 		     "the peer has no receive posted, RNR retries are used up");
 		return;
 	}
-	if (qp->rnr_retry != 7)
+	if (qp->attr.rnr_retry != 7)
 		qp->rnr_left--;
 	go_back(qp);
 	qp->rnr_wait = true;
@@ -225,9 +231,11 @@ static void handle_nak(struct sim_qp *qp, const struct rc_packet *p)
 {
 	switch (p->h.syndrome) {
 	case RC_NAK_SEQUENCE:
+		sim_count(qp->port, SIM_SEQUENCE_NAKS, 1);
 		retry(qp);
 		break;
 	case RC_NAK_RNR:
+		sim_count(qp->port, SIM_RNR_RECEIVED, 1);
 		handle_rnr(qp, p->h.rnr_timer);
 		break;
 	case RC_NAK_NO_REF:

@@ -7,7 +7,9 @@
 
 #include <stdio.h>
 
+#include "providers/soft/fabric/counters.h"
 #include "providers/soft/link/shm/shm.h"
+#include "device.h"
 #include "mr.h"
 #include "qp.h"
 #include "rc_internal.h"
@@ -30,7 +32,7 @@ static void nak(struct sim_qp *qp, enum rc_syndrome syndrome)
 		.psn = qp->rq_psn,
 		.op = RC_NAK,
 		.syndrome = (uint8_t)syndrome,
-		.rnr_timer = qp->min_rnr_timer,
+		.rnr_timer = qp->attr.min_rnr_timer,
 	};
 
 	rc_send(qp, &h, NULL, 0, 0);
@@ -41,7 +43,7 @@ static void refuse(struct sim_qp *qp, enum rc_syndrome syndrome, enum ibv_event_
 		   const char *what)
 {
 	nic_set_reason("%s", what);
-	nic_log_failure(qp, "a request of QP 0x%06x is refused", qp->dest_qpn);
+	nic_log_failure(qp, "a request of QP 0x%06x is refused", qp->attr.dest_qp_num);
 	nak(qp, syndrome);
 	nic_qp_fatal(qp, event);
 }
@@ -53,7 +55,7 @@ static void fail_receive(struct sim_qp *qp, enum ibv_wc_status status, enum rc_s
 	struct ibv_wc wc = { .status = status, .opcode = IBV_WC_RECV };
 
 	if (what)
-		nic_set_reason("the message of QP 0x%06x: %s", qp->dest_qpn, what);
+		nic_set_reason("the message of QP 0x%06x: %s", qp->attr.dest_qp_num, what);
 	nak(qp, syndrome);
 	nic_rq_complete(qp, &wc, true);
 	nic_qp_error(qp, false);
@@ -66,6 +68,7 @@ static void no_receive(struct sim_qp *qp)
 		return;
 	}
 	qp->nak_sent = true;
+	sim_count(qp->port, SIM_RNR_SENT, 1);
 	nak(qp, RC_NAK_RNR);
 }
 
@@ -96,7 +99,9 @@ static void *resolve(struct sim_qp *qp, const struct rc_header *h, uint32_t leng
 /* rc_target() has failed. */
 static void refuse_target(struct sim_qp *qp, const struct rc_header *h, int err, const char *why)
 {
-	if (err == -EMSGSIZE)
+	if (err == -ENOBUFS)
+		no_receive(qp);
+	else if (err == -EMSGSIZE)
 		fail_receive(qp, IBV_WC_LOC_LEN_ERR, RC_NAK_INVALID_REQUEST,
 			     "it is longer than the receive");
 	else if (err == -EACCES)
@@ -105,7 +110,7 @@ static void refuse_target(struct sim_qp *qp, const struct rc_header *h, int err,
 		refuse_access(qp, h, h->length, why);
 }
 
-static void message_complete(struct sim_qp *qp, const struct rc_header *h, bool receives)
+static void message_complete(struct sim_qp *qp, const struct rc_header *h)
 {
 	bool invalidates = h->op == RC_SEND && h->flags & RC_F_INVALIDATE;
 
@@ -114,17 +119,15 @@ static void message_complete(struct sim_qp *qp, const struct rc_header *h, bool 
 			     "its key cannot be invalidated");
 		return;
 	}
-	rc_message_done(qp, h, receives, invalidates);
+	rc_message_done(qp, h, invalidates);
 	answer(qp, h->psn, RC_ACK, 0);
 }
 
 static void receive_data(struct sim_qp *qp, const struct rc_packet *p)
 {
 	const struct rc_header *h = &p->h;
-	bool receives = h->op == RC_SEND || h->flags & RC_F_IMM;
 	bool ref = h->flags & (RC_F_LOCAL | RC_F_REF);
 	uint32_t n = ref ? h->length : p->len;
-	const struct nic_rwqe *wqe = NULL;
 	struct rc_target to;
 	int r;
 
@@ -142,14 +145,7 @@ static void receive_data(struct sim_qp *qp, const struct rc_packet *p)
 		answer(qp, h->psn, RC_PROGRESS, qp->rx_off);
 		return;
 	}
-	if (receives) {
-		wqe = nic_rq_hold(qp);
-		if (!wqe) {
-			no_receive(qp);
-			return;
-		}
-	}
-	r = rc_target(qp, h, n, wqe, &to);
+	r = rc_target(qp, h, n, &to);
 	if (r < 0) {
 		refuse_target(qp, h, r, to.why);
 		return;
@@ -164,7 +160,7 @@ static void receive_data(struct sim_qp *qp, const struct rc_packet *p)
 	}
 	qp->rx_off += n;
 	if (qp->rx_off == h->length)
-		message_complete(qp, h, receives);
+		message_complete(qp, h);
 	else if (qp->rx_off / RC_PROGRESS_EVERY != (qp->rx_off - n) / RC_PROGRESS_EVERY)
 		answer(qp, h->psn, RC_PROGRESS, qp->rx_off);
 }
@@ -202,7 +198,8 @@ static void read_by_value(struct sim_qp *qp, struct rc_header *h, char *memory, 
 static bool execute_read(struct sim_qp *qp, const struct rc_header *request)
 {
 	unsigned int slot = rc_peer_slot(qp);
-	bool by_value = request->length <= RC_INLINE_MAX || request->flags & RC_F_NO_REF;
+	bool by_value = request->length <= RC_INLINE_MAX || request->flags & RC_F_NO_REF ||
+			qp->type == IBV_QPT_XRC_RECV;	/* the PD is this request's only */
 	struct rc_header h = {
 		.psn = request->psn,
 		.op = RC_READ_DATA,
@@ -274,8 +271,11 @@ static void receive_read(struct sim_qp *qp, const struct rc_header *h)
 	bool atomic = h->op != RC_READ;
 	bool done;
 
-	if (!h->rd_depth || h->rd_depth > qp->max_dest_rd_atomic ||
-	    (atomic && !(qp->port->device->rules->services & POLYCM_SVC_ATOMIC))) {
+	if (atomic && !(qp->port->device->services & POLYCM_SVC_ATOMIC)) {
+		refuse(qp, RC_NAK_INVALID_REQUEST, REQUEST_ERROR, "the device has no atomics");
+		return;
+	}
+	if (!h->rd_depth || h->rd_depth > qp->attr.max_dest_rd_atomic) {
 		refuse(qp, RC_NAK_INVALID_REQUEST, REQUEST_ERROR,
 		       "more reads and atomics at a time than max_dest_rd_atomic");
 		return;
@@ -283,6 +283,59 @@ static void receive_read(struct sim_qp *qp, const struct rc_header *h)
 	done = atomic ? execute_atomic(qp, h) : execute_read(qp, h);
 	if (done)
 		qp->rq_psn = (qp->rq_psn + 1) & NIC_PSN_MASK;
+}
+
+/* --- Flush and atomic write: IBTA vol. 1, annex A19. --- */
+
+/* What came before is in memory already.  true: it was done. */
+static bool execute_flush(struct sim_qp *qp, struct rc_header h)
+{
+	uint64_t level = h.swap >> RC_FLUSH_LEVEL, placement = h.swap & ((1u << RC_FLUSH_LEVEL) - 1);
+	uint32_t length = (uint32_t)h.compare_add;
+	const struct sim_mr *mr = nic_mr_by_key(h.rkey);	/* windows have no such right */
+	unsigned int access = 0;
+
+	if (!placement || placement & ~(uint64_t)(SIM_FLUSH_GLOBAL | SIM_FLUSH_PERSISTENT) ||
+	    level > SIM_FLUSH_MR) {
+		refuse(qp, RC_NAK_INVALID_REQUEST, REQUEST_ERROR, "malformed flush");
+		return false;
+	}
+	if (placement & SIM_FLUSH_GLOBAL)
+		access |= SIM_ACCESS_FLUSH_GLOBAL;
+	if (placement & SIM_FLUSH_PERSISTENT)
+		access |= SIM_ACCESS_FLUSH_PERSISTENT;
+	if (level == SIM_FLUSH_MR && mr) {	/* all of it, whatever the range */
+		h.remote_addr = mr->iova + mr->pub.length;
+		length = 0;
+	}
+	return resolve(qp, &h, length, access);
+}
+
+static bool execute_atomic_write(struct sim_qp *qp, const struct rc_header *h)
+{
+	uint64_t *memory = resolve(qp, h, sizeof(*memory), IBV_ACCESS_REMOTE_WRITE);
+
+	if (!memory)
+		return false;
+	if (h->remote_addr & 7 || (uintptr_t)memory & 7) {
+		refuse(qp, RC_NAK_INVALID_REQUEST, REQUEST_ERROR, "misaligned atomic write");
+		return false;
+	}
+	__atomic_store_n(memory, h->compare_add, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+static void receive_placement(struct sim_qp *qp, const struct rc_header *h)
+{
+	if (!qp->attr.max_dest_rd_atomic || !(qp->port->device->services & NIC_SVC_PLACEMENT)) {
+		refuse(qp, RC_NAK_INVALID_REQUEST, REQUEST_ERROR,
+		       "a flush or an atomic write, and max_dest_rd_atomic is 0");
+		return;
+	}
+	if (!(h->op == RC_FLUSH ? execute_flush(qp, *h) : execute_atomic_write(qp, h)))
+		return;
+	rc_message_done(qp, h, false);
+	answer(qp, h->psn, RC_ACK, 0);
 }
 
 /* --- Sequence. --- */
@@ -300,9 +353,19 @@ static void repeat_atomic(struct sim_qp *qp, const struct rc_header *h)
 /* We have had that message: its answer may be lost, or more of a read is wanted. */
 static void receive_duplicate(struct sim_qp *qp, const struct rc_header *h)
 {
+	struct ibv_pd *pd = qp->pd;
+	const struct sim_srq *srq;
+
 	switch (h->op) {
 	case RC_READ:
+		if (qp->type == IBV_QPT_XRC_RECV) {
+			srq = nic_xrc_find(qp, h->xrc_srqn & ~RC_XRC);
+			if (!srq)
+				return;
+			qp->pd = nic_protection(srq->pub.pd);
+		}
 		execute_read(qp, h);
+		qp->pd = pd;
 		break;
 	case RC_CMP_SWAP:
 	case RC_FETCH_ADD:
@@ -319,10 +382,12 @@ void rc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
 	int32_t ahead = rc_ahead(p->h.psn, qp->rq_psn);
 
 	if (ahead < 0) {
+		sim_count(qp->port, SIM_DUPLICATE_REQUESTS, 1);
 		receive_duplicate(qp, &p->h);
 		return;
 	}
 	if (ahead > 0) {
+		sim_count(qp->port, SIM_OUT_OF_SEQUENCE, 1);
 		/* Said once; what follows is repeated anyway. */
 		if (!qp->nak_sent) {
 			qp->nak_sent = true;
@@ -331,8 +396,15 @@ void rc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
 		return;
 	}
 	qp->nak_sent = false;
+	if (p->h.xrc_srqn && !nic_xrc_select(qp, p->h.xrc_srqn & ~RC_XRC)) {
+		refuse(qp, RC_NAK_INVALID_REQUEST, REQUEST_ERROR,
+		       "the QP's XRC domain has no SRQ of the number that it names");
+		return;
+	}
 	if (p->h.op == RC_SEND || p->h.op == RC_WRITE)
 		receive_data(qp, p);
+	else if (p->h.op == RC_FLUSH || p->h.op == RC_ATOMIC_WRITE)
+		receive_placement(qp, &p->h);
 	else
 		receive_read(qp, &p->h);
 }

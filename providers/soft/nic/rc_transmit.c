@@ -24,6 +24,7 @@ struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index)
 		.remote_addr = wqe->remote_addr,
 		.compare_add = wqe->compare_add,
 		.swap = wqe->swap,
+		.xrc_srqn = wqe->remote_qpn,
 	};
 
 	if (wqe->flags & IBV_SEND_SOLICITED)
@@ -101,15 +102,15 @@ static bool may_start(struct sim_qp *qp, struct nic_swqe *wqe)
 
 	if (wqe->flags & IBV_SEND_FENCE && qp->rd_outstanding)
 		return false;
-	if (wqe->length > NIC_MAX_MESSAGE)
+	if (wqe->length > qp->port->max_msg_sz)
 		wqe->status = IBV_WC_LOC_LEN_ERR;
-	else if (nic_is_read(wqe) && !qp->max_rd_atomic)
+	else if (nic_is_read(wqe) && !qp->attr.max_rd_atomic)
 		wqe->status = IBV_WC_LOC_QP_OP_ERR;
 	else if (nic_is_read(wqe) && nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts))
 		wqe->status = IBV_WC_LOC_PROT_ERR;
 	if (wqe->status)
 		return false;
-	return !nic_is_read(wqe) || qp->rd_outstanding < qp->max_rd_atomic;
+	return !nic_is_read(wqe) || qp->rd_outstanding < qp->attr.max_rd_atomic;
 }
 
 /*
@@ -195,7 +196,7 @@ static void local_reason(struct sim_qp *qp, struct nic_swqe *wqe)
 		return;		/* nic_mw_execute() has said it */
 	if (wqe->status == IBV_WC_LOC_LEN_ERR) {
 		nic_set_reason("%u bytes are more than a message may have (%u)", wqe->length,
-			    NIC_MAX_MESSAGE);
+			    qp->port->max_msg_sz);
 	} else if (wqe->status == IBV_WC_LOC_QP_OP_ERR) {
 		nic_set_reason("it reads, and the QP's max_rd_atomic (initiator depth) is 0");
 	} else {

@@ -12,9 +12,14 @@ static inline size_t nic_rwqe_size(uint32_t max_sge)
 {
 	return sizeof(struct nic_rwqe) + max_sge * sizeof(struct ibv_sge);
 }
+static inline size_t nic_rq_bytes(const struct nic_rq *rq)
+{
+	return ((size_t)rq->mask + 1) * nic_rwqe_size(rq->max_sge);
+}
 static inline struct nic_rwqe *nic_rq_at(const struct nic_rq *rq, uint32_t index)
 {
-	return (struct nic_rwqe *)(void *)(rq->ring + (index & rq->mask) * nic_rwqe_size(rq->max_sge));
+	return (struct nic_rwqe *)(void *)((char *)rq->ring.at +
+					  (index & rq->mask) * nic_rwqe_size(rq->max_sge));
 }
 /* How many bytes it takes. */
 static inline uint64_t nic_rwqe_room(const struct nic_rwqe *wqe)

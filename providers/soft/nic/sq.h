@@ -5,38 +5,57 @@
 
 #include "objects.h"
 
-/* --- wr_send.c --- */
+/* --- wr_check.c --- */
 
 /* What a send request of an opcode is. */
 struct nic_opcode {
-	uint8_t qp_types;		/* bits 1 << enum ibv_qp_type: these have it, */
-	uint32_t services;		/* if the transport has these */
+	uint16_t qp_types;		/* bits 1 << enum ibv_qp_type: these have it, */
+	uint32_t services;		/* if the device has these */
 	uint8_t wc_opcode;		/* enum ibv_wc_opcode */
 	uint8_t rc_op, rc_flags;	/* on the wire */
 };
 extern const struct nic_opcode nic_opcodes[];
 bool nic_has_opcode(const struct sim_device *device, enum ibv_qp_type type, unsigned int opcode);
 
+/* Who posts: the call, for the log; built by wr_*() calls? */
+struct nic_post {
+	struct sim_qp *qp;
+	const char *call;
+	bool built;
+};
+/* 0 and the bytes of the request's data, or an errno with a line of log. */
+int nic_check_send(const struct nic_post *post, const struct ibv_send_wr *wr, uint64_t *ret_length);
+
+/* --- wr_send.c --- */
+
+/* ibv_post_send(); `call' is what the program has called, for the log. */
+int nic_post_send(struct sim_qp *qp, const char *call, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad_wr);
 /*
  * All of them or none; lock held, but not all the time: afterwards the QP may be
  * gone, whatever is returned.  0 or an errno.
  */
-int nic_post_all(struct sim_qp *qp, struct ibv_send_wr *wr);
+int nic_post_all(struct sim_qp *qp, const char *call, struct ibv_send_wr *wr);
 /*
  * Lock held, but not meanwhile: before a stream ends, the peer has what was
  * posted, as after siw's posts.  EINVAL: another thread has destroyed the QP.
  */
-int nic_hand_over(struct sim_qp *qp);
+int nic_hand_over(struct sim_qp *qp, const char *call);
 static inline size_t nic_swqe_size(const struct sim_qp *qp)
 {
-	size_t sges = qp->cap.max_send_sge * sizeof(struct ibv_sge);
-	size_t tail = sges > qp->cap.max_inline_data ? sges : qp->cap.max_inline_data;
+	size_t sges = qp->attr.cap.max_send_sge * sizeof(struct ibv_sge);
+	size_t tail = sges > qp->attr.cap.max_inline_data ? sges : qp->attr.cap.max_inline_data;
 
 	return sizeof(struct nic_swqe) + (tail + 7) / 8 * 8;
 }
+static inline size_t nic_sq_bytes(const struct sim_qp *qp)
+{
+	return ((size_t)qp->sq_mask + 1) * nic_swqe_size(qp);
+}
 static inline struct nic_swqe *nic_sq_at(const struct sim_qp *qp, uint32_t index)
 {
-	return (struct nic_swqe *)(void *)(qp->sq + (index & qp->sq_mask) * nic_swqe_size(qp));
+	return (struct nic_swqe *)(void *)((char *)qp->sq.at +
+					  (index & qp->sq_mask) * nic_swqe_size(qp));
 }
 static inline bool nic_is_read(const struct nic_swqe *wqe)
 {
@@ -61,10 +80,10 @@ void ud_transmit(struct sim_qp *qp);
 void rc_timer(struct sim_timer *timer);
 static inline void nic_transmit(struct sim_qp *qp)
 {
-	if (qp->type == IBV_QPT_RC)
-		rc_transmit(qp);
-	else
+	if (qp->type == IBV_QPT_UC || qp->type == IBV_QPT_UD)
 		ud_transmit(qp);
+	else
+		rc_transmit(qp);
 }
 /* After sending or receiving: the QP fails if a full CQ has lost a completion of it. */
 void nic_check_cqe_lost(struct sim_qp *qp);

@@ -5,37 +5,41 @@
 #include <stdlib.h>
 
 #include "context.h"
+#include "pd.h"
+#include "qp.h"
 #include "refuse.h"
 #include "rq.h"
 #include "verbs.h"
 
-static const char create_call[] = "ibv_create_srq", modify_call[] = "ibv_modify_srq";
+static const char create_ex_call[] = "ibv_create_srq_ex", modify_call[] = "ibv_modify_srq";
 
-static int check_new(const struct sim_device *device, const struct ibv_srq_attr *attr)
+static int check_new(const struct sim_device *device, const char *call,
+		     const struct ibv_srq_attr *attr)
 {
 	const struct ibv_device_attr *limits = &device->attr;
 
-	if (!limits->max_srq)
-		return nic_refuse(device, create_call, EOPNOTSUPP, "the device has no SRQs");
+	if (!(device->services & POLYCM_SVC_SRQ))
+		return nic_refuse(device, call, EOPNOTSUPP, "the device has no SRQs");
 	if (attr->max_wr < 1 || attr->max_wr > (uint32_t)limits->max_srq_wr)
-		return nic_refuse(device, create_call, EINVAL, "max_wr is %u, the device has 1 to %d",
+		return nic_refuse(device, call, EINVAL, "max_wr is %u, the device has 1 to %d",
 				  attr->max_wr, limits->max_srq_wr);
 	if (attr->max_sge > (uint32_t)limits->max_srq_sge)
-		return nic_refuse(device, create_call, EINVAL, "max_sge is %u, the device has %d",
+		return nic_refuse(device, call, EINVAL, "max_sge is %u, the device has %d",
 				  attr->max_sge, limits->max_srq_sge);
 	return 0;
 }
 
-struct ibv_srq *sim_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+static struct ibv_srq *create(struct ibv_pd *pd, const char *call, struct ibv_srq_init_attr *init,
+			      struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
 	const struct sim_device *device = nic_device(pd->context);
 	static uint32_t next_handle;
 	struct sim_srq *srq;
-	int err = check_new(device, &init->attr);
+	int err = check_new(device, call, &init->attr);
 
 	if (err)
 		return nic_fail(NULL, err);
-	srq = nic_alloc(device, create_call, sizeof(*srq));
+	srq = nic_alloc(device, call, sizeof(*srq));
 	if (!srq)
 		return NULL;
 	srq->rq.size = init->attr.max_wr;
@@ -44,38 +48,83 @@ struct ibv_srq *sim_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	srq->pub.context = pd->context;
 	srq->pub.srq_context = init->srq_context;
 	srq->pub.pd = pd;
+	if (nic_pd_allocates(pd) &&
+	    nic_queue_alloc(&srq->rq.ring, NIC_SHARED_QUEUE, pd, nic_rq_bytes(&srq->rq)))
+		return nic_fail(srq, nic_no_memory(device, call));
 
 	sim_lock();
-	err = nic_add(pd->context, NIC_SRQ, &srq->node, pd);
+	err = nic_add(pd->context, call, NIC_SRQ, &srq->node, pd);
 	if (!err) {
 		pthread_mutex_init(&srq->pub.mutex, NULL);
 		pthread_cond_init(&srq->pub.cond, NULL);
 		srq->pub.handle = next_handle++;
-		srq->number = srq->pub.handle + 1;
+		srq->number = srq->pub.handle % NIC_QPN_MASK + 1;
+		if (xrcd)
+			nic_xrc_enter_srq(srq, nic_xrcd(xrcd));
+		if (cq) {
+			srq->cq = nic_cq(cq);
+			srq->cq->users++;
+		}
 	}
 	sim_unlock();
-	return err ? nic_fail(srq, err) : &srq->pub;
+	if (!err)
+		return &srq->pub;
+	nic_queue_free(&srq->rq.ring, NIC_SHARED_QUEUE);
+	return nic_fail(srq, err);
+}
+
+struct ibv_srq *sim_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	return create(pd, "ibv_create_srq", init, NULL, NULL);
+}
+
+/* 0 or an errno. */
+static int check_xrc(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
+{
+	const struct sim_device *device = nic_device(context);
+
+	if (!(device->services & POLYCM_SVC_XRC))
+		return nic_refuse(device, create_ex_call, EOPNOTSUPP, "the device has no XRC");
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd ||
+	    attr->xrcd->context != context)
+		return nic_refuse(device, create_ex_call, EINVAL,
+				  "it needs an XRC domain of the same context");
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !attr->cq || attr->cq->context != context)
+		return nic_refuse(device, create_ex_call, EINVAL, "it needs a CQ of the same context");
+	return 0;
 }
 
 struct ibv_srq *sim_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-	static const char call[] = "ibv_create_srq_ex";
+	const uint32_t xrc_attrs = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	const uint32_t attrs = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
 	struct ibv_srq_init_attr init = { .srq_context = attr->srq_context, .attr = attr->attr };
+	enum ibv_srq_type type = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type :
+									   IBV_SRQT_BASIC;
+	bool is_xrc = type == IBV_SRQT_XRC;
+	int err;
 
-	if (attr->comp_mask & ~(uint32_t)(IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE) ||
-	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC))
-		return nic_fail(NULL, nic_refuse(nic_device(context), call, EOPNOTSUPP,
-						 "the simulator has basic SRQs only (comp_mask 0x%x)",
-						 attr->comp_mask));
+	if (attr->comp_mask & ~(is_xrc ? attrs | xrc_attrs : attrs) ||
+	    (!is_xrc && type != IBV_SRQT_BASIC))
+		return nic_fail(NULL, nic_refuse(nic_device(context), create_ex_call, EOPNOTSUPP,
+						 "the simulator has basic SRQs and those of XRC only "
+						 "(comp_mask 0x%x)", attr->comp_mask));
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || attr->pd->context != context)
-		return nic_fail(NULL, nic_refuse(nic_device(context), call, EINVAL,
+		return nic_fail(NULL, nic_refuse(nic_device(context), create_ex_call, EINVAL,
 						 "it needs a PD of the same context"));
-	return sim_create_srq(attr->pd, &init);
+	err = is_xrc ? check_xrc(context, attr) : 0;
+	if (err)
+		return nic_fail(NULL, err);
+	return create(attr->pd, create_ex_call, &init, is_xrc ? attr->xrcd : NULL,
+		      is_xrc ? attr->cq : NULL);
 }
 
 static void srq_detach(struct sim_srq *srq)
 {
 	nic_async_forget(nic_context(srq->pub.context), srq);
+	nic_xrc_leave_srq(srq);
+	if (srq->cq)
+		srq->cq->users--;
 	nic_remove(srq->pub.context, NIC_SRQ, &srq->node, srq->pub.pd);
 }
 
@@ -83,7 +132,7 @@ static void srq_release(struct sim_srq *srq)
 {
 	pthread_mutex_destroy(&srq->pub.mutex);
 	pthread_cond_destroy(&srq->pub.cond);
-	free(srq->rq.ring);
+	nic_queue_free(&srq->rq.ring, NIC_SHARED_QUEUE);
 	free(srq);
 }
 
@@ -118,7 +167,8 @@ int sim_destroy_srq(struct ibv_srq *ibsrq)
 	return 0;
 }
 
-static int srq_resize(struct sim_srq *srq, uint32_t size)
+/* *ret_old is to be freed when the lock is not held any more. */
+static int srq_resize(struct sim_srq *srq, uint32_t size, struct nic_queue *ret_old)
 {
 	const struct sim_device *device = nic_device(srq->pub.context);
 	struct nic_rq *rq = &srq->rq, bigger = *rq;
@@ -129,13 +179,13 @@ static int srq_resize(struct sim_srq *srq, uint32_t size)
 				  device->attr.max_srq_wr, rq->head - rq->tail);
 	bigger.size = size;
 	bigger.mask = nic_round_up(size) - 1;
-	if (rq->ring) {
-		bigger.ring = malloc((bigger.mask + 1) * nic_rwqe_size(rq->max_sge));
-		if (!bigger.ring)
+	if (rq->ring.at) {
+		bigger.ring = (struct nic_queue) { .at = malloc(nic_rq_bytes(&bigger)) };
+		if (!bigger.ring.at)
 			return nic_no_memory(device, modify_call);
 		for (uint32_t i = rq->tail; i != rq->head; i++)
 			memcpy(nic_rq_at(&bigger, i), nic_rq_at(rq, i), nic_rwqe_size(rq->max_sge));
-		free(rq->ring);
+		*ret_old = rq->ring;
 	}
 	*rq = bigger;
 	return 0;
@@ -145,21 +195,27 @@ int sim_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
 	const struct sim_device *device = nic_device(ibsrq->context);
 	struct sim_srq *srq = nic_srq(ibsrq);
+	struct nic_queue old = { 0 };
 	int err = 0;
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return nic_refuse(device, modify_call, EINVAL, "attributes 0x%x are none of an SRQ's",
 				  (unsigned int)(mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)));
+	/* siw has another error for it than adapters. */
+	if (mask & IBV_SRQ_MAX_WR && !(device->attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE))
+		return nic_refuse(device, modify_call, nic_is_iwarp(device) ? EOPNOTSUPP : EINVAL,
+				  "the device cannot change the size of an SRQ");
 	sim_lock();
 	if (mask & IBV_SRQ_LIMIT &&
 	    attr->srq_limit > (mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->rq.size))
 		err = nic_refuse(device, modify_call, EINVAL, "srq_limit is %u, more than max_wr",
 				 attr->srq_limit);
 	if (!err && mask & IBV_SRQ_MAX_WR)
-		err = srq_resize(srq, attr->max_wr);
+		err = srq_resize(srq, attr->max_wr, &old);
 	if (!err && mask & IBV_SRQ_LIMIT)
 		srq->limit = attr->srq_limit;
 	sim_unlock();
+	nic_queue_free(&old, NIC_SHARED_QUEUE);
 	return err;
 }
 

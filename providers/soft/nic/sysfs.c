@@ -1,146 +1,149 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nic/sysfs.c - the files that a real device has below
- * /sys/class/infiniband/NAME, for programs that read them through libibverbs.
+ * nic/sysfs.c - the files that a real device has below /sys/class/infiniband/NAME, for programs
+ * that read them there or through libibverbs.
  */
 #include "config.h"
 
-#include <inttypes.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <endian.h>
-
-#include "device.h"
+#include "sysfs.h"
 #include "verbs.h"
 
-static int put_guid(char *buf, size_t size, __be64 guid)
-{
-	uint64_t id = be64toh(guid);
+#define NAME_SIZE IBV_SYSFS_NAME_MAX
 
-	return snprintf(buf, size, "%04x:%04x:%04x:%04x", (unsigned int)(id >> 48 & 0xffff),
-			(unsigned int)(id >> 32 & 0xffff), (unsigned int)(id >> 16 & 0xffff),
-			(unsigned int)(id & 0xffff));
+static bool exists(const struct sysfs_folder *folder, const struct sysfs_place *place)
+{
+	return !folder->exists || folder->exists(place);
 }
 
-static int device_file(const struct sim_device *device, const char *file, char *buf, size_t size)
+static const struct sysfs_folder *find_folder(const struct sysfs_folder *in,
+					      struct sysfs_place *place, const char *name)
 {
-	const struct ibv_device *ibdev = &device->vdev.device;
+	const struct sysfs_folder *folder = in->folders;
 
-	if (!strcmp(file, "fw_ver"))
-		return snprintf(buf, size, "%s", device->attr.fw_ver);
-	if (!strcmp(file, "hca_type"))
-		return snprintf(buf, size, "polycm sim %s", device->rules->name);
-	if (!strcmp(file, "board_id"))
-		return snprintf(buf, size, "POLYCM_SIM");
-	if (!strcmp(file, "hw_rev"))
-		return snprintf(buf, size, "%x", device->attr.hw_ver);
-	if (!strcmp(file, "node_guid"))
-		return put_guid(buf, size, device->attr.node_guid);
-	if (!strcmp(file, "sys_image_guid"))
-		return put_guid(buf, size, device->attr.sys_image_guid);
-	if (!strcmp(file, "node_desc"))
-		return snprintf(buf, size, "%s %s", device->node ? device->node->name : "sim",
-				ibdev->name);
-	if (!strcmp(file, "node_type"))
-		return snprintf(buf, size, "%d: %s", (int)ibdev->node_type,
-				ibdev->node_type == IBV_NODE_RNIC ? "RNIC" : "CA");
+	for (; folder && (folder->name || folder->enter); folder++) {
+		if (folder->name ? !strcmp(folder->name, name) && exists(folder, place)
+				 : folder->enter(place, name))
+			return folder;
+	}
+	return NULL;
+}
+
+/* "7"; not "07". */
+static bool is_number(const char *name, unsigned int *ret_number)
+{
+	char *end;
+	unsigned long number;
+
+	if (*name < '0' || *name > '9' || (*name == '0' && name[1]))
+		return false;
+	number = strtoul(name, &end, 10);
+	*ret_number = (unsigned int)number;
+	return !*end && number <= UINT16_MAX;
+}
+
+static int show_file(const struct sysfs_folder *folder, struct sysfs_place *place, const char *name,
+		     char *buf, size_t size)
+{
+	const struct sysfs_file *file = folder->files;
+
+	if (folder->count && is_number(name, &place->index) && place->index < folder->count(place))
+		return folder->show(place, buf, size);
+	for (; file && file->name; file++) {
+		if (strcmp(file->name, name))
+			continue;
+		place->arg = file->arg;
+		return file->show(place, buf, size);
+	}
 	return -1;
 }
 
-static int put_gid(char *buf, size_t size, const union ibv_gid *gid)
-{
-	int len = 0;
+/* --- Lists. --- */
 
-	for (unsigned int i = 0; i < 16 && len >= 0 && (size_t)len < size; i += 2)
-		len += snprintf(buf + len, size - (size_t)len, "%s%02x%02x", i ? ":" : "",
-				gid->raw[i], gid->raw[i + 1]);
-	return len;
+struct names {
+	char *buf;
+	size_t size;
+	int len;
+};
+
+static void put_name(struct names *names, const char *name, const char *behind)
+{
+	size_t at = (size_t)names->len < names->size ? (size_t)names->len : names->size - 1;
+
+	names->len += snprintf(names->buf + at, names->size - at, "%s%s\n", name, behind);
 }
 
-static const char *gid_type_name(uint32_t type)
+static void put_numbered(struct names *names, const struct sysfs_folder *folder,
+			 const struct sysfs_place *place)
 {
-	return type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1";
+	unsigned int num = folder->count ? folder->count(place) : 0;
+	char name[NAME_SIZE];
+
+	for (unsigned int i = 0; i < num; i++) {
+		(void)snprintf(name, sizeof(name), "%u", i);
+		put_name(names, name, "");
+	}
 }
 
-/* Files of a table's entry: NAME/index.  -1: no such file. */
-static int table_file(const struct sim_port *port, const char *file, char *buf, size_t size)
+static int list(const struct sysfs_folder *folder, const struct sysfs_place *place, char *buf,
+		size_t size)
 {
-	static const union ibv_gid none;
-	const char *slash = strrchr(file, '/');
-	char ifname[IF_NAMESIZE], *end;
-	unsigned long index;
-	size_t len;
-	bool used;
+	struct names names = { .buf = buf, .size = size };
+	const struct sysfs_file *file = folder->files;
+	const struct sysfs_folder *in = folder->folders;
+	char name[NAME_SIZE];
 
-	if (!slash || slash[1] < '0' || slash[1] > '9')
-		return -1;
-	len = (size_t)(slash - file);
-	index = strtoul(slash + 1, &end, 10);
-	if (*end)
-		return -1;
-	used = index < port->num_gids;
-	if (len == 5 && !strncmp(file, "pkeys", len))
-		return index == 0 ? snprintf(buf, size, "0x%04x", SIM_PKEY) : -1;
-	if (len == 4 && !strncmp(file, "gids", len))
-		return put_gid(buf, size, used ? &port->gids[index].gid : &none);
-	if (!used)
-		return -1;
-	if (len == 15 && !strncmp(file, "gid_attrs/types", len))
-		return snprintf(buf, size, "%s", gid_type_name(port->gids[index].type));
-	if (len == 15 && !strncmp(file, "gid_attrs/ndevs", len))
-		return if_indextoname(port->gids[index].ifindex, ifname)
-			? snprintf(buf, size, "%s", ifname) : -1;
-	return -1;
+	buf[0] = '\0';
+	for (; file && file->name; file++)
+		put_name(&names, file->name, "");
+	put_numbered(&names, folder, place);
+	for (; in && (in->name || in->enter); in++) {
+		if (in->name && exists(in, place))
+			put_name(&names, in->name, "/");
+		for (unsigned int n = 0; !in->name && in->nth(place, n, name); n++)
+			put_name(&names, name, "/");
+	}
+	return names.len;
 }
 
-static int port_file(const struct sim_port *port, const char *file, char *buf, size_t size)
-{
-	static const char *const states[] = { "NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER" };
-	struct ibv_port_attr attr;
+/* --- The call. --- */
 
-	nic_port_attr(port, &attr);
-	if (!strcmp(file, "state"))
-		return snprintf(buf, size, "%d: %s", (int)attr.state, states[attr.state]);
-	if (!strcmp(file, "phys_state"))
-		return snprintf(buf, size, "%u: %s", attr.phys_state,
-				attr.phys_state == 5 ? "LinkUp" : "Disabled");
-	if (!strcmp(file, "link_layer"))
-		return snprintf(buf, size, "%s", attr.link_layer == IBV_LINK_LAYER_INFINIBAND
-				? "InfiniBand" : "Ethernet");
-	if (!strcmp(file, "rate"))
-		return snprintf(buf, size, "100 Gb/sec (4X EDR)");
-	if (!strcmp(file, "lid"))
-		return snprintf(buf, size, "0x%x", attr.lid);
-	if (!strcmp(file, "sm_lid"))
-		return snprintf(buf, size, "0x%x", attr.sm_lid);
-	if (!strcmp(file, "sm_sl"))
-		return snprintf(buf, size, "%u", attr.sm_sl);
-	if (!strcmp(file, "lid_mask_count"))
-		return snprintf(buf, size, "%u", attr.lmc);
-	if (!strcmp(file, "cap_mask"))
-		return snprintf(buf, size, "0x%08x", attr.port_cap_flags);
-	return table_file(port, file, buf, size);
+static int read_path(struct sysfs_place *place, const char *path, char *buf, size_t size)
+{
+	const struct sysfs_folder *folder = &nic_sysfs_root;
+	char name[NAME_SIZE];
+	const char *slash;
+
+	while ((slash = strchr(path, '/'))) {
+		if ((size_t)(slash - path) >= sizeof(name))
+			return -1;
+		memcpy(name, path, (size_t)(slash - path));
+		name[slash - path] = '\0';
+		folder = find_folder(folder, place, name);
+		if (!folder)
+			return -1;
+		path = slash + 1;
+	}
+	return *path ? show_file(folder, place, path, buf, size) : list(folder, place, buf, size);
 }
 
 int sim_read_sysfs_file(struct ibv_device *ibdev, const char *file, char *buf, size_t size)
 {
-	struct sim_device *device = nic_container(ibdev, struct sim_device, vdev.device);
-	const struct sim_port *port;
-	char *end;
-	int len = -1;
+	struct sysfs_place place = {
+		.device = nic_container(ibdev, struct sim_device, vdev.device),
+	};
+	int len;
 
 	if (!size)
 		return -1;
 	sim_lock();
-	if (strncmp(file, "ports/", 6)) {
-		len = device_file(device, file, buf, size);
-	} else {
-		port = nic_port(device, (uint32_t)strtoul(file + 6, &end, 10));
-		if (port && *end == '/')
-			len = port_file(port, end + 1, buf, size);
-	}
+	len = read_path(&place, file, buf, size);
+	if (*file && file[strlen(file) - 1] != '/')
+		len = nic_sysfs_copied_file(place.device, file, buf, size, len);
+	else
+		len = nic_sysfs_copied_list(place.device, file, buf, size, len);
 	sim_unlock();
 	/* As read(): what fits, terminated. */
 	return len >= (int)size ? (int)size - 1 : len;

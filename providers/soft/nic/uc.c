@@ -21,9 +21,9 @@ enum ibv_wc_status uc_send(struct sim_qp *qp, struct nic_swqe *wqe)
 	struct iovec iov[NIC_MAX_SGE];
 	unsigned int parts;
 
-	if (wqe->length > NIC_MAX_MESSAGE) {
+	if (wqe->length > qp->port->max_msg_sz) {
 		nic_set_reason("%u bytes are more than a message may have (%u)", wqe->length,
-			    NIC_MAX_MESSAGE);
+			    qp->port->max_msg_sz);
 		return IBV_WC_LOC_LEN_ERR;
 	}
 	if (nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts))
@@ -46,7 +46,7 @@ enum ibv_wc_status uc_send(struct sim_qp *qp, struct nic_swqe *wqe)
 static void drop(struct sim_qp *qp, const char *why)
 {
 	nic_debug("%s QP 0x%06x: a message of QP 0x%06x is dropped: %s",
-		  qp->port->device->vdev.device.name, nic_qpn(qp), qp->dest_qpn, why);
+		  qp->port->device->vdev.device.name, nic_qpn(qp), qp->attr.dest_qp_num, why);
 	qp->uc_dropping = true;
 }
 
@@ -58,7 +58,7 @@ static void drop_too_long(struct sim_qp *qp)
 	drop(qp, "it is longer than the receive");
 	if (!qp->pub.qp.srq)
 		return;
-	nic_set_reason("the message of QP 0x%06x: it is longer than the receive", qp->dest_qpn);
+	nic_set_reason("the message of QP 0x%06x: it is longer than the receive", qp->attr.dest_qp_num);
 	nic_rq_complete(qp, &wc, true);
 }
 
@@ -67,7 +67,9 @@ static void fail(struct sim_qp *qp, int err, const char *why)
 {
 	struct ibv_wc wc = { .status = IBV_WC_LOC_PROT_ERR, .opcode = IBV_WC_RECV };
 
-	if (err == -EMSGSIZE) {
+	if (err == -ENOBUFS) {
+		drop(qp, "no receive is posted");
+	} else if (err == -EMSGSIZE) {
 		drop_too_long(qp);
 	} else if (err == -EPERM) {
 		drop(qp, why);
@@ -93,8 +95,6 @@ static bool is_next(struct sim_qp *qp, const struct rc_header *h)
 void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
 {
 	const struct rc_header *h = &p->h;
-	const struct nic_rwqe *wqe = NULL;
-	bool receives = h->op == RC_SEND || h->flags & RC_F_IMM;
 	struct rc_target to;
 	struct iovec from;
 	int r;
@@ -103,14 +103,7 @@ void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
 	    h->offset > h->length || p->len > h->length - h->offset || (!p->len && h->length) ||
 	    !is_next(qp, h))
 		return;
-	if (receives) {
-		wqe = nic_rq_hold(qp);
-		if (!wqe) {
-			drop(qp, "no receive is posted");
-			return;
-		}
-	}
-	r = rc_target(qp, h, p->len, wqe, &to);
+	r = rc_target(qp, h, p->len, &to);
 	if (r < 0) {
 		fail(qp, r, to.why);
 		return;
@@ -119,5 +112,5 @@ void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p)
 	nic_copy(to.iov, to.parts, &from, 1, p->len);
 	qp->rx_off += p->len;
 	if (qp->rx_off == h->length)
-		rc_message_done(qp, h, receives, false);
+		rc_message_done(qp, h, false);
 }

@@ -9,6 +9,7 @@
 
 #include "providers/soft/fabric/gids.h"
 #include "providers/soft/fabric/groups.h"
+#include "providers/soft/link/count.h"
 #include "mr.h"
 #include "qp.h"
 #include "rc_internal.h"
@@ -32,7 +33,7 @@ static struct ud_header header_of(const struct sim_qp *qp, const struct nic_swqe
 		.dst_qpn = wqe->remote_qpn,
 		.src_qpn = nic_qpn(qp),
 		/* The high bit says: use the QP's own. */
-		.qkey = wqe->rkey & 0x80000000u ? qp->qkey : wqe->rkey,
+		.qkey = wqe->rkey & 0x80000000u ? qp->attr.qkey : wqe->rkey,
 		.imm = wqe->imm,
 		.length = wqe->length,
 	};
@@ -66,6 +67,7 @@ static void send_to_group(struct sim_qp *qp, const struct ud_header *h, const st
 
 	if (!(h->flags & UD_F_GRH) || !sim_gid_is_group(&h->dgid))
 		return;
+	sim_link_count_to_group(qp->port, h->length);
 	while ((port = sim_group_next(&h->dgid, &cursor, &slot)))
 		if (sim_wire_of(port->device->rules) == wire)
 			(void)sim_link_send(qp->port, port, slot, SIM_PACKET_UD, h, sizeof(*h), iov,
@@ -78,6 +80,7 @@ static enum ibv_wc_status send_datagram(struct sim_qp *qp, struct nic_swqe *wqe)
 	const struct ud_header h = header_of(qp, wqe);
 	struct iovec iov[NIC_MAX_SGE];
 	unsigned int parts;
+	bool has_mac = wqe->ud_peer && sim_port_has_mac(wqe->ud_peer, wqe->ud_peer_mac);
 
 	if (wqe->length > 128u << qp->port->active_mtu) {
 		nic_set_reason("%u bytes are more than a datagram may have (%u, the MTU)", wqe->length,
@@ -86,14 +89,13 @@ static enum ibv_wc_status send_datagram(struct sim_qp *qp, struct nic_swqe *wqe)
 	}
 	if (nic_swqe_resolve(qp, wqe, 0, wqe->length, iov, &parts))
 		return IBV_WC_LOC_PROT_ERR;
+	if (!nic_has_pkey(qp))
+		return IBV_WC_SUCCESS;	/* it reaches nobody */
 	if (wqe->remote_qpn == SIM_MULTICAST_QPN)
 		send_to_group(qp, &h, iov, parts);
-	else if (wqe->ud_peer && !sim_port_has_mac(wqe->ud_peer, wqe->ud_peer_mac))
-		sim_link_send_in_vain(qp->port, wqe->ud_peer, SIM_PACKET_UD, &h, sizeof(h), iov,
-				      parts, wqe->length);
-	else if (wqe->ud_peer && slot < SIM_MAX_SLOTS)
-		(void)sim_link_send(qp->port, wqe->ud_peer, slot, SIM_PACKET_UD, &h, sizeof(h), iov,
-				    parts, wqe->length);
+	else if (wqe->ud_peer && (slot < SIM_MAX_SLOTS || !has_mac))
+		(void)sim_link_send(qp->port, wqe->ud_peer, has_mac ? slot : SIM_MAX_SLOTS,
+				    SIM_PACKET_UD, &h, sizeof(h), iov, parts, wqe->length);
 	return IBV_WC_SUCCESS;
 }
 
@@ -220,12 +222,12 @@ static void receive(struct sim_qp *qp, const struct sim_packet *packet, const st
 void ud_deliver(struct sim_qp *qp, const struct sim_packet *packet, const struct ud_header *h)
 {
 	if (qp->type != IBV_QPT_UD || qp->port != packet->to || qp->state < IBV_QPS_RTR ||
-	    qp->state == IBV_QPS_ERR)
+	    qp->state == IBV_QPS_ERR || !nic_has_pkey(qp))
 		return;
-	if (h->qkey != qp->qkey) {
+	if (h->qkey != qp->attr.qkey) {
 		nic_debug("%s QP 0x%06x: a datagram of QP 0x%06x is dropped: Q_Key 0x%x is not 0x%x",
 			  qp->port->device->vdev.device.name, nic_qpn(qp), h->src_qpn, h->qkey,
-			  qp->qkey);
+			  qp->attr.qkey);
 		return;
 	}
 	receive(qp, packet, h);

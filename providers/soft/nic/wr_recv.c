@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "providers/soft/fabric/counters.h"
 #include "cq.h"
 #include "refuse.h"
 #include "rq.h"
@@ -29,6 +30,17 @@ static int refuse(const struct owner *owner, const struct nic_rq *rq, const stru
 	return err;
 }
 
+/* As for a send queue that is full. */
+__attribute__((cold))
+static int refuse_full(const struct owner *owner, struct nic_rq *rq, const struct ibv_recv_wr *wr)
+{
+	if (rq->full_logged)
+		return ENOMEM;
+	rq->full_logged = true;
+	return refuse(owner, rq, wr, ENOMEM, "the receive queue is full: post again when a receive is "
+		      "complete; it is not logged again for this queue");
+}
+
 static int rq_post(const struct owner *owner, struct nic_rq *rq, const struct ibv_recv_wr *wr)
 {
 	struct nic_rwqe *wqe;
@@ -36,11 +48,10 @@ static int rq_post(const struct owner *owner, struct nic_rq *rq, const struct ib
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->max_sge)
 		return refuse(owner, rq, wr, EINVAL, "num_sge is not within max_sge");
 	if (rq->head - rq->tail >= rq->size)
-		return nic_full_logged(&rq->full, rq->tail) ? ENOMEM :
-		       refuse(owner, rq, wr, ENOMEM, "the receive queue is full");
-	if (!rq->ring) {
-		rq->ring = malloc((rq->mask + 1) * nic_rwqe_size(rq->max_sge));
-		if (!rq->ring)
+		return refuse_full(owner, rq, wr);
+	if (!rq->ring.at) {
+		rq->ring.at = malloc(nic_rq_bytes(rq));
+		if (!rq->ring.at)
 			return refuse(owner, rq, wr, ENOMEM, "no memory for the receive queue");
 	}
 	wqe = nic_rq_at(rq, rq->head);
@@ -72,8 +83,10 @@ int sim_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 	int err = 0;
 
 	sim_lock();
-	if (ibqp->srq)
+	if (qp->srq || qp->type == IBV_QPT_XRC_RECV)
 		err = refuse(&owner, &qp->rq, wr, EINVAL, "the QP receives from an SRQ");
+	else if (qp->type == IBV_QPT_XRC_SEND)
+		err = refuse(&owner, &qp->rq, wr, EINVAL, "a QP of type XRC_SEND does not receive");
 	else if (qp->state == IBV_QPS_RESET)
 		err = refuse(&owner, &qp->rq, wr, EINVAL, "the QP is in RESET");
 	else if (qp->state == IBV_QPS_ERR && qp->port->device->removed)
@@ -103,9 +116,7 @@ int sim_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_
 
 struct nic_rwqe *nic_rq_hold(struct sim_qp *qp)
 {
-	struct sim_srq *srq;
-
-	if (!qp->pub.qp.srq) {
+	if (!qp->srq) {
 		if (qp->rq.head == qp->rq.tail)
 			return NULL;
 		qp->rx_held = true;
@@ -113,8 +124,7 @@ struct nic_rwqe *nic_rq_hold(struct sim_qp *qp)
 	}
 	if (qp->rx_held)
 		return qp->srq_held;
-	srq = nic_srq(qp->pub.qp.srq);
-	if (!nic_srq_take(srq, qp->srq_held))
+	if (!nic_srq_take(qp->srq, qp->srq_held))
 		return NULL;
 	qp->rx_held = true;
 	return qp->srq_held;
@@ -122,15 +132,17 @@ struct nic_rwqe *nic_rq_hold(struct sim_qp *qp)
 
 void nic_rq_complete(struct sim_qp *qp, struct ibv_wc *wc, bool solicited)
 {
-	if (qp->pub.qp.srq)
+	if (qp->srq)
 		wc->wr_id = qp->srq_held->wr_id;
 	else
 		wc->wr_id = nic_rq_at(&qp->rq, qp->rq.tail++)->wr_id;
 	qp->rx_held = false;
 	wc->qp_num = nic_qpn(qp);
+	if (wc->status == IBV_WC_SUCCESS && wc->opcode == IBV_WC_RECV)
+		sim_count(qp->port, SIM_RECEIVES, 1);
 	if (nic_is_bad(wc->status))
 		nic_log_bad(qp, wc, true);
-	if (!nic_cq_push(nic_cq(qp->pub.qp.recv_cq), wc, solicited))
+	if (!nic_cq_push(qp->recv_cq, wc, solicited))
 		qp->cqe_lost = true;
 }
 
@@ -138,7 +150,7 @@ void nic_rq_flush(struct sim_qp *qp)
 {
 	struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR, .opcode = IBV_WC_RECV };
 
-	if (qp->pub.qp.srq) {
+	if (qp->srq) {
 		if (qp->rx_held)
 			nic_rq_complete(qp, &wc, true);
 		return;

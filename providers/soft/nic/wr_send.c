@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nic/wr_send.c - send requests: posting, their local memory, completing.
+ * nic/wr_send.c - send requests: posting (wr_check.c: what may be), their local memory, completing.
  * Requests complete in the order of posting; a slot is free again when its
  * request is complete, signaled or not.
  */
@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "providers/soft/fabric/counters.h"
 #include "providers/soft/wire/rc.h"
 #include "context.h"
 #include "cq.h"
@@ -21,87 +22,6 @@
 #define LONGEST_HAND_OVER SIM_MS(50)
 #define HEAD_START SIM_US(5)
 #define PAUSE SIM_US(1)		/* longer than between posts of a loop that only posts */
-
-#define KNOWN_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE)
-
-#define RC (1 << IBV_QPT_RC)
-#define CONNECTED (RC | 1 << IBV_QPT_UC)
-#define ALL (CONNECTED | 1 << IBV_QPT_UD)
-#define IMM POLYCM_SVC_IMM
-#define ATOMIC POLYCM_SVC_ATOMIC
-
-const struct nic_opcode nic_opcodes[] = {
-	[IBV_WR_SEND] = { ALL, 0, IBV_WC_SEND, RC_SEND, 0 },
-	[IBV_WR_SEND_WITH_IMM] = { ALL, IMM, IBV_WC_SEND, RC_SEND, RC_F_IMM },
-	[IBV_WR_SEND_WITH_INV] = { RC, 0, IBV_WC_SEND, RC_SEND, RC_F_INVALIDATE },
-	[IBV_WR_RDMA_WRITE] = { CONNECTED, 0, IBV_WC_RDMA_WRITE, RC_WRITE, 0 },
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = { CONNECTED, IMM, IBV_WC_RDMA_WRITE, RC_WRITE, RC_F_IMM },
-	[IBV_WR_RDMA_READ] = { RC, 0, IBV_WC_RDMA_READ, RC_READ, 0 },
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = { RC, ATOMIC, IBV_WC_COMP_SWAP, RC_CMP_SWAP, 0 },
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { RC, ATOMIC, IBV_WC_FETCH_ADD, RC_FETCH_ADD, 0 },
-	/* These two send no packet. */
-	[IBV_WR_BIND_MW] = { CONNECTED, 0, IBV_WC_BIND_MW, 0, 0 },
-	[IBV_WR_LOCAL_INV] = { CONNECTED, 0, IBV_WC_LOCAL_INV, 0, 0 },
-};
-
-bool nic_has_opcode(const struct sim_device *device, enum ibv_qp_type type, unsigned int opcode)
-{
-	const struct nic_opcode *row;
-
-	if (opcode >= sizeof(nic_opcodes) / sizeof(nic_opcodes[0]) || type > IBV_QPT_UD)
-		return false;
-	row = &nic_opcodes[opcode];
-	return row->qp_types >> type & 1 && !(row->services & ~device->rules->services);
-}
-
-/* Why the device has no such request: EINVAL; NULL: it has. */
-static const char *wr_error(const struct sim_qp *qp, const struct ibv_send_wr *wr, uint64_t length)
-{
-	const struct sim_device *device = qp->port->device;
-	bool inl = wr->send_flags & IBV_SEND_INLINE;
-
-	if (!nic_has_opcode(device, (enum ibv_qp_type)qp->type, wr->opcode))
-		return "a QP of this type and transport has no such operation";
-	if (wr->send_flags & ~(unsigned int)KNOWN_FLAGS)
-		return "send_flags has bits that are not supported";
-	switch (wr->opcode) {
-	case IBV_WR_RDMA_READ:
-		if (nic_qp_is_iwarp(qp) && !qp->max_rd_atomic)
-			return "the connection was made without initiator depth";
-		if (wr->num_sge > device->attr.max_sge_rd)
-			return "num_sge is above the device's max_sge_rd";
-		return inl ? "a read cannot be inline" : NULL;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		if (length != 8 || wr->wr.atomic.remote_addr & 7)
-			return "atomics are of 8 bytes at an address that 8 divides";
-		return inl ? "an atomic cannot be inline" : NULL;
-	case IBV_WR_BIND_MW:
-		if (!wr->bind_mw.mw)
-			return "bind_mw.mw is NULL";
-		return inl || length ? "a bind carries no data" : NULL;
-	case IBV_WR_LOCAL_INV:
-		return inl || length ? "an invalidation carries no data" : NULL;
-	default:
-		break;
-	}
-	if (inl && length > qp->cap.max_inline_data)
-		return "more inline data than the QP's max_inline_data";
-	if (qp->type == IBV_QPT_UD && !wr->wr.ud.ah)
-		return "it has no address handle";
-	return NULL;
-}
-
-/* Returns err.  One log line for each request: programs that check for errors stop at the first. */
-static int refuse(const struct sim_qp *qp, const struct ibv_send_wr *wr, int err, const char *why)
-{
-	nic_log(POLYCM_LOG_WARN, "%s QP 0x%06x: send request refused (wr_id 0x%llx, opcode %d, "
-		"num_sge %d; the QP has max_send_sge %u, max_send_wr %u): %s: %s",
-		qp->port->device->vdev.device.name, nic_qpn(qp), (unsigned long long)wr->wr_id,
-		(int)wr->opcode, wr->num_sge, qp->cap.max_send_sge, qp->cap.max_send_wr, why,
-		strerror(err));
-	return err;
-}
 
 static void copy_inline(struct nic_swqe *wqe, const struct ibv_send_wr *wr)
 {
@@ -153,7 +73,7 @@ static void fill_wqe(const struct sim_qp *qp, struct nic_swqe *wqe, const struct
 		.flags = (uint8_t)wr->send_flags,
 		.num_sge = (uint8_t)wr->num_sge,
 	};
-	switch (wr->opcode) {
+	switch ((unsigned int)wr->opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_RDMA_READ:
@@ -162,6 +82,8 @@ static void fill_wqe(const struct sim_qp *qp, struct nic_swqe *wqe, const struct
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+	case IBV_WR_ATOMIC_WRITE:
+	case SIM_WR_FLUSH:
 		wqe->remote_addr = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;
 		wqe->compare_add = wr->wr.atomic.compare_add;
@@ -179,37 +101,26 @@ static void fill_wqe(const struct sim_qp *qp, struct nic_swqe *wqe, const struct
 			fill_address(wqe, wr);
 		break;
 	}
+	if (qp->type == IBV_QPT_XRC_SEND)
+		wqe->remote_qpn = (wr->qp_type.xrc.remote_srqn & NIC_QPN_MASK) | RC_XRC;
 	if (wqe->flags & IBV_SEND_INLINE)
 		copy_inline(wqe, wr);
 	else if (wqe->num_sge)
 		memcpy(wqe->sge, wr->sg_list, wqe->num_sge * sizeof(wqe->sge[0]));
 }
 
-static int sq_post(struct sim_qp *qp, const struct ibv_send_wr *wr)
+static int sq_post(const struct nic_post *post, const struct ibv_send_wr *wr)
 {
-	uint64_t length = 0;
-	const char *why;
+	struct sim_qp *qp = post->qp;
+	uint64_t length;
+	int err = nic_check_send(post, wr, &length);
 
-	/* On iWARP, SQD is a stream that is being closed. */
-	if (qp->state < IBV_QPS_RTS || (qp->state == IBV_QPS_SQD && nic_qp_is_iwarp(qp)))
-		return refuse(qp, wr, nic_qp_is_iwarp(qp) ? ENOTCONN : EINVAL,
-			      "the QP is not in a state that sends (RTS)");
-	if (qp->state == IBV_QPS_ERR && qp->port->device->removed)
-		return refuse(qp, wr, EIO, "the device was removed");
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
-		return refuse(qp, wr, EINVAL, "num_sge is not within max_send_sge");
-	for (int i = 0; i < wr->num_sge; i++)
-		length += wr->sg_list[i].length;
-	why = wr_error(qp, wr, length);
-	if (why)
-		return refuse(qp, wr, EINVAL, why);
-	if (qp->sq_head - qp->sq_tail >= qp->cap.max_send_wr)
-		return nic_full_logged(&qp->full, qp->sq_tail) ? ENOMEM :
-		       refuse(qp, wr, ENOMEM, "the send queue is full");
-	if (!qp->sq) {
-		qp->sq = malloc(((size_t)qp->sq_mask + 1) * nic_swqe_size(qp));
-		if (!qp->sq)
-			return refuse(qp, wr, ENOMEM, "no memory for the send queue");
+	if (err)
+		return err;
+	if (!qp->sq.at) {
+		qp->sq.at = malloc(nic_sq_bytes(qp));
+		if (!qp->sq.at)
+			return nic_no_memory(qp->port->device, post->call);
 	}
 	fill_wqe(qp, nic_sq_at(qp, qp->sq_head++), wr, length);
 	return 0;
@@ -267,6 +178,17 @@ static int await_taken(struct sim_qp *qp, uint32_t head)
 	return 0;
 }
 
+/* The same for a call that fails if the QP is gone. */
+static int hand_over_before(struct sim_qp *qp, const char *call, uint32_t head)
+{
+	const struct sim_device *device = qp->port->device;
+	uint32_t qpn = nic_qpn(qp);
+
+	if (!await_taken(qp, head))
+		return 0;
+	return nic_refuse(device, call, EINVAL, "QP 0x%06x: another thread has destroyed it", qpn);
+}
+
 static bool hands_over(const struct sim_qp *qp)
 {
 	return nic_qp_is_iwarp(qp) && !sim_is_virtual() && qp->state == IBV_QPS_RTS;
@@ -280,7 +202,7 @@ static bool hands_over(const struct sim_qp *qp)
  * the peer, which is about the time that a post takes with siw.  After a pause it
  * is not ahead at all.
  */
-static int before_post(struct sim_qp *qp)
+static int before_post(struct sim_qp *qp, const char *call)
 {
 	uint64_t now;
 
@@ -288,9 +210,9 @@ static int before_post(struct sim_qp *qp)
 		return 0;
 	now = sim_now();
 	if (now - qp->posted_at > PAUSE)
-		return await_taken(qp, qp->sq_head);
+		return hand_over_before(qp, call, qp->sq_head);
 	if (now - qp->mark_at > HEAD_START)
-		return await_taken(qp, qp->mark);
+		return hand_over_before(qp, call, qp->mark);
 	return 0;
 }
 
@@ -312,25 +234,26 @@ static void after_post(struct sim_qp *qp)
 	}
 }
 
-int nic_hand_over(struct sim_qp *qp)
+int nic_hand_over(struct sim_qp *qp, const char *call)
 {
-	return hands_over(qp) ? await_taken(qp, qp->sq_head) : 0;
+	return hands_over(qp) ? hand_over_before(qp, call, qp->sq_head) : 0;
 }
 
 /* --- Posting. --- */
 
-int sim_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+int nic_post_send(struct sim_qp *qp, const char *call, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad_wr)
 {
-	struct sim_qp *qp = nic_qp(ibqp);
+	const struct nic_post post = { .qp = qp, .call = call };
 	int err;
 
 	sim_lock();
-	err = before_post(qp);
+	err = before_post(qp, call);
 	if (err) {
 		*bad_wr = wr;
 	} else {
 		for (; wr && !err; wr = err ? wr : wr->next)
-			err = sq_post(qp, wr);
+			err = sq_post(&post, wr);
 		if (err)
 			*bad_wr = wr;
 		sq_kick(qp);
@@ -340,16 +263,22 @@ int sim_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 	return err;
 }
 
-int nic_post_all(struct sim_qp *qp, struct ibv_send_wr *wr)
+int sim_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
-	int err = before_post(qp);
+	return nic_post_send(nic_qp(qp), "ibv_post_send", wr, bad_wr);
+}
+
+int nic_post_all(struct sim_qp *qp, const char *call, struct ibv_send_wr *wr)
+{
+	const struct nic_post post = { .qp = qp, .call = call, .built = true };
+	int err = before_post(qp, call);
 	uint32_t head;
 
 	if (err)
 		return err;
 	head = qp->sq_head;
 	for (; wr && !err; wr = wr->next)
-		err = sq_post(qp, wr);
+		err = sq_post(&post, wr);
 	if (err) {
 		qp->sq_head = head;
 		return err;
@@ -394,6 +323,8 @@ void nic_sq_complete(struct sim_qp *qp, enum ibv_wc_status status)
 	if (qp->sq_high == qp->sq_tail)
 		qp->sq_high++;
 	qp->sq_tail++;
+	if (status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_SEND)
+		sim_count(qp->port, SIM_SENDS, 1);
 	if (nic_is_bad(status))
 		nic_log_bad(qp, &wc, false);
 	if (status == IBV_WC_SUCCESS && !qp->sq_sig_all && !(wqe->flags & IBV_SEND_SIGNALED))

@@ -40,16 +40,6 @@ static uint64_t monotonic(void)
 	return sim_time->real_ns(CLOCK_MONOTONIC);
 }
 
-static bool is_from(struct sim_slot *of, unsigned int slot)
-{
-	return atomic_load(&of->inbox[slot / 64]) >> (slot % 64) & 1;
-}
-
-bool sim_shm_has_mail(unsigned int slot)
-{
-	return is_from(sim_segment_self(), slot);
-}
-
 /* ------------------------------------------------------------------------
  * Receivers whose program polled lately.
  */
@@ -87,7 +77,7 @@ static void remind(unsigned int to, bool now)
 
 	/* Clear the bit before the check: mail after the check sets it again. */
 	atomic_fetch_and(&unrung.slots[to / 64], ~(UINT64_C(1) << to % 64));
-	if (!is_from(slot, atomic_load_explicit(&unrung.from, memory_order_relaxed)))
+	if (!sim_slot_has_mail(slot, atomic_load_explicit(&unrung.from, memory_order_relaxed)))
 		return;
 	if (!now && atomic_load(&slot->sleeping) == SIM_RELIES && put_off(slot, to))
 		return;
@@ -197,9 +187,4 @@ bool sim_shm_watch(uint64_t until)
 	if (sleeping != SIM_AWAKE)
 		atomic_store(&self->sleeping, sleeping);
 	return atomic_load(&self->summary);
-}
-
-void sim_shm_ring_self(void)
-{
-	sim_segment_ring(sim_segment_self());
 }

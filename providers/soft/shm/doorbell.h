@@ -21,7 +21,6 @@
 #include "segment.h"
 
 bool sim_shm_pending(void);	/* has anything come in? */
-bool sim_shm_has_mail(unsigned int slot);	/* ... from that process? */
 /* Wait until something has come in, or until then (CLOCK_MONOTONIC).  Senders need not ring. */
 bool sim_shm_watch(uint64_t until);
 /* A thread of the program polls: senders need not ring, if the NIC thread is quiet (below). */
@@ -34,7 +33,6 @@ void sim_shm_remind(uint64_t now);
 uint64_t sim_shm_polled_at(void);
 /* Something came in, and a thread that polls fetched it or not.  Sets how long senders wait. */
 void sim_shm_learn(bool fetched);
-void sim_shm_ring_self(void);	/* wake our own NIC thread */
 /*
  * The NIC thread sleeps: prepare with the engine lock held, wait without it, awake with it.
  * The wait ends at the deadline, with a ring of our own after the preparation, or when a

@@ -196,7 +196,7 @@ static int clean(DIR *dir, bool (*match)(const char *file, void *arg), void *arg
 		if (!entry)
 			return errno ? -errno : r;
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-		    !match(entry->d_name, arg))
+		    (match && !match(entry->d_name, arg)))
 			continue;
 		if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno != ENOENT)
 			r = -errno;
@@ -216,19 +216,12 @@ int sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, 
 	return r;
 }
 
-static bool match_all(const char *file, void *arg)
-{
-	(void)file;
-	(void)arg;
-	return true;
-}
-
 void sim_folder_remove(struct sim_folder *folder)
 {
 	char name[sizeof(folder->name) + 8];
 
 	/* The lock goes last: without it two processes could join at a time. */
-	if (sim_folder_clean(folder, match_all, NULL) < 0 ||
+	if (sim_folder_clean(folder, NULL, NULL) < 0 ||
 	    (unlinkat(folder->base_fd, folder->name, AT_REMOVEDIR) < 0 && errno != ENOENT))
 		return;
 	lock_name(folder, name, sizeof(name));

@@ -35,7 +35,7 @@ void sim_folder_unlock(struct sim_folder *folder);
 bool sim_folder_is_unused(const struct sim_folder *folder);
 /* The entries of an open folder.  NULL with errno. */
 DIR *sim_folder_list(int folder);
-/* Delete the files that match.  An error: some may be left. */
+/* Delete the files that match; NULL: all.  An error: some may be left. */
 int sim_folder_clean(struct sim_folder *folder, bool (*match)(const char *file, void *arg),
 		     void *arg);
 /* With the lock: delete it with all files, and the lock file if nothing is left of it. */

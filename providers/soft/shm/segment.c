@@ -106,22 +106,11 @@ void sim_segment_notify(unsigned int to, unsigned int from)
 		sim_segment_ring(slot);
 }
 
-bool sim_segment_has_mail(unsigned int to, unsigned int from)
-{
-	return atomic_load(&sim_segment_peer(to)->inbox[from / 64]) >> (from % 64) & 1;
-}
-
-/* Make all processes attend to that slot. */
-static void notify_all(unsigned int from)
+void sim_segment_notify_all(unsigned int from)
 {
 	for (unsigned int i = 0; i < SIM_MAX_SLOTS; i++)
 		if (i != from && atomic_load(&self.file.window->slot[i].state) == SIM_SLOT_LIVE)
 			sim_segment_notify(i, from);
-}
-
-void sim_segment_notify_all(void)
-{
-	notify_all(sim_segment_place.slot);
 }
 
 /* ------------------------------------------------------------------------
@@ -191,7 +180,7 @@ static void free_slot(unsigned int slot)
 	/* Nobody finds a ring that stays: generations are not used twice. */
 	(void)sim_folder_clean(&self.folder, sim_is_ring_of, &slot);
 	atomic_store(&segment->slot[slot].state, SIM_SLOT_FREE);
-	notify_all(slot);
+	sim_segment_notify_all(slot);
 }
 
 bool sim_segment_is_dead(unsigned int slot)
@@ -311,6 +300,15 @@ static int take_slot(void)
 	return -EUSERS;
 }
 
+static void forget(void)
+{
+	sim_segment_place.joined = false;
+	sim_segment_place.slot = 0;
+	atomic_store_explicit(&self_slot, &alone, memory_order_release);
+	sim_segment_file_unmap(&self.file);
+	sim_folder_close(&self.folder);
+}
+
 int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM_AREAS])
 {
 	int r;
@@ -332,7 +330,7 @@ int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM
 		sim_segment_unlock();
 	}
 	if (r < 0)
-		goto err_unmap;
+		goto err_forget;
 	atomic_store_explicit(&self_slot, &self.file.window->slot[sim_segment_place.slot],
 			      memory_order_release);
 	sim_folder_unlock(&self.folder);
@@ -340,10 +338,8 @@ int sim_segment_join(const char *fabric, const struct sim_area_layout layout[SIM
 		      self.folder.path, sim_segment_place.slot);
 	return 0;
 
-err_unmap:
-	sim_segment_place.joined = false;
-	sim_segment_place.slot = 0;
-	sim_segment_file_unmap(&self.file);
+err_forget:
+	forget();
 err_close:
 	if (r != -EBUSY)
 		explain(r);
@@ -351,15 +347,6 @@ err_close:
 		close(self.file.fd);
 	sim_folder_close(&self.folder);
 	return r == -EPROTONOSUPPORT ? -EPROTO : r;
-}
-
-static void forget(void)
-{
-	sim_segment_place.joined = false;
-	sim_segment_place.slot = 0;
-	atomic_store_explicit(&self_slot, &alone, memory_order_release);
-	sim_segment_file_unmap(&self.file);
-	sim_folder_close(&self.folder);
 }
 
 /* The file stays open: its lock, which we share with our parent, keeps the slot. */

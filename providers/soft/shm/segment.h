@@ -48,6 +48,7 @@ enum sim_area {
 	SIM_AREA_QPNS,
 	SIM_AREA_GROUPS,
 	SIM_AREA_PACES,
+	SIM_AREA_COUNTERS,
 	SIM_AREA_PORTS,			/* last: sparse */
 	SIM_AREAS
 };
@@ -99,9 +100,13 @@ void sim_segment_set_capture(uint64_t file);
 bool sim_segment_is_shared(const struct sim_slot *slot);	/* or just our own */
 /* Tell `to` that there is something from `from`. */
 void sim_segment_notify(unsigned int to, unsigned int from);
-/* Make all other processes attend to us. */
-void sim_segment_notify_all(void);
-bool sim_segment_has_mail(unsigned int to, unsigned int from);	/* that is not read */
+/* Make all processes attend to that one. */
+void sim_segment_notify_all(unsigned int from);
+/* Does the slot have mail from that process that is not read? */
+static inline bool sim_slot_has_mail(const struct sim_slot *slot, unsigned int from)
+{
+	return atomic_load(&slot->inbox[from / 64]) >> (from % 64) & 1;
+}
 void sim_segment_ring(struct sim_slot *slot);	/* the doorbell, whether the thread sleeps or not */
 
 /* The lock of the tables; a holder that dies leaves them repaired. */

@@ -23,7 +23,7 @@
 #include "segment_internal.h"
 
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
-#define SEGMENT_VERSION 8u
+#define SEGMENT_VERSION 10u
 
 #define AREA_ALIGN _Alignof(struct segment)
 
@@ -44,26 +44,26 @@ void sim_segment_file_lay_out(struct sim_segment_file *file,
 	file->size = at;
 }
 
-bool sim_slots_alive(int fd, unsigned int first, unsigned int count)
+static struct flock lock_of(unsigned int first, unsigned int count, short type)
 {
-	struct flock lock = {
-		.l_type = F_WRLCK,
+	return (struct flock){
+		.l_type = type,
 		.l_whence = SEEK_SET,
 		.l_start = (off_t)first,
 		.l_len = (off_t)count,
 	};
+}
+
+bool sim_slots_alive(int fd, unsigned int first, unsigned int count)
+{
+	struct flock lock = lock_of(first, count, F_WRLCK);
 
 	return fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
 int sim_segment_file_lock_slot(const struct sim_segment_file *file, unsigned int slot, short type)
 {
-	struct flock lock = {
-		.l_type = type,
-		.l_whence = SEEK_SET,
-		.l_start = (off_t)slot,
-		.l_len = 1,
-	};
+	struct flock lock = lock_of(slot, 1, type);
 
 	return fcntl(file->fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
 }

@@ -32,6 +32,8 @@ static const char *const rc_names[RC_OPS] = {
 	[RC_READ] = "READ",
 	[RC_CMP_SWAP] = "ATOMIC",
 	[RC_FETCH_ADD] = "ATOMIC",
+	[RC_FLUSH] = "FLUSH",
+	[RC_ATOMIC_WRITE] = "ATOMIC_WRITE",
 	[RC_ACK] = "ACK",
 	[RC_PROGRESS] = "ACK",
 	[RC_READ_DATA] = "READ_REPLY",
@@ -215,7 +217,6 @@ static void trace_mad(const char *kind, const struct sim_packet *packet)
 
 	if (cm_decode(packet->data, packet->len, &msg) < 0) {
 		begin(kind, packet, "MAD");
-		sim_trace_end();
 		return;
 	}
 	cm_msg_ids(&msg, &local, &remote);
@@ -225,7 +226,6 @@ static void trace_mad(const char *kind, const struct sim_packet *packet)
 	sim_trace_number("local", local);
 	sim_trace_number("remote", remote);
 	detail(&msg);
-	sim_trace_end();
 }
 
 /* ------------------------------------------------------------------------
@@ -249,7 +249,6 @@ static void trace_stream(const char *kind, const struct sim_packet *packet)
 
 	if (iw_segment_parse(packet->data, packet->len, &segment) < 0) {
 		begin(kind, packet, "SEGMENT");
-		sim_trace_end();
 		return;
 	}
 	if (segment.type == SEG_DATA)
@@ -275,7 +274,6 @@ static void trace_stream(const char *kind, const struct sim_packet *packet)
 				    frame.private_data_len);
 		}
 	}
-	sim_trace_end();
 }
 
 /* ------------------------------------------------------------------------
@@ -288,7 +286,6 @@ static void trace_rc(const char *kind, const struct sim_packet *packet)
 
 	if (packet->len < sizeof(h)) {
 		begin(kind, packet, "RC");
-		sim_trace_end();
 		return;
 	}
 	memcpy(&h, packet->data, sizeof(h));
@@ -296,6 +293,8 @@ static void trace_rc(const char *kind, const struct sim_packet *packet)
 	      h.op == RC_NAK && h.syndrome == RC_NAK_RNR ? "RNR_NAK" : rc_names[h.op]);
 	sim_trace_number("qpn", h.src_qpn);
 	sim_trace_number("dst_qpn", h.dst_qpn);
+	if (h.op < RC_ACK && h.xrc_srqn)
+		sim_trace_number("srqn", h.xrc_srqn & ~RC_XRC);
 	sim_trace_number("psn", h.psn);
 	if (h.op < RC_ACK || h.op == RC_READ_DATA)
 		sim_trace_number("len", h.length);
@@ -307,7 +306,6 @@ static void trace_rc(const char *kind, const struct sim_packet *packet)
 		sim_trace_number("rnr_timer", h.rnr_timer);
 	else if (h.op == RC_NAK && h.syndrome < RC_SYNDROMES)
 		sim_trace_text("reason", nak_reasons[h.syndrome]);
-	sim_trace_end();
 }
 
 static void trace_ud(const char *kind, const struct sim_packet *packet)
@@ -324,25 +322,19 @@ static void trace_ud(const char *kind, const struct sim_packet *packet)
 		if (h.flags & UD_F_IMM)
 			sim_trace_number("imm", ntohl(h.imm));
 	}
-	sim_trace_end();
 }
 
 void sim_trace_packet(const char *kind, const struct sim_packet *packet)
 {
-	switch (packet->type) {
-	case SIM_PACKET_MAD:
-		trace_mad(kind, packet);
-		break;
-	case SIM_PACKET_STREAM:
-		trace_stream(kind, packet);
-		break;
-	case SIM_PACKET_RC:
-		trace_rc(kind, packet);
-		break;
-	case SIM_PACKET_UD:
-		trace_ud(kind, packet);
-		break;
-	default:
-		break;
-	}
+	static void (*const traces[SIM_PACKET_TYPES])(const char *, const struct sim_packet *) = {
+		[SIM_PACKET_MAD] = trace_mad,
+		[SIM_PACKET_STREAM] = trace_stream,
+		[SIM_PACKET_RC] = trace_rc,
+		[SIM_PACKET_UD] = trace_ud,
+	};
+
+	if (!traces[packet->type])
+		return;
+	traces[packet->type](kind, packet);
+	sim_trace_end();
 }

@@ -10,52 +10,12 @@
 
 #include "address.h"
 
-union sim_sockaddr sim_addr_copy_slow(const struct sockaddr *addr)
+bool sim_addr_is_in6(const struct sockaddr *addr, const struct in6_addr *in6)
 {
-	union sim_sockaddr copy;
-	sa_family_t family = sim_addr_family(addr);
-
-	memset(&copy, 0, sizeof(copy));
-	if (family == AF_INET6) {
-		memcpy(&copy.in6, addr, sizeof(copy.in6));
-	} else if (family == AF_IB) {
-		memcpy(&copy.ib, addr, sizeof(copy.ib));
-	}
-	return copy;
-}
-
-/* AF_IB addresses are GIDs, which are written and compared like those of IPv6. */
-static bool get_in6(const union sim_sockaddr *addr, struct in6_addr *ret_in6)
-{
+	union sim_sockaddr copy = sim_addr_copy(addr);
 	uint8_t bytes[16];
 
-	if (sim_addr_bytes(addr, bytes) != sizeof(bytes))
-		return false;
-	memcpy(ret_in6, bytes, sizeof(*ret_in6));
-	return true;
-}
-
-bool sim_addr_is_zero_slow(const struct sockaddr *addr)
-{
-	union sim_sockaddr a = sim_addr_copy(addr);
-	struct in6_addr in6;
-
-	return get_in6(&a, &in6) && IN6_IS_ADDR_UNSPECIFIED(&in6);
-}
-
-bool sim_addr_is_loopback_slow(const struct sockaddr *addr)
-{
-	union sim_sockaddr a = sim_addr_copy(addr);
-	struct in6_addr in6;
-
-	return get_in6(&a, &in6) && IN6_IS_ADDR_LOOPBACK(&in6);
-}
-
-bool sim_addr_is_link_local_slow(const struct sockaddr *addr)
-{
-	union sim_sockaddr a = sim_addr_copy(addr);
-
-	return IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr);
+	return sim_addr_bytes(&copy, bytes) == sizeof(bytes) && !memcmp(bytes, in6, sizeof(bytes));
 }
 
 bool sim_addr_is_mapped(const struct sockaddr *addr)
@@ -65,29 +25,13 @@ bool sim_addr_is_mapped(const struct sockaddr *addr)
 	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a.in6.sin6_addr);
 }
 
-bool sim_addr_is_multicast_slow(const struct sockaddr *addr)
+bool sim_addr_is_multicast(const struct sockaddr *addr)
 {
 	union sim_sockaddr a = sim_addr_copy(addr);
 
+	if (a.sa.sa_family == AF_INET)
+		return IN_MULTICAST(ntohl(a.in.sin_addr.s_addr));
 	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_MULTICAST(&a.in6.sin6_addr);
-}
-
-unsigned int sim_addr_bytes(const union sim_sockaddr *addr, uint8_t bytes[16])
-{
-	memset(bytes, 0, 16);
-	switch (addr->sa.sa_family) {
-	case AF_INET:
-		memcpy(bytes, &addr->in.sin_addr, 4);
-		return 4;
-	case AF_INET6:
-		memcpy(bytes, &addr->in6.sin6_addr, 16);
-		return 16;
-	case AF_IB:
-		memcpy(bytes, &addr->ib.sib_addr, 16);
-		return 16;
-	default:
-		return 0;
-	}
 }
 
 bool sim_addr_in_prefix(const struct sockaddr *addr, const struct sockaddr *prefix,
@@ -110,29 +54,18 @@ bool sim_addr_in_prefix(const struct sockaddr *addr, const struct sockaddr *pref
 	return !(bits % 8) || (a_bytes[whole] ^ p_bytes[whole]) >> (8 - bits % 8) == 0;
 }
 
-bool sim_addr_equal_slow(const struct sockaddr *a, const struct sockaddr *b)
+bool sim_addr_equal_in6(const struct sockaddr *a, const struct sockaddr *b)
 {
 	union sim_sockaddr x = sim_addr_copy(a), y = sim_addr_copy(b);
 	uint8_t x_bytes[16], y_bytes[16];
 
-	if (x.sa.sa_family != y.sa.sa_family || !sim_addr_bytes(&x, x_bytes))
+	if (!sim_addr_bytes(&x, x_bytes))
 		return false;
 	sim_addr_bytes(&y, y_bytes);
 	if (memcmp(x_bytes, y_bytes, 16))
 		return false;
 	return !sim_addr_is_link_local(&x.sa) || !x.in6.sin6_scope_id || !y.in6.sin6_scope_id ||
 	       x.in6.sin6_scope_id == y.in6.sin6_scope_id;
-}
-
-uint16_t sim_addr_port_slow(const struct sockaddr *addr)
-{
-	union sim_sockaddr a = sim_addr_copy(addr);
-
-	if (a.sa.sa_family == AF_INET6)
-		return ntohs(a.in6.sin6_port);
-	if (a.sa.sa_family == AF_IB)
-		return (uint16_t)be64toh(a.ib.sib_sid & a.ib.sib_sid_mask);
-	return 0;
 }
 
 void sim_addr_set_port(union sim_sockaddr *addr, uint16_t port)
@@ -145,6 +78,32 @@ void sim_addr_set_port(union sim_sockaddr *addr, uint16_t port)
 		addr->ib.sib_sid = (addr->ib.sib_sid & ~htobe64(UINT16_MAX)) | htobe64(port);
 		addr->ib.sib_sid_mask = htobe64(UINT64_MAX);
 	}
+}
+
+void sim_addr_put_ip(const union sim_sockaddr *addr, uint8_t version, uint8_t *port, uint8_t *ip)
+{
+	/* The same place in both. */
+	if (port)
+		memcpy(port, &addr->in.sin_port, sizeof(addr->in.sin_port));
+	if (version == 4)
+		memcpy(ip, &addr->in.sin_addr, sizeof(addr->in.sin_addr));
+	else
+		memcpy(ip, &addr->in6.sin6_addr, sizeof(addr->in6.sin6_addr));
+}
+
+union sim_sockaddr sim_addr_get_ip(uint8_t version, const uint8_t *port, const uint8_t *ip)
+{
+	union sim_sockaddr addr;
+
+	memset(&addr, 0, sizeof(addr));
+	addr.sa.sa_family = version == 4 ? AF_INET : AF_INET6;
+	if (port)
+		memcpy(&addr.in.sin_port, port, sizeof(addr.in.sin_port));
+	if (version == 4)
+		memcpy(&addr.in.sin_addr, ip, sizeof(addr.in.sin_addr));
+	else
+		memcpy(&addr.in6.sin6_addr, ip, sizeof(addr.in6.sin6_addr));
+	return addr;
 }
 
 int sim_addr_parse(const char *text, union sim_sockaddr *ret_addr, uint8_t *ret_prefix_len)

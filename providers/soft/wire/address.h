@@ -6,6 +6,7 @@
 #ifndef SIM_ADDRESS_H
 #define SIM_ADDRESS_H
 
+#include <endian.h>
 #include <infiniband/ib.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -39,64 +40,78 @@ static inline in_addr_t sim_addr_ipv4(const struct sockaddr *addr)
 	return value;
 }
 
-/* IPv4, the most frequent, is read in place; others are copied first. */
-union sim_sockaddr sim_addr_copy_slow(const struct sockaddr *addr);
-bool sim_addr_is_zero_slow(const struct sockaddr *addr);
-bool sim_addr_is_loopback_slow(const struct sockaddr *addr);
-bool sim_addr_is_link_local_slow(const struct sockaddr *addr);
-bool sim_addr_is_multicast_slow(const struct sockaddr *addr);
-uint16_t sim_addr_port_slow(const struct sockaddr *addr);
-
 /* Only what belongs to the family, so that equal addresses are equal bytes; else family 0. */
 static inline union sim_sockaddr sim_addr_copy(const struct sockaddr *addr)
 {
-	union sim_sockaddr copy = { .ib = { .sib_family = 0 } };
+	union sim_sockaddr copy;
+	sa_family_t family = sim_addr_family(addr);
 
-	if (sim_addr_family(addr) != AF_INET)
-		return sim_addr_copy_slow(addr);
-	memcpy(&copy.in, addr, offsetof(struct sockaddr_in, sin_zero));
+	memset(&copy, 0, sizeof(copy));
+	if (family == AF_INET)
+		memcpy(&copy.in, addr, offsetof(struct sockaddr_in, sin_zero));
+	else if (family == AF_INET6)
+		memcpy(&copy.in6, addr, sizeof(copy.in6));
+	else if (family == AF_IB)
+		memcpy(&copy.ib, addr, sizeof(copy.ib));
 	return copy;
 }
+
+/* Is it that address, or on AF_IB, whose addresses are GIDs, that GID? */
+bool sim_addr_is_in6(const struct sockaddr *addr, const struct in6_addr *in6);
 
 /* As the kernel's RDMA CM has it: 0.0.0.0 and :: are "zero", 127/8 and ::1 "loopback", GIDs likewise. */
 static inline bool sim_addr_is_zero(const struct sockaddr *addr)
 {
 	return sim_addr_family(addr) == AF_INET ? !sim_addr_ipv4(addr)
-						: sim_addr_is_zero_slow(addr);
+						: sim_addr_is_in6(addr, &in6addr_any);
 }
 
 static inline bool sim_addr_is_loopback(const struct sockaddr *addr)
 {
 	return sim_addr_family(addr) == AF_INET ? ntohl(sim_addr_ipv4(addr)) >> 24 == 127
-						: sim_addr_is_loopback_slow(addr);
+						: sim_addr_is_in6(addr, &in6addr_loopback);
 }
 
-/* IPv6 */
+/* An IPv6 one. */
 static inline bool sim_addr_is_link_local(const struct sockaddr *addr)
 {
-	return sim_addr_family(addr) == AF_INET6 && sim_addr_is_link_local_slow(addr);
+	union sim_sockaddr a = sim_addr_copy(addr);
+
+	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr);
 }
 
 bool sim_addr_is_mapped(const struct sockaddr *addr);		/* an IPv4-mapped IPv6 address */
-
-static inline bool sim_addr_is_multicast(const struct sockaddr *addr)
-{
-	return sim_addr_family(addr) == AF_INET ? IN_MULTICAST(ntohl(sim_addr_ipv4(addr)))
-						: sim_addr_is_multicast_slow(addr);
-}
+bool sim_addr_is_multicast(const struct sockaddr *addr);
 
 /* The bytes of the address itself: 4, 16, or 0 of another family. */
-unsigned int sim_addr_bytes(const union sim_sockaddr *addr, uint8_t bytes[16]);
+static inline unsigned int sim_addr_bytes(const union sim_sockaddr *addr, uint8_t bytes[16])
+{
+	memset(bytes, 0, 16);
+	switch (addr->sa.sa_family) {
+	case AF_INET:
+		memcpy(bytes, &addr->in.sin_addr, 4);
+		return 4;
+	case AF_INET6:
+		memcpy(bytes, &addr->in6.sin6_addr, 16);
+		return 16;
+	case AF_IB:
+		memcpy(bytes, &addr->ib.sib_addr, 16);
+		return 16;
+	default:
+		return 0;
+	}
+}
+
 /* Ports do not count; link-local addresses may be equal on different interfaces. */
-bool sim_addr_equal_slow(const struct sockaddr *a, const struct sockaddr *b);
+bool sim_addr_equal_in6(const struct sockaddr *a, const struct sockaddr *b);
 static inline bool sim_addr_equal(const struct sockaddr *a, const struct sockaddr *b)
 {
-	sa_family_t family = sim_addr_family(a);
-
-	if (family != sim_addr_family(b))
+	if (sim_addr_family(a) != sim_addr_family(b))
 		return false;
-	return family == AF_INET ? sim_addr_ipv4(a) == sim_addr_ipv4(b) : sim_addr_equal_slow(a, b);
+	return sim_addr_family(a) == AF_INET ? sim_addr_ipv4(a) == sim_addr_ipv4(b)
+					     : sim_addr_equal_in6(a, b);
 }
+
 /* Do the first bits agree? */
 bool sim_addr_in_prefix(const struct sockaddr *addr, const struct sockaddr *prefix,
 			unsigned int bits);
@@ -104,14 +119,19 @@ bool sim_addr_in_prefix(const struct sockaddr *addr, const struct sockaddr *pref
 /* In host byte order; AF_IB: of the bits that the mask of its service id covers. */
 static inline uint16_t sim_addr_port(const struct sockaddr *addr)
 {
-	in_port_t port;
+	union sim_sockaddr a = sim_addr_copy(addr);
 
-	if (sim_addr_family(addr) != AF_INET)
-		return sim_addr_port_slow(addr);
-	memcpy(&port, (const char *)addr + offsetof(struct sockaddr_in, sin_port), sizeof(port));
-	return ntohs(port);
+	if (a.sa.sa_family == AF_IB)
+		return (uint16_t)be64toh(a.ib.sib_sid & a.ib.sib_sid_mask);
+	/* The port is in the same place for both other families, and 0 of unknown ones. */
+	return ntohs(a.in.sin_port);
 }
+
 void sim_addr_set_port(union sim_sockaddr *addr, uint16_t port);
+
+/* The port and the address as headers have them, IP version 4 or 6; port NULL: there is none. */
+void sim_addr_put_ip(const union sim_sockaddr *addr, uint8_t version, uint8_t *port, uint8_t *ip);
+union sim_sockaddr sim_addr_get_ip(uint8_t version, const uint8_t *port, const uint8_t *ip);
 
 /* "10.0.0.1/24", "fd00::1"; without a length the whole address.  0 or -EINVAL. */
 int sim_addr_parse(const char *text, union sim_sockaddr *ret_addr, uint8_t *ret_prefix_len);

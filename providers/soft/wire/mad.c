@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wire/mad.c - the encoder and the decoder, made from the rows of mad_rows.h, and
- * the CMA header.
+ * wire/mad.c - the encoder and the decoder, made from the rows of mad_rows.h, what
+ * traces show of a message, and the CMA header.
  */
 #include "config.h"
 
@@ -80,16 +80,16 @@ INLINE uint32_t get_bits(const uint8_t *data, unsigned int byte, unsigned int bi
 	return get_be32(data + byte / 4u * 4u) >> lsb & (uint32_t)((UINT64_C(1) << bits) - 1u);
 }
 
-#define PUT_INT(label, type, field, byte, bit, bits, low)					\
+#define PUT_INT(field, byte, bit, bits, low)							\
 	put_bits(data, byte, bit, bits, (uint32_t)m->field >> (low));
-#define PUT_U64(type, field, byte) put_be64(data + (byte), m->field);
-#define PUT_BYTES(type, field, byte) memcpy(data + (byte), &m->field, sizeof(m->field));
+#define PUT_U64(field, byte) put_be64(data + (byte), m->field);
+#define PUT_BYTES(field, byte) memcpy(data + (byte), &m->field, sizeof(m->field));
 
 /* Pieces of a member are ORed together. */
-#define GET_INT(label, type, field, byte, bit, bits, low)					\
+#define GET_INT(field, byte, bit, bits, low)							\
 	m->field = (__typeof__(m->field))(m->field | get_bits(data, byte, bit, bits) << (low));
-#define GET_U64(type, field, byte) m->field = get_be64(data + (byte));
-#define GET_BYTES(type, field, byte) memcpy(&m->field, data + (byte), sizeof(m->field));
+#define GET_U64(field, byte) m->field = get_be64(data + (byte));
+#define GET_BYTES(field, byte) memcpy(&m->field, data + (byte), sizeof(m->field));
 
 /*
  * Straight-line code for each message: every connection passes here several
@@ -183,48 +183,61 @@ int cm_decode(const uint8_t *mad, size_t len, struct cm_msg *ret_msg)
 	return 0;
 }
 
+#define NAME(attr, body, rows) [CM_##attr - CM_REQ] = #attr,
+
+const char *cm_msg_name(uint16_t attr_id)
+{
+	static const char *const names[] = { CM_MESSAGES(NAME) };
+
+	return attr_id < CM_REQ || attr_id > CM_APR ? "?" : names[attr_id - CM_REQ];
+}
+
+void cm_msg_ids(const struct cm_msg *msg, uint32_t *ret_local, uint32_t *ret_remote)
+{
+	*ret_local = *ret_remote = 0;
+	if (msg->attr_id == CM_REQ) {
+		*ret_local = msg->req.local_comm_id;
+	} else if (msg->attr_id == CM_SIDR_REQ) {
+		*ret_local = msg->sidr_req.request_id;
+	} else if (msg->attr_id == CM_SIDR_REP) {
+		*ret_remote = msg->sidr_rep.request_id;
+	} else {
+		/* The same place in all others. */
+		*ret_local = msg->rtu.local_comm_id;
+		*ret_remote = msg->rtu.remote_comm_id;
+	}
+}
+
+static unsigned int cma_ip(uint8_t ip_version)
+{
+	return ip_version == 4 ? CMA_OFF_IPV4 : 0;
+}
+
 void cma_hdr_encode(const struct cma_hdr_info *info, uint8_t hdr[CMA_HDR_SIZE])
 {
-	bool ipv4 = info->ip_version == 4;
+	uint8_t version = info->ip_version, *ip = hdr + cma_ip(version);
 
 	memset(hdr, 0, CMA_HDR_SIZE);
 	hdr[0] = CMA_VERSION;
-	hdr[1] = (uint8_t)(info->ip_version << 4);
-	if (ipv4) {
-		memcpy(hdr + CMA_OFF_PORT, &info->src.in.sin_port, 2);
-		memcpy(hdr + CMA_OFF_SRC + CMA_OFF_IPV4, &info->src.in.sin_addr, 4);
-		memcpy(hdr + CMA_OFF_DST + CMA_OFF_IPV4, &info->dst.in.sin_addr, 4);
-	} else {
-		memcpy(hdr + CMA_OFF_PORT, &info->src.in6.sin6_port, 2);
-		memcpy(hdr + CMA_OFF_SRC, &info->src.in6.sin6_addr, 16);
-		memcpy(hdr + CMA_OFF_DST, &info->dst.in6.sin6_addr, 16);
-	}
+	hdr[1] = (uint8_t)(version << 4);
+	sim_addr_put_ip(&info->src, version, hdr + CMA_OFF_PORT, ip + CMA_OFF_SRC);
+	sim_addr_put_ip(&info->dst, version, NULL, ip + CMA_OFF_DST);
 }
 
 int cma_hdr_decode(const uint8_t *hdr, size_t len, struct cma_hdr_info *ret_info)
 {
-	uint8_t ip_version;
+	const uint8_t *ip;
+	uint8_t version;
 
 	if (len < CMA_HDR_SIZE || hdr[0] != CMA_VERSION)
 		return -EBADMSG;
-	ip_version = hdr[1] >> 4;
-	if (ip_version != 4 && ip_version != 6)
+	version = hdr[1] >> 4;
+	if (version != 4 && version != 6)
 		return -EBADMSG;
-
+	ip = hdr + cma_ip(version);
 	memset(ret_info, 0, sizeof(*ret_info));
-	ret_info->ip_version = ip_version;
-	if (ip_version == 4) {
-		ret_info->src.in.sin_family = AF_INET;
-		ret_info->dst.in.sin_family = AF_INET;
-		memcpy(&ret_info->src.in.sin_port, hdr + CMA_OFF_PORT, 2);
-		memcpy(&ret_info->src.in.sin_addr, hdr + CMA_OFF_SRC + CMA_OFF_IPV4, 4);
-		memcpy(&ret_info->dst.in.sin_addr, hdr + CMA_OFF_DST + CMA_OFF_IPV4, 4);
-	} else {
-		ret_info->src.in6.sin6_family = AF_INET6;
-		ret_info->dst.in6.sin6_family = AF_INET6;
-		memcpy(&ret_info->src.in6.sin6_port, hdr + CMA_OFF_PORT, 2);
-		memcpy(&ret_info->src.in6.sin6_addr, hdr + CMA_OFF_SRC, 16);
-		memcpy(&ret_info->dst.in6.sin6_addr, hdr + CMA_OFF_DST, 16);
-	}
+	ret_info->ip_version = version;
+	ret_info->src = sim_addr_get_ip(version, hdr + CMA_OFF_PORT, ip + CMA_OFF_SRC);
+	ret_info->dst = sim_addr_get_ip(version, NULL, ip + CMA_OFF_DST);
 	return 0;
 }

@@ -252,20 +252,6 @@ const char *cm_msg_name(uint16_t attr_id);
 /* The sender's and the receiver's communication ids; 0: the message has none. */
 void cm_msg_ids(const struct cm_msg *msg, uint32_t *ret_local, uint32_t *ret_remote);
 
-/* One field of a message, for traces and the like. */
-struct cm_field_value {
-	const char *name;		/* as in the struct: "local_qpn", "primary.sl" */
-	unsigned int byte, bit;		/* in the CM data; bit 0 is the MSB */
-	unsigned int width;		/* in bits */
-	uint64_t value;			/* if bytes is NULL */
-	const uint8_t *bytes;		/* width / 8 of them: GIDs, information, private data */
-};
-
-typedef void (*cm_field_visitor_t)(const struct cm_field_value *field, void *arg);
-
-/* Every field of the message once, in the order of the wire. */
-void cm_for_each_field(const struct cm_msg *msg, cm_field_visitor_t visit, void *arg);
-
 /* --- Service ids of the RDMA CM: port space and port. --- */
 
 static inline uint64_t cm_service_id(uint16_t port_space, uint16_t port)

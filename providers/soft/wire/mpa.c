@@ -13,14 +13,11 @@
 
 #include "mpa.h"
 
-#define MPA_KEY_SIZE 16u
-#define MPA_OFF_FLAGS 16u
 #define MPA_OFF_REVISION 17u
 #define MPA_OFF_LENGTH 18u
 
 #define MPA_FLAG_MARKERS 0x80u
 #define MPA_FLAG_CRC 0x40u
-#define MPA_FLAG_REJECT 0x20u
 #define MPA_FLAG_ENHANCED 0x10u
 
 /* Top bits of the two control words. */

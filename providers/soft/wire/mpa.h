@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MPA_KEY_SIZE 16u
+#define MPA_OFF_FLAGS 16u
+#define MPA_FLAG_REJECT 0x20u
 #define MPA_HEADER_SIZE 20u
 #define MPA_MAX_PRIVATE 512u	/* control words included */
 #define MPA_CONTROL_SIZE 4u

@@ -29,6 +29,8 @@ enum rc_op {
 	RC_READ,
 	RC_CMP_SWAP,
 	RC_FETCH_ADD,
+	RC_FLUSH,	/* compare_add is the length, swap placement | level << RC_FLUSH_LEVEL */
+	RC_ATOMIC_WRITE,	/* compare_add has the 8 bytes */
 	/* Responses. */
 	RC_ACK,
 	RC_PROGRESS,	/* a fragmented message is here up to offset */
@@ -73,8 +75,12 @@ struct rc_header {
 	uint64_t compare_add, swap;
 	uint16_t parts;
 	uint8_t rd_depth;	/* READ, atomics: how many are outstanding, this one included */
-	uint8_t reserved[5];
+	uint8_t reserved;
+	uint32_t xrc_srqn;	/* requests of XRC: RC_XRC and the SRQ's number; others: 0 */
 };
+
+#define RC_XRC 0x80000000u
+#define RC_FLUSH_LEVEL 8u
 
 struct rc_part {
 	uint64_t addr, len;

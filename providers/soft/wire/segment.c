@@ -27,32 +27,6 @@ static uint32_t get32(const uint8_t *at)
 	return ntohl(value);
 }
 
-static void put_address(uint8_t *port, uint8_t *ip, const union sim_sockaddr *addr)
-{
-	uint16_t number = htons(sim_addr_port(&addr->sa));
-
-	memcpy(port, &number, sizeof(number));
-	if (addr->sa.sa_family == AF_INET)
-		memcpy(ip, &addr->in.sin_addr, 4);
-	else
-		memcpy(ip, &addr->in6.sin6_addr, 16);
-}
-
-static void get_address(const uint8_t *port, const uint8_t *ip, uint8_t version,
-			union sim_sockaddr *ret_addr)
-{
-	memset(ret_addr, 0, sizeof(*ret_addr));
-	if (version == 4) {
-		ret_addr->in.sin_family = AF_INET;
-		memcpy(&ret_addr->in.sin_port, port, 2);
-		memcpy(&ret_addr->in.sin_addr, ip, 4);
-	} else {
-		ret_addr->in6.sin6_family = AF_INET6;
-		memcpy(&ret_addr->in6.sin6_port, port, 2);
-		memcpy(&ret_addr->in6.sin6_addr, ip, 16);
-	}
-}
-
 int iw_segment_parse(const uint8_t *data, size_t len, struct segment *ret_segment)
 {
 	uint8_t version;
@@ -69,8 +43,8 @@ int iw_segment_parse(const uint8_t *data, size_t len, struct segment *ret_segmen
 		version = data[2];
 		if (len != SEG_SYN_LEN || (version != 4 && version != 6))
 			return -EBADMSG;
-		get_address(data + 16, data + 20, version, &ret_segment->src);
-		get_address(data + 18, data + 36, version, &ret_segment->dst);
+		ret_segment->src = sim_addr_get_ip(version, data + 16, data + 20);
+		ret_segment->dst = sim_addr_get_ip(version, data + 18, data + 36);
 	} else if (ret_segment->type == SEG_DATA) {
 		ret_segment->data = data + SEG_HEADER;
 		ret_segment->len = len - SEG_HEADER;
@@ -91,7 +65,7 @@ size_t iw_segment_header(const struct segment *segment, uint8_t header[SEG_SYN_L
 	if (segment->type != SEG_SYN)
 		return SEG_HEADER;
 	header[2] = segment->src.sa.sa_family == AF_INET ? 4 : 6;
-	put_address(header + 16, header + 20, &segment->src);
-	put_address(header + 18, header + 36, &segment->dst);
+	sim_addr_put_ip(&segment->src, header[2], header + 16, header + 20);
+	sim_addr_put_ip(&segment->dst, header[2], header + 18, header + 36);
 	return SEG_SYN_LEN;
 }

@@ -11,6 +11,7 @@
 
 #include "polycm/layer.h"
 #include "polycm/provider.h"
+#include "tests/unit/idle_ops.h"
 
 static const struct polycm_core *core;
 static struct polycm_module *self;
@@ -40,28 +41,6 @@ static int enumerate(void *ctx)
 		return 0;
 	r = core->device_add(self, &info, NULL);
 	return r == -EEXIST ? 0 : r;
-}
-
-static int match(void *ctx, const struct sockaddr *src, const struct sockaddr *dst)
-{
-	(void)ctx;
-	(void)src;
-	(void)dst;
-	return -ENODEV;
-}
-
-static int open_id(void *ctx, struct polycm_id *id, void *priv, const struct polycm_open *how)
-{
-	(void)ctx;
-	(void)id;
-	(void)priv;
-	(void)how;
-	return 0;
-}
-
-static void end(void *priv)
-{
-	(void)priv;
 }
 
 static const void *extension(const char *what, unsigned int version)

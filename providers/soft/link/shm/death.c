@@ -17,19 +17,9 @@
 #define CHECK_EVERY SIM_MS(100)
 #define CHECK_MORE SIM_MS(2)	/* for each process */
 
-static void (*handler)(unsigned int slot);
+void (*sim_link_process_died)(unsigned int slot);
+
 static struct sim_timer timer;
-
-void sim_link_set_death_handler(void (*fn)(unsigned int slot))
-{
-	handler = fn;
-}
-
-void sim_death(unsigned int slot)
-{
-	if (handler)
-		handler(slot);
-}
 
 static unsigned int check_all(void)
 {

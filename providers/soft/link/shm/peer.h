@@ -66,7 +66,5 @@ void sim_peer_forget_all(void);
 /* There is another process to watch. */
 void sim_death_watch(void);
 void sim_death_watch_ends(void);
-/* The process is gone, and all that it had sent was delivered. */
-void sim_death(unsigned int slot);
 
 #endif

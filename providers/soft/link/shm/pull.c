@@ -66,65 +66,54 @@ struct cursor {
 	size_t offset;			/* in the first */
 };
 
-/* The next parts of the list, up to len bytes in all; returns their number. */
+/* Take the next parts off the list, up to len bytes in all; returns their number. */
 static unsigned int take(struct cursor *cursor, size_t len, struct iovec *ret_parts,
 			 unsigned int max, size_t *ret_len)
 {
-	struct cursor at = *cursor;
 	unsigned int n = 0;
 	size_t part;
 
 	*ret_len = 0;
-	while (len && at.left && n < max) {
-		part = at.parts->iov_len - at.offset;
+	while (len && cursor->left && n < max) {
+		part = cursor->parts->iov_len - cursor->offset;
 		if (part > len)
 			part = len;
 		if (part)
 			ret_parts[n++] = (struct iovec){
-				.iov_base = (char *)at.parts->iov_base + at.offset,
+				.iov_base = (char *)cursor->parts->iov_base + cursor->offset,
 				.iov_len = part,
 			};
 		*ret_len += part;
 		len -= part;
-		at.offset = 0;
-		at.parts++;
-		at.left--;
+		cursor->offset += part;
+		if (cursor->offset == cursor->parts->iov_len) {
+			cursor->offset = 0;
+			cursor->parts++;
+			cursor->left--;
+		}
 	}
 	return n;
-}
-
-static void skip(struct cursor *cursor, size_t len)
-{
-	while (len && cursor->left) {
-		size_t part = cursor->parts->iov_len - cursor->offset;
-
-		if (part > len) {
-			cursor->offset += len;
-			return;
-		}
-		len -= part;
-		cursor->offset = 0;
-		cursor->parts++;
-		cursor->left--;
-	}
 }
 
 /* One system call: the probe first, then as much as its limits allow. */
 static int pull_some(const struct sim_pull *pull, struct cursor *remote, struct cursor *local,
 		     size_t len, size_t *ret_done)
 {
+	struct cursor from_at = *remote, to_at = *local;
 	struct iovec from[MAX_PARTS], to[MAX_PARTS];
 	size_t from_len, to_len;
 	unsigned int from_parts, to_parts;
 	uint64_t found = 0;
 	ssize_t got;
 
-	from_parts = take(remote, len, from + 1, MAX_PARTS - 1, &from_len);
-	to_parts = take(local, from_len, to + 1, MAX_PARTS - 1, &to_len);
+	from_parts = take(&from_at, len, from + 1, MAX_PARTS - 1, &from_len);
+	to_parts = take(&to_at, from_len, to + 1, MAX_PARTS - 1, &to_len);
 	if (len && !to_len)
 		return -EINVAL;		/* a list is shorter than len */
-	if (to_len < from_len)
-		from_parts = take(remote, to_len, from + 1, MAX_PARTS - 1, &from_len);
+	if (to_len < from_len) {
+		from_at = *remote;
+		from_parts = take(&from_at, to_len, from + 1, MAX_PARTS - 1, &from_len);
+	}
 	from[0] = (struct iovec){
 		.iov_base = (void *)(uintptr_t)pull->probe_address,
 		.iov_len = sizeof(found),
@@ -137,6 +126,9 @@ static int pull_some(const struct sim_pull *pull, struct cursor *remote, struct 
 	if ((size_t)got < sizeof(found) || found != pull->probe_value)
 		return -ESRCH;
 	*ret_done = (size_t)got - sizeof(found);
+	/* Fewer bytes than asked for may have come. */
+	(void)take(remote, *ret_done, from + 1, MAX_PARTS - 1, &from_len);
+	(void)take(local, *ret_done, to + 1, MAX_PARTS - 1, &to_len);
 	return len && !*ret_done ? -EFAULT : 0;
 }
 
@@ -154,8 +146,6 @@ int sim_pull(const struct sim_pull *pull, const struct iovec *remote, unsigned i
 		r = pull_some(pull, &from, &to, len, &done);
 		if (r < 0)
 			return r;
-		skip(&from, done);
-		skip(&to, done);
 		len -= done;
 	} while (len);
 	return 0;

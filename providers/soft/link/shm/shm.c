@@ -17,7 +17,6 @@
 #include "providers/soft/link/link_internal.h"
 #include "providers/soft/link/pace.h"
 #include "providers/soft/shm/doorbell.h"
-#include "providers/soft/shm/segment.h"
 #include "peer.h"
 #include "shm.h"
 
@@ -310,7 +309,8 @@ static void bury(struct sim_peer *peer, unsigned int slot)
 	sim_peer_forget(peer);
 	/* Packets that handlers send to it are lost. */
 	peer->reading = true;
-	sim_death(slot);
+	if (sim_link_process_died)
+		sim_link_process_died(slot);
 	receiving = false;
 	answer_for(&gone);
 	receiving = outer;
@@ -451,6 +451,7 @@ static const struct sim_area_layout layout[SIM_AREAS] = {
 		.drop_slot = sim_groups_drop_slot,
 	},
 	[SIM_AREA_PACES] = { .size = sizeof(struct sim_pace_area) },
+	[SIM_AREA_COUNTERS] = { .size = sizeof(struct sim_counters_area) },
 	[SIM_AREA_PORTS] = {
 		.size = sizeof(struct sim_ports_area),
 		.sparse = sizeof(((struct sim_ports_area *)0)->entries),
@@ -494,5 +495,6 @@ void sim_shm_leave(void)
 bool sim_shm_unread(unsigned int slot)
 {
 	return is_other(slot) && sim_peer_is_live(slot) &&
-	       sim_segment_has_mail(slot, sim_segment_slot()) && !sim_segment_is_dead(slot);
+	       sim_slot_has_mail(sim_segment_peer(slot), sim_segment_slot()) &&
+	       !sim_segment_is_dead(slot);
 }

@@ -23,8 +23,8 @@ void sim_shm_receive(void);
 /* Does that process live, with mail from us that it has not read? */
 bool sim_shm_unread(unsigned int slot);
 
-/* Set at start-up: a process of the fabric is gone, and nothing more comes from it. */
-void sim_link_set_death_handler(void (*fn)(unsigned int slot));
+/* Set at start-up or NULL: a process is gone, and all that it had sent was delivered. */
+extern void (*sim_link_process_died)(unsigned int slot);
 /* Not from handlers: check whether that process is gone, and handle its death. */
 void sim_link_look_at(unsigned int slot);
 /* Before communication with the process in the slot begins: handle the death of the one before. */

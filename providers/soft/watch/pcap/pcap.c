@@ -185,9 +185,7 @@ void sim_pcap_close(void)
 	/* Our packets are in the file, so the segment still names it: nobody shows them again. */
 	off();
 	end_dump();
-	sim_pcap_qp_forget();
-	sim_pcap_tcp_forget();
-	sim_pcap_data_forget();
+	sim_pcap_forget();
 }
 
 /* If others may write the file, the header must be there before they open it. */
@@ -306,13 +304,11 @@ static void dump_erf(uint64_t now, enum sim_pcap_frame kind, const uint8_t *byte
 		at = put_erf_header(record, now, ERF_TYPE_INFINIBAND, ERF_HEADER + len, len);
 		at = put_bytes(at, bytes, len);
 	} else {
-		uint32_t fcs = htole32(sim_crc32(0, bytes, len));
-
 		at = put_erf_header(record, now, ERF_TYPE_ETH,
 				    ERF_HEADER + ERF_ETH_PAD + len + FCS_SIZE, len + FCS_SIZE);
 		at = put16(at, 0);
 		at = put_bytes(at, bytes, len);
-		at = put_bytes(at, &fcs, sizeof(fcs));
+		at = put_crc(at, sim_crc32(0, bytes, len));
 	}
 	dump(now, record, (size_t)(at - record));
 }
@@ -329,9 +325,22 @@ void sim_pcap_write(enum sim_pcap_frame kind, const void *bytes, size_t len)
 		dump(now, bytes, len);
 }
 
-static bool is_iwarp(const struct sim_packet *packet)
+/* How packets of a type are shown when they are sent, and what those that come in tell. */
+static const struct type {
+	void (*sent)(const struct sim_packet *packet);
+	void (*received)(const struct sim_packet *packet);
+} types[SIM_PACKET_TYPES] = {
+	[SIM_PACKET_MAD] = { sim_pcap_mad_sent, sim_pcap_mad_received },
+	[SIM_PACKET_STREAM] = { sim_pcap_stream_sent, sim_pcap_stream_received },
+	[SIM_PACKET_RC] = { sim_pcap_qp_sent, sim_pcap_qp_received },
+	[SIM_PACKET_UD] = { sim_pcap_ud_sent, NULL },
+}, iwarp_data = { sim_pcap_ddp_sent, sim_pcap_ddp_received };
+
+static const struct type *type_of(const struct sim_packet *packet)
 {
-	return packet->from->device->rules->protocol == POLYCM_PROTO_MPA;
+	if (packet->type == SIM_PACKET_RC && packet->from->device->rules->protocol == POLYCM_PROTO_MPA)
+		return &iwarp_data;
+	return &types[packet->type];
 }
 
 /* A process that writes another file, or none: we show its packets, too. */
@@ -343,44 +352,14 @@ static bool is_foreign(unsigned int slot)
 
 static void show(const struct sim_packet *packet)
 {
-	switch (packet->type) {
-	case SIM_PACKET_MAD:
-		sim_pcap_mad_sent(packet);
-		break;
-	case SIM_PACKET_STREAM:
-		sim_pcap_stream_sent(packet);
-		break;
-	case SIM_PACKET_RC:
-		if (is_iwarp(packet))
-			sim_pcap_ddp_sent(packet);
-		else
-			sim_pcap_qp_sent(packet);
-		break;
-	case SIM_PACKET_UD:
-		sim_pcap_ud_sent(packet);
-		break;
-	default:
-		break;
-	}
+	if (type_of(packet)->sent)
+		type_of(packet)->sent(packet);
 }
 
 static void note_received(const struct sim_packet *packet)
 {
-	if (packet->type == SIM_PACKET_MAD)
-		sim_pcap_mad_received(packet);
-	else if (packet->type == SIM_PACKET_STREAM)
-		sim_pcap_stream_received(packet);
-	else if (packet->type == SIM_PACKET_RC && is_iwarp(packet))
-		sim_pcap_ddp_received(packet);
-	else if (packet->type == SIM_PACKET_RC)
-		sim_pcap_qp_received(packet);
-}
-
-static void show_foreign(const struct sim_packet *packet)
-{
-	show(packet);
-	if (packet->type == SIM_PACKET_RC)
-		sim_pcap_keep_foreign(packet);
+	if (type_of(packet)->received)
+		type_of(packet)->received(packet);
 }
 
 /* If the receiver does not write this file, we keep for it what it would learn from the packet. */
@@ -393,7 +372,11 @@ static void sent(const struct sim_packet *packet, unsigned int to_slot)
 
 static void received(const struct sim_packet *packet)
 {
-	if (is_foreign(packet->from_slot))
-		show_foreign(packet);
+	bool foreign = is_foreign(packet->from_slot);
+
+	if (foreign)
+		show(packet);
+	if (foreign && packet->type == SIM_PACKET_RC)
+		sim_pcap_keep_foreign(packet);
 	note_received(packet);
 }

@@ -10,8 +10,6 @@
  */
 #include "config.h"
 
-#include <stdlib.h>
-
 #include "providers/soft/link/shm/shm.h"
 #include "providers/soft/nic/mr.h"
 #include "providers/soft/nic/objects.h"
@@ -19,18 +17,13 @@
 #include "providers/soft/nic/sq.h"
 #include "pcap_internal.h"
 
-#define BUCKETS 64u
-
 struct tail {
-	struct tail *next;		/* in its bucket */
-	uint64_t key;			/* of the sender: port, QP, whether it answers */
+	struct sim_pcap_kept kept;	/* by the sender's port and QP, and whether it answers */
 	uint32_t psn;			/* of the message */
 	uint32_t end;			/* offset behind it */
 	uint32_t len;
 	uint8_t bytes[SIM_PCAP_MAX_FRAME];
 };
-
-static struct tail *tails[BUCKETS];
 
 static uint8_t buffer[SIM_PCAP_MAX_FRAME];
 
@@ -68,36 +61,11 @@ static uint64_t key_of(const struct sim_packet *packet, const struct rc_header *
 	       (h->op >= RC_ACK);
 }
 
-/* The link to the tail of that key, or the one where it is to be added. */
-static struct tail **find_tail(uint64_t key)
-{
-	struct tail **at = &tails[(key ^ key >> 8) % BUCKETS];
-
-	while (*at && (*at)->key != key)
-		at = &(*at)->next;
-	return at;
-}
-
-static void drop(struct tail **at)
-{
-	struct tail *tail = *at;
-
-	*at = tail->next;
-	free(tail);
-}
-
-void sim_pcap_data_forget(void)
-{
-	for (unsigned int i = 0; i < BUCKETS; i++)
-		while (tails[i])
-			drop(&tails[i]);
-}
-
 void sim_pcap_keep_foreign(const struct sim_packet *packet)
 {
 	const uint8_t *bytes = packet->data + sizeof(struct rc_header);
 	struct rc_header h;
-	struct tail **at;
+	struct tail *tail;
 	uint32_t here;
 
 	if (packet->len <= sizeof(h))
@@ -106,30 +74,27 @@ void sim_pcap_keep_foreign(const struct sim_packet *packet)
 	here = (uint32_t)(packet->len - sizeof(h));
 	if (h.flags & RC_F_REF || (!h.offset && here == h.length))
 		return;
-	at = find_tail(key_of(packet, &h));
+	tail = sim_pcap_find(SIM_PCAP_TAILS, key_of(packet, &h));
 	if (h.offset + here == h.length) {
-		if (*at)
-			drop(at);
+		if (tail)
+			sim_pcap_drop(SIM_PCAP_TAILS, tail);
 		return;
 	}
-	if (!*at)
-		*at = calloc(1, sizeof(**at));
-	if (!*at) {
-		sim_pcap_no_memory();
+	if (!tail)
+		tail = sim_pcap_keep(SIM_PCAP_TAILS, key_of(packet, &h), sizeof(*tail));
+	if (!tail)
 		return;
-	}
-	(*at)->key = key_of(packet, &h);
-	(*at)->psn = h.psn;
-	(*at)->end = h.offset + here;
-	(*at)->len = here < sizeof((*at)->bytes) ? here : sizeof((*at)->bytes);
-	memcpy((*at)->bytes, bytes + (here - (*at)->len), (*at)->len);
+	tail->psn = h.psn;
+	tail->end = h.offset + here;
+	tail->len = here < sizeof(tail->bytes) ? here : sizeof(tail->bytes);
+	memcpy(tail->bytes, bytes + (here - tail->len), tail->len);
 }
 
 /* The bytes from `from' on, which end where the previous fragment ended. */
 static bool take_tail(const struct sim_packet *packet, const struct rc_header *h, uint32_t from,
 		      uint32_t len)
 {
-	const struct tail *tail = *find_tail(key_of(packet, h));
+	const struct tail *tail = sim_pcap_find(SIM_PCAP_TAILS, key_of(packet, h));
 	uint32_t back = h->offset - from;
 
 	if (!tail || tail->psn != h->psn || tail->end != h->offset || tail->len < back)

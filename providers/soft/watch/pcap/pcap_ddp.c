@@ -99,25 +99,14 @@ static void write_fpdu(const struct message *m, uint32_t seq, uint32_t offset,
 		       const struct iovec *data, unsigned int parts, size_t len)
 {
 	uint8_t fpdu[MAX_FPDU], *at;
-	uint32_t crc;
 	size_t ulpdu = header_size(m->op) + len;
 
 	at = put16(fpdu, (unsigned int)ulpdu);
 	at = put_ddp(at, m, offset, offset + len == m->length);
-	for (unsigned int i = 0; i < parts && len; i++) {
-		size_t n = data[i].iov_len < len ? data[i].iov_len : len;
-
-		at = put_bytes(at, data[i].iov_base, n);
-		len -= n;
-	}
+	at = sim_wire_put_parts(at, data, parts, len);
 	while ((at - fpdu) % 4)
 		at = put8(at, 0);
-	crc = sim_crc32c(0, fpdu, (size_t)(at - fpdu));
-	/* As CRC-32C goes onto wires: the byte of the highest powers, its bits mirrored, first. */
-	at = put8(at, crc);
-	at = put8(at, crc >> 8);
-	at = put8(at, crc >> 16);
-	at = put8(at, crc >> 24);
+	at = put_crc(at, sim_crc32c(0, fpdu, (size_t)(at - fpdu)));
 	tcp_send(m->end, seq, fpdu, (size_t)(at - fpdu));
 }
 

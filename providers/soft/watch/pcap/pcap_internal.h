@@ -3,12 +3,14 @@
  * watch/pcap/pcap_internal.h - shared by the pcap*.c files: pcap.c (the file),
  * pcap_wire.c (Ethernet, IP, UDP, LRH, GRH and their checks), pcap_mad.c
  * (messages of the InfiniBand CM), pcap_qp.c (data of QPs), pcap_tcp.c and
- * pcap_ddp.c (iWARP), pcap_data.c (data that another process sends).  Engine lock held for all.
+ * pcap_ddp.c (iWARP), pcap_data.c (data that another process sends), pcap_kept.c (what is
+ * known of QPs and connections).  Engine lock held for all.
  */
 #ifndef SIM_PCAP_INTERNAL_H
 #define SIM_PCAP_INTERNAL_H
 
 #include <string.h>
+#include <uthash.h>
 
 #include "providers/soft/link/tap.h"
 #include "providers/soft/wire/rc.h"
@@ -36,6 +38,12 @@ static inline uint8_t *put64(uint8_t *at, uint64_t value)
 	return put32(put32(at, (uint32_t)(value >> 32)), (uint32_t)value);
 }
 
+/* A CRC, least significant byte first. */
+static inline uint8_t *put_crc(uint8_t *at, uint32_t crc)
+{
+	return put32(at, __builtin_bswap32(crc));
+}
+
 static inline uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t len)
 {
 	memcpy(at, bytes, len);
@@ -51,6 +59,25 @@ void sim_pcap_write(enum sim_pcap_frame kind, const void *bytes, size_t len);
 #define SIM_PCAP_MAX_FRAME 9216u
 /* No memory for what must be known of a connection: the capture ends, which is logged. */
 void sim_pcap_no_memory(void);
+
+/* --- pcap_kept.c: what must be known of QPs and connections until the capture ends --- */
+
+enum sim_pcap_kind {
+	SIM_PCAP_QPS, SIM_PCAP_TAILS, SIM_PCAP_ENDS, SIM_PCAP_QP_ENDS, SIM_PCAP_SYNS, SIM_PCAP_KINDS
+};
+
+/* The first member of each. */
+struct sim_pcap_kept {
+	uint64_t key;
+	UT_hash_handle hh;
+};
+
+void *sim_pcap_find(enum sim_pcap_kind kind, uint64_t key);
+/* A new one of that size, zero but for its key.  NULL: no memory, which ends the capture. */
+void *sim_pcap_keep(enum sim_pcap_kind kind, uint64_t key, size_t size);
+void sim_pcap_drop(enum sim_pcap_kind kind, void *what);
+unsigned int sim_pcap_num(enum sim_pcap_kind kind);
+void sim_pcap_forget(void);
 
 /* --- pcap_wire.c --- */
 
@@ -73,6 +100,7 @@ void sim_wire_default_path(const struct sim_port *from, const struct sim_port *t
 /* Put a BTH into header; flags 0x80: solicited event, ack: an acknowledgement is requested. */
 uint8_t *sim_wire_bth(uint8_t *header, uint8_t opcode, uint8_t flags, uint32_t dst_qpn, bool ack,
 		      uint32_t psn);
+uint8_t *sim_wire_put_parts(uint8_t *at, const struct iovec *data, unsigned int parts, size_t len);
 /* One packet: BTH and what follows it, then data; padding and checks are added. */
 void sim_wire_write(const struct sim_wire_path *path, uint8_t *header, size_t header_len,
 		    const struct iovec *data, unsigned int parts, size_t len);
@@ -132,9 +160,5 @@ void sim_pcap_ddp_sent(const struct sim_packet *packet);
 void sim_pcap_ddp_received(const struct sim_packet *packet);
 /* The next PSN that a QP of ours sends; NULL: no memory, which ends the capture. */
 uint32_t *sim_pcap_qp_psn(const struct sim_port *port, uint32_t qpn);
-/* The capture ends: forget what was kept of connections. */
-void sim_pcap_qp_forget(void);
-void sim_pcap_tcp_forget(void);
-void sim_pcap_data_forget(void);
 
 #endif

@@ -10,13 +10,8 @@
  */
 #include "config.h"
 
-#include <stdlib.h>
-
 #include "providers/soft/nic/rc_internal.h"
 #include "pcap_internal.h"
-
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
 enum {
 	OP_SEND = 0x00,			/* first, middle, last, last with immediate, only, ... */
@@ -32,7 +27,10 @@ enum {
 	OP_FETCH_ADD = 0x14,
 	OP_SEND_LAST_INV = 0x16,
 	OP_SEND_ONLY_INV = 0x17,
+	OP_FLUSH = 0x1c,
+	OP_ATOMIC_WRITE = 0x1d,
 	OP_UC = 0x20,			/* and those of RC */
+	OP_XRC = 0xa0,			/* the same */
 };
 enum { FIRST, MIDDLE, LAST, LAST_IMM, ONLY, ONLY_IMM };
 
@@ -54,33 +52,17 @@ struct direction {
 };
 
 struct capture_qp {
-	uint64_t key;			/* port and QP number */
+	struct sim_pcap_kept kept;	/* by port and QP number */
 	struct direction sent, received;
 	struct sim_pcap_read reads[SIM_PCAP_READS];
-	UT_hash_handle hh;
 };
-
-static struct capture_qp *qps;
 
 static struct capture_qp *get(const struct sim_port *port, uint32_t qpn)
 {
 	uint64_t key = (uint64_t)port->fabric_index << 32 | qpn;
-	struct capture_qp *qp;
+	struct capture_qp *qp = sim_pcap_find(SIM_PCAP_QPS, key);
 
-	HASH_FIND(hh, qps, &key, sizeof(key), qp);
-	if (qp)
-		return qp;
-	qp = calloc(1, sizeof(*qp));
-	if (!qp)
-		goto err_alloc;
-	qp->key = key;
-	HASH_ADD(hh, qps, key, sizeof(qp->key), qp);
-	if (qp->hh.tbl)
-		return qp;
-	free(qp);
-err_alloc:
-	sim_pcap_no_memory();
-	return NULL;
+	return qp ? qp : sim_pcap_keep(SIM_PCAP_QPS, key, sizeof(*qp));
 }
 
 uint32_t *sim_pcap_qp_psn(const struct sim_port *port, uint32_t qpn)
@@ -90,19 +72,9 @@ uint32_t *sim_pcap_qp_psn(const struct sim_port *port, uint32_t qpn)
 	return qp ? &qp->sent.next_wire : NULL;
 }
 
-void sim_pcap_qp_forget(void)
-{
-	struct capture_qp *qp, *next;
-
-	HASH_ITER(hh, qps, qp, next) {
-		HASH_DEL(qps, qp);
-		free(qp);
-	}
-}
-
 static uint32_t mtu_of(const struct sim_qp *qp)
 {
-	return 128u << (qp->path_mtu ? qp->path_mtu : qp->port->active_mtu);
+	return 128u << (qp->attr.path_mtu ? qp->attr.path_mtu : qp->port->active_mtu);
 }
 
 static uint32_t packets_of(uint32_t length, uint32_t mtu)
@@ -150,7 +122,7 @@ static uint32_t wire_psn(const struct direction *d, uint32_t psn)
 static void path_of(const struct sim_qp *qp, const struct sim_packet *packet,
 		    struct sim_wire_path *ret_path)
 {
-	const struct ibv_ah_attr *ah = &qp->ah;
+	const struct ibv_ah_attr *ah = &qp->attr.ah_attr;
 
 	sim_wire_default_path(packet->from, packet->to, ret_path);
 	ret_path->sl = ah->sl;
@@ -164,6 +136,14 @@ static void path_of(const struct sim_qp *qp, const struct sim_packet *packet,
 	ret_path->flow_label = ah->grh.flow_label & 0xfffffu;
 	if (ah->grh.hop_limit)
 		ret_path->hop_limit = ah->grh.hop_limit;
+}
+
+/* XRC: the XRCETH follows the BTH of each request. */
+static uint8_t *request_bth(uint8_t *at, const struct rc_header *h, unsigned int op, uint8_t flags,
+			    bool ack, uint32_t psn)
+{
+	at = sim_wire_bth(at, (uint8_t)(h->xrc_srqn ? op + OP_XRC : op), flags, h->dst_qpn, ack, psn);
+	return h->xrc_srqn ? put32(at, h->xrc_srqn & 0xffffffu) : at;
 }
 
 static uint8_t *put_reth(uint8_t *at, const struct rc_header *h, uint32_t length)
@@ -196,8 +176,8 @@ static uint8_t *request_header(const struct stream *s, uint32_t index, bool last
 		op = first ? OP_SEND_ONLY_INV : OP_SEND_LAST_INV;
 	if (uc)
 		op += OP_UC;
-	at = sim_wire_bth(at, (uint8_t)op, last && s->rc.h.flags & RC_F_SOLICITED ? SOLICITED : 0,
-			  s->rc.h.dst_qpn, last && !uc, s->psn + index);
+	at = request_bth(at, &s->rc.h, op, last && s->rc.h.flags & RC_F_SOLICITED ? SOLICITED : 0,
+			 last && !uc, s->psn + index);
 	if (s->rc.h.op == RC_WRITE && first)
 		at = put_reth(at, &s->rc.h, s->rc.h.length);
 	if (inv)
@@ -212,7 +192,7 @@ static void send_read(const struct stream *s)
 	struct rc_header h = s->rc.h;
 
 	h.remote_addr += (uint64_t)done * s->mtu;
-	at = sim_wire_bth(header, OP_READ, 0, h.dst_qpn, true, s->psn + done);
+	at = request_bth(header, &h, OP_READ, 0, true, s->psn + done);
 	at = put_reth(at, &h, h.length - done * s->mtu);
 	sim_wire_write(&s->path, header, (size_t)(at - header), NULL, 0, 0);
 }
@@ -222,11 +202,38 @@ static void send_atomic(const struct stream *s)
 	bool swap = s->rc.h.op == RC_CMP_SWAP;
 	uint8_t header[SIM_TRANSPORT_MAX], *at;
 
-	at = sim_wire_bth(header, swap ? OP_CMP_SWAP : OP_FETCH_ADD, 0, s->rc.h.dst_qpn, true, s->psn);
+	at = request_bth(header, &s->rc.h, swap ? OP_CMP_SWAP : OP_FETCH_ADD, 0, true, s->psn);
 	at = put64(at, sim_pcap_address(s->rc.h.rkey, s->rc.h.remote_addr));
 	at = put32(at, s->rc.h.rkey);
 	at = put64(at, swap ? s->rc.h.swap : s->rc.h.compare_add);
 	at = put64(at, swap ? s->rc.h.compare_add : 0);
+	sim_wire_write(&s->path, header, (size_t)(at - header), NULL, 0, 0);
+}
+
+/* Placement and level are a header of their own, before the RETH. */
+static void send_flush(const struct stream *s)
+{
+	const struct rc_header *h = &s->rc.h;
+	uint8_t header[SIM_TRANSPORT_MAX], *at;
+
+	at = request_bth(header, h, OP_FLUSH, 0, true, s->psn);
+	at = put32(at, (uint32_t)(h->swap & 0xf) | (uint32_t)(h->swap >> RC_FLUSH_LEVEL & 3) << 4);
+	at = put64(at, sim_pcap_address(h->rkey, h->remote_addr));
+	at = put32(at, h->rkey);
+	at = put32(at, (uint32_t)h->compare_add);
+	sim_wire_write(&s->path, header, (size_t)(at - header), NULL, 0, 0);
+}
+
+static void send_atomic_write(const struct stream *s)
+{
+	const struct rc_header *h = &s->rc.h;
+	uint8_t header[SIM_TRANSPORT_MAX], *at;
+
+	at = request_bth(header, h, OP_ATOMIC_WRITE, 0, true, s->psn);
+	at = put64(at, sim_pcap_address(h->rkey, h->remote_addr));
+	at = put32(at, h->rkey);
+	at = put32(at, sizeof(h->compare_add));
+	at = put_bytes(at, &h->compare_add, sizeof(h->compare_add));
 	sim_wire_write(&s->path, header, (size_t)(at - header), NULL, 0, 0);
 }
 
@@ -237,13 +244,21 @@ static uint8_t *put_aeth(uint8_t *at, const struct stream *s, unsigned int syndr
 	return put32(at, syndrome << 24 | (s->msn & 0xffffffu));
 }
 
+/* rc.qp is one end of the connection, whoever sent the packet. */
+static uint8_t answer_op(const struct stream *s, unsigned int op)
+{
+	uint8_t type = s->rc.qp->type;
+
+	return (uint8_t)(type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ? op + OP_XRC : op);
+}
+
 static uint8_t *reply_header(const struct stream *s, uint32_t index, bool last, uint8_t *at)
 {
 	bool first = !index;
 	unsigned int op = first && last ? OP_READ_ONLY : first ? OP_READ_FIRST :
 			  last ? OP_READ_LAST : OP_READ_MIDDLE;
 
-	at = sim_wire_bth(at, (uint8_t)op, 0, s->rc.h.dst_qpn, false, s->psn + index);
+	at = sim_wire_bth(at, answer_op(s, op), 0, s->rc.h.dst_qpn, false, s->psn + index);
 	return op == OP_READ_MIDDLE ? at : put_aeth(at, s, NO_CREDITS);
 }
 
@@ -265,6 +280,10 @@ static void send_request(const struct stream *s)
 		sim_pcap_rc_write(&s->rc, s->mtu, put_packet, s);
 	else if (s->rc.h.op == RC_READ)
 		send_read(s);
+	else if (s->rc.h.op == RC_FLUSH)
+		send_flush(s);
+	else if (s->rc.h.op == RC_ATOMIC_WRITE)
+		send_atomic_write(s);
 	else
 		send_atomic(s);
 }
@@ -305,19 +324,20 @@ static void send_answer(struct stream *s, struct capture_qp *shown)
 		sim_pcap_rc_write(&s->rc, s->mtu, put_packet, s);
 		return;
 	case RC_ATOMIC_DATA:
-		at = sim_wire_bth(header, OP_ATOMIC_ACK, 0, h->dst_qpn, false, s->psn);
+		at = sim_wire_bth(header, answer_op(s, OP_ATOMIC_ACK), 0, h->dst_qpn, false, s->psn);
 		at = put_aeth(at, s, NO_CREDITS);
 		at = put64(at, h->compare_add);
 		break;
 	case RC_NAK:
 		if (h->syndrome == RC_NAK_NO_REF)
 			return;		/* between simulators: no wire has such a thing */
-		at = sim_wire_bth(header, OP_ACK, 0, h->dst_qpn, false, s->psn);
+		at = sim_wire_bth(header, answer_op(s, OP_ACK), 0, h->dst_qpn, false, s->psn);
 		s->msn--;
 		at = put_aeth(at, s, syndrome_of(h));
 		break;
 	default:
-		at = sim_wire_bth(header, OP_ACK, 0, h->dst_qpn, false, acknowledged(s, shown));
+		at = sim_wire_bth(header, answer_op(s, OP_ACK), 0, h->dst_qpn, false,
+				  acknowledged(s, shown));
 		at = put_aeth(at, s, NO_CREDITS);
 		break;
 	}

@@ -6,9 +6,6 @@
  */
 #include "config.h"
 
-#include <arpa/inet.h>
-#include <stdlib.h>
-
 #include "providers/soft/fabric/gids.h"
 #include "providers/soft/wire/segment.h"
 #include "pcap_crc.h"
@@ -24,14 +21,17 @@ enum { TCP_FIN = 0x01, TCP_SYN = 0x02, TCP_RST = 0x04, TCP_PSH = 0x08, TCP_ACK =
 #define MSS_V6 (MTU - 60u)
 #define MAX_SYNS 4096u			/* that wait for an answer */
 
-static struct tcp_end *ends, *ends_by_qp;
+/* Which end has a QP. */
+struct qp_end {
+	struct sim_pcap_kept kept;	/* by qp_key() */
+	uint32_t local_id;
+};
 
-/* SYNs that came in: who asks, until we answer. */
-static struct tcp_syn {
-	uint32_t id;
+/* A SYN that came in: who asks, until we answer. */
+struct tcp_syn {
+	struct sim_pcap_kept kept;	/* by the asker's id */
 	union sim_sockaddr src, dst;
-	UT_hash_handle hh;
-} *syns;
+};
 
 static uint32_t first_seq(uint32_t id)
 {
@@ -55,10 +55,7 @@ size_t tcp_max_ulpdu(const struct tcp_end *end)
 
 struct tcp_end *tcp_end_of_id(uint32_t local_id)
 {
-	struct tcp_end *end;
-
-	HASH_FIND(hh, ends, &local_id, sizeof(local_id), end);
-	return end;
+	return sim_pcap_find(SIM_PCAP_ENDS, local_id);
 }
 
 static uint64_t qp_key(const struct sim_port *port, uint32_t qpn)
@@ -69,18 +66,10 @@ static uint64_t qp_key(const struct sim_port *port, uint32_t qpn)
 struct tcp_end *tcp_end_of_qp(const struct sim_port *port, uint32_t qpn)
 {
 	uint64_t key = qp_key(port, qpn);
-	struct tcp_end *end;
+	const struct qp_end *of = sim_pcap_find(SIM_PCAP_QP_ENDS, key);
+	struct tcp_end *end = of ? tcp_end_of_id(of->local_id) : NULL;
 
-	HASH_FIND(by_qp, ends_by_qp, &key, sizeof(key), end);
-	return end;
-}
-
-static void drop(struct tcp_end *end)
-{
-	HASH_DELETE(hh, ends, end);
-	if (end->qp_key)
-		HASH_DELETE(by_qp, ends_by_qp, end);
-	free(end);
+	return end && end->qp_key == key ? end : NULL;
 }
 
 static struct tcp_end *add(uint32_t local_id, uint32_t peer_id, const struct sim_packet *packet,
@@ -89,10 +78,10 @@ static struct tcp_end *add(uint32_t local_id, uint32_t peer_id, const struct sim
 	struct tcp_end *end = tcp_end_of_id(local_id);
 
 	if (end)
-		drop(end);	/* the number is used again */
-	end = calloc(1, sizeof(*end));
+		sim_pcap_drop(SIM_PCAP_ENDS, end);	/* the number is used again */
+	end = sim_pcap_keep(SIM_PCAP_ENDS, local_id, sizeof(*end));
 	if (!end)
-		goto err_alloc;
+		return NULL;
 	end->local_id = local_id;
 	end->peer_id = peer_id;
 	end->from = packet->from;
@@ -101,45 +90,28 @@ static struct tcp_end *add(uint32_t local_id, uint32_t peer_id, const struct sim
 	end->dst = *dst;
 	end->send_next = first_seq(local_id) + 1;
 	end->receive_next = peer_id ? first_seq(peer_id) + 1 : 0;
-	HASH_ADD(hh, ends, local_id, sizeof(end->local_id), end);
-	if (end->hh.tbl)
-		return end;
-	free(end);
-err_alloc:
-	sim_pcap_no_memory();
-	return NULL;
+	return end;
 }
 
 static void set_qp(struct tcp_end *end, uint32_t qpn)
 {
 	struct tcp_end *other;
+	struct qp_end *of;
+	uint64_t key;
 
 	if (end->qp_key || !qpn)
 		return;
 	other = tcp_end_of_qp(end->from, qpn);
-	if (other) {
-		HASH_DELETE(by_qp, ends_by_qp, other);
+	if (other)
 		other->qp_key = 0;
-	}
-	end->qp_key = qp_key(end->from, qpn);
-	HASH_ADD(by_qp, ends_by_qp, qp_key, sizeof(end->qp_key), end);
-	if (end->by_qp.tbl)
+	key = qp_key(end->from, qpn);
+	of = sim_pcap_find(SIM_PCAP_QP_ENDS, key);
+	if (!of)
+		of = sim_pcap_keep(SIM_PCAP_QP_ENDS, key, sizeof(*of));
+	if (!of)
 		return;
-	end->qp_key = 0;
-	sim_pcap_no_memory();
-}
-
-void sim_pcap_tcp_forget(void)
-{
-	struct tcp_end *end, *next;
-	struct tcp_syn *syn, *next_syn;
-
-	HASH_ITER(hh, ends, end, next)
-		drop(end);
-	HASH_ITER(hh, syns, syn, next_syn) {
-		HASH_DEL(syns, syn);
-		free(syn);
-	}
+	of->local_id = end->local_id;
+	end->qp_key = key;
 }
 
 /* ------------------------------------------------------------------------
@@ -233,29 +205,15 @@ static void send_syn(const struct sim_packet *packet, const struct segment *segm
 		write_segment(end, TCP_SYN, first_seq(end->local_id), "", 0);
 }
 
-static struct tcp_syn *find_syn(uint32_t id)
-{
-	struct tcp_syn *syn;
-
-	HASH_FIND(hh, syns, &id, sizeof(id), syn);
-	return syn;
-}
-
-static void forget_syn(struct tcp_syn *syn)
-{
-	HASH_DEL(syns, syn);
-	free(syn);
-}
-
 static void send_syn_ack(const struct sim_packet *packet, const struct segment *segment)
 {
-	struct tcp_syn *syn = find_syn(segment->dst_id);
+	struct tcp_syn *syn = sim_pcap_find(SIM_PCAP_SYNS, segment->dst_id);
 	struct tcp_end *end;
 
 	if (!syn)
 		return;
 	end = add(segment->src_id, segment->dst_id, packet, &syn->dst, &syn->src);
-	forget_syn(syn);
+	sim_pcap_drop(SIM_PCAP_SYNS, syn);
 	if (end)
 		write_segment(end, TCP_SYN | TCP_ACK, first_seq(end->local_id), "", 0);
 }
@@ -263,8 +221,8 @@ static void send_syn_ack(const struct sim_packet *packet, const struct segment *
 /* On a connection, or instead of one. */
 static void send_rst(const struct sim_packet *packet, const struct segment *segment)
 {
-	struct tcp_syn *syn = find_syn(segment->dst_id);
-	struct tcp_end *end = tcp_end_of_id(segment->src_id), *asked;
+	struct tcp_syn *syn = sim_pcap_find(SIM_PCAP_SYNS, segment->dst_id);
+	struct tcp_end *end = tcp_end_of_id(segment->src_id);
 
 	if (end) {
 		write_segment(end, TCP_RST | TCP_ACK, end->send_next, "", 0);
@@ -272,19 +230,12 @@ static void send_rst(const struct sim_packet *packet, const struct segment *segm
 	}
 	if (!syn)
 		return;
-	asked = calloc(1, sizeof(*asked));
-	if (!asked) {
-		sim_pcap_no_memory();
+	end = add(0, segment->dst_id, packet, &syn->dst, &syn->src);
+	if (!end)
 		return;
-	}
-	asked->from = packet->from;
-	asked->to = packet->to;
-	asked->src = syn->dst;
-	asked->dst = syn->src;
-	asked->receive_next = first_seq(segment->dst_id) + 1;
-	write_segment(asked, TCP_RST | TCP_ACK, 0, "", 0);
-	free(asked);
-	forget_syn(syn);
+	write_segment(end, TCP_RST | TCP_ACK, 0, "", 0);
+	sim_pcap_drop(SIM_PCAP_ENDS, end);
+	sim_pcap_drop(SIM_PCAP_SYNS, syn);
 }
 
 static void send_data(const struct sim_packet *packet, const struct segment *segment)
@@ -337,22 +288,15 @@ void sim_pcap_stream_sent(const struct sim_packet *packet)
 
 static void receive_syn(const struct segment *segment)
 {
-	struct tcp_syn *syn = find_syn(segment->src_id);
+	struct tcp_syn *syn = sim_pcap_find(SIM_PCAP_SYNS, segment->src_id);
 
-	if (syn || HASH_COUNT(syns) >= MAX_SYNS)
+	if (syn || sim_pcap_num(SIM_PCAP_SYNS) >= MAX_SYNS)
 		return;
-	syn = calloc(1, sizeof(*syn));
+	syn = sim_pcap_keep(SIM_PCAP_SYNS, segment->src_id, sizeof(*syn));
 	if (!syn)
-		goto err_alloc;
-	syn->id = segment->src_id;
+		return;
 	syn->src = segment->src;
 	syn->dst = segment->dst;
-	HASH_ADD(hh, syns, id, sizeof(syn->id), syn);
-	if (syn->hh.tbl)
-		return;
-	free(syn);
-err_alloc:
-	sim_pcap_no_memory();
 }
 
 /* Both directions end together: what answers a FIN has one, too. */

@@ -8,9 +8,6 @@
 
 #include "pcap_internal.h"
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #define TCP_RECORDS 1024u
 
 /* What was sent, so that it has the same place in the stream when it is sent again. */
@@ -24,6 +21,7 @@ struct tcp_record {
 };
 
 struct tcp_end {
+	struct sim_pcap_kept kept;	/* by local_id */
 	uint32_t local_id, peer_id;
 	uint64_t qp_key;		/* port and QP number; 0: none yet */
 	const struct sim_port *from, *to;
@@ -34,7 +32,6 @@ struct tcp_end {
 	uint32_t num_records;
 	struct tcp_record records[TCP_RECORDS];
 	struct sim_pcap_read reads_seen[SIM_PCAP_READS];
-	UT_hash_handle hh, by_qp;
 };
 
 struct tcp_end *tcp_end_of_qp(const struct sim_port *port, uint32_t qpn);

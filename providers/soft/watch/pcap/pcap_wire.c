@@ -5,8 +5,6 @@
  */
 #include "config.h"
 
-#include <endian.h>
-
 #include "providers/soft/fabric/gids.h"
 #include "pcap_crc.h"
 #include "pcap_internal.h"
@@ -26,7 +24,6 @@
 #define LRH_SIZE 8u
 #define UDP_SIZE 8u
 #define ICRC_SIZE 4u
-#define VCRC_SIZE 2u
 #define DONT_FRAGMENT 0x4000u
 #define DEFAULT_HOPS 64u
 
@@ -203,12 +200,6 @@ static uint16_t source_port(const uint8_t *bth, uint32_t salt)
 	return (uint16_t)(0xc000u | (sim_crc32(salt, bth + 5, 3) & 0x3fffu));
 }
 
-static uint8_t *put_crc(uint8_t *at, uint32_t crc)
-{
-	crc = htole32(crc);
-	return put_bytes(at, &crc, sizeof(crc));
-}
-
 static void write_roce(const struct sim_wire_path *path, const uint8_t *packet, size_t len)
 {
 	uint8_t frame[SIM_PCAP_MAX_FRAME], *at, *ip_at, *udp;
@@ -262,28 +253,33 @@ static void write_ib(const struct sim_wire_path *path, const uint8_t *packet, si
 	sim_pcap_write(SIM_PCAP_INFINIBAND, frame, (size_t)(at - frame));
 }
 
-void sim_wire_write(const struct sim_wire_path *path, uint8_t *header, size_t header_len,
-		    const struct iovec *data, unsigned int parts, size_t len)
+uint8_t *sim_wire_put_parts(uint8_t *at, const struct iovec *data, unsigned int parts, size_t len)
 {
-	uint8_t packet[SIM_PCAP_MAX_FRAME - 128], *at = packet;
-	size_t padding = -len & 3;
-
-	if (header_len + len + padding > sizeof(packet))
-		return;
-	header[1] = (uint8_t)(header[1] | padding << 4);
-	at = put_bytes(at, header, header_len);
 	for (unsigned int i = 0; i < parts && len; i++) {
 		size_t n = data[i].iov_len < len ? data[i].iov_len : len;
 
 		at = put_bytes(at, data[i].iov_base, n);
 		len -= n;
 	}
-	memset(at, 0, len + padding);
-	at += len + padding;
+	return at;
+}
+
+void sim_wire_write(const struct sim_wire_path *path, uint8_t *header, size_t header_len,
+		    const struct iovec *data, unsigned int parts, size_t len)
+{
+	size_t padding = -len & 3, packet_len = header_len + len + padding;
+	uint8_t packet[SIM_PCAP_MAX_FRAME - 128], *at;
+
+	if (packet_len > sizeof(packet))
+		return;
+	header[1] = (uint8_t)(header[1] | padding << 4);
+	at = put_bytes(packet, header, header_len);
+	at = sim_wire_put_parts(at, data, parts, len);
+	memset(at, 0, (size_t)(packet + packet_len - at));
 	if (is_ib(path->from))
-		write_ib(path, packet, (size_t)(at - packet));
+		write_ib(path, packet, packet_len);
 	else
-		write_roce(path, packet, (size_t)(at - packet));
+		write_roce(path, packet, packet_len);
 }
 
 /* ------------------------------------------------------------------------
