@@ -4,8 +4,7 @@
 
 #include <errno.h>
 
-#include "nic/device.h"
-
+#include "providers/soft/nic/device.h"
 #include "nic_pair.h"
 
 #define VENDOR 0x02c9u
