@@ -450,11 +450,14 @@ EXPORT int openat64(int folder, const char *path, int flags, ...)
 						       : real_openat64()(folder, path, flags, mode);
 }
 
+typedef int (*entry_filter)(const struct dirent *entry);
+typedef int (*entry_order)(const struct dirent **a, const struct dirent **b);
+#define SCANDIR_PARAMS (const char *path, struct dirent ***list, entry_filter filter, entry_order order)
+
 REAL(FILE *, fopen, const char *, const char *)
 REAL(FILE *, fopen64, const char *, const char *)
 REAL(DIR *, opendir, const char *)
-REAL(int, scandir, const char *, struct dirent ***, int (*)(const struct dirent *),
-     int (*)(const struct dirent **, const struct dirent **))
+REAL(int, scandir, const char *, struct dirent ***, entry_filter, entry_order)
 REAL(int, socket, int, int, int)
 REAL(int, eventfd, unsigned int, int)
 REAL(int, epoll_create1, int)
@@ -472,10 +475,7 @@ REAL(int, mkdir, const char *, mode_t)
 SIMPLE(NTH_DESCRIPTOR, NULL, FILE *, fopen, (const char *path, const char *mode), path, mode)
 SIMPLE(NTH_DESCRIPTOR, NULL, FILE *, fopen64, (const char *path, const char *mode), path, mode)
 SIMPLE(NTH_DESCRIPTOR, NULL, DIR *, opendir, (const char *path), path)
-SIMPLE(NTH_DESCRIPTOR, -1, int, scandir,
-       (const char *path, struct dirent ***list, int (*filter)(const struct dirent *),
-	int (*compare)(const struct dirent **, const struct dirent **)),
-       path, list, filter, compare)
+SIMPLE(NTH_DESCRIPTOR, -1, int, scandir, SCANDIR_PARAMS, path, list, filter, order)
 SIMPLE(NTH_DESCRIPTOR, -1, int, socket, (int family, int type, int protocol), family, type, protocol)
 SIMPLE(NTH_DESCRIPTOR, -1, int, eventfd, (unsigned int count, int flags), count, flags)
 SIMPLE(NTH_DESCRIPTOR, -1, int, epoll_create1, (int flags), flags)
