@@ -88,11 +88,14 @@ int polycm_sim_reset(void);
  */
 
 /*
- * A node with one device that plays `transport` ("roce", "ib", "iwarp", a
- * vendor's) and has `address` ("10.0.0.1/24", "fd00::1/64").  EINVAL: another
- * node has the name or the address.
+ * A node with one device that has `address` ("10.0.0.1/24", "fd00::1/64").
+ * `kind` is the transport that the device plays ("roce", "ib", "iwarp", a
+ * vendor's), or a device with its limits, as after `polycm run --device`: a
+ * name ("connectx-6"), or a file with the output of `ibv_devinfo -v`, with a
+ * slash in its path.  EINVAL: another node has the name or the address, or the
+ * file is no such output.  ENOENT, EACCES and other errors of open(2): the file.
  */
-int polycm_sim_node_add(const char *name, const char *transport, const char *address,
+int polycm_sim_node_add(const char *name, const char *kind, const char *address,
 			struct polycm_sim_node **ret_node);
 /* Add an address to the node's first device. */
 int polycm_sim_node_add_address(struct polycm_sim_node *node, const char *address);
@@ -118,12 +121,14 @@ struct polycm_sim_limits {
 };
 
 /*
- * One more device for a node.  limits and ret_device may be NULL.  Devices are
- * named sim0, sim1, ... in the order in which they are added to the fabric.
+ * One more device for a node; `kind` as above.  limits and ret_device may be
+ * NULL.  Devices are named sim0, sim1, ... in the order in which they are added
+ * to the fabric; one of a profile has the profile's name, or that with another
+ * number (mlx5_1).
  * Packets between two devices of a node go from the one to the other as over a
  * cable.
  */
-int polycm_sim_device_add(struct polycm_sim_node *node, const char *transport,
+int polycm_sim_device_add(struct polycm_sim_node *node, const char *kind,
 			  const char *address, const struct polycm_sim_limits *limits,
 			  struct polycm_sim_device **ret_device);
 int polycm_sim_device_add_address(struct polycm_sim_device *device, const char *address);

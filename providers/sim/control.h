@@ -38,12 +38,12 @@ int control_device(const char *call, const struct polycm_sim_device *handle,
 
 /* --- control_nodes.c --- */
 
-int control_node_add(const char *name, const char *transport, const char *address,
+int control_node_add(const char *name, const char *kind, const char *address,
 		     struct polycm_sim_node **ret_node);
 int control_node_add_address(struct polycm_sim_node *node, const char *address);
 int control_node_use(struct polycm_sim_node *node);
 int control_node_find(const char *name, struct polycm_sim_node **ret_node);
-int control_device_add(struct polycm_sim_node *node, const char *transport, const char *address,
+int control_device_add(struct polycm_sim_node *node, const char *kind, const char *address,
 		       const struct polycm_sim_limits *limits,
 		       struct polycm_sim_device **ret_device);
 int control_device_add_address(struct polycm_sim_device *device, const char *address);

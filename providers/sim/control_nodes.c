@@ -6,10 +6,12 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "providers/soft/fabric/build.h"
 #include "providers/soft/link/shape.h"
 #include "control.h"
+#include "device.h"
 
 #define NODE_ADD "polycm_sim_node_add"
 #define NODE_ADD_ADDRESS "polycm_sim_node_add_address"
@@ -20,12 +22,6 @@
 #define DEVICE_FIND "polycm_sim_device_find"
 #define DEVICE_LIMIT "polycm_sim_device_limit"
 #define LINK_SET "polycm_sim_link_set"
-
-/* The argument of a new device that is wrong. */
-static const char *blame(const char *transport, const char *address)
-{
-	return sim_core->transport(transport) ? address : transport;
-}
 
 /* Log why, if there is a reason; returns r. */
 static int failed(int r, const char *call, const char *what, const char *why)
@@ -45,12 +41,36 @@ static struct polycm_sim_device *device_handle(const struct sim_device *device)
 	return sim_handle(SIM_HANDLE_DEVICE, device->number);
 }
 
+/* `kind' is a transport, or the device whose profile the new one plays.  Locks held. */
+static int make_device(const char *call, struct sim_node *node, const char *kind,
+		       const char *address, const struct polycm_sim_limits *limits,
+		       struct sim_device **ret_device)
+{
+	const struct polycm_transport *rules = sim_core->transport(kind);
+	struct sim_profile profile;
+	char about[DEVICE_WHY];
+	const char *why;
+	int r;
+
+	if (!rules) {
+		r = device_profile(kind, &profile, about);
+		if (r == -ENOENT && !strchr(kind, '/'))
+			return control_refuse(call, kind, "neither a transport that 'polycm info' "
+					      "lists nor a device of 'polycm run --device'");
+		if (r < 0)
+			return failed(r, call, kind, about);
+	}
+	r = sim_build_device(node, rules ? kind : NULL, address, rules ? NULL : &profile, limits,
+			     ret_device, &why);
+	return failed(r, call, rules && rules->protocol == POLYCM_PROTO_OTHER ? kind : address, why);
+}
+
 /* ------------------------------------------------------------------------
  * Nodes.
  */
 
 /* Locks held. */
-static int make_node(const char *name, const char *transport, const char *address,
+static int make_node(const char *name, const char *kind, const char *address,
 		     struct sim_node **ret_node)
 {
 	struct sim_device *device;
@@ -60,12 +80,10 @@ static int make_node(const char *name, const char *transport, const char *addres
 	r = sim_build_node(name, ret_node, &why);
 	if (r < 0)
 		return failed(r, NODE_ADD, name, why);
-	r = sim_build_device(*ret_node, transport, address, NULL, NULL, &device, &why);
-	if (r < 0) {
+	r = make_device(NODE_ADD, *ret_node, kind, address, NULL, &device);
+	if (r < 0)
 		sim_node_drop_newest();
-		return failed(r, NODE_ADD, blame(transport, address), why);
-	}
-	return 0;
+	return r;
 }
 
 /* New devices are announced to the core without the engine's lock. */
@@ -79,20 +97,20 @@ static int end_with_devices(int r)
 	return r;
 }
 
-int control_node_add(const char *name, const char *transport, const char *address,
+int control_node_add(const char *name, const char *kind, const char *address,
 		     struct polycm_sim_node **ret_node)
 {
 	struct polycm_sim_node *handle = NULL;
 	struct sim_node *node;
 	int r;
 
-	if (!name || !transport || !address || !ret_node)
-		return control_null(NODE_ADD, !name ? "name" : !transport ? "transport" :
+	if (!name || !kind || !address || !ret_node)
+		return control_null(NODE_ADD, !name ? "name" : !kind ? "kind" :
 					      !address ? "address" : "ret_node");
 	control_begin();
 	r = control_needs_own_fabric(NODE_ADD);
 	if (!r)
-		r = make_node(name, transport, address, &node);
+		r = make_node(name, kind, address, &node);
 	if (!r)
 		handle = node_handle(node);
 	r = end_with_devices(r);
@@ -161,27 +179,26 @@ int control_node_find(const char *name, struct polycm_sim_node **ret_node)
  * Devices.
  */
 
-int control_device_add(struct polycm_sim_node *handle, const char *transport, const char *address,
+int control_device_add(struct polycm_sim_node *handle, const char *kind, const char *address,
 		       const struct polycm_sim_limits *limits,
 		       struct polycm_sim_device **ret_device)
 {
 	struct polycm_sim_device *made = NULL;
 	struct sim_device *device;
-	const char *why = NULL;
 	struct sim_node *node;
 	int r;
 
-	if (!transport || !address)
-		return control_null(DEVICE_ADD, transport ? "address" : "transport");
+	if (!kind || !address)
+		return control_null(DEVICE_ADD, kind ? "address" : "kind");
 	control_begin();
 	r = control_node(DEVICE_ADD, handle, &node);
 	if (!r)
 		r = control_needs_own_fabric(DEVICE_ADD);
 	if (!r)
-		r = sim_build_device(node, transport, address, NULL, limits, &device, &why);
+		r = make_device(DEVICE_ADD, node, kind, address, limits, &device);
 	if (!r)
 		made = device_handle(device);
-	r = end_with_devices(failed(r, DEVICE_ADD, blame(transport, address), why));
+	r = end_with_devices(r);
 	if (!r && ret_device)
 		*ret_device = made;
 	return r;

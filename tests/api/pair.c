@@ -10,6 +10,7 @@
 #include <string.h>
 
 const char *const transport_name[NUM_TRANSPORTS] = { "roce", "ib", "iwarp" };
+const char *pair_kind[NUM_TRANSPORTS] = { "roce", "ib", "iwarp" };
 
 const uint8_t pair_data[256] = {
 #define D8(n) (n) + 1, (n) + 2, (n) + 3, (n) + 4, (n) + 5, (n) + 6, (n) + 7, (uint8_t)((n) + 8)
@@ -50,11 +51,11 @@ struct sockaddr_in pair_address(const char *text, uint16_t port)
 void pair_open_nodes(enum transport transport, struct polycm_sim_node **ret_server,
 		     struct polycm_sim_node **ret_client)
 {
-	const char *name = transport_name[transport];
+	const char *kind = pair_kind[transport];
 
 	assert_int_equal(polycm_sim_create(42), 0);
-	assert_int_equal(polycm_sim_node_add("server", name, SERVER_ADDRESS "/24", ret_server), 0);
-	assert_int_equal(polycm_sim_node_add("client", name, CLIENT_ADDRESS "/24", ret_client), 0);
+	assert_int_equal(polycm_sim_node_add("server", kind, SERVER_ADDRESS "/24", ret_server), 0);
+	assert_int_equal(polycm_sim_node_add("client", kind, CLIENT_ADDRESS "/24", ret_client), 0);
 	assert_int_equal(polycm_sim_node_use(*ret_client), 0);
 }
 

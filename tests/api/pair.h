@@ -35,6 +35,8 @@ struct pair {
 };
 
 extern const char *const transport_name[NUM_TRANSPORTS];
+/* What the nodes' devices are: a transport, or a device whose profile they play. */
+extern const char *pair_kind[NUM_TRANSPORTS];
 
 /* cmocka set-up and tear-down of a group: the environment that selects the simulator. */
 int pair_group_setup(void **state);

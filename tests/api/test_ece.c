@@ -152,6 +152,25 @@ static void they_are_for_ids_without_a_qp(void **state)
 	}
 }
 
+/* QPs of cards have options.  Those of a device without a profile, which is like rxe, have none. */
+static int play_cards(void **state)
+{
+	(void)state;
+	pair_kind[ROCE] = "connectx-5";
+	pair_kind[IB] = "connectx-6";
+	return 0;
+}
+
+static int play_transports(void **state)
+{
+	(void)state;
+	pair_kind[ROCE] = transport_name[ROCE];
+	pair_kind[IB] = transport_name[IB];
+	return 0;
+}
+
+#define CARDS(test) cmocka_unit_test_setup_teardown(test, play_cards, play_transports)
+
 /* The server's QP takes what it knows of its own vendor's options, and nothing of another's. */
 static void a_qp_of_the_library_answers(void **state)
 {
@@ -261,8 +280,8 @@ int main(void)
 		cmocka_unit_test(iwarp_does_not_carry_them),
 		cmocka_unit_test(local_options_are_checked),
 		cmocka_unit_test(they_are_for_ids_without_a_qp),
-		cmocka_unit_test(a_qp_of_the_library_answers),
-		cmocka_unit_test(both_qps_of_the_library_agree),
+		CARDS(a_qp_of_the_library_answers),
+		CARDS(both_qps_of_the_library_agree),
 		cmocka_unit_test(datagrams_carry_the_answer),
 		cmocka_unit_test(refusing_for_ece),
 	};

@@ -489,6 +489,43 @@ static void each_shows_its_file(void **state)
 	assert_int_equal(polycm_sim_destroy(), 0);
 }
 
+/* --- By name or by file, without a scenario. --- */
+
+static void calls_take_devices(void **state)
+{
+	static const struct {
+		const char *kind;
+		int error;
+	} wrong[] = {
+		{ "connectx", EINVAL }, { "", EINVAL }, { "/dev/null", EINVAL },
+		{ "/nowhere/device", ENOENT },
+	};
+	struct polycm_sim_node *node;
+	char path[PATH_MAX + 8];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/e810-iwarp", folder);
+	assert_int_equal(polycm_sim_create(1), 0);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		assert_errno(polycm_sim_node_add("a", wrong[i].kind, "10.0.0.1/24", &node),
+			     wrong[i].error);
+	assert_int_equal(polycm_sim_node_add("a", "connectx-5", "10.0.0.1/24", &node), 0);
+	assert_errno(polycm_sim_device_add(node, "connectx-5", "10.0.0.1/24", NULL, NULL), EINVAL);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		assert_errno(polycm_sim_device_add(node, wrong[i].kind, "10.0.1.1/24", NULL, NULL),
+			     wrong[i].error);
+	assert_int_equal(polycm_sim_device_add(node, path, "10.0.1.1/24", NULL, NULL), 0);
+	read_file("connectx-5");
+	open_device(0, "10.0.0.1");
+	try_row("connectx-5", &rows[0]);
+	close_device();
+	read_file("e810-iwarp");
+	open_device(1, "10.0.1.1");
+	try_row("e810-iwarp", &rows[0]);
+	close_device();
+	assert_int_equal(polycm_sim_destroy(), 0);
+}
+
 static int set_up(void **state)
 {
 	int fd = mkstemp(few_path);
@@ -509,6 +546,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limits_are_accepted_and_one_more_is_refused),
 		cmocka_unit_test(each_shows_its_file),
+		cmocka_unit_test(calls_take_devices),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, clean_up);
