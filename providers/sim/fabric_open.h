@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fabric_open.h - opening and closing the fabric of a process.  Engine lock held. */
+/* fabric_open.h - opening the fabric that the settings describe.  Engine lock held. */
 #ifndef SIM_FABRIC_OPEN_H
 #define SIM_FABRIC_OPEN_H
 
@@ -7,10 +7,6 @@
 int sim_fabric_open_default(void);
 /* The nodes of a scenario file; shared under the real clock, private under the virtual one. */
 int sim_fabric_open_scenario(const char *path);
-/* A private fabric without nodes. */
-int sim_fabric_begin(void);
-/* Destroys nodes, rules, links and packets under way. */
-void sim_fabric_close(void);
 
 /* --- Shared by fabric_open.c and fabric_scenario.c. --- */
 

@@ -17,6 +17,7 @@
 
 #include "providers/soft/fabric/build.h"
 #include "providers/soft/faults/fault.h"
+#include "providers/soft/host/host.h"
 #include "fabric_open.h"
 #include "scenario.h"
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "fuzz.h"
 #include "providers/soft/faults/fault.h"
 #include "providers/soft/link/shape.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "link_world.h"
 #include "tests/cmocka_all.h"
 

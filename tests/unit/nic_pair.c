@@ -2,7 +2,7 @@
 /* nic_pair.c - see nic_pair.h. */
 #include "config.h"
 
-#include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/nic/objects.h"
 #include "nic_pair.h"
 

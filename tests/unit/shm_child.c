@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/shm/doorbell.h"
 #include "providers/soft/link/shm/shm.h"
 #include "providers/soft/wire/address.h"

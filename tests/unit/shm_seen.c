@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "shm_seen.h"
 
 #define NO_HANG (sim_now() + SIM_MS(60000))

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 #include "host_services.h"

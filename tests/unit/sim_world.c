@@ -2,7 +2,7 @@
 /* sim_world.c - see sim_world.h. */
 #include "config.h"
 
-#include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "sim_world.h"
 
 #include <arpa/inet.h>

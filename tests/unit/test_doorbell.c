@@ -12,6 +12,7 @@
 #include "core/base/interposer.h"
 #include "providers/soft/engine/engine_internal.h"
 #include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/shm/doorbell.h"
 #include "providers/soft/shm/trust.h"
 #include "sim_fake.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/wire/address.h"
 #include "providers/soft/fabric/build.h"
 #include "providers/soft/fabric/fabric.h"

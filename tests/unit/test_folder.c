@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "providers/sim/fabric_open.h"
 #include "providers/soft/fabric/fabric.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/shm/folder.h"
 #include "providers/soft/shm/segment.h"
 #include "folder_world.h"

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/link/shm/shm.h"
 #include "providers/roce/rules.h"
 #include "providers/soft/faults/fault.h"

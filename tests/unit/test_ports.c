@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/wire/address.h"
 #include "providers/soft/fabric/fabric.h"
 #include "providers/soft/link/link.h"

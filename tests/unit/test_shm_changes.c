@@ -15,6 +15,7 @@
 #include "providers/sim/fabric_open.h"
 #include "providers/soft/faults/fault.h"
 #include "providers/soft/faults/changes.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/link/link.h"
 #include "providers/soft/link/pace.h"
 #include "providers/soft/shm/segment.h"

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/shm/doorbell.h"
 #include "providers/soft/link/shm/shm.h"
 #include "providers/soft/fabric/fabric.h"

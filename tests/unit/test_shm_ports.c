@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/wire/address.h"
 #include "providers/soft/fabric/fabric.h"
 #include "sim_fake.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/sim/fabric_open.h"
+#include "providers/soft/host/host.h"
 #include "providers/soft/wire/segment.h"
 #include "providers/soft/link/link.h"
 #include "providers/soft/link/shape.h"
