@@ -236,8 +236,8 @@ static void nodes_are_checked(void **state)
 		{ "d", "iwarp", "10.9.0.4", NULL },
 		{ "b", "roce", "10.9.0.5/24", "b: the name is taken" },
 		{ "e", "roce", "10.9.0.2/24", "10.9.0.2/24: a node has that address" },
-		{ "e", "token-ring", "10.9.0.5/24", "token-ring: no such transport; 'polycm info' "
-						    "lists those installed" },
+		{ "e", "token-ring", "10.9.0.5/24", "token-ring: neither a transport that "
+		  "'polycm info' lists nor a device of 'polycm run --device'" },
 		{ "e", "roce", "10.9.0.5/33", "10.9.0.5/33: no address as in 10.0.0.1/24 or "
 					      "fd00::1/64" },
 		{ "e", "roce", "ten", "ten: no address as in 10.0.0.1/24 or fd00::1/64" },
@@ -245,7 +245,7 @@ static void nodes_are_checked(void **state)
 		{ "e", "roce", "127.0.0.1/8", "127.0.0.1/8: a loopback address" },
 		{ "", "roce", "10.9.0.5/24", "the name is empty or too long" },
 		{ NULL, "roce", "10.9.0.5/24", "name: NULL is no argument" },
-		{ "e", NULL, "10.9.0.5/24", "transport: NULL is no argument" },
+		{ "e", NULL, "10.9.0.5/24", "kind: NULL is no argument" },
 		{ "e", "roce", NULL, "address: NULL is no argument" },
 		{ "e", "roce", "10.9.0.5/24", NULL },
 	};
