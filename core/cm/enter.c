@@ -136,11 +136,19 @@ struct polycm_id *polycm_enter(struct rdma_cm_id *pub)
 	return no_entry(err);
 }
 
-void polycm_leave(struct polycm_id *id)
+/* With other threads, one of which may wait for this. */
+static __attribute__((noinline)) void leave_shared(struct polycm_id *id)
 {
 	polycm_id_unlock(id);
-	if (polycm_alone())
-		id->inside--;
-	else
-		(void)polycm_leave_unlocked(id);
+	(void)polycm_leave_unlocked(id);
+}
+
+void polycm_leave(struct polycm_id *id)
+{
+	if (!polycm_alone()) {
+		leave_shared(id);
+		return;
+	}
+	polycm_id_unlock(id);
+	id->inside--;
 }

@@ -18,20 +18,28 @@
 struct sim_port_binding sim_port_binding(uint32_t space, const struct sockaddr *addr,
 					 unsigned int flags, unsigned int slot)
 {
-	union sim_sockaddr copy = sim_addr_copy(addr);
 	struct sim_port_binding binding = {
 		.space = space,
 		.slot = (uint16_t)slot,
 		.flags = (uint8_t)flags,
-		.family = (uint8_t)copy.sa.sa_family,
-		.port = sim_addr_port(&copy.sa),
+		.family = AF_INET,
+		.port = sim_addr_port(addr),
 	};
+	union sim_sockaddr copy;
+	in_addr_t ipv4;
 
-	sim_addr_bytes(&copy, binding.addr);
-	if (sim_addr_is_link_local(&copy.sa))
-		binding.scope = copy.in6.sin6_scope_id;
-	if (sim_addr_is_zero(&copy.sa) || sim_addr_is_loopback(&copy.sa))
+	if (sim_addr_is_zero(addr) || sim_addr_is_loopback(addr))
 		binding.flags |= SIM_PORT_ANY;
+	if (sim_addr_family(addr) == AF_INET) {
+		ipv4 = sim_addr_ipv4(addr);
+		memcpy(binding.addr, &ipv4, sizeof(ipv4));
+		return binding;
+	}
+	copy = sim_addr_copy(addr);
+	binding.family = (uint8_t)copy.sa.sa_family;
+	sim_addr_bytes(&copy, binding.addr);
+	if (sim_addr_is_link_local(addr))
+		binding.scope = copy.in6.sin6_scope_id;
 	return binding;
 }
 

@@ -22,9 +22,8 @@ static void count(const struct sim_port *port, enum sim_counter packets, enum si
 		  uint64_t bytes)
 {
 	unsigned int shift = 7u + (unsigned int)port->active_mtu;
-	uint64_t num = bytes ? (bytes - 1) >> shift : 0;
+	uint64_t num = ((bytes - !!bytes) >> shift) + 1;
 
-	num++;
 	sim_count(port, packets, num);
 	sim_count(port, words, (bytes + 3) / 4 + num * HEADER_WORDS);
 }

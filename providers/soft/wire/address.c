@@ -68,6 +68,13 @@ bool sim_addr_equal_in6(const struct sockaddr *a, const struct sockaddr *b)
 	       x.in6.sin6_scope_id == y.in6.sin6_scope_id;
 }
 
+uint16_t sim_addr_ib_port(const struct sockaddr *addr)
+{
+	union sim_sockaddr a = sim_addr_copy(addr);
+
+	return (uint16_t)be64toh(a.ib.sib_sid & a.ib.sib_sid_mask);
+}
+
 void sim_addr_set_port(union sim_sockaddr *addr, uint16_t port)
 {
 	if (addr->sa.sa_family == AF_INET) {

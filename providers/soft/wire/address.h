@@ -75,9 +75,12 @@ static inline bool sim_addr_is_loopback(const struct sockaddr *addr)
 /* An IPv6 one. */
 static inline bool sim_addr_is_link_local(const struct sockaddr *addr)
 {
-	union sim_sockaddr a = sim_addr_copy(addr);
+	union sim_sockaddr a;
 
-	return a.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr);
+	if (sim_addr_family(addr) != AF_INET6)
+		return false;
+	a = sim_addr_copy(addr);
+	return IN6_IS_ADDR_LINKLOCAL(&a.in6.sin6_addr);
 }
 
 bool sim_addr_is_mapped(const struct sockaddr *addr);		/* an IPv4-mapped IPv6 address */
@@ -116,15 +119,20 @@ static inline bool sim_addr_equal(const struct sockaddr *a, const struct sockadd
 bool sim_addr_in_prefix(const struct sockaddr *addr, const struct sockaddr *prefix,
 			unsigned int bits);
 
+uint16_t sim_addr_ib_port(const struct sockaddr *addr);
 /* In host byte order; AF_IB: of the bits that the mask of its service id covers. */
 static inline uint16_t sim_addr_port(const struct sockaddr *addr)
 {
-	union sim_sockaddr a = sim_addr_copy(addr);
+	sa_family_t family = sim_addr_family(addr);
+	in_port_t port;
 
-	if (a.sa.sa_family == AF_IB)
-		return (uint16_t)be64toh(a.ib.sib_sid & a.ib.sib_sid_mask);
-	/* The port is in the same place for both other families, and 0 of unknown ones. */
-	return ntohs(a.in.sin_port);
+	if (family == AF_IB)
+		return sim_addr_ib_port(addr);
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
+	/* In the same place for both. */
+	memcpy(&port, (const char *)addr + offsetof(struct sockaddr_in, sin_port), sizeof(port));
+	return ntohs(port);
 }
 
 void sim_addr_set_port(union sim_sockaddr *addr, uint16_t port);
