@@ -156,7 +156,8 @@ static int create(struct dgram *d, struct dgram_qp *qp)
 	    rdma_bind_addr(qp->id, (struct sockaddr *)&addr))
 		return -errno;
 	if (!qp->id->verbs)
-		return polycm_fail(-ENODEV, "no device has the address from which it would be sent");
+		return polycm_fail(-ENODEV, "it would be sent from loopback or an address that no "
+				   "device has");
 	err = limit(d, qp);
 	if (!err)
 		err = create_queues(d, qp);
@@ -192,6 +193,7 @@ void dgram_free_qp(struct dgram_qp *qp)
 
 int dgram_get_qp(struct dgram *d, const struct sockaddr_storage *addr, struct dgram_qp **ret_qp)
 {
+	char why[sizeof(polycm_why_text)];
 	struct rsocket_dgram_header header;
 	struct dgram_qp *qp;
 	int err;
@@ -210,7 +212,10 @@ int dgram_get_qp(struct dgram *d, const struct sockaddr_storage *addr, struct dg
 	qp->header = header;
 	err = create(d, qp);
 	if (err) {
+		/* Calls that free it succeed, and clear the reason. */
+		memcpy(why, polycm_why_text, sizeof(why));
 		dgram_free_qp(qp);
+		memcpy(polycm_why_text, why, sizeof(why));
 		return err;
 	}
 	qp->next = d->qps;

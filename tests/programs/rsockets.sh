@@ -105,6 +105,15 @@ case ${address-} in
 	;;
 esac
 
+# Of datagrams over loopback the line of log says why not.
+says_why() {
+	"${command[@]}" run --transport roce --fabric "test-$$-roce" --log warn -- udpong -s 127.0.0.1 >"$work/client" 2>&1
+	grep -q 'rconnect: No such device (it would be sent from loopback' "$work/client" && return
+	cat "$work/client"
+	return 1
+}
+check 'datagrams from loopback are refused with the reason' says_why
+
 # --- rcopy ---
 
 # copies TRANSPORT SERVER CLIENT
