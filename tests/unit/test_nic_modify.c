@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "providers/soft/nic/qp.h"
 #include "nic_pair.h"
 
 #define RESET IBV_QPS_RESET
@@ -381,6 +382,28 @@ static void iwarp_transitions(void **state)
 	}
 }
 
+/* As with libibverbs: it is what a call named, not what became of the QP since. */
+static void the_state_that_is_seen(void **state)
+{
+	struct pair_conn conn = pair_defaults();
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	(void)state;
+	pair_connect(&conn);
+	assert_int_equal(a.qp->state, IBV_QPS_RTS);
+	sim_lock();
+	nic_qp_error(nic_real_qp(a.qp), false);
+	sim_unlock();
+	assert_int_equal(a.qp->state, IBV_QPS_RTS);
+	assert_int_equal(sim_verbs.query_qp(a.qp, &attr, IBV_QP_CAP, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
+	assert_int_equal(a.qp->state, IBV_QPS_RTS);
+	assert_int_equal(sim_verbs.query_qp(a.qp, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(a.qp->state, IBV_QPS_ERR);
+	pair_disconnect();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +411,7 @@ int main(void)
 						close_pair),
 		cmocka_unit_test_setup_teardown(values_out_of_range, open_roce, close_pair),
 		cmocka_unit_test_setup_teardown(query_gives_what_was_set, open_roce, close_pair),
+		cmocka_unit_test_setup_teardown(the_state_that_is_seen, open_roce, close_pair),
 		cmocka_unit_test(iwarp_transitions),
 	};
 

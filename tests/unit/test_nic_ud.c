@@ -216,7 +216,7 @@ static void going_on_overruns_the_cq(void **state)
 	assert_int_equal(send_to(b.qp->qp_num, QKEY, IBV_WR_SEND, 8, 0), 0);
 	assert_int_equal(send_to(b.qp->qp_num, QKEY, IBV_WR_SEND, 8, 0), 0);
 	assert_int_equal(sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE), 0);
-	assert_int_equal(qp->state, IBV_QPS_ERR);
+	assert_int_equal(pair_state(qp), IBV_QPS_ERR);
 	pair_async(&a, IBV_EVENT_CQ_ERR);
 	pair_async(&a, IBV_EVENT_QP_FATAL);
 	a.qp = ours;

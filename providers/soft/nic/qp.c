@@ -408,10 +408,10 @@ int sim_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 {
 	struct sim_qp *qp = nic_real_qp(ibqp);
 
-	(void)mask;	/* a hint that allows to return less */
+	/* The mask is a hint that allows to return less. */
 	sim_lock();
 	query_attr(qp, attr);
-	ibqp->state = attr->qp_state;
+	nic_show_state(ibqp, attr, mask);
 	sim_unlock();
 	*init_attr = (struct ibv_qp_init_attr) {
 		.qp_context = ibqp->qp_context,

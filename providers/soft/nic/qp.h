@@ -27,6 +27,16 @@ struct sim_srq *nic_xrc_find(const struct sim_qp *qp, uint32_t number);
 /* What comes now is for that SRQ; false: the QP's domain has none of that number. */
 bool nic_xrc_select(struct sim_qp *qp, uint32_t number);
 
+/* --- qp.c --- */
+
+/* What programs see in struct ibv_qp, as libibverbs sets it: what they asked for or were told last. */
+static inline void nic_show_state(struct ibv_qp *ibqp, const struct ibv_qp_attr *attr, int mask)
+{
+	/* Other threads of the program, and the core, read it. */
+	if (mask & IBV_QP_STATE)
+		__atomic_store_n(&ibqp->state, attr->qp_state, __ATOMIC_RELAXED);
+}
+
 /* --- ece.c --- */
 
 void nic_ece_init(struct sim_qp *qp);

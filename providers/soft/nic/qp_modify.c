@@ -374,8 +374,7 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	nic_check_cqe_lost(qp);
 	if (!err) {
 		nic_ece_apply(qp);
-		/* Other threads of the program, and the core, read it. */
-		__atomic_store_n(&ibqp->state, (enum ibv_qp_state)qp->state, __ATOMIC_RELAXED);
+		nic_show_state(ibqp, attr, mask);
 	}
 	sim_unlock();
 	if (err)
