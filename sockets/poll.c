@@ -18,7 +18,8 @@ static int number_behind(int fd)
 	return rs < 0 ? fd : rs;
 }
 
-static bool has_any(const struct pollfd *fds, nfds_t num)
+/* Not const: glibc declares the array of poll() write-only, and gcc warns of one who reads it. */
+static bool has_any(struct pollfd *fds, nfds_t num)
 {
 	for (nfds_t i = 0; i < num; i++)
 		if (sockets_find(fds[i].fd, SOCKETS_RSOCKET) >= 0)

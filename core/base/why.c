@@ -38,15 +38,16 @@ int polycm_fail_in(int err, const char *format, ...)
 {
 	char reason[sizeof(polycm_why_text)];
 	va_list args;
-	size_t len;
+	int len, room;
 
 	memcpy(reason, polycm_why_text, sizeof(reason));
 	va_start(args, format);
 	say(format, args);
 	va_end(args);
-	len = strlen(polycm_why_text);
-	if (reason[0] && polycm_log_enabled(POLYCM_LOG_WARN))
-		(void)snprintf(polycm_why_text + len, sizeof(polycm_why_text) - len, ": %s", reason);
+	len = (int)strlen(polycm_why_text);
+	room = (int)sizeof(polycm_why_text) - len;
+	if (reason[0] && room > 3 && polycm_log_enabled(POLYCM_LOG_WARN))
+		(void)snprintf(polycm_why_text + len, (size_t)room, ": %.*s", room - 3, reason);
 	return err;
 }
 
