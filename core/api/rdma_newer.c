@@ -74,9 +74,14 @@ static int resolve(struct rdma_cm_id *id, struct rdma_addrinfo *found, int *ret_
 POLYCM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 					const char *service, const struct rdma_addrinfo *hints)
 {
+	struct polycm_id *checked = polycm_enter(id);
 	struct rdma_addrinfo *found;
-	int kept = -EINVAL, ret, err = look_up(node, service, hints, &found);
+	int kept = -EINVAL, ret, err;
 
+	if (!checked)
+		return polycm_refused(__func__);
+	polycm_leave(checked);
+	err = look_up(node, service, hints, &found);
 	if (err)
 		return POLYCM_CALL(polycm_exit, self, id, err);
 	ret = resolve(id, found, &kept);
