@@ -84,7 +84,10 @@ POLYCM_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t nfds, const struct time
 
 #define ALL_PLAIN -2
 
-/* Its sets with the rsockets behind the numbers; returns one more than the highest. */
+/*
+ * Its sets with the rsockets behind the numbers; returns one more than the highest.  -1 with
+ * errno: the number of an rsocket does not fit into a set.
+ */
 static int to_behind(int num, fd_set *const sets[3], fd_set behind[3], bool *ret_any)
 {
 	int highest = 0;
@@ -95,8 +98,12 @@ static int to_behind(int num, fd_set *const sets[3], fd_set behind[3], bool *ret
 		for (int fd = 0; sets[i] && fd < num; fd++) {
 			int number = number_behind(fd);
 
-			if (!FD_ISSET(fd, sets[i]) || number >= FD_SETSIZE)
+			if (!FD_ISSET(fd, sets[i]))
 				continue;
+			if (number >= FD_SETSIZE) {
+				errno = EINVAL;
+				return -1;
+			}
 			FD_SET(number, &behind[i]);
 			*ret_any |= number != fd;
 			highest = number >= highest ? number + 1 : highest;
@@ -133,6 +140,8 @@ static int select_behind(int num, fd_set *const sets[3], const struct timespec *
 	if (num < 0 || num > FD_SETSIZE)
 		return ALL_PLAIN;
 	highest = to_behind(num, sets, behind, &any);
+	if (highest < 0)
+		return -1;
 	if (!any)
 		return ALL_PLAIN;
 	ret = polycm_rsocket_pselect(highest, (fd_set *[]){ sets[0] ? &behind[0] : NULL,

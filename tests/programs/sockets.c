@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -211,6 +212,35 @@ static void selects(void)
 	hang_up();
 }
 
+/* The rsocket's own number may be too high for a set although the program's is not. */
+static void selects_no_high_numbers(void)
+{
+	static int opened[FD_SETSIZE];
+	struct rlimit limit;
+	unsigned int num = 0;
+	int high, low, last;
+	fd_set in;
+
+	MUST(!getrlimit(RLIMIT_NOFILE, &limit));
+	if (limit.rlim_max < FD_SETSIZE + 100)
+		return;
+	limit.rlim_cur = FD_SETSIZE + 100;
+	MUST(!setrlimit(RLIMIT_NOFILE, &limit));
+	low = open("/dev/null", O_RDONLY);
+	while ((last = open("/dev/null", O_RDONLY)) >= 0 && last < FD_SETSIZE)
+		opened[num++] = last;
+	high = socket(AF_INET, SOCK_STREAM, 0);
+	MUST(low >= 0 && last == FD_SETSIZE && high > last && dup2(high, low) == low);
+	FD_ZERO(&in);
+	FD_SET(low, &in);
+	FAILS(select(low + 1, &in, NULL, NULL, &(struct timeval){ 0 }), EINVAL);
+	MUST(polled(low, POLLIN, 0) == 0 || polled(low, POLLIN, 0) == POLLHUP);
+	MUST(!close(high) && !close(low));
+	MUST(!close(last));
+	while (num)
+		MUST(!close(opened[--num]));
+}
+
 /* Level for sockets, and whatever there is for the rest. */
 static void sets_of_epoll(void)
 {
@@ -296,6 +326,7 @@ static void each(void)
 	other_sockets_stay();
 	a_child_may_close();
 	MUST(!close(listener));
+	selects_no_high_numbers();
 }
 
 static void serve(void)
