@@ -15,6 +15,7 @@
 #include "device.h"
 #include "fabric_open.h"
 
+#define NODE_NAME "host"
 #define DEVICE_NAME "sim0"
 #define MAX_FABRIC_NAME 64u
 
@@ -109,7 +110,7 @@ int sim_fabric_open_default(void)
 	if (!r)
 		r = sim_fabric_begin();
 	if (!r)
-		r = sim_host_add(played ? played->name : DEVICE_NAME, rules, played);
+		r = sim_host_add(NODE_NAME, played ? played->name : DEVICE_NAME, rules, played);
 	if (r < 0) {
 		sim_fabric_close();
 		return r;

@@ -11,6 +11,9 @@
 #include "fabric_open.h"
 #include "provider.h"
 
+#define TRACE "POLYCM_SIM_TRACE"
+#define CAPTURE "POLYCM_SIM_PCAP"
+
 /* ------------------------------------------------------------------------
  * What the settings say.
  */
@@ -86,7 +89,7 @@ static int start_private(uint64_t seed, int (*open_fabric)(void))
 	if (!r)
 		r = sim_start(&how);
 	if (!r)
-		(void)sim_files_open();		/* a test goes on without them */
+		(void)sim_files_open(TRACE, CAPTURE);		/* a test goes on without them */
 	return r;
 }
 
@@ -137,7 +140,12 @@ static int read_head(const char *path, enum sim_clock *clock, uint64_t *seed)
 
 int sim_up_default(void)
 {
-	struct sim_start how = { .clock = clock_setting(), .open_fabric = open_fabric };
+	struct sim_start how = {
+		.clock = clock_setting(),
+		.open_fabric = open_fabric,
+		.trace = TRACE,
+		.capture = CAPTURE,
+	};
 	int r;
 
 	r = seed_setting(&how.seed);

@@ -130,6 +130,9 @@ void sim_cma_forked(void);
 bool sim_cma_has_own(void);
 unsigned int sim_cma_live_ids(void);
 
+/* Ids that wait for a neighbour ask again now: a node has answered, or never will. */
+void sim_cma_ask_again(void);
+
 /* --- For the engines. --- */
 
 /*

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/fabric/world.h"
 #include "providers/soft/link/shm/shm.h"
 #include "cma_internal.h"
@@ -20,7 +21,7 @@
 
 static unsigned int peer_slot(const struct ibcm *cm)
 {
-	return cm->remote_id ? sim_slot_of_conn(cm->remote_id) : cm->request_slot;
+	return cm->remote_id ? sim_slot_of_peer_conn(cm->peer, cm->remote_id) : cm->request_slot;
 }
 
 /* The packet that tells the peer's process the state of an id. */
@@ -91,7 +92,7 @@ void ibcm_recv_note(const struct sim_packet *packet)
 	if (packet->len != NOTE_SIZE)
 		return;
 	memcpy(&note, packet->data, NOTE_SIZE);
-	if (note.state > IBCM_SIDR_REQ_RCVD || sim_slot_of_conn(note.local_id) != packet->from_slot)
+	if (note.state > IBCM_SIDR_REQ_RCVD || sim_slot_of_peer_conn(packet->from, note.local_id) != packet->from_slot)
 		return;
 	cm = find_noted(packet, &note);
 	if (cm && peer_slot(cm) == packet->from_slot)
@@ -190,7 +191,7 @@ void cma_check_peer(const struct sim_id *id)
 		sim_link_look_at(peer_slot(id->ib));
 		ibcm_table_prefetch(id->ib->remote_id);
 	} else if (id->engine == &sim_iwcm_engine && id->iw && id->iw->stream == IW_STREAM_OPEN) {
-		sim_link_look_at(sim_slot_of_conn(id->iw->peer_id));
+		sim_link_look_at(sim_slot_of_peer_conn(id->iw->peer, id->iw->peer_id));
 	}
 }
 

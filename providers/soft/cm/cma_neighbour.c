@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/fabric/world.h"
 #include "providers/soft/faults/fault.h"
 #include "providers/soft/link/shape.h"
@@ -37,7 +38,17 @@ static void ask(struct sim_id *id, const struct sim_port *port, uint64_t late)
 {
 	const struct sim_port *peer = sim_neighbour(port, &id->dst.sa);
 	uint64_t now = sim_now(), at;
+	int r = 0;
 
+	if (__builtin_expect(peer && peer->device->node->remote, 0)) {
+		r = sim_remote->status(peer->device->node);
+		if (r < 0) {
+			end_at(id, now, r);
+			return;
+		}
+		if (peer->state != IBV_PORT_ACTIVE)
+			sim_remote->ask(peer->device->node);
+	}
 	if (answers(port, peer) &&
 	    sim_shape_exchange(id->node, peer->device->node, &at)) {
 		at += now + NEIGHBOUR_NS + cma_delay;
@@ -76,6 +87,13 @@ bool cma_ask_again(struct sim_id *id)
 	id->way_out = way_out;
 	ask(id, way_out, 0);
 	return true;
+}
+
+void sim_cma_ask_again(void)
+{
+	for (struct sim_id *id = cma_first_id(); id; id = id->next)
+		if (id->state == CMA_ADDR_QUERY && id->ask_until)
+			sim_timer_arm(&id->timer, sim_now());
 }
 
 void cma_learn_neighbour(struct sim_id *id)

@@ -198,7 +198,7 @@ struct ibcm *ibcm_create_with(struct sim_id *id, uint32_t number)
 	*cm = (struct ibcm){
 		.id = id,
 		.local_id = number,
-		.request_slot = (uint16_t)sim_self_slot(),
+		.request_slot = sim_self_slot(),
 	};
 	sim_timer_init(&cm->timer, timer_fired);
 	ibcm_table_add(cm, IBCM_BY_LOCAL);

@@ -36,8 +36,8 @@ struct ibcm {
 	uint32_t qkey;			/* UD; 0: none yet */
 	uint32_t timeout_ms;		/* one wait for an answer */
 	uint32_t wait_ms;		/* the same for the message being repeated */
+	uint32_t request_slot;		/* process that a REQ went to last */
 	uint16_t dlid;
-	uint16_t request_slot;		/* process that a REQ went to last */
 	uint8_t state;			/* enum ibcm_state */
 	uint8_t peer_state;		/* as the process of the peer told it: cma_death.c */
 	uint8_t in_tables;		/* bit per enum ibcm_table */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/link/shm/shm.h"
 #include "providers/soft/wire/address.h"
 #include "ibcm.h"
@@ -76,23 +77,21 @@ void ibcm_send_free(void)
  */
 static unsigned int peer_slot(struct ibcm *cm)
 {
-	struct sim_id *listener;
+	struct sim_node *node = cm->peer->device->node;
+	enum rdma_port_space ps = ibcm_dst_port_space(cm->id);
 	unsigned int slot;
-	bool service;
 
 	if (cm->remote_id)
-		return sim_link_answers_for(sim_slot_of_conn(cm->remote_id));
-	if (sim_find_listener(cm->peer->device->node, ibcm_dst_port_space(cm->id),
-			      &cm->id->dst.sa, &slot,
-			      &listener, &service)) {
+		return sim_link_answers_for(sim_slot_of_peer_conn(cm->peer, cm->remote_id));
+	if (sim_find_service(node, ps, &cm->id->dst.sa, &slot)) {
 		if (slot != cm->request_slot)
 			sim_link_meet(slot);
-		cm->request_slot = (uint16_t)slot;
+		cm->request_slot = slot;
+	} else if (node->remote) {
+		cm->request_slot = sim_self_slot();
 	} else {
 		sim_fabric_log_no_listener(cm->id->id,
-					sim_port_taken(cm->peer->device->node,
-						       ibcm_dst_port_space(cm->id),
-						       sim_addr_port(&cm->id->dst.sa)));
+					   sim_port_taken(node, ps, sim_addr_port(&cm->id->dst.sa)));
 	}
 	return sim_link_answers_for(cm->request_slot);
 }
@@ -100,7 +99,7 @@ static unsigned int peer_slot(struct ibcm *cm)
 /* A lost message is no error: a wire reports none. */
 static void transmit(struct ibcm *cm, const uint8_t *mad)
 {
-	unsigned int slot = SIM_MAX_SLOTS;
+	unsigned int slot = SIM_NOBODY;
 
 	if (cm->peer && sim_port_has_mac(cm->peer, cm->id->peer_mac))
 		slot = peer_slot(cm);
@@ -203,6 +202,6 @@ void ibcm_answer(const struct sim_packet *packet, uint32_t conn_id, const struct
 	uint8_t mad[CM_MAD_SIZE];
 
 	cm_encode(msg, mad);
-	(void)sim_link_send(packet->to, packet->from, sim_slot_of_conn(conn_id), SIM_PACKET_MAD,
+	(void)sim_link_send(packet->to, packet->from, sim_slot_of_peer_conn(packet->from, conn_id), SIM_PACKET_MAD,
 			    mad, CM_MAD_SIZE, NULL, 0, 0);
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/link/shape.h"
 #include "iwcm.h"
 
@@ -54,7 +55,7 @@ int iw_send(const struct iwcm *cm, enum segment_type type, const uint8_t *data, 
 		.len = len,
 	};
 
-	return send_segment(cm->port, cm->peer, sim_slot_of_conn(cm->peer_id), &segment);
+	return send_segment(cm->port, cm->peer, sim_slot_of_peer_conn(cm->peer, cm->peer_id), &segment);
 }
 
 /* Sent as if by the receiver: from its process, and on its side of the stream. */

@@ -16,6 +16,7 @@
 
 #include <utlist.h>
 
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/fabric/trace_lines.h"
 #include "providers/soft/fabric/world.h"
 #include "providers/soft/link/shm/shm.h"
@@ -157,16 +158,14 @@ static bool answer_is_lost(const struct sim_id *id)
 
 static void send_syn(struct iwcm *cm)
 {
-	struct sim_id *listener;
-	unsigned int slot;
+	struct sim_node *node = cm->peer->device->node;
+	unsigned int slot = sim_self_slot();
 
 	/* Nobody listens: any process of the host can send the RST. */
-	if (!sim_find_socket(cm->peer->device->node, &cm->id->dst.sa, &slot, &listener)) {
-		slot = sim_self_slot();
+	if (!sim_find_service(node, 0, &cm->id->dst.sa, &slot) && !node->remote)
 		sim_fabric_log_no_listener(cm->id->id,
-					   sim_port_taken(cm->peer->device->node, RDMA_PS_TCP,
+					   sim_port_taken(node, RDMA_PS_TCP,
 							  sim_addr_port(&cm->id->dst.sa)));
-	}
 	sim_link_meet(slot);
 	iw_send_syn(cm, answer_is_lost(cm->id) ? NULL : cm->peer, slot);
 	sim_timer_arm(&cm->timer, sim_now() + (SYN_WAIT << cm->syns));
@@ -270,7 +269,7 @@ static void opened(struct iwcm *cm, const struct sim_packet *packet, const struc
 	if (cm->stream == IW_STREAM_OPEN && segment->src_id == cm->peer_id)
 		return;
 	if (cm->stream != IW_STREAM_SYN_SENT ||
-	    sim_slot_of_conn(segment->src_id) != packet->from_slot) {
+	    sim_slot_of_peer_conn(packet->from, segment->src_id) != packet->from_slot) {
 		iw_send_rst(packet, segment);
 		return;
 	}
@@ -318,7 +317,7 @@ static void passive_open(const struct sim_packet *packet, const struct segment *
 	unsigned int slot;
 	struct iwcm *cm;
 
-	if (sim_slot_of_conn(syn->src_id) != packet->from_slot ||
+	if (sim_slot_of_peer_conn(packet->from, syn->src_id) != packet->from_slot ||
 	    !address_fits(packet->from, &syn->src, same) ||
 	    !address_fits(packet->to, &syn->dst, same) || already_open(packet, syn) ||
 	    opened_by_itself(packet, syn))
@@ -403,7 +402,7 @@ void iw_stream_receive(const struct sim_packet *packet)
 			not_opened(cm, -ECONNREFUSED);
 		return;
 	}
-	if (!cm || cm->peer_id != segment.src_id || sim_slot_of_conn(cm->peer_id) !=
+	if (!cm || cm->peer_id != segment.src_id || sim_slot_of_peer_conn(packet->from, cm->peer_id) !=
 	    packet->from_slot) {
 		if (segment.type == SEG_DATA || segment.type == SEG_SYN_ACK)
 			iw_send_rst(packet, &segment);
@@ -418,7 +417,7 @@ void iw_stream_receive(const struct sim_packet *packet)
 /* The kernel of a dead process closes its sockets. */
 static void close_if_dead(struct iwcm *cm, unsigned int dead_slot)
 {
-	if (cm->stream == IW_STREAM_OPEN && sim_slot_of_conn(cm->peer_id) == dead_slot &&
+	if (cm->stream == IW_STREAM_OPEN && sim_slot_of_peer_conn(cm->peer, cm->peer_id) == dead_slot &&
 	    cm->peer && sim_port_carries(cm->peer))
 		peer_closed(cm);
 }

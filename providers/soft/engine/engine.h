@@ -80,6 +80,10 @@ void sim_wake(void);
 struct sim_engine_hooks {
 	/* Deliver what came in from other processes (link/shm/shm.c).  Lock held. */
 	void (*receive)(void);
+	/* Packets may come in from now on: a negative errno if they could not (sim_engine_need_thread()). */
+	int (*need)(void);
+	/* The program polls: fetch what came in from other machines.  Lock held; sim_fetch_on() first. */
+	void (*fetch)(void);
 	/* In the child of a fork(): at once, and when it first takes the lock. */
 	void (*forked)(void), (*after_fork)(void);
 	/* For the trace: a timer is "armed", "fired" or "ended".  Lock held. */
@@ -99,6 +103,10 @@ extern struct sim_engine_hooks sim_engine_hooks;
  * thread holds the lock, yield the processor to it.
  */
 void sim_progress(void);
+/* Call hooks.fetch() at each poll of the program, or no more. */
+void sim_fetch_on(bool on);
+/* Does the program poll all the time, so that it fetches what comes in?  No lock needed. */
+bool sim_program_polls(void);
 /* Real clock: a poll found so many things that were there already. */
 void sim_polled(unsigned int found);
 /* Virtual clock: move time by so much, firing all in between. */

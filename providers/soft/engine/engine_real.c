@@ -166,6 +166,16 @@ void sim_polled(unsigned int found)
 		note_polls(found < POLLS_PER_LOOK ? POLLS_PER_LOOK : found, sim_now());
 }
 
+void sim_fetch_on(bool on)
+{
+	relaxed_store(&sim_engine.fetches, on);
+}
+
+bool sim_program_polls(void)
+{
+	return relaxed_load(&sim_engine.hot);
+}
+
 void sim_progress(void)
 {
 	unsigned int polls;
@@ -177,7 +187,7 @@ void sim_progress(void)
 	polls = relaxed_load(&sim_engine.polls) + 1;
 	relaxed_store(&sim_engine.polls, polls);
 	due = polls % POLLS_PER_LOOK == 0 && look(POLLS_PER_LOOK);
-	if (!due && !sim_shm_pending()) {
+	if (!due && !sim_shm_pending() && !relaxed_load(&sim_engine.fetches)) {
 		if (polls % POLLS_PER_YIELD == 0)
 			sched_yield();
 		return;
@@ -197,6 +207,8 @@ void sim_progress(void)
 		sim_shm_learn(true);
 	engine_fire_due(ENGINE_FIRE_MAX);
 	receive();
+	if (relaxed_load(&sim_engine.fetches))
+		sim_engine_hooks.fetch();
 	/* That may have taken long, and has read the clock. */
 	if (relaxed_load(&sim_engine.hot))
 		sim_shm_polled(sim_doorbell_lately());
@@ -297,7 +309,14 @@ int sim_engine_need_thread(void)
 	sigset_t all, old;
 	int error;
 
-	if (sim_engine.thread_runs || !relaxed_load(&sim_engine.is_real))
+	if (!relaxed_load(&sim_engine.is_real))
+		return 0;
+	if (__builtin_expect(sim_engine_hooks.need != NULL, 0)) {
+		error = sim_engine_hooks.need();
+		if (error < 0)
+			return error;
+	}
+	if (sim_engine.thread_runs)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -20,6 +20,7 @@
 #include "gids.h"
 #include "ports.h"
 #include "profile.h"
+#include "remote.h"
 #include "trace_lines.h"
 #include "uverbs.h"
 
@@ -29,6 +30,7 @@
 
 struct polycm_module *sim_module;
 uint32_t sim_fabric_addresses = 1;
+const struct sim_remote_ops *sim_remote;
 
 static const struct sim_device_model *model;
 static struct {
@@ -485,7 +487,7 @@ struct sim_port *sim_port_of_gid(const union ibv_gid *gid)
 	for (uint32_t i = 0; i < fabric.num_ports; i++)
 		if (port_has_gid(fabric.ports[i], gid))
 			return fabric.ports[i];
-	return NULL;
+	return sim_remote ? sim_remote->port_of_gid(gid) : NULL;
 }
 
 struct sim_port *sim_port_by_index(uint32_t fabric_index)

@@ -26,6 +26,7 @@
 
 struct sim_id;
 struct sim_profile;
+struct sim_remote_host;
 
 /* An address of a node. */
 struct sim_address {
@@ -103,6 +104,7 @@ struct sim_node {
 	uint64_t frozen_until;			/* 0: it runs (world.c) */
 	uint64_t full_until;			/* no listener of it takes a request (fault_action.c) */
 	uint32_t number;			/* among the nodes of the fabric, from 0 */
+	struct sim_remote_host *remote;		/* NULL: a node of this machine (remote.h) */
 	struct sim_node *prev, *next;
 };
 
@@ -278,7 +280,7 @@ unsigned int sim_ports_bound(const struct sim_node *node);
 unsigned int sim_self_slot(void);		/* 0 on a private fabric */
 /* 256 consecutive QP numbers of ours; -ENOMEM when the 24 bits are used up. */
 int sim_qpn_block(uint32_t *ret_first);
-unsigned int sim_slot_of_qpn(uint32_t qpn);	/* SIM_MAX_SLOTS: nobody's */
+unsigned int sim_slot_of_qpn(uint32_t qpn);	/* or SIM_NOBODY */
 /* Connection ids (CM comm ids, stream ids): slot in the top 10 bits. */
 #define SIM_CONN_INDEX_BITS 22u
 static inline uint32_t sim_conn_id(uint32_t index)

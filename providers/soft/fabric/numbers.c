@@ -75,9 +75,9 @@ unsigned int sim_slot_of_qpn(uint32_t qpn)
 	uint16_t owner;
 
 	if (!area || block >= SIM_QPN_BLOCKS)
-		return SIM_MAX_SLOTS;
+		return SIM_NOBODY;
 	owner = __atomic_load_n(&area->owner[block], __ATOMIC_ACQUIRE);
-	return owner && owner <= SIM_MAX_SLOTS ? owner - 1u : SIM_MAX_SLOTS;
+	return owner && owner <= SIM_MAX_SLOTS ? owner - 1u : SIM_NOBODY;
 }
 
 void sim_qpn_drop_slot(void *table, unsigned int slot)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "providers/soft/wire/address.h"
-#include "fabric.h"
+#include "remote.h"
 
 /* How well addresses suit as sources; from FIRST_PREFIX on the length of a prefix is added. */
 enum {
@@ -259,9 +259,14 @@ bool sim_ports_are_cabled(const struct sim_port *one, const struct sim_port *oth
 struct sim_port *sim_neighbour(const struct sim_port *port, const struct sockaddr *addr)
 {
 	union sim_sockaddr any;
+	struct sim_port *found;
 
-	if (!sim_addr_is_link_local(addr))
-		return sim_port_of_address(addr);
+	if (!sim_addr_is_link_local(addr)) {
+		found = sim_port_of_address(addr);
+		if (!found && sim_remote && !sim_node_broadcasts(port->device->node, addr))
+			found = sim_remote->port_of_address(addr);
+		return found;
+	}
 	/* The scope is the interface here, and says nothing of that of the neighbour. */
 	any = sim_addr_copy(addr);
 	if (!sim_node_address(port->device->node, addr))

@@ -20,8 +20,6 @@
 #include "providers/soft/wire/address.h"
 #include "host.h"
 
-#define NODE_NAME "host"
-
 static char shared_name[SIM_FABRIC_NAME_MAX];	/* while on a shared fabric */
 
 int sim_fabric_begin(void)
@@ -178,14 +176,14 @@ static int add_host_addresses(struct sim_port *port)
 	return r;
 }
 
-int sim_host_add(const char *device_name, const struct polycm_transport *rules,
+int sim_host_add(const char *name, const char *device_name, const struct polycm_transport *rules,
 		 const struct sim_profile *profile)
 {
 	struct sim_device *device;
 	struct sim_node *node;
 	int r;
 
-	r = sim_node_add(NODE_NAME, &node);
+	r = sim_node_add(name, &node);
 	if (!r)
 		r = sim_device_add(node, device_name, rules, &device);
 	if (!r && profile)

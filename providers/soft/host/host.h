@@ -24,7 +24,7 @@ void sim_fabric_close(void);
 int sim_host_join(const char *name);
 
 /* Add this host: a node with one device that has all its addresses.  profile may be NULL. */
-int sim_host_add(const char *device_name, const struct polycm_transport *rules,
+int sim_host_add(const char *name, const char *device_name, const struct polycm_transport *rules,
 		 const struct sim_profile *profile);
 
 #endif

@@ -22,6 +22,7 @@
 #include "start.h"
 
 static int (*start)(void);
+void (*sim_plugin_flush)(void);
 
 /* Calls that need a fabric make the settings' one if a test has destroyed its own. */
 static int ensure_up(void)
@@ -46,6 +47,8 @@ static void at_exit(void)
 	sim_fault_log_missed();
 	if (sim_cma_has_own())
 		sim_cma_abandon_all();
+	if (sim_plugin_flush)
+		sim_plugin_flush();
 	sim_pcap_close();
 	sim_trace_close();
 	sim_unlock();

@@ -16,4 +16,7 @@
 int sim_plugin_query(const struct polycm_core *core, int (*start_by_settings)(void),
 		     struct polycm_ops *ret_ops);
 
+/* Set at start-up or NULL: the process ends; send what waits.  Engine lock held. */
+extern void (*sim_plugin_flush)(void);
+
 #endif

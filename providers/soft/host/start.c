@@ -21,6 +21,7 @@ pthread_mutex_t sim_setup_lock = PTHREAD_MUTEX_INITIALIZER;
 void (*sim_stopping)(void);
 
 static atomic_bool up;
+static const char *trace, *capture;	/* settings */
 static atomic_bool looked_at;	/* only: see sim_up_use() */
 
 bool sim_is_up(void)
@@ -64,10 +65,12 @@ int sim_start_by_settings(const struct sim_start *how)
 
 	atomic_store(&looked_at, sim_verbs_services && POLYCM_HAS(sim_verbs_services, only_looked_at) &&
 				 sim_verbs_services->only_looked_at());
+	trace = how->trace;
+	capture = how->capture;
 	r = sim_start(how);
 	if (r || sim_only_looked_at())
 		return r;
-	r = sim_files_open();
+	r = sim_files_open(trace, capture);
 	if (r)
 		sim_take_down();
 	return r;
@@ -87,7 +90,7 @@ int sim_up_use(void)
 	atomic_store(&looked_at, false);
 	r = sim_time->show(sim_is_virtual());
 	if (!r)
-		r = sim_files_open();
+		r = sim_files_open(trace, capture);
 	if (r)
 		sim_take_down();
 	return r;

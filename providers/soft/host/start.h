@@ -23,6 +23,8 @@ struct sim_start {
 	uint64_t seed;
 	uint64_t cm_delay;		/* ns, of each step of the CM */
 	int (*open_fabric)(void);	/* engine lock held; closes what it has begun if it fails */
+	/* The settings that name the files of the trace and the capture; for sim_start_by_settings(). */
+	const char *trace, *capture;
 };
 
 /* --- Setup lock held. --- */

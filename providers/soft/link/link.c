@@ -40,6 +40,7 @@ static int to_nobody(const struct sim_frame *frame, unsigned int slot)
 }
 
 int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot) = to_nobody;
+int (*sim_link_to_machine)(const struct sim_frame *frame, unsigned int slot) = to_nobody;
 
 void sim_link_deliver(const struct sim_packet *packet)
 {
@@ -146,7 +147,7 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 	sim_link_count_sent(&frame);
 	if (sim_tapped() && sim_port_carries(from))
 		sim_tap_sent(&frame, slot);
-	if (!to || slot >= SIM_MAX_SLOTS)
+	if (!to || slot == SIM_NOBODY)
 		return 0;
 	if (type <= SIM_PACKET_STREAM && __builtin_expect(from->device->rules != to->device->rules, 0))
 		tell_other_wire(from, to);
@@ -154,7 +155,7 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		return sim_shape_send(&frame, slot);
 	if (slot == sim_self_slot())
 		return sim_local_send(&frame);
-	return sim_link_to_process(&frame, slot);
+	return sim_link_leave(&frame, slot);
 }
 
 int sim_link_send_as(struct sim_port *from, struct sim_port *to, unsigned int from_slot,
@@ -182,7 +183,7 @@ void sim_link_note(struct sim_port *from, struct sim_port *to, unsigned int slot
 	if (sim_shaping())
 		(void)sim_shape_note(&frame, slot);
 	else
-		(void)sim_link_to_process(&frame, slot);
+		(void)sim_link_leave(&frame, slot);
 }
 
 void sim_link_inject(const struct sim_packet *packet)

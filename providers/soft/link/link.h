@@ -27,7 +27,7 @@ struct sim_packet {
 
 /*
  * Send header and payload (both copied) to a port of the process `slot`.  `to' NULL or `slot'
- * SIM_MAX_SLOTS: it leaves, and is lost.  What cannot be sent now is queued.  -EMSGSIZE: too
+ * SIM_NOBODY: it leaves, and is lost.  What cannot be sent now is queued.  -EMSGSIZE: too
  * long; -ENOMEM.
  */
 int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "providers/soft/fabric/remote.h"
 #include "tap.h"
 
 /* What there is to send, checked against SIM_LINK_MAX_PACKET. */
@@ -47,5 +48,14 @@ int sim_local_send(const struct sim_frame *frame);
 
 /* To another process, by link/shm/shm.c; lost before a shared fabric is joined. */
 extern int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot);
+/* To a process of another machine (fabric/remote.h); lost where there are none. */
+extern int (*sim_link_to_machine)(const struct sim_frame *frame, unsigned int slot);
+
+/* To one of the two. */
+static inline int sim_link_leave(const struct sim_frame *frame, unsigned int slot)
+{
+	return sim_slot_is_remote(slot) ? sim_link_to_machine(frame, slot)
+					: sim_link_to_process(frame, slot);
+}
 
 #endif

@@ -119,7 +119,7 @@ static int to_process(const struct transit *transit)
 {
 	struct sim_frame frame = frame_of(transit);
 
-	return sim_link_to_process(&frame, transit->slot);
+	return sim_link_leave(&frame, transit->slot);
 }
 
 static void arrive(struct sim_timer *timer)
@@ -286,7 +286,7 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 	}
 	if (is_plain(flow, fate, at))
 		return slot == sim_self_slot() ? sim_local_send(frame)
-					       : sim_link_to_process(frame, slot);
+					       : sim_link_leave(frame, slot);
 	transit = begin(flow, frame, slot, wire_length,
 			fate->rejected ? arrive_to_be_rejected : arrive);
 	if (!transit)
@@ -422,7 +422,7 @@ int sim_shape_note(const struct sim_frame *frame, unsigned int slot)
 	struct transit *transit;
 
 	if (flow->last <= sim_now())
-		return sim_link_to_process(frame, slot);
+		return sim_link_leave(frame, slot);
 	transit = begin(flow, frame, slot, 0, note_arrives);
 	if (!transit)
 		return -ENOMEM;

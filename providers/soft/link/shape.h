@@ -33,7 +33,7 @@ int sim_shape_set(const struct sim_node *a, const struct sim_node *b,
 /* A request over the link and its answer: do both arrive, and after what latency? */
 bool sim_shape_exchange(const struct sim_node *a, const struct sim_node *b, uint64_t *ret_delay);
 
-/* In place of sim_local_send() and sim_link_to_process(). */
+/* In place of sim_local_send() and sim_link_leave(). */
 int sim_shape_send(const struct sim_frame *frame, unsigned int slot);
 /* To a port of this process, as if the process from_slot had sent it. */
 int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "providers/soft/fabric/remote.h"
 #include "device.h"
 #include "refuse.h"
 #include "verbs.h"
@@ -15,7 +16,7 @@ static struct sim_port *port_by_lid(uint16_t lid)
 			for (unsigned int i = 0; i < device->num_ports; i++)
 				if (device->ports[i].lid == lid)
 					return &device->ports[i];
-	return NULL;
+	return sim_remote ? sim_remote->port_of_lid(lid) : NULL;
 }
 
 int nic_resolve_ah(struct sim_device *device, const struct ibv_ah_attr *attr,

@@ -273,7 +273,7 @@ struct sim_qp {
 	struct sim_port *port;			/* its own */
 	struct sim_port *peer;			/* where the connection leads; NULL: nowhere */
 	uint32_t peer_mac;			/* its number when the path was set */
-	unsigned int peer_slot;			/* RC: the process; SIM_MAX_SLOTS: not known yet */
+	unsigned int peer_slot;			/* RC: the process; SIM_NOBODY: not known yet */
 	struct sim_id *owner;			/* iWARP: of the stream, for the callbacks */
 	struct ibv_pd *pd;			/* that keys are held against */
 	struct sim_srq *srq;			/* that receives come from; NULL: from its own queue */

@@ -207,7 +207,7 @@ static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int ma
 		qp->attr.path_mtu = attr->path_mtu;
 	if (mask & IBV_QP_DEST_QPN) {
 		qp->attr.dest_qp_num = attr->dest_qp_num & NIC_QPN_MASK;
-		qp->peer_slot = SIM_MAX_SLOTS;
+		qp->peer_slot = SIM_NOBODY;
 		if (qp->type != IBV_QPT_UD)
 			rc_peer_slot(qp);
 	}
@@ -290,9 +290,9 @@ static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 		return err;
 	if (mask & IBV_QP_AV && nic_resolve_ah(qp->port->device, &attr->ah_attr, &peer))
 		return refuse(qp, "ah_attr names a port or a GID that the device lacks");
+	qp->peer = peer;
 	apply_path(qp, attr, mask);
 	apply_attrs(qp, attr, mask);
-	qp->peer = peer;
 	if (mask & IBV_QP_AV && peer)
 		qp->peer_mac = peer->mac_number;
 	if (mask & IBV_QP_AV && !peer)

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/fabric/trace_lines.h"
 #include "context.h"
 #include "qp.h"
@@ -137,7 +138,7 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 		return -EINVAL;
 	qp->peer = peer;
 	qp->attr.dest_qp_num = peer_qpn;
-	qp->peer_slot = sim_slot_of_qpn(peer_qpn);
+	qp->peer_slot = sim_slot_of_peer_qpn(peer, peer_qpn);
 	qp->attr.max_dest_rd_atomic = responder_resources;
 	qp->attr.max_rd_atomic = initiator_depth;
 	/* The stream opens the QP to the peer; only the regions say to what. */

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "providers/soft/fabric/counters.h"
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/link/shape.h"
 #include "providers/soft/link/shm/shm.h"
 #include "context.h"
@@ -49,8 +50,8 @@ void nic_copy(const struct iovec *to, unsigned int to_parts, const struct iovec 
  */
 unsigned int rc_peer_slot(struct sim_qp *qp)
 {
-	if (qp->peer_slot >= SIM_MAX_SLOTS)
-		qp->peer_slot = sim_slot_of_qpn(qp->attr.dest_qp_num);
+	if (!sim_slot_is_known(qp->peer_slot))
+		qp->peer_slot = sim_slot_of_peer_qpn(qp->peer, qp->attr.dest_qp_num);
 	return qp->peer_slot;
 }
 
@@ -60,12 +61,12 @@ void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *pa
 	unsigned int slot = rc_peer_slot(qp);
 	int r;
 
-	if (!qp->peer || slot >= SIM_MAX_SLOTS || !nic_has_pkey(qp))
+	if (!qp->peer || slot == SIM_NOBODY || !nic_has_pkey(qp))
 		return;
 	header->dst_qpn = qp->attr.dest_qp_num;
 	header->src_qpn = nic_qpn(qp);
 	if (!sim_port_has_mac(qp->peer, qp->peer_mac))
-		slot = SIM_MAX_SLOTS;
+		slot = SIM_NOBODY;
 	r = sim_link_send(qp->port, qp->peer, slot, SIM_PACKET_RC, header, sizeof(*header), payload,
 			  parts, len);
 	if (r < 0) {

@@ -55,7 +55,7 @@ struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index);
 /* Fills in the numbers.  Lost, as on a wire, if no QP is at its other end. */
 void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *payload,
 	     unsigned int parts, size_t len);
-/* The process that the connection leads to, or SIM_MAX_SLOTS. */
+/* The process that the connection leads to, or SIM_NOBODY. */
 unsigned int rc_peer_slot(struct sim_qp *qp);
 /*
  * Bring a packet's data, n bytes, to local memory: 0; -EAGAIN: drop the packet,

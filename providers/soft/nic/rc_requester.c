@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "providers/soft/fabric/counters.h"
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/fabric/world.h"
 #include "providers/soft/link/shm/shm.h"
 #include "providers/soft/shm/doorbell.h"
@@ -120,8 +121,10 @@ static bool peer_stands_still(struct sim_qp *qp)
 {
 	unsigned int slot = rc_peer_slot(qp);
 
-	if (sim_is_virtual() || slot >= SIM_MAX_SLOTS || slot == sim_self_slot() || !qp->peer)
+	if (sim_is_virtual() || !sim_slot_is_known(slot) || slot == sim_self_slot() || !qp->peer)
 		return false;
+	if (sim_slot_is_remote(slot))
+		return sim_remote->stands_still(slot);
 	if (sim_slot_has_mail(sim_segment_self(), slot))
 		return true;
 	return sim_shm_unread(slot) && !sim_node_is_frozen(qp->peer->device->node);

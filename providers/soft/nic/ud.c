@@ -9,6 +9,7 @@
 
 #include "providers/soft/fabric/gids.h"
 #include "providers/soft/fabric/groups.h"
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/link/count.h"
 #include "mr.h"
 #include "qp.h"
@@ -76,7 +77,7 @@ static void send_to_group(struct sim_qp *qp, const struct ud_header *h, const st
 
 static enum ibv_wc_status send_datagram(struct sim_qp *qp, struct nic_swqe *wqe)
 {
-	unsigned int slot = sim_slot_of_qpn(wqe->remote_qpn);
+	unsigned int slot = sim_slot_of_peer_qpn(wqe->ud_peer, wqe->remote_qpn);
 	const struct ud_header h = header_of(qp, wqe);
 	struct iovec iov[NIC_MAX_SGE];
 	unsigned int parts;
@@ -93,8 +94,8 @@ static enum ibv_wc_status send_datagram(struct sim_qp *qp, struct nic_swqe *wqe)
 		return IBV_WC_SUCCESS;	/* it reaches nobody */
 	if (wqe->remote_qpn == SIM_MULTICAST_QPN)
 		send_to_group(qp, &h, iov, parts);
-	else if (wqe->ud_peer && (slot < SIM_MAX_SLOTS || !has_mac))
-		(void)sim_link_send(qp->port, wqe->ud_peer, has_mac ? slot : SIM_MAX_SLOTS,
+	else if (wqe->ud_peer && (slot != SIM_NOBODY || !has_mac))
+		(void)sim_link_send(qp->port, wqe->ud_peer, has_mac ? slot : SIM_NOBODY,
 				    SIM_PACKET_UD, &h, sizeof(h), iov, parts, wqe->length);
 	return IBV_WC_SUCCESS;
 }

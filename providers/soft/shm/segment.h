@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define SIM_MAX_SLOTS 1024u	/* processes on one shared fabric */
+#define SIM_NOBODY SIM_MAX_SLOTS	/* no process; what is sent there is lost */
 
 struct sim_folder;
 

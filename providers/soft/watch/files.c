@@ -74,13 +74,13 @@ static int open_file(const char *setting, char **path, int (*open)(const char *p
 	return r;
 }
 
-int sim_files_open(void)
+int sim_files_open(const char *trace, const char *capture)
 {
-	static char *trace, *capture;
+	static char *trace_path, *capture_path;
 	int r;
 
 	number += sim_trace_used;
 	sim_trace_used = false;
-	r = open_file("POLYCM_SIM_TRACE", &trace, sim_trace_open);
-	return r < 0 ? r : open_file("POLYCM_SIM_PCAP", &capture, sim_pcap_open);
+	r = open_file(trace, &trace_path, sim_trace_open);
+	return r < 0 ? r : open_file(capture, &capture_path, sim_pcap_open);
 }
