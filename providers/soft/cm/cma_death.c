@@ -9,12 +9,12 @@
 #include "config.h"
 
 #include <endian.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "providers/soft/fabric/remote.h"
 #include "providers/soft/fabric/world.h"
 #include "providers/soft/link/shm/shm.h"
+#include "providers/soft/wire/note.h"
 #include "cma_internal.h"
 #include "ibcm.h"
 #include "iwcm.h"
@@ -23,14 +23,6 @@ static unsigned int peer_slot(const struct ibcm *cm)
 {
 	return cm->remote_id ? sim_slot_of_peer_conn(cm->peer, cm->remote_id) : cm->request_slot;
 }
-
-/* The packet that tells the peer's process the state of an id. */
-struct note {
-	uint32_t local_id, remote_id;	/* as the sender names them; remote_id 0: not known yet */
-	uint8_t state;			/* enum ibcm_state */
-};
-
-#define NOTE_SIZE (offsetof(struct note, state) + sizeof(uint8_t))
 
 /*
  * Several states make a host send the same message for a process that died.  This
@@ -59,7 +51,7 @@ static enum ibcm_state ends_like(enum ibcm_state state)
 void ibcm_send_note(const struct ibcm *cm, enum ibcm_state before)
 {
 	enum ibcm_state state = ends_like((enum ibcm_state)cm->state);
-	struct note note = {
+	struct cm_note note = {
 		.local_id = cm->local_id,
 		.remote_id = cm->remote_id,
 		.state = (uint8_t)state,
@@ -69,11 +61,11 @@ void ibcm_send_note(const struct ibcm *cm, enum ibcm_state before)
 	if (peer_slot(cm) == sim_self_slot() || state == ends_like(before) || !cm->peer ||
 	    (state == IBCM_REQ_SENT && before == IBCM_IDLE))
 		return;
-	sim_link_note(cm->id->port, cm->peer, peer_slot(cm), &note, NOTE_SIZE);
+	sim_link_note(cm->id->port, cm->peer, peer_slot(cm), &note, CM_NOTE_SIZE);
 }
 
 /* Find our id of the sender's connection.  The sender may not know our id yet. */
-static struct ibcm *find_noted(const struct sim_packet *packet, const struct note *note)
+static struct ibcm *find_noted(const struct sim_packet *packet, const struct cm_note *note)
 {
 	uint64_t guid = be64toh(packet->from->device->vdev.node_guid);
 	struct ibcm *cm;
@@ -86,13 +78,14 @@ static struct ibcm *find_noted(const struct sim_packet *packet, const struct not
 
 void ibcm_recv_note(const struct sim_packet *packet)
 {
-	struct note note;
+	struct cm_note note;
 	struct ibcm *cm;
 
-	if (packet->len != NOTE_SIZE)
+	if (packet->len != CM_NOTE_SIZE)
 		return;
-	memcpy(&note, packet->data, NOTE_SIZE);
-	if (note.state > IBCM_SIDR_REQ_RCVD || sim_slot_of_peer_conn(packet->from, note.local_id) != packet->from_slot)
+	memcpy(&note, packet->data, CM_NOTE_SIZE);
+	if (note.state > IBCM_SIDR_REQ_RCVD ||
+	    sim_slot_of_peer_conn(packet->from, note.local_id) != packet->from_slot)
 		return;
 	cm = find_noted(packet, &note);
 	if (cm && peer_slot(cm) == packet->from_slot)
