@@ -338,7 +338,7 @@ static const struct {
 	{ "UD on an RC id", qp_of_datagrams, NOT_IWARP, EINVAL, "rdma_create_qp: Invalid argument",
 	  " cannot become INIT: QP 0x" },
 	{ "UD on an RC id", qp_of_datagrams, NOT_IWARP, EINVAL, "rdma_create_qp: Invalid argument",
-	  "RESET to INIT needs the attributes 0x40" },
+	  "RESET to INIT needs the attributes QKEY, too" },
 	{ "UD on iWARP", qp_of_datagrams, ON(IWARP), EOPNOTSUPP,
 	  "rdma_create_qp: Operation not supported", "(iWARP has reliable connections only)" },
 	{ "CQs of another id", qp_with_the_servers_cqs, ALL, EINVAL, "rdma_create_qp: Invalid argument",

@@ -141,6 +141,20 @@ static int ah_port(void)
 	return made(sim_verbs.create_ah(a.pd, &attr));
 }
 
+static int ah_gid(void)
+{
+	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1, .grh.sgid_index = 99 };
+
+	return made(sim_verbs.create_ah(a.pd, &attr));
+}
+
+static int ah_lid(void)
+{
+	struct ibv_ah_attr attr = { .port_num = 1, .dlid = 1 };
+
+	return made(sim_verbs.create_ah(a.pd, &attr));
+}
+
 static int modify(enum ibv_qp_state state, int mask)
 {
 	struct pair_conn conn = pair_defaults();
@@ -170,6 +184,24 @@ static int move_with_more(void)
 static int move_to_nowhere(void)
 {
 	return modify(IBV_QPS_INIT, IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS);
+}
+
+static int move_without_grh(void)
+{
+	struct pair_conn conn = pair_defaults();
+	struct ibv_qp *qp = pair_qp(&a, &conn);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	int err = sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				      IBV_QP_ACCESS_FLAGS);
+
+	assert_int_equal(err, 0);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+				     .ah_attr = { .port_num = 1, .dlid = 1 } };
+	err = sim_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				  IBV_QP_MIN_RNR_TIMER);
+	assert_int_equal(sim_verbs.destroy_qp(qp), 0);
+	return err;
 }
 
 /* --- Calls for a group: an RC QP, a GID that is not a group's, a QP that is not in it. --- */
@@ -373,11 +405,11 @@ static int device_ex(void)
 static void refused_calls_are_told(void **state)
 {
 	static const struct pair_refusal cases[] = {
-		{ qp_without_cq, EINVAL, "ibv_create_qp", "it needs two CQs" },
+		{ qp_without_cq, EINVAL, "ibv_create_qp", "recv_cq is NULL" },
 		{ qp_too_long, EINVAL, "ibv_create_qp", "max_send_wr is 10000000, the device" },
 		{ qp_too_wide, EINVAL, "ibv_create_qp", "max_recv_sge is 10000, the device has" },
 		{ qp_unknown, EINVAL, "ibv_create_qp", "99 is no type of QP" },
-		{ qp_raw, EOPNOTSUPP, "ibv_create_qp", "the simulator has no QPs of type 8" },
+		{ qp_raw, EOPNOTSUPP, "ibv_create_qp", "the simulator has no QPs of type RAW_PACKET" },
 		{ qps_of_another_device, EINVAL, "ibv_create_qp", "a CQ is of another context" },
 		{ cq_too_long, EINVAL, "ibv_create_cq", "cqe is 0" },
 		{ cq_vector, EINVAL, "ibv_create_cq", "comp_vector is 10000" },
@@ -389,13 +421,16 @@ static void refused_calls_are_told(void **state)
 		{ srq_attribute, EINVAL, "ibv_modify_srq", "attributes 0x400" },
 		{ mr_access, EINVAL, "ibv_reg_mr", "access 0x2: who may write from afar" },
 		{ mr_nowhere, EFAULT, "ibv_reg_mr", "10 bytes at 0x1000" },
-		{ ah_port, EINVAL, "ibv_create_ah", "port 77" },
+		{ ah_port, EINVAL, "ibv_create_ah", "port_num is 77, the device has 1" },
+		{ ah_gid, EINVAL, "ibv_create_ah", "sgid_index is 99, port 1 has " },
+		{ ah_lid, EINVAL, "ibv_create_ah", "is_global is 0, and Ethernet has no LIDs" },
 		{ move_too_far, EINVAL, "ibv_modify_qp", "it cannot go from RESET to RTS" },
 		{ move_incomplete, EINVAL, "ibv_modify_qp",
-		  "RESET to INIT needs the attributes 0x18, too" },
+		  "RESET to INIT needs the attributes ACCESS_FLAGS, PKEY_INDEX, too" },
 		{ move_with_more, EINVAL, "ibv_modify_qp",
-		  "RESET to ERR does not take the attributes 0x20" },
-		{ move_to_nowhere, EINVAL, "ibv_modify_qp", "port_num has no value that fits" },
+		  "RESET to ERR does not take the attributes PORT" },
+		{ move_to_nowhere, EINVAL, "ibv_modify_qp", "port_num is 77, and can be 1 to 1" },
+		{ move_without_grh, EINVAL, "ibv_modify_qp", "ah_attr: is_global is 0, and Ethernet" },
 		{ attach_rc, EINVAL, "ibv_attach_mcast", "QP " },
 		{ attach_to_host, EINVAL, "ibv_attach_mcast", "the GID is not that of a group" },
 		{ detach_rc, EINVAL, "ibv_detach_mcast", "QP " },

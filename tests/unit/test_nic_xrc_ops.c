@@ -318,7 +318,7 @@ static void what_is_refused(void **state)
 		{ receiver_without_domain, EINVAL, "ibv_create_qp_ex", "it needs an XRC domain" },
 		{ receiver_of_another_context, EINVAL, "ibv_create_qp_ex", "of the same context" },
 		{ receiver_that_sends, EOPNOTSUPP, "ibv_create_qp_ex", "send_ops_flags" },
-		{ sender_without_cq, EINVAL, "ibv_create_qp_ex", "it needs a CQ to send" },
+		{ sender_without_cq, EINVAL, "ibv_create_qp_ex", "send_cq is NULL" },
 		{ sender_with_domain, EOPNOTSUPP, "ibv_create_qp_ex", "only a QP of type XRC_RECV" },
 		{ rc_with_xrc_srq, EINVAL, "ibv_create_qp", "the SRQ is one of XRC" },
 		{ receive_on_sender, EINVAL, "ibv_post_recv", "does not receive" },

@@ -19,22 +19,27 @@ static struct sim_port *port_by_lid(uint16_t lid)
 	return sim_remote ? sim_remote->port_of_lid(lid) : NULL;
 }
 
-int nic_resolve_ah(struct sim_device *device, const struct ibv_ah_attr *attr,
+int nic_resolve_ah(struct sim_device *device, const char *call, const struct ibv_ah_attr *attr,
 		   struct sim_port **ret_peer)
 {
 	const struct sim_port *port = nic_port(device, attr->port_num);
 
 	if (!port)
-		return EINVAL;
+		return nic_refuse(device, call, EINVAL, "ah_attr: port_num is %u, the device has %u",
+				  attr->port_num, device->num_ports);
 	if (attr->is_global) {
 		if (attr->grh.sgid_index >= port->num_gids)
-			return EINVAL;
+			return nic_refuse(device, call, EINVAL,
+					  "ah_attr: sgid_index is %u, port %u has %u GIDs",
+					  attr->grh.sgid_index, attr->port_num,
+					  (unsigned int)port->num_gids);
 		*ret_peer = sim_port_of_gid(&attr->grh.dgid);
 		return 0;
 	}
 	/* Ethernet has no other addresses than GIDs. */
 	if (device->rules->link_layer != IBV_LINK_LAYER_INFINIBAND)
-		return EINVAL;
+		return nic_refuse(device, call, EINVAL, "ah_attr: is_global is 0, and Ethernet has "
+				  "no LIDs: set is_global and grh, with the peer's GID");
 	*ret_peer = attr->dlid ? port_by_lid(attr->dlid) : NULL;
 	return 0;
 }
@@ -56,13 +61,8 @@ struct ibv_ah *sim_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	ah->attr = *attr;
 
 	sim_lock();
-	err = nic_resolve_ah(device, attr, &ah->peer);
-	if (err)
-		(void)nic_refuse(device, call, err,
-				 "port %u, GID index %u, %s: the device has no such way",
-				 attr->port_num, attr->grh.sgid_index,
-				 attr->is_global ? "global" : "by LID");
-	else
+	err = nic_resolve_ah(device, call, attr, &ah->peer);
+	if (!err)
 		err = nic_add(pd->context, call, NIC_AH, &ah->node, pd);
 	if (!err && ah->peer)
 		ah->peer_mac = ah->peer->mac_number;

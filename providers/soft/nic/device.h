@@ -28,8 +28,11 @@ void nic_init_clock(const struct sim_device *device, struct ibv_device_attr_ex *
 void nic_port_attr(const struct sim_port *port, struct ibv_port_attr *ret_attr);
 /* The port of that number, or NULL. */
 struct sim_port *nic_port(struct sim_device *device, uint32_t num);
-/* Where an address vector leads: 0 and the port (NULL: no port has the address), or EINVAL. */
-int nic_resolve_ah(struct sim_device *device, const struct ibv_ah_attr *attr,
+/*
+ * Where an address vector leads: 0 and the port (NULL: no port has the address), or the
+ * refusal of the call, EINVAL.
+ */
+int nic_resolve_ah(struct sim_device *device, const char *call, const struct ibv_ah_attr *attr,
 		   struct sim_port **ret_peer);
 
 #endif

@@ -64,8 +64,8 @@ static int check_type(const struct sim_device *device, const char *call, enum ib
 		return nic_refuse(device, call, EOPNOTSUPP, "the device has no XRC");
 	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_DRIVER:
-		return nic_refuse(device, call, EOPNOTSUPP, "the simulator has no QPs of type %d",
-				  (int)type);
+		return nic_refuse(device, call, EOPNOTSUPP, "the simulator has no QPs of type %s",
+				  type == IBV_QPT_DRIVER ? "DRIVER" : "RAW_PACKET");
 	default:
 		return nic_refuse(device, call, EINVAL, "%d is no type of QP", (int)type);
 	}
@@ -83,10 +83,10 @@ static int check_new(struct ibv_context *context, const char *call, const struct
 		return nic_refuse(device, call, EINVAL, "it needs an XRC domain");
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		return 0;
-	if (attr->qp_type == IBV_QPT_XRC_SEND && !attr->send_cq)
-		return nic_refuse(device, call, EINVAL, "it needs a CQ to send");
-	if (attr->qp_type != IBV_QPT_XRC_SEND && (!attr->send_cq || !attr->recv_cq))
-		return nic_refuse(device, call, EINVAL, "it needs two CQs");
+	if (!attr->send_cq)
+		return nic_refuse(device, call, EINVAL, "send_cq is NULL");
+	if (attr->qp_type != IBV_QPT_XRC_SEND && !attr->recv_cq)
+		return nic_refuse(device, call, EINVAL, "recv_cq is NULL");
 	if (attr->send_cq->context != context || (attr->recv_cq && attr->recv_cq->context != context))
 		return nic_refuse(device, call, EINVAL, "a CQ is of another context than the PD");
 	if (attr->srq && attr->srq->context != context)

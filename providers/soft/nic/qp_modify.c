@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "device.h"
 #include "qp.h"
@@ -92,16 +93,43 @@ static int refuse_move(const struct sim_qp *qp, uint8_t to, int mask)
 		      nic_qp_state_name(to));
 }
 
+/* As in IBV_QP_..., in the order of their bits. */
+static const char *const attr_names[] = {
+	"STATE", "CUR_STATE", "EN_SQD_ASYNC_NOTIFY", "ACCESS_FLAGS", "PKEY_INDEX", "PORT", "QKEY",
+	"AV", "PATH_MTU", "TIMEOUT", "RETRY_CNT", "RNR_RETRY", "RQ_PSN", "MAX_QP_RD_ATOMIC",
+	"ALT_PATH", "MIN_RNR_TIMER", "SQ_PSN", "MAX_DEST_RD_ATOMIC", "PATH_MIG_STATE", "CAP",
+	"DEST_QPN",
+};
+
+#define NUM_NAMES ((int)(sizeof(attr_names) / sizeof(attr_names[0])))
+
+/* Bits without a name are one number. */
+static const char *names_of(int mask, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < NUM_NAMES && len < size; i++)
+		if (mask & 1 << i)
+			len += (size_t)snprintf(buf + len, size - len, "%s%s", len ? ", " : "",
+						attr_names[i]);
+	mask &= ~((1 << NUM_NAMES) - 1);
+	if (mask && len < size)
+		(void)snprintf(buf + len, size - len, "%s0x%x", len ? ", " : "", (unsigned int)mask);
+	return buf;
+}
+
 static int check_attrs(const struct sim_qp *qp, uint8_t to, int given, int required, int optional)
 {
+	char names[120];
+
 	if ((given & required) != required)
-		return refuse(qp, "%s to %s needs the attributes 0x%x, too",
+		return refuse(qp, "%s to %s needs the attributes %s, too",
 			      nic_qp_state_name(qp->state), nic_qp_state_name(to),
-			      (unsigned int)(required & ~given));
+			      names_of(required & ~given, names, sizeof(names)));
 	if (given & ~(required | optional))
-		return refuse(qp, "%s to %s does not take the attributes 0x%x",
+		return refuse(qp, "%s to %s does not take the attributes %s",
 			      nic_qp_state_name(qp->state), nic_qp_state_name(to),
-			      (unsigned int)(given & ~(required | optional)));
+			      names_of(given & ~(required | optional), names, sizeof(names)));
 	return 0;
 }
 
@@ -149,52 +177,48 @@ static bool valid_access(unsigned int access)
 					  IBV_ACCESS_OPTIONAL_RANGE));
 }
 
-/* Which attribute has a value that the device does not take, or NULL. */
-static const char *bad_attr(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
+static int check_values(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	struct sim_device *device = qp->port->device;
 	const struct ibv_device_attr *limits = &device->attr;
-	const struct sim_port *port = qp->port;
+	const struct sim_port *moved = mask & IBV_QP_PORT ? nic_port(device, attr->port_num) : NULL;
+	const struct sim_port *port = moved ? moved : qp->port;
+	int last_port = (int)device->num_ports, last_pkey = (int)port->pkey_tbl_len - 1;
+	const struct {
+		int attr;
+		const char *name;
+		int value, first, last;
+	} values[] = {
+		{ IBV_QP_PORT, "port_num", attr->port_num, 1, last_port },
+		{ IBV_QP_PKEY_INDEX, "pkey_index", attr->pkey_index, 0, last_pkey },
+		{ IBV_QP_PATH_MTU, "path_mtu", (int)attr->path_mtu, IBV_MTU_256, (int)port->max_mtu },
+		{ IBV_QP_MAX_DEST_RD_ATOMIC, "max_dest_rd_atomic", attr->max_dest_rd_atomic, 0,
+		  limits->max_qp_rd_atom },
+		{ IBV_QP_MAX_QP_RD_ATOMIC, "max_rd_atomic", attr->max_rd_atomic, 0,
+		  limits->max_qp_init_rd_atom },
+		{ IBV_QP_MIN_RNR_TIMER, "min_rnr_timer", attr->min_rnr_timer, 0, 31 },
+		{ IBV_QP_TIMEOUT, "timeout", attr->timeout, 0, 31 },
+		{ IBV_QP_RETRY_CNT, "retry_cnt", attr->retry_cnt, 0, 7 },
+		{ IBV_QP_RNR_RETRY, "rnr_retry", attr->rnr_retry, 0, 7 },
+		{ IBV_QP_ALT_PATH, "alt_port_num", attr->alt_port_num, 1, last_port },
+		{ IBV_QP_ALT_PATH, "alt_timeout", attr->alt_timeout, 0, 31 },
+		{ IBV_QP_ALT_PATH, "alt_pkey_index", attr->alt_pkey_index, 0, last_pkey },
+		{ IBV_QP_PATH_MIG_STATE, "path_mig_state", (int)attr->path_mig_state, IBV_MIG_MIGRATED,
+		  IBV_MIG_ARMED },
+	};
 
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != qp->state)
-		return "cur_qp_state";
-	if (mask & IBV_QP_PORT && !nic_port(device, attr->port_num))
-		return "port_num";
-	if (mask & IBV_QP_PORT)
-		port = nic_port(device, attr->port_num);
-	if (mask & IBV_QP_PKEY_INDEX && attr->pkey_index >= port->pkey_tbl_len)
-		return "pkey_index";
+		return refuse(qp, "cur_qp_state is %d, the QP is in %s", (int)attr->cur_qp_state,
+			      nic_qp_state_name(qp->state));
 	if (mask & IBV_QP_ACCESS_FLAGS && !valid_access(attr->qp_access_flags))
-		return "qp_access_flags";
-	if (mask & IBV_QP_PATH_MTU &&
-	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > port->max_mtu))
-		return "path_mtu";
-	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > limits->max_qp_rd_atom)
-		return "max_dest_rd_atomic";
-	if (mask & IBV_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > limits->max_qp_init_rd_atom)
-		return "max_rd_atomic";
-	if (mask & IBV_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
-		return "min_rnr_timer";
-	if (mask & IBV_QP_TIMEOUT && attr->timeout > 31)
-		return "timeout";
-	if (mask & IBV_QP_RETRY_CNT && attr->retry_cnt > 7)
-		return "retry_cnt";
-	if (mask & IBV_QP_RNR_RETRY && attr->rnr_retry > 7)
-		return "rnr_retry";
-	if (mask & IBV_QP_ALT_PATH && (!nic_port(device, attr->alt_port_num) ||
-				       attr->alt_timeout > 31 ||
-				       attr->alt_pkey_index >= port->pkey_tbl_len))
-		return "alt_port_num, alt_timeout or alt_pkey_index";
-	if (mask & IBV_QP_PATH_MIG_STATE && attr->path_mig_state > IBV_MIG_ARMED)
-		return "path_mig_state";
-	return NULL;
-}
-
-static int check_values(const struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
-{
-	const char *bad = bad_attr(qp, attr, mask);
-
-	return bad ? refuse(qp, "%s has no value that fits the QP and the device", bad) : 0;
+		return refuse(qp, "qp_access_flags 0x%x: a bit of them is no flag of a QP",
+			      attr->qp_access_flags);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (mask & values[i].attr &&
+		    (values[i].value < values[i].first || values[i].value > values[i].last))
+			return refuse(qp, "%s is %d, and can be %d to %d", values[i].name,
+				      values[i].value, values[i].first, values[i].last);
+	return 0;
 }
 
 static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -288,8 +312,10 @@ static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 		err = check_values(qp, attr, mask);
 	if (err)
 		return err;
-	if (mask & IBV_QP_AV && nic_resolve_ah(qp->port->device, &attr->ah_attr, &peer))
-		return refuse(qp, "ah_attr names a port or a GID that the device lacks");
+	if (mask & IBV_QP_AV)
+		err = nic_resolve_ah(qp->port->device, "ibv_modify_qp", &attr->ah_attr, &peer);
+	if (err)
+		return err;
 	qp->peer = peer;
 	apply_path(qp, attr, mask);
 	apply_attrs(qp, attr, mask);
