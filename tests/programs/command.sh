@@ -249,7 +249,7 @@ for text in -1 fast 5us 1000001 99999999999999999999; do
 		"POLYCM_SIM_CM_DELAY=$text"
 done
 check 'no device' bad_setting 'POLYCM_SIM_DEVICE=/nowhere: No such file or directory' POLYCM_SIM_DEVICE=/nowhere
-check 'a file that is no device' bad_setting 'POLYCM_SIM_DEVICE=/dev/null: line 0: no line begins with hca_id:' \
+check 'a file that is no device' bad_setting 'POLYCM_SIM_DEVICE=/dev/null: no line begins with hca_id:' \
 	POLYCM_SIM_DEVICE=/dev/null
 check 'a bad clock' bad_setting 'POLYCM_SIM_CLOCK=sundial is not one of real|virtual' POLYCM_SIM_CLOCK=sundial
 check 'a bad transport' bad_setting 'POLYCM_SIM_TRANSPORT=x: ' POLYCM_SIM_TRANSPORT=x

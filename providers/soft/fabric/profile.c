@@ -78,7 +78,7 @@ static const struct key port_keys[] = {
 struct reader {
 	struct sim_profile *profile;
 	struct sim_profile_port *port;	/* the one that lines belong to; NULL: the device */
-	unsigned int line;
+	unsigned int line;		/* 0: the file as a whole */
 	char *why;
 	size_t why_size;
 };
@@ -87,8 +87,10 @@ __attribute__((format(printf, 2, 3)))
 static int wrong(const struct reader *reader, const char *format, ...)
 {
 	va_list args;
-	int len = snprintf(reader->why, reader->why_size, "line %u: ", reader->line);
+	int len = 0;
 
+	if (reader->line)
+		len = snprintf(reader->why, reader->why_size, "line %u: ", reader->line);
 	if (len < 0 || (size_t)len >= reader->why_size)
 		return -EINVAL;
 	va_start(args, format);
@@ -321,6 +323,7 @@ static int read_device(FILE *file, struct reader *reader)
 		if (r < 0)
 			return r;
 	}
+	reader->line = 0;
 	return ferror(file) ? -EIO : check(reader);
 }
 
