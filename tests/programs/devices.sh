@@ -121,6 +121,13 @@ sed -i 's/"siw"/"ssiw"/' "$work/scenario"
 check 'a wrong name in a scenario' says 2 '"ssiw": no device has that name' polycm run --scenario "$work/scenario" true
 sed -i 's/"ssiw"/"siw"; transport = "ib"/' "$work/scenario"
 check 'a wrong transport in a scenario' says 2 'the transport is not that of the device' polycm run --scenario "$work/scenario" true
+cat >"$work/scenario" <<'EOS'
+nodes = ( { name = "a"; devices = ( { device = "connectx-6"; addresses = "10.0.0.1/24"; } ); },
+	{ name = "b"; devices = ( { device = "e810-roce"; addresses = "10.0.0.2/24"; } ); } );
+EOS
+check 'cards on two kinds of link' eval '
+	! polycm run --scenario "$work/scenario" --clock virtual --node a --log warn rping -c -a 10.0.0.2 -C 1 >"$work/out" 2>"$work/err" &&
+	counts "$work/err" 1 "irdma0 has that address, but is on Ethernet, and mlx5_0 is on InfiniBand: nothing joins the two"'
 
 # --- Without a device. ---
 

@@ -26,6 +26,22 @@ static bool answers(const struct sim_port *port, const struct sim_port *peer)
 	       peer->device->rules->link_layer == port->device->rules->link_layer;
 }
 
+static const char *link_name(const struct sim_port *port)
+{
+	return port->device->rules->link_layer == IBV_LINK_LAYER_INFINIBAND ? "InfiniBand" : "Ethernet";
+}
+
+/* Somebody has the address, so "no answer for that address" alone would mislead. */
+static void log_other_link(const struct sim_id *id, const struct sim_port *port,
+			   const struct sim_port *peer)
+{
+	if (!peer || peer->device->rules->link_layer == port->device->rules->link_layer)
+		return;
+	sim_core->log(POLYCM_LOG_WARN, id->id, "%s has that address, but is on %s, and %s is on %s: "
+		      "nothing joins the two", peer->device->vdev.device.name, link_name(peer),
+		      port->device->vdev.device.name, link_name(port));
+}
+
 static void end_at(struct sim_id *id, uint64_t at, int status)
 {
 	id->ask_until = 0;
@@ -57,10 +73,12 @@ static void ask(struct sim_id *id, const struct sim_port *port, uint64_t late)
 			return;
 		}
 	}
-	if (late || id->ask_until <= now || id->ask_until - now <= ASK_AGAIN)
+	if (late || id->ask_until <= now || id->ask_until - now <= ASK_AGAIN) {
+		log_other_link(id, port, peer);
 		end_at(id, id->ask_until, -ETIMEDOUT);
-	else
+	} else {
 		sim_timer_arm(&id->timer, now + ASK_AGAIN);
+	}
 }
 
 void cma_ask_neighbour(struct sim_id *id, const struct sim_port *port, uint64_t timeout)
