@@ -30,8 +30,8 @@ static const struct polycm_option options[] = {
 		"real clock, 0 with the virtual one." },
 	{ SIZE, "POLYCM_SIM_DEVICE", "", NULL,
 		"Device that the simulated one looks like, with its limits: a name, such as "
-		"connectx-6, or a file with the output of `ibv_devinfo -v', whose path has a "
-		"slash." },
+		"connectx-6, or a file with the output of `ibv_devinfo -v', or a folder with "
+		"that file; its path has a slash." },
 	{ SIZE, "POLYCM_SIM_FABRIC", "default", NULL,
 		"Name of the simulated fabric. Processes of one user with the same name "
 		"share it." },
