@@ -202,6 +202,7 @@ void ibcm_answer(const struct sim_packet *packet, uint32_t conn_id, const struct
 	uint8_t mad[CM_MAD_SIZE];
 
 	cm_encode(msg, mad);
-	(void)sim_link_send(packet->to, packet->from, sim_slot_of_peer_conn(packet->from, conn_id), SIM_PACKET_MAD,
+	(void)sim_link_send(packet->to, packet->from,
+			    sim_slot_of_peer_conn(packet->from, conn_id), SIM_PACKET_MAD,
 			    mad, CM_MAD_SIZE, NULL, 0, 0);
 }

@@ -80,9 +80,9 @@ void sim_wake(void);
 struct sim_engine_hooks {
 	/* Deliver what came in from other processes (link/shm/shm.c).  Lock held. */
 	void (*receive)(void);
-	/* Packets may come in from now on: a negative errno if they could not (sim_engine_need_thread()). */
+	/* Packets may come in from now on (sim_engine_need_thread()).  A negative errno: they cannot. */
 	int (*need)(void);
-	/* The program polls: fetch what came in from other machines.  Lock held; sim_fetch_on() first. */
+	/* The program polls: fetch what came from other machines, after sim_fetch_on().  Lock held. */
 	void (*fetch)(void);
 	/* In the child of a fork(): at once, and when it first takes the lock. */
 	void (*forked)(void), (*after_fork)(void);

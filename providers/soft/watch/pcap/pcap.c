@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "providers/soft/fabric/remote.h"
 #include "providers/soft/shm/segment.h"
 #include "providers/soft/trace/trace.h"
 #include "providers/common/write_error.h"
@@ -346,6 +347,8 @@ static const struct type *type_of(const struct sim_packet *packet)
 /* A process that writes another file, or none: we show its packets, too. */
 static bool is_foreign(unsigned int slot)
 {
+	if (sim_slot_is_remote(slot))
+		return true;
 	return slot != sim_self_slot() && slot < SIM_MAX_SLOTS && sim_segment_joined() &&
 	       atomic_load(&sim_segment_peer(slot)->capture) != capture.id;
 }

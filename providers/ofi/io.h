@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ofi/io.h - descriptors that are waited for: a thread sleeps until one is ready, takes the
+ * engine's lock and calls its function.  A program that polls does the same in between.
+ *
+ * Engine lock held for all functions, and while a source's function runs.
+ */
+#ifndef OFI_IO_H
+#define OFI_IO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ofi_source {
+	int fd;			/* whoever has the source closes it after ofi_io_remove() */
+	uint32_t events;	/* EPOLLIN and so on that are waited for */
+	/* Ready for what is in events, or an error.  It may remove and free any source. */
+	void (*ready)(struct ofi_source *source, uint32_t events);
+};
+
+/* Before the first source.  A negative errno: no thread or descriptor; why is in the log. */
+int ofi_io_start(void);
+/* No source is left.  The thread ends by itself. */
+void ofi_io_stop(void);
+/* In the child of a fork(): neither the thread nor the sources are its own. */
+void ofi_io_forget(void);
+
+/* -ENOMEM or -ENOSPC: the system watches no more descriptors. */
+int ofi_io_add(struct ofi_source *source);
+/* Wait for other events. */
+void ofi_io_change(struct ofi_source *source, uint32_t events);
+/* Its function is not called any more, also if it was about to be. */
+void ofi_io_remove(struct ofi_source *source);
+
+/* What is ready now, without waiting.  True: there was something. */
+bool ofi_io_poll(void);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ofi/knock.c - see knock.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "knock.h"
+#include "peer.h"
+#include "route.h"
+#include "self.h"
+#include "session.h"
+
+#define ATTEMPTS 5u
+#define NEXT_AFTER SIM_MS(100)	/* or three times what connecting took */
+#define GIVE_UP SIM_MS(5000)
+#define PAUSE SIM_MS(50)	/* after a failure before the host is asked again */
+
+struct ofi_knock {
+	struct sim_remote_host *host;
+	struct ofi_peer *peer;		/* NULL: any */
+	struct ofi_want want;
+	struct ofi_session *sessions[ATTEMPTS];	/* under way */
+	unsigned int attempts;
+	int error;			/* of the last that failed */
+	uint64_t began;
+	struct sim_timer timer;
+};
+
+static void close_others(struct ofi_knock *knock, const struct ofi_session *than)
+{
+	for (unsigned int i = 0; i < ATTEMPTS; i++) {
+		struct ofi_session *session = knock->sessions[i];
+
+		knock->sessions[i] = NULL;
+		if (session)
+			session->knock = NULL;
+		if (session && session != than)
+			ofi_session_close(session);
+	}
+}
+
+static void unlink_knock(struct ofi_knock *knock)
+{
+	sim_timer_disarm(&knock->timer);
+	if (knock->peer) {
+		knock->peer->knock = NULL;
+		knock->peer->knocked = sim_now();
+	} else {
+		knock->host->knock = NULL;
+		knock->host->knocked = sim_now();
+	}
+}
+
+void ofi_knock_stop(struct ofi_knock *knock)
+{
+	unlink_knock(knock);
+	close_others(knock, NULL);
+	free(knock);
+}
+
+/* No attempt has led anywhere. */
+static void fail(struct ofi_knock *knock)
+{
+	struct sim_remote_host *host = knock->host;
+	struct ofi_peer *peer = knock->peer;
+	int error = knock->error;
+
+	ofi_knock_stop(knock);
+	if (error == -EACCES) {		/* session.c has said why */
+		ofi_host_set_state(host, OFI_HOST_REFUSED);
+		ofi_route_silent(host);
+	} else if (error == -ECONNREFUSED) {
+		ofi_route_bare(host);
+	} else {
+		sim_core->log(POLYCM_LOG_INFO, NULL, "host %s does not answer at TCP port %u: %s",
+			      host->node->name, sim_addr_port(&host->gate.sa),
+			      error ? strerror(-error) : "no answer");
+		if (peer)
+			ofi_queue_clear(&peer->waiting);
+		else
+			ofi_route_silent(host);
+	}
+}
+
+static bool is_under_way(const struct ofi_knock *knock)
+{
+	for (unsigned int i = 0; i < ATTEMPTS; i++)
+		if (knock->sessions[i])
+			return true;
+	return false;
+}
+
+static void attempt(struct ofi_knock *knock)
+{
+	struct ofi_session **session = &knock->sessions[knock->attempts++];
+	int r = ofi_session_connect(knock->host, &knock->want, knock, session);
+
+	if (r < 0) {
+		*session = NULL;
+		knock->error = r;
+	}
+}
+
+static void on_timer(struct sim_timer *timer)
+{
+	struct ofi_knock *knock = sim_container(timer, struct ofi_knock, timer);
+	uint64_t now = sim_now();
+
+	if (now >= knock->began + GIVE_UP || !is_under_way(knock)) {
+		fail(knock);
+		return;
+	}
+	/* One that is not even connected is the network's matter: TCP repeats its SYN. */
+	if (knock->attempts < ATTEMPTS && knock->sessions[knock->attempts - 1] &&
+	    knock->sessions[knock->attempts - 1]->state != OFI_CONNECTING)
+		attempt(knock);
+	sim_timer_arm(timer, now + NEXT_AFTER);
+}
+
+void ofi_knock(struct sim_remote_host *host, struct ofi_peer *peer, const struct ofi_want *want)
+{
+	struct ofi_knock *knock = peer ? peer->knock : host->knock;
+	uint64_t now = sim_now();
+
+	if (knock)
+		return;
+	if (now < (peer ? peer->knocked : host->knocked) + PAUSE) {
+		if (host->state == OFI_HOST_BARE)
+			ofi_route_bare(host);
+		return;
+	}
+	knock = calloc(1, sizeof(*knock));
+	if (!knock)
+		return;		/* what waits is repeated, and so is this */
+	knock->host = host;
+	knock->peer = peer;
+	knock->want = *want;
+	knock->began = now;
+	sim_timer_init(&knock->timer, on_timer);
+	if (peer)
+		peer->knock = knock;
+	else
+		host->knock = knock;
+	attempt(knock);
+	/* An error, too, is told later: the caller is about to add to what waits. */
+	sim_timer_arm(&knock->timer, is_under_way(knock) ? now + NEXT_AFTER : now);
+}
+
+void ofi_knock_opened(struct ofi_knock *knock, struct ofi_session *session)
+{
+	struct sim_remote_host *host = session->host;
+	struct ofi_peer *wanted = knock->peer, *found = session->peer;
+
+	unlink_knock(knock);
+	close_others(knock, session);
+	free(knock);
+	/* Another process answers: the one that was wanted has ended. */
+	if (wanted && wanted != found)
+		ofi_peer_bury(wanted);
+	ofi_route_opened(host, found);
+}
+
+void ofi_knock_failed(struct ofi_knock *knock, struct ofi_session *session, int error)
+{
+	for (unsigned int i = 0; i < ATTEMPTS; i++)
+		if (knock->sessions[i] == session)
+			knock->sessions[i] = NULL;
+	session->knock = NULL;
+	knock->error = error;
+	/* A gate that is shut is so for all attempts. */
+	if (!is_under_way(knock) || error == -ECONNREFUSED || error == -EACCES)
+		sim_timer_arm(&knock->timer, sim_now());
+	if (error == -ECONNREFUSED || error == -EACCES)
+		close_others(knock, session);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ofi/open.c - see open.h. */
+#include "config.h"
+
+#include <errno.h>
+
+#include "providers/soft/host/host.h"
+#include "gate.h"
+#include "host.h"
+#include "io.h"
+#include "open.h"
+#include "route.h"
+#include "self.h"
+#include "session.h"
+
+#define DEVICE_NAME "ofi0"
+
+/* What link/shm and host.c do in a child of fork(). */
+static void (*forked_before)(void), (*after_fork_before)(void);
+
+/* Packets may come in from now on. */
+static int need(void)
+{
+	int r = ofi_io_start();
+
+	return r < 0 ? r : ofi_gate_open();
+}
+
+static void fetch(void)
+{
+	(void)ofi_io_poll();
+}
+
+/* What leads to other hosts is the parent's. */
+static void forked(void)
+{
+	ofi_io_forget();
+	ofi_gate_forget();
+	ofi_sessions_forget();
+	ofi_peers_stop();
+	sim_fetch_on(false);
+	if (forked_before)
+		forked_before();
+}
+
+static void after_fork(void)
+{
+	if (after_fork_before)
+		after_fork_before();
+	ofi_self_renew();
+}
+
+static void set_hooks(void)
+{
+	forked_before = sim_engine_hooks.forked;
+	after_fork_before = sim_engine_hooks.after_fork;
+	sim_engine_hooks.forked = forked;
+	sim_engine_hooks.after_fork = after_fork;
+	sim_engine_hooks.fetch = fetch;
+	sim_engine_hooks.need = need;
+}
+
+static int add_self(void)
+{
+	struct sim_node *node;
+	int r;
+
+	r = sim_host_add(ofi_self.name, DEVICE_NAME, ofi_self.transport, NULL);
+	if (r < 0)
+		return r;
+	node = sim_first_node();
+	ofi_self.device = node->devices;
+	ofi_self_number(ofi_self.device);
+	sim_set_home_node(node);
+	return 0;
+}
+
+int ofi_open(void)
+{
+	char name[SIM_FABRIC_NAME_MAX];
+	int r;
+
+	r = ofi_self_read();
+	if (r < 0)
+		goto err_drop;
+	ofi_self_fabric(name, sizeof(name));
+	r = sim_host_join(name);
+	if (r < 0)
+		goto err_drop;
+	r = sim_fabric_begin();
+	if (!r)
+		r = add_self();
+	if (r < 0)
+		goto err_close;
+	set_hooks();
+	ofi_hosts_start();
+	ofi_route_start();
+	if (!ofi_self.key)
+		sim_core->log(POLYCM_LOG_INFO, NULL, "POLYCM_OFI_KEY is unset: every host that reaches "
+			      "TCP port %u can connect", ofi_self.gate);
+	return 0;
+
+err_close:
+	sim_fabric_close();
+err_drop:
+	ofi_self_drop();
+	return r;
+}
+
+void ofi_flush(void)
+{
+	ofi_sessions_flush();
+}
+
+void ofi_close(void)
+{
+	sim_engine_hooks.need = NULL;
+	sim_fetch_on(false);
+	ofi_sessions_flush();
+	ofi_gate_close();
+	ofi_sessions_stop();
+	ofi_peers_stop();
+	ofi_hosts_stop();
+	ofi_route_stop();
+	ofi_io_stop();
+	ofi_self_drop();
+}

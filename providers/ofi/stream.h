@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ofi/stream.h - a TCP connection that carries frames (frame.h): what does not fit into the
+ * kernel's buffers waits here, and frames are handed on whole.
+ *
+ * Engine lock held for all functions, and while those of the owner run.
+ */
+#ifndef OFI_STREAM_H
+#define OFI_STREAM_H
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "frame.h"
+#include "io.h"
+
+struct ofi_stream;
+
+/* The owner's functions.  Each may close the stream. */
+struct ofi_stream_ops {
+	/* A connection that ofi_stream_connect() began is there. */
+	void (*connected)(struct ofi_stream *stream);
+	/* A frame came; the body is valid during the call.  False: it is nonsense, the stream ends. */
+	bool (*frame)(struct ofi_stream *stream, uint8_t type, uint8_t *body, size_t len);
+	/*
+	 * The peer has closed it (0), or it broke: -ECONNREFUSED, -ETIMEDOUT, -EBADMSG, ...
+	 * The owner closes it.
+	 */
+	void (*ended)(struct ofi_stream *stream, int error);
+};
+
+struct ofi_chunk;
+
+struct ofi_stream {
+	struct ofi_source source;
+	const struct ofi_stream_ops *ops;
+	void *owner;
+	bool connecting, closed;
+	bool in_use;			/* a function of the owner runs */
+	uint8_t *part;			/* what came of a frame that is not whole */
+	size_t part_len;
+	struct ofi_chunk *first, **end;	/* to be sent */
+	size_t waiting;			/* bytes of it */
+};
+
+/* Begin to connect.  Errors of socket() and connect(). */
+int ofi_stream_connect(const struct sockaddr *to, socklen_t len, const struct ofi_stream_ops *ops,
+		       void *owner, struct ofi_stream **ret_stream);
+/* A connected socket, which is the stream's from now on, unless this fails. */
+int ofi_stream_adopt(int fd, const struct ofi_stream_ops *ops, void *owner,
+		     struct ofi_stream **ret_stream);
+/* What was not sent is lost; the stream is freed, at the latest when its owner's function returns. */
+void ofi_stream_close(struct ofi_stream *stream);
+/* Close the stream, but not its descriptor, which is the caller's from now on. */
+int ofi_stream_take(struct ofi_stream *stream);
+
+/*
+ * Send a frame with the body in so many parts (at most OFI_PARTS), copied as far as the kernel
+ * does not take it.  -ENOMEM: it is lost.  A broken stream says so by ended(), later.
+ */
+#define OFI_PARTS 40u
+int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
+		    unsigned int parts, size_t len);
+/* Bytes that wait here. */
+static inline size_t ofi_stream_waiting(const struct ofi_stream *stream)
+{
+	return stream->waiting;
+}
+/* Try to send all that waits within so many ms: for the end of the process. */
+void ofi_stream_flush(struct ofi_stream *stream, int ms);
+
+/* In the child of a fork(): the connection stays the parent's. */
+void ofi_stream_forget(struct ofi_stream *stream);
+
+#endif
