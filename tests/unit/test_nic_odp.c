@@ -77,6 +77,18 @@ static void holes_are_access_errors(void **state)
 	write_to_map(implicit->rkey, PAGE, IBV_WC_SUCCESS);
 }
 
+/* Memory that the host may not touch is none for the peer, and ends no process. */
+static void forbidden_pages_are_access_errors(void **state)
+{
+	(void)state;
+	assert_int_equal(mprotect(map, PAGE, PROT_READ), 0);
+	assert_int_equal(mprotect(map + 2 * PAGE, PAGE, PROT_NONE), 0);
+	write_to_map(holed->rkey, 0, IBV_WC_REM_ACCESS_ERR);
+	write_to_map(implicit->rkey, 0, IBV_WC_REM_ACCESS_ERR);
+	write_to_map(holed->rkey, 2 * PAGE, IBV_WC_REM_ACCESS_ERR);
+	write_to_map(implicit->rkey, 2 * PAGE, IBV_WC_REM_ACCESS_ERR);
+}
+
 static void local_holes_are_protection_errors(void **state)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)map + PAGE, .length = 8, .lkey = holed->lkey };
@@ -150,6 +162,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(holes_are_access_errors, open_holed, close_holed),
+		cmocka_unit_test_setup_teardown(forbidden_pages_are_access_errors, open_holed,
+						close_holed),
 		cmocka_unit_test_setup_teardown(local_holes_are_protection_errors, open_holed,
 						close_holed),
 		cmocka_unit_test_setup_teardown(advice, open_holed, close_holed),

@@ -10,8 +10,6 @@
 #include "config.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "device.h"
 #include "context.h"
@@ -143,32 +141,10 @@ static int check_access(const struct sim_device *device, unsigned int access, co
 
 #define NO_RANGE	"%zu bytes at %p, iova 0x%llx, are no range of mapped memory"
 
-static uintptr_t page_size(void)
-{
-	return (uintptr_t)sysconf(_SC_PAGESIZE);
-}
-
-bool nic_is_mapped(const void *addr, size_t length)
-{
-	uintptr_t start = (uintptr_t)addr & ~(page_size() - 1), end = (uintptr_t)addr + length;
-	unsigned char pages[4096];
-
-	while (start < end) {
-		uintptr_t len = sizeof(pages) * page_size();
-
-		if (len > end - start)
-			len = end - start;
-		if (mincore((void *)start, len, pages) && errno == ENOMEM)
-			return false;
-		start += len;
-	}
-	return true;
-}
-
 static int check_range(const struct sim_device *device, const void *addr, size_t length,
 		       uint64_t iova, unsigned int access)
 {
-	uintptr_t page = page_size() - 1, end;
+	uintptr_t page = nic_page_size() - 1, end;
 
 	/* All of the process's memory: an implicit region. */
 	if (access & IBV_ACCESS_ON_DEMAND && !addr && !iova && length == SIZE_MAX)
@@ -404,12 +380,12 @@ uint64_t nic_mr_offset(uint32_t key, uint64_t addr)
 	return mr ? addr - mr->iova : 0;
 }
 
-void *nic_mr_memory(const struct sim_mr *mr, uint64_t addr, uint64_t length)
+void *nic_mr_memory(const struct sim_mr *mr, uint64_t addr, uint64_t length, bool writes)
 {
 	/* An implicit region begins at NULL. */
 	void *memory = (void *)((uintptr_t)mr->memory + (addr - mr->iova));
 
-	if (mr->access & IBV_ACCESS_ON_DEMAND && length && !nic_is_mapped(memory, length))
+	if (mr->access & IBV_ACCESS_ON_DEMAND && length && !nic_is_accessible(memory, length, writes))
 		return NULL;
 	return memory;
 }
@@ -435,8 +411,8 @@ static void *resolve(const struct ibv_pd *pd, uint32_t key, uint64_t addr, uint6
 		 addr - mr->iova > mr->pub.length - length)
 		*ret_why = "the range is not within the region";
 	else {
-		memory = nic_mr_memory(mr, addr, length);
-		*ret_why = "no memory is mapped there";
+		memory = nic_mr_memory(mr, addr, length, access & NIC_ACCESS_WRITES);
+		*ret_why = NIC_NO_MEMORY;
 		return memory;
 	}
 	return NULL;

@@ -211,8 +211,9 @@ void *nic_mw_resolve(const struct sim_mw *mw, const struct sim_qp *qp, uint64_t 
 	else if (addr < base || length > mw->length || addr - base > mw->length - length)
 		*ret_why = "the range is not within the window";
 	else {
-		*ret_why = "no memory is mapped there";
-		return nic_mr_memory(mw->mr, mw->addr + (addr - base), length);
+		*ret_why = NIC_NO_MEMORY;
+		return nic_mr_memory(mw->mr, mw->addr + (addr - base), length,
+				     access & NIC_ACCESS_WRITES);
 	}
 	return NULL;
 }

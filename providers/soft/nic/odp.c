@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nic/odp.c - on-demand paging, as rxe has it from Linux 6.15 on, and implicit regions as
- * adapters have.  Such a region may have holes: memory is looked for when it is accessed
- * (nic_mr_memory()), and a hole is an access error.  The host pages it in.
+ * adapters have.  Such a region may have holes and pages that the process may not use like that:
+ * the host pages memory in when it is accessed (nic_mr_memory()); if it cannot, that is an access
+ * error.
  */
 #include "config.h"
 
@@ -52,8 +53,9 @@ static int check_advice(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
 	if (sge->addr < mr->iova || sge->length > mr->pub.length ||
 	    sge->addr - mr->iova > mr->pub.length - sge->length)
 		return EFAULT;
-	*ret_why = "no memory is mapped there";
-	return now && !nic_mr_memory(mr, sge->addr, sge->length) ? EFAULT : 0;
+	*ret_why = NIC_NO_MEMORY;
+	return now && !nic_mr_memory(mr, sge->addr, sge->length,
+				     advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE) ? EFAULT : 0;
 }
 
 /* Advice may be ignored, but for what is wrong with it. */
