@@ -89,6 +89,27 @@ static void forbidden_pages_are_access_errors(void **state)
 	write_to_map(implicit->rkey, 2 * PAGE, IBV_WC_REM_ACCESS_ERR);
 }
 
+/* Without on-demand paging all of it must be there. */
+static void a_holed_region_stays_on_demand(void **state)
+{
+	const int change = IBV_REREG_MR_CHANGE_ACCESS;
+
+	(void)state;
+	assert_int_equal(sim_verbs.rereg_mr(holed, change, NULL, NULL, 0, PAIR_ALL),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_true(pair_warned("are no range of mapped memory"));
+	assert_int_equal(sim_verbs.rereg_mr(implicit, change, NULL, NULL, 0, PAIR_ALL),
+			 IBV_REREG_MR_ERR_INPUT);
+	write_to_map(holed->rkey, PAGE, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(sim_verbs.rereg_mr(holed, change, NULL, NULL, 0,
+					    ODP & ~(unsigned int)IBV_ACCESS_REMOTE_READ), 0);
+	write_to_map(holed->rkey, PAGE, IBV_WC_REM_ACCESS_ERR);
+	assert_ptr_equal(mmap(map + PAGE, PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), map + PAGE);
+	assert_int_equal(sim_verbs.rereg_mr(holed, change, NULL, NULL, 0, PAIR_ALL), 0);
+	write_to_map(holed->rkey, PAGE, IBV_WC_SUCCESS);
+}
+
 static void local_holes_are_protection_errors(void **state)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)map + PAGE, .length = 8, .lkey = holed->lkey };
@@ -164,6 +185,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(holes_are_access_errors, open_holed, close_holed),
 		cmocka_unit_test_setup_teardown(forbidden_pages_are_access_errors, open_holed,
 						close_holed),
+		cmocka_unit_test_setup_teardown(a_holed_region_stays_on_demand, open_holed, close_holed),
 		cmocka_unit_test_setup_teardown(local_holes_are_protection_errors, open_holed,
 						close_holed),
 		cmocka_unit_test_setup_teardown(advice, open_holed, close_holed),

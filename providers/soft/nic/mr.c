@@ -236,6 +236,11 @@ static int check_rereg(const struct sim_mr *mr, int flags, const struct ibv_pd *
 				  (unsigned long long)(uintptr_t)addr);
 	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return 0;
+	/* Whose memory was looked for when it was accessed must have all of it now. */
+	if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION) && mr->access & ~access & IBV_ACCESS_ON_DEMAND &&
+	    check_range(device, mr->pub.addr, mr->pub.length, (uintptr_t)mr->pub.addr, access))
+		return nic_refuse(device, call, EINVAL, NO_RANGE, mr->pub.length, mr->pub.addr,
+				  (unsigned long long)mr->iova);
 	return nic_check_access(device, call, access);
 }
 
