@@ -221,6 +221,34 @@ static void the_last_context_takes_all_along(void **state)
 	assert_int_equal(counts.pds, 2);
 }
 
+/* The older context has the handles, and the newer one the objects. */
+static void objects_may_be_of_the_newer_context(void **state)
+{
+	struct ibv_context *older = sim_verbs.open_device(a.context->device), *newer = import(older);
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
+	struct ibv_pd *pd = sim_verbs.alloc_pd(newer), *its_pd;
+	struct ibv_dm *dm = ibv_alloc_dm(newer, &attr), *its_dm;
+	struct polycm_sim_counts counts;
+
+	(void)state;
+	its_pd = sim_verbs.import_pd(older, pd->handle);
+	assert_non_null(its_pd);
+	its_dm = sim_verbs.import_dm(older, dm->handle);
+	assert_non_null(its_dm);
+	assert_non_null(sim_verbs.reg_mr(its_pd, a.buf, 64, (uintptr_t)a.buf, 0));
+	assert_non_null(ibv_reg_dm_mr(its_pd, its_dm, 0, 64, IBV_ACCESS_ZERO_BASED));
+	assert_non_null(sim_verbs.import_mr(its_pd, sim_verbs.reg_mr(pd, a.buf, 64, (uintptr_t)a.buf,
+								      0)->handle));
+	assert_int_equal(sim_verbs.close_device(older), 0);
+	assert_int_equal(sim_verbs.close_device(newer), 0);
+	sim_lock();
+	sim_nic_counts(&counts);
+	sim_unlock();
+	assert_int_equal(counts.dms, 0);
+	assert_int_equal(counts.mrs, 2);
+	assert_int_equal(counts.pds, 2);
+}
+
 #define ROCE(test) cmocka_unit_test_setup_teardown(test, open_roce, close_pair)
 
 int main(void)
@@ -232,6 +260,7 @@ int main(void)
 		ROCE(an_object_without_handles_stays),
 		ROCE(handles_of_others_are_none),
 		ROCE(the_last_context_takes_all_along),
+		ROCE(objects_may_be_of_the_newer_context),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

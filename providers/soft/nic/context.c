@@ -199,11 +199,6 @@ struct ibv_context *sim_import_device(struct ibv_device *ibdev, int cmd_fd)
 	return nic_fail(context, ENODEV);
 }
 
-/* Take each object off its list; what refers to others goes first. */
-#define FREE_ALL(list, type, free_one) \
-	while (!nic_list_empty(list)) \
-		free_one(nic_container((list)->next, type, node))
-
 /* It gets no more events, and its descriptors are closed; its objects stay. */
 static void context_end(struct sim_context *context)
 {
@@ -219,31 +214,54 @@ static void context_end(struct sim_context *context)
 
 static void context_free(struct sim_context *context)
 {
-	FREE_ALL(&context->objects[NIC_QP], struct sim_qp, nic_qp_free);
-	FREE_ALL(&context->objects[NIC_SRQ], struct sim_srq, nic_srq_free);
-	FREE_ALL(&context->objects[NIC_XRCD], struct sim_xrcd, nic_xrcd_free);
-	FREE_ALL(&context->objects[NIC_CQ], struct sim_cq, nic_cq_free);
-	FREE_ALL(&context->objects[NIC_CHANNEL], struct sim_channel, nic_channel_free);
-	FREE_ALL(&context->objects[NIC_AH], struct sim_ah, nic_ah_free);
-	FREE_ALL(&context->objects[NIC_MW], struct sim_mw, nic_mw_free);
-	FREE_ALL(&context->objects[NIC_MR], struct sim_mr, nic_mr_free);
-	FREE_ALL(&context->objects[NIC_DM], struct sim_dm, nic_dm_free);
-	FREE_ALL(&context->objects[NIC_PD], struct sim_pd, nic_pd_free);
-	FREE_ALL(&context->objects[NIC_TD], struct sim_td, nic_td_free);
 	context_end(context);
 	nic_list_del(&context->node);
 	pthread_mutex_destroy(&context->verbs.context.mutex);
 	free(context);
 }
 
-/* Those of a file, or all (NULL): the newest first, since imported objects lead to older ones. */
+/* Is it of that file (NULL: all)? */
+static bool is_of(const struct sim_context *context, const struct sim_context *file)
+{
+	return !file || context->file == file;
+}
+
+/* Take each object of a kind off its list. */
+#define FREE_ALL(file, kind, type, free_one)                                                       \
+	nic_list_each(context, &nic_contexts, node)                                                \
+		while (is_of(context, file) && !nic_list_empty(&context->objects[kind]))           \
+			free_one(nic_container(context->objects[kind].next, type, node))
+
+/*
+ * The objects of a file, or all (NULL).  What refers to others goes first, in all contexts: an
+ * imported handle leads to the object of another one, which may be older or newer.
+ */
+static void free_objects(const struct sim_context *file)
+{
+	struct sim_context *context;
+
+	FREE_ALL(file, NIC_QP, struct sim_qp, nic_qp_free);
+	FREE_ALL(file, NIC_SRQ, struct sim_srq, nic_srq_free);
+	FREE_ALL(file, NIC_XRCD, struct sim_xrcd, nic_xrcd_free);
+	FREE_ALL(file, NIC_CQ, struct sim_cq, nic_cq_free);
+	FREE_ALL(file, NIC_CHANNEL, struct sim_channel, nic_channel_free);
+	FREE_ALL(file, NIC_AH, struct sim_ah, nic_ah_free);
+	FREE_ALL(file, NIC_MW, struct sim_mw, nic_mw_free);
+	FREE_ALL(file, NIC_MR, struct sim_mr, nic_mr_free);
+	FREE_ALL(file, NIC_DM, struct sim_dm, nic_dm_free);
+	FREE_ALL(file, NIC_PD, struct sim_pd, nic_pd_free);
+	FREE_ALL(file, NIC_TD, struct sim_td, nic_td_free);
+}
+
 static void free_contexts(const struct sim_context *file)
 {
+	free_objects(file);
+	/* The first one of a file, which the others name, last. */
 	for (struct nic_list *node = nic_contexts.prev, *before; node != &nic_contexts; node = before) {
 		struct sim_context *context = nic_container(node, struct sim_context, node);
 
 		before = node->prev;
-		if (!file || context->file == file)
+		if (is_of(context, file))
 			context_free(context);
 	}
 }
