@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* On the real clock a port is drawn by chance: processes do not follow each other's draws. */
+/*
+ * Ports in a shared fabric.  On the real clock a port number is drawn by chance: processes do
+ * not follow each other's draws.  What ports count is in a table that other processes write.
+ */
 #include "config.h"
 
 #include "providers/sim/fabric_open.h"
 #include "providers/soft/host/host.h"
 #include "providers/soft/wire/address.h"
-#include "providers/soft/fabric/fabric.h"
+#include "providers/soft/fabric/counters.h"
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 
@@ -46,6 +49,33 @@ static void chance_or_the_seed(void **state)
 	assert_memory_equal(first, second, sizeof(first));
 }
 
+/* No process has such a slot: the row is free. */
+static void a_row_of_counters_may_name_anybody(void **state)
+{
+	static const uint64_t nobody[] = { UINT64_MAX, UINT32_MAX, SIM_MAX_SLOTS + 1, 1ull << 32 };
+	struct sim_counters_area *area;
+	struct sim_port *port;
+
+	(void)state;
+	assert_int_equal(sim_engine_start(SIM_CLOCK_REAL, SEED), 0);
+	sim_lock();
+	assert_int_equal(sim_fabric_open_default(), 0);
+	assert_true(sim_segment_joined());
+	area = sim_segment_area(SIM_AREA_COUNTERS);
+	port = sim_port_by_index(0);
+	assert_non_null(port);
+	for (size_t i = 0; i < sizeof(nobody) / sizeof(nobody[0]); i++) {
+		for (unsigned int row = 0; row < SIM_COUNTER_ROWS; row++)
+			atomic_store(&area->owner[row], nobody[i]);
+		sim_counters_renew();
+		assert_false(port->counters_shared);
+		assert_ptr_equal(port->counters, &area->of[0][0].counters);
+	}
+	sim_fabric_close();
+	sim_unlock();
+	sim_engine_stop();
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -65,6 +95,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chance_or_the_seed),
+		cmocka_unit_test(a_row_of_counters_may_name_anybody),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

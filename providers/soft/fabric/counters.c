@@ -12,11 +12,15 @@ static struct sim_counters_area *area_of(const struct sim_port *port)
 	return sim_segment_area(SIM_AREA_COUNTERS);
 }
 
-/* Has the process ended that took a row?  Then it writes no more. */
+/* Has the process ended that took a row?  Then it writes no more.  Anything may stand there. */
 static bool is_over(uint64_t owner)
 {
-	const struct sim_slot *slot = sim_segment_peer((unsigned int)(owner & UINT32_MAX) - 1);
+	unsigned int number = (unsigned int)(owner & UINT32_MAX) - 1;
+	const struct sim_slot *slot;
 
+	if (number >= SIM_MAX_SLOTS)
+		return true;
+	slot = sim_segment_peer(number);
 	return atomic_load(&slot->state) != SIM_SLOT_LIVE ||
 	       atomic_load(&slot->generation) != owner >> 32;
 }
