@@ -28,16 +28,21 @@ struct key {
 	const char *name;
 	enum kind kind;
 	size_t offset, size;	/* of the member */
+	unsigned int bits;	/* that what programs see of it has; 0: as many as the member */
 };
 
 #define KEY(struct_name, text, kind, member)                                                       \
 	{                                                                                          \
 		text, kind, offsetof(struct struct_name, member),                                  \
-			sizeof(((struct struct_name *)0)->member)                                  \
+			sizeof(((struct struct_name *)0)->member), 0                               \
 	}
 #define DEVICE(text, kind, member) KEY(sim_profile, text, kind, member)
 #define LIMIT(member) KEY(sim_profile, #member, KIND_NUMBER, attr.member)
-#define PORT(kind, member) KEY(sim_profile_port, #member, kind, member)
+#define PORT(kind, member, bits)                                                                   \
+	{                                                                                          \
+		#member, kind, offsetof(struct sim_profile_port, member),                          \
+			sizeof(((struct sim_profile_port *)0)->member), bits                       \
+	}
 
 static const struct key device_keys[] = {
 	DEVICE("hca_id", KIND_TEXT, name),
@@ -62,12 +67,14 @@ static const struct key device_keys[] = {
 };
 
 static const struct key port_keys[] = {
-	PORT(KIND_CODE, max_mtu), PORT(KIND_CODE, active_mtu), PORT(KIND_LAYER, link_layer),
-	PORT(KIND_NUMBER, max_msg_sz), PORT(KIND_NUMBER, port_cap_flags),
-	PORT(KIND_NUMBER, port_cap_flags2), PORT(KIND_CODE, max_vl_num),
-	PORT(KIND_NUMBER, gid_tbl_len), PORT(KIND_NUMBER, pkey_tbl_len),
-	PORT(KIND_CODE, active_width), PORT(KIND_CODE, active_speed),
-	PORT(KIND_NUMBER, subnet_timeout), PORT(KIND_NUMBER, init_type_reply),
+	PORT(KIND_CODE, max_mtu, 0), PORT(KIND_CODE, active_mtu, 0), PORT(KIND_LAYER, link_layer, 0),
+	PORT(KIND_NUMBER, max_msg_sz, 0), PORT(KIND_NUMBER, port_cap_flags, 0),
+	PORT(KIND_NUMBER, port_cap_flags2, 16), PORT(KIND_CODE, max_vl_num, 8),
+	/* sysfs has a file for each entry. */
+	PORT(KIND_NUMBER, gid_tbl_len, 16), PORT(KIND_NUMBER, pkey_tbl_len, 16),
+	/* Newer speeds have 16 bits in a member of their own. */
+	PORT(KIND_CODE, active_width, 8), PORT(KIND_CODE, active_speed, 16),
+	PORT(KIND_NUMBER, subnet_timeout, 8), PORT(KIND_NUMBER, init_type_reply, 8),
 };
 
 #undef KEY
@@ -102,14 +109,15 @@ static int wrong(const struct reader *reader, const char *format, ...)
 /* Limits are ints that are not negative, but for this one. */
 static bool is_int(const struct key *key)
 {
-	return !strncmp(key->name, "max_", 4) && strcmp(key->name, "max_msg_sz") != 0;
+	return (!strncmp(key->name, "max_", 4) && strcmp(key->name, "max_msg_sz") != 0) ||
+	       !strcmp(key->name, "num_comp_vectors");
 }
 
 static bool fits(const struct key *key, uint64_t number)
 {
-	if (key->size >= sizeof(number))
-		return true;
-	return !(number >> (8 * key->size - is_int(key)));
+	unsigned int bits = key->bits ? key->bits : 8 * (unsigned int)key->size - is_int(key);
+
+	return key->size >= sizeof(number) || !(number >> bits);
 }
 
 static void store(void *member, size_t size, uint64_t number)
