@@ -465,6 +465,26 @@ static void what_is_not_simulated_is_0(void **state)
 	pair_close();
 }
 
+/* As the kernel: the member has 8 bits, and newer speeds are the fastest of those. */
+static void speeds_beyond_8_bits(void **state)
+{
+	static const struct { uint32_t speed; uint8_t shown; } cases[] = {
+		{ 64, 64 }, { 128, 128 }, { 256, 128 }, { 0, 32 },
+	};
+	struct ibv_port_attr attr;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		profile = adapter;
+		profile.ports[0].active_speed = cases[i].speed;
+		pair_open(PAIR_ROCE);
+		play(&a);
+		assert_int_equal(sim_verbs.query_port(a.context, 1, &attr), 0);
+		assert_int_equal(attr.active_speed, cases[i].shown);
+		pair_close();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +494,7 @@ int main(void)
 		cmocka_unit_test(an_empty_pkey_reaches_nobody),
 		cmocka_unit_test(datagrams_need_a_pkey),
 		cmocka_unit_test(what_is_not_simulated_is_0),
+		cmocka_unit_test(speeds_beyond_8_bits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 
 #define ETHERNET_MTU 1500u
 #define HEADERS 104u		/* of a packet of RoCE, with some room */
+#define SPEED_NDR 128u		/* 100 Gb/s a lane */
 
 static enum ibv_mtu mtu_enum(uint32_t bytes)
 {
@@ -151,8 +152,10 @@ static void apply_profile(const struct sim_profile_port *profile, struct ibv_por
 		attr->port_cap_flags = profile->port_cap_flags;
 	if (profile->active_width)
 		attr->active_width = (uint8_t)profile->active_width;
+	/* Newer ones do not fit: as the kernel, the fastest that does. */
 	if (profile->active_speed)
-		attr->active_speed = (uint8_t)profile->active_speed;
+		attr->active_speed = (uint8_t)(profile->active_speed < SPEED_NDR ?
+					       profile->active_speed : SPEED_NDR);
 	attr->port_cap_flags2 = (uint16_t)profile->port_cap_flags2;
 	attr->max_vl_num = (uint8_t)profile->max_vl_num;
 	attr->subnet_timeout = (uint8_t)profile->subnet_timeout;
