@@ -66,6 +66,42 @@ static void registration_errors(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+/* As the kernel, which would have to make it writable for the device. */
+static void read_only_memory_is_a_fault(void **state)
+{
+	static const struct { unsigned int access; int err[2]; } cases[] = {	/* read-only, none */
+		{ 0, { 0, EFAULT } },
+		{ IBV_ACCESS_REMOTE_READ, { 0, EFAULT } },
+		{ IBV_ACCESS_LOCAL_WRITE, { EFAULT, EFAULT } },
+		{ PAIR_ALL, { EFAULT, EFAULT } },
+		{ IBV_ACCESS_MW_BIND, { EFAULT, EFAULT } },
+	};
+	static const int protections[] = { PROT_READ, PROT_NONE };
+	const size_t page = 4096;
+	uint8_t *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(map, MAP_FAILED);
+	for (size_t p = 0; p < ARRAY_SIZE(protections); p++) {
+		/* The second page; the range begins in the first. */
+		assert_int_equal(mprotect(map + page, page, protections[p]), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+			uint8_t *at = map + page - 8;
+			struct ibv_mr *mr;
+
+			errno = 0;
+			mr = sim_verbs.reg_mr(a.pd, at, 16, (uintptr_t)at, cases[i].access);
+			assert_int_equal(mr ? 0 : errno, cases[i].err[p]);
+			if (mr)
+				assert_int_equal(sim_verbs.dereg_mr(mr), 0);
+			mr = sim_verbs.reg_mr(a.pd, at, 8, (uintptr_t)at, cases[i].access);
+			assert_non_null(mr);
+			assert_int_equal(sim_verbs.dereg_mr(mr), 0);
+		}
+	}
+	munmap(map, 2 * page);
+}
+
 static void unmapped_memory_is_a_fault(void **state)
 {
 	char *map = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -342,6 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(registration_errors, open_roce, close_pair),
+		cmocka_unit_test_setup_teardown(read_only_memory_is_a_fault, open_roce, close_pair),
 		cmocka_unit_test_setup_teardown(unmapped_memory_is_a_fault, open_roce, close_pair),
 		cmocka_unit_test_setup_teardown(keys_are_not_used_twice_in_a_row, open_roce,
 						close_pair),

@@ -25,6 +25,9 @@
 		      IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND | SIM_ACCESS_FLUSH | \
 		      IBV_ACCESS_OPTIONAL_RANGE)
 
+/* For these the kernel makes memory writable, which fails where it is not the process's to write. */
+#define KERNEL_WRITES (NIC_ACCESS_WRITES | IBV_ACCESS_MW_BIND)
+
 /* Slots of the table; free ones are linked in the order in which they became free. */
 struct key_slot {
 	struct sim_mr *mr;
@@ -139,7 +142,14 @@ static int check_access(const struct sim_device *device, unsigned int access, co
 	return 0;
 }
 
-#define NO_RANGE	"%zu bytes at %p, iova 0x%llx, are no range of mapped memory"
+#define NO_RANGE	"%zu bytes at %p, iova 0x%llx, are no range of memory to be used like that"
+
+/* A range of one mapping, as most are, may be used like its ends; only these are paged in. */
+static bool is_usable(const void *addr, size_t length, bool writes)
+{
+	return nic_is_mapped(addr, length) && nic_is_accessible(addr, 1, writes) &&
+	       nic_is_accessible((const char *)addr + length - 1, 1, writes);
+}
 
 static int check_range(const struct sim_device *device, const void *addr, size_t length,
 		       uint64_t iova, unsigned int access)
@@ -156,7 +166,9 @@ static int check_range(const struct sim_device *device, const void *addr, size_t
 		return EINVAL;
 	if (end > UINTPTR_MAX - page)
 		return EINVAL;
-	return access & IBV_ACCESS_ON_DEMAND || nic_is_mapped(addr, length) ? 0 : EFAULT;
+	if (access & IBV_ACCESS_ON_DEMAND || is_usable(addr, length, access & KERNEL_WRITES))
+		return 0;
+	return EFAULT;
 }
 
 struct ibv_mr *nic_mr_create(struct ibv_pd *pd, const struct sim_mr *init, const char *call)
