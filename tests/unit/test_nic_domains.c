@@ -111,7 +111,7 @@ static void objects_of_both_go_together(void **state)
 {
 	struct pair_conn conn = pair_defaults();
 	struct ibv_pd *own = a.pd, *parent = parent_of(a.pd, NULL);
-	struct ibv_mr *mr = a.mr, *its;
+	struct ibv_mr *mr = a.mr, *its = NULL;
 
 	(void)state;
 	/* The QP is the parent domain's, the region is that of its PD; and the other way round. */
