@@ -173,6 +173,9 @@ static void count_free(struct ibv_pd *pd, void *context, void *at, uint64_t type
 	assert_ptr_equal(context, &its);
 	assert_ptr_equal(pd, its.pd);
 	assert_true(its.types >> type & 1);
+	/* Until it has all of its memory back, another thread cannot deallocate it either. */
+	if (!its.fail)
+		assert_int_equal(sim_verbs.dealloc_pd(pd), EBUSY);
 	its.freed++;
 	free(at);
 }

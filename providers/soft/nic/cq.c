@@ -124,17 +124,20 @@ static void cq_detach(struct sim_cq *cq)
 		pub->refcnt--;
 	}
 	nic_async_forget(nic_context(cq->pub.cq.context), cq);
-	nic_remove(cq->pub.cq.context, NIC_CQ, &cq->node, cq->parent);
+	nic_remove(cq->pub.cq.context, NIC_CQ, &cq->node, nic_pd_of_detached(cq->parent));
 }
 
 static void cq_release(struct sim_cq *cq)
 {
+	struct ibv_pd *parent = cq->parent;
+
 	nic_cursor_free(cq->cursor);
 	pthread_mutex_destroy(&cq->pub.cq.mutex);
 	pthread_cond_destroy(&cq->pub.cq.cond);
 	pthread_spin_destroy(&cq->cq_lock);
 	ring_free(cq);
 	free(cq);
+	nic_pd_released(parent);
 }
 
 void nic_cq_free(struct sim_cq *cq)

@@ -240,6 +240,19 @@ struct ibv_pd *sim_alloc_parent_domain(struct ibv_context *context,
 
 /* --- Memory of queues. --- */
 
+void nic_pd_released(struct ibv_pd *pd)
+{
+	bool locks = !sim_has_lock();	/* else a context is being closed */
+
+	if (!nic_pd_allocates(pd))
+		return;
+	if (locks)
+		sim_lock();
+	nic_use_pd(pd, -1u);
+	if (locks)
+		sim_unlock();
+}
+
 int nic_queue_alloc(struct nic_queue *queue, enum nic_queue_type type, struct ibv_pd *ibpd,
 		    size_t size)
 {

@@ -19,6 +19,16 @@ static inline bool nic_pd_allocates(struct ibv_pd *pd)
 	return pd && nic_pd(pd)->alloc;
 }
 
+/*
+ * The PD that nic_remove() is told of an object with queues.  One with allocators is in use
+ * until it has its memory back, when nic_pd_released() counts down.
+ */
+static inline struct ibv_pd *nic_pd_of_detached(struct ibv_pd *pd)
+{
+	return nic_pd_allocates(pd) ? NULL : pd;
+}
+void nic_pd_released(struct ibv_pd *pd);
+
 /* What such an allocator is told. */
 enum nic_queue_type { NIC_SEND_QUEUE = 1, NIC_RECEIVE_QUEUE, NIC_SHARED_QUEUE, NIC_COMPLETION_QUEUE };
 

@@ -222,7 +222,7 @@ static void qp_detach(struct sim_qp *handle)
 	nic_async_forget(nic_context(pub->context), handle);
 	if (handle->xrcd)
 		handle->xrcd->users--;
-	nic_remove(pub->context, NIC_QP, &handle->node, pub->pd);
+	nic_remove(pub->context, NIC_QP, &handle->node, nic_pd_of_detached(pub->pd));
 }
 
 static bool attempt_over(void *arg)
@@ -325,8 +325,12 @@ static void release_all(struct sim_qp *handle, struct sim_qp *qp)
 {
 	if (handle)
 		qp_release(handle);
-	if (qp)
+	if (qp) {
+		struct ibv_pd *pd = qp->pub.qp.pd;
+
 		qp_release(qp);
+		nic_pd_released(pd);
+	}
 }
 
 void nic_qp_free(struct sim_qp *handle)

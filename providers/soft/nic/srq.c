@@ -125,15 +125,18 @@ static void srq_detach(struct sim_srq *srq)
 	nic_xrc_leave_srq(srq);
 	if (srq->cq)
 		srq->cq->users--;
-	nic_remove(srq->pub.context, NIC_SRQ, &srq->node, srq->pub.pd);
+	nic_remove(srq->pub.context, NIC_SRQ, &srq->node, nic_pd_of_detached(srq->pub.pd));
 }
 
 static void srq_release(struct sim_srq *srq)
 {
+	struct ibv_pd *pd = srq->pub.pd;
+
 	pthread_mutex_destroy(&srq->pub.mutex);
 	pthread_cond_destroy(&srq->pub.cond);
 	nic_queue_free(&srq->rq.ring, NIC_SHARED_QUEUE);
 	free(srq);
+	nic_pd_released(pd);
 }
 
 void nic_srq_free(struct sim_srq *srq)
