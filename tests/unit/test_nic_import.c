@@ -133,6 +133,29 @@ static void any_handle_destroys(void **state)
 	assert_int_equal(sim_verbs.close_device(context), 0);
 }
 
+/* Nothing is made with a handle of a PD that is destroyed, so that it can be given up. */
+static void a_destroyed_pd_gets_no_objects(void **state)
+{
+	struct ibv_mr *mr = sim_verbs.reg_mr(a.pd, a.buf, 64, (uintptr_t)a.buf, 0);
+
+	(void)state;
+	for (int by_import = 0; by_import < 2; by_import++) {
+		struct ibv_pd *pd = sim_verbs.alloc_pd(a.context);
+		struct ibv_pd *its_pd = sim_verbs.import_pd(a.context, pd->handle);
+		struct ibv_pd *left = by_import ? pd : its_pd;
+
+		assert_int_equal(sim_verbs.dealloc_pd(by_import ? its_pd : pd), 0);
+		assert_int_equal(sim_verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, left, NULL, 0, 0),
+				 IBV_REREG_MR_ERR_INPUT);
+		assert_true(pair_warned("ibv_rereg_mr refused"));
+		assert_null(sim_verbs.import_mr(left, mr->handle));
+		assert_int_equal(errno, EINVAL);
+		assert_true(pair_warned("ibv_import_mr refused"));
+		sim_verbs.unimport_pd(left);
+	}
+	assert_int_equal(sim_verbs.dereg_mr(mr), 0);
+}
+
 /* Its own handle given up, an object stays, and can be imported again. */
 static void an_object_without_handles_stays(void **state)
 {
@@ -257,6 +280,7 @@ int main(void)
 		ROCE(only_its_descriptor_is_a_devices),
 		ROCE(data_goes_through_what_is_imported),
 		ROCE(any_handle_destroys),
+		ROCE(a_destroyed_pd_gets_no_objects),
 		ROCE(an_object_without_handles_stays),
 		ROCE(handles_of_others_are_none),
 		ROCE(the_last_context_takes_all_along),

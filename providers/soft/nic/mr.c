@@ -228,32 +228,33 @@ struct ibv_mr *sim_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 	return nic_mr_create(pd, &init, call);
 }
 
+static const char rereg_call[] = "ibv_rereg_mr";
+
 static int check_rereg(const struct sim_mr *mr, int flags, const struct ibv_pd *pd,
 		       const void *addr, size_t length, unsigned int access)
 {
-	static const char call[] = "ibv_rereg_mr";
 	const struct sim_device *device = nic_device(mr->pub.context);
 
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
-		return nic_refuse(device, call, EINVAL, "flags 0x%x", (unsigned int)flags);
+		return nic_refuse(device, rereg_call, EINVAL, "flags 0x%x", (unsigned int)flags);
 	if (mr->dm || mr->object != mr || mr->handles.destroyed)
-		return nic_refuse(device, call, EINVAL,
+		return nic_refuse(device, rereg_call, EINVAL,
 				  "the region is of device memory, imported, or destroyed");
 	if (flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->context != mr->pub.context))
-		return nic_refuse(device, call, EINVAL, "no PD of the region's context");
+		return nic_refuse(device, rereg_call, EINVAL, "no PD of the region's context");
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION &&
 	    check_range(device, addr, length, (uintptr_t)addr,
 			flags & IBV_REREG_MR_CHANGE_ACCESS ? access : mr->access))
-		return nic_refuse(device, call, EINVAL, NO_RANGE, length, addr,
+		return nic_refuse(device, rereg_call, EINVAL, NO_RANGE, length, addr,
 				  (unsigned long long)(uintptr_t)addr);
 	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return 0;
 	/* Whose memory was looked for when it was accessed must have all of it now. */
 	if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION) && mr->access & ~access & IBV_ACCESS_ON_DEMAND &&
 	    check_range(device, mr->pub.addr, mr->pub.length, (uintptr_t)mr->pub.addr, access))
-		return nic_refuse(device, call, EINVAL, NO_RANGE, mr->pub.length, mr->pub.addr,
+		return nic_refuse(device, rereg_call, EINVAL, NO_RANGE, mr->pub.length, mr->pub.addr,
 				  (unsigned long long)mr->iova);
-	return nic_check_access(device, call, access);
+	return nic_check_access(device, rereg_call, access);
 }
 
 int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
@@ -266,9 +267,12 @@ int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
 		goto err_errno;
 	sim_lock();
 	/* What windows open must not change under them. */
-	if (mr->windows) {
-		err = nic_refuse(nic_device(ibmr->context), "ibv_rereg_mr", EINVAL,
+	if (mr->windows)
+		err = nic_refuse(nic_device(ibmr->context), rereg_call, EINVAL,
 				 "windows that are bound to it are left: %u", mr->windows);
+	else if (flags & IBV_REREG_MR_CHANGE_PD)
+		err = nic_check_pd(rereg_call, pd);
+	if (err) {
 		sim_unlock();
 		goto err_errno;
 	}
@@ -361,12 +365,15 @@ struct ibv_mr *sim_import_mr(struct ibv_pd *pd, uint32_t number)
 	static const char call[] = "ibv_import_mr";
 	const struct sim_device *device = nic_device(pd->context);
 	struct sim_mr *handle = nic_alloc(device, call, sizeof(*handle)), *mr;
+	int err;
 
 	if (!handle)
 		return NULL;
 	sim_lock();
 	mr = find(nic_context(pd->context), number);
-	if (mr) {
+	err = mr ? nic_check_pd(call, pd) :
+		   nic_refuse(device, call, ENOENT, NIC_NO_HANDLE, "MR", number);
+	if (!err) {
 		handle->pub = mr->pub;
 		handle->pub.addr = NULL;
 		handle->pub.context = pd->context;
@@ -376,8 +383,7 @@ struct ibv_mr *sim_import_mr(struct ibv_pd *pd, uint32_t number)
 		nic_enter(pd->context, NIC_MR, &handle->node, pd);
 	}
 	sim_unlock();
-	return mr ? &handle->pub : nic_fail(handle, nic_refuse(device, call, ENOENT, NIC_NO_HANDLE,
-							       "MR", number));
+	return err ? nic_fail(handle, err) : &handle->pub;
 }
 
 void sim_unimport_mr(struct ibv_mr *mr)

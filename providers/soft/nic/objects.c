@@ -61,6 +61,13 @@ void nic_use_pd(struct ibv_pd *ibpd, unsigned int by)
 		pd->object->users += by;
 }
 
+int nic_check_pd(const char *call, struct ibv_pd *pd)
+{
+	return nic_pd(pd)->object->handles.destroyed ?
+	       nic_refuse(nic_device(pd->context), call, EINVAL,
+			  "its PD was destroyed through another handle") : 0;
+}
+
 void nic_enter(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
 	       struct ibv_pd *pd)
 {
@@ -74,13 +81,15 @@ int nic_add(struct ibv_context *context, const char *call, enum nic_kind kind,
 {
 	const struct sim_device *device = nic_device(context);
 	const struct kind *k = &kinds[kind];
-	int r, max = *(const int *)(const void *)((const char *)&device->attr + k->limit);
+	int r = 0, max = *(const int *)(const void *)((const char *)&device->attr + k->limit);
 	bool rxe;
 
 	if (device->removed)
 		return nic_refuse(device, call, EIO, "the device was removed");
-	if (pd && nic_pd(pd)->object->handles.destroyed)
-		return nic_refuse(device, call, EINVAL, "its PD was destroyed through another handle");
+	if (pd)
+		r = nic_check_pd(call, pd);
+	if (r)
+		return r;
 	r = sim_fault_call(device->node, k->fault);
 	if (r < 0)
 		return nic_refuse(device, call, -r, "a fault rule says so");

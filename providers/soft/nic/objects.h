@@ -441,6 +441,8 @@ int nic_add(struct ibv_context *context, const char *call, enum nic_kind kind,
 /* The same without limits. */
 void nic_enter(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
 	       struct ibv_pd *pd);
+/* May objects be made with this handle of a PD?  0, or EINVAL with a log line.  Lock held. */
+int nic_check_pd(const char *call, struct ibv_pd *pd);
 /* An object is made with this handle of a PD (NULL: none), or goes: by is 1 or -1. */
 void nic_use_pd(struct ibv_pd *pd, unsigned int by);
 void nic_remove(struct ibv_context *context, enum nic_kind kind, struct nic_list *node,
