@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -282,11 +283,52 @@ static void qp_is_destroyed_while_a_call_waits(void **state)
 	}
 }
 
+static atomic_uint opened;
+
+/* Until the device is gone; the last context. */
+static void *open_contexts(void *device)
+{
+	struct ibv_context *last = NULL, *next;
+
+	while ((next = sim_verbs.open_device(device))) {
+		if (last)
+			sim_verbs.close_device(last);
+		last = next;
+		atomic_fetch_add(&opened, 1);
+	}
+	return last;
+}
+
+/* Who still gets a context is told that the device is gone. */
+static void device_is_removed_while_it_is_opened(void **state)
+{
+	struct ibv_async_event event;
+	pthread_t thread;
+	void *last;
+
+	(void)state;
+	pair_open(PAIR_ROCE);
+	assert_int_equal(pthread_create(&thread, NULL, open_contexts, a.context->device), 0);
+	while (atomic_load(&opened) < 10)
+		sched_yield();
+	sim_lock();
+	a.device->removed = true;
+	sim_nic_device_removed(a.device);
+	sim_unlock();
+	assert_int_equal(pthread_join(thread, &last), 0);
+	assert_non_null(last);
+	assert_int_equal(sim_verbs.get_async_event(last, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_DEVICE_FATAL);
+	assert_int_equal(sim_verbs.close_device(last), 0);
+	pair_abandon();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_of_all_kinds),
 		cmocka_unit_test(qp_is_destroyed_while_a_call_waits),
+		cmocka_unit_test(device_is_removed_while_it_is_opened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,8 +126,6 @@ static struct sim_context *context_new(struct ibv_device *ibdev, const char *cal
 
 	if (!context)
 		return NULL;
-	if (device->removed)
-		return nic_fail(context, nic_refuse(device, call, ENODEV, "the device was removed"));
 	err = nic_notify_open(&context->notify, &context->verbs.context.async_fd);
 	if (err)
 		return nic_fail(context, nic_refuse(device, call, err, "no descriptor for its events"));
@@ -141,27 +139,41 @@ static struct sim_context *context_new(struct ibv_device *ibdev, const char *cal
 	return context;
 }
 
-/* Lock held.  The file is that of another context, or NULL. */
-static void context_enter(struct sim_context *context, struct sim_context *file)
+/* Lock held.  The file is that of another context, or NULL.  0 or ENODEV. */
+static int context_enter(struct sim_context *context, const char *call, struct sim_context *file)
 {
+	/* Those that are entered are told when it goes. */
+	if (context->device->removed)
+		return nic_refuse(context->device, call, ENODEV, "the device was removed");
 	context->file = file ?: context;
 	context->file->openings++;
 	nic_list_add(&nic_contexts, &context->node);
 	context->device->contexts++;
+	return 0;
+}
+
+static struct ibv_context *context_opened(struct sim_context *context, int err)
+{
+	if (!err)
+		return &context->verbs.context;
+	nic_notify_close(&context->notify);
+	return nic_fail(context, err);
 }
 
 struct ibv_context *sim_open_device(struct ibv_device *device)
 {
-	struct sim_context *context = context_new(device, "ibv_open_device");
+	static const char call[] = "ibv_open_device";
+	struct sim_context *context = context_new(device, call);
+	int err;
 
 	if (!context)
 		return NULL;
 	/* It stands for the kernel's file: what a program duplicates, and imports again. */
 	context->verbs.context.cmd_fd = context->notify.fd;
 	sim_lock();
-	context_enter(context, NULL);
+	err = context_enter(context, call, NULL);
 	sim_unlock();
-	return &context->verbs.context;
+	return context_opened(context, err);
 }
 
 /* Lock held.  The context whose descriptor it is, or a duplicate of that; or NULL. */
@@ -178,25 +190,23 @@ static struct sim_context *find_file(const struct sim_device *device, int fd)
 
 struct ibv_context *sim_import_device(struct ibv_device *ibdev, int cmd_fd)
 {
+	static const char call[] = "ibv_import_device";
 	struct sim_context *context, *file;
 	bool found;
+	int err;
 
 	sim_lock();
 	found = find_file(device_of(ibdev), cmd_fd) != NULL;
 	sim_unlock();
-	context = found ? context_new(ibdev, "ibv_import_device") : nic_fail(NULL, ENODEV);
+	context = found ? context_new(ibdev, call) : nic_fail(NULL, ENODEV);
 	if (!context)
 		return NULL;
 	context->verbs.context.cmd_fd = cmd_fd;
 	sim_lock();
 	file = find_file(context->device, cmd_fd);
-	if (file)
-		context_enter(context, file);
+	err = file ? context_enter(context, call, file) : ENODEV;
 	sim_unlock();
-	if (file)
-		return &context->verbs.context;
-	nic_notify_close(&context->notify);
-	return nic_fail(context, ENODEV);
+	return context_opened(context, err);
 }
 
 /* It gets no more events, and its descriptors are closed; its objects stay. */
