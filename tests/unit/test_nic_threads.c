@@ -2,6 +2,7 @@
 /* Several threads on one NIC with the real clock: some poll, some wait for events. */
 #include "config.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -323,12 +324,54 @@ static void device_is_removed_while_it_is_opened(void **state)
 	pair_abandon();
 }
 
+static struct ibv_dm *shared_dm;
+static pthread_barrier_t both;
+
+static void *free_dm(void *freed)
+{
+	(void)pthread_barrier_wait(&both);
+	*(int *)freed = ibv_free_dm(shared_dm);
+	return NULL;
+}
+
+/* Either there is a region of it, or it is freed. */
+static void device_memory_is_freed_while_it_is_registered(void **state)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
+
+	(void)state;
+	pair_open(PAIR_ROCE);
+	assert_int_equal(pthread_barrier_init(&both, NULL, 2), 0);
+	for (int i = 0; i < 500; i++) {
+		struct ibv_dm *its_dm;
+		struct ibv_mr *mr;
+		pthread_t thread;
+		int freed;
+
+		shared_dm = ibv_alloc_dm(a.context, &attr);
+		its_dm = sim_verbs.import_dm(a.context, shared_dm->handle);
+		assert_int_equal(pthread_create(&thread, NULL, free_dm, &freed), 0);
+		(void)pthread_barrier_wait(&both);
+		mr = ibv_reg_dm_mr(a.pd, its_dm, 0, 64, IBV_ACCESS_ZERO_BASED);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(freed, mr ? EBUSY : 0);
+		if (mr) {
+			assert_int_equal(sim_verbs.dereg_mr(mr), 0);
+			assert_int_equal(ibv_free_dm(shared_dm), 0);
+		}
+		sim_verbs.unimport_dm(its_dm);
+	}
+	(void)pthread_barrier_destroy(&both);
+	pair_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_of_all_kinds),
 		cmocka_unit_test(qp_is_destroyed_while_a_call_waits),
 		cmocka_unit_test(device_is_removed_while_it_is_opened),
+		cmocka_unit_test(device_memory_is_freed_while_it_is_registered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "context.h"
@@ -241,26 +242,52 @@ void sim_unimport_dm(struct ibv_dm *dm)
 	sim_unlock();
 }
 
+static const char reg_call[] = "ibv_reg_dm_mr";
+
+/* Lock held.  0, and it is used by one more region; or EINVAL. */
+static int use(struct sim_dm *dm, uint64_t offset, size_t length)
+{
+	const struct sim_device *device = nic_device(dm->pub.context);
+
+	if (dm->handles.destroyed)
+		return nic_refuse(device, reg_call, EINVAL, "it was destroyed");
+	if (offset > dm->length || length > dm->length - offset)
+		return nic_refuse(device, reg_call, EINVAL, "%zu bytes at %llu, it has %zu", length,
+				  (unsigned long long)offset, dm->length);
+	dm->users++;
+	return 0;
+}
+
 struct ibv_mr *sim_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *pub, uint64_t offset, size_t length,
 			     unsigned int access)
 {
-	static const char call[] = "ibv_reg_dm_mr";
 	const struct sim_device *device = nic_device(pd->context);
 	struct sim_dm *dm = dm_of(pub)->object;
 	struct sim_mr init = { .pub.length = length, .dm = dm, .access = access };
+	struct ibv_mr *mr;
 	int err;
 
 	if (pub->context != pd->context)
-		return nic_fail(NULL, nic_refuse(device, call, EINVAL, "it is of another context"));
-	if (dm->handles.destroyed)
-		return nic_fail(NULL, nic_refuse(device, call, EINVAL, "it was destroyed"));
-	if (offset > dm->length || length > dm->length - offset)
-		return nic_fail(NULL, nic_refuse(device, call, EINVAL, "%zu bytes at %llu, it has %zu",
-						 length, (unsigned long long)offset, dm->length));
+		return nic_fail(NULL, nic_refuse(device, reg_call, EINVAL, "it is of another context"));
 	if (!(access & IBV_ACCESS_ZERO_BASED))
-		return nic_fail(NULL, nic_refuse(device, call, EINVAL,
+		return nic_fail(NULL, nic_refuse(device, reg_call, EINVAL,
 						 "access lacks IBV_ACCESS_ZERO_BASED"));
-	err = nic_check_access(device, call, access);
-	init.memory = dm->memory + offset;
-	return err ? nic_fail(NULL, err) : nic_mr_create(pd, &init, call);
+	err = nic_check_access(device, reg_call, access);
+	if (err)
+		return nic_fail(NULL, err);
+	sim_lock();
+	err = use(dm, offset, length);
+	if (!err)
+		init.memory = dm->memory + offset;
+	sim_unlock();
+	if (err)
+		return nic_fail(NULL, err);
+	mr = nic_mr_create(pd, &init, reg_call);
+	if (mr)
+		return mr;
+	err = errno;
+	sim_lock();
+	dm->users--;
+	sim_unlock();
+	return nic_fail(NULL, err);
 }

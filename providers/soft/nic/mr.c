@@ -189,11 +189,8 @@ struct ibv_mr *nic_mr_create(struct ibv_pd *pd, const struct sim_mr *init, const
 	err = nic_key_reserve(device, call);
 	if (!err)
 		err = nic_add(pd->context, call, NIC_MR, &mr->node, pd);
-	if (!err) {
+	if (!err)
 		mr->pub.lkey = mr->pub.rkey = nic_key_take(mr, NULL, &mr->pub.handle);
-		if (mr->dm)
-			mr->dm->users++;
-	}
 	sim_unlock();
 	return err ? nic_fail(mr, err) : &mr->pub;
 }

@@ -25,7 +25,10 @@ struct sim_mw *nic_mw_by_key(uint32_t key);
 void nic_mr_stop(void);
 /* Are these flags a region's?  0, or an errno with a log line. */
 int nic_check_access(const struct sim_device *device, const char *call, unsigned int access);
-/* A region as `init', but for its lists, keys and what it belongs to.  NULL: errno is set. */
+/*
+ * A region as `init', but for its lists, keys and what it belongs to.  Device memory counts it
+ * already.  NULL: errno is set.
+ */
 struct ibv_mr *nic_mr_create(struct ibv_pd *pd, const struct sim_mr *init, const char *call);
 #define NIC_NO_MEMORY "no memory is mapped there that the process may use like that"
 /* The memory at an address that is within the region; NULL: on demand, and NIC_NO_MEMORY. */
