@@ -13,10 +13,11 @@
 
 const struct run_option run_options[RUN_NUM_OPTIONS] = {
 	[RUN_PROVIDER] = { "provider", RUN_PROVIDER_VARIABLE, "NAMES",
-		"providers to use: sim or roce,iwarp or trace;^ib",
+		"providers to use: sim or ofi or roce,iwarp or trace;^ib",
 		run_check_provider },
 	[RUN_TRANSPORT] = { "transport", "POLYCM_SIM_TRANSPORT", "NAME",
-		"transport of the device: roce, ib, iwarp or a vendor's", run_check_transport },
+		"transport of the device: roce, ib, iwarp or a vendor's", run_check_transport,
+		"POLYCM_OFI_TRANSPORT" },
 	[RUN_DEVICE] = { "device", "POLYCM_SIM_DEVICE", "NAME",
 		"what the device looks like: connectx-6, ..., or ./FILE",
 		run_check_device },
@@ -33,9 +34,11 @@ const struct run_option run_options[RUN_NUM_OPTIONS] = {
 	[RUN_NODE] = { "node", "POLYCM_SIM_NODE", "NAME",
 		"the scenario's node that COMMAND runs on", run_check_node },
 	[RUN_TRACE] = { "trace", "POLYCM_SIM_TRACE", "FILE",
-		"write a trace of the simulator to FILE", run_check_path },
+		"write a trace of the simulator to FILE", run_check_path,
+		"POLYCM_OFI_TRACE" },
 	[RUN_PCAP] = { "pcap", "POLYCM_SIM_PCAP", "FILE",
-		"capture the simulator's packets into FILE, for tshark", run_check_capture },
+		"capture the simulator's packets into FILE, for tshark", run_check_capture,
+		"POLYCM_OFI_PCAP" },
 	[RUN_LOG] = { "log", "POLYCM_LOG", "LEVEL",
 		"log level: error, warn, info, debug or trace", run_check_choice },
 };
@@ -59,6 +62,7 @@ void run_usage(FILE *to)
 	      "Each other option sets an environment variable; see 'polycm info --config'.\n"
 	      "The simulator's options (all but --provider, --faults, --log and --sockets)\n"
 	      "imply --provider sim, unless --provider or POLYCM_PROVIDER names providers.\n"
+	      "With --provider ofi, --transport, --trace and --pcap are that provider's.\n"
 	      "--faults puts the layer fault around any providers.\n"
 	      "\n"
 	      "Exit status: that of COMMAND; 2: bad options, 126: COMMAND cannot be executed,\n"

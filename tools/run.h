@@ -7,6 +7,7 @@
 
 #define RUN_PROVIDER_VARIABLE "POLYCM_PROVIDER"
 #define RUN_SIMULATOR "sim"
+#define RUN_HOSTS "ofi"
 #define RUN_FAULTS "fault"
 
 /* Each option is a setting; those of POLYCM_SIM_* are the simulator's. */
@@ -17,6 +18,7 @@ struct run_option {
 	const char *help;
 	/* 0, or STATUS_USAGE after an error message. */
 	int (*check)(const struct run_option *option, const char *value);
+	const char *hosts_variable;	/* the same for RUN_HOSTS; NULL: it has none */
 };
 
 enum {
@@ -53,8 +55,8 @@ const char *run_behind_layers(const char *list);
 const char *run_next_name(const char **rest, size_t *ret_len);
 /* The same of the layers; *rest is a list that ends at `end', which run_behind_layers() says. */
 const char *run_next_layer(const char **rest, const char *end, size_t *ret_len);
-/* Does it leave the simulator in? */
-bool run_names_simulator(const char *list);
+/* Does it name that provider, without layers? */
+bool run_names(const char *list, const char *provider);
 /* With the layer of faults, innermost, so that others see what it does; to be freed. */
 char *run_with_faults(const char *list);
 

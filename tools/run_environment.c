@@ -52,24 +52,40 @@ static void add_faults(void)
 	free(with);
 }
 
+/* The providers that the program will use, as far as they are named. */
+static const char *named_providers(const char *const values[])
+{
+	const char *list = values[RUN_PROVIDER];
+
+	if (!list)
+		list = getenv(RUN_PROVIDER_VARIABLE);
+	return list ? list : "";
+}
+
 static int set_variables(const char *const values[])
 {
 	const char *providers = values[RUN_PROVIDER], *simulators = NULL;
+	bool hosts = run_names(named_providers(values), RUN_HOSTS);
 	size_t i;
 
 	if (run_check_values(values))
 		return STATUS_USAGE;
 	for (i = 0; i < RUN_NUM_OPTIONS; i++)
-		if (values[i] && is_simulators(&run_options[i]))
+		if (values[i] && is_simulators(&run_options[i]) &&
+		    !(hosts && run_options[i].hosts_variable))
 			simulators = run_options[i].name;
-	if (simulators && providers && !run_names_simulator(providers)) {
+	if (simulators && providers && !run_names(providers, RUN_SIMULATOR)) {
 		tool_error("--%s is for the simulator, which --provider %s leaves out",
 			   simulators, providers);
 		return STATUS_USAGE;
 	}
-	for (i = 0; i < RUN_NUM_OPTIONS; i++)
+	for (i = 0; i < RUN_NUM_OPTIONS; i++) {
+		const struct run_option *option = &run_options[i];
+
 		if (values[i])
-			setenv(run_options[i].variable, values[i], 1);
+			setenv(hosts && option->hosts_variable ? option->hosts_variable :
+			       option->variable, values[i], 1);
+	}
 	if (simulators && !providers && !getenv(RUN_PROVIDER_VARIABLE))
 		setenv(RUN_PROVIDER_VARIABLE, RUN_SIMULATOR, 1);
 	if (values[RUN_FAULT_FILE])
@@ -123,17 +139,18 @@ static int check_path(const char *library)
 	return EXIT_FAILURE;
 }
 
+/* Its devices have files in /sys and /dev only there. */
 static bool simulates(void)
 {
 	const char *list = getenv(RUN_PROVIDER_VARIABLE);
 
-	return list && run_names_simulator(list);
+	return list && (run_names(list, RUN_SIMULATOR) || run_names(list, RUN_HOSTS));
 }
 
 /*
  * libpolycm comes first, so that its symbols are used, but after a sanitizer's runtime, and
  * after what calls rsockets for sockets.
- * libpolycm-interpose is only for simulation.
+ * libpolycm-interpose is only for devices that are not the kernel's.
  */
 static int set_preload(const char *command, const struct run_program *program)
 {

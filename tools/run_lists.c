@@ -56,7 +56,7 @@ static bool is(const char *name, size_t len, const char *wanted)
 	return len == strlen(wanted) && !memcmp(name, wanted, len);
 }
 
-bool run_names_simulator(const char *list)
+bool run_names(const char *list, const char *provider)
 {
 	const char *behind = run_behind_layers(list), *name;
 	const char *rest = behind[0] == '^' ? NULL : behind;
@@ -65,7 +65,7 @@ bool run_names_simulator(const char *list)
 
 	while (rest && !found) {
 		name = run_next_name(&rest, &len);
-		found = is(name, len, RUN_SIMULATOR);
+		found = is(name, len, provider);
 	}
 	return found;
 }

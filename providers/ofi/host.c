@@ -10,6 +10,7 @@
 
 #include "providers/soft/cm/cma.h"
 #include "providers/soft/fabric/gids.h"
+#include "addresses.h"
 #include "host.h"
 #include "knock.h"
 #include "owners.h"
@@ -260,6 +261,7 @@ static const struct sim_remote_ops ops = {
 	.ask = ask,
 	.status = status,
 	.stands_still = ofi_peer_stands_still,
+	.source_for = ofi_source_for,
 };
 
 void ofi_hosts_start(void)

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "providers/soft/host/host.h"
+#include "addresses.h"
 #include "gate.h"
 #include "host.h"
 #include "io.h"
@@ -23,7 +24,11 @@ static int need(void)
 {
 	int r = ofi_io_start();
 
-	return r < 0 ? r : ofi_gate_open();
+	if (!r)
+		r = ofi_gate_open();
+	if (!r)
+		ofi_addresses_watch();
+	return r;
 }
 
 static void fetch(void)
@@ -36,6 +41,7 @@ static void forked(void)
 {
 	ofi_io_forget();
 	ofi_gate_forget();
+	ofi_addresses_forget();
 	ofi_sessions_forget();
 	ofi_peers_stop();
 	sim_fetch_on(false);
@@ -118,6 +124,7 @@ void ofi_close(void)
 	sim_fetch_on(false);
 	ofi_sessions_flush();
 	ofi_gate_close();
+	ofi_addresses_close();
 	ofi_sessions_stop();
 	ofi_peers_stop();
 	ofi_hosts_stop();

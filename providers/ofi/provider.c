@@ -9,6 +9,7 @@
 #include "providers/soft/cm/cma_internal.h"
 #include "providers/soft/host/plugin.h"
 #include "providers/soft/host/start.h"
+#include "inspect.h"
 #include "open.h"
 
 #define SIZE sizeof(struct polycm_option)
@@ -95,6 +96,7 @@ int polycm_provider_query_v1(const struct polycm_core *core,
 	r = sim_plugin_query(core, start, &ops);
 	if (r < 0)
 		return r;
+	ops.inspect_device = ofi_inspect_device;
 	sim_stopping = ofi_close;
 	sim_plugin_flush = ofi_flush;
 	*ret_provider = &provider;

@@ -334,11 +334,12 @@ void ofi_self_number(struct sim_device *device)
 	ofi_number_port(&device->ports[0], mac, guid, lid);
 }
 
-static void fill_ports(struct ofi_ports *ret_ports)
+void ofi_self_ports(struct ofi_ports *ret_ports)
 {
 	const struct sim_port *port = &ofi_self.device->ports[0];
 	const struct sim_node *node = ofi_self.device->node;
 
+	memset(ret_ports, 0, sizeof(*ret_ports));
 	ret_ports->num_ports = 1;
 	ret_ports->ports[0] = (struct ofi_port){
 		.lid = port->lid,
@@ -376,7 +377,7 @@ void ofi_self_hello(struct ofi_hello *ret_hello, const struct ofi_want *want)
 		memcpy(ret_hello->nonce, &ofi_self.token, sizeof(ofi_self.token));
 	if (want)
 		ret_hello->want = *want;
-	fill_ports(&ret_hello->ports);
+	ofi_self_ports(&ret_hello->ports);
 }
 
 uint16_t ofi_self_gate_of(const struct sockaddr *addr)

@@ -53,6 +53,8 @@ void ofi_self_number(struct sim_device *device);
 void ofi_number_port(struct sim_port *port, const uint8_t mac[6], const uint8_t guid[8],
 		     uint16_t lid);
 
+/* Our ports and addresses as they are now. */
+void ofi_self_ports(struct ofi_ports *ret_ports);
 void ofi_self_hello(struct ofi_hello *ret_hello, const struct ofi_want *want);
 /* Where the gate of a host is: its port of POLYCM_OFI_HOSTS, or ours. */
 uint16_t ofi_self_gate_of(const struct sockaddr *addr);

@@ -440,6 +440,15 @@ int ofi_session_send(struct ofi_session *session, uint8_t type, const struct iov
  * All of them.
  */
 
+void ofi_sessions_tell(uint8_t type, const struct iovec *body, unsigned int parts, size_t len)
+{
+	struct ofi_session *session;
+
+	DL_FOREACH(sessions, session)
+		if (session->state == OFI_OPEN)
+			(void)ofi_session_send(session, type, body, parts, len);
+}
+
 void ofi_sessions_flush(void)
 {
 	struct ofi_session *session;

@@ -53,6 +53,9 @@ void ofi_session_refuse(struct ofi_session *session, enum ofi_refusal reason, ui
 int ofi_session_send(struct ofi_session *session, uint8_t type, const struct iovec *body,
 		     unsigned int parts, size_t len);
 
+/* The same on all open ones. */
+void ofi_sessions_tell(uint8_t type, const struct iovec *body, unsigned int parts, size_t len);
+
 /* How many are there? */
 unsigned int ofi_sessions_open(void);
 /* The process ends: what waits is sent, as far as it goes in a short time. */

@@ -40,6 +40,8 @@ struct sim_remote_ops {
 	void (*ask)(struct sim_node *node);
 	/* 0, or why the node's machine does not talk to us. */
 	int (*status)(const struct sim_node *node);
+	/* The source of packets to dst, as the kernel's routing table says.  -ENETUNREACH. */
+	int (*source_for)(const struct sockaddr *dst, union sim_sockaddr *ret_source);
 	/* Has the process what was sent to it, or will it, so that a card would have answered? */
 	bool (*stands_still)(unsigned int slot);
 };

@@ -146,9 +146,21 @@ static int find_source(struct sim_node *node, const struct sockaddr *dst,
 		       struct sim_address **ret_src)
 {
 	const struct sim_route *route = find_route(node, dst);
+	union sim_sockaddr source;
 	struct sim_address *best;
 	unsigned int rating;
+	int r;
 
+	/* Where there are other machines, this host is the kernel's. */
+	if (sim_remote && !node->remote && !sim_addr_is_loopback(dst) &&
+	    !sim_node_address(node, dst) && !sim_addr_is_multicast(dst)) {
+		r = sim_remote->source_for(dst, &source);
+		*ret_src = r < 0 ? NULL : sim_node_address(node, &source.sa);
+		if (*ret_src)
+			return 0;
+		if (r == -ENETUNREACH)
+			return r;
+	}
 	if (route) {
 		*ret_src = sim_node_address(node, &route->source.sa);
 		return *ret_src ? 0 : -ENETUNREACH;

@@ -226,6 +226,11 @@ int sim_node_change_address(struct sim_node *node, const char *from, const char 
 	return r;
 }
 
+void sim_port_gids_changed(struct sim_port *port)
+{
+	tell(port_event, port, IBV_EVENT_GID_CHANGE);
+}
+
 /* A MAC that nobody has had, and that depends on nothing but what happened to the port before. */
 static void new_mac(struct sim_port *port, uint8_t mac[6])
 {

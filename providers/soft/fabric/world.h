@@ -72,6 +72,9 @@ void sim_device_remove(struct sim_device *device);
  */
 int sim_node_change_address(struct sim_node *node, const char *from, const char *to);
 
+/* The port's GID table has changed already: contexts get IBV_EVENT_GID_CHANGE. */
+void sim_port_gids_changed(struct sim_port *port);
+
 /*
  * The port with this address of the node gets another MAC, as when a bond
  * fails over.  Its own ids get ADDR_CHANGE.  On RoCE ids elsewhere that

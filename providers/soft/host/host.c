@@ -176,6 +176,37 @@ static int add_host_addresses(struct sim_port *port)
 	return r;
 }
 
+/* Does the host have it, or is it loopback, which works everywhere? */
+static bool host_has(const struct ifaddrs *list, const struct sim_address *address)
+{
+	if (sim_addr_is_loopback(&address->addr.sa))
+		return true;
+	for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+		if (i->ifa_addr && i->ifa_flags & IFF_UP &&
+		    sim_addr_equal(i->ifa_addr, &address->addr.sa))
+			return true;
+	return false;
+}
+
+bool sim_host_renew(struct sim_port *port)
+{
+	struct sim_node *node = port->device->node;
+	uint32_t before = sim_fabric_addresses;
+	struct ifaddrs *list;
+
+	if (getifaddrs(&list) < 0)
+		return false;
+	for (unsigned int i = node->num_addresses; i-- > 0;)
+		if (!host_has(list, &node->addresses[i]))
+			sim_node_remove_address(node, &node->addresses[i]);
+	(void)add_addresses(port, list, false);	/* without memory: at the next change */
+	freeifaddrs(list);
+	if (before == sim_fabric_addresses)
+		return false;
+	sim_port_gids_changed(port);
+	return true;
+}
+
 int sim_host_add(const char *name, const char *device_name, const struct polycm_transport *rules,
 		 const struct sim_profile *profile)
 {

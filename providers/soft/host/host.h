@@ -27,4 +27,10 @@ int sim_host_join(const char *name);
 int sim_host_add(const char *name, const char *device_name, const struct polycm_transport *rules,
 		 const struct sim_profile *profile);
 
+/*
+ * The host's addresses may have changed: add those that are new, and remove those that are gone,
+ * with the events that programs get for it.  True: something has changed.
+ */
+bool sim_host_renew(struct sim_port *port);
+
 #endif
