@@ -134,16 +134,20 @@ POLYCM_EXPORT int dup(int fd)
 
 POLYCM_EXPORT int dup2(int fd, int new)
 {
-	int ret = sockets_next()->dup2(fd, new);
+	int ret;
 
+	sockets_unreserve(new);
+	ret = sockets_next()->dup2(fd, new);
 	sockets_copy(fd, ret);
 	return ret;
 }
 
 POLYCM_EXPORT int dup3(int fd, int new, int flags)
 {
-	int ret = sockets_next()->dup3(fd, new, flags);
+	int ret;
 
+	sockets_unreserve(new);
+	ret = sockets_next()->dup3(fd, new, flags);
 	sockets_copy(fd, ret);
 	return ret;
 }

@@ -78,15 +78,15 @@ static int add(int fd, int number, unsigned int flag)
 
 /*
  * The lowest numbers that were free before the first rsocket, which takes about ten: some
- * programs have small tables of sockets.
+ * programs have small tables of sockets.  Each plus one; 0: it is used, or the program's.
  */
 static int spare[SPARES];
-static unsigned int spares_used;
 
 static void reserve_spares(void)
 {
 	for (unsigned int i = 0; i < SPARES; i++)
-		spare[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		__atomic_store_n(&spare[i], open("/dev/null", O_RDONLY | O_CLOEXEC) + 1,
+				 __ATOMIC_RELAXED);
 }
 
 void sockets_reserve(void)
@@ -96,17 +96,24 @@ void sockets_reserve(void)
 	pthread_once(&once, reserve_spares);
 }
 
+void sockets_unreserve(int fd)
+{
+	for (unsigned int i = 0; i < SPARES; i++) {
+		int number = fd + 1;
+
+		if (fd >= 0 && __atomic_compare_exchange_n(&spare[i], &number, 0, false,
+							   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return;
+	}
+}
+
 static int new_number(int rs, bool cloexec)
 {
-	unsigned int i = __atomic_load_n(&spares_used, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < SPARES; i++) {
+		int number = __atomic_exchange_n(&spare[i], 0, __ATOMIC_ACQ_REL);
 
-	while (i < SPARES) {
-		if (!__atomic_compare_exchange_n(&spares_used, &i, i + 1, false, __ATOMIC_RELAXED,
-						 __ATOMIC_RELAXED))
-			continue;
-		if (spare[i] >= 0)
-			return sockets_next()->dup3(rs, spare[i], cloexec ? O_CLOEXEC : 0);
-		i++;
+		if (number)
+			return sockets_next()->dup3(rs, number - 1, cloexec ? O_CLOEXEC : 0);
 	}
 	return sockets_next()->fcntl(rs, cloexec ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
 }
@@ -144,8 +151,10 @@ void sockets_copy(int from, int to)
 int sockets_close(int fd)
 {
 	unsigned int value = get(fd) ? __atomic_exchange_n(&behind[fd], 0, __ATOMIC_ACQ_REL) : 0;
-	int ret = sockets_next()->close(fd);
+	int ret;
 
+	sockets_unreserve(fd);
+	ret = sockets_next()->close(fd);
 	return value ? put(value) : ret;
 }
 

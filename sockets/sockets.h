@@ -75,6 +75,8 @@ enum sockets_kind {
 int sockets_find(int fd, enum sockets_kind kind);
 /* Before the first rsocket is made. */
 void sockets_reserve(void);
+/* The program closes or replaces this number: it is not for a new rsocket. */
+void sockets_unreserve(int fd);
 /* A number for a new rsocket, or -1 with errno and the rsocket closed. */
 int sockets_add(int rs, bool cloexec);
 /* `fd' has rsockets now.  -1 with errno, and the set closed. */

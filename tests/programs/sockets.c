@@ -22,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -241,6 +242,27 @@ static void selects_no_high_numbers(void)
 		MUST(!close(opened[--num]));
 }
 
+/* Small numbers are kept for sockets, unless the program uses them itself. */
+static void takes_no_number_of_the_program(void)
+{
+	int first = socket(AF_INET, SOCK_STREAM, 0), next = socket(AF_INET, SOCK_STREAM, 0);
+	int fds[2], more[16];
+	struct stat before, after;
+
+	MUST(first >= 0 && next > first && !close(next) && !pipe(fds));
+	for (int i = 1; i < 5; i++)
+		MUST(dup2(fds[0], next + i) == next + i && !fstat(fds[0], &before));
+	for (int i = 0; i < 16; i++) {
+		more[i] = socket(AF_INET, SOCK_STREAM, 0);
+		MUST(more[i] >= 0);
+	}
+	for (int i = 1; i < 5; i++)
+		MUST(!fstat(next + i, &after) && after.st_ino == before.st_ino && !close(next + i));
+	for (int i = 0; i < 16; i++)
+		MUST(!close(more[i]));
+	MUST(!close(first) && !close(fds[0]) && !close(fds[1]));
+}
+
 /* Level for sockets, and whatever there is for the rest. */
 static void sets_of_epoll(void)
 {
@@ -318,6 +340,7 @@ static void each(void)
 	listen_there(SOCK_NONBLOCK | SOCK_CLOEXEC);
 	/* Small ones, though rsockets need some, too. */
 	MUST(listener == lowest && fcntl(listener, F_GETFD) == FD_CLOEXEC);
+	takes_no_number_of_the_program();
 	numbers_share_a_socket();
 	accepts_with_flags();
 	waits_with_a_mask();
