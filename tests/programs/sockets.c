@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -299,6 +300,33 @@ static void sets_of_epoll(void)
 	hang_up();
 }
 
+static void *waits_in_a_set(void *set)
+{
+	struct epoll_event found = { .data.u32 = 0 };
+	int num = epoll_wait(*(int *)set, &found, 1, 5000);
+
+	MUST(num == 1 && found.data.u32 == 4);
+	return NULL;
+}
+
+/* By another thread than the one that waits. */
+static void joins_a_set_that_is_waited_for(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 4 };
+	int set = epoll_create1(0);
+	pthread_t thread;
+
+	call_in();
+	pick_up(0);
+	MUST(write(client, "x", 1) == 1 && polled(server, POLLIN, 1000) == POLLIN);
+	MUST(!pthread_create(&thread, NULL, waits_in_a_set, &set));
+	usleep(50000);
+	MUST(!epoll_ctl(set, EPOLL_CTL_ADD, server, &event));
+	MUST(!pthread_join(thread, NULL));
+	MUST(!close(set));
+	hang_up();
+}
+
 static void other_sockets_stay(void)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -346,6 +374,7 @@ static void each(void)
 	waits_with_a_mask();
 	selects();
 	sets_of_epoll();
+	joins_a_set_that_is_waited_for();
 	other_sockets_stay();
 	a_child_may_close();
 	MUST(!close(listener));
