@@ -43,6 +43,7 @@ struct set {
 	struct rsocket rs;		/* first */
 	struct member *members;
 	size_t num, room;
+	size_t first;			/* that is reported first, after more were ready than fitted */
 	struct change *change;		/* NULL: nobody has waited since the last one */
 };
 
@@ -290,19 +291,28 @@ static void take_out_closed(const struct waiting *w)
 	}
 }
 
+/* Not always the same ones, where more are ready than fit: the next call goes on behind the last. */
 static int report(const struct waiting *w, struct epoll_event *events, int max)
 {
+	struct set *set = set_of(w->rs);
+	size_t first;
 	int num = 0;
 
-	for (size_t i = 0; i < w->num && num < max; i++) {
+	rsocket_lock(w->rs);
+	first = set->first;
+	for (size_t done = 0; done < w->num && num < max; done++) {
+		size_t i = (first + done) % w->num;
 		uint32_t found = (uint32_t)w->fds[i].revents &
 				 (w->members[i].events | EPOLLERR | EPOLLHUP);
 
-		if (found)
-			events[num++] = (struct epoll_event){
-				.events = found, .data = w->members[i].data,
-			};
+		if (!found)
+			continue;
+		events[num++] = (struct epoll_event){
+			.events = found, .data = w->members[i].data,
+		};
+		set->first = num == max ? i + 1 : first;
 	}
+	rsocket_unlock(w->rs);
 	return num;
 }
 

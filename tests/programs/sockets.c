@@ -300,6 +300,27 @@ static void sets_of_epoll(void)
 	hang_up();
 }
 
+/* Of more than fit, each has its turn. */
+static void all_in_a_set_are_reported(void)
+{
+	struct epoll_event event = { .events = EPOLLOUT, .data.u32 = 1 };
+	int set = epoll_create1(0);
+	unsigned int found = 0;
+
+	call_in();
+	pick_up(0);
+	MUST(!epoll_ctl(set, EPOLL_CTL_ADD, client, &event));
+	event = (struct epoll_event){ .events = EPOLLIN, .data.u32 = 2 };
+	MUST(!epoll_ctl(set, EPOLL_CTL_ADD, server, &event));
+	MUST(write(client, "x", 1) == 1 && polled(server, POLLIN, 1000) == POLLIN);
+	for (int i = 0; i < 3; i++) {
+		MUST(epoll_wait(set, &event, 1, -1) == 1);
+		found |= event.data.u32;
+	}
+	MUST(found == 3 && !close(set));
+	hang_up();
+}
+
 static void *waits_in_a_set(void *set)
 {
 	struct epoll_event found = { .data.u32 = 0 };
@@ -374,6 +395,7 @@ static void each(void)
 	waits_with_a_mask();
 	selects();
 	sets_of_epoll();
+	all_in_a_set_are_reported();
 	joins_a_set_that_is_waited_for();
 	other_sockets_stay();
 	a_child_may_close();
