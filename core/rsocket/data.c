@@ -67,6 +67,9 @@ static ssize_t call(const char *name, int fd, bool sending, struct msghdr *msg, 
 	} else {
 		msg->msg_controllen = 0;
 		num = transfer(rs, sending, msg, flags);
+		/* A stream's bytes are of its peer; a datagram has its sender's name by now. */
+		if (!sending && num > 0 && msg->msg_name && rs->kind == RSOCKET_STREAM)
+			(void)rs->ops->get_name(rs, true, msg->msg_name, &msg->msg_namelen);
 	}
 	rsocket_leave(rs);
 	return rsocket_ret(name, num);

@@ -147,6 +147,23 @@ static void numbers_share_a_socket(void)
 	hang_up();
 }
 
+/* As librdmacm's rrecvfrom(): the program need not ask for the peer's name. */
+static void names_the_peer(void)
+{
+	struct sockaddr_in from = { .sin_family = 0 }, own;
+	socklen_t len = sizeof(from), own_len = sizeof(own);
+	char buf[8];
+
+	call_in();
+	pick_up(0);
+	MUST(!getsockname(client, (struct sockaddr *)&own, &own_len));
+	MUST(write(client, "x", 1) == 1 && polled(server, POLLIN, 1000) == POLLIN);
+	MUST(recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&from, &len) == 1);
+	MUST(len == sizeof(from) && from.sin_family == AF_INET && from.sin_port == own.sin_port);
+	MUST(from.sin_addr.s_addr == own.sin_addr.s_addr);
+	hang_up();
+}
+
 static void on_signal(int number)
 {
 	(void)number;
@@ -392,6 +409,7 @@ static void each(void)
 	takes_no_number_of_the_program();
 	numbers_share_a_socket();
 	accepts_with_flags();
+	names_the_peer();
 	waits_with_a_mask();
 	selects();
 	sets_of_epoll();
