@@ -141,6 +141,15 @@ static bool parse(const char *name, struct owner *owner)
 		      &owner->started) == 4;
 }
 
+/* As mkdtemp() makes it.  The name alone says little: anybody may make or move something there. */
+static bool is_own_folder(int at, const char *name)
+{
+	struct stat st;
+
+	return !polycm_paths()->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_uid == geteuid() && (st.st_mode & (S_IFMT | 0777)) == (S_IFDIR | S_IRWXU);
+}
+
 /* Remove what processes left that were killed or became other programs, as we may be. */
 static void sweep(const char *parent, const struct owner *self)
 {
@@ -153,6 +162,8 @@ static void sweep(const char *parent, const struct owner *self)
 	while ((entry = readdir(dir))) {
 		if (!parse(entry->d_name, &owner) || owner.user != self->user ||
 		    owner.space != self->space)
+			continue;
+		if (!is_own_folder(dirfd(dir), entry->d_name))
 			continue;
 		if (owner.pid == self->pid || owner.started != started(owner.pid))
 			remove_at(dirfd(dir), entry->d_name);

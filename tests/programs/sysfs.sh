@@ -153,6 +153,14 @@ nothing_is_left() {
 	return 1
 }
 
+# What has such a name and was not made by polycm may be anybody's: another user may have moved it there.
+others_folders_stay() {
+	options=(--provider sim)
+	# shellcheck disable=SC2016 # for that shell
+	prints sim0 sh -c 'theirs=/dev/shm/polycm-sysfs-$(id -u)-$(stat -Lc %i /proc/self/ns/pid)-1-1-theirs
+		mkdir -m 755 "$theirs" "$theirs/file" && ls '"$class"' && rmdir "$theirs/file" "$theirs"'
+}
+
 # What is not simulated is the host's.
 without_simulation() {
 	options=()
@@ -174,5 +182,6 @@ options=(--provider sim)
 check 'counters grow' counters_grow
 check 'looking changes nothing' looking_changes_nothing
 check 'nothing is left' nothing_is_left
+check "others' folders stay" others_folders_stay
 check 'without simulation' without_simulation
 finish
