@@ -17,6 +17,7 @@
 
 struct walk {
 	unsigned int use, links;
+	bool is_outside;		/* `rest' is below the root folder */
 	char at[PATH_MAX];		/* without links; "" is /sys */
 	char rest[PATH_MAX];
 	char text[TEXT_SIZE];		/* of the last thing that was looked at */
@@ -27,7 +28,7 @@ static int read_at(struct walk *walk, const char *path)
 	return polycm_host()->sysfs_read(path, walk->text, sizeof(walk->text));
 }
 
-/* To the parent; above /sys there is nothing. */
+/* To the parent. */
 static void go_up(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -141,6 +142,29 @@ static int follow(struct walk *walk)
 	return 0;
 }
 
+/* From /sys to the root folder, which has all else, and from which a path may come back. */
+static int leave(struct walk *walk)
+{
+	const char *rest = walk->rest;
+
+	for (;;) {
+		size_t len;
+
+		rest += strspn(rest, "/");
+		len = strcspn(rest, "/");
+		/* The root folder is its own parent. */
+		if (len && len <= 2 && !strncmp(rest, "..", len)) {
+			rest += len;
+			continue;
+		}
+		walk->is_outside = len != 3 || strncmp(rest, "sys", 3) != 0;
+		rest += walk->is_outside ? 0 : len;
+		break;
+	}
+	memmove(walk->rest, rest, strlen(rest) + 1);
+	return -EXDEV;
+}
+
 /*
  * One name of the path: POLYCM_SYSFS_* of what is there, -EXDEV for what is the host's, -ENOENT,
  * -EINVAL, or another error.  A link that is followed leaves `at' as it was.
@@ -156,6 +180,8 @@ static int step(struct walk *walk, size_t len)
 	(void)snprintf(name, sizeof(name), "%.*s", (int)len, walk->rest);
 	memmove(walk->rest, walk->rest + len, strlen(walk->rest + len) + 1);
 	if (!strcmp(name, "..")) {
+		if (!*walk->at)
+			return leave(walk);
 		go_up(walk->at);
 		return read_at(walk, walk->at);
 	}
@@ -189,7 +215,8 @@ static int run(struct walk *walk)
 		}
 		kind = step(walk, len);
 		/* Below a file, or what is not there, the kernel finds nothing either. */
-		if (kind == POLYCM_SYSFS_FILE || kind == -EINVAL || (kind < 0 && kind != -EXDEV))
+		if (kind == POLYCM_SYSFS_FILE || kind == -EINVAL || (kind < 0 && kind != -EXDEV) ||
+		    walk->is_outside)
 			break;
 	}
 	return kind;
@@ -199,6 +226,12 @@ static void finish(struct walk *walk, int kind, const char *root, struct polycm_
 {
 	bool lists = walk->use & (POLYCM_SYSFS_LISTS | POLYCM_SYSFS_LISTS_ALL);
 
+	if (walk->is_outside) {
+		place->is_host = true;
+		(void)snprintf(place->shown, sizeof(place->shown), "/%s", walk->rest);
+		(void)snprintf(place->path, sizeof(place->path), "/%s", walk->rest);
+		return;
+	}
 	if (kind == POLYCM_SYSFS_FOLDER && lists &&
 	    read_at(walk, walk->at) == POLYCM_SYSFS_FOLDER)
 		fill(walk, walk->at);

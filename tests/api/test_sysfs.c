@@ -251,6 +251,27 @@ static void paths_do_not_lead_elsewhere(void **state)
 	pair_close(&pair);
 }
 
+/* Above /sys is the host's root folder. */
+static void paths_lead_out_and_back(void **state)
+{
+	struct pair pair;
+	struct stat root, st;
+	char path[PATH_MAX];
+
+	(void)state;
+	pair_open_resolved(&pair, ROCE);
+	assert_int_equal(stat("/", &root), 0);
+	assert_int_equal(stat(CLASS "/../../..", &st), 0);
+	assert_true(st.st_dev == root.st_dev && st.st_ino == root.st_ino);
+	assert_int_equal(access(CLASS "/../../../.././proc/self/exe", F_OK), 0);
+	assert_int_equal(access(CLASS "/../../../nothing", F_OK), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(entries(CLASS "/../../../.././sys/class/infiniband"), 2);
+	assert_non_null(realpath(CLASS "/../../..", path));
+	assert_string_equal(path, "/");
+	pair_close(&pair);
+}
+
 static void folders_can_be_gone_to(void **state)
 {
 	char before[PATH_MAX], path[PATH_MAX];
@@ -395,6 +416,7 @@ int main(void)
 		cmocka_unit_test(entries_without_a_gid_cannot_be_read),
 		cmocka_unit_test(nothing_can_be_written),
 		cmocka_unit_test(paths_do_not_lead_elsewhere),
+		cmocka_unit_test(paths_lead_out_and_back),
 		cmocka_unit_test(folders_can_be_gone_to),
 		cmocka_unit_test(counters_grow),
 		cmocka_unit_test(errors_are_counted),
