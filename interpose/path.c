@@ -66,8 +66,9 @@ static char *resolve(const struct polycm_sysfs_place *place, char *resolved)
 {
 	if (place->is_host)
 		return polycm_paths()->realpath(place->path, resolved);
+	/* It says why there is nothing. */
 	if (!place->kind) {
-		errno = ENOENT;
+		free(polycm_paths()->realpath(place->path, NULL));
 		return NULL;
 	}
 	if (!resolved)

@@ -235,6 +235,9 @@ static void finish(struct walk *walk, int kind, const char *root, struct polycm_
 	if (kind == POLYCM_SYSFS_FOLDER && lists &&
 	    read_at(walk, walk->at) == POLYCM_SYSFS_FOLDER)
 		fill(walk, walk->at);
+	/* Nothing is below a file: the kernel says so of the path. */
+	if ((kind == POLYCM_SYSFS_FILE || kind == -EINVAL) && *walk->rest)
+		kind = -ENOTDIR;
 	place->unreadable = kind == -EINVAL;
 	place->is_host = kind == -EXDEV;
 	place->kind = kind == -EINVAL ? POLYCM_SYSFS_FILE : kind > 0 ? kind : 0;

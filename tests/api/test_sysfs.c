@@ -272,6 +272,23 @@ static void paths_lead_out_and_back(void **state)
 	pair_close(&pair);
 }
 
+static void nothing_is_below_a_file(void **state)
+{
+	static const char *const below[] = { "node_guid/", "node_guid/..", "node_guid/x" };
+	struct pair pair;
+	struct stat st;
+
+	(void)state;
+	pair_open_resolved(&pair, ROCE);
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		assert_int_equal(stat(path_of(client_device(&pair), below[i]), &st), -1);
+		assert_int_equal(errno, ENOTDIR);
+		assert_null(realpath(path_of(client_device(&pair), below[i]), NULL));
+		assert_int_equal(errno, ENOTDIR);
+	}
+	pair_close(&pair);
+}
+
 static void folders_can_be_gone_to(void **state)
 {
 	char before[PATH_MAX], path[PATH_MAX];
@@ -417,6 +434,7 @@ int main(void)
 		cmocka_unit_test(nothing_can_be_written),
 		cmocka_unit_test(paths_do_not_lead_elsewhere),
 		cmocka_unit_test(paths_lead_out_and_back),
+		cmocka_unit_test(nothing_is_below_a_file),
 		cmocka_unit_test(folders_can_be_gone_to),
 		cmocka_unit_test(counters_grow),
 		cmocka_unit_test(errors_are_counted),
