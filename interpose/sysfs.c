@@ -171,6 +171,7 @@ void polycm_sysfs_moved(void)
 static void forked(void)
 {
 	sysfs_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	polycm_tree_forked();
 }
 
 /* A shell in such a folder may have started this program. */

@@ -80,6 +80,8 @@ int polycm_sysfs_walk(const char *path, unsigned int use, struct polycm_sysfs_pl
 /* Where it is; NULL: it cannot be made, logged once. */
 const char *polycm_tree_open(void);
 void polycm_tree_close(void);
+/* In a child of fork(); one of vfork() has its parent's memory, and uses its parent's folder. */
+void polycm_tree_forked(void);
 void polycm_tree_make_folder(const char *path);
 void polycm_tree_make_link(const char *path, const char *target);
 void polycm_tree_make_file(const char *path, const char *text);

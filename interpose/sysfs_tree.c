@@ -208,11 +208,16 @@ static int make(void)
 	return r;
 }
 
+void polycm_tree_forked(void)
+{
+	tree.pid = 0;
+}
+
 const char *polycm_tree_open(void)
 {
-	if (tree.pid == getpid())
+	if (tree.pid)
 		tree.fd = polycm_paths()->openat(AT_FDCWD, tree.path, FOLDER_FLAGS);
-	if (tree.pid == getpid() && tree.fd >= 0)
+	if (tree.pid && tree.fd >= 0)
 		return tree.path;
 	tree.pid = 0;
 	if (make() < 0)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "transfer.h"
@@ -319,6 +320,29 @@ static void folders_can_be_gone_to(void **state)
 	pair_close(&pair);
 }
 
+/* As Python's subprocess does where the child is to begin in another folder. */
+static void a_child_of_vfork_leaves_the_parent_its_folder(void **state)
+{
+	struct pair pair;
+	int fd, status;
+	pid_t pid;
+
+	(void)state;
+	pair_open_resolved(&pair, ROCE);
+	fd = open(path_of(client_device(&pair), "ports/1"), O_RDONLY | O_DIRECTORY);
+	assert_true(fd >= 0);
+	pid = vfork();
+	if (!pid)
+		_exit(chdir(CLASS) != 0);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_non_null(has(client_device(&pair), "fw_ver"));
+	assert_int_equal(faccessat(fd, "state", F_OK, 0), 0);
+	close(fd);
+	pair_close(&pair);
+}
+
 /* ------------------------------------------------------------------------
  * What happens.
  */
@@ -436,6 +460,7 @@ int main(void)
 		cmocka_unit_test(paths_lead_out_and_back),
 		cmocka_unit_test(nothing_is_below_a_file),
 		cmocka_unit_test(folders_can_be_gone_to),
+		cmocka_unit_test(a_child_of_vfork_leaves_the_parent_its_folder),
 		cmocka_unit_test(counters_grow),
 		cmocka_unit_test(errors_are_counted),
 		cmocka_unit_test(files_show_what_happens),
