@@ -218,10 +218,13 @@ static void files_in_sysfs(void **state)
 	pair_open(PAIR_IB);
 	assert_string_equal(sysfs("ports/1/link_layer"), "InfiniBand");
 	assert_string_equal(sysfs("ports/1/sm_lid"), "0x1");
+	assert_string_equal(sysfs("ports/1/gid_attrs/types/0"), "IB/RoCE v1");
+	assert_null(sysfs("ports/1/gid_attrs/ndevs/0"));
 	assert_string_equal(sysfs("device/net/eth0/type"), "32");
 	pair_close();
 	pair_open(PAIR_IWARP);
 	assert_string_equal(sysfs("node_type"), "4: RNIC");
+	assert_string_equal(sysfs("ports/1/gid_attrs/ndevs/0"), "eth0");
 	assert_null(sysfs("ports/1/counters/"));
 	assert_string_equal(sysfs("ports/1/pkeys/"), "");
 	pair_close();

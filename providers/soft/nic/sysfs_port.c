@@ -134,7 +134,10 @@ static int show_gid_type(const struct sysfs_place *at, char *buf, size_t size)
 	return snprintf(buf, size, "%s", gid->type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
 }
 
-/* The interface with the address that the GID stands for; the port's first has the default GIDs. */
+/*
+ * The interface with the address that the GID stands for; the port's first has the default GIDs.
+ * GIDs of InfiniBand stand for ports, and Linux knows no interface of theirs.
+ */
 static int show_gid_ndev(const struct sysfs_place *at, char *buf, size_t size)
 {
 	const struct sim_node *node = at->device->node;
@@ -142,7 +145,7 @@ static int show_gid_ndev(const struct sysfs_place *at, char *buf, size_t size)
 	const char *ifname = NULL;
 	union ibv_gid of_address;
 
-	if (!gid)
+	if (!gid || sim_wire_of(at->device->rules) == SIM_WIRE_IB)
 		return -1;
 	for (unsigned int i = 0; node && i < node->num_addresses; i++) {
 		const struct sim_address *address = &node->addresses[i];
