@@ -44,7 +44,7 @@ check 'an unknown option of info' complains "unrecognized option '--dance'" poly
 check 'too many arguments for info' complains 'too many arguments' polycm info ib roce
 check 'no command to run' complains 'no command is given' run --provider sim
 
-check 'an unknown provider' complains "no provider 'simm'; installed: fault, ib, iwarp, roce, sim, trace" \
+check 'an unknown provider' complains "no provider 'simm'; installed: fault, ib, iwarp, ofi, roce, sim, trace" \
 	run --provider simm true
 check 'an unknown provider in a list' complains "no provider 'rose'" run --provider ib,rose true
 check 'an empty name in a list' complains "no provider ''" run --provider ib, true

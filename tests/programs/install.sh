@@ -52,7 +52,7 @@ check 'each call of the simulator has its page' has_pages
 
 finds_its_own() {
 	exits 0 polycm info && has "$work/out" "$moved/there/lib" &&
-	counts "$work/out" 6 "$moved/there/.*/provider-[a-z]*\.so$" &&
+	counts "$work/out" 7 "$moved/there/.*/provider-[a-z]*\.so$" &&
 	lacks "$work/out" "$abs_top_builddir"
 }
 check 'it finds its own library and plugins' finds_its_own
