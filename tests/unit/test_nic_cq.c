@@ -118,17 +118,22 @@ static void armed_once_tells_once(void **state)
 		pair_expect(&a, i, IBV_WC_SUCCESS);
 }
 
-static void send_flagged(unsigned int flags)
+static void post_flagged(unsigned int flags)
 {
 	struct ibv_sge sge = pair_sge(&a, 0, 8);
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = flags,
 	};
 
-	assert_int_equal(pair_recv(&b, 1, 0, 8), 0);
 	assert_int_equal(pair_post(&a, &wr), 0);
 	assert_int_equal(sim_advance(SIM_US(10)), 0);
 	pair_expect(&a, 0, IBV_WC_SUCCESS);
+}
+
+static void send_flagged(unsigned int flags)
+{
+	assert_int_equal(pair_recv(&b, 1, 0, 8), 0);
+	post_flagged(flags);
 	pair_expect(&b, 1, IBV_WC_SUCCESS);
 }
 
@@ -152,6 +157,47 @@ static void solicited_only(void **state)
 	assert_int_equal(pair_recv(&b, 2, 0, 8), 0);
 	assert_int_equal(pair_modify(b.qp, IBV_QPS_ERR), 0);
 	expect_event(&b);
+}
+
+/* As mlx4's and mlx5's cards, which are told when they are armed how far the program has polled. */
+static void some_cards_tell_what_was_there_before(void **state)
+{
+	(void)state;
+	connect_default();
+	a.device->attr.vendor_id = b.device->attr.vendor_id = 0x02c9;
+	complete_one(1);
+	complete_one(2);
+	pair_expect(&a, 1, IBV_WC_SUCCESS);
+	assert_false(readable(a.channel->fd));
+	assert_int_equal(ibv_req_notify_cq(a.cq, 0), 0);
+	assert_true(readable(a.channel->fd));
+	expect_event(&a);
+	/* Once for each time that it is armed. */
+	complete_one(3);
+	assert_false(readable(a.channel->fd));
+	assert_int_equal(ibv_req_notify_cq(a.cq, 1), 0);
+	assert_false(readable(a.channel->fd));
+	pair_expect(&a, 2, IBV_WC_SUCCESS);
+	pair_expect(&a, 3, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_req_notify_cq(a.cq, 0), 0);
+	assert_false(readable(a.channel->fd));
+	complete_one(4);
+	expect_event(&a);
+	pair_expect(&a, 4, IBV_WC_SUCCESS);
+	/* Of what was there, a solicited one. */
+	assert_int_equal(pair_recv(&b, 1, 0, 8), 0);
+	assert_int_equal(pair_recv(&b, 2, 0, 8), 0);
+	post_flagged(0);
+	assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
+	assert_false(readable(b.channel->fd));
+	post_flagged(IBV_SEND_SOLICITED);
+	expect_event(&b);
+	assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
+	expect_event(&b);
+	pair_expect(&b, 1, IBV_WC_SUCCESS);
+	pair_expect(&b, 2, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
+	assert_false(readable(b.channel->fd));
 }
 
 static void events_of_several_queues_come_in_order(void **state)
@@ -524,6 +570,8 @@ int main(void)
 						close_pair),
 		cmocka_unit_test_setup_teardown(armed_once_tells_once, open_roce, close_pair),
 		cmocka_unit_test_setup_teardown(solicited_only, open_roce, close_pair),
+		cmocka_unit_test_setup_teardown(some_cards_tell_what_was_there_before, open_roce,
+						close_pair),
 		cmocka_unit_test_setup_teardown(events_of_several_queues_come_in_order, open_roce,
 						close_pair),
 		cmocka_unit_test_setup_teardown(waiting_moves_virtual_time, open_roce, close_pair),

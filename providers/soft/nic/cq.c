@@ -264,7 +264,10 @@ bool nic_cq_push(struct sim_cq *cq, const struct ibv_wc *wc, bool solicited)
 		cq->times[head & (cq->ring_size - 1)] = sim_now();
 	hand_over(cq);
 	atomic_store(&cq->head, head + 1);
-	cq_notify(cq, solicited || wc->status != IBV_WC_SUCCESS);
+	solicited = solicited || wc->status != IBV_WC_SUCCESS;
+	if (solicited || (int32_t)(cq->solicited - tail) < 0)
+		cq->solicited = solicited ? head + 1 : tail;
+	cq_notify(cq, solicited);
 	return true;
 }
 
@@ -308,6 +311,11 @@ int sim_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 	return nic_cq_poll(nic_cq(ibcq), num_entries, wc, NULL);
 }
 
+static bool cq_unread(const struct sim_cq *cq)
+{
+	return atomic_load(&cq->head) != atomic_load(&cq->tail);
+}
+
 int sim_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct sim_cq *cq = nic_cq(ibcq);
@@ -316,5 +324,11 @@ int sim_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 
 	while (armed < want && !atomic_compare_exchange_weak(&cq->armed, &armed, want))
 		;
+	if (nic_tells_of_earlier(nic_device(ibcq->context)) && cq_unread(cq)) {
+		sim_lock();
+		if (cq_unread(cq))
+			cq_notify(cq, (int32_t)(cq->solicited - atomic_load(&cq->tail)) > 0);
+		sim_unlock();
+	}
 	return 0;
 }

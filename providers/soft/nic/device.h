@@ -6,6 +6,7 @@
 #include "objects.h"
 
 #define NIC_SOFTWARE_VENDOR 0xffffffu	/* rxe and siw have no vendor_id of their own */
+#define NIC_MELLANOX 0x02c9u			/* vendor_id of mlx4's and mlx5's cards */
 
 /* What a device may have beside POLYCM_SVC_*; bits of device->services. */
 #define NIC_SVC_ODP (1u << 28)			/* on-demand paging */
@@ -18,6 +19,11 @@ _Static_assert(POLYCM_SERVICES < NIC_SVC_ODP, "bits of their own");
 void nic_init_limits(struct sim_device *device);
 /* How many completion vectors it has. */
 int nic_comp_vectors(const struct sim_device *device);
+/*
+ * Does ibv_req_notify_cq() notify of completions that were there before and have not been polled?
+ * mlx4's and mlx5's cards do (limits.c).
+ */
+bool nic_tells_of_earlier(const struct sim_device *device);
 /* Has it a clock for timestamps?  That clock at a time of the engine's (limits.c). */
 bool nic_has_clock(const struct sim_device *device);
 uint64_t nic_clock_at(const struct sim_device *device, uint64_t ns);

@@ -171,6 +171,15 @@ static uint64_t clock_mask(const struct sim_device *device)
 	return device->profile ? device->profile->timestamp_mask : UINT64_MAX;
 }
 
+/*
+ * The doorbell that arms a CQ carries the consumer's index.  For that reason mlx4's and mlx5's
+ * drivers never report missed events (IB_CQ_REPORT_MISSED_EVENTS), as those of rxe and siw do.
+ */
+bool nic_tells_of_earlier(const struct sim_device *device)
+{
+	return device->attr.vendor_id == NIC_MELLANOX;
+}
+
 bool nic_has_clock(const struct sim_device *device)
 {
 	return clock_khz(device) && clock_mask(device);

@@ -175,6 +175,7 @@ struct sim_cq {
 	uint32_t events_reported, async_reported;
 	struct nic_async full;
 	bool overrun;
+	uint32_t solicited;			/* head behind the last one that was solicited */
 
 	/* Shared with the consumer, who does not take the engine's lock. */
 	atomic_uint armed;			/* enum cq_armed */
