@@ -294,6 +294,36 @@ void polycm_device_remove(struct polycm_device *device)
 	polycm_device_put(device);
 }
 
+/*
+ * The program closes the context that ids have, as if it had opened it itself.  All that is made
+ * of the context ends with it.  The next id opens another.
+ */
+static void forget_context(struct ibv_context *verbs)
+{
+	struct polycm_device *device;
+	char name[sizeof(device->name)] = "";
+
+	pthread_mutex_lock(&devices_lock);
+	LL_FOREACH(first, device) {
+		if (__atomic_load_n(&device->verbs, __ATOMIC_RELAXED) != verbs)
+			continue;
+		if (!device->whole)
+			memcpy(name, device->name, sizeof(name));
+		__atomic_store_n(&device->xrcd, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&device->pd, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&device->verbs, NULL, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&devices_lock);
+	if (name[0])
+		polycm_log(POLYCM_LOG_WARN, "%s: the program closed the verbs context of the RDMA CM: "
+			   "rdma_get_devices() and ids only lend it", name);
+}
+
+__attribute__((constructor)) static void hear_of_closing(void)
+{
+	polycm_shim_closing = forget_context;
+}
+
 void *polycm_device_cookie(const struct polycm_device *device)
 {
 	return device->cookie;

@@ -4,7 +4,7 @@
  *
  * A device lives until it is removed and its last reference is given back.  Its
  * ibv_context is opened on first use, shared by all ids of the process as in librdmacm,
- * and stays open.
+ * and stays open, unless the program closes it.
  */
 #ifndef POLYCM_CORE_DEVICE_H
 #define POLYCM_CORE_DEVICE_H
@@ -30,7 +30,7 @@ struct polycm_device {
 	bool removed;
 	bool gone;				/* unplugged; ids and contexts on it stay */
 	bool busy;				/* a thread opens it or allocates its PD (open.c) */
-	/* Set once by polycm_device_open(), but for the PD. */
+	/* Set by polycm_device_open(), but for the PD.  NULL again if the program closes the context. */
 	struct ibv_context *verbs;		/* atomic */
 	struct ibv_pd *pd;			/* the default PD, made when first needed; atomic */
 	struct ibv_xrcd *xrcd;			/* the XRC domain of ids (cm/cq.c), the same; atomic */

@@ -4,8 +4,8 @@
  * they are first needed, and then the device's for as long as it lives.
  *
  * Verbs calls may end in a provider, so no lock is held during them: a thread
- * marks the device busy, and others wait.  verbs and pd are written once, and
- * read without a lock.
+ * marks the device busy, and others wait.  verbs and pd are written once, but
+ * for a program that closes the context, and read without a lock.
  */
 #include "config.h"
 

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "rows.h"
+#include "shim.h"
 #include "table.h"
 
 #include <errno.h>
@@ -45,6 +46,23 @@ static struct ibv_context *open_device(const struct polycm_verbs *table, struct 
 
 SHIM_CALL(struct ibv_context *, ibv_open_device, 1.1, NULL, device, (struct ibv_device *device),
 	  (device), open_device(table, device))
+
+static void nobody_to_tell(struct ibv_context *context)
+{
+	(void)context;
+}
+
+void (*polycm_shim_closing)(struct ibv_context *context) = nobody_to_tell;
+
+static int close_device(struct ibv_context *context)
+SHIM_BODY(int, ibv_close_device, 1.1, EOPNOTSUPP, context->device, (struct ibv_context *context),
+	  (context), table->close_device(context))
+
+POLYCM_EXPORT int ibv_close_device(struct ibv_context *context)
+{
+	polycm_shim_closing(context);
+	return close_device(context);
+}
 
 #define EXPORT_PLAIN(slot, version, result, failure, owner, parameters, arguments)                 \
 	SHIM_CALL(result, ibv_##slot, version, failure, (owner)->device, parameters, arguments,    \

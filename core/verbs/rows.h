@@ -13,8 +13,6 @@
 #define POLYCM_CORE_VERBS_ROWS_H
 
 #define SHIM_PLAIN_ROWS(PLAIN)                                                                     \
-	PLAIN(close_device, 1.1, int, EOPNOTSUPP, context, (struct ibv_context *context),         \
-	      (context))                                                                           \
 	PLAIN(get_async_event, 1.1, int, -1, context,                                             \
 	      (struct ibv_context *context, struct ibv_async_event *event), (context, event))      \
 	PLAIN(query_device, 1.1, int, EOPNOTSUPP, context,                                        \
@@ -79,6 +77,7 @@
 	      (struct ibv_qp *qp, struct ibv_ece *ece), (qp, ece))
 
 #define SHIM_SLOT_ROWS(SLOT)                                                                       \
+	SLOT(close_device, int, EOPNOTSUPP, (struct ibv_context *context))                        \
 	SLOT(query_port, int, EOPNOTSUPP,                                                         \
 	     (struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr))              \
 	SLOT(query_gid_ex, int, EOPNOTSUPP,                                                       \

@@ -21,4 +21,7 @@ int polycm_shim_adopt(struct polycm_verbs_device *device, uint32_t minor, char *
 /* Undo polycm_shim_adopt(); no verbs context of it may be open. */
 void polycm_shim_release(struct polycm_verbs_device *device);
 
+/* Called before a context is closed, whosever device it is of: core/device may have it open, too. */
+extern void (*polycm_shim_closing)(struct ibv_context *context);
+
 #endif

@@ -57,6 +57,35 @@ static void rdma_get_devices_gives_the_ids_contexts(void **state)
 	}
 }
 
+/* The next id opens another, and the end of the network closes no context twice. */
+static void a_program_may_close_the_ids_context(void **state)
+{
+	(void)state;
+	for (enum transport t = 0; t < NUM_TRANSPORTS; t++) {
+		struct sockaddr_in from = pair_address(CLIENT_ADDRESS, 0);
+		struct polycm_sim_node *nodes[2];
+
+		pair_open_nodes(t, &nodes[0], &nodes[1]);
+		for (int round = 0; round < 2; round++) {
+			struct ibv_context **list = rdma_get_devices(NULL);
+			struct ibv_device_attr attr;
+			struct rdma_cm_id *id;
+
+			assert_non_null(list);
+			assert_int_equal(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), 0);
+			assert_int_equal(rdma_bind_addr(id, (struct sockaddr *)&from), 0);
+			assert_true(id->verbs == list[0] || id->verbs == list[1]);
+			assert_ptr_equal(id->pd->context, id->verbs);
+			assert_int_equal(ibv_query_device(id->verbs, &attr), 0);
+			assert_int_equal(rdma_destroy_id(id), 0);
+			assert_int_equal(ibv_close_device(list[0]), 0);
+			assert_int_equal(ibv_close_device(list[1]), 0);
+			rdma_free_devices(list);
+		}
+		assert_int_equal(polycm_sim_destroy(), 0);
+	}
+}
+
 static void importing_a_device(void **state)
 {
 	struct ibv_context *context, *imported;
@@ -336,6 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rdma_get_devices_gives_the_ids_contexts),
+		cmocka_unit_test(a_program_may_close_the_ids_context),
 		cmocka_unit_test(importing_a_device),
 		cmocka_unit_test(the_list_of_libibverbs_has_them),
 		cmocka_unit_test(devices_have_limits),
