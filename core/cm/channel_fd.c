@@ -158,26 +158,32 @@ int polycm_channel_area(struct polycm_channel *chan, struct polycm_module *modul
 	return err;
 }
 
-/* The counter of wake_fd goes 0, 1, 0, so neither call can fail. */
-void polycm_channel_show(struct polycm_channel *chan)
+/* The counter of wake_fd counts what was added since it was 0, so neither call can fail. */
+static void set_readable(struct polycm_channel *chan, bool readable)
 {
-	bool readable = chan->events != NULL;
 	uint64_t count = 1;
 	ssize_t n;
 
-	if (readable == chan->readable || chan->native)
-		return;
 	/* Not write() and read(), which a thread is cancelled in: it may hold the lock. */
 	n = syscall(readable ? SYS_write : SYS_read, chan->wake_fd, &count, sizeof(count));
 	(void)n;
 	chan->readable = readable;
 }
 
+void polycm_channel_show(struct polycm_channel *chan)
+{
+	bool readable = chan->events != NULL;
+
+	if (readable != chan->readable && !chan->native)
+		set_readable(chan, readable);
+}
+
 void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev)
 {
 	DL_APPEND(chan->events, ev);
-	if (!chan->taken_at_once)
-		polycm_channel_show(chan);
+	/* Each is an edge for epoll, as with the kernel's descriptor: a program may read one per edge. */
+	if (!chan->taken_at_once && !chan->native)
+		set_readable(chan, true);
 	wake_sleepers(chan);
 }
 

@@ -105,6 +105,37 @@ static void is_readable_while_an_event_waits(void **state)
 	pair_close(&pair);
 }
 
+/* A program that reads one event for each edge, as with the kernel's descriptor, misses none. */
+static void each_event_is_an_edge(void **state)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct rdma_cm_id *ids[3];
+	struct pair pair;
+	int set;
+
+	(void)state;
+	pair_open(&pair, ROCE, RDMA_PS_TCP);
+	set = epoll_create1(0);
+	assert_true(set >= 0);
+	assert_int_equal(epoll_ctl(set, EPOLL_CTL_ADD, pair.client_channel->fd, &event), 0);
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		assert_int_equal(rdma_create_id(pair.client_channel, &ids[i], NULL, RDMA_PS_TCP), 0);
+		assert_int_equal(rdma_resolve_addr(ids[i], NULL,
+						   step_sa(SERVER_ADDRESS, SERVER_PORT), 2000), 0);
+		assert_int_equal(polycm_sim_advance(MOMENT), 0);
+		assert_int_equal(epoll_wait(set, &event, 1, 0), 1);
+		assert_int_equal(epoll_wait(set, &event, 1, 0), 0);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		pair_take(pair.client_channel, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+		assert_int_equal(epoll_wait(set, &event, 1, 0), 0);
+		assert_int_equal(rdma_destroy_id(ids[i]), 0);
+	}
+	assert_readable(pair.client_channel, 0);
+	close(set);
+	pair_close(&pair);
+}
+
 /* Of several events that one moment brings to a thread that waits, it takes the first. */
 static void what_a_wait_leaves_is_readable(void **state)
 {
@@ -532,6 +563,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_readable_while_an_event_waits),
+		cmocka_unit_test(each_event_is_an_edge),
 		cmocka_unit_test(what_a_wait_leaves_is_readable),
 		cmocka_unit_test(makes_an_edge_for_each_event),
 		cmocka_unit_test(non_blocking_calls_end_at_once),
