@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #define OPEN_WITHIN SIM_MS(5000)
 #define MAX_SESSIONS 4096u
 #define FLUSH_MS 200
+#define FLUSH_MAX 64u
 #define KEEPALIVE_S 1
 #define KEEPALIVE_TRIES 3
 
@@ -449,13 +451,36 @@ void ofi_sessions_tell(uint8_t type, const struct iovec *body, unsigned int part
 			(void)ofi_session_send(session, type, body, parts, len);
 }
 
-void ofi_sessions_flush(void)
+/* Send what waits, as far as the kernel takes it; returns how many streams may take more later. */
+static nfds_t flush_once(struct pollfd *wait, nfds_t max)
 {
 	struct ofi_session *session;
+	nfds_t num = 0, left = 0;
 
 	DL_FOREACH(sessions, session)
-		if (session->state == OFI_OPEN)
-			ofi_stream_flush(session->stream, FLUSH_MS);
+		if (session->state == OFI_OPEN && !ofi_stream_flush(session->stream) && num < max)
+			wait[num++] = (struct pollfd){
+				.fd = session->stream->source.fd, .events = POLLOUT,
+			};
+	/* A broken one is ready all the time. */
+	(void)poll(wait, num, 0);
+	for (nfds_t i = 0; i < num; i++)
+		if (!(wait[i].revents & (POLLERR | POLLHUP | POLLNVAL)))
+			wait[left++] = wait[i];
+	return left;
+}
+
+/* One time for all: it is the program's end that waits. */
+void ofi_sessions_flush(void)
+{
+	struct pollfd wait[FLUSH_MAX];
+	uint64_t now = sim_time->real_ns(CLOCK_MONOTONIC), until = now + SIM_MS(FLUSH_MS);
+	nfds_t num;
+
+	while ((num = flush_once(wait, FLUSH_MAX)) && now < until) {
+		(void)poll(wait, num, (int)((until - now) / SIM_MS(1)) + 1);
+		now = sim_time->real_ns(CLOCK_MONOTONIC);
+	}
 }
 
 void ofi_sessions_stop(void)

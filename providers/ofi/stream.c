@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,11 +15,13 @@
 
 #define READ_SIZE (256u << 10)
 #define READS 8u			/* per turn, then others have theirs */
+#define CHUNK ((size_t)4 << 10)		/* small frames share one */
+#define MAX_WAITING ((size_t)96 << 20)	/* a peer that takes no more must not cost more memory */
 
 /* What waits to be sent. */
 struct ofi_chunk {
 	struct ofi_chunk *next;
-	size_t len, sent;
+	size_t room, len, sent;
 	uint8_t bytes[];
 };
 
@@ -35,7 +36,7 @@ static void forget_queue(struct ofi_stream *stream)
 		stream->first = chunk->next;
 		free(chunk);
 	}
-	stream->end = &stream->first;
+	stream->last = NULL;
 	stream->waiting = 0;
 }
 
@@ -128,37 +129,60 @@ static void send_waiting(struct ofi_stream *stream)
 				break;
 			stream->first = chunk->next;
 			if (!stream->first)
-				stream->end = &stream->first;
+				stream->last = NULL;
 			free(chunk);
 		}
 	} while (sent == asked);
+}
+
+/* Where so many bytes can be added to what waits; NULL: no memory. */
+static struct ofi_chunk *chunk_for(struct ofi_stream *stream, size_t len)
+{
+	struct ofi_chunk *chunk = stream->last;
+	size_t room = len > CHUNK ? len : CHUNK;
+
+	if (chunk && chunk->room - chunk->len >= len)
+		return chunk;
+	chunk = malloc(sizeof(*chunk) + room);
+	if (!chunk)
+		return NULL;
+	*chunk = (struct ofi_chunk){ .room = room };
+	if (stream->last)
+		stream->last->next = chunk;
+	else
+		stream->first = chunk;
+	stream->last = chunk;
+	return chunk;
 }
 
 /* Keep what is behind the first `skip' bytes of the parts. */
 static int keep(struct ofi_stream *stream, const struct iovec *parts, unsigned int num, size_t skip,
 		size_t len)
 {
-	struct ofi_chunk *chunk = malloc(sizeof(*chunk) + len - skip);
-	uint8_t *to;
+	struct ofi_chunk *chunk = chunk_for(stream, len - skip);
 
 	if (!chunk)
 		return -ENOMEM;
-	chunk->next = NULL;
-	chunk->len = len - skip;
-	chunk->sent = 0;
-	to = chunk->bytes;
+	stream->waiting += len - skip;
 	for (unsigned int i = 0; i < num; i++) {
 		size_t left = skip < parts[i].iov_len ? parts[i].iov_len - skip : 0;
 
 		if (left)
-			memcpy(to, (const char *)parts[i].iov_base + parts[i].iov_len - left, left);
-		to += left;
+			memcpy(chunk->bytes + chunk->len,
+			       (const char *)parts[i].iov_base + parts[i].iov_len - left, left);
+		chunk->len += left;
 		skip -= parts[i].iov_len - left;
 	}
-	*stream->end = chunk;
-	stream->end = &chunk->next;
-	stream->waiting += chunk->len;
 	return 0;
+}
+
+/* Nothing is sent any more; the owner is told when the stream is read. */
+static int give_up(struct ofi_stream *stream, int error)
+{
+	stream->error = error;
+	forget_queue(stream);
+	(void)shutdown(stream->source.fd, SHUT_RDWR);
+	return error;
 }
 
 int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
@@ -172,33 +196,32 @@ int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec 
 
 	if (parts > OFI_PARTS || len > ofi_frame_max(type))
 		return -EMSGSIZE;
+	if (stream->error)
+		return stream->error;
 	ofi_frame_encode(&frame, header);
 	all[0] = (struct iovec){ .iov_base = header, .iov_len = sizeof(header) };
-	memcpy(all + 1, body, parts * sizeof(*body));
+	if (parts)
+		memcpy(all + 1, body, parts * sizeof(*body));
 	len += sizeof(header);
 	if (!stream->first && !stream->connecting)
 		sent = put(stream, all, parts + 1);
 	if (sent == len)
 		return 0;
+	if (stream->waiting + len > MAX_WAITING)
+		return give_up(stream, -ENOBUFS);
 	r = keep(stream, all, parts + 1, sent, len);
-	if (r < 0 && sent) {
-		/* Half a frame is worse than none: nothing behind it can be read. */
-		(void)shutdown(stream->source.fd, SHUT_RDWR);
-		return r;
-	}
+	/* Half a frame is worse than none: nothing behind it can be read. */
+	if (r < 0 && sent)
+		return give_up(stream, r);
 	wait_for(stream);
 	return r;
 }
 
-void ofi_stream_flush(struct ofi_stream *stream, int ms)
+bool ofi_stream_flush(struct ofi_stream *stream)
 {
-	struct pollfd wait = { .fd = stream->source.fd, .events = POLLOUT };
-
-	while (stream->first && !stream->connecting) {
+	if (stream->first && !stream->connecting)
 		send_waiting(stream);
-		if (!stream->first || poll(&wait, 1, ms) <= 0 || wait.revents & (POLLERR | POLLHUP))
-			return;
-	}
+	return !stream->first || stream->connecting;
 }
 
 /* ------------------------------------------------------------------------
@@ -275,7 +298,7 @@ static void receive(struct ofi_stream *stream)
 	for (unsigned int i = 0; i < READS && !r; i++)
 		r = read_once(stream, &error);
 	if (r < 0)
-		end(stream, error);
+		end(stream, stream->error ? stream->error : error);
 }
 
 /* True: it is connected. */
@@ -331,7 +354,6 @@ static int begin(int fd, bool connecting, const struct ofi_stream_ops *ops, void
 	stream->ops = ops;
 	stream->owner = owner;
 	stream->connecting = connecting;
-	stream->end = &stream->first;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	r = ofi_io_add(&stream->source);
 	if (r < 0) {

@@ -39,8 +39,9 @@ struct ofi_stream {
 	bool in_use;			/* a function of the owner runs */
 	uint8_t *part;			/* what came of a frame that is not whole */
 	size_t part_len;
-	struct ofi_chunk *first, **end;	/* to be sent */
+	struct ofi_chunk *first, *last;	/* to be sent */
 	size_t waiting;			/* bytes of it */
+	int error;			/* why nothing can be sent any more, or 0 */
 };
 
 /* Begin to connect.  Errors of socket() and connect(). */
@@ -56,7 +57,8 @@ int ofi_stream_take(struct ofi_stream *stream);
 
 /*
  * Send a frame with the body in so many parts (at most OFI_PARTS), copied as far as the kernel
- * does not take it.  -ENOMEM: it is lost.  A broken stream says so by ended(), later.
+ * does not take it.  -ENOMEM: it is lost.  -ENOBUFS: the peer does not read, and too much waits:
+ * the stream ends.  A broken stream says so by ended(), later.
  */
 #define OFI_PARTS 40u
 int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
@@ -66,8 +68,8 @@ static inline size_t ofi_stream_waiting(const struct ofi_stream *stream)
 {
 	return stream->waiting;
 }
-/* Try to send all that waits within so many ms: for the end of the process. */
-void ofi_stream_flush(struct ofi_stream *stream, int ms);
+/* Try now to send what waits, for the end of the process.  True: nothing waits that could be sent. */
+bool ofi_stream_flush(struct ofi_stream *stream);
 
 /* In the child of a fork(): the connection stays the parent's. */
 void ofi_stream_forget(struct ofi_stream *stream);
