@@ -2,12 +2,14 @@
 /*
  * ofi/io.c - see io.h.
  *
- * While the program polls, it fetches what comes in, and the thread only checks at intervals
- * whether it still does: else both would wake up for each packet.
+ * While the program polls, it fetches what comes in, and the thread rests: else both would wake up
+ * for each packet.  The thread checks at intervals whether the program still polls, and is woken
+ * when that begins to wait.
  */
 #include "config.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -21,11 +23,13 @@
 #include "io.h"
 
 #define EVENTS 64
-#define CHECK_EVERY 1		/* ms, while the program polls */
+#define REST_MS 1		/* between two checks */
+#define POLLS_LATELY SIM_US(200)	/* so long after a poll another one is expected */
+#define POLLS_PER_LOOK 16u	/* of the stream that was read last, for one at all that are ready */
 
 /* The thread's; it frees it when it ends, which may be after the next start. */
 struct io {
-	int epoll, wake;		/* wake: to stop */
+	int epoll, wake;		/* wake: to stop, or to end a rest */
 	bool stop;
 	pthread_t thread;
 };
@@ -35,6 +39,10 @@ static struct {
 	struct epoll_event events[EVENTS];
 	int num;		/* of those that are being handled; a source may leave meanwhile */
 } batch;
+static struct ofi_source *latest;	/* that was ready; NULL: it left */
+static unsigned int polls;
+static _Atomic uint64_t polled_at;	/* by the program, or 0 */
+static atomic_bool resting;
 
 int ofi_io_add(struct ofi_source *source)
 {
@@ -60,38 +68,80 @@ void ofi_io_remove(struct ofi_source *source)
 	for (int i = 0; i < batch.num; i++)
 		if (batch.events[i].data.ptr == source)
 			batch.events[i].data.ptr = NULL;
+	if (latest == source)
+		latest = NULL;
 }
 
-bool ofi_io_poll(void)
+/* All that is ready now. */
+static void handle_ready(void)
 {
 	int num;
 
 	if (!io || batch.num)
-		return false;
+		return;
 	num = epoll_wait(io->epoll, batch.events, EVENTS, 0);
 	if (num <= 0)
-		return false;
+		return;
 	batch.num = num;
 	for (int i = 0; i < num; i++) {
 		struct ofi_source *source = batch.events[i].data.ptr;
 
-		if (source)
-			source->ready(source, batch.events[i].events);
+		if (!source)
+			continue;
+		if (batch.events[i].events == EPOLLIN)
+			latest = source;
+		source->ready(source, batch.events[i].events);
 	}
 	batch.num = 0;
-	return true;
 }
 
-/* Until a source is ready, or the thread is to stop.  Without the lock. */
-static void sleep_for(const struct io *own)
+/* Mostly something comes from where something came before, which costs one system call. */
+void ofi_io_fetch(void)
 {
-	struct epoll_event unused;
-	bool polls = sim_program_polls();
+	atomic_store_explicit(&polled_at, sim_now(), memory_order_relaxed);
+	if (latest && !batch.num && ++polls % POLLS_PER_LOOK)
+		latest->ready(latest, EPOLLIN);
+	else
+		handle_ready();
+}
 
-	if (polls)
-		(void)usleep(CHECK_EVERY * 1000);
+static void wake_thread(void)
+{
+	uint64_t one = 1;
+
+	(void)!write(io->wake, &one, sizeof(one));
+}
+
+void ofi_io_idle(void)
+{
+	if (!io || !atomic_load_explicit(&polled_at, memory_order_relaxed))
+		return;
+	atomic_store(&polled_at, 0);
+	if (atomic_load(&resting))
+		wake_thread();
+}
+
+static bool program_polls(void)
+{
+	uint64_t at = atomic_load(&polled_at);
+
+	return at && (int64_t)(sim_now() - at) < (int64_t)POLLS_LATELY;
+}
+
+/* Until a source is ready, or the thread is to check or to stop.  Without the lock. */
+static void wait_or_rest(const struct io *own)
+{
+	struct pollfd wake = { .fd = own->wake, .events = POLLIN };
+	struct epoll_event unused;
+	uint64_t count;
+
+	atomic_store(&resting, true);
+	if (program_polls())
+		(void)poll(&wake, 1, REST_MS);
 	else
 		(void)epoll_wait(own->epoll, &unused, 1, -1);
+	atomic_store(&resting, false);
+	(void)!read(own->wake, &count, sizeof(count));
 }
 
 static void *io_thread(void *arg)
@@ -100,11 +150,13 @@ static void *io_thread(void *arg)
 	bool stop = false;
 
 	while (!stop) {
-		sleep_for(own);
+		wait_or_rest(own);
+		if (program_polls())
+			continue;
 		sim_lock();
 		stop = own->stop;
 		if (!stop)
-			(void)ofi_io_poll();
+			handle_ready();
 		sim_unlock();
 	}
 	close(own->wake);
@@ -161,12 +213,11 @@ err_close:
 
 void ofi_io_stop(void)
 {
-	uint64_t one = 1;
-
 	if (!io)
 		return;
 	io->stop = true;
-	(void)!write(io->wake, &one, sizeof(one));
+	atomic_store(&polled_at, 0);
+	wake_thread();
 	io = NULL;
 	batch.num = 0;
 }

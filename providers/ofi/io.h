@@ -32,7 +32,9 @@ void ofi_io_change(struct ofi_source *source, uint32_t events);
 /* Its function is not called any more, also if it was about to be. */
 void ofi_io_remove(struct ofi_source *source);
 
-/* What is ready now, without waiting.  True: there was something. */
-bool ofi_io_poll(void);
+/* The program polls: handle what is ready now.  The thread relies on it while it goes on. */
+void ofi_io_fetch(void);
+/* The program polls no more. */
+void ofi_io_idle(void);
 
 #endif

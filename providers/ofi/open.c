@@ -31,11 +31,6 @@ static int need(void)
 	return r;
 }
 
-static void fetch(void)
-{
-	(void)ofi_io_poll();
-}
-
 /* What leads to other hosts is the parent's. */
 static void forked(void)
 {
@@ -62,7 +57,8 @@ static void set_hooks(void)
 	after_fork_before = sim_engine_hooks.after_fork;
 	sim_engine_hooks.forked = forked;
 	sim_engine_hooks.after_fork = after_fork;
-	sim_engine_hooks.fetch = fetch;
+	sim_engine_hooks.fetch = ofi_io_fetch;
+	sim_engine_hooks.idle = ofi_io_idle;
 	sim_engine_hooks.need = need;
 }
 

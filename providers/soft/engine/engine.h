@@ -84,6 +84,8 @@ struct sim_engine_hooks {
 	int (*need)(void);
 	/* The program polls: fetch what came from other machines, after sim_fetch_on().  Lock held. */
 	void (*fetch)(void);
+	/* It polls no more, and waits.  Lock held. */
+	void (*idle)(void);
 	/* In the child of a fork(): at once, and when it first takes the lock. */
 	void (*forked)(void), (*after_fork)(void);
 	/* For the trace: a timer is "armed", "fired" or "ended".  Lock held. */
@@ -105,8 +107,6 @@ extern struct sim_engine_hooks sim_engine_hooks;
 void sim_progress(void);
 /* Call hooks.fetch() at each poll of the program, or no more. */
 void sim_fetch_on(bool on);
-/* Does the program poll all the time, so that it fetches what comes in?  No lock needed. */
-bool sim_program_polls(void);
 /* Real clock: a poll found so many things that were there already. */
 void sim_polled(unsigned int found);
 /* Virtual clock: move time by so much, firing all in between. */

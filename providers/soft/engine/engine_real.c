@@ -125,6 +125,8 @@ int engine_real_idle(void)
 	}
 	sim_lock();
 	receive();
+	if (sim_engine_hooks.idle)
+		sim_engine_hooks.idle();
 	r = sim_engine_need_thread();
 	sim_unlock();
 	return r < 0 && !came ? r : came;
@@ -169,11 +171,6 @@ void sim_polled(unsigned int found)
 void sim_fetch_on(bool on)
 {
 	relaxed_store(&sim_engine.fetches, on);
-}
-
-bool sim_program_polls(void)
-{
-	return relaxed_load(&sim_engine.hot);
 }
 
 void sim_progress(void)
