@@ -25,6 +25,7 @@
 #define EVENTS 64
 #define REST_MS 1		/* between two checks */
 #define POLLS_LATELY SIM_US(200)	/* so long after a poll another one is expected */
+#define POLLS_PER_PUT_OFF 4u	/* so many polls after which an answer does not wait for company */
 #define POLLS_PER_LOOK 16u	/* of the stream that was read last, for one at all that are ready */
 
 /* The thread's; it frees it when it ends, which may be after the next start. */
@@ -41,6 +42,7 @@ static struct {
 } batch;
 static struct ofi_source *latest;	/* that was ready; NULL: it left */
 static unsigned int polls;
+void (*ofi_io_put_off)(bool all);
 static _Atomic uint64_t polled_at;	/* by the program, or 0 */
 static atomic_bool resting;
 
@@ -95,6 +97,12 @@ static void handle_ready(void)
 	batch.num = 0;
 }
 
+static void send_put_off(bool all)
+{
+	if (ofi_io_put_off)
+		ofi_io_put_off(all);
+}
+
 /* Mostly something comes from where something came before, which costs one system call. */
 void ofi_io_fetch(void)
 {
@@ -103,6 +111,7 @@ void ofi_io_fetch(void)
 		latest->ready(latest, EPOLLIN);
 	else
 		handle_ready();
+	send_put_off(polls % POLLS_PER_PUT_OFF == 0);
 }
 
 static void wake_thread(void)
@@ -116,6 +125,7 @@ void ofi_io_idle(void)
 {
 	if (!io || !atomic_load_explicit(&polled_at, memory_order_relaxed))
 		return;
+	send_put_off(true);
 	atomic_store(&polled_at, 0);
 	if (atomic_load(&resting))
 		wake_thread();
@@ -155,8 +165,10 @@ static void *io_thread(void *arg)
 			continue;
 		sim_lock();
 		stop = own->stop;
-		if (!stop)
+		if (!stop) {
 			handle_ready();
+			send_put_off(true);
+		}
 		sim_unlock();
 	}
 	close(own->wake);

@@ -37,4 +37,10 @@ void ofi_io_fetch(void);
 /* The program polls no more. */
 void ofi_io_idle(void);
 
+/*
+ * Set at start-up or NULL: send what was put off, since nothing came along that could take it with
+ * it.  all: also what may be put off further.
+ */
+extern void (*ofi_io_put_off)(bool all);
+
 #endif

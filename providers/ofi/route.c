@@ -17,6 +17,7 @@
 #include <uthash.h>
 
 #include "providers/soft/link/link_internal.h"
+#include "providers/soft/wire/rc.h"
 #include "frame.h"
 #include "knock.h"
 #include "owners.h"
@@ -39,9 +40,18 @@ struct ofi_question {
  * Sending.
  */
 
+/* An acknowledgement may wait for the answer that the program is about to send. */
+static bool is_ack(enum sim_packet_type type, const struct iovec *parts, unsigned int num)
+{
+	const uint8_t *header = num > 1 ? parts[1].iov_base : NULL;
+
+	return type == SIM_PACKET_RC && header && parts[1].iov_len == sizeof(struct rc_header) &&
+	       header[offsetof(struct rc_header, op)] == RC_ACK;
+}
+
 /* Send the body of a PACKET frame, or let it wait until there is a session. */
 int ofi_send_to(struct ofi_peer *peer, enum sim_packet_type type, const struct iovec *parts,
-		   unsigned int num, size_t len)
+		unsigned int num, size_t len)
 {
 	const struct ofi_want want = { .kind = OFI_WANT_SLOT, .slot = peer->slot };
 	int r;
@@ -50,6 +60,8 @@ int ofi_send_to(struct ofi_peer *peer, enum sim_packet_type type, const struct i
 		if (ofi_stream_waiting(peer->session->stream) > MAX_WAITING &&
 		    (type == SIM_PACKET_RC || type == SIM_PACKET_UD))
 			return 0;	/* it does not read; its protocol repeats it */
+		if (is_ack(type, parts, num))
+			return ofi_stream_put_off(peer->session->stream, OFI_PACKET, parts, num, len);
 		return ofi_session_send(peer->session, OFI_PACKET, parts, num, len);
 	}
 	if (type == SIM_PACKET_NOTE)

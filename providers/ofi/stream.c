@@ -9,13 +9,16 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "providers/soft/base/base.h"
 #include "stream.h"
 
 #define READ_SIZE (256u << 10)
 #define READS 8u			/* per turn, then others have theirs */
-#define CHUNK ((size_t)4 << 10)		/* small frames share one */
+#define CHUNK ((size_t)960)		/* small frames share one */
+#define SHORT 512u			/* a frame that may be put off */
+#define MAX_TOGETHER 8u			/* chunks that go with a frame in one system call */
 #define MAX_WAITING ((size_t)96 << 20)	/* a peer that takes no more must not cost more memory */
 
 /* What waits to be sent. */
@@ -24,6 +27,10 @@ struct ofi_chunk {
 	size_t room, len, sent;
 	uint8_t bytes[];
 };
+
+static struct ofi_stream *put_off;	/* the streams of which something was put off */
+static bool urgent;			/* and it is no mere acknowledgement */
+static bool receiving;			/* frames are being handled: answers are sent together */
 
 /* All streams read into this one after the other. */
 static uint8_t buffer[OFI_FRAME_HEADER + OFI_RETURNED_HEADER + OFI_PACKET_MAX + READ_SIZE];
@@ -40,8 +47,12 @@ static void forget_queue(struct ofi_stream *stream)
 	stream->waiting = 0;
 }
 
+static void send_waiting(struct ofi_stream *stream);
+
 static void free_stream(struct ofi_stream *stream)
 {
+	if (stream->put_off)
+		LL_DELETE2(put_off, stream, next_put_off);
 	forget_queue(stream);
 	free(stream->part);
 	free(stream);
@@ -60,8 +71,12 @@ int ofi_stream_take(struct ofi_stream *stream)
 
 void ofi_stream_close(struct ofi_stream *stream)
 {
-	if (!stream->closed)
-		close(ofi_stream_take(stream));
+	if (stream->closed)
+		return;
+	/* The last word may be why it is closed. */
+	if (stream->put_off)
+		send_waiting(stream);
+	close(ofi_stream_take(stream));
 }
 
 void ofi_stream_forget(struct ofi_stream *stream)
@@ -82,7 +97,7 @@ static void end(struct ofi_stream *stream, int error)
 
 static void wait_for(struct ofi_stream *stream)
 {
-	bool more = stream->connecting || stream->first;
+	bool more = stream->connecting || (stream->first && !stream->put_off);
 
 	ofi_io_change(&stream->source, EPOLLIN | (more ? (uint32_t)EPOLLOUT : 0));
 }
@@ -99,40 +114,79 @@ static size_t put(const struct ofi_stream *stream, struct iovec *parts, unsigned
 	return sent < 0 ? 0 : (size_t)sent;
 }
 
+/* The kernel had no room for all that waits. */
+static bool is_blocked(const struct ofi_stream *stream)
+{
+	return stream->connecting || stream->source.events & EPOLLOUT;
+}
+
+/* What waits, in so many parts at most; returns their number. */
+static unsigned int waiting_parts(const struct ofi_stream *stream, struct iovec *parts,
+				  unsigned int max, size_t *ret_len)
+{
+	unsigned int num = 0;
+
+	*ret_len = 0;
+	for (struct ofi_chunk *chunk = stream->first; chunk && num < max; chunk = chunk->next) {
+		parts[num].iov_base = chunk->bytes + chunk->sent;
+		parts[num].iov_len = chunk->len - chunk->sent;
+		*ret_len += parts[num++].iov_len;
+	}
+	return num;
+}
+
+/* So many bytes of what waits are sent. */
+static void drop_sent(struct ofi_stream *stream, size_t sent)
+{
+	stream->waiting -= sent;
+	while (sent) {
+		struct ofi_chunk *chunk = stream->first;
+		size_t n = chunk->len - chunk->sent < sent ? chunk->len - chunk->sent : sent;
+
+		chunk->sent += n;
+		sent -= n;
+		if (chunk->sent < chunk->len)
+			return;
+		stream->first = chunk->next;
+		if (!stream->first)
+			stream->last = NULL;
+		free(chunk);
+	}
+}
+
 static void send_waiting(struct ofi_stream *stream)
 {
 	struct iovec parts[OFI_PARTS];
-	struct ofi_chunk *chunk;
 	unsigned int num;
 	size_t asked, sent;
 
 	do {
-		num = 0;
-		asked = 0;
-		for (chunk = stream->first; chunk && num < OFI_PARTS; chunk = chunk->next) {
-			parts[num].iov_base = chunk->bytes + chunk->sent;
-			parts[num].iov_len = chunk->len - chunk->sent;
-			asked += parts[num++].iov_len;
-		}
+		num = waiting_parts(stream, parts, OFI_PARTS, &asked);
 		if (!num)
 			return;
 		sent = put(stream, parts, num);
-		stream->waiting -= sent;
-		for (size_t left = sent; left;) {
-			size_t n;
-
-			chunk = stream->first;
-			n = chunk->len - chunk->sent < left ? chunk->len - chunk->sent : left;
-			chunk->sent += n;
-			left -= n;
-			if (chunk->sent < chunk->len)
-				break;
-			stream->first = chunk->next;
-			if (!stream->first)
-				stream->last = NULL;
-			free(chunk);
-		}
+		drop_sent(stream, sent);
 	} while (sent == asked);
+}
+
+/* What waits, and these parts behind it; returns how many bytes of these were sent. */
+static size_t put_together(struct ofi_stream *stream, const struct iovec *parts, unsigned int num)
+{
+	struct iovec all[MAX_TOGETHER + OFI_PARTS + 1];
+	unsigned int before;
+	size_t len, sent;
+
+	before = waiting_parts(stream, all, MAX_TOGETHER, &len);
+	if (len < stream->waiting) {
+		send_waiting(stream);
+		before = waiting_parts(stream, all, MAX_TOGETHER, &len);
+		if (before)
+			return 0;
+	}
+	memcpy(all + before, parts, num * sizeof(*parts));
+	sent = put(stream, all, before + num);
+	drop_sent(stream, sent < len ? sent : len);
+	return sent < len ? 0 : sent - len;
 }
 
 /* Where so many bytes can be added to what waits; NULL: no memory. */
@@ -185,8 +239,9 @@ static int give_up(struct ofi_stream *stream, int error)
 	return error;
 }
 
-int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
-		    unsigned int parts, size_t len)
+/* A frame; late: it is put off, unless the kernel has no room anyway. */
+static int send_frame(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
+		      unsigned int parts, size_t len, bool late)
 {
 	struct ofi_frame frame = { .len = (uint32_t)len, .type = type };
 	uint8_t header[OFI_FRAME_HEADER];
@@ -203,8 +258,8 @@ int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec 
 	if (parts)
 		memcpy(all + 1, body, parts * sizeof(*body));
 	len += sizeof(header);
-	if (!stream->first && !stream->connecting)
-		sent = put(stream, all, parts + 1);
+	if (!late && !is_blocked(stream))
+		sent = put_together(stream, all, parts + 1);
 	if (sent == len)
 		return 0;
 	if (stream->waiting + len > MAX_WAITING)
@@ -213,8 +268,45 @@ int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec 
 	/* Half a frame is worse than none: nothing behind it can be read. */
 	if (r < 0 && sent)
 		return give_up(stream, r);
-	wait_for(stream);
+	if (!late)
+		wait_for(stream);
+	else if (!r && !stream->put_off) {
+		stream->put_off = true;
+		LL_PREPEND2(put_off, stream, next_put_off);
+	}
 	return r;
+}
+
+int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
+		    unsigned int parts, size_t len)
+{
+	bool late = receiving && len <= SHORT && !is_blocked(stream);
+
+	urgent |= late;
+	return send_frame(stream, type, body, parts, len, late);
+}
+
+int ofi_stream_put_off(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
+		       unsigned int parts, size_t len)
+{
+	return send_frame(stream, type, body, parts, len, len <= SHORT && !is_blocked(stream));
+}
+
+/* For io.c. */
+static void send_put_off(bool all)
+{
+	struct ofi_stream *stream;
+
+	if (!all && !urgent)
+		return;
+	urgent = false;
+	while ((stream = put_off)) {
+		LL_DELETE2(put_off, stream, next_put_off);
+		stream->put_off = false;
+		if (!is_blocked(stream))
+			send_waiting(stream);
+		wait_for(stream);
+	}
 }
 
 bool ofi_stream_flush(struct ofi_stream *stream)
@@ -322,7 +414,7 @@ static void ready(struct ofi_source *source, uint32_t events)
 {
 	struct ofi_stream *stream = sim_container(source, struct ofi_stream, source);
 
-	stream->in_use = true;
+	receiving = stream->in_use = true;
 	if (!stream->connecting || finish_connecting(stream)) {
 		if (events & EPOLLOUT && stream->first)
 			send_waiting(stream);
@@ -331,7 +423,7 @@ static void ready(struct ofi_source *source, uint32_t events)
 		if (!stream->closed)
 			wait_for(stream);
 	}
-	stream->in_use = false;
+	receiving = stream->in_use = false;
 	if (stream->closed)
 		free_stream(stream);
 }
@@ -352,6 +444,7 @@ static int begin(int fd, bool connecting, const struct ofi_stream_ops *ops, void
 	stream->source.events = EPOLLIN | (connecting ? (uint32_t)EPOLLOUT : 0);
 	stream->source.ready = ready;
 	stream->ops = ops;
+	ofi_io_put_off = send_put_off;
 	stream->owner = owner;
 	stream->connecting = connecting;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));

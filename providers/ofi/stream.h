@@ -41,6 +41,8 @@ struct ofi_stream {
 	size_t part_len;
 	struct ofi_chunk *first, *last;	/* to be sent */
 	size_t waiting;			/* bytes of it */
+	struct ofi_stream *next_put_off;
+	bool put_off;			/* some of it was put off, and the kernel has room */
 	int error;			/* why nothing can be sent any more, or 0 */
 };
 
@@ -63,6 +65,12 @@ int ofi_stream_take(struct ofi_stream *stream);
 #define OFI_PARTS 40u
 int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
 		    unsigned int parts, size_t len);
+/*
+ * The same of a short frame that may wait a few microseconds for another one to go with it, so that
+ * both cost one system call.
+ */
+int ofi_stream_put_off(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
+		       unsigned int parts, size_t len);
 /* Bytes that wait here. */
 static inline size_t ofi_stream_waiting(const struct ofi_stream *stream)
 {
