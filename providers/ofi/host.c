@@ -269,6 +269,23 @@ void ofi_hosts_start(void)
 	sim_remote = &ops;
 }
 
+static void forget(struct sim_remote_host *host)
+{
+	if (host->knock)
+		ofi_knock_stop(host->knock);
+	ofi_queue_clear(&host->waiting);
+	ofi_route_drop(host);
+}
+
+void ofi_hosts_forget(void)
+{
+	for (struct sim_remote_host *host = hosts; host; host = host->next) {
+		forget(host);
+		host->state = OFI_HOST_NEW;
+		host->port->state = IBV_PORT_DOWN;
+	}
+}
+
 void ofi_hosts_stop(void)
 {
 	struct sim_remote_host *host;
@@ -276,10 +293,7 @@ void ofi_hosts_stop(void)
 	sim_remote = NULL;
 	while ((host = hosts)) {
 		hosts = host->next;
-		if (host->knock)
-			ofi_knock_stop(host->knock);
-		ofi_queue_clear(&host->waiting);
-		ofi_route_drop(host);
+		forget(host);
 		host->node->remote = NULL;
 		free(host);
 	}

@@ -62,5 +62,7 @@ struct ofi_peer *ofi_host_any(const struct sim_remote_host *host);
 void ofi_hosts_start(void);		/* sets sim_remote */
 /* Forget what is known of all; their nodes go with the fabric. */
 void ofi_hosts_stop(void);
+/* In the child of a fork(), after the peers: nothing is known of any, but their addresses. */
+void ofi_hosts_forget(void);
 
 #endif

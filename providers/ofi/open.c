@@ -39,23 +39,33 @@ static void forked(void)
 	ofi_addresses_forget();
 	ofi_sessions_forget();
 	ofi_peers_stop();
+	ofi_hosts_forget();
 	sim_fetch_on(false);
 	if (forked_before)
 		forked_before();
+}
+
+static void set_forked(void)
+{
+	if (sim_engine_hooks.forked == forked)
+		return;
+	forked_before = sim_engine_hooks.forked;
+	sim_engine_hooks.forked = forked;
 }
 
 static void after_fork(void)
 {
 	if (after_fork_before)
 		after_fork_before();
+	/* Who joins again sets it again; the child may have children, too. */
+	set_forked();
 	ofi_self_renew();
 }
 
 static void set_hooks(void)
 {
-	forked_before = sim_engine_hooks.forked;
+	set_forked();
 	after_fork_before = sim_engine_hooks.after_fork;
-	sim_engine_hooks.forked = forked;
 	sim_engine_hooks.after_fork = after_fork;
 	sim_engine_hooks.fetch = ofi_io_fetch;
 	sim_engine_hooks.idle = ofi_io_idle;

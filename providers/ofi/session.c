@@ -135,9 +135,9 @@ static void say_refused(struct ofi_session *session, uint8_t reason, uint32_t va
 void ofi_session_refuse(struct ofi_session *session, enum ofi_refusal reason, uint32_t value,
 			const char *text)
 {
-	log_refusal(session, true, reason, value,
+	log_refusal(session, true, (uint8_t)reason, value,
 		    reason == OFI_REFUSED_TRANSPORT ? hello.transport : "");
-	say_refused(session, reason, value, text);
+	say_refused(session, (uint8_t)reason, value, text);
 	finish(session, -EACCES);
 }
 
@@ -483,11 +483,19 @@ void ofi_sessions_flush(void)
 	}
 }
 
+/* Nobody is told; but nobody may look at it later. */
+static void leave_knock(struct ofi_session *session)
+{
+	if (session->knock)
+		ofi_knock_failed(session->knock, session, -ECONNABORTED);
+}
+
 void ofi_sessions_stop(void)
 {
 	struct ofi_session *session, *next;
 
 	DL_FOREACH_SAFE(sessions, session, next) {
+		leave_knock(session);
 		ofi_stream_close(session->stream);
 		free_session(session);
 	}
@@ -498,6 +506,7 @@ void ofi_sessions_forget(void)
 	struct ofi_session *session, *next;
 
 	DL_FOREACH_SAFE(sessions, session, next) {
+		leave_knock(session);
 		ofi_stream_forget(session->stream);
 		free_session(session);
 	}
