@@ -2,6 +2,7 @@
 /* ofi/session.c - see session.h. */
 #include "config.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,6 +19,8 @@
 
 #define OPEN_WITHIN SIM_MS(5000)
 #define MAX_SESSIONS 4096u
+#define MAX_OF_PEER 16u		/* it may begin some while we begin some */
+#define LOG_PAUSE SIM_MS(10000)
 #define FLUSH_MS 200
 #define FLUSH_MAX 64u
 #define KEEPALIVE_S 1
@@ -79,23 +82,45 @@ static void ended(struct ofi_stream *stream, int error)
  * Refusals.
  */
 
-static const char *who(const struct ofi_session *session)
+/* Its name, or where it connected from. */
+static const char *who(const struct ofi_session *session, char text[INET6_ADDRSTRLEN])
 {
-	return session->host ? session->host->node->name : "?";
+	union sim_sockaddr addr = { 0 };
+	socklen_t len = sizeof(addr);
+
+	if (session->host)
+		return session->host->node->name;
+	if (getpeername(session->stream->source.fd, &addr.sa, &len))
+		return "?";
+	if (addr.sa.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&addr.in6.sin6_addr))
+		return inet_ntop(AF_INET, addr.in6.sin6_addr.s6_addr + 12, text, INET6_ADDRSTRLEN);
+	if (addr.sa.sa_family == AF_INET6)
+		return inet_ntop(AF_INET6, &addr.in6.sin6_addr, text, INET6_ADDRSTRLEN);
+	if (addr.sa.sa_family == AF_INET)
+		return inet_ntop(AF_INET, &addr.in.sin_addr, text, INET6_ADDRSTRLEN);
+	return "?";
 }
 
-/* Once for a host. */
-static bool may_log(struct ofi_session *session)
+/* Once for a host; of those that are none yet, now and then, as anybody may connect. */
+static bool may_log(struct ofi_session *session, uint8_t reason)
 {
+	static uint64_t not_before[OFI_REFUSALS];
 	struct sim_remote_host *host = session->host;
+	uint64_t now = sim_now();
+	bool may;
 
-	if (host && host->refusal_logged)
-		return false;
-	if (host)
+	if (host) {
+		may = !host->refusal_logged;
 		host->refusal_logged = true;
-	return true;
+		return may;
+	}
+	may = now >= not_before[reason];
+	if (may)
+		not_before[reason] = now + LOG_PAUSE;
+	return may;
 }
 
+/* reason: one that there is; what a peer says is checked when it is decoded. */
 static void log_refusal(struct ofi_session *session, bool by_us, uint8_t reason, uint32_t value,
 			const char *text)
 {
@@ -110,12 +135,12 @@ static void log_refusal(struct ofi_session *session, bool by_us, uint8_t reason,
 		[OFI_REFUSED_BUSY] = "it has too many connections",
 		[OFI_REFUSED_LID] = "another host has the same LID: their IPv4 addresses end alike",
 	};
+	char address[INET6_ADDRSTRLEN];
 
-	if (!may_log(session))
+	if (!may_log(session, reason))
 		return;
-	sim_core->log(POLYCM_LOG_ERROR, NULL, "host %s %s: %s%s%s (%u)", who(session),
-		      by_us ? "was refused" : "refuses to talk to this one",
-		      reason < OFI_REFUSALS && hints[reason] ? hints[reason] : "unknown reason",
+	sim_core->log(POLYCM_LOG_ERROR, NULL, "host %s %s: %s%s%s (%u)", who(session, address),
+		      by_us ? "was refused" : "refuses to talk to this one", hints[reason],
 		      *text ? ": it plays " : "", text, value);
 }
 
@@ -257,6 +282,15 @@ static void open_session(struct ofi_session *session)
 		ofi_route_opened(peer->host, peer);
 }
 
+static unsigned int num_of_peer(const struct ofi_peer *peer)
+{
+	unsigned int num = peer->session != NULL;
+
+	for (const struct ofi_session *other = peer->others; other; other = other->next_other)
+		num++;
+	return num;
+}
+
 /* Who it says to be, it is.  False: the stream ends. */
 static bool proven(struct ofi_session *session)
 {
@@ -275,6 +309,10 @@ static bool proven(struct ofi_session *session)
 	peer = ofi_peer_meet(session->host, hello.slot, hello.token);
 	if (!peer)
 		return false;
+	if (num_of_peer(peer) >= MAX_OF_PEER) {
+		ofi_session_refuse(session, OFI_REFUSED_BUSY, MAX_OF_PEER, "");
+		return true;
+	}
 	session->peer = peer;
 	open_session(session);
 	return true;
