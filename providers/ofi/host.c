@@ -164,6 +164,21 @@ void ofi_host_take_ports(struct sim_remote_host *host, const struct ofi_ports *p
 		take_address(host, &ports->addresses[i]);
 }
 
+void ofi_host_take_gate(struct sim_remote_host *host, struct sim_remote_host *other)
+{
+	union sim_sockaddr addr = other->gate;
+	struct sim_address *address;
+
+	sim_addr_set_port(&addr, 0);
+	address = sim_node_address(other->node, &addr.sa);
+	if (address)
+		sim_node_remove_address(other->node, address);
+	if (!sim_node_of_address(&addr.sa))
+		(void)sim_port_add_address(host->port, "ofi", host->port->fabric_index + 2, &addr,
+					   addr.sa.sa_family == AF_INET ? 32 : 128);
+	sim_cma_ask_again();
+}
+
 /* Two ports of a subnet with one LID could not be told from each other. */
 static bool lid_is_taken(const struct sim_remote_host *host, uint16_t lid)
 {

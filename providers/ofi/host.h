@@ -53,6 +53,8 @@ struct sim_remote_host *ofi_host_first(void);
 int ofi_host_take(struct sim_remote_host *host, const struct ofi_hello *hello);
 /* Its ports as they are now. */
 void ofi_host_take_ports(struct sim_remote_host *host, const struct ofi_ports *ports);
+/* It has answered where another one was looked for: that address is its, whether it says so or not. */
+void ofi_host_take_gate(struct sim_remote_host *host, struct sim_remote_host *other);
 /* Whoever waits for it goes on. */
 void ofi_host_set_state(struct sim_remote_host *host, enum ofi_host_state state);
 

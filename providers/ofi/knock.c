@@ -13,7 +13,8 @@
 #include "session.h"
 
 #define ATTEMPTS 5u
-#define NEXT_AFTER SIM_MS(100)	/* or three times what connecting took */
+#define NEXT_AFTER SIM_MS(100)	/* or so many times what connecting took, if that is more */
+#define NEXT_TIMES 3u
 #define GIVE_UP SIM_MS(5000)
 #define PAUSE SIM_MS(50)	/* after a failure before the host is asked again */
 
@@ -69,11 +70,16 @@ static void fail(struct ofi_knock *knock)
 
 	ofi_knock_stop(knock);
 	if (error == -EACCES) {		/* session.c has said why */
+		if (peer)
+			ofi_queue_clear(&peer->waiting);
 		ofi_host_set_state(host, OFI_HOST_REFUSED);
 		ofi_route_silent(host);
-	} else if (error == -ECONNREFUSED) {
+	} else if (error == -ECONNREFUSED && !ofi_host_any(host)) {
 		ofi_route_bare(host);
+	} else if (!peer && ofi_host_any(host)) {
+		ofi_route_opened(host, ofi_host_any(host));
 	} else {
+		/* That the gate is shut to us does not mean that nobody is there, if one reached us. */
 		sim_core->log(POLYCM_LOG_INFO, NULL, "host %s does not answer at TCP port %u: %s",
 			      host->node->name, sim_addr_port(&host->gate.sa),
 			      error ? strerror(-error) : "no answer");
@@ -103,34 +109,48 @@ static void attempt(struct ofi_knock *knock)
 	}
 }
 
+/* When another attempt may help; SIM_NEVER: not as things are. */
+static uint64_t next_at(const struct ofi_knock *knock)
+{
+	const struct ofi_session *last;
+	uint64_t took;
+
+	/* None yet: what is known already is to be told. */
+	if (!knock->attempts || knock->attempts == ATTEMPTS)
+		return SIM_NEVER;
+	/* The member that had it has ended; another one may be there. */
+	last = knock->sessions[knock->attempts - 1];
+	if (!last)
+		return is_under_way(knock) || knock->error == -ECONNRESET ? 0 : SIM_NEVER;
+	/* One that is not even connected is the network's matter: TCP repeats its SYN. */
+	if (last->state == OFI_CONNECTING)
+		return SIM_NEVER;
+	took = NEXT_TIMES * (last->connected - last->began);
+	return last->connected + (took > NEXT_AFTER ? took : NEXT_AFTER);
+}
+
 static void on_timer(struct sim_timer *timer)
 {
 	struct ofi_knock *knock = sim_container(timer, struct ofi_knock, timer);
 	uint64_t now = sim_now();
 
+	if (now < knock->began + GIVE_UP && now >= next_at(knock))
+		attempt(knock);
 	if (now >= knock->began + GIVE_UP || !is_under_way(knock)) {
 		fail(knock);
 		return;
 	}
-	/* One that is not even connected is the network's matter: TCP repeats its SYN. */
-	if (knock->attempts < ATTEMPTS && knock->sessions[knock->attempts - 1] &&
-	    knock->sessions[knock->attempts - 1]->state != OFI_CONNECTING)
-		attempt(knock);
-	sim_timer_arm(timer, now + NEXT_AFTER);
+	sim_timer_arm(timer, next_at(knock) < now + NEXT_AFTER ? next_at(knock) : now + NEXT_AFTER);
 }
 
 void ofi_knock(struct sim_remote_host *host, struct ofi_peer *peer, const struct ofi_want *want)
 {
 	struct ofi_knock *knock = peer ? peer->knock : host->knock;
 	uint64_t now = sim_now();
+	bool lately = now < (peer ? peer->knocked : host->knocked) + PAUSE;
 
-	if (knock)
+	if (knock || (lately && host->state != OFI_HOST_BARE))
 		return;
-	if (now < (peer ? peer->knocked : host->knocked) + PAUSE) {
-		if (host->state == OFI_HOST_BARE)
-			ofi_route_bare(host);
-		return;
-	}
 	knock = calloc(1, sizeof(*knock));
 	if (!knock)
 		return;		/* what waits is repeated, and so is this */
@@ -143,8 +163,11 @@ void ofi_knock(struct sim_remote_host *host, struct ofi_peer *peer, const struct
 		peer->knock = knock;
 	else
 		host->knock = knock;
-	attempt(knock);
-	/* An error, too, is told later: the caller is about to add to what waits. */
+	if (lately)
+		knock->error = -ECONNREFUSED;
+	else
+		attempt(knock);
+	/* An error, too, is told later: the caller is about to send, or to add to what waits. */
 	sim_timer_arm(&knock->timer, is_under_way(knock) ? now + NEXT_AFTER : now);
 }
 
@@ -154,6 +177,9 @@ void ofi_knock_opened(struct ofi_knock *knock, struct ofi_session *session)
 	struct ofi_peer *wanted = knock->peer, *found = session->peer;
 
 	unlink_knock(knock);
+	/* It is known by another address, too. */
+	if (knock->host != host)
+		ofi_queue_move(&host->waiting, &knock->host->waiting);
 	close_others(knock, session);
 	free(knock);
 	/* Another process answers: the one that was wanted has ended. */

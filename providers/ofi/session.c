@@ -294,6 +294,7 @@ static unsigned int num_of_peer(const struct ofi_peer *peer)
 /* Who it says to be, it is.  False: the stream ends. */
 static bool proven(struct ofi_session *session)
 {
+	struct sim_remote_host *looked_for = session->host;
 	struct ofi_peer *peer;
 	unsigned int version;
 
@@ -306,6 +307,8 @@ static bool proven(struct ofi_session *session)
 		ofi_session_refuse(session, OFI_REFUSED_LID, hello.ports.ports[0].lid, "");
 		return true;
 	}
+	if (looked_for && looked_for != session->host)
+		ofi_host_take_gate(session->host, looked_for);
 	peer = ofi_peer_meet(session->host, hello.slot, hello.token);
 	if (!peer)
 		return false;
@@ -385,6 +388,7 @@ static void connected(struct ofi_stream *stream)
 	struct ofi_session *session = stream->owner;
 
 	session->state = OFI_GREETING;
+	session->connected = sim_now();
 	if (send_hello(session) < 0)
 		finish(session, -ENOMEM);
 }

@@ -28,7 +28,7 @@ struct ofi_session {
 	struct ofi_peer *peer;		/* open */
 	enum ofi_session_state state;
 	bool initiator;
-	uint64_t began;
+	uint64_t began, connected;
 	struct sim_timer timer;		/* it must be open by then */
 	struct ofi_want want;
 	uint8_t *own, *theirs;		/* the bodies of both HELLOs, for the proofs; while it opens */
