@@ -181,7 +181,7 @@ void polycm_channel_show(struct polycm_channel *chan)
 void polycm_channel_push(struct polycm_channel *chan, struct polycm_ev *ev)
 {
 	DL_APPEND(chan->events, ev);
-	/* Each is an edge for epoll, as with the kernel's descriptor: a program may read one per edge. */
+	/* An edge for epoll, as with the kernel's descriptor: a program may read one event for each. */
 	if (!chan->taken_at_once && !chan->native)
 		set_readable(chan, true);
 	wake_sleepers(chan);

@@ -11,6 +11,7 @@
 #include "providers/soft/cm/cma.h"
 #include "providers/soft/fabric/gids.h"
 #include "addresses.h"
+#include "group.h"
 #include "host.h"
 #include "knock.h"
 #include "owners.h"
@@ -276,6 +277,8 @@ static const struct sim_remote_ops ops = {
 	.ask = ask,
 	.status = status,
 	.stands_still = ofi_peer_stands_still,
+	.send_to_group = ofi_group_send,
+	.joined = ofi_group_joined,
 	.source_for = ofi_source_for,
 };
 

@@ -25,7 +25,8 @@ static const struct polycm_option options[] = {
 		"TCP port at which the processes of this host are found. Open it in firewalls. The "
 		"same on all hosts, unless POLYCM_OFI_HOSTS says otherwise." },
 	{ SIZE, "POLYCM_OFI_HOSTS", "", NULL,
-		"Hosts whose TCP port is another one, separated by commas: 10.0.0.7:4795,hostc:4796." },
+		"Hosts that multicast groups are to reach, and hosts whose TCP port is another one, "
+		"separated by commas: 10.0.0.7,hostc:4796." },
 	{ SIZE, "POLYCM_OFI_KEY", "", NULL,
 		"File with a secret, which only its owner can read. Only hosts with the same secret "
 		"can connect. Unset: all hosts that reach the TCP port can." },

@@ -7,6 +7,7 @@
 #include "providers/soft/link/link_internal.h"
 #include "frame.h"
 #include "gate.h"
+#include "group.h"
 #include "owners.h"
 #include "route.h"
 #include "self.h"
@@ -62,6 +63,8 @@ static bool take_packet(struct ofi_peer *peer, uint8_t *body, size_t len)
 		}
 	}
 	sim_link_deliver(&packet);
+	if (packet.type == SIM_PACKET_UD)
+		ofi_group_hand_on(&packet);
 	return true;
 }
 

@@ -16,6 +16,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "providers/soft/fabric/groups.h"
 #include "providers/soft/link/link_internal.h"
 #include "providers/soft/wire/rc.h"
 #include "frame.h"
@@ -190,8 +191,9 @@ static int send_frame(const struct sim_frame *frame, unsigned int slot)
 		peer = ofi_peer_by_number(slot);
 		return peer ? ofi_send_to(peer, frame->type, parts, num, len) : 0;
 	}
+	/* A datagram to a group is for any process of the host. */
 	if ((frame->type == SIM_PACKET_RC || frame->type == SIM_PACKET_UD) &&
-	    frame->header_len >= sizeof(uint32_t))
+	    frame->header_len >= sizeof(uint32_t) && qpn_of(frame->header) != SIM_MULTICAST_QPN)
 		return send_to_owner(host, qpn_of(frame->header), frame->type, parts, num, len);
 	return send_to_any(host, frame->type, parts, num, len);
 }

@@ -15,7 +15,7 @@
 #define OFI_KEY_MAX 4096u
 #define OFI_MAX_HOSTS 1024u
 
-/* POLYCM_OFI_HOSTS: an address, and the port of the gate there. */
+/* POLYCM_OFI_HOSTS: an address, with the port of the gate there. */
 struct ofi_known_host {
 	union sim_sockaddr addr;
 };

@@ -13,6 +13,7 @@
 
 #include "providers/soft/shm/segment.h"
 #include "groups.h"
+#include "remote.h"
 
 static struct sim_groups_area own;
 
@@ -76,6 +77,8 @@ int sim_group_enter(const union ibv_gid *mgid, const struct sim_port *port)
 	if (r < 0 && sim_segment_reclaim_all())
 		r = add(the_area(), mgid, port);
 	sim_segment_unlock();
+	if (!r && sim_remote)
+		sim_remote->joined();
 	return r;
 }
 

@@ -13,6 +13,8 @@
 #ifndef SIM_REMOTE_H
 #define SIM_REMOTE_H
 
+#include <sys/uio.h>
+
 #include "fabric.h"
 
 #define SIM_SLOT_ASK 0x80000000u
@@ -38,6 +40,11 @@ struct sim_remote_ops {
 	struct sim_port *(*port_of_lid)(uint16_t lid);
 	/* Ask a node again that is not known to be there. */
 	void (*ask)(struct sim_node *node);
+	/* A datagram to a group, header first: for the members on other machines. */
+	void (*send_to_group)(struct sim_port *from, const void *header, size_t header_len,
+			      const struct iovec *payload, unsigned int parts, size_t payload_len);
+	/* This process is in a group now: other machines that may send to it are to know of it. */
+	void (*joined)(void);
 	/* 0, or why the node's machine does not talk to us. */
 	int (*status)(const struct sim_node *node);
 	/* The source of packets to dst, as the kernel's routing table says.  -ENETUNREACH. */

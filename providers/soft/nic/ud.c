@@ -73,6 +73,8 @@ static void send_to_group(struct sim_qp *qp, const struct ud_header *h, const st
 		if (sim_wire_of(port->device->rules) == wire)
 			(void)sim_link_send(qp->port, port, slot, SIM_PACKET_UD, h, sizeof(*h), iov,
 					    parts, h->length);
+	if (sim_remote)
+		sim_remote->send_to_group(qp->port, h, sizeof(*h), iov, parts, h->length);
 }
 
 static enum ibv_wc_status send_datagram(struct sim_qp *qp, struct nic_swqe *wqe)
