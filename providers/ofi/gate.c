@@ -29,8 +29,9 @@
 
 #define BACKLOG 1024
 #define ACCEPTS 64u		/* per turn */
-#define MAX_CALLERS 1024u	/* that have not said their HELLO */
+#define MAX_CALLERS 256u	/* that have not said their HELLO */
 #define HELLO_WITHIN SIM_MS(5000)
+#define NO_ROOM_PAUSE SIM_MS(100)	/* no descriptor or memory for a connection: then again */
 #define FOLDER_PATIENCE SIM_MS(5000)
 
 /* A connection of which the HELLO is missing. */
@@ -43,6 +44,7 @@ struct caller {
 static struct ofi_source gate = { .fd = -1 }, inbox = { .fd = -1 };
 static struct caller *callers;
 static unsigned int num_callers;
+static struct sim_timer accept_again;
 static char inbox_path[64];		/* below the folder's descriptor */
 
 /* ------------------------------------------------------------------------
@@ -124,16 +126,21 @@ static int hand_on(int fd, unsigned int slot, const uint8_t *body, size_t len)
 	return sendmsg(inbox.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* The one that came; -1: none or several, which are closed. */
 static int descriptor_of(struct msghdr *message)
 {
 	struct cmsghdr *control = CMSG_FIRSTHDR(message);
-	int fd;
+	size_t num = 0;
+	int fd = -1;
 
-	if (!control || control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
-	    control->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(control), sizeof(fd));
-	return fd;
+	if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS)
+		num = (control->cmsg_len - CMSG_LEN(0)) / sizeof(fd);
+	for (size_t i = 0; i < num; i++) {
+		memcpy(&fd, CMSG_DATA(control) + i * sizeof(fd), sizeof(fd));
+		if (num > 1)
+			close(fd);
+	}
+	return num == 1 ? fd : -1;
 }
 
 static void take_over_connection(struct ofi_source *source, uint32_t events)
@@ -195,6 +202,19 @@ static void caller_ended(struct ofi_stream *stream, int error)
 	drop_caller(caller);
 }
 
+/*
+ * Is the connection another process's?  The process in a slot that is asked for by its number has
+ * ended only if it has no inbox: one that does not empty its own stands still, and nobody may
+ * answer in its place.
+ */
+static bool is_anothers(int fd, const struct ofi_want *want, unsigned int slot, const uint8_t *body,
+			size_t len)
+{
+	int r = hand_on(fd, slot, body, len);
+
+	return !r || (want->kind == OFI_WANT_SLOT && r != -ECONNREFUSED && r != -ENOENT);
+}
+
 /* The first frame; nothing comes behind it before it is answered. */
 static bool caller_frame(struct ofi_stream *stream, uint8_t type, uint8_t *body, size_t len)
 {
@@ -210,7 +230,7 @@ static bool caller_frame(struct ofi_stream *stream, uint8_t type, uint8_t *body,
 		owner = ofi_gate_owner(&hello.want);
 	fd = ofi_stream_take(stream);
 	drop_caller(caller);
-	if (owner != sim_self_slot() && !hand_on(fd, owner, body, len))
+	if (owner != sim_self_slot() && is_anothers(fd, &hello.want, owner, body, len))
 		close(fd);
 	else
 		ofi_session_accept(fd, body, len);
@@ -224,8 +244,11 @@ static const struct ofi_stream_ops caller_ops = {
 
 static void accept_one(int fd)
 {
-	struct caller *caller = num_callers < MAX_CALLERS ? calloc(1, sizeof(*caller)) : NULL;
+	struct caller *caller = calloc(1, sizeof(*caller));
 
+	/* Who has something to say has said it before so many others came. */
+	if (num_callers >= MAX_CALLERS)
+		caller_late(&callers->timer);
 	if (!caller || ofi_stream_adopt(fd, &caller_ops, caller, &caller->stream) < 0) {
 		close(fd);
 		free(caller);
@@ -237,15 +260,30 @@ static void accept_one(int fd)
 	sim_timer_arm(&caller->timer, sim_now() + HELLO_WITHIN);
 }
 
+static void on_accept_again(struct sim_timer *timer)
+{
+	(void)timer;
+	if (gate.fd >= 0)
+		ofi_io_change(&gate, EPOLLIN);
+}
+
 static void accept_some(struct ofi_source *source, uint32_t events)
 {
 	(void)events;
 	for (unsigned int i = 0; i < ACCEPTS; i++) {
 		int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-		if (fd < 0)
+		if (fd >= 0) {
+			accept_one(fd);
+		} else if (errno == EAGAIN) {
 			return;
-		accept_one(fd);
+		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			/* The connection stays, and would be told of all the time. */
+			ofi_io_change(source, 0);
+			sim_timer_arm(&accept_again, sim_now() + NO_ROOM_PAUSE);
+			return;
+		}
+		/* Else that connection has ended already. */
 	}
 }
 
@@ -267,9 +305,10 @@ static int listen_at(sa_family_t family, bool shared)
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	/* One that is not shared is a test: whoever connected to it would be turned away. */
 	if ((shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on))) ||
 	    bind(fd, &any.sa, family == AF_INET ? sizeof(any.in) : sizeof(any.in6)) ||
-	    listen(fd, BACKLOG)) {
+	    (shared && listen(fd, BACKLOG))) {
 		r = -errno;
 		close(fd);
 		return r;
@@ -319,6 +358,13 @@ static int open_port(void)
 	return fd;
 }
 
+static int no_inbox(int error)
+{
+	sim_core->log(POLYCM_LOG_ERROR, NULL, "%s/gate.%u: %s", sim_segment_folder()->path,
+		      sim_self_slot(), strerror(-error));
+	return error;
+}
+
 static int open_inbox(void)
 {
 	struct sockaddr_un addr;
@@ -327,12 +373,12 @@ static int open_inbox(void)
 
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return -errno;
+		return no_inbox(-errno);
 	snprintf(inbox_path, sizeof(inbox_path), "gate.%u", sim_self_slot());
 	/* Of a process that had the slot before. */
 	(void)unlinkat(sim_segment_folder()->fd, inbox_path, 0);
 	if (bind(fd, (struct sockaddr *)&addr, len)) {
-		r = -errno;
+		r = no_inbox(-errno);
 		close(fd);
 		return r;
 	}
@@ -366,6 +412,7 @@ int ofi_gate_open(void)
 
 	if (gate.fd >= 0)
 		return 0;
+	sim_timer_init(&accept_again, on_accept_again);
 	r = sim_folder_lock(folder, FOLDER_PATIENCE);
 	if (r < 0)
 		return r;
@@ -391,6 +438,7 @@ static void close_all(bool ours)
 	}
 	if (ours && inbox.fd >= 0)
 		(void)unlinkat(sim_segment_folder()->fd, inbox_path, 0);
+	sim_timer_disarm(&accept_again);
 	shut(&gate, ours);
 	shut(&inbox, ours);
 }

@@ -21,6 +21,7 @@
 #include "providers/ofi/route.h"
 #include "providers/ofi/self.h"
 #include "providers/ofi/session.h"
+#include "providers/soft/host/host.h"
 
 #define NO_HANG 20	/* s of real time */
 
@@ -76,12 +77,8 @@ unsigned int ofi_world_descriptors(void)
 	return num;
 }
 
-int ofi_world_open(void **state)
+void ofi_world_self(void)
 {
-	struct sim_node *node;
-
-	descriptors_before = ofi_world_descriptors();
-	assert_int_equal(sim_fake_open(state), 0);
 	memset(&ofi_self, 0, sizeof(ofi_self));
 	memset(ofi_self.host, 0xaa, sizeof(ofi_self.host));
 	strcpy(ofi_self.name, "self");
@@ -89,13 +86,38 @@ int ofi_world_open(void **state)
 	ofi_self.rules = 7;
 	ofi_self.token = 0x0123456789abcdef;
 	ofi_self.gate = OFI_DEFAULT_PORT;
+}
+
+static void start(void)
+{
+	struct sim_node *node;
+
+	ofi_world_self();
 	assert_int_equal(sim_node_add("self", &node), 0);
 	assert_int_equal(sim_device_add(node, "ofi0", &sim_fake_roce, &ofi_self.device), 0);
 	assert_int_equal(sim_device_add_address(ofi_self.device, NULL, "10.0.0.1/24"), 0);
 	ofi_hosts_start();
 	ofi_route_start();
 	assert_int_equal(ofi_io_start(), 0);
+}
+
+int ofi_world_open(void **state)
+{
+	descriptors_before = ofi_world_descriptors();
+	assert_int_equal(sim_fake_open(state), 0);
+	start();
 	return 0;
+}
+
+void ofi_world_join(const char *fabric)
+{
+	descriptors_before = ofi_world_descriptors();
+	sim_fake_init();
+	assert_int_equal(sim_engine_start(SIM_CLOCK_VIRTUAL, 1), 0);
+	sim_lock();
+	assert_int_equal(sim_host_join(fabric), 0);
+	assert_int_equal(sim_fabric_begin(), 0);
+	start();
 }
 
 int ofi_world_close(void **state)

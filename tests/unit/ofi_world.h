@@ -15,6 +15,10 @@
 
 /* Set-up and tear-down of a test; the engine's lock is held between them. */
 int ofi_world_open(void **state);
+/* The same on a shared fabric; each process of it opens one. */
+void ofi_world_join(const char *fabric);
+/* What others see of this process; no engine. */
+void ofi_world_self(void);
 /* Fails if a session or a descriptor is left. */
 int ofi_world_close(void **state);
 #define OFI_WORLD(test) cmocka_unit_test_setup_teardown(test, ofi_world_open, ofi_world_close)
