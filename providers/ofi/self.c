@@ -75,22 +75,32 @@ static int add_host(char *text)
 	uint16_t number = ofi_self.gate;
 	int r;
 
-	if (*text == '[' && (end = strchr(text, ']'))) {
+	if (*text == '[') {
 		name = text + 1;
+		end = strchr(text, ']');
+		if (!end || (end[1] && end[1] != ':'))
+			return bad_setting("POLYCM_OFI_HOSTS", text, "not [ADDRESS] or [ADDRESS]:PORT");
 		*end = '\0';
-		port = end[1] == ':' ? end + 2 : NULL;
+		port = end[1] ? end + 2 : NULL;
 	} else if ((end = strchr(text, ':')) && !strchr(end + 1, ':')) {
 		*end = '\0';
 		port = end + 1;
 	}
 	if (port && !(number = port_of_text(port)))
 		return bad_setting("POLYCM_OFI_HOSTS", port, "no TCP port");
+	if (!*name)
+		return bad_setting("POLYCM_OFI_HOSTS", text, "no host before the port");
 	r = getaddrinfo(name, NULL, &hints, &list);
 	if (r)
 		return bad_setting("POLYCM_OFI_HOSTS", name, gai_strerror(r));
-	for (const struct addrinfo *i = list; i && ofi_self.num_hosts < OFI_MAX_HOSTS; i = i->ai_next) {
+	for (const struct addrinfo *i = list; i; i = i->ai_next) {
 		union sim_sockaddr *addr = &ofi_self.hosts[ofi_self.num_hosts].addr;
 
+		if (ofi_self.num_hosts == OFI_MAX_HOSTS) {
+			r = bad_setting("POLYCM_OFI_HOSTS", name, "the hosts up to it have 1024 addresses, "
+					"and more are not kept");
+			break;
+		}
 		*addr = sim_addr_copy(i->ai_addr);
 		if (addr->sa.sa_family != AF_INET && addr->sa.sa_family != AF_INET6)
 			continue;
@@ -98,7 +108,7 @@ static int add_host(char *text)
 		ofi_self.num_hosts++;
 	}
 	freeaddrinfo(list);
-	return 0;
+	return r;
 }
 
 static int read_hosts(void)
