@@ -97,8 +97,8 @@ static int add_host(char *text)
 		union sim_sockaddr *addr = &ofi_self.hosts[ofi_self.num_hosts].addr;
 
 		if (ofi_self.num_hosts == OFI_MAX_HOSTS) {
-			r = bad_setting("POLYCM_OFI_HOSTS", name, "the hosts up to it have 1024 addresses, "
-					"and more are not kept");
+			r = bad_setting("POLYCM_OFI_HOSTS", name,
+					"the hosts up to it have 1024 addresses: no more are kept");
 			break;
 		}
 		*addr = sim_addr_copy(i->ai_addr);

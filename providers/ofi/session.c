@@ -2,7 +2,6 @@
 /* ofi/session.c - see session.h. */
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,6 +12,7 @@
 #include <utlist.h>
 
 #include "knock.h"
+#include "refusal.h"
 #include "route.h"
 #include "self.h"
 #include "session.h"
@@ -20,7 +20,6 @@
 #define OPEN_WITHIN SIM_MS(5000)
 #define MAX_SESSIONS 4096u
 #define MAX_OF_PEER 16u		/* it may begin some while we begin some */
-#define LOG_PAUSE SIM_MS(10000)
 #define FLUSH_MS 200
 #define FLUSH_MAX 64u
 #define KEEPALIVE_S 1
@@ -82,68 +81,6 @@ static void ended(struct ofi_stream *stream, int error)
  * Refusals.
  */
 
-/* Its name, or where it connected from. */
-static const char *who(const struct ofi_session *session, char text[INET6_ADDRSTRLEN])
-{
-	union sim_sockaddr addr = { 0 };
-	socklen_t len = sizeof(addr);
-
-	if (session->host)
-		return session->host->node->name;
-	if (getpeername(session->stream->source.fd, &addr.sa, &len))
-		return "?";
-	if (addr.sa.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&addr.in6.sin6_addr))
-		return inet_ntop(AF_INET, addr.in6.sin6_addr.s6_addr + 12, text, INET6_ADDRSTRLEN);
-	if (addr.sa.sa_family == AF_INET6)
-		return inet_ntop(AF_INET6, &addr.in6.sin6_addr, text, INET6_ADDRSTRLEN);
-	if (addr.sa.sa_family == AF_INET)
-		return inet_ntop(AF_INET, &addr.in.sin_addr, text, INET6_ADDRSTRLEN);
-	return "?";
-}
-
-/* Once for a host; of those that are none yet, now and then, as anybody may connect. */
-static bool may_log(struct ofi_session *session, uint8_t reason)
-{
-	static uint64_t not_before[OFI_REFUSALS];
-	struct sim_remote_host *host = session->host;
-	uint64_t now = sim_now();
-	bool may;
-
-	if (host) {
-		may = !host->refusal_logged;
-		host->refusal_logged = true;
-		return may;
-	}
-	may = now >= not_before[reason];
-	if (may)
-		not_before[reason] = now + LOG_PAUSE;
-	return may;
-}
-
-/* reason: one that there is; what a peer says is checked when it is decoded. */
-static void log_refusal(struct ofi_session *session, bool by_us, uint8_t reason, uint32_t value,
-			const char *text)
-{
-	static const char *const hints[OFI_REFUSALS] = {
-		[OFI_REFUSED_VERSION] = "both need the same version of polycm",
-		[OFI_REFUSED_TRANSPORT] = "POLYCM_OFI_TRANSPORT must be the same on both",
-		[OFI_REFUSED_RULES] = "the rules of the transport differ: both need the same version "
-				      "of polycm and of the transport's plugin",
-		[OFI_REFUSED_KEY] = "POLYCM_OFI_KEY must name a file with the same key on both, or be "
-				    "unset on both",
-		[OFI_REFUSED_MALFORMED] = "what it sent makes no sense",
-		[OFI_REFUSED_BUSY] = "it has too many connections",
-		[OFI_REFUSED_LID] = "another host has the same LID: their IPv4 addresses end alike",
-	};
-	char address[INET6_ADDRSTRLEN];
-
-	if (!may_log(session, reason))
-		return;
-	sim_core->log(POLYCM_LOG_ERROR, NULL, "host %s %s: %s%s%s (%u)", who(session, address),
-		      by_us ? "was refused" : "refuses to talk to this one", hints[reason],
-		      *text ? ": it plays " : "", text, value);
-}
-
 /* The peer reads it before the end of the stream. */
 static void say_refused(struct ofi_session *session, uint8_t reason, uint32_t value,
 			const char *text)
@@ -160,8 +97,8 @@ static void say_refused(struct ofi_session *session, uint8_t reason, uint32_t va
 void ofi_session_refuse(struct ofi_session *session, enum ofi_refusal reason, uint32_t value,
 			const char *text)
 {
-	log_refusal(session, true, (uint8_t)reason, value,
-		    reason == OFI_REFUSED_TRANSPORT ? hello.transport : "");
+	ofi_refusal_log(session, true, (uint8_t)reason, value,
+			reason == OFI_REFUSED_TRANSPORT ? hello.transport : "");
 	say_refused(session, (uint8_t)reason, value, text);
 	finish(session, -EACCES);
 }
@@ -172,7 +109,7 @@ static bool take_refused(struct ofi_session *session, const uint8_t *body, size_
 
 	if (ofi_refused_decode(body, len, &refused) < 0)
 		return false;
-	log_refusal(session, false, refused.reason, refused.value, refused.text);
+	ofi_refusal_log(session, false, refused.reason, refused.value, refused.text);
 	finish(session, -EACCES);
 	return true;
 }

@@ -411,8 +411,7 @@ static void callers_that_hang_up_at_each_byte(void **state)
 	before = tell(&a, DESCRIPTORS);
 	ofi_far_init(&far);
 	len = OFI_FRAME_HEADER + ofi_hello_encode(&far.hello, bytes + OFI_FRAME_HEADER);
-	ofi_frame_encode(&(struct ofi_frame){ .len = (uint32_t)len - OFI_FRAME_HEADER, .type = OFI_HELLO },
-			 bytes);
+	ofi_frame_encode(&(struct ofi_frame){ (uint32_t)len - OFI_FRAME_HEADER, OFI_HELLO }, bytes);
 	for (size_t cut = 0; cut <= len; cut++) {
 		int fd = call();
 

@@ -88,7 +88,8 @@ static void transports(void **state)
 static void ports(void **state)
 {
 	static const char *const bad[] = {
-		"0", "65536", "-1", "+1", " 1", "1 ", "1x", "x", "0x10", "99999999999999999999", "14791,",
+		"0", "65536", "-1", "+1", " 1", "1 ", "1x", "x", "0x10", "99999999999999999999",
+		"14791,",
 	};
 
 	(void)state;

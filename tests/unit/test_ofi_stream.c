@@ -87,7 +87,9 @@ static int begin(struct owner *o)
 
 static int send_bytes(struct owner *o, uint8_t type, const void *bytes, size_t len)
 {
-	return ofi_stream_send(o->stream, type, &(struct iovec){ (void *)(uintptr_t)bytes, len }, 1, len);
+	const struct iovec part = { (void *)(uintptr_t)bytes, len };
+
+	return ofi_stream_send(o->stream, type, &part, 1, len);
 }
 
 /* ------------------------------------------------------------------------
@@ -326,7 +328,8 @@ static bool is_set(const void *arg)
 static struct ofi_stream *connect_to(const union sim_sockaddr *addr)
 {
 	memset(&owner, 0, sizeof(owner));
-	assert_int_equal(ofi_stream_connect(&addr->sa, sizeof(addr->in), &ops, &owner, &owner.stream), 0);
+	assert_int_equal(ofi_stream_connect(&addr->sa, sizeof(addr->in), &ops, &owner, &owner.stream),
+			 0);
 	return owner.stream;
 }
 
