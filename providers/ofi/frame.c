@@ -30,6 +30,7 @@ uint32_t ofi_frame_max(uint8_t type)
 		[OFI_PORTS] = OFI_HELLO_MAX,
 		[OFI_PING] = OFI_PING_SIZE,
 		[OFI_PONG] = OFI_PONG_SIZE,
+		[OFI_CARRIER] = OFI_CARRIER_MAX,
 	};
 
 	return type < OFI_FRAME_TYPES ? max[type] : 0;
@@ -63,6 +64,19 @@ static bool is_slot(uint16_t slot)
 #define PACKET_FIELDS(F) F##_INT(number) F##_INT(from) F##_INT(to) F##_INT(type) F##_ZERO(3)
 BYTES_HEADER(packet, struct ofi_packet, OFI_PACKET_HEADER, PACKET_FIELDS,
 	     m->type < SIM_PACKET_TYPES)
+
+#define CARRIED_FIELDS(F)									\
+	F##_INT(token) F##_INT(sequence)							\
+	F##_INT(packet.number) F##_INT(packet.from) F##_INT(packet.to) F##_INT(packet.type)	\
+	F##_ZERO(1) F##_INT(window)
+BYTES_HEADER(carried, struct ofi_carried, OFI_CARRIED_HEADER, CARRIED_FIELDS,
+	     m->packet.type == SIM_PACKET_RC || m->packet.type == SIM_PACKET_UD)
+
+uint8_t *ofi_carried_packet(uint8_t bytes[OFI_CARRIED_HEADER])
+{
+	memset(bytes + OFI_CARRIED_HEADER - 2, 0, 2);
+	return bytes + OFI_CARRIED_HEADER - OFI_PACKET_HEADER;
+}
 
 #define RETURNED_FIELDS(F) F##_INT(slot) F##_ZERO(2)
 BYTES_HEADER(returned, struct ofi_returned, OFI_RETURNED_HEADER, RETURNED_FIELDS, is_slot(m->slot))

@@ -29,6 +29,7 @@ enum ofi_frame_type {
 	OFI_PING,		/* the sender's time */
 	OFI_PONG,		/* that of the PING, and the sender's */
 	OFI_BYE,		/* the process ends: nothing follows */
+	OFI_CARRIER,		/* of another way to the process (hello.h) */
 	OFI_FRAME_TYPES
 };
 
@@ -60,6 +61,25 @@ struct ofi_packet {
 void ofi_packet_encode(const struct ofi_packet *packet, uint8_t bytes[OFI_PACKET_HEADER]);
 /* -EBADMSG: too short, or of no type.  What is behind is not looked at. */
 int ofi_packet_decode(const uint8_t *body, size_t len, struct ofi_packet *ret_packet);
+
+/*
+ * A message on a carrier: this header, then what is behind the header of a PACKET.  Its last 16
+ * bytes are that header, but for the window.
+ */
+#define OFI_CARRIED_HEADER 32u
+
+struct ofi_carried {
+	uint64_t token;		/* of the receiver for this sender: it said it in CARRIER */
+	uint64_t sequence;	/* from 1; 0: a probe, which has no packet */
+	struct ofi_packet packet;	/* RC or UD */
+	uint16_t window;	/* the low bits of the last sequence number that the receiver may use */
+};
+
+void ofi_carried_encode(const struct ofi_carried *carried, uint8_t bytes[OFI_CARRIED_HEADER]);
+/* -EBADMSG: too short, or no packet that carriers carry. */
+int ofi_carried_decode(const uint8_t *bytes, size_t len, struct ofi_carried *ret_carried);
+/* The header of a PACKET, which stands in place of the last 16 bytes then. */
+uint8_t *ofi_carried_packet(uint8_t bytes[OFI_CARRIED_HEADER]);
 
 struct ofi_returned {
 	uint16_t slot;		/* on the receiver's host */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ofi/hello.c - the bodies of HELLO, PORTS and REFUSED.
+ * ofi/hello.c - the bodies of HELLO, PORTS, CARRIER and REFUSED.
  *
  * A HELLO is: magic and version, which no version changes; the fields of struct ofi_hello; the
  * body of PORTS; the number of carriers and these.  PORTS is: the numbers of ports and of
@@ -140,33 +140,37 @@ static bool is_want(const struct ofi_want *want)
 	       (has_addr ? is_reachable(&want->addr) : !want->addr.sa.sa_family);
 }
 
+static void put_name(struct bytes_writer *w, const struct ofi_carrier_name *name)
+{
+	assert(name->len <= OFI_CARRIER_NAME);
+	put_carrier(w, name);
+	bytes_put(w, name->name, name->len);
+}
+
+static void get_name(struct bytes_reader *r, struct ofi_carrier_name *name)
+{
+	get_carrier(r, name);
+	if (name->len > OFI_CARRIER_NAME)
+		r->bad = true;
+	else
+		bytes_get(r, name->name, name->len);
+}
+
 static void put_carriers(struct bytes_writer *w, const struct ofi_hello *hello)
 {
 	assert(hello->num_carriers <= OFI_MAX_CARRIERS);
 	bytes_put_int(w, hello->num_carriers, 1);
 	bytes_put_zero(w, 3);
-	for (unsigned int i = 0; i < hello->num_carriers; i++) {
-		const struct ofi_carrier_name *carrier = &hello->carriers[i];
-
-		assert(carrier->len <= OFI_CARRIER_NAME);
-		put_carrier(w, carrier);
-		bytes_put(w, carrier->name, carrier->len);
-	}
+	for (unsigned int i = 0; i < hello->num_carriers; i++)
+		put_name(w, &hello->carriers[i]);
 }
 
 static void get_carriers(struct bytes_reader *r, struct ofi_hello *hello)
 {
 	hello->num_carriers = get_number(r, OFI_MAX_CARRIERS);
 	bytes_get_zero(r, 3);
-	for (unsigned int i = 0; i < hello->num_carriers; i++) {
-		struct ofi_carrier_name *carrier = &hello->carriers[i];
-
-		get_carrier(r, carrier);
-		if (carrier->len > OFI_CARRIER_NAME)
-			r->bad = true;
-		else
-			bytes_get(r, carrier->name, carrier->len);
-	}
+	for (unsigned int i = 0; i < hello->num_carriers; i++)
+		get_name(r, &hello->carriers[i]);
 }
 
 size_t ofi_hello_encode(const struct ofi_hello *hello, uint8_t bytes[OFI_HELLO_MAX])
@@ -199,6 +203,35 @@ int ofi_hello_decode(const uint8_t *body, size_t len, struct ofi_hello *ret_hell
 	get_carriers(&r, ret_hello);
 	return bytes_complete(&r) && ret_hello->slot < SIM_MAX_SLOTS &&
 	       is_want(&ret_hello->want) ? 0 : -EBADMSG;
+}
+
+/* ------------------------------------------------------------------------
+ * CARRIER.
+ */
+
+#define NEWS_FIELDS(F) F##_INT(what) F##_ZERO(1) F##_INT(window) F##_INT(number)
+BYTES_FIELDS(news, struct ofi_carrier_news, NEWS_FIELDS)
+
+size_t ofi_carrier_encode(const struct ofi_carrier_news *news, uint8_t bytes[OFI_CARRIER_MAX])
+{
+	struct bytes_writer w = { bytes, OFI_CARRIER_MAX };
+
+	put_news(&w, news);
+	if (news->what == OFI_CARRIER_READY)
+		put_name(&w, &news->name);
+	return OFI_CARRIER_MAX - w.left;
+}
+
+int ofi_carrier_decode(const uint8_t *body, size_t len, struct ofi_carrier_news *ret_news)
+{
+	struct bytes_reader r = { body, len, false };
+
+	memset(ret_news, 0, sizeof(*ret_news));
+	get_news(&r, ret_news);
+	if (ret_news->what == OFI_CARRIER_READY)
+		get_name(&r, &ret_news->name);
+	return bytes_complete(&r) && ret_news->what && ret_news->what < OFI_CARRIER_WHATS ? 0
+											  : -EBADMSG;
 }
 
 /* ------------------------------------------------------------------------

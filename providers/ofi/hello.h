@@ -68,7 +68,7 @@ struct ofi_port {
 	bool up;
 };
 
-/* How a faster fabric reaches the process. */
+/* How a faster fabric reaches the process.  In a HELLO: len 0, it has not looked for it yet. */
 struct ofi_carrier_name {
 	char provider[OFI_NAME], protocol[OFI_NAME];
 	uint32_t format;		/* FI_ADDR_* */
@@ -133,6 +133,33 @@ struct ofi_refused {
 
 void ofi_refused_encode(const struct ofi_refused *refused, uint8_t bytes[OFI_REFUSED_SIZE]);
 int ofi_refused_decode(const uint8_t *body, size_t len, struct ofi_refused *ret_refused);
+
+/*
+ * The body of CARRIER.  Each direction begins on the stream.  Both say READY; who has got it sends
+ * a probe on the carrier, and when that was HEARD says CHANGED and sends packets there.
+ */
+enum ofi_carrier_what {
+	OFI_CARRIER_READY = 1,	/* the sender can be reached: name, number its token, window */
+	OFI_CARRIER_HEARD,	/* the receiver's probe came */
+	OFI_CARRIER_CHANGED,	/* the packets that follow are on the carrier */
+	OFI_CARRIER_WINDOW,	/* window */
+	OFI_CARRIER_BEFORE,	/* number: packets up to this come before what follows on the stream */
+	OFI_CARRIER_LOST,	/* what follows is on the stream, both ways; number 0: by choice */
+	OFI_CARRIER_WHATS
+};
+
+struct ofi_carrier_news {
+	uint8_t what;			/* enum ofi_carrier_what */
+	uint16_t window;		/* as in struct ofi_carried */
+	uint64_t number;
+	struct ofi_carrier_name name;	/* READY; else all 0 */
+};
+
+#define OFI_CARRIER_MAX (12u + 2u * OFI_NAME + 8u + OFI_CARRIER_NAME)
+
+/* Returns its length. */
+size_t ofi_carrier_encode(const struct ofi_carrier_news *news, uint8_t bytes[OFI_CARRIER_MAX]);
+int ofi_carrier_decode(const uint8_t *body, size_t len, struct ofi_carrier_news *ret_news);
 
 /*
  * The proof of one side, that of the initiator or that of the acceptor: HMAC-SHA-256 with the key

@@ -83,6 +83,20 @@ TRY(found, ofi_found, OFI_FOUND_SIZE)
 TRY(ping, ofi_ping, OFI_PING_SIZE)
 TRY(pong, ofi_ping, OFI_PONG_SIZE)
 
+/* On a carrier it is the message alone. */
+static void try_carried(const uint8_t *data, size_t len)
+{
+	uint8_t again[OFI_CARRIED_HEADER], packet[OFI_PACKET_HEADER];
+	struct ofi_carried carried;
+
+	if (ofi_carried_decode(data, len, &carried))
+		return;
+	ofi_carried_encode(&carried, again);
+	assert_memory_equal(again, data, sizeof(again));
+	ofi_packet_encode(&carried.packet, packet);
+	assert_memory_equal(ofi_carried_packet(again), packet, sizeof(packet));
+}
+
 static void (*const bodies[OFI_FRAME_TYPES])(const uint8_t *data, size_t len) = {
 	[OFI_PACKET] = try_packet, [OFI_RETURNED] = try_returned, [OFI_FIND] = try_find,
 	[OFI_FOUND] = try_found, [OFI_PING] = try_ping, [OFI_PONG] = try_pong,
@@ -93,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t again[OFI_FRAME_HEADER];
 	struct ofi_frame frame;
 
+	try_carried(data, size);
 	while (size >= OFI_FRAME_HEADER && !ofi_frame_decode(data, &frame)) {
 		assert_true(frame.type < OFI_FRAME_TYPES && frame.len <= ofi_frame_max(frame.type));
 		ofi_frame_encode(&frame, again);
@@ -179,4 +194,6 @@ void fuzz_seeds(void (*put)(const char *name, const uint8_t *data, size_t size))
 	at = end_frame(at, OFI_PACKET, len);
 	put("several", out, end_frame(at, OFI_BYE, 0));
 	put("cut", out, at - 1);
+	ofi_carried_encode(&(struct ofi_carried){ 1, 2, { .type = SIM_PACKET_RC }, 4 }, out);
+	put("carried", out, OFI_CARRIED_HEADER);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_hello.c - bytes as the body of a HELLO, of PORTS and of REFUSED.  Each has one form: what
- * decodes encodes to the same bytes.
+ * fuzz_hello.c - bytes as the body of a HELLO, of PORTS, of CARRIER and of REFUSED.  Each has one
+ * form: what decodes encodes to the same bytes.
  */
 #include "config.h"
 
@@ -86,11 +86,25 @@ static void try_refused(const uint8_t *data, size_t size)
 	assert_memory_equal(again, data, size);
 }
 
+static void try_carrier(const uint8_t *data, size_t size)
+{
+	struct ofi_carrier_news news;
+
+	if (ofi_carrier_decode(data, size, &news))
+		return;
+	check_text(news.name.provider);
+	check_text(news.name.protocol);
+	assert_true(news.what < OFI_CARRIER_WHATS && news.name.len <= OFI_CARRIER_NAME);
+	assert_int_equal(ofi_carrier_encode(&news, again), size);
+	assert_memory_equal(again, data, size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_hello(data, size);
 	try_ports(data, size);
 	try_refused(data, size);
+	try_carrier(data, size);
 	return 0;
 }
 
@@ -116,6 +130,8 @@ void fuzz_seeds(void (*put)(const char *name, const uint8_t *data, size_t size))
 	static const char *const wants[OFI_WANT_KINDS] = { "any", "slot", "qpn", "service", "socket" };
 	static struct ofi_hello hello;
 	struct ofi_refused refused = { OFI_REFUSED_TRANSPORT, 7, "iwarp" };
+	struct ofi_carrier_news ready = { .what = OFI_CARRIER_READY, .window = 64, .number = 3 };
+	struct ofi_carrier_news changed = { .what = OFI_CARRIER_CHANGED };
 
 	put("empty_hello", again, ofi_hello_encode(&hello, again));
 	put("empty_ports", again, ofi_ports_encode(&hello.ports, again));
@@ -126,6 +142,9 @@ void fuzz_seeds(void (*put)(const char *name, const uint8_t *data, size_t size))
 	put("ports", again, ofi_ports_encode(&hello.ports, again));
 	ofi_refused_encode(&refused, again);
 	put("refused", again, OFI_REFUSED_SIZE);
+	ready.name = hello.carriers[0];
+	put("ready", again, ofi_carrier_encode(&ready, again));
+	put("changed", again, ofi_carrier_encode(&changed, again));
 
 	hello.num_carriers = OFI_MAX_CARRIERS;
 	hello.ports.num_ports = OFI_MAX_PORTS;

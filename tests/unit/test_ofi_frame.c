@@ -23,7 +23,7 @@
 static const uint32_t max_of[OFI_FRAME_TYPES] = {
 	[OFI_HELLO] = 8192, [OFI_PROOF] = 32, [OFI_REFUSED] = 40, [OFI_PACKET] = 16 + 16384,
 	[OFI_RETURNED] = 4 + 16 + 16384, [OFI_FIND] = 8, [OFI_FOUND] = 12, [OFI_PORTS] = 8192,
-	[OFI_PING] = 8, [OFI_PONG] = 16, [OFI_BYE] = 0,
+	[OFI_PING] = 8, [OFI_PONG] = 16, [OFI_BYE] = 0, [OFI_CARRIER] = 12 + 72 + 256,
 };
 
 static void frame_types(void **state)
@@ -86,15 +86,16 @@ static void frame_bytes(void **state)
 		return ofi_##name##_decode(bytes, len, m);					\
 	}
 CODEC(packet, packet)
+CODEC(carried, carried)
 CODEC(returned, returned)
 CODEC(find, find)
 CODEC(found, found)
 CODEC(ping, ping)
 CODEC(pong, ping)
 
-enum body_name { PACKET, RETURNED, FIND, FOUND, PING, PONG };
+enum body_name { PACKET, CARRIED, RETURNED, FIND, FOUND, PING, PONG };
 
-#define LARGEST 16u
+#define LARGEST 32u
 
 static const struct body {
 	void (*encode)(const void *m, uint8_t *bytes);
@@ -112,6 +113,17 @@ static const struct body {
 				       .type = SIM_PACKET_UD }),
 		{ 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x01, 0x02, 0x03, 0x04, 0x03 },
 		16, 3, true,
+	},
+	[CARRIED] = {
+		BODY(carried, carried, { .token = 0x0807060504030201, .sequence = 0x2827262524232221,
+					 .packet = { .number = 0x1112131415161718, .from = 0x0201,
+						     .to = 0x0403, .type = SIM_PACKET_RC },
+					 .window = 0x3231 }),
+		{ 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
+		  0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,
+		  0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x01, 0x02, 0x03, 0x04, 0x02,
+		  0x00, 0x31, 0x32 },
+		32, 0, true,
 	},
 	[RETURNED] = {
 		BODY(returned, returned, { .slot = 0x0302 }), { 0x02, 0x03 }, 4, 2, true,
@@ -186,6 +198,12 @@ static void body_values(void **state)
 		{ PACKET, 12, 1, SIM_PACKET_NOTE, 0 },
 		{ PACKET, 12, 1, SIM_PACKET_TYPES, -EBADMSG },
 		{ PACKET, 12, 1, 255, -EBADMSG },
+		{ CARRIED, 28, 1, SIM_PACKET_MAD, -EBADMSG },
+		{ CARRIED, 28, 1, SIM_PACKET_STREAM, -EBADMSG },
+		{ CARRIED, 28, 1, SIM_PACKET_UD, 0 },
+		{ CARRIED, 28, 1, SIM_PACKET_NOTE, -EBADMSG },
+		{ CARRIED, 29, 1, 1, -EBADMSG },
+		{ CARRIED, 30, 2, 0, 0 },
 		{ RETURNED, 0, 2, 0, 0 },
 		{ RETURNED, 0, 2, SIM_MAX_SLOTS - 1, 0 },
 		{ RETURNED, 0, 2, SIM_MAX_SLOTS, -EBADMSG },
@@ -210,6 +228,20 @@ static void body_values(void **state)
 		memcpy(bytes + cases[i].at, &(uint32_t){ htole32(cases[i].value) }, cases[i].size);
 		assert_int_equal(decode(body, bytes, body->len, decoded), cases[i].ret);
 	}
+}
+
+/* The header of a PACKET is in that of a message on a carrier. */
+static void carried_packet(void **state)
+{
+	uint8_t bytes[OFI_CARRIED_HEADER], packet[OFI_PACKET_HEADER];
+	const struct ofi_carried *sample = bodies[CARRIED].sample;
+
+	(void)state;
+	memcpy(bytes, bodies[CARRIED].golden, sizeof(bytes));
+	ofi_packet_encode(&sample->packet, packet);
+	assert_ptr_equal(ofi_carried_packet(bytes), bytes + 16);
+	assert_memory_equal(bytes + 16, packet, sizeof(packet));
+	assert_memory_equal(bytes, bodies[CARRIED].golden, 16);
 }
 
 /* ------------------------------------------------------------------------
@@ -370,6 +402,7 @@ int main(void)
 		cmocka_unit_test(frame_bytes),
 		cmocka_unit_test(body_bytes),
 		cmocka_unit_test(body_values),
+		cmocka_unit_test(carried_packet),
 		cmocka_unit_test(order_of_rc),
 		cmocka_unit_test(order_of_others),
 		cmocka_unit_test(order_of_too_little),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HELLO, PORTS and REFUSED: known bytes, which were put together by hand, and everything that is
+ * HELLO, PORTS, CARRIER and REFUSED: known bytes, which were put together by hand, and everything
+ * that is
  * none of them; and what the proof depends on.
  */
 #include "config.h"
@@ -587,6 +588,54 @@ static void proofs(void **state)
 	}
 }
 
+/* READY has the name of the sender's endpoint, the others have nothing behind. */
+static void carrier(void **state)
+{
+	static const uint8_t head[] = {
+		0x01, 0x00, 0x02, 0x03, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01,
+	};
+	const uint8_t *name = golden_hello + CARRIERS + 4;
+	const size_t len = sizeof(head) + sizeof(golden_hello) - CARRIERS - 4;
+	struct ofi_carrier_news news = {
+		.what = OFI_CARRIER_READY, .window = 0x0302, .number = 0x0102030405060708,
+	};
+	struct ofi_carrier_news decoded;
+	uint8_t bytes[OFI_CARRIER_MAX];
+	static struct ofi_hello sample;
+
+	(void)state;
+	sample_hello(&sample);
+	news.name = sample.carriers[0];
+	assert_uint_equal(ofi_carrier_encode(&news, bytes), len);
+	assert_memory_equal(bytes, head, sizeof(head));
+	assert_memory_equal(bytes + sizeof(head), name, len - sizeof(head));
+	assert_int_equal(ofi_carrier_decode(bytes, len, &decoded), 0);
+	assert_memory_equal(&decoded, &news, sizeof(news));
+	for (size_t cut = 0; cut < len; cut++) {
+		uint8_t *block = exactly(bytes, cut);
+
+		assert_int_equal(ofi_carrier_decode(block, cut, &decoded), -EBADMSG);
+		free(block);
+	}
+	assert_int_equal(ofi_carrier_decode(bytes, len + 1, &decoded), -EBADMSG);
+	bytes[1] = 1;
+	assert_int_equal(ofi_carrier_decode(bytes, len, &decoded), -EBADMSG);
+	bytes[1] = 0;
+	for (unsigned int what = 0; what < 256; what++) {
+		bytes[0] = (uint8_t)what;
+		assert_int_equal(ofi_carrier_decode(bytes, sizeof(head), &decoded),
+				 what > OFI_CARRIER_READY && what < OFI_CARRIER_WHATS ? 0 : -EBADMSG);
+		assert_int_equal(ofi_carrier_decode(bytes, len, &decoded),
+				 what == OFI_CARRIER_READY ? 0 : -EBADMSG);
+	}
+	news.name.len = OFI_CARRIER_NAME;
+	assert_uint_equal(ofi_carrier_encode(&news, bytes), OFI_CARRIER_MAX);
+	assert_int_equal(ofi_carrier_decode(bytes, OFI_CARRIER_MAX, &decoded), 0);
+	/* Its length, 257. */
+	bytes[sizeof(head) + 2 * OFI_NAME + 4]++;
+	assert_int_equal(ofi_carrier_decode(bytes, OFI_CARRIER_MAX, &decoded), -EBADMSG);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -604,6 +653,7 @@ int main(void)
 		cmocka_unit_test(addresses),
 		cmocka_unit_test(values),
 		cmocka_unit_test(proofs),
+		cmocka_unit_test(carrier),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
