@@ -24,6 +24,7 @@ setup_packages='
 	libconfig-dev ./libconfig.h
 	libpcap-dev pcap/pcap.h
 	libjansson-dev ./jansson.h
+	libfabric-dev rdma/fabric.h
 	rdmacm-utils rping
 	ibverbs-utils ibv_devinfo
 	tshark tshark

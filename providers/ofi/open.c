@@ -9,6 +9,7 @@
 #include "gate.h"
 #include "host.h"
 #include "io.h"
+#include "load.h"
 #include "open.h"
 #include "route.h"
 #include "self.h"
@@ -34,6 +35,7 @@ static int need(void)
 /* What leads to other hosts is the parent's. */
 static void forked(void)
 {
+	ofi_load_forget();
 	ofi_io_forget();
 	ofi_gate_forget();
 	ofi_addresses_forget();
@@ -62,13 +64,25 @@ static void after_fork(void)
 	ofi_self_renew();
 }
 
+static void fetch(void)
+{
+	ofi_io_fetch();
+	ofi_load_fetch();
+}
+
+static void idle(void)
+{
+	ofi_io_idle();
+	ofi_load_idle();
+}
+
 static void set_hooks(void)
 {
 	set_forked();
 	after_fork_before = sim_engine_hooks.after_fork;
 	sim_engine_hooks.after_fork = after_fork;
-	sim_engine_hooks.fetch = ofi_io_fetch;
-	sim_engine_hooks.idle = ofi_io_idle;
+	sim_engine_hooks.fetch = fetch;
+	sim_engine_hooks.idle = idle;
 	sim_engine_hooks.need = need;
 }
 
@@ -93,6 +107,8 @@ int ofi_open(void)
 	int r;
 
 	r = ofi_self_read();
+	if (!r)
+		r = ofi_load_read();
 	if (r < 0)
 		goto err_drop;
 	ofi_self_fabric(name, sizeof(name));
@@ -128,6 +144,7 @@ void ofi_close(void)
 {
 	sim_engine_hooks.need = NULL;
 	sim_fetch_on(false);
+	ofi_load_stop();
 	ofi_sessions_flush();
 	ofi_gate_close();
 	ofi_addresses_close();

@@ -9,6 +9,7 @@
 #include <utlist.h>
 
 #include "providers/soft/link/shm/shm.h"
+#include "carry.h"
 #include "knock.h"
 #include "peer.h"
 #include "route.h"
@@ -78,6 +79,7 @@ void ofi_peer_add_session(struct ofi_peer *peer, struct ofi_session *session)
 		LL_APPEND2(peer->others, session, next_other);
 	else
 		peer->session = session;
+	ofi_carry_start(peer);
 }
 
 void ofi_peer_lose_session(struct ofi_peer *peer, struct ofi_session *session, int error)
@@ -87,9 +89,13 @@ void ofi_peer_lose_session(struct ofi_peer *peer, struct ofi_session *session, i
 		LL_DELETE2(peer->others, session, next_other);
 		return;
 	}
+	ofi_carry_stop(peer);
 	peer->session = peer->others;
-	if (peer->session)
+	if (peer->session) {
 		LL_DELETE2(peer->others, peer->session, next_other);
+		ofi_carry_start(peer);
+		ofi_route_flush(peer);
+	}
 	/* The peer's kernel said that the process has closed it.  Else nobody knows. */
 	if (!peer->session && (!error || error == -ECONNRESET || error == -EPIPE || error == -EBADMSG))
 		ofi_peer_bury(peer);
@@ -98,12 +104,14 @@ void ofi_peer_lose_session(struct ofi_peer *peer, struct ofi_session *session, i
 void ofi_peer_bury(struct ofi_peer *peer)
 {
 	struct sim_remote_host *host = peer->host;
-	struct ofi_queue waiting = peer->waiting;
+	struct ofi_queue waiting;
 	unsigned int number = peer->number;
 	struct ofi_session *session;
 
 	sim_core->log(POLYCM_LOG_DEBUG, NULL, "process %u of host %s has ended", peer->slot,
 		      host->node->name);
+	ofi_carry_drop(peer);
+	waiting = peer->waiting;
 	while ((session = peer->session)) {
 		peer->session = peer->others;
 		if (peer->others)
@@ -182,6 +190,7 @@ void ofi_peers_stop(void)
 			by_number[i] = peer->next_number;
 			if (peer->knock)
 				ofi_knock_stop(peer->knock);
+			ofi_carry_drop(peer);
 			LL_DELETE(peer->host->peers, peer);
 			ofi_queue_clear(&peer->waiting);
 			free(peer);

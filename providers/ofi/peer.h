@@ -8,6 +8,7 @@
 
 #include "host.h"
 
+struct ofi_carry;
 struct ofi_session;
 
 struct ofi_peer {
@@ -20,6 +21,7 @@ struct ofi_peer {
 	uint64_t token;
 	struct ofi_session *session;	/* what is sent goes there; NULL: none is open */
 	struct ofi_session *others;	/* open, too: it began one when we did */
+	struct ofi_carry *carry;	/* NULL: all goes over the stream */
 	struct ofi_knock *knock;	/* looking for it again; NULL: not now */
 	struct ofi_queue waiting;	/* for that */
 	uint64_t knocked;

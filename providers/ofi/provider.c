@@ -30,6 +30,10 @@ static const struct polycm_option options[] = {
 	{ SIZE, "POLYCM_OFI_KEY", "", NULL,
 		"File with a secret, which only its owner can read. Only hosts with the same secret "
 		"can connect. Unset: all hosts that reach the TCP port can." },
+	{ SIZE, "POLYCM_OFI_FABRIC", "efa,cxi,opx,psm3", NULL,
+		"Providers of libfabric that carry the data of QPs where both hosts have them, the best "
+		"first, up to 4; connections, and data without them, go over TCP. tcp, net, sockets and "
+		"'udp;ofi_rxd' are for tests. none: all over TCP." },
 	{ SIZE, "POLYCM_OFI_CM_DELAY", "", NULL,
 		"Microseconds that resolving an address or a route, joining a multicast group and "
 		"sending a connection request take besides the network's time, as on a host with a "

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "providers/soft/link/link_internal.h"
+#include "carry.h"
 #include "frame.h"
 #include "gate.h"
 #include "group.h"
@@ -160,7 +161,7 @@ bool ofi_route_frame(struct ofi_peer *peer, uint8_t type, uint8_t *body, size_t 
 {
 	switch (type) {
 	case OFI_PACKET:
-		return take_packet(peer, body, len);
+		return (peer->carry && ofi_carry_holds(peer, body, len)) || take_packet(peer, body, len);
 	case OFI_RETURNED:
 		return take_returned(peer, body, len);
 	case OFI_FIND:
@@ -173,6 +174,8 @@ bool ofi_route_frame(struct ofi_peer *peer, uint8_t type, uint8_t *body, size_t 
 		return take_pong(peer, body, len);
 	case OFI_PORTS:
 		return take_ports(peer, body, len);
+	case OFI_CARRIER:
+		return ofi_carry_frame(peer, body, len);
 	case OFI_BYE:
 		return true;
 	default:

@@ -19,6 +19,7 @@
 #include "providers/soft/fabric/groups.h"
 #include "providers/soft/link/link_internal.h"
 #include "providers/soft/wire/rc.h"
+#include "carry.h"
 #include "frame.h"
 #include "knock.h"
 #include "owners.h"
@@ -58,6 +59,8 @@ int ofi_send_to(struct ofi_peer *peer, enum sim_packet_type type, const struct i
 	int r;
 
 	if (peer->session) {
+		if (peer->carry && ofi_carry_send(peer, type, parts, num, len, &r))
+			return r;
 		if (ofi_stream_waiting(peer->session->stream) > MAX_WAITING &&
 		    (type == SIM_PACKET_RC || type == SIM_PACKET_UD))
 			return 0;	/* it does not read; its protocol repeats it */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "providers/soft/fabric/gids.h"
+#include "load.h"
 #include "self.h"
 
 struct ofi_self ofi_self;
@@ -388,6 +389,7 @@ void ofi_self_hello(struct ofi_hello *ret_hello, const struct ofi_want *want)
 	if (want)
 		ret_hello->want = *want;
 	ofi_self_ports(&ret_hello->ports);
+	ofi_load_offer(ret_hello);
 }
 
 uint16_t ofi_self_gate_of(const struct sockaddr *addr)

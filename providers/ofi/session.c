@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "carry.h"
 #include "knock.h"
 #include "refusal.h"
 #include "route.h"
@@ -254,6 +255,7 @@ static bool proven(struct ofi_session *session)
 		return true;
 	}
 	session->peer = peer;
+	ofi_carry_meet(peer, &hello);
 	open_session(session);
 	return true;
 }
