@@ -280,6 +280,7 @@ static const struct sim_remote_ops ops = {
 	.send_to_group = ofi_group_send,
 	.joined = ofi_group_joined,
 	.source_for = ofi_source_for,
+	.trace_begins = ofi_clock_trace_begins,
 };
 
 void ofi_hosts_start(void)

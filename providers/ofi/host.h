@@ -9,6 +9,7 @@
 #define OFI_HOST_H
 
 #include "providers/soft/fabric/remote.h"
+#include "clock.h"
 #include "hello.h"
 #include "queue.h"
 
@@ -39,6 +40,7 @@ struct sim_remote_host {
 	struct ofi_knock *knock;	/* for any of them; NULL: none is under way */
 	struct ofi_queue waiting;	/* for that */
 	uint64_t knocked;		/* when the last one ended */
+	struct ofi_clock clock;
 	struct ofi_question *questions;	/* find.h */
 	struct ofi_block *blocks;
 	struct ofi_service *services;

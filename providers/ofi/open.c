@@ -6,6 +6,7 @@
 
 #include "providers/soft/host/host.h"
 #include "addresses.h"
+#include "clock.h"
 #include "gate.h"
 #include "host.h"
 #include "io.h"
@@ -39,6 +40,7 @@ static void forked(void)
 	ofi_io_forget();
 	ofi_gate_forget();
 	ofi_addresses_forget();
+	ofi_clock_stop();
 	ofi_sessions_forget();
 	ofi_peers_stop();
 	ofi_hosts_forget();
@@ -148,6 +150,7 @@ void ofi_close(void)
 	ofi_sessions_flush();
 	ofi_gate_close();
 	ofi_addresses_close();
+	ofi_clock_stop();
 	ofi_sessions_stop();
 	ofi_peers_stop();
 	ofi_hosts_stop();

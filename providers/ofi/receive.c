@@ -143,7 +143,8 @@ static bool take_pong(struct ofi_peer *peer, const uint8_t *body, size_t len)
 
 	if (ofi_pong_decode(body, len, &pong) < 0)
 		return false;
-	ofi_peer_ponged(peer);
+	if (!ofi_clock_ponged(peer, &pong))
+		ofi_peer_ponged(peer);
 	return true;
 }
 

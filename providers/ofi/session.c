@@ -214,6 +214,7 @@ static void open_session(struct ofi_session *session)
 	sim_core->log(POLYCM_LOG_DEBUG, NULL, "process %u of host %s: connected by TCP", peer->slot,
 		      peer->host->node->name);
 	ofi_host_set_state(peer->host, OFI_HOST_UP);
+	ofi_clock_opened(peer);
 	if (knock)
 		ofi_knock_opened(knock, session);
 	else

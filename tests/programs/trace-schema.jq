@@ -6,9 +6,9 @@ def is_hex: type == "string" and test("^([0-9a-f]{2})*$");
 def is_address: type == "string" and test("^([0-9.]+|\\[[0-9a-f:.]+\\]):[0-9]+$");
 
 def numbers: ["time", "process", "packet", "id", "local", "remote", "qpn", "dst_qpn", "srqn", "psn",
-	"len", "offset", "imm", "qkey", "rnr_timer", "responder_resources", "initiator_depth", "retry",
+	"len", "imm", "qkey", "rnr_timer", "responder_resources", "initiator_depth", "retry",
 	"rnr_retry", "ack_delay", "service_timeout", "ece_vendor", "ece_options", "revision", "ird",
-	"ord", "child", "private_data_len", "until", "rule", "for"];
+	"ord", "child", "private_data_len", "until", "rule", "for", "round_trip"];
 def texts: ["kind", "node", "from", "to", "message", "service", "event", "of", "state", "was", "timer",
 	"action", "what", "device", "transport", "address", "port", "answers", "rejected", "program"];
 def timers: ["resolve_addr", "resolve_route", "join_multicast", "retransmit", "timewait", "syn",
@@ -19,6 +19,8 @@ def fits($name): . as $value |
 	elif texts | index($name) then $value | type == "string"
 	elif $name == "status" then $value | type == "number"
 	elif $name == "reason" then $value | is_number or type == "string"
+	elif $name == "offset" then type == "number" and . == floor
+	elif $name == "host" then is_hex and length == 32
 	elif $name == "private_data" then $value | is_hex
 	elif $name == "src" or $name == "dst" then $value | is_address
 	else false end;
@@ -27,6 +29,8 @@ def fits($name): . as $value |
 def needed: {
 	address: ["node", "action", "device", "transport", "address"],
 	process: ["process", "program"],
+	host: ["node", "host"],
+	clock: ["node", "host", "round_trip", "offset"],
 	state: ["node", "of", "state", "was"],
 	event: ["node", "id", "event", "status"],
 	send: ["packet", "from", "to", "message"],
@@ -50,6 +54,7 @@ def is_good: . as $line | type == "object" and
 		(has("until") == ($line.action == "armed")) and (has("id") or has("qpn"))
 	 elif .kind == "state" then (["id", "cm", "qp"] | index($line.of)) and
 		has(if $line.of == "qp" then "qpn" else "id" end) and $line.state != $line.was
-	 else true end);
+	 elif .kind == "clock" or (has("offset") | not) then true
+	 else .offset >= 0 end);
 
 inputs | select(is_good | not)

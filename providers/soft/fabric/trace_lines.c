@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "remote.h"
 #include "trace_lines.h"
 
 void sim_trace_state(const struct sim_node *node, const char *of, uint32_t number,
@@ -55,6 +56,8 @@ void sim_trace_fabric(void)
 {
 	if (sim_fabric_is_shared())
 		trace_program();
+	if (sim_remote)
+		sim_remote->trace_begins();
 	for (struct sim_node *node = sim_first_node(); node; node = node->next)
 		for (unsigned int i = 0; i < node->num_addresses; i++)
 			if (node->addresses[i].port)	/* that of a device */
