@@ -18,7 +18,6 @@ struct run_option {
 	const char *help;
 	/* 0, or STATUS_USAGE after an error message. */
 	int (*check)(const struct run_option *option, const char *value);
-	const char *hosts_variable;	/* the same for RUN_HOSTS; NULL: it has none */
 };
 
 enum {

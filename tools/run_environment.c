@@ -22,6 +22,13 @@
 
 static const char *sockets;		/* preloaded; NULL: not wanted */
 
+/* Options of the simulator that RUN_HOSTS has, too. */
+static const char *const hosts_variables[RUN_NUM_OPTIONS] = {
+	[RUN_TRANSPORT] = "POLYCM_OFI_TRANSPORT",
+	[RUN_TRACE] = "POLYCM_OFI_TRACE",
+	[RUN_PCAP] = "POLYCM_OFI_PCAP",
+};
+
 static bool is_simulators(const struct run_option *option)
 {
 	return !strncmp(option->variable, "POLYCM_SIM_", 11);
@@ -72,20 +79,17 @@ static int set_variables(const char *const values[])
 		return STATUS_USAGE;
 	for (i = 0; i < RUN_NUM_OPTIONS; i++)
 		if (values[i] && is_simulators(&run_options[i]) &&
-		    !(hosts && run_options[i].hosts_variable))
+		    !(hosts && hosts_variables[i]))
 			simulators = run_options[i].name;
 	if (simulators && providers && !run_names(providers, RUN_SIMULATOR)) {
 		tool_error("--%s is for the simulator, which --provider %s leaves out",
 			   simulators, providers);
 		return STATUS_USAGE;
 	}
-	for (i = 0; i < RUN_NUM_OPTIONS; i++) {
-		const struct run_option *option = &run_options[i];
-
+	for (i = 0; i < RUN_NUM_OPTIONS; i++)
 		if (values[i])
-			setenv(hosts && option->hosts_variable ? option->hosts_variable :
-			       option->variable, values[i], 1);
-	}
+			setenv(hosts && hosts_variables[i] ? hosts_variables[i] :
+			       run_options[i].variable, values[i], 1);
 	if (simulators && !providers && !getenv(RUN_PROVIDER_VARIABLE))
 		setenv(RUN_PROVIDER_VARIABLE, RUN_SIMULATOR, 1);
 	if (values[RUN_FAULT_FILE])

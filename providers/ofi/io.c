@@ -74,16 +74,16 @@ void ofi_io_remove(struct ofi_source *source)
 		latest = NULL;
 }
 
-/* All that is ready now. */
-static void handle_ready(void)
+/* All that is ready now.  False: nothing was. */
+static bool handle_ready(void)
 {
 	int num;
 
 	if (!io || batch.num)
-		return;
+		return false;
 	num = epoll_wait(io->epoll, batch.events, EVENTS, 0);
 	if (num <= 0)
-		return;
+		return false;
 	batch.num = num;
 	for (int i = 0; i < num; i++) {
 		struct ofi_source *source = batch.events[i].data.ptr;
@@ -95,12 +95,21 @@ static void handle_ready(void)
 		source->ready(source, batch.events[i].events);
 	}
 	batch.num = 0;
+	return true;
 }
 
 static void send_put_off(bool all)
 {
 	if (ofi_io_put_off)
 		ofi_io_put_off(all);
+}
+
+bool ofi_io_poll(void)
+{
+	bool found = handle_ready();
+
+	send_put_off(true);
+	return found;
 }
 
 /* Mostly something comes from where something came before, which costs one system call. */
@@ -110,7 +119,7 @@ void ofi_io_fetch(void)
 	if (latest && !batch.num && ++polls % POLLS_PER_LOOK)
 		latest->ready(latest, EPOLLIN);
 	else
-		handle_ready();
+		(void)handle_ready();
 	send_put_off(polls % POLLS_PER_PUT_OFF == 0);
 }
 
@@ -165,10 +174,8 @@ static void *io_thread(void *arg)
 			continue;
 		sim_lock();
 		stop = own->stop;
-		if (!stop) {
-			handle_ready();
-			send_put_off(true);
-		}
+		if (!stop)
+			(void)ofi_io_poll();
 		sim_unlock();
 	}
 	close(own->wake);

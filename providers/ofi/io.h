@@ -32,6 +32,8 @@ void ofi_io_change(struct ofi_source *source, uint32_t events);
 /* Its function is not called any more, also if it was about to be. */
 void ofi_io_remove(struct ofi_source *source);
 
+/* Handle what is ready now, without waiting.  False: nothing was. */
+bool ofi_io_poll(void);
 /* The program polls: handle what is ready now.  The thread relies on it while it goes on. */
 void ofi_io_fetch(void);
 /* The program polls no more. */
