@@ -5,11 +5,12 @@
 # Two hosts for tests of the provider ofi: network namespaces of one user namespace, joined by a cable (a veth pair),
 # made by an ordinary user. Tests source it after lib.sh, and call
 #
-#	hosts			makes host one and host two, or skips the test
+#	hosts			makes host one and host two, or skips the test; a subshell may have its own
+#	hosts_down		ends them, which a subshell has to do itself
 #	on HOST COMMAND...	runs a command there
 #	play TRANSPORT [PORT]	sets ${polycm_one[@]} and ${polycm_two[@]}, in front of a command: it runs there with
 #				polycm, with ofi playing that transport, and the gate at that TCP port; not longer
-#				than $limit, and without one (limit=) as the process that it is started as
+#				than $play_limit; if that is empty, as the process that it is started as
 #	apart FOLDER [PORT]	runs ${server_command[@]} on host two and ${client_command[@]} on host one, as pair in
 #				lib.sh; the server is ready when it listens: by its log, or at that TCP port
 #	lose, deliver		what either host sends gets lost from now on, without a word; or arrives again
@@ -19,12 +20,12 @@
 # ${address_one[0]} is IPv4, ${address_one[1]} IPv6, ${address_one[2]} another IPv4; the same for two.
 # ${one[@]} and ${two[@]} in front of a command run it there and become its process.
 #
-# When the test ends, so do both, whichever way that is: they wait for the end of a FIFO that it has open.
+# When the shell that made them ends, so do both, whichever way that is: they wait for the end of a FIFO that it has open.
 
 address_one=(10.99.0.1 fd99::1 10.99.0.101)
 address_two=(10.99.0.2 fd99::2 10.99.0.102)
 one=() two=() polycm_one=() polycm_two=()
-pid_one='' pid_two='' hosts_hold=
+pid_one='' pid_two='' hosts_fifo='' hosts_hold=
 
 # On host one; becomes that which keeps it. Each says that it is there, and waits.
 hosts_keep='
@@ -57,28 +58,31 @@ hosts() {
 	local up
 
 	need ip unshare nsenter mkfifo
-	mkfifo "$work/hold" && exec {hosts_hold}<>"$work/hold" || exit 99
+	hosts_fifo=$(mktemp -u "$work/hold.XXXXXX")
+	mkfifo "$hosts_fifo" && exec {hosts_hold}<>"$hosts_fifo" || exit 99
 	exec {up}< <(exec {hosts_hold}>&-
-		exec "${as_user[@]}" unshare -Urn bash -c "$hosts_keep" "$0" "$work/hold" "${address_one[@]}" \
-			"${address_two[@]}" 2>"$work/hosts.err")
+		exec "${as_user[@]}" unshare -Urn bash -c "$hosts_keep" "$0" "$hosts_fifo" "${address_one[@]}" \
+			"${address_two[@]}" 2>"$hosts_fifo.err")
 	pid_one=$!
-	trap hosts_clean_up EXIT
+	[ "$BASHPID" != "$$" ] || trap hosts_clean_up EXIT
 	if ! read -r pid_two <&"$up"; then
-		skip "two hosts cannot be made of network namespaces: $(head -n 1 "$work/hosts.err")"
+		skip "two hosts cannot be made of network namespaces: $(head -n 1 "$hosts_fifo.err")"
 	fi
 	exec {up}<&-
 	one=("${as_user[@]}" nsenter --preserve-credentials -U -n -t "$pid_one" --)
 	two=("${as_user[@]}" nsenter --preserve-credentials -U -n -t "$pid_two" --)
 }
 
+hosts_down() {
+	[ -z "$pid_two" ] || kill "$pid_two" 2>/dev/null
+	[ -z "$pid_one" ] || kill "$pid_one" 2>/dev/null
+	exec {hosts_hold}>&-
+}
+
 hosts_clean_up() {
 	local status=$?
 
-	if [ "$BASHPID" = "$$" ]; then
-		[ -z "$pid_two" ] || kill "$pid_two" 2>/dev/null
-		[ -z "$pid_one" ] || kill "$pid_one" 2>/dev/null
-		exec {hosts_hold}>&-
-	fi
+	[ "$BASHPID" != "$$" ] || hosts_down
 	(exit "$status")
 	clean_up
 }
@@ -90,9 +94,10 @@ on() {
 }
 
 play_settings=()	# more of the environment: NAME=VALUE
+play_limit=$limit
 play() {
-	local with=(${limit:+timeout --foreground -k 2 "$limit"} env "LD_LIBRARY_PATH=${library%/*}" "POLYCM_OFI_TRANSPORT=$1" "POLYCM_OFI_PORT=${2-14791}"
-		    "${play_settings[@]}" "$copy/bin/polycm" run --provider ofi --log info --)
+	local with=(${play_limit:+timeout --foreground -k 2 "$play_limit"} env "LD_LIBRARY_PATH=${library%/*}" "POLYCM_OFI_TRANSPORT=$1" "POLYCM_OFI_PORT=${2-14791}"
+		    "${play_settings[@]}" "$copy/bin/polycm" run --provider ofi --log "${OFI_LOG-info}" --)
 
 	polycm_one=("${one[@]}" "${with[@]}")
 	polycm_two=("${two[@]}" "${with[@]}")
@@ -131,7 +136,7 @@ listens() {
 	printf -v entry ':%04X [0-9A-F:]* 0A ' "$2"
 	until grep -qs "$entry" "/proc/$pid/net/tcp" "/proc/$pid/net/tcp6"; do
 		kill -0 "$pid" "${server:-$pid}" 2>/dev/null || return
-		read -r -t 0.02 _ <>"$work/hold"
+		read -r -t 0.02 _ <>"$hosts_fifo"
 	done
 	true
 }

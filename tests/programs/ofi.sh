@@ -5,7 +5,8 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 . "$abs_top_srcdir/tests/programs/hosts.sh" || exit 99
 
-limit=60
+
+play_limit=60
 need rping ucmatose udaddy rdma_server rdma_client
 steps=$abs_top_builddir/tests/programs/steps
 [ ! -x "${steps%/*}/.libs/steps" ] || steps=${steps%/*}/.libs/steps

@@ -9,7 +9,8 @@
  *	route, connect		rdma_resolve_route(), rdma_connect() with a new QP
  *	reach			all of these, and expects what each brings
  *	bind, listen		at to, if that was given
- *	accept			expects a request and ESTABLISHED
+ *	answer			accepts the request that came
+ *	accept			expects a request, accepts it, and expects ESTABLISHED
  *	event			prints the next one: NAME STATUS
  *	NAME[:STATUS]		expects that event, with that status (0)
  *	recv, send, write, read	posts one; the peer's memory is what it said when it connected
@@ -200,16 +201,19 @@ static int listen_it(void)
 	return rdma_listen(listener, 8) ? fail("rdma_listen") : 0;
 }
 
-static int accept_it(void)
+static int answer(void)
 {
 	struct rdma_conn_param param;
 	struct memory own;
 
-	if (take_event("CONNECT_REQUEST", 0) || make_qp(&param, &own))
+	if (make_qp(&param, &own))
 		return 1;
-	if (rdma_accept(id, &param))
-		return fail("rdma_accept");
-	return take_event("ESTABLISHED", 0);
+	return rdma_accept(id, &param) ? fail("rdma_accept") : 0;
+}
+
+static int accept_it(void)
+{
+	return take_event("CONNECT_REQUEST", 0) || answer() || take_event("ESTABLISHED", 0);
 }
 
 static int destroy(void)
@@ -334,6 +338,8 @@ static int step(const char *word, const char *value)
 		return new_id(&id) || bind_it(id);
 	if (!strcmp(word, "listen"))
 		return listen_it();
+	if (!strcmp(word, "answer"))
+		return answer();
 	if (!strcmp(word, "accept"))
 		return accept_it();
 	if (!strcmp(word, "event"))
