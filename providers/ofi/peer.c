@@ -105,7 +105,6 @@ void ofi_peer_bury(struct ofi_peer *peer)
 {
 	struct sim_remote_host *host = peer->host;
 	struct ofi_queue waiting;
-	unsigned int number = peer->number;
 	struct ofi_session *session;
 
 	sim_core->log(POLYCM_LOG_DEBUG, NULL, "process %u of host %s has ended", peer->slot,
@@ -121,13 +120,15 @@ void ofi_peer_bury(struct ofi_peer *peer)
 	}
 	if (peer->knock)
 		ofi_knock_stop(peer->knock);
-	LL_DELETE(host->peers, peer);
-	LL_DELETE2(by_number[number % BUCKETS], peer, next_number);
 	ofi_route_forget(peer);
-	free(peer);
-	/* What handlers send now goes to the host, whoever answers for it. */
+	/* Its numbers still mean it.  What is sent to it now waits with the rest. */
+	peer->ended = true;
 	if (sim_link_process_died)
-		sim_link_process_died(number);
+		sim_link_process_died(peer->number);
+	LL_DELETE(host->peers, peer);
+	LL_DELETE2(by_number[peer->number % BUCKETS], peer, next_number);
+	waiting = peer->waiting;
+	free(peer);
 	ofi_route_again(host, &waiting);
 }
 

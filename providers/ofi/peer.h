@@ -18,6 +18,7 @@ struct ofi_peer {
 	unsigned int number;		/* our slot for it; never another's later */
 	uint16_t slot;			/* on its host */
 	bool met;			/* it said its token */
+	bool ended;			/* it is about to be freed */
 	uint64_t token;
 	struct ofi_session *session;	/* what is sent goes there; NULL: none is open */
 	struct ofi_session *others;	/* open, too: it began one when we did */

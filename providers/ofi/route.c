@@ -71,7 +71,8 @@ int ofi_send_to(struct ofi_peer *peer, enum sim_packet_type type, const struct i
 	if (type == SIM_PACKET_NOTE)
 		return 0;
 	r = ofi_queue_put(&peer->waiting, type, parts, num, len);
-	ofi_knock(peer->host, peer, &want);
+	if (!peer->ended)	/* else ofi_peer_bury() sends it to whoever answers for the host */
+		ofi_knock(peer->host, peer, &want);
 	return r == -ENOBUFS ? 0 : r;
 }
 

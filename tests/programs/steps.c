@@ -11,7 +11,7 @@
  *	bind, listen		at to, if that was given
  *	answer			accepts the request that came
  *	accept			expects a request, accepts it, and expects ESTABLISHED
- *	event			prints the next one: NAME STATUS
+ *	event			prints the next one but TIMEWAIT_EXIT: NAME STATUS
  *	NAME[:STATUS]		expects that event, with that status (0)
  *	recv, send, write, read	posts one; the peer's memory is what it said when it connected
  *	many=N			posts N writes, one after the other's completion
@@ -100,6 +100,10 @@ static int take_event(const char *name, int status)
 
 	if (rdma_get_cm_event(events, &event))
 		return fail("rdma_get_cm_event");
+	if (event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT) {
+		rdma_ack_cm_event(event);
+		return take_event(name, status);
+	}
 	came = rdma_event_str(event->event) + strlen("RDMA_CM_EVENT_");
 	printf("%s %d, %ld ms\n", came, event->status, waited());
 	good = !name || (!strcmp(came, name) && event->status == status);
