@@ -110,7 +110,6 @@ void ofi_peer_bury(struct ofi_peer *peer)
 	sim_core->log(POLYCM_LOG_DEBUG, NULL, "process %u of host %s has ended", peer->slot,
 		      host->node->name);
 	ofi_carry_drop(peer);
-	waiting = peer->waiting;
 	while ((session = peer->session)) {
 		peer->session = peer->others;
 		if (peer->others)

@@ -13,13 +13,13 @@
  *	accept			expects a request, accepts it, and expects ESTABLISHED
  *	event			prints the next one but TIMEWAIT_EXIT: NAME STATUS
  *	NAME[:STATUS]		expects that event, with that status (0)
- *	recv, send, write, read	posts one; the peer's memory is what it said when it connected
+ *	recv, send, write, read	posts one; the peer's memory is what it said on connecting
  *	many=N			posts N writes, one after the other's completion
- *	wc=STATUS		expects a completion with that status: "success", as ibv_wc_status_str() says
+ *	wc=STATUS		expects a completion with that status, as ibv_wc_status_str() says
  *	disconnect, destroy	the newest connection
  *	at=FIFO			prints that, and waits for somebody to open FIFO for writing
- *	fork			the child goes on behind the word `child', the parent does not go further than
- *				it, and then waits for the child to end well
+ *	fork			the child goes on behind the word `child'; the parent does not go further
+ *				than it, and then waits for the child to end well
  *
  * Exit status 1: something else came, which the last line says; a step that takes a minute ends it.
  */
