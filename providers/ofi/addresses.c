@@ -15,6 +15,7 @@
 #include "io.h"
 #include "self.h"
 #include "session.h"
+#include "sys.h"
 
 static struct ofi_source watch = { .fd = -1 };
 
@@ -57,7 +58,7 @@ void ofi_addresses_watch(void)
 
 	if (watch.fd >= 0)
 		return;
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	fd = ofi_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	watch.fd = fd;
 	watch.events = EPOLLIN;
 	watch.ready = changed;
@@ -94,7 +95,7 @@ int ofi_source_for(const struct sockaddr *dst, union sim_sockaddr *ret_source)
 	int fd, r = 0;
 
 	sim_addr_set_port(&to, 9);	/* discard; any but 0 */
-	fd = socket(to.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = ofi_socket(to.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, &to.sa, len) || getsockname(fd, &from.sa, &len))

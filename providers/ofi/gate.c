@@ -26,6 +26,7 @@
 #include "self.h"
 #include "session.h"
 #include "stream.h"
+#include "sys.h"
 
 #define BACKLOG 1024
 #define ACCEPTS 64u		/* per turn */
@@ -299,7 +300,7 @@ static int listen_at(sa_family_t family, bool shared)
 	int fd, r;
 
 	sim_addr_set_port(&any, ofi_self.gate);
-	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = ofi_socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -371,7 +372,7 @@ static int open_inbox(void)
 	socklen_t len = inbox_address(sim_self_slot(), &addr);
 	int fd, r;
 
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = ofi_socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return no_inbox(-errno);
 	snprintf(inbox_path, sizeof(inbox_path), "gate.%u", sim_self_slot());

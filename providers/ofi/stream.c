@@ -13,6 +13,7 @@
 
 #include "providers/soft/base/base.h"
 #include "stream.h"
+#include "sys.h"
 
 #define READ_SIZE (256u << 10)
 #define READS 8u			/* per turn, then others have theirs */
@@ -462,7 +463,7 @@ int ofi_stream_connect(const struct sockaddr *to, socklen_t len, const struct of
 {
 	int fd, r = 0;
 
-	fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = ofi_socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, to, len) && errno != EINPROGRESS)
