@@ -88,6 +88,9 @@ void ibcm_recv_note(const struct sim_packet *packet)
 	    sim_slot_of_peer_conn(packet->from, note.local_id) != packet->from_slot)
 		return;
 	cm = find_noted(packet, &note);
+	/* Which process of another machine has the request, that machine's CM found out. */
+	if (cm && !cm->remote_id && cm->peer == packet->from && sim_slot_is_remote(packet->from_slot))
+		cm->request_slot = packet->from_slot;
 	if (cm && peer_slot(cm) == packet->from_slot)
 		cm->peer_state = (uint8_t)ends_like((enum ibcm_state)note.state);
 }
