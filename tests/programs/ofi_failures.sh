@@ -63,10 +63,10 @@ gone='transport retry counter exceeded'
 
 # Its host's kernel tells at once; QPs find out by themselves, and those of iWARP with the stream.
 test_killed() {
-	fifo connected
-	serve server listen accept recv wc=success || return
+	fifo accepted connected
+	serve server listen accept at="$folder/accepted" recv wc=success || return
 	ask client "${short[@]}" reach at="$folder/connected" DISCONNECTED write wc="$gone_or_flushed"
-	at connected && killed "$server" && wait "$client" && took client DISCONNECTED 0 $slow
+	at accepted && at connected && killed "$server" && wait "$client" && took client DISCONNECTED 0 $slow
 }
 
 # One has been asked, and one waits for an answer.
