@@ -12,7 +12,7 @@
 #include "self.h"
 #include "session.h"
 
-#define ATTEMPTS 5u
+#define ATTEMPTS 16u	/* each finds any of the members, of which some may be stopped */
 #define NEXT_AFTER SIM_MS(100)	/* or so many times what connecting took, if that is more */
 #define NEXT_TIMES 3u
 #define GIVE_UP SIM_MS(5000)
