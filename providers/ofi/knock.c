@@ -83,7 +83,9 @@ static void fail(struct ofi_knock *knock)
 		sim_core->log(POLYCM_LOG_INFO, NULL, "host %s does not answer at TCP port %u: %s",
 			      host->node->name, sim_addr_port(&host->gate.sa),
 			      error ? strerror(-error) : "no answer");
-		if (peer)
+		if (peer && peer->reset)
+			ofi_peer_bury(peer);
+		else if (peer)
 			ofi_queue_clear(&peer->waiting);
 		else
 			ofi_route_silent(host);

@@ -17,6 +17,9 @@
 
 #define BUCKETS 256u
 #define PONG_FOR_ALL SIM_MS(10)	/* timers of many QPs may ask at one time */
+#define BOTH_BEGIN SIM_MS(5000)	/* so long after the first one a second one may have been begun with it */
+#define LOST_MS 4000u		/* without a word, and LOST_TRIES: the network is cut */
+#define LOST_TRIES 4u
 #define DOUBT_MS 1000u		/* without a word of the peer's kernel to what is under way */
 
 static struct ofi_peer *by_number[BUCKETS];
@@ -72,14 +75,40 @@ struct ofi_peer *ofi_peer_meet(struct sim_remote_host *host, uint16_t slot, uint
 	return peer;
 }
 
+/*
+ * If both began one, both stay.  Who begins another one later has lost the first, whatever our
+ * kernel still hopes of it.
+ */
 void ofi_peer_add_session(struct ofi_peer *peer, struct ofi_session *session)
 {
+	struct ofi_session *old = peer->session;
+
 	session->peer = peer;
-	if (peer->session)
+	peer->reset = false;
+	if (old && sim_now() < old->began + BOTH_BEGIN) {
 		LL_APPEND2(peer->others, session, next_other);
-	else
+	} else {
+		if (old)
+			ofi_carry_stop(peer);
 		peer->session = session;
+		peer->ping_out = false;
+	}
 	ofi_carry_start(peer);
+	if (old && peer->session == session) {
+		old->peer = NULL;
+		ofi_session_close(old);
+	}
+}
+
+/* Did the process end, or did its kernel give the stream up while the network was cut? */
+static void ask_for(struct ofi_peer *peer)
+{
+	const struct ofi_want want = { .kind = OFI_WANT_SLOT, .slot = peer->slot };
+
+	peer->reset = true;
+	ofi_knock(peer->host, peer, &want);
+	if (!peer->knock)
+		ofi_peer_bury(peer);
 }
 
 void ofi_peer_lose_session(struct ofi_peer *peer, struct ofi_session *session, int error)
@@ -90,15 +119,20 @@ void ofi_peer_lose_session(struct ofi_peer *peer, struct ofi_session *session, i
 		return;
 	}
 	ofi_carry_stop(peer);
+	peer->ping_out = false;
 	peer->session = peer->others;
 	if (peer->session) {
 		LL_DELETE2(peer->others, peer->session, next_other);
 		ofi_carry_start(peer);
 		ofi_route_flush(peer);
 	}
+	if (peer->session)
+		return;
 	/* The peer's kernel said that the process has closed it.  Else nobody knows. */
-	if (!peer->session && (!error || error == -ECONNRESET || error == -EPIPE || error == -EBADMSG))
+	if (!error || error == -EBADMSG)
 		ofi_peer_bury(peer);
+	else if (error == -ECONNRESET || error == -EPIPE)
+		ask_for(peer);
 }
 
 void ofi_peer_bury(struct ofi_peer *peer)
@@ -162,6 +196,27 @@ static bool is_connected(const struct ofi_peer *peer)
 }
 
 /*
+ * While data is under way TCP repeats it less and less often, and for long after the network is
+ * mended.  A new stream does not wait.
+ */
+void ofi_peer_check(struct ofi_peer *peer)
+{
+	struct ofi_session *session = peer->session;
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (!session || sim_now() < peer->checked + SIM_MS(DOUBT_MS))
+		return;
+	peer->checked = sim_now();
+	if (getsockopt(session->stream->source.fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	    !info.tcpi_unacked || info.tcpi_retransmits < LOST_TRIES ||
+	    info.tcpi_last_ack_recv < LOST_MS)
+		return;
+	ofi_peer_lose_session(peer, session, -ETIMEDOUT);
+	ofi_session_close(session);
+}
+
+/*
  * A PONG says that the process has handled all that came before the PING.  So an answer that is
  * still missing does not come.
  */
@@ -171,6 +226,8 @@ bool ofi_peer_stands_still(unsigned int number)
 	uint64_t now = sim_now();
 	bool still;
 
+	if (peer)
+		ofi_peer_check(peer);
 	if (!peer || !is_connected(peer))
 		return false;
 	if (peer->ponged)

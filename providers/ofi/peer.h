@@ -19,6 +19,8 @@ struct ofi_peer {
 	uint16_t slot;			/* on its host */
 	bool met;			/* it said its token */
 	bool ended;			/* it is about to be freed */
+	bool reset;			/* its stream ended so that it may have, too: it is asked for */
+	uint64_t checked;		/* ofi_peer_check() */
 	uint64_t token;
 	struct ofi_session *session;	/* what is sent goes there; NULL: none is open */
 	struct ofi_session *others;	/* open, too: it began one when we did */
@@ -45,6 +47,9 @@ struct ofi_peer *ofi_peer_meet(struct sim_remote_host *host, uint16_t slot, uint
 void ofi_peer_add_session(struct ofi_peer *peer, struct ofi_session *session);
 /* A session of it has ended; error 0: it closed it. */
 void ofi_peer_lose_session(struct ofi_peer *peer, struct ofi_session *session, int error);
+
+/* It is about to be sent something again that it did not answer: is its stream good? */
+void ofi_peer_check(struct ofi_peer *peer);
 
 /*
  * The process has ended: connections to it end as its host's kernel would end them.  What waits

@@ -58,6 +58,8 @@ int ofi_send_to(struct ofi_peer *peer, enum sim_packet_type type, const struct i
 	const struct ofi_want want = { .kind = OFI_WANT_SLOT, .slot = peer->slot };
 	int r;
 
+	if (type == SIM_PACKET_MAD || type == SIM_PACKET_STREAM)
+		ofi_peer_check(peer);
 	if (peer->session) {
 		if (peer->carry && ofi_carry_send(peer, type, parts, num, len, &r))
 			return r;

@@ -6,7 +6,7 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 . "$abs_top_srcdir/tests/programs/hosts.sh" || exit 99
 
-all=(killed killed_while_connecting stopped stopped_member cut_shortly cut_long cut_idle unplugged another_transport
+all=(killed killed_while_connecting stopped stopped_member cut_shortly cut_long cut_idle cut_under_way unplugged another_transport
      keys nobody_there later forked fork_keeps_nothing)
 [ $# -eq 0 ] || all=("$@")
 
@@ -66,7 +66,7 @@ test_killed() {
 	fifo accepted connected
 	serve server listen accept at="$folder/accepted" recv wc=success || return
 	ask client "${short[@]}" reach at="$folder/connected" DISCONNECTED write wc="$gone_or_flushed"
-	at accepted && at connected && killed "$server" && wait "$client" && took client DISCONNECTED 0 $slow
+	at accepted && at connected && killed "$server" && wait "$client" && took client DISCONNECTED 0 "$slow"
 }
 
 # One has been asked, and one waits for an answer.
@@ -77,7 +77,7 @@ test_killed_while_connecting() {
 	fifo asked answered
 	serve server listen CONNECT_REQUEST at="$folder/asked" event || return
 	ask client resolve ADDR_RESOLVED route ROUTE_RESOLVED connect "$answer"
-	at asked && killed "$server" && wait "$client" && took client "${answer%:*}" 0 $slow || return
+	at asked && killed "$server" && wait "$client" && took client "${answer%:*}" 0 "$slow" || return
 
 	serve server listen CONNECT_REQUEST at="$folder/asked" at="$folder/answered" answer event || return
 	ask client resolve ADDR_RESOLVED route ROUTE_RESOLVED connect event
@@ -90,11 +90,12 @@ test_killed_while_connecting() {
 
 # Its host answers as its card would: whoever waits goes on waiting, however long its time-outs are.
 test_stopped() {
-	fifo connected
+	fifo connected stopped
 	serve server listen accept DISCONNECTED || return
-	ask client "${short[@]}" reach at="$folder/connected" write wc=success read wc=success disconnect DISCONNECTED
+	ask client "${short[@]}" reach at="$folder/connected" at="$folder/stopped" write wc=success read wc=success disconnect DISCONNECTED
 	at connected || return
 	kill -STOP "$server"
+	at stopped
 	sleep 1.5
 	kill -CONT "$server"
 	wait "$client" "$server"
@@ -102,12 +103,12 @@ test_stopped() {
 
 # It may be that one to which a connection comes first.
 test_stopped_member() {
-	local other try
+	local other
 
 	fifo never
 	serve other port=7001 listen at="$folder/never" || return
 	other=$server
-	for try in 1 2 3 4 5; do
+	for _ in 1 2 3 4 5; do
 		serve server listen accept DISCONNECTED || return
 		kill -STOP "$other"
 		asked client reach disconnect DISCONNECTED || return
@@ -119,10 +120,10 @@ test_stopped_member() {
 
 # TCP repeats what got lost, and nothing else counts.
 test_cut_shortly() {
-	fifo connected
+	fifo connected cut
 	serve server listen accept DISCONNECTED || return
-	ask client "${short[@]}" reach at="$folder/connected" write wc=success disconnect DISCONNECTED
-	at connected && lose && sleep 0.5 && deliver && wait "$client" "$server"
+	ask client "${short[@]}" reach at="$folder/connected" at="$folder/cut" write wc=success disconnect DISCONNECTED
+	at connected && lose && at cut && sleep 0.5 && deliver && wait "$client" "$server"
 }
 
 # The QP gives up, and the connection ends when its DREQs get no answer; a new one is made when the cable is back.
@@ -140,7 +141,15 @@ test_cut_idle() {
 	fifo connected back
 	serve server listen accept DISCONNECTED || return
 	ask client reach at="$folder/connected" at="$folder/back" write wc=success read wc=success disconnect DISCONNECTED
-	at connected && lose && sleep 6 && deliver && at back && wait "$client" "$server" && took client DISCONNECTED 0 $slow
+	at connected && lose && sleep 6 && deliver && at back && wait "$client" "$server" && took client DISCONNECTED 0 "$slow"
+}
+
+# TCP would repeat it ever less often, and for as long as the cut was after it.
+test_cut_under_way() {
+	fifo connected cut back
+	serve server listen accept DISCONNECTED || return
+	ask client ack=19 reach at="$folder/connected" at="$folder/cut" write at="$folder/back" wc=success disconnect DISCONNECTED
+	at connected && lose && at cut && sleep 13 && deliver && at back && wait "$client" "$server" && took client wc 0 5000
 }
 
 test_unplugged() {
@@ -194,7 +203,7 @@ test_keys() {
 
 # No host, with less and with more patience than ARP has, and no way to one.
 test_nobody_there() {
-	asked client to=10.99.0.77 resolve=700 ADDR_ERROR:-110 && took client ADDR_ERROR 600 $slow || return
+	asked client to=10.99.0.77 resolve=700 ADDR_ERROR:-110 && took client ADDR_ERROR 600 "$slow" || return
 	asked client to=10.99.0.77 resolve=4500 ADDR_ERROR:-110 && took client ADDR_ERROR 4300 $((4500 + slow)) || return
 	asked client to=203.0.113.1 resolve && { echo 'there is a way to it'; return 1; }
 	has "$folder/client.out" 'Network is unreachable'
@@ -213,8 +222,6 @@ test_later() {
 
 # Parent and child serve, each at its own port.
 test_forked() {
-	local connected
-
 	fifo listens
 	serve server port=7001 listen fork accept DISCONNECTED destroy child port=7002 listen at="$folder/listens" \
 		accept DISCONNECTED || return
@@ -225,14 +232,12 @@ test_forked() {
 
 # A child that does nothing does not keep the parent's connections open.
 test_fork_keeps_nothing() {
-	local child
-
 	fifo connected waits
 	serve server listen accept fork recv wc=success child at="$folder/waits" || return
 	ask client reach at="$folder/connected" DISCONNECTED
 	at connected && grep -q "^at .*waits" <(tail -n +1 -f --pid="$server" "$folder/server/server.out") || return
 	killed "$server"
-	wait "$client" && took client DISCONNECTED 0 $slow && at waits
+	wait "$client" && took client DISCONNECTED 0 "$slow" && at waits
 }
 
 on_transport() {
