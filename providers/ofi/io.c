@@ -140,7 +140,7 @@ void ofi_io_idle(void)
 		wake_thread();
 }
 
-static bool program_polls(void)
+bool ofi_io_is_fetched(void)
 {
 	uint64_t at = atomic_load(&polled_at);
 
@@ -155,7 +155,7 @@ static void wait_or_rest(const struct io *own)
 	uint64_t count;
 
 	atomic_store(&resting, true);
-	if (program_polls())
+	if (ofi_io_is_fetched())
 		(void)poll(&wake, 1, REST_MS);
 	else
 		(void)epoll_wait(own->epoll, &unused, 1, -1);
@@ -170,7 +170,7 @@ static void *io_thread(void *arg)
 
 	while (!stop) {
 		wait_or_rest(own);
-		if (program_polls())
+		if (ofi_io_is_fetched())
 			continue;
 		sim_lock();
 		stop = own->stop;
@@ -250,4 +250,6 @@ void ofi_io_forget(void)
 	free(io);
 	io = NULL;
 	batch.num = 0;
+	latest = NULL;
+	atomic_store(&polled_at, 0);
 }

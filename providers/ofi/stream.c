@@ -290,7 +290,11 @@ int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec 
 int ofi_stream_put_off(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
 		       unsigned int parts, size_t len)
 {
-	return send_frame(stream, type, body, parts, len, len <= SHORT && !is_blocked(stream));
+	/* Else nobody would send it, as when a timer of the engine's acknowledges. */
+	bool soon = receiving || ofi_io_is_fetched();
+
+	return send_frame(stream, type, body, parts, len,
+			  soon && len <= SHORT && !is_blocked(stream));
 }
 
 /* For io.c. */

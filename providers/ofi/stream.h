@@ -67,7 +67,7 @@ int ofi_stream_send(struct ofi_stream *stream, uint8_t type, const struct iovec 
 		    unsigned int parts, size_t len);
 /*
  * The same of a short frame that may wait a few microseconds for another one to go with it, so that
- * both cost one system call.
+ * both cost one system call.  It waits only where that is known to come to an end.
  */
 int ofi_stream_put_off(struct ofi_stream *stream, uint8_t type, const struct iovec *body,
 		       unsigned int parts, size_t len);

@@ -467,6 +467,51 @@ static void in_parts(void **state)
 	close(far);
 }
 
+static int put_off(struct owner *o, const char *text)
+{
+	const struct iovec part = { (void *)(uintptr_t)text, strlen(text) };
+
+	return ofi_stream_put_off(o->stream, OFI_PROOF, &part, 1, part.iov_len);
+}
+
+/* Nobody fetches, and nothing comes: who else would send it? */
+static void what_could_be_put_off_for_ever_is_not(void **state)
+{
+	int far = begin(&owner);
+
+	(void)state;
+	ofi_world_pass(SIM_MS(1));
+	assert_int_equal(put_off(&owner, "ack"), 0);
+	assert_int_equal(recv(far, far_body, 32, MSG_DONTWAIT), 11);
+	close_one(&owner.stream);
+	close(far);
+}
+
+static void what_is_put_off_goes_with_the_next(void **state)
+{
+	int far = begin(&owner);
+
+	(void)state;
+	ofi_world_pass(SIM_MS(1));
+	ofi_io_fetch();
+	assert_int_equal(put_off(&owner, "ack"), 0);
+	assert_int_equal(put_off(&owner, "ack"), 0);
+	assert_int_equal(recv(far, far_body, 32, MSG_DONTWAIT), -1);
+	assert_int_equal(send_bytes(&owner, OFI_PROOF, "data", 4), 0);
+	assert_int_equal(recv(far, far_body, 64, MSG_DONTWAIT), 34);
+	assert_memory_equal(far_body + 30, "data", 4);
+	/* Or when the program stops to poll, or closes it. */
+	ofi_io_fetch();
+	assert_int_equal(put_off(&owner, "ack"), 0);
+	ofi_io_idle();
+	assert_int_equal(recv(far, far_body, 32, MSG_DONTWAIT), 11);
+	ofi_io_fetch();
+	assert_int_equal(put_off(&owner, "ack"), 0);
+	close_one(&owner.stream);
+	assert_int_equal(recv(far, far_body, 32, MSG_DONTWAIT), 11);
+	close(far);
+}
+
 static void the_peer_is_gone(void **state)
 {
 	int far = begin(&owner);
@@ -523,6 +568,8 @@ int main(void)
 		OFI_WORLD(no_such_family),
 		OFI_WORLD(what_waits_is_sent_in_order),
 		OFI_WORLD(in_parts),
+		OFI_WORLD(what_could_be_put_off_for_ever_is_not),
+		OFI_WORLD(what_is_put_off_goes_with_the_next),
 		OFI_WORLD(the_peer_is_gone),
 		OFI_WORLD(a_peer_that_never_reads),
 	};
