@@ -194,10 +194,20 @@ static bool lid_is_taken(const struct sim_remote_host *host, uint16_t lid)
 	return false;
 }
 
+/* Another machine has the address now, or a new container: the processes of the old one have ended. */
+static void lose_identity(struct sim_remote_host *host)
+{
+	while (host->peers)
+		ofi_peer_bury(host->peers);
+	host->identified = false;
+}
+
 int ofi_host_take(struct sim_remote_host *host, const struct ofi_hello *hello)
 {
 	const struct ofi_port *port = &hello->ports.ports[0];
 
+	if (host->identified && memcmp(host->id, hello->host, OFI_HOST_ID) && !ofi_host_any(host))
+		lose_identity(host);
 	memcpy(host->id, hello->host, OFI_HOST_ID);
 	if (!host->identified && hello->ports.num_ports) {
 		if (lid_is_taken(host, port->lid))

@@ -564,6 +564,33 @@ static void another_process_has_the_slot(void **state)
 	ofi_far_closes(&far2);
 }
 
+/* As a container that was started again: nothing of the old one is left, its numbers neither. */
+static void another_machine_has_the_address(void **state)
+{
+	struct sim_remote_host *host;
+
+	(void)state;
+	ofi_far_init(&far);
+	ofi_far_calls(&far);
+	ofi_far_hears_hello(&far);
+	host = ofi_host_by_id(far.hello.host);
+	/* Of which nothing is known but that it was there. */
+	assert_non_null(ofi_peer_get(host, 9));
+	ofi_far_closes(&far);
+	ofi_world_settle();
+	ofi_far_init(&far2);
+	far2.hello.host[0]++;
+	far2.hello.ports.ports[0].mac[5]++;
+	ofi_far_calls(&far2);
+	ofi_far_hears_hello(&far2);
+	assert_ptr_equal(ofi_host_by_id(far2.hello.host), host);
+	assert_null(ofi_host_by_id(far.hello.host));
+	assert_null(ofi_peer_of_slot(host, 9));
+	assert_memory_equal(host->port->mac, far2.hello.ports.ports[0].mac, 6);
+	ofi_far_pings(&far2);
+	ofi_far_closes(&far2);
+}
+
 /* One process must not take all connections. */
 static void too_many_of_one_process(void **state)
 {
@@ -613,6 +640,7 @@ int main(void)
 		OFI_WORLD(stopped_in_each_state),
 		OFI_WORLD(both_begin_at_once),
 		OFI_WORLD(another_process_has_the_slot),
+		OFI_WORLD(another_machine_has_the_address),
 		OFI_WORLD(too_many_of_one_process),
 	};
 
