@@ -120,6 +120,7 @@ enum ofi_refusal {
 	OFI_REFUSED_MALFORMED,
 	OFI_REFUSED_BUSY,		/* too many streams */
 	OFI_REFUSED_LID,		/* value: two hosts have it */
+	OFI_REFUSED_ADDRESS,		/* all its addresses are another host's, which is there */
 	OFI_REFUSALS
 };
 

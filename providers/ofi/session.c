@@ -122,16 +122,14 @@ static bool take_refused(struct ofi_session *session, const uint8_t *body, size_
 static int send_hello(struct ofi_session *session)
 {
 	uint8_t *body = malloc(OFI_HELLO_MAX);
-	int r;
 
 	if (!body)
 		return -ENOMEM;
 	ofi_self_hello(&hello, session->initiator ? &session->want : NULL);
 	session->own = body;
 	session->own_len = ofi_hello_encode(&hello, body);
-	r = ofi_stream_send(session->stream, OFI_HELLO, &(struct iovec){ body, session->own_len }, 1,
-			    session->own_len);
-	return r;
+	return ofi_stream_send(session->stream, OFI_HELLO, &(struct iovec){ body, session->own_len }, 1,
+			       session->own_len);
 }
 
 /* The proof that one side gives. */
@@ -186,15 +184,18 @@ static enum ofi_refusal objection(uint32_t *ret_value, const char **ret_text)
 	return 0;
 }
 
-/* Whose host it is: the one that was looked for, or one that looks for us. */
+/* Whose host it is.  One that is there keeps its address, also if another one says the same. */
 static struct sim_remote_host *find_host(const struct ofi_session *session)
 {
 	struct sim_remote_host *host = ofi_host_by_id(hello.host);
 
 	if (host || session->host)
 		return host ? host : session->host;
-	for (unsigned int i = 0; i < hello.ports.num_addresses && !host; i++)
+	for (unsigned int i = 0; i < hello.ports.num_addresses && !host; i++) {
 		host = ofi_host_of_address(&hello.ports.addresses[i].addr.sa);
+		if (host && host->identified && ofi_host_any(host))
+			host = NULL;
+	}
 	return host;
 }
 
@@ -240,8 +241,10 @@ static bool proven(struct ofi_session *session)
 	if (ofi_hello_decode(session->theirs, session->theirs_len, &hello, &version) < 0)
 		return false;
 	session->host = find_host(session);
-	if (!session->host)
-		return false;
+	if (!session->host) {
+		ofi_session_refuse(session, OFI_REFUSED_ADDRESS, 0, "");
+		return true;
+	}
 	if (ofi_host_take(session->host, &hello) < 0) {
 		ofi_session_refuse(session, OFI_REFUSED_LID, hello.ports.ports[0].lid, "");
 		return true;

@@ -591,6 +591,39 @@ static void another_machine_has_the_address(void **state)
 	ofi_far_closes(&far2);
 }
 
+/* Of two users on one machine, and of machines whose containers have the same addresses. */
+static void another_host_with_the_same_address(void **state)
+{
+	struct sim_remote_host *host;
+
+	(void)state;
+	ofi_far_init(&far);
+	ofi_far_calls(&far);
+	ofi_far_hears_hello(&far);
+	host = ofi_host_by_id(far.hello.host);
+	ofi_far_init(&far2);
+	far2.hello.host[0]++;
+	far2.hello.token++;
+	ofi_far_calls(&far2);
+	ofi_far_hears_hello(&far2);
+	ofi_far_hears_refused(&far2, OFI_REFUSED_ADDRESS);
+	ofi_far_hears_end(&far2);
+	ofi_far_pings(&far);
+	/* With one of its own it is known by that. */
+	far2.hello.ports.num_addresses = 2;
+	far2.hello.ports.addresses[1] = far2.hello.ports.addresses[0];
+	far2.hello.ports.addresses[1].addr = sample_addr("10.0.0.9", 0);
+	ofi_far_calls(&far2);
+	ofi_far_hears_hello(&far2);
+	ofi_far_pings(&far2);
+	ofi_far_pings(&far);
+	assert_ptr_equal(ofi_host_by_id(far.hello.host), host);
+	assert_ptr_not_equal(ofi_host_by_id(far2.hello.host), host);
+	assert_ptr_equal(ofi_host_of_address(&far.hello.ports.addresses[0].addr.sa), host);
+	ofi_far_closes(&far2);
+	ofi_far_closes(&far);
+}
+
 /* One process must not take all connections. */
 static void too_many_of_one_process(void **state)
 {
@@ -641,6 +674,7 @@ int main(void)
 		OFI_WORLD(both_begin_at_once),
 		OFI_WORLD(another_process_has_the_slot),
 		OFI_WORLD(another_machine_has_the_address),
+		OFI_WORLD(another_host_with_the_same_address),
 		OFI_WORLD(too_many_of_one_process),
 	};
 
