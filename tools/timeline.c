@@ -19,11 +19,11 @@ enum { SVG, ID, BETWEEN, ALL, CM, NUM_OPTIONS };
 
 void timeline_usage(FILE *to)
 {
-	fputs("usage: polycm timeline [OPTION]... TRACE\n"
+	fputs("usage: polycm timeline [OPTION]... TRACE...\n"
 	      "\n"
 	      "Draws a trace of the simulator (polycm run --trace) as a ladder diagram: each\n"
 	      "node has a column, time runs downwards, each message is an arrow.\n"
-	      "TRACE - is standard input.\n"
+	      "Traces of several hosts become one diagram.  TRACE - is standard input.\n"
 	      "\n"
 	      "  --svg FILE      write an SVG picture; - is standard output\n"
 	      "  --id N          only the connection of the id with this number\n"
@@ -75,11 +75,15 @@ static int write_svg(const struct timeline *timeline, const struct rows *rows, c
 
 static void add_notes(const struct timeline *timeline, const struct rows *rows)
 {
-	if (timeline->truncated)
-		tool_error("%s: the last line is cut off and left out", timeline->path);
-	if (timeline->skipped)
-		tool_error("%s: %u lines of kinds that this version does not know are left out",
-			   timeline->path, timeline->skipped);
+	for (size_t i = 0; i < timeline->num_files; i++) {
+		const struct file *file = &timeline->files[i];
+
+		if (file->truncated)
+			tool_error("%s: the last line is cut off and left out", file->path);
+		if (file->skipped)
+			tool_error("%s: %u lines of kinds that this version does not know are left out",
+				   file->path, file->skipped);
+	}
 	if (rows->num > MANY_ROWS)
 		tool_error("%s: %zu rows; --id N or --between A,B shows fewer", timeline->path,
 			   rows->num);
@@ -145,14 +149,13 @@ int timeline_command(int argc, char **argv)
 	if ((values[ID] && parse_id(values[ID], &id)) ||
 	    (values[BETWEEN] && check_between(values[BETWEEN])))
 		return STATUS_USAGE;
-	if (optind + 1 != argc) {
-		tool_error("timeline: %s; 'polycm help timeline' tells more",
-			   optind == argc ? "no trace is given" : "too many arguments");
+	if (optind == argc) {
+		tool_error("timeline: no trace is given; 'polycm help timeline' tells more");
 		return STATUS_USAGE;
 	}
 	timeline.all = values[ALL];
 	timeline.cm = values[CM];
-	status = timeline_read(&timeline, argv[optind]) ? EXIT_FAILURE : 0;
+	status = timeline_read(&timeline, argv + optind, (size_t)(argc - optind)) ? EXIT_FAILURE : 0;
 	if (!status && !timeline.num_items) {
 		tool_error("%s: nothing happens in this trace", timeline.path);
 		status = EXIT_FAILURE;

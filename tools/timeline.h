@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timeline.h - polycm timeline: a trace becomes items (timeline_read.c), those
- * of a packet are brought together (timeline_pairs.c), items that are asked for
+ * timeline.h - polycm timeline: traces become items (timeline_read.c), of the same
+ * hosts (timeline_hosts.c) and one clock (timeline_clocks.c); those of a packet are
+ * brought together (timeline_pairs.c), items that are asked for
  * (timeline_select.c) become rows of a ladder diagram (timeline_rows.c, in the
  * words of timeline_words.c), which are drawn in the terminal (timeline_text.c)
  * or as SVG (timeline_svg.c).
@@ -19,11 +20,14 @@
 #define TIMELINE_COPY_BITS 16
 #define TIMELINE_LATE 1000000u	/* ns: a message that takes so long is two rows */
 #define TIMELINE_NONE SIZE_MAX
+#define TIMELINE_MAX_TIME ((uint64_t)1 << 59)	/* ns: 18 years */
+#define TIMELINE_HOST_SHIFT 40	/* above the numbers of ids and QPs */
 
 enum item_kind {
 	ITEM_EVENT, ITEM_CALL, ITEM_STATE, ITEM_SEND, ITEM_RECV, ITEM_TIMER, ITEM_FAULT,
 	ITEM_WORLD,		/* a node, port, device or MAC: what happened to it */
 	ITEM_ADDRESS,
+	ITEM_HOST, ITEM_CLOCK,	/* whose trace it is, and what another host's clock shows */
 };
 
 /* A line of the trace. */
@@ -31,7 +35,8 @@ struct item {
 	enum item_kind kind;
 	uint64_t time;
 	uint64_t packet;	/* SEND, RECV; after timeline_pair() with the copy's number */
-	size_t line;
+	size_t file, line;
+	int writer, host, far;	/* hosts: of whoever wrote it, of column and of peer; far -1: nobody's */
 	long long process;	/* -1: the line has none */
 	const char *text;	/* event, state, message, timer or action; in json */
 	int column, peer;	/* where it happens; SEND, RECV: the other end, -1: nobody */
@@ -45,17 +50,38 @@ struct column {
 	char *name;		/* of the node, with its process or role */
 	char *about;		/* devices and addresses; may be empty */
 	long long first_id;	/* whose lines are here; -1: none, -2: several */
+	int host;
 	bool untraced;		/* no line is from there */
+	bool kernel;		/* another host's process does what is here */
 };
 
 /* What a process runs. */
 struct program {
+	size_t file;
 	long long process;
 	char *name;
 };
 
-struct timeline {
+/* A trace. */
+struct file {
 	const char *path;
+	char *node;		/* its own host; NULL: a simulated network */
+	int host;
+	unsigned int skipped;	/* lines of kinds that we do not know */
+	bool truncated;		/* the last line was */
+};
+
+struct host {
+	char *id, *name;
+	bool traced;		/* it has a trace */
+};
+
+struct timeline {
+	const char *path;	/* for people: of the one trace, or of all of them */
+	struct file *files;
+	size_t num_files;
+	struct host *hosts;
+	size_t num_hosts;
 	struct item *items;
 	size_t num_items, room;
 	struct column columns[TIMELINE_MAX_COLUMNS];
@@ -63,14 +89,12 @@ struct timeline {
 	struct program *programs;
 	size_t num_programs;
 	uint64_t start;		/* what times are counted from */
-	unsigned int skipped;	/* lines of kinds that we do not know */
-	bool truncated;		/* the last line was */
 	bool all;		/* every timer, too */
 	bool cm;		/* no data */
 };
 
 /* 0, or a line on standard error was written. */
-int timeline_read(struct timeline *timeline, const char *path);
+int timeline_read(struct timeline *timeline, char *const *paths, size_t num);
 void timeline_free(struct timeline *timeline);
 
 /* The column of that name, which is taken over; -1 once there are too many. */
@@ -80,10 +104,19 @@ int timeline_column(struct timeline *timeline, char *name);
 const char *item_text(const struct item *item, const char *name);	/* "" */
 long long item_number(const struct item *item, const char *name);	/* -1 */
 
+/* That of another host has another key; what is no number of anything is itself. */
+long long timeline_key(int host, long long number);
+long long item_key(const struct item *item, const char *name);
+
 static inline bool item_is_packet(const struct item *item)
 {
 	return item->kind == ITEM_SEND || item->kind == ITEM_RECV;
 }
+
+/* Finds the host of each item, and gives each node the name of its host. */
+void timeline_hosts(struct timeline *timeline);
+/* After it, and when packets are numbered: all times are of one clock. */
+void timeline_clocks(struct timeline *timeline);
 
 /* --- timeline_numbers.c --- */
 
@@ -99,6 +132,8 @@ void number_drop(struct number **set);
 
 /* Of what is selected: messages of data, and timers of QPs. */
 void timeline_leave_out_data(struct timeline *timeline);
+/* In traces of several hosts: a packet has the same number at both ends, and no other one has it. */
+void timeline_number_packets(struct timeline *timeline);
 /* Which lines are of one packet. */
 void timeline_pair(struct timeline *timeline);
 /* Finds lost packets, and the other end of packets of which the trace has one end. */
@@ -135,8 +170,11 @@ struct row {
 struct rows {
 	struct row *rows;
 	size_t num, room;
-	/* Messages whose other end is in a process that was not traced, or wrote no line about it. */
-	unsigned int untraced, unseen;
+	/*
+	 * Messages whose other end is on a host without a trace, in a process that was not traced,
+	 * or in one that wrote no line about it.
+	 */
+	unsigned int without_trace, untraced, unseen;
 };
 
 void timeline_rows(const struct timeline *timeline, struct rows *ret_rows);

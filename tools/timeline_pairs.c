@@ -58,6 +58,44 @@ static void number_copies(struct timeline *timeline)
 	number_drop(&arrivals);
 }
 
+struct name {
+	char *text;
+	uint64_t number;
+	UT_hash_handle hh;
+};
+
+/* Each host counts its packets, and on a simulated network nobody else does. */
+void timeline_number_packets(struct timeline *timeline)
+{
+	struct name *names = NULL, *name, *next;
+	char *text;
+
+	if (timeline->num_hosts < 2)
+		return;
+	for (size_t i = 0; i < timeline->num_items; i++) {
+		struct item *item = &timeline->items[i];
+
+		if (!item_is_packet(item) || (long long)item->packet <= 0)
+			continue;
+		text = tool_printf("%s/%s/%lld", item_text(item, "from"), item->text,
+				   (long long)item->packet);
+		HASH_FIND_STR(names, text, name);
+		if (name) {
+			free(text);
+		} else {
+			name = tool_realloc(NULL, 1, sizeof(*name));
+			*name = (struct name){ .text = text, .number = HASH_COUNT(names) + 1 };
+			HASH_ADD_KEYPTR(hh, names, name->text, strlen(name->text), name);
+		}
+		item->packet = name->number;
+	}
+	HASH_ITER(hh, names, name, next) {
+		HASH_DEL(names, name);
+		free(name->text);
+		free(name);
+	}
+}
+
 void timeline_pair(struct timeline *timeline)
 {
 	struct number *sent = NULL, *send;	/* line of a packet's departure */
@@ -102,27 +140,44 @@ static void learn_owner(struct pairs *pairs, const struct item *item)
 	bool sent = item->kind == ITEM_SEND;
 
 	if (item->kind == ITEM_STATE)
-		learn(&pairs->qpns, item_number(item, "qpn"), item->column);
+		learn(&pairs->qpns, item_key(item, "qpn"), item->column);
 	if (!item_is_packet(item))
 		return;
-	learn(&pairs->comm_ids, item_number(item, sent ? "local" : "remote"), item->column);
+	learn(&pairs->comm_ids, item_key(item, sent ? "local" : "remote"), item->column);
 	if (sent && item->other != TIMELINE_NONE)
-		learn(&pairs->peers, item_number(item, "local"),
+		learn(&pairs->peers, item_key(item, "local"),
 		      pairs->timeline->items[item->other].column);
 	if (!sent)
-		learn(&pairs->qpns, item_number(item, "dst_qpn"), item->column);
+		learn(&pairs->qpns, item_key(item, "dst_qpn"), item->column);
 }
 
 /* The process that has the id or QP. */
 static int find_owner(const struct pairs *pairs, const struct item *item)
 {
 	bool sent = item->kind == ITEM_SEND;
-	int column = column_of(pairs->comm_ids, item_number(item, sent ? "remote" : "local"));
+	int column = column_of(pairs->comm_ids, item_key(item, sent ? "remote" : "local"));
 
-	if (column < 0 && item_number(item, "dst_qpn") >= 0)
-		column = column_of(pairs->qpns, item_number(item, sent ? "dst_qpn" : "qpn"));
+	if (column < 0 && item_key(item, "dst_qpn") >= 0)
+		column = column_of(pairs->qpns, item_key(item, sent ? "dst_qpn" : "qpn"));
 	/* A repeated REQ has no remote id yet. */
-	return column < 0 && sent ? column_of(pairs->peers, item_number(item, "local")) : column;
+	return column < 0 && sent ? column_of(pairs->peers, item_key(item, "local")) : column;
+}
+
+/* Of a host with one process; else -1. */
+static int only_process(const struct timeline *timeline, int host)
+{
+	int only = -1;
+
+	for (int i = 0; i < timeline->num_columns; i++) {
+		const struct column *column = &timeline->columns[i];
+
+		if (column->host != host || column->untraced || column->kernel)
+			continue;
+		if (only >= 0)
+			return -1;
+		only = i;
+	}
+	return only;
 }
 
 /* That one, or one of the node that has no line in the trace. */
@@ -133,9 +188,15 @@ static int find_peer(struct pairs *pairs, const struct item *item)
 
 	if (column >= 0 || item->lost || !*node)
 		return column;
-	column = timeline_column(pairs->timeline, tool_printf("%s, not traced", node));
+	if (item->far != item->host)
+		column = only_process(pairs->timeline, item->far);
 	if (column >= 0)
+		return column;
+	column = timeline_column(pairs->timeline, tool_printf("%s, not traced", node));
+	if (column >= 0) {
 		pairs->timeline->columns[column].untraced = true;
+		pairs->timeline->columns[column].host = item->far;
+	}
 	return column;
 }
 
@@ -185,7 +246,7 @@ static bool is_taken(const struct timeline *t, const struct item *sent)
 	for (const struct item *next = sent + 1;
 	     next < t->items + t->num_items && (sent->process >= 0 || next->time == sent->time);
 	     next++) {
-		if (next->process != sent->process)
+		if (next->process != sent->process || next->writer != sent->writer)
 			continue;
 		if (next->kind != ITEM_FAULT || !*item_text(next, "what"))
 			return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timeline_read.c - polycm timeline: the lines of a trace, checked, and the
+ * timeline_read.c - polycm timeline: the lines of traces, checked, and the
  * columns that they belong to.
  */
 #include "config.h"
@@ -11,8 +11,6 @@
 
 #include "polycm.h"
 #include "timeline.h"
-
-#define MAX_TIME ((long long)1 << 62)
 
 static const struct {
 	const char *name;
@@ -31,6 +29,8 @@ static const struct {
 	{ "port", ITEM_WORLD, "node" },
 	{ "device", ITEM_WORLD, "node" },
 	{ "mac", ITEM_WORLD, "node" },
+	{ "host", ITEM_HOST, "host" },
+	{ "clock", ITEM_CLOCK, "host" },
 };
 
 const char *item_text(const struct item *item, const char *name)
@@ -66,11 +66,38 @@ int timeline_column(struct timeline *timeline, char *name)
 	return timeline->num_columns++;
 }
 
-/* The node, and on a shared fabric the process. */
-static int find_column(struct timeline *timeline, const char *node, long long process)
+/* A column of a host. */
+static int host_column(struct timeline *timeline, char *name, int host)
 {
-	return timeline_column(timeline, process < 0 ? tool_strdup(node) :
-			       tool_printf("%s, process %lld", node, process));
+	int column = timeline_column(timeline, name);
+
+	if (column >= 0)
+		timeline->columns[column].host = host;
+	return column;
+}
+
+/* The node, and on a shared fabric the process. */
+static int find_column(struct timeline *timeline, const char *node, int host, long long process)
+{
+	return host_column(timeline, process < 0 ? tool_strdup(node) :
+			   tool_printf("%s, process %lld", node, process), host);
+}
+
+/*
+ * A line about another host than the writer's: where no process answers, the writer does what the
+ * kernel there would do.
+ */
+static int foreign_column(struct timeline *timeline, const char *node, int host)
+{
+	bool traced = timeline->hosts[host].traced;
+	int column = host_column(timeline, tool_printf("%s, %s", node, traced ? "kernel" : "not traced"),
+				 host);
+
+	if (column >= 0) {
+		timeline->columns[column].untraced = !traced;
+		timeline->columns[column].kernel = traced;
+	}
+	return column;
 }
 
 static void add_about(struct column *column, const struct item *item)
@@ -100,15 +127,19 @@ static void place(struct timeline *timeline, struct item *item)
 	const char *there = item_text(item, item->kind == ITEM_SEND ? "to" : "from");
 
 	item->column = item->peer = -1;
+	if (item->kind == ITEM_HOST || item->kind == ITEM_CLOCK)
+		return;
 	if (item->kind == ITEM_ADDRESS && item->process >= 0)
 		return;		/* of all processes alike */
 	if (is_change(item))
 		return;		/* see place_changes() */
-	if (*here)
-		item->column = find_column(timeline, here, item->process);
+	if (*here && item->host != item->writer)
+		item->column = foreign_column(timeline, here, item->host);
+	else if (*here)
+		item->column = find_column(timeline, here, item->host, item->process);
 	/* The other process is known when it has received it. */
 	if (packet && *there && item->process < 0)
-		item->peer = find_column(timeline, there, -1);
+		item->peer = find_column(timeline, there, item->far, -1);
 	if (item->kind == ITEM_ADDRESS && item->column >= 0)
 		add_about(&timeline->columns[item->column], item);
 }
@@ -161,7 +192,8 @@ static void place_changes(struct timeline *timeline)
 		char *name;
 		int first;
 
-		if (!is_change(item))
+		/* Each host's processes tell what happens to that host. */
+		if (!is_change(item) || item->host != item->writer)
 			continue;
 		name = tool_printf("%s, process %lld", node, item->process);
 		first = named_column(timeline, node, strlen(node));
@@ -202,7 +234,7 @@ static void add_program(struct timeline *timeline, const struct item *item)
 
 	for (size_t i = 0; i < timeline->num_programs; i++) {
 		program = &timeline->programs[i];
-		if (program->process != item->process)
+		if (program->file != item->file || program->process != item->process)
 			continue;
 		if (!has_name(program->name, name))
 			tool_append(&program->name, THEN "%s", name);
@@ -211,6 +243,7 @@ static void add_program(struct timeline *timeline, const struct item *item)
 	timeline->programs = tool_realloc(timeline->programs, timeline->num_programs + 1,
 					  sizeof(*timeline->programs));
 	timeline->programs[timeline->num_programs++] = (struct program){
+		.file = item->file,
 		.process = item->process,
 		.name = tool_strdup(name),
 	};
@@ -226,10 +259,13 @@ static void name_columns(struct timeline *timeline)
 		if (!number || sscanf(number, ", process %lld", &process) != 1)
 			continue;
 		for (size_t j = 0; j < timeline->num_programs; j++) {
-			if (timeline->programs[j].process != process)
+			const struct program *program = &timeline->programs[j];
+
+			if (program->process != process ||
+			    timeline->files[program->file].host != timeline->columns[i].host)
 				continue;
 			longer = tool_printf("%.*s, %s (process %lld)", (int)(number - name), name,
-					     timeline->programs[j].name, process);
+					     program->name, process);
 			free(name);
 			timeline->columns[i].name = longer;
 			break;
@@ -241,9 +277,9 @@ static void name_columns(struct timeline *timeline)
  * Lines.
  */
 
-static int complain(const struct timeline *timeline, unsigned int number, const char *what)
+static int complain(const struct file *file, unsigned int number, const char *what)
 {
-	tool_error("%s:%u: %s", timeline->path, number, what);
+	tool_error("%s:%u: %s", file->path, number, what);
 	return -1;
 }
 
@@ -258,20 +294,24 @@ static int find_kind(const char *name)
 /* Takes json over.  0: it is an item now, or of a kind that we do not know. */
 static int add(struct timeline *timeline, json_t *json, unsigned int number)
 {
-	struct item item = { .json = json, .process = -1, .selected = true, .line = number };
+	struct file *file = &timeline->files[timeline->num_files - 1];
+	struct item item = {
+		.json = json, .process = -1, .selected = true, .line = number,
+		.file = timeline->num_files - 1,
+	};
 	const char *kind = item_text(&item, "kind");
 	long long time = item_number(&item, "time");
 	int i;
 
-	if (time < 0 || time > MAX_TIME || !*kind)
-		return complain(timeline, number, "no line of a trace: it has no time or no kind");
+	if (time < 0 || time > (long long)TIMELINE_MAX_TIME || !*kind)
+		return complain(file, number, "no line of a trace: it has no time or no kind");
 	i = find_kind(kind);
 	item.process = item_number(&item, "process");
 	if (i < 0) {
 		if (!strcmp(kind, "process"))
 			add_program(timeline, &item);
 		else
-			timeline->skipped++;
+			file->skipped++;
 		json_decref(json);
 		return 0;
 	}
@@ -280,28 +320,21 @@ static int add(struct timeline *timeline, json_t *json, unsigned int number)
 	item.time = (uint64_t)time;
 	item.packet = (uint64_t)item_number(&item, "packet");
 	if (!*item.text) {
-		tool_error("%s:%u: a line of kind %s without \"%s\"", timeline->path, number, kind,
+		tool_error("%s:%u: a line of kind %s without \"%s\"", file->path, number, kind,
 			   kinds[i].text);
 		return -1;
-	}
-	place(timeline, &item);
-	if (item.kind == ITEM_ADDRESS) {
-		json_decref(json);
-		return 0;
 	}
 	if (timeline->num_items == timeline->room) {
 		timeline->room = timeline->room ? 2 * timeline->room : 256;
 		timeline->items = tool_realloc(timeline->items, timeline->room, sizeof(item));
 	}
-	/* Virtual time begins at 0; real time begins with the trace. */
-	if (item.process >= 0 && (!timeline->num_items || item.time < timeline->start))
-		timeline->start = item.time;
 	timeline->items[timeline->num_items++] = item;
 	return 0;
 }
 
 static int read_line(struct timeline *timeline, const char *text, size_t len, unsigned int number)
 {
+	struct file *file = &timeline->files[timeline->num_files - 1];
 	json_error_t error;
 	json_t *json;
 
@@ -309,16 +342,16 @@ static int read_line(struct timeline *timeline, const char *text, size_t len, un
 		return 0;
 	json = json_loadb(text, len, 0, &error);
 	if (!json && text[len - 1] != '\n') {
-		timeline->truncated = true;	/* whoever wrote it was interrupted */
+		file->truncated = true;	/* whoever wrote it was interrupted */
 		return 0;
 	}
 	if (!json) {
-		tool_error("%s:%u: no JSON: %s", timeline->path, number, error.text);
+		tool_error("%s:%u: no JSON: %s", file->path, number, error.text);
 		return -1;
 	}
 	if (!json_is_object(json)) {
 		json_decref(json);
-		return complain(timeline, number, "no line of a trace: it is no JSON object");
+		return complain(file, number, "no line of a trace: it is no JSON object");
 	}
 	if (add(timeline, json, number)) {
 		json_decref(json);
@@ -327,17 +360,7 @@ static int read_line(struct timeline *timeline, const char *text, size_t len, un
 	return 0;
 }
 
-/* Lines of several processes come in the order in which they were written. */
-static int by_time(const void *a, const void *b)
-{
-	const struct item *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->line < y->line ? -1 : x->line > y->line;
-}
-
-int timeline_read(struct timeline *timeline, const char *path)
+static int read_file(struct timeline *timeline, const char *path)
 {
 	bool standard = !strcmp(path, "-");
 	FILE *file = standard ? stdin : fopen(path, "re");
@@ -347,11 +370,13 @@ int timeline_read(struct timeline *timeline, const char *path)
 	ssize_t len;
 	int r = 0;
 
-	timeline->path = standard ? "standard input" : path;
 	if (!file) {
 		tool_error("%s: %m", path);
 		return -1;
 	}
+	timeline->files[timeline->num_files++] = (struct file){
+		.path = standard ? "standard input" : path,
+	};
 	while (!r && (len = getline(&text, &size, file)) > 0)
 		r = read_line(timeline, text, (size_t)len, ++number);
 	if (!r && ferror(file)) {
@@ -361,15 +386,71 @@ int timeline_read(struct timeline *timeline, const char *path)
 	free(text);
 	if (!standard)
 		fclose(file);
-	place_changes(timeline);
-	name_columns(timeline);
-	for (size_t i = 1; !r && i < timeline->num_items; i++) {
+	return r;
+}
+
+/* ------------------------------------------------------------------------
+ * All of them.
+ */
+
+/* Each line gets its column; those that only say who is who go. */
+static void place_items(struct timeline *timeline)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < timeline->num_items; i++) {
+		struct item *item = &timeline->items[i];
+
+		place(timeline, item);
+		if (item->kind == ITEM_ADDRESS || item->kind == ITEM_HOST || item->kind == ITEM_CLOCK) {
+			json_decref(item->json);
+			continue;
+		}
+		/* Virtual time begins at 0; real time begins with the trace. */
+		if (item->process >= 0 && (!kept || item->time < timeline->start))
+			timeline->start = item->time;
+		timeline->items[kept++] = *item;
+	}
+	timeline->num_items = kept;
+}
+
+/* Lines of several processes come in the order in which they were written. */
+static int by_time(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static void sort(struct timeline *timeline)
+{
+	for (size_t i = 1; i < timeline->num_items; i++) {
 		if (timeline->items[i].time < timeline->items[i - 1].time) {
 			qsort(timeline->items, timeline->num_items, sizeof(struct item), by_time);
-			break;
+			return;
 		}
 	}
-	return r;
+}
+
+int timeline_read(struct timeline *timeline, char *const *paths, size_t num)
+{
+	timeline->files = tool_realloc(NULL, num, sizeof(*timeline->files));
+	for (size_t i = 0; i < num; i++)
+		if (read_file(timeline, paths[i]))
+			return -1;
+	timeline->path = num > 1 ? "these traces" : timeline->files[0].path;
+	timeline_hosts(timeline);
+	timeline_number_packets(timeline);
+	timeline_clocks(timeline);
+	place_items(timeline);
+	place_changes(timeline);
+	name_columns(timeline);
+	sort(timeline);
+	return 0;
 }
 
 void timeline_free(struct timeline *timeline)
@@ -384,4 +465,12 @@ void timeline_free(struct timeline *timeline)
 		free(timeline->columns[i].name);
 		free(timeline->columns[i].about);
 	}
+	for (size_t i = 0; i < timeline->num_files; i++)
+		free(timeline->files[i].node);
+	for (size_t i = 0; i < timeline->num_hosts; i++) {
+		free(timeline->hosts[i].id);
+		free(timeline->hosts[i].name);
+	}
+	free(timeline->files);
+	free(timeline->hosts);
 }

@@ -254,7 +254,9 @@ static void set_open(struct builder *b, struct row *row, const struct item *item
 	row->open = true;
 	if (item->process < 0)
 		return;		/* it was under way when the trace ended */
-	if (row->peer >= 0 && b->timeline->columns[row->peer].untraced)
+	if (row->peer >= 0 && !b->timeline->hosts[b->timeline->columns[row->peer].host].traced)
+		b->rows->without_trace++;
+	else if (row->peer >= 0 && b->timeline->columns[row->peer].untraced)
 		b->rows->untraced++;
 	else
 		b->rows->unseen++;
@@ -414,6 +416,8 @@ static void one(struct builder *b, size_t i)
 			note(b, item, STYLE_FAULT, timeline_world_text(item));
 		break;
 	case ITEM_ADDRESS:
+	case ITEM_HOST:
+	case ITEM_CLOCK:
 		break;
 	}
 }

@@ -26,8 +26,8 @@ struct connection {
 
 static bool grow_packet(struct connection *c, const struct item *item)
 {
-	long long local = item_number(item, "local"), remote = item_number(item, "remote");
-	long long id = item_number(item, "id"), mine = item->kind == ITEM_SEND ? local : remote;
+	long long local = item_key(item, "local"), remote = item_key(item, "remote");
+	long long id = item_key(item, "id"), mine = item->kind == ITEM_SEND ? local : remote;
 	bool more = false;
 
 	if (number_find(c->ids, id))
@@ -35,7 +35,7 @@ static bool grow_packet(struct connection *c, const struct item *item)
 	if (number_find(c->comm_ids, local) || number_find(c->comm_ids, remote)) {
 		more |= number_add(&c->comm_ids, local, 0);
 		more |= number_add(&c->comm_ids, remote, 0);
-		more |= number_add(&c->qpns, item_number(item, "qpn"), 0);
+		more |= number_add(&c->qpns, item_key(item, "qpn"), 0);
 		if (number_find(c->comm_ids, mine))
 			more |= number_add(&c->ids, id, 0);
 	}
@@ -56,18 +56,18 @@ static bool belongs(const struct connection *c, const struct item *item, bool be
 {
 	switch (item->kind) {
 	case ITEM_EVENT:
-		return number_find(c->ids, item_number(item, "id")) ||
-		       number_find(c->ids, item_number(item, "child"));
+		return number_find(c->ids, item_key(item, "id")) ||
+		       number_find(c->ids, item_key(item, "child"));
 	case ITEM_CALL:
 	case ITEM_STATE:
 	case ITEM_TIMER:
-		return number_find(c->ids, item_number(item, "id")) ||
-		       number_find(c->qpns, item_number(item, "qpn"));
+		return number_find(c->ids, item_key(item, "id")) ||
+		       number_find(c->qpns, item_key(item, "qpn"));
 	case ITEM_SEND:
 	case ITEM_RECV:
-		return number_find(c->comm_ids, item_number(item, "local")) ||
-		       number_find(c->comm_ids, item_number(item, "remote")) ||
-		       number_find(c->qpns, item_number(item, "qpn"));
+		return number_find(c->comm_ids, item_key(item, "local")) ||
+		       number_find(c->comm_ids, item_key(item, "remote")) ||
+		       number_find(c->qpns, item_key(item, "qpn"));
 	case ITEM_FAULT:
 		return before || !*item_text(item, "what");	/* what happens to a packet follows it */
 	default:
@@ -80,7 +80,8 @@ static int select_id(struct timeline *timeline, long long id)
 	struct connection c = { NULL, NULL, NULL };
 	bool before = false, any = false;
 
-	number_add(&c.ids, id, 0);
+	for (size_t i = 0; i < timeline->num_hosts; i++)
+		number_add(&c.ids, timeline_key((int)i, id), 0);
 	while (grow(&c, timeline))
 		;
 	for (size_t i = 0; i < timeline->num_items; i++) {
@@ -273,32 +274,32 @@ static void learn(struct sides *sides, const struct item *item)
 	struct number *side;
 
 	if (item->kind == ITEM_EVENT && item_number(item, "child") > 0) {
-		number_add(&sides->ids, item_number(item, "id"), 1);
-		number_add(&sides->ids, item_number(item, "child"), 1);
+		number_add(&sides->ids, item_key(item, "id"), 1);
+		number_add(&sides->ids, item_key(item, "child"), 1);
 	}
 	if (item->kind == ITEM_STATE && !strcmp(item->text, "LISTEN"))
-		number_add(&sides->ids, item_number(item, "id"), 1);
+		number_add(&sides->ids, item_key(item, "id"), 1);
 	if (item->kind != ITEM_SEND || item_number(item, "local") <= 0)
 		return;
-	number_add(&sides->comm_ids, item_number(item, "local"), begins(item) ? 0 : 1);
-	side = number_find(sides->comm_ids, item_number(item, "local"));
-	number_add(&sides->ids, item_number(item, "id"), side->value);
+	number_add(&sides->comm_ids, item_key(item, "local"), begins(item) ? 0 : 1);
+	side = number_find(sides->comm_ids, item_key(item, "local"));
+	number_add(&sides->ids, item_key(item, "id"), side->value);
 	if (strcmp(item->text, "DREQ"))		/* which names the peer's QP */
-		number_add(&sides->qpns, item_number(item, "qpn"), side->value);
+		number_add(&sides->qpns, item_key(item, "qpn"), side->value);
 }
 
 static int side_of(const struct sides *sides, const struct item *item)
 {
-	const struct number *side = number_find(sides->comm_ids, item_number(item, "local"));
+	const struct number *side = number_find(sides->comm_ids, item_key(item, "local"));
 
 	if (!side && item_is_packet(item))
-		side = number_find(sides->comm_ids, item_number(item, "remote"));
-	if (!number_find(sides->comm_ids, item_number(item, "local")) && side)
+		side = number_find(sides->comm_ids, item_key(item, "remote"));
+	if (!number_find(sides->comm_ids, item_key(item, "local")) && side)
 		return 1 - (int)side->value;	/* an answer that comes from no id */
 	if (!side)
-		side = number_find(sides->qpns, item_number(item, "qpn"));
+		side = number_find(sides->qpns, item_key(item, "qpn"));
 	if (!side)
-		side = number_find(sides->ids, item_number(item, "id"));
+		side = number_find(sides->ids, item_key(item, "id"));
 	return side ? (int)side->value : 0;
 }
 

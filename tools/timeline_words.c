@@ -199,8 +199,12 @@ char *timeline_call_text(const struct item *item, bool tagged)
 
 char *timeline_note(const struct rows *rows, unsigned int number)
 {
-	unsigned int untraced = rows->untraced, unseen = rows->unseen;
+	unsigned int without = rows->without_trace, untraced = rows->untraced, unseen = rows->unseen;
 
+	if (without && !number--)
+		return tool_printf("%u message%s with an open end: no trace is of the host there. Trace "
+				   "its processes, too, and draw the traces of all hosts together.",
+				   without, without > 1 ? "s" : "");
 	if (untraced && !number--)
 		return tool_printf("%u message%s with an open end: the process there was not traced. "
 				   "Give all processes the same file.", untraced,

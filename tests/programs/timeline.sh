@@ -11,8 +11,14 @@ unset COLUMNS NO_COLOR
 cp "$here"/timeline-*.trace "$work" && chmod a+r "$work"/*.trace
 cd "$work" || exit 99
 
+# draws TRACE[+TRACE...] [WIDTH [OPTION...]]
 draws() {
-	exits 0 env COLUMNS="${2-80}" "${command[@]}" timeline "${@:3}" "timeline-$1.trace" && [ ! -s "$work/err" ]
+	local names=() name
+
+	for name in ${1//+/ }; do
+		names+=("timeline-$name.trace")
+	done
+	exits 0 env COLUMNS="${2-80}" "${command[@]}" timeline "${@:3}" "${names[@]}" && [ ! -s "$work/err" ]
 }
 is_golden() {
 	draws "$2" "${@:3}" && golden "timeline-$1" "$work/out"
@@ -40,6 +46,88 @@ check 'no colours in a file' eval '
 	draws loss && ! grep -q "$(printf "\033")" "$work/out"'
 check 'from standard input' eval '
 	draws loss && cp out out.1 && polycm timeline - <timeline-loss.trace | diff - <(COLUMNS=80 cat out.1)'
+
+# --- Several hosts, whose clocks have nothing in common. ---
+
+# A number of a packet, of an id and of a QP is each host's own.
+check 'two hosts' is_golden hosts alpha+beta 100
+check 'two hosts in the other order' eval '
+	draws beta+alpha 100 && diff <(sed 1d "$here/timeline-hosts.golden") <(sed 1d "$work/out")'
+check 'one of two hosts' is_golden one-host alpha
+check 'one connection of two hosts' eval 'draws alpha+beta 100 --id 1 && has out RTU "again: SEND" && ! grep "not traced" out'
+check 'between two hosts' eval 'draws alpha+beta 100 --between alpha,beta && has out RTU "again: SEND" && ! grep 10.0.0.3 out'
+sed 's/"alpha"/"box"/' timeline-alpha.trace >timeline-box1.trace
+sed 's/"beta"/"box"/' timeline-beta.trace >timeline-box2.trace
+check 'two hosts of one name' eval 'draws box1+box2 100 &&
+	counts out 1 "  box \(10.0.0.1\), rping \(process 0\) +box \(10.0.0.2\), rping \(process 0\) +10.0.0.3, not traced$" &&
+	diff <(sed 1d "$here/timeline-hosts.golden") <(sed 1d "$work/out")'
+# Each process of a simulated network may have a trace of its own; their clock is one.
+for number in 0 1 2; do
+	grep "\"process\":$number" timeline-host.trace >"timeline-process$number.trace"
+done
+check 'three traces of one network' eval '
+	draws process0+process2+process1 && diff <(sort "$here/timeline-host.golden") <(sort "$work/out")'
+
+# host NAME NUMBER ADDRESS; clock TIME NODE NUMBER ROUND_TRIP OFFSET; packet KIND TIME NUMBER FROM TO MESSAGE
+host() {
+	printf '{"time":%s,"process":0,"kind":"host","node":"%s","host":"%s"}\n' 1000 "$1" "$2"
+	printf '{"time":1000,"process":0,"kind":"address","node":"%s","action":"added","device":"ofi0","transport":"roce","address":"%s"}\n' "$1" "$3"
+}
+clock() {
+	printf '{"time":%s,"process":0,"kind":"clock","node":"%s","host":"%s","round_trip":%s,"offset":%s}\n' "$@"
+}
+packet() {
+	printf '{"kind":"%s","time":%s,"process":0,"packet":%s,"from":"%s","to":"%s","message":"%s"}\n' "$@" |
+		sed 's/^{\("kind":"[a-z]*"\),\("time":[0-9]*\)/{\2,\1/'
+}
+# What the clocks say, and what is drawn when: is_drawn "LINES OF A" "LINES OF B" ROW...
+is_drawn() {
+	{ host a aa 10.0.0.1; eval "$1"; } >timeline-a.trace
+	{ host b bb 10.0.0.2; eval "$2"; } >timeline-b.trace
+	exits 0 env COLUMNS=80 "${command[@]}" timeline timeline-a.trace timeline-b.trace || return
+	for row in "${@:3}"; do
+		counts out 1 "^ *$row" || return
+	done
+}
+to_b='packet send 1000 1 a 10.0.0.2 REQ; packet recv 3000 1 10.0.0.2 a REP'
+from_b='packet recv 902000 1 10.0.0.1 b REQ; packet send 902100 1 b 10.0.0.1 REP'
+check 'by one comparison of clocks' eval '
+	is_drawn "clock 900 10.0.0.2 bb 100 900000; $to_b" "$from_b" "0 ns .*REQ" "1.100 µs .*REP" && [ ! -s err ]'
+check 'by the comparison of the other host' eval '
+	is_drawn "$to_b" "clock 900900 10.0.0.1 aa 100 -900000; $from_b" "0 ns .*REQ" "1.100 µs .*REP" && [ ! -s err ]'
+check 'by the better comparison' eval '
+	is_drawn "clock 900 10.0.0.2 bb 100 900000; $to_b" "clock 900900 10.0.0.1 aa 500 -900200; $from_b" "1.100 µs .*REP"'
+check 'no message comes before it was sent' eval '
+	is_drawn "clock 900 10.0.0.2 bb 9000 905000; $to_b" "$from_b" "0 ns .*REQ" "101 ns .*REP" && [ ! -s err ]'
+check 'no answer comes before it was sent' eval '
+	is_drawn "clock 900 10.0.0.2 bb 9000 895000; $to_b" "$from_b" "0 ns .*REQ" "1.999 µs .*REP" && [ ! -s err ]'
+check 'by messages alone' eval 'is_drawn "$to_b" "$from_b" "0 ns .*REQ" "1.050 µs .*REP" && [ ! -s err ]'
+check 'by messages in one direction' eval '
+	is_drawn "packet send 1000 1 a 10.0.0.2 REQ" "packet recv 500 1 10.0.0.1 b REQ; packet send 600 9 b 10.0.0.1 REP" \
+		"0 ns .*REQ" "101 ns .*REP" && [ ! -s err ]'
+check 'a clock that is slower than the other' eval '
+	is_drawn "clock 1000 10.0.0.2 bb 100 0; clock 2000001000 10.0.0.2 bb 100 -4000000; packet send 1000 1 a 10.0.0.2 REQ" \
+		"packet send 998001000 1 b 10.0.0.1 REP" "0 ns .*REQ" "1 s .*REP" && [ ! -s err ]'
+check 'messages that contradict each other' eval '
+	is_drawn "packet send 1000 1 a 10.0.0.2 REQ; packet recv 1100 1 10.0.0.2 a REP" \
+		"packet recv 500 1 10.0.0.1 b REQ; packet send 900 1 b 10.0.0.1 REP" "0 ns .*REQ" "250 ns .*REP" &&
+	has err "s clock is known to 151 ns: messages may seem to come before they were sent"'
+check 'hosts that do not know each other' eval '
+	is_drawn "packet send 5000 1 a 10.0.0.7 REQ" "packet send 900000 1 b 10.0.0.7 RTU" "0 ns .*REQ" "895 µs .*RTU" &&
+	has err "s clock shows: its first line is drawn beside" && counts out 1 "a, process 0 .* 10.0.0.7, not traced .* b, process 0"'
+# Host b has no process any more: one of host a answers as its kernel would.
+check 'a host that answers for the other' eval '
+	is_drawn "clock 900 10.0.0.2 bb 100 900000; packet send 5000 1 a 10.0.0.2 REQ; packet recv 5100 1 a 10.0.0.2 REQ
+		packet send 5200 2 10.0.0.2 a REJ; packet recv 5300 2 10.0.0.2 a REJ" \
+		"packet send 901000 1 b 10.0.0.1 DREQ" "0 ns .*DREQ" "4 µs .*─ REQ ─*▶│" "4.200 µs .*│◀─* REJ -1 ──┤" &&
+	counts out 1 " b, process 0 .* a, process 0 .* b, kernel$"'
+for offset in '\"x\"' 1.5 9223372036854775807 -9223372036854775808 '{}'; do
+	check "an offset that is none: $offset" eval '
+		is_drawn "clock 900 10.0.0.2 bb 100 $offset; $to_b" "$from_b" "0 ns .*REQ" "1.050 µs .*REP"'
+done
+check 'a round trip that is none' eval '
+	is_drawn "clock 900 10.0.0.2 bb -1 5; clock 900 a aa 1 1; clock 900 10.0.0.9 aa 1 1; $to_b" "$from_b" "0 ns .*REQ" "1.050 µs .*REP"'
+check 'the same trace twice' eval 'exits 0 polycm timeline timeline-alpha.trace timeline-alpha.trace'
 
 # --- Pictures. ---
 
@@ -158,7 +246,13 @@ check 'a column by several programs' by_programs
 check 'an id that is no number' complains 2 "'x' is no number of an id" "$good$nl" --id x
 check 'one node only' complains 2 "'a' is not two nodes or columns" "$good$nl" --between a
 check 'no trace' eval 'exits 2 polycm timeline && has "$work/err" "no trace is given"'
-check 'two traces' eval 'exits 2 polycm timeline a b && has "$work/err" "too many arguments"'
+check 'a second trace that is missing' eval '
+	exits 1 polycm timeline timeline-loss.trace b && has "$work/err" "b: No such file"'
+check 'a second trace that is none' eval '
+	printf "%s\n" "[1]" >bad.trace && exits 1 polycm timeline timeline-loss.trace bad.trace && has err "bad.trace:1: no line"'
+check 'a second trace that is cut off' eval '
+	printf "%s\n%s" "$good" "${good:0:40}" >bad.trace && exits 0 polycm timeline timeline-loss.trace bad.trace &&
+	counts err 1 . && has err "bad.trace: the last line is cut off"'
 
 # Cut anywhere, it ends with an error or a note, never with a signal.
 survives() {
@@ -171,6 +265,16 @@ survives() {
 	done
 }
 check 'a trace cut anywhere' survives
+survives_beside() {
+	local size
+
+	for ((size = 0; size < 2600; size += 61)); do
+		head -c "$size" timeline-beta.trace >"$work/cut.trace"
+		polycm timeline timeline-alpha.trace "$work/cut.trace" >/dev/null 2>&1
+		[ $? -le 1 ] || return
+	done
+}
+check 'one of two traces cut anywhere' survives_beside
 
 many() {
 	local i
