@@ -234,8 +234,9 @@ void ofi_route_again(struct sim_remote_host *host, struct ofi_queue *waiting)
 static void answer(struct sim_remote_host *host, const struct ofi_waiting *waiting)
 {
 	struct sim_port *from = &ofi_self.device->ports[0];
+	struct ofi_packet packet;
 
-	if (waiting->len < OFI_PACKET_HEADER ||
+	if (ofi_packet_decode(waiting->bytes, waiting->len, &packet) < 0 ||
 	    (waiting->type != SIM_PACKET_MAD && waiting->type != SIM_PACKET_STREAM))
 		return;
 	sim_link_deliver(&(struct sim_packet){
@@ -243,6 +244,7 @@ static void answer(struct sim_remote_host *host, const struct ofi_waiting *waiti
 		.from = from,
 		.to = host->port,
 		.from_slot = sim_self_slot(),
+		.number = packet.number,
 		.data = waiting->bytes + OFI_PACKET_HEADER,
 		.len = waiting->len - OFI_PACKET_HEADER,
 	});

@@ -80,4 +80,17 @@ for transport in "${transports[@]}"; do
 	fi
 	check "one drawing on $transport" is_drawn "$transport" "${order[@]}"
 done
+
+# Where no program runs, the sender answers in place of that host's kernel: both ends of the packet are its own.
+is_answered() {
+	play roce
+	"${polycm_one[@]}" env "POLYCM_OFI_TRACE=$work/roce/alone.trace" rping -c -a "${address_two[0]}" -C 1 \
+		>alone.log 2>&1 && return 1
+	exits 0 env COLUMNS=100 "${command[@]}" timeline roce/alone.trace && [ ! -s err ] &&
+	counts out 1 ', rping \(process 0\) .*  10.99.0.2, not traced$' && counts out 1 '├── REQ ─*▶│$' &&
+	counts out 1 '│◀─* REJ 8, nobody listens ──┤$' && ! grep 'open end' out && return
+	cat alone.log out roce/alone.trace
+	return 1
+}
+check 'a host on which no program runs' is_answered
 finish
