@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "providers/soft/trace/trace.h"
 #include "clock.h"
