@@ -11,7 +11,7 @@
 #include "session.h"
 
 #define EVERY SIM_MS(1000)
-#define AT_ONCE 3u		/* more PINGs when a session opens: a program may soon end */
+#define AT_ONCE 3u		/* more PINGs then: one of them may find nobody busy */
 #define DRIFT 50000u		/* ns in which two clocks differ by one more: 20 ppm */
 #define MAX_TIME ((uint64_t)1 << 62)
 
@@ -99,6 +99,7 @@ static void tick(struct sim_timer *fired)
 		if (!peer)
 			continue;
 		any = true;
+		host->clock.more = AT_ONCE;
 		ask(peer);
 	}
 	if (any)
@@ -120,14 +121,16 @@ void ofi_clock_opened(struct ofi_peer *peer)
 bool ofi_clock_ponged(struct ofi_peer *peer, const struct ofi_ping *pong)
 {
 	struct ofi_clock *clock = &peer->host->clock;
+	uint64_t now = sim_now();
 
 	if (!clock->asked || pong->sent != clock->asked)
 		return false;
 	clock->asked = 0;
-	ofi_clock_measure(clock, pong, sim_now());
+	ofi_clock_measure(clock, pong, now);
 	if (!sim_tracing())
 		return true;
-	if (clock->measured)
+	/* At once: the program may soon end. */
+	if (clock->measured == now || (clock->measured && !clock->more))
 		trace(peer->host);
 	if (clock->more && peer->session) {
 		clock->more--;

@@ -204,9 +204,13 @@ static void asked_while_a_trace_is_written(void **state)
 	answer(9000, 400);
 	assert_last(path, "\"kind\":\"clock\"", "\"round_trip\":100,\"offset\":7010}");
 	assert_uint_equal(host()->clock.asked, 0);
-	for (unsigned int i = 0; i < 3; i++) {
-		ofi_world_pass(OPENED + (i + 1) * SIM_MS(1000) - sim_now());
+	for (unsigned int i = 1; i <= 3; i++) {
+		ofi_world_pass(OPENED + i * SIM_MS(1000) - sim_now());
 		answer((uint64_t)-50, 80);
+		assert_last(path, "\"kind\":\"clock\"", "\"round_trip\":80,\"offset\":-50}");
+		answer(70, SIM_US(90));
+		answer(60, SIM_US(80));
+		answer(50, SIM_US(70));
 		assert_last(path, "\"kind\":\"clock\"", "\"round_trip\":80,\"offset\":-50}");
 		assert_uint_equal(host()->clock.asked, 0);
 	}
