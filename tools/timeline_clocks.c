@@ -288,8 +288,8 @@ static void align(struct clocks *c, int host, int than)
 		move(c, host, first_time(c, is_aligned, -1) - first_time(c, NULL, host));
 	} else {
 		if (limits.has_low && limits.has_high && limits.low > limits.high)
-			tool_error("%s's clock is known to %s: messages may seem to come before they "
-				   "were sent", name,
+			tool_error("%s's clock is known to %s: what happens within that time here and "
+				   "on other hosts may be drawn in the wrong order", name,
 				   timeline_time((uint64_t)(limits.low - limits.high) / 2));
 		move(c, host, correction(&limits, measured));
 	}
