@@ -12,7 +12,6 @@
 #include "self.h"
 #include "session.h"
 
-#define ATTEMPTS 16u	/* each finds any of the members, of which some may be stopped */
 #define NEXT_AFTER SIM_MS(100)	/* or so many times what connecting took, if that is more */
 #define NEXT_TIMES 3u
 #define GIVE_UP SIM_MS(5000)
@@ -22,7 +21,7 @@ struct ofi_knock {
 	struct sim_remote_host *host;
 	struct ofi_peer *peer;		/* NULL: any */
 	struct ofi_want want;
-	struct ofi_session *sessions[ATTEMPTS];	/* under way */
+	struct ofi_session *sessions[OFI_ATTEMPTS];	/* under way */
 	unsigned int attempts;
 	int error;			/* of the last that failed */
 	uint64_t began;
@@ -31,7 +30,7 @@ struct ofi_knock {
 
 static void close_others(struct ofi_knock *knock, const struct ofi_session *than)
 {
-	for (unsigned int i = 0; i < ATTEMPTS; i++) {
+	for (unsigned int i = 0; i < OFI_ATTEMPTS; i++) {
 		struct ofi_session *session = knock->sessions[i];
 
 		knock->sessions[i] = NULL;
@@ -94,7 +93,7 @@ static void fail(struct ofi_knock *knock)
 
 static bool is_under_way(const struct ofi_knock *knock)
 {
-	for (unsigned int i = 0; i < ATTEMPTS; i++)
+	for (unsigned int i = 0; i < OFI_ATTEMPTS; i++)
 		if (knock->sessions[i])
 			return true;
 	return false;
@@ -118,7 +117,7 @@ static uint64_t next_at(const struct ofi_knock *knock)
 	uint64_t took;
 
 	/* None yet: what is known already is to be told. */
-	if (!knock->attempts || knock->attempts == ATTEMPTS)
+	if (!knock->attempts || knock->attempts == OFI_ATTEMPTS)
 		return SIM_NEVER;
 	/* The member that had it has ended; another one may be there. */
 	last = knock->sessions[knock->attempts - 1];
@@ -192,7 +191,7 @@ void ofi_knock_opened(struct ofi_knock *knock, struct ofi_session *session)
 
 void ofi_knock_failed(struct ofi_knock *knock, struct ofi_session *session, int error)
 {
-	for (unsigned int i = 0; i < ATTEMPTS; i++)
+	for (unsigned int i = 0; i < OFI_ATTEMPTS; i++)
 		if (knock->sessions[i] == session)
 			knock->sessions[i] = NULL;
 	session->knock = NULL;

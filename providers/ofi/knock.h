@@ -10,6 +10,9 @@
 
 #include "hello.h"
 
+/* Each finds any of the members, of which some may be stopped. */
+#define OFI_ATTEMPTS 16u
+
 struct ofi_knock;
 struct sim_remote_host;
 struct ofi_peer;

@@ -17,7 +17,7 @@
 
 #define BUCKETS 256u
 #define PONG_FOR_ALL SIM_MS(10)	/* timers of many QPs may ask at one time */
-#define BOTH_BEGIN SIM_MS(5000)	/* so long after the first one a second one may have been begun with it */
+#define BOTH_BEGIN SIM_MS(5000)	/* after the first one a second one may have been begun with it */
 #define LOST_MS 4000u		/* without a word, and LOST_TRIES: the network is cut */
 #define LOST_TRIES 4u
 #define DOUBT_MS 1000u		/* without a word of the peer's kernel to what is under way */

@@ -23,10 +23,9 @@
 #include "providers/ofi/self.h"
 #include "providers/ofi/session.h"
 
-#define ATTEMPTS 5u
 
 static const struct ofi_want any = { .kind = OFI_WANT_ANY };
-static struct ofi_far far[ATTEMPTS], far2;
+static struct ofi_far far[OFI_ATTEMPTS], far2;
 static struct sim_remote_host *host;
 static int listener;
 static uint8_t body[OFI_FAR_BODY];
@@ -36,7 +35,7 @@ static int setup(void **state)
 	ofi_world_open(state);
 	ofi_world_pass(SIM_MS(1000));		/* at 0 nobody has been asked for a while */
 	host = ofi_far_host(&listener);
-	for (unsigned int i = 0; i < ATTEMPTS; i++)
+	for (unsigned int i = 0; i < OFI_ATTEMPTS; i++)
 		ofi_far_init(&far[i]);
 	ofi_far_init(&far2);
 	return 0;
@@ -156,15 +155,15 @@ static void nobody_answers(void **state)
 {
 	(void)state;
 	packet_waits();
-	attempts(ATTEMPTS);
+	attempts(OFI_ATTEMPTS);
 	ofi_world_pass(SIM_MS(1000));
-	assert_int_equal(ofi_sessions_open(), ATTEMPTS);
+	assert_int_equal(ofi_sessions_open(), OFI_ATTEMPTS);
 	ofi_world_pass(SIM_MS(4000));
 	assert_null(host->knock);
 	assert_int_equal(host->state, OFI_HOST_NEW);
 	assert_int_equal(host->waiting.bytes, 0);
 	assert_int_equal(ofi_sessions_open(), 0);
-	for (unsigned int i = 0; i < ATTEMPTS; i++)
+	for (unsigned int i = 0; i < OFI_ATTEMPTS; i++)
 		ofi_far_hears_end(&far[i]);
 }
 
@@ -272,7 +271,7 @@ static void a_member_ends_and_another_one_answers(void **state)
 	(void)state;
 	packet_waits();
 	ofi_knock(host, NULL, &any);
-	for (unsigned int i = 0; i < ATTEMPTS - 1; i++) {
+	for (unsigned int i = 0; i < OFI_ATTEMPTS - 1; i++) {
 		ofi_far_is_called(&far[i], listener);
 		ofi_far_closes(&far[i]);
 		ofi_world_until(no_session, NULL);
@@ -280,18 +279,18 @@ static void a_member_ends_and_another_one_answers(void **state)
 		assert_int_equal(ofi_sessions_open(), 1);
 	}
 	assert_int_equal(host->waiting.bytes, 100);
-	ofi_far_is_called(&far[4], listener);
-	ofi_far_says_hello(&far[4]);
+	ofi_far_is_called(&far[OFI_ATTEMPTS - 1], listener);
+	ofi_far_says_hello(&far[OFI_ATTEMPTS - 1]);
 	ofi_world_until(opened, NULL);
 	assert_int_equal(host->waiting.bytes, 0);
-	ofi_far_closes(&far[4]);
+	ofi_far_closes(&far[OFI_ATTEMPTS - 1]);
 }
 
 static void who_closes_every_time_is_left_alone(void **state)
 {
 	(void)state;
 	ofi_knock(host, NULL, &any);
-	for (unsigned int i = 0; i < ATTEMPTS; i++) {
+	for (unsigned int i = 0; i < OFI_ATTEMPTS; i++) {
 		ofi_far_is_called(&far[i], listener);
 		ofi_far_closes(&far[i]);
 		ofi_world_until(no_session, NULL);
