@@ -79,6 +79,8 @@ cp "$abs_top_builddir/sockets/.libs/libpolycm-sockets.so" "$copy/lib/" &&
 { [ ! -e "$abs_top_builddir/audit/.libs/libpolycm-audit.so" ] ||
 	cp "$abs_top_builddir/audit/.libs/libpolycm-audit.so" "$copy/lib/"; } &&
 cp "$abs_top_builddir"/providers/*/.libs/provider-*.so "$copy/lib/polycm/" &&
+{ [ ! -e "$abs_top_builddir/providers/ofi/.libs/ofi-carrier.so" ] ||
+	cp "$abs_top_builddir/providers/ofi/.libs/ofi-carrier.so" "$copy/lib/polycm/"; } &&
 cp -R "$abs_top_srcdir/providers/sim/devices" "$copy/share/polycm/" &&
 cp -R "$abs_top_srcdir/include" "$copy/" &&
 chmod -R go+rX "$work" || exit 99
