@@ -43,6 +43,18 @@ static const char *skip(const char *path, const char *prefix)
 	return path;
 }
 
+/* "class/net/eth0/device", with what is below it. */
+static bool is_card_of_interface(const char *path)
+{
+	const char *name = skip(path, "class/net"), *end;
+
+	if (!name || *name != '/')
+		return false;
+	name += strspn(name, "/.");
+	end = skip(name + strcspn(name, "/"), "device");
+	return end && (!*end || *end == '/');
+}
+
 static bool is_ours(const char *path)
 {
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
@@ -51,7 +63,7 @@ static bool is_ours(const char *path)
 		if (end && (!*end || *end == '/'))
 			return true;
 	}
-	return skip(path, CARDS) != NULL;
+	return skip(path, CARDS) != NULL || is_card_of_interface(path);
 }
 
 /*

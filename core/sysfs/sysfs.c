@@ -205,13 +205,43 @@ static int read_cards(const struct view *view, const char *path, struct sysfs_te
 	return read_bus(view, path, to);
 }
 
+/* --- Interfaces. --- */
+
+#define OF_INTERFACE "/device"
+
+/* "eth0/device" leads to the card that has such an interface.  All else is the host's. */
+static int read_net(const struct view *view, const char *path, struct sysfs_text *to)
+{
+	const size_t len = strcspn(path, "/");
+	struct polycm_verbs_device *device;
+	char folder[280], card[SYSFS_CARD_SIZE];
+	size_t at = 0;
+
+	if (strcmp(path + len, OF_INTERFACE) != 0 ||
+	    (size_t)snprintf(folder, sizeof(folder), "net/%.*s", (int)len, path) >= sizeof(folder))
+		return -EXDEV;
+	while ((device = next(view, &at))) {
+		int kind = sysfs_read_card(device, folder, to);
+
+		to->len = 0;
+		if (kind != POLYCM_SYSFS_FOLDER)
+			continue;
+		sysfs_card(&device->device, card);
+		sysfs_put(to, "../../../%s", card);
+		return POLYCM_SYSFS_LINK;
+	}
+	return -EXDEV;
+}
+
 /* --- sysfs.h --- */
 
 static int read_in(const struct view *view, const char *path, struct sysfs_text *to)
 {
 	static const struct sysfs_class *const classes[] = { &sysfs_infiniband, &sysfs_verbs, &mad };
-	const char *rest = below(path, "class");
+	const char *rest = below(path, "class"), *interface = rest ? below(rest, "net") : NULL;
 
+	if (interface)
+		return read_net(view, interface, to);
 	for (size_t i = 0; rest && i < sizeof(classes) / sizeof(classes[0]); i++) {
 		const char *name = below(rest, classes[i]->name);
 

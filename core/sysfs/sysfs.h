@@ -5,6 +5,7 @@
  *	class/infiniband/DEVICE			-> the next but one
  *	class/infiniband_verbs/uverbsN		-> the last
  *	class/infiniband_mad/abi_version
+ *	class/net/INTERFACE/device		-> the next
  *	devices/pciffff:BB/ffff:BB:SS.0/	the card
  *	 .../infiniband/DEVICE/			what the provider's read_sysfs_file() has
  *	 .../infiniband_verbs/uverbsN/

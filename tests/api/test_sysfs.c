@@ -252,6 +252,23 @@ static void paths_do_not_lead_elsewhere(void **state)
 	pair_close(&pair);
 }
 
+/* UCX's tests look for the device of an interface there. */
+static void interfaces_lead_to_their_devices(void **state)
+{
+	struct pair pair;
+	char path[PATH_MAX];
+
+	(void)state;
+	pair_open_resolved(&pair, IB);
+	assert_non_null(realpath("/sys/class/net/eth0/device", path));
+	assert_int_equal(strncmp(path, "/sys/devices/pciffff:00/", 24), 0);
+	assert_int_equal(entries("/sys/class/net/eth0/device/infiniband"), 1);
+	assert_int_equal(access("/sys//class/net/./eth0/device/net/eth0/type", R_OK), 0);
+	assert_int_equal(access("/sys/class/net/nothing0/device", F_OK), -1);
+	assert_int_equal(errno, ENOENT);
+	pair_close(&pair);
+}
+
 /* Above /sys is the host's root folder. */
 static void paths_lead_out_and_back(void **state)
 {
@@ -457,6 +474,7 @@ int main(void)
 		cmocka_unit_test(entries_without_a_gid_cannot_be_read),
 		cmocka_unit_test(nothing_can_be_written),
 		cmocka_unit_test(paths_do_not_lead_elsewhere),
+		cmocka_unit_test(interfaces_lead_to_their_devices),
 		cmocka_unit_test(paths_lead_out_and_back),
 		cmocka_unit_test(nothing_is_below_a_file),
 		cmocka_unit_test(folders_can_be_gone_to),
