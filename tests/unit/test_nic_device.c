@@ -240,7 +240,9 @@ static void folders_in_sysfs(void **state)
 	assert_string_equal(sysfs("ports/1/gids/"), "0\n1\n2\n3\n4\n5\n6\n7\n");
 	assert_string_equal(sysfs("ports/1/gid_attrs/"), "ndevs/\ntypes/\n");
 	assert_string_equal(sysfs("ports/1/pkeys/"), "0\n");
+	assert_int_equal(sim_device_add_address(a.device, "lo", "127.0.0.1/8"), 0);
 	assert_string_equal(sysfs("device/net/"), "eth0/\n");
+	assert_null(sysfs("device/net/lo/mtu"));
 	pair_close();
 }
 

@@ -192,12 +192,13 @@ static const struct sysfs_file interface_files[] = {
 	{ NULL, NULL, 0 },
 };
 
-/* The interface of an address of the device, if no address before has it. */
+/* The interface of an address of the device, if no address before has it.  No card has loopback. */
 static const struct sim_address *interface_at(const struct sim_device *device, unsigned int index)
 {
 	const struct sim_address *address = &device->node->addresses[index];
 
-	if (!address->port || address->port->device != device)
+	if (!address->port || address->port->device != device ||
+	    sim_addr_is_loopback(&address->addr.sa))
 		return NULL;
 	for (unsigned int i = 0; i < index; i++)
 		if (device->node->addresses[i].port == address->port &&
