@@ -54,6 +54,7 @@ static void ask(struct sim_id *id, const struct sim_port *port, uint64_t late)
 {
 	const struct sim_port *peer = sim_neighbour(port, &id->dst.sa);
 	uint64_t now = sim_now(), at;
+	bool asked = false;
 	int r = 0;
 
 	if (__builtin_expect(peer && peer->device->node->remote, 0)) {
@@ -62,7 +63,8 @@ static void ask(struct sim_id *id, const struct sim_port *port, uint64_t late)
 			end_at(id, now, r);
 			return;
 		}
-		if (peer->state != IBV_PORT_ACTIVE)
+		asked = peer->state != IBV_PORT_ACTIVE;
+		if (asked)
 			sim_remote->ask(peer->device->node);
 	}
 	if (answers(port, peer) &&
@@ -72,6 +74,12 @@ static void ask(struct sim_id *id, const struct sim_port *port, uint64_t late)
 			end_at(id, at + late, 0);
 			return;
 		}
+	}
+	/* Its answer counts until the time is over, also where no further question would follow. */
+	if (asked && !late && id->ask_until > now) {
+		at = now + ASK_AGAIN;
+		sim_timer_arm(&id->timer, at < id->ask_until ? at : id->ask_until);
+		return;
 	}
 	if (late || id->ask_until <= now || id->ask_until - now <= ASK_AGAIN) {
 		log_other_link(id, port, peer);
