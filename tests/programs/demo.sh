@@ -31,6 +31,12 @@ for transport in RoCE InfiniBand iWARP; do
 		'CONNECT_REQUEST ESTABLISHED DISCONNECTED'
 done
 
+# Two hosts, where namespaces can be made.
+if ! grep -q '^  not shown: ' "$work/account"; then
+	check 'the client on another host' follows 'Two hosts' client 'ADDR_RESOLVED ROUTE_RESOLVED ESTABLISHED( DISCONNECTED)?'
+	check 'the server on its host' follows 'Two hosts' server 'CONNECT_REQUEST ESTABLISHED DISCONNECTED'
+fi
+
 # The lengths that a program sees are those of the rules.
 lengths() {
 	sed -n "/^$1\$/,/^\$/p" "$work/account" >"$work/part"
