@@ -272,6 +272,11 @@ void ofi_carry_stop(struct ofi_peer *peer)
 	sim_timer_disarm(&c->give_up);
 }
 
+bool ofi_carry_is_on(const struct ofi_peer *peer)
+{
+	return peer->carry && peer->carry->on;
+}
+
 void ofi_carry_drop(struct ofi_peer *peer)
 {
 	struct ofi_carry *c = peer->carry;

@@ -38,6 +38,8 @@ void ofi_carry_meet(struct ofi_peer *peer, const struct ofi_hello *hello);
 /* It has a session, or another one; it has lost its session, and what waits waits for the next one. */
 void ofi_carry_start(struct ofi_peer *peer);
 void ofi_carry_stop(struct ofi_peer *peer);
+/* Does what is sent to it go over the carrier? */
+bool ofi_carry_is_on(const struct ofi_peer *peer);
 /* It is about to be freed. */
 void ofi_carry_drop(struct ofi_peer *peer);
 

@@ -2,12 +2,15 @@
 /* ofi/inspect.c - see inspect.h. */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "providers/soft/engine/engine.h"
 #include "providers/soft/nic/nic.h"
+#include "carry.h"
 #include "host.h"
 #include "inspect.h"
+#include "load.h"
 #include "peer.h"
 #include "self.h"
 #include "session.h"
@@ -28,12 +31,28 @@ static const char *state_of(const struct sim_remote_host *host)
 
 static void inspect_host(const struct sim_remote_host *host, const struct polycm_report *to)
 {
-	unsigned int processes = 0;
+	unsigned int processes = 0, carried = 0;
+	char fabric[48] = "";
 
-	for (const struct ofi_peer *peer = host->peers; peer; peer = peer->next)
+	for (const struct ofi_peer *peer = host->peers; peer; peer = peer->next) {
 		processes += peer->session != NULL;
-	to->put(to, "host", "%s, TCP port %u: %s, connected to %u of its processes", host->node->name,
-		sim_addr_port(&host->gate.sa), state_of(host), processes);
+		carried += ofi_carry_is_on(peer);
+	}
+	if (carried)
+		snprintf(fabric, sizeof(fabric), ", to %u of them over libfabric", carried);
+	to->put(to, "host", "%s, TCP port %u: %s, connected to %u of its processes%s", host->node->name,
+		sim_addr_port(&host->gate.sa), state_of(host), processes, fabric);
+}
+
+static void inspect_fabric(const struct polycm_report *to)
+{
+	char text[OFI_MAX_CARRIERS * OFI_NAME];
+
+	ofi_load_describe(text, sizeof(text));
+	if (*text)
+		to->put(to, "data", "over libfabric (%s) to hosts that have it, too; else over TCP", text);
+	else
+		to->put(to, "data", "over TCP (POLYCM_OFI_FABRIC names no fabric that is here)");
 }
 
 int ofi_inspect_device(void *ctx, const char *name, const struct polycm_report *to)
@@ -47,6 +66,7 @@ int ofi_inspect_device(void *ctx, const char *name, const struct polycm_report *
 		to->put(to, "TCP port", "%u: open it in firewalls", ofi_self.gate);
 		to->put(to, "who may connect", "%s", ofi_self.key ? "who has the key of POLYCM_OFI_KEY" :
 			"every host that reaches that port (POLYCM_OFI_KEY is unset)");
+		inspect_fabric(to);
 		for (const struct sim_remote_host *host = ofi_host_first(); host; host = host->next)
 			inspect_host(host, to);
 	}

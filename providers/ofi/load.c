@@ -140,6 +140,15 @@ void ofi_load_offer(struct ofi_hello *hello)
 		strcpy(hello->carriers[i].provider, list[i]);
 }
 
+void ofi_load_describe(char *ret_text, size_t size)
+{
+	size_t at = 0;
+
+	*ret_text = '\0';
+	for (unsigned int i = 0; i < num_listed && at < size; i++)
+		at += (size_t)snprintf(ret_text + at, size - at, "%s%s", i ? ", " : "", list[i]);
+}
+
 static bool offers(const struct ofi_hello *hello, const char *provider)
 {
 	for (unsigned int i = 0; i < hello->num_carriers; i++)

@@ -23,6 +23,9 @@ unsigned int ofi_load_common(const struct ofi_hello *theirs,
  */
 void ofi_load(char providers[OFI_MAX_CARRIERS][OFI_NAME], unsigned int num, int stream);
 
+/* The providers of the setting that this process offers, for people; "": none. */
+void ofi_load_describe(char *ret_text, size_t size);
+
 /* The program polls: do what the carrier has to do; the thread rests.  It polls no more. */
 void ofi_load_fetch(void);
 void ofi_load_idle(void);
