@@ -50,7 +50,8 @@ static void inspect_fabric(const struct polycm_report *to)
 
 	ofi_load_describe(text, sizeof(text));
 	if (*text)
-		to->put(to, "data", "over libfabric (%s) to hosts that have it, too; else over TCP", text);
+		to->put(to, "data", "over libfabric (%s) to hosts that have it, too; else over TCP",
+			text);
 	else
 		to->put(to, "data", "over TCP (POLYCM_OFI_FABRIC names no fabric that is here)");
 }
