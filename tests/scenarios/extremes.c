@@ -125,7 +125,7 @@ static void numbers_timewait(void)
 	 * Made ready before, as timewait is half a second.  The request comes to a channel of its own:
 	 * before or after that, who knows.
 	 */
-	MUST(rdma_migrate_id(server, make_channel("requests")));
+	MUST(rdma_migrate_id(server, make_server_channel("requests")));
 	first = client;
 	client = second = make_id("second", client_events, RDMA_PS_TCP);
 	client_resolves();

@@ -10,6 +10,13 @@ static void open_three(void)
 	other_events = make_channel("other");
 }
 
+/* The third one is for the server. */
+static void open_three_for_server(void)
+{
+	open_scene(RDMA_PS_TCP);
+	other_events = make_server_channel("other");
+}
+
 static void show_channel(const char *name, const struct rdma_cm_id *id)
 {
 	say("%s is on %s", name,
@@ -90,7 +97,7 @@ static void migrate_listener(void)
 {
 	struct rdma_cm_id *taken;
 
-	open_three();
+	open_three_for_server();
 	request(NULL);
 	taken = child;
 	TRY(rdma_migrate_id(server, other_events));
@@ -108,7 +115,7 @@ static void migrate_listener_waiting(void)
 {
 	struct rdma_conn_param with = param();
 
-	open_three();
+	open_three_for_server();
 	server_listens(0);
 	client_resolves();
 	make_qp(client);
@@ -127,7 +134,7 @@ static void migrate_child(void)
 {
 	struct rdma_conn_param with = param();
 
-	open_three();
+	open_three_for_server();
 	request(NULL);
 	TRY(rdma_migrate_id(child, other_events));
 	make_qp(child);

@@ -44,7 +44,7 @@ done
 result=$?
 
 # docs/fidelity.md tells people what the lists tell compare: each scenario of a list is in a table there, and no other.
-listed=$(awk '!/^#/ && NF { print $1 }' "$here/open" "$here/ib" | sort -u)
+listed=$(awk '!/^#/ && NF { print $1 }' "$here/open" "$here/ib" "$here/apart" | sort -u)
 told=$(sed -n '/^| `/s/^| \([^|]*\)|.*/\1/p' "$abs_top_srcdir/docs/fidelity.md" | grep -o '`[a-z0-9-]*`' | tr -d '`' | sort -u)
 if [ "$listed" != "$told" ]; then
 	echo 'FAILED: docs/fidelity.md (>) and the lists of tests/scenarios (<) name different scenarios:'

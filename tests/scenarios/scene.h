@@ -66,6 +66,13 @@ struct rdma_cm_id *make_id(const char *name, struct rdma_event_channel *events,
 			   enum rdma_port_space ps);
 struct rdma_event_channel *make_channel(const char *name);
 /*
+ * The server may be on another host than the client (two_hosts.c).  What is made for it other than
+ * by open_channels() is on its host by make_server_channel(), or, an id without a channel, between
+ * at_server(true) and at_server(false).
+ */
+struct rdma_event_channel *make_server_channel(const char *name);
+void at_server(bool there);
+/*
  * For ids and channels that the scenario made otherwise (rdma_create_ep(), TRY(rdma_create_id())):
  * names them in the trace and destroys them at the end.
  */

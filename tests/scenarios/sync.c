@@ -18,7 +18,9 @@ static struct rdma_cm_id *make_sync_id(const char *name, enum rdma_port_space ps
 {
 	struct rdma_cm_id *id;
 
+	at_server(!strcmp(name, "server"));
 	MUST(rdma_create_id(NULL, &id, NULL, ps));
+	at_server(false);
 	name_id(name, id);
 	return id;
 }
