@@ -25,7 +25,9 @@
 #define FILE_NAME "ofi-carrier.so"
 #define POLLS_LATELY SIM_US(200)	/* so long after a poll another one is expected */
 #define POLLED_MS 1		/* what nobody waits for is looked at so often */
-#define VAIN_MAX 64u		/* wake-ups in a row for nothing */
+#define VAIN_MAX 16u		/* wake-ups in a row for nothing */
+#define VAIN_LONG 512u		/* and then so often after VAIN_US, later after POLLED_MS */
+#define VAIN_US 50
 #define INSIDE_MS 2000		/* longer than opening takes */
 
 /* The thread's own: it frees it when it ends. */
@@ -322,8 +324,13 @@ static void *carrier_thread(void *arg)
 			}
 			sim_unlock();
 			/* libfabric 1.17's net says so for ever: then the clock does. */
-			if (vain >= VAIN_MAX)
+			if (vain >= VAIN_MAX && vain < VAIN_LONG && sleeps && fd >= 0) {
+				(void)usleep(VAIN_US);
+				vain++;
+				sleeps = false;
+			} else if (vain >= VAIN_LONG) {
 				fd = -1;
+			}
 			if (sleeps && sleep_for(own, fd, ms))
 				vain++;
 			sim_lock();
