@@ -20,6 +20,7 @@
 #include "carry.h"
 #include "load.h"
 #include "self.h"
+#include "signals.h"
 
 #define DEFAULT_LIST "efa,cxi,opx,psm3"
 #define FILE_NAME "ofi-carrier.so"
@@ -237,11 +238,14 @@ static bool publish(struct loader *own)
 	const struct ofi_carrier_ops *ops;
 	struct ofi_carrier *carrier;
 	struct ofi_carrier_name name;
+	struct ofi_signals *signals;
 
 	atomic_store(&inside, true);
 	sim_unlock();
 	memset(&name, 0, sizeof(name));
+	signals = ofi_signals_save();
 	ops = open_carrier(own, &carrier, &name, why);
+	ofi_signals_restore(signals);
 	atomic_store(&inside, false);
 	sim_lock();
 	if (ops && own->stop)
