@@ -351,9 +351,9 @@ static int open_port(void)
 	if (fd == -EEXIST || fd >= 0)
 		fd = listen_anywhere(true);
 	if (fd == -EADDRINUSE)
-		sim_core->log(POLYCM_LOG_ERROR, NULL, "TCP port %u is another program's or another "
-			      "user's: set POLYCM_OFI_PORT to another one, on the other hosts, too",
-			      ofi_self.gate);
+		sim_core->log(POLYCM_LOG_ERROR, NULL, "TCP port %u is another program's, another "
+			      "user's or another transport's: set POLYCM_OFI_PORT to another one, on "
+			      "the other hosts, too", ofi_self.gate);
 	else if (fd < 0)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "TCP port %u: %s", ofi_self.gate, strerror(-fd));
 	return fd;

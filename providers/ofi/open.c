@@ -26,8 +26,11 @@ static int need(void)
 {
 	int r = ofi_io_start();
 
-	if (!r)
+	if (!r) {
 		r = ofi_gate_open();
+		if (r < 0)
+			return sim_refuse(r, "TCP port %u of this host cannot be used", ofi_self.gate);
+	}
 	if (!r)
 		ofi_addresses_watch();
 	return r;

@@ -7,7 +7,7 @@
 . "$abs_top_srcdir/tests/programs/hosts.sh" || exit 99
 
 all=(killed killed_while_connecting stopped stopped_member cut_shortly cut_long cut_idle cut_under_way unplugged another_transport
-     keys nobody_there later forked fork_keeps_nothing)
+     port_taken keys nobody_there later forked fork_keeps_nothing)
 [ $# -eq 0 ] || all=("$@")
 
 play_limit=	# steps has one itself
@@ -171,6 +171,21 @@ test_another_transport() {
 	[ "$status" -eq 0 ] && has "$folder/client.log" 'POLYCM_OFI_TRANSPORT must be the same' &&
 		has "$folder/server/server.log" 'POLYCM_OFI_TRANSPORT must be the same' || return
 	# Others are served.
+	asked client reach disconnect DISCONNECTED && wait "$server"
+}
+
+# By programs of the same user with another transport: the log says why, and not that an RDMA port is taken.
+test_port_taken() {
+	local other=roce status
+
+	[ "$transport" != roce ] || other=ib
+	serve server listen accept DISCONNECTED || return
+	play "$other"
+	"${polycm_two[@]}" "$steps" listen >"$folder/other.out" 2>"$folder/other.log" </dev/null
+	status=$?
+	play "$transport"
+	[ "$status" -ne 0 ] && has "$folder/other.log" "or another transport's: set POLYCM_OFI_PORT" &&
+		has "$folder/other.log" '(TCP port 14791 of this host cannot be used)' || return
 	asked client reach disconnect DISCONNECTED && wait "$server"
 }
 

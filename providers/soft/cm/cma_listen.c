@@ -41,8 +41,11 @@ static int check_loopback(const struct sim_id *id)
 static int start(struct sim_id *id)
 {
 	union sim_sockaddr addr = cma_bound_address(id);
-	int r;
+	int r = sim_engine_need_thread();
 
+	/* Its reason is another one than that of a port that is taken. */
+	if (r < 0)
+		return r;
 	r = sim_bind_listen(id->node, id->bound_ps, &addr, id,
 			    SIM_LISTEN | (has_socket(id) ? SIM_LISTEN_SOCKET : 0));
 	if (r == -EADDRINUSE && has_socket(id))

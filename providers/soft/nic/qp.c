@@ -180,8 +180,9 @@ static int qp_attach(struct sim_qp *qp, const char *call, struct ibv_xrcd *xrcd)
 	/* It may time out, and be sent to. */
 	err = -sim_engine_need_thread();
 	if (err)
-		return nic_refuse(nic_device(pub->context), call, err, "the simulator cannot start its "
-				  "thread: raise the limit on threads or memory");
+		return nic_refuse(nic_device(pub->context), call, err, "%s", err == EAGAIN ?
+				  "the simulator cannot start its thread: raise the limit on threads or "
+				  "memory" : "no packets can come in");
 	err = nic_add(pub->context, call, NIC_QP, &qp->node, pub->pd);
 	if (err)
 		return err;
