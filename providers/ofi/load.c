@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "providers/soft/engine/engine.h"
+#include "providers/soft/nic/refuse.h"
 #include "carry.h"
 #include "load.h"
 #include "self.h"
@@ -244,7 +245,9 @@ static bool publish(struct loader *own)
 	sim_unlock();
 	memset(&name, 0, sizeof(name));
 	signals = ofi_signals_save();
+	nic_refuse_quietly(true);	/* libfabric tries the limits of all devices, ours too */
 	ops = open_carrier(own, &carrier, &name, why);
+	nic_refuse_quietly(false);
 	ofi_signals_restore(signals);
 	atomic_store(&inside, false);
 	sim_lock();

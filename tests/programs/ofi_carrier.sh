@@ -69,7 +69,7 @@ run_change() {
 	until_it 20 server_ended || { echo 'the server does not notice'; return 1; }
 	wait "$server"
 	lacks "$folder/client.log" 'carrier' && lacks "$folder/server.log" 'carrier' &&
-		lacks "$folder/client.out" 'data mismatch'
+		lacks "$folder/client.out" 'data mismatch' && lacks "$folder/client.log" ' refused: '
 }
 
 # The other process is killed: the end of the stream says it, whatever the carrier does.

@@ -12,12 +12,19 @@ static bool shown_by_core(void)
 	return sim_verbs_services && sim_verbs_services->why_shown();
 }
 
+static __thread __attribute__((tls_model("initial-exec"))) bool quietly;
+
+void nic_refuse_quietly(bool on)
+{
+	quietly = on;
+}
+
 int nic_refuse(const struct sim_device *device, const char *call, int err, const char *format, ...)
 {
 	char why[160];
 	va_list args;
 
-	if (!sim_core->log_enabled(POLYCM_LOG_WARN))
+	if (quietly || !sim_core->log_enabled(POLYCM_LOG_WARN))
 		return err;
 	va_start(args, format);
 	(void)vsnprintf(why, sizeof(why), format, args);

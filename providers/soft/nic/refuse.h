@@ -31,6 +31,8 @@ void nic_log_bad(struct sim_qp *qp, const struct ibv_wc *wc, bool receive) __att
 /* One line at `warn': the program's call fails, and why.  Returns err, an errno. */
 int nic_refuse(const struct sim_device *device, const char *call, int err, const char *format, ...)
 	__attribute__((cold, format(printf, 4, 5)));
+/* Not the program's, but those of a library that the calling thread has begun to use. */
+void nic_refuse_quietly(bool on);
 int nic_no_memory(const struct sim_device *device, const char *call) __attribute__((cold));
 
 #endif
