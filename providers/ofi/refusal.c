@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "refusal.h"
@@ -64,11 +65,13 @@ void ofi_refusal_log(struct ofi_session *session, bool by_us, uint8_t reason, ui
 		[OFI_REFUSED_ADDRESS] = "a host with the same addresses is connected: only one user of "
 					"a host can be, and hosts of one address cannot",
 	};
-	char address[INET6_ADDRSTRLEN];
+	char address[INET6_ADDRSTRLEN], number[16] = "";
 
 	if (!may_log(session, reason))
 		return;
-	sim_core->log(POLYCM_LOG_ERROR, NULL, "host %s %s: %s%s%s (%u)", who(session, address),
+	if (value)
+		snprintf(number, sizeof(number), " (%u)", value);
+	sim_core->log(POLYCM_LOG_ERROR, NULL, "host %s %s: %s%s%s%s", who(session, address),
 		      by_us ? "was refused" : "refuses to talk to this one", hints[reason],
-		      *text ? ": it plays " : "", text, value);
+		      *text ? ": it plays " : "", text, number);
 }

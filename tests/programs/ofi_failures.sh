@@ -169,7 +169,8 @@ test_another_transport() {
 	status=$?
 	play "$transport"
 	[ "$status" -eq 0 ] && has "$folder/client.log" 'POLYCM_OFI_TRANSPORT must be the same' &&
-		has "$folder/server/server.log" 'POLYCM_OFI_TRANSPORT must be the same' || return
+		has "$folder/server/server.log" 'POLYCM_OFI_TRANSPORT must be the same' &&
+		lacks "$folder/client.log" '(0)' || return
 	# Others are served.
 	asked client reach disconnect DISCONNECTED && wait "$server"
 }
