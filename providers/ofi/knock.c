@@ -74,6 +74,8 @@ static void fail(struct ofi_knock *knock)
 		ofi_host_set_state(host, OFI_HOST_REFUSED);
 		ofi_route_silent(host);
 	} else if (error == -ECONNREFUSED && !ofi_host_any(host)) {
+		sim_core->log(POLYCM_LOG_INFO, NULL, "host %s: no polycm program has TCP port %u",
+			      host->node->name, sim_addr_port(&host->gate.sa));
 		ofi_route_bare(host);
 	} else if (!peer && ofi_host_any(host)) {
 		ofi_route_opened(host, ofi_host_any(host));

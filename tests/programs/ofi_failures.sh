@@ -222,7 +222,10 @@ test_nobody_there() {
 	asked client to=10.99.0.77 resolve=700 ADDR_ERROR:-110 && took client ADDR_ERROR 600 "$slow" || return
 	asked client to=10.99.0.77 resolve=4500 ADDR_ERROR:-110 && took client ADDR_ERROR 4300 $((4500 + slow)) || return
 	asked client to=203.0.113.1 resolve && { echo 'there is a way to it'; return 1; }
-	has "$folder/client.out" 'Network is unreachable'
+	has "$folder/client.out" 'Network is unreachable' || return
+	# A host without a program of polycm rejects, as one on which nobody listens; the log tells them apart.
+	asked client reach
+	has "$folder/client.log" "host ${address_two[0]}: no polycm program has TCP port 14791"
 }
 
 # Addresses of either host that are there later than the program, and a host that is.
