@@ -103,8 +103,11 @@ static void wait_for(struct ofi_stream *stream)
 	ofi_io_change(&stream->source, EPOLLIN | (more ? (uint32_t)EPOLLOUT : 0));
 }
 
-/* How many bytes were sent: 0 if there is no room, or the connection is broken, which reading says. */
-static size_t put(const struct ofi_stream *stream, struct iovec *parts, unsigned int num)
+/*
+ * How many bytes were sent: 0 if there is no room, or the connection is broken, of which the owner
+ * hears when what came before has been read.
+ */
+static size_t put(struct ofi_stream *stream, struct iovec *parts, unsigned int num)
 {
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = num };
 	ssize_t sent;
@@ -112,6 +115,9 @@ static size_t put(const struct ofi_stream *stream, struct iovec *parts, unsigned
 	do
 		sent = sendmsg(stream->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (sent < 0 && errno == EINTR);
+	if (sent < 0 && (errno == ETIMEDOUT || errno == ECONNRESET || errno == EHOSTUNREACH ||
+			 errno == ENETUNREACH))
+		stream->broken = -errno;
 	return sent < 0 ? 0 : (size_t)sent;
 }
 
@@ -373,7 +379,7 @@ static int read_once(struct ofi_stream *stream, int *ret_error)
 	if (got < 0 && errno == EAGAIN)
 		return 1;
 	if (got <= 0) {
-		*ret_error = got < 0 ? -errno : 0;
+		*ret_error = got < 0 ? -errno : stream->broken;
 		return -1;
 	}
 	used = take_frames(stream, buffer, had + (size_t)got);

@@ -44,6 +44,7 @@ struct ofi_stream {
 	struct ofi_stream *next_put_off;
 	bool put_off;			/* some of it was put off, and the kernel has room */
 	int error;			/* why nothing can be sent any more, or 0 */
+	int broken;			/* what sending was told, and reading then is not, or 0 */
 };
 
 /* Begin to connect.  Errors of socket() and connect(). */

@@ -527,6 +527,26 @@ static void the_peer_is_gone(void **state)
 	assert_null(owner.stream);
 }
 
+/* The kernel says it once, and whoever reads after that is told that the peer closed it. */
+static void why_it_broke_when_sending_was_told(void **state)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	union sim_sockaddr addr;
+	int listener = ofi_world_listen(&addr), far;
+
+	(void)state;
+	connect_to(&addr);
+	far = ofi_world_accept(listener);
+	ofi_world_until(is_set, &owner.connected);
+	assert_int_equal(setsockopt(far, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+	close(far);
+	assert_int_equal(send_bytes(&owner, OFI_PING, far_body, 8), 0);
+	ofi_world_settle();
+	assert_int_equal(owner.ended, 1);
+	assert_int_equal(owner.error, -ECONNRESET);
+	close(listener);
+}
+
 /* Who asks much and takes no answer must not use up our memory. */
 static void a_peer_that_never_reads(void **state)
 {
@@ -571,6 +591,7 @@ int main(void)
 		OFI_WORLD(what_could_be_put_off_for_ever_is_not),
 		OFI_WORLD(what_is_put_off_goes_with_the_next),
 		OFI_WORLD(the_peer_is_gone),
+		OFI_WORLD(why_it_broke_when_sending_was_told),
 		OFI_WORLD(a_peer_that_never_reads),
 	};
 
