@@ -32,6 +32,7 @@
 #define ACCEPTS 64u		/* per turn */
 #define MAX_CALLERS 256u	/* that have not said their HELLO */
 #define HELLO_WITHIN SIM_MS(5000)
+#define ROOM_AFTER SIM_MS(500)	/* who has not said it then makes room for others that wait */
 #define NO_ROOM_PAUSE SIM_MS(100)	/* no descriptor or memory for a connection: then again */
 #define FOLDER_PATIENCE SIM_MS(5000)
 
@@ -39,6 +40,7 @@
 struct caller {
 	struct caller *next, *prev;
 	struct ofi_stream *stream;
+	uint64_t came;
 	struct sim_timer timer;
 };
 
@@ -186,12 +188,20 @@ static void drop_caller(struct caller *caller)
 	free(caller);
 }
 
+/* Connections may wait for the room, or for the descriptor. */
+static void accept_more(void)
+{
+	if (gate.fd >= 0)
+		ofi_io_change(&gate, EPOLLIN);
+}
+
 static void caller_late(struct sim_timer *timer)
 {
 	struct caller *caller = sim_container(timer, struct caller, timer);
 
 	ofi_stream_close(caller->stream);
 	drop_caller(caller);
+	accept_more();
 }
 
 static void caller_ended(struct ofi_stream *stream, int error)
@@ -201,6 +211,7 @@ static void caller_ended(struct ofi_stream *stream, int error)
 	(void)error;
 	ofi_stream_close(stream);
 	drop_caller(caller);
+	accept_more();
 }
 
 /*
@@ -231,6 +242,7 @@ static bool caller_frame(struct ofi_stream *stream, uint8_t type, uint8_t *body,
 		owner = ofi_gate_owner(&hello.want);
 	fd = ofi_stream_take(stream);
 	drop_caller(caller);
+	accept_more();
 	if (owner != sim_self_slot() && is_anothers(fd, &hello.want, owner, body, len))
 		close(fd);
 	else
@@ -247,7 +259,6 @@ static void accept_one(int fd)
 {
 	struct caller *caller = calloc(1, sizeof(*caller));
 
-	/* Who has something to say has said it before so many others came. */
 	if (num_callers >= MAX_CALLERS)
 		caller_late(&callers->timer);
 	if (!caller || ofi_stream_adopt(fd, &caller_ops, caller, &caller->stream) < 0) {
@@ -258,30 +269,41 @@ static void accept_one(int fd)
 	DL_APPEND(callers, caller);
 	num_callers++;
 	sim_timer_init(&caller->timer, caller_late);
-	sim_timer_arm(&caller->timer, sim_now() + HELLO_WITHIN);
+	caller->came = sim_now();
+	sim_timer_arm(&caller->timer, caller->came + HELLO_WITHIN);
 }
 
 static void on_accept_again(struct sim_timer *timer)
 {
 	(void)timer;
-	if (gate.fd >= 0)
-		ofi_io_change(&gate, EPOLLIN);
+	accept_more();
+}
+
+/* Connections that are not accepted stay, and would be told of all the time. */
+static void accept_later(uint64_t at)
+{
+	ofi_io_change(&gate, 0);
+	sim_timer_arm(&accept_again, at);
 }
 
 static void accept_some(struct ofi_source *source, uint32_t events)
 {
 	(void)events;
 	for (unsigned int i = 0; i < ACCEPTS; i++) {
-		int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd;
 
+		/* Many may come at one time, and say their HELLO after all are connected. */
+		if (num_callers >= MAX_CALLERS && sim_now() < callers->came + ROOM_AFTER) {
+			accept_later(callers->came + ROOM_AFTER);
+			return;
+		}
+		fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			accept_one(fd);
 		} else if (errno == EAGAIN) {
 			return;
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			/* The connection stays, and would be told of all the time. */
-			ofi_io_change(source, 0);
-			sim_timer_arm(&accept_again, sim_now() + NO_ROOM_PAUSE);
+			accept_later(sim_now() + NO_ROOM_PAUSE);
 			return;
 		}
 		/* Else that connection has ended already. */

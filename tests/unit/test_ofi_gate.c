@@ -44,6 +44,7 @@ enum order {
 	POLL,		/* how often has anything come in since then, which must be once at least? */
 	MORE_DESCRIPTORS,
 	PASS,		/* 6 s */
+	MOMENT,		/* 600 ms */
 };
 
 static int num_came;
@@ -97,7 +98,8 @@ static int obey(int order)
 	case POLL:
 		return poll_more();
 	case PASS:
-		ofi_world_pass(SIM_MS(6000));
+	case MOMENT:
+		ofi_world_pass(SIM_MS(order == PASS ? 6000 : 600));
 		return 0;
 	default:
 		return 0;
@@ -447,6 +449,26 @@ static void callers_that_say_something_else(void **state)
 	end(&a);
 }
 
+/* All of them have connected before the first one says a word, as when the processes of a job start. */
+static void callers_that_come_together(void **state)
+{
+	static struct ofi_far together[600];
+
+	(void)state;
+	start(&a);
+	for (unsigned int i = 0; i < 600; i++) {
+		ofi_far_init(&together[i]);
+		together[i].initiator = true;
+		together[i].fd = call();
+	}
+	for (unsigned int i = 0; i < 600; i++) {
+		ofi_far_says_hello(&together[i]);
+		assert_int_equal(answer(&together[i]), a.slot);
+		ofi_far_closes(&together[i]);
+	}
+	end(&a);
+}
+
 /* They must not keep others out, and take no more descriptors than that of the program's. */
 static void callers_that_say_nothing(void **state)
 {
@@ -460,7 +482,13 @@ static void callers_that_say_nothing(void **state)
 		ofi_far_init(&silent[i]);
 		silent[i].fd = call();
 	}
-	assert_int_equal(who_answers(-1), a.slot);
+	/* They might be about to say it. */
+	call_slot(&far, -1);
+	(void)tell(&a, DESCRIPTORS);
+	assert_true(is_silent(&silent[0]));
+	(void)tell(&a, MOMENT);
+	assert_int_equal(answer(&far), a.slot);
+	ofi_far_closes(&far);
 	ofi_far_hears_end(&silent[0]);
 	assert_true(is_silent(&silent[299]));
 	assert_true(tell(&a, DESCRIPTORS) <= before + 256);
@@ -559,6 +587,7 @@ int main(void)
 		GATE(another_program_has_the_port),
 		GATE(callers_that_hang_up_at_each_byte),
 		GATE(callers_that_say_something_else),
+		GATE(callers_that_come_together),
 		GATE(callers_that_say_nothing),
 		GATE(no_descriptor_is_left),
 		GATE(mail_that_is_none),
