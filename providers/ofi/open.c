@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "providers/soft/fabric/numbers.h"
 #include "providers/soft/host/host.h"
 #include "addresses.h"
 #include "clock.h"
@@ -125,6 +126,7 @@ int ofi_open(void)
 		r = add_self();
 	if (r < 0)
 		goto err_close;
+	sim_numbers_scatter();
 	set_hooks();
 	ofi_hosts_start();
 	ofi_route_start();

@@ -6,8 +6,8 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 . "$abs_top_srcdir/tests/programs/hosts.sh" || exit 99
 
-all=(killed killed_while_connecting stopped stopped_member cut_shortly cut_long cut_idle cut_under_way unplugged another_transport
-     port_taken keys nobody_there later forked fork_keeps_nothing)
+all=(killed killed_while_connecting stopped stopped_member one_after_another cut_shortly cut_long cut_idle cut_under_way
+     unplugged another_transport port_taken keys nobody_there later forked fork_keeps_nothing)
 [ $# -eq 0 ] || all=("$@")
 
 play_limit=	# steps has one itself
@@ -86,6 +86,12 @@ test_killed_while_connecting() {
 	SECONDS=0
 	wait "$server"
 	[ "$SECONDS" -le 3 ] && grep -E '^(rdma_create_qp|rdma_accept|REJECTED|DISCONNECTED|CONNECT_ERROR)' "$folder/server.out"
+}
+
+# The server has not closed its end of the first one's connection when the second one comes, which has other numbers.
+test_one_after_another() {
+	serve server listen accept DISCONNECTED accept DISCONNECTED || return
+	asked client reach && asked client reach && wait "$server"
 }
 
 # Its host answers as its card would: whoever waits goes on waiting, however long its time-outs are.

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "providers/soft/shm/segment.h"
 #include "numbers.h"
@@ -31,6 +32,18 @@ void sim_numbers_close(void)
 {
 	free(own);
 	own = area = NULL;
+}
+
+void sim_numbers_scatter(void)
+{
+	uint32_t block;
+
+	if (getrandom(&block, sizeof(block), GRND_NONBLOCK) != sizeof(block))
+		return;
+	sim_segment_lock();
+	if (!area->last)
+		area->last = block % SIM_QPN_BLOCKS;
+	sim_segment_unlock();
 }
 
 unsigned int sim_self_slot(void)

@@ -20,6 +20,11 @@ struct sim_qpn_area {
 /* Use the shared segment's table if we are on a shared fabric, else one of our own. */
 int sim_numbers_open(void);
 void sim_numbers_close(void);
+/*
+ * Where nobody has had a number yet, begin at any: other machines may still know those that were
+ * given out here before, when the last process had ended.
+ */
+void sim_numbers_scatter(void);
 
 void sim_qpn_drop_slot(void *table, unsigned int slot);
 
