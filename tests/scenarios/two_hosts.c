@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +126,30 @@ static void go(enum host host)
 	is_at = host;
 }
 
+static void *stay(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+/*
+ * The process's own C library does not count the threads that the other one starts.  While it knows
+ * of none, it takes locks that both have, the dynamic linker's, without looking for others.
+ */
+static void be_many(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	errno = pthread_create(&thread, NULL, stay, NULL);
+	if (errno)
+		fail("pthread_create");
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
 static void start(void)
 {
 	const char *file = getenv("SCENARIO_HOST_TWO"), *library = getenv("SCENARIO_LIBPOLYCM");
@@ -136,6 +161,7 @@ static void start(void)
 	network[TWO] = open(file, O_RDONLY | O_CLOEXEC);
 	if (network[ONE] < 0 || network[TWO] < 0)
 		fail(file);
+	be_many();
 	polycm[ONE] = RTLD_NEXT;
 	go(TWO);
 	polycm[TWO] = dlmopen(LM_ID_NEWLM, library, RTLD_NOW);
