@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ofi_swarm.c - many processes of other hosts, as a process with the provider ofi meets them: one
- *program that plays all of them, each with a TCP connection of its own.
+ * program that plays all of them, each with a TCP connection of its own.
  *
  *	ofi_swarm rules ADDRESS PORT
- *		waits for a process that looks for a host with that address, and prints the digest of
- *its rules ofi_swarm TRANSPORT RULES ADDRESS PORT PEERS HOSTS SECONDS [ROLES] PEERS processes, of
- *HOSTS hosts, of the host with that gate. First each of them says who it is, asks for a port at
- *which nobody listens, and is told so; "all there" is printed. Then for so many seconds each has
- *its role (ROLES: digits, of enum role; default: all), and what it loses it begins again. Some end
- *in order, the others are just gone.
+ *		waits for a process that looks for a host with that address, and prints the digest
+ *		of its rules
+ *	ofi_swarm TRANSPORT RULES ADDRESS PORT PEERS HOSTS SECONDS [ROLES]
+ *		PEERS processes, of HOSTS hosts, of the host with that gate
+ *
+ * First each of them says who it is, asks for a port at which nobody listens, and is told so; "all
+ * there" is printed.  Then for so many seconds each has its role (ROLES: digits, of enum role;
+ * default: all), and what it loses it begins again.  Some end in order, the others are just gone.
  *
  * Exit status 1: a process that does nothing wrong was not served as it has to be; the last line
- *says how.
+ * says how.
  */
 #include "config.h"
 
@@ -614,7 +616,7 @@ static int swarm(time_t seconds)
 		check_patience();
 		call_again();
 	}
-	printf("at the end: %lu sessions, %lu requests, %lu refusals, %lu pongs, %lu ended by either side\n",
+	printf("at the end: %lu sessions, %lu requests, %lu refusals, %lu pongs, %lu ended\n",
 	       sessions, asked, refusals, pongs, ended);
 	end();
 	return 0;
