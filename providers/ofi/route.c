@@ -28,8 +28,6 @@
 #include "service.h"
 #include "session.h"
 
-#define MAX_WAITING ((size_t)64 << 20)	/* bytes that a peer does not read; more data is lost */
-
 /* What waits for the answer who has a block of QP numbers. */
 struct ofi_question {
 	UT_hash_handle hh;
@@ -63,7 +61,7 @@ int ofi_send_to(struct ofi_peer *peer, enum sim_packet_type type, const struct i
 	if (peer->session) {
 		if (peer->carry && ofi_carry_send(peer, type, parts, num, len, &r))
 			return r;
-		if (ofi_stream_waiting(peer->session->stream) > MAX_WAITING &&
+		if (ofi_stream_is_full(peer->session->stream) &&
 		    (type == SIM_PACKET_RC || type == SIM_PACKET_UD))
 			return 0;	/* it does not read; its protocol repeats it */
 		if (is_ack(type, parts, num))

@@ -21,6 +21,8 @@
 #define SHORT 512u			/* a frame that may be put off */
 #define MAX_TOGETHER 8u			/* chunks that go with a frame in one system call */
 #define MAX_WAITING ((size_t)96 << 20)	/* a peer that takes no more must not cost more memory */
+#define MAX_DATA ((size_t)64 << 20)	/* then more data is lost: messages of the CM have room */
+#define MAX_OF_ALL ((size_t)256 << 20)	/* nor all such peers; who has less than its share may add */
 
 /* What waits to be sent. */
 struct ofi_chunk {
@@ -29,6 +31,8 @@ struct ofi_chunk {
 	uint8_t bytes[];
 };
 
+static size_t waiting_of_all;
+static unsigned int num_streams;
 static struct ofi_stream *put_off;	/* the streams of which something was put off */
 static bool urgent;			/* and it is no mere acknowledgement */
 static bool receiving;			/* frames are being handled: answers are sent together */
@@ -45,6 +49,7 @@ static void forget_queue(struct ofi_stream *stream)
 		free(chunk);
 	}
 	stream->last = NULL;
+	waiting_of_all -= stream->waiting;
 	stream->waiting = 0;
 }
 
@@ -55,6 +60,7 @@ static void free_stream(struct ofi_stream *stream)
 	if (stream->put_off)
 		LL_DELETE2(put_off, stream, next_put_off);
 	forget_queue(stream);
+	num_streams--;
 	free(stream->part);
 	free(stream);
 }
@@ -146,6 +152,7 @@ static unsigned int waiting_parts(const struct ofi_stream *stream, struct iovec 
 static void drop_sent(struct ofi_stream *stream, size_t sent)
 {
 	stream->waiting -= sent;
+	waiting_of_all -= sent;
 	while (sent) {
 		struct ofi_chunk *chunk = stream->first;
 		size_t n = chunk->len - chunk->sent < sent ? chunk->len - chunk->sent : sent;
@@ -225,6 +232,7 @@ static int keep(struct ofi_stream *stream, const struct iovec *parts, unsigned i
 	if (!chunk)
 		return -ENOMEM;
 	stream->waiting += len - skip;
+	waiting_of_all += len - skip;
 	for (unsigned int i = 0; i < num; i++) {
 		size_t left = skip < parts[i].iov_len ? parts[i].iov_len - skip : 0;
 
@@ -244,6 +252,18 @@ static int give_up(struct ofi_stream *stream, int error)
 	forget_queue(stream);
 	(void)shutdown(stream->source.fd, SHUT_RDWR);
 	return error;
+}
+
+/* Beyond the stream's own limit, or that of all and its part of that. */
+static bool is_beyond(const struct ofi_stream *stream, size_t len, size_t own, size_t all)
+{
+	return stream->waiting + len > own ||
+	       (waiting_of_all + len > all && stream->waiting + len > all / num_streams);
+}
+
+bool ofi_stream_is_full(const struct ofi_stream *stream)
+{
+	return is_beyond(stream, 0, MAX_DATA, MAX_OF_ALL / 2);
 }
 
 /* A frame; late: it is put off, unless the kernel has no room anyway. */
@@ -269,7 +289,7 @@ static int send_frame(struct ofi_stream *stream, uint8_t type, const struct iove
 		sent = put_together(stream, all, parts + 1);
 	if (sent == len)
 		return 0;
-	if (stream->waiting + len > MAX_WAITING)
+	if (is_beyond(stream, len, MAX_WAITING, MAX_OF_ALL))
 		return give_up(stream, -ENOBUFS);
 	r = keep(stream, all, parts + 1, sent, len);
 	/* Half a frame is worse than none: nothing behind it can be read. */
@@ -464,6 +484,7 @@ static int begin(int fd, bool connecting, const struct ofi_stream_ops *ops, void
 		free(stream);
 		return r;
 	}
+	num_streams++;
 	*ret_stream = stream;
 	return 0;
 }
