@@ -24,8 +24,7 @@
 #define MAX_DATA ((size_t)64 << 20)	/* then more data is lost: messages of the CM have room */
 #define MAX_OF_ALL ((size_t)256 << 20)	/* nor all such peers; who has less than its share may add */
 
-/* What waits to be sent. */
-struct ofi_chunk {
+struct ofi_chunk {	/* waits to be sent */
 	struct ofi_chunk *next;
 	size_t room, len, sent;
 	uint8_t bytes[];

@@ -77,7 +77,7 @@ static inline size_t ofi_stream_waiting(const struct ofi_stream *stream)
 {
 	return stream->waiting;
 }
-/* So much that more data would better be lost: of this stream, or of all, and this one has its part of it. */
+/* So much that data would better be lost: of this stream, or of all and this has its share. */
 bool ofi_stream_is_full(const struct ofi_stream *stream);
 /* Try now to send what waits, for the end of the process.  True: nothing waits that could be sent. */
 bool ofi_stream_flush(struct ofi_stream *stream);

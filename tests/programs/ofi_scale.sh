@@ -50,14 +50,6 @@ honest() {
 	local rounds=0 longest=0 began took
 
 	until [ -e "$folder/over" ]; do
-		# rping's server ends itself when a request is given up, as that of a client is that was killed.
-		while kill -0 "$server" 2>/dev/null && grep -q '^cma event' "$folder/server/server.log"; do
-			read -r -t 0.02 _ <>"$hosts_fifo"
-		done
-		if ! kill -0 "$server" 2>/dev/null; then
-			wait "$server" 2>/dev/null
-			serve_pings || { echo "round $round: the next server does not listen"; cat "$folder/server/server.log"; return 1; }
-		fi
 		began=$(milliseconds)
 		if ! timeout 60 "${polycm_one[@]}" rping -c -a "${address_two[0]}" -C 20 -V >"$folder/honest.out" 2>"$folder/honest.log"; then
 			echo "the honest client failed in round $rounds"
@@ -105,7 +97,6 @@ test_peers() {
 		: >"$folder/over"
 		wait "$client" || return
 		settled "$server" "$before" || return
-		say "CPU $(cut -d' ' -f14,15 /proc/$server/stat), log $(wc -l <"$folder/server.log")"
 		memories+=("$(memory "$server")")
 		say "$number peers: $(tr '\n' ';' <"$folder/swarm.out") the honest client: $(cat "$folder/rounds")," \
 			"descriptors $before, $during, $(descriptors "$server"), KiB ${memories[*]}"
@@ -182,6 +173,14 @@ test_kills() {
 			took=$(($(milliseconds) - began))
 			[ "$took" -le "$slowest_end" ] || slowest_end=$took
 			started=()
+			serve_pings || { echo "round $round: the next server does not listen"; cat "$folder/server/server.log"; return 1; }
+		fi
+		# rping's server ends itself when a request is given up, as that of a client is that was killed.
+		while kill -0 "$server" 2>/dev/null && grep -q '^cma event' "$folder/server/server.log"; do
+			read -r -t 0.02 _ <>"$hosts_fifo"
+		done
+		if ! kill -0 "$server" 2>/dev/null; then
+			wait "$server" 2>/dev/null
 			serve_pings || { echo "round $round: the next server does not listen"; cat "$folder/server/server.log"; return 1; }
 		fi
 		began=$(milliseconds)

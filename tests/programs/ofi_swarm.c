@@ -515,10 +515,7 @@ static void check_patience(void)
 	for (unsigned int i = 0; i < num_peers; i++)
 		if (is_honest(&peers[i]) && peers[i].state != IDLE && peers[i].state != CLOSED &&
 		    now() > peers[i].since + PATIENCE)
-			fail(&peers[i], peers[i].state == ASKING ? "it waits too long for an answer"
-					: peers[i].state == PINGING  ? "for a PONG"
-					: peers[i].state == GREETING ? "for HELLO"
-								     : "for a connection");
+			fail(&peers[i], "it waits too long");
 }
 
 /* ------------------------------------------------------------------------ */
