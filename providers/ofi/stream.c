@@ -322,7 +322,6 @@ int ofi_stream_put_off(struct ofi_stream *stream, uint8_t type, const struct iov
 			  soon && len <= SHORT && !is_blocked(stream));
 }
 
-/* For io.c. */
 static void send_put_off(bool all)
 {
 	struct ofi_stream *stream;
