@@ -17,20 +17,12 @@
 
 #define READ_SIZE (256u << 10)
 #define READS 8u			/* per turn, then others have theirs */
-#define CHUNK ((size_t)960)		/* small frames share one */
 #define SHORT 512u			/* a frame that may be put off */
 #define MAX_TOGETHER 8u			/* chunks that go with a frame in one system call */
 #define MAX_WAITING ((size_t)96 << 20)	/* a peer that takes no more must not cost more memory */
 #define MAX_DATA ((size_t)64 << 20)	/* then more data is lost: messages of the CM have room */
 #define MAX_OF_ALL ((size_t)256 << 20)	/* nor all such peers; who has less than its share may add */
 
-struct ofi_chunk {	/* waits to be sent */
-	struct ofi_chunk *next;
-	size_t room, len, sent;
-	uint8_t bytes[];
-};
-
-static size_t waiting_of_all;
 static unsigned int num_streams;
 static struct ofi_stream *put_off;	/* the streams of which something was put off */
 static bool urgent;			/* and it is no mere acknowledgement */
@@ -39,26 +31,13 @@ static bool receiving;			/* frames are being handled: answers are sent together 
 /* All streams read into this one after the other. */
 static uint8_t buffer[OFI_FRAME_HEADER + OFI_RETURNED_HEADER + OFI_PACKET_MAX + READ_SIZE];
 
-static void forget_queue(struct ofi_stream *stream)
-{
-	struct ofi_chunk *chunk;
-
-	while ((chunk = stream->first)) {
-		stream->first = chunk->next;
-		free(chunk);
-	}
-	stream->last = NULL;
-	waiting_of_all -= stream->waiting;
-	stream->waiting = 0;
-}
-
 static void send_waiting(struct ofi_stream *stream);
 
 static void free_stream(struct ofi_stream *stream)
 {
 	if (stream->put_off)
 		LL_DELETE2(put_off, stream, next_put_off);
-	forget_queue(stream);
+	ofi_chunks_drop(&stream->chunks);
 	num_streams--;
 	free(stream->part);
 	free(stream);
@@ -103,7 +82,7 @@ static void end(struct ofi_stream *stream, int error)
 
 static void wait_for(struct ofi_stream *stream)
 {
-	bool more = stream->connecting || (stream->first && !stream->put_off);
+	bool more = stream->connecting || (stream->chunks.first && !stream->put_off);
 
 	ofi_io_change(&stream->source, EPOLLIN | (more ? (uint32_t)EPOLLOUT : 0));
 }
@@ -132,41 +111,6 @@ static bool is_blocked(const struct ofi_stream *stream)
 	return stream->connecting || stream->source.events & EPOLLOUT;
 }
 
-/* What waits, in so many parts at most; returns their number. */
-static unsigned int waiting_parts(const struct ofi_stream *stream, struct iovec *parts,
-				  unsigned int max, size_t *ret_len)
-{
-	unsigned int num = 0;
-
-	*ret_len = 0;
-	for (struct ofi_chunk *chunk = stream->first; chunk && num < max; chunk = chunk->next) {
-		parts[num].iov_base = chunk->bytes + chunk->sent;
-		parts[num].iov_len = chunk->len - chunk->sent;
-		*ret_len += parts[num++].iov_len;
-	}
-	return num;
-}
-
-/* So many bytes of what waits are sent. */
-static void drop_sent(struct ofi_stream *stream, size_t sent)
-{
-	stream->waiting -= sent;
-	waiting_of_all -= sent;
-	while (sent) {
-		struct ofi_chunk *chunk = stream->first;
-		size_t n = chunk->len - chunk->sent < sent ? chunk->len - chunk->sent : sent;
-
-		chunk->sent += n;
-		sent -= n;
-		if (chunk->sent < chunk->len)
-			return;
-		stream->first = chunk->next;
-		if (!stream->first)
-			stream->last = NULL;
-		free(chunk);
-	}
-}
-
 static void send_waiting(struct ofi_stream *stream)
 {
 	struct iovec parts[OFI_PARTS];
@@ -174,11 +118,11 @@ static void send_waiting(struct ofi_stream *stream)
 	size_t asked, sent;
 
 	do {
-		num = waiting_parts(stream, parts, OFI_PARTS, &asked);
+		num = ofi_chunks_parts(&stream->chunks, parts, OFI_PARTS, &asked);
 		if (!num)
 			return;
 		sent = put(stream, parts, num);
-		drop_sent(stream, sent);
+		ofi_chunks_sent(&stream->chunks, sent);
 	} while (sent == asked);
 }
 
@@ -189,66 +133,24 @@ static size_t put_together(struct ofi_stream *stream, const struct iovec *parts,
 	unsigned int before;
 	size_t len, sent;
 
-	before = waiting_parts(stream, all, MAX_TOGETHER, &len);
-	if (len < stream->waiting) {
+	before = ofi_chunks_parts(&stream->chunks, all, MAX_TOGETHER, &len);
+	if (len < stream->chunks.bytes) {
 		send_waiting(stream);
-		before = waiting_parts(stream, all, MAX_TOGETHER, &len);
+		before = ofi_chunks_parts(&stream->chunks, all, MAX_TOGETHER, &len);
 		if (before)
 			return 0;
 	}
 	memcpy(all + before, parts, num * sizeof(*parts));
 	sent = put(stream, all, before + num);
-	drop_sent(stream, sent < len ? sent : len);
+	ofi_chunks_sent(&stream->chunks, sent < len ? sent : len);
 	return sent < len ? 0 : sent - len;
-}
-
-/* Where so many bytes can be added to what waits; NULL: no memory. */
-static struct ofi_chunk *chunk_for(struct ofi_stream *stream, size_t len)
-{
-	struct ofi_chunk *chunk = stream->last;
-	size_t room = len > CHUNK ? len : CHUNK;
-
-	if (chunk && chunk->room - chunk->len >= len)
-		return chunk;
-	chunk = malloc(sizeof(*chunk) + room);
-	if (!chunk)
-		return NULL;
-	*chunk = (struct ofi_chunk){ .room = room };
-	if (stream->last)
-		stream->last->next = chunk;
-	else
-		stream->first = chunk;
-	stream->last = chunk;
-	return chunk;
-}
-
-/* Keep what is behind the first `skip' bytes of the parts. */
-static int keep(struct ofi_stream *stream, const struct iovec *parts, unsigned int num, size_t skip,
-		size_t len)
-{
-	struct ofi_chunk *chunk = chunk_for(stream, len - skip);
-
-	if (!chunk)
-		return -ENOMEM;
-	stream->waiting += len - skip;
-	waiting_of_all += len - skip;
-	for (unsigned int i = 0; i < num; i++) {
-		size_t left = skip < parts[i].iov_len ? parts[i].iov_len - skip : 0;
-
-		if (left)
-			memcpy(chunk->bytes + chunk->len,
-			       (const char *)parts[i].iov_base + parts[i].iov_len - left, left);
-		chunk->len += left;
-		skip -= parts[i].iov_len - left;
-	}
-	return 0;
 }
 
 /* Nothing is sent any more; the owner is told when the stream is read. */
 static int give_up(struct ofi_stream *stream, int error)
 {
 	stream->error = error;
-	forget_queue(stream);
+	ofi_chunks_drop(&stream->chunks);
 	(void)shutdown(stream->source.fd, SHUT_RDWR);
 	return error;
 }
@@ -256,8 +158,8 @@ static int give_up(struct ofi_stream *stream, int error)
 /* Beyond the stream's own limit, or that of all and its part of that. */
 static bool is_beyond(const struct ofi_stream *stream, size_t len, size_t own, size_t all)
 {
-	return stream->waiting + len > own ||
-	       (waiting_of_all + len > all && stream->waiting + len > all / num_streams);
+	return stream->chunks.bytes + len > own ||
+	       (ofi_chunks_of_all + len > all && stream->chunks.bytes + len > all / num_streams);
 }
 
 bool ofi_stream_is_full(const struct ofi_stream *stream)
@@ -290,7 +192,7 @@ static int send_frame(struct ofi_stream *stream, uint8_t type, const struct iove
 		return 0;
 	if (is_beyond(stream, len, MAX_WAITING, MAX_OF_ALL))
 		return give_up(stream, -ENOBUFS);
-	r = keep(stream, all, parts + 1, sent, len);
+	r = ofi_chunks_add(&stream->chunks, all, parts + 1, sent, len);
 	/* Half a frame is worse than none: nothing behind it can be read. */
 	if (r < 0 && sent)
 		return give_up(stream, r);
@@ -340,9 +242,9 @@ static void send_put_off(bool all)
 
 bool ofi_stream_flush(struct ofi_stream *stream)
 {
-	if (stream->first && !stream->connecting)
+	if (stream->chunks.first && !stream->connecting)
 		send_waiting(stream);
-	return !stream->first || stream->connecting;
+	return !stream->chunks.first || stream->connecting;
 }
 
 /* ------------------------------------------------------------------------
@@ -445,7 +347,7 @@ static void ready(struct ofi_source *source, uint32_t events)
 
 	receiving = stream->in_use = true;
 	if (!stream->connecting || finish_connecting(stream)) {
-		if (events & EPOLLOUT && stream->first)
+		if (events & EPOLLOUT && stream->chunks.first)
 			send_waiting(stream);
 		if (events & (EPOLLIN | EPOLLERR | EPOLLHUP))
 			receive(stream);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "chunks.h"
 #include "frame.h"
 #include "io.h"
 
@@ -29,8 +30,6 @@ struct ofi_stream_ops {
 	void (*ended)(struct ofi_stream *stream, int error);
 };
 
-struct ofi_chunk;
-
 struct ofi_stream {
 	struct ofi_source source;
 	const struct ofi_stream_ops *ops;
@@ -39,8 +38,7 @@ struct ofi_stream {
 	bool in_use;			/* a function of the owner runs */
 	uint8_t *part;			/* what came of a frame that is not whole */
 	size_t part_len;
-	struct ofi_chunk *first, *last;	/* to be sent */
-	size_t waiting;			/* bytes of it */
+	struct ofi_chunks chunks;	/* to be sent */
 	struct ofi_stream *next_put_off;
 	bool put_off;			/* some of it was put off, and the kernel has room */
 	int error;			/* why nothing can be sent any more, or 0 */
@@ -75,7 +73,7 @@ int ofi_stream_put_off(struct ofi_stream *stream, uint8_t type, const struct iov
 /* Bytes that wait here. */
 static inline size_t ofi_stream_waiting(const struct ofi_stream *stream)
 {
-	return stream->waiting;
+	return stream->chunks.bytes;
 }
 /* So much that data would better be lost: of this stream, or of all and this has its share. */
 bool ofi_stream_is_full(const struct ofi_stream *stream);
