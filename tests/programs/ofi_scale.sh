@@ -91,7 +91,7 @@ test_peers() {
 			"$((number < 500 ? 4 : 8))" "$seconds" "$roles" >"$folder/swarm.out" 2>&1 &
 		swarmed=$!
 		started+=("$swarmed")
-		until grep -q 'all there' "$folder/swarm.out" || ! kill -0 "$swarmed" 2>/dev/null; do sleep 0.05; done
+		until grep -qs 'all there' "$folder/swarm.out" || ! kill -0 "$swarmed" 2>/dev/null; do sleep 0.05; done
 		during=$(descriptors "$server")
 		wait "$swarmed" || { echo 'the swarm is not served'; tail -n 20 "$folder/swarm.out"; return 1; }
 		: >"$folder/over"
