@@ -2,10 +2,6 @@
 /* ofi/provider.c - the plugin "ofi": its descriptor, its settings, and how it starts. */
 #include "config.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "providers/soft/cm/cma_internal.h"
 #include "providers/soft/host/plugin.h"
 #include "providers/soft/host/start.h"
@@ -13,8 +9,6 @@
 #include "open.h"
 
 #define SIZE sizeof(struct polycm_option)
-#define CM_DELAY_US 200u
-#define MAX_CM_DELAY_US 1000000u
 
 /* Name, default, choices, help. */
 static const struct polycm_option options[] = {
@@ -45,25 +39,6 @@ static const struct polycm_option options[] = {
 		"File for a capture of the packets, for tshark and Wireshark." },
 };
 
-static int cm_delay(uint64_t *ret_delay)
-{
-	const char *text = sim_core->setting("POLYCM_OFI_CM_DELAY");
-	unsigned long us = CM_DELAY_US;
-	char *end;
-
-	if (text && *text) {
-		us = strtoul(text, &end, 10);
-		if (*end || *text == '-' || us > MAX_CM_DELAY_US) {
-			sim_core->log(POLYCM_LOG_ERROR, NULL,
-				      "POLYCM_OFI_CM_DELAY=%s: not a number of microseconds up to %u",
-				      text, MAX_CM_DELAY_US);
-			return -EINVAL;
-		}
-	}
-	*ret_delay = SIM_US(us);
-	return 0;
-}
-
 static int start(void)
 {
 	struct sim_start how = {
@@ -73,7 +48,7 @@ static int start(void)
 		.trace = "POLYCM_OFI_TRACE",
 		.capture = "POLYCM_OFI_PCAP",
 	};
-	int r = cm_delay(&how.cm_delay);
+	int r = sim_start_cm_delay("POLYCM_OFI_CM_DELAY", how.clock, &how.cm_delay);
 
 	return r < 0 ? r : sim_start_by_settings(&how);
 }

@@ -11,6 +11,7 @@
 #include "fabric_open.h"
 #include "provider.h"
 
+#define CM_DELAY "POLYCM_SIM_CM_DELAY"
 #define TRACE "POLYCM_SIM_TRACE"
 #define CAPTURE "POLYCM_SIM_PCAP"
 
@@ -31,30 +32,6 @@ static int seed_setting(uint64_t *ret_seed)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_SEED=%s: not a number", text);
 		return -EINVAL;
 	}
-	return 0;
-}
-
-#define MAX_CM_DELAY_US 1000000u
-
-/* Programs have races that they win on a host with a card, where these steps take so long. */
-#define REAL_CM_DELAY_US 200u
-
-static int cm_delay_setting(enum sim_clock clock, uint64_t *ret_delay)
-{
-	const char *text = sim_core->setting("POLYCM_SIM_CM_DELAY");
-	unsigned long us = clock == SIM_CLOCK_REAL ? REAL_CM_DELAY_US : 0;
-	char *end;
-
-	if (text && *text) {
-		us = strtoul(text, &end, 10);
-		if (*end || *text == '-' || us > MAX_CM_DELAY_US) {
-			sim_core->log(POLYCM_LOG_ERROR, NULL,
-				      "POLYCM_SIM_CM_DELAY=%s: not a number of microseconds up to %u",
-				      text, MAX_CM_DELAY_US);
-			return -EINVAL;
-		}
-	}
-	*ret_delay = SIM_US(us);
 	return 0;
 }
 
@@ -85,7 +62,7 @@ static int start_private(uint64_t seed, int (*open_fabric)(void))
 	};
 	int r;
 
-	r = cm_delay_setting(how.clock, &how.cm_delay);
+	r = sim_start_cm_delay(CM_DELAY, how.clock, &how.cm_delay);
 	if (!r)
 		r = sim_start(&how);
 	if (!r)
@@ -154,7 +131,7 @@ int sim_up_default(void)
 	if (!r)
 		r = sim_explore_open(how.seed);
 	if (!r)
-		r = cm_delay_setting(how.clock, &how.cm_delay);
+		r = sim_start_cm_delay(CM_DELAY, how.clock, &how.cm_delay);
 	if (r)
 		return r;
 	sim_explore_listening = true;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "providers/soft/cm/cma_internal.h"
 #include "providers/soft/faults/fault.h"
@@ -74,6 +75,30 @@ int sim_start_by_settings(const struct sim_start *how)
 	if (r)
 		sim_take_down();
 	return r;
+}
+
+#define MAX_CM_DELAY_US 1000000u
+
+/* Programs have races that they win on a host with a card, where these steps take so long. */
+#define REAL_CM_DELAY_US 200u
+
+int sim_start_cm_delay(const char *setting, enum sim_clock clock, uint64_t *ret_delay)
+{
+	const char *text = sim_core->setting(setting);
+	unsigned long us = clock == SIM_CLOCK_REAL ? REAL_CM_DELAY_US : 0;
+	char *end;
+
+	if (text && *text) {
+		us = strtoul(text, &end, 10);
+		if (*end || *text == '-' || us > MAX_CM_DELAY_US) {
+			sim_core->log(POLYCM_LOG_ERROR, NULL,
+				      "%s=%s: not a number of microseconds up to %u", setting, text,
+				      MAX_CM_DELAY_US);
+			return -EINVAL;
+		}
+	}
+	*ret_delay = SIM_US(us);
+	return 0;
 }
 
 bool sim_only_looked_at(void)

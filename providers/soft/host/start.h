@@ -33,6 +33,11 @@ struct sim_start {
 int sim_start(const struct sim_start *how);
 /* The same as the program's own fabric, with the trace and the capture of the settings. */
 int sim_start_by_settings(const struct sim_start *how);
+/*
+ * ns that each step of the CM takes, by the setting of this name (microseconds).  Unset: as on a
+ * host with a card, or 0 with the virtual clock.  -EINVAL, logged: not such a number.
+ */
+int sim_start_cm_delay(const char *setting, enum sim_clock clock, uint64_t *ret_delay);
 /* Stop.  -EBUSY: the program has objects left on the fabric, which *ret_why lists. */
 int sim_down(char *ret_why, size_t why_size);
 /* Stop, whatever is left; the core has destroyed all ids. */
