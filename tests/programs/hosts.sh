@@ -142,7 +142,7 @@ listens() {
 }
 
 apart() {
-	local folder=$1 port=${2-} client status
+	local folder=$1 port=${2-} status
 
 	if [ -n "$port" ]; then
 		"${polycm_two[@]}" "${server_command[@]}" >"$folder/server.out" 2>"$folder/server.log" </dev/null &
@@ -152,15 +152,7 @@ apart() {
 	else
 		start "$folder" "${polycm_two[@]}" "${server_command[@]}"
 	fi || { echo 'the server does not listen'; return 1; }
-	"${polycm_one[@]}" "${client_command[@]}" >"$folder/client.out" 2>"$folder/client.log" </dev/null &
-	client=$!
-	started+=("$client")
-	wait "$client"
-	status=$?
-	if [ "$status" -ne 0 ]; then
-		printf 'the client ended with status %s\n' "$status"
-		return 1
-	fi
+	client_ends_well "$folder" "${polycm_one[@]}" "${client_command[@]}" || return 1
 	[ -z "$server_stays" ] || kill "$server"
 	wait "$server"
 	status=$?

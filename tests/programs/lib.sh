@@ -201,11 +201,25 @@ start() {
 listening=listening
 server_stays=	# of a server that never ends: after so many DISCONNECTED it is made to
 
+# client_ends_well FOLDER COMMAND...: runs the client to its end; says so if it fails.
+client_ends_well() {
+	local folder=$1 client status
+
+	"${@:2}" >"$folder/client.out" 2>"$folder/client.log" </dev/null &
+	client=$!
+	started+=("$client")
+	wait "$client"
+	status=$?
+	[ "$status" -eq 0 ] && return
+	printf 'the client ended with status %s\n' "$status"
+	return 1
+}
+
 # pair FOLDER TRANSPORT FABRIC: runs ${server_command[@]} and ${client_command[@]}; both must end well. With
 # ${pair_run[@]}, which takes the place of "polycm run" and its options, FOLDER alone counts.
 pair_run=()
 pair() {
-	local folder=$1 client status
+	local folder=$1 status
 	local run=("${pair_run[@]}")
 
 	[ "${#run[@]}" -ne 0 ] ||
@@ -215,13 +229,7 @@ pair() {
 		stop_started
 		return 1
 	fi
-	"${run[@]}" "${client_command[@]}" >"$folder/client.out" 2>"$folder/client.log" </dev/null &
-	client=$!
-	started+=("$client")
-	wait "$client"
-	status=$?
-	if [ "$status" -ne 0 ]; then
-		printf 'the client ended with status %s\n' "$status"
+	if ! client_ends_well "$folder" "${run[@]}" "${client_command[@]}"; then
 		stop_started
 		return 1
 	fi
