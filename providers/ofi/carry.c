@@ -130,7 +130,7 @@ static void take_ready(struct ofi_carry *c, const struct ofi_carrier_news *news)
 	c->their_token = news->number;
 	c->sent = c->before_said = 0;
 	c->limit = news->window;
-	/* It has begun anew, so it has forgotten what we said. */
+	/* It opened another endpoint, which has not had our READY yet. */
 	if (again && c->token)
 		say_ready(c);
 	connect_to(c);

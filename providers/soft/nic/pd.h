@@ -20,8 +20,8 @@ static inline bool nic_pd_allocates(struct ibv_pd *pd)
 }
 
 /*
- * The PD that nic_remove() is told of an object with queues.  One with allocators is in use
- * until it has its memory back, when nic_pd_released() counts down.
+ * What nic_remove() gets as the PD of an object with queues.  NULL if the program has allocators:
+ * then the PD stays in use until they have freed the queues, and nic_pd_released() ends that.
  */
 static inline struct ibv_pd *nic_pd_of_detached(struct ibv_pd *pd)
 {
