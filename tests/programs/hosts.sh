@@ -16,6 +16,7 @@
 #	lose, deliver		what either host sends gets lost from now on, without a word; or arrives again
 #	unplug, plug		the cable, which both see
 #	listens HOST PORT	returns when a TCP port is listened on there
+#	until_it SECONDS COMMAND...	returns when the command succeeds, or fails after so long
 #
 # ${address_one[0]} is IPv4, ${address_one[1]} IPv6, ${address_one[2]} another IPv4; the same for two.
 # ${one[@]} and ${two[@]} in front of a command run it there and become its process.
@@ -135,8 +136,20 @@ listens() {
 
 	printf -v entry ':%04X [0-9A-F:]* 0A ' "$2"
 	until grep -qs "$entry" "/proc/$pid/net/tcp" "/proc/$pid/net/tcp6"; do
-		kill -0 "$pid" "${server:-$pid}" 2>/dev/null || return
+		# With both at once, kill succeeds if one of them is there.
+		kill -0 "$pid" 2>/dev/null && kill -0 "${server:-$pid}" 2>/dev/null || return
 		read -r -t 0.02 _ <>"$hosts_fifo"
+	done
+	true
+}
+
+until_it() {
+	local end=$((SECONDS + $1))
+
+	shift
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || return
+		read -r -t 0.05 _ <>"$hosts_fifo"
 	done
 	true
 }

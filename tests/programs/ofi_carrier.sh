@@ -11,18 +11,6 @@ need rping
 hosts
 play_limit=
 
-# until_it SECONDS COMMAND...: not longer.
-until_it() {
-	local end=$((SECONDS + $1))
-
-	shift
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return
-		read -r -t 0.05 _ <>"$work/hold"
-	done
-	true
-}
-
 over_both() {
 	grep -qsF "libfabric's $fabric " "$folder/client.log" && grep -qsF "libfabric's $fabric " "$folder/server.log"
 }
