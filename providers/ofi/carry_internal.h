@@ -28,6 +28,7 @@ struct ofi_carry {
 	uint64_t granted, told;		/* up to which it may send, and knows */
 	struct ofi_held *held[OFI_CARRIER_BUFFERS];	/* by sequence number */
 	uint64_t before;		/* what is on the stream waits for this one; 0: no */
+	uint64_t before_from;		/* expected, when it began to wait for another 50 ms */
 	struct ofi_queue later;
 	struct sim_timer give_up;	/* waiting for it */
 

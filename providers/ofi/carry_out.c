@@ -12,6 +12,7 @@
 
 #define PROBE_EVERY SIM_MS(5)		/* until one has left */
 #define STUCK_FOR SIM_MS(2000)		/* nothing left, and something waits */
+#define STUCK_AGAIN SIM_MS(500)		/* and the peer stands still: look again */
 
 void ofi_carry_take_window(struct ofi_carry *c, uint16_t window)
 {
@@ -123,10 +124,14 @@ void ofi_carry_timed(struct sim_timer *timer)
 			ofi_carry_lose(c, "what is sent over it does not arrive", true);
 	} else if (c->num_waiting) {
 		ofi_carry_push(c);
-		if (c->on && c->num_waiting && now >= c->moved + STUCK_FOR)
-			ofi_carry_lose(c, "it takes no more", true);
-		else if (c->num_waiting)
+		if (!c->num_waiting)
+			return;
+		if (now < c->moved + STUCK_FOR)
 			sim_timer_arm(&c->timer, c->moved + STUCK_FOR);
+		else if (ofi_peer_stands_still(c->peer->number))
+			sim_timer_arm(&c->timer, now + STUCK_AGAIN);
+		else
+			ofi_carry_lose(c, "it takes no more", true);
 	}
 }
 

@@ -79,6 +79,15 @@ unsigned int __wrap_ofi_load_common(const struct ofi_hello *theirs,
 	return theirs->num_carriers;
 }
 
+bool stands_still;
+
+bool __wrap_ofi_peer_stands_still(unsigned int number);
+bool __wrap_ofi_peer_stands_still(unsigned int number)
+{
+	assert_uint_equal(number, peer.number);
+	return stands_still;
+}
+
 /* ------------------------------------------------------------------------
  * The carrier.
  */
@@ -285,7 +294,7 @@ int set_up(void **state)
 	assert_int_equal(sim_fake_open(state), 0);
 	memset(&memory, 0, sizeof(memory));
 	num_said = num_delivered = num_streamed = 0;
-	nonsense = false;
+	nonsense = stands_still = false;
 	last_number = 0;
 	peer = (struct ofi_peer){ .host = &host, .session = (struct ofi_session *)&host };
 	meet();

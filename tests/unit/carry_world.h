@@ -21,6 +21,7 @@ extern unsigned int num_delivered;
 extern uint64_t streamed[MANY];			/* likewise: sent on the stream */
 extern unsigned int num_streamed;
 extern bool nonsense;				/* the next one that is delivered */
+extern bool stands_still;			/* the peer, says its stream */
 extern struct ofi_peer peer;
 
 struct memory_carrier {

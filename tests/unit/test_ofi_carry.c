@@ -344,6 +344,51 @@ static void stuck(void **state)
 	assert_on_stream(1);
 }
 
+/* Whoever is stopped takes nothing, and neither does the carrier that leads there. */
+static void peer_stopped(void **state)
+{
+	(void)state;
+	change(1);
+	stands_still = true;
+	for (unsigned int i = 0; i < 3; i++)
+		assert_true(send_one());
+	pass(SIM_MS(20000));
+	assert_uint_equal(num_said, 0);
+	/* It goes on, and has as much time as ever to take something. */
+	stands_still = false;
+	pass(SIM_MS(1));
+	assert_uint_equal(num_said, 0);
+	say(OFI_CARRIER_WINDOW, 3, 0);
+	assert_uint_equal(memory.num_sent, 3);
+	assert_uint_equal(num_streamed, 0);
+	/* It goes on, and takes nothing. */
+	assert_true(send_one());
+	pass(SIM_MS(4000));
+	assert_uint_equal(last_said()->what, OFI_CARRIER_LOST);
+}
+
+/* This process did not run for a while, or the carrier is slow: data is what came first. */
+static void waits_while_it_comes(void **state)
+{
+	uint8_t mad[OFI_PACKET_HEADER + 256] = { 0 };
+
+	(void)state;
+	change(WINDOW);
+	ofi_packet_encode(&(struct ofi_packet){ .number = 4, .type = SIM_PACKET_MAD }, mad);
+	say(OFI_CARRIER_BEFORE, WINDOW, 3);
+	assert_true(ofi_carry_holds(&peer, mad, sizeof(mad)));
+	pass(SIM_MS(40));
+	arrive(our_token, 1, 1, WINDOW);
+	pass(SIM_MS(50));
+	assert_delivered(1);
+	packet(2);
+	pass(SIM_MS(40));
+	assert_delivered(2);
+	arrive(our_token, 3, 3, WINDOW);
+	pass(SIM_MS(50));
+	assert_delivered(4);
+}
+
 /* A message of the CM is not kept for data that does not come. */
 static void waits_not_for_ever(void **state)
 {
@@ -382,6 +427,8 @@ int main(void)
 		TEST(other_protocol),
 		TEST(probes),
 		TEST(stuck),
+		TEST(peer_stopped),
+		TEST(waits_while_it_comes),
 		TEST(waits_not_for_ever),
 	};
 
