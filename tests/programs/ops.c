@@ -25,15 +25,15 @@
 #include <rdma/rdma_cma.h>
 
 #define PORT 7471
-#define PATIENCE 60		/* seconds, for the whole */
-#define TIMEOUT_MS 2000
+#define PATIENCE 240		/* seconds, for the whole */
+#define TIMEOUT_MS 20000
 #define MANY 16u
 #define SLOT 65536u
 #define SLOT_UD 1024u		/* below any MTU */
 #define GRH 40u
 #define RECEIVES (MANY + 2)
 #define AFTER 10u		/* rounds after the signal */
-#define REPEAT_MS 500		/* a datagram that got lost */
+#define REPEAT_MS 5000		/* a datagram that got lost */
 
 enum op { SEND = 1, WRITE, READ, ATOMIC, IMM, REJECT, END };
 static const char *const names[] = { "", "send", "write", "read", "atomic", "imm", "reject" };
