@@ -225,15 +225,44 @@ static void nobody_keeps_the_gate(void **state)
 	ofi_world_until(told, NULL);
 	assert_int_equal(host->state, OFI_HOST_BARE);
 	assert_int_equal(host->waiting.bytes, 0);
-	/* That is known now; and told as late as an answer would be: the caller is about to send. */
+	/* Soon after, too, it is asked, and not told from memory; and never inside of the call. */
 	packet_waits();
 	ofi_knock(host, NULL, &any);
 	assert_int_equal(host->waiting.bytes, 100);
 	assert_non_null(host->knock);
+	ofi_world_pass(SIM_MS(1));
 	assert_int_equal(ofi_sessions_open(), 0);
-	a_moment();
-	assert_null(host->knock);
+	assert_int_equal(host->waiting.bytes, 100);
+	ofi_world_pass(SIM_MS(1));
+	ofi_world_until(told, NULL);
 	assert_int_equal(host->waiting.bytes, 0);
+}
+
+/* As when a program announces its port before it listens. */
+static void a_program_comes_just_after_a_refusal(void **state)
+{
+	const int yes = 1;
+
+	(void)state;
+	shut_gate();
+	ofi_knock(host, NULL, &any);
+	ofi_world_until(told, NULL);
+	assert_int_equal(host->state, OFI_HOST_BARE);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)), 0);
+	assert_int_equal(bind(listener, &host->gate.sa, sizeof(host->gate.in)), 0);
+	assert_int_equal(listen(listener, 8), 0);
+	packet_waits();
+	ofi_knock(host, NULL, &any);
+	ofi_world_pass(SIM_MS(2));
+	assert_int_equal(ofi_sessions_open(), 1);
+	assert_int_equal(host->waiting.bytes, 100);
+	ofi_far_is_called(&far[0], listener);
+	ofi_far_says_hello(&far[0]);
+	ofi_world_until(opened, NULL);
+	assert_int_equal(host->state, OFI_HOST_UP);
+	assert_int_equal(host->waiting.bytes, 0);
+	ofi_far_closes(&far[0]);
 }
 
 /* It reached us, so it lives, whether we reach its gate or not. */
@@ -441,6 +470,7 @@ int main(void)
 		KNOCK(a_slow_network_is_not_asked_again_at_once),
 		KNOCK(refused),
 		KNOCK(nobody_keeps_the_gate),
+		KNOCK(a_program_comes_just_after_a_refusal),
 		KNOCK(a_gate_that_only_we_do_not_reach),
 		KNOCK(a_member_ends_and_another_one_answers),
 		KNOCK(who_closes_every_time_is_left_alone),
