@@ -22,7 +22,7 @@
 #include "providers/ofi/route.h"
 #include "providers/ofi/self.h"
 #include "providers/ofi/session.h"
-
+#include "providers/soft/link/link_internal.h"
 
 static const struct ofi_want any = { .kind = OFI_WANT_ANY };
 static struct ofi_far far[OFI_ATTEMPTS], far2;
@@ -364,6 +364,62 @@ static void another_process_answers_for_one_that_has_ended(void **state)
 }
 
 /* ------------------------------------------------------------------------
+ * Whose a QP number is.
+ */
+
+static void datagram(uint32_t qpn)
+{
+	const struct sim_frame frame = {
+		.from = &ofi_self.device->ports[0],
+		.to = host->port,
+		.type = SIM_PACKET_UD,
+		.header = &qpn,
+		.header_len = sizeof(qpn),
+	};
+
+	assert_int_equal(sim_link_to_machine(&frame, SIM_SLOT_ASK), 0);
+}
+
+static uint32_t question(const struct ofi_far *from)
+{
+	struct ofi_find find;
+	size_t len;
+
+	assert_int_equal(ofi_far_receive(from->fd, body, &len), OFI_FIND);
+	assert_int_equal(ofi_find_decode(body, len, &find), 0);
+	return find.number;
+}
+
+/* The stream of the first question is given up for another one, or the answer's was. */
+static void an_answer_that_does_not_come_is_asked_for_again(void **state)
+{
+	struct ofi_found found = { .qpn = 0x4711, .slot = 3 };
+	uint8_t bytes[OFI_FOUND_SIZE];
+	size_t len;
+
+	(void)state;
+	ofi_far_calls(&far[0]);
+	ofi_far_hears_hello(&far[0]);
+	ofi_far_calls(&far[1]);
+	ofi_far_hears_hello(&far[1]);
+	datagram(0x4711);
+	found.number = question(&far[0]);
+	ofi_world_pass(SIM_MS(100));
+	assert_int_equal(question(&far[0]), found.number);
+	ofi_far_closes(&far[0]);
+	ofi_world_pass(SIM_MS(200));
+	ofi_far_pings(&far[1]);
+	ofi_world_pass(SIM_MS(400));
+	assert_int_equal(question(&far[1]), found.number);
+	ofi_found_encode(&found, bytes);
+	ofi_far_send(far[1].fd, OFI_FOUND, bytes, sizeof(bytes));
+	assert_int_equal(ofi_far_receive(far[1].fd, body, &len), OFI_PACKET);
+	ofi_world_pass(SIM_MS(10000));
+	ofi_far_pings(&far[1]);
+	ofi_far_closes(&far[1]);
+}
+
+/* ------------------------------------------------------------------------
  * One machine, several addresses.
  */
 
@@ -476,6 +532,7 @@ int main(void)
 		KNOCK(who_closes_every_time_is_left_alone),
 		KNOCK(a_program_that_is_none_of_ours),
 		KNOCK(another_process_answers_for_one_that_has_ended),
+		KNOCK(an_answer_that_does_not_come_is_asked_for_again),
 		KNOCK(known_by_another_address),
 		KNOCK(stopped_meanwhile),
 		KNOCK(forked_meanwhile),
