@@ -42,6 +42,20 @@ static void close_others(struct ofi_knock *knock, const struct ofi_session *than
 	}
 }
 
+/* Those that have come through may be open at the other end, which may have sent something there. */
+static void leave_others(struct ofi_knock *knock, const struct ofi_session *than)
+{
+	for (unsigned int i = 0; i < OFI_ATTEMPTS; i++) {
+		struct ofi_session *session = knock->sessions[i];
+
+		if (!session || session->state == OFI_CONNECTING)
+			continue;
+		session->knock = NULL;
+		knock->sessions[i] = NULL;
+	}
+	close_others(knock, than);
+}
+
 static void unlink_knock(struct ofi_knock *knock)
 {
 	sim_timer_disarm(&knock->timer);
@@ -186,7 +200,7 @@ void ofi_knock_opened(struct ofi_knock *knock, struct ofi_session *session)
 	/* It is known by another address, too. */
 	if (knock->host != host)
 		ofi_queue_move(&host->waiting, &knock->host->waiting);
-	close_others(knock, session);
+	leave_others(knock, session);
 	free(knock);
 	/* Another process answers: the one that was wanted has ended. */
 	if (wanted && wanted != found)
