@@ -16,6 +16,7 @@
 #define NEXT_TIMES 3u
 #define GIVE_UP SIM_MS(5000)
 #define PAUSE SIM_MS(50)	/* after a failure before the host is asked again */
+#define BARE_PAUSE SIM_MS(2)	/* the same, if it said that no program runs there: one may have come */
 
 struct ofi_knock {
 	struct sim_remote_host *host;
@@ -39,6 +40,20 @@ static void close_others(struct ofi_knock *knock, const struct ofi_session *than
 		if (session && session != than)
 			ofi_session_close(session);
 	}
+}
+
+/* Those that have come through may be open at the other end, which may have sent something there. */
+static void leave_others(struct ofi_knock *knock, const struct ofi_session *than)
+{
+	for (unsigned int i = 0; i < OFI_ATTEMPTS; i++) {
+		struct ofi_session *session = knock->sessions[i];
+
+		if (!session || session->state == OFI_CONNECTING)
+			continue;
+		session->knock = NULL;
+		knock->sessions[i] = NULL;
+	}
+	close_others(knock, than);
 }
 
 static void unlink_knock(struct ofi_knock *knock)
@@ -118,8 +133,9 @@ static uint64_t next_at(const struct ofi_knock *knock)
 	const struct ofi_session *last;
 	uint64_t took;
 
-	/* None yet: what is known already is to be told. */
-	if (!knock->attempts || knock->attempts == OFI_ATTEMPTS)
+	if (!knock->attempts)
+		return 0;
+	if (knock->attempts == OFI_ATTEMPTS)
 		return SIM_NEVER;
 	/* The member that had it has ended; another one may be there. */
 	last = knock->sessions[knock->attempts - 1];
@@ -149,10 +165,10 @@ static void on_timer(struct sim_timer *timer)
 void ofi_knock(struct sim_remote_host *host, struct ofi_peer *peer, const struct ofi_want *want)
 {
 	struct ofi_knock *knock = peer ? peer->knock : host->knock;
-	uint64_t now = sim_now();
-	bool lately = now < (peer ? peer->knocked : host->knocked) + PAUSE;
+	uint64_t now = sim_now(), knocked = peer ? peer->knocked : host->knocked;
+	bool bare = host->state == OFI_HOST_BARE;
 
-	if (knock || (lately && host->state != OFI_HOST_BARE))
+	if (knock || (!bare && now < knocked + PAUSE))
 		return;
 	knock = calloc(1, sizeof(*knock));
 	if (!knock)
@@ -166,10 +182,11 @@ void ofi_knock(struct sim_remote_host *host, struct ofi_peer *peer, const struct
 		peer->knock = knock;
 	else
 		host->knock = knock;
-	if (lately)
-		knock->error = -ECONNREFUSED;
-	else
-		attempt(knock);
+	if (bare && now < knocked + BARE_PAUSE) {
+		sim_timer_arm(&knock->timer, knocked + BARE_PAUSE);
+		return;
+	}
+	attempt(knock);
 	/* An error, too, is told later: the caller is about to send, or to add to what waits. */
 	sim_timer_arm(&knock->timer, is_under_way(knock) ? now + NEXT_AFTER : now);
 }
@@ -183,7 +200,7 @@ void ofi_knock_opened(struct ofi_knock *knock, struct ofi_session *session)
 	/* It is known by another address, too. */
 	if (knock->host != host)
 		ofi_queue_move(&host->waiting, &knock->host->waiting);
-	close_others(knock, session);
+	leave_others(knock, session);
 	free(knock);
 	/* Another process answers: the one that was wanted has ended. */
 	if (wanted && wanted != found)

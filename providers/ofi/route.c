@@ -28,11 +28,17 @@
 #include "service.h"
 #include "session.h"
 
+#define ASK_AGAIN SIM_MS(100)	/* the first time; then after twice that, and so on */
+#define ASK_AGAIN_MAX SIM_MS(3200)
+
 /* What waits for the answer who has a block of QP numbers. */
 struct ofi_question {
 	UT_hash_handle hh;
+	struct sim_remote_host *host;
 	uint32_t number;		/* of the block */
 	struct ofi_peer *asked;		/* NULL: nobody yet */
+	struct sim_timer timer;		/* the stream may be given up with the question or the answer */
+	uint64_t pause;
 	struct ofi_queue waiting;
 };
 
@@ -97,30 +103,62 @@ static void ask(struct ofi_question *question, struct ofi_peer *peer)
 		question->asked = peer;
 }
 
+static void ask_again(struct sim_timer *timer)
+{
+	struct ofi_question *question = sim_container(timer, struct ofi_question, timer);
+	const struct ofi_want want = {
+		.kind = OFI_WANT_QPN,
+		.qpn = question->number * SIM_QPN_BLOCK,
+	};
+	struct ofi_peer *any = ofi_host_any(question->host);
+
+	question->asked = NULL;
+	if (any)
+		ask(question, any);
+	else
+		ofi_knock(question->host, NULL, &want);
+	if (question->pause < ASK_AGAIN_MAX)
+		question->pause *= 2;
+	sim_timer_arm(timer, sim_now() + question->pause);
+}
+
+static struct ofi_question *question_get(struct sim_remote_host *host, uint32_t number)
+{
+	struct ofi_question *question;
+
+	HASH_FIND(hh, host->questions, &number, sizeof(number), question);
+	if (question)
+		return question;
+	question = calloc(1, sizeof(*question));
+	if (!question)
+		return NULL;
+	question->host = host;
+	question->number = number;
+	HASH_ADD(hh, host->questions, number, sizeof(question->number), question);
+	if (!question->hh.tbl) {
+		free(question);
+		return NULL;
+	}
+	sim_timer_init(&question->timer, ask_again);
+	question->pause = ASK_AGAIN;
+	sim_timer_arm(&question->timer, sim_now() + question->pause);
+	return question;
+}
+
 /* It is not known who has the QP number. */
 static int send_to_owner(struct sim_remote_host *host, uint32_t qpn, enum sim_packet_type type,
 			 const struct iovec *parts, unsigned int num, size_t len)
 {
 	const struct ofi_want want = { .kind = OFI_WANT_QPN, .qpn = qpn };
 	struct ofi_peer *owner = ofi_owner(host, qpn), *any = ofi_host_any(host);
-	uint32_t number = ofi_block_of(qpn);
 	struct ofi_question *question;
 	int r;
 
 	if (owner)
 		return ofi_send_to(owner, type, parts, num, len);
-	HASH_FIND(hh, host->questions, &number, sizeof(number), question);
-	if (!question) {
-		question = calloc(1, sizeof(*question));
-		if (!question)
-			return -ENOMEM;
-		question->number = number;
-		HASH_ADD(hh, host->questions, number, sizeof(question->number), question);
-		if (!question->hh.tbl) {
-			free(question);
-			return -ENOMEM;
-		}
-	}
+	question = question_get(host, ofi_block_of(qpn));
+	if (!question)
+		return -ENOMEM;
 	r = ofi_queue_put(&question->waiting, type, parts, num, len);
 	if (any && !question->asked)
 		ask(question, any);
@@ -251,6 +289,7 @@ static void answer(struct sim_remote_host *host, const struct ofi_waiting *waiti
 static void drop_question(struct sim_remote_host *host, struct ofi_question *question)
 {
 	HASH_DEL(host->questions, question);
+	sim_timer_disarm(&question->timer);
 	ofi_queue_clear(&question->waiting);
 	free(question);
 }

@@ -20,7 +20,7 @@
 
 #define OPEN_WITHIN SIM_MS(5000)
 #define MAX_SESSIONS 4096u
-#define MAX_OF_PEER 16u		/* it may begin some while we begin some */
+#define MAX_OF_PEER (2 * OFI_ATTEMPTS)	/* it may begin some while we begin some */
 #define FLUSH_MS 200
 #define FLUSH_MAX 64u
 #define KEEPALIVE_S 1

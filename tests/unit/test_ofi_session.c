@@ -13,6 +13,7 @@
 #include "ofi_far.h"
 #include "ofi_sample.h"
 #include "providers/ofi/io.h"
+#include "providers/ofi/knock.h"
 #include "providers/ofi/peer.h"
 #include "providers/ofi/self.h"
 #include "providers/ofi/session.h"
@@ -627,22 +628,22 @@ static void another_host_with_the_same_address(void **state)
 /* One process must not take all connections. */
 static void too_many_of_one_process(void **state)
 {
-	static struct ofi_far many[16];
+	static struct ofi_far many[2 * OFI_ATTEMPTS];
 
 	(void)state;
-	for (unsigned int i = 0; i < 16; i++) {
+	for (unsigned int i = 0; i < 2 * OFI_ATTEMPTS; i++) {
 		ofi_far_init(&many[i]);
 		ofi_far_calls(&many[i]);
 		ofi_far_hears_hello(&many[i]);
 	}
-	assert_int_equal(ofi_sessions_open(), 16);
+	assert_int_equal(ofi_sessions_open(), 2 * OFI_ATTEMPTS);
 	ofi_far_init(&far);
 	ofi_far_calls(&far);
 	ofi_far_hears_hello(&far);
 	ofi_far_hears_refused(&far, OFI_REFUSED_BUSY);
 	ofi_far_hears_end(&far);
-	assert_int_equal(ofi_sessions_open(), 16);
-	for (unsigned int i = 0; i < 16; i++)
+	assert_int_equal(ofi_sessions_open(), 2 * OFI_ATTEMPTS);
+	for (unsigned int i = 0; i < 2 * OFI_ATTEMPTS; i++)
 		ofi_far_closes(&many[i]);
 	ofi_world_settle();
 	assert_int_equal(ofi_sessions_open(), 0);
