@@ -50,7 +50,8 @@ int ofi_frame_decode(const uint8_t bytes[OFI_FRAME_HEADER], struct ofi_frame *re
  */
 #define OFI_PACKET_HEADER 16u
 #define OFI_RETURNED_HEADER 4u
-#define OFI_PACKET_MAX (OFI_PACKET_HEADER + SIM_LINK_MAX_PACKET)
+#define OFI_PACKET_MAX (OFI_PACKET_HEADER + SIM_LINK_MAX_LONG)
+#define OFI_RETURNED_MAX (OFI_RETURNED_HEADER + OFI_PACKET_HEADER + SIM_LINK_MAX_PACKET)
 
 struct ofi_packet {
 	uint64_t number;	/* of the packet, in traces */

@@ -289,6 +289,7 @@ static const struct sim_remote_ops ops = {
 	.stands_still = ofi_peer_stands_still,
 	.send_to_group = ofi_group_send,
 	.joined = ofi_group_joined,
+	.max_packet = ofi_peer_max_packet,
 	.source_for = ofi_source_for,
 	.trace_begins = ofi_clock_trace_begins,
 };

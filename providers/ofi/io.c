@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "providers/soft/engine/engine.h"
+#include "providers/soft/shm/trust.h"
 #include "io.h"
 
 #define EVENTS 64
@@ -41,10 +42,11 @@ static struct {
 	int num;		/* of those that are being handled; a source may leave meanwhile */
 } batch;
 static struct ofi_source *latest;	/* that was ready; NULL: it left */
-static unsigned int polls;
-void (*ofi_io_put_off)(bool all);
+static unsigned int polls, polls_put_off;
+bool (*ofi_io_put_off)(bool all);
 static _Atomic uint64_t polled_at;	/* by the program, or 0 */
 static atomic_bool resting;
+static struct sim_poll_row row;
 
 int ofi_io_add(struct ofi_source *source)
 {
@@ -100,8 +102,10 @@ static bool handle_ready(void)
 
 static void send_put_off(bool all)
 {
-	if (ofi_io_put_off)
-		ofi_io_put_off(all);
+	if (ofi_io_put_off && ofi_io_put_off(all))
+		polls_put_off++;
+	else
+		polls_put_off = 0;
 }
 
 bool ofi_io_poll(void)
@@ -115,12 +119,16 @@ bool ofi_io_poll(void)
 /* Mostly something comes from where something came before, which costs one system call. */
 void ofi_io_fetch(void)
 {
-	atomic_store_explicit(&polled_at, sim_now(), memory_order_relaxed);
+	uint64_t now = sim_now();
+
+	/* A program that also waits for its memory to change polls now and then. */
+	if (sim_poll_row_add(&row, 1, now))
+		atomic_store_explicit(&polled_at, now, memory_order_relaxed);
 	if (latest && !batch.num && ++polls % POLLS_PER_LOOK)
 		latest->ready(latest, EPOLLIN);
 	else
 		(void)handle_ready();
-	send_put_off(polls % POLLS_PER_PUT_OFF == 0);
+	send_put_off(polls_put_off >= POLLS_PER_PUT_OFF);
 }
 
 static void wake_thread(void)
@@ -135,6 +143,7 @@ void ofi_io_idle(void)
 	if (!io || !atomic_load_explicit(&polled_at, memory_order_relaxed))
 		return;
 	send_put_off(true);
+	sim_poll_row_end(&row);
 	atomic_store(&polled_at, 0);
 	if (atomic_load(&resting))
 		wake_thread();

@@ -43,8 +43,8 @@ void ofi_io_idle(void);
 
 /*
  * Set at start-up or NULL: send what was put off, since nothing came along that could take it with
- * it.  all: also what may be put off further.
+ * it.  all: also what may be put off further.  Returns whether something still is.
  */
-extern void (*ofi_io_put_off)(bool all);
+extern bool (*ofi_io_put_off)(bool all);
 
 #endif

@@ -177,6 +177,13 @@ static void ping(struct ofi_peer *peer)
 					   &(struct iovec){ bytes, sizeof(bytes) }, 1, sizeof(bytes));
 }
 
+size_t ofi_peer_max_packet(unsigned int number)
+{
+	const struct ofi_peer *peer = ofi_peer_by_number(number);
+
+	return peer && peer->session ? SIM_LINK_MAX_LONG : SIM_LINK_MAX_PACKET;
+}
+
 void ofi_peer_ponged(struct ofi_peer *peer)
 {
 	peer->ping_out = false;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "providers/soft/link/link_internal.h"
+#include "providers/soft/wire/rc.h"
 #include "carry.h"
 #include "frame.h"
 #include "gate.h"
@@ -29,17 +30,16 @@ static void give_back(struct ofi_peer *peer, unsigned int slot, const uint8_t *b
 	(void)ofi_session_send(peer->session, OFI_RETURNED, parts, 2, sizeof(owner) + len);
 }
 
-static bool take_packet(struct ofi_peer *peer, uint8_t *body, size_t len)
+/* The body of a PACKET frame, whose numbers get this host's order.  False: it is nonsense. */
+static bool read_packet(const struct ofi_peer *peer, uint8_t *body, size_t len,
+			struct sim_packet *ret_packet)
 {
 	struct ofi_packet from;
-	struct sim_packet packet;
-	uint32_t qpns[2];
-	unsigned int owner;
 
 	if (ofi_packet_decode(body, len, &from) < 0 || from.from || from.to ||
 	    ofi_payload_order(from.type, body + OFI_PACKET_HEADER, len - OFI_PACKET_HEADER) < 0)
 		return false;
-	packet = (struct sim_packet){
+	*ret_packet = (struct sim_packet){
 		.type = from.type,
 		.from = peer->host->port,
 		.to = &ofi_self.device->ports[0],
@@ -48,14 +48,69 @@ static bool take_packet(struct ofi_peer *peer, uint8_t *body, size_t len)
 		.data = body + OFI_PACKET_HEADER,
 		.len = len - OFI_PACKET_HEADER,
 	};
+	return true;
+}
+
+/* The beginning of a long packet of RC; bytes: its copy.  False: it is something else. */
+static bool read_head(const struct ofi_peer *peer, const uint8_t *head, size_t len,
+		      uint8_t bytes[static OFI_PLACE_HEAD], struct sim_packet *ret_packet)
+{
+	_Static_assert(OFI_PLACE_HEAD == OFI_PACKET_HEADER + sizeof(struct rc_header), "all headers");
+	memcpy(bytes, head, OFI_PLACE_HEAD);
+	if (!read_packet(peer, bytes, OFI_PLACE_HEAD, ret_packet) || ret_packet->type != SIM_PACKET_RC)
+		return false;
+	ret_packet->placed = len - OFI_PLACE_HEAD;
+	return true;
+}
+
+unsigned int ofi_route_place(struct ofi_stream *stream, uint8_t type, const uint8_t *head, size_t len,
+			     struct iovec to[static OFI_PLACE_MAX])
+{
+	const struct ofi_session *session = stream->owner;
+	const struct ofi_peer *peer = session->peer;
+	uint8_t bytes[OFI_PLACE_HEAD];
+	struct sim_packet packet;
+
+	/* What waits for a carrier's packets waits as a whole. */
+	if (type != OFI_PACKET || peer->carry || !read_head(peer, head, len, bytes, &packet))
+		return 0;
+	return sim_link_place(&packet, to);
+}
+
+static void learn_owner(struct ofi_peer *peer, const struct sim_packet *packet)
+{
+	uint32_t qpns[2];
+
+	memcpy(qpns, packet->data, sizeof(qpns));
+	if (!ofi_owner(peer->host, qpns[1]))
+		ofi_owner_set(peer->host, qpns[1], peer);
+}
+
+void ofi_route_placed(struct ofi_stream *stream, const uint8_t *head, size_t len)
+{
+	struct ofi_peer *peer = ((struct ofi_session *)stream->owner)->peer;
+	uint8_t bytes[OFI_PLACE_HEAD];
+	struct sim_packet packet;
+
+	if (!read_head(peer, head, len, bytes, &packet))
+		return;
+	learn_owner(peer, &packet);
+	sim_link_deliver(&packet);
+}
+
+static bool take_packet(struct ofi_peer *peer, uint8_t *body, size_t len)
+{
+	struct sim_packet packet;
+	unsigned int owner;
+
+	if (!read_packet(peer, body, len, &packet))
+		return false;
 	if (packet.type == SIM_PACKET_NOTE) {
 		sim_link_tell(&packet);
 		return true;
 	}
 	if (packet.type == SIM_PACKET_RC || packet.type == SIM_PACKET_UD) {
-		memcpy(qpns, packet.data, sizeof(qpns));
-		if (!ofi_owner(peer->host, qpns[1]))
-			ofi_owner_set(peer->host, qpns[1], peer);
+		learn_owner(peer, &packet);
 	} else {
 		owner = ofi_service_owner(&packet);
 		if (owner != sim_self_slot()) {

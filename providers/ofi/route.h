@@ -6,8 +6,10 @@
 #ifndef OFI_ROUTE_H
 #define OFI_ROUTE_H
 
-#include "frame.h"
+#include "incoming.h"
 #include "peer.h"
+
+struct ofi_stream;
 
 /* A host answers through this peer, or no program of ours runs there, or it is silent. */
 void ofi_route_opened(struct sim_remote_host *host, struct ofi_peer *peer);
@@ -35,6 +37,10 @@ int ofi_send_to(struct ofi_peer *peer, enum sim_packet_type type, const struct i
 
 /* A frame of an open session; false: it is nonsense (receive.c). */
 bool ofi_route_frame(struct ofi_peer *peer, uint8_t type, uint8_t *body, size_t len);
+/* A long PACKET frame, of which the head is here: where the rest goes, and it is there (incoming.h). */
+unsigned int ofi_route_place(struct ofi_stream *stream, uint8_t type, const uint8_t *head, size_t len,
+			     struct iovec to[static OFI_PLACE_MAX]);
+void ofi_route_placed(struct ofi_stream *stream, const uint8_t *head, size_t len);
 
 void ofi_route_start(void);		/* sets sim_link_to_machine */
 void ofi_route_stop(void);

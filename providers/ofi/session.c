@@ -205,6 +205,7 @@ static void open_session(struct ofi_session *session)
 	struct ofi_peer *peer = session->peer;
 
 	session->state = OFI_OPEN;
+	ofi_stream_allow_long(session->stream);
 	sim_fetch_on(true);
 	sim_timer_disarm(&session->timer);
 	free(session->own);
@@ -339,6 +340,8 @@ static void connected(struct ofi_stream *stream)
 static const struct ofi_stream_ops ops = {
 	.connected = connected,
 	.frame = frame,
+	.place = ofi_route_place,
+	.placed = ofi_route_placed,
 	.ended = ended,
 };
 

@@ -11,13 +11,14 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "hello.h"
 #include "providers/soft/base/base.h"
 #include "stream.h"
 #include "sys.h"
 
-#define READ_SIZE (256u << 10)
-#define READS 8u			/* per turn, then others have theirs */
-#define SHORT 512u			/* a frame that may be put off */
+#define READ_PER_TURN ((size_t)2 << 20)	/* then others have their turn */
+#define READS 64u			/* likewise */
+#define SHORT 512u			/* a frame that may be put off, or sent in one piece */
 #define MAX_TOGETHER 8u			/* chunks that go with a frame in one system call */
 #define MAX_WAITING ((size_t)96 << 20)	/* a peer that takes no more must not cost more memory */
 #define MAX_DATA ((size_t)64 << 20)	/* then more data is lost: messages of the CM have room */
@@ -28,9 +29,6 @@ static struct ofi_stream *put_off;	/* the streams of which something was put off
 static bool urgent;			/* and it is no mere acknowledgement */
 static bool receiving;			/* frames are being handled: answers are sent together */
 
-/* All streams read into this one after the other. */
-static uint8_t buffer[OFI_FRAME_HEADER + OFI_RETURNED_HEADER + OFI_PACKET_MAX + READ_SIZE];
-
 static void send_waiting(struct ofi_stream *stream);
 
 static void free_stream(struct ofi_stream *stream)
@@ -39,7 +37,7 @@ static void free_stream(struct ofi_stream *stream)
 		LL_DELETE2(put_off, stream, next_put_off);
 	ofi_chunks_drop(&stream->chunks);
 	num_streams--;
-	free(stream->part);
+	ofi_incoming_drop(&stream->incoming);
 	free(stream);
 }
 
@@ -87,6 +85,21 @@ static void wait_for(struct ofi_stream *stream)
 	ofi_io_change(&stream->source, EPOLLIN | (more ? (uint32_t)EPOLLOUT : 0));
 }
 
+/* Few bytes in one piece cost the kernel less than their parts.  0: they are more. */
+static size_t join(const struct iovec *parts, unsigned int num, uint8_t bytes[static SHORT])
+{
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < num; i++) {
+		if (parts[i].iov_len > SHORT - len)
+			return 0;
+		if (parts[i].iov_len)
+			memcpy(bytes + len, parts[i].iov_base, parts[i].iov_len);
+		len += parts[i].iov_len;
+	}
+	return len;
+}
+
 /*
  * How many bytes were sent: 0 if there is no room, or the connection is broken, of which the owner
  * hears when what came before has been read.
@@ -94,10 +107,13 @@ static void wait_for(struct ofi_stream *stream)
 static size_t put(struct ofi_stream *stream, struct iovec *parts, unsigned int num)
 {
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = num };
+	uint8_t bytes[SHORT];
+	size_t len = join(parts, num, bytes);
 	ssize_t sent;
 
 	do
-		sent = sendmsg(stream->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+		sent = len ? send(stream->source.fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT)
+			   : sendmsg(stream->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (sent < 0 && errno == EINTR);
 	if (sent < 0 && (errno == ETIMEDOUT || errno == ECONNRESET || errno == EHOSTUNREACH ||
 			 errno == ENETUNREACH))
@@ -224,12 +240,12 @@ int ofi_stream_put_off(struct ofi_stream *stream, uint8_t type, const struct iov
 			  soon && len <= SHORT && !is_blocked(stream));
 }
 
-static void send_put_off(bool all)
+static bool send_put_off(bool all)
 {
 	struct ofi_stream *stream;
 
 	if (!all && !urgent)
-		return;
+		return put_off != NULL;
 	urgent = false;
 	while ((stream = put_off)) {
 		LL_DELETE2(put_off, stream, next_put_off);
@@ -238,6 +254,7 @@ static void send_put_off(bool all)
 			send_waiting(stream);
 		wait_for(stream);
 	}
+	return false;
 }
 
 bool ofi_stream_flush(struct ofi_stream *stream)
@@ -251,77 +268,48 @@ bool ofi_stream_flush(struct ofi_stream *stream)
  * Receiving.
  */
 
-/* Hand on the frames that are whole; returns how many bytes they had, or -EBADMSG. */
-static ssize_t take_frames(struct ofi_stream *stream, uint8_t *bytes, size_t len)
+static bool is_closed(void *owner)
 {
-	struct ofi_frame frame;
-	size_t at = 0;
-
-	while (!stream->closed && len - at >= OFI_FRAME_HEADER) {
-		if (ofi_frame_decode(bytes + at, &frame) < 0)
-			return -EBADMSG;
-		if (len - at - OFI_FRAME_HEADER < frame.len)
-			break;
-		if (!stream->ops->frame(stream, frame.type, bytes + at + OFI_FRAME_HEADER, frame.len))
-			return -EBADMSG;
-		at += OFI_FRAME_HEADER + frame.len;
-	}
-	return (ssize_t)at;
+	return ((struct ofi_stream *)owner)->closed;
 }
 
-static int keep_part(struct ofi_stream *stream, const uint8_t *bytes, size_t len)
+static bool handle(void *owner, uint8_t type, uint8_t *body, size_t len)
 {
-	free(stream->part);
-	stream->part = NULL;
-	stream->part_len = 0;
-	if (!len)
-		return 0;
-	stream->part = malloc(len);
-	if (!stream->part)
-		return -ENOMEM;
-	memcpy(stream->part, bytes, len);
-	stream->part_len = len;
-	return 0;
+	struct ofi_stream *stream = owner;
+
+	return stream->ops->frame(stream, type, body, len);
 }
 
-/* One read; 0: there may be more, 1: there is not, a negative errno: it ends. */
-static int read_once(struct ofi_stream *stream, int *ret_error)
+static unsigned int place(void *owner, uint8_t type, const uint8_t *head, size_t len,
+			  struct iovec to[static OFI_PLACE_MAX])
 {
-	size_t had = stream->part_len;
-	ssize_t got, used;
+	struct ofi_stream *stream = owner;
 
-	*ret_error = 0;
-	if (had)
-		memcpy(buffer, stream->part, had);
-	do
-		got = recv(stream->source.fd, buffer + had, READ_SIZE, MSG_DONTWAIT);
-	while (got < 0 && errno == EINTR);
-	if (got < 0 && errno == EAGAIN)
-		return 1;
-	if (got <= 0) {
-		*ret_error = got < 0 ? -errno : stream->broken;
-		return -1;
-	}
-	used = take_frames(stream, buffer, had + (size_t)got);
-	if (stream->closed)
-		return 1;
-	if (used >= 0)
-		*ret_error = keep_part(stream, buffer + used, had + (size_t)got - (size_t)used);
-	else
-		*ret_error = (int)used;
-	if (*ret_error)
-		return -1;
-	return (size_t)got < READ_SIZE;
+	return stream->ops->place ? stream->ops->place(stream, type, head, len, to) : 0;
+}
+
+static void placed(void *owner, const uint8_t *head, size_t len)
+{
+	struct ofi_stream *stream = owner;
+
+	stream->ops->placed(stream, head, len);
 }
 
 static void receive(struct ofi_stream *stream)
 {
-	int error = 0, r = 0;
+	static const struct ofi_incoming_ops ops = { is_closed, handle, place, placed };
+	enum ofi_incoming_result result = OFI_READ_MORE;
+	size_t got, all = 0;
+	int error;
 
-	for (unsigned int i = 0; i < READS && !r; i++)
-		r = read_once(stream, &error);
-	if (r < 0)
-		end(stream, stream->error ? stream->error : error);
+	for (unsigned int i = 0; i < READS && all < READ_PER_TURN && result == OFI_READ_MORE; i++) {
+		result = ofi_incoming_read(&stream->incoming, stream->source.fd, &ops, stream, &got,
+					   &error);
+		all += got;
+	}
+	if (result != OFI_READ_ENDED)
+		return;
+	end(stream, stream->error ? stream->error : error ? error : stream->broken);
 }
 
 /* True: it is connected. */
@@ -378,6 +366,7 @@ static int begin(int fd, bool connecting, const struct ofi_stream_ops *ops, void
 	ofi_io_put_off = send_put_off;
 	stream->owner = owner;
 	stream->connecting = connecting;
+	stream->incoming.max = OFI_HELLO_MAX;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	r = ofi_io_add(&stream->source);
 	if (r < 0) {

@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 
 #include "chunks.h"
-#include "frame.h"
+#include "incoming.h"
 #include "io.h"
 
 struct ofi_stream;
@@ -23,6 +23,10 @@ struct ofi_stream_ops {
 	void (*connected)(struct ofi_stream *stream);
 	/* A frame came; the body is valid during the call.  False: it is nonsense, the stream ends. */
 	bool (*frame)(struct ofi_stream *stream, uint8_t type, uint8_t *body, size_t len);
+	/* Or NULL: a place for the rest of a long frame, and it is there (incoming.h). */
+	unsigned int (*place)(struct ofi_stream *stream, uint8_t type, const uint8_t *head,
+			      size_t len, struct iovec to[static OFI_PLACE_MAX]);
+	void (*placed)(struct ofi_stream *stream, const uint8_t *head, size_t len);
 	/*
 	 * The peer has closed it (0), or it broke: -ECONNREFUSED, -ETIMEDOUT, -EBADMSG, ...
 	 * The owner closes it.
@@ -36,8 +40,7 @@ struct ofi_stream {
 	void *owner;
 	bool connecting, closed;
 	bool in_use;			/* a function of the owner runs */
-	uint8_t *part;			/* what came of a frame that is not whole */
-	size_t part_len;
+	struct ofi_incoming incoming;
 	struct ofi_chunks chunks;	/* to be sent */
 	struct ofi_stream *next_put_off;
 	bool put_off;			/* some of it was put off, and the kernel has room */
@@ -51,6 +54,11 @@ int ofi_stream_connect(const struct sockaddr *to, socklen_t len, const struct of
 /* A connected socket, which is the stream's from now on, unless this fails. */
 int ofi_stream_adopt(int fd, const struct ofi_stream_ops *ops, void *owner,
 		     struct ofi_stream **ret_stream);
+/* Until then a frame that is longer than a greeting ends the stream. */
+static inline void ofi_stream_allow_long(struct ofi_stream *stream)
+{
+	stream->incoming.max = UINT32_MAX;
+}
 /* What was not sent is lost; the stream is freed, at the latest when its owner's function returns. */
 void ofi_stream_close(struct ofi_stream *stream);
 /* Close the stream, but not its descriptor, which is the caller's from now on. */

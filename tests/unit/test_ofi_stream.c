@@ -13,6 +13,7 @@
 
 #include "ofi_world.h"
 #include "providers/ofi/stream.h"
+#include "providers/soft/shm/trust.h"
 
 /* What an owner was told, and what it does then. */
 static struct owner {
@@ -82,6 +83,7 @@ static int begin(struct owner *o)
 	memset(o, 0, sizeof(*o));
 	ofi_world_pair(pair);
 	assert_int_equal(ofi_stream_adopt(pair[0], &ops, o, &o->stream), 0);
+	ofi_stream_allow_long(o->stream);
 	return pair[1];
 }
 
@@ -213,7 +215,7 @@ static void what_the_owner_does_not_take_ends_the_stream(void **state)
 /* The longest frame, and more bytes than one turn reads. */
 static void long_frames_and_many(void **state)
 {
-	static uint8_t body[OFI_RETURNED_HEADER + OFI_PACKET_MAX];
+	static uint8_t body[OFI_RETURNED_MAX];
 	static const int size = 1 << 20;
 	int far = begin(&owner);
 
@@ -487,13 +489,20 @@ static void what_could_be_put_off_for_ever_is_not(void **state)
 	close(far);
 }
 
+/* So many polls that the thread relies on the program. */
+static void poll_steadily(void)
+{
+	for (unsigned int i = 0; i <= SIM_TRUST_POLLS; i++)
+		ofi_io_fetch();
+}
+
 static void what_is_put_off_goes_with_the_next(void **state)
 {
 	int far = begin(&owner);
 
 	(void)state;
 	ofi_world_pass(SIM_MS(1));
-	ofi_io_fetch();
+	poll_steadily();
 	assert_int_equal(put_off(&owner, "ack"), 0);
 	assert_int_equal(put_off(&owner, "ack"), 0);
 	assert_int_equal(recv(far, far_body, 32, MSG_DONTWAIT), -1);
@@ -501,14 +510,36 @@ static void what_is_put_off_goes_with_the_next(void **state)
 	assert_int_equal(recv(far, far_body, 64, MSG_DONTWAIT), 34);
 	assert_memory_equal(far_body + 30, "data", 4);
 	/* Or when the program stops to poll, or closes it. */
-	ofi_io_fetch();
 	assert_int_equal(put_off(&owner, "ack"), 0);
 	ofi_io_idle();
 	assert_int_equal(recv(far, far_body, 32, MSG_DONTWAIT), 11);
-	ofi_io_fetch();
+	poll_steadily();
 	assert_int_equal(put_off(&owner, "ack"), 0);
 	close_one(&owner.stream);
 	assert_int_equal(recv(far, far_body, 32, MSG_DONTWAIT), 11);
+	close(far);
+}
+
+/* Whenever that was: it waits for as many polls. */
+static void what_is_put_off_goes_after_some_polls(void **state)
+{
+	int far = begin(&owner);
+	unsigned int polls, first = 0;
+
+	(void)state;
+	ofi_world_pass(SIM_MS(1));
+	poll_steadily();
+	for (unsigned int phase = 0; phase < 10; phase++) {
+		ofi_io_fetch();
+		assert_int_equal(put_off(&owner, "ack"), 0);
+		for (polls = 0; recv(far, far_body, 32, MSG_DONTWAIT) != 11; polls++)
+			ofi_io_fetch();
+		if (!phase)
+			first = polls;
+		assert_in_range(polls, 2, 8);
+		assert_int_equal(polls, first);
+	}
+	close_one(&owner.stream);
 	close(far);
 }
 
@@ -590,6 +621,7 @@ int main(void)
 		OFI_WORLD(in_parts),
 		OFI_WORLD(what_could_be_put_off_for_ever_is_not),
 		OFI_WORLD(what_is_put_off_goes_with_the_next),
+		OFI_WORLD(what_is_put_off_goes_after_some_polls),
 		OFI_WORLD(the_peer_is_gone),
 		OFI_WORLD(why_it_broke_when_sending_was_told),
 		OFI_WORLD(a_peer_that_never_reads),

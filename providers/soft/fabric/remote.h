@@ -51,6 +51,8 @@ struct sim_remote_ops {
 	int (*source_for)(const struct sockaddr *dst, union sim_sockaddr *ret_source);
 	/* Has the process what was sent to it, or will it, so that a card would have answered? */
 	bool (*stands_still)(unsigned int slot);
+	/* The longest packet that a process gets, from SIM_LINK_MAX_PACKET to SIM_LINK_MAX_LONG. */
+	size_t (*max_packet)(unsigned int slot);
 	/* A trace begins: it says which machine it is of. */
 	void (*trace_begins)(void);
 };

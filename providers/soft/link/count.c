@@ -79,7 +79,7 @@ void sim_link_count_received(const struct sim_packet *packet)
 	if (packet->type == SIM_PACKET_UD && is_to_group(packet->data, packet->len))
 		sim_count(packet->to, SIM_RECEIVED_FROM_GROUPS, 1);
 	count(packet->to, SIM_RECEIVED_PACKETS, SIM_RECEIVED_WORDS,
-	      bytes_of(packet->type, packet->data, packet->len, 0));
+	      bytes_of(packet->type, packet->data, packet->len, packet->placed));
 }
 
 void sim_link_count_to_group(const struct sim_port *from, uint32_t len)

@@ -13,6 +13,7 @@
 
 static sim_packet_handler_t handlers[SIM_PACKET_TYPES];
 static sim_packet_rejecter_t rejecters[SIM_PACKET_TYPES];
+static sim_packet_placer_t placers[SIM_PACKET_TYPES];
 static uint32_t num_packets;
 static const struct sim_port *logged_pair[2];	/* the last two of which one only is iWARP */
 
@@ -24,6 +25,11 @@ void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handle
 void sim_link_set_rejecter(enum sim_packet_type type, sim_packet_rejecter_t rejecter)
 {
 	rejecters[type] = rejecter;
+}
+
+void sim_link_set_placer(enum sim_packet_type type, sim_packet_placer_t placer)
+{
+	placers[type] = placer;
 }
 
 void sim_link_reject(const struct sim_packet *packet, uint16_t reason)
@@ -57,6 +63,22 @@ void sim_link_tell(const struct sim_packet *packet)
 {
 	if (handlers[packet->type])
 		handlers[packet->type](packet);
+}
+
+/* A tap is to see all of a packet. */
+unsigned int sim_link_place(const struct sim_packet *packet, struct iovec to[static SIM_PLACE_PARTS])
+{
+	if (!placers[packet->type] || sim_tapped() || !sim_port_carries(packet->to))
+		return 0;
+	return placers[packet->type](packet, to);
+}
+
+/* Who looks on, or delays packets, has a copy of each. */
+size_t sim_link_max(unsigned int slot)
+{
+	if (!sim_slot_is_remote(slot) || slot & SIM_SLOT_ASK || sim_tapped() || sim_shaping())
+		return SIM_LINK_MAX_PACKET;
+	return sim_remote->max_packet(slot);
 }
 
 bool sim_frame_read(const struct sim_frame *frame, size_t offset, void *to, size_t len)
@@ -140,7 +162,7 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 	const struct sim_frame frame = make_frame(from, to, type, header, header_len, payload,
 						  payload_parts, payload_len);
 
-	if (header_len > SIM_LINK_MAX_PACKET || payload_len > SIM_LINK_MAX_PACKET - header_len)
+	if (header_len > SIM_LINK_MAX_PACKET || payload_len > sim_link_max(slot) - header_len)
 		return -EMSGSIZE;
 	if (!payload_suffices(payload, payload_parts, payload_len))
 		return -EINVAL;

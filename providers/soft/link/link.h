@@ -23,6 +23,7 @@ struct sim_packet {
 	uint64_t number;	/* of the packet, in traces */
 	const uint8_t *data;	/* header, then payload; unaligned, peer input */
 	size_t len;
+	size_t placed;		/* so much more payload is where sim_link_place() said, not in data */
 };
 
 /*
@@ -41,6 +42,19 @@ void sim_link_set_handler(enum sim_packet_type type, sim_packet_handler_t handle
 /* Answers in place of the receiver, for fault rules; one per type, set at start-up. */
 typedef void (*sim_packet_rejecter_t)(const struct sim_packet *packet, uint16_t reason);
 void sim_link_set_rejecter(enum sim_packet_type type, sim_packet_rejecter_t rejecter);
+
+/* The longest packet to a process that sim_link_send() takes now. */
+size_t sim_link_max(unsigned int slot);
+
+/*
+ * Says where a packet's payload goes before all of it is here: `data' has its header, `placed' says
+ * how much payload follows.  Returns how many parts, which have as many bytes; 0: nowhere, it
+ * is to be delivered in one piece.  One per type, set at start-up.
+ */
+#define SIM_PLACE_PARTS 32u
+typedef unsigned int (*sim_packet_placer_t)(const struct sim_packet *packet,
+					    struct iovec to[static SIM_PLACE_PARTS]);
+void sim_link_set_placer(enum sim_packet_type type, sim_packet_placer_t placer);
 
 /*
  * Send another process what it has to know when this one dies.  No fault, link or port stops

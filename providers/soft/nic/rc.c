@@ -55,6 +55,11 @@ unsigned int rc_peer_slot(struct sim_qp *qp)
 	return qp->peer_slot;
 }
 
+uint32_t rc_fragment(struct sim_qp *qp)
+{
+	return (uint32_t)(sim_link_max(rc_peer_slot(qp)) - sizeof(struct rc_header));
+}
+
 void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *payload,
 	     unsigned int parts, size_t len)
 {
@@ -135,7 +140,7 @@ int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *t
 	unsigned int parts = 0;
 	int r;
 
-	if (!n)
+	if (!n || !p->data)
 		return 0;
 	if (p->h.flags & RC_F_REF) {
 		r = remote_source(p, n, from);
@@ -228,18 +233,46 @@ static void first_request(struct sim_qp *qp)
 		nic_async_qp(qp, IBV_EVENT_COMM_EST);
 }
 
+/* false: it is none. */
+static bool take_apart(const struct sim_packet *packet, struct rc_packet *p)
+{
+	if (packet->len < sizeof(p->h))
+		return false;
+	memcpy(&p->h, packet->data, sizeof(p->h));
+	p->packet = packet;
+	p->data = packet->placed ? NULL : packet->data + sizeof(p->h);
+	p->len = (uint32_t)(packet->placed ? packet->placed : packet->len - sizeof(p->h));
+	return p->h.op < RC_OPS && p->h.psn <= NIC_PSN_MASK;
+}
+
+/* A QP that is not ready to receive does not answer. */
+static bool receives(const struct sim_qp *qp)
+{
+	return qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR &&
+	       (!nic_qp_is_iwarp(qp) || qp->state == IBV_QPS_RTS);
+}
+
+unsigned int rc_place(const struct sim_packet *packet, struct iovec to[static SIM_PLACE_PARTS])
+{
+	struct rc_packet p;
+	struct sim_qp *qp;
+
+	_Static_assert(SIM_PLACE_PARTS >= NIC_MAX_SGE, "a request's parts");
+	if (!take_apart(packet, &p))
+		return 0;
+	qp = sim_qp_find(packet->to->device, p.h.dst_qpn);
+	if (!is_ours(qp, &p) || !receives(qp) || qp->type != IBV_QPT_RC ||
+	    p.h.flags & (RC_F_LOCAL | RC_F_REF))
+		return 0;
+	return p.h.op < RC_ACK ? rc_place_request(qp, &p, to) : rc_place_response(qp, &p, to);
+}
+
 void rc_receive(const struct sim_packet *packet)
 {
 	struct sim_qp *qp;
 	struct rc_packet p;
 
-	if (packet->len < sizeof(p.h))
-		return;
-	memcpy(&p.h, packet->data, sizeof(p.h));
-	p.packet = packet;
-	p.data = packet->data + sizeof(p.h);
-	p.len = (uint32_t)(packet->len - sizeof(p.h));
-	if (p.h.op >= RC_OPS || p.h.psn > NIC_PSN_MASK)
+	if (!take_apart(packet, &p))
 		return;
 	qp = sim_qp_find(packet->to->device, p.h.dst_qpn);
 	if (!is_ours(qp, &p)) {
@@ -247,9 +280,7 @@ void rc_receive(const struct sim_packet *packet)
 			  packet->to->device->vdev.device.name, p.h.src_qpn, p.h.dst_qpn);
 		return;
 	}
-	/* A QP that is not ready to receive does not answer. */
-	if (qp->state < IBV_QPS_RTR || qp->state == IBV_QPS_ERR ||
-	    (nic_qp_is_iwarp(qp) && qp->state != IBV_QPS_RTS))
+	if (!receives(qp))
 		return;
 	if (p.h.op < RC_ACK)
 		first_request(qp);

@@ -11,7 +11,7 @@
 struct rc_packet {
 	struct rc_header h;
 	const struct sim_packet *packet;
-	const uint8_t *data;
+	const uint8_t *data;		/* NULL: the payload is where rc_place() said */
 	uint32_t len;
 };
 
@@ -82,12 +82,21 @@ struct rc_target {
 int rc_target(struct sim_qp *qp, const struct rc_header *h, uint32_t n,
 	      struct rc_target *ret_target);
 
+/* The longest payload of a packet to the peer. */
+uint32_t rc_fragment(struct sim_qp *qp);
+/* Where the payload of a packet goes that is next in its message (sim_packet_placer_t). */
+unsigned int rc_place(const struct sim_packet *packet, struct iovec to[static SIM_PLACE_PARTS]);
+
 /* The handlers of SIM_PACKET_RC and SIM_PACKET_UD; a NAK for the former that a fault rule asks for. */
 void rc_receive(const struct sim_packet *packet);
 void ud_receive(const struct sim_packet *packet);
 void rc_reject_by_rule(const struct sim_packet *packet, uint16_t reason);
 void rc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
 void rc_handle_response(struct sim_qp *qp, const struct rc_packet *p);
+unsigned int rc_place_request(struct sim_qp *qp, const struct rc_packet *p,
+			      struct iovec to[static NIC_MAX_SGE]);
+unsigned int rc_place_response(struct sim_qp *qp, const struct rc_packet *p,
+			       struct iovec to[static NIC_MAX_SGE]);
 /* UC: all of a request, and what comes in. */
 enum ibv_wc_status uc_send(struct sim_qp *qp, struct nic_swqe *wqe);
 void uc_handle_request(struct sim_qp *qp, const struct rc_packet *p);
@@ -100,8 +109,8 @@ void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why);
 void rc_stream_took(struct sim_qp *qp);
 /* Something is open: see that it does not stay so for ever. */
 void rc_arm(struct sim_qp *qp);
-/* Ask for a read's data, or for more of it. */
-void rc_send_read(struct sim_qp *qp, uint32_t index);
+/* Ask for a read's data from an offset on. */
+void rc_send_read(struct sim_qp *qp, uint32_t index, uint32_t offset);
 /* Request `psn' of this QP, if it was sent and is not complete; else NULL. */
 struct nic_swqe *rc_open_request(struct sim_qp *qp, uint32_t psn, uint32_t *ret_index);
 

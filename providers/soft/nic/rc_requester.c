@@ -294,8 +294,27 @@ static void read_data(struct sim_qp *qp, struct nic_swqe *wqe, const struct rc_p
 	qp->rd_off += n;
 	if (qp->rd_off == wqe->length)
 		nic_sq_complete(qp, IBV_WC_SUCCESS);
-	else if (p->h.flags & RC_F_CHUNK_END)
-		rc_send_read(qp, qp->sq_tail);
+	else if (p->h.flags & RC_F_ASK_ON && p->h.compare_add >= qp->rd_off &&
+		 p->h.compare_add < wqe->length)
+		rc_send_read(qp, qp->sq_tail, (uint32_t)p->h.compare_add);
+}
+
+unsigned int rc_place_response(struct sim_qp *qp, const struct rc_packet *p,
+			       struct iovec to[static NIC_MAX_SGE])
+{
+	struct nic_swqe *wqe;
+	unsigned int parts;
+	uint32_t index;
+
+	if (p->h.op != RC_READ_DATA || qp->state == IBV_QPS_RTR)
+		return 0;
+	wqe = rc_open_request(qp, p->h.psn, &index);
+	if (!wqe || index != qp->sq_tail || wqe->opcode != IBV_WR_RDMA_READ ||
+	    p->h.offset != qp->rd_off || p->h.length != wqe->length || !p->len ||
+	    p->len > wqe->length - qp->rd_off ||
+	    nic_swqe_resolve(qp, wqe, qp->rd_off, p->len, to, &parts))
+		return 0;
+	return parts;
 }
 
 static void handle_read_data(struct sim_qp *qp, struct nic_swqe *wqe, const struct rc_packet *p)

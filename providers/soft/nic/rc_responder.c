@@ -123,6 +123,26 @@ static void message_complete(struct sim_qp *qp, const struct rc_header *h)
 	answer(qp, h->psn, RC_ACK, 0);
 }
 
+/* n bytes of its data are not part of a message. */
+static bool is_malformed(const struct rc_header *h, uint32_t n)
+{
+	return h->length > NIC_MAX_MESSAGE || h->offset > h->length || n > h->length - h->offset ||
+	       (!n && h->length);
+}
+
+unsigned int rc_place_request(struct sim_qp *qp, const struct rc_packet *p,
+			      struct iovec to[static NIC_MAX_SGE])
+{
+	struct rc_target target;
+
+	if ((p->h.op != RC_SEND && p->h.op != RC_WRITE) || p->h.psn != qp->rq_psn ||
+	    p->h.offset != qp->rx_off || is_malformed(&p->h, p->len) ||
+	    rc_target(qp, &p->h, p->len, &target))
+		return 0;
+	memcpy(to, target.iov, target.parts * sizeof(*to));
+	return target.parts;
+}
+
 static void receive_data(struct sim_qp *qp, const struct rc_packet *p)
 {
 	const struct rc_header *h = &p->h;
@@ -131,8 +151,7 @@ static void receive_data(struct sim_qp *qp, const struct rc_packet *p)
 	struct rc_target to;
 	int r;
 
-	if (h->length > NIC_MAX_MESSAGE || h->offset > h->length || n > h->length - h->offset ||
-	    (!n && h->length)) {
+	if (is_malformed(h, n)) {
 		refuse(qp, RC_NAK_INVALID_REQUEST, REQUEST_ERROR, "malformed message");
 		return;
 	}
@@ -177,16 +196,19 @@ static void read_by_reference(struct sim_qp *qp, struct rc_header *h, char *memo
 	rc_send(qp, h, &payload, 1, sizeof(part));
 }
 
+/* A chunk; half-way through it the requester asks for the next one, so that none has to wait. */
 static void read_by_value(struct sim_qp *qp, struct rc_header *h, char *memory, uint32_t left)
 {
-	uint32_t chunk = left < RC_READ_CHUNK ? left : RC_READ_CHUNK;
+	uint32_t chunk = left < RC_READ_CHUNK ? left : RC_READ_CHUNK, half = chunk / 2;
+	uint32_t fragment = rc_fragment(qp);
 
+	h->compare_add = h->offset + chunk;
 	do {
-		uint32_t n = chunk < RC_FRAGMENT ? chunk : RC_FRAGMENT;
+		uint32_t n = chunk < fragment ? chunk : fragment;
 		struct iovec payload = { .iov_base = memory, .iov_len = n };
 
+		h->flags = chunk > half && chunk - n <= half ? RC_F_ASK_ON : 0;
 		chunk -= n;
-		h->flags = chunk ? 0 : RC_F_CHUNK_END;
 		rc_send(qp, h, &payload, n ? 1 : 0, n);
 		h->offset += n;
 		if (n)	/* else memory may be NULL */

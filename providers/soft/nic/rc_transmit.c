@@ -32,15 +32,14 @@ struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index)
 	return h;
 }
 
-void rc_send_read(struct sim_qp *qp, uint32_t index)
+void rc_send_read(struct sim_qp *qp, uint32_t index, uint32_t offset)
 {
 	struct rc_header h = rc_request_header(qp, index);
 
 	h.rd_depth = qp->rd_outstanding;
 	if (qp->no_read_ref)
 		h.flags |= RC_F_NO_REF;
-	if (index == qp->sq_tail)
-		h.offset = qp->rd_off;
+	h.offset = offset;
 	rc_send(qp, &h, NULL, 0, 0);
 }
 
@@ -66,15 +65,16 @@ static int send_data(struct sim_qp *qp, uint32_t index, uint32_t *ret_sent)
 	struct rc_header h = rc_request_header(qp, index);
 	unsigned int slot = rc_peer_slot(qp);
 	struct iovec iov[NIC_MAX_SGE];
-	uint32_t len = wqe->length - qp->tx_off;
+	uint32_t len = wqe->length - qp->tx_off, fragment;
 	bool by_value = wqe->length <= RC_INLINE_MAX, local = slot == sim_self_slot();
 	unsigned int parts;
 	int r;
 
 	if (!by_value && (qp->tx_off || qp->no_ref || (!local && !sim_link_pullable(slot)))) {
 		by_value = true;
-		if (len > RC_FRAGMENT)
-			len = RC_FRAGMENT;
+		fragment = rc_fragment(qp);
+		if (len > fragment)
+			len = fragment;
 	}
 	r = nic_swqe_resolve(qp, wqe, qp->tx_off, len, iov, &parts);
 	if (r < 0)
@@ -157,7 +157,7 @@ static bool transmit_one(struct sim_qp *qp)
 		return execute_local(qp, wqe);
 	if (nic_is_read(wqe)) {
 		qp->rd_outstanding++;
-		rc_send_read(qp, qp->sq_next);
+		rc_send_read(qp, qp->sq_next, qp->sq_next == qp->sq_tail ? qp->rd_off : 0);
 	} else if (send_data(qp, qp->sq_next, &sent)) {
 		wqe->status = IBV_WC_LOC_PROT_ERR;
 		return false;

@@ -12,6 +12,7 @@ enum sim_packet_type {
 	SIM_PACKET_TYPES
 };
 
-#define SIM_LINK_MAX_PACKET 16384u	/* header and payload */
+#define SIM_LINK_MAX_PACKET 16384u	/* header and payload, on any link */
+#define SIM_LINK_MAX_LONG 131072u	/* on links that take more: sim_link_max() */
 
 #endif

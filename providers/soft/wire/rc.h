@@ -46,7 +46,7 @@ enum rc_flags {
 	RC_F_LOCAL = 1 << 2,	/* by reference within the process */
 	RC_F_REF = 1 << 3,	/* by reference: the payload is struct rc_part[parts] */
 	RC_F_NO_REF = 1 << 4,	/* READ: do not answer by reference */
-	RC_F_CHUNK_END = 1 << 5,	/* READ_DATA: ask for the next chunk */
+	RC_F_ASK_ON = 1 << 5,	/* READ_DATA: ask for what is behind the offset compare_add */
 	RC_F_UNRELIABLE = 1 << 6,	/* between UC QPs: there are no answers */
 	RC_F_INVALIDATE = 1 << 7,	/* SEND: rkey is to be invalidated */
 };
@@ -90,6 +90,6 @@ struct rc_part {
 #define RC_FRAGMENT (SIM_LINK_MAX_PACKET - (uint32_t)sizeof(struct rc_header))
 #define RC_WINDOW (512u << 10)		/* bytes on the link per QP */
 #define RC_PROGRESS_EVERY (8 * RC_FRAGMENT)
-#define RC_READ_CHUNK (16 * RC_FRAGMENT)
+#define RC_READ_CHUNK (32 * RC_FRAGMENT)
 
 #endif
