@@ -17,6 +17,7 @@
 #include "self.h"
 #include "session.h"
 
+#define CATCH_UP_TURNS 16u
 #define DEVICE_NAME "ofi0"
 
 /* What link/shm and host.c do in a child of fork(). */
@@ -82,6 +83,12 @@ static void idle(void)
 	ofi_load_idle();
 }
 
+static void catch_up(void)
+{
+	for (unsigned int i = 0; i < CATCH_UP_TURNS && ofi_io_poll(); i++)
+		;
+}
+
 static void set_hooks(void)
 {
 	set_forked();
@@ -89,6 +96,7 @@ static void set_hooks(void)
 	sim_engine_hooks.after_fork = after_fork;
 	sim_engine_hooks.fetch = fetch;
 	sim_engine_hooks.idle = idle;
+	sim_engine_hooks.catch_up = catch_up;
 	sim_engine_hooks.need = need;
 }
 

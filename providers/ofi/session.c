@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +22,6 @@
 #define MAX_OF_PEER (2 * OFI_ATTEMPTS)	/* it may begin some while we begin some */
 #define FLUSH_MS 200
 #define FLUSH_MAX 64u
-#define KEEPALIVE_S 1
-#define KEEPALIVE_TRIES 3
 
 static struct ofi_session *sessions;
 static unsigned int num_sessions;
@@ -370,18 +367,6 @@ static struct ofi_session *make(bool initiator)
 	return session;
 }
 
-/* Of a host that is gone nothing comes, not even the end. */
-static void keep_alive(const struct ofi_stream *stream)
-{
-	const int on = 1, seconds = KEEPALIVE_S, tries = KEEPALIVE_TRIES;
-	int fd = stream->source.fd;
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
-}
-
 int ofi_session_connect(struct sim_remote_host *host, const struct ofi_want *want,
 			struct ofi_knock *knock, struct ofi_session **ret_session)
 {
@@ -400,7 +385,7 @@ int ofi_session_connect(struct sim_remote_host *host, const struct ofi_want *wan
 		free_session(session);
 		return r;
 	}
-	keep_alive(session->stream);
+	ofi_stream_keep_alive(session->stream);
 	*ret_session = session;
 	return 0;
 }
@@ -415,7 +400,7 @@ void ofi_session_accept(int fd, const uint8_t *body, size_t len)
 			free_session(session);
 		return;
 	}
-	keep_alive(session->stream);
+	ofi_stream_keep_alive(session->stream);
 	if (!take_hello(session, body, len))
 		finish(session, -EBADMSG);
 }

@@ -18,6 +18,8 @@
 
 #define READ_PER_TURN ((size_t)2 << 20)	/* then others have their turn */
 #define READS 64u			/* likewise */
+#define KEEPALIVE_S 1
+#define KEEPALIVE_TRIES 3
 #define SHORT 512u			/* a frame that may be put off, or sent in one piece */
 #define MAX_TOGETHER 8u			/* chunks that go with a frame in one system call */
 #define MAX_WAITING ((size_t)96 << 20)	/* a peer that takes no more must not cost more memory */
@@ -376,6 +378,17 @@ static int begin(int fd, bool connecting, const struct ofi_stream_ops *ops, void
 	num_streams++;
 	*ret_stream = stream;
 	return 0;
+}
+
+void ofi_stream_keep_alive(const struct ofi_stream *stream)
+{
+	const int on = 1, seconds = KEEPALIVE_S, tries = KEEPALIVE_TRIES;
+	int fd = stream->source.fd;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
 }
 
 int ofi_stream_connect(const struct sockaddr *to, socklen_t len, const struct ofi_stream_ops *ops,

@@ -59,6 +59,8 @@ static inline void ofi_stream_allow_long(struct ofi_stream *stream)
 {
 	stream->incoming.max = UINT32_MAX;
 }
+/* Of a host that is gone nothing comes, not even the end: it is asked while nothing else is sent. */
+void ofi_stream_keep_alive(const struct ofi_stream *stream);
 /* What was not sent is lost; the stream is freed, at the latest when its owner's function returns. */
 void ofi_stream_close(struct ofi_stream *stream);
 /* Close the stream, but not its descriptor, which is the caller's from now on. */

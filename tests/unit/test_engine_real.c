@@ -114,6 +114,38 @@ static void a_poller_fires_timers_too(void **state)
 	assert_int_equal(sim_idle(NULL), 0);
 }
 
+static unsigned int catches_up;
+
+/* What came while nobody looked is the answer that the timer waits for. */
+static void answer(void)
+{
+	catches_up++;
+	sim_timer_disarm(&probe.timer);
+	sim_wake();
+}
+
+static void what_came_while_the_process_was_stopped_comes_before_time_outs(void **state)
+{
+	uint64_t due;
+	int r;
+
+	(void)state;
+	init_probes(&probe, 1);
+	sim_engine_hooks.catch_up = answer;
+	catches_up = 0;
+	sim_lock();
+	due = sim_now() + SIM_MS(1);
+	sim_timer_arm(&probe.timer, due);
+	/* Nobody gets the lock meanwhile. */
+	while (sim_now() < due + SIM_MS(30))
+		;
+	r = sim_wait(is_true, &catches_up, NO_HANG);
+	sim_unlock();
+	assert_int_equal(r, 0);
+	assert_int_equal(num_fired, 0);
+	sim_engine_hooks.catch_up = NULL;
+}
+
 int __real_sched_yield(void);
 int __wrap_sched_yield(void);
 
@@ -263,6 +295,7 @@ int main(void)
 		REAL(an_earlier_timer_wakes_the_nic_thread),
 		REAL(waiting_in_real_time_ends_at_the_deadline),
 		REAL(a_poller_fires_timers_too),
+		REAL(what_came_while_the_process_was_stopped_comes_before_time_outs),
 		REAL(a_poller_yields_to_the_holder_of_the_lock),
 		REAL(the_nic_thread_has_a_name_and_takes_no_signals),
 		REAL(the_nic_thread_asks_for_short_slices),

@@ -111,15 +111,19 @@ void engine_fire(struct sim_timer *timer)
 	timer->fn(timer);
 }
 
-unsigned int engine_fire_due(unsigned int limit)
+unsigned int engine_fire_due_at(uint64_t now, unsigned int limit)
 {
-	uint64_t now = sim_now();
 	unsigned int fired = 0;
 
 	sim_engine.due = false;
 	for (; fired < limit && sim_heap_deadline() <= now; fired++)
 		engine_fire(sim_heap_first());
 	return fired;
+}
+
+unsigned int engine_fire_due(unsigned int limit)
+{
+	return engine_fire_due_at(sim_now(), limit);
 }
 
 void engine_wake_waiters(void)

@@ -86,6 +86,11 @@ struct sim_engine_hooks {
 	void (*fetch)(void);
 	/* It polls no more, and waits.  Lock held. */
 	void (*idle)(void);
+	/*
+	 * Real clock: timers are about to fire long after they were due.  Handle all that came from
+	 * other machines meanwhile: it may be what they wait for.  Lock held.
+	 */
+	void (*catch_up)(void);
 	/* In the child of a fork(): at once, and when it first takes the lock. */
 	void (*forked)(void), (*after_fork)(void);
 	/* For the trace: a timer is "armed", "fired" or "ended".  Lock held. */

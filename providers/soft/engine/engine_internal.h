@@ -90,6 +90,7 @@ static inline uint64_t engine_monotonic(void)
 void engine_fire(struct sim_timer *timer);
 /* Fire what is due now, up to `limit' timers; not what is armed meanwhile and due later. */
 unsigned int engine_fire_due(unsigned int limit);
+unsigned int engine_fire_due_at(uint64_t now, unsigned int limit);
 #define ENGINE_FIRE_MAX 256u	/* at a time, real clock */
 
 /* Wait on `changed' until a time of CLOCK_MONOTONIC. */

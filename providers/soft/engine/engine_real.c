@@ -23,6 +23,7 @@
 #include "heap.h"
 
 #define POLLS_PER_LOOK 16u	/* polls for each time that the clock is read */
+#define LATE SIM_MS(20)		/* a timer that fires so late */
 #define POLLS_PER_YIELD 256u	/* its peer may wait for the processor that polls */
 #define NIC_SLICE SIM_US(100)	/* the shortest that Linux has */
 #define PATIENCE_MIN SIM_US(2)	/* how long a thread spins before it sleeps */
@@ -32,6 +33,19 @@ static void receive(void)
 {
 	if (sim_engine_hooks.receive)
 		sim_engine_hooks.receive();
+}
+
+/* The process was stopped, or had no processor: what came meanwhile comes before its time-out. */
+static void fire_due(void)
+{
+	uint64_t now = sim_now();
+
+	if (now > LATE && sim_heap_deadline() < now - LATE) {
+		receive();
+		if (sim_engine_hooks.catch_up)
+			sim_engine_hooks.catch_up();
+	}
+	engine_fire_due_at(now, ENGINE_FIRE_MAX);
 }
 
 void engine_real_start(void)
@@ -202,7 +216,7 @@ void sim_progress(void)
 	sim_engine.cancel_state = cancel_state;
 	if (sim_shm_pending())
 		sim_shm_learn(true);
-	engine_fire_due(ENGINE_FIRE_MAX);
+	fire_due();
 	receive();
 	if (relaxed_load(&sim_engine.fetches))
 		sim_engine_hooks.fetch();
@@ -293,7 +307,7 @@ static void *nic_thread(void *arg)
 	while (!sim_engine.stop) {
 		bool quiet = relies(&trust, rung);
 
-		engine_fire_due(ENGINE_FIRE_MAX);
+		fire_due();
 		receive();
 		rung = !sim_engine.due && nic_sleep(quiet, trust.look_at);
 	}
