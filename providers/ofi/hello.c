@@ -15,7 +15,6 @@
 #include "hello.h"
 
 #define QPN_MAX 0xffffffu
-#define LID_MAX 0xbfffu			/* those above are groups */
 
 static const uint8_t magic[4] = { 'p', 'c', 'm', 0xf1 };
 
@@ -64,7 +63,7 @@ static unsigned int get_number(struct bytes_reader *r, unsigned int max)
 
 static bool is_port(const struct ofi_port *port)
 {
-	return port->lid <= LID_MAX && port->active_mtu >= IBV_MTU_256 &&
+	return port->lid <= OFI_MAX_LID && port->active_mtu >= IBV_MTU_256 &&
 	       port->active_mtu <= IBV_MTU_4096;
 }
 

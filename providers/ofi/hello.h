@@ -21,6 +21,7 @@
 #include "sha256.h"
 
 #define OFI_HELLO_MAX 8192u
+#define OFI_MAX_LID 0xbfffu		/* those above are groups */
 #define OFI_VERSION 1u		/* of all that is on the stream */
 #define OFI_HOST_ID 16u
 #define OFI_NONCE 16u
@@ -119,7 +120,6 @@ enum ofi_refusal {
 	OFI_REFUSED_KEY,		/* none, or another one */
 	OFI_REFUSED_MALFORMED,
 	OFI_REFUSED_BUSY,		/* too many streams */
-	OFI_REFUSED_LID,		/* value: two hosts have it */
 	OFI_REFUSED_ADDRESS,		/* all its addresses are another host's, which is there */
 	OFI_REFUSALS
 };

@@ -61,16 +61,44 @@ static void text_of(const struct sockaddr *addr, char text[INET6_ADDRSTRLEN])
 		strcpy(text, "?");
 }
 
+static bool lid_is_taken(const struct sim_port *port, uint16_t lid)
+{
+	if (ofi_self.device->ports[0].lid == lid)
+		return true;
+	for (const struct sim_remote_host *host = hosts; host; host = host->next)
+		if (host->port && host->port != port && host->port->lid == lid)
+			return true;
+	return false;
+}
+
+/*
+ * A host's own LID, or another one if that is already in use here.  No other host needs to know:
+ * in what the CM sends, LIDs are those of the receiver's view.
+ */
+static uint16_t free_lid(const struct sim_port *port, uint16_t lid)
+{
+	if (!lid || !lid_is_taken(port, lid))
+		return lid;
+	if (port->lid && !lid_is_taken(port, port->lid))
+		return port->lid;
+	/* From the end: addresses begin at the other one. */
+	for (lid = OFI_MAX_LID; lid_is_taken(port, lid); lid--)
+		;
+	return lid;
+}
+
 /* Until it says what its numbers are, they are as those of a host with this address. */
 static void number_by_address(struct sim_port *port, const union sim_sockaddr *addr)
 {
 	uint8_t mac[6], guid[8];
 
+	port->lid = 0;
 	if (addr->sa.sa_family != AF_INET)
 		return;
 	ofi_mac_of_ipv4(addr->in.sin_addr.s_addr, mac);
 	sim_eui64_of_mac(mac, guid);
-	ofi_number_port(port, mac, guid, ofi_lid_of_ipv4(addr->in.sin_addr.s_addr));
+	ofi_number_port(port, mac, guid,
+			free_lid(port, ofi_lid_of_ipv4(addr->in.sin_addr.s_addr)));
 }
 
 static int add_node(struct sim_remote_host *host, const union sim_sockaddr *addr)
@@ -180,20 +208,6 @@ void ofi_host_take_gate(struct sim_remote_host *host, struct sim_remote_host *ot
 	sim_cma_ask_again();
 }
 
-/* Two ports of a subnet with one LID could not be told from each other. */
-static bool lid_is_taken(const struct sim_remote_host *host, uint16_t lid)
-{
-	if (!lid)
-		return false;
-	if (ofi_self.device->ports[0].lid == lid)
-		return true;
-	for (const struct sim_remote_host *other = hosts; other; other = other->next)
-		if (other != host && other->identified && other->port->lid == lid &&
-		    memcmp(other->id, host->id, OFI_HOST_ID))
-			return true;
-	return false;
-}
-
 /* Another machine has the address now, or a new container: the processes of the old one have ended. */
 static void lose_identity(struct sim_remote_host *host)
 {
@@ -202,21 +216,24 @@ static void lose_identity(struct sim_remote_host *host)
 	host->identified = false;
 }
 
-int ofi_host_take(struct sim_remote_host *host, const struct ofi_hello *hello)
+void ofi_host_take(struct sim_remote_host *host, const struct ofi_hello *hello)
 {
 	const struct ofi_port *port = &hello->ports.ports[0];
+	uint16_t lid;
 
 	if (host->identified && memcmp(host->id, hello->host, OFI_HOST_ID) && !ofi_host_any(host))
 		lose_identity(host);
 	memcpy(host->id, hello->host, OFI_HOST_ID);
 	if (!host->identified && hello->ports.num_ports) {
-		if (lid_is_taken(host, port->lid))
-			return -EADDRINUSE;
-		ofi_number_port(host->port, port->mac, port->guid, port->lid);
+		lid = free_lid(host->port, port->lid);
+		if (lid != port->lid)
+			sim_core->log(POLYCM_LOG_INFO, NULL, "host %s: its LID %u is in use, here it is "
+				      "%u: a program finds it by GID or IP address, not by LID",
+				      host->node->name, port->lid, lid);
+		ofi_number_port(host->port, port->mac, port->guid, lid);
 	}
 	host->identified = true;
 	ofi_host_take_ports(host, &hello->ports);
-	return 0;
 }
 
 void ofi_host_set_state(struct sim_remote_host *host, enum ofi_host_state state)

@@ -51,8 +51,8 @@ struct sim_remote_host *ofi_host_of_address(const struct sockaddr *addr);
 struct sim_remote_host *ofi_host_by_id(const uint8_t id[OFI_HOST_ID]);
 struct sim_remote_host *ofi_host_first(void);
 
-/* What it says of itself: it is up.  -EADDRINUSE: its LID is another's. */
-int ofi_host_take(struct sim_remote_host *host, const struct ofi_hello *hello);
+/* What it says of itself: it is up. */
+void ofi_host_take(struct sim_remote_host *host, const struct ofi_hello *hello);
 /* Its ports as they are now. */
 void ofi_host_take_ports(struct sim_remote_host *host, const struct ofi_ports *ports);
 /* It has answered where another one was looked for: that address is its, whether it says so or not. */

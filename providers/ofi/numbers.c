@@ -11,12 +11,12 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "hello.h"
 #include "self.h"
 
 /* Locally administered; the second byte marks ours. */
 #define MAC_FIRST 0x02u
 #define MAC_MARK 0xf1u
-#define MAX_LID 0xbfffu
 
 void ofi_mac_of_ipv4(in_addr_t addr, uint8_t ret_mac[6])
 {
@@ -65,7 +65,7 @@ uint16_t ofi_lid_of_ipv4(in_addr_t addr)
 {
 	uint32_t number = ntohl(addr) & 0xffff;
 
-	return (uint16_t)(number % MAX_LID + (number % MAX_LID == 0));
+	return (uint16_t)(number % OFI_MAX_LID + (number % OFI_MAX_LID == 0));
 }
 
 bool ofi_address_of_lid(uint16_t lid, const struct sim_address *network,
@@ -73,7 +73,7 @@ bool ofi_address_of_lid(uint16_t lid, const struct sim_address *network,
 {
 	uint32_t own = ntohl(network->addr.in.sin_addr.s_addr), hosts;
 
-	if (network->addr.sa.sa_family != AF_INET || !network->prefix_len || !lid || lid > MAX_LID)
+	if (network->addr.sa.sa_family != AF_INET || !network->prefix_len || !lid || lid > OFI_MAX_LID)
 		return false;
 	hosts = network->prefix_len < 32 ? UINT32_MAX >> network->prefix_len : 0;
 	if (lid > hosts && (own & 0xffff & ~hosts) != (lid & ~hosts))

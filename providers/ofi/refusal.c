@@ -61,7 +61,6 @@ void ofi_refusal_log(struct ofi_session *session, bool by_us, uint8_t reason, ui
 				    "unset on both",
 		[OFI_REFUSED_MALFORMED] = "what it sent makes no sense",
 		[OFI_REFUSED_BUSY] = "it has too many connections",
-		[OFI_REFUSED_LID] = "another host has the same LID: their IPv4 addresses end alike",
 		[OFI_REFUSED_ADDRESS] = "a host with the same addresses is connected: only one user of "
 					"a host can be, and hosts of one address cannot",
 	};

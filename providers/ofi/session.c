@@ -243,10 +243,7 @@ static bool proven(struct ofi_session *session)
 		ofi_session_refuse(session, OFI_REFUSED_ADDRESS, 0, "");
 		return true;
 	}
-	if (ofi_host_take(session->host, &hello) < 0) {
-		ofi_session_refuse(session, OFI_REFUSED_LID, hello.ports.ports[0].lid, "");
-		return true;
-	}
+	ofi_host_take(session->host, &hello);
 	if (looked_for && looked_for != session->host)
 		ofi_host_take_gate(session->host, looked_for);
 	peer = ofi_peer_meet(session->host, hello.slot, hello.token);

@@ -294,8 +294,11 @@ static void the_refusal_is_no_refusal(void **state)
 	assert_int_equal(sim_fake_log_count(POLYCM_LOG_ERROR), 0);
 }
 
+/* The second one has another LID here, the last one that there is; and it keeps that. */
 static void two_hosts_with_one_lid(void **state)
 {
+	struct sim_remote_host *host;
+
 	(void)state;
 	ofi_self.transport = &sim_fake_ib;
 	ofi_far_init(&far);
@@ -307,13 +310,19 @@ static void two_hosts_with_one_lid(void **state)
 	far2.hello.host[0]++;
 	strcpy(far2.hello.transport, "ib");
 	far2.hello.ports.ports[0].lid = 77;
-	far2.hello.ports.addresses[0].addr = sample_addr("10.0.0.3", 0);
+	far2.hello.ports.addresses[0].addr = sample_addr("10.0.0.77", 0);
 	ofi_far_calls(&far2);
 	ofi_far_hears_hello(&far2);
-	ofi_far_hears_refused(&far2, OFI_REFUSED_LID);
-	ofi_far_hears_end(&far2);
 	ofi_far_pings(&far);
+	ofi_far_pings(&far2);
+	assert_int_equal(ofi_host_by_id(far.hello.host)->port->lid, 77);
+	host = ofi_host_by_id(far2.hello.host);
+	assert_int_equal(host->port->lid, 0xbfff);
+	host->identified = false;
+	ofi_host_take(host, &far2.hello);
+	assert_int_equal(host->port->lid, 0xbfff);
 	ofi_far_closes(&far);
+	ofi_far_closes(&far2);
 }
 
 /* ------------------------------------------------------------------------
