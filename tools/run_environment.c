@@ -25,6 +25,7 @@ static const char *sockets;		/* preloaded; NULL: not wanted */
 /* Options of the simulator that RUN_HOSTS has, too. */
 static const char *const hosts_variables[RUN_NUM_OPTIONS] = {
 	[RUN_TRANSPORT] = "POLYCM_OFI_TRANSPORT",
+	[RUN_SCENARIO] = "POLYCM_OFI_SCENARIO",
 	[RUN_TRACE] = "POLYCM_OFI_TRACE",
 	[RUN_PCAP] = "POLYCM_OFI_PCAP",
 };
@@ -34,8 +35,14 @@ static bool is_simulators(const struct run_option *option)
 	return !strncmp(option->variable, "POLYCM_SIM_", 11);
 }
 
+static const char *variable_of(size_t option, bool hosts)
+{
+	return hosts && hosts_variables[option] ? hosts_variables[option]
+						: run_options[option].variable;
+}
+
 /* The program may go elsewhere before it opens the file. */
-static int set_file(const char *const values[], unsigned int option)
+static int set_file(const char *const values[], unsigned int option, bool hosts)
 {
 	const char *path = values[option];
 	char *absolute = path ? realpath(path, NULL) : NULL;
@@ -45,7 +52,7 @@ static int set_file(const char *const values[], unsigned int option)
 		return STATUS_USAGE;
 	}
 	if (absolute)
-		setenv(run_options[option].variable, absolute, 1);
+		setenv(variable_of(option, hosts), absolute, 1);
 	free(absolute);
 	return 0;
 }
@@ -88,17 +95,16 @@ static int set_variables(const char *const values[])
 	}
 	for (i = 0; i < RUN_NUM_OPTIONS; i++)
 		if (values[i])
-			setenv(hosts && hosts_variables[i] ? hosts_variables[i] :
-			       run_options[i].variable, values[i], 1);
+			setenv(variable_of(i, hosts), values[i], 1);
 	if (simulators && !providers && !getenv(RUN_PROVIDER_VARIABLE))
 		setenv(RUN_PROVIDER_VARIABLE, RUN_SIMULATOR, 1);
 	if (values[RUN_FAULT_FILE])
 		add_faults();
-	if (set_file(values, RUN_SCENARIO))
+	if (set_file(values, RUN_SCENARIO, hosts))
 		return STATUS_USAGE;
-	if (values[RUN_DEVICE] && strchr(values[RUN_DEVICE], '/') && set_file(values, RUN_DEVICE))
+	if (values[RUN_DEVICE] && strchr(values[RUN_DEVICE], '/') && set_file(values, RUN_DEVICE, hosts))
 		return STATUS_USAGE;
-	return set_file(values, RUN_FAULT_FILE);
+	return set_file(values, RUN_FAULT_FILE, hosts);
 }
 
 static void add_option(const char *variable, const char *separator, const char *option)

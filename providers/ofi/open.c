@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "providers/soft/effects/effects.h"
 #include "providers/soft/fabric/numbers.h"
 #include "providers/soft/host/host.h"
 #include "addresses.h"
@@ -115,6 +116,13 @@ static int add_self(void)
 	return 0;
 }
 
+static int read_effects(void)
+{
+	const char *path = sim_core->setting("POLYCM_OFI_SCENARIO");
+
+	return path && *path ? sim_effects_read(path) : 0;
+}
+
 int ofi_open(void)
 {
 	char name[SIM_FABRIC_NAME_MAX];
@@ -135,6 +143,9 @@ int ofi_open(void)
 	if (r < 0)
 		goto err_close;
 	sim_numbers_scatter();
+	r = read_effects();
+	if (r < 0)
+		goto err_close;
 	set_hooks();
 	ofi_hosts_start();
 	ofi_route_start();

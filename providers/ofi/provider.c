@@ -32,6 +32,9 @@ static const struct polycm_option options[] = {
 		"Microseconds that resolving an address or a route, joining a multicast group and "
 		"sending a connection request take besides the network's time, as on a host with a "
 		"card. Unset: 200." },
+	{ SIZE, "POLYCM_OFI_SCENARIO", "", NULL,
+		"File with `links' and `faults' as in polycm-scenario(5): what happens to the packets "
+		"that this host sends." },
 	{ SIZE, "POLYCM_OFI_TRACE", "", NULL,
 		"File for a trace, one JSON object per line, as in polycm-trace(5); -: standard "
 		"error." },

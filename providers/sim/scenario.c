@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * scenario.c - scenario files: their top level, nodes and links.
+ * scenario.c - scenario files: their top level and nodes.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "providers/soft/effects/effects.h"
 #include "providers/soft/fabric/build.h"
-#include "providers/soft/link/shape.h"
 #include "device.h"
 #include "explore.h"
 #include "scenario.h"
@@ -181,87 +181,6 @@ static int build_node(const struct scenario *scenario, const config_setting_t *g
 	return r < 0 ? r : scenario_build_host(scenario, node, text.interfaces, text.routes);
 }
 
-int scenario_node(const struct scenario *scenario, const config_setting_t *at, const char *name,
-		  struct sim_node **ret_node)
-{
-	char names[200];
-
-	*ret_node = name ? sim_node_by_name(name) : NULL;
-	if (*ret_node)
-		return 0;
-	sim_list_nodes(names, sizeof(names));
-	return scenario_error(scenario, at, "%s: expected the name of a node: %s",
-			      scenario_show(at), names);
-}
-
-/* ------------------------------------------------------------------------
- * Links.
- */
-
-struct link_text {
-	config_setting_t *between;
-	struct polycm_sim_link link;
-};
-
-#define LINK(name, member, kind) SCENARIO_MEMBER_AS(name, struct link_text, link.member, kind)
-
-static const struct scenario_member link_members[] = {
-	SCENARIO_MEMBER(struct link_text, between, SCENARIO_ANY),
-	LINK("latency", latency_ns, SCENARIO_TIME),
-	LINK("jitter", jitter_ns, SCENARIO_TIME),
-	LINK("bandwidth", bandwidth, SCENARIO_RATE),
-	LINK("loss", loss, SCENARIO_CHANCE),
-	LINK("duplication", duplication, SCENARIO_CHANCE),
-	LINK("reordering", reordering, SCENARIO_CHANCE),
-};
-
-/* Both NULL: all nodes. */
-static int find_ends(const struct scenario *scenario, const config_setting_t *between,
-		     struct sim_node *ends[2])
-{
-	const config_setting_t *end;
-	const char *name;
-	int r;
-
-	ends[0] = ends[1] = NULL;
-	if (!between)
-		return 0;
-	if (!config_setting_is_aggregate(between) || config_setting_length(between) != 2)
-		return scenario_error(scenario, between, "%s: expected two nodes: [ \"a\", \"b\" ]",
-				      scenario_show(between));
-	for (unsigned int i = 0; i < 2; i++) {
-		end = config_setting_get_elem(between, i);
-		name = config_setting_get_string(end);
-		if (name && !strcmp(name, "*"))
-			continue;
-		r = scenario_node(scenario, end, name, &ends[i]);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int build_link(const struct scenario *scenario, const config_setting_t *group, void *unused)
-{
-	struct link_text text = {
-		.link = { .size = sizeof(text.link), .latency_ns = SIM_LINK_LATENCY },
-	};
-	struct sim_node *ends[2];
-	char why[120];
-	int r;
-
-	(void)unused;
-	r = scenario_read_group(scenario, group, "a link", link_members, &text);
-	if (!r)
-		r = find_ends(scenario, text.between, ends);
-	if (r < 0)
-		return r;
-	r = sim_shape_set(ends[0], ends[1], &text.link, why, sizeof(why));
-	if (r == -EINVAL)
-		return scenario_error(scenario, group, "this link: %s", why);
-	return r;
-}
-
 /* ------------------------------------------------------------------------
  * All of it.
  */
@@ -279,9 +198,9 @@ static int build(const struct scenario *scenario, const struct top *top)
 
 	r = scenario_for_each(scenario, top->nodes, build_node, NULL);
 	if (!r)
-		r = scenario_for_each(scenario, top->links, build_link, NULL);
+		r = scenario_for_each(scenario, top->links, sim_effects_link, NULL);
 	if (!r)
-		r = scenario_for_each(scenario, top->faults, scenario_add_fault, NULL);
+		r = scenario_for_each(scenario, top->faults, sim_effects_fault, NULL);
 	if (!r && top->explore)
 		r = sim_explore_read(scenario, top->explore);
 	return r;

@@ -6,9 +6,6 @@
 #include "providers/common/scenario_read.h"
 #include "providers/soft/fabric/fabric.h"
 
-/* Find the node of that name.  An error names the setting `at'. */
-int scenario_node(const struct scenario *scenario, const config_setting_t *at, const char *name,
-		  struct sim_node **ret_node);
 /*
  * A node's `interfaces' without devices, and its `routes'; either may be NULL.
  * A node with a list of routes, even an empty one, has only those and the routes
@@ -16,7 +13,5 @@ int scenario_node(const struct scenario *scenario, const config_setting_t *at, c
  */
 int scenario_build_host(const struct scenario *scenario, struct sim_node *node,
 			const config_setting_t *interfaces, const config_setting_t *routes);
-/* Add the rule of one group of `faults'. */
-int scenario_add_fault(const struct scenario *scenario, const config_setting_t *group, void *unused);
 
 #endif

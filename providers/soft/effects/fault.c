@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* scenario_fault.c - a group of a scenario file's `faults' becomes a rule. */
+/* effects/fault.c - a group of a file's `faults' becomes a rule. */
 #include "config.h"
 
 #include <errno.h>
 
+#include "effects_internal.h"
 #include "providers/soft/faults/fault.h"
-#include "scenario_internal.h"
 
 /* The rule, and what is not a member of the rule as it stands in the file. */
 struct text {
@@ -60,7 +60,7 @@ static int set_node(const struct scenario *scenario, const config_setting_t *gro
 
 	if (!name)
 		return 0;
-	r = scenario_node(scenario, config_setting_get_member(group, member), name, &node);
+	r = effects_node(scenario, config_setting_get_member(group, member), name, &node);
 	if (!r)
 		*ret_node = (struct polycm_sim_node *)node;
 	return r;
@@ -109,7 +109,7 @@ static void set_only_node(struct polycm_sim_fault_rule *rule)
 		rule->on = (struct polycm_sim_node *)first;
 }
 
-int scenario_add_fault(const struct scenario *scenario, const config_setting_t *group, void *unused)
+int sim_effects_fault(const struct scenario *scenario, const config_setting_t *group, void *unused)
 {
 	struct text text = { .rule = { .size = sizeof(text.rule) } };
 	struct polycm_sim_fault_rule *rule = &text.rule;
