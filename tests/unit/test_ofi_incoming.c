@@ -336,6 +336,113 @@ static void the_peer_may_close_within_one(void **state)
 	}
 }
 
+/* --- Any frames, cut anywhere, with places that come and go. --- */
+
+#define ROUNDS 400
+#define FRAMES 12u
+
+static unsigned int seed, next_frame, num_lost;
+static size_t lengths[FRAMES];
+static uint8_t place_of_frame[LEN];
+
+static uint8_t body_byte(unsigned int frame, size_t i)
+{
+	return (uint8_t)(frame * 31 + i * 7 + i / 256);
+}
+
+static void assert_body(unsigned int frame, const uint8_t *bytes, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		assert_int_equal(bytes[i - from], body_byte(frame, i));
+}
+
+/* Frames whose place vanished are lost, and no others. */
+static void take_next(size_t len, const uint8_t *head)
+{
+	while (next_frame < FRAMES && (lengths[next_frame] != len ||
+				       (len && head[0] != body_byte(next_frame, 0)))) {
+		assert_true(lengths[next_frame] >= 16384);
+		num_lost++;
+		next_frame++;
+	}
+	assert_true(next_frame < FRAMES);
+}
+
+static bool handle_any(void *arg, uint8_t type, uint8_t *body, size_t len)
+{
+	(void)arg;
+	(void)type;
+	take_next(len, body);
+	assert_body(next_frame++, body, 0, len);
+	return true;
+}
+
+static unsigned int place_any(void *arg, uint8_t type, const uint8_t *head, size_t len,
+			      struct iovec place_to[static OFI_PLACE_MAX])
+{
+	size_t rest = len - OFI_PLACE_HEAD, first = rest / 3;
+
+	(void)arg;
+	(void)type;
+	(void)head;
+	if (rand_r(&seed) % 8 == 0)
+		return 0;
+	place_to[0] = (struct iovec){ place_of_frame, first };
+	place_to[1] = (struct iovec){ place_of_frame + first, rest - first };
+	return 2;
+}
+
+static void placed_any(void *arg, const uint8_t *head, size_t len)
+{
+	(void)arg;
+	take_next(len, head);
+	assert_body(next_frame, head, 0, OFI_PLACE_HEAD);
+	assert_body(next_frame++, place_of_frame, OFI_PLACE_HEAD, len);
+	owner.placed++;
+}
+
+static void any_frames(void **state)
+{
+	static const struct ofi_incoming_ops any = { is_closed, handle_any, place_any, placed_any };
+	static uint8_t bytes[FRAMES * (LEN + OFI_FRAME_HEADER)];
+
+	(void)state;
+	seed = 7;
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		size_t end = 0, at = 0;
+
+		next_frame = num_lost = 0;
+		for (unsigned int i = 0; i < FRAMES; i++) {
+			size_t len = 16 + (size_t)rand_r(&seed) % 400 + (rand_r(&seed) % 3 ? 16300 : 0);
+			const struct ofi_frame frame = { .len = (uint32_t)len, .type = OFI_PACKET };
+
+			lengths[i] = len;
+			ofi_frame_encode(&frame, bytes + end);
+			for (size_t b = 0; b < len; b++)
+				bytes[end + OFI_FRAME_HEADER + b] = body_byte(i, b);
+			end += OFI_FRAME_HEADER + len;
+		}
+		while (at < end) {
+			size_t n = (size_t)rand_r(&seed) % (rand_r(&seed) % 2 ? 40000 : 200) + 1, got;
+			enum ofi_incoming_result r = OFI_READ_MORE;
+			int error;
+
+			n = n < end - at ? n : end - at;
+			assert_int_equal(write(far, bytes + at, n), n);
+			at += n;
+			while (r == OFI_READ_MORE)
+				r = ofi_incoming_read(&in, near, &any, &owner, &got, &error);
+			assert_int_equal(r, OFI_READ_ALL);
+		}
+		assert_false(in.inside);
+		/* The last ones may have been lost. */
+		while (next_frame < FRAMES && lengths[next_frame] >= 16384)
+			next_frame++;
+		assert_int_equal(next_frame, FRAMES);
+	}
+	assert_true(owner.placed > ROUNDS);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, open_pair, close_pair)
 
 int main(void)
@@ -349,6 +456,7 @@ int main(void)
 		TEST(the_owner_may_close_it_or_object),
 		TEST(a_frame_may_be_too_long),
 		TEST(the_peer_may_close_within_one),
+		TEST(any_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
