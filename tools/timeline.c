@@ -85,7 +85,7 @@ static void add_notes(const struct timeline *timeline, const struct rows *rows)
 				   file->path, file->skipped);
 	}
 	if (rows->num > MANY_ROWS)
-		tool_error("%s: %zu rows; --id N or --between A,B shows fewer", timeline->path,
+		tool_error("%s: %zu rows; --cm, --id N or --between A,B shows fewer", timeline->path,
 			   rows->num);
 }
 

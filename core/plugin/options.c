@@ -36,7 +36,7 @@ struct row {
 static const struct polycm_option core_options[] = {
 	{ SIZE, "POLYCM_PROVIDER", "", NULL,
 		"Providers that may carry connections, in order of preference, separated "
-		"by commas; ^ in front: all but these. Unset: all but the simulator. "
+		"by commas; ^ in front: all but these. Unset: all but sim and ofi. "
 		"Layers come first, each followed by a semicolon: trace;roce." },
 	{ SIZE, "POLYCM_PROVIDER_PATH", "", NULL,
 		"Folders to search for providers, separated by colons, before the "

@@ -198,11 +198,19 @@ bool ofi_carry_holds(struct ofi_peer *peer, const uint8_t *body, size_t len)
  * Peers.
  */
 
+static void log_none(const struct ofi_peer *peer)
+{
+	if (ofi_load_asked())
+		sim_core->log(POLYCM_LOG_INFO, NULL, "host %s, process %u: data goes over TCP: it has "
+			      "none of this host's POLYCM_OFI_FABRIC", peer->host->node->name,
+			      peer->slot);
+}
+
 void ofi_carry_meet(struct ofi_peer *peer, const struct ofi_hello *hello)
 {
 	struct ofi_carry *c = peer->carry;
 
-	if (c || !hello->num_carriers)
+	if (c)
 		return;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -210,6 +218,7 @@ void ofi_carry_meet(struct ofi_peer *peer, const struct ofi_hello *hello)
 	c->peer = peer;
 	c->num_providers = ofi_load_common(hello, c->providers);
 	if (!c->num_providers) {
+		log_none(peer);
 		free(c);
 		return;
 	}

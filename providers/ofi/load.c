@@ -43,6 +43,7 @@ struct loader {
 
 static char list[OFI_MAX_CARRIERS][OFI_NAME];
 static unsigned int num_listed;
+static bool asked;			/* the user has set it */
 static char file[PATH_MAX];
 static struct loader *loader;		/* NULL: none, or not now */
 static bool tried;
@@ -99,7 +100,7 @@ static int bad(const char *value, const char *why)
 	return -EINVAL;
 }
 
-static int add(const char *name, bool asked)
+static int add(const char *name)
 {
 	if (strlen(name) >= OFI_NAME)
 		return bad(name, "no name of a provider of libfabric");
@@ -113,13 +114,18 @@ static int add(const char *name, bool asked)
 	return 0;
 }
 
+bool ofi_load_asked(void)
+{
+	return asked;
+}
+
 int ofi_load_read(void)
 {
 	const char *setting = sim_core->setting("POLYCM_OFI_FABRIC");
-	bool asked = setting && *setting && strcmp(setting, DEFAULT_LIST) != 0;
 	char *copy, *at, *name;
 	int r = 0;
 
+	asked = setting && *setting && strcmp(setting, DEFAULT_LIST) != 0;
 	num_listed = 0;
 	tried = false;
 	if (asked && !strcmp(setting, "none"))
@@ -128,7 +134,7 @@ int ofi_load_read(void)
 	if (!copy)
 		return -ENOMEM;
 	for (name = strtok_r(copy, ", ", &at); name && !r; name = strtok_r(NULL, ", ", &at))
-		r = add(name, asked);
+		r = add(name);
 	free(copy);
 	if (!r && num_listed && !find_file()) {
 		sim_core->log(POLYCM_LOG_INFO, NULL, "no libfabric: this polycm was built without it, "
@@ -256,8 +262,8 @@ static bool publish(struct loader *own)
 	else if (ops)
 		ofi_carry_opened(ops, carrier, &name);
 	else if (!own->stop)
-		sim_core->log(POLYCM_LOG_INFO, NULL, "no fabric of POLYCM_OFI_FABRIC (%s): all data "
-			      "goes over TCP", why);
+		sim_core->log(asked ? POLYCM_LOG_WARN : POLYCM_LOG_INFO, NULL,
+			      "no fabric of POLYCM_OFI_FABRIC (%s): all data goes over TCP", why);
 	return ops && !own->stop;
 }
 

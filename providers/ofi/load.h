@@ -12,6 +12,8 @@
 
 /* Read the setting.  -EINVAL, logged. */
 int ofi_load_read(void);
+/* Has the user named fabrics, so that a reason why none is used is of interest? */
+bool ofi_load_asked(void);
 /* What this process offers. */
 void ofi_load_offer(struct ofi_hello *hello);
 /* Those of them that the peer has, too, in an order that both find; how many. */

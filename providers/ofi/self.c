@@ -59,12 +59,14 @@ static int read_transport(void)
 	return 0;
 }
 
+#define NOT_A_PORT "not a TCP port, which is a number from 1 to 65535"
+
 static int read_gate(void)
 {
 	const char *text = sim_core->setting("POLYCM_OFI_PORT");
 
 	ofi_self.gate = text && *text ? port_of_text(text) : OFI_DEFAULT_PORT;
-	return ofi_self.gate ? 0 : bad_setting("POLYCM_OFI_PORT", text, "no TCP port");
+	return ofi_self.gate ? 0 : bad_setting("POLYCM_OFI_PORT", text, NOT_A_PORT);
 }
 
 /* "10.0.0.7", "[fd00::7]:4795", "hostc:4796": the addresses of it. */
@@ -88,7 +90,7 @@ static int add_host(char *text)
 		port = end + 1;
 	}
 	if (port && !(number = port_of_text(port)))
-		return bad_setting("POLYCM_OFI_HOSTS", port, "no TCP port");
+		return bad_setting("POLYCM_OFI_HOSTS", port, NOT_A_PORT);
 	if (!*name)
 		return bad_setting("POLYCM_OFI_HOSTS", text, "no host before the port");
 	r = getaddrinfo(name, NULL, &hints, &list);

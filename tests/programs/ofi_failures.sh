@@ -231,7 +231,7 @@ test_nobody_there() {
 	has "$folder/client.out" 'Network is unreachable' || return
 	# A host without a program of polycm rejects, as one on which nobody listens; the log tells them apart.
 	asked client reach
-	has "$folder/client.log" "host ${address_two[0]}: no polycm program has TCP port 14791"
+	has "$folder/client.log" "host ${address_two[0]} refuses TCP port 14791: no polycm program listens there"
 }
 
 # Addresses of either host that are there later than the program, and a host that is.

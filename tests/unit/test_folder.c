@@ -7,10 +7,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -235,7 +237,7 @@ static void a_place_that_is_passed_over_is_told(void **state)
 		setenv("XDG_RUNTIME_DIR", sim_fake_path("%s", cases[i].dir), 1);
 		assert_int_equal(folder_join(), 0);
 		assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN), cases[i].why));
-		assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN), "processes meet in "));
+		assert_non_null(strstr(sim_fake_log(POLYCM_LOG_WARN), "processes of this user use "));
 		assert_true(exists(base("shared")));
 		folder_leave();
 		setenv("XDG_RUNTIME_DIR", runtime, 1);
@@ -283,6 +285,63 @@ static void a_name_that_another_user_took_is_passed_over(void **state)
 		remove_folder(base(i ? "shared1" : "shared0"));
 		remove_folder(i ? "shared1" : "shared0");
 	}
+}
+
+static bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return written;
+}
+
+/* 0: root there has the folder of the user who made the namespace; 77: there are none. */
+static int join_as_root_of_a_namespace(const char *outside)
+{
+	char map[32];
+
+	snprintf(map, sizeof(map), "0 %u 1", (unsigned int)geteuid());
+	if (unshare(CLONE_NEWUSER) || !write_file("/proc/self/uid_map", map) || geteuid())
+		return 77;
+	if (folder_join() || !exists(outside))
+		return 1;
+	folder_leave();
+	return 0;
+}
+
+static bool become(uid_t user)
+{
+	return !chmod(sim_fake_path("."), 0711) && (geteuid() == user || !setresuid(user, user, user)) &&
+	       !prctl(PR_SET_DUMPABLE, 1);
+}
+
+static void users_who_are_root_of_their_namespaces_differ(void **state)
+{
+	char shared[300], outside[300];
+	const uid_t user = geteuid() ? geteuid() : 65534;
+	int status;
+	pid_t child;
+
+	(void)state;
+	strcpy(shared, sim_fake_path("shared"));
+	sim_folder_parents[0] = sim_folder_parents[1] = shared;
+	folder_make("shared", 0777);
+	snprintf(outside, sizeof(outside), "shared/polycm-%u", (unsigned int)user);
+	unsetenv("XDG_RUNTIME_DIR");
+	child = fork();
+	if (!child)
+		_exit(become(user) ? join_as_root_of_a_namespace(outside) : 77);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	setenv("XDG_RUNTIME_DIR", sim_fake_path("."), 1);
+	assert_int_equal(chmod(sim_fake_path("."), 0700), 0);
+	if (!WEXITSTATUS(status))
+		remove_folder(outside);
+	remove_folder("shared");
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void links_and_files_in_place_of_folders_are_refused(void **state)
@@ -570,6 +629,7 @@ int main(int argc, char **argv)
 		FOLDER_TEST(a_call_that_fails_leads_to_no_other_folder),
 		FOLDER_TEST(a_place_that_is_passed_over_is_told),
 		FOLDER_TEST(a_name_that_another_user_took_is_passed_over),
+		FOLDER_TEST(users_who_are_root_of_their_namespaces_differ),
 		FOLDER_TEST(links_and_files_in_place_of_folders_are_refused),
 		FOLDER_TEST(a_link_in_place_of_the_segment_is_not_followed),
 		FOLDER_TEST(garbage_is_told_and_left_alone),

@@ -175,12 +175,32 @@ static int open_in_parent(int parent, const char *name, bool make, struct sim_fo
 	return r;
 }
 
+/*
+ * The user's number outside of the user namespace, where others who are root inside of theirs have
+ * other ones.  Without namespaces it is the same.
+ */
+static unsigned int outer_uid(void)
+{
+	unsigned int uid = (unsigned int)geteuid(), inner, outer, num;
+	FILE *map = fopen("/proc/self/uid_map", "re");
+
+	if (!map)
+		return uid;
+	while (fscanf(map, "%u %u %u", &inner, &outer, &num) == 3)
+		if (uid - inner < num) {
+			uid = outer + (uid - inner);
+			break;
+		}
+	fclose(map);
+	return uid;
+}
+
 static int open_shared(const char *dir, bool make, struct sim_folder *folder, struct passed *passed)
 {
 	char name[32];
 	int parent, r;
 
-	snprintf(name, sizeof(name), "polycm-%u", (unsigned int)geteuid());
+	snprintf(name, sizeof(name), "polycm-%u", outer_uid());
 	snprintf(folder->path, sizeof(folder->path), "%s/%s", dir, name);
 	parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0) {
@@ -217,8 +237,9 @@ int sim_folder_open_base(struct sim_folder *folder)
 	if (is_absent(r))
 		r = open_shared_any(folder, &passed);
 	if (!r && passed.why)
-		sim_core->log(POLYCM_LOG_WARN, NULL, "%s is not used: %s: processes meet in %s, and "
-			      "not with those that use it", passed.path, passed.why, folder->path);
+		sim_core->log(POLYCM_LOG_WARN, NULL, "%s is not used: %s: processes of this user use "
+			      "%s, and do not see those that use the other one", passed.path,
+			      passed.why, folder->path);
 	if (!r || r == -EPERM)
 		return r;
 	if (is_absent(r))
