@@ -23,6 +23,7 @@
 #define PROBE_FOR SIM_MS(10000)
 #define FLUSH_FOR SIM_MS(200)
 #define DRAIN_TURNS 1000u
+#define MAX_LATER ((size_t)1 << 20)	/* bytes on the stream that wait for what is on the carrier */
 
 struct ofi_carry *ofi_carries;
 struct ofi_own_carrier ofi_own;
@@ -183,12 +184,19 @@ bool ofi_carry_frame(struct ofi_peer *peer, const uint8_t *body, size_t len)
 	return true;
 }
 
+bool ofi_carry_waits(const struct ofi_peer *peer)
+{
+	return peer->carry && peer->carry->before;
+}
+
 bool ofi_carry_holds(struct ofi_peer *peer, const uint8_t *body, size_t len)
 {
 	struct ofi_carry *c = peer->carry;
 	struct ofi_packet packet;
 
-	/* One without memory for it comes early. */
+	/* One without memory for it comes early, and so do all if they are too many. */
+	if (c && c->before && c->later.bytes >= MAX_LATER)
+		ofi_carry_go_on(c);
 	return c && c->before && !ofi_packet_decode(body, len, &packet) &&
 	       !ofi_queue_put(&c->later, packet.type,
 			      &(struct iovec){ (void *)(uintptr_t)body, len }, 1, len);

@@ -51,6 +51,8 @@ bool ofi_carry_send(struct ofi_peer *peer, enum sim_packet_type type, const stru
 		    unsigned int num, size_t len, int *ret);
 /* A CARRIER frame; false: it is nonsense. */
 bool ofi_carry_frame(struct ofi_peer *peer, const uint8_t *body, size_t len);
+/* What is on the stream waits for that. */
+bool ofi_carry_waits(const struct ofi_peer *peer);
 /* True: the body of a PACKET frame waits for what is on the carrier before it. */
 bool ofi_carry_holds(struct ofi_peer *peer, const uint8_t *body, size_t len);
 

@@ -130,7 +130,7 @@ void ofi_carry_timed(struct sim_timer *timer)
 			sim_timer_arm(&c->timer, c->moved + STUCK_FOR);
 		else if (ofi_peer_stands_still(c->peer->number))
 			sim_timer_arm(&c->timer, now + STUCK_AGAIN);
-		else
+		else if (c->num_waiting)	/* else the session was given up just now */
 			ofi_carry_lose(c, "it takes no more", true);
 	}
 }

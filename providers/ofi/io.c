@@ -2,9 +2,10 @@
 /*
  * ofi/io.c - see io.h.
  *
- * While the program polls, it fetches what comes in, and the thread rests: else both would wake up
- * for each packet.  The thread checks at intervals whether the program still polls, and is woken
- * when that begins to wait.
+ * While the program polls steadily, it fetches what comes in, and the thread rests: else both would
+ * wake up for each packet.  The thread checks at intervals whether the program still polls, and is
+ * woken when that begins to wait.  Only while it does so may anything be put off.  A program that
+ * polls, and in between waits for its memory to change, is found out by what it leaves lying.
  */
 #include "config.h"
 
@@ -20,12 +21,16 @@
 #include <unistd.h>
 
 #include "providers/soft/engine/engine.h"
-#include "providers/soft/shm/trust.h"
 #include "io.h"
 
 #define EVENTS 64
 #define REST_MS 1		/* between two checks */
-#define POLLS_LATELY SIM_US(200)	/* so long after a poll another one is expected */
+#define WINDOW SIM_US(100)	/* in which polls are counted */
+#define POLLS_PER_WINDOW 32u	/* of a program that does nothing but poll and answer */
+#define MISS_NS 30000		/* so long something lies there, and the program does not poll */
+#define DISTRUST_MIN SIM_MS(10)	/* so long its polls do not count then */
+#define DISTRUST_MAX SIM_MS(640)
+#define POLLS_LATELY SIM_US(400)	/* so long after such a window another one is expected */
 #define POLLS_PER_PUT_OFF 4u	/* so many polls after which an answer does not wait for company */
 #define POLLS_PER_LOOK 16u	/* of the stream that was read last, for one at all that are ready */
 
@@ -46,7 +51,16 @@ static unsigned int polls, polls_put_off;
 bool (*ofi_io_put_off)(bool all);
 static _Atomic uint64_t polled_at;	/* by the program, or 0 */
 static atomic_bool resting;
-static struct sim_poll_row row;
+static struct {
+	uint64_t began;
+	unsigned int polls;
+} window;
+static struct {
+	uint64_t until, length;
+} distrust;
+static atomic_uint all_polls;
+/* The thread will look, with the lock, as soon as the program does not poll steadily any more. */
+static bool watched;
 
 int ofi_io_add(struct ofi_source *source)
 {
@@ -116,21 +130,6 @@ bool ofi_io_poll(void)
 	return found;
 }
 
-/* Mostly something comes from where something came before, which costs one system call. */
-void ofi_io_fetch(void)
-{
-	uint64_t now = sim_now();
-
-	/* A program that also waits for its memory to change polls now and then. */
-	if (sim_poll_row_add(&row, 1, now))
-		atomic_store_explicit(&polled_at, now, memory_order_relaxed);
-	if (latest && !batch.num && ++polls % POLLS_PER_LOOK)
-		latest->ready(latest, EPOLLIN);
-	else
-		(void)handle_ready();
-	send_put_off(polls_put_off >= POLLS_PER_PUT_OFF);
-}
-
 static void wake_thread(void)
 {
 	uint64_t one = 1;
@@ -138,53 +137,130 @@ static void wake_thread(void)
 	(void)!write(io->wake, &one, sizeof(one));
 }
 
+static void note_poll(void)
+{
+	uint64_t now = sim_now(), passed = now - window.began;
+	bool steady;
+
+	atomic_fetch_add_explicit(&all_polls, 1, memory_order_relaxed);
+	window.polls++;
+	if (passed < WINDOW)
+		return;
+	steady = window.polls >= POLLS_PER_WINDOW && passed < 8 * WINDOW && now >= distrust.until;
+	window.began = now;
+	window.polls = 0;
+	if (!steady || !io)
+		return;
+	atomic_store_explicit(&polled_at, now, memory_order_relaxed);
+	if (watched)
+		return;
+	/* It sleeps until something comes, and would not look by itself. */
+	watched = true;
+	wake_thread();
+}
+
+/* Mostly something comes from where something came before, which costs one system call. */
+void ofi_io_fetch(void)
+{
+	note_poll();
+	if (latest && !batch.num && ++polls % POLLS_PER_LOOK)
+		latest->ready(latest, EPOLLIN);
+	else
+		(void)handle_ready();
+	send_put_off(!watched || polls_put_off >= POLLS_PER_PUT_OFF);
+}
+
 void ofi_io_idle(void)
 {
-	if (!io || !atomic_load_explicit(&polled_at, memory_order_relaxed))
+	if (!io)
 		return;
 	send_put_off(true);
-	sim_poll_row_end(&row);
+	if (!atomic_load_explicit(&polled_at, memory_order_relaxed))
+		return;
 	atomic_store(&polled_at, 0);
 	if (atomic_load(&resting))
 		wake_thread();
 }
 
-bool ofi_io_is_fetched(void)
+bool ofi_io_is_watched(void)
+{
+	return watched;
+}
+
+static bool is_fetched(void)
 {
 	uint64_t at = atomic_load(&polled_at);
 
 	return at && (int64_t)(sim_now() - at) < (int64_t)POLLS_LATELY;
 }
 
-/* Until a source is ready, or the thread is to check or to stop.  Without the lock. */
-static void wait_or_rest(const struct io *own)
+/*
+ * Until a source is ready, or the thread is to check or to stop.  Without the lock.  After a rest,
+ * the thread does not sleep before it has looked.
+ */
+static void wait_or_rest(const struct io *own, bool *rested)
 {
 	struct pollfd wake = { .fd = own->wake, .events = POLLIN };
 	struct epoll_event unused;
 	uint64_t count;
 
 	atomic_store(&resting, true);
-	if (ofi_io_is_fetched())
+	if (is_fetched()) {
+		*rested = true;
 		(void)poll(&wake, 1, REST_MS);
-	else
+	} else if (!*rested) {
 		(void)epoll_wait(own->epoll, &unused, 1, -1);
+	}
 	atomic_store(&resting, false);
 	(void)!read(own->wake, &count, sizeof(count));
+}
+
+/* Does something lie there that the program, which is relied on, does not fetch? */
+static bool program_misses(const struct io *own)
+{
+	unsigned int before = atomic_load(&all_polls);
+	const struct timespec pause = { .tv_nsec = MISS_NS };
+	struct epoll_event unused;
+
+	if (epoll_wait(own->epoll, &unused, 1, 0) <= 0)
+		return false;
+	(void)ppoll(NULL, 0, &pause, NULL);
+	return atomic_load(&all_polls) == before && epoll_wait(own->epoll, &unused, 1, 0) > 0;
+}
+
+/* Its polls do not count for a while; longer, if that comes again soon. */
+static void stop_trusting(void)
+{
+	uint64_t now = sim_now();
+	bool again = now - distrust.until < 2 * distrust.length;
+
+	if (!again)
+		distrust.length = DISTRUST_MIN;
+	else if (distrust.length < DISTRUST_MAX)
+		distrust.length *= 2;
+	distrust.until = now + distrust.length;
+	atomic_store(&polled_at, 0);
 }
 
 static void *io_thread(void *arg)
 {
 	struct io *own = arg;
-	bool stop = false;
+	bool stop = false, rested = false, misses;
 
 	while (!stop) {
-		wait_or_rest(own);
-		if (ofi_io_is_fetched())
+		wait_or_rest(own, &rested);
+		misses = rested && is_fetched() && program_misses(own);
+		if (!misses && is_fetched())
 			continue;
 		sim_lock();
+		if (misses)
+			stop_trusting();
 		stop = own->stop;
-		if (!stop)
+		rested = false;
+		if (!stop) {
+			watched = false;
 			(void)ofi_io_poll();
+		}
 		sim_unlock();
 	}
 	close(own->wake);
@@ -245,6 +321,7 @@ void ofi_io_stop(void)
 		return;
 	io->stop = true;
 	atomic_store(&polled_at, 0);
+	watched = false;
 	wake_thread();
 	io = NULL;
 	batch.num = 0;
@@ -261,4 +338,5 @@ void ofi_io_forget(void)
 	batch.num = 0;
 	latest = NULL;
 	atomic_store(&polled_at, 0);
+	watched = false;
 }

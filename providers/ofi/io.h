@@ -36,8 +36,8 @@ void ofi_io_remove(struct ofi_source *source);
 bool ofi_io_poll(void);
 /* The program polls: handle what is ready now.  The thread relies on it while it goes on. */
 void ofi_io_fetch(void);
-/* Does it, so that what is put off now is sent soon? */
-bool ofi_io_is_fetched(void);
+/* Does somebody send what is put off now, soon, whatever the program does? */
+bool ofi_io_is_watched(void);
 /* The program polls no more. */
 void ofi_io_idle(void);
 

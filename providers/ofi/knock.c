@@ -89,9 +89,11 @@ static void fail(struct ofi_knock *knock)
 		ofi_host_set_state(host, OFI_HOST_REFUSED);
 		ofi_route_silent(host);
 	} else if (error == -ECONNREFUSED && !ofi_host_any(host)) {
-		sim_core->log(POLYCM_LOG_WARN, NULL, "host %s refuses TCP port %u: no polycm program "
-			      "listens there, or a firewall refuses it",
-			      host->node->name, sim_addr_port(&host->gate.sa));
+		/* One whose last program has ended is asked by what is still on its way to that. */
+		sim_core->log(host->identified ? POLYCM_LOG_INFO : POLYCM_LOG_WARN, NULL,
+			      "host %s refuses TCP port %u: no polycm program listens there, or a "
+			      "firewall refuses it", host->node->name,
+			      sim_addr_port(&host->gate.sa));
 		ofi_route_bare(host);
 	} else if (!peer && ofi_host_any(host)) {
 		ofi_route_opened(host, ofi_host_any(host));

@@ -8,6 +8,7 @@
 #include "providers/soft/fabric/numbers.h"
 #include "providers/soft/host/host.h"
 #include "addresses.h"
+#include "carry.h"
 #include "clock.h"
 #include "gate.h"
 #include "host.h"
@@ -86,7 +87,7 @@ static void idle(void)
 
 static void catch_up(void)
 {
-	for (unsigned int i = 0; i < CATCH_UP_TURNS && ofi_io_poll(); i++)
+	for (unsigned int i = 0; i < CATCH_UP_TURNS && (ofi_io_poll() | ofi_carry_poll()); i++)
 		;
 }
 

@@ -37,6 +37,7 @@ static bool read_packet(const struct ofi_peer *peer, uint8_t *body, size_t len,
 	struct ofi_packet from;
 
 	if (ofi_packet_decode(body, len, &from) < 0 || from.from || from.to ||
+	    (from.type != SIM_PACKET_RC && len > OFI_PACKET_HEADER + SIM_LINK_MAX_PACKET) ||
 	    ofi_payload_order(from.type, body + OFI_PACKET_HEADER, len - OFI_PACKET_HEADER) < 0)
 		return false;
 	*ret_packet = (struct sim_packet){
@@ -72,7 +73,7 @@ unsigned int ofi_route_place(struct ofi_stream *stream, uint8_t type, const uint
 	struct sim_packet packet;
 
 	/* What waits for a carrier's packets waits as a whole. */
-	if (type != OFI_PACKET || peer->carry || !read_head(peer, head, len, bytes, &packet))
+	if (type != OFI_PACKET || ofi_carry_waits(peer) || !read_head(peer, head, len, bytes, &packet))
 		return 0;
 	return sim_link_place(&packet, to);
 }

@@ -236,7 +236,7 @@ int ofi_stream_put_off(struct ofi_stream *stream, uint8_t type, const struct iov
 		       unsigned int parts, size_t len)
 {
 	/* Else nobody would send it, as when a timer of the engine's acknowledges. */
-	bool soon = receiving || ofi_io_is_fetched();
+	bool soon = receiving || ofi_io_is_watched();
 
 	return send_frame(stream, type, body, parts, len,
 			  soon && len <= SHORT && !is_blocked(stream));

@@ -28,7 +28,7 @@
 #define PATIENCE 240		/* seconds, for the whole */
 #define TIMEOUT_MS 20000
 #define MANY 16u
-#define SLOT 65536u
+#define SLOT 600004u		/* several long packets, two chunks of a read, an odd end */
 #define SLOT_UD 1024u		/* below any MTU */
 #define GRH 40u
 #define RECEIVES (MANY + 2)

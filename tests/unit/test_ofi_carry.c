@@ -389,6 +389,25 @@ static void waits_while_it_comes(void **state)
 	assert_delivered(4);
 }
 
+/* Who names a packet of the far future, and goes on sending, does not cost all memory. */
+static void what_waits_is_bounded(void **state)
+{
+	static uint8_t mad[OFI_PACKET_HEADER + SIM_LINK_MAX_PACKET];
+	unsigned int held = 0;
+
+	(void)state;
+	change(WINDOW);
+	ofi_packet_encode(&(struct ofi_packet){ .number = 999, .type = SIM_PACKET_MAD }, mad);
+	say(OFI_CARRIER_BEFORE, WINDOW, 1ull << 60);
+	for (unsigned int i = 1; i <= 20; i++) {
+		for (unsigned int n = 0; n < 1000; n++)
+			held += ofi_carry_holds(&peer, mad, sizeof(mad));
+		pass(SIM_MS(40));
+		packet(i);
+	}
+	assert_in_range(held, 1, 100);
+}
+
 /* A message of the CM is not kept for data that does not come. */
 static void waits_not_for_ever(void **state)
 {
@@ -429,6 +448,7 @@ int main(void)
 		TEST(stuck),
 		TEST(peer_stopped),
 		TEST(waits_while_it_comes),
+		TEST(what_waits_is_bounded),
 		TEST(waits_not_for_ever),
 	};
 

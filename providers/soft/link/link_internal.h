@@ -38,8 +38,8 @@ static inline void sim_frame_copy(const struct sim_frame *frame, void *to)
 /* Hand a packet to its type's handler. */
 void sim_link_deliver(const struct sim_packet *packet);
 /*
- * Where the payload of a packet can be read to (link.h).  It is asked for again before each byte that is
- * put there, and if the answer is another one, the packet is lost.
+ * Where the payload of a packet can be read to (link.h).  The caller asks again before each read, and
+ * if the answer is another one, the packet is lost.
  */
 unsigned int sim_link_place(const struct sim_packet *packet, struct iovec to[static SIM_PLACE_PARTS]);
 /* The same for what no tap sees and no port stops. */

@@ -57,6 +57,9 @@ unsigned int rc_peer_slot(struct sim_qp *qp)
 
 uint32_t rc_fragment(struct sim_qp *qp)
 {
+	/* Else it goes to nobody (rc_send()). */
+	if (!qp->peer || !sim_port_has_mac(qp->peer, qp->peer_mac))
+		return RC_FRAGMENT;
 	return (uint32_t)(sim_link_max(rc_peer_slot(qp)) - sizeof(struct rc_header));
 }
 
