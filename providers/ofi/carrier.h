@@ -18,7 +18,8 @@
 #include "hello.h"
 
 #define OFI_CARRIER_VERSION 1u
-#define OFI_CARRIER_MESSAGE (OFI_CARRIED_HEADER + SIM_LINK_MAX_LONG)
+#define OFI_CARRIER_PACKET 131072u	/* the longest: there are 128 buffers of it */
+#define OFI_CARRIER_MESSAGE (OFI_CARRIED_HEADER + OFI_CARRIER_PACKET)
 #define OFI_CARRIER_BUFFERS 64u		/* receives that are posted, and sends under way */
 #define OFI_CARRIER_WHY 256u
 

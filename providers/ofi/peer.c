@@ -9,6 +9,7 @@
 #include <utlist.h>
 
 #include "providers/soft/link/shm/shm.h"
+#include "carrier.h"
 #include "carry.h"
 #include "knock.h"
 #include "peer.h"
@@ -181,7 +182,9 @@ size_t ofi_peer_max_packet(unsigned int number)
 {
 	const struct ofi_peer *peer = ofi_peer_by_number(number);
 
-	return peer && peer->session ? SIM_LINK_MAX_LONG : SIM_LINK_MAX_PACKET;
+	if (!peer || !peer->session)
+		return SIM_LINK_MAX_PACKET;
+	return peer->carry ? OFI_CARRIER_PACKET : SIM_LINK_MAX_LONG;
 }
 
 void ofi_peer_ponged(struct ofi_peer *peer)

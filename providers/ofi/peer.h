@@ -60,7 +60,7 @@ void ofi_peer_bury(struct ofi_peer *peer);
 /* Is its host there, and has it not handled what was sent to it?  Then a card would still answer. */
 bool ofi_peer_stands_still(unsigned int number);
 void ofi_peer_ponged(struct ofi_peer *peer);
-/* The longest packet that it gets: a short one while no stream leads to it. */
+/* The longest packet that it gets: short ones wait for a stream, and a carrier has its own maximum. */
 size_t ofi_peer_max_packet(unsigned int number);
 
 void ofi_peers_stop(void);

@@ -43,7 +43,7 @@ void ofi_world_pair(int pair[2]);
 void ofi_far_write(int fd, const void *bytes, size_t len);
 void ofi_far_send(int fd, uint8_t type, const void *body, size_t len);
 /* The type of the next frame; 0: the end.  body: of OFI_FAR_BODY bytes. */
-#define OFI_FAR_BODY (160u << 10)
+#define OFI_FAR_BODY (32u << 10)
 uint8_t ofi_far_receive(int fd, uint8_t *body, size_t *ret_len);
 
 #endif

@@ -21,7 +21,7 @@
 #include "tests/cmocka_all.h"
 
 static const uint32_t max_of[OFI_FRAME_TYPES] = {
-	[OFI_HELLO] = 8192, [OFI_PROOF] = 32, [OFI_REFUSED] = 40, [OFI_PACKET] = 16 + 131072,
+	[OFI_HELLO] = 8192, [OFI_PROOF] = 32, [OFI_REFUSED] = 40, [OFI_PACKET] = 16 + 260616,
 	[OFI_RETURNED] = 4 + 16 + 16384, [OFI_FIND] = 8, [OFI_FOUND] = 12, [OFI_PORTS] = 8192,
 	[OFI_PING] = 8, [OFI_PONG] = 16, [OFI_BYE] = 0, [OFI_CARRIER] = 12 + 72 + 256,
 };

@@ -341,7 +341,8 @@ static void wrong_frames(void (*reach)(int *ret_listener), uint8_t expected, uin
 			continue;
 		ofi_far_init(&far);
 		reach(&listener);
-		ofi_far_send(far.fd, type, zeros, ofi_frame_max(type));
+		ofi_far_send(far.fd, type, zeros, ofi_frame_max(type) < sizeof(zeros) ?
+			     ofi_frame_max(type) : sizeof(zeros));
 		ofi_world_until(no_session, NULL);
 		ofi_far_closes(&far);
 		if (listener >= 0)

@@ -90,6 +90,6 @@ struct rc_part {
 #define RC_FRAGMENT (SIM_LINK_MAX_PACKET - (uint32_t)sizeof(struct rc_header))
 #define RC_WINDOW (512u << 10)		/* bytes on the link per QP */
 #define RC_PROGRESS_EVERY (8 * RC_FRAGMENT)
-#define RC_READ_CHUNK (4 * (SIM_LINK_MAX_LONG - (uint32_t)sizeof(struct rc_header)))
+#define RC_READ_CHUNK (2 * (SIM_LINK_MAX_LONG - (uint32_t)sizeof(struct rc_header)))
 
 #endif
