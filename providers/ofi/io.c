@@ -195,22 +195,20 @@ static bool is_fetched(void)
 }
 
 /*
- * Until a source is ready, or the thread is to check or to stop.  Without the lock.  After a rest,
- * the thread does not sleep before it has looked.
+ * Until a source is ready, or the thread is to check or to stop.  Without the lock.  Since it has
+ * relied on the program, it does not sleep before it has looked.
  */
-static void wait_or_rest(const struct io *own, bool *rested)
+static void wait_or_rest(const struct io *own, bool relied)
 {
 	struct pollfd wake = { .fd = own->wake, .events = POLLIN };
 	struct epoll_event unused;
 	uint64_t count;
 
 	atomic_store(&resting, true);
-	if (is_fetched()) {
-		*rested = true;
+	if (is_fetched())
 		(void)poll(&wake, 1, REST_MS);
-	} else if (!*rested) {
+	else if (!relied)
 		(void)epoll_wait(own->epoll, &unused, 1, -1);
-	}
 	atomic_store(&resting, false);
 	(void)!read(own->wake, &count, sizeof(count));
 }
@@ -245,18 +243,20 @@ static void stop_trusting(void)
 static void *io_thread(void *arg)
 {
 	struct io *own = arg;
-	bool stop = false, rested = false, misses;
+	bool stop = false, relied = false, misses;
 
 	while (!stop) {
-		wait_or_rest(own, &rested);
-		misses = rested && is_fetched() && program_misses(own);
-		if (!misses && is_fetched())
+		wait_or_rest(own, relied);
+		misses = relied && is_fetched() && program_misses(own);
+		if (!misses && is_fetched()) {
+			relied = true;
 			continue;
+		}
 		sim_lock();
 		if (misses)
 			stop_trusting();
 		stop = own->stop;
-		rested = false;
+		relied = false;
 		if (!stop) {
 			watched = false;
 			(void)ofi_io_poll();
