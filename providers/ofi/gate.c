@@ -286,6 +286,16 @@ static void accept_later(uint64_t at)
 	sim_timer_arm(&accept_again, at);
 }
 
+/* The socket has all addresses of the host; POLYCM_OFI_ADDRESSES may say fewer. */
+static bool may_come_there(int fd)
+{
+	union sim_sockaddr here = { 0 };
+	socklen_t len = sizeof(here);
+
+	return !ofi_self.num_networks ||
+	       (!getsockname(fd, &here.sa, &len) && ofi_self_may_use(&here.sa));
+}
+
 static void accept_some(struct ofi_source *source, uint32_t events)
 {
 	(void)events;
@@ -298,7 +308,9 @@ static void accept_some(struct ofi_source *source, uint32_t events)
 			return;
 		}
 		fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0) {
+		if (fd >= 0 && !may_come_there(fd)) {
+			close(fd);
+		} else if (fd >= 0) {
 			accept_one(fd);
 		} else if (errno == EAGAIN) {
 			return;

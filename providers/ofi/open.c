@@ -107,6 +107,7 @@ static int add_self(void)
 	struct sim_node *node;
 	int r;
 
+	sim_host_may_use = ofi_self_may_use;
 	r = sim_host_add(ofi_self.name, DEVICE_NAME, ofi_self.transport, NULL);
 	if (r < 0)
 		return r;

@@ -21,6 +21,9 @@ static const struct polycm_option options[] = {
 	{ SIZE, "POLYCM_OFI_HOSTS", "", NULL,
 		"Hosts that multicast groups are to reach, and hosts whose TCP port is another one, "
 		"separated by commas: 10.0.0.7,hostc:4796." },
+	{ SIZE, "POLYCM_OFI_ADDRESSES", "", NULL,
+		"Addresses of this host, or networks, to which the device ofi0 and the TCP port are "
+		"limited, separated by commas: 10.0.0.7,fd00::/64. Unset: all." },
 	{ SIZE, "POLYCM_OFI_KEY", "", NULL,
 		"File with a secret, which only its owner can read. Only hosts with the same secret "
 		"can connect. Unset: all hosts that reach the TCP port can." },

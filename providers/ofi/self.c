@@ -132,6 +132,49 @@ static int read_hosts(void)
 	return r;
 }
 
+static int read_networks(void)
+{
+	static const char setting[] = "POLYCM_OFI_ADDRESSES";
+	const char *text = sim_core->setting(setting);
+	char *copy = text && *text ? strdup(text) : NULL, *at, *name;
+	struct ofi_network *network;
+	int r = copy || !text || !*text ? 0 : -ENOMEM;
+
+	ofi_self.num_networks = 0;
+	name = copy ? strtok_r(copy, ", ", &at) : NULL;
+	for (; name && !r; name = strtok_r(NULL, ", ", &at)) {
+		network = &ofi_self.networks[ofi_self.num_networks];
+		if (ofi_self.num_networks == OFI_MAX_NETWORKS)
+			r = bad_setting(setting, name, "more than 32 addresses");
+		else if (sim_addr_parse(name, &network->addr, &network->prefix_len))
+			r = bad_setting(setting, name, "not an address, as 10.0.0.7, nor a network, as "
+						       "10.0.0.0/24");
+		else
+			ofi_self.num_networks++;
+	}
+	free(copy);
+	return r;
+}
+
+bool ofi_self_may_use(const struct sockaddr *addr)
+{
+	union sim_sockaddr given = sim_addr_copy(addr);
+	const uint8_t *end = given.in6.sin6_addr.s6_addr + 12;
+
+	if (sim_addr_is_mapped(addr))
+		given.in = (struct sockaddr_in){
+			.sin_family = AF_INET,
+			.sin_addr.s_addr = htonl((uint32_t)end[0] << 24 | (uint32_t)end[1] << 16 |
+						 (uint32_t)end[2] << 8 | end[3]),
+		};
+	for (unsigned int i = 0; i < ofi_self.num_networks; i++)
+		if (given.sa.sa_family == ofi_self.networks[i].addr.sa.sa_family &&
+		    sim_addr_in_prefix(&given.sa, &ofi_self.networks[i].addr.sa,
+				       ofi_self.networks[i].prefix_len))
+			return true;
+	return !ofi_self.num_networks;
+}
+
 /* A secret that others can read is none. */
 static int check_key_file(const char *path, int fd)
 {
@@ -276,6 +319,8 @@ int ofi_self_read(void)
 		r = read_gate();
 	if (!r)
 		r = read_hosts();
+	if (!r)
+		r = read_networks();
 	if (!r)
 		r = read_key();
 	if (r < 0)

@@ -14,6 +14,7 @@
 #define OFI_DEFAULT_PORT 14791u
 #define OFI_KEY_MAX 4096u
 #define OFI_MAX_HOSTS 1024u
+#define OFI_MAX_NETWORKS 32u
 
 /* POLYCM_OFI_HOSTS: an address, with the port of the gate there. */
 struct ofi_known_host {
@@ -32,6 +33,11 @@ struct ofi_self {
 	size_t key_len;
 	struct ofi_known_host *hosts;
 	unsigned int num_hosts;
+	struct ofi_network {		/* POLYCM_OFI_ADDRESSES; none: all */
+		union sim_sockaddr addr;
+		uint8_t prefix_len;
+	} networks[OFI_MAX_NETWORKS];
+	unsigned int num_networks;
 };
 extern struct ofi_self ofi_self;
 
@@ -41,6 +47,8 @@ extern struct ofi_self ofi_self;
  */
 int ofi_self_read(void);
 void ofi_self_drop(void);
+/* Is it one of POLYCM_OFI_ADDRESSES?  IPv4 may be mapped into IPv6. */
+bool ofi_self_may_use(const struct sockaddr *addr);
 /* Another token: in the child of a fork(), too. */
 void ofi_self_renew(void);
 

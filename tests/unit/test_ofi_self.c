@@ -54,6 +54,31 @@ static void set(const char *name, const char *value)
 		fail_msg("%s=%s: %s", name, value, sim_fake_log(POLYCM_LOG_ERROR));
 }
 
+static bool may_use(const char *address)
+{
+	union sim_sockaddr addr = { 0 };
+	uint8_t bits;
+
+	assert_int_equal(sim_addr_parse(address, &addr, &bits), 0);
+	return ofi_self_may_use(&addr.sa);
+}
+
+static void addresses(void **state)
+{
+	(void)state;
+	set("POLYCM_OFI_ADDRESSES", "");
+	assert_true(may_use("10.0.0.7") && may_use("fd00::1"));
+	ofi_self_drop();
+	set("POLYCM_OFI_ADDRESSES", "10.0.0.7,192.168.1.0/24 fd00::/64");
+	assert_true(may_use("10.0.0.7") && may_use("::ffff:10.0.0.7"));
+	assert_false(may_use("10.0.0.8") || may_use("::ffff:10.0.0.8"));
+	assert_true(may_use("192.168.1.9") && may_use("fd00::9"));
+	assert_false(may_use("192.168.2.9") || may_use("fd00:0:0:1::9") || may_use("127.0.0.1"));
+	ofi_self_drop();
+	refused("POLYCM_OFI_ADDRESSES", "10.0.0.7,eth0", -EINVAL, "eth0");
+	refused("POLYCM_OFI_ADDRESSES", "10.0.0.0/33", -EINVAL, "10.0.0.0/33");
+}
+
 static void nothing_set(void **state)
 {
 	(void)state;
@@ -286,6 +311,7 @@ static void our_hello(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		SELF(addresses),
 		SELF(nothing_set),
 		SELF(transports),
 		SELF(ports),

@@ -127,6 +127,13 @@ static int add_address(struct sim_port *port, const char *ifname, const struct s
 	return r;
 }
 
+bool (*sim_host_may_use)(const struct sockaddr *addr);
+
+static bool may_use(const struct ifaddrs *i)
+{
+	return i->ifa_flags & IFF_LOOPBACK || !sim_host_may_use || sim_host_may_use(i->ifa_addr);
+}
+
 /* Add the host's addresses on loopback interfaces, or those on all others. */
 static int add_addresses(struct sim_port *port, const struct ifaddrs *list, bool loopback)
 {
@@ -135,7 +142,7 @@ static int add_addresses(struct sim_port *port, const struct ifaddrs *list, bool
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
 		if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) ||
 		    (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6) ||
-		    !!(i->ifa_flags & IFF_LOOPBACK) != loopback)
+		    !!(i->ifa_flags & IFF_LOOPBACK) != loopback || !may_use(i))
 			continue;
 		r = add_address(port, i->ifa_name, i->ifa_addr, i->ifa_netmask);
 		if (r < 0)

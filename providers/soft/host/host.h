@@ -23,6 +23,9 @@ void sim_fabric_close(void);
  */
 int sim_host_join(const char *name);
 
+/* Set before the host is added, or NULL: which of its addresses the device has, loopback apart. */
+extern bool (*sim_host_may_use)(const struct sockaddr *addr);
+
 /* Add this host: a node with one device that has all its addresses.  profile may be NULL. */
 int sim_host_add(const char *name, const char *device_name, const struct polycm_transport *rules,
 		 const struct sim_profile *profile);
