@@ -87,8 +87,12 @@ static void idle(void)
 
 static void catch_up(void)
 {
-	for (unsigned int i = 0; i < CATCH_UP_TURNS && (ofi_io_poll() | ofi_carry_poll()); i++)
-		;
+	bool some = true;
+
+	for (unsigned int i = 0; i < CATCH_UP_TURNS && some; i++) {
+		some = ofi_io_poll();
+		some |= ofi_carry_poll();
+	}
 }
 
 static void set_hooks(void)
