@@ -283,6 +283,6 @@ many() {
 		printf '{"time":%d,"kind":"event","node":"a","id":1,"event":"X","status":0}\n' "$i"
 	done
 }
-check 'many rows get a note' complains 0 '600 rows; --id N or --between A,B shows fewer' "$(many)$nl"
+check 'many rows get a note' complains 0 '600 rows; --cm, --id N or --between A,B shows fewer' "$(many)$nl"
 
 finish
