@@ -41,6 +41,10 @@ static const struct polycm_option options[] = {
 	{ SIZE, "POLYCM_SIM_PULL", "on", "on|off",
 		"on: read large messages from the sending process's memory, if the system "
 		"allows it; off: copy them through shared memory." },
+	{ SIZE, "POLYCM_SIM_DIRECT", "on", "on|off",
+		"on: RDMA writes and reads between processes are carried out by the process that "
+		"posts them, if the system allows it; off: always by messages to the other "
+		"process." },
 	{ SIZE, "POLYCM_SIM_SCENARIO", "", NULL,
 		"Scenario file with the nodes, links and faults of the fabric, as in "
 		"polycm-scenario(5)." },

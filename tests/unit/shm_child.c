@@ -25,7 +25,7 @@
 #include "providers/soft/link/link.h"
 #include "providers/soft/link/shm/peer.h"
 #include "providers/soft/link/shm/ring.h"
-#include "providers/soft/shm/ring_name.h"
+#include "providers/soft/shm/file_name.h"
 #include "providers/soft/shm/segment.h"
 #include "providers/sim/scenario.h"
 #include "shm_child.h"
@@ -254,7 +254,7 @@ static int make_bad_ring(const char *mode)
 	size_t size = sim_ring_memory(RING_SIZE);
 	struct sim_ring_header *ring;
 	struct sim_ring_writer writer;
-	char text[SIM_RING_NAME_MAX];
+	char text[SIM_FILE_NAME_MAX];
 	uint8_t *bytes;
 	void *record;
 	int fd;

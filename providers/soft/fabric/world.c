@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "providers/soft/engine/engine.h"
+#include "providers/soft/shm/visit.h"
 #include "providers/soft/wire/address.h"
 #include "build.h"
 #include "counters.h"
@@ -34,9 +35,15 @@ void sim_world_listen(struct sim_world_listener *listener)
 				who->what(__VA_ARGS__);					\
 	} while (0)
 
+static void set_disturbed(bool disturbed)
+{
+	sim_world_disturbed = disturbed;
+	sim_visit_close(SIM_CLOSED_CHANGED, disturbed);
+}
+
 void sim_world_close(void)
 {
-	sim_world_disturbed = false;
+	set_disturbed(false);
 	sim_engine_hooks.postpone = NULL;
 }
 
@@ -97,7 +104,7 @@ void sim_node_freeze_until(struct sim_node *node, uint64_t until)
 	if (until != SIM_NEVER)
 		shift.by = until - (node->frozen_until > now ? node->frozen_until : now);
 	node->frozen_until = until;
-	sim_world_disturbed = true;
+	set_disturbed(true);
 	sim_engine_hooks.postpone = deadline_of;
 	sim_timers_move(shifted, &shift);
 	sim_trace("node", "\"node\":\"%s\",\"what\":\"%s\",\"for\":%" PRIu64, node->name,
@@ -137,7 +144,7 @@ void sim_port_set_state(struct sim_port *port, bool up)
 		sim_count_link_down(port);
 		sim_node_unlearn_all(port->device->node);
 	}
-	sim_world_disturbed = !up || !all_carry();
+	set_disturbed(!up || !all_carry());
 	sim_trace("port", "\"node\":\"%s\",\"port\":\"%s\",\"state\":\"%s\"",
 		  port->device->node->name, port_name(port, name), up ? "ACTIVE" : "DOWN");
 	tell(port_event, port, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
@@ -163,7 +170,7 @@ void sim_device_remove(struct sim_device *device)
 	/* The kernel lets go of the card when the ids on it have ended: their last words leave. */
 	tell(device_leaves, device);
 	device->removed = true;
-	sim_world_disturbed = true;
+	set_disturbed(true);
 	for (unsigned int i = 0; i < device->num_ports; i++)
 		device->ports[i].state = IBV_PORT_DOWN;
 	forget_interfaces(device);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "providers/soft/shm/visit.h"
 #include "providers/soft/trace/trace.h"
 #include "fault_internal.h"
 
@@ -29,6 +30,7 @@ static uint64_t began;			/* time 0 of the rules, on the real clock */
 void fault_update_on(void)
 {
 	sim_faults_on = faults || fault_actions_left() || sim_fault_explorer;
+	sim_visit_close(SIM_CLOSED_RULES, sim_faults_on);
 }
 
 /* ------------------------------------------------------------------------

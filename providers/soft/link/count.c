@@ -89,3 +89,14 @@ void sim_link_count_to_group(const struct sim_port *from, uint32_t len)
 	sim_count(from, SIM_SENT_TO_GROUPS, 1);
 	count(from, SIM_SENT_PACKETS, SIM_SENT_WORDS, len);
 }
+
+void sim_link_count_direct(const struct sim_port *from, const struct sim_port *to, uint64_t bytes,
+			   bool read)
+{
+	uint64_t request = read ? 0 : bytes, answer = bytes - request;
+
+	count(from, SIM_SENT_PACKETS, SIM_SENT_WORDS, request);
+	count(to, SIM_RECEIVED_PACKETS, SIM_RECEIVED_WORDS, request);
+	count(to, SIM_SENT_PACKETS, SIM_SENT_WORDS, answer);
+	count(from, SIM_RECEIVED_PACKETS, SIM_RECEIVED_WORDS, answer);
+}

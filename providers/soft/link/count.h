@@ -8,6 +8,9 @@
 /* Datagrams to groups do not count here: one packet of a link may be several here. */
 void sim_link_count_sent(const struct sim_frame *frame);
 void sim_link_count_received(const struct sim_packet *packet);
+/* A request of so many bytes that was carried out without packets, and its answer. */
+void sim_link_count_direct(const struct sim_port *from, const struct sim_port *to, uint64_t bytes,
+			   bool read);
 /* One datagram to a group, however many members it has. */
 void sim_link_count_to_group(const struct sim_port *from, uint32_t len);
 

@@ -13,6 +13,7 @@
 
 #define HASH_NONFATAL_OOM 1
 #include "shape_internal.h"
+#include "providers/soft/shm/visit.h"
 
 struct setting {
 	struct setting *next;
@@ -99,6 +100,7 @@ int sim_shape_set(const struct sim_node *a, const struct sim_node *b,
 	settings = setting;
 	drop_covered();
 	sim_shape_on = true;
+	sim_visit_close(SIM_CLOSED_LINKS, true);
 	HASH_ITER(hh, flows, flow, next)
 		flow->link = *link_between(flow->key.from, flow->key.to);
 	return 0;
@@ -168,6 +170,7 @@ void sim_flows_forget(void)
 		free(setting);
 	}
 	sim_shape_on = false;
+	sim_visit_close(SIM_CLOSED_LINKS, false);
 	HASH_ITER(hh, flows, flow, next) {
 		HASH_DELETE(hh, flows, flow);
 		free(flow);

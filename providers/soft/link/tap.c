@@ -2,6 +2,7 @@
 /* link/tap.c - gives taps each packet, in one piece. */
 #include "config.h"
 
+#include "providers/soft/shm/visit.h"
 #include "link_internal.h"
 
 struct sim_tap *sim_taps;
@@ -16,6 +17,7 @@ void sim_tap_add(struct sim_tap *tap)
 		return;
 	tap->next = NULL;
 	*at = tap;
+	sim_visit_close(SIM_CLOSED_WATCHED, true);
 }
 
 /* Its `next' stays: the list may just be walked. */
@@ -24,6 +26,7 @@ void sim_tap_remove(struct sim_tap *tap)
 	for (struct sim_tap **at = &sim_taps; *at; at = &(*at)->next) {
 		if (*at == tap) {
 			*at = tap->next;
+			sim_visit_close(SIM_CLOSED_WATCHED, sim_taps != NULL);
 			return;
 		}
 	}

@@ -16,6 +16,7 @@
 #include "providers/soft/fabric/world.h"
 #include "context.h"
 #include "device.h"
+#include "direct.h"
 #include "mr.h"
 #include "qp.h"
 #include "rc_internal.h"
@@ -307,6 +308,7 @@ void sim_nic_start(void)
 void sim_nic_stop(void)
 {
 	free_contexts(NULL);
+	nic_direct_stop();
 	nic_mr_stop();
 	nic_qpn_stop();
 }

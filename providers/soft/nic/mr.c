@@ -13,12 +13,12 @@
 
 #include "device.h"
 #include "context.h"
+#include "direct.h"
 #include "mr.h"
 #include "refuse.h"
 #include "verbs.h"
 
-#define TAG_BITS 12u
-#define TAG_MASK ((1u << TAG_BITS) - 1)
+#define TAG_MASK ((1u << NIC_KEY_TAG_BITS) - 1)
 
 #define KNOWN_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 		      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | \
@@ -46,7 +46,7 @@ int nic_key_reserve(const struct sim_device *device, const char *call)
 
 	if (first_free)
 		return 0;
-	bigger = more > 1u << (32 - TAG_BITS) ? NULL : realloc(slots, more * sizeof(*slots));
+	bigger = more > 1u << (32 - NIC_KEY_TAG_BITS) ? NULL : realloc(slots, more * sizeof(*slots));
 	if (!bigger)
 		return nic_refuse(device, call, ENOMEM, "no key for it");
 	slots = bigger;
@@ -66,7 +66,7 @@ static uint32_t make_key(uint32_t index)
 		tag = (uint32_t)sim_random() & TAG_MASK;
 	while (tag == slots[index].tag);
 	slots[index].tag = tag;
-	return index << TAG_BITS | tag;
+	return index << NIC_KEY_TAG_BITS | tag;
 }
 
 uint32_t nic_key_take(struct sim_mr *mr, struct sim_mw *mw, uint32_t *ret_index)
@@ -97,16 +97,21 @@ struct sim_mw *nic_mw_at(uint32_t index)
 	return index < num_slots ? slots[index].mw : NULL;
 }
 
+struct sim_mr *nic_mr_at(uint32_t index)
+{
+	return index < num_slots ? slots[index].mr : NULL;
+}
+
 struct sim_mr *nic_mr_by_key(uint32_t key)
 {
-	struct sim_mr *mr = key >> TAG_BITS < num_slots ? slots[key >> TAG_BITS].mr : NULL;
+	struct sim_mr *mr = nic_mr_at(nic_key_index(key));
 
 	return mr && mr->pub.rkey == key ? mr : NULL;
 }
 
 struct sim_mw *nic_mw_by_key(uint32_t key)
 {
-	struct sim_mw *mw = nic_mw_at(key >> TAG_BITS);
+	struct sim_mw *mw = nic_mw_at(nic_key_index(key));
 
 	return mw && mw->key == key ? mw : NULL;
 }
@@ -191,6 +196,8 @@ struct ibv_mr *nic_mr_create(struct ibv_pd *pd, const struct sim_mr *init, const
 		err = nic_add(pd->context, call, NIC_MR, &mr->node, pd);
 	if (!err)
 		mr->pub.lkey = mr->pub.rkey = nic_key_take(mr, NULL, &mr->pub.handle);
+	if (!err)
+		nic_direct_add_mr(mr);
 	sim_unlock();
 	return err ? nic_fail(mr, err) : &mr->pub;
 }
@@ -273,6 +280,7 @@ int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
 		sim_unlock();
 		goto err_errno;
 	}
+	nic_direct_drop_mr(mr);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		nic_use_pd(mr->pub.pd, -1u);
 		nic_use_pd(pd, 1);
@@ -287,6 +295,7 @@ int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
 		/* For other memory, other keys; else drivers keep them, and programs count on it. */
 		mr->pub.lkey = mr->pub.rkey = make_key(mr->pub.handle);
 	}
+	nic_direct_add_mr(mr);
 	sim_unlock();
 	return 0;
 
@@ -305,6 +314,7 @@ static void leave(struct sim_mr *mr)
 	nic_remove(mr->pub.context, NIC_MR, &mr->node, mr->pub.pd);
 	if (mr->object != mr)
 		return;
+	nic_direct_drop_mr(mr);
 	nic_key_drop(mr->pub.handle);
 	if (mr->dm)
 		mr->dm->users--;
@@ -352,7 +362,7 @@ int sim_dereg_mr(struct ibv_mr *ibmr)
 /* Lock held.  The region of that number, in any context of the file; or NULL. */
 static struct sim_mr *find(const struct sim_context *importing, uint32_t number)
 {
-	struct sim_mr *mr = number < num_slots ? slots[number].mr : NULL;
+	struct sim_mr *mr = nic_mr_at(number);
 
 	return mr && nic_context(mr->pub.context)->file == importing->file ? mr : NULL;
 }

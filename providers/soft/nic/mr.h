@@ -9,6 +9,13 @@
 
 /* --- mr.c --- */
 
+#define NIC_KEY_TAG_BITS 12u
+/* The slot of a key in the table, which is the handle of what it is the key of. */
+static inline uint32_t nic_key_index(uint32_t key)
+{
+	return key >> NIC_KEY_TAG_BITS;
+}
+
 /* Rights with which memory changes. */
 #define NIC_ACCESS_WRITES (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -17,9 +24,10 @@ int nic_key_reserve(const struct sim_device *device, const char *call);
 /* The next free slot, for a region or a window.  Returns the key. */
 uint32_t nic_key_take(struct sim_mr *mr, struct sim_mw *mw, uint32_t *ret_index);
 void nic_key_drop(uint32_t index);
-/* The window in that slot, the region with that key; or NULL. */
+/* The window in that slot, the region with that key, the region in that slot; or NULL. */
 struct sim_mw *nic_mw_at(uint32_t index);
 struct sim_mr *nic_mr_by_key(uint32_t key);
+struct sim_mr *nic_mr_at(uint32_t index);
 /* The window that the key was made for, bound or not; or NULL. */
 struct sim_mw *nic_mw_by_key(uint32_t key);
 void nic_mr_stop(void);

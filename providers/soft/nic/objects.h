@@ -325,6 +325,8 @@ struct sim_qp {
 	bool read_dropped;			/* an answer came too early and was dropped */
 	bool sqd_drained;
 	bool cqe_lost;
+	uint32_t entry;				/* what it publishes, from 1; 0: nothing (direct.h) */
+	uint32_t peer_entry;			/* the peer's; 0: it has offered none */
 	bool failure_logged;			/* a bad completion, or what ended it */
 	bool full_logged;			/* that the send queue was, once */
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "context.h"
+#include "direct.h"
 #include "mr.h"
 #include "pd.h"
 #include "qp.h"
@@ -207,6 +208,7 @@ static void qp_end(struct sim_qp *qp)
 	nic_groups_detach_all(qp);
 	if (!qp->domain)	/* else it binds none, and its first handle's context may be gone */
 		nic_mw_unbind_all(qp);
+	nic_direct_withdraw(qp);
 	nic_qpn_drop(nic_qpn(qp));
 	use_queues(&qp->pub.qp, -1u);
 	nic_xrc_leave_qp(qp);

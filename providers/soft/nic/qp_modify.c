@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "device.h"
+#include "direct.h"
 #include "qp.h"
 #include "rc_internal.h"
 #include "refuse.h"
@@ -232,6 +233,7 @@ static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int ma
 	if (mask & IBV_QP_DEST_QPN) {
 		qp->attr.dest_qp_num = attr->dest_qp_num & NIC_QPN_MASK;
 		qp->peer_slot = SIM_NOBODY;
+		qp->peer_entry = 0;
 		if (qp->type != IBV_QPT_UD)
 			rc_peer_slot(qp);
 	}
@@ -391,6 +393,8 @@ int sim_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		errno = err;
 		return err;
 	}
+	/* It is offered again, as it is then. */
+	nic_direct_withdraw(qp);
 	if (qp->port->device->removed)
 		err = nic_refuse(qp->port->device, "ibv_modify_qp", EIO, "the device was removed");
 	else if (nic_qp_is_iwarp(qp))

@@ -8,6 +8,7 @@
 #include "providers/soft/fabric/remote.h"
 #include "providers/soft/fabric/trace_lines.h"
 #include "context.h"
+#include "direct.h"
 #include "qp.h"
 #include "rc_internal.h"
 #include "rq.h"
@@ -34,6 +35,8 @@ void nic_qp_set_state(struct sim_qp *qp, uint8_t state)
 		sim_trace_state(qp->port->device->node, "qp", nic_qpn(qp), state_names[state],
 				state_names[qp->state]);
 	qp->state = state;
+	if (qp->entry && state != IBV_QPS_RTS)
+		nic_direct_withdraw(qp);
 }
 
 void nic_describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
@@ -54,6 +57,7 @@ void nic_qp_reset(struct sim_qp *qp)
 	nic_qp_set_state(qp, IBV_QPS_RESET);
 	qp->peer = NULL;
 	qp->attr.dest_qp_num = 0;
+	qp->peer_entry = 0;
 	qp->sq_head = qp->sq_high = qp->sq_next = qp->sq_tail = 0;
 	qp->mark = qp->slow_since = 0;
 	qp->sq_psn = qp->tx_off = qp->rd_off = qp->inflight = 0;
@@ -138,6 +142,7 @@ int sim_qp_stream_connect(struct sim_qp *qp, struct sim_port *peer, uint32_t pee
 		return -EINVAL;
 	qp->peer = peer;
 	qp->attr.dest_qp_num = peer_qpn;
+	qp->peer_entry = 0;
 	qp->peer_slot = sim_slot_of_peer_qpn(peer, peer_qpn);
 	qp->attr.max_dest_rd_atomic = responder_resources;
 	qp->attr.max_rd_atomic = initiator_depth;

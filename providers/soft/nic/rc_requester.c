@@ -14,6 +14,7 @@
 #include "providers/soft/fabric/world.h"
 #include "providers/soft/link/shm/shm.h"
 #include "providers/soft/shm/doorbell.h"
+#include "direct.h"
 #include "qp.h"
 #include "rc_internal.h"
 #include "refuse.h"
@@ -361,6 +362,8 @@ void rc_handle_response(struct sim_qp *qp, const struct rc_packet *p)
 
 	if (!wqe)
 		return;		/* an old one */
+	if (p->h.rkey)
+		nic_direct_take_offer(qp, p->h.rkey);
 	done = p->h.op == RC_ACK ? index + 1 : index;
 	if (!complete_before(qp, done)) {
 		/* A read before it has only part of its data: ask again when it has all. */

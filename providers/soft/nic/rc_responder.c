@@ -10,6 +10,7 @@
 #include "providers/soft/fabric/counters.h"
 #include "providers/soft/link/shm/shm.h"
 #include "device.h"
+#include "direct.h"
 #include "mr.h"
 #include "qp.h"
 #include "rc_internal.h"
@@ -23,6 +24,16 @@ static void answer(struct sim_qp *qp, uint32_t psn, enum rc_op op, uint32_t offs
 {
 	struct rc_header h = { .psn = psn & NIC_PSN_MASK, .op = (uint8_t)op, .offset = offset };
 
+	rc_send(qp, &h, NULL, 0, 0);
+}
+
+/* A message is done.  Its sender may do the next one like that itself. */
+static void acknowledge(struct sim_qp *qp, const struct rc_header *request)
+{
+	struct rc_header h = { .psn = request->psn, .op = RC_ACK };
+
+	if (request->op == RC_WRITE)
+		h.rkey = nic_direct_offer(qp);
 	rc_send(qp, &h, NULL, 0, 0);
 }
 
@@ -120,7 +131,7 @@ static void message_complete(struct sim_qp *qp, const struct rc_header *h)
 		return;
 	}
 	rc_message_done(qp, h, invalidates);
-	answer(qp, h->psn, RC_ACK, 0);
+	acknowledge(qp, h);
 }
 
 /* n bytes of its data are not part of a message. */
@@ -227,6 +238,7 @@ static bool execute_read(struct sim_qp *qp, const struct rc_header *request)
 		.op = RC_READ_DATA,
 		.length = request->length,
 		.offset = request->offset,
+		.rkey = nic_direct_offer(qp),
 	};
 	uint32_t left = request->length - request->offset;
 	char *memory = NULL;
@@ -256,7 +268,12 @@ static bool execute_read(struct sim_qp *qp, const struct rc_header *request)
 
 static void send_atomic(struct sim_qp *qp, uint32_t psn, uint64_t value)
 {
-	struct rc_header h = { .psn = psn, .op = RC_ATOMIC_DATA, .compare_add = value };
+	struct rc_header h = {
+		.psn = psn,
+		.op = RC_ATOMIC_DATA,
+		.compare_add = value,
+		.rkey = nic_direct_offer(qp),
+	};
 
 	rc_send(qp, &h, NULL, 0, 0);
 }

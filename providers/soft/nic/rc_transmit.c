@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "providers/soft/link/shm/shm.h"
+#include "direct.h"
 #include "mr.h"
 #include "rc_internal.h"
 #include "refuse.h"
@@ -141,6 +142,17 @@ static bool execute_local(struct sim_qp *qp, struct nic_swqe *wqe)
 	return true;
 }
 
+/* The same for one that this process carries out in the peer's memory, if nothing of it was sent. */
+static bool execute_direct(struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	if (qp->sq_next != qp->sq_tail || qp->sq_high != qp->sq_next || qp->tx_off ||
+	    !nic_direct_execute(qp, wqe))
+		return false;
+	qp->sq_psn = (qp->sq_psn - 1) & NIC_PSN_MASK;
+	nic_sq_complete(qp, IBV_WC_SUCCESS);
+	return true;
+}
+
 /* Send one packet of the next request; false: nothing can be sent now. */
 static bool transmit_one(struct sim_qp *qp)
 {
@@ -155,6 +167,8 @@ static bool transmit_one(struct sim_qp *qp)
 		return false;
 	if (nic_is_local(wqe))
 		return execute_local(qp, wqe);
+	if (qp->peer_entry && execute_direct(qp, wqe))
+		return true;
 	if (nic_is_read(wqe)) {
 		qp->rd_outstanding++;
 		rc_send_read(qp, qp->sq_next, qp->sq_next == qp->sq_tail ? qp->rd_off : 0);

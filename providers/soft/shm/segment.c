@@ -17,9 +17,10 @@
 #include "providers/soft/base/base.h"
 #include "doorbell.h"
 #include "lock_order.h"
-#include "ring_name.h"
+#include "file_name.h"
 #include "segment_internal.h"
 #include "trust.h"
+#include "visit.h"
 
 #define RESERVE_STEP 65536u
 #define LEAVE_PATIENCE SIM_MS(200)
@@ -178,7 +179,7 @@ static void free_slot(unsigned int slot)
 		if (self.file.layout[i].drop_slot)
 			self.file.layout[i].drop_slot(sim_segment_area(i), slot);
 	/* Nobody finds a ring that stays: generations are not used twice. */
-	(void)sim_folder_clean(&self.folder, sim_is_ring_of, &slot);
+	(void)sim_folder_clean(&self.folder, sim_is_file_of, &slot);
 	atomic_store(&segment->slot[slot].state, SIM_SLOT_FREE);
 	sim_segment_notify_all(slot);
 }
@@ -291,6 +292,7 @@ static int take_slot(void)
 		atomic_store(&slot->doorbell, 1);
 		for (unsigned int word = 0; word < SIM_MAX_SLOTS / 64; word++)
 			atomic_store(&slot->inbox[word], 0);
+		sim_visit_begin(slot);
 		atomic_fetch_add(&slot->generation, 1);
 		atomic_store(&slot->state, SIM_SLOT_LIVE);
 		segment->last_slot = number;

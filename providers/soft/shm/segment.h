@@ -37,6 +37,9 @@ struct sim_slot {
 	_Atomic uint64_t polled_at;	/* ns of CLOCK_MONOTONIC, while the NIC thread relies on it */
 	_Atomic uint32_t patience;	/* ns after that before senders ring (trust.h) */
 	_Atomic uint64_t inbox[SIM_MAX_SLOTS / 64];
+	/* Direct access to memory (visit.h). */
+	_Alignas(64) _Atomic uint64_t inside;	/* whose memory the process is in; it writes this */
+	_Alignas(64) _Atomic uint32_t closed;	/* why nobody may be in its memory */
 };
 
 #define SIM_SEGMENT_FILE "segment"

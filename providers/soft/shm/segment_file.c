@@ -19,11 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ring_name.h"
+#include "file_name.h"
 #include "segment_internal.h"
 
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
-#define SEGMENT_VERSION 10u
+#define SEGMENT_VERSION 11u
 
 #define AREA_ALIGN _Alignof(struct segment)
 
@@ -120,7 +120,7 @@ static int create(struct sim_segment_file *file, struct sim_folder *folder)
 	int r;
 
 	/* A ring that stays would be used as one of the new fabric. */
-	r = sim_folder_clean(folder, sim_is_ring_name, NULL);
+	r = sim_folder_clean(folder, sim_is_process_file, NULL);
 	if (r < 0)
 		return r;
 	if (ftruncate(file->fd, 0) < 0 || ftruncate(file->fd, (off_t)file->size) < 0)

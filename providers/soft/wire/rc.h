@@ -70,7 +70,7 @@ struct rc_header {
 	uint32_t length;	/* of the message */
 	uint32_t offset;	/* of this packet's data */
 	uint32_t imm;
-	uint32_t rkey;
+	uint32_t rkey;		/* answers: the responder's entry for direct access, or 0 */
 	uint64_t remote_addr;
 	uint64_t compare_add, swap;
 	uint16_t parts;

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "providers/soft/link/block.h"
+#include "providers/soft/shm/file_name.h"
 #include "providers/soft/shm/folder.h"
-#include "providers/soft/shm/ring_name.h"
 #include "providers/soft/shm/segment.h"
 #include "peer.h"
 
@@ -53,6 +53,7 @@ void sim_peer_forget(struct sim_peer *peer)
 {
 	sim_peer_forget_outgoing(peer);
 	sim_peer_unmap(peer->in.ring);
+	sim_access_unmap(&peer->access);
 	*peer = (struct sim_peer){ .met = true, .end = &peer->first };
 }
 
@@ -64,11 +65,13 @@ void sim_peer_forget_all(void)
 		sim_peer_forget(&peers[slot]);
 		peers[slot].met = false;
 	}
+	sim_access_forget_own();
 }
 
 static bool has_anything(const struct sim_peer *peer)
 {
-	return peer->reading || peer->unopened || peer->first || peer->in.ring || peer->out.ring;
+	return peer->reading || peer->unopened || peer->first || peer->in.ring || peer->out.ring ||
+	       peer->access.table;
 }
 
 int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer)
@@ -169,7 +172,7 @@ int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot)
 		.to = slot,
 		.to_generation = peer->generation,
 	};
-	char text[SIM_RING_NAME_MAX], unfinished[SIM_RING_NAME_MAX];
+	char text[SIM_FILE_NAME_MAX], unfinished[SIM_FILE_NAME_MAX];
 	int folder = sim_segment_folder()->fd;
 	void *memory = NULL;
 	int r;
@@ -230,7 +233,7 @@ int sim_peer_find_ring(struct sim_peer *peer, unsigned int slot)
 		.to_generation = own_generation(),
 	};
 	int folder = sim_segment_folder()->fd;
-	char text[SIM_RING_NAME_MAX];
+	char text[SIM_FILE_NAME_MAX];
 	int fd, r;
 
 	if (peer->in.ring)

@@ -8,6 +8,7 @@
 #define SIM_PEER_H
 
 #include "providers/soft/link/link.h"
+#include "access.h"
 #include "pull.h"
 #include "ring.h"
 
@@ -39,6 +40,7 @@ struct sim_peer {
 	struct sim_ring_writer out;	/* out.ring NULL: none yet */
 	struct sim_ring_reader in;
 	struct sim_pull pull;		/* reading its memory */
+	struct sim_access_peer access;	/* what it allows without its doing */
 	struct sim_waiting *first, **end;
 	uint32_t num_waiting;
 	size_t waiting_bytes;
@@ -59,7 +61,7 @@ void sim_peer_unmap(void *ring);
 
 void sim_peer_forget_outgoing(struct sim_peer *peer);	/* there is nobody to send to */
 void sim_peer_forget(struct sim_peer *peer);
-void sim_peer_forget_all(void);
+void sim_peer_forget_all(void);		/* and what we published for them */
 
 /* --- death.c --- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shm/pull.c - process_vm_readv() between processes of the fabric.
+ * link/shm/pull.c - process_vm_readv() and process_vm_writev() between processes of the fabric.
  *
  * A process id may mean another process in another container, or after the first one died.
  * So each process has a random word in its memory, and every read also fetches that.
@@ -148,6 +148,31 @@ int sim_pull(const struct sim_pull *pull, const struct iovec *remote, unsigned i
 			return r;
 		len -= done;
 	} while (len);
+	return 0;
+}
+
+int sim_push(const struct sim_pull *pull, uint64_t remote, const struct iovec *local,
+	     unsigned int local_parts, size_t len)
+{
+	struct cursor from = { .parts = local, .left = local_parts };
+	struct iovec parts[MAX_PARTS], to;
+	size_t some;
+	ssize_t done;
+
+	while (len) {
+		struct cursor at = from;
+		unsigned int num = take(&at, len, parts, MAX_PARTS, &some);
+
+		if (!some)
+			return -EINVAL;		/* the list is shorter than len */
+		to = (struct iovec){ .iov_base = (void *)(uintptr_t)remote, .iov_len = some };
+		done = process_vm_writev(pull->pid, parts, num, &to, 1, 0);
+		if (done <= 0)
+			return done < 0 ? -errno : -EFAULT;
+		(void)take(&from, (size_t)done, parts, MAX_PARTS, &some);
+		remote += (size_t)done;
+		len -= (size_t)done;
+	}
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shm/pull.h - reading straight from another process's memory, where the
- * system lets processes of one user do so.  Engine lock held.
+ * link/shm/pull.h - reading from and writing to another process's memory by system calls,
+ * where the system lets processes of one user do so.  Engine lock held.
  */
 #ifndef SIM_PULL_H
 #define SIM_PULL_H
@@ -25,5 +25,11 @@ void sim_pull_try(struct sim_pull *pull, struct sim_ring_header *ring);
 /* 0, -ESRCH: it is gone, -EPERM, -EFAULT. */
 int sim_pull(const struct sim_pull *pull, const struct iovec *remote, unsigned int remote_parts,
 	     const struct iovec *local, unsigned int local_parts, size_t len);
+/*
+ * The other way.  The caller has just seen that the process lives (sim_pull() of nothing), since
+ * its number may be given to another one later.
+ */
+int sim_push(const struct sim_pull *pull, uint64_t remote, const struct iovec *local,
+	     unsigned int local_parts, size_t len);
 
 #endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link/shm/access.c - see access.h: the files of the tables, and the way to the memory. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "providers/soft/engine/engine.h"
+#include "providers/soft/shm/file_name.h"
+#include "providers/soft/shm/folder.h"
+#include "providers/soft/shm/visit.h"
+#include "peer.h"
+
+#define MAGIC 0x3173656363616370u	/* "pcacces1" */
+#define LIVES_FOR SIM_MS(1)		/* within this time no process id is used again */
+
+static struct sim_access_table *own;
+static bool impossible;
+
+/* ------------------------------------------------------------------------
+ * The owner.
+ */
+
+static bool enabled(void)
+{
+	const char *setting = sim_core->setting("POLYCM_SIM_DIRECT");
+
+	return !setting || strcmp(setting, "off") != 0;
+}
+
+/* All of its memory is allocated now: a write without memory would kill the process. */
+static int make(int folder, const char *text, struct sim_access_table **ret_table)
+{
+	int fd = openat(folder, text, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct sim_access_table *table;
+	int r = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, sizeof(*table)) < 0 ||
+	    (fallocate(fd, 0, 0, sizeof(*table)) < 0 && errno != EOPNOTSUPP)) {
+		r = -errno;
+		goto out_close;
+	}
+	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (table == MAP_FAILED) {
+		r = -errno;
+		goto out_close;
+	}
+	table->magic = MAGIC;
+	*ret_table = table;
+
+out_close:
+	close(fd);
+	return r;
+}
+
+static int make_own(void)
+{
+	uint32_t generation = atomic_load(&sim_segment_self()->generation);
+	char text[SIM_FILE_NAME_MAX], unfinished[SIM_FILE_NAME_MAX];
+	int folder = sim_segment_folder()->fd;
+	struct sim_access_table *table = NULL;
+	int r;
+
+	sim_access_name_format(sim_segment_slot(), generation, false, text);
+	sim_access_name_format(sim_segment_slot(), generation, true, unfinished);
+	r = make(folder, unfinished, &table);
+	if (r < 0)
+		goto err_unlink;
+	if (renameat(folder, unfinished, folder, text) < 0) {
+		r = -errno;
+		goto err_unmap;
+	}
+	own = table;
+	return 0;
+
+err_unmap:
+	munmap(table, sizeof(*table));
+err_unlink:
+	unlinkat(folder, unfinished, 0);
+	return r;
+}
+
+struct sim_access_table *sim_access_made(void)
+{
+	return own;
+}
+
+struct sim_access_table *sim_access_own(void)
+{
+	int r;
+
+	if (own || impossible || !sim_segment_joined())
+		return own;
+	r = enabled() ? make_own() : -EPERM;
+	impossible = r < 0;
+	if (r < 0)
+		sim_core->log(POLYCM_LOG_DEBUG, NULL, "no direct access to the memory of this "
+			      "process: %s", r == -EPERM ? "it is switched off" : strerror(-r));
+	return own;
+}
+
+void sim_access_forget_own(void)
+{
+	if (own)
+		munmap(own, sizeof(*own));
+	own = NULL;
+	impossible = false;
+}
+
+/* ------------------------------------------------------------------------
+ * The initiator.
+ */
+
+void sim_access_unmap(struct sim_access_peer *peer)
+{
+	if (peer->table)
+		munmap(peer->table, sizeof(*peer->table));
+	*peer = (struct sim_access_peer){ 0 };
+}
+
+static int map(int fd, struct sim_access_peer *peer)
+{
+	struct sim_access_table *table;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size != (off_t)sizeof(*table))
+		return -EBADMSG;
+	table = mmap(NULL, sizeof(*table), PROT_READ, MAP_SHARED, fd, 0);
+	if (table == MAP_FAILED)
+		return -errno;
+	if (table->magic != MAGIC) {
+		munmap(table, sizeof(*table));
+		return -EBADMSG;
+	}
+	peer->table = table;
+	return 0;
+}
+
+/* Once: what cannot be mapped now is not asked for with each request. */
+static void try_to_map(struct sim_peer *peer, unsigned int slot)
+{
+	char text[SIM_FILE_NAME_MAX];
+	int fd, r;
+
+	peer->access.tried = true;
+	if (!enabled())
+		return;
+	sim_access_name_format(slot, peer->generation, false, text);
+	fd = openat(sim_segment_folder()->fd, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	r = fd < 0 ? -errno : map(fd, &peer->access);
+	if (fd >= 0)
+		close(fd);
+	if (r < 0)
+		sim_core->log(POLYCM_LOG_DEBUG, NULL, "%s/%s: %s: its memory is reached by packets",
+			      sim_segment_folder()->path, text, strerror(-r));
+}
+
+const struct sim_access_table *sim_access_enter(unsigned int slot)
+{
+	struct sim_peer *peer = sim_peer_known(slot);
+
+	if (!peer || !peer->pull.allowed)
+		return NULL;
+	if (!peer->access.tried)
+		try_to_map(peer, slot);
+	if (!peer->access.table || !sim_visit_enter(slot, peer->generation))
+		return NULL;
+	return peer->access.table;
+}
+
+int sim_access_write(unsigned int slot, uint64_t remote, const struct iovec *local,
+		     unsigned int parts, size_t len)
+{
+	struct sim_peer *peer = sim_peer_known(slot);
+	uint64_t now = sim_now();
+	int r;
+
+	if (now - peer->access.checked_at > LIVES_FOR) {
+		r = sim_pull(&peer->pull, NULL, 0, NULL, 0, 0);
+		if (r < 0)
+			return r;
+		peer->access.checked_at = now;
+	}
+	return sim_push(&peer->pull, remote, local, parts, len);
+}
+
+int sim_access_read(unsigned int slot, uint64_t remote, const struct iovec *local,
+		    unsigned int parts, size_t len)
+{
+	const struct iovec from = { .iov_base = (void *)(uintptr_t)remote, .iov_len = len };
+
+	return sim_pull(&sim_peer_known(slot)->pull, &from, 1, local, parts, len);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * link/shm/access.h - direct access: an initiator reads and writes the memory of another
+ * process of the fabric, and no thread of that process takes part.
+ *
+ * For this each process publishes in a table what its QPs and regions allow.  The table is a
+ * file of the fabric's folder, which the others map.  Who uses an entry visits its owner
+ * (shm/visit.h): enter, compare the entry's first word, do the work, leave.
+ *
+ * Engine lock held for all calls.
+ */
+#ifndef SIM_ACCESS_H
+#define SIM_ACCESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define SIM_ACCESS_KEYS 4096u
+#define SIM_ACCESS_QPS 1024u
+
+/* A region.  What belongs together has the same domain. */
+struct sim_access_key {
+	_Alignas(64) _Atomic uint32_t key;	/* 0: none */
+	uint32_t access;			/* enum ibv_access_flags */
+	uint64_t domain;
+	uint64_t iova, length;
+	uint64_t memory;			/* of the owner, behind iova */
+};
+
+/* A connected QP, in a state in which it carries out requests. */
+struct sim_access_qp {
+	_Alignas(64) _Atomic uint32_t qpn;	/* 0: none */
+	uint32_t access;
+	uint64_t domain;
+	uint32_t peer_qpn, peer_slot;
+	uint32_t port, peer_port;		/* indexes in the fabric */
+	bool reads;				/* max_dest_rd_atomic is not 0 */
+};
+
+struct sim_access_table {
+	uint64_t magic;
+	struct sim_access_key keys[SIM_ACCESS_KEYS];
+	struct sim_access_qp qps[SIM_ACCESS_QPS];
+};
+
+/* --- The owner. --- */
+
+/* The table of this process, made by the first call.  NULL: direct access is off, or impossible. */
+struct sim_access_table *sim_access_own(void);
+/* The same, if there is one already. */
+struct sim_access_table *sim_access_made(void);
+
+/* --- The initiator. --- */
+
+/*
+ * Begin a visit: the table of the process in the slot, until sim_visit_leave().  NULL: its
+ * memory cannot be reached now.
+ */
+const struct sim_access_table *sim_access_enter(unsigned int slot);
+/*
+ * During a visit: len bytes to or from the owner's memory at `remote'.  0; else part of it may be
+ * done, and packets have to do it all.
+ */
+int sim_access_write(unsigned int slot, uint64_t remote, const struct iovec *local,
+		     unsigned int parts, size_t len);
+int sim_access_read(unsigned int slot, uint64_t remote, const struct iovec *local,
+		    unsigned int parts, size_t len);
+
+/* --- For peer.c and shm.c. --- */
+
+/* The table of another process. */
+struct sim_access_peer {
+	struct sim_access_table *table;		/* NULL: not mapped */
+	bool tried;				/* to map it, in vain if it is not mapped */
+	uint64_t checked_at;			/* when its owner lived */
+};
+void sim_access_unmap(struct sim_access_peer *peer);
+/* The fabric is left, or this is a child of fork(). */
+void sim_access_forget_own(void);
+
+#endif

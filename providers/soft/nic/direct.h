@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic/direct.h - direct access (link/shm/access.h): what this process publishes of its QPs and
+ * regions (direct.c), and requests that this process carries out in the memory of another
+ * one (direct_request.c).
+ *
+ * A responder offers direct access in its answers: the header says where its QP is in the
+ * table.  Until then, and whenever something speaks against it, requests are packets.
+ * Engine lock held.
+ */
+#ifndef SIM_NIC_DIRECT_H
+#define SIM_NIC_DIRECT_H
+
+#include "objects.h"
+
+/* --- The owner of the memory. --- */
+
+/* A region exists, if anything is published at all. */
+void nic_direct_add_mr(const struct sim_mr *mr);
+/* It ends or changes: returns when no other process is in its memory. */
+void nic_direct_drop_mr(const struct sim_mr *mr);
+/*
+ * Answering a request of the QP's peer: the number of the QP's entry, from 1.  0: only packets
+ * reach it.
+ */
+uint32_t nic_direct_offer(struct sim_qp *qp);
+/* The QP ends or changes: returns when its peer does nothing through it. */
+void nic_direct_withdraw(struct sim_qp *qp);
+void nic_direct_stop(void);
+
+/* --- The initiator. --- */
+
+/* The peer's answer offers this. */
+static inline void nic_direct_take_offer(struct sim_qp *qp, uint32_t entry)
+{
+	qp->peer_entry = entry;
+}
+/*
+ * Carry out the oldest request, of which nothing was sent.  False: it has to be sent.  The
+ * memory of a write may be changed even then.
+ */
+bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* shm/visit.c - see visit.h. */
+#include "config.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "providers/soft/base/base.h"
+#include "segment.h"
+#include "visit.h"
+
+#define SLOT_BITS 16u			/* of sim_slot.inside: whose memory, plus 1; above: a count */
+#define SLOT_MASK ((UINT64_C(1) << SLOT_BITS) - 1)
+#define CHECK_EVERY SIM_MS(1)		/* while the owner waits: does the visitor live? */
+#define LOG_AFTER SIM_MS(1000)
+
+_Static_assert(SIM_MAX_SLOTS < SLOT_MASK, "a slot fits");
+
+static uint32_t closed;			/* enum sim_closed */
+static uint64_t visits;			/* of this process, so far */
+static uint64_t visitors[SIM_MAX_SLOTS / 64];	/* that this process expects */
+
+void sim_visit_begin(struct sim_slot *slot)
+{
+	atomic_store(&slot->inside, 0);
+	atomic_store(&slot->closed, closed);
+	memset(visitors, 0, sizeof(visitors));
+}
+
+void sim_visit_close(enum sim_closed why, bool on)
+{
+	if (on)
+		closed |= why;
+	else
+		closed &= ~(uint32_t)why;
+	atomic_store(&sim_segment_self()->closed, closed);
+}
+
+bool sim_visit_enter(unsigned int slot, uint32_t generation)
+{
+	struct sim_slot *owner = sim_segment_peer(slot);
+
+	if (closed)
+		return false;
+	atomic_store(&sim_segment_self()->inside, ++visits << SLOT_BITS | (slot + 1));
+	if (!atomic_load(&owner->closed) && atomic_load(&owner->state) == SIM_SLOT_LIVE &&
+	    atomic_load(&owner->generation) == generation)
+		return true;
+	sim_visit_leave();
+	return false;
+}
+
+void sim_visit_leave(void)
+{
+	atomic_store_explicit(&sim_segment_self()->inside, 0, memory_order_release);
+}
+
+void sim_visit_expect(unsigned int slot)
+{
+	if (slot < SIM_MAX_SLOTS)
+		visitors[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+/* A visitor that was killed stays inside, for those who look at its slot. */
+static void wait_for(unsigned int slot)
+{
+	const struct sim_slot *visitor = sim_segment_peer(slot);
+	uint64_t inside = atomic_load(&visitor->inside), began, checked, now;
+	bool logged = false;
+
+	if ((inside & SLOT_MASK) != sim_segment_slot() + 1)
+		return;
+	began = checked = sim_time->real_ns(CLOCK_MONOTONIC);
+	while (atomic_load(&visitor->inside) == inside) {
+		sched_yield();
+		now = sim_time->real_ns(CLOCK_MONOTONIC);
+		if (now - checked < CHECK_EVERY)
+			continue;
+		checked = now;
+		if (atomic_load(&visitor->state) != SIM_SLOT_LIVE || sim_segment_is_dead(slot))
+			return;
+		if (now - began > LOG_AFTER && !logged) {
+			logged = true;
+			sim_core->log(POLYCM_LOG_WARN, NULL, "process %d was stopped while it read or "
+				      "wrote memory of this process, which is to be deregistered: "
+				      "let it go on, or end it", (int)visitor->pid);
+		}
+	}
+}
+
+void sim_visit_wait(void)
+{
+	if (!sim_segment_joined())
+		return;
+	for (unsigned int word = 0; word < SIM_MAX_SLOTS / 64; word++)
+		for (uint64_t bits = visitors[word]; bits; bits &= bits - 1)
+			wait_for(word * 64 + (unsigned int)__builtin_ctzll(bits));
+}
