@@ -66,8 +66,8 @@ bool pair_open(struct pair_numbers *ret_numbers)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC, .sq_sig_all = 1,
-		.cap = { .max_send_wr = 16, .max_recv_wr = RECEIVES, .max_send_sge = 1,
-			 .max_recv_sge = 1 },
+		.cap = { .max_send_wr = 16, .max_recv_wr = RECEIVES, .max_send_sge = 4,
+			 .max_recv_sge = 1, .max_inline_data = 64 },
 	};
 
 	sim_core = &core;
@@ -89,7 +89,8 @@ bool pair_open(struct pair_numbers *ret_numbers)
 	if (!my.qp || !my.buf)
 		return false;
 	my.mr = sim_verbs.reg_mr(my.pd, my.buf, 2 * SIZE, (uintptr_t)my.buf, IBV_ACCESS_LOCAL_WRITE |
-				 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+				 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				 IBV_ACCESS_REMOTE_ATOMIC);
 	if (!my.mr)
 		return false;
 	*ret_numbers = (struct pair_numbers) {
@@ -102,7 +103,8 @@ bool pair_connect(const struct pair_numbers *peer)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .path_mtu = IBV_MTU_1024,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				   IBV_ACCESS_REMOTE_ATOMIC,
 		.dest_qp_num = peer->qpn, .max_dest_rd_atomic = 16, .max_rd_atomic = 16,
 		/* No time-out: how long the other process waits for a processor is nobody's fault. */
 		.min_rnr_timer = 1, .rnr_retry = 7, .timeout = 0, .retry_cnt = 7,
@@ -199,7 +201,8 @@ int pair_child(const char *mode, bool (*prepare)(const char *mode), bool (*work)
 
 pid_t pair_pid;
 struct pair_numbers its;
-static int to_child, from_child;
+int pair_from_child;
+static int to_child;
 static char folder[64];
 
 void pair_start(const char *mode, const char *pull)
@@ -226,13 +229,13 @@ void pair_start(const char *mode, const char *pull)
 	close(in[0]);
 	close(out[1]);
 	to_child = in[1];
-	from_child = out[0];
+	pair_from_child = out[0];
 
 	assert_true(pair_open(&mine));
-	assert_int_equal(read(from_child, &its, sizeof(its)), sizeof(its));
+	assert_int_equal(read(pair_from_child, &its, sizeof(its)), sizeof(its));
 	assert_int_equal(write(to_child, &mine, sizeof(mine)), sizeof(mine));
 	assert_true(pair_connect(&its));
-	assert_int_equal(read(from_child, &byte, 1), 1);
+	assert_int_equal(read(pair_from_child, &byte, 1), 1);
 }
 
 void pair_reap(int expected)
@@ -242,7 +245,7 @@ void pair_reap(int expected)
 	close(to_child);
 	assert_int_equal(waitpid(pair_pid, &status, 0), pair_pid);
 	assert_int_equal(status, expected);
-	close(from_child);
+	close(pair_from_child);
 }
 
 void pair_end(void)

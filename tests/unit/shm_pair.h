@@ -34,6 +34,7 @@ extern struct pair_end {
 /* The child's. */
 extern struct pair_numbers its;
 extern pid_t pair_pid;
+extern int pair_from_child;
 
 bool pair_open(struct pair_numbers *ret_numbers);
 bool pair_connect(const struct pair_numbers *peer);

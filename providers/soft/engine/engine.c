@@ -336,10 +336,14 @@ static void init_changed(void)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&sim_engine.engine_lock);
+	if (sim_engine.running && sim_engine_hooks.forking)
+		sim_engine_hooks.forking();
 }
 
 static void after_fork_parent(void)
 {
+	if (sim_engine.running && sim_engine_hooks.fork_done)
+		sim_engine_hooks.fork_done();
 	pthread_mutex_unlock(&sim_engine.engine_lock);
 }
 

@@ -73,6 +73,9 @@ static inline bool sim_timer_armed(const struct sim_timer *timer) { return timer
 int sim_wait(bool (*done)(void *arg), void *arg, uint64_t deadline);
 void sim_wake(void);
 
+/* Is the calling thread the program's only one?  Lock held. */
+bool sim_is_only_thread(void);
+
 /*
  * What the engine calls of the layers above; NULL: nothing.  Set with the lock held, or before
  * the engine starts.
@@ -91,6 +94,8 @@ struct sim_engine_hooks {
 	 * other machines meanwhile: it may be what they wait for.  Lock held.
 	 */
 	void (*catch_up)(void);
+	/* Before a fork(), and after it in the parent.  Lock held. */
+	void (*forking)(void), (*fork_done)(void);
 	/* In the child of a fork(): at once, and when it first takes the lock. */
 	void (*forked)(void), (*after_fork)(void);
 	/* For the trace: a timer is "armed", "fired" or "ended".  Lock held. */

@@ -21,6 +21,7 @@
 #include "engine_internal.h"
 #include "hand_over.h"
 #include "heap.h"
+#include "threads.h"
 
 #define POLLS_PER_LOOK 16u	/* polls for each time that the clock is read */
 #define LATE SIM_MS(20)		/* a timer that fires so late */
@@ -46,6 +47,14 @@ static void fire_due(void)
 			sim_engine_hooks.catch_up();
 	}
 	engine_fire_due_at(now, ENGINE_FIRE_MAX);
+}
+
+bool sim_is_only_thread(void)
+{
+	int own = sim_engine.thread_runs ? 1 : 0;
+
+	return !(own && pthread_equal(pthread_self(), sim_engine.thread)) &&
+	       sim_threads_count() == 1 + own;
 }
 
 void engine_real_start(void)

@@ -3,7 +3,8 @@
  * nic/direct.c - what other processes may reach directly: entries for QPs and regions.
  *
  * Nothing is published before a QP has a request to answer that could have been carried out
- * directly, so programs that only send messages have no table.
+ * directly, so programs that only send messages have no table.  Memory is moved to where others
+ * can map it when it is registered, or later where that was not possible then.
  */
 #include "config.h"
 
@@ -11,6 +12,7 @@
 
 #include "providers/soft/fabric/remote.h"
 #include "providers/soft/link/shm/access.h"
+#include "providers/soft/link/shm/pages.h"
 #include "providers/soft/shm/visit.h"
 #include "direct.h"
 #include "mr.h"
@@ -20,15 +22,29 @@
 static const struct sim_qp *entries[SIM_ACCESS_QPS];
 static uint32_t num_entries, cursor;
 
-/* Who has no right to it has a key that is published for nothing.  On demand, each access is checked. */
+bool nic_direct_pending;
+static uint64_t share_at;		/* not before */
+#define SHARE_AGAIN SIM_MS(5)
+
+/* Can others use it?  On demand, each access is checked. */
+static bool is_exposed(const struct sim_mr *mr)
+{
+	return mr->object == mr && mr->access & REMOTE && !(mr->access & IBV_ACCESS_ON_DEMAND);
+}
+
 static struct sim_access_key *entry_of(struct sim_access_table *table, const struct sim_mr *mr)
 {
 	uint32_t index = mr->pub.handle;
 
-	if (!table || mr->object != mr || index >= SIM_ACCESS_KEYS || !(mr->access & REMOTE) ||
-	    mr->access & IBV_ACCESS_ON_DEMAND)
-		return NULL;
-	return &table->keys[index];
+	return table && is_exposed(mr) && index < SIM_ACCESS_KEYS ? &table->keys[index] : NULL;
+}
+
+static void tell_of_pages(struct sim_access_table *table)
+{
+	const struct sim_file_id *id = sim_pages_file(&table->pages_fd);
+
+	if (id)
+		table->pages = *id;
 }
 
 static void publish(struct sim_access_table *table, const struct sim_mr *mr)
@@ -42,22 +58,73 @@ static void publish(struct sim_access_table *table, const struct sim_mr *mr)
 	entry->iova = mr->iova;
 	entry->length = mr->pub.length;
 	entry->memory = (uintptr_t)mr->memory;
+	entry->shared_from = mr->pages ? mr->pages->from : 0;
+	entry->shared_length = mr->pages ? mr->pages->length : 0;
+	entry->shared_at = mr->pages ? mr->pages->at : 0;
+	if (mr->pages)
+		tell_of_pages(table);
 	atomic_store(&entry->key, mr->pub.rkey);
 }
 
-void nic_direct_add_mr(const struct sim_mr *mr)
+static void take_back(struct sim_access_table *table, const struct sim_mr *mr)
 {
-	publish(sim_access_made(), mr);
-}
-
-void nic_direct_drop_mr(const struct sim_mr *mr)
-{
-	struct sim_access_key *entry = entry_of(sim_access_made(), mr);
+	struct sim_access_key *entry = entry_of(table, mr);
 
 	if (!entry || !atomic_load_explicit(&entry->key, memory_order_relaxed))
 		return;
 	atomic_store(&entry->key, 0);
 	sim_visit_wait();
+}
+
+/* Device memory is no memory of the program's. */
+static void try_to_share(struct sim_mr *mr)
+{
+	if (mr->pages || mr->moving_tried || mr->dm || !is_exposed(mr) || sim_is_virtual() ||
+	    !sim_access_enabled())
+		return;
+	if (!sim_pages_may_move()) {
+		nic_direct_pending = true;
+		return;
+	}
+	mr->pages = sim_pages_share(mr->memory, mr->pub.length);
+	mr->moving_tried = !mr->pages;
+}
+
+void nic_direct_add_mr(struct sim_mr *mr)
+{
+	try_to_share(mr);
+	publish(sim_access_made(), mr);
+}
+
+void nic_direct_drop_mr(struct sim_mr *mr)
+{
+	take_back(sim_access_made(), mr);
+	if (mr->pages)
+		sim_pages_release(mr->pages);
+	mr->pages = NULL;
+	mr->moving_tried = false;
+}
+
+void nic_direct_share(void)
+{
+	struct sim_access_table *table = sim_access_made();
+	uint64_t now = sim_now();
+	struct sim_mr *mr;
+
+	if (!table || now < share_at)
+		return;
+	share_at = now + SHARE_AGAIN;
+	nic_direct_pending = false;
+	for (uint32_t i = 0; i < SIM_ACCESS_KEYS && !nic_direct_pending; i++) {
+		mr = nic_mr_at(i);
+		if (!mr || mr->pages)
+			continue;
+		try_to_share(mr);
+		if (!mr->pages)
+			continue;
+		take_back(table, mr);
+		publish(table, mr);
+	}
 }
 
 static struct sim_access_table *own_table(void)
@@ -138,4 +205,5 @@ void nic_direct_stop(void)
 {
 	memset(entries, 0, sizeof(entries));
 	num_entries = cursor = 0;
+	nic_direct_pending = false;
 }

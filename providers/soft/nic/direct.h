@@ -15,10 +15,16 @@
 
 /* --- The owner of the memory. --- */
 
-/* A region exists, if anything is published at all. */
-void nic_direct_add_mr(const struct sim_mr *mr);
+/* A region exists, as it is now. */
+void nic_direct_add_mr(struct sim_mr *mr);
 /* It ends or changes: returns when no other process is in its memory. */
-void nic_direct_drop_mr(const struct sim_mr *mr);
+void nic_direct_drop_mr(struct sim_mr *mr);
+/*
+ * A call of the program, on its thread: some region may still be moved to where other
+ * processes can map it.
+ */
+extern bool nic_direct_pending;
+void nic_direct_share(void) __attribute__((cold));
 /*
  * Answering a request of the QP's peer: the number of the QP's entry, from 1.  0: only packets
  * reach it.

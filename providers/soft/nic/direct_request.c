@@ -6,6 +6,8 @@
  */
 #include "config.h"
 
+#include <string.h>
+
 #include "providers/soft/link/count.h"
 #include "providers/soft/link/shm/access.h"
 #include "providers/soft/shm/visit.h"
@@ -21,6 +23,9 @@ static unsigned int access_for(const struct nic_swqe *wqe)
 		return IBV_ACCESS_REMOTE_WRITE;
 	case IBV_WR_RDMA_READ:
 		return IBV_ACCESS_REMOTE_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return IBV_ACCESS_REMOTE_ATOMIC;
 	default:
 		return 0;
 	}
@@ -48,6 +53,52 @@ static bool resolve(const struct sim_access_key *entry, const struct sim_access_
 	return true;
 }
 
+/*
+ * Who polls the last byte of a write counts on all before it.  So what memcpy() may have written
+ * in any order is followed by the end.
+ */
+static void write_mapped(char *to, const char *from, size_t len)
+{
+	size_t end = len < sizeof(uint64_t) ? len : sizeof(uint64_t);
+
+	memcpy(to, from, len - end);
+	atomic_thread_fence(memory_order_release);
+	memcpy(to + len - end, from + len - end, end);
+}
+
+static void copy(char *mapped, const struct iovec *local, unsigned int parts, size_t len, bool read)
+{
+	for (unsigned int i = 0; i < parts; i++) {
+		size_t n = local[i].iov_len < len ? local[i].iov_len : len;
+
+		if (read)
+			memcpy(local[i].iov_base, mapped, n);
+		else
+			write_mapped(mapped, local[i].iov_base, n);
+		mapped += n;
+		len -= n;
+	}
+}
+
+/* False: it is for the responder to refuse. */
+static bool execute_atomic(const struct sim_qp *qp, const struct nic_swqe *wqe, uint64_t *memory,
+			   const struct iovec *local, unsigned int parts)
+{
+	uint64_t old = wqe->compare_add;
+	const struct iovec from = { .iov_base = &old, .iov_len = sizeof(old) };
+
+	if (!(qp->port->device->services & POLYCM_SVC_ATOMIC) ||
+	    (wqe->remote_addr | (uintptr_t)memory) % sizeof(old) || wqe->length != sizeof(old))
+		return false;
+	if (wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		old = __atomic_fetch_add(memory, wqe->compare_add, __ATOMIC_SEQ_CST);
+	else
+		__atomic_compare_exchange_n(memory, &old, wqe->swap, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+	nic_copy(local, parts, &from, 1, sizeof(old));
+	return true;
+}
+
 static bool carry_out(const struct sim_access_table *table, const struct sim_qp *qp,
 		      struct nic_swqe *wqe, unsigned int access)
 {
@@ -56,12 +107,20 @@ static bool carry_out(const struct sim_access_table *table, const struct sim_qp 
 	struct iovec local[NIC_MAX_SGE];
 	unsigned int parts;
 	uint64_t remote;
+	void *mapped;
 	int r;
 
 	if (key >= SIM_ACCESS_KEYS || !serves(through, qp, access) ||
 	    !resolve(&table->keys[key], through, wqe, access, &remote) ||
 	    nic_swqe_resolve(qp, wqe, 0, wqe->length, local, &parts))
 		return false;
+	mapped = sim_access_mapped(qp->peer_slot, &table->keys[key], remote, wqe->length);
+	if (access == IBV_ACCESS_REMOTE_ATOMIC)
+		return mapped && execute_atomic(qp, wqe, mapped, local, parts);
+	if (mapped) {
+		copy(mapped, local, parts, wqe->length, access == IBV_ACCESS_REMOTE_READ);
+		return true;
+	}
 	if (access == IBV_ACCESS_REMOTE_READ)
 		r = sim_access_read(qp->peer_slot, remote, local, parts, wqe->length);
 	else
@@ -86,6 +145,6 @@ bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe)
 	sim_visit_leave();
 	if (done)
 		sim_link_count_direct(qp->port, qp->peer, wqe->length,
-				      access == IBV_ACCESS_REMOTE_READ);
+				      access != IBV_ACCESS_REMOTE_WRITE);
 	return done;
 }

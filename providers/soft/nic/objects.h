@@ -132,6 +132,8 @@ struct sim_mr {
 	uint64_t iova;
 	unsigned int access;
 	unsigned int windows;			/* bound to it */
+	struct sim_pages *pages;		/* that other processes map (direct.c), or NULL */
+	bool moving_tried;			/* not moved, for a reason that stays */
 };
 
 /* A memory window; unbound while mr is NULL. */

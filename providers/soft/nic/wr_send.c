@@ -12,6 +12,7 @@
 #include "providers/soft/wire/rc.h"
 #include "context.h"
 #include "cq.h"
+#include "direct.h"
 #include "mr.h"
 #include "qp.h"
 #include "refuse.h"
@@ -206,6 +207,8 @@ static int before_post(struct sim_qp *qp, const char *call)
 {
 	uint64_t now;
 
+	if (__builtin_expect(nic_direct_pending, 0))
+		nic_direct_share();
 	if (!hands_over(qp))
 		return 0;
 	now = sim_now();

@@ -26,6 +26,7 @@ enum sim_closed {
 	SIM_CLOSED_LINKS = 1 << 1,	/* settings of links */
 	SIM_CLOSED_RULES = 1 << 2,	/* fault rules */
 	SIM_CLOSED_CHANGED = 1 << 3,	/* a port is down, a node stands still, a device is removed */
+	SIM_CLOSED_MOVING = 1 << 4,	/* for a moment: memory is moved (link/shm/pages.h) */
 };
 
 /* This process begins or ceases to have that reason, also on fabrics that it joins later. */

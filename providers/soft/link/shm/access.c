@@ -21,16 +21,22 @@
 
 static struct sim_access_table *own;
 static bool impossible;
+static bool asked, enabled;	/* the setting */
 
 /* ------------------------------------------------------------------------
  * The owner.
  */
 
-static bool enabled(void)
+bool sim_access_enabled(void)
 {
-	const char *setting = sim_core->setting("POLYCM_SIM_DIRECT");
+	const char *setting;
 
-	return !setting || strcmp(setting, "off") != 0;
+	if (!asked) {
+		setting = sim_core->setting("POLYCM_SIM_DIRECT");
+		enabled = !setting || strcmp(setting, "off") != 0;
+		asked = true;
+	}
+	return enabled;
 }
 
 /* All of its memory is allocated now: a write without memory would kill the process. */
@@ -98,7 +104,7 @@ struct sim_access_table *sim_access_own(void)
 
 	if (own || impossible || !sim_segment_joined())
 		return own;
-	r = enabled() ? make_own() : -EPERM;
+	r = sim_access_enabled() ? make_own() : -EPERM;
 	impossible = r < 0;
 	if (r < 0)
 		sim_core->log(POLYCM_LOG_DEBUG, NULL, "no direct access to the memory of this "
@@ -108,10 +114,11 @@ struct sim_access_table *sim_access_own(void)
 
 void sim_access_forget_own(void)
 {
+	sim_pages_forget();
 	if (own)
 		munmap(own, sizeof(*own));
 	own = NULL;
-	impossible = false;
+	impossible = asked = false;
 }
 
 /* ------------------------------------------------------------------------
@@ -122,6 +129,8 @@ void sim_access_unmap(struct sim_access_peer *peer)
 {
 	if (peer->table)
 		munmap(peer->table, sizeof(*peer->table));
+	if (peer->pages)
+		munmap(peer->pages, SIM_PAGES_FILE);
 	*peer = (struct sim_access_peer){ 0 };
 }
 
@@ -152,7 +161,7 @@ static void try_to_map(struct sim_peer *peer, unsigned int slot)
 	int fd, r;
 
 	peer->access.tried = true;
-	if (!enabled())
+	if (!sim_access_enabled())
 		return;
 	sim_access_name_format(slot, peer->generation, false, text);
 	fd = openat(sim_segment_folder()->fd, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -175,6 +184,57 @@ const struct sim_access_table *sim_access_enter(unsigned int slot)
 	if (!peer->access.table || !sim_visit_enter(slot, peer->generation))
 		return NULL;
 	return peer->access.table;
+}
+
+static int map_pages(int fd, struct sim_access_peer *peer)
+{
+	struct sim_file_id id;
+	struct stat st;
+	void *pages;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	id = sim_file_id(&st);
+	if (!sim_file_same(&id, &peer->table->pages) || st.st_size != (off_t)SIM_PAGES_FILE)
+		return -ESTALE;
+	pages = mmap(NULL, SIM_PAGES_FILE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (pages == MAP_FAILED)
+		return -errno;
+	(void)madvise(pages, SIM_PAGES_FILE, MADV_DONTDUMP);
+	peer->pages = pages;
+	return 0;
+}
+
+static void try_to_map_pages(struct sim_peer *peer)
+{
+	char path[64];
+	int fd, r;
+
+	peer->access.tried_pages = true;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)peer->pull.pid,
+		 (int)peer->access.table->pages_fd);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	r = fd < 0 ? -errno : map_pages(fd, &peer->access);
+	if (fd >= 0)
+		close(fd);
+	if (r < 0)
+		sim_core->log(POLYCM_LOG_DEBUG, NULL, "memory of process %d is not mapped: %s",
+			      (int)peer->pull.pid, strerror(-r));
+}
+
+void *sim_access_mapped(unsigned int slot, const struct sim_access_key *entry, uint64_t remote,
+			size_t len)
+{
+	struct sim_peer *peer = sim_peer_known(slot);
+	uint64_t offset = remote - entry->shared_from;
+
+	if (remote < entry->shared_from || len > entry->shared_length ||
+	    offset > entry->shared_length - len || entry->shared_length > SIM_PAGES_FILE ||
+	    entry->shared_at > SIM_PAGES_FILE - entry->shared_length)
+		return NULL;
+	if (!peer->access.tried_pages)
+		try_to_map_pages(peer);
+	return peer->access.pages ? peer->access.pages + entry->shared_at + offset : NULL;
 }
 
 int sim_access_write(unsigned int slot, uint64_t remote, const struct iovec *local,

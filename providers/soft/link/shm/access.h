@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "pages.h"
+
 #define SIM_ACCESS_KEYS 4096u
 #define SIM_ACCESS_QPS 1024u
 
@@ -27,6 +29,8 @@ struct sim_access_key {
 	uint64_t domain;
 	uint64_t iova, length;
 	uint64_t memory;			/* of the owner, behind iova */
+	uint64_t shared_from, shared_length;	/* of the owner: pages that others map; length 0: none */
+	uint64_t shared_at;			/* in the file of pages */
 };
 
 /* A connected QP, in a state in which it carries out requests. */
@@ -41,9 +45,14 @@ struct sim_access_qp {
 
 struct sim_access_table {
 	uint64_t magic;
+	int32_t pages_fd;			/* of the owner: the file of pages (pages.h) */
+	struct sim_file_id pages;
 	struct sim_access_key keys[SIM_ACCESS_KEYS];
 	struct sim_access_qp qps[SIM_ACCESS_QPS];
 };
+
+/* POLYCM_SIM_DIRECT */
+bool sim_access_enabled(void);
 
 /* --- The owner. --- */
 
@@ -60,8 +69,14 @@ struct sim_access_table *sim_access_made(void);
  */
 const struct sim_access_table *sim_access_enter(unsigned int slot);
 /*
- * During a visit: len bytes to or from the owner's memory at `remote'.  0; else part of it may be
- * done, and packets have to do it all.
+ * During a visit: the owner's memory at `remote', as it is mapped here.  NULL: it is not, or not
+ * all of it.
+ */
+void *sim_access_mapped(unsigned int slot, const struct sim_access_key *entry, uint64_t remote,
+			size_t len);
+/*
+ * During a visit: len bytes to or from the owner's memory at `remote', by system calls.  0; else
+ * part of it may be done, and packets have to do it all.
  */
 int sim_access_write(unsigned int slot, uint64_t remote, const struct iovec *local,
 		     unsigned int parts, size_t len);
@@ -74,6 +89,8 @@ int sim_access_read(unsigned int slot, uint64_t remote, const struct iovec *loca
 struct sim_access_peer {
 	struct sim_access_table *table;		/* NULL: not mapped */
 	bool tried;				/* to map it, in vain if it is not mapped */
+	char *pages;				/* its file of pages; NULL: not mapped */
+	bool tried_pages;
 	uint64_t checked_at;			/* when its owner lived */
 };
 void sim_access_unmap(struct sim_access_peer *peer);
