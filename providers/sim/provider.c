@@ -41,10 +41,11 @@ static const struct polycm_option options[] = {
 	{ SIZE, "POLYCM_SIM_PULL", "on", "on|off",
 		"on: read large messages from the sending process's memory, if the system "
 		"allows it; off: copy them through shared memory." },
-	{ SIZE, "POLYCM_SIM_DIRECT", "on", "on|off",
-		"on: RDMA writes and reads between processes are carried out by the process that "
-		"posts them, if the system allows it; off: always by messages to the other "
-		"process." },
+	{ SIZE, "POLYCM_SIM_DIRECT", "on", "on|calls|off",
+		"on: RDMA writes, reads and atomics between processes are carried out by the "
+		"process that posts them, if the system allows it; calls: the same, but only by "
+		"system calls: registered memory is not mapped by others; off: always by messages "
+		"to the other process." },
 	{ SIZE, "POLYCM_SIM_SCENARIO", "", NULL,
 		"Scenario file with the nodes, links and faults of the fabric, as in "
 		"polycm-scenario(5)." },

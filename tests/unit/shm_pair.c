@@ -61,6 +61,7 @@ static const struct polycm_core core = {
 /* --- One end. --- */
 
 struct pair_end my;
+struct pair_numbers its;
 
 bool pair_open(struct pair_numbers *ret_numbers)
 {
@@ -157,6 +158,17 @@ int pair_post(enum ibv_wr_opcode opcode, size_t offset, uint32_t len, uint64_t r
 	return ibv_post_send(my.qp, &wr, &bad);
 }
 
+int pair_add(uint64_t remote, uint64_t value)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)my.buf, .length = 8, .lkey = my.mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.wr.atomic = { .remote_addr = remote, .rkey = its.rkey, .compare_add = value },
+	}, *bad;
+
+	return ibv_post_send(my.qp, &wr, &bad);
+}
+
 int pair_post_receive(void)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)my.buf + SIZE, .length = SIZE, .lkey = my.mr->lkey };
@@ -200,7 +212,6 @@ int pair_child(const char *mode, bool (*prepare)(const char *mode), bool (*work)
 }
 
 pid_t pair_pid;
-struct pair_numbers its;
 int pair_from_child;
 static int to_child;
 static char folder[64];

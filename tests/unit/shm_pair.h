@@ -42,6 +42,8 @@ void pair_close(void);		/* and assert that nothing is left */
 
 /* A request of len bytes at the offset of the buffer; a receive to its second half. */
 int pair_post(enum ibv_wr_opcode opcode, size_t offset, uint32_t len, uint64_t remote, uint32_t rkey);
+/* Fetch and add; the old value goes to the beginning of the buffer. */
+int pair_add(uint64_t remote, uint64_t value);
 int pair_post_receive(void);
 struct ibv_wc pair_next_completion(void);
 void pair_fill(size_t len, uint8_t seed);

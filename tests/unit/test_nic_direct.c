@@ -2,12 +2,13 @@
 /*
  * Direct access: the initiator reads and writes the memory of another process, which is
  * stopped meanwhile; what forbids it; and what the owner of the memory can rely on when it has
- * taken the permission back.
+ * taken the permission back.  `test_nic_direct TIMES' does it more often.
  */
 #include "config.h"
 
 #include <limits.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -19,6 +20,10 @@
 #include "shm_pair.h"
 
 #define BLOCK 65536u
+#define PAGE 4096u
+#define INNER (8u * PAGE)
+
+static void *moved;
 
 /* --- The child: takes back a permission while the test writes, and looks. --- */
 
@@ -83,43 +88,102 @@ static int destroy(void)
 	return err;
 }
 
+/* Whole pages within what is written. */
+static uint8_t *inner_pages(void)
+{
+	return (uint8_t *)(((uintptr_t)my.buf + 2 * PAGE) & ~(uintptr_t)(PAGE - 1));
+}
+
+/* Other memory takes their place. */
+static int unmap(void)
+{
+	return mmap(inner_pages(), INNER, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED;
+}
+
+static int move_away(void)
+{
+	void *to = mmap(NULL, INNER, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (to == MAP_FAILED ||
+	    mremap(inner_pages(), INNER, INNER, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED)
+		return -1;
+	moved = to;
+	return unmap();
+}
+
 static const struct taking_back {
 	const char *mode;
 	int (*take_back)(void);
+	bool inner;			/* it does that with the inner pages only */
 } ways[] = {
-	{ "dereg", deregister },
-	{ "rereg", reregister },
-	{ "error", to_error },
-	{ "read-only", to_read_only },
-	{ "destroy", destroy },
+	{ "dereg", deregister, false },
+	{ "rereg", reregister, false },
+	{ "error", to_error, false },
+	{ "read-only", to_read_only, false },
+	{ "destroy", destroy, false },
+	{ "unmap", unmap, true },
+	{ "move", move_away, true },
 };
 
-static bool is_all(uint8_t value)
+static bool is_all(const uint8_t *memory, size_t len, uint8_t value)
 {
-	for (uint32_t i = 0; i < BLOCK; i++)
-		if (__atomic_load_n(&my.buf[i], __ATOMIC_RELAXED) != value)
+	for (size_t i = 0; i < len; i++)
+		if (__atomic_load_n(&memory[i], __ATOMIC_RELAXED) != value)
 			return false;
 	return true;
+}
+
+static void await_write(void)
+{
+	while (!__atomic_load_n(&my.buf[BLOCK - 1], __ATOMIC_ACQUIRE))
+		;
 }
 
 /* Nothing is written after the call has returned. */
 static bool take_back_while_written(const struct taking_back *way)
 {
-	while (!__atomic_load_n(&my.buf[0], __ATOMIC_ACQUIRE))
-		;
+	uint8_t *memory = way->inner ? inner_pages() : my.buf;
+	size_t len = way->inner ? INNER : BLOCK;
+
+	await_write();
 	if (way->take_back())
 		return false;
-	memset(my.buf, 0x55, BLOCK);
+	memset(memory, 0x55, len);
 	for (unsigned int i = 0; i < 200; i++)
-		if (!is_all(0x55))
+		if (!is_all(memory, len, 0x55))
 			return false;
-	return true;
+	if (moved)
+		munmap(moved, INNER);
+	return !way->inner || !to_error();
+}
+
+/* A child has what was there when it began. */
+static bool fork_while_written(void)
+{
+	static uint8_t then[BLOCK];
+	int status;
+	pid_t pid;
+
+	await_write();
+	pid = fork();
+	if (!pid) {
+		memcpy(then, my.buf, BLOCK);
+		for (unsigned int i = 0; i < 200; i++)
+			if (memcmp(then, my.buf, BLOCK))
+				_exit(1);
+		my.buf[5]++;
+		_exit(0);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status && !to_error();
 }
 
 static bool work(const char *mode)
 {
 	bool good = true;
 
+	if (!strcmp(mode, "fork"))
+		return fork_while_written();
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
 		if (!strcmp(mode, ways[i].mode))
 			good = take_back_while_written(&ways[i]);
@@ -169,10 +233,9 @@ static void skip_without_calls(void)
 
 static const uint32_t sizes[] = { 1, 64, 4096, 8192, 8193, BLOCK, 1000001, SIZE };
 
-static void stopped_peer(void **state)
+static void write_to_stopped(const char *direct)
 {
-	(void)state;
-	begin("sleep", "on");
+	begin("sleep", direct);
 	skip_without_calls();
 	stop_child();
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
@@ -186,11 +249,27 @@ static void stopped_peer(void **state)
 			assert_int_equal(pair_next_completion().status, IBV_WC_SUCCESS);
 		assert_memory_equal(my.buf, my.buf + SIZE, sizes[i]);
 	}
+	if (!strcmp(direct, "on")) {
+		memset(my.buf, 0, 8);
+		assert_int_equal(pair_post(IBV_WR_RDMA_WRITE, 0, 8, its.addr + PAGE, its.rkey), 0);
+		for (int n = 0; n < 2; n++)
+			assert_int_equal(pair_add(its.addr + PAGE, 5), 0);
+		for (int n = 0; n < 3; n++)
+			assert_int_equal(pair_next_completion().status, IBV_WC_SUCCESS);
+		assert_int_equal(*(const uint64_t *)(const void *)my.buf, 5);
+	}
 	assert_int_equal(kill(pair_pid, SIGCONT), 0);
 	/* The numbers of packets are as if none had been left out. */
 	assert_int_equal(pair_post(IBV_WR_RDMA_WRITE_WITH_IMM, 0, 0, its.addr, its.rkey), 0);
 	assert_int_equal(pair_post(IBV_WR_RDMA_READ, SIZE, 1, its.addr + 100, its.rkey), 0);
 	pair_end();
+}
+
+static void stopped_peer(void **state)
+{
+	(void)state;
+	write_to_stopped("on");
+	write_to_stopped("calls");
 }
 
 /* Switched off, watched by the peer, watched here: then the peer has to answer. */
@@ -261,32 +340,47 @@ static bool write_directly(void)
 	return ibv_poll_cq(my.cq, 1, &wc) && wc.status == IBV_WC_SUCCESS;
 }
 
+static void write_while(const char *mode, const char *direct)
+{
+	begin(mode, direct);
+	skip_without_calls();
+	for (uint8_t value = 0xaa; write_directly(); value ^= 0xff)
+		memset(my.buf, value, BLOCK);
+	pair_end();
+}
+
+static unsigned int times = 1;
+
+/* System calls and packets find memory by its address, whatever the program has mapped there. */
 static void taken_back(void **state)
 {
+	static const char *const direct[] = { "on", "calls" };
+
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-		begin(ways[i].mode, "on");
-		skip_without_calls();
-		memset(my.buf, 0xaa, BLOCK);
-		while (write_directly())
-			;
-		pair_end();
+	for (unsigned int n = 0; n < times * ARRAY_SIZE(direct); n++) {
+		for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+			if (!ways[i].inner || n % 2 == 0)
+				write_while(ways[i].mode, direct[n % 2]);
+		write_while("fork", direct[n % 2]);
 	}
 }
 
+/* Its memory stays mapped here; that the process is gone is found out in time. */
 static void killed_peer(void **state)
 {
-	unsigned int written = 0;
+	unsigned int written;
 
 	(void)state;
-	begin("sleep", "on");
-	skip_without_calls();
-	while (write_directly())
-		if (++written == 500)
-			assert_int_equal(kill(pair_pid, SIGKILL), 0);
-	assert_in_range(written, 500, UINT_MAX);
-	pair_reap(SIGKILL);
-	pair_close();
+	for (unsigned int n = 0; n < times; n++) {
+		begin("sleep", n % 2 ? "calls" : "on");
+		skip_without_calls();
+		for (written = 0; write_directly(); written++)
+			if (written == 500)
+				assert_int_equal(kill(pair_pid, SIGKILL), 0);
+		assert_in_range(written, 500, UINT_MAX);
+		pair_reap(SIGKILL);
+		pair_close();
+	}
 }
 
 int main(int argc, char **argv)
@@ -302,5 +396,7 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "--child"))
 		return pair_child(argv[2], prepare, work);
+	if (argc == 2)
+		times = (unsigned int)atoi(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

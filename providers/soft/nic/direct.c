@@ -80,7 +80,7 @@ static void take_back(struct sim_access_table *table, const struct sim_mr *mr)
 static void try_to_share(struct sim_mr *mr)
 {
 	if (mr->pages || mr->moving_tried || mr->dm || !is_exposed(mr) || sim_is_virtual() ||
-	    !sim_access_enabled())
+	    !sim_access_maps())
 		return;
 	if (!sim_pages_may_move()) {
 		nic_direct_pending = true;

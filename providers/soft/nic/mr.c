@@ -152,6 +152,8 @@ static int check_access(const struct sim_device *device, unsigned int access, co
 /* A range of one mapping, as most are, may be used like its ends; only these are paged in. */
 static bool is_usable(const void *addr, size_t length, bool writes)
 {
+	if (length <= nic_page_size())	/* it has only ends */
+		return nic_is_accessible(addr, length, writes);
 	return nic_is_mapped(addr, length) && nic_is_accessible(addr, 1, writes) &&
 	       nic_is_accessible((const char *)addr + length - 1, 1, writes);
 }

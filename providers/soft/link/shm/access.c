@@ -21,22 +21,33 @@
 
 static struct sim_access_table *own;
 static bool impossible;
-static bool asked, enabled;	/* the setting */
+static bool asked, enabled, maps;	/* the setting */
 
 /* ------------------------------------------------------------------------
  * The owner.
  */
 
-bool sim_access_enabled(void)
+static void ask(void)
 {
-	const char *setting;
+	const char *setting = sim_core->setting("POLYCM_SIM_DIRECT");
 
-	if (!asked) {
-		setting = sim_core->setting("POLYCM_SIM_DIRECT");
-		enabled = !setting || strcmp(setting, "off") != 0;
-		asked = true;
-	}
+	enabled = !setting || strcmp(setting, "off") != 0;
+	maps = enabled && (!setting || strcmp(setting, "calls") != 0);
+	asked = true;
+}
+
+static bool is_enabled(void)
+{
+	if (!asked)
+		ask();
 	return enabled;
+}
+
+bool sim_access_maps(void)
+{
+	if (!asked)
+		ask();
+	return maps;
 }
 
 /* All of its memory is allocated now: a write without memory would kill the process. */
@@ -104,7 +115,7 @@ struct sim_access_table *sim_access_own(void)
 
 	if (own || impossible || !sim_segment_joined())
 		return own;
-	r = sim_access_enabled() ? make_own() : -EPERM;
+	r = is_enabled() ? make_own() : -EPERM;
 	impossible = r < 0;
 	if (r < 0)
 		sim_core->log(POLYCM_LOG_DEBUG, NULL, "no direct access to the memory of this "
@@ -161,7 +172,7 @@ static void try_to_map(struct sim_peer *peer, unsigned int slot)
 	int fd, r;
 
 	peer->access.tried = true;
-	if (!sim_access_enabled())
+	if (!is_enabled())
 		return;
 	sim_access_name_format(slot, peer->generation, false, text);
 	fd = openat(sim_segment_folder()->fd, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

@@ -51,8 +51,8 @@ struct sim_access_table {
 	struct sim_access_qp qps[SIM_ACCESS_QPS];
 };
 
-/* POLYCM_SIM_DIRECT */
-bool sim_access_enabled(void);
+/* POLYCM_SIM_DIRECT: may memory be mapped, and not only reached by system calls? */
+bool sim_access_maps(void);
 
 /* --- The owner. --- */
 
