@@ -14,7 +14,8 @@
 #define POLLED 20000u			/* writes each way */
 #define READS 20000u
 #define MESSAGES 200000u
-#define WINDOW 64u
+#define WINDOW 64u			/* messages at a time, of which .. */
+#define CREDITS 16u			/* .. so many are acknowledged at once */
 #define LARGE ((size_t)400 << 20)	/* bytes of each size */
 #define REGISTRATIONS 5000u
 
@@ -73,6 +74,14 @@ static double write_in_turn(const struct end *end, bool first)
 	return (seconds() - start) / POLLED / 2;
 }
 
+/* On iWARP a message must find a receive, so the peer says how many it has. */
+static void send_credits(const struct end *end)
+{
+	if (rdma_post_send(end->id, NULL, end->buf, 1, end->mr, 0))
+		die("rdma_post_send");
+	wait_completion(end->id->send_cq);
+}
+
 static void serve(struct rdma_cm_id *listener)
 {
 	struct end end = { 0 };
@@ -80,17 +89,19 @@ static void serve(struct rdma_cm_id *listener)
 	if (rdma_get_request(listener, &end.id))
 		die("rdma_get_request");
 	end.buf = blocks(end.id, &end.mr);
-	for (unsigned int i = 0; i < WINDOW; i++)
+	for (unsigned int i = 0; i < WINDOW + 1; i++)
 		receive(&end);
 	if (rdma_accept(end.id, NULL))
 		die("rdma_accept");
 	introduce(&end);
-	receive(&end);
 	write_in_turn(&end, false);
-	for (unsigned int i = 0; i < MESSAGES + 1; i++) {
+	for (unsigned int i = 1; i <= MESSAGES; i++) {
 		wait_completion(end.id->recv_cq);
 		receive(&end);
+		if (i % CREDITS == 0)
+			send_credits(&end);
 	}
+	wait_completion(end.id->recv_cq);
 	rdma_disconnect(end.id);
 	rdma_dereg_mr(end.mr);
 	free(end.buf);
@@ -149,24 +160,35 @@ static double large(const struct end *end, size_t size, bool read)
 	return (double)size * rounds / (seconds() - start);
 }
 
+static void completions(struct ibv_cq *cq, unsigned int *count)
+{
+	struct ibv_wc wc[16];
+	int n = ibv_poll_cq(cq, 16, wc);
+
+	for (int i = 0; i < n; i++)
+		if (wc[i].status)
+			die(ibv_wc_status_str(wc[i].status));
+	*count += n > 0 ? (unsigned int)n : 0;
+}
+
 static double messages_per_second(const struct end *end)
 {
-	double start = seconds();
-	unsigned int sent = 0, done = 0;
-	struct ibv_wc wc[16];
-	int n;
+	unsigned int sent = 0, done = 0, credits = 0, taken = 0;
+	double start;
 
-	while (done < MESSAGES) {
-		while (sent < MESSAGES && sent - done < WINDOW) {
+	for (unsigned int i = 0; i < WINDOW / CREDITS; i++)
+		receive(end);
+	start = seconds();
+	while (taken < MESSAGES / CREDITS) {
+		while (sent < MESSAGES && sent - done < WINDOW && sent - taken * CREDITS < WINDOW) {
 			if (rdma_post_send(end->id, NULL, end->buf, 8, end->mr, 0))
 				die("rdma_post_send");
 			sent++;
 		}
-		n = ibv_poll_cq(end->id->send_cq, 16, wc);
-		for (int i = 0; i < n; i++)
-			if (wc[i].status)
-				die(ibv_wc_status_str(wc[i].status));
-		done += n > 0 ? (unsigned int)n : 0;
+		completions(end->id->send_cq, &done);
+		completions(end->id->recv_cq, &credits);
+		for (; taken < credits; taken++)
+			receive(end);
 	}
 	return MESSAGES / (seconds() - start);
 }

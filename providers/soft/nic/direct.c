@@ -16,6 +16,7 @@
 #include "providers/soft/shm/visit.h"
 #include "direct.h"
 #include "mr.h"
+#include "rc_internal.h"
 
 #define REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -146,7 +147,7 @@ static struct sim_access_table *own_table(void)
 /* Is the peer another process of this host, and the QP in a state to serve it? */
 static bool may_offer(const struct sim_qp *qp)
 {
-	return qp->type == IBV_QPT_RC && qp->state == IBV_QPS_RTS && !sim_is_virtual() &&
+	return qp->type == IBV_QPT_RC && rc_receives_now(qp) && qp->comm_est && !sim_is_virtual() &&
 	       qp->peer && sim_slot_is_known(qp->peer_slot) && !sim_slot_is_remote(qp->peer_slot) &&
 	       qp->peer_slot != sim_self_slot() && nic_has_pkey(qp);
 }

@@ -39,8 +39,11 @@ void nic_direct_stop(void);
 /* The peer's answer offers this. */
 static inline void nic_direct_take_offer(struct sim_qp *qp, uint32_t entry)
 {
+	qp->is_direct |= qp->peer_entry != entry;
 	qp->peer_entry = entry;
 }
+/* Is it of a kind that the initiator can carry out? */
+bool nic_direct_may(const struct nic_swqe *wqe);
 /*
  * Carry out the oldest request, of which nothing was sent.  False: it has to be sent.  The
  * memory of a write may be changed even then.

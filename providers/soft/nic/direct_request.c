@@ -31,6 +31,12 @@ static unsigned int access_for(const struct nic_swqe *wqe)
 	}
 }
 
+/* A request without data needs no key. */
+bool nic_direct_may(const struct nic_swqe *wqe)
+{
+	return access_for(wqe) && wqe->length;
+}
+
 static bool serves(const struct sim_access_qp *entry, const struct sim_qp *qp, unsigned int access)
 {
 	return atomic_load(&entry->qpn) == qp->attr.dest_qp_num && entry->peer_qpn == nic_qpn(qp) &&
@@ -66,28 +72,100 @@ static void write_mapped(char *to, const char *from, size_t len)
 	memcpy(to + len - end, from + len - end, end);
 }
 
-static void copy(char *mapped, const struct iovec *local, unsigned int parts, size_t len, bool read)
+/* Part of a transfer: local memory, and the owner's from an address on. */
+struct transfer {
+	unsigned int slot;
+	struct sim_access_key entry;	/* a copy: its owner may break its promise and change it */
+	bool read;
+	uint64_t remote;
+	struct iovec local[NIC_MAX_SGE];
+	unsigned int parts;
+};
+
+static void copy(char *mapped, const struct iovec *local, unsigned int parts, bool read)
 {
 	for (unsigned int i = 0; i < parts; i++) {
-		size_t n = local[i].iov_len < len ? local[i].iov_len : len;
-
 		if (read)
-			memcpy(local[i].iov_base, mapped, n);
+			memcpy(local[i].iov_base, mapped, local[i].iov_len);
 		else
-			write_mapped(mapped, local[i].iov_base, n);
-		mapped += n;
-		len -= n;
+			write_mapped(mapped, local[i].iov_base, local[i].iov_len);
+		mapped += local[i].iov_len;
 	}
 }
 
-/* False: it is for the responder to refuse. */
-static bool execute_atomic(const struct sim_qp *qp, const struct nic_swqe *wqe, uint64_t *memory,
-			   const struct iovec *local, unsigned int parts)
+/* Take the next len bytes off the local memory. */
+static unsigned int take(struct transfer *transfer, size_t len, struct iovec ret[static NIC_MAX_SGE])
 {
+	unsigned int parts = 0, used = 0;
+
+	for (; len; parts++) {
+		struct iovec *part = &transfer->local[used];
+		size_t n = part->iov_len < len ? part->iov_len : len;
+
+		ret[parts] = (struct iovec){ .iov_base = part->iov_base, .iov_len = n };
+		part->iov_base = (char *)part->iov_base + n;
+		part->iov_len -= n;
+		used += !part->iov_len;
+		len -= n;
+	}
+	memmove(transfer->local, transfer->local + used,
+		(transfer->parts - used) * sizeof(transfer->local[0]));
+	transfer->parts -= used;
+	return parts;
+}
+
+/* The next len bytes, all of them mapped or none.  0 or a negative errno. */
+static int move(struct transfer *transfer, size_t len)
+{
+	struct iovec local[NIC_MAX_SGE];
+	uint64_t remote = transfer->remote;
+	unsigned int parts;
+	char *mapped;
+
+	if (!len)
+		return 0;
+	parts = take(transfer, len, local);
+	transfer->remote += len;
+	mapped = sim_access_mapped(transfer->slot, &transfer->entry, remote, len);
+	if (mapped) {
+		copy(mapped, local, parts, transfer->read);
+		return 0;
+	}
+	if (transfer->read)
+		return sim_access_read(transfer->slot, remote, local, parts, len);
+	return sim_access_write(transfer->slot, remote, local, parts, len);
+}
+
+static size_t min_size(uint64_t a, uint64_t b)
+{
+	return (size_t)(a < b ? a : b);
+}
+
+/* What is before the pages that are mapped, in them, and behind them. */
+static int move_all(struct transfer *transfer, size_t len)
+{
+	uint64_t from = transfer->entry.shared_from, to = from + transfer->entry.shared_length;
+	size_t before = transfer->remote < from ? min_size(from - transfer->remote, len) : 0;
+	size_t mapped = 0;
+	int r = move(transfer, before);
+
+	if (!r && transfer->remote < to && transfer->remote >= from) {
+		mapped = min_size(to - transfer->remote, len - before);
+		r = move(transfer, mapped);
+	}
+	return r ? r : move(transfer, len - before - mapped);
+}
+
+/* False: it is for the responder to refuse. */
+static bool execute_atomic(const struct sim_qp *qp, const struct nic_swqe *wqe,
+			   const struct transfer *transfer)
+{
+	uint64_t *memory = sim_access_mapped(transfer->slot, &transfer->entry, transfer->remote,
+					     sizeof(*memory));
 	uint64_t old = wqe->compare_add;
 	const struct iovec from = { .iov_base = &old, .iov_len = sizeof(old) };
 
-	if (!(qp->port->device->services & POLYCM_SVC_ATOMIC) ||
+	if (!memory || !(qp->port->device->services & POLYCM_SVC_ATOMIC) ||
 	    (wqe->remote_addr | (uintptr_t)memory) % sizeof(old) || wqe->length != sizeof(old))
 		return false;
 	if (wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
@@ -95,7 +173,7 @@ static bool execute_atomic(const struct sim_qp *qp, const struct nic_swqe *wqe, 
 	else
 		__atomic_compare_exchange_n(memory, &old, wqe->swap, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_SEQ_CST);
-	nic_copy(local, parts, &from, 1, sizeof(old));
+	nic_copy(transfer->local, transfer->parts, &from, 1, sizeof(old));
 	return true;
 }
 
@@ -104,28 +182,24 @@ static bool carry_out(const struct sim_access_table *table, const struct sim_qp 
 {
 	const struct sim_access_qp *through = &table->qps[qp->peer_entry - 1];
 	uint32_t key = nic_key_index(wqe->rkey);
-	struct iovec local[NIC_MAX_SGE];
-	unsigned int parts;
-	uint64_t remote;
-	void *mapped;
-	int r;
+	struct transfer transfer;
+	char *mapped;
 
-	if (key >= SIM_ACCESS_KEYS || !serves(through, qp, access) ||
-	    !resolve(&table->keys[key], through, wqe, access, &remote) ||
-	    nic_swqe_resolve(qp, wqe, 0, wqe->length, local, &parts))
+	if (key >= SIM_ACCESS_KEYS || !serves(through, qp, access))
 		return false;
-	mapped = sim_access_mapped(qp->peer_slot, &table->keys[key], remote, wqe->length);
+	transfer.slot = qp->peer_slot;
+	transfer.read = access == IBV_ACCESS_REMOTE_READ;
+	transfer.entry = table->keys[key];
+	if (!resolve(&transfer.entry, through, wqe, access, &transfer.remote) ||
+	    nic_swqe_resolve(qp, wqe, 0, wqe->length, transfer.local, &transfer.parts))
+		return false;
 	if (access == IBV_ACCESS_REMOTE_ATOMIC)
-		return mapped && execute_atomic(qp, wqe, mapped, local, parts);
-	if (mapped) {
-		copy(mapped, local, parts, wqe->length, access == IBV_ACCESS_REMOTE_READ);
-		return true;
-	}
-	if (access == IBV_ACCESS_REMOTE_READ)
-		r = sim_access_read(qp->peer_slot, remote, local, parts, wqe->length);
-	else
-		r = sim_access_write(qp->peer_slot, remote, local, parts, wqe->length);
-	return !r;
+		return execute_atomic(qp, wqe, &transfer);
+	mapped = sim_access_mapped(transfer.slot, &transfer.entry, transfer.remote, wqe->length);
+	if (!mapped)
+		return !move_all(&transfer, wqe->length);
+	copy(mapped, transfer.local, transfer.parts, transfer.read);
+	return true;
 }
 
 bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe)
@@ -134,8 +208,7 @@ bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe)
 	const struct sim_access_table *table;
 	bool done;
 
-	/* A request without data needs no key. */
-	if (!access || !wqe->length || qp->state != IBV_QPS_RTS || qp->peer_entry > SIM_ACCESS_QPS ||
+	if (qp->state != IBV_QPS_RTS || qp->peer_entry > SIM_ACCESS_QPS ||
 	    !sim_port_has_mac(qp->peer, qp->peer_mac))
 		return false;
 	table = sim_access_enter(qp->peer_slot);

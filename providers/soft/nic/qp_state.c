@@ -34,9 +34,9 @@ void nic_qp_set_state(struct sim_qp *qp, uint8_t state)
 	if (sim_tracing() && qp->state != state)
 		sim_trace_state(qp->port->device->node, "qp", nic_qpn(qp), state_names[state],
 				state_names[qp->state]);
-	qp->state = state;
-	if (qp->entry && state != IBV_QPS_RTS)
+	if (qp->state != state)
 		nic_direct_withdraw(qp);
+	qp->state = state;
 }
 
 void nic_describe_timer(const struct sim_timer *timer, struct sim_timer_text *ret_text)
@@ -59,7 +59,7 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->attr.dest_qp_num = 0;
 	qp->peer_entry = 0;
 	qp->sq_head = qp->sq_high = qp->sq_next = qp->sq_tail = 0;
-	qp->mark = qp->slow_since = 0;
+	qp->mark = qp->slow_since = qp->last_message = 0;
 	qp->sq_psn = qp->tx_off = qp->rd_off = qp->inflight = 0;
 	qp->rd_outstanding = 0;
 	qp->rnr_wait = qp->went_back = qp->no_ref = qp->no_read_ref = false;

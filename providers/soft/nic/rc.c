@@ -248,13 +248,6 @@ static bool take_apart(const struct sim_packet *packet, struct rc_packet *p)
 	return p->h.op < RC_OPS && p->h.psn <= NIC_PSN_MASK;
 }
 
-/* A QP that is not ready to receive does not answer. */
-static bool receives(const struct sim_qp *qp)
-{
-	return qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR &&
-	       (!nic_qp_is_iwarp(qp) || qp->state == IBV_QPS_RTS);
-}
-
 unsigned int rc_place(const struct sim_packet *packet, struct iovec to[static SIM_PLACE_PARTS])
 {
 	struct rc_packet p;
@@ -264,7 +257,7 @@ unsigned int rc_place(const struct sim_packet *packet, struct iovec to[static SI
 	if (!take_apart(packet, &p))
 		return 0;
 	qp = sim_qp_find(packet->to->device, p.h.dst_qpn);
-	if (!is_ours(qp, &p) || !receives(qp) || qp->type != IBV_QPT_RC ||
+	if (!is_ours(qp, &p) || !rc_receives_now(qp) || qp->type != IBV_QPT_RC ||
 	    p.h.flags & (RC_F_LOCAL | RC_F_REF))
 		return 0;
 	return p.h.op < RC_ACK ? rc_place_request(qp, &p, to) : rc_place_response(qp, &p, to);
@@ -283,7 +276,7 @@ void rc_receive(const struct sim_packet *packet)
 			  packet->to->device->vdev.device.name, p.h.src_qpn, p.h.dst_qpn);
 		return;
 	}
-	if (!receives(qp))
+	if (!rc_receives_now(qp))
 		return;
 	if (p.h.op < RC_ACK)
 		first_request(qp);

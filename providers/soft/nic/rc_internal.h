@@ -50,6 +50,13 @@ static inline void rc_message_done(struct sim_qp *qp, const struct rc_header *h,
 	nic_rq_complete(qp, &wc, h->flags & RC_F_SOLICITED);
 }
 
+/* A QP that is not ready to receive does not answer. */
+static inline bool rc_receives_now(const struct sim_qp *qp)
+{
+	return qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR &&
+	       (!nic_qp_is_iwarp(qp) || qp->state == IBV_QPS_RTS);
+}
+
 /* What the packets of a request begin with. */
 struct rc_header rc_request_header(const struct sim_qp *qp, uint32_t index);
 /* Fills in the numbers.  Lost, as on a wire, if no QP is at its other end. */

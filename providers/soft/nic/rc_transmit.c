@@ -142,15 +142,26 @@ static bool execute_local(struct sim_qp *qp, struct nic_swqe *wqe)
 	return true;
 }
 
-/* The same for one that this process carries out in the peer's memory, if nothing of it was sent. */
-static bool execute_direct(struct sim_qp *qp, struct nic_swqe *wqe)
+enum direct { DONE, TO_BE_SENT, TO_WAIT };
+
+/*
+ * The same for one that this process carries out in the peer's memory, if nothing of it was
+ * sent.  While others of its kind are under way as packets, it is better to wait for them:
+ * behind it, too, would be packets only.
+ */
+static enum direct execute_direct(struct sim_qp *qp, struct nic_swqe *wqe)
 {
-	if (qp->sq_next != qp->sq_tail || qp->sq_high != qp->sq_next || qp->tx_off ||
-	    !nic_direct_execute(qp, wqe))
-		return false;
+	if (qp->sq_high != qp->sq_next || qp->tx_off || !nic_direct_may(wqe))
+		return TO_BE_SENT;
+	if (qp->sq_next != qp->sq_tail)
+		return qp->is_direct && (int32_t)(qp->last_message - qp->sq_tail) <= 0 ? TO_WAIT :
+											 TO_BE_SENT;
+	qp->is_direct = nic_direct_execute(qp, wqe);
+	if (!qp->is_direct)
+		return TO_BE_SENT;
 	qp->sq_psn = (qp->sq_psn - 1) & NIC_PSN_MASK;
 	nic_sq_complete(qp, IBV_WC_SUCCESS);
-	return true;
+	return DONE;
 }
 
 /* Send one packet of the next request; false: nothing can be sent now. */
@@ -158,6 +169,7 @@ static bool transmit_one(struct sim_qp *qp)
 {
 	uint32_t limit = qp->state == IBV_QPS_SQD ? qp->sq_high : qp->sq_head;
 	struct nic_swqe *wqe;
+	enum direct direct;
 	uint32_t sent = 0;
 
 	if (qp->sq_next == limit || qp->rnr_wait || qp->inflight >= RC_WINDOW || read_in_chunks(qp))
@@ -167,8 +179,13 @@ static bool transmit_one(struct sim_qp *qp)
 		return false;
 	if (nic_is_local(wqe))
 		return execute_local(qp, wqe);
-	if (qp->peer_entry && execute_direct(qp, wqe))
-		return true;
+	if (qp->peer_entry) {
+		direct = execute_direct(qp, wqe);
+		if (direct != TO_BE_SENT)
+			return direct == DONE;
+		if (!nic_direct_may(wqe))
+			qp->last_message = qp->sq_next + 1;
+	}
 	if (nic_is_read(wqe)) {
 		qp->rd_outstanding++;
 		rc_send_read(qp, qp->sq_next, qp->sq_next == qp->sq_tail ? qp->rd_off : 0);
