@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -42,6 +43,8 @@ static bool prepare(const char *mode)
 {
 	static struct sim_tap tap = { .sent = seen_leaving, .received = seen };
 
+	if (!strcmp(mode, "take"))
+		return !pair_post_receive();
 	if (strcmp(mode, "watch"))
 		return true;
 	sim_lock();
@@ -272,6 +275,30 @@ static void stopped_peer(void **state)
 	write_to_stopped("calls");
 }
 
+/* The data of a write with immediate data is there before the receiver does anything. */
+static void immediate_data(void **state)
+{
+	char there[100];
+	struct iovec to = { .iov_base = there, .iov_len = sizeof(there) };
+	struct iovec from = { .iov_len = sizeof(there) };
+	struct ibv_wc wc;
+
+	(void)state;
+	begin("take", "on");
+	skip_without_calls();
+	from.iov_base = (void *)(uintptr_t)(its.addr + 300);
+	stop_child();
+	pair_fill(sizeof(there), 3);
+	assert_int_equal(pair_post(IBV_WR_RDMA_WRITE_WITH_IMM, 0, sizeof(there), its.addr + 300,
+				   its.rkey), 0);
+	assert_int_equal(process_vm_readv(pair_pid, &to, 1, &from, 1, 0), sizeof(there));
+	assert_memory_equal(there, my.buf, sizeof(there));
+	assert_int_equal(ibv_poll_cq(my.cq, 1, &wc), 0);
+	assert_int_equal(kill(pair_pid, SIGCONT), 0);
+	assert_int_equal(pair_next_completion().status, IBV_WC_SUCCESS);
+	pair_end();
+}
+
 /* Switched off, watched by the peer, watched here: then the peer has to answer. */
 static void reasons_for_packets(void **state)
 {
@@ -387,6 +414,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(stopped_peer, pair_make_folder, pair_remove_folder),
+		cmocka_unit_test_setup_teardown(immediate_data, pair_make_folder, pair_remove_folder),
 		cmocka_unit_test_setup_teardown(reasons_for_packets, pair_make_folder,
 						pair_remove_folder),
 		cmocka_unit_test_setup_teardown(keys, pair_make_folder, pair_remove_folder),

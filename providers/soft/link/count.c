@@ -36,7 +36,7 @@ static uint64_t rc_bytes(const void *header, size_t len, size_t payload_len)
 	if (len < sizeof(h))
 		return len + payload_len;
 	memcpy(&h, header, sizeof(h));
-	if (h.flags & (RC_F_LOCAL | RC_F_REF))
+	if (h.flags & (RC_F_LOCAL | RC_F_REF) || h.placed)
 		return h.length > h.offset ? h.length - h.offset : 0;
 	return len - sizeof(h) + payload_len;
 }

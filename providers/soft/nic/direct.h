@@ -49,5 +49,10 @@ bool nic_direct_may(const struct nic_swqe *wqe);
  * memory of a write may be changed even then.
  */
 bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe);
+/*
+ * The same for the data of a write with immediate data, which is sent without it then: who
+ * polls the memory need not wait until the responder has a processor.
+ */
+bool nic_direct_place(const struct sim_qp *qp, struct nic_swqe *wqe);
 
 #endif

@@ -202,9 +202,8 @@ static bool carry_out(const struct sim_access_table *table, const struct sim_qp 
 	return true;
 }
 
-bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe)
+static bool visit(const struct sim_qp *qp, struct nic_swqe *wqe, unsigned int access)
 {
-	unsigned int access = access_for(wqe);
 	const struct sim_access_table *table;
 	bool done;
 
@@ -216,8 +215,21 @@ bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe)
 		return false;
 	done = carry_out(table, qp, wqe, access);
 	sim_visit_leave();
+	return done;
+}
+
+bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	unsigned int access = access_for(wqe);
+	bool done = visit(qp, wqe, access);
+
 	if (done)
 		sim_link_count_direct(qp->port, qp->peer, wqe->length,
 				      access != IBV_ACCESS_REMOTE_WRITE);
 	return done;
+}
+
+bool nic_direct_place(const struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	return visit(qp, wqe, IBV_ACCESS_REMOTE_WRITE);
 }

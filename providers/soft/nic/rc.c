@@ -143,7 +143,7 @@ int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *t
 	unsigned int parts = 0;
 	int r;
 
-	if (!n || !p->data)
+	if (!n || !p->data || p->h.placed)
 		return 0;
 	if (p->h.flags & RC_F_REF) {
 		r = remote_source(p, n, from);

@@ -59,6 +59,15 @@ static void send_reference(struct sim_qp *qp, struct rc_header *h, const struct 
 	rc_send(qp, h, &payload, 1, payload.iov_len);
 }
 
+/* Nothing that is not there yet comes before its data. */
+static bool may_place(const struct sim_qp *qp, uint32_t index)
+{
+	const struct nic_swqe *wqe = nic_sq_at(qp, index);
+
+	return qp->peer_entry && wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM && index == qp->sq_tail &&
+	       index == qp->sq_high && !qp->tx_off && wqe->length;
+}
+
 /* One packet of a message.  *ret_sent: that much of it.  0, or the local memory is wrong. */
 static int send_data(struct sim_qp *qp, uint32_t index, uint32_t *ret_sent)
 {
@@ -82,7 +91,10 @@ static int send_data(struct sim_qp *qp, uint32_t index, uint32_t *ret_sent)
 		return r;
 	h.offset = qp->tx_off;
 	*ret_sent = len;
-	if (by_value) {
+	if (may_place(qp, index) && nic_direct_place(qp, wqe)) {
+		h.placed = true;
+		rc_send(qp, &h, NULL, 0, 0);
+	} else if (by_value) {
 		rc_send(qp, &h, iov, parts, len);
 		wqe->inflight += len;
 		qp->inflight += len;

@@ -75,7 +75,7 @@ struct rc_header {
 	uint64_t compare_add, swap;
 	uint16_t parts;
 	uint8_t rd_depth;	/* READ, atomics: how many are outstanding, this one included */
-	uint8_t reserved;
+	uint8_t placed;		/* a write: all of its data is in the responder's memory already */
 	uint32_t xrc_srqn;	/* requests of XRC: RC_XRC and the SRQ's number; others: 0 */
 };
 
