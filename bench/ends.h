@@ -3,7 +3,6 @@
 #ifndef BENCH_ENDS_H
 #define BENCH_ENDS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <rdma/rdma_cma.h>

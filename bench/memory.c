@@ -4,6 +4,7 @@
  * Read and fetch-and-add, large blocks; the rate of short messages; registration.  Each is
  * beside what the machine can do: a cache line handed from core to core, memcpy, mmap.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -185,6 +185,7 @@ struct ibv_wc pair_next_completion(void)
 		;
 	return wc;
 }
+
 /* --- The other process. --- */
 
 bool pair_input_ended(void)
@@ -264,6 +265,7 @@ void pair_end(void)
 	pair_reap(0);
 	pair_close();
 }
+
 void pair_fill(size_t len, uint8_t seed)
 {
 	for (size_t i = 0; i < len; i++)

@@ -229,7 +229,9 @@ static void skip_without_calls(void)
 {
 	if (is_direct())
 		return;
-	pair_end();
+	assert_int_equal(kill(pair_pid, SIGKILL), 0);
+	pair_reap(SIGKILL);
+	pair_close();
 	print_message("this system does not let a process write to another one's memory\n");
 	skip();
 }
@@ -367,6 +369,28 @@ static bool write_directly(void)
 	return ibv_poll_cq(my.cq, 1, &wc) && wc.status == IBV_WC_SUCCESS;
 }
 
+/* A path to nobody: the peer's memory is not to be reached that way either. */
+static void path_to_nobody(void **state)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_SQD, .ah_attr = { .port_num = 1, .is_global = 1 },
+	};
+	struct ibv_wc wc;
+
+	(void)state;
+	begin("sleep", "on");
+	skip_without_calls();
+	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE), 0);
+	memset(attr.ah_attr.grh.dgid.raw, 0x22, sizeof(attr.ah_attr.grh.dgid));
+	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE | IBV_QP_AV), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(sim_verbs.modify_qp(my.qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(pair_post(IBV_WR_RDMA_WRITE, 0, 8, its.addr, its.rkey), 0);
+	assert_int_equal(pair_post(IBV_WR_RDMA_WRITE_WITH_IMM, 0, 8, its.addr, its.rkey), 0);
+	assert_int_equal(ibv_poll_cq(my.cq, 1, &wc), 0);
+	pair_end();
+}
+
 static void write_while(const char *mode, const char *direct)
 {
 	begin(mode, direct);
@@ -418,6 +442,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(reasons_for_packets, pair_make_folder,
 						pair_remove_folder),
 		cmocka_unit_test_setup_teardown(keys, pair_make_folder, pair_remove_folder),
+		cmocka_unit_test_setup_teardown(path_to_nobody, pair_make_folder, pair_remove_folder),
 		cmocka_unit_test_setup_teardown(taken_back, pair_make_folder, pair_remove_folder),
 		cmocka_unit_test_setup_teardown(killed_peer, pair_make_folder, pair_remove_folder),
 	};

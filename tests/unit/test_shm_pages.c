@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "providers/soft/link/shm/page_file.h"
 #include "providers/soft/link/shm/pages.h"
 #include "shm_pair.h"
 
@@ -75,7 +76,7 @@ static char *other_view(const struct sim_pages *pages)
 	int fd;
 
 	sim_lock();
-	assert_non_null(sim_pages_file(&fd));
+	assert_non_null(sim_page_file_id(&fd));
 	sim_unlock();
 	view = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)pages->at);
 	assert_ptr_not_equal(view, MAP_FAILED);
@@ -89,7 +90,7 @@ static int pieces(struct sim_mapping ret[static 8])
 	int fd, num;
 
 	sim_lock();
-	id = sim_pages_file(&fd);
+	id = sim_page_file_id(&fd);
 	num = id ? sim_maps_of(id, 0, SIM_PAGES_FILE, ret, 8) : 0;
 	sim_unlock();
 	return num;
@@ -182,6 +183,97 @@ static void child_has_a_copy(void **state)
 	munmap(memory, LENGTH);
 }
 
+/* More than are copied at a time, some of them in pieces; and the child has none of our objects. */
+static void child_has_copies_of_many(void **state)
+{
+	enum { MANY = 100 };
+	struct sim_pages *pages[MANY];
+	char *memory[MANY];
+	struct sim_mapping at[8];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		memory[i] = new_memory();
+		pages[i] = share(memory[i], LENGTH);
+		assert_non_null(pages[i]);
+		for (int page = 0; page < 4; page += 2)
+			assert_int_equal(mprotect(memory[i] + page * 4096, 4096, PROT_READ), 0);
+	}
+	pid = fork();
+	if (!pid) {
+		bool good = pieces(at) == 0;
+
+		for (int i = 0; i < MANY; i++) {
+			good &= is_as_new(memory[i]);
+			memory[i][5000]++;
+		}
+		_exit(!good);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (int i = 0; i < MANY; i++) {
+		assert_true(is_as_new(memory[i]));
+		release(pages[i]);
+		munmap(memory[i], LENGTH);
+	}
+	assert_int_equal(pieces(at), 0);
+}
+
+/* A region of the parent's, deregistered in the child, which has no pages of it. */
+static void child_that_deregisters(void **state)
+{
+	struct ibv_mr *mr;
+	char *memory = new_memory();
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(setenv("POLYCM_SIM_DIRECT", "on", 1), 0);
+	pair_close();
+	assert_true(pair_open(&(struct pair_numbers){ 0 }));
+	mr = sim_verbs.reg_mr(my.pd, memory, LENGTH, (uintptr_t)memory,
+			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	assert_non_null(mr);
+	pid = fork();
+	if (!pid) {
+		(void)sim_verbs.dereg_mr(mr);
+		_exit(!is_as_new(memory));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(sim_verbs.dereg_mr(mr), 0);
+	assert_true(is_as_new(memory));
+	munmap(memory, LENGTH);
+}
+
+/* A mapping that grows gets empty memory, and not that of another region. */
+static void grown(void **state)
+{
+	char *memory = new_memory(), *other = new_memory(), *more;
+	struct sim_pages *pages = share(memory, LENGTH), *others = share(other, LENGTH);
+	struct sim_mapping at[8];
+
+	(void)state;
+	assert_non_null(pages);
+	assert_non_null(others);
+	more = mremap(memory, LENGTH, 3 * LENGTH, MREMAP_MAYMOVE);
+	assert_ptr_not_equal(more, MAP_FAILED);
+	assert_true(is_as_new(more));
+	for (size_t i = LENGTH; i < 3 * LENGTH; i++)
+		assert_int_equal(more[i], 0);
+	memset(more + LENGTH, 1, 2 * LENGTH);
+	assert_true(is_as_new(other));
+	release(pages);
+	release(others);
+	assert_int_equal(pieces(at), 0);
+	assert_true(is_as_new(more));
+	assert_int_equal(more[3 * LENGTH - 1], 1);
+	munmap(more, 3 * LENGTH);
+	munmap(other, LENGTH);
+}
+
 /* What the program has unmapped and mapped anew is none of ours. */
 static void unmapped(void **state)
 {
@@ -248,6 +340,14 @@ static void with_threads(void **state)
 	close(fds[1]);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	close(fds[0]);
+	/* The next call that may move something moves them back. */
+	sim_lock();
+	while (!sim_pages_may_move())
+		;
+	sim_unlock();
+	release(share(more, LENGTH));
+	assert_int_equal(pieces(at), 0);
+	assert_true(is_as_new(memory));
 	munmap(memory, LENGTH);
 	munmap(more, LENGTH);
 }
@@ -337,6 +437,9 @@ int main(void)
 		TEST(moved_and_back),
 		TEST(parts_of_pages),
 		TEST(child_has_a_copy),
+		TEST(child_has_copies_of_many),
+		TEST(child_that_deregisters),
+		TEST(grown),
 		TEST(unmapped),
 		TEST(moved_by_the_program),
 		TEST(with_threads),

@@ -297,6 +297,7 @@ void sim_nic_start(void)
 		.device_left = sim_nic_device_removed,
 	};
 
+	nic_direct_start();
 	sim_world_listen(&listener);
 	sim_link_set_handler(SIM_PACKET_RC, rc_receive);
 	sim_link_set_rejecter(SIM_PACKET_RC, rc_reject_by_rule);

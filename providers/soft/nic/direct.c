@@ -3,8 +3,8 @@
  * nic/direct.c - what other processes may reach directly: entries for QPs and regions.
  *
  * Nothing is published before a QP has a request to answer that could have been carried out
- * directly, so programs that only send messages have no table.  Memory is moved to where others
- * can map it when it is registered, or later where that was not possible then.
+ * directly, so programs that only send messages have no table.  Memory with remote rights is moved
+ * to where others can map it when it is registered, or later where that was not possible then.
  */
 #include "config.h"
 
@@ -12,6 +12,7 @@
 
 #include "providers/soft/fabric/remote.h"
 #include "providers/soft/link/shm/access.h"
+#include "providers/soft/link/shm/page_file.h"
 #include "providers/soft/link/shm/pages.h"
 #include "providers/soft/shm/visit.h"
 #include "direct.h"
@@ -25,7 +26,9 @@ static uint32_t num_entries, cursor;
 
 bool nic_direct_pending;
 static uint64_t share_at;		/* not before */
+static unsigned int share_tries;	/* since a region was registered */
 #define SHARE_AGAIN SIM_MS(5)
+#define SHARE_TRIES 50u
 
 /* Can others use it?  On demand, each access is checked. */
 static bool is_exposed(const struct sim_mr *mr)
@@ -42,7 +45,7 @@ static struct sim_access_key *entry_of(struct sim_access_table *table, const str
 
 static void tell_of_pages(struct sim_access_table *table)
 {
-	const struct sim_file_id *id = sim_pages_file(&table->pages_fd);
+	const struct sim_file_id *id = sim_page_file_id(&table->pages_fd);
 
 	if (id)
 		table->pages = *id;
@@ -80,11 +83,11 @@ static void take_back(struct sim_access_table *table, const struct sim_mr *mr)
 /* Device memory is no memory of the program's. */
 static void try_to_share(struct sim_mr *mr)
 {
-	if (mr->pages || mr->moving_tried || mr->dm || !is_exposed(mr) || sim_is_virtual() ||
-	    !sim_access_maps())
+	if (mr->pages || mr->moving_tried || mr->dm || !is_exposed(mr) ||
+	    mr->pub.handle >= SIM_ACCESS_KEYS || sim_is_virtual() || !sim_access_maps())
 		return;
 	if (!sim_pages_may_move()) {
-		nic_direct_pending = true;
+		nic_direct_pending = share_tries < SHARE_TRIES;
 		return;
 	}
 	mr->pages = sim_pages_share(mr->memory, mr->pub.length);
@@ -93,8 +96,14 @@ static void try_to_share(struct sim_mr *mr)
 
 void nic_direct_add_mr(struct sim_mr *mr)
 {
+	share_tries = 0;
 	try_to_share(mr);
 	publish(sim_access_made(), mr);
+}
+
+void nic_direct_hide_mr(const struct sim_mr *mr)
+{
+	take_back(sim_access_made(), mr);
 }
 
 void nic_direct_drop_mr(struct sim_mr *mr)
@@ -115,6 +124,7 @@ void nic_direct_share(void)
 	if (!table || now < share_at)
 		return;
 	share_at = now + SHARE_AGAIN;
+	share_tries++;
 	nic_direct_pending = false;
 	for (uint32_t i = 0; i < SIM_ACCESS_KEYS && !nic_direct_pending; i++) {
 		mr = nic_mr_at(i);
@@ -147,7 +157,8 @@ static struct sim_access_table *own_table(void)
 /* Is the peer another process of this host, and the QP in a state to serve it? */
 static bool may_offer(const struct sim_qp *qp)
 {
-	return qp->type == IBV_QPT_RC && rc_receives_now(qp) && qp->comm_est && !sim_is_virtual() &&
+	return !sim_visit_closed() && !sim_is_virtual() && qp->type == IBV_QPT_RC &&
+	       rc_receives_now(qp) && qp->comm_est &&
 	       qp->peer && sim_slot_is_known(qp->peer_slot) && !sim_slot_is_remote(qp->peer_slot) &&
 	       qp->peer_slot != sim_self_slot() && nic_has_pkey(qp);
 }
@@ -200,6 +211,23 @@ void nic_direct_withdraw(struct sim_qp *qp)
 	entries[qp->entry - 1] = NULL;
 	num_entries--;
 	qp->entry = 0;
+}
+
+/* In a child of fork(). */
+static void pages_forgotten(void)
+{
+	struct sim_mr *mr;
+
+	for (uint32_t i = 0; i < SIM_ACCESS_KEYS; i++) {
+		mr = nic_mr_at(i);
+		if (mr)
+			mr->pages = NULL;
+	}
+}
+
+void nic_direct_start(void)
+{
+	sim_pages_forgotten = pages_forgotten;
 }
 
 void nic_direct_stop(void)

@@ -17,8 +17,10 @@
 
 /* A region exists, as it is now. */
 void nic_direct_add_mr(struct sim_mr *mr);
-/* It ends or changes: returns when no other process is in its memory. */
+/* It ends, or has other memory: returns when no other process is in its memory. */
 void nic_direct_drop_mr(struct sim_mr *mr);
+/* The same while its rights change. */
+void nic_direct_hide_mr(const struct sim_mr *mr);
 /*
  * A call of the program, on its thread: some region may still be moved to where other
  * processes can map it.
@@ -32,6 +34,7 @@ void nic_direct_share(void) __attribute__((cold));
 uint32_t nic_direct_offer(struct sim_qp *qp);
 /* The QP ends or changes: returns when its peer does nothing through it. */
 void nic_direct_withdraw(struct sim_qp *qp);
+void nic_direct_start(void);
 void nic_direct_stop(void);
 
 /* --- The initiator. --- */
@@ -39,20 +42,24 @@ void nic_direct_stop(void);
 /* The peer's answer offers this. */
 static inline void nic_direct_take_offer(struct sim_qp *qp, uint32_t entry)
 {
-	qp->is_direct |= qp->peer_entry != entry;
 	qp->peer_entry = entry;
+	qp->is_direct = true;
 }
+
 /* Is it of a kind that the initiator can carry out? */
 bool nic_direct_may(const struct nic_swqe *wqe);
+
+enum nic_direct {
+	NIC_DIRECT_DONE,
+	NIC_DIRECT_NOT_NOW,	/* the peer's memory is closed */
+	NIC_DIRECT_REFUSED,	/* this key, at least, is only for packets */
+};
 /*
- * Carry out the oldest request, of which nothing was sent.  False: it has to be sent.  The
- * memory of a write may be changed even then.
+ * Carry out the oldest request, of which nothing was sent.  Of a write with immediate data only
+ * the data: who polls the memory need not wait until the responder has a processor.  If it is
+ * not done, the memory of a write may be changed all the same.
  */
-bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe);
-/*
- * The same for the data of a write with immediate data, which is sent without it then: who
- * polls the memory need not wait until the responder has a processor.
- */
-bool nic_direct_place(const struct sim_qp *qp, struct nic_swqe *wqe);
+enum nic_direct nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe);
+extern uint64_t nic_direct_carried;	/* so many were done */
 
 #endif

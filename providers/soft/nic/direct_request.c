@@ -15,6 +15,8 @@
 #include "mr.h"
 #include "sq.h"
 
+uint64_t nic_direct_carried;
+
 /* What the peer must allow; 0: such a request is always sent. */
 static unsigned int access_for(const struct nic_swqe *wqe)
 {
@@ -51,7 +53,7 @@ static bool resolve(const struct sim_access_key *entry, const struct sim_access_
 {
 	uint64_t offset = wqe->remote_addr - entry->iova;
 
-	if (atomic_load(&entry->key) != wqe->rkey || entry->domain != through->domain ||
+	if (entry->domain != through->domain ||
 	    (entry->access & access) != access || wqe->remote_addr < entry->iova ||
 	    wqe->length > entry->length || offset > entry->length - wqe->length)
 		return false;
@@ -75,7 +77,7 @@ static void write_mapped(char *to, const char *from, size_t len)
 /* Part of a transfer: local memory, and the owner's from an address on. */
 struct transfer {
 	unsigned int slot;
-	struct sim_access_key entry;	/* a copy: its owner may break its promise and change it */
+	struct sim_access_key entry;	/* a copy */
 	bool read;
 	uint64_t remote;
 	struct iovec local[NIC_MAX_SGE];
@@ -165,7 +167,7 @@ static bool execute_atomic(const struct sim_qp *qp, const struct nic_swqe *wqe,
 	uint64_t old = wqe->compare_add;
 	const struct iovec from = { .iov_base = &old, .iov_len = sizeof(old) };
 
-	if (!memory || !(qp->port->device->services & POLYCM_SVC_ATOMIC) ||
+	if (!memory || !(qp->peer->device->services & POLYCM_SVC_ATOMIC) ||
 	    (wqe->remote_addr | (uintptr_t)memory) % sizeof(old) || wqe->length != sizeof(old))
 		return false;
 	if (wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
@@ -185,11 +187,11 @@ static bool carry_out(const struct sim_access_table *table, const struct sim_qp 
 	struct transfer transfer;
 	char *mapped;
 
-	if (key >= SIM_ACCESS_KEYS || !serves(through, qp, access))
+	if (key >= SIM_ACCESS_KEYS || !serves(through, qp, access) ||
+	    !sim_access_read_key(table, key, wqe->rkey, &transfer.entry))
 		return false;
 	transfer.slot = qp->peer_slot;
 	transfer.read = access == IBV_ACCESS_REMOTE_READ;
-	transfer.entry = table->keys[key];
 	if (!resolve(&transfer.entry, through, wqe, access, &transfer.remote) ||
 	    nic_swqe_resolve(qp, wqe, 0, wqe->length, transfer.local, &transfer.parts))
 		return false;
@@ -202,34 +204,26 @@ static bool carry_out(const struct sim_access_table *table, const struct sim_qp 
 	return true;
 }
 
-static bool visit(const struct sim_qp *qp, struct nic_swqe *wqe, unsigned int access)
+enum nic_direct nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe)
 {
+	bool places = wqe->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	unsigned int access = places ? IBV_ACCESS_REMOTE_WRITE : access_for(wqe);
 	const struct sim_access_table *table;
 	bool done;
 
-	if (qp->state != IBV_QPS_RTS || qp->peer_entry > SIM_ACCESS_QPS ||
-	    !sim_port_has_mac(qp->peer, qp->peer_mac))
-		return false;
+	if (qp->state != IBV_QPS_RTS || qp->peer_entry > SIM_ACCESS_QPS || !qp->peer ||
+	    !nic_has_pkey(qp) || !sim_port_has_mac(qp->peer, qp->peer_mac))
+		return NIC_DIRECT_NOT_NOW;
 	table = sim_access_enter(qp->peer_slot);
 	if (!table)
-		return false;
+		return NIC_DIRECT_NOT_NOW;
 	done = carry_out(table, qp, wqe, access);
 	sim_visit_leave();
-	return done;
-}
-
-bool nic_direct_execute(const struct sim_qp *qp, struct nic_swqe *wqe)
-{
-	unsigned int access = access_for(wqe);
-	bool done = visit(qp, wqe, access);
-
-	if (done)
+	if (!done)
+		return NIC_DIRECT_REFUSED;
+	nic_direct_carried++;
+	if (!places)	/* else its packet counts */
 		sim_link_count_direct(qp->port, qp->peer, wqe->length,
 				      access != IBV_ACCESS_REMOTE_WRITE);
-	return done;
-}
-
-bool nic_direct_place(const struct sim_qp *qp, struct nic_swqe *wqe)
-{
-	return visit(qp, wqe, IBV_ACCESS_REMOTE_WRITE);
+	return NIC_DIRECT_DONE;
 }

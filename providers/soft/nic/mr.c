@@ -282,7 +282,10 @@ int sim_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr, 
 		sim_unlock();
 		goto err_errno;
 	}
-	nic_direct_drop_mr(mr);
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		nic_direct_drop_mr(mr);
+	else
+		nic_direct_hide_mr(mr);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		nic_use_pd(mr->pub.pd, -1u);
 		nic_use_pd(pd, 1);

@@ -330,7 +330,8 @@ struct sim_qp {
 	uint32_t entry;				/* what it publishes, from 1; 0: nothing (direct.h) */
 	uint32_t peer_entry;			/* the peer's; 0: it has offered none */
 	uint32_t last_message;			/* behind the last request that has to be a packet */
-	bool is_direct;				/* the last try to carry one out was no failure */
+	uint32_t packets_key;			/* requests with this rkey were refused lately */
+	bool is_direct;				/* the peer's memory was not closed lately */
 	bool failure_logged;			/* a bad completion, or what ended it */
 	bool full_logged;			/* that the send queue was, once */
 

@@ -226,8 +226,10 @@ static void apply_path(struct sim_qp *qp, const struct ibv_qp_attr *attr, int ma
 {
 	if (mask & IBV_QP_PORT)
 		qp->port = nic_port(qp->port->device, attr->port_num);
-	if (mask & IBV_QP_AV)
+	if (mask & IBV_QP_AV) {
 		qp->attr.ah_attr = attr->ah_attr;
+		qp->peer_entry = 0;
+	}
 	if (mask & IBV_QP_PATH_MTU)
 		qp->attr.path_mtu = attr->path_mtu;
 	if (mask & IBV_QP_DEST_QPN) {

@@ -143,7 +143,7 @@ int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *t
 	unsigned int parts = 0;
 	int r;
 
-	if (!n || !p->data || p->h.placed)
+	if (!n || !p->data || rc_is_placed(&p->h))
 		return 0;
 	if (p->h.flags & RC_F_REF) {
 		r = remote_source(p, n, from);

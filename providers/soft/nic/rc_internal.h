@@ -50,6 +50,12 @@ static inline void rc_message_done(struct sim_qp *qp, const struct rc_header *h,
 	nic_rq_complete(qp, &wc, h->flags & RC_F_SOLICITED);
 }
 
+/* Its data came another way. */
+static inline bool rc_is_placed(const struct rc_header *h)
+{
+	return h->placed && h->op == RC_WRITE && h->flags & RC_F_IMM;
+}
+
 /* A QP that is not ready to receive does not answer. */
 static inline bool rc_receives_now(const struct sim_qp *qp)
 {

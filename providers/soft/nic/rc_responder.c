@@ -157,7 +157,7 @@ unsigned int rc_place_request(struct sim_qp *qp, const struct rc_packet *p,
 static void receive_data(struct sim_qp *qp, const struct rc_packet *p)
 {
 	const struct rc_header *h = &p->h;
-	bool ref = h->flags & (RC_F_LOCAL | RC_F_REF) || h->placed;
+	bool ref = h->flags & (RC_F_LOCAL | RC_F_REF) || rc_is_placed(h);
 	uint32_t n = ref ? h->length : p->len;
 	struct rc_target to;
 	int r;

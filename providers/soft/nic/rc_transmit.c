@@ -91,8 +91,9 @@ static int send_data(struct sim_qp *qp, uint32_t index, uint32_t *ret_sent)
 		return r;
 	h.offset = qp->tx_off;
 	*ret_sent = len;
-	if (may_place(qp, index) && nic_direct_place(qp, wqe)) {
+	if (may_place(qp, index) && nic_direct_execute(qp, wqe) == NIC_DIRECT_DONE) {
 		h.placed = true;
+		*ret_sent = wqe->length;
 		rc_send(qp, &h, NULL, 0, 0);
 	} else if (by_value) {
 		rc_send(qp, &h, iov, parts, len);
@@ -154,22 +155,41 @@ static bool execute_local(struct sim_qp *qp, struct nic_swqe *wqe)
 	return true;
 }
 
+/*
+ * While others of its kind are under way as packets, it is better to wait for them: behind it,
+ * too, would be packets only.  On iWARP what is posted is handed over at once (wr_send.c).
+ */
+static bool waits_for_packets(const struct sim_qp *qp, const struct nic_swqe *wqe)
+{
+	return qp->sq_next != qp->sq_tail && qp->is_direct && wqe->rkey != qp->packets_key &&
+	       (int32_t)(qp->last_message - qp->sq_tail) <= 0 && !nic_qp_is_iwarp(qp);
+}
+
+static bool try_direct(struct sim_qp *qp, struct nic_swqe *wqe)
+{
+	enum nic_direct result;
+
+	if (qp->sq_next != qp->sq_tail)
+		return false;
+	result = nic_direct_execute(qp, wqe);
+	qp->is_direct = result != NIC_DIRECT_NOT_NOW;
+	if (result == NIC_DIRECT_REFUSED)
+		qp->packets_key = wqe->rkey;
+	else if (qp->packets_key == wqe->rkey)
+		qp->packets_key = 0;
+	return result == NIC_DIRECT_DONE;
+}
+
 enum direct { DONE, TO_BE_SENT, TO_WAIT };
 
-/*
- * The same for one that this process carries out in the peer's memory, if nothing of it was
- * sent.  While others of its kind are under way as packets, it is better to wait for them:
- * behind it, too, would be packets only.
- */
+/* The same for one that this process carries out in the peer's memory, if nothing of it was sent. */
 static enum direct execute_direct(struct sim_qp *qp, struct nic_swqe *wqe)
 {
 	if (qp->sq_high != qp->sq_next || qp->tx_off || !nic_direct_may(wqe))
 		return TO_BE_SENT;
-	if (qp->sq_next != qp->sq_tail)
-		return qp->is_direct && (int32_t)(qp->last_message - qp->sq_tail) <= 0 ? TO_WAIT :
-											 TO_BE_SENT;
-	qp->is_direct = nic_direct_execute(qp, wqe);
-	if (!qp->is_direct)
+	if (waits_for_packets(qp, wqe))
+		return TO_WAIT;
+	if (!try_direct(qp, wqe))
 		return TO_BE_SENT;
 	qp->sq_psn = (qp->sq_psn - 1) & NIC_PSN_MASK;
 	nic_sq_complete(qp, IBV_WC_SUCCESS);
@@ -184,7 +204,8 @@ static bool transmit_one(struct sim_qp *qp)
 	enum direct direct;
 	uint32_t sent = 0;
 
-	if (qp->sq_next == limit || qp->rnr_wait || qp->inflight >= RC_WINDOW || read_in_chunks(qp))
+	if (qp->sq_next == limit || qp->rnr_wait || qp->cqe_lost || qp->inflight >= RC_WINDOW ||
+	    read_in_chunks(qp))
 		return false;
 	wqe = nic_sq_at(qp, qp->sq_next);
 	if (wqe->status || (!qp->tx_off && !may_start(qp, wqe)))

@@ -7,8 +7,8 @@
  * that it is inside, and only then reads these words; it leaves when it has done its work.
  * The owner changes the words first, and then waits until nobody is inside who may have read
  * the old ones.  Both sides use sequentially consistent accesses, so one of the two sees the
- * other.  A visitor waits for nothing while it is inside, so the owner does not wait long,
- * unless the visitor is stopped; it may hold any lock.
+ * other.  A visitor waits for no lock and no other process while it is inside, so the owner does
+ * not wait long, and may hold any lock.  One that was stopped inside is waited for a second.
  *
  * Engine lock held for all calls.  Without a shared fabric they are harmless.
  */
@@ -32,14 +32,17 @@ enum sim_closed {
 /* This process begins or ceases to have that reason, also on fabrics that it joins later. */
 void sim_visit_close(enum sim_closed why, bool on);
 
+/* Has it any? */
+bool sim_visit_closed(void);
+
 /* To a live process of that generation, which has no such reason, and neither have we.  Else false. */
 bool sim_visit_enter(unsigned int slot, uint32_t generation);
 void sim_visit_leave(void);
 
 /* That process may come from now on. */
 void sim_visit_expect(unsigned int slot);
-/* Return when nobody is inside who came before the call. */
-void sim_visit_wait(void);
+/* Until nobody is inside who came before the call.  False: one stays there; logged. */
+bool sim_visit_wait(void);
 
 /* For the segment: a slot gets a new process, which is this one. */
 void sim_visit_begin(struct sim_slot *slot);

@@ -8,16 +8,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "providers/soft/engine/engine.h"
 #include "providers/soft/shm/file_name.h"
 #include "providers/soft/shm/folder.h"
 #include "providers/soft/shm/visit.h"
+#include "pages.h"
 #include "peer.h"
 
 #define MAGIC 0x3173656363616370u	/* "pcacces1" */
-#define LIVES_FOR SIM_MS(1)		/* within this time no process id is used again */
 
 static struct sim_access_table *own;
 static bool impossible;
@@ -59,11 +60,12 @@ static int make(int folder, const char *text, struct sim_access_table **ret_tabl
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, sizeof(*table)) < 0 ||
-	    (fallocate(fd, 0, 0, sizeof(*table)) < 0 && errno != EOPNOTSUPP)) {
-		r = -errno;
+	do
+		r = ftruncate(fd, sizeof(*table)) || fallocate(fd, 0, 0, sizeof(*table)) ? -errno : 0;
+	while (r == -EINTR);
+	if (r < 0 && r != -EOPNOTSUPP)
 		goto out_close;
-	}
+	r = 0;
 	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (table == MAP_FAILED) {
 		r = -errno;
@@ -116,7 +118,8 @@ struct sim_access_table *sim_access_own(void)
 	if (own || impossible || !sim_segment_joined())
 		return own;
 	r = is_enabled() ? make_own() : -EPERM;
-	impossible = r < 0;
+	/* Memory or descriptors may be short only now. */
+	impossible = r < 0 && r != -ENOMEM && r != -EMFILE && r != -ENFILE;
 	if (r < 0)
 		sim_core->log(POLYCM_LOG_DEBUG, NULL, "no direct access to the memory of this "
 			      "process: %s", r == -EPERM ? "it is switched off" : strerror(-r));
@@ -125,7 +128,7 @@ struct sim_access_table *sim_access_own(void)
 
 void sim_access_forget_own(void)
 {
-	sim_pages_forget();
+	sim_pages_forked();
 	if (own)
 		munmap(own, sizeof(*own));
 	own = NULL;
@@ -184,6 +187,22 @@ static void try_to_map(struct sim_peer *peer, unsigned int slot)
 			      sim_segment_folder()->path, text, strerror(-r));
 }
 
+/*
+ * Its slot lives as long as a child that it has forked, and a while after its death; it may also
+ * execute another program.  So it is asked at each tick of the clock.
+ */
+static bool lives(struct sim_peer *peer)
+{
+	uint64_t tick = sim_time->real_ns(CLOCK_MONOTONIC_COARSE);
+
+	if (tick == peer->access.lived_at)
+		return true;
+	if (sim_pull(&peer->pull, NULL, 0, NULL, 0, 0) < 0)
+		return false;
+	peer->access.lived_at = tick;
+	return true;
+}
+
 const struct sim_access_table *sim_access_enter(unsigned int slot)
 {
 	struct sim_peer *peer = sim_peer_known(slot);
@@ -192,9 +211,28 @@ const struct sim_access_table *sim_access_enter(unsigned int slot)
 		return NULL;
 	if (!peer->access.tried)
 		try_to_map(peer, slot);
-	if (!peer->access.table || !sim_visit_enter(slot, peer->generation))
+	if (!peer->access.table || !lives(peer) || !sim_visit_enter(slot, peer->generation))
 		return NULL;
 	return peer->access.table;
+}
+
+bool sim_access_read_key(const struct sim_access_table *table, uint32_t index, uint32_t key,
+			 struct sim_access_key *ret_key)
+{
+	const volatile struct sim_access_key *entry = &table->keys[index];
+
+	/* The rest counts only once the key does; and its owner may break its promise and change it. */
+	if (atomic_load(&table->keys[index].key) != key)
+		return false;
+	ret_key->access = entry->access;
+	ret_key->domain = entry->domain;
+	ret_key->iova = entry->iova;
+	ret_key->length = entry->length;
+	ret_key->memory = entry->memory;
+	ret_key->shared_from = entry->shared_from;
+	ret_key->shared_length = entry->shared_length;
+	ret_key->shared_at = entry->shared_at;
+	return true;
 }
 
 static int map_pages(int fd, struct sim_access_peer *peer)
@@ -208,6 +246,9 @@ static int map_pages(int fd, struct sim_access_peer *peer)
 	id = sim_file_id(&st);
 	if (!sim_file_same(&id, &peer->table->pages) || st.st_size != (off_t)SIM_PAGES_FILE)
 		return -ESTALE;
+	/* Else its owner could take away what is mapped, which would end this process. */
+	if (!(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+		return -EPERM;
 	pages = mmap(NULL, SIM_PAGES_FILE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (pages == MAP_FAILED)
 		return -errno;
@@ -251,17 +292,10 @@ void *sim_access_mapped(unsigned int slot, const struct sim_access_key *entry, u
 int sim_access_write(unsigned int slot, uint64_t remote, const struct iovec *local,
 		     unsigned int parts, size_t len)
 {
-	struct sim_peer *peer = sim_peer_known(slot);
-	uint64_t now = sim_now();
-	int r;
+	const struct sim_pull *pull = &sim_peer_known(slot)->pull;
+	int r = sim_pull(pull, NULL, 0, NULL, 0, 0);
 
-	if (now - peer->access.checked_at > LIVES_FOR) {
-		r = sim_pull(&peer->pull, NULL, 0, NULL, 0, 0);
-		if (r < 0)
-			return r;
-		peer->access.checked_at = now;
-	}
-	return sim_push(&peer->pull, remote, local, parts, len);
+	return r < 0 ? r : sim_push(pull, remote, local, parts, len);
 }
 
 int sim_access_read(unsigned int slot, uint64_t remote, const struct iovec *local,

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "pages.h"
+#include "maps.h"
 
 #define SIM_ACCESS_KEYS 4096u
 #define SIM_ACCESS_QPS 1024u
@@ -45,7 +45,7 @@ struct sim_access_qp {
 
 struct sim_access_table {
 	uint64_t magic;
-	int32_t pages_fd;			/* of the owner: the file of pages (pages.h) */
+	int32_t pages_fd;			/* of the owner: the file of pages (page_file.h) */
 	struct sim_file_id pages;
 	struct sim_access_key keys[SIM_ACCESS_KEYS];
 	struct sim_access_qp qps[SIM_ACCESS_QPS];
@@ -68,6 +68,9 @@ struct sim_access_table *sim_access_made(void);
  * memory cannot be reached now.
  */
 const struct sim_access_table *sim_access_enter(unsigned int slot);
+/* During a visit: what it says of the key.  False: it says nothing. */
+bool sim_access_read_key(const struct sim_access_table *table, uint32_t index, uint32_t key,
+			 struct sim_access_key *ret_key);
 /*
  * During a visit: the owner's memory at `remote', as it is mapped here.  NULL: it is not, or not
  * all of it.
@@ -91,7 +94,7 @@ struct sim_access_peer {
 	bool tried;				/* to map it, in vain if it is not mapped */
 	char *pages;				/* its file of pages; NULL: not mapped */
 	bool tried_pages;
-	uint64_t checked_at;			/* when its owner lived */
+	uint64_t lived_at;			/* the clock's tick at which its owner was asked last */
 };
 void sim_access_unmap(struct sim_access_peer *peer);
 /* The fabric is left, or this is a child of fork(). */

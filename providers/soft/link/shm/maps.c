@@ -17,6 +17,7 @@
 struct lines {
 	int fd;
 	size_t used, filled;
+	int error;
 	char text[8192];
 };
 
@@ -36,9 +37,13 @@ static char *next_line(struct lines *lines)
 		memmove(lines->text, line, lines->filled - lines->used);
 		lines->filled -= lines->used;
 		lines->used = 0;
-		if (lines->filled == sizeof(lines->text))
+		if (lines->filled == sizeof(lines->text)) {
+			lines->error = -E2BIG;
 			return NULL;
+		}
 		n = read(lines->fd, lines->text + lines->filled, sizeof(lines->text) - lines->filled);
+		if (n < 0)
+			lines->error = -errno;
 		if (n <= 0)
 			return NULL;
 		lines->filled += (size_t)n;
@@ -48,6 +53,7 @@ static char *next_line(struct lines *lines)
 static int open_lines(struct lines *lines, const char *path)
 {
 	lines->used = lines->filled = 0;
+	lines->error = 0;
 	lines->fd = open(path, O_RDONLY | O_CLOEXEC);
 	return lines->fd < 0 ? -errno : 0;
 }
@@ -122,14 +128,27 @@ int sim_maps_of(const struct sim_file_id *id, uint64_t at, uint64_t length,
 		if (!parse_header(line, &header) || !sim_file_same(&header.id, id) ||
 		    !cut(&header.mapping, at, length))
 			continue;
-		if (num == max) {
-			r = -E2BIG;
-			break;
-		}
 		ret_pieces[num++] = header.mapping;
+		if (num == max)
+			break;
 	}
 	close(lines.fd);
-	return r < 0 ? r : (int)num;
+	return lines.error ? lines.error : (int)num;
+}
+
+uint64_t sim_maps_resident(void)
+{
+	uint64_t size, resident;
+	struct lines lines;
+	const char *line;
+
+	if (open_lines(&lines, "/proc/self/statm") < 0)
+		return UINT64_MAX;
+	line = next_line(&lines);
+	close(lines.fd);
+	if (!line || sscanf(line, "%" SCNu64 " %" SCNu64, &size, &resident) != 2)
+		return UINT64_MAX;
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /*
@@ -190,5 +209,5 @@ bool sim_maps_plain(uintptr_t from, size_t length)
 		}
 	}
 	close(lines.fd);
-	return good && at >= end;
+	return good && !lines.error && at >= end;
 }

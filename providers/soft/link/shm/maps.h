@@ -23,11 +23,14 @@ struct sim_file_id sim_file_id(const struct stat *st);
 bool sim_file_same(const struct sim_file_id *a, const struct sim_file_id *b);
 
 /*
- * Where these bytes of a file are mapped, in pieces that are cut to them.  Returns their
- * number; -E2BIG: more than max; or another negative errno.
+ * Where these bytes of a file are mapped, in pieces that are cut to them: the first ones, max
+ * at most.  Returns their number, or a negative errno.
  */
 int sim_maps_of(const struct sim_file_id *id, uint64_t at, uint64_t length,
 		struct sim_mapping *ret_pieces, unsigned int max);
+
+/* Bytes of the process that are in memory. */
+uint64_t sim_maps_resident(void);
 
 /*
  * Is all of the range plain anonymous memory, private, readable and writable, without anything

@@ -6,11 +6,12 @@
  * The contents of private pages are moved to a file in memory, which is mapped in their place.
  * The program must not notice, so this is done only with plain anonymous memory, and while the
  * program has one thread, which is in this call: nobody writes to the pages meanwhile.  Nothing
- * may be under way for which the kernel keeps the pages (io_uring, aio).  When the pages are
- * released, their contents are moved back.
+ * may be under way for which the kernel keeps the pages; io_uring and aio are seen.  When the
+ * pages are released, their contents are moved back.
  *
- * A child of fork() gets a copy, as of private pages.  What munmap(), mprotect() and mremap()
- * do is seen from /proc/self/maps.
+ * A child of fork() gets a copy, as of private pages; not one of _Fork() or clone().  What
+ * munmap(), mprotect() and mremap() do is seen from /proc/self/maps.  madvise(MADV_DONTNEED)
+ * does not empty the pages.
  *
  * Engine lock held for all calls.
  */
@@ -21,10 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "maps.h"
-
 /* The file; most of it is never used, and has no memory behind it. */
-#define SIM_PAGES_FILE (UINT64_C(4) << 30)
+#define SIM_PAGES_FILE (UINT64_C(64) << 30)
 
 /* Whole pages of the program, and where they are in the file. */
 struct sim_pages {
@@ -45,10 +44,11 @@ void sim_pages_release(struct sim_pages *pages);
 bool sim_pages_may_move(void);
 extern uint64_t sim_pages_time;		/* in ns; tests have more */
 
-/* The file, and its descriptor here; NULL: there is none. */
-const struct sim_file_id *sim_pages_file(int *ret_fd);
-
-/* The fabric is left; or this is a child of fork(), which gets its copies. */
-void sim_pages_forget(void);
+/*
+ * This may be a child of fork(): then it gets copies in place of the pages, and there are no
+ * sim_pages any more, as sim_pages_forgotten() is told.
+ */
+void sim_pages_forked(void);
+extern void (*sim_pages_forgotten)(void);
 
 #endif

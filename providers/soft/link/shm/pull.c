@@ -18,6 +18,7 @@
 #include "shm.h"
 
 #define MAX_PARTS 64u	/* of one system call, probe included */
+#define END sizeof(uint64_t)
 
 static uint64_t probe;
 static int32_t probe_owner;	/* a child of fork() needs another word */
@@ -159,12 +160,20 @@ int sim_push(const struct sim_pull *pull, uint64_t remote, const struct iovec *l
 	size_t some;
 	ssize_t done;
 
+	/*
+	 * Who polls the last byte counts on all before it.  The processor may store what is copied
+	 * at a time in any order, so the end is a part of its own.
+	 */
 	while (len) {
 		struct cursor at = from;
-		unsigned int num = take(&at, len, parts, MAX_PARTS, &some);
+		unsigned int num = take(&at, len > END ? len - END : len, parts, MAX_PARTS - 1, &some);
+		size_t end = 0;
 
 		if (!some)
 			return -EINVAL;		/* the list is shorter than len */
+		if (some == len - END)
+			num += take(&at, END, parts + num, MAX_PARTS - num, &end);
+		some += end;
 		to = (struct iovec){ .iov_base = (void *)(uintptr_t)remote, .iov_len = some };
 		done = process_vm_writev(pull->pid, parts, num, &to, 1, 0);
 		if (done <= 0)

@@ -26,8 +26,8 @@ void sim_pull_try(struct sim_pull *pull, struct sim_ring_header *ring);
 int sim_pull(const struct sim_pull *pull, const struct iovec *remote, unsigned int remote_parts,
 	     const struct iovec *local, unsigned int local_parts, size_t len);
 /*
- * The other way.  The caller has just seen that the process lives (sim_pull() of nothing), since
- * its number may be given to another one later.
+ * The other way.  The caller has just seen that the process is the same (sim_pull() of nothing):
+ * it may execute another program, and its number may be given to another process.
  */
 int sim_push(const struct sim_pull *pull, uint64_t remote, const struct iovec *local,
 	     unsigned int local_parts, size_t len);
