@@ -281,7 +281,7 @@ static struct rc_packet rc_packet(uint8_t op, uint8_t flags)
 		.flags = flags, .syndrome = 0x11, .rnr_timer = 0x12, .length = 0x13141516,
 		.offset = 0x17181920, .imm = 0x21222324, .rkey = 0x25262728,
 		.remote_addr = 0x3132333435363738, .compare_add = 0x4142434445464748,
-		.swap = 0x5152535455565758, .parts = 0x6162, .rd_depth = 0x63, .reserved = 0x64,
+		.swap = 0x5152535455565758, .parts = 0x6162, .rd_depth = 0x63, .placed = 0x64,
 		.xrc_srqn = 0x65666768,
 	};
 	packet.parts[0] = (struct rc_part){ 0x7172737475767778, 0x8182838485868788 };
