@@ -223,7 +223,7 @@ check 'polycm info beside a provider that cannot be used' eval '
 	POLYCM_PROVIDER_PATH=$work exits 0 polycm info &&
 	has "$work/out" "$work/provider-acme.so" "RDMA_PS_TCP"'
 check 'polycm info --config of one provider' eval '
-	exits 0 polycm info --config sim && counts "$work/out" 12 "^POLYCM_" && counts "$work/out" 12 "^POLYCM_SIM_"'
+	exits 0 polycm info --config sim && counts "$work/out" 13 "^POLYCM_" && counts "$work/out" 13 "^POLYCM_SIM_"'
 check 'polycm info --config of an unknown provider' eval 'exits 1 polycm info --config acme &&
 	has "$work/err" "there is no provider '"'acme'"'"'
 info_with() { (export "$1"; shift; exits 0 polycm info "$@"); }
