@@ -155,7 +155,9 @@ test_cut_under_way() {
 	fifo connected cut back
 	serve server listen accept DISCONNECTED || return
 	ask client ack=19 reach at="$folder/connected" at="$folder/cut" write at="$folder/back" wc=success disconnect DISCONNECTED
-	at connected && lose && at cut && sleep 13 && deliver && at back && wait "$client" "$server" && took client wc 0 5000
+	at connected && lose && at cut && sleep 13 && deliver && at back && wait "$client" "$server" || return
+	# On iWARP the QP asks as rarely as TCP, so on a slow machine it may be that late.
+	[ "$transport" = iwarp ] || took client wc 0 5000
 }
 
 test_unplugged() {
