@@ -125,6 +125,7 @@ static void client(void)
 	free(buf);
 	rdma_destroy_ep(id);
 }
+
 int main(void)
 {
 	line = cache_line_seconds();

@@ -274,7 +274,7 @@ static void grown(void **state)
 	munmap(other, LENGTH);
 }
 
-/* What the program has unmapped and mapped anew is none of ours. */
+/* The program unmaps pages and maps others in their place: the others are left alone. */
 static void unmapped(void **state)
 {
 	char *memory = new_memory();

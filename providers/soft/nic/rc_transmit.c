@@ -139,10 +139,14 @@ static bool read_in_chunks(const struct sim_qp *qp)
 	       wqe->length > RC_INLINE_MAX;
 }
 
-/*
- * A request that no packet is sent for is carried out when all before it are
- * complete, and takes no number.
- */
+/* The oldest request, which no packet was sent for, is done: it takes no number. */
+static void complete_unsent(struct sim_qp *qp)
+{
+	qp->sq_psn = (qp->sq_psn - 1) & NIC_PSN_MASK;
+	nic_sq_complete(qp, IBV_WC_SUCCESS);
+}
+
+/* A request that no packet is sent for is carried out when all before it are complete. */
 static bool execute_local(struct sim_qp *qp, struct nic_swqe *wqe)
 {
 	if (qp->sq_next != qp->sq_tail)
@@ -150,8 +154,7 @@ static bool execute_local(struct sim_qp *qp, struct nic_swqe *wqe)
 	wqe->status = (uint8_t)nic_mw_execute(qp, wqe);
 	if (wqe->status)
 		return false;
-	qp->sq_psn = (qp->sq_psn - 1) & NIC_PSN_MASK;
-	nic_sq_complete(qp, IBV_WC_SUCCESS);
+	complete_unsent(qp);
 	return true;
 }
 
@@ -191,8 +194,7 @@ static enum direct execute_direct(struct sim_qp *qp, struct nic_swqe *wqe)
 		return TO_WAIT;
 	if (!try_direct(qp, wqe))
 		return TO_BE_SENT;
-	qp->sq_psn = (qp->sq_psn - 1) & NIC_PSN_MASK;
-	nic_sq_complete(qp, IBV_WC_SUCCESS);
+	complete_unsent(qp);
 	return DONE;
 }
 

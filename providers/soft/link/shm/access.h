@@ -91,7 +91,7 @@ int sim_access_read(unsigned int slot, uint64_t remote, const struct iovec *loca
 /* The table of another process. */
 struct sim_access_peer {
 	struct sim_access_table *table;		/* NULL: not mapped */
-	bool tried;				/* to map it, in vain if it is not mapped */
+	bool tried;				/* to map it; it failed if table is NULL */
 	char *pages;				/* its file of pages; NULL: not mapped */
 	bool tried_pages;
 	uint64_t lived_at;			/* the clock's tick at which its owner was asked last */
