@@ -19,9 +19,11 @@ struct buffer_info {	/* sent by the server first */
 double seconds(void);
 void die(const char *what);
 
-/* The yardsticks: a cache line from one core to the other, one way; bytes a second of memcpy(). */
-double cache_line_seconds(void);
-double memcpy_bytes_per_second(void);
+/*
+ * The yardsticks, from run_pairs() on: seconds of a cache line from one core to the other, one
+ * way; bytes a second of memcpy().
+ */
+extern double line, copy;
 
 struct rdma_addrinfo *address(int flags);
 struct ibv_qp_init_attr qp_attr(void);
@@ -30,7 +32,10 @@ char *blocks(struct rdma_cm_id *id, struct ibv_mr **ret_mr);
 /* Polls. */
 void wait_completion(struct ibv_cq *cq);
 
-/* On each transport: a server, which gets an id that listens, and a client.  The exit status. */
+/*
+ * Measure and print what the machine can do.  Then, on each transport: a server, which gets an
+ * id that listens, and a client.  The exit status.
+ */
 int run_pairs(const char *what, void (*serve)(struct rdma_cm_id *listener), void (*client)(void));
 
 #endif

@@ -14,8 +14,6 @@
 
 #define WRITES 400
 
-static double line, copy;	/* the yardsticks */
-
 static void pong(struct rdma_cm_id *id, char *buf, struct ibv_mr *mr, size_t size, int rounds)
 {
 	for (int i = 0; i < rounds; i++) {
@@ -128,9 +126,5 @@ static void client(void)
 
 int main(void)
 {
-	line = cache_line_seconds();
-	copy = memcpy_bytes_per_second();
-	printf("this machine: a cache line from core to core %.3f us, memcpy %.2f GB/s\n",
-	       line * 1e6, copy / 1e9);
 	return run_pairs("two processes that poll", serve, client);
 }

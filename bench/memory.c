@@ -20,8 +20,6 @@
 #define LARGE ((size_t)400 << 20)	/* bytes of each size */
 #define REGISTRATIONS 5000u
 
-static double line, copy;	/* the yardsticks */
-
 struct end {
 	struct rdma_cm_id *id;
 	struct ibv_mr *mr;
@@ -286,9 +284,5 @@ static void client(void)
 
 int main(void)
 {
-	line = cache_line_seconds();
-	copy = memcpy_bytes_per_second();
-	printf("this machine: a cache line from core to core %.3f us, memcpy %.2f GB/s\n",
-	       line * 1e6, copy / 1e9);
 	return run_pairs("two processes that poll", serve, client);
 }
