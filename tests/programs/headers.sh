@@ -12,13 +12,19 @@ ln -sf "$library" "$work/libpolycm.so"
 ln -sf "$interposer" "$work/libpolycm-interpose.so"
 [ -n "${POLYCM_PROVIDER_PATH-}" ] || export POLYCM_PROVIDER_PATH=$folder/polycm
 
-# Each header twice and alone, then all macros with arguments in one program.
+# Each header twice and alone, then all of them and all macros with arguments in one program.
+for header in "$include"/polycm/*.h; do
+	name=${header##*/}
+	printf '#include <polycm/%s>\n#include <polycm/%s>\nint polycm_test_unit;\n' "$name" "$name" \
+		>"$work/${name%.h}.unit.cc"
+	[ "$name" != sim_cxx.h ] || continue
+	cp "$work/${name%.h}.unit.cc" "$work/${name%.h}.unit.c"
+	printf '#include <polycm/%s>\n' "$name" >>"$work/all.h"
+done
 cat >"$work/use.c" <<'END'
 #include <string.h>
 
-#include <polycm/layer.h>
-#include <polycm/provider.h>
-#include <polycm/sim.h>
+#include "all.h"
 #include <rdma/rdma_cma.h>
 
 /* A table of another side that ends with post_event(). */
@@ -52,32 +58,31 @@ int main(void)
 }
 END
 ln -s use.c "$work/use.cc"
-for header in "$include"/polycm/*.h; do
-	name=${header##*/}
-	printf '#include <polycm/%s>\n#include <polycm/%s>\nint polycm_test_unit;\n' "$name" "$name" \
-		>"$work/${name%.h}.unit.cc"
-	[ "$name" = sim_cxx.h ] || cp "$work/${name%.h}.unit.cc" "$work/${name%.h}.unit.c"
-done
 
-# compile COMPILER STANDARD SUFFIX: headers alone, and the program.
-compile() {
+compile() { "$1" -std="$2" "${warnings[@]}" -I"$include" "${@:3}"; }
+
+# What a header includes does not depend on the standard: the first that the compiler knows is enough.
+alone() {
 	local file
 
 	for file in "$work"/*.unit."$3"; do
-		"$1" -std="$2" "${warnings[@]}" -fsyntax-only -I"$include" "$file" || return
+		compile "$1" "$2" -fsyntax-only "$file" || return
 	done
-	"$1" -std="$2" "${warnings[@]}" -I"$include" -o "$work/use" "$work/use.$3" -L"$work" -Wl,--no-as-needed -lpolycm-interpose -lpolycm
 }
 
-# Each standard that the compiler knows.
+program() { compile "$1" "$2" -o "$work/use" "$work/use.$3" -L"$work" -Wl,--no-as-needed -lpolycm-interpose -lpolycm; }
+
+# standards COMPILER SUFFIX STANDARD...
 standards() {
-	local compiler=$1 suffix=$2 standard
+	local compiler=$1 suffix=$2 standard known=
 
 	shift 2
 	command -v "$compiler" >/dev/null || return 0
 	for standard; do
 		"$compiler" -std="$standard" -fsyntax-only -x "${suffix/cc/c++}" /dev/null 2>/dev/null || continue
-		check "$compiler -std=$standard" compile "$compiler" "$standard" "$suffix"
+		[ -n "$known" ] || check "$compiler, each header alone" alone "$compiler" "$standard" "$suffix"
+		known=1
+		check "$compiler -std=$standard" program "$compiler" "$standard" "$suffix"
 	done
 }
 

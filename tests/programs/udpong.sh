@@ -43,7 +43,7 @@ echoes() {
 
 port=$((20000 + $$ % 20000))
 for size in 16 64 1500; do
-	check "echo of $size bytes" echoes "$((port++))" "$size" 5000
+	check "echo of $size bytes" echoes "$((port++))" "$size" 1000
 done
 polycm run --transport ib --fabric "$fabric" ibv_devices >/dev/null
 check 'nothing is left of the simulated network' nothing_left
