@@ -4,7 +4,8 @@
  *
  * Arming a timer must not fail.  So the array is reserved address space that the kernel fills
  * page by page, for four million timers, or fewer if there is less.  If it is full and cannot
- * grow, further timers are in an ordered list, which is slow and needs no memory.
+ * grow, further timers are in an ordered list, which is slow and needs no memory.  The next
+ * engine gets the same array: to map one takes longer than many a test.
  *
  * Entries have the deadline beside the pointer, and the four children of a node share a cache
  * line, so that a descent reads timers only for equal deadlines.
@@ -24,6 +25,7 @@ struct entry {
 #define FIRST_CAPACITY (1u << 22)
 #define LEAST_CAPACITY (1u << 7)
 #define LISTED UINT32_MAX	/* the slot of a timer in the list */
+#define KEPT_BYTES 65536u	/* of the array, from one engine to the next */
 #define LINE_SHIFT 3u	/* index of the root, so that children 4i+1 .. 4i+4 begin a cache line */
 
 static struct entry *memory;	/* entry i is memory[i + LINE_SHIFT] */
@@ -39,6 +41,8 @@ int sim_heap_open(void)
 {
 	void *mapping = MAP_FAILED;
 
+	if (memory)
+		return 0;
 	for (capacity = FIRST_CAPACITY; capacity >= LEAST_CAPACITY; capacity /= 2) {
 		mapping = mmap(NULL, bytes(capacity), PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -50,8 +54,13 @@ int sim_heap_open(void)
 		return -ENOMEM;
 	}
 	memory = mapping;
-	count = 0;
 	return 0;
+}
+
+static __attribute__((destructor)) void unmap(void)
+{
+	if (memory)
+		munmap(memory, bytes(capacity));
 }
 
 void sim_heap_close(void)
@@ -60,9 +69,9 @@ void sim_heap_close(void)
 		memory[i + LINE_SHIFT].timer->slot = 0;
 	for (; list; list = list->next)
 		list->slot = 0;
-	munmap(memory, bytes(capacity));
-	memory = NULL;
-	capacity = count = 0;
+	count = 0;
+	if (bytes(capacity) > KEPT_BYTES)
+		madvise((char *)memory + KEPT_BYTES, bytes(capacity) - KEPT_BYTES, MADV_DONTNEED);
 }
 
 static bool before(const struct entry *a, const struct entry *b)

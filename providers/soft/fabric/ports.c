@@ -57,25 +57,55 @@ static void read_local_range(struct sim_ports_table *table)
 	fclose(file);
 }
 
+/*
+ * Private tables that are empty and wait for the next node: to map one takes longer than many a
+ * test.  What a table of many ports has in memory goes back to the system.
+ */
+#define MAX_SPARE 4u
+#define MAX_SPARE_USED 256u
+
+static struct sim_ports_area *spare[MAX_SPARE];
+static unsigned int num_spare;
+
+static struct sim_ports_area *open_area(void)
+{
+	void *memory;
+
+	if (num_spare)
+		return spare[--num_spare];
+	memory = mmap(NULL, sizeof(struct sim_ports_area), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void close_area(struct sim_ports_area *area)
+{
+	if (num_spare == MAX_SPARE || area->used > MAX_SPARE_USED) {
+		munmap(area, sizeof(*area));
+		return;
+	}
+	sim_ports_area_clear(area);
+	spare[num_spare++] = area;
+}
+
+static __attribute__((destructor)) void unmap_spare(void)
+{
+	while (num_spare)
+		munmap(spare[--num_spare], sizeof(**spare));
+}
+
 int sim_ports_open(uint32_t node, struct sim_ports_table **ret_table)
 {
 	struct sim_ports_table *table = calloc(1, sizeof(*table));
-	void *memory;
 
 	if (!table)
 		return -ENOMEM;
 	table->node = node;
 	table->shared = sim_segment_joined();
-	if (table->shared) {
-		table->area = sim_segment_area(SIM_AREA_PORTS);
-	} else {
-		memory = mmap(NULL, sizeof(*table->area), PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (memory == MAP_FAILED) {
-			free(table);
-			return -ENOMEM;
-		}
-		table->area = memory;
+	table->area = table->shared ? sim_segment_area(SIM_AREA_PORTS) : open_area();
+	if (!table->area) {
+		free(table);
+		return -ENOMEM;
 	}
 	read_local_range(table);
 	*ret_table = table;
@@ -87,7 +117,7 @@ void sim_ports_close(struct sim_ports_table *table)
 	if (!table)
 		return;
 	if (!table->shared)
-		munmap(table->area, sizeof(*table->area));
+		close_area(table->area);
 	free(table->owners);
 	free(table);
 }

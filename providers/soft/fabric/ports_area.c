@@ -49,6 +49,17 @@ static uint32_t bucket_of(uint32_t space, uint16_t port)
 	return (port + (space >> 16) * 2654435761u) % SIM_PORT_BUCKETS;
 }
 
+void sim_ports_area_clear(struct sim_ports_area *area)
+{
+	for (uint32_t i = 0; i < area->used; i++) {
+		const struct sim_port_binding *binding = &area->entries[i].binding;
+
+		area->buckets[bucket_of(binding->space, binding->port)] = 0;
+	}
+	memset(area->entries, 0, area->used * sizeof(area->entries[0]));
+	area->used = area->free = 0;
+}
+
 /* The next entry of that port on the node, in whatever port space. */
 static uint32_t next_of_port(const struct sim_ports_area *area, uint32_t space, uint16_t port,
 			     uint32_t after)

@@ -41,6 +41,9 @@ struct sim_ports_area {
 	struct sim_port_entry entries[SIM_PORT_ENTRIES];
 };
 
+/* Makes it empty again, at the cost of what was in use. */
+void sim_ports_area_clear(struct sim_ports_area *area);
+
 /* The port space of a node. */
 static inline uint32_t sim_port_space(uint32_t node, enum rdma_port_space ps)
 {
