@@ -14,7 +14,8 @@
 
 #define NEXT_AFTER SIM_MS(100)	/* or so many times what connecting took, if that is more */
 #define NEXT_TIMES 3u
-#define GIVE_UP SIM_MS(5000)
+#define GIVE_UP SIM_MS(5000)	/* for a process that was there: after the last packet for it */
+#define SYN_AGAIN SIM_MS(2000)	/* TCP repeats its SYN after 1 s, and then ever less often */
 #define PAUSE SIM_MS(50)	/* after a failure before the host is asked again */
 #define BARE_PAUSE SIM_MS(2)	/* the same, if it said that no program runs there: one may have come */
 
@@ -25,7 +26,9 @@ struct ofi_knock {
 	struct ofi_session *sessions[OFI_ATTEMPTS];	/* under way */
 	unsigned int attempts;
 	int error;			/* of the last that failed */
+	bool told;			/* the log says that the host does not answer */
 	uint64_t began;
+	uint64_t wanted;		/* the last time */
 	struct sim_timer timer;
 };
 
@@ -75,20 +78,32 @@ void ofi_knock_stop(struct ofi_knock *knock)
 	free(knock);
 }
 
+static void tell(struct ofi_knock *knock)
+{
+	struct sim_remote_host *host = knock->host;
+
+	if (knock->told)
+		return;
+	knock->told = true;
+	sim_core->log(POLYCM_LOG_INFO, NULL, "host %s does not answer at TCP port %u: %s",
+		      host->node->name, sim_addr_port(&host->gate.sa),
+		      knock->error ? strerror(-knock->error) : "no answer");
+}
+
 /* No attempt has led anywhere. */
 static void fail(struct ofi_knock *knock)
 {
 	struct sim_remote_host *host = knock->host;
 	struct ofi_peer *peer = knock->peer;
-	int error = knock->error;
 
-	ofi_knock_stop(knock);
-	if (error == -EACCES) {		/* session.c has said why */
+	unlink_knock(knock);
+	close_others(knock, NULL);
+	if (knock->error == -EACCES) {	/* session.c has said why */
 		if (peer)
 			ofi_queue_clear(&peer->waiting);
 		ofi_host_set_state(host, OFI_HOST_REFUSED);
 		ofi_route_silent(host);
-	} else if (error == -ECONNREFUSED && !ofi_host_any(host)) {
+	} else if (knock->error == -ECONNREFUSED && !ofi_host_any(host)) {
 		/* One whose last program has ended is asked by what is still on its way to that. */
 		sim_core->log(host->identified ? POLYCM_LOG_INFO : POLYCM_LOG_WARN, NULL,
 			      "host %s refuses TCP port %u: no polycm program listens there, or a "
@@ -99,9 +114,7 @@ static void fail(struct ofi_knock *knock)
 		ofi_route_opened(host, ofi_host_any(host));
 	} else {
 		/* That the gate is shut to us does not mean that nobody is there, if one reached us. */
-		sim_core->log(POLYCM_LOG_INFO, NULL, "host %s does not answer at TCP port %u: %s",
-			      host->node->name, sim_addr_port(&host->gate.sa),
-			      error ? strerror(-error) : "no answer");
+		tell(knock);
 		if (peer && peer->reset)
 			ofi_peer_bury(peer);
 		else if (peer)
@@ -109,6 +122,7 @@ static void fail(struct ofi_knock *knock)
 		else
 			ofi_route_silent(host);
 	}
+	free(knock);
 }
 
 static bool is_under_way(const struct ofi_knock *knock)
@@ -130,6 +144,16 @@ static void attempt(struct ofi_knock *knock)
 	}
 }
 
+/* In place of one that is not even connected: that is the network's matter, which may be mended. */
+static void again(struct ofi_knock *knock)
+{
+	struct ofi_session *last = knock->sessions[--knock->attempts];
+
+	last->knock = NULL;
+	ofi_session_close(last);
+	attempt(knock);
+}
+
 /* When another attempt may help; SIM_NEVER: not as things are. */
 static uint64_t next_at(const struct ofi_knock *knock)
 {
@@ -144,9 +168,8 @@ static uint64_t next_at(const struct ofi_knock *knock)
 	last = knock->sessions[knock->attempts - 1];
 	if (!last)
 		return is_under_way(knock) || knock->error == -ECONNRESET ? 0 : SIM_NEVER;
-	/* One that is not even connected is the network's matter: TCP repeats its SYN. */
 	if (last->state == OFI_CONNECTING)
-		return SIM_NEVER;
+		return last->began + SYN_AGAIN;
 	took = NEXT_TIMES * (last->connected - last->began);
 	return last->connected + (took > NEXT_AFTER ? took : NEXT_AFTER);
 }
@@ -154,14 +177,22 @@ static uint64_t next_at(const struct ofi_knock *knock)
 static void on_timer(struct sim_timer *timer)
 {
 	struct ofi_knock *knock = sim_container(timer, struct ofi_knock, timer);
+	const struct ofi_session *last;
 	uint64_t now = sim_now();
 
-	if (now < knock->began + GIVE_UP && now >= next_at(knock))
-		attempt(knock);
-	if (now >= knock->began + GIVE_UP || !is_under_way(knock)) {
+	if (now < knock->wanted + GIVE_UP && now >= next_at(knock)) {
+		last = knock->attempts ? knock->sessions[knock->attempts - 1] : NULL;
+		if (last && last->state == OFI_CONNECTING)
+			again(knock);
+		else
+			attempt(knock);
+	}
+	if (now >= knock->wanted + GIVE_UP || !is_under_way(knock)) {
 		fail(knock);
 		return;
 	}
+	if (now >= knock->began + GIVE_UP)
+		tell(knock);
 	sim_timer_arm(timer, next_at(knock) < now + NEXT_AFTER ? next_at(knock) : now + NEXT_AFTER);
 }
 
@@ -171,6 +202,9 @@ void ofi_knock(struct sim_remote_host *host, struct ofi_peer *peer, const struct
 	uint64_t now = sim_now(), knocked = peer ? peer->knocked : host->knocked;
 	bool bare = host->state == OFI_HOST_BARE;
 
+	/* Of one that was reset nobody knows whether it is still there; a QP with a peer was there. */
+	if (knock && (peer ? !peer->reset : want->kind == OFI_WANT_QPN))
+		knock->wanted = now;
 	if (knock || (!bare && now < knocked + PAUSE))
 		return;
 	knock = calloc(1, sizeof(*knock));
@@ -179,7 +213,7 @@ void ofi_knock(struct sim_remote_host *host, struct ofi_peer *peer, const struct
 	knock->host = host;
 	knock->peer = peer;
 	knock->want = *want;
-	knock->began = now;
+	knock->began = knock->wanted = now;
 	sim_timer_init(&knock->timer, on_timer);
 	if (peer)
 		peer->knock = knock;

@@ -129,6 +129,7 @@ void ofi_peer_lose_session(struct ofi_peer *peer, struct ofi_session *session, i
 	}
 	if (peer->session)
 		return;
+	ofi_route_closed(peer);
 	/* The peer's kernel said that the process has closed it.  Else nobody knows. */
 	if (!error || error == -EBADMSG)
 		ofi_peer_bury(peer);

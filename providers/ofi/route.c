@@ -103,6 +103,16 @@ static void ask(struct ofi_question *question, struct ofi_peer *peer)
 		question->asked = peer;
 }
 
+/* A process of the host whose stream still moves, as far as is known. */
+static struct ofi_peer *any_checked(struct sim_remote_host *host)
+{
+	struct ofi_peer *any = ofi_host_any(host);
+
+	if (any)
+		ofi_peer_check(any);
+	return ofi_host_any(host);
+}
+
 static void ask_again(struct sim_timer *timer)
 {
 	struct ofi_question *question = sim_container(timer, struct ofi_question, timer);
@@ -110,7 +120,7 @@ static void ask_again(struct sim_timer *timer)
 		.kind = OFI_WANT_QPN,
 		.qpn = question->number * SIM_QPN_BLOCK,
 	};
-	struct ofi_peer *any = ofi_host_any(question->host);
+	struct ofi_peer *any = any_checked(question->host);
 
 	question->asked = NULL;
 	if (any)
@@ -150,7 +160,7 @@ static int send_to_owner(struct sim_remote_host *host, uint32_t qpn, enum sim_pa
 			 const struct iovec *parts, unsigned int num, size_t len)
 {
 	const struct ofi_want want = { .kind = OFI_WANT_QPN, .qpn = qpn };
-	struct ofi_peer *owner = ofi_owner(host, qpn), *any = ofi_host_any(host);
+	struct ofi_peer *owner = ofi_owner(host, qpn), *any;
 	struct ofi_question *question;
 	int r;
 
@@ -160,6 +170,7 @@ static int send_to_owner(struct sim_remote_host *host, uint32_t qpn, enum sim_pa
 	if (!question)
 		return -ENOMEM;
 	r = ofi_queue_put(&question->waiting, type, parts, num, len);
+	any = any_checked(host);
 	if (any && !question->asked)
 		ask(question, any);
 	else if (!any)
@@ -343,14 +354,19 @@ void ofi_route_silent(struct sim_remote_host *host)
 		sim_fabric_addresses++;
 }
 
-void ofi_route_forget(struct ofi_peer *peer)
+void ofi_route_closed(struct ofi_peer *peer)
 {
 	struct ofi_question *question, *next;
 
-	ofi_owners_forget(peer->host, peer);
 	HASH_ITER(hh, peer->host->questions, question, next)
 		if (question->asked == peer)
 			question->asked = NULL;
+}
+
+void ofi_route_forget(struct ofi_peer *peer)
+{
+	ofi_owners_forget(peer->host, peer);
+	ofi_route_closed(peer);
 }
 
 void ofi_route_drop(struct sim_remote_host *host)

@@ -20,6 +20,8 @@ void ofi_route_silent(struct sim_remote_host *host);
 void ofi_route_flush(struct ofi_peer *peer);
 /* What waits for it goes to whoever answers for its host. */
 void ofi_route_again(struct sim_remote_host *host, struct ofi_queue *waiting);
+/* No stream leads to the peer: it answers nothing that it was asked. */
+void ofi_route_closed(struct ofi_peer *peer);
 /* The peer has ended: forget which numbers it had. */
 void ofi_route_forget(struct ofi_peer *peer);
 /* Forget all of a host. */
