@@ -5,7 +5,8 @@
  * Arming a timer must not fail.  So the array is reserved address space that the kernel fills
  * page by page, for four million timers, or fewer if there is less.  If it is full and cannot
  * grow, further timers are in an ordered list, which is slow and needs no memory.  The next
- * engine gets the same array: to map one takes longer than many a test.
+ * engine gets the same array, since to map one takes longer than many a test; it stays until
+ * the process ends, as providers do.
  *
  * Entries have the deadline beside the pointer, and the four children of a node share a cache
  * line, so that a descent reads timers only for equal deadlines.
@@ -55,12 +56,6 @@ int sim_heap_open(void)
 	}
 	memory = mapping;
 	return 0;
-}
-
-static __attribute__((destructor)) void unmap(void)
-{
-	if (memory)
-		munmap(memory, bytes(capacity));
 }
 
 void sim_heap_close(void)

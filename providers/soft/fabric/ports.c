@@ -58,8 +58,8 @@ static void read_local_range(struct sim_ports_table *table)
 }
 
 /*
- * Private tables that are empty and wait for the next node: to map one takes longer than many a
- * test.  What a table of many ports has in memory goes back to the system.
+ * Private tables that are empty and wait for the next node, since to map one takes longer than
+ * many a test; a table of many ports gives its memory back to the system.
  */
 #define MAX_SPARE 4u
 #define MAX_SPARE_USED 256u
@@ -86,12 +86,6 @@ static void close_area(struct sim_ports_area *area)
 	}
 	sim_ports_area_clear(area);
 	spare[num_spare++] = area;
-}
-
-static __attribute__((destructor)) void unmap_spare(void)
-{
-	while (num_spare)
-		munmap(spare[--num_spare], sizeof(**spare));
 }
 
 int sim_ports_open(uint32_t node, struct sim_ports_table **ret_table)
