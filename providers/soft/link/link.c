@@ -45,6 +45,12 @@ static int to_nobody(const struct sim_frame *frame, unsigned int slot)
 	return 0;
 }
 
+static void nothing_owed(void)
+{
+}
+
+bool sim_link_reads_many;
+void (*sim_link_has_read)(void) = nothing_owed;
 int (*sim_link_to_process)(const struct sim_frame *frame, unsigned int slot) = to_nobody;
 int (*sim_link_to_machine)(const struct sim_frame *frame, unsigned int slot) = to_nobody;
 

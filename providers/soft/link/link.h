@@ -68,6 +68,13 @@ void sim_link_note(struct sim_port *from, struct sim_port *to, unsigned int slot
  */
 void sim_link_inject(const struct sim_packet *packet);
 
+/*
+ * Packets that came together are delivered one by one; when all are, this is called (set at
+ * start-up).  So what answers each of them can be one answer.
+ */
+extern bool sim_link_reads_many;
+extern void (*sim_link_has_read)(void);
+
 /* --- Used by the engine and the fabric only. --- */
 
 /* Packets under way, except those in rings between processes. */

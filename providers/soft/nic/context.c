@@ -14,6 +14,7 @@
 
 #include "providers/soft/fabric/trace_lines.h"
 #include "providers/soft/fabric/world.h"
+#include "providers/soft/link/link.h"
 #include "context.h"
 #include "device.h"
 #include "direct.h"
@@ -303,6 +304,7 @@ void sim_nic_start(void)
 	sim_link_set_rejecter(SIM_PACKET_RC, rc_reject_by_rule);
 	sim_link_set_placer(SIM_PACKET_RC, rc_place);
 	sim_link_set_handler(SIM_PACKET_UD, ud_receive);
+	sim_link_has_read = rc_ack_all;
 	sim_trace_timers(rc_timer, nic_describe_timer);
 }
 

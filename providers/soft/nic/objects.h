@@ -339,6 +339,9 @@ struct sim_qp {
 	struct nic_rq rq;
 	uint32_t rq_psn;			/* expected next */
 	uint32_t rx_off;			/* of the message being received */
+	struct sim_qp *next_owing;		/* rc_ack.c */
+	uint32_t ack_psn, ack_rkey;		/* of the acknowledgement that is owed */
+	bool owes_ack;
 	bool nak_sent;				/* until the expected message comes */
 	bool rx_held;				/* a receive request is taken for it */
 	bool uc_dropping;			/* UC: until the next message begins */

@@ -122,6 +122,15 @@ void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why);
 void rc_stream_took(struct sim_qp *qp);
 /* Something is open: see that it does not stay so for ever. */
 void rc_arm(struct sim_qp *qp);
+/* --- rc_ack.c --- */
+
+/* A message is done; rkey: what its answer offers (nic_direct_offer()), or 0. */
+void rc_ack(struct sim_qp *qp, uint32_t psn, uint32_t rkey);
+/* Before anything else is said of later messages: what is owed of those before. */
+void rc_ack_now(struct sim_qp *qp);
+void rc_ack_forget(struct sim_qp *qp);
+void rc_ack_all(void);
+
 /* Ask for a read's data from an offset on. */
 void rc_send_read(struct sim_qp *qp, uint32_t index, uint32_t offset);
 /* Request `psn' of this QP, if it was sent and is not complete; else NULL. */

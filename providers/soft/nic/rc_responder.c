@@ -24,17 +24,14 @@ static void answer(struct sim_qp *qp, uint32_t psn, enum rc_op op, uint32_t offs
 {
 	struct rc_header h = { .psn = psn & NIC_PSN_MASK, .op = (uint8_t)op, .offset = offset };
 
+	rc_ack_now(qp);
 	rc_send(qp, &h, NULL, 0, 0);
 }
 
 /* A message is done.  Its sender may do the next one like that itself. */
 static void acknowledge(struct sim_qp *qp, const struct rc_header *request)
 {
-	struct rc_header h = { .psn = request->psn, .op = RC_ACK };
-
-	if (request->op == RC_WRITE)
-		h.rkey = nic_direct_offer(qp);
-	rc_send(qp, &h, NULL, 0, 0);
+	rc_ack(qp, request->psn, request->op == RC_WRITE ? nic_direct_offer(qp) : 0);
 }
 
 static void nak(struct sim_qp *qp, enum rc_syndrome syndrome)
@@ -46,6 +43,7 @@ static void nak(struct sim_qp *qp, enum rc_syndrome syndrome)
 		.rnr_timer = qp->attr.min_rnr_timer,
 	};
 
+	rc_ack_now(qp);
 	rc_send(qp, &h, NULL, 0, 0);
 }
 
@@ -253,6 +251,7 @@ static bool execute_read(struct sim_qp *qp, const struct rc_header *request)
 			return false;
 		memory += request->offset;
 	}
+	rc_ack_now(qp);
 	if (!by_value && slot == sim_self_slot()) {
 		h.flags = RC_F_LOCAL;
 		rc_send(qp, &h, NULL, 0, 0);
@@ -275,6 +274,7 @@ static void send_atomic(struct sim_qp *qp, uint32_t psn, uint64_t value)
 		.rkey = nic_direct_offer(qp),
 	};
 
+	rc_ack_now(qp);
 	rc_send(qp, &h, NULL, 0, 0);
 }
 

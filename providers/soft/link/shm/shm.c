@@ -247,15 +247,14 @@ static bool read_ring(struct sim_peer *peer, unsigned int slot)
 	uint32_t len, tag;
 	int r = 0;
 
-	peer->reading = true;
-	for (unsigned int i = 0; i < RECORDS_PER_TURN; i++) {
-		r = sim_ring_next(in, &bytes, &len, &tag);
-		if (r < 0)
-			break;
+	peer->reading = sim_link_reads_many = true;
+	for (unsigned int i = 0;
+	     i < RECORDS_PER_TURN && !(r = sim_ring_next(in, &bytes, &len, &tag)); i++) {
 		deliver(slot, bytes, len, tag);
 		sim_ring_release(in);
 	}
-	peer->reading = false;
+	peer->reading = sim_link_reads_many = false;
+	sim_link_has_read();
 	if (r == -EBADMSG) {
 		sim_core->log(POLYCM_LOG_WARN, NULL,
 			      "process %d wrote nonsense into its ring: not listening to it any more",
