@@ -27,8 +27,8 @@ struct ofi_knock {
 	unsigned int attempts;
 	int error;			/* of the last that failed */
 	bool told;			/* the log says that the host does not answer */
-	uint64_t began;
 	uint64_t wanted;		/* the last time */
+	uint64_t kept_since;		/* what waits for it */
 	struct sim_timer timer;
 };
 
@@ -147,11 +147,15 @@ static void attempt(struct ofi_knock *knock)
 /* In place of one that is not even connected: that is the network's matter, which may be mended. */
 static void again(struct ofi_knock *knock)
 {
-	struct ofi_session *last = knock->sessions[--knock->attempts];
+	struct ofi_session **last = &knock->sessions[knock->attempts - 1], *session;
 
-	last->knock = NULL;
-	ofi_session_close(last);
-	attempt(knock);
+	if (ofi_session_connect(knock->host, &knock->want, knock, &session) < 0) {
+		(*last)->began = sim_now();
+		return;
+	}
+	(*last)->knock = NULL;
+	ofi_session_close(*last);
+	*last = session;
 }
 
 /* When another attempt may help; SIM_NEVER: not as things are. */
@@ -191,8 +195,14 @@ static void on_timer(struct sim_timer *timer)
 		fail(knock);
 		return;
 	}
-	if (now >= knock->began + GIVE_UP)
+	if (now >= knock->kept_since + GIVE_UP) {
 		tell(knock);
+		knock->kept_since = now;
+		if (knock->peer)
+			ofi_queue_clear(&knock->peer->waiting);
+		else
+			ofi_route_drop_waiting(knock->host);
+	}
 	sim_timer_arm(timer, next_at(knock) < now + NEXT_AFTER ? next_at(knock) : now + NEXT_AFTER);
 }
 
@@ -202,8 +212,8 @@ void ofi_knock(struct sim_remote_host *host, struct ofi_peer *peer, const struct
 	uint64_t now = sim_now(), knocked = peer ? peer->knocked : host->knocked;
 	bool bare = host->state == OFI_HOST_BARE;
 
-	/* Of one that was reset nobody knows whether it is still there; a QP with a peer was there. */
-	if (knock && (peer ? !peer->reset : want->kind == OFI_WANT_QPN))
+	/* Of one that was reset nobody knows whether it is still there. */
+	if (knock && (peer ? !peer->reset : host->identified && want->kind == OFI_WANT_QPN))
 		knock->wanted = now;
 	if (knock || (!bare && now < knocked + PAUSE))
 		return;
@@ -213,7 +223,7 @@ void ofi_knock(struct sim_remote_host *host, struct ofi_peer *peer, const struct
 	knock->host = host;
 	knock->peer = peer;
 	knock->want = *want;
-	knock->began = knock->wanted = now;
+	knock->wanted = knock->kept_since = now;
 	sim_timer_init(&knock->timer, on_timer);
 	if (peer)
 		peer->knock = knock;

@@ -93,6 +93,7 @@ void ofi_peer_add_session(struct ofi_peer *peer, struct ofi_session *session)
 			ofi_carry_stop(peer);
 		peer->session = session;
 		peer->ping_out = false;
+		ofi_route_closed(peer);
 	}
 	ofi_carry_start(peer);
 	if (old && peer->session == session) {
@@ -121,6 +122,7 @@ void ofi_peer_lose_session(struct ofi_peer *peer, struct ofi_session *session, i
 	}
 	ofi_carry_stop(peer);
 	peer->ping_out = false;
+	ofi_route_closed(peer);
 	peer->session = peer->others;
 	if (peer->session) {
 		LL_DELETE2(peer->others, peer->session, next_other);
@@ -129,7 +131,6 @@ void ofi_peer_lose_session(struct ofi_peer *peer, struct ofi_session *session, i
 	}
 	if (peer->session)
 		return;
-	ofi_route_closed(peer);
 	/* The peer's kernel said that the process has closed it.  Else nobody knows. */
 	if (!error || error == -EBADMSG)
 		ofi_peer_bury(peer);

@@ -160,7 +160,7 @@ static int send_to_owner(struct sim_remote_host *host, uint32_t qpn, enum sim_pa
 			 const struct iovec *parts, unsigned int num, size_t len)
 {
 	const struct ofi_want want = { .kind = OFI_WANT_QPN, .qpn = qpn };
-	struct ofi_peer *owner = ofi_owner(host, qpn), *any;
+	struct ofi_peer *owner = ofi_owner(host, qpn), *any = ofi_host_any(host);
 	struct ofi_question *question;
 	int r;
 
@@ -170,7 +170,6 @@ static int send_to_owner(struct sim_remote_host *host, uint32_t qpn, enum sim_pa
 	if (!question)
 		return -ENOMEM;
 	r = ofi_queue_put(&question->waiting, type, parts, num, len);
-	any = any_checked(host);
 	if (any && !question->asked)
 		ask(question, any);
 	else if (!any)
@@ -295,6 +294,15 @@ static void answer(struct sim_remote_host *host, const struct ofi_waiting *waiti
 		.data = waiting->bytes + OFI_PACKET_HEADER,
 		.len = waiting->len - OFI_PACKET_HEADER,
 	});
+}
+
+void ofi_route_drop_waiting(struct sim_remote_host *host)
+{
+	struct ofi_question *question, *next;
+
+	ofi_queue_clear(&host->waiting);
+	HASH_ITER(hh, host->questions, question, next)
+		ofi_queue_clear(&question->waiting);
 }
 
 static void drop_question(struct sim_remote_host *host, struct ofi_question *question)

@@ -16,6 +16,8 @@ void ofi_route_opened(struct sim_remote_host *host, struct ofi_peer *peer);
 void ofi_route_bare(struct sim_remote_host *host);
 void ofi_route_silent(struct sim_remote_host *host);
 
+/* What waits until somebody of the host is found is old: it is sent again, or nobody wants it. */
+void ofi_route_drop_waiting(struct sim_remote_host *host);
 /* Send what waits for the peer, which has a session. */
 void ofi_route_flush(struct ofi_peer *peer);
 /* What waits for it goes to whoever answers for its host. */
