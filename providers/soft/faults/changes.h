@@ -53,10 +53,15 @@ extern uint32_t sim_changes_tag;	/* of packets that this process sends */
 extern uint32_t sim_changes_known_tag;	/* of packets whose sender knew exactly what is applied here */
 
 void sim_changes_read_tag(uint32_t tag);
+/* May the sender of a packet with this tag know other changes? */
+static inline bool sim_changes_differ(uint32_t tag)
+{
+	return __builtin_expect((tag ^ sim_changes_known_tag) & ~SIM_CHANGES_TYPE, 0);
+}
 /* Called before a packet with this tag is delivered. */
 static inline void sim_changes_before(uint32_t tag)
 {
-	if (__builtin_expect((tag ^ sim_changes_known_tag) & ~SIM_CHANGES_TYPE, 0))
+	if (sim_changes_differ(tag))
 		sim_changes_read_tag(tag);
 }
 

@@ -67,6 +67,7 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->sqd_drained = qp->cqe_lost = qp->failure_logged = false;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->rq_psn = qp->rx_off = 0;
+	rc_ack_forget(qp);
 	qp->nak_sent = qp->rx_held = qp->comm_est = qp->uc_dropping = false;
 	for (unsigned int i = 0; i < qp->num_atomics; i++)
 		qp->atomics[i].valid = false;
@@ -99,6 +100,7 @@ void nic_stream_closed(struct sim_qp *qp, bool by_program)
 
 void nic_qp_error(struct sim_qp *qp, bool by_program)
 {
+	rc_ack_now(qp);		/* before its stream ends */
 	if (qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR) {
 		nic_qp_set_state(qp, IBV_QPS_ERR);
 		nic_stream_closed(qp, by_program);	/* one that is only being set up */

@@ -149,6 +149,8 @@ int rc_fetch(struct sim_qp *qp, const struct rc_packet *p, const struct iovec *t
 		r = remote_source(p, n, from);
 		if (r < 0)
 			return r;
+		/* That may take long, and its sender's requests have time-outs. */
+		rc_ack_all();
 		return sim_link_pull(p->packet->from_slot, from, p->h.parts, to, to_parts, n);
 	}
 	if (p->h.flags & RC_F_LOCAL) {

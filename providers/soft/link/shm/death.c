@@ -60,3 +60,11 @@ void sim_death_watch_ends(void)
 {
 	sim_timer_disarm(&timer);
 }
+
+bool sim_shm_unread(unsigned int slot)
+{
+	return sim_segment_joined() && slot != sim_segment_slot() && slot < SIM_MAX_SLOTS &&
+	       sim_peer_is_live(slot) &&
+	       sim_slot_has_mail(sim_segment_peer(slot), sim_segment_slot()) &&
+	       !sim_segment_is_dead(slot);
+}

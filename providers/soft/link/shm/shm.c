@@ -227,6 +227,9 @@ static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint3
 	};
 	if (!packet.from || !packet.to)
 		goto drop;
+	/* What is owed for the packets before goes as things are then. */
+	if (receiving && sim_changes_differ(tag))
+		sim_link_has_read();
 	if (receiving)
 		sim_changes_before(tag);
 	if (type == SIM_PACKET_NOTE)
@@ -489,11 +492,4 @@ void sim_shm_leave(void)
 	sim_peer_forget_all();
 	sim_changes_leave();
 	sim_segment_leave();
-}
-
-bool sim_shm_unread(unsigned int slot)
-{
-	return is_other(slot) && sim_peer_is_live(slot) &&
-	       sim_slot_has_mail(sim_segment_peer(slot), sim_segment_slot()) &&
-	       !sim_segment_is_dead(slot);
 }
