@@ -240,6 +240,7 @@ static int map_pages(int fd, struct sim_access_peer *peer)
 	struct sim_file_id id;
 	struct stat st;
 	void *pages;
+	int seals;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
@@ -247,7 +248,8 @@ static int map_pages(int fd, struct sim_access_peer *peer)
 	if (!sim_file_same(&id, &peer->table->pages) || st.st_size != (off_t)SIM_PAGES_FILE)
 		return -ESTALE;
 	/* Else its owner could take away what is mapped, which would end this process. */
-	if (!(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK))
 		return -EPERM;
 	pages = mmap(NULL, SIM_PAGES_FILE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (pages == MAP_FAILED)

@@ -211,3 +211,18 @@ bool sim_maps_plain(uintptr_t from, size_t length)
 	close(lines.fd);
 	return good && !lines.error && at >= end;
 }
+
+bool sim_maps_hand_over(void)
+{
+	struct header header;
+	struct lines lines;
+	const char *line;
+	bool found = false;
+
+	if (open_lines(&lines, "/proc/self/maps") < 0)
+		return true;
+	while (!found && (line = next_line(&lines)))
+		found = parse_header(line, &header) && hands_memory_over(header.name);
+	close(lines.fd);
+	return found || lines.error;
+}

@@ -32,10 +32,11 @@ int sim_maps_of(const struct sim_file_id *id, uint64_t at, uint64_t length,
 /* Bytes of the process that are in memory. */
 uint64_t sim_maps_resident(void);
 
+/* Has the process something that hands memory to the kernel for later (io_uring, aio)? */
+bool sim_maps_hand_over(void);
 /*
  * Is all of the range plain anonymous memory, private, readable and writable, without anything
- * that would be lost if a file was mapped in its place?  And has the process nothing that hands
- * memory to the kernel for later (io_uring, aio)?
+ * that would be lost if a file was mapped in its place?  And does nothing hand memory over?
  */
 bool sim_maps_plain(uintptr_t from, size_t length);
 

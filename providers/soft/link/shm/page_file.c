@@ -21,15 +21,20 @@ static struct {
 	struct sim_file_id id;		/* inode 0: the file is not made */
 } file;
 
+/* Else a signal would say so, too. */
+static bool may_write(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= SIM_PAGES_FILE;
+}
+
 /* Not one of the first three, which the program may have closed and will use. */
 static int make(void)
 {
-	struct rlimit limit;
 	struct stat st;
 	int fd, r = 0;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur < SIM_PAGES_FILE)
-		return -EFBIG;		/* a signal would say so, too */
 	fd = memfd_create("polycm-pages", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
@@ -123,6 +128,8 @@ int sim_page_file_take(uintptr_t from, size_t length, uint64_t at)
 
 	if (fd < 0)
 		return fd;
+	if (!may_write())
+		return -EFBIG;
 	r = reserve(fd, at, length);
 	if (r < 0)
 		return r;

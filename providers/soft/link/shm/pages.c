@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -185,7 +186,7 @@ static uint64_t find_place(size_t length)
 }
 
 /* Wherever the program has put them meanwhile, and what it has added. */
-static int move_back(const struct sim_pages *pages)
+static int put_back(const struct sim_pages *pages)
 {
 	int num, r = 0;
 
@@ -201,6 +202,21 @@ static int move_back(const struct sim_pages *pages)
 	if (!num)
 		sim_page_file_punch(pages->at, pages->length + GAP);
 	return num;
+}
+
+/* No handler writes to what is copied; and what the kernel writes to is not moved. */
+static int move_back(const struct sim_pages *pages)
+{
+	sigset_t all, old;
+	int r;
+
+	if (sim_maps_hand_over() && find_pieces(pages->at, pages->length + GAP))
+		return -EBUSY;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = put_back(pages);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return r;
 }
 
 /* Are they still where they were moved? */
