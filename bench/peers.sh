@@ -33,7 +33,8 @@ first=()
 run=("$build/tools/polycm" run --transport "$transport" --fabric "peers-$$" --)
 port=$((21000 + $$ % 5000))
 
-median() { sort -n | sed -n "$(((runs + 1) / 2))p"; }
+# Of the runs that have a figure.
+median() { sort -n | awk '{ figure[NR] = $1 } END { if (NR) print figure[int((NR + 1) / 2)] }'; }
 
 # serves PORT: waits until somebody listens there.
 serves() {
@@ -59,7 +60,7 @@ figure() {
 	"${first[@]}" timeout 120 "${serve[@]}" >/dev/null 2>&1 &
 	server=$!
 	serves "$port" && "${first[@]}" timeout 120 "$@" 2>/dev/null |
-		awk -v column="$column" '$1 ~ /^[0-9]+$/ { figure = $column } END { print figure }'
+		awk -v column="$column" '$1 ~ /^[0-9]+$/ { figure = $column } END { if (figure != "") print figure }'
 	wait "$server"
 	port=$((port + 1))
 }

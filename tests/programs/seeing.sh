@@ -228,11 +228,11 @@ for transport in "${transports[@]}"; do
 done
 situation sidr roce
 situation sidr ib
-# damaged TRANSPORT OFFSET: a capture with another byte there does not pass, which one without passed above.
+# damaged TRANSPORT OFFSET: a capture with another byte there does not pass, which passes without it.
 damaged() {
 	local file=$work/damaged.pcap
 
-	cp "$work/data-$1.pcap" "$file" && printf '\377' | dd of="$file" bs=1 seek="$2" conv=notrunc status=none || return
+	cp "$work/data-$1.pcap" "$file" && decodes "$1" "$file" && printf '\377' | dd of="$file" bs=1 seek="$2" conv=notrunc status=none || return
 	! decodes "$1" "$file" >/dev/null 2>&1
 }
 check 'a wrong checksum of IP is seen, over UDP' damaged roce 62
