@@ -26,6 +26,8 @@
 #define POLLS_PER_LOOK 16u	/* polls for each time that the clock is read */
 #define LATE SIM_MS(20)		/* a timer that fires so late */
 #define POLLS_PER_YIELD 256u	/* its peer may wait for the processor that polls */
+#define MAX_SKIPPED 31u		/* yields after which one is tried again where nobody waits */
+#define YIELDED SIM_US(5)	/* a yield that takes longer has let somebody run */
 #define NIC_SLICE SIM_US(100)	/* the shortest that Linux has */
 #define PATIENCE_MIN SIM_US(2)	/* how long a thread spins before it sleeps */
 #define PATIENCE_MAX SIM_US(50)
@@ -196,6 +198,25 @@ void sim_fetch_on(bool on)
 	relaxed_store(&sim_engine.fetches, on);
 }
 
+/* Where nobody waits for the processor, a yield costs as much as a message. */
+static void yield(void)
+{
+	static atomic_uint skip, skipped;
+	uint64_t began;
+
+	if (relaxed_load(&skipped) < relaxed_load(&skip)) {
+		relaxed_store(&skipped, relaxed_load(&skipped) + 1);
+		return;
+	}
+	relaxed_store(&skipped, 0);
+	began = sim_now();
+	sched_yield();
+	if (sim_now() - began > YIELDED)
+		relaxed_store(&skip, 0);
+	else if (relaxed_load(&skip) < MAX_SKIPPED)
+		relaxed_store(&skip, relaxed_load(&skip) * 2 + 1);
+}
+
 void sim_progress(void)
 {
 	unsigned int polls;
@@ -209,7 +230,7 @@ void sim_progress(void)
 	due = polls % POLLS_PER_LOOK == 0 && look(POLLS_PER_LOOK);
 	if (!due && !sim_shm_pending() && !relaxed_load(&sim_engine.fetches)) {
 		if (polls % POLLS_PER_YIELD == 0)
-			sched_yield();
+			yield();
 		return;
 	}
 	cancel_state = engine_forbid_cancel();
