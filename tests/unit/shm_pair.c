@@ -61,6 +61,7 @@ static const struct polycm_core core = {
 /* --- One end. --- */
 
 struct pair_end my;
+uint8_t pair_timeout;
 struct pair_numbers its;
 
 bool pair_open(struct pair_numbers *ret_numbers)
@@ -108,7 +109,8 @@ bool pair_connect(const struct pair_numbers *peer)
 				   IBV_ACCESS_REMOTE_ATOMIC,
 		.dest_qp_num = peer->qpn, .max_dest_rd_atomic = 16, .max_rd_atomic = 16,
 		/* No time-out: how long the other process waits for a processor is nobody's fault. */
-		.min_rnr_timer = 1, .rnr_retry = 7, .timeout = 0, .retry_cnt = 7,
+		.min_rnr_timer = 1, .rnr_retry = 7, .timeout = pair_timeout,
+		.retry_cnt = pair_timeout ? 0 : 7,
 		.ah_attr = { .port_num = 1, .is_global = 1 },
 	};
 

@@ -36,6 +36,9 @@ extern struct pair_numbers its;
 extern pid_t pair_pid;
 extern int pair_from_child;
 
+/* The next connection's, which then has no retries; 0: none. */
+extern uint8_t pair_timeout;
+
 bool pair_open(struct pair_numbers *ret_numbers);
 bool pair_connect(const struct pair_numbers *peer);
 void pair_close(void);		/* and assert that nothing is left */

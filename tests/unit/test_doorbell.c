@@ -141,12 +141,25 @@ static struct sim_slot *peer(enum sim_sleep sleeping, uint64_t polled_ago, uint3
 	atomic_store(&slot->sleeping, sleeping);
 	atomic_store(&slot->polled_at, sim_now() - polled_ago);
 	atomic_store(&slot->patience, patience);
+	atomic_store(&slot->watches, 0);
 	return slot;
 }
 
 static bool was_rung(struct sim_slot *slot)
 {
 	return atomic_exchange(&slot->doorbell, 1) != 1;
+}
+
+static bool is_unread(unsigned int slot)
+{
+	assert_int_equal(slot, PEER);
+	return true;
+}
+
+static bool is_read(unsigned int slot)
+{
+	(void)slot;
+	return false;
 }
 
 static void who_does_not_poll_is_rung(void **state)
@@ -178,7 +191,7 @@ static void who_does_not_poll_is_rung(void **state)
 				 receivers[i].rung ? SIM_AWAKE : receivers[i].sleeping);
 		assert_int_not_equal(atomic_load(&slot->inbox[sim_self_slot() / 64]), 0);
 	}
-	sim_shm_remind(SIM_NEVER);
+	sim_shm_remind_now(is_unread);
 	sim_unlock();
 }
 
@@ -216,8 +229,102 @@ static void mail_that_is_left_unread_is_rung_for(void **state)
 	/* We go to sleep. */
 	slot = peer(SIM_RELIES, 0, SIM_US(10));
 	sim_segment_notify(PEER, sim_self_slot());
-	sim_shm_remind(SIM_NEVER);
+	sim_shm_remind_now(is_unread);
 	assert_true(was_rung(slot));
+	slot = peer(SIM_RELIES, 0, SIM_US(10));
+	sim_segment_notify(PEER, sim_self_slot());
+	sim_shm_remind_now(is_read);
+	assert_false(was_rung(slot));
+	sim_unlock();
+}
+
+static bool has_mail(const struct sim_slot *slot)
+{
+	return sim_slot_has_mail(slot, sim_self_slot()) || atomic_load(&slot->summary);
+}
+
+/* It needs no mail while it polls, and is rung if it does not. */
+static void who_looks_at_our_ring_is_left_alone(void **state)
+{
+	struct sim_slot *slot;
+
+	(void)state;
+	sim_lock();
+	slot = peer(SIM_RELIES, 0, SIM_US(10));
+	atomic_store(&slot->watches, sim_self_slot() + 2);
+	sim_segment_sent(PEER);
+	assert_true(has_mail(slot));
+
+	slot = peer(SIM_RELIES, 0, SIM_US(10));
+	atomic_store(&slot->watches, sim_self_slot() + 1);
+	sim_segment_sent(PEER);
+	assert_false(has_mail(slot));
+	assert_false(was_rung(slot));
+	/* But for what is not in the ring: room in its own ring, a death, a change. */
+	sim_segment_notify(PEER, sim_self_slot());
+	assert_true(has_mail(slot));
+	atomic_store(&slot->inbox[sim_self_slot() / 64], 0);
+	pass(SIM_PATIENCE_MIN);
+	atomic_store(&slot->polled_at, sim_now());
+	sim_shm_remind(sim_now());
+	assert_false(was_rung(slot));
+	pass(SIM_US(10));
+	sim_shm_remind(sim_now());
+	assert_true(was_rung(slot));
+
+	/* It has ceased to look, and to poll. */
+	slot = peer(SIM_SLEEPS, SIM_MS(1), SIM_US(10));
+	atomic_store(&slot->watches, 0);
+	sim_segment_sent(PEER);
+	assert_true(has_mail(slot));
+	assert_true(was_rung(slot));
+	sim_unlock();
+}
+
+/* What comes while we cease to look at a ring is found, as mail. */
+static void nothing_in_a_ring_that_is_looked_at_is_missed(void **state)
+{
+	struct sim_slot *self = sim_segment_self();
+	uint32_t length = 0;
+
+	(void)state;
+	sim_lock();
+	assert_int_equal(sim_doorbell_watched(), SIM_NOBODY);
+	sim_doorbell_watch(PEER, &length);
+	assert_int_equal(sim_doorbell_watched(), PEER);
+	assert_int_equal(atomic_load(&self->watches), PEER + 1);
+	assert_false(sim_shm_pending());
+	assert_false(sim_doorbell_has_mail(PEER));
+	length = 8;
+	assert_true(sim_shm_pending());
+	assert_true(sim_doorbell_has_mail(PEER));
+	assert_false(sim_doorbell_has_mail(PEER + 1));
+	length = 0;
+
+	sim_doorbell_watch(PEER + 1, &length);
+	assert_int_equal(atomic_load(&self->watches), PEER + 2);
+	assert_true(sim_slot_has_mail(self, PEER));
+	assert_true(sim_shm_pending());
+	atomic_store(&self->inbox[PEER / 64], 0);
+	atomic_store(&self->summary, 0);
+
+	sim_doorbell_unwatch();
+	assert_int_equal(sim_doorbell_watched(), SIM_NOBODY);
+	assert_int_equal(atomic_load(&self->watches), 0);
+	assert_true(sim_slot_has_mail(self, PEER + 1));
+	atomic_store(&self->inbox[PEER / 64], 0);
+	atomic_store(&self->summary, 0);
+
+	/* The NIC thread does not rely on the program any more: it is to be rung. */
+	sim_doorbell_watch(PEER, &length);
+	(void)sim_shm_prepare_wait(true);
+	assert_int_equal(sim_doorbell_watched(), PEER);
+	(void)sim_shm_prepare_wait(false);
+	assert_int_equal(sim_doorbell_watched(), SIM_NOBODY);
+	assert_true(sim_slot_has_mail(self, PEER));
+	(void)sim_shm_awake();
+	atomic_store(&self->inbox[PEER / 64], 0);
+	atomic_store(&self->summary, 0);
 	sim_unlock();
 }
 
@@ -332,6 +439,8 @@ int main(void)
 		cmocka_unit_test(looks_become_rare_while_the_program_polls_and_end_with_that),
 		with_fabric(who_does_not_poll_is_rung),
 		with_fabric(mail_that_is_left_unread_is_rung_for),
+		with_fabric(who_looks_at_our_ring_is_left_alone),
+		with_fabric(nothing_in_a_ring_that_is_looked_at_is_missed),
 		with_fabric(mail_of_a_program_that_polls_its_memory_is_fetched),
 		with_fabric(mail_of_a_program_that_polls_is_left_to_it),
 	};

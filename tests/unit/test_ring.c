@@ -126,6 +126,43 @@ static void records_survive_the_end_of_the_ring(void **state)
 	assert_int_equal(next(f), -EAGAIN);
 }
 
+static void a_record_begins_with_a_cache_line(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t len = 1; len <= 128; len++) {
+		uint64_t before = f->writer.tail;
+
+		assert_int_equal(before % SIM_RING_ALIGN, 0);
+		assert_int_equal(put(f, len, len), 0);
+		if (f->writer.tail > before && f->writer.tail - before < SIZE / 2)
+			assert_in_range(f->writer.tail - before, len + SIM_RING_RECORD_HEADER, SIZE);
+		expect(f, len, len);
+		sim_ring_publish(&f->reader);
+	}
+}
+
+/* Read when the writer is gone, wherever it was in its doing. */
+static void the_last_record_is_the_newest_that_was_set(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t bytes[SIM_RING_LAST_MAX];
+	uint32_t tag;
+
+	assert_int_equal(sim_ring_last(&f->reader, bytes, &tag), 0);
+	sim_ring_set_last(&f->writer, "first", 5, 1);
+	sim_ring_set_last(&f->writer, "second", 6, 2);
+	assert_int_equal(sim_ring_last(&f->reader, bytes, &tag), 6);
+	assert_memory_equal(bytes, "second", 6);
+	assert_int_equal(tag, 2);
+	assert_int_equal(next(f), -EAGAIN);
+	sim_ring_set_last(&f->writer, NULL, 0, 3);
+	assert_int_equal(sim_ring_last(&f->reader, bytes, &tag), 0);
+	/* By a writer that breaks the rules. */
+	atomic_store(&f->memory->last.len, SIM_RING_LAST_MAX + 1);
+	assert_int_equal(sim_ring_last(&f->reader, bytes, &tag), 0);
+}
+
 static void a_full_ring_waits_for_its_reader(void **state)
 {
 	struct fixture *f = *state;
@@ -335,6 +372,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RING(records_come_out_as_they_went_in),
 		RING(records_survive_the_end_of_the_ring),
+		RING(a_record_begins_with_a_cache_line),
+		RING(the_last_record_is_the_newest_that_was_set),
 		RING(a_full_ring_waits_for_its_reader),
 		RING(an_uncommitted_record_is_not_seen),
 		RING(what_is_no_ring_is_refused),

@@ -73,6 +73,16 @@ static inline bool sim_timer_armed(const struct sim_timer *timer) { return timer
 int sim_wait(bool (*done)(void *arg), void *arg, uint64_t deadline);
 void sim_wake(void);
 
+/*
+ * Something waits for the program's next poll, or does not: hooks.settle() is called then, and
+ * before the NIC thread or the program sleeps.
+ */
+void sim_owe(bool on);
+/* Something changes, or ends: nothing waits any longer.  Lock held. */
+void sim_settle(void);
+/* A number for the last poll, if the program polls steadily; else 0. */
+unsigned int sim_poll_turn(void);
+
 /* Is the calling thread the program's only one?  Lock held. */
 bool sim_is_only_thread(void);
 
@@ -83,10 +93,16 @@ bool sim_is_only_thread(void);
 struct sim_engine_hooks {
 	/* Deliver what came in from other processes (link/shm/shm.c).  Lock held. */
 	void (*receive)(void);
+	/* The program has polled, and steadily for a while.  Lock held. */
+	void (*polled)(void);
 	/* Packets may come in from now on (sim_engine_need_thread()).  A negative errno: they cannot. */
 	int (*need)(void);
 	/* The program polls: fetch what came from other machines, after sim_fetch_on().  Lock held. */
 	void (*fetch)(void);
+	/* Send what waits for the next poll (sim_owe()).  Lock held. */
+	void (*settle)(void);
+	/* Has the process in that slot not read all that we sent?  Lock held. */
+	bool (*unread)(unsigned int slot);
 	/* It polls no more, and waits.  Lock held. */
 	void (*idle)(void);
 	/*

@@ -44,6 +44,8 @@ struct sim_engine {
 	atomic_bool is_virtual, is_real;	/* both false: not running */
 	atomic_bool forked;
 	atomic_bool hot;		/* the NIC thread relies on the program, which polls */
+	atomic_bool owes;		/* polls call hooks.settle() */
+	atomic_uint turn;		/* changes with each poll that looks for something; even */
 	atomic_bool fetches;		/* polls call hooks.fetch() */
 	atomic_uint_fast64_t now;	/* virtual */
 	atomic_uint_fast64_t next;	/* earliest deadline */

@@ -27,10 +27,22 @@
 #define LATE SIM_MS(20)		/* a timer that fires so late */
 #define POLLS_PER_YIELD 256u	/* its peer may wait for the processor that polls */
 #define MAX_SKIPPED 31u		/* yields after which one is tried again where nobody waits */
-#define YIELDED SIM_US(5)	/* a yield that takes longer has let somebody run */
+#define YIELDED SIM_US(2)	/* a yield that takes longer has let somebody run */
 #define NIC_SLICE SIM_US(100)	/* the shortest that Linux has */
 #define PATIENCE_MIN SIM_US(2)	/* how long a thread spins before it sleeps */
 #define PATIENCE_MAX SIM_US(50)
+
+void sim_settle(void)
+{
+	if (sim_engine_hooks.settle)
+		sim_engine_hooks.settle();
+}
+
+static void settle(void)
+{
+	if (relaxed_load(&sim_engine.owes))
+		sim_settle();
+}
 
 static void receive(void)
 {
@@ -137,19 +149,25 @@ static bool watch(void)
 
 int engine_real_idle(void)
 {
-	bool came = watch();
+	bool came;
 	int r;
 
+	if (relaxed_load(&sim_engine.owes)) {
+		sim_lock();
+		settle();
+		sim_unlock();
+	}
+	came = watch();
 	/* The poller stops: from now on senders must ring. */
 	sim_poll_row_end(&sim_engine.row);
-	if (!came)
-		sim_shm_remind(SIM_NEVER);
 	if (!came && relaxed_load(&sim_engine.hot)) {
 		relaxed_store(&sim_engine.hot, false);
 		sim_segment_ring(sim_segment_self());
 	}
 	sim_lock();
 	receive();
+	if (!came && sim_engine_hooks.unread)
+		sim_shm_remind_now(sim_engine_hooks.unread);
 	if (sim_engine_hooks.idle)
 		sim_engine_hooks.idle();
 	r = sim_engine_need_thread();
@@ -193,6 +211,17 @@ void sim_polled(unsigned int found)
 		note_polls(found < POLLS_PER_LOOK ? POLLS_PER_LOOK : found, sim_now());
 }
 
+void sim_owe(bool on)
+{
+	if (relaxed_load(&sim_engine.owes) != on)
+		relaxed_store(&sim_engine.owes, on);
+}
+
+unsigned int sim_poll_turn(void)
+{
+	return relaxed_load(&sim_engine.hot) ? relaxed_load(&sim_engine.turn) | 1u : 0;
+}
+
 void sim_fetch_on(bool on)
 {
 	relaxed_store(&sim_engine.fetches, on);
@@ -228,7 +257,9 @@ void sim_progress(void)
 	polls = relaxed_load(&sim_engine.polls) + 1;
 	relaxed_store(&sim_engine.polls, polls);
 	due = polls % POLLS_PER_LOOK == 0 && look(POLLS_PER_LOOK);
-	if (!due && !sim_shm_pending() && !relaxed_load(&sim_engine.fetches)) {
+	relaxed_store(&sim_engine.turn, relaxed_load(&sim_engine.turn) + 2);
+	if (!due && !sim_shm_pending() && !relaxed_load(&sim_engine.fetches) &&
+	    !relaxed_load(&sim_engine.owes)) {
 		if (polls % POLLS_PER_YIELD == 0)
 			yield();
 		return;
@@ -244,6 +275,7 @@ void sim_progress(void)
 	}
 	take_over(&sim_engine.engine_lock);
 	sim_engine.cancel_state = cancel_state;
+	settle();
 	if (sim_shm_pending())
 		sim_shm_learn(true);
 	fire_due();
@@ -251,8 +283,11 @@ void sim_progress(void)
 	if (relaxed_load(&sim_engine.fetches))
 		sim_engine_hooks.fetch();
 	/* That may have taken long, and has read the clock. */
-	if (relaxed_load(&sim_engine.hot))
+	if (relaxed_load(&sim_engine.hot)) {
 		sim_shm_polled(sim_doorbell_lately());
+		if (sim_engine_hooks.polled)
+			sim_engine_hooks.polled();
+	}
 	sim_unlock();
 }
 
@@ -339,6 +374,7 @@ static void *nic_thread(void *arg)
 
 		fire_due();
 		receive();
+		settle();
 		rung = !sim_engine.due && nic_sleep(quiet, trust.look_at);
 	}
 	pthread_mutex_unlock(&sim_engine.engine_lock);

@@ -155,6 +155,7 @@ static void perform(struct action *action)
 	int r;
 
 	action->done = true;
+	sim_settle();		/* what was received before goes as things were then */
 	trace(action, change->action);
 	r = carry_out(action);
 	if (r < 0)

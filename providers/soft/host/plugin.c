@@ -44,6 +44,7 @@ static void at_exit(void)
 	if (!sim_is_up() || sim_is_inherited() || sim_only_looked_at() ||
 	    (!sim_cma_has_own() && !sim_tapped() && !sim_faults_on) || !sim_lock_within(SIM_MS(200)))
 		return;
+	sim_settle();
 	sim_fault_log_missed();
 	if (sim_cma_has_own())
 		sim_cma_abandon_all();

@@ -13,7 +13,7 @@
 #include "providers/soft/fabric/counters.h"
 #include "providers/soft/fabric/groups.h"
 #include "providers/soft/fabric/world.h"
-#include "providers/soft/wire/rc.h"
+#include "providers/soft/wire/rc_short.h"
 #include "providers/soft/wire/ud.h"
 
 #define HEADER_WORDS 6u			/* LRH, BTH and ICRC, in words of 4 bytes */
@@ -32,13 +32,12 @@ static void count(const struct sim_port *port, enum sim_counter packets, enum si
 static uint64_t rc_bytes(const void *header, size_t len, size_t payload_len)
 {
 	struct rc_header h;
+	uint32_t acked;
+	size_t own = rc_read_header(header, len, &h, &acked);
 
-	if (len < sizeof(h))
-		return len + payload_len;
-	memcpy(&h, header, sizeof(h));
-	if (h.flags & (RC_F_LOCAL | RC_F_REF) || h.placed)
+	if (own && (h.flags & (RC_F_LOCAL | RC_F_REF) || h.placed))
 		return h.length > h.offset ? h.length - h.offset : 0;
-	return len - sizeof(h) + payload_len;
+	return len - own + payload_len;
 }
 
 static bool is_to_group(const void *header, size_t len)

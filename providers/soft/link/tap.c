@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "providers/soft/shm/visit.h"
+#include "providers/soft/wire/rc_short.h"
 #include "link_internal.h"
 
 struct sim_tap *sim_taps;
@@ -50,8 +51,35 @@ void sim_tap_sent(const struct sim_frame *frame, unsigned int to_slot)
 		tap->sent(&packet, to_slot);
 }
 
+/* It was sent before its sender saw that we look.  An acknowledgement that it carries is not shown. */
+static bool in_full(const struct sim_packet *packet, struct sim_packet *ret_full)
+{
+	static struct {
+		struct rc_header header;
+		uint8_t payload[SIM_LINK_MAX_PACKET];
+	} full;
+	size_t len, payload;
+	uint32_t acked;
+
+	if (packet->type != SIM_PACKET_RC)
+		return false;
+	len = rc_read_header(packet->data, packet->len, &full.header, &acked);
+	payload = packet->len - len;
+	if (len != sizeof(struct rc_short) || payload > sizeof(full.payload))
+		return false;
+	memcpy(full.payload, packet->data + len, payload);
+	*ret_full = *packet;
+	ret_full->data = (const uint8_t *)&full;
+	ret_full->len = sizeof(full.header) + payload;
+	return true;
+}
+
 void sim_tap_received(const struct sim_packet *packet)
 {
+	struct sim_packet full;
+
+	if (in_full(packet, &full))
+		packet = &full;
 	for (struct sim_tap *tap = sim_taps; tap; tap = tap->next)
 		tap->received(packet);
 }

@@ -304,7 +304,8 @@ void sim_nic_start(void)
 	sim_link_set_rejecter(SIM_PACKET_RC, rc_reject_by_rule);
 	sim_link_set_placer(SIM_PACKET_RC, rc_place);
 	sim_link_set_handler(SIM_PACKET_UD, ud_receive);
-	sim_link_has_read = rc_ack_all;
+	sim_link_has_read = rc_ack_read;
+	sim_engine_hooks.settle = rc_ack_all;
 	sim_trace_timers(rc_timer, nic_describe_timer);
 }
 

@@ -342,6 +342,11 @@ struct sim_qp {
 	struct sim_qp *next_owing;		/* rc_ack.c */
 	uint32_t ack_psn, ack_rkey;		/* of the acknowledgement that is owed */
 	bool owes_ack;
+	bool has_last_word;			/* the ring has its sim_link_last_word() .. */
+	uint32_t last_word_psn;			/* .. which acknowledges up to this one */
+	bool awaits_answer;			/* of the program, to the message read last */
+	uint8_t answers;			/* that the last messages had before the next poll */
+	unsigned int read_at;			/* sim_poll_turn() when that was acknowledged */
 	bool nak_sent;				/* until the expected message comes */
 	bool rx_held;				/* a receive request is taken for it */
 	bool uc_dropping;			/* UC: until the next message begins */

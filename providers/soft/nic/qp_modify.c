@@ -340,6 +340,7 @@ static int modify(struct sim_qp *qp, const struct ibv_qp_attr *attr, int mask)
 /* A graceful end, unless requests are cut off by it. */
 static void end_stream(struct sim_qp *qp)
 {
+	rc_ack_now(qp);
 	rc_stream_took(qp);
 	if (qp->sq_tail != qp->sq_head) {
 		nic_qp_error(qp, true);

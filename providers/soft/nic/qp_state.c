@@ -53,6 +53,9 @@ void nic_describe_timer(const struct sim_timer *timer, struct sim_timer_text *re
 
 void nic_qp_reset(struct sim_qp *qp)
 {
+	rc_ack_now(qp);
+	qp->awaits_answer = false;
+	qp->answers = 0;
 	sim_timer_disarm(&qp->timer);
 	nic_qp_set_state(qp, IBV_QPS_RESET);
 	qp->peer = NULL;
@@ -67,7 +70,6 @@ void nic_qp_reset(struct sim_qp *qp)
 	qp->sqd_drained = qp->cqe_lost = qp->failure_logged = false;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->rq_psn = qp->rx_off = 0;
-	rc_ack_forget(qp);
 	qp->nak_sent = qp->rx_held = qp->comm_est = qp->uc_dropping = false;
 	for (unsigned int i = 0; i < qp->num_atomics; i++)
 		qp->atomics[i].valid = false;

@@ -6,6 +6,8 @@
 #include "providers/soft/fabric/remote.h"
 #include "providers/soft/link/shape.h"
 #include "providers/soft/link/shm/shm.h"
+#include "providers/soft/shm/visit.h"
+#include "providers/soft/wire/rc_short.h"
 #include "context.h"
 #include "mr.h"
 #include "qp.h"
@@ -63,10 +65,18 @@ uint32_t rc_fragment(struct sim_qp *qp)
 	return (uint32_t)(sim_link_max(rc_peer_slot(qp)) - sizeof(struct rc_header));
 }
 
+/* Who looks at packets, loses some, or is on another machine gets all of a header. */
+static bool takes_short(unsigned int slot)
+{
+	return slot < SIM_MAX_SLOTS && slot != sim_self_slot() && !sim_tapped() && !sim_shaping() &&
+	       !sim_slot_is_tapped(slot);
+}
+
 void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *payload,
 	     unsigned int parts, size_t len)
 {
 	unsigned int slot = rc_peer_slot(qp);
+	struct rc_short in_short;
 	int r;
 
 	if (!qp->peer || slot == SIM_NOBODY || !nic_has_pkey(qp))
@@ -75,8 +85,17 @@ void rc_send(struct sim_qp *qp, struct rc_header *header, const struct iovec *pa
 	header->src_qpn = nic_qpn(qp);
 	if (!sim_port_has_mac(qp->peer, qp->peer_mac))
 		slot = SIM_NOBODY;
-	r = sim_link_send(qp->port, qp->peer, slot, SIM_PACKET_RC, header, sizeof(*header), payload,
-			  parts, len);
+	if (takes_short(slot) && rc_shorten(header, &in_short)) {
+		if (header->op < RC_ACK)
+			in_short.acked = rc_ack_with(qp);
+		r = sim_link_send(qp->port, qp->peer, slot, SIM_PACKET_RC, &in_short,
+				  sizeof(in_short), payload, parts, len);
+		if (in_short.acked && r >= 0)
+			rc_ack_sent(qp);
+	} else {
+		r = sim_link_send(qp->port, qp->peer, slot, SIM_PACKET_RC, header, sizeof(*header),
+				  payload, parts, len);
+	}
 	if (r < 0) {
 		sim_count(qp->port, SIM_SEND_ERRORS, 1);
 		nic_log(POLYCM_LOG_WARN, "%s QP 0x%06x: a packet is lost: %s",
@@ -241,12 +260,13 @@ static void first_request(struct sim_qp *qp)
 /* false: it is none. */
 static bool take_apart(const struct sim_packet *packet, struct rc_packet *p)
 {
-	if (packet->len < sizeof(p->h))
+	size_t len = rc_read_header(packet->data, packet->len, &p->h, &p->acked);
+
+	if (!len)
 		return false;
-	memcpy(&p->h, packet->data, sizeof(p->h));
 	p->packet = packet;
-	p->data = packet->placed ? NULL : packet->data + sizeof(p->h);
-	p->len = (uint32_t)(packet->placed ? packet->placed : packet->len - sizeof(p->h));
+	p->data = packet->placed ? NULL : packet->data + len;
+	p->len = (uint32_t)(packet->placed ? packet->placed : packet->len - len);
 	return p->h.op < RC_OPS && p->h.psn <= NIC_PSN_MASK;
 }
 
@@ -265,6 +285,19 @@ unsigned int rc_place(const struct sim_packet *packet, struct iovec to[static SI
 	return p.h.op < RC_ACK ? rc_place_request(qp, &p, to) : rc_place_response(qp, &p, to);
 }
 
+/* It came with a request.  false: the QP does not receive any more. */
+static bool take_ack(struct sim_qp *qp, const struct rc_packet *p)
+{
+	const struct rc_packet ack = {
+		.h = { .op = RC_ACK, .psn = p->acked & NIC_PSN_MASK },
+		.packet = p->packet,
+	};
+
+	if (qp->type == IBV_QPT_RC && qp->state != IBV_QPS_RTR)
+		rc_handle_response(qp, &ack);
+	return rc_receives_now(qp);
+}
+
 void rc_receive(const struct sim_packet *packet)
 {
 	struct sim_qp *qp;
@@ -279,6 +312,8 @@ void rc_receive(const struct sim_packet *packet)
 		return;
 	}
 	if (!rc_receives_now(qp))
+		return;
+	if (p.acked && !take_ack(qp, &p))
 		return;
 	if (p.h.op < RC_ACK)
 		first_request(qp);

@@ -13,6 +13,7 @@ struct rc_packet {
 	const struct sim_packet *packet;
 	const uint8_t *data;		/* NULL: the payload is where rc_place() said */
 	uint32_t len;
+	uint32_t acked;			/* by a request: struct rc_short */
 };
 
 static inline int32_t rc_ahead(uint32_t psn, uint32_t of)
@@ -128,8 +129,13 @@ void rc_arm(struct sim_qp *qp);
 void rc_ack(struct sim_qp *qp, uint32_t psn, uint32_t rkey);
 /* Before anything else is said of later messages: what is owed of those before. */
 void rc_ack_now(struct sim_qp *qp);
-void rc_ack_forget(struct sim_qp *qp);
+/* What came together is read; send what is owed for it, or let it wait for the program's answer. */
+void rc_ack_read(void);
+/* Nothing waits any longer. */
 void rc_ack_all(void);
+/* The program sends something: what is owed can go with it (struct rc_short), or 0.  It was sent. */
+uint32_t rc_ack_with(struct sim_qp *qp);
+void rc_ack_sent(struct sim_qp *qp);
 
 /* Ask for a read's data from an offset on. */
 void rc_send_read(struct sim_qp *qp, uint32_t index, uint32_t offset);

@@ -121,12 +121,17 @@ void rc_fail(struct sim_qp *qp, enum ibv_wc_status status, const char *why)
 static bool peer_stands_still(struct sim_qp *qp)
 {
 	unsigned int slot = rc_peer_slot(qp);
+	uint32_t open = qp->sq_tail;
 
 	if (sim_is_virtual() || !sim_slot_is_known(slot) || slot == sim_self_slot() || !qp->peer)
 		return false;
 	if (sim_slot_is_remote(slot))
 		return sim_remote->stands_still(slot);
-	if (sim_slot_has_mail(sim_segment_self(), slot))
+	if (sim_doorbell_has_mail(slot))
+		return true;
+	/* It was stopped before its program answered. */
+	sim_link_hear_last_word(slot);
+	if (qp->sq_tail != open || qp->state == IBV_QPS_ERR)
 		return true;
 	return sim_shm_unread(slot) && !sim_node_is_frozen(qp->peer->device->node);
 }

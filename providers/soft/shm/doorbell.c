@@ -30,9 +30,69 @@ static struct {
 	_Atomic uint32_t from;		/* our own */
 } unrung;
 
+/* The ring that is looked at.  Threads that poll read `length' without a lock. */
+static struct {
+	_Atomic(const uint32_t *) length;	/* NULL: none */
+	unsigned int slot;
+} watched;
+
+static bool ring_has_more(void)
+{
+	const uint32_t *length = atomic_load_explicit(&watched.length, memory_order_relaxed);
+
+	return length && __atomic_load_n(length, __ATOMIC_ACQUIRE);
+}
+
 bool sim_shm_pending(void)
 {
-	return atomic_load_explicit(&sim_segment_self()->summary, memory_order_acquire);
+	return ring_has_more() ||
+	       atomic_load_explicit(&sim_segment_self()->summary, memory_order_acquire);
+}
+
+unsigned int sim_doorbell_watched(void)
+{
+	return atomic_load_explicit(&watched.length, memory_order_relaxed) ? watched.slot : SIM_NOBODY;
+}
+
+bool sim_doorbell_has_mail(unsigned int from)
+{
+	return sim_slot_has_mail(sim_segment_self(), from) ||
+	       (sim_doorbell_watched() == from && ring_has_more());
+}
+
+/* What it wrote before it saw that we look no more is found as if it had left mail. */
+static void look_once_more(unsigned int slot)
+{
+	if (slot != SIM_NOBODY)
+		sim_segment_notify(sim_segment_slot(), slot);
+}
+
+void sim_doorbell_watch(unsigned int slot, const uint32_t *length)
+{
+	unsigned int before = sim_doorbell_watched();
+
+	watched.slot = slot;
+	atomic_store_explicit(&watched.length, length, memory_order_relaxed);
+	if (before == slot)
+		return;
+	atomic_store(&sim_segment_self()->watches, slot + 1);
+	look_once_more(before);
+}
+
+void sim_doorbell_unwatch(void)
+{
+	unsigned int before = sim_doorbell_watched();
+
+	if (before == SIM_NOBODY)
+		return;
+	sim_doorbell_forget();
+	atomic_store(&sim_segment_self()->watches, 0);
+	look_once_more(before);
+}
+
+void sim_doorbell_forget(void)
+{
+	atomic_store_explicit(&watched.length, NULL, memory_order_relaxed);
 }
 
 static uint64_t monotonic(void)
@@ -44,24 +104,28 @@ static uint64_t monotonic(void)
  * Receivers whose program polled lately.
  */
 
+/* Attend to it later, at that time. */
+static void ring_later(unsigned int to, uint64_t at)
+{
+	atomic_fetch_or(&unrung.slots[to / 64], UINT64_C(1) << to % 64);
+	if (!atomic_fetch_or(&unrung.words, UINT64_C(1) << to / 64) ||
+	    at < atomic_load_explicit(&unrung.at, memory_order_relaxed))
+		atomic_store_explicit(&unrung.at, at, memory_order_relaxed);
+}
+
 /* No lock needed. */
 static bool put_off(const struct sim_slot *slot, unsigned int to)
 {
-	uint64_t at, bit = UINT64_C(1) << to % 64;
-	unsigned int word = to / 64;
+	uint64_t bit = UINT64_C(1) << to % 64;
 
 	/* Usually the clock has just been read for the packet's timer. */
 	if (!sim_doorbell_polled(slot, sim_doorbell_lately()))
 		return false;
 	/* To ourselves: the thread that polls is the one that would ring later. */
-	if (slot == sim_segment_self() || atomic_load(&unrung.slots[word]) & bit)
+	if (slot == sim_segment_self() || atomic_load(&unrung.slots[to / 64]) & bit)
 		return true;
-	at = atomic_load_explicit(&slot->polled_at, memory_order_relaxed) +
-	     atomic_load_explicit(&slot->patience, memory_order_relaxed);
-	atomic_fetch_or(&unrung.slots[word], bit);
-	if (!atomic_fetch_or(&unrung.words, UINT64_C(1) << word) ||
-	    at < atomic_load_explicit(&unrung.at, memory_order_relaxed))
-		atomic_store_explicit(&unrung.at, at, memory_order_relaxed);
+	ring_later(to, atomic_load_explicit(&slot->polled_at, memory_order_relaxed) +
+			       atomic_load_explicit(&slot->patience, memory_order_relaxed));
 	return true;
 }
 
@@ -71,31 +135,66 @@ bool sim_doorbell_can_wait(const struct sim_slot *slot, unsigned int to)
 	return put_off(slot, to);
 }
 
-static void remind(unsigned int to, bool now)
+/* Whether it polls is looked up later, not for each packet: it writes that all the time. */
+bool sim_doorbell_is_watched(const struct sim_slot *slot, unsigned int to)
+{
+	unsigned int from = sim_segment_slot();
+
+	if (atomic_load_explicit(&slot->watches, memory_order_relaxed) != from + 1)
+		return false;
+	if (!(atomic_load_explicit(&unrung.slots[to / 64], memory_order_relaxed) >> to % 64 & 1)) {
+		atomic_store_explicit(&unrung.from, from, memory_order_relaxed);
+		ring_later(to, sim_doorbell_lately() + SIM_PATIENCE_MIN);
+	}
+	return true;
+}
+
+static bool may_be_unread(unsigned int to, bool (*unread)(unsigned int slot))
+{
+	const struct sim_slot *slot = sim_segment_peer(to);
+	uint32_t from = atomic_load_explicit(&unrung.from, memory_order_relaxed);
+
+	if (unread)
+		return unread(to);
+	/* Of one that looks at our ring it is not known. */
+	return sim_slot_has_mail(slot, from) || atomic_load(&slot->watches) == from + 1;
+}
+
+static void remind(unsigned int to, bool (*unread)(unsigned int slot))
 {
 	struct sim_slot *slot = sim_segment_peer(to);
 
 	/* Clear the bit before the check: mail after the check sets it again. */
 	atomic_fetch_and(&unrung.slots[to / 64], ~(UINT64_C(1) << to % 64));
-	if (!sim_slot_has_mail(slot, atomic_load_explicit(&unrung.from, memory_order_relaxed)))
+	if (!may_be_unread(to, unread))
 		return;
-	if (!now && atomic_load(&slot->sleeping) == SIM_RELIES && put_off(slot, to))
+	if (!unread && atomic_load(&slot->sleeping) == SIM_RELIES && put_off(slot, to))
 		return;
 	if (atomic_exchange(&slot->sleeping, SIM_AWAKE) != SIM_AWAKE)
 		sim_segment_ring(slot);
 }
 
-void sim_shm_remind(uint64_t now)
+static void remind_all(bool (*unread)(unsigned int slot))
 {
-	if (!atomic_load_explicit(&unrung.words, memory_order_relaxed) ||
-	    now < atomic_load_explicit(&unrung.at, memory_order_relaxed))
-		return;
 	for (uint64_t words = atomic_exchange(&unrung.words, 0); words; words &= words - 1) {
 		unsigned int word = (unsigned int)__builtin_ctzll(words);
 
 		for (uint64_t bits = atomic_load(&unrung.slots[word]); bits; bits &= bits - 1)
-			remind(word * 64 + (unsigned int)__builtin_ctzll(bits), now == SIM_NEVER);
+			remind(word * 64 + (unsigned int)__builtin_ctzll(bits), unread);
 	}
+}
+
+void sim_shm_remind(uint64_t now)
+{
+	if (atomic_load_explicit(&unrung.words, memory_order_relaxed) &&
+	    now >= atomic_load_explicit(&unrung.at, memory_order_relaxed))
+		remind_all(NULL);
+}
+
+void sim_shm_remind_now(bool (*unread)(unsigned int slot))
+{
+	if (atomic_load_explicit(&unrung.words, memory_order_relaxed))
+		remind_all(unread);
 }
 
 void sim_shm_polled(uint64_t now)
@@ -142,10 +241,12 @@ uint32_t sim_shm_prepare_wait(bool quiet)
 	/* Before `sleeping' is set: a ring from then on changes the doorbell, and ends the wait. */
 	uint32_t ticket = atomic_load(&self->doorbell);
 
+	if (!quiet)
+		sim_doorbell_unwatch();
 	sleeps_on = self;
 	atomic_store(&self->sleeping, quiet ? SIM_RELIES : SIM_SLEEPS);
 	/* Mail that came before senders saw that we sleep. */
-	if (atomic_load(&self->summary) && !(quiet && sim_doorbell_polled(self, monotonic())))
+	if (sim_shm_pending() && !(quiet && sim_doorbell_polled(self, monotonic())))
 		sleeps_on = NULL;
 	return ticket;
 }
@@ -182,9 +283,9 @@ bool sim_shm_watch(uint64_t until)
 		return false;
 	/* The NIC thread may continue to sleep: we are awake in its place. */
 	sleeping = atomic_exchange(&self->sleeping, SIM_AWAKE);
-	while (!atomic_load_explicit(&self->summary, memory_order_relaxed) && monotonic() < until)
+	while (!sim_shm_pending() && monotonic() < until)
 		pause_cpu();
 	if (sleeping != SIM_AWAKE)
 		atomic_store(&self->sleeping, sleeping);
-	return atomic_load(&self->summary);
+	return sim_shm_pending();
 }

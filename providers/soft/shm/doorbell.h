@@ -10,6 +10,10 @@
  * and senders ring if that is long ago.  For mail that came just before the program stopped,
  * the sender rings later if it polls (sim_shm_remind()), and the NIC thread checks at
  * intervals (trust.h).
+ *
+ * A program that polls and gets everything from one process looks at that one's ring itself,
+ * so that a packet costs the two only the cache lines that it is in.  For records that process
+ * leaves no mail in the slot (`watches') as long as the program polls.
  */
 #ifndef SIM_DOORBELL_H
 #define SIM_DOORBELL_H
@@ -21,15 +25,32 @@
 #include "segment.h"
 
 bool sim_shm_pending(void);	/* has anything come in? */
+/*
+ * Engine lock held.  Look at the ring of the process in a slot, where the next record's length
+ * will be; the memory stays readable for ever.  Then at no ring.
+ */
+void sim_doorbell_watch(unsigned int slot, const uint32_t *length);
+void sim_doorbell_unwatch(void);
+void sim_doorbell_forget(void);		/* the slot is left as it is: it is the parent's */
+unsigned int sim_doorbell_watched(void);	/* its slot, or SIM_NOBODY */
+/* Is there something from that process, in the slot or in a ring that is looked at? */
+bool sim_doorbell_has_mail(unsigned int from);
+/*
+ * Engine lock held.  Does the process in the slot `to' look at our ring?  Then a record in it
+ * needs no mail.
+ */
+bool sim_doorbell_is_watched(const struct sim_slot *slot, unsigned int to);
 /* Wait until something has come in, or until then (CLOCK_MONOTONIC).  Senders need not ring. */
 bool sim_shm_watch(uint64_t until);
 /* A thread of the program polls: senders need not ring, if the NIC thread is quiet (below). */
 void sim_shm_polled(uint64_t now);
 /*
  * Ring for mail that we sent without a ring, because the receiver polled, and that is not read
- * although it no longer polls.  SIM_NEVER: for all that is not read, since we go to sleep.
+ * although it no longer polls.
  */
 void sim_shm_remind(uint64_t now);
+/* Engine lock held.  The same for all that unread() says is not read, since we go to sleep. */
+void sim_shm_remind_now(bool (*unread)(unsigned int slot));
 uint64_t sim_shm_polled_at(void);
 /* Something came in, and a thread that polls fetched it or not.  Sets how long senders wait. */
 void sim_shm_learn(bool fetched);

@@ -84,18 +84,13 @@ void sim_segment_ring(struct sim_slot *slot)
 	syscall(SYS_futex, &slot->doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-void sim_segment_notify(unsigned int to, unsigned int from)
+/* After the fence of the callers. */
+static void leave_mail(struct sim_slot *slot, unsigned int to, unsigned int from)
 {
-	struct sim_slot *slot = &self.file.window->slot[to];
 	unsigned int word = from / 64;
 	uint64_t bit = UINT64_C(1) << from % 64;
 	uint32_t sleeping;
 
-	/*
-	 * Orders the record in the ring before the loads of the bits: a receiver clears the
-	 * bits first and reads the ring then.
-	 */
-	atomic_thread_fence(memory_order_seq_cst);
 	if (!(atomic_load(&slot->inbox[word]) & bit))
 		atomic_fetch_or(&slot->inbox[word], bit);
 	if (!(atomic_load(&slot->summary) & UINT64_C(1) << word))
@@ -105,6 +100,29 @@ void sim_segment_notify(unsigned int to, unsigned int from)
 		return;
 	if (atomic_exchange(&slot->sleeping, SIM_AWAKE) != SIM_AWAKE)
 		sim_segment_ring(slot);
+}
+
+void sim_segment_notify(unsigned int to, unsigned int from)
+{
+	/*
+	 * Orders what there is before the loads of the bits: a receiver clears the bits first and
+	 * looks then.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	leave_mail(&self.file.window->slot[to], to, from);
+}
+
+void sim_segment_sent(unsigned int to)
+{
+	struct sim_slot *slot = &self.file.window->slot[to];
+
+	/*
+	 * As above.  And before the load of `watches': a receiver changes that first and reads
+	 * the ring once more then.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!sim_doorbell_is_watched(slot, to))
+		leave_mail(slot, to, sim_segment_slot());
 }
 
 void sim_segment_notify_all(unsigned int from)
@@ -289,6 +307,7 @@ static int take_slot(void)
 		atomic_store(&slot->sleeping, SIM_AWAKE);
 		atomic_store(&slot->polled_at, 0);
 		atomic_store(&slot->patience, SIM_PATIENCE_MAX);
+		atomic_store(&slot->watches, 0);
 		atomic_store(&slot->doorbell, 1);
 		for (unsigned int word = 0; word < SIM_MAX_SLOTS / 64; word++)
 			atomic_store(&slot->inbox[word], 0);

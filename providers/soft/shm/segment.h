@@ -40,6 +40,8 @@ struct sim_slot {
 	/* Direct access to memory (visit.h). */
 	_Alignas(64) _Atomic uint64_t inside;	/* whose memory the process is in; it writes this */
 	_Alignas(64) _Atomic uint32_t closed;	/* why nobody may be in its memory */
+	/* Changes seldom, so that senders have its cache line. */
+	_Atomic uint32_t watches;	/* slot + 1 whose ring it looks at without mail; 0: none */
 };
 
 #define SIM_SEGMENT_FILE "segment"
@@ -104,6 +106,8 @@ void sim_segment_set_capture(uint64_t file);
 bool sim_segment_is_shared(const struct sim_slot *slot);	/* or just our own */
 /* Tell `to` that there is something from `from`. */
 void sim_segment_notify(unsigned int to, unsigned int from);
+/* The same for a record in our ring to it, which it may look at itself. */
+void sim_segment_sent(unsigned int to);
 /* Make all processes attend to that one. */
 void sim_segment_notify_all(unsigned int from);
 /* Does the slot have mail from that process that is not read? */

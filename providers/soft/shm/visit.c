@@ -46,6 +46,12 @@ bool sim_visit_closed(void)
 	return closed;
 }
 
+bool sim_slot_is_tapped(unsigned int slot)
+{
+	return atomic_load_explicit(&sim_segment_peer(slot)->closed, memory_order_relaxed) &
+	       SIM_CLOSED_WATCHED;
+}
+
 bool sim_visit_enter(unsigned int slot, uint32_t generation)
 {
 	struct sim_slot *owner = sim_segment_peer(slot);

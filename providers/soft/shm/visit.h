@@ -35,6 +35,9 @@ void sim_visit_close(enum sim_closed why, bool on);
 /* Has it any? */
 bool sim_visit_closed(void);
 
+/* Does the process in the slot look at packets? */
+bool sim_slot_is_tapped(unsigned int slot);
+
 /* To a live process of that generation, which has no such reason, and neither have we.  Else false. */
 bool sim_visit_enter(unsigned int slot, uint32_t generation);
 void sim_visit_leave(void);

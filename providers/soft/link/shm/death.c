@@ -9,10 +9,8 @@
  */
 #include "config.h"
 
-#include "providers/soft/link/link_internal.h"
 #include "providers/soft/shm/segment.h"
-#include "peer.h"
-#include "shm.h"
+#include "shm_internal.h"
 
 #define CHECK_EVERY SIM_MS(100)
 #define CHECK_MORE SIM_MS(2)	/* for each process */
@@ -59,12 +57,4 @@ void sim_death_watch(void)
 void sim_death_watch_ends(void)
 {
 	sim_timer_disarm(&timer);
-}
-
-bool sim_shm_unread(unsigned int slot)
-{
-	return sim_segment_joined() && slot != sim_segment_slot() && slot < SIM_MAX_SLOTS &&
-	       sim_peer_is_live(slot) &&
-	       sim_slot_has_mail(sim_segment_peer(slot), sim_segment_slot()) &&
-	       !sim_segment_is_dead(slot);
 }

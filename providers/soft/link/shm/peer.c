@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "providers/soft/link/block.h"
+#include "providers/soft/shm/doorbell.h"
 #include "providers/soft/shm/file_name.h"
 #include "providers/soft/shm/folder.h"
 #include "providers/soft/shm/segment.h"
@@ -28,17 +29,27 @@ struct sim_peer *sim_peer_known(unsigned int slot)
 	return slot < SIM_MAX_SLOTS && peers[slot].met ? &peers[slot] : NULL;
 }
 
-void sim_peer_unmap(void *ring)
+static void unmap(void *ring)
 {
 	if (ring)
 		munmap(ring, sim_ring_memory(SIM_RING_SIZE));
+}
+
+void sim_peer_close_ring(struct sim_peer *peer)
+{
+	if (!peer->in.ring)
+		return;
+	if (sim_doorbell_watched() == (unsigned int)(peer - peers))
+		sim_doorbell_unwatch();
+	sim_window_empty(peer->window, sim_ring_memory(SIM_RING_SIZE));
+	peer->in.ring = NULL;
 }
 
 void sim_peer_forget_outgoing(struct sim_peer *peer)
 {
 	struct sim_waiting *waiting;
 
-	sim_peer_unmap(peer->out.ring);
+	unmap(peer->out.ring);
 	peer->out.ring = NULL;
 	while ((waiting = peer->first)) {
 		peer->first = waiting->next;
@@ -52,7 +63,7 @@ void sim_peer_forget_outgoing(struct sim_peer *peer)
 void sim_peer_forget(struct sim_peer *peer)
 {
 	sim_peer_forget_outgoing(peer);
-	sim_peer_unmap(peer->in.ring);
+	sim_peer_close_ring(peer);
 	sim_access_unmap(&peer->access);
 	*peer = (struct sim_peer){ .met = true, .end = &peer->first };
 }
@@ -194,7 +205,7 @@ int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot)
 
 err_unmap:
 	unlinkat(folder, unfinished, 0);
-	sim_peer_unmap(memory);
+	unmap(memory);
 	peer->out.ring = NULL;
 err_log:
 	if (passes(r))
@@ -206,7 +217,6 @@ err_log:
 
 static int map_found(int fd, struct sim_peer *peer)
 {
-	void *memory = NULL;
 	struct stat st;
 	int r;
 
@@ -214,12 +224,12 @@ static int map_found(int fd, struct sim_peer *peer)
 		return -errno;
 	if (st.st_size != (off_t)sim_ring_memory(SIM_RING_SIZE))
 		return -EBADMSG;
-	r = map_ring(fd, &memory);
+	peer->window = sim_window_map(fd, sim_ring_memory(SIM_RING_SIZE));
+	if (!peer->window)
+		return -ENOMEM;
+	r = sim_ring_reader_init(&peer->in, peer->window->at, SIM_RING_SIZE, SIM_MAX_RECORD);
 	if (r < 0)
-		return r;
-	r = sim_ring_reader_init(&peer->in, memory, SIM_RING_SIZE, SIM_MAX_RECORD);
-	if (r < 0)
-		sim_peer_unmap(memory);
+		sim_window_empty(peer->window, sim_ring_memory(SIM_RING_SIZE));
 	return r;
 }
 

@@ -11,6 +11,7 @@
 #include "access.h"
 #include "pull.h"
 #include "ring.h"
+#include "window.h"
 
 #define SIM_RING_SIZE (1u << 18)
 
@@ -39,6 +40,7 @@ struct sim_peer {
 	bool reading;			/* its ring to us: keep it while handlers run */
 	struct sim_ring_writer out;	/* out.ring NULL: none yet */
 	struct sim_ring_reader in;
+	struct sim_window *window;	/* that in.ring is in */
 	struct sim_pull pull;		/* reading its memory */
 	struct sim_access_peer access;	/* what it allows without its doing */
 	struct sim_waiting *first, **end;
@@ -57,16 +59,10 @@ bool sim_peer_is_live(unsigned int slot);
 int sim_peer_make_ring(struct sim_peer *peer, unsigned int slot);
 /* Its ring to us.  -ENOENT: it made none; -EBADMSG: the file is no ring; -EAGAIN as above. */
 int sim_peer_find_ring(struct sim_peer *peer, unsigned int slot);
-void sim_peer_unmap(void *ring);
+void sim_peer_close_ring(struct sim_peer *peer);	/* the one to us */
 
 void sim_peer_forget_outgoing(struct sim_peer *peer);	/* there is nobody to send to */
 void sim_peer_forget(struct sim_peer *peer);
 void sim_peer_forget_all(void);		/* and what we published for them */
-
-/* --- death.c --- */
-
-/* There is another process to watch. */
-void sim_death_watch(void);
-void sim_death_watch_ends(void);
 
 #endif

@@ -22,7 +22,7 @@ static uint32_t *length_at(struct sim_ring_header *ring, uint32_t size, uint64_t
 
 static uint32_t span(uint32_t len)
 {
-	return SIM_RING_RECORD_HEADER + ((len + 7u) & ~7u);
+	return (SIM_RING_RECORD_HEADER + len + SIM_RING_ALIGN - 1) & ~(SIM_RING_ALIGN - 1);
 }
 
 void sim_ring_writer_init(struct sim_ring_writer *writer, void *memory, uint32_t size)
@@ -51,7 +51,7 @@ void sim_ring_reread(struct sim_ring_reader *reader, const struct sim_ring_write
 	uint64_t head = atomic_load_explicit(&writer->ring->head, memory_order_acquire);
 
 	/* A head that cannot be says nothing about what was read. */
-	if (head > writer->tail || writer->tail - head > writer->size || head % sizeof(uint64_t))
+	if (head > writer->tail || writer->tail - head > writer->size || head % SIM_RING_ALIGN)
 		head = writer->tail;
 	*reader = (struct sim_ring_reader){
 		.ring = writer->ring, .size = writer->size, .max_len = max_len, .head = head,
@@ -124,7 +124,52 @@ void sim_ring_release(struct sim_ring_reader *reader)
 	reader->current = 0;
 }
 
+const uint32_t *sim_ring_next_length(const struct sim_ring_reader *reader)
+{
+	return length_at(reader->ring, reader->size, reader->head);
+}
+
+bool sim_ring_unread(const struct sim_ring_writer *writer)
+{
+	return writer->ring &&
+	       atomic_load_explicit(&writer->ring->head, memory_order_acquire) != writer->tail;
+}
+
 void sim_ring_publish(struct sim_ring_reader *reader)
 {
 	atomic_store_explicit(&reader->ring->head, reader->head, memory_order_release);
+}
+
+void sim_ring_set_last(const struct sim_ring_writer *writer, const void *bytes, uint32_t len,
+		       uint32_t tag)
+{
+	struct sim_ring_header *ring = writer->ring;
+
+	atomic_store_explicit(&ring->last.len, 0, memory_order_relaxed);
+	if (!len)
+		return;
+	atomic_fetch_add_explicit(&ring->last.version, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	ring->last.tag = tag;
+	memcpy(ring->last.bytes, bytes, len);
+	atomic_store_explicit(&ring->last.len, len, memory_order_release);
+}
+
+uint32_t sim_ring_last(const struct sim_ring_reader *reader, uint8_t bytes[SIM_RING_LAST_MAX],
+		       uint32_t *ret_tag)
+{
+	const struct sim_ring_header *ring = reader->ring;
+	uint32_t version = atomic_load_explicit(&ring->last.version, memory_order_acquire);
+	uint32_t len = atomic_load_explicit(&ring->last.len, memory_order_acquire);
+
+	if (len > SIM_RING_LAST_MAX)
+		return 0;
+	*ret_tag = ring->last.tag;
+	memcpy(bytes, ring->last.bytes, len);
+	atomic_thread_fence(memory_order_acquire);
+	/* The writer lives, and has another one now. */
+	if (atomic_load_explicit(&ring->last.version, memory_order_relaxed) != version ||
+	    atomic_load_explicit(&ring->last.len, memory_order_relaxed) != len)
+		return 0;
+	return len;
 }

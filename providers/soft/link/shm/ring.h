@@ -3,8 +3,8 @@
  * link/shm/ring.h - a ring of records in memory that two processes share, a writer and a
  * reader.
  *
- * A record is its length, a tag of the writer, and the bytes, in one piece and 8-byte
- * aligned.  The length is written last, and a zero follows the newest record: so the reader
+ * A record is its length, a tag of the writer, and the bytes, in one piece.  It begins with a
+ * cache line.  The length is written last, and a zero follows the newest record: so the reader
  * reads no position of the writer, and a short record costs one cache line.
  *
  * Neither side trusts the other: an invalid ring is -EBADMSG from then on.  One thread at a
@@ -18,7 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_RING_MAGIC 0x31676e6972637970u	/* "pycring1" */
+#define SIM_RING_MAGIC 0x32676e6972637970u	/* "pycring2" */
+#define SIM_RING_LAST_MAX 52u
 
 struct sim_ring_header {
 	uint64_t magic;
@@ -29,6 +30,12 @@ struct sim_ring_header {
 	_Atomic uint32_t pullable;	/* the reader could read that word */
 	_Alignas(64) _Atomic uint64_t head;	/* of the reader: all before was read */
 	_Alignas(64) _Atomic uint32_t writer_waits;	/* for room; the reader then notifies it */
+	_Alignas(64) struct {		/* of the writer, for when it is gone */
+		_Atomic uint32_t len;	/* 0: none, or it is being written */
+		_Atomic uint32_t version;
+		uint32_t tag;
+		uint8_t bytes[SIM_RING_LAST_MAX];
+	} last;
 	_Alignas(64) uint8_t data[];
 };
 
@@ -48,6 +55,7 @@ struct sim_ring_reader {
 };
 
 #define SIM_RING_RECORD_HEADER 8u
+#define SIM_RING_ALIGN 64u	/* a cache line */
 
 static inline size_t sim_ring_memory(uint32_t size)
 {
@@ -74,6 +82,18 @@ void sim_ring_commit(struct sim_ring_writer *writer, uint32_t len, uint32_t tag)
 int sim_ring_next(struct sim_ring_reader *reader, const void **ret_bytes, uint32_t *ret_len,
 		  uint32_t *ret_tag);
 void sim_ring_release(struct sim_ring_reader *reader);
+/* Where the length of the next record will be; 0: there is none yet. */
+const uint32_t *sim_ring_next_length(const struct sim_ring_reader *reader);
+/* Has the reader not read all of it? */
+bool sim_ring_unread(const struct sim_ring_writer *writer);
+/*
+ * A record that is read last, when the writer is gone or stands still; of no bytes: none.  The
+ * reader gets its length, or 0.
+ */
+void sim_ring_set_last(const struct sim_ring_writer *writer, const void *bytes, uint32_t len,
+		       uint32_t tag);
+uint32_t sim_ring_last(const struct sim_ring_reader *reader, uint8_t bytes[SIM_RING_LAST_MAX],
+		       uint32_t *ret_tag);
 /* Tell the writer how far we are. */
 void sim_ring_publish(struct sim_ring_reader *reader);
 

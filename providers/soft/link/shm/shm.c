@@ -9,16 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/soft/fabric/groups.h"
-#include "providers/soft/fabric/numbers.h"
-#include "providers/soft/fabric/ports_area.h"
 #include "providers/soft/faults/changes.h"
 #include "providers/soft/link/block.h"
 #include "providers/soft/link/link_internal.h"
-#include "providers/soft/link/pace.h"
 #include "providers/soft/shm/doorbell.h"
-#include "peer.h"
-#include "shm.h"
+#include "look.h"
+#include "shm_internal.h"
 
 #define RECORDS_PER_TURN 64u	/* of one ring before the turn of the next */
 #define MAX_WAITING ((size_t)64 << 20)	/* bytes; more data is lost, and repeated by its protocol */
@@ -45,6 +41,11 @@ static void try_again_later(void)
 		return;
 	sim_timer_init(&again, try_again);
 	sim_timer_arm(&again, sim_now() + TRY_AGAIN);
+}
+
+void sim_shm_stop_trying(void)
+{
+	sim_timer_disarm(&again);
 }
 
 /* ------------------------------------------------------------------------
@@ -78,7 +79,7 @@ static void flush(struct sim_peer *peer, unsigned int slot)
 		sent = true;
 	}
 	if (sent)
-		sim_segment_notify(slot, sim_segment_slot());
+		sim_segment_sent(slot);
 }
 
 /*
@@ -133,6 +134,23 @@ static void fill(const struct sim_frame *frame, uint8_t *bytes)
 	sim_frame_copy(frame, bytes + sizeof(wire));
 }
 
+bool sim_link_last_word(struct sim_port *from, struct sim_port *to, unsigned int slot,
+			const void *packet, size_t len)
+{
+	const struct sim_frame frame = { .from = from, .to = to, .header = packet, .header_len = len };
+	const struct sim_peer *peer = sim_peer_known(slot);
+	uint8_t bytes[sizeof(struct sim_wire) + SIM_LAST_WORD];
+
+	_Static_assert(sizeof(bytes) <= SIM_RING_LAST_MAX, "it has room");
+	if (!peer || !peer->out.ring || len > SIM_LAST_WORD)
+		return false;
+	if (packet)
+		fill(&frame, bytes);
+	sim_ring_set_last(&peer->out, bytes, packet ? (uint32_t)(sizeof(struct sim_wire) + len) : 0,
+			  SIM_PACKET_RC | sim_changes_tag);
+	return true;
+}
+
 static int append(struct sim_peer *peer, unsigned int slot, const struct sim_frame *frame,
 		  uint32_t len)
 {
@@ -160,7 +178,7 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 	return 0;
 }
 
-static int send_to(const struct sim_frame *frame, unsigned int slot)
+int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 {
 	uint32_t len = (uint32_t)(sizeof(struct sim_wire) + sim_frame_len(frame));
 	struct sim_peer *peer;
@@ -191,7 +209,7 @@ static int send_to(const struct sim_frame *frame, unsigned int slot)
 			fill(frame, bytes);
 			sim_ring_commit(&peer->out, len, frame->type | sim_changes_tag);
 			if (frame->type != SIM_PACKET_NOTE)
-				sim_segment_notify(slot, sim_segment_slot());
+				sim_segment_sent(slot);
 			return 0;
 		}
 		if (r == -EBADMSG)
@@ -229,7 +247,7 @@ static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint3
 		goto drop;
 	/* What is owed for the packets before goes as things are then. */
 	if (receiving && sim_changes_differ(tag))
-		sim_link_has_read();
+		sim_settle();
 	if (receiving)
 		sim_changes_before(tag);
 	if (type == SIM_PACKET_NOTE)
@@ -248,11 +266,11 @@ static bool read_ring(struct sim_peer *peer, unsigned int slot)
 	struct sim_ring_reader *in = &peer->in;
 	const void *bytes;
 	uint32_t len, tag;
+	unsigned int i;
 	int r = 0;
 
 	peer->reading = sim_link_reads_many = true;
-	for (unsigned int i = 0;
-	     i < RECORDS_PER_TURN && !(r = sim_ring_next(in, &bytes, &len, &tag)); i++) {
+	for (i = 0; i < RECORDS_PER_TURN && !(r = sim_ring_next(in, &bytes, &len, &tag)); i++) {
 		deliver(slot, bytes, len, tag);
 		sim_ring_release(in);
 	}
@@ -262,16 +280,34 @@ static bool read_ring(struct sim_peer *peer, unsigned int slot)
 		sim_core->log(POLYCM_LOG_WARN, NULL,
 			      "process %d wrote nonsense into its ring: not listening to it any more",
 			      (int)sim_segment_peer(slot)->pid);
-		sim_peer_unmap(in->ring);
-		in->ring = NULL;
+		sim_peer_close_ring(peer);
 		peer->deaf = true;
 		return false;
 	}
 	/* Each time: after our death peers answer what is not marked as read. */
 	sim_ring_publish(in);
+	sim_look_has_read(peer, slot, i);
+	/* Orders the position before the load: a writer asks first and reads the position then. */
+	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load(&in->ring->writer_waits) && atomic_exchange(&in->ring->writer_waits, 0))
 		sim_segment_notify(slot, sim_segment_slot());
 	return !r;
+}
+
+void sim_link_hear_last_word(unsigned int slot)
+{
+	struct sim_peer *peer = sim_peer_known(slot);
+	uint8_t bytes[SIM_RING_LAST_MAX];
+	uint32_t len, tag;
+
+	if (!peer || !peer->in.ring || peer->reading)
+		return;
+	len = sim_ring_last(&peer->in, bytes, &tag);
+	if (!len || (tag & SIM_CHANGES_TYPE) != SIM_PACKET_RC)
+		return;
+	peer->reading = true;
+	deliver(slot, bytes, len, tag);
+	peer->reading = false;
 }
 
 /* A packet to a process that is gone: we answer messages in place of its host. */
@@ -330,7 +366,7 @@ static bool attend(unsigned int slot)
 	struct sim_peer *peer;
 	int found;
 
-	if (slot == sim_segment_slot())
+	if (slot == sim_segment_slot() || slot >= SIM_MAX_SLOTS)
 		return false;
 	stale = sim_peer_is_stale(slot);
 	if (stale)
@@ -355,6 +391,7 @@ static bool attend(unsigned int slot)
 	if (peer->first && !stale)
 		send_on(peer, slot);
 	if (!more && gone) {
+		sim_link_hear_last_word(slot);
 		bury(peer, slot);
 		return stale;
 	}
@@ -403,12 +440,17 @@ unsigned int sim_link_answers_for(unsigned int slot)
 void sim_shm_receive(void)
 {
 	struct sim_slot *self = sim_segment_self();
+	unsigned int watched = sim_doorbell_watched();
 	uint64_t words, bits;
 	bool more = false;
 
 	if (!sim_shm_pending() || !sim_segment_joined())
 		return;
 	receiving = true;
+	if (attend(watched)) {
+		sim_segment_notify(sim_segment_slot(), watched);
+		more = true;
+	}
 	for (words = atomic_exchange(&self->summary, 0); words; words &= words - 1) {
 		unsigned int word = (unsigned int)__builtin_ctzll(words);
 
@@ -426,70 +468,4 @@ void sim_shm_receive(void)
 	if (__builtin_expect(sim_changes_end_round(more), 0))
 		sim_segment_notify(sim_segment_slot(), sim_segment_slot());
 	receiving = false;
-}
-
-/* ------------------------------------------------------------------------
- * Joining and leaving.
- */
-
-/* The last process deletes the files.  An exit handler may run while the lock is held. */
-static void leave_at_exit(void)
-{
-	if (sim_is_inherited() || !sim_lock_within(SIM_MS(200)))
-		return;
-	sim_shm_leave();
-	sim_unlock();
-}
-
-/* ------------------------------------------------------------------------
- * What the segment has room for.
- */
-
-static const struct sim_area_layout layout[SIM_AREAS] = {
-	[SIM_AREA_CHANGES] = { .size = sizeof(struct sim_changes_area) },
-	[SIM_AREA_QPNS] = { .size = sizeof(struct sim_qpn_area), .drop_slot = sim_qpn_drop_slot },
-	[SIM_AREA_GROUPS] = {
-		.size = sizeof(struct sim_groups_area),
-		.drop_slot = sim_groups_drop_slot,
-	},
-	[SIM_AREA_PACES] = { .size = sizeof(struct sim_pace_area) },
-	[SIM_AREA_COUNTERS] = { .size = sizeof(struct sim_counters_area) },
-	[SIM_AREA_PORTS] = {
-		.size = sizeof(struct sim_ports_area),
-		.sparse = sizeof(((struct sim_ports_area *)0)->entries),
-		.drop_slot = sim_ports_area_drop_slot,
-		.repair = sim_ports_area_repair,
-	},
-};
-
-static void forked(void)
-{
-	sim_peer_forget_all();
-	sim_segment_after_fork();
-}
-
-int sim_shm_join(const char *fabric)
-{
-	static bool registered;
-	int r;
-
-	if (!registered && atexit(leave_at_exit))
-		return -ENOMEM;
-	registered = true;
-	sim_link_to_process = send_to;
-	sim_engine_hooks.receive = sim_shm_receive;
-	sim_engine_hooks.forked = forked;
-	r = sim_segment_join(fabric, layout);
-	if (!r)
-		sim_changes_join();
-	return r;
-}
-
-void sim_shm_leave(void)
-{
-	sim_death_watch_ends();
-	sim_timer_disarm(&again);
-	sim_peer_forget_all();
-	sim_changes_leave();
-	sim_segment_leave();
 }

@@ -23,6 +23,16 @@ void sim_shm_receive(void);
 /* Does that process live, with mail from us that it has not read? */
 bool sim_shm_unread(unsigned int slot);
 
+/*
+ * A packet of connected QPs that another process reads if we die, after all that we sent: one for
+ * each process, up to SIM_LAST_WORD bytes; NULL: none any more.  false: there is no ring to it.
+ */
+#define SIM_LAST_WORD 32u
+bool sim_link_last_word(struct sim_port *from, struct sim_port *to, unsigned int slot,
+			const void *packet, size_t len);
+/* Read that of another process, which stands still or has died. */
+void sim_link_hear_last_word(unsigned int slot);
+
 /* Set at start-up or NULL: a process is gone, and all that it had sent was delivered. */
 extern void (*sim_link_process_died)(unsigned int slot);
 /* Not from handlers: check whether that process is gone, and handle its death. */
