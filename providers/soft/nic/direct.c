@@ -18,6 +18,7 @@
 #include "direct.h"
 #include "mr.h"
 #include "rc_internal.h"
+#include "refuse.h"
 
 #define REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -88,6 +89,10 @@ static void try_to_share(struct sim_mr *mr)
 		return;
 	if (!sim_pages_may_move()) {
 		nic_direct_pending = share_tries < SHARE_TRIES;
+		if (!share_tries)
+			nic_debug("registered memory %p + %zu: other processes need a system call to "
+				  "reach it: the program has several threads, or moving memory has "
+				  "taken long", mr->memory, mr->pub.length);
 		return;
 	}
 	mr->pages = sim_pages_share(mr->memory, mr->pub.length);

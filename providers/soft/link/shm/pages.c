@@ -289,6 +289,28 @@ static bool close_memory(void)
 	return sim_visit_wait();
 }
 
+static const char *why_not(int r)
+{
+	switch (r) {
+	case -EFBIG:
+		return "it, their number or the process is too large";
+	case -EMEDIUMTYPE:
+		return "it is not plain anonymous memory: a stack, a file, locked, of huge pages";
+	case -EEXIST:
+		return "a part of it is mapped with another region";
+	default:
+		return strerror(-r);
+	}
+}
+
+static void log_way(const void *memory, size_t length, const char *why)
+{
+	if (sim_core->log_enabled(POLYCM_LOG_DEBUG))
+		sim_core->log(POLYCM_LOG_DEBUG, NULL, "registered memory %p + %zu: other processes %s%s",
+			      memory, length, why ? "need a system call to reach it: " : "map it",
+			      why ? why : "");
+}
+
 struct sim_pages *sim_pages_share(const void *memory, size_t length)
 {
 	uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
@@ -297,15 +319,17 @@ struct sim_pages *sim_pages_share(const void *memory, size_t length)
 	uint64_t began;
 	int r;
 
-	if (from >= to || !sim_pages_may_move())
+	if (from >= to) {
+		log_way(memory, length, "it has no whole page");
+		return NULL;
+	}
+	if (!sim_pages_may_move())
 		return NULL;
 	began = sim_now();
 	r = close_memory() ? share(from, to - from, &pages) : -EBUSY;
 	sim_visit_close(SIM_CLOSED_MOVING, false);
 	self.spent += sim_now() - began;
-	if (sim_core->log_enabled(POLYCM_LOG_DEBUG))
-		sim_core->log(POLYCM_LOG_DEBUG, NULL, "other processes map %zu bytes at %p: %s",
-			      to - from, (void *)from, r < 0 ? strerror(-r) : "yes");
+	log_way(memory, length, r < 0 ? why_not(r) : NULL);
 	return pages;
 }
 
