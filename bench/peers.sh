@@ -6,9 +6,10 @@
 #
 #	bench/peers.sh [--build DIR] [--runs N] [--transport NAME]
 #
-# Medians of the runs. A ratio above 1 says that the simulator is so many times as fast as UCX. As root the programs
-# run with the best nice value, so that others on the machine count less. memcpy and the time of a cache line are in
-# what bench/latency and bench/memory print.
+# DIR is where polycm is built. Medians of the runs. A ratio above 1 says that the simulator is so many times as fast
+# as UCX. Large blocks are written from one buffer to one buffer, which are in the cache. As root the programs run
+# with the best nice value, so that others on the machine count less. memcpy and the time of a cache line are in what
+# bench/latency and bench/memory print (`make bench && ./run bench/memory').
 
 set -u
 build=$PWD runs=5 transport=roce
@@ -22,7 +23,7 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 build=$(realpath "$build") || exit 2
-[ -x "$build/tools/polycm" ] || { echo "bench/peers.sh: polycm is not built in $build" >&2; exit 2; }
+[ -x "$build/tools/polycm" ] || { echo "bench/peers.sh: polycm is not built in $build: give --build DIR" >&2; exit 2; }
 if [ -z "${abs_top_builddir-}" ]; then
 	exec "$build/run" bash "$0" --build "$build" --runs "$runs" --transport "$transport"
 fi
@@ -87,11 +88,15 @@ rows=(
 	'SEND 8 B, one way|us|6|ib_send_lat -s 8 -n 100000|4|1|-t ucp_am_lat -s 8 -n 200000'
 	'SEND 8 B|M/s|5|ib_send_bw -s 8 -n 500000|8|1000000|-t tag_bw -s 8 -n 1000000'
 	'WRITE 8 B, memory is polled|us|6|ib_write_lat -s 8 -n 100000|4|1|-t ucp_put_lat -s 8 -n 200000'
+	'WRITE 8 B, no shared mappings|us|6|env POLYCM_SIM_DIRECT=calls ib_write_lat -s 8 -n 20000|4|1|-t ucp_put_lat -s 8 -n 200000'
 	'READ 8 B|us|6|ib_read_lat -s 8 -n 100000|4|1|-t ucp_get -s 8 -n 200000 -O 1'
 	'fetch-and-add|us|6|ib_atomic_lat -A FETCH_AND_ADD -n 100000|4|1|-t ucp_fadd -s 8 -n 200000 -O 1'
-	'WRITE 64 KiB|MiB/s|4|ib_write_bw -s 65536 -n 20000|6|1|-t tag_bw -s 65536 -n 20000'
-	'WRITE 1 MiB|MiB/s|4|ib_write_bw -s 1048576 -n 2000|6|1|-t tag_bw -s 1048576 -n 2000'
-	'READ 1 MiB|MiB/s|4|ib_read_bw -s 1048576 -n 2000|6|1|-t tag_bw -s 1048576 -n 2000'
+	'WRITE 64 KiB|MiB/s|4|ib_write_bw -s 65536 -n 20000|6|1|-t ucp_put_bw -s 65536 -n 20000'
+	'WRITE 64 KiB, UCX: messages|MiB/s|4|ib_write_bw -s 65536 -n 20000|6|1|-t tag_bw -s 65536 -n 20000'
+	'SEND 64 KiB|MiB/s|4|ib_send_bw -s 65536 -n 20000|6|1|-t tag_bw -s 65536 -n 20000'
+	'WRITE 1 MiB|MiB/s|4|ib_write_bw -s 1048576 -n 2000|6|1|-t ucp_put_bw -s 1048576 -n 2000'
+	'READ 1 MiB|MiB/s|4|ib_read_bw -s 1048576 -n 2000|6|1|-t ucp_get -s 1048576 -n 2000'
+	'SEND 1 MiB|MiB/s|4|ib_send_bw -s 1048576 -n 2000|6|1|-t tag_bw -s 1048576 -n 2000'
 )
 printf '%-30s %6s %12s %12s %8s\n' '' '' "$transport" UCX ratio
 for row in "${rows[@]}"; do

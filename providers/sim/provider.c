@@ -43,9 +43,9 @@ static const struct polycm_option options[] = {
 		"allows it; off: copy them through shared memory." },
 	{ SIZE, "POLYCM_SIM_DIRECT", "on", "on|calls|off",
 		"on: RDMA writes, reads and atomics between processes are carried out by the "
-		"process that posts them, if the system allows it; calls: the same, but only by "
-		"system calls: registered memory is not mapped by others; off: always by messages "
-		"to the other process." },
+		"process that posts them, if the system allows it; calls: writes and "
+		"reads only, by system calls: registered memory is not mapped by others; off, or "
+		"if POLYCM_SIM_PULL is off: always by messages to the other process." },
 	{ SIZE, "POLYCM_SIM_SCENARIO", "", NULL,
 		"Scenario file with the nodes, links and faults of the fabric, as in "
 		"polycm-scenario(5)." },
