@@ -204,7 +204,7 @@ static int qp_attach(struct sim_qp *qp, const char *call, struct ibv_xrcd *xrcd)
 static void qp_end(struct sim_qp *qp)
 {
 	sim_timer_disarm(&qp->timer);
-	rc_ack_now(qp);
+	rc_ack_end(qp);
 	nic_stream_closed(qp, true);
 	nic_groups_detach_all(qp);
 	if (!qp->domain)	/* else it binds none, and its first handle's context may be gone */

@@ -53,9 +53,7 @@ void nic_describe_timer(const struct sim_timer *timer, struct sim_timer_text *re
 
 void nic_qp_reset(struct sim_qp *qp)
 {
-	rc_ack_now(qp);
-	qp->awaits_answer = false;
-	qp->answers = 0;
+	rc_ack_end(qp);
 	sim_timer_disarm(&qp->timer);
 	nic_qp_set_state(qp, IBV_QPS_RESET);
 	qp->peer = NULL;

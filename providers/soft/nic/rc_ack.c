@@ -62,6 +62,14 @@ void rc_ack(struct sim_qp *qp, uint32_t psn, uint32_t rkey)
 		rc_ack_now(qp);
 }
 
+void rc_ack_end(struct sim_qp *qp)
+{
+	rc_ack_now(qp);
+	rc_ack_sent(qp);
+	qp->awaits_answer = false;
+	qp->answers = 0;
+}
+
 void rc_ack_all(void)
 {
 	while (owing)

@@ -129,6 +129,8 @@ void rc_arm(struct sim_qp *qp);
 void rc_ack(struct sim_qp *qp, uint32_t psn, uint32_t rkey);
 /* Before anything else is said of later messages: what is owed of those before. */
 void rc_ack_now(struct sim_qp *qp);
+/* The same, and the QP is as new: it is reset or destroyed. */
+void rc_ack_end(struct sim_qp *qp);
 /* What came together is read; send what is owed for it, or let it wait for the program's answer. */
 void rc_ack_read(void);
 /* Nothing waits any longer. */
