@@ -23,10 +23,11 @@ void sim_look_has_read(const struct sim_peer *peer, unsigned int slot, unsigned 
 
 void sim_look_polled(void)
 {
-	const struct sim_peer *peer = sim_peer_known(last);
+	const struct sim_peer *peer;
 
 	if (times < ENOUGH || sim_doorbell_watched() == last)
 		return;
+	peer = sim_peer_known(last);
 	if (peer && peer->in.ring && sim_segment_joined())
 		sim_doorbell_watch(last, sim_ring_next_length(&peer->in));
 	times = 0;
