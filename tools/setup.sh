@@ -54,6 +54,8 @@ setup_kernel_packages='
 	strace strace
 '
 
+setup_tools=$(cd "${BASH_SOURCE[0]%/*}" && pwd)
+
 setup_say() { printf '== %s\n' "$*"; }
 
 setup_fail() {
@@ -169,12 +171,21 @@ setup_configure() {
 	(cd "$builddir" && setup_run configure.log env CONFIG_SHELL="$shell" "$shell" "$srcdir/configure" "$@")
 }
 
+# setup_make BUILDDIR ARGUMENT...: make, with the quick steps for what is only tested.
+setup_make() {
+	local builddir=$1 shell
+
+	shift
+	shell=$(command -v dash) || shell=${BASH:-/bin/sh}
+	make -C "$builddir" LIBTOOL="$shell $setup_tools/quick-libtool" "$@"
+}
+
 # setup_build BUILDDIR TARGET...
 setup_build() {
 	local builddir=$1
 
 	shift
-	setup_run "$builddir/make.log" make -C "$builddir" -j"$(setup_jobs)" "$@"
+	setup_run "$builddir/make.log" setup_make "$builddir" -j"$(setup_jobs)" "$@"
 }
 
 # setup_tests BUILDDIR TARGET: runs make's TARGET; shows its errors only when the trouble is not in a test's own
@@ -183,7 +194,7 @@ setup_tests() {
 	local builddir=$1 log=$1/make-check.log
 
 	# Tests wait as much as they compute.
-	make -k -C "$builddir" -j"$(($(setup_jobs) + 2))" "$2" >"$log" 2>&1 </dev/null && return
+	setup_make "$builddir" -k -j"$(($(setup_jobs) + 2))" "$2" >"$log" 2>&1 </dev/null && return
 	grep -q '^# TOTAL: ' "$log" ||
 		grep -E -A4 'error:|undefined reference|No rule to make|\*\*\* ' "$log" | head -n 60 >&2
 	return 1
