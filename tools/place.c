@@ -24,7 +24,7 @@ const char *polycm_interposer_version(void);
 #define PATH_VARIABLE "POLYCM_PROVIDER_PATH"
 
 /* Of a build tree. */
-static char *auditor, *sockets;
+static char *auditor, *sockets, *turn;
 
 /* The folder with its links resolved, the name as it is: it should be the library's soname. */
 static char *absolute(const char *path)
@@ -99,6 +99,16 @@ const char *place_sockets(void)
 	return NULL;
 }
 
+const char *place_turn(void)
+{
+	find_beside("libpolycm-turn.so", &turn);
+	if (turn && !access(turn, R_OK))
+		return turn;
+	if (turn)
+		tool_error("run: --on: %s: %m", turn);
+	return NULL;
+}
+
 static bool same_file(const char *a, const char *b)
 {
 	char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
@@ -167,6 +177,8 @@ void place_setup(void)
 			auditor = tool_strdup(line + 8);
 		else if (ours && !sockets && !strncmp(line, "sockets=", 8))
 			sockets = tool_strdup(line + 8);
+		else if (ours && !turn && !strncmp(line, "turn=", 5))
+			turn = tool_strdup(line + 5);
 	}
 	free(line);
 	fclose(file);

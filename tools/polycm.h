@@ -65,6 +65,8 @@ const char *place_library(void);
 const char *place_interposer(void);
 /* That of libpolycm-audit, or NULL: it is not there, as on systems for which it is not built. */
 const char *place_auditor(void);
+/* That of libpolycm-turn, for several programs in one virtual time; NULL after an error message. */
+const char *place_turn(void);
 /* Run from a build tree: let the library find that tree's plugins. */
 void place_setup(void);
 /* The library that gives programs for sockets rsockets; NULL after an error message. */

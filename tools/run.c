@@ -45,6 +45,8 @@ void run_usage(FILE *to)
 	size_t i;
 
 	fputs("usage: polycm run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+	      "       polycm run [OPTION]... {--on | --daemon} NODE COMMAND [ARGUMENT]...\n"
+	      "                  {--on | --daemon} NODE COMMAND ...\n"
 	      "\n"
 	      "Starts COMMAND with libpolycm in place of librdmacm.\n"
 	      "\n", to);
@@ -55,6 +57,11 @@ void run_usage(FILE *to)
 		free(option);
 	}
 	fputs("  --sockets         make COMMAND's sockets rsockets\n"
+	      "  --on NODE         COMMAND runs on NODE, in one virtual time with all others that\n"
+	      "                    are given so; without --scenario, nodes get the addresses\n"
+	      "                    10.0.0.1, 10.0.0.2, ... in the order in which they are named\n"
+	      "  --daemon NODE     the same; COMMAND need not end: it gets SIGTERM when all that\n"
+	      "                    are behind --on have ended\n"
 	      "\n"
 	      "Each other option sets an environment variable; see 'polycm info --config'.\n"
 	      "The simulator's options (all but --provider, --faults, --log and --sockets)\n"
@@ -64,7 +71,8 @@ void run_usage(FILE *to)
 	      "\n"
 	      "Exit status: that of COMMAND; 2: bad options, 126: COMMAND cannot be executed,\n"
 	      "127: it was not found, 74: COMMAND exited with 0, but the trace or the capture\n"
-	      "is not complete.\n", to);
+	      "is not complete. Several programs: the first status that is not 0; 75: all wait,\n"
+	      "and nobody can end it.\n", to);
 }
 
 static int become(char **command)
@@ -79,14 +87,16 @@ static int become(char **command)
 
 int run_command(int argc, char **argv)
 {
-	struct option options[RUN_NUM_OPTIONS + 3] = { 0 };
-	const char *values[RUN_NUM_OPTIONS + 1] = { NULL };
+	struct option options[RUN_NUM_VALUES + 2] = { 0 };
+	const char *values[RUN_NUM_VALUES] = { NULL };
 	int status;
 
 	for (size_t i = 0; i < RUN_NUM_OPTIONS; i++)
 		options[i] = (struct option){ run_options[i].name, required_argument, NULL, (int)i };
 	options[RUN_SOCKETS] = (struct option){ "sockets", no_argument, NULL, RUN_SOCKETS };
-	options[RUN_SOCKETS + 1] = (struct option){ "help", no_argument, NULL, 'h' };
+	options[RUN_ON] = (struct option){ "on", required_argument, NULL, RUN_ON };
+	options[RUN_DAEMON] = (struct option){ "daemon", required_argument, NULL, RUN_DAEMON };
+	options[RUN_NUM_VALUES] = (struct option){ "help", no_argument, NULL, 'h' };
 
 	status = tool_options(argc, argv, "+:h", options, run_usage, values);
 	if (status >= 0)
@@ -96,6 +106,8 @@ int run_command(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	status = values[RUN_SOCKETS] ? run_use_sockets() : 0;
+	if (!status && (values[RUN_ON] || values[RUN_DAEMON]))
+		return run_system(values, argv, argv + optind - 2);
 	if (!status)
 		status = run_set_environment(values, argv[optind]);
 	if (!status)

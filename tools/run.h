@@ -24,7 +24,9 @@ enum {
 	RUN_PROVIDER, RUN_TRANSPORT, RUN_DEVICE, RUN_SEED, RUN_CLOCK, RUN_FABRIC, RUN_SCENARIO,
 	RUN_FAULT_FILE, RUN_NODE, RUN_TRACE, RUN_PCAP, RUN_LOG,
 	RUN_NUM_OPTIONS,
-	RUN_SOCKETS = RUN_NUM_OPTIONS	/* no setting, and without an argument */
+	RUN_SOCKETS = RUN_NUM_OPTIONS,	/* no setting, and without an argument */
+	RUN_ON, RUN_DAEMON,		/* the node of the first of several programs */
+	RUN_NUM_VALUES
 };
 
 extern const struct run_option run_options[RUN_NUM_OPTIONS];
@@ -65,6 +67,16 @@ char *run_with_faults(const char *list);
 int run_use_sockets(void);
 /* Checks values and sets the environment to them for COMMAND; 0 or an exit status. */
 int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *command);
+/* The same without the check, which a process can do once. */
+int run_set_checked(const char *const values[RUN_NUM_OPTIONS], const char *command);
+
+/* --- system.c --- */
+
+/*
+ * Several programs, each behind "--on" or "--daemon" and a node, of which words, in argv, are the
+ * first that options were read from; the exit status.
+ */
+int run_system(const char *const values[RUN_NUM_OPTIONS], char **argv, char **words);
 
 /* --- run_program.c --- */
 

@@ -82,8 +82,6 @@ static int set_variables(const char *const values[])
 	bool hosts = run_names(named_providers(values), RUN_HOSTS);
 	size_t i;
 
-	if (run_check_values(values))
-		return STATUS_USAGE;
 	for (i = 0; i < RUN_NUM_OPTIONS; i++)
 		if (values[i] && is_simulators(&run_options[i]) &&
 		    !(hosts && hosts_variables[i]))
@@ -227,6 +225,11 @@ static int set_audit(const struct run_program *program)
 }
 
 int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *command)
+{
+	return run_check_values(values) ? STATUS_USAGE : run_set_checked(values, command);
+}
+
+int run_set_checked(const char *const values[RUN_NUM_OPTIONS], const char *command)
 {
 	int status = set_variables(values);
 	struct run_program program;

@@ -76,6 +76,8 @@ cp "$abs_top_builddir/tools/.libs/polycm" "$copy/bin/" &&
 cp "$abs_top_builddir/core/.libs/libpolycm.so.0" "$copy/lib/" &&
 cp "$abs_top_builddir/interpose/.libs/libpolycm-interpose.so.0" "$copy/lib/" &&
 cp "$abs_top_builddir/sockets/.libs/libpolycm-sockets.so" "$copy/lib/" &&
+{ [ ! -e "$abs_top_builddir/turn/.libs/libpolycm-turn.so" ] ||
+	cp "$abs_top_builddir/turn/.libs/libpolycm-turn.so" "$copy/lib/"; } &&
 { [ ! -e "$abs_top_builddir/audit/.libs/libpolycm-audit.so" ] ||
 	cp "$abs_top_builddir/audit/.libs/libpolycm-audit.so" "$copy/lib/"; } &&
 cp "$abs_top_builddir"/providers/*/.libs/provider-*.so "$copy/lib/polycm/" &&

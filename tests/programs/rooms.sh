@@ -11,7 +11,7 @@ check 'each symbol leads down' "$abs_top_srcdir/tools/rooms" --symbols "$abs_top
 # finds LINE FILE WORDS: with that line in that file it says so.
 finds() {
 	rm -rf "$work/tree" && mkdir "$work/tree" &&
-		cp -R "$abs_top_srcdir"/{include,core,interpose,audit,sockets,providers,tools,bench} "$work/tree/" &&
+		cp -R "$abs_top_srcdir"/{include,core,interpose,turn,audit,sockets,providers,tools,bench} "$work/tree/" &&
 		mkdir -p "$work/tree/${2%/*}" && printf '%s\n' "$1" >>"$work/tree/$2" || return 1
 	"$abs_top_srcdir/tools/rooms" "$work/tree" >"$work/found" && { echo 'nothing was found'; return 1; }
 	has "$work/found" "$3"

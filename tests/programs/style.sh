@@ -8,7 +8,7 @@ check 'all sources' "$abs_top_srcdir/tools/check-style" "$abs_top_srcdir"
 
 # finds LINE WORDS: with that line at the end of a source it says so.
 finds() {
-	rm -rf "$work/tree" && mkdir -p "$work/tree"/{core,interpose,audit,providers,include,tests,tools,bench} &&
+	rm -rf "$work/tree" && mkdir -p "$work/tree"/{core,interpose,turn,audit,providers,include,tests,tools,bench} &&
 		{ cat "$abs_top_srcdir/core/base/addr.h"; printf '%s\n' "$1"; } >"$work/tree/core/addr.h" || return 1
 	"$abs_top_srcdir/tools/check-style" "$work/tree" >"$work/found" && { echo 'nothing was found'; return 1; }
 	has "$work/found" "$2"

@@ -1,0 +1,144 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# polycm run with several programs (--on, --daemon): unmodified programs, each a process, in one virtual time. The same
+# seed gives the same run: output, trace, statuses and the order of turns. Nobody waits for ever unseen, and nothing is
+# left behind.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+before=$(compgen -G "/dev/shm/polycm-system-*" | wc -l)
+need rping ucmatose udaddy rdma_server rcopy mckey
+[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
+cat >"$work/lossy.scenario" <<'END'
+nodes = (
+	{ name = "server"; devices = ( { transport = "roce"; addresses = "10.0.0.1/24"; } ); },
+	{ name = "client"; devices = ( { transport = "roce"; addresses = "10.0.0.2/24"; } ); }
+);
+links = ( { between = [ "server", "client" ]; latency = "20 us"; jitter = "15 us"; loss = 0.05; } );
+END
+cat >"$work/deaf.scenario" <<'END'
+nodes = (
+	{ name = "server"; devices = ( { transport = "roce"; addresses = "10.0.0.1/24"; } ); },
+	{ name = "client"; devices = ( { transport = "roce"; addresses = "10.0.0.2/24"; } ); }
+);
+faults = ( { action = "lose"; message = "REQ"; times = 5; } );
+END
+: "${CC:=cc}"
+
+# run NAME STATUS ARG...: one run, its output in NAME.out, its trace in NAME.trace.
+run() {
+	local name=$1 status=$2
+
+	shift 2
+	rm -f "$work/$name.trace"
+	polycm run --log info --trace "$work/$name.trace" "$@" >"$work/$name.out" 2>&1
+	[ $? -eq "$status" ] && return
+	printf 'status is not %d:\n' "$status"
+	cat "$work/$name.out"
+	return 1
+}
+
+# The order of turns, as a number.
+order() { sed -n 's/^polycm: run: virtual time .* order //p' "$work/$1.out"; }
+
+# same TIMES ARG...
+same() {
+	local times=$1 i
+
+	shift
+	run first 0 "$@" || return
+	[ -n "$(order first)" ] || return
+	for ((i = 1; i < times; i++)); do
+		run again 0 "$@" && cmp "$work/first.out" "$work/again.out" &&
+			{ [ ! -e "$work/first.trace" ] || cmp "$work/first.trace" "$work/again.trace"; } || return
+	done
+}
+
+for transport in "${transports[@]}"; do
+	on=(--transport "$transport" --on server)
+	check "rping on $transport" eval 'same 4 "${on[@]}" rping -s -a 10.0.0.1 -C 3 -v --on client rping -c -a 10.0.0.1 -C 3 -v &&
+		counts "$work/first.out" 3 "^.server. server ping data: rdma-ping-" &&
+		counts "$work/first.out" 3 "^.client. ping data: rdma-ping-"'
+	check "ucmatose on $transport" same 3 "${on[@]}" ucmatose -c 4 --on client ucmatose -c 4 -s 10.0.0.1
+	check "rdma_server on $transport" eval 'same 3 "${on[@]}" rdma_server --on client rdma_client -s 10.0.0.1 &&
+		has "$work/first.out" "[client] rdma_client: end 0" "[server] rdma_server: end 0"'
+done
+for transport in roce ib; do
+	check "udaddy on $transport" same 3 --transport "$transport" --on server udaddy --on client udaddy -s 10.0.0.1
+	check "mckey on $transport" same 3 --transport "$transport" --on one mckey -m 239.1.1.1 -b 10.0.0.1 \
+		--on two mckey -m 239.1.1.1 -b 10.0.0.2 --on sender mckey -s -m 239.1.1.1 -b 10.0.0.3
+done
+check 'three clients of a server' same 3 --daemon server rping -s -P -a 10.0.0.1 \
+	--on a rping -c -a 10.0.0.1 -C 2 --on b rping -c -a 10.0.0.1 -C 2 --on c rping -c -a 10.0.0.1 -C 2
+check 'a lossy network' same 4 --scenario "$work/lossy.scenario" \
+	--on server rping -s -a 10.0.0.1 -C 5 -v --on client rping -c -a 10.0.0.1 -C 5 -v
+
+# --- Time, and the seed. ---
+
+two=(--on server rping -s -a 10.0.0.1 -C 2 -v --on client rping -c -a 10.0.0.1 -C 2 -v)
+seconds() { sed -n 's/^polycm: run: virtual time \([0-9]*\)\..*/\1/p' "$work/$1.out"; }
+# Nine time-outs of a lost REQ take 38 s or more, which nobody waits for.
+lost() {
+	local before=$SECONDS
+
+	run lost 0 --scenario "$work/deaf.scenario" "${two[@]}" && [ "$(seconds lost)" -ge 20 ] &&
+		[ $((SECONDS - before)) -lt "$(seconds lost)" ]
+}
+check 'time-outs take no time' lost
+seeds() {
+	run one 0 --seed 1 "${two[@]}" && run two 0 --seed 2 "${two[@]}" && [ "$(order one)" != "$(order two)" ]
+}
+check 'another seed, another order' seeds
+apart() {
+	local i pids=()
+
+	run alone 0 "${two[@]}" || return
+	for i in 1 2 3; do
+		run "beside$i" 0 "${two[@]}" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	for i in 1 2 3; do
+		[ "$(order alone)" = "$(order "beside$i")" ] || return
+	done
+}
+check 'systems side by side' apart
+
+# --- Ends. ---
+
+check 'nobody can go on' eval 'run stuck 75 --on server rping -s -a 10.0.0.1 -C 1 &&
+	has "$work/stuck.out" "polycm: run: all wait, and nobody can end it, at " "  server: rping, thread 2, waits for "'
+check 'the first status that is not 0' eval 'run status 3 --on a true --on b sh -c "exit 3" --on c false'
+check 'a member is killed' eval 'run killed 137 --on a sh -c "kill -9 \$\$" --on b true &&
+	has "$work/killed.out" "polycm: a is killed by signal 9 (Killed) at 0."'
+check 'the server is killed, and the client told' eval 'run orphan 0 --scenario "$work/deaf.scenario" \
+	--daemon server rping -s -P -a 10.0.0.1 --on client rping -c -a 10.0.0.1 -C 2'
+check 'a daemon ends too early' eval 'run early 1 --daemon a true --on b sleep 5 &&
+	has "$work/early.out" "polycm: a, a daemon, ended before the others, at 0."'
+check 'children, pipes and signals' eval 'same 3 --on a bash -c "
+	for i in 1 2 3; do (sleep \$((4 - i)); echo child \$i) & done; seq 50000 | tail -n 1; wait
+	trap \"echo signal; exit 0\" TERM; (sleep 1; kill \$\$) & while :; do sleep 10; done" &&
+	[ "$(grep "^.a. " "$work/first.out" | tr "\n" " ")" = "[a] 50000 [a] child 3 [a] child 2 [a] child 1 [a] signal " ]'
+check 'the time of day' eval 'same 2 --on a date +%s.%N --on b date && has "$work/first.out" "[b] Thu Jan  1 "'
+check 'random numbers' eval 'same 2 --on a sh -c "head -c 8 /dev/urandom | od -x; mktemp -u; echo \$\$"'
+
+# --- Mistakes. ---
+
+echo 'int main(void) { return 0; }' | $CC -x c -static -o "$work/static" - 2>/dev/null && chmod go+rx "$work/static"
+[ ! -x "$work/static" ] || check 'a static program' eval 'run static 126 --on a "$work/static" &&
+	has "$work/static.out" "is linked statically: its time cannot be virtual"'
+check 'no such program' eval 'run none 127 --on a /there/is/no/such --on b true'
+check 'no command' eval 'run usage 2 --on a --on b true && has "$work/usage.out" "run: --on a: no command is given"'
+check 'an option behind a node' eval 'run usage 2 --on a --seed 3 true && has "$work/usage.out" "put other options in front"'
+check 'only daemons' eval 'run usage 2 --daemon a true && has "$work/usage.out" "put one that ends behind --on"'
+check 'the real clock' eval 'run usage 2 --clock real --on a true && has "$work/usage.out" "run in virtual time"'
+check 'a node that the scenario does not have' eval 'run usage 2 --scenario "$work/lossy.scenario" --on other true &&
+	has "$work/usage.out" "the scenario has no node of that name"'
+stopped() {
+	user timeout --foreground -s "$1" 1 env "LD_LIBRARY_PATH=${library%/*}" "$copy/bin/polycm" run --on a sleep inf \
+		--on b sh -c "while :; do :; done" >"$work/stopped.out" 2>&1
+	[ "$(compgen -G "/dev/shm/polycm-system-*" | wc -l)" -eq "$before" ]
+}
+check 'stopped by SIGINT' stopped INT
+check 'stopped by SIGTERM' stopped TERM
+finish

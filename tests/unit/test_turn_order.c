@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The order of turns: who is next, when that is, and that a seed decides it. */
+#include "config.h"
+
+#include <string.h>
+
+#include "tests/cmocka_all.h"
+#include "turn/order.h"
+
+static struct turn_segment segment;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&segment, 0, sizeof(segment));
+	turn_order_init(&segment, 7);
+	segment.num_members = 2;
+	return 0;
+}
+
+/* A thread of that member that waits in that state. */
+static uint32_t waiting(uint32_t member, enum turn_state state, uint64_t deadline)
+{
+	uint32_t i = turn_order_add(&segment, member);
+
+	turn_order_wait(&segment, &segment.threads[i], state, deadline);
+	return i;
+}
+
+static uint32_t waiting_on(uint64_t at, uint32_t bitset)
+{
+	uint32_t i = waiting(0, TURN_FUTEX, TURN_NEVER);
+
+	segment.threads[i].word = (struct turn_word){ .space = 1, .at = at };
+	segment.threads[i].bitset = bitset;
+	return i;
+}
+
+static uint32_t wake(uint64_t at, uint32_t num, uint32_t bitset)
+{
+	return turn_order_wake(&segment, (struct turn_word){ .space = 1, .at = at }, num, bitset);
+}
+
+static void test_nobody_is_there(void **state)
+{
+	(void)state;
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+	assert_int_equal(segment.owner, TURN_NOBODY);
+	waiting(0, TURN_FUTEX, TURN_NEVER);
+	waiting(1, TURN_DESCRIPTORS, TURN_NEVER);
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+}
+
+static void test_who_is_ready_comes_before_time_moves(void **state)
+{
+	uint32_t sleeper = waiting(0, TURN_ASLEEP, TURN_BEGIN + 5), ready = turn_order_add(&segment, 1);
+
+	(void)state;
+	assert_int_equal(turn_order_next(&segment), ready);
+	assert_int_equal(segment.now, TURN_BEGIN);
+	turn_order_remove(&segment, ready);
+	assert_int_equal(turn_order_next(&segment), sleeper);
+	assert_int_equal(segment.now, TURN_BEGIN + 5);
+}
+
+static void test_the_earliest_deadline_is_next(void **state)
+{
+	static const enum turn_state states[] = { TURN_ASLEEP, TURN_FUTEX, TURN_DESCRIPTORS };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		uint32_t late, early;
+
+		setup(NULL);
+		late = waiting(0, TURN_ASLEEP, TURN_BEGIN + 20);
+		early = waiting(0, states[i], TURN_BEGIN + 10);
+		assert_int_equal(turn_order_next(&segment), early);
+		assert_int_equal(segment.now, TURN_BEGIN + 10);
+		turn_order_remove(&segment, early);
+		assert_int_equal(turn_order_next(&segment), late);
+	}
+}
+
+static void test_nobody_runs_after_the_limit(void **state)
+{
+	(void)state;
+	segment.until = TURN_BEGIN + 9;
+	waiting(0, TURN_ASLEEP, TURN_BEGIN + 10);
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+	assert_int_equal(segment.now, TURN_BEGIN);
+}
+
+static void test_descriptors_are_asked_after_a_change_only(void **state)
+{
+	uint32_t first = waiting(0, TURN_DESCRIPTORS, TURN_NEVER);
+	uint32_t second = waiting(1, TURN_DESCRIPTORS, TURN_NEVER);
+
+	(void)state;
+	segment.changes++;
+	assert_int_equal(turn_order_next(&segment), first);
+	turn_order_wait(&segment, &segment.threads[first], TURN_DESCRIPTORS, TURN_NEVER);
+	assert_int_equal(turn_order_next(&segment), second);
+	turn_order_wait(&segment, &segment.threads[second], TURN_DESCRIPTORS, TURN_NEVER);
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+}
+
+static void test_words_wake_the_oldest(void **state)
+{
+	uint32_t a = waiting_on(100, 1), b = waiting_on(100, 2), c = waiting_on(200, 1);
+
+	(void)state;
+	assert_int_equal(wake(100, 1, 2), 1);
+	assert_int_equal(segment.threads[b].state, TURN_READY);
+	assert_true(segment.threads[b].woken);
+	assert_int_equal(segment.threads[a].state, TURN_FUTEX);
+	assert_int_equal(wake(300, 9, UINT32_MAX), 0);
+	assert_int_equal(wake(200, 9, UINT32_MAX), 1);
+	assert_int_equal(segment.threads[c].state, TURN_READY);
+	assert_int_equal(wake(100, 0, UINT32_MAX), 0);
+}
+
+static void test_words_are_of_one_process_or_shared(void **state)
+{
+	uint32_t mine = waiting_on(100, 1);
+	const struct turn_word other = { .space = 2, .at = 100 };
+
+	(void)state;
+	assert_int_equal(turn_order_wake(&segment, other, 1, 1), 0);
+	segment.threads[mine].word.space = UINT64_C(1) << 63;
+	turn_order_interrupt_words(&segment);
+	assert_int_equal(segment.threads[mine].state, TURN_READY);
+	assert_false(segment.threads[mine].woken);
+}
+
+static void test_requeued_threads_wait_behind(void **state)
+{
+	uint32_t moved = waiting_on(100, 1), there = waiting_on(200, 1);
+	const struct turn_word from = { .space = 1, .at = 100 }, to = { .space = 1, .at = 200 };
+
+	(void)state;
+	assert_int_equal(turn_order_requeue(&segment, from, 5, to), 1);
+	assert_int_equal(turn_order_requeue(&segment, from, 5, to), 0);
+	assert_int_equal(turn_order_requeue(&segment, to, 5, to), 0);
+	assert_int_equal(wake(200, 1, UINT32_MAX), 1);
+	assert_int_equal(segment.threads[there].state, TURN_READY);
+	assert_int_equal(segment.threads[moved].state, TURN_FUTEX);
+}
+
+static void test_a_member_that_ends_has_no_turn(void **state)
+{
+	uint32_t gone = turn_order_add(&segment, 0), left = turn_order_add(&segment, 1);
+
+	(void)state;
+	turn_order_remove_member(&segment, 0);
+	assert_int_equal(segment.threads[gone].state, TURN_GONE);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(turn_order_next(&segment), left);
+}
+
+static void test_slots_are_used_again_when_all_are(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < TURN_MAX_THREADS; i++)
+		assert_int_equal(turn_order_add(&segment, 0), i);
+	assert_int_equal(turn_order_add(&segment, 0), TURN_NOBODY);
+	turn_order_remove(&segment, 3);
+	assert_int_equal(turn_order_add(&segment, 1), 3);
+	assert_int_equal(segment.threads[3].member, 1);
+}
+
+/* Who of five that are ready has the turn, 64 times; and what is left of it in the hash. */
+static uint64_t order_of(uint64_t seed, char order[65])
+{
+	setup(NULL);
+	turn_order_init(&segment, seed);
+	for (int i = 0; i < 5; i++)
+		turn_order_add(&segment, 0);
+	for (int i = 0; i < 64; i++)
+		order[i] = (char)('0' + turn_order_next(&segment));
+	order[64] = '\0';
+	return segment.hash;
+}
+
+static void test_a_seed_decides(void **state)
+{
+	char first[65], second[65], other[65];
+	uint64_t hash = order_of(1, first);
+
+	(void)state;
+	assert_int_equal(order_of(1, second), hash);
+	assert_string_equal(first, second);
+	assert_int_not_equal(order_of(2, other), hash);
+	assert_string_not_equal(first, other);
+	for (char i = '0'; i < '5'; i++)
+		assert_non_null(strchr(first, i));
+}
+
+static void test_calls_are_part_of_the_hash(void **state)
+{
+	uint32_t thread = turn_order_add(&segment, 0);
+	uint64_t hash = segment.hash;
+
+	(void)state;
+	segment.threads[thread].call = 1;
+	turn_order_note_call(&segment, thread);
+	assert_int_not_equal(segment.hash, hash);
+	assert_int_equal(segment.calls, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_nobody_is_there, setup),
+		cmocka_unit_test_setup(test_who_is_ready_comes_before_time_moves, setup),
+		cmocka_unit_test_setup(test_the_earliest_deadline_is_next, setup),
+		cmocka_unit_test_setup(test_nobody_runs_after_the_limit, setup),
+		cmocka_unit_test_setup(test_descriptors_are_asked_after_a_change_only, setup),
+		cmocka_unit_test_setup(test_words_wake_the_oldest, setup),
+		cmocka_unit_test_setup(test_words_are_of_one_process_or_shared, setup),
+		cmocka_unit_test_setup(test_requeued_threads_wait_behind, setup),
+		cmocka_unit_test_setup(test_a_member_that_ends_has_no_turn, setup),
+		cmocka_unit_test_setup(test_slots_are_used_again_when_all_are, setup),
+		cmocka_unit_test_setup(test_a_seed_decides, setup),
+		cmocka_unit_test_setup(test_calls_are_part_of_the_hash, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system.c - polycm run with several programs, each behind --on NODE or --daemon NODE, in one
+ * virtual time.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run.h"
+#include "system.h"
+
+#define ON "--on"
+#define DAEMON "--daemon"
+#define UNTIL_S 3600
+
+static volatile pid_t launcher;
+
+static bool begins_program(const char *word)
+{
+	return !strcmp(word, ON) || !strcmp(word, DAEMON);
+}
+
+static int no_command(const char *how, const char *node)
+{
+	tool_error("run: %s %s: no command is given", how, node);
+	return STATUS_USAGE;
+}
+
+/* Up to the next program; ret_num: so many words. */
+static int add_program(struct system *system, const char *how, const char *node, char **words,
+		       size_t *ret_num)
+{
+	struct system_program *program;
+	size_t num = 0;
+
+	while (words[num] && !begins_program(words[num]))
+		num++;
+	*ret_num = num;
+	if (!num)
+		return no_command(how, node);
+	if (system->num == TURN_MAX_MEMBERS) {
+		tool_error("run: more than %u programs", TURN_MAX_MEMBERS);
+		return STATUS_USAGE;
+	}
+	system->programs = tool_realloc(system->programs, system->num + 1, sizeof(*program));
+	program = &system->programs[system->num++];
+	*program = (struct system_program){ .node = node, .is_daemon = !strcmp(how, DAEMON) };
+	program->command = tool_realloc(NULL, num + 1, sizeof(char *));
+	memcpy(program->command, words, num * sizeof(char *));
+	program->command[num] = NULL;
+	return 0;
+}
+
+static int check_ends(const struct system *system)
+{
+	for (size_t i = 0; i < system->num; i++)
+		if (!system->programs[i].is_daemon)
+			return 0;
+	tool_error("run: all programs are behind --daemon: put one that ends behind --on");
+	return STATUS_USAGE;
+}
+
+/* "--on NODE COMMAND [ARGUMENT]... --daemon NODE COMMAND ..." */
+static int add_programs(struct system *system, char **argv, char **words)
+{
+	/* What getopt() read as one more node: nothing was behind the one before it. */
+	for (char **word = argv + 1; word + 2 <= words; word++)
+		if (begins_program(word[0]) && begins_program(word[2]))
+			return no_command(word[0], word[1]);
+	if (!begins_program(*words)) {
+		tool_error("run: behind --on NODE and --daemon NODE comes the command: put other "
+			   "options in front");
+		return STATUS_USAGE;
+	}
+	while (*words) {
+		const char *how = words[0], *node = words[1];
+		size_t num;
+		int status;
+
+		if (!node) {
+			tool_error("run: %s: no node is given", how);
+			return STATUS_USAGE;
+		}
+		status = add_program(system, how, node, words + 2, &num);
+		if (status)
+			return status;
+		words += 2 + num;
+	}
+	return check_ends(system);
+}
+
+static int check_values(const char *const values[])
+{
+	if (values[RUN_CLOCK] && strcmp(values[RUN_CLOCK], "virtual") != 0) {
+		tool_error("run: several programs are run in virtual time: leave --clock %s out",
+			   values[RUN_CLOCK]);
+		return STATUS_USAGE;
+	}
+	if (values[RUN_NODE]) {
+		tool_error("run: --on and --daemon name the nodes: leave --node out");
+		return STATUS_USAGE;
+	}
+	return 0;
+}
+
+/* In a process of its own for each, since one can check once. */
+static int check_node(const char *const values[RUN_NUM_OPTIONS], const char *node)
+{
+	const char *with[RUN_NUM_OPTIONS];
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		memcpy(with, values, sizeof(with));
+		with[RUN_NODE] = values[RUN_SCENARIO] ? node : NULL;
+		_exit(run_check_values(with) ? STATUS_USAGE : 0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+		tool_error("run: the options cannot be checked: %m");
+		return EXIT_FAILURE;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+}
+
+static int check_nodes(const struct system *system)
+{
+	int status = 0;
+
+	/* Without a scenario nodes are what the user calls them. */
+	for (size_t i = 0; !status && i < (system->values[RUN_SCENARIO] ? system->num : 1); i++)
+		status = check_node(system->values, system->programs[i].node);
+	return status;
+}
+
+static void forward(int signal)
+{
+	(void)signal;
+	if (launcher > 0)
+		kill(launcher, SIGTERM);
+}
+
+/* The launcher is another process, for the namespaces; when it ends, all members do. */
+static int await_launcher(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = forward };
+	int status = 0;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+	while (waitpid(launcher, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void launch(struct system *system)
+{
+	int status = system_start(system);
+
+	if (!status)
+		status = system_run(system);
+	fflush(stdout);
+	_exit(status);
+}
+
+int run_system(const char *const values[RUN_NUM_OPTIONS], char **argv, char **words)
+{
+	struct system system = { .values = values, .until = UNTIL_S * TURN_SECOND };
+	int status = check_values(values);
+
+	if (!status)
+		status = add_programs(&system, argv, words);
+	if (!status)
+		status = check_nodes(&system);
+	if (!status)
+		status = system_prepare(&system);
+	if (!status) {
+		fflush(NULL);
+		launcher = system_enter();
+		if (!launcher)
+			launch(&system);
+		if (launcher < 0) {
+			tool_error("run: the launcher cannot be started: %m");
+			status = EXIT_FAILURE;
+		} else {
+			status = await_launcher();
+		}
+	}
+	if (system.folder)
+		system_remove(system.folder);
+	return status;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system.h - between the files system*.c: polycm run with several programs, which share one virtual
+ * time (turn/).  One thread; the launcher is the parent of all members.
+ */
+#ifndef TOOLS_SYSTEM_H
+#define TOOLS_SYSTEM_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "polycm.h"
+#include "turn/segment.h"
+
+/* Exit statuses of a system besides its members'. */
+#define STATUS_STUCK 75		/* members wait, and nobody can end it */
+
+struct system_program {
+	const char *node;
+	char **command;
+	bool is_daemon;		/* it is ended when all others have */
+	bool has_ended;
+	uint32_t member;	/* its number in the segment */
+	int status;		/* as a shell has it, once it has ended */
+};
+
+struct system {
+	struct system_program *programs;
+	size_t num;
+	const char *const *values;	/* options of polycm run */
+	uint64_t until;			/* virtual ns */
+	char *folder;			/* of this run alone */
+	struct turn_segment *segment;
+};
+
+/* --- system_space.c: what of the machine the members see --- */
+
+/* The launcher's process, to which members are all there is: 0 in it; else its pid.  Or -1. */
+pid_t system_enter(void);
+/* Before exec: the same addresses in each run, and one processor. */
+void system_settle(void);
+
+/* --- system_start.c --- */
+
+/* A folder with the segment and, where no scenario is given, one with the nodes; 0 or an exit status. */
+int system_prepare(struct system *system);
+void system_remove(const char *folder);
+/* All programs, each waiting for its first turn; 0 or an exit status. */
+int system_start(struct system *system);
+/* Its program, or what it was forked from. */
+const struct system_program *system_program_of(const struct system *system, uint32_t member);
+
+/* --- system_turns.c --- */
+
+/* Until all have ended; the exit status. */
+int system_run(struct system *system);
+
+/* --- system_output.c: what members print, with names in front --- */
+
+/* Files in the run's folder; 0 or an exit status. */
+int system_output_prepare(struct system *system);
+struct turn_files system_output_files(const struct system *system, size_t program);
+/* In the program's process, before exec; 0 or an exit status. */
+int system_output_take(size_t program);
+void system_output_copy(const struct system *system);
+void system_output_end(const struct system *system);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system_output.c - what members print: each program writes into files of the run's folder, and
+ * the launcher copies whole lines to its own output, with the node's name in front.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "system.h"
+
+/* Of one program: where the launcher is in its files, and the line that has no end yet. */
+struct shown {
+	int fds[2];
+	char *line[2];
+	size_t len[2];
+};
+
+static struct shown *all;
+
+int system_output_prepare(struct system *system)
+{
+	all = tool_realloc(NULL, system->num, sizeof(*all));
+	for (size_t i = 0; i < system->num; i++) {
+		all[i] = (struct shown){ .fds = { -1, -1 } };
+		for (int stream = 0; stream < 2; stream++) {
+			const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
+			char *path = tool_printf("%s/%zu.%d", system->folder, i, stream + 1);
+
+			all[i].fds[stream] = open(path, flags, 0600);
+			if (all[i].fds[stream] < 0) {
+				tool_error("run: %s: %m", path);
+				return EXIT_FAILURE;
+			}
+			free(path);
+		}
+	}
+	return 0;
+}
+
+struct turn_files system_output_files(const struct system *system, size_t program)
+{
+	struct turn_files files = { .program = (uint32_t)program };
+	struct stat st;
+
+	(void)system;
+	for (int stream = 0; stream < 2; stream++) {
+		if (fstat(all[program].fds[stream], &st))
+			continue;
+		files.streams[stream].device = st.st_dev;
+		files.streams[stream].inode = st.st_ino;
+	}
+	return files;
+}
+
+int system_output_take(size_t program)
+{
+	int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
+	    dup2(all[program].fds[0], STDOUT_FILENO) >= 0 &&
+	    dup2(all[program].fds[1], STDERR_FILENO) >= 0)
+		return 0;
+	tool_error("run: standard input or output: %m");
+	return EXIT_FAILURE;
+}
+
+static void print_line(const struct system *system, size_t program, int stream)
+{
+	struct shown *shown = &all[program];
+
+	fprintf(stream ? stderr : stdout, "[%s] %.*s\n", system->programs[program].node,
+		(int)shown->len[stream], shown->line[stream]);
+	shown->len[stream] = 0;
+}
+
+static void show(const struct system *system, size_t program, int stream, const char *text, size_t len)
+{
+	struct shown *shown = &all[program];
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n') {
+			print_line(system, program, stream);
+			continue;
+		}
+		if (shown->len[stream] % 256 == 0)
+			shown->line[stream] = tool_realloc(shown->line[stream],
+							   shown->len[stream] + 256, 1);
+		shown->line[stream][shown->len[stream]++] = text[i];
+	}
+}
+
+/* pread() with the file's own position: the members append with theirs, which they share. */
+static void copy(const struct system *system, const struct turn_written *written)
+{
+	static off_t *positions;
+	size_t at = written->program * 2 + written->stream;
+	uint64_t left = written->len;
+	char piece[4096];
+	ssize_t num;
+
+	if (!positions)
+		positions = calloc(system->num * 2, sizeof(*positions));
+	while (left && positions) {
+		num = pread(all[written->program].fds[written->stream], piece,
+			    left < sizeof(piece) ? left : sizeof(piece), positions[at]);
+		if (num <= 0)
+			break;
+		positions[at] += num;
+		left -= (uint64_t)num;
+		show(system, written->program, (int)written->stream, piece, (size_t)num);
+	}
+}
+
+void system_output_copy(const struct system *system)
+{
+	struct turn_segment *segment = system->segment;
+	uint64_t shown = atomic_load(&segment->num_shown);
+
+	while (shown != atomic_load(&segment->num_written)) {
+		const struct turn_written written = segment->written[shown % TURN_MAX_WRITTEN];
+
+		if (written.program < system->num && written.stream < 2)
+			copy(system, &written);
+		atomic_store(&segment->num_shown, ++shown);
+	}
+	fflush(stdout);
+}
+
+void system_output_end(const struct system *system)
+{
+	system_output_copy(system);
+	for (size_t i = 0; i < system->num; i++)
+		for (int stream = 0; stream < 2; stream++)
+			if (all[i].len[stream])
+				print_line(system, i, stream);
+	fflush(stdout);
+}

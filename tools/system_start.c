@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* system_start.c - polycm run with several programs: the folder of the run, and their start. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run.h"
+#include "system.h"
+#include "turn/order.h"
+
+#define PRELOAD_VARIABLE "LD_PRELOAD"
+
+/* Who comes later begins later, when those before have had time to wait. */
+#define START_GAP TURN_SECOND
+
+static int make_folder(struct system *system)
+{
+	static const char *const parents[] = { "/dev/shm", "/tmp" };
+
+	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
+		system->folder = tool_printf("%s/polycm-system-XXXXXX", parents[i]);
+		if (mkdtemp(system->folder))
+			return 0;
+		free(system->folder);
+	}
+	system->folder = NULL;
+	tool_error("run: no folder can be made in /dev/shm and /tmp: %m");
+	return EXIT_FAILURE;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void system_remove(const char *folder)
+{
+	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+static int make_segment(struct system *system)
+{
+	char *path = tool_printf("%s/turn", system->folder);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	void *at = MAP_FAILED;
+
+	/* All of it now: where there is no room, members would be killed later. */
+	if (fd >= 0) {
+		errno = posix_fallocate(fd, 0, sizeof(struct turn_segment));
+		if (!errno)
+			at = mmap(NULL, sizeof(struct turn_segment), PROT_READ | PROT_WRITE,
+				  MAP_SHARED, fd, 0);
+	}
+	if (at == MAP_FAILED)
+		tool_error("run: %s: %m", path);
+	else
+		system->segment = at;
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return at == MAP_FAILED ? EXIT_FAILURE : 0;
+}
+
+static bool is_first_of_node(const struct system *system, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (!strcmp(system->programs[i].node, system->programs[at].node))
+			return false;
+	return true;
+}
+
+/* A node for each name, with one device: 10.0.0.1, 10.0.0.2, ... in the order of names. */
+static int write_scenario(const struct system *system)
+{
+	const char *transport = system->values[RUN_TRANSPORT];
+	char *path = tool_printf("%s/scenario", system->folder);
+	FILE *file = fopen(path, "we");
+	unsigned int num = 0;
+
+	if (!file) {
+		tool_error("run: %s: %m", path);
+		free(path);
+		return EXIT_FAILURE;
+	}
+	fputs("nodes = (", file);
+	for (size_t i = 0; i < system->num; i++) {
+		if (!is_first_of_node(system, i))
+			continue;
+		num++;
+		fprintf(file, "%s\n\t{ name = \"%s\"; devices = ( { transport = \"%s\"; "
+			"addresses = \"10.0.0.%u/24\"; } ); }", num > 1 ? "," : "",
+			system->programs[i].node, transport ? transport : "roce", num);
+	}
+	fputs("\n);\n", file);
+	fclose(file);
+	free(path);
+	return 0;
+}
+
+int system_prepare(struct system *system)
+{
+	int status = make_folder(system);
+
+	if (!status)
+		status = make_segment(system);
+	if (!status)
+		status = system_output_prepare(system);
+	if (!status && !system->values[RUN_SCENARIO])
+		status = write_scenario(system);
+	return status;
+}
+
+static uint64_t seed_of(const struct system *system)
+{
+	const char *seed = system->values[RUN_SEED];
+
+	return seed ? strtoull(seed, NULL, 0) : 1;
+}
+
+/* In its process: the environment of polycm run, with time from the system. */
+static int set_environment(const struct system *system, const struct system_program *program,
+			   uint32_t thread)
+{
+	const char *values[RUN_NUM_OPTIONS];
+	char *path = tool_printf("%s/scenario", system->folder), *text;
+	const char *given;
+	int status;
+
+	memcpy(values, system->values, sizeof(values));
+	values[RUN_NODE] = program->node;
+	values[RUN_CLOCK] = "real";
+	if (!values[RUN_SCENARIO]) {
+		values[RUN_SCENARIO] = path;
+		values[RUN_TRANSPORT] = NULL;
+	}
+	/* The folder of the fabric is this run's own, so that nothing of others is found there. */
+	setenv("XDG_RUNTIME_DIR", system->folder, 1);
+	status = run_set_checked(values, program->command[0]);
+	free(path);
+	if (status)
+		return status;
+	given = getenv(PRELOAD_VARIABLE);
+	text = tool_printf("%s:%s", given, place_turn());
+	setenv(PRELOAD_VARIABLE, text, 1);
+	free(text);
+	text = tool_printf("%s/turn", system->folder);
+	setenv(TURN_FILE_VARIABLE, text, 1);
+	free(text);
+	text = tool_printf("%u", thread);
+	setenv(TURN_THREAD_VARIABLE, text, 1);
+	free(text);
+	return 0;
+}
+
+static void become(const struct system *system, const struct system_program *program,
+		   uint32_t thread)
+{
+	int status = set_environment(system, program, thread);
+
+	if (!status)
+		status = system_output_take((size_t)(program - system->programs));
+	if (!status) {
+		system_settle();
+		execvp(program->command[0], program->command);
+		status = errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE;
+		tool_error("%s: %m", program->command[0]);
+	}
+	_exit(status);
+}
+
+static int check_program(const struct system_program *program)
+{
+	int status = run_find(program->command[0]);
+	struct run_program found;
+
+	if (status)
+		return status;
+	found = run_program_of(program->command[0]);
+	if (found.is_static)
+		tool_error("%s is linked statically: its time cannot be virtual",
+			   program->command[0]);
+	status = found.is_static ? STATUS_CANNOT_EXECUTE : 0;
+	free(found.interpreter);
+	free(found.runtime);
+	return status;
+}
+
+int system_start(struct system *system)
+{
+	struct turn_segment *segment = system->segment;
+	uint64_t seed = seed_of(system);
+
+	if (!place_turn())
+		return EXIT_FAILURE;
+	for (size_t i = 0; i < system->num; i++) {
+		int status = check_program(&system->programs[i]);
+
+		if (status)
+			return status;
+	}
+	segment->magic = TURN_MAGIC;
+	segment->version = TURN_VERSION;
+	segment->size = sizeof(*segment);
+	turn_order_init(segment, seed);
+	segment->until = TURN_BEGIN + system->until;
+	for (size_t i = 0; i < system->num; i++) {
+		struct system_program *program = &system->programs[i];
+		uint32_t member = segment->num_members++, thread = turn_order_add(segment, member);
+		pid_t pid;
+
+		program->member = member;
+		segment->members[member] = (struct turn_member){
+			.life = TURN_STARTS, .parent = TURN_NOBODY,
+			.random = seed ^ (member + 1) * UINT64_C(0xd1342543de82ef95),
+			.files = system_output_files(system, i),
+		};
+		turn_order_wait(segment, &segment->threads[thread], TURN_ASLEEP,
+				segment->now + i * START_GAP);
+		pid = fork();
+		if (!pid)
+			become(system, program, thread);
+		if (pid < 0) {
+			tool_error("run: %s cannot be started: %m", program->command[0]);
+			return EXIT_FAILURE;
+		}
+		segment->members[member].pid = (int32_t)pid;
+		segment->threads[thread].tid = (int32_t)pid;
+	}
+	return 0;
+}
+
+const struct system_program *system_program_of(const struct system *system, uint32_t member)
+{
+	while (system->segment->members[member].parent != TURN_NOBODY)
+		member = system->segment->members[member].parent;
+	for (size_t i = 0; i < system->num; i++)
+		if (system->programs[i].member == member)
+			return &system->programs[i];
+	return NULL;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system_turns.c - the launcher's part of a system: it gives the first turn, reaps members that
+ * end, takes the turn from those that died with it, and says who waits for what when nobody can
+ * go on.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run.h"
+#include "system.h"
+#include "turn/order.h"
+
+#define LOOK_NS 50000000	/* real time between two looks for what nobody tells */
+#define PATIENCE 10		/* s without a call: the member computes, or waits for who is outside */
+
+struct run {
+	struct system *system;
+	uint64_t calls;		/* when they grew last */
+	struct timespec since;
+	bool is_told;
+};
+
+/* ------------------------------------------------------------------------
+ * Ends.
+ */
+
+/* Has it ended?  wait: until it has. */
+static bool has_ended(pid_t pid, bool wait)
+{
+	siginfo_t info = { .si_pid = 0 };
+	struct pollfd end = { .events = POLLIN };
+	bool ended;
+
+	if (!waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG)))
+		return info.si_pid == pid;
+	/* Another member's child. */
+	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (end.fd < 0)
+		return errno == ESRCH;
+	ended = poll(&end, 1, wait ? -1 : 0) == 1;
+	close(end.fd);
+	return ended;
+}
+
+static int status_of(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Only daemons are left. */
+static bool is_over(const struct system *system)
+{
+	for (size_t i = 0; i < system->num; i++)
+		if (!system->programs[i].is_daemon && !system->programs[i].has_ended)
+			return false;
+	return true;
+}
+
+static void tell_end(struct system *system, uint32_t member, int status)
+{
+	double at = (double)(system->segment->now - TURN_BEGIN) / 1e9;
+
+	for (size_t i = 0; i < system->num; i++) {
+		struct system_program *program = &system->programs[i];
+
+		if (program->member != member)
+			continue;
+		program->has_ended = true;
+		if (program->is_daemon && is_over(system))
+			return;
+		program->status = status_of(status);
+		if (program->is_daemon && !program->status) {
+			tool_error("%s, a daemon, ended before the others, at %.6f s",
+				   program->node, at);
+			program->status = EXIT_FAILURE;
+		}
+		if (WIFSIGNALED(status))
+			tool_error("%s is killed by signal %d (%s) at %.6f s", program->node,
+				   WTERMSIG(status), strsignal(WTERMSIG(status)), at);
+	}
+}
+
+/* It has ended; the launcher has the turn. */
+static void bury(struct system *system, uint32_t number)
+{
+	struct turn_segment *segment = system->segment;
+	struct turn_member *member = &segment->members[number];
+	int status;
+
+	turn_order_remove_member(segment, number);
+	member->life = TURN_ENDED;
+	if (waitpid(member->pid, &status, WNOHANG) == member->pid)
+		tell_end(system, number, status);
+	segment->changes++;
+	if (member->parent != TURN_NOBODY)
+		turn_order_interrupt(segment, member->parent);
+	/* Locks in memory that it shared may have gone with it. */
+	turn_order_interrupt_words(segment);
+}
+
+static bool is_alive(const struct turn_member *member)
+{
+	return member->life == TURN_STARTS || member->life == TURN_LIVES;
+}
+
+/* Those that were killed. */
+static bool bury_dead(struct system *system)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < system->segment->num_members; i++) {
+		const struct turn_member *member = &system->segment->members[i];
+
+		if (is_alive(member) && member->pid && has_ended(member->pid, false)) {
+			bury(system, i);
+			found = true;
+		}
+	}
+	return found;
+}
+
+/* They see the signal when they have their next turn. */
+static void end_daemons(struct system *system)
+{
+	for (size_t i = 0; i < system->num; i++) {
+		const struct system_program *program = &system->programs[i];
+
+		if (!program->is_daemon || program->has_ended)
+			continue;
+		kill(system->segment->members[program->member].pid, SIGTERM);
+		turn_order_interrupt(system->segment, program->member);
+	}
+}
+
+static bool any_alive(const struct system *system)
+{
+	for (uint32_t i = 0; i < system->segment->num_members; i++)
+		if (is_alive(&system->segment->members[i]))
+			return true;
+	return false;
+}
+
+/* ------------------------------------------------------------------------
+ * Waiting for the turn.
+ */
+
+static void look_at_progress(struct run *run)
+{
+	const struct turn_segment *segment = run->system->segment;
+	const uint32_t owner = segment->owner;
+	const struct system_program *program;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (segment->calls != run->calls) {
+		run->calls = segment->calls;
+		run->since = now;
+		run->is_told = false;
+	}
+	if (run->is_told || now.tv_sec - run->since.tv_sec < PATIENCE || owner == TURN_NOBODY)
+		return;
+	run->is_told = true;
+	program = system_program_of(run->system, segment->threads[owner].member);
+	tool_error("%s has made no system call for %d s of real time, and others wait for it",
+		   program ? program->node : "a member", PATIENCE);
+}
+
+/* Did the member die that has the turn?  Others that were killed are told of when they would have it. */
+static bool look_at_deaths(struct run *run)
+{
+	struct turn_segment *segment = run->system->segment;
+	const uint32_t owner = segment->owner;
+	const struct turn_member *member;
+
+	for (uint32_t i = 0; i < segment->num_members; i++) {
+		member = &segment->members[i];
+		if (!is_alive(member) || !member->pid || !has_ended(member->pid, false))
+			continue;
+		if (owner != TURN_NOBODY && segment->threads[owner].member == i &&
+		    segment->owner == owner)
+			return true;
+		atomic_store(&segment->wanted, 1);
+	}
+	return false;
+}
+
+static volatile sig_atomic_t stopped;	/* a signal for the launcher */
+
+static void on_signal(int signal)
+{
+	if (signal != SIGCHLD)
+		stopped = signal;
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
+	struct sigaction action = { .sa_handler = on_signal };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+/* Or until a signal wants the end. */
+static void await_turn(struct run *run)
+{
+	struct turn_segment *segment = run->system->segment;
+	const struct timespec look = { .tv_nsec = LOOK_NS };
+
+	while (!atomic_exchange(&segment->launcher_go, 0)) {
+		syscall(SYS_futex, &segment->launcher_go, FUTEX_WAIT, 0, &look, NULL, 0);
+		system_output_copy(run->system);
+		if (atomic_load(&segment->launcher_go))
+			continue;
+		if (stopped)
+			return;
+		if (look_at_deaths(run))
+			return;
+		look_at_progress(run);
+	}
+	system_output_copy(run->system);
+}
+
+static void give(struct turn_segment *segment, uint32_t next)
+{
+	atomic_store(&segment->threads[next].go, 1);
+	syscall(SYS_futex, &segment->threads[next].go, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* ------------------------------------------------------------------------
+ * The end of all.
+ */
+
+static const char *wait_of(const struct turn_thread *thread)
+{
+	switch (thread->call) {
+	case SYS_futex:
+		return "a lock, a condition or a thread";
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+		return "descriptors";
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+		return "data to read";
+	case SYS_accept:
+	case SYS_accept4:
+		return "a connection";
+	case SYS_wait4:
+	case SYS_waitid:
+		return "a child";
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+		return "a time that is beyond the limit";
+	}
+	return "something";
+}
+
+static void tell_who_waits(const struct system *system)
+{
+	const struct turn_segment *segment = system->segment;
+
+	tool_error("run: all wait, and nobody can end it, at %.6f s:",
+		   (double)(segment->now - TURN_BEGIN) / 1e9);
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		const struct turn_thread *thread = &segment->threads[i];
+		const struct system_program *program = system_program_of(system, thread->member);
+
+		if (thread->state == TURN_GONE || thread->state == TURN_FREE || !program)
+			continue;
+		tool_error("  %s: %s, thread %d, waits for %s (call %u)", program->node,
+			   program->command[0], thread->tid, wait_of(thread), thread->call);
+	}
+}
+
+static void kill_all(struct system *system)
+{
+	for (uint32_t i = 0; i < system->segment->num_members; i++)
+		if (is_alive(&system->segment->members[i]) && system->segment->members[i].pid)
+			kill(system->segment->members[i].pid, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
+static int status_of_all(const struct system *system)
+{
+	for (size_t i = 0; i < system->num; i++)
+		if (system->programs[i].status)
+			return system->programs[i].status;
+	return 0;
+}
+
+/* For whoever compares two runs. */
+static void tell_summary(const struct system *system)
+{
+	const struct turn_segment *segment = system->segment;
+	const char *level = system->values[RUN_LOG];
+
+	if (level && strcmp(level, "error") != 0 && strcmp(level, "warn") != 0)
+		tool_error("run: virtual time %.6f s, %llu turns, %llu calls, order %016llx",
+			   (double)(segment->now - TURN_BEGIN) / 1e9,
+			   (unsigned long long)segment->turns, (unsigned long long)segment->calls,
+			   (unsigned long long)segment->hash);
+}
+
+int system_run(struct system *system)
+{
+	struct turn_segment *segment = system->segment;
+	struct run run = { .system = system };
+	int status = 0;
+	bool is_told = false;
+	uint32_t next;
+
+	catch_signals();
+	clock_gettime(CLOCK_MONOTONIC, &run.since);
+	while (any_alive(system)) {
+		if (is_over(system) && !is_told) {
+			end_daemons(system);
+			is_told = true;
+		}
+		next = turn_order_next(segment);
+		if (next == TURN_NOBODY && !bury_dead(system)) {
+			tell_who_waits(system);
+			kill_all(system);
+			status = STATUS_STUCK;
+			break;
+		}
+		if (next != TURN_NOBODY) {
+			give(segment, next);
+			await_turn(&run);
+		}
+		if (stopped) {
+			kill_all(system);
+			status = 128 + stopped;
+			break;
+		}
+		if (segment->ended) {
+			uint32_t member = segment->ended - 1;
+
+			segment->ended = 0;
+			has_ended(segment->members[member].pid, true);
+			bury(system, member);
+		}
+		bury_dead(system);
+	}
+	system_output_end(system);
+	tell_summary(system);
+	return status ? status : status_of_all(system);
+}

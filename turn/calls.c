@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/calls.c - each system call: whether it waits, changes what others see, asks for the time or
+ * for random numbers, or goes to the kernel as it is.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "clock.h"
+#include "descriptors.h"
+#include "futex.h"
+#include "hand.h"
+#include "order.h"
+#include "random.h"
+#include "signals.h"
+#include "threads.h"
+#include "trap.h"
+#include "words.h"
+
+typedef long call_fn(const struct turn_call *call);
+
+/* Descriptors of others may be ready now, or locks free. */
+static long change(const struct turn_call *call)
+{
+	long result = turn_through(call);
+
+	turn_changed();
+	return result;
+}
+
+static long close_one(const struct turn_call *call)
+{
+	turn_random_forget((int)call->arguments[0]);
+	return change(call);
+}
+
+static long read_one(const struct turn_call *call)
+{
+	return turn_random_is((int)call->arguments[0]) ? turn_random_read(call) : turn_input(call);
+}
+
+static long set_cleared(const struct turn_call *call)
+{
+	turn_self()->cleared = (uint64_t)call->arguments[0];
+	return turn_through(call);
+}
+
+static long map(const struct turn_call *call)
+{
+	turn_words_forget();
+	return turn_through(call);
+}
+
+static long control(const struct turn_call *call)
+{
+	switch (call->arguments[1]) {
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+		return turn_lock(call);
+	}
+	return turn_through(call);
+}
+
+/* ------------------------------------------------------------------------
+ * Time.
+ */
+
+static long look(const struct turn_call *call)
+{
+	return turn_clock_look((clockid_t)call->arguments[0], (struct timespec *)call->arguments[1]);
+}
+
+static long time_of_day(const struct turn_call *call)
+{
+	struct timeval *ret = (struct timeval *)call->arguments[0];
+	struct timespec now;
+
+	turn_clock_look(CLOCK_REALTIME, &now);
+	if (ret)
+		*ret = (struct timeval){ now.tv_sec, now.tv_nsec / 1000 };
+	return 0;
+}
+
+static long seconds(const struct turn_call *call)
+{
+	time_t *ret = (time_t *)call->arguments[0];
+	struct timespec now;
+
+	turn_clock_look(CLOCK_REALTIME, &now);
+	if (ret)
+		*ret = now.tv_sec;
+	return now.tv_sec;
+}
+
+static long sleep_until(uint64_t deadline, struct timespec *ret_left)
+{
+	uint64_t left;
+
+	turn_clock_sleep_until(deadline);
+	if (turn_order_passed(turn_segment, deadline))
+		return 0;
+	left = deadline - turn_segment->now;
+	if (ret_left)
+		*ret_left = (struct timespec){ (time_t)(left / TURN_SECOND),
+					       (long)(left % TURN_SECOND) };
+	return -EINTR;
+}
+
+static long nap(const struct turn_call *call)
+{
+	return sleep_until(turn_clock_after((const struct timespec *)call->arguments[0]),
+			   (struct timespec *)call->arguments[1]);
+}
+
+static long clock_nap(const struct turn_call *call)
+{
+	const struct timespec *given = (const struct timespec *)call->arguments[2];
+
+	if (call->arguments[1] & TIMER_ABSTIME)
+		return sleep_until(turn_clock_at((clockid_t)call->arguments[0], given), NULL);
+	return sleep_until(turn_clock_after(given), (struct timespec *)call->arguments[3]);
+}
+
+static long yield(const struct turn_call *call)
+{
+	(void)call;
+	turn_clock_yield();
+	return 0;
+}
+
+/* ------------------------------------------------------------------------
+ * The table.
+ */
+
+static call_fn *const calls[] = {
+	[SYS_futex] = turn_futex,
+	[SYS_poll] = turn_poll,
+	[SYS_ppoll] = turn_poll,
+	[SYS_select] = turn_select,
+	[SYS_pselect6] = turn_select,
+	[SYS_epoll_wait] = turn_epoll,
+	[SYS_epoll_pwait] = turn_epoll,
+	[SYS_epoll_pwait2] = turn_epoll,
+
+	[SYS_read] = read_one,
+	[SYS_readv] = turn_input,
+	[SYS_recvfrom] = turn_input,
+	[SYS_recvmsg] = turn_input,
+	[SYS_accept] = turn_input,
+	[SYS_accept4] = turn_input,
+	[SYS_write] = turn_output,
+	[SYS_writev] = turn_output,
+	[SYS_sendto] = turn_output,
+	[SYS_sendmsg] = turn_output,
+	[SYS_connect] = turn_connect,
+
+	[SYS_close] = close_one,
+	[SYS_close_range] = change,
+	[SYS_shutdown] = change,
+	[SYS_listen] = change,
+	[SYS_epoll_ctl] = change,
+	[SYS_dup2] = change,
+	[SYS_dup3] = change,
+	[SYS_eventfd2] = change,
+	[SYS_timerfd_settime] = change,
+	[SYS_ftruncate] = change,
+
+	[SYS_flock] = turn_lock,
+	[SYS_fcntl] = control,
+	[SYS_wait4] = turn_wait_child,
+	[SYS_waitid] = turn_wait_child,
+
+	[SYS_mmap] = map,
+	[SYS_munmap] = map,
+	[SYS_mremap] = map,
+	[SYS_shmat] = map,
+	[SYS_shmdt] = map,
+
+	[SYS_clock_gettime] = look,
+	[SYS_gettimeofday] = time_of_day,
+	[SYS_time] = seconds,
+	[SYS_nanosleep] = nap,
+	[SYS_clock_nanosleep] = clock_nap,
+	[SYS_sched_yield] = yield,
+	[SYS_getrandom] = turn_random_get,
+	[SYS_open] = turn_random_open,
+	[SYS_openat] = turn_random_open,
+
+	[SYS_kill] = turn_kill,
+	[SYS_tkill] = turn_kill,
+	[SYS_tgkill] = turn_kill,
+	[SYS_rt_sigqueueinfo] = turn_kill,
+	[SYS_rt_tgsigqueueinfo] = turn_kill,
+	[SYS_rt_sigaction] = turn_signal_action,
+	[SYS_pause] = turn_signal_wait,
+	[SYS_rt_sigsuspend] = turn_signal_wait,
+	[SYS_rt_sigtimedwait] = turn_signal_take,
+
+	[SYS_clone] = turn_clone,
+	[SYS_clone3] = turn_clone,
+	[SYS_fork] = turn_clone,
+	[SYS_vfork] = turn_clone,
+	[SYS_execve] = turn_exec,
+	[SYS_execveat] = turn_exec,
+	[SYS_set_tid_address] = set_cleared,
+	[SYS_exit] = turn_exit,
+	[SYS_exit_group] = turn_exit,
+};
+
+long turn_call(struct turn_call *call)
+{
+	const size_t number = (size_t)call->number;
+	struct turn_thread *self;
+
+	/* A thread that is about to end, or was never one of the system. */
+	if (turn_slot() == TURN_NOBODY)
+		return turn_through(call);
+	if (call->number == SYS_rt_sigprocmask)
+		return turn_trap_mask(call);
+	self = turn_self();
+	self->calls++;
+	self->call = (uint32_t)call->number;
+	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
+	turn_order_note_call(turn_segment, turn_slot());
+	if (number >= sizeof(calls) / sizeof(calls[0]) || !calls[number])
+		return turn_through(call);
+	return calls[number](call);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/clock.c - see clock.h. */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "clock.h"
+#include "hand.h"
+
+#define LOOK_NS 1000u
+/* Who looks that often without another call waits for somebody. */
+#define LOOKS 16u
+#define YIELD_NS 1000u
+#define YIELDS_ALIKE 4u		/* then each sleeps twice as long */
+#define MOST_DOUBLINGS 14u
+
+static bool is_date(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ||
+	       clock == CLOCK_REALTIME_ALARM || clock == CLOCK_TAI;
+}
+
+long turn_clock_look(clockid_t clock, struct timespec *ret)
+{
+	uint64_t time;
+
+	turn_segment->now += LOOK_NS;
+	if (++turn_self()->yields % LOOKS == 0)
+		turn_pass();
+	time = turn_segment->now;
+	if (is_date(clock))
+		time += TURN_DATE - TURN_BEGIN;
+	/* Processor time, which would differ from run to run: all that went by. */
+	else if (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID)
+		time -= TURN_BEGIN;
+	if (ret) {
+		ret->tv_sec = (time_t)(time / TURN_SECOND);
+		ret->tv_nsec = (long)(time % TURN_SECOND);
+	}
+	return 0;
+}
+
+static uint64_t ns_of(const struct timespec *time)
+{
+	if (time->tv_sec < 0)
+		return 0;
+	if ((uint64_t)time->tv_sec >= TURN_NEVER / TURN_SECOND / 2)
+		return TURN_NEVER / 2;
+	return (uint64_t)time->tv_sec * TURN_SECOND + (uint64_t)time->tv_nsec;
+}
+
+uint64_t turn_clock_at(clockid_t clock, const struct timespec *time)
+{
+	const uint64_t offset = is_date(clock) ? TURN_DATE - TURN_BEGIN : 0;
+	uint64_t at;
+
+	if (!time)
+		return TURN_NEVER;
+	at = ns_of(time);
+	return at > offset ? at - offset : 0;
+}
+
+uint64_t turn_clock_after_ns(uint64_t ns)
+{
+	return turn_segment->now + ns;
+}
+
+uint64_t turn_clock_after(const struct timespec *time)
+{
+	return time ? turn_clock_after_ns(ns_of(time)) : TURN_NEVER;
+}
+
+void turn_clock_sleep_until(uint64_t deadline)
+{
+	if (deadline > turn_segment->now)
+		turn_wait(TURN_ASLEEP, deadline);
+}
+
+void turn_clock_yield(void)
+{
+	uint32_t doublings = turn_self()->yields++ / YIELDS_ALIKE;
+
+	if (doublings > MOST_DOUBLINGS)
+		doublings = MOST_DOUBLINGS;
+	turn_clock_sleep_until(turn_clock_after_ns((uint64_t)YIELD_NS << doublings));
+}

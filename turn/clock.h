@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/clock.h - the clocks of a system: its time, and the date, which begins at TURN_DATE.  For
+ * the thread that has the turn.
+ */
+#ifndef TURN_CLOCK_H
+#define TURN_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* A look takes a microsecond, so that a loop that waits for a time ends. */
+long turn_clock_look(clockid_t clock, struct timespec *ret);
+/* When it is so late on that clock, or after so long; NULL: TURN_NEVER. */
+uint64_t turn_clock_at(clockid_t clock, const struct timespec *time);
+uint64_t turn_clock_after(const struct timespec *time);
+uint64_t turn_clock_after_ns(uint64_t ns);
+/* Sleep; a thread that yields in vain sleeps longer each time. */
+void turn_clock_sleep_until(uint64_t deadline);
+void turn_clock_yield(void);
+
+#endif

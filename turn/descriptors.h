@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/descriptors.h - calls that may wait for a descriptor.  The kernel is asked without waiting;
+ * where it would wait, the thread gives up the turn and asks again after each change.
+ */
+#ifndef TURN_DESCRIPTORS_H
+#define TURN_DESCRIPTORS_H
+
+#include <stdbool.h>
+
+#include "trap.h"
+
+/* poll(), ppoll(), select(), pselect6(), epoll_wait() and its kin. */
+long turn_poll(const struct turn_call *call);
+long turn_select(const struct turn_call *call);
+long turn_epoll(const struct turn_call *call);
+
+/* Reads, writes, accept() and the like; what they do may make other descriptors ready. */
+long turn_input(const struct turn_call *call);
+long turn_output(const struct turn_call *call);
+long turn_connect(const struct turn_call *call);
+/* flock(), fcntl(F_SETLKW) and F_OFD_SETLKW. */
+long turn_lock(const struct turn_call *call);
+/* wait4(), waitid(). */
+long turn_wait_child(const struct turn_call *call);
+
+/* The call as it is. */
+long turn_through(const struct turn_call *call);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/hand.c - see hand.h. */
+#include "config.h"
+
+#include <linux/futex.h>
+#include <stddef.h>
+
+#include "hand.h"
+#include "include/thread_local.h"
+#include "order.h"
+#include "raw.h"
+
+struct turn_segment *turn_segment;
+uint32_t turn_member;
+
+static POLYCM_THREAD_LOCAL uint32_t slot = TURN_NOBODY;
+
+uint32_t turn_slot(void)
+{
+	return slot;
+}
+
+void turn_set_slot(uint32_t is)
+{
+	slot = is;
+}
+
+struct turn_thread *turn_self(void)
+{
+	return &turn_segment->threads[slot];
+}
+
+void turn_take(void)
+{
+	struct turn_thread *self = turn_self();
+
+	while (!atomic_exchange(&self->go, 0))
+		TURN_RAW(SYS_futex, &self->go, FUTEX_WAIT, 0, NULL);
+	self->state = TURN_RUNS;
+}
+
+static void give(uint32_t next)
+{
+	_Atomic uint32_t *go = next == TURN_NOBODY ? &turn_segment->launcher_go :
+						     &turn_segment->threads[next].go;
+
+	atomic_store(go, 1);
+	TURN_RAW(SYS_futex, go, FUTEX_WAKE, 1);
+}
+
+/* Who is next; the launcher, if it asked: it chooses when it has done its part. */
+static uint32_t next_one(void)
+{
+	if (!atomic_exchange(&turn_segment->wanted, 0))
+		return turn_order_next(turn_segment);
+	turn_segment->owner = TURN_NOBODY;
+	return TURN_NOBODY;
+}
+
+static void go_on(void)
+{
+	uint32_t next = next_one();
+
+	if (next == slot) {
+		turn_self()->state = TURN_RUNS;
+		return;
+	}
+	give(next);
+	turn_take();
+}
+
+void turn_pass(void)
+{
+	turn_self()->state = TURN_READY;
+	go_on();
+}
+
+bool turn_wait(enum turn_state state, uint64_t deadline)
+{
+	turn_order_wait(turn_segment, turn_self(), state, deadline);
+	go_on();
+	return turn_self()->woken;
+}
+
+void turn_leave(void)
+{
+	uint32_t left = slot;
+
+	slot = TURN_NOBODY;
+	turn_order_remove(turn_segment, left);
+	give(next_one());
+}
+
+/* The launcher reaps the process first: so its descriptors are closed at one place of the order. */
+void turn_end_member(void)
+{
+	slot = TURN_NOBODY;
+	turn_order_remove_member(turn_segment, turn_member);
+	turn_segment->ended = turn_member + 1;
+	turn_segment->owner = TURN_NOBODY;
+	give(TURN_NOBODY);
+}

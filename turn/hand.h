@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/hand.h - this process as a member of a system: its segment, its threads' slots, and the
+ * turn as it goes from thread to thread.  All but turn_take() are for the thread that has the turn.
+ */
+#ifndef TURN_HAND_H
+#define TURN_HAND_H
+
+#include "segment.h"
+
+/* NULL: this process is no member of a system. */
+extern struct turn_segment *turn_segment;
+extern uint32_t turn_member;	/* this process */
+
+/* This thread's slot; TURN_NOBODY: it is no thread of the system, or no longer. */
+uint32_t turn_slot(void);
+void turn_set_slot(uint32_t slot);
+struct turn_thread *turn_self(void);
+
+/* Wait for the turn. */
+void turn_take(void);
+/* Let others go on that can, and come back with the turn. */
+void turn_pass(void);
+/*
+ * Wait in that state until it ends or virtual time is at the deadline; true: another thread ended
+ * it.  Threads that wait for descriptors ask again themselves.
+ */
+bool turn_wait(enum turn_state state, uint64_t deadline);
+/* This thread, or the process with all its threads, ends: the turn goes on without it. */
+void turn_leave(void);
+void turn_end_member(void);
+
+/* Something happened that may make a descriptor ready. */
+static inline void turn_changed(void)
+{
+	turn_segment->changes++;
+}
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/order.c - see order.h. */
+#include "config.h"
+
+#include <stddef.h>
+
+#include "order.h"
+
+/* SplitMix64: one word of state, so a decision that is left out changes the others little. */
+uint64_t turn_order_draw(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+void turn_order_init(struct turn_segment *segment, uint64_t seed)
+{
+	segment->now = TURN_BEGIN;
+	segment->until = TURN_NEVER;
+	segment->order = seed;
+	segment->changes = 1;
+	segment->owner = TURN_NOBODY;
+	segment->hash = UINT64_C(0xcbf29ce484222325);
+}
+
+uint32_t turn_order_add(struct turn_segment *segment, uint32_t member)
+{
+	uint32_t i = segment->num_threads;
+
+	/* Slots of threads that are gone come last, so that numbers name threads as long as can be. */
+	if (i == TURN_MAX_THREADS)
+		for (i = 0; i < TURN_MAX_THREADS && segment->threads[i].state != TURN_GONE; i++)
+			;
+	if (i == TURN_MAX_THREADS)
+		return TURN_NOBODY;
+	if (i == segment->num_threads)
+		segment->num_threads++;
+	segment->threads[i] = (struct turn_thread){
+		.state = TURN_READY, .member = member, .deadline = TURN_NEVER,
+	};
+	return i;
+}
+
+void turn_order_remove(struct turn_segment *segment, uint32_t thread)
+{
+	segment->threads[thread].state = TURN_GONE;
+}
+
+void turn_order_remove_member(struct turn_segment *segment, uint32_t member)
+{
+	for (uint32_t i = 0; i < segment->num_threads; i++)
+		if (segment->threads[i].member == member)
+			turn_order_remove(segment, i);
+}
+
+static bool waits(const struct turn_thread *thread)
+{
+	return thread->state >= TURN_DESCRIPTORS && thread->state <= TURN_ASLEEP;
+}
+
+static uint32_t ready(struct turn_segment *segment)
+{
+	uint32_t candidates[TURN_MAX_THREADS], num = 0;
+
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		const struct turn_thread *thread = &segment->threads[i];
+
+		if (thread->state == TURN_READY ||
+		    (waits(thread) && turn_order_passed(segment, thread->deadline)))
+			candidates[num++] = i;
+	}
+	if (!num)
+		return TURN_NOBODY;
+	return candidates[num == 1 ? 0 : turn_order_draw(&segment->order) % num];
+}
+
+static uint32_t to_look(const struct turn_segment *segment)
+{
+	for (uint32_t i = 0; i < segment->num_threads; i++)
+		if (segment->threads[i].state == TURN_DESCRIPTORS &&
+		    segment->threads[i].looked != segment->changes)
+			return i;
+	return TURN_NOBODY;
+}
+
+/* All of the earliest deadline are candidates when time is there. */
+static uint32_t later(struct turn_segment *segment)
+{
+	uint64_t first = TURN_NEVER;
+
+	for (uint32_t i = 0; i < segment->num_threads; i++)
+		if (waits(&segment->threads[i]) && segment->threads[i].deadline < first)
+			first = segment->threads[i].deadline;
+	if (first == TURN_NEVER || first > segment->until)
+		return TURN_NOBODY;
+	segment->now = first;
+	return ready(segment);
+}
+
+static void note(struct turn_segment *segment, uint64_t value)
+{
+	segment->hash = (segment->hash ^ value) * UINT64_C(0x100000001b3);
+}
+
+uint32_t turn_order_next(struct turn_segment *segment)
+{
+	uint32_t next = ready(segment);
+
+	if (next == TURN_NOBODY)
+		next = to_look(segment);
+	if (next == TURN_NOBODY)
+		next = later(segment);
+	segment->turns++;
+	segment->owner = next;
+	note(segment, (uint64_t)next + 1);
+	note(segment, segment->now);
+	return next;
+}
+
+void turn_order_wait(struct turn_segment *segment, struct turn_thread *thread, enum turn_state state,
+		     uint64_t deadline)
+{
+	thread->state = state;
+	thread->deadline = deadline;
+	thread->looked = segment->changes;
+	thread->woken = false;
+	thread->since = ++segment->waits;
+}
+
+static struct turn_thread *oldest(struct turn_segment *segment, struct turn_word word, uint32_t bitset)
+{
+	struct turn_thread *found = NULL;
+
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		struct turn_thread *thread = &segment->threads[i];
+
+		if (thread->state == TURN_FUTEX && thread->word.space == word.space &&
+		    thread->word.at == word.at && thread->bitset & bitset &&
+		    (!found || thread->since < found->since))
+			found = thread;
+	}
+	return found;
+}
+
+uint32_t turn_order_wake(struct turn_segment *segment, struct turn_word word, uint32_t num,
+			 uint32_t bitset)
+{
+	struct turn_thread *thread;
+	uint32_t woken = 0;
+
+	while (woken < num && (thread = oldest(segment, word, bitset))) {
+		thread->woken = true;
+		thread->state = TURN_READY;
+		woken++;
+	}
+	return woken;
+}
+
+uint32_t turn_order_requeue(struct turn_segment *segment, struct turn_word word, uint32_t num,
+			    struct turn_word to)
+{
+	struct turn_thread *thread;
+	uint32_t moved = 0;
+
+	if (word.space == to.space && word.at == to.at)
+		return 0;
+	while (moved < num && (thread = oldest(segment, word, UINT32_MAX))) {
+		thread->word = to;
+		thread->since = ++segment->waits;
+		moved++;
+	}
+	return moved;
+}
+
+void turn_order_interrupt(struct turn_segment *segment, uint32_t member)
+{
+	for (uint32_t i = 0; i < segment->num_threads; i++)
+		if (segment->threads[i].member == member && waits(&segment->threads[i]))
+			segment->threads[i].state = TURN_READY;
+}
+
+void turn_order_interrupt_words(struct turn_segment *segment)
+{
+	for (uint32_t i = 0; i < segment->num_threads; i++)
+		if (segment->threads[i].state == TURN_FUTEX &&
+		    segment->threads[i].word.space > TURN_MAX_MEMBERS)
+			segment->threads[i].state = TURN_READY;
+}
+
+void turn_order_note_call(struct turn_segment *segment, uint32_t thread)
+{
+	segment->calls++;
+	note(segment, (uint64_t)thread << 32 | segment->threads[thread].call);
+}

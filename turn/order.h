@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/order.h - who has the next turn, and when that is.  Pure: no system calls, no state but the
+ * segment's, so that the same seed gives the same order.
+ */
+#ifndef TURN_ORDER_H
+#define TURN_ORDER_H
+
+#include "segment.h"
+
+void turn_order_init(struct turn_segment *segment, uint64_t seed);
+
+/* A slot for a thread of that member that is ready; TURN_NOBODY: there is none left. */
+uint32_t turn_order_add(struct turn_segment *segment, uint32_t member);
+/* A thread, or all threads of a member, are no more. */
+void turn_order_remove(struct turn_segment *segment, uint32_t thread);
+void turn_order_remove_member(struct turn_segment *segment, uint32_t member);
+
+/*
+ * Choose the thread that runs next, and move time to when it can: first among those that are ready or
+ * whose deadline has passed (the seed decides), then of those that wait for descriptors one that has
+ * not asked since the last change, then the earliest deadline.  TURN_NOBODY: nobody can ever go on,
+ * or not before `until'.  Counts the turn.
+ */
+uint32_t turn_order_next(struct turn_segment *segment);
+
+/* The next number of a state that is a segment's or a member's. */
+uint64_t turn_order_draw(uint64_t *state);
+
+/* A thread begins to wait; the caller has set what for, if it is a word. */
+void turn_order_wait(struct turn_segment *segment, struct turn_thread *thread, enum turn_state state,
+		     uint64_t deadline);
+/* Wake up to num threads that wait on the word, the oldest first, of those with a common bit. */
+uint32_t turn_order_wake(struct turn_segment *segment, struct turn_word word, uint32_t num,
+			 uint32_t bitset);
+/* Let up to num of them wait on another word instead. */
+uint32_t turn_order_requeue(struct turn_segment *segment, struct turn_word word, uint32_t num,
+			    struct turn_word to);
+
+/* Who waits, of that member, goes on, and looks whether a signal is there. */
+void turn_order_interrupt(struct turn_segment *segment, uint32_t member);
+
+/* Who waits on memory that several members share goes on, and looks at it again. */
+void turn_order_interrupt_words(struct turn_segment *segment);
+
+/* Counts the thread's call, which is in its slot. */
+void turn_order_note_call(struct turn_segment *segment, uint32_t thread);
+
+static inline bool turn_order_passed(const struct turn_segment *segment, uint64_t deadline)
+{
+	return deadline != TURN_NEVER && segment->now >= deadline;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/random.c - see random.h.  Descriptors that were duplicated, or inherited by exec, give the
+ * kernel's random numbers.
+ */
+#include "config.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "descriptors.h"
+#include "hand.h"
+#include "order.h"
+#include "random.h"
+
+#define MOST_FDS 1024
+
+static uint64_t noted[MOST_FDS / 64];
+
+static long fill(void *to, size_t len)
+{
+	uint64_t *state = &turn_segment->members[turn_member].random, value;
+	size_t num;
+
+	for (size_t done = 0; done < len; done += num) {
+		value = turn_order_draw(state);
+		num = len - done < sizeof(value) ? len - done : sizeof(value);
+		memcpy((char *)to + done, &value, num);
+	}
+	return (long)len;
+}
+
+long turn_random_get(const struct turn_call *call)
+{
+	return fill((void *)call->arguments[0], (size_t)call->arguments[1]);
+}
+
+long turn_random_read(const struct turn_call *call)
+{
+	return fill((void *)call->arguments[1], (size_t)call->arguments[2]);
+}
+
+bool turn_random_is(int fd)
+{
+	return fd >= 0 && fd < MOST_FDS && noted[fd / 64] >> (fd % 64) & 1;
+}
+
+void turn_random_forget(int fd)
+{
+	if (fd >= 0 && fd < MOST_FDS)
+		noted[fd / 64] &= ~(UINT64_C(1) << (fd % 64));
+}
+
+long turn_random_open(const struct turn_call *call)
+{
+	const char *path = (const char *)call->arguments[call->number == SYS_openat ? 1 : 0];
+	long fd = turn_through(call);
+
+	if (fd < 0 || fd >= MOST_FDS)
+		return fd;
+	turn_random_forget((int)fd);
+	if (!strcmp(path, "/dev/urandom") || !strcmp(path, "/dev/random"))
+		noted[fd / 64] |= UINT64_C(1) << (fd % 64);
+	return fd;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/raw.c - see raw.h. */
+#include "config.h"
+
+#include <stddef.h>
+
+#include "raw.h"
+
+#if !defined(__x86_64__)
+#error the system calls of this processor are not known here
+#endif
+
+__asm__(
+	".pushsection .text.turn_raw, \"ax\", @progbits\n"
+	".balign 16\n"
+	".hidden turn_raw_begin\n.globl turn_raw_begin\nturn_raw_begin:\n"
+
+	".hidden turn_raw\n.globl turn_raw\n.type turn_raw, @function\nturn_raw:\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	mov %rdx, %rsi\n"
+	"	mov %rcx, %rdx\n"
+	"	mov %r8, %r10\n"
+	"	mov %r9, %r8\n"
+	"	mov 8(%rsp), %r9\n"
+	"	syscall\n"
+	"	ret\n"
+	".size turn_raw, . - turn_raw\n"
+
+	".hidden turn_raw_clone\n.globl turn_raw_clone\n.type turn_raw_clone, @function\n"
+	"turn_raw_clone:\n"
+	"	push %r12\n"
+	"	mov 16(%rsp), %r12\n"
+	"	mov %rdi, %rax\n"
+	"	mov %rsi, %rdi\n"
+	"	mov %rdx, %rsi\n"
+	"	mov %rcx, %rdx\n"
+	"	mov %r8, %r10\n"
+	"	mov %r9, %r8\n"
+	"	syscall\n"
+	"	test %rax, %rax\n"
+	"	jz 1f\n"
+	"	pop %r12\n"
+	"	ret\n"
+	"1:	mov %r12, %rdi\n"
+	"	sub $128, %rsp\n"	/* the red zone of whoever goes on here */
+	"	and $-16, %rsp\n"
+	"	xor %ebp, %ebp\n"
+	"	call turn_raw_child\n"
+	"	hlt\n"
+	".size turn_raw_clone, . - turn_raw_clone\n"
+
+	".hidden turn_raw_restorer\n.globl turn_raw_restorer\n"
+	".type turn_raw_restorer, @function\n"
+	"turn_raw_restorer:\n"
+	"	mov $15, %eax\n"	/* rt_sigreturn */
+	"	syscall\n"
+	"	hlt\n"			/* where a call ends counts, not where it begins */
+	".size turn_raw_restorer, . - turn_raw_restorer\n"
+
+	".hidden turn_raw_end\n.globl turn_raw_end\nturn_raw_end:\n"
+
+	".hidden turn_raw_resume\n.globl turn_raw_resume\n.type turn_raw_resume, @function\n"
+	"turn_raw_resume:\n"
+	"	mov 0(%rdi), %rax\n"
+	"	mov 8(%rdi), %rbx\n"
+	"	mov 16(%rdi), %rdx\n"
+	"	mov 24(%rdi), %rsi\n"
+	"	mov 40(%rdi), %rbp\n"
+	"	mov 48(%rdi), %r8\n"
+	"	mov 56(%rdi), %r9\n"
+	"	mov 64(%rdi), %r10\n"
+	"	mov 72(%rdi), %r12\n"
+	"	mov 80(%rdi), %r13\n"
+	"	mov 88(%rdi), %r14\n"
+	"	mov 96(%rdi), %r15\n"
+	"	mov 104(%rdi), %rsp\n"
+	"	mov 112(%rdi), %rcx\n"	/* as after a system call */
+	"	mov 32(%rdi), %rdi\n"
+	"	jmp *%rcx\n"
+	".size turn_raw_resume, . - turn_raw_resume\n"
+	".popsection\n");
+
+_Static_assert(offsetof(struct turn_registers, rip) == 112, "what the code above counts");

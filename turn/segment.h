@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/segment.h - the memory that the members of a system and its launcher share: whose turn it
+ * is, the time, and who waits for what.
+ *
+ * One thread of all members runs at a time: the one that has the turn.  Only it writes here, so
+ * there is no lock, and none that a dead process could leave behind.  The launcher has the turn
+ * before the first and after the last one, and takes it from a member that died with it.  The
+ * only words that others touch are `go', by which the turn is handed over, `wanted' and
+ * `num_shown'.
+ */
+#ifndef TURN_SEGMENT_H
+#define TURN_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TURN_MAX_THREADS 256u
+#define TURN_MAX_MEMBERS 64u
+#define TURN_MAX_WRITTEN 1024u
+#define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
+#define TURN_NEVER UINT64_MAX
+#define TURN_SECOND UINT64_C(1000000000)
+#define TURN_BEGIN (1000 * TURN_SECOND)	/* the monotonic clock when a system begins */
+#define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
+
+#define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
+#define TURN_VERSION 1u
+
+/* Environment of a member: the segment's file, and the slot of its first thread. */
+#define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
+#define TURN_THREAD_VARIABLE "LIBPOLYCM_TURN_THREAD"
+
+enum turn_state {
+	TURN_FREE,
+	TURN_READY,		/* waits for nothing but its turn */
+	TURN_RUNS,
+	TURN_DESCRIPTORS,	/* asks the kernel again after each change */
+	TURN_FUTEX,
+	TURN_ASLEEP,
+	TURN_GONE,
+};
+
+/* A word that threads wait on: of one member, or of memory that several map. */
+struct turn_word {
+	uint64_t space;		/* the member's number + 1, or device and inode of the file */
+	uint64_t at;		/* the address, or the offset in the file */
+};
+
+struct turn_thread {
+	_Alignas(64) _Atomic uint32_t go;	/* futex; 1: it has the turn */
+	uint32_t state;		/* enum turn_state */
+	uint32_t member;
+	int32_t tid;		/* as the member sees it */
+	uint64_t cleared;	/* address of the word that the kernel clears when it has ended */
+	uint64_t deadline;	/* TURN_NEVER: none */
+	uint64_t looked;	/* turn_segment.changes when it asked the kernel last */
+	struct turn_word word;
+	uint64_t address;	/* of the word, in its own process */
+	uint32_t bitset;
+	bool woken;		/* by another thread, not by its deadline */
+	uint64_t since;		/* in the order of waiting */
+	uint64_t calls;		/* that were trapped; its n-th is a place in its run */
+	uint32_t yields;	/* in a row, without another call */
+	uint32_t call;		/* what it is in, for people */
+	uint64_t arguments[3];
+};
+
+enum turn_life { TURN_UNUSED, TURN_STARTS, TURN_LIVES, TURN_ENDED };
+
+/* The files that standard output and standard error of a program are, and of its children. */
+struct turn_files {
+	uint32_t program;	/* the member that the launcher started */
+	struct { uint64_t device, inode; } streams[2];
+};
+
+/* One write to them, for who shows all of them in the order of turns. */
+struct turn_written {
+	uint32_t program;
+	uint32_t stream;	/* 0: standard output, 1: standard error */
+	uint64_t len;
+};
+
+struct turn_member {
+	uint32_t life;		/* enum turn_life */
+	int32_t pid;		/* as members see it */
+	uint32_t parent;	/* the member that forked it; TURN_NOBODY: the launcher */
+	uint64_t random;	/* state of what it gets for random numbers */
+	struct turn_files files;
+};
+
+struct turn_segment {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size;
+	_Alignas(64) _Atomic uint32_t launcher_go;	/* futex; 1: the launcher has the turn */
+	_Atomic uint32_t wanted;	/* by the launcher: a member was killed that has not the turn */
+	uint32_t owner;		/* thread, or TURN_NOBODY */
+	uint32_t num_threads, num_members;
+	uint64_t now;		/* ns of the monotonic clock */
+	uint64_t until;		/* nobody runs later than that */
+	uint64_t changes;	/* calls that may have made a descriptor ready */
+	uint64_t waits;		/* counts, for `since' */
+	uint64_t order;		/* state of what chooses among threads */
+	uint64_t turns;
+	uint64_t calls;
+	uint64_t hash;		/* over all turns: thread, time, call */
+	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
+	/* A ring: num_written is the members', num_shown the launcher's. */
+	_Atomic uint64_t num_written, num_shown;
+	struct turn_written written[TURN_MAX_WRITTEN];
+	struct turn_member members[TURN_MAX_MEMBERS];
+	struct turn_thread threads[TURN_MAX_THREADS];
+};
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/threads.c - see threads.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "descriptors.h"
+#include "futex.h"
+#include "hand.h"
+#include "order.h"
+#include "raw.h"
+#include "threads.h"
+
+/* For a thread that begins on a stack of its own; by slot. */
+struct beginning {
+	uint32_t slot;
+	bool is_member;		/* a process, not only a thread */
+	uint32_t member;
+	uint64_t mask;
+	struct turn_registers registers;
+};
+
+static struct beginning beginnings[TURN_MAX_THREADS];
+
+void turn_thread_begin(uint32_t slot)
+{
+	turn_set_slot(slot);
+	turn_self()->tid = (int32_t)TURN_RAW(SYS_gettid);
+	turn_take();
+}
+
+static void begin_member(uint32_t member)
+{
+	turn_member = member;
+	turn_segment->members[member].pid = (int32_t)TURN_RAW(SYS_getpid);
+	turn_segment->members[member].life = TURN_LIVES;
+}
+
+void turn_raw_child(void *arg)
+{
+	/* Its place is used again when this thread has gone on and ended. */
+	const struct beginning begin = *(const struct beginning *)arg;
+
+	turn_thread_begin(begin.slot);
+	if (begin.is_member)
+		begin_member(begin.member);
+	turn_trap_begin();
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &begin.mask, NULL, TURN_SIGSET_SIZE);
+	turn_raw_resume(&begin.registers);
+}
+
+/* clone() as clone3() has it. */
+static struct clone_args arguments_of(const struct turn_call *call)
+{
+	const long *arguments = call->arguments;
+	struct clone_args args = { .flags = 0 };
+	const unsigned long flags = (unsigned long)arguments[0];
+
+	switch (call->number) {
+	case SYS_fork:
+		args.exit_signal = SIGCHLD;
+		break;
+	case SYS_vfork:
+		args.flags = CLONE_VM | CLONE_VFORK;
+		args.exit_signal = SIGCHLD;
+		break;
+	case SYS_clone:
+		args.flags = flags & ~(unsigned long)CSIGNAL;
+		args.exit_signal = flags & CSIGNAL;
+		args.stack = (uint64_t)arguments[1];	/* its upper end */
+		args.parent_tid = args.pidfd = (uint64_t)arguments[2];
+		args.child_tid = (uint64_t)arguments[3];
+		args.tls = (uint64_t)arguments[4];
+		break;
+	default:
+		memcpy(&args, (const void *)arguments[0],
+		       (size_t)arguments[1] < sizeof(args) ? (size_t)arguments[1] : sizeof(args));
+		args.stack += args.stack_size;
+		break;
+	}
+	args.stack_size = 0;
+	return args;
+}
+
+static uint32_t new_member(void)
+{
+	uint32_t member = turn_segment->num_members;
+
+	if (member == TURN_MAX_MEMBERS)
+		for (member = 0; member < TURN_MAX_MEMBERS; member++)
+			if (turn_segment->members[member].life == TURN_ENDED)
+				break;
+	if (member == TURN_MAX_MEMBERS)
+		return TURN_NOBODY;
+	if (member == turn_segment->num_members)
+		turn_segment->num_members++;
+	turn_segment->members[member] = (struct turn_member){
+		.life = TURN_STARTS, .parent = turn_member,
+		.files = turn_segment->members[turn_member].files,
+		.random = turn_order_draw(&turn_segment->members[turn_member].random),
+	};
+	return member;
+}
+
+static struct turn_registers registers_of(const struct turn_call *call, uint64_t stack)
+{
+	const greg_t *is = call->context->uc_mcontext.gregs;
+
+	return (struct turn_registers){
+		.rax = 0, .rbx = (unsigned long)is[REG_RBX], .rdx = (unsigned long)is[REG_RDX],
+		.rsi = (unsigned long)is[REG_RSI], .rdi = (unsigned long)is[REG_RDI],
+		.rbp = (unsigned long)is[REG_RBP], .r8 = (unsigned long)is[REG_R8],
+		.r9 = (unsigned long)is[REG_R9], .r10 = (unsigned long)is[REG_R10],
+		.r12 = (unsigned long)is[REG_R12], .r13 = (unsigned long)is[REG_R13],
+		.r14 = (unsigned long)is[REG_R14], .r15 = (unsigned long)is[REG_R15],
+		.rsp = stack, .rip = (unsigned long)is[REG_RIP],
+	};
+}
+
+/*
+ * A process that shares its parent's memory until it calls exec (posix_spawn(), vfork()) gets its
+ * own: it has its turns like all others, and the parent need not stand still for it.
+ */
+static long clone_it(const struct turn_call *call, struct clone_args *args, struct beginning *begin)
+{
+	long result;
+
+	if (begin->is_member)
+		args->flags &= ~(uint64_t)(CLONE_VM | CLONE_VFORK | CLONE_SIGHAND);
+	if (args->stack) {
+		memcpy(&begin->mask, &call->context->uc_sigmask, sizeof(begin->mask));
+		begin->registers = registers_of(call, args->stack);
+		/* clone3() wants a size; clone() takes the upper end. */
+		return turn_raw_clone(SYS_clone, (long)(args->flags | args->exit_signal),
+				      (long)args->stack,
+				      (long)(args->flags & CLONE_PIDFD ? args->pidfd : args->parent_tid),
+				      (long)args->child_tid, (long)args->tls, begin);
+	}
+	result = turn_raw(SYS_clone, (long)(args->flags | args->exit_signal), 0,
+			  (long)(args->flags & CLONE_PIDFD ? args->pidfd : args->parent_tid),
+			  (long)args->child_tid, (long)args->tls, 0);
+	if (!result) {
+		turn_thread_begin(begin->slot);
+		begin_member(begin->member);
+		turn_trap_begin();
+	}
+	return result;
+}
+
+long turn_clone(const struct turn_call *call)
+{
+	struct clone_args args = arguments_of(call);
+	const bool is_member = !(args.flags & CLONE_THREAD);
+	uint32_t member = is_member ? new_member() : turn_member, slot;
+	long result;
+
+	if (member == TURN_NOBODY)
+		return -EAGAIN;
+	slot = turn_order_add(turn_segment, member);
+	if (slot == TURN_NOBODY) {
+		result = -EAGAIN;
+		goto end_member;
+	}
+	if (args.flags & CLONE_CHILD_CLEARTID)
+		turn_segment->threads[slot].cleared = args.child_tid;
+	beginnings[slot] = (struct beginning){
+		.slot = slot, .is_member = is_member, .member = member,
+	};
+	result = clone_it(call, &args, &beginnings[slot]);
+	if (result >= 0)
+		return result;
+	turn_order_remove(turn_segment, slot);
+end_member:
+	if (is_member)
+		turn_segment->members[member].life = TURN_ENDED;
+	return result;
+}
+
+long turn_exit(const struct turn_call *call)
+{
+	bool is_last = true;
+
+	for (uint32_t i = 0; i < turn_segment->num_threads; i++)
+		if (i != turn_slot() && turn_segment->threads[i].member == turn_member &&
+		    turn_segment->threads[i].state != TURN_GONE)
+			is_last = false;
+	if (call->number == SYS_exit && !is_last) {
+		turn_futex_end_thread();
+		turn_leave();
+	} else {
+		turn_end_member();
+	}
+	turn_trap_end();
+	return turn_through(call);
+}
+
+/* ------------------------------------------------------------------------
+ * exec: the process stays the member that it is, and this thread is its first.
+ */
+
+static bool is_variable(const char *entry, const char *name)
+{
+	size_t len = strlen(name);
+
+	return !strncmp(entry, name, len) && entry[len] == '=';
+}
+
+static size_t count(char *const *list)
+{
+	size_t num = 0;
+
+	while (list && list[num])
+		num++;
+	return num;
+}
+
+/* What the new program is to see; entry: its slot. */
+static void copy_environment(char **to, char *const *from, char *entry)
+{
+	for (size_t i = 0; from && from[i]; i++)
+		if (!is_variable(from[i], TURN_THREAD_VARIABLE))
+			*to++ = from[i];
+	*to++ = entry;
+	*to = NULL;
+}
+
+/* "NAME=NUMBER", without functions of the C library that may not be used here. */
+static void write_entry(char *entry, uint32_t number)
+{
+	char digits[12];
+	size_t num = 0;
+
+	memcpy(entry, TURN_THREAD_VARIABLE "=", sizeof(TURN_THREAD_VARIABLE));
+	entry += sizeof(TURN_THREAD_VARIABLE);
+	do {
+		digits[num++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	while (num)
+		*entry++ = digits[--num];
+	*entry = '\0';
+}
+
+static void set_others(enum turn_state *kept, bool restore)
+{
+	for (uint32_t i = 0; i < turn_segment->num_threads; i++) {
+		struct turn_thread *thread = &turn_segment->threads[i];
+
+		if (thread->member != turn_member || i == turn_slot())
+			continue;
+		if (restore)
+			thread->state = kept[i];
+		else
+			kept[i] = thread->state;
+		if (!restore)
+			turn_order_remove(turn_segment, i);
+	}
+}
+
+long turn_exec(const struct turn_call *call)
+{
+	const unsigned int argument = call->number == SYS_execve ? 2 : 3;
+	char *const *given = (char *const *)call->arguments[argument];
+	enum turn_state kept[TURN_MAX_THREADS];
+	char entry[sizeof(TURN_THREAD_VARIABLE) + 12];
+	const size_t size = (count(given) + 2) * sizeof(char *);
+	struct turn_call other = *call;
+	char **environment = (char **)TURN_RAW(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long result;
+
+	if ((unsigned long)environment > -4096ul)
+		return -ENOMEM;
+	write_entry(entry, turn_slot());
+	copy_environment(environment, given, entry);
+	other.arguments[argument] = (long)environment;
+	set_others(kept, false);
+	turn_changed();		/* descriptors are closed */
+	result = turn_through(&other);
+	set_others(kept, true);
+	TURN_RAW(SYS_munmap, environment, size);
+	return result;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/threads.h - threads and processes that a member makes: each has a slot, given by the thread
+ * that makes it, so that numbers do not depend on who starts first.
+ */
+#ifndef TURN_THREADS_H
+#define TURN_THREADS_H
+
+#include "trap.h"
+
+/* clone(), clone3(), fork(), vfork(). */
+long turn_clone(const struct turn_call *call);
+/* execve(), execveat(). */
+long turn_exec(const struct turn_call *call);
+/* exit(), exit_group(); do not return. */
+long turn_exit(const struct turn_call *call);
+
+/* This thread, which has that slot, is one of the system; it waits for its turn. */
+void turn_thread_begin(uint32_t slot);
+
+#endif

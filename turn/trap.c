@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/trap.c - see trap.h.
+ *
+ * The handler runs with all signals blocked: those of the program come when it returns, so at
+ * places that the order of turns decides.  SIGSYS itself is never blocked, in no thread: a call
+ * that is trapped then would end the process.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "include/thread_local.h"
+#include "raw.h"
+#include "trap.h"
+
+#define KERNEL_SA_RESTORER 0x04000000ul
+
+static POLYCM_THREAD_LOCAL volatile unsigned char selector;
+
+static uint64_t bit(int signal)
+{
+	return UINT64_C(1) << (signal - 1);
+}
+
+static void on_call(int signal, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+	greg_t *registers = uc->uc_mcontext.gregs;
+	struct turn_call call = {
+		.number = info->si_syscall,
+		.arguments = { registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+			       registers[REG_R10], registers[REG_R8], registers[REG_R9] },
+		.context = uc,
+	};
+
+	(void)signal;
+	/* The end of a handler of the program: its frame is where the stack pointer is. */
+	if (call.number == SYS_rt_sigreturn)
+		registers[REG_RIP] = (greg_t)turn_raw_restorer;
+	else
+		registers[REG_RAX] = turn_call(&call);
+}
+
+int turn_trap_install(void)
+{
+	const struct turn_sigaction action = {
+		.handler = on_call,
+		.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | KERNEL_SA_RESTORER,
+		.restorer = turn_raw_restorer,
+		.mask = ~bit(SIGSYS),
+	};
+
+	return (int)TURN_RAW(SYS_rt_sigaction, SIGSYS, &action, NULL, TURN_SIGSET_SIZE);
+}
+
+int turn_trap_begin(void)
+{
+	uint64_t mask = bit(SIGSYS);
+	long err;
+
+	TURN_RAW(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, TURN_SIGSET_SIZE);
+	selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+	err = TURN_RAW(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, turn_raw_begin,
+		       turn_raw_end - turn_raw_begin, &selector);
+	if (err)
+		selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+	return (int)err;
+}
+
+void turn_trap_end(void)
+{
+	selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+}
+
+long turn_trap_mask(struct turn_call *call)
+{
+	const uint64_t *set = (const uint64_t *)call->arguments[1];
+	uint64_t *old = (uint64_t *)call->arguments[2], mask, is;
+
+	if (call->arguments[3] != TURN_SIGSET_SIZE)
+		return -EINVAL;
+	memcpy(&is, &call->context->uc_sigmask, sizeof(is));
+	mask = is;
+	if (set) {
+		switch (call->arguments[0]) {
+		case SIG_BLOCK:
+			mask |= *set;
+			break;
+		case SIG_UNBLOCK:
+			mask &= ~*set;
+			break;
+		case SIG_SETMASK:
+			mask = *set;
+			break;
+		default:
+			return -EINVAL;
+		}
+		mask &= ~(bit(SIGSYS) | bit(SIGKILL) | bit(SIGSTOP));
+		memcpy(&call->context->uc_sigmask, &mask, sizeof(mask));
+	}
+	if (old)
+		*old = is;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/trap.h - the system calls of a member's threads come to turn_call() instead of the kernel
+ * (syscall user dispatch: prctl(2), PR_SET_SYSCALL_USER_DISPATCH; Linux 5.11).
+ */
+#ifndef TURN_TRAP_H
+#define TURN_TRAP_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+struct turn_call {
+	long number;
+	long arguments[6];
+	ucontext_t *context;	/* of the thread that called; its signal mask counts when it goes on */
+};
+
+/* The result for the program: 0 or more, or a negative errno.  In calls.c. */
+long turn_call(struct turn_call *call);
+
+/* Once in a process; 0 or a negative errno. */
+int turn_trap_install(void);
+/* From now on, or no longer, for this thread. */
+int turn_trap_begin(void);
+void turn_trap_end(void);
+
+/* As the kernel has it, which the C library's is not. */
+struct turn_sigaction {
+	void (*handler)(int signal, siginfo_t *info, void *context);
+	unsigned long flags;
+	void (*restorer)(void);
+	uint64_t mask;
+};
+#define TURN_SIGSET_SIZE 8
+
+/* rt_sigprocmask(), for when the handler returns. */
+long turn_trap_mask(struct turn_call *call);
+
+#endif
