@@ -9,8 +9,6 @@
 #include "hand.h"
 
 #define LOOK_NS 1000u
-/* Who looks that often without another call waits for somebody. */
-#define LOOKS 16u
 #define YIELD_NS 1000u
 #define YIELDS_ALIKE 4u		/* then each sleeps twice as long */
 #define MOST_DOUBLINGS 14u
@@ -26,8 +24,6 @@ long turn_clock_look(clockid_t clock, struct timespec *ret)
 	uint64_t time;
 
 	turn_segment->now += LOOK_NS;
-	if (++turn_self()->yields % LOOKS == 0)
-		turn_pass();
 	time = turn_segment->now;
 	if (is_date(clock))
 		time += TURN_DATE - TURN_BEGIN;

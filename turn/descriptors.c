@@ -40,6 +40,17 @@ static long with(const struct turn_call *call, unsigned int argument, long value
 	return turn_through(&other);
 }
 
+/* What a call that may make others ready had for a result. */
+static long done(long result)
+{
+	turn_changed();
+	if (result >= 0)
+		turn_progress();
+	else if (result == -EAGAIN)
+		turn_clock_yield();
+	return result;
+}
+
 /* Nothing was ready: true: ask again; false: the time is over. */
 static bool wait_on(uint64_t deadline)
 {
@@ -49,9 +60,13 @@ static bool wait_on(uint64_t deadline)
 	return true;
 }
 
-/* Who asks in vain without waiting will do so again. */
-static bool wait_or_yield(uint64_t deadline)
+/* Nothing was ready, or was.  Who asks in vain without waiting will do so again. */
+static bool wait_or_yield(long num, uint64_t deadline)
 {
+	if (num > 0)
+		turn_progress();
+	if (num)
+		return false;
 	if (wait_on(deadline))
 		return true;
 	turn_clock_yield();
@@ -82,7 +97,7 @@ long turn_poll(const struct turn_call *call)
 			       TURN_SIGSET_SIZE);
 		if (!num && turn_signal_interrupts(call))
 			num = -EINTR;
-	} while (!num && wait_or_yield(deadline));
+	} while (wait_or_yield(num, deadline));
 	return num;
 }
 
@@ -122,7 +137,7 @@ long turn_select(const struct turn_call *call)
 			       call->number == SYS_select ? 0 : arguments[5]);
 		if (!num && turn_signal_interrupts(call))
 			num = -EINTR;
-	} while (!num && wait_or_yield(deadline));
+	} while (wait_or_yield(num, deadline));
 	for (unsigned int i = 0; i < 3; i++)
 		if (num >= 0 && sets.given[i])
 			memcpy(sets.given[i], &sets.asked[i], sets.size);
@@ -142,7 +157,7 @@ long turn_epoll(const struct turn_call *call)
 			       has_mask ? arguments[4] : 0, TURN_SIGSET_SIZE);
 		if (!num && turn_signal_interrupts(call))
 			num = -EINTR;
-	} while (!num && wait_or_yield(deadline));
+	} while (wait_or_yield(num, deadline));
 	return num;
 }
 
@@ -230,10 +245,7 @@ long turn_input(const struct turn_call *call)
 	} else {
 		result = without_waiting(call, fd, POLLIN, SO_RCVTIMEO);
 	}
-	turn_changed();
-	if (result == -EAGAIN)
-		turn_clock_yield();
-	return result;
+	return done(result);
 }
 
 /* --- Streams: the kernel does not return before all is written. --- */
@@ -335,10 +347,7 @@ long turn_output(const struct turn_call *call)
 	}
 	if (result > 0 && (fd == STDOUT_FILENO || fd == STDERR_FILENO))
 		turn_shown(fd, (uint64_t)result);
-	turn_changed();
-	if (result == -EAGAIN)
-		turn_clock_yield();
-	return result;
+	return done(result);
 }
 
 long turn_connect(const struct turn_call *call)

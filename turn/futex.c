@@ -81,6 +81,7 @@ static long wait_for(const struct operation *op, uint64_t deadline, uint32_t bit
 	self->bitset = bitset;
 	if (!turn_wait(TURN_FUTEX, deadline))
 		return turn_order_passed(turn_segment, deadline) ? -ETIMEDOUT : -EINTR;
+	turn_progress();
 	if (!op->is_private && is_of_ended(op))
 		await_end(op);
 	return 0;
@@ -135,8 +136,12 @@ static long change(const struct operation *op)
 static uint32_t wake(const struct operation *op, _Atomic uint32_t *address, uint32_t num,
 		     uint32_t bitset)
 {
-	return turn_order_wake(turn_segment, turn_word_at((const void *)address, op->is_private), num,
-			       bitset);
+	const struct turn_word word = turn_word_at((const void *)address, op->is_private);
+	uint32_t woken = turn_order_wake(turn_segment, word, num, bitset);
+
+	if (woken)
+		turn_progress();
+	return woken;
 }
 
 static long wake_op(const struct operation *op)

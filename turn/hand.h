@@ -36,4 +36,12 @@ static inline void turn_changed(void)
 	turn_segment->changes++;
 }
 
+/* A call brought something: the thread does not only ask whether others did. */
+static inline void turn_progress(void)
+{
+	struct turn_thread *self = turn_self();
+
+	self->idle = self->yields = 0;
+}
+
 #endif

@@ -46,7 +46,7 @@ __asm__(
 	"	sub $128, %rsp\n"	/* the red zone of whoever goes on here */
 	"	and $-16, %rsp\n"
 	"	xor %ebp, %ebp\n"
-	"	call turn_raw_child\n"
+	"	call *(%rdi)\n"
 	"	hlt\n"
 	".size turn_raw_clone, . - turn_raw_clone\n"
 

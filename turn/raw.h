@@ -21,12 +21,14 @@ long turn_raw(long number, long a, long b, long c, long d, long e, long f);
 #define TURN_RAW_(number, a, b, c, d, e, f, ...)                                                   \
 	turn_raw((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/*
- * clone() and clone3(): as turn_raw() in the caller.  The child, on the stack that it was given,
- * calls turn_raw_child(begin) and does not return.
- */
-long turn_raw_clone(long number, long a, long b, long c, long d, long e, void *begin);
-void turn_raw_child(void *begin) __attribute__((noreturn));
+/* What a child does on the stack that it was given; it does not return. */
+struct turn_raw_begin {
+	void (*run)(struct turn_raw_begin *begin);
+};
+
+/* clone(), with a stack: as turn_raw() in the caller; the child calls begin->run(begin). */
+long turn_raw_clone(long number, long a, long b, long c, long d, long e,
+		    struct turn_raw_begin *begin);
 
 /* Goes on where a call was made, with the registers that the kernel gives back after it. */
 void turn_raw_resume(const struct turn_registers *registers) __attribute__((noreturn));

@@ -62,7 +62,8 @@ struct turn_thread {
 	bool woken;		/* by another thread, not by its deadline */
 	uint64_t since;		/* in the order of waiting */
 	uint64_t calls;		/* that were trapped; its n-th is a place in its run */
-	uint32_t yields;	/* in a row, without another call */
+	uint32_t idle;		/* calls in a row that brought nothing */
+	uint32_t yields;	/* and how often it let others go on for it */
 	uint32_t call;		/* what it is in, for people */
 	uint64_t arguments[3];
 };

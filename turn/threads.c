@@ -19,6 +19,7 @@
 
 /* For a thread that begins on a stack of its own; by slot. */
 struct beginning {
+	struct turn_raw_begin begin;	/* first */
 	uint32_t slot;
 	bool is_member;		/* a process, not only a thread */
 	uint32_t member;
@@ -42,7 +43,7 @@ static void begin_member(uint32_t member)
 	turn_segment->members[member].life = TURN_LIVES;
 }
 
-void turn_raw_child(void *arg)
+static void begin_on_stack(struct turn_raw_begin *arg)
 {
 	/* Its place is used again when this thread has gone on and ended. */
 	const struct beginning begin = *(const struct beginning *)arg;
@@ -134,13 +135,14 @@ static long clone_it(const struct turn_call *call, struct clone_args *args, stru
 	if (begin->is_member)
 		args->flags &= ~(uint64_t)(CLONE_VM | CLONE_VFORK | CLONE_SIGHAND);
 	if (args->stack) {
+		begin->begin.run = begin_on_stack;
 		memcpy(&begin->mask, &call->context->uc_sigmask, sizeof(begin->mask));
 		begin->registers = registers_of(call, args->stack);
 		/* clone3() wants a size; clone() takes the upper end. */
 		return turn_raw_clone(SYS_clone, (long)(args->flags | args->exit_signal),
 				      (long)args->stack,
 				      (long)(args->flags & CLONE_PIDFD ? args->pidfd : args->parent_tid),
-				      (long)args->child_tid, (long)args->tls, begin);
+				      (long)args->child_tid, (long)args->tls, &begin->begin);
 	}
 	result = turn_raw(SYS_clone, (long)(args->flags | args->exit_signal), 0,
 			  (long)(args->flags & CLONE_PIDFD ? args->pidfd : args->parent_tid),
