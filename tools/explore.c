@@ -27,6 +27,8 @@ struct progress {
 void explore_usage(FILE *to)
 {
 	fputs("usage: polycm explore [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+	      "       polycm explore [OPTION]... {--on | --daemon} NODE COMMAND [ARGUMENT]...\n"
+	      "                      {--on | --daemon} NODE COMMAND ...\n"
 	      "\n"
 	      "Runs COMMAND on the simulator, in virtual time, under many seeds. The seed\n"
 	      "decides which messages are lost, late, duplicated or out of order. For each way\n"
@@ -40,6 +42,7 @@ void explore_usage(FILE *to)
 	      "  --failures N        stop after this many failing seeds; 0: no limit (10)\n"
 	      "  --shrink-runs N     limit of additional runs for each failing seed (200)\n"
 	      "  --output DIR        folder for the results (polycm-explore)\n"
+	      "  --on, --daemon NODE several programs, as for polycm run\n"
 	      "\n"
 	      "Exit status: 0: no seed fails, 1: some seeds fail, 2: bad options, or COMMAND\n"
 	      "fails without faults, too, 74: some seeds fail, but the results could not be\n"
@@ -110,7 +113,10 @@ static int read_timeout(struct explore *explore, const char *text)
 	return 0;
 }
 
-enum { SEEDS, SCENARIO, TRANSPORT, JOBS, TIMEOUT, FAILURES, SHRINK_RUNS, OUTPUT, NUM_OPTIONS };
+enum {
+	SEEDS, SCENARIO, TRANSPORT, JOBS, TIMEOUT, FAILURES, SHRINK_RUNS, OUTPUT, ON, DAEMON,
+	NUM_OPTIONS
+};
 
 static const struct option options[] = {
 	{ "seeds", required_argument, NULL, SEEDS },
@@ -121,6 +127,8 @@ static const struct option options[] = {
 	{ "failures", required_argument, NULL, FAILURES },
 	{ "shrink-runs", required_argument, NULL, SHRINK_RUNS },
 	{ "output", required_argument, NULL, OUTPUT },
+	{ "on", required_argument, NULL, ON },
+	{ "daemon", required_argument, NULL, DAEMON },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -295,6 +303,18 @@ static int explore_all(struct explore *explore)
 	return explore_is_cut() ? STATUS_CUT : progress.failed || explore_interrupted();
 }
 
+/* Each run of a system is one of `polycm run'. */
+static void set_command(struct explore *explore, char **words, size_t num, bool is_system)
+{
+	explore->is_system = is_system;
+	explore->command = tool_realloc(NULL, num + 3, sizeof(char *));
+	if (is_system) {
+		explore->command[0] = place_command();
+		explore->command[1] = tool_strdup("run");
+	}
+	memcpy(explore->command + (is_system ? 2 : 0), words, (num + 1) * sizeof(char *));
+}
+
 /* Before hours of runs, not after them.  An empty one goes again at the end. */
 static int make_output(const struct explore *explore)
 {
@@ -316,11 +336,12 @@ static int prepare(struct explore *explore, const char *transport)
 	const char *folder = getenv("TMPDIR");
 	int status;
 
-	status = run_find(explore->command[0]);
+	status = explore->is_system ? 0 : run_find(explore->command[0]);
 	if (status)
 		return status;
 	unsetenv("POLYCM_SIM_EXPLORE");
-	status = run_prepare(explore->scenario, transport, explore->command[0]);
+	status = run_prepare(explore->scenario, transport,
+			     explore->is_system ? NULL : explore->command[0]);
 	if (status)
 		return status;
 	if (explore->scenario)
@@ -356,7 +377,8 @@ int explore_command(int argc, char **argv)
 		tool_error("explore: no command is given; 'polycm help explore' tells more");
 		return STATUS_USAGE;
 	}
-	explore.command = argv + optind;
+	status = values[ON] || values[DAEMON] ? 2 : 0;
+	set_command(&explore, argv + optind - status, (size_t)(argc - optind + status), status);
 	status = prepare(&explore, values[TRANSPORT]);
 	if (status)
 		return status;

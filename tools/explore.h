@@ -13,6 +13,7 @@
 /* What all runs have in common. */
 struct explore {
 	char **command;
+	bool is_system;			/* it is `polycm run', with several programs behind it */
 	const char *scenario;		/* absolute, or NULL */
 	const char *output;		/* folder of what is kept */
 	char *work;			/* folder of what is not */

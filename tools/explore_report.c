@@ -96,8 +96,9 @@ static void print_replay(const struct explore *explore, const char *scenario)
 	}
 	fputs(" --scenario", stdout);
 	print_word(scenario);
-	fputs(" --", stdout);
-	for (char **word = explore->command; *word; word++)
+	if (!explore->is_system)
+		fputs(" --", stdout);
+	for (char **word = explore->command + (explore->is_system ? 2 : 0); *word; word++)
 		print_word(*word);
 	putchar('\n');
 }

@@ -157,6 +157,17 @@ static void add_provider_path(const char *folders)
 	free(both);
 }
 
+char *place_command(void)
+{
+	char exe[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	if (len < 0)
+		return tool_strdup("polycm");
+	exe[len] = '\0';
+	return tool_strdup(exe);
+}
+
 void place_setup(void)
 {
 	FILE *file = open_build_tree();

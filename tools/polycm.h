@@ -29,7 +29,8 @@ void timeline_usage(FILE *to);
 
 /*
  * run_environment.c: the environment of polycm run for COMMAND with these two options, either
- * of which may be NULL, and the simulator for the provider.  0 or an exit status.
+ * of which may be NULL, and the simulator for the provider.  Without COMMAND nothing is preloaded.
+ * 0 or an exit status.
  */
 int run_prepare(const char *scenario, const char *transport, const char *command);
 /* run_program.c: 0, or after an error message STATUS_NOT_FOUND or STATUS_CANNOT_EXECUTE. */
@@ -67,6 +68,8 @@ const char *place_interposer(void);
 const char *place_auditor(void);
 /* That of libpolycm-turn, for several programs in one virtual time; NULL after an error message. */
 const char *place_turn(void);
+/* This command itself. */
+char *place_command(void);
 /* Run from a build tree: let the library find that tree's plugins. */
 void place_setup(void);
 /* The library that gives programs for sockets rsockets; NULL after an error message. */

@@ -224,6 +224,18 @@ static int set_audit(const struct run_program *program)
 	return 0;
 }
 
+static int set_libraries(const char *command)
+{
+	struct run_program program = run_program_of(command);
+	int status = set_preload(command, &program);
+
+	if (!status)
+		status = set_audit(&program);
+	free(program.interpreter);
+	free(program.runtime);
+	return status;
+}
+
 int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *command)
 {
 	return run_check_values(values) ? STATUS_USAGE : run_set_checked(values, command);
@@ -232,17 +244,8 @@ int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *c
 int run_set_checked(const char *const values[RUN_NUM_OPTIONS], const char *command)
 {
 	int status = set_variables(values);
-	struct run_program program;
 
-	if (status)
-		return status;
-	program = run_program_of(command);
-	status = set_preload(command, &program);
-	if (!status)
-		status = set_audit(&program);
-	free(program.interpreter);
-	free(program.runtime);
-	return status;
+	return status || !command ? status : set_libraries(command);
 }
 
 int run_prepare(const char *scenario, const char *transport, const char *command)

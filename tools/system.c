@@ -193,6 +193,6 @@ int run_system(const char *const values[RUN_NUM_OPTIONS], char **argv, char **wo
 		}
 	}
 	if (system.folder)
-		system_remove(system.folder);
+		system_folder_remove(system.folder);
 	return status;
 }

@@ -37,14 +37,19 @@ struct system {
 
 /* The launcher's process, to which members are all there is: 0 in it; else its pid.  Or -1. */
 pid_t system_enter(void);
-/* Before exec: the same addresses in each run, and one processor. */
+/* Before exec: the same addresses in each run, one processor, no life without the launcher. */
 void system_settle(void);
+
+/* --- system_folder.c --- */
+
+/* 0 or an exit status; the process that made it holds it. */
+int system_folder_make(struct system *system);
+void system_folder_remove(const char *folder);
 
 /* --- system_start.c --- */
 
-/* A folder with the segment and, where no scenario is given, one with the nodes; 0 or an exit status. */
+/* A folder with the segment and, where no scenario is given, one with the nodes; 0 or a status. */
 int system_prepare(struct system *system);
-void system_remove(const char *folder);
 /* All programs, each waiting for its first turn; 0 or an exit status. */
 int system_start(struct system *system);
 /* Its program, or what it was forked from. */

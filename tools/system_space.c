@@ -77,6 +77,7 @@ void system_settle(void)
 	int cpu = sched_getcpu(), persona = personality(0xffffffff);
 	cpu_set_t one;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (persona >= 0)
 		personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
 	if (cpu < 0)

@@ -4,11 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -20,32 +18,12 @@
 /* Who comes later begins later, when those before have had time to wait. */
 #define START_GAP TURN_SECOND
 
-static int make_folder(struct system *system)
+/* As an option or, under polycm explore, in the environment; NULL: not given. */
+static const char *value_of(const struct system *system, size_t option)
 {
-	static const char *const parents[] = { "/dev/shm", "/tmp" };
+	const char *value = system->values[option];
 
-	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
-		system->folder = tool_printf("%s/polycm-system-XXXXXX", parents[i]);
-		if (mkdtemp(system->folder))
-			return 0;
-		free(system->folder);
-	}
-	system->folder = NULL;
-	tool_error("run: no folder can be made in /dev/shm and /tmp: %m");
-	return EXIT_FAILURE;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-void system_remove(const char *folder)
-{
-	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	return value ? value : getenv(run_options[option].variable);
 }
 
 static int make_segment(struct system *system)
@@ -82,7 +60,7 @@ static bool is_first_of_node(const struct system *system, size_t at)
 /* A node for each name, with one device: 10.0.0.1, 10.0.0.2, ... in the order of names. */
 static int write_scenario(const struct system *system)
 {
-	const char *transport = system->values[RUN_TRANSPORT];
+	const char *transport = value_of(system, RUN_TRANSPORT);
 	char *path = tool_printf("%s/scenario", system->folder);
 	FILE *file = fopen(path, "we");
 	unsigned int num = 0;
@@ -109,20 +87,20 @@ static int write_scenario(const struct system *system)
 
 int system_prepare(struct system *system)
 {
-	int status = make_folder(system);
+	int status = system_folder_make(system);
 
 	if (!status)
 		status = make_segment(system);
 	if (!status)
 		status = system_output_prepare(system);
-	if (!status && !system->values[RUN_SCENARIO])
+	if (!status && !value_of(system, RUN_SCENARIO))
 		status = write_scenario(system);
 	return status;
 }
 
 static uint64_t seed_of(const struct system *system)
 {
-	const char *seed = system->values[RUN_SEED];
+	const char *seed = value_of(system, RUN_SEED);
 
 	return seed ? strtoull(seed, NULL, 0) : 1;
 }
@@ -139,7 +117,7 @@ static int set_environment(const struct system *system, const struct system_prog
 	memcpy(values, system->values, sizeof(values));
 	values[RUN_NODE] = program->node;
 	values[RUN_CLOCK] = "real";
-	if (!values[RUN_SCENARIO]) {
+	if (!value_of(system, RUN_SCENARIO)) {
 		values[RUN_SCENARIO] = path;
 		values[RUN_TRANSPORT] = NULL;
 	}
@@ -170,6 +148,8 @@ static void become(const struct system *system, const struct system_program *pro
 	if (!status)
 		status = system_output_take((size_t)(program - system->programs));
 	if (!status) {
+		/* kill(0, ...) is for the program's own processes. */
+		setpgid(0, 0);
 		system_settle();
 		execvp(program->command[0], program->command);
 		status = errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE;

@@ -20,6 +20,7 @@
 #include "random.h"
 #include "signals.h"
 #include "threads.h"
+#include "timers.h"
 #include "trap.h"
 #include "words.h"
 
@@ -40,6 +41,7 @@ static long change(const struct turn_call *call)
 static long close_one(const struct turn_call *call)
 {
 	turn_random_forget((int)call->arguments[0]);
+	turn_timers_close((int)call->arguments[0]);
 	return change(call);
 }
 
@@ -103,23 +105,26 @@ static long seconds(const struct turn_call *call)
 	return now.tv_sec;
 }
 
-static long sleep_until(uint64_t deadline, struct timespec *ret_left)
+static long sleep_until(const struct turn_call *call, uint64_t deadline, struct timespec *ret_left)
 {
 	uint64_t left;
 
-	turn_clock_sleep_until(deadline);
-	if (turn_order_passed(turn_segment, deadline))
-		return 0;
-	left = deadline - turn_segment->now;
-	if (ret_left)
-		*ret_left = (struct timespec){ (time_t)(left / TURN_SECOND),
-					       (long)(left % TURN_SECOND) };
-	return -EINTR;
+	while (!turn_order_passed(turn_segment, deadline)) {
+		turn_clock_sleep_until(deadline);
+		if (turn_order_passed(turn_segment, deadline) || !turn_signal_interrupts(call))
+			continue;
+		left = deadline - turn_segment->now;
+		if (ret_left)
+			*ret_left = (struct timespec){ (time_t)(left / TURN_SECOND),
+						       (long)(left % TURN_SECOND) };
+		return -EINTR;
+	}
+	return 0;
 }
 
 static long nap(const struct turn_call *call)
 {
-	return sleep_until(turn_clock_after((const struct timespec *)call->arguments[0]),
+	return sleep_until(call, turn_clock_after((const struct timespec *)call->arguments[0]),
 			   (struct timespec *)call->arguments[1]);
 }
 
@@ -128,8 +133,8 @@ static long clock_nap(const struct turn_call *call)
 	const struct timespec *given = (const struct timespec *)call->arguments[2];
 
 	if (call->arguments[1] & TIMER_ABSTIME)
-		return sleep_until(turn_clock_at((clockid_t)call->arguments[0], given), NULL);
-	return sleep_until(turn_clock_after(given), (struct timespec *)call->arguments[3]);
+		return sleep_until(call, turn_clock_at((clockid_t)call->arguments[0], given), NULL);
+	return sleep_until(call, turn_clock_after(given), (struct timespec *)call->arguments[3]);
 }
 
 static long yield(const struct turn_call *call)
@@ -173,7 +178,6 @@ static call_fn *const calls[] = {
 	[SYS_dup2] = change,
 	[SYS_dup3] = change,
 	[SYS_eventfd2] = change,
-	[SYS_timerfd_settime] = change,
 	[SYS_ftruncate] = change,
 
 	[SYS_flock] = turn_lock,
@@ -196,6 +200,18 @@ static call_fn *const calls[] = {
 	[SYS_getrandom] = turn_random_get,
 	[SYS_open] = turn_random_open,
 	[SYS_openat] = turn_random_open,
+
+	[SYS_alarm] = turn_timers_interval,
+	[SYS_setitimer] = turn_timers_interval,
+	[SYS_getitimer] = turn_timers_interval,
+	[SYS_timer_create] = turn_timers_posix,
+	[SYS_timer_settime] = turn_timers_posix,
+	[SYS_timer_gettime] = turn_timers_posix,
+	[SYS_timer_getoverrun] = turn_timers_posix,
+	[SYS_timer_delete] = turn_timers_posix,
+	[SYS_timerfd_create] = turn_timers_fd,
+	[SYS_timerfd_settime] = turn_timers_fd,
+	[SYS_timerfd_gettime] = turn_timers_fd,
 
 	[SYS_kill] = turn_kill,
 	[SYS_tkill] = turn_kill,

@@ -11,9 +11,11 @@
 #include "hand.h"
 #include "order.h"
 #include "raw.h"
+#include "signals.h"
 #include "words.h"
 
 struct operation {
+	const struct turn_call *call;
 	_Atomic uint32_t *address, *second;
 	uint32_t command, value, third;
 	bool is_private;
@@ -68,19 +70,23 @@ static long wait_for(const struct operation *op, uint64_t deadline, uint32_t bit
 
 	if (!bitset)
 		return -EINVAL;
-	if (atomic_load(op->address) != op->value)
-		return -EAGAIN;
-	if (!op->is_private && is_of_ended(op)) {
-		await_end(op);
-		return 0;
+	for (;;) {
+		if (atomic_load(op->address) != op->value)
+			return -EAGAIN;
+		if (!op->is_private && is_of_ended(op)) {
+			await_end(op);
+			return 0;
+		}
+		if (turn_order_passed(turn_segment, deadline))
+			return -ETIMEDOUT;
+		self->word = word_of(op);
+		self->address = (uint64_t)op->address;
+		self->bitset = bitset;
+		if (turn_wait(TURN_FUTEX, deadline))
+			break;
+		if (turn_signal_interrupts(op->call))
+			return -EINTR;
 	}
-	if (turn_order_passed(turn_segment, deadline))
-		return -ETIMEDOUT;
-	self->word = word_of(op);
-	self->address = (uint64_t)op->address;
-	self->bitset = bitset;
-	if (!turn_wait(TURN_FUTEX, deadline))
-		return turn_order_passed(turn_segment, deadline) ? -ETIMEDOUT : -EINTR;
 	turn_progress();
 	if (!op->is_private && is_of_ended(op))
 		await_end(op);
@@ -206,6 +212,7 @@ long turn_futex(const struct turn_call *call)
 {
 	const uint32_t code = (uint32_t)call->arguments[1];
 	const struct operation op = {
+		.call = call,
 		.address = (_Atomic uint32_t *)call->arguments[0],
 		.command = code & (uint32_t)FUTEX_CMD_MASK,
 		.value = (uint32_t)call->arguments[2],

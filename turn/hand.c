@@ -9,6 +9,7 @@
 #include "include/thread_local.h"
 #include "order.h"
 #include "raw.h"
+#include "timers.h"
 
 struct turn_segment *turn_segment;
 uint32_t turn_member;
@@ -75,11 +76,28 @@ void turn_pass(void)
 	go_on();
 }
 
+/* Was it only for a timer of the process, which was none of this thread's business? */
+static bool goes_on_waiting(enum turn_state state, uint64_t deadline, bool was_interrupted)
+{
+	const struct turn_thread *self = turn_self();
+
+	if (self->woken || was_interrupted || turn_order_passed(turn_segment, deadline))
+		return false;
+	return state != TURN_DESCRIPTORS || self->looked == turn_segment->changes;
+}
+
 bool turn_wait(enum turn_state state, uint64_t deadline)
 {
-	turn_order_wait(turn_segment, turn_self(), state, deadline);
-	go_on();
-	return turn_self()->woken;
+	struct turn_thread *self = turn_self();
+	uint64_t timer;
+
+	do {
+		timer = turn_timers_next();
+		turn_order_wait(turn_segment, self, state, deadline < timer ? deadline : timer);
+		go_on();
+		turn_timers_expire();
+	} while (goes_on_waiting(state, deadline, self->interrupted));
+	return self->woken;
 }
 
 void turn_leave(void)

@@ -126,7 +126,7 @@ void turn_order_wait(struct turn_segment *segment, struct turn_thread *thread, e
 	thread->state = state;
 	thread->deadline = deadline;
 	thread->looked = segment->changes;
-	thread->woken = false;
+	thread->woken = thread->interrupted = false;
 	thread->since = ++segment->waits;
 }
 
@@ -175,11 +175,17 @@ uint32_t turn_order_requeue(struct turn_segment *segment, struct turn_word word,
 	return moved;
 }
 
+static void interrupt(struct turn_thread *thread)
+{
+	thread->state = TURN_READY;
+	thread->interrupted = true;
+}
+
 void turn_order_interrupt(struct turn_segment *segment, uint32_t member)
 {
 	for (uint32_t i = 0; i < segment->num_threads; i++)
 		if (segment->threads[i].member == member && waits(&segment->threads[i]))
-			segment->threads[i].state = TURN_READY;
+			interrupt(&segment->threads[i]);
 }
 
 void turn_order_interrupt_words(struct turn_segment *segment)
@@ -187,7 +193,7 @@ void turn_order_interrupt_words(struct turn_segment *segment)
 	for (uint32_t i = 0; i < segment->num_threads; i++)
 		if (segment->threads[i].state == TURN_FUTEX &&
 		    segment->threads[i].word.space > TURN_MAX_MEMBERS)
-			segment->threads[i].state = TURN_READY;
+			interrupt(&segment->threads[i]);
 }
 
 void turn_order_note_call(struct turn_segment *segment, uint32_t thread)

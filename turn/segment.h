@@ -60,6 +60,7 @@ struct turn_thread {
 	uint64_t address;	/* of the word, in its own process */
 	uint32_t bitset;
 	bool woken;		/* by another thread, not by its deadline */
+	bool interrupted;	/* it is to look whether a signal is there */
 	uint64_t since;		/* in the order of waiting */
 	uint64_t calls;		/* that were trapped; its n-th is a place in its run */
 	uint32_t idle;		/* calls in a row that brought nothing */

@@ -16,6 +16,7 @@
 #include "order.h"
 #include "raw.h"
 #include "threads.h"
+#include "timers.h"
 
 /* For a thread that begins on a stack of its own; by slot. */
 struct beginning {
@@ -41,6 +42,7 @@ static void begin_member(uint32_t member)
 	turn_member = member;
 	turn_segment->members[member].pid = (int32_t)TURN_RAW(SYS_getpid);
 	turn_segment->members[member].life = TURN_LIVES;
+	turn_timers_forget();
 }
 
 static void begin_on_stack(struct turn_raw_begin *arg)
@@ -273,6 +275,7 @@ long turn_exec(const struct turn_call *call)
 	char entry[sizeof(TURN_THREAD_VARIABLE) + 12];
 	const size_t size = (count(given) + 2) * sizeof(char *);
 	struct turn_call other = *call;
+	uint64_t mask = 0;
 	char **environment = (char **)TURN_RAW(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
 					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	long result;
@@ -284,7 +287,11 @@ long turn_exec(const struct turn_call *call)
 	other.arguments[argument] = (long)environment;
 	set_others(kept, false);
 	turn_changed();		/* descriptors are closed */
+	/* The new program has the mask of this moment. */
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &call->context->uc_sigmask, &mask,
+		 TURN_SIGSET_SIZE);
 	result = turn_through(&other);
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
 	set_others(kept, true);
 	TURN_RAW(SYS_munmap, environment, size);
 	return result;

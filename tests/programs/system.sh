@@ -107,7 +107,8 @@ check 'systems side by side' apart
 # --- Ends. ---
 
 check 'nobody can go on' eval 'run stuck 75 --on server rping -s -a 10.0.0.1 -C 1 &&
-	has "$work/stuck.out" "polycm: run: all wait, and nobody can end it, at " "  server: rping, thread 2, waits for "'
+	has "$work/stuck.out" "polycm: run: nobody can go on, at " \
+		"polycm: error: server: rping, thread 2, waits for what can never happen: "'
 check 'the first status that is not 0' eval 'run status 3 --on a true --on b sh -c "exit 3" --on c false'
 check 'a member is killed' eval 'run killed 137 --on a sh -c "kill -9 \$\$" --on b true &&
 	has "$work/killed.out" "polycm: a is killed by signal 9 (Killed) at 0."'
@@ -119,8 +120,26 @@ check 'children, pipes and signals' eval 'same 3 --on a bash -c "
 	for i in 1 2 3; do (sleep \$((4 - i)); echo child \$i) & done; seq 50000 | tail -n 1; wait
 	trap \"echo signal; exit 0\" TERM; (sleep 1; kill \$\$) & while :; do sleep 10; done" &&
 	[ "$(grep "^.a. " "$work/first.out" | tr "\n" " ")" = "[a] 50000 [a] child 3 [a] child 2 [a] child 1 [a] signal " ]'
+check 'timers' eval 'same 2 --on a sh -c "timeout 5 sleep 100; echo ended with \$?; date +%s" --on b sleep 3 &&
+	has "$work/first.out" "[a] ended with 124" "[a] 1767225605"'
 check 'the time of day' eval 'same 2 --on a date +%s.%N --on b date && has "$work/first.out" "[b] Thu Jan  1 "'
 check 'random numbers' eval 'same 2 --on a sh -c "head -c 8 /dev/urandom | od -x; mktemp -u; echo \$\$"'
+
+# --- Faults by seed. ---
+
+explored() {
+	cd "$work" && exits 1 polycm explore --seeds 1-12 --failures 0 --scenario "$work/explored.scenario" \
+		--daemon server rping -s -P -a 10.0.0.1 --on client rping -c -a 10.0.0.1 -C 1 &&
+		has out "12 seeds, " " of " "replay: polycm run --scenario polycm-explore/seed-"
+}
+cat >"$work/explored.scenario" <<'END'
+nodes = (
+	{ name = "server"; devices = ( { transport = "roce"; addresses = "10.0.0.1/24"; } ); },
+	{ name = "client"; devices = ( { transport = "roce"; addresses = "10.0.0.2/24"; } ); }
+);
+explore = { messages = [ "REQ", "REP", "RTU", "DREQ" ]; rejection = 0.5; };
+END
+check 'explore' explored
 
 # --- Mistakes. ---
 
@@ -139,6 +158,9 @@ stopped() {
 		--on b sh -c "while :; do :; done" >"$work/stopped.out" 2>&1
 	[ "$(compgen -G "/dev/shm/polycm-system-*" | wc -l)" -eq "$before" ]
 }
+check 'a launcher that was killed leaves a folder' eval '! stopped KILL'
+check 'which the next run removes' eval 'run next 0 --on a true &&
+	[ "$(compgen -G "/dev/shm/polycm-system-*" | wc -l)" -eq "$before" ]'
 check 'stopped by SIGINT' stopped INT
 check 'stopped by SIGTERM' stopped TERM
 finish

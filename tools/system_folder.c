@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system_folder.c - the folder of a run of several programs: its segment, its fabric, and what its
+ * programs print.  It goes when the run ends; one whose launcher was killed goes when the next run
+ * begins, which sees that nobody holds its lock.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "system.h"
+
+#define PREFIX "polycm-system-"
+
+static const char *const parents[] = { "/dev/shm", "/tmp" };
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void system_folder_remove(const char *folder)
+{
+	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* A lock of this process alone, which its children do not have, and which ends with it. */
+static bool lock(int fd)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return !fcntl(fd, F_SETLK, &whole);
+}
+
+/* Under its name once it is locked, so that nobody takes the folder for one that is left. */
+static int make_lock(const char *folder)
+{
+	char *new = tool_printf("%s/new", folder), *name = tool_printf("%s/lock", folder);
+	int fd = open(new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), err = 0;
+
+	if (fd < 0 || !lock(fd) || rename(new, name))
+		err = -errno;
+	free(name);
+	free(new);
+	return err;
+}
+
+static void sweep_one(const char *parent, const char *name)
+{
+	char *folder = tool_printf("%s/%s", parent, name), *file = tool_printf("%s/lock", folder);
+	struct stat st;
+	int fd = -1;
+
+	if (!lstat(folder, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+		fd = open(file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && lock(fd))
+		system_folder_remove(folder);
+	if (fd >= 0)
+		close(fd);
+	free(file);
+	free(folder);
+}
+
+static void sweep(const char *parent)
+{
+	DIR *dir = opendir(parent);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (!strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
+			sweep_one(parent, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+int system_folder_make(struct system *system)
+{
+	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
+		sweep(parents[i]);
+		system->folder = tool_printf("%s/" PREFIX "XXXXXX", parents[i]);
+		if (mkdtemp(system->folder)) {
+			if (!make_lock(system->folder))
+				return 0;
+			system_folder_remove(system->folder);
+		}
+		free(system->folder);
+	}
+	system->folder = NULL;
+	tool_error("run: no folder can be made in /dev/shm and /tmp: %m");
+	return EXIT_FAILURE;
+}
