@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
+#include "calls.h"
 #include "clock.h"
 #include "descriptors.h"
 #include "futex.h"
@@ -234,6 +235,27 @@ static call_fn *const calls[] = {
 	[SYS_exit_group] = turn_exit,
 };
 
+static void count(struct turn_thread *self, long number)
+{
+	self->calls++;
+	self->call = (uint32_t)number;
+	turn_order_note_call(turn_segment, turn_slot());
+	self->idle++;
+}
+
+bool turn_calls_quickly(long number)
+{
+	struct turn_thread *self;
+
+	if (turn_slot() == TURN_NOBODY)
+		return false;
+	self = turn_self();
+	if ((self->idle + 1) % IDLE_CALLS == 0)
+		return false;
+	count(self, number);
+	return true;
+}
+
 long turn_call(struct turn_call *call)
 {
 	const size_t number = (size_t)call->number;
@@ -245,11 +267,9 @@ long turn_call(struct turn_call *call)
 	if (call->number == SYS_rt_sigprocmask)
 		return turn_trap_mask(call);
 	self = turn_self();
-	self->calls++;
-	self->call = (uint32_t)call->number;
 	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
-	turn_order_note_call(turn_segment, turn_slot());
-	if (++self->idle % IDLE_CALLS == 0)
+	count(self, call->number);
+	if (self->idle % IDLE_CALLS == 0)
 		turn_clock_yield();
 	if (number >= sizeof(calls) / sizeof(calls[0]) || !calls[number])
 		return turn_through(call);
