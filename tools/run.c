@@ -62,6 +62,8 @@ void run_usage(FILE *to)
 	      "                    10.0.0.1, 10.0.0.2, ... in the order in which they are named\n"
 	      "  --daemon NODE     the same; COMMAND need not end: it gets SIGTERM when all that\n"
 	      "                    are behind --on have ended\n"
+	      "  --kill NODE@N     kill what runs on NODE before the N-th turn; --log info tells\n"
+	      "                    at the end how many turns there were\n"
 	      "\n"
 	      "Each other option sets an environment variable; see 'polycm info --config'.\n"
 	      "The simulator's options (all but --provider, --faults, --log and --sockets)\n"
@@ -94,6 +96,7 @@ int run_command(int argc, char **argv)
 	for (size_t i = 0; i < RUN_NUM_OPTIONS; i++)
 		options[i] = (struct option){ run_options[i].name, required_argument, NULL, (int)i };
 	options[RUN_SOCKETS] = (struct option){ "sockets", no_argument, NULL, RUN_SOCKETS };
+	options[RUN_KILL] = (struct option){ "kill", required_argument, NULL, RUN_KILL };
 	options[RUN_ON] = (struct option){ "on", required_argument, NULL, RUN_ON };
 	options[RUN_DAEMON] = (struct option){ "daemon", required_argument, NULL, RUN_DAEMON };
 	options[RUN_NUM_VALUES] = (struct option){ "help", no_argument, NULL, 'h' };
@@ -108,6 +111,10 @@ int run_command(int argc, char **argv)
 	status = values[RUN_SOCKETS] ? run_use_sockets() : 0;
 	if (!status && (values[RUN_ON] || values[RUN_DAEMON]))
 		return run_system(values, argv, argv + optind - 2);
+	if (!status && values[RUN_KILL]) {
+		tool_error("--kill is for several programs, behind --on");
+		return STATUS_USAGE;
+	}
 	if (!status)
 		status = run_set_environment(values, argv[optind]);
 	if (!status)

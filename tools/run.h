@@ -25,6 +25,7 @@ enum {
 	RUN_FAULT_FILE, RUN_NODE, RUN_TRACE, RUN_PCAP, RUN_LOG,
 	RUN_NUM_OPTIONS,
 	RUN_SOCKETS = RUN_NUM_OPTIONS,	/* no setting, and without an argument */
+	RUN_KILL,			/* NODE@TURN */
 	RUN_ON, RUN_DAEMON,		/* the node of the first of several programs */
 	RUN_NUM_VALUES
 };
@@ -76,7 +77,7 @@ int run_set_checked(const char *const values[RUN_NUM_OPTIONS], const char *comma
  * Several programs, each behind "--on" or "--daemon" and a node, of which words, in argv, are the
  * first that options were read from; the exit status.
  */
-int run_system(const char *const values[RUN_NUM_OPTIONS], char **argv, char **words);
+int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **words);
 
 /* --- run_program.c --- */
 

@@ -95,6 +95,27 @@ static int add_programs(struct system *system, char **argv, char **words)
 	return check_ends(system);
 }
 
+/* "NODE@TURN" */
+static int read_kill(struct system *system, const char *text)
+{
+	const char *at = text ? strrchr(text, '@') : NULL;
+	char *rest;
+
+	if (!text)
+		return 0;
+	if (at) {
+		errno = 0;
+		system->kill_at = strtoull(at + 1, &rest, 10);
+		system->killed = tool_printf("%.*s", (int)(at - text), text);
+	}
+	for (size_t i = 0; at && !*rest && !errno && at[1] >= '0' && at[1] <= '9' && i < system->num;
+	     i++)
+		if (!strcmp(system->programs[i].node, system->killed))
+			return 0;
+	tool_error("run: --kill %s: expected NODE@N, with one of the nodes", text);
+	return STATUS_USAGE;
+}
+
 static int check_values(const char *const values[])
 {
 	if (values[RUN_CLOCK] && strcmp(values[RUN_CLOCK], "virtual") != 0) {
@@ -169,7 +190,7 @@ static void launch(struct system *system)
 	_exit(status);
 }
 
-int run_system(const char *const values[RUN_NUM_OPTIONS], char **argv, char **words)
+int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **words)
 {
 	struct system system = { .values = values, .until = UNTIL_S * TURN_SECOND };
 	int status = check_values(values);
@@ -177,12 +198,14 @@ int run_system(const char *const values[RUN_NUM_OPTIONS], char **argv, char **wo
 	if (!status)
 		status = add_programs(&system, argv, words);
 	if (!status)
+		status = read_kill(&system, values[RUN_KILL]);
+	if (!status)
 		status = check_nodes(&system);
 	if (!status)
 		status = system_prepare(&system);
 	if (!status) {
 		fflush(NULL);
-		launcher = system_enter();
+		launcher = system_enter(&system);
 		if (!launcher)
 			launch(&system);
 		if (launcher < 0) {

@@ -29,14 +29,17 @@ struct system {
 	size_t num;
 	const char *const *values;	/* options of polycm run */
 	uint64_t until;			/* virtual ns */
-	char *folder;			/* of this run alone */
+	const char *killed;		/* the node whose program is killed; NULL: none */
+	uint64_t kill_at;		/* before that turn */
+	char *folder;			/* of this run alone; its folder shm is what members see */
+	const char *seen;		/* where they see it: the same in each run, if that is possible */
 	struct turn_segment *segment;
 };
 
 /* --- system_space.c: what of the machine the members see --- */
 
 /* The launcher's process, to which members are all there is: 0 in it; else its pid.  Or -1. */
-pid_t system_enter(void);
+pid_t system_enter(struct system *system);
 /* Before exec: the same addresses in each run, one processor, no life without the launcher. */
 void system_settle(void);
 

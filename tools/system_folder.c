@@ -83,13 +83,24 @@ static void sweep(const char *parent)
 		closedir(dir);
 }
 
+/* What members see: as /dev/shm, and a folder for what is of the user alone. */
+static int fill(const char *folder)
+{
+	char *shm = tool_printf("%s/shm", folder), *run = tool_printf("%s/run", shm);
+	int err = mkdir(shm, 0700) || chmod(shm, 01777) || mkdir(run, 0700) ? -errno : 0;
+
+	free(run);
+	free(shm);
+	return err;
+}
+
 int system_folder_make(struct system *system)
 {
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
 		sweep(parents[i]);
 		system->folder = tool_printf("%s/" PREFIX "XXXXXX", parents[i]);
 		if (mkdtemp(system->folder)) {
-			if (!make_lock(system->folder))
+			if (!make_lock(system->folder) && !fill(system->folder))
 				return 0;
 			system_folder_remove(system->folder);
 		}

@@ -45,12 +45,25 @@ static bool enter_user_namespace(void)
 
 static bool enter_namespaces(void)
 {
-	if (!unshare(CLONE_NEWPID | CLONE_NEWNS))
+	if (!unshare(CLONE_NEWPID))
 		return true;
-	return errno == EPERM && enter_user_namespace() && !unshare(CLONE_NEWPID | CLONE_NEWNS);
+	return errno == EPERM && enter_user_namespace() && !unshare(CLONE_NEWPID);
 }
 
-pid_t system_enter(void)
+/* In place of the shared memory of the host: so paths are the same in each run, too. */
+static void see_folder(struct system *system)
+{
+	char *shm = tool_printf("%s/shm", system->folder);
+
+	if (mount(shm, "/dev/shm", NULL, MS_BIND, NULL)) {
+		system->seen = shm;
+		return;
+	}
+	system->seen = "/dev/shm";
+	free(shm);
+}
+
+pid_t system_enter(struct system *system)
 {
 	bool entered = enter_namespaces();
 	pid_t outer = getpid(), pid = fork();
@@ -63,12 +76,16 @@ pid_t system_enter(void)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!entered) {
-		tool_error("run: process ids are not the same in each run: the system allows no "
-			   "namespaces");
-	} else if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-		   mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)) {
-		tool_error("run: /proc of the system cannot be mounted: %m");
+		tool_error("run: process ids and paths are not the same in each run: the system "
+			   "allows no namespaces");
+		system->seen = tool_printf("%s/shm", system->folder);
+		return 0;
 	}
+	/* Not in the process that removes the folder, which must see it. */
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+		tool_error("run: /proc of the system cannot be mounted: %m");
+	see_folder(system);
 	return 0;
 }
 

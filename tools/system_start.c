@@ -28,7 +28,7 @@ static const char *value_of(const struct system *system, size_t option)
 
 static int make_segment(struct system *system)
 {
-	char *path = tool_printf("%s/turn", system->folder);
+	char *path = tool_printf("%s/shm/turn", system->folder);
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	void *at = MAP_FAILED;
 
@@ -61,7 +61,7 @@ static bool is_first_of_node(const struct system *system, size_t at)
 static int write_scenario(const struct system *system)
 {
 	const char *transport = value_of(system, RUN_TRANSPORT);
-	char *path = tool_printf("%s/scenario", system->folder);
+	char *path = tool_printf("%s/shm/scenario", system->folder);
 	FILE *file = fopen(path, "we");
 	unsigned int num = 0;
 
@@ -110,7 +110,7 @@ static int set_environment(const struct system *system, const struct system_prog
 			   uint32_t thread)
 {
 	const char *values[RUN_NUM_OPTIONS];
-	char *path = tool_printf("%s/scenario", system->folder), *text;
+	char *path = tool_printf("%s/scenario", system->seen), *text;
 	const char *given;
 	int status;
 
@@ -122,7 +122,9 @@ static int set_environment(const struct system *system, const struct system_prog
 		values[RUN_TRANSPORT] = NULL;
 	}
 	/* The folder of the fabric is this run's own, so that nothing of others is found there. */
-	setenv("XDG_RUNTIME_DIR", system->folder, 1);
+	text = tool_printf("%s/run", system->seen);
+	setenv("XDG_RUNTIME_DIR", text, 1);
+	free(text);
 	status = run_set_checked(values, program->command[0]);
 	free(path);
 	if (status)
@@ -131,7 +133,7 @@ static int set_environment(const struct system *system, const struct system_prog
 	text = tool_printf("%s:%s", given, place_turn());
 	setenv(PRELOAD_VARIABLE, text, 1);
 	free(text);
-	text = tool_printf("%s/turn", system->folder);
+	text = tool_printf("%s/turn", system->seen);
 	setenv(TURN_FILE_VARIABLE, text, 1);
 	free(text);
 	text = tool_printf("%u", thread);
@@ -193,6 +195,8 @@ int system_start(struct system *system)
 	segment->size = sizeof(*segment);
 	turn_order_init(segment, seed);
 	segment->until = TURN_BEGIN + system->until;
+	if (system->killed)
+		segment->stop_at = system->kill_at;
 	for (size_t i = 0; i < system->num; i++) {
 		struct system_program *program = &system->programs[i];
 		uint32_t member = segment->num_members++, thread = turn_order_add(segment, member);

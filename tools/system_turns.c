@@ -143,6 +143,22 @@ static void end_daemons(struct system *system)
 	}
 }
 
+/* What --kill asked for. */
+static void kill_node(struct system *system)
+{
+	system->segment->stopped = false;
+	for (size_t i = 0; i < system->num; i++) {
+		const struct system_program *program = &system->programs[i];
+		const pid_t pid = system->segment->members[program->member].pid;
+
+		if (program->has_ended || strcmp(program->node, system->killed) != 0)
+			continue;
+		kill(pid, SIGKILL);
+		has_ended(pid, true);
+		bury(system, program->member);
+	}
+}
+
 static bool any_alive(const struct system *system)
 {
 	for (uint32_t i = 0; i < system->segment->num_members; i++)
@@ -350,6 +366,10 @@ int system_run(struct system *system)
 			is_told = true;
 		}
 		next = turn_order_next(segment);
+		if (segment->stopped) {
+			kill_node(system);
+			continue;
+		}
 		if (next == TURN_NOBODY && !bury_dead(system)) {
 			tell_who_waits(system);
 			kill_all(system);
@@ -365,6 +385,8 @@ int system_run(struct system *system)
 			status = 128 + stopped;
 			break;
 		}
+		if (segment->stopped)
+			kill_node(system);
 		if (segment->ended) {
 			uint32_t member = segment->ended - 1;
 

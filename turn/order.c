@@ -20,6 +20,7 @@ void turn_order_init(struct turn_segment *segment, uint64_t seed)
 {
 	segment->now = TURN_BEGIN;
 	segment->until = TURN_NEVER;
+	segment->stop_at = TURN_NEVER;
 	segment->order = seed;
 	segment->changes = 1;
 	segment->owner = TURN_NOBODY;
@@ -107,8 +108,15 @@ static void note(struct turn_segment *segment, uint64_t value)
 
 uint32_t turn_order_next(struct turn_segment *segment)
 {
-	uint32_t next = ready(segment);
+	uint32_t next;
 
+	if (segment->turns == segment->stop_at) {
+		segment->stop_at = TURN_NEVER;
+		segment->stopped = true;
+		segment->owner = TURN_NOBODY;
+		return TURN_NOBODY;
+	}
+	next = ready(segment);
 	if (next == TURN_NOBODY)
 		next = to_look(segment);
 	if (next == TURN_NOBODY)

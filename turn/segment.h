@@ -106,6 +106,8 @@ struct turn_segment {
 	uint64_t waits;		/* counts, for `since' */
 	uint64_t order;		/* state of what chooses among threads */
 	uint64_t turns;
+	uint64_t stop_at;	/* before that turn the launcher has it once; TURN_NEVER: not */
+	bool stopped;		/* it has it for that */
 	uint64_t calls;
 	uint64_t hash;		/* over all turns: thread, time, call */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */

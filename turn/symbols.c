@@ -27,7 +27,7 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *ret)
 
 EXPORT int gettimeofday(struct timeval *ret, void *zone)
 {
-	struct timeval *volatile to = ret;	/* which the header does not let be NULL; the kernel does */
+	struct timeval *volatile to = ret;	/* the kernel lets it be NULL, the header does not */
 	struct timespec now;
 
 	if (!turn_calls_quickly(SYS_gettimeofday))

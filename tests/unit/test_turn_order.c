@@ -195,6 +195,20 @@ static void test_a_seed_decides(void **state)
 		assert_non_null(strchr(first, i));
 }
 
+static void test_the_launcher_stops_it_once(void **state)
+{
+	uint32_t thread = turn_order_add(&segment, 0);
+
+	(void)state;
+	segment.stop_at = 1;
+	assert_int_equal(turn_order_next(&segment), thread);
+	assert_false(segment.stopped);
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+	assert_true(segment.stopped);
+	assert_int_equal(segment.turns, 1);
+	assert_int_equal(turn_order_next(&segment), thread);
+}
+
 static void test_calls_are_part_of_the_hash(void **state)
 {
 	uint32_t thread = turn_order_add(&segment, 0);
@@ -221,6 +235,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_member_that_ends_has_no_turn, setup),
 		cmocka_unit_test_setup(test_slots_are_used_again_when_all_are, setup),
 		cmocka_unit_test_setup(test_a_seed_decides, setup),
+		cmocka_unit_test_setup(test_the_launcher_stops_it_once, setup),
 		cmocka_unit_test_setup(test_calls_are_part_of_the_hash, setup),
 	};
 
