@@ -31,8 +31,8 @@ struct system {
 	uint64_t until;			/* virtual ns */
 	const char *killed;		/* the node whose program is killed; NULL: none */
 	uint64_t kill_at;		/* before that turn */
-	char *folder;			/* of this run alone; its folder shm is what members see */
-	const char *seen;		/* where they see it: the same in each run, if that is possible */
+	char *folder;			/* of this run alone; members see its folder shm */
+	const char *seen;		/* where: the same in each run, if possible */
 	struct turn_segment *segment;
 };
 

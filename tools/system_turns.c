@@ -284,8 +284,11 @@ static const char *wait_of(const struct turn_thread *thread)
 	case SYS_nanosleep:
 	case SYS_clock_nanosleep:
 		return "a time that is beyond the limit";
+	case SYS_sched_yield:
+	case SYS_clock_gettime:
+		return "what it polls for";
 	}
-	return "something";
+	return "what no call of it says";
 }
 
 /* Of polycm itself: they wait for what the others cause. */
