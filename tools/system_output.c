@@ -73,6 +73,9 @@ static void print_line(const struct system *system, size_t program, int stream)
 {
 	struct shown *shown = &all[program];
 
+	/* Both may be one file. */
+	if (stream)
+		fflush(stdout);
 	fprintf(stream ? stderr : stdout, "[%s] %.*s\n", system->programs[program].node,
 		(int)shown->len[stream], shown->line[stream]);
 	shown->len[stream] = 0;
@@ -94,10 +97,11 @@ static void show(const struct system *system, size_t program, int stream, const 
 	}
 }
 
+static off_t *positions;
+
 /* pread() with the file's own position: the members append with theirs, which they share. */
 static void copy(const struct system *system, const struct turn_written *written)
 {
-	static off_t *positions;
 	size_t at = written->program * 2 + written->stream;
 	uint64_t left = written->len;
 	char piece[4096];
@@ -134,6 +138,14 @@ void system_output_copy(const struct system *system)
 void system_output_end(const struct system *system)
 {
 	system_output_copy(system);
+	for (size_t i = 0; i < system->num * 2; i++) {
+		/* What was written in a way that nobody counted. */
+		const struct turn_written rest = {
+			.program = (uint32_t)i / 2, .stream = i % 2, .len = UINT64_MAX,
+		};
+
+		copy(system, &rest);
+	}
 	for (size_t i = 0; i < system->num; i++)
 		for (int stream = 0; stream < 2; stream++)
 			if (all[i].len[stream])

@@ -50,19 +50,6 @@ static bool enter_namespaces(void)
 	return errno == EPERM && enter_user_namespace() && !unshare(CLONE_NEWPID);
 }
 
-/* In place of the shared memory of the host: so paths are the same in each run, too. */
-static void see_folder(struct system *system)
-{
-	char *shm = tool_printf("%s/shm", system->folder);
-
-	if (mount(shm, "/dev/shm", NULL, MS_BIND, NULL)) {
-		system->seen = shm;
-		return;
-	}
-	system->seen = "/dev/shm";
-	free(shm);
-}
-
 pid_t system_enter(struct system *system)
 {
 	bool entered = enter_namespaces();
@@ -81,11 +68,17 @@ pid_t system_enter(struct system *system)
 		system->seen = tool_printf("%s/shm", system->folder);
 		return 0;
 	}
-	/* Not in the process that removes the folder, which must see it. */
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+	/* Not in the process that removes the folder, which must see it.  Members see it as /dev/shm. */
+	system->seen = tool_printf("%s/shm", system->folder);
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL)) {
+		tool_error("run: paths are not the same in each run: no mounts of its own: %m");
+		return 0;
+	}
+	/* From here on mounts are seen by the launcher and the members only. */
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		tool_error("run: /proc of the system cannot be mounted: %m");
-	see_folder(system);
+	if (!mount(system->seen, "/dev/shm", NULL, MS_BIND, NULL))
+		system->seen = "/dev/shm";
 	return 0;
 }
 

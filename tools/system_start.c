@@ -225,10 +225,7 @@ int system_start(struct system *system)
 
 const struct system_program *system_program_of(const struct system *system, uint32_t member)
 {
-	while (system->segment->members[member].parent != TURN_NOBODY)
-		member = system->segment->members[member].parent;
-	for (size_t i = 0; i < system->num; i++)
-		if (system->programs[i].member == member)
-			return &system->programs[i];
-	return NULL;
+	const uint32_t program = system->segment->members[member].files.program;
+
+	return program < system->num ? &system->programs[program] : NULL;
 }

@@ -28,7 +28,7 @@ struct run {
 	struct system *system;
 	uint64_t calls;		/* when they grew last */
 	struct timespec since;
-	bool is_told;
+	bool is_reported;
 };
 
 /* ------------------------------------------------------------------------
@@ -67,14 +67,15 @@ static bool is_over(const struct system *system)
 	return true;
 }
 
-static void tell_end(struct system *system, uint32_t member, int status)
+static void report_end(struct system *system, uint32_t member, int status)
 {
 	double at = (double)(system->segment->now - TURN_BEGIN) / 1e9;
 
 	for (size_t i = 0; i < system->num; i++) {
 		struct system_program *program = &system->programs[i];
 
-		if (program->member != member)
+		/* The number of one that has ended may be another's by now. */
+		if (program->member != member || program->has_ended)
 			continue;
 		program->has_ended = true;
 		if (program->is_daemon && is_over(system))
@@ -101,7 +102,7 @@ static void bury(struct system *system, uint32_t number)
 	turn_order_remove_member(segment, number);
 	member->life = TURN_ENDED;
 	if (waitpid(member->pid, &status, WNOHANG) == member->pid)
-		tell_end(system, number, status);
+		report_end(system, number, status);
 	segment->changes++;
 	if (member->parent != TURN_NOBODY)
 		turn_order_interrupt(segment, member->parent);
@@ -130,17 +131,16 @@ static bool bury_dead(struct system *system)
 	return found;
 }
 
-/* They see the signal when they have their next turn. */
+/* With their children, as a terminal does it.  They see the signal when they have a turn. */
 static void end_daemons(struct system *system)
 {
-	for (size_t i = 0; i < system->num; i++) {
-		const struct system_program *program = &system->programs[i];
+	struct turn_segment *segment = system->segment;
 
-		if (!program->is_daemon || program->has_ended)
-			continue;
-		kill(system->segment->members[program->member].pid, SIGTERM);
-		turn_order_interrupt(system->segment, program->member);
-	}
+	for (size_t i = 0; i < system->num; i++)
+		if (system->programs[i].is_daemon && !system->programs[i].has_ended)
+			kill(-segment->members[system->programs[i].member].pid, SIGTERM);
+	for (uint32_t i = 0; i < segment->num_members; i++)
+		turn_order_interrupt(segment, i);
 }
 
 /* What --kill asked for. */
@@ -182,11 +182,11 @@ static void look_at_progress(struct run *run)
 	if (segment->calls != run->calls) {
 		run->calls = segment->calls;
 		run->since = now;
-		run->is_told = false;
+		run->is_reported = false;
 	}
-	if (run->is_told || now.tv_sec - run->since.tv_sec < PATIENCE || owner == TURN_NOBODY)
+	if (run->is_reported || now.tv_sec - run->since.tv_sec < PATIENCE || owner == TURN_NOBODY)
 		return;
-	run->is_told = true;
+	run->is_reported = true;
 	program = system_program_of(run->system, segment->threads[owner].member);
 	tool_error("%s has made no system call for %d s of real time, and others wait for it",
 		   program ? program->node : "a member", PATIENCE);
@@ -288,7 +288,7 @@ static const char *wait_of(const struct turn_thread *thread)
 	case SYS_clock_gettime:
 		return "what it polls for";
 	}
-	return "what no call of it says";
+	return "a call that is not known here";
 }
 
 /* Of polycm itself: they wait for what the others cause. */
@@ -306,7 +306,7 @@ static bool is_own(const struct system *system, const struct turn_thread *thread
 }
 
 /* The words are those of a wait without end in one process, which polycm explore knows. */
-static void tell_who_waits(const struct system *system)
+static void report_waits(const struct system *system)
 {
 	const struct turn_segment *segment = system->segment;
 
@@ -325,7 +325,10 @@ static void tell_who_waits(const struct system *system)
 
 static void kill_all(struct system *system)
 {
-	for (uint32_t i = 0; i < system->segment->num_members; i++)
+	/* In a namespace of their own all that there are, known or not. */
+	if (getpid() == 1)
+		kill(-1, SIGKILL);
+	for (uint32_t i = 0; getpid() != 1 && i < system->segment->num_members; i++)
 		if (is_alive(&system->segment->members[i]) && system->segment->members[i].pid)
 			kill(system->segment->members[i].pid, SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
@@ -341,7 +344,7 @@ static int status_of_all(const struct system *system)
 }
 
 /* For whoever compares two runs. */
-static void tell_summary(const struct system *system)
+static void print_summary(const struct system *system)
 {
 	const struct turn_segment *segment = system->segment;
 	const char *level = system->values[RUN_LOG];
@@ -358,15 +361,15 @@ int system_run(struct system *system)
 	struct turn_segment *segment = system->segment;
 	struct run run = { .system = system };
 	int status = 0;
-	bool is_told = false;
+	bool is_reported = false;
 	uint32_t next;
 
 	catch_signals();
 	clock_gettime(CLOCK_MONOTONIC, &run.since);
 	while (any_alive(system)) {
-		if (is_over(system) && !is_told) {
+		if (is_over(system) && !is_reported) {
 			end_daemons(system);
-			is_told = true;
+			is_reported = true;
 		}
 		next = turn_order_next(segment);
 		if (segment->stopped) {
@@ -374,7 +377,7 @@ int system_run(struct system *system)
 			continue;
 		}
 		if (next == TURN_NOBODY && !bury_dead(system)) {
-			tell_who_waits(system);
+			report_waits(system);
 			kill_all(system);
 			status = STATUS_STUCK;
 			break;
@@ -390,16 +393,16 @@ int system_run(struct system *system)
 		}
 		if (segment->stopped)
 			kill_node(system);
-		if (segment->ended) {
-			uint32_t member = segment->ended - 1;
+		if (segment->victim || segment->ended) {
+			uint32_t member = (segment->victim ? segment->victim : segment->ended) - 1;
 
-			segment->ended = 0;
+			segment->victim = segment->ended = 0;
 			has_ended(segment->members[member].pid, true);
 			bury(system, member);
 		}
 		bury_dead(system);
 	}
 	system_output_end(system);
-	tell_summary(system);
+	print_summary(system);
 	return status ? status : status_of_all(system);
 }

@@ -15,6 +15,7 @@
 #include "calls.h"
 #include "clock.h"
 #include "descriptors.h"
+#include "exec.h"
 #include "futex.h"
 #include "hand.h"
 #include "order.h"
@@ -27,6 +28,10 @@
 
 /* After so many calls in a row that brought nothing, a thread waits for others, whatever it calls. */
 #define IDLE_CALLS 64u
+/* A call takes a microsecond, which counts after so many; then others go on, and timers expire. */
+#define FAIR_CALLS 256u
+#define CALL_NS 1000u
+#define MOST_FDS 65536		/* of which more is known than their number */
 
 typedef long call_fn(const struct turn_call *call);
 
@@ -46,6 +51,22 @@ static long close_one(const struct turn_call *call)
 	return change(call);
 }
 
+static long duplicate(const struct turn_call *call)
+{
+	turn_random_forget((int)call->arguments[1]);
+	turn_timers_close((int)call->arguments[1]);
+	return change(call);
+}
+
+static long close_several(const struct turn_call *call)
+{
+	for (long fd = call->arguments[0]; fd <= call->arguments[1] && fd < MOST_FDS; fd++) {
+		turn_random_forget((int)fd);
+		turn_timers_close((int)fd);
+	}
+	return change(call);
+}
+
 static long read_one(const struct turn_call *call)
 {
 	return turn_random_is((int)call->arguments[0]) ? turn_random_read(call) : turn_input(call);
@@ -55,6 +76,12 @@ static long set_cleared(const struct turn_call *call)
 {
 	turn_self()->cleared = (uint64_t)call->arguments[0];
 	return turn_through(call);
+}
+
+static long refuse(const struct turn_call *call)
+{
+	(void)call;
+	return -ENOSYS;
 }
 
 static long map(const struct turn_call *call)
@@ -112,7 +139,7 @@ static long sleep_until(const struct turn_call *call, uint64_t deadline, struct 
 
 	while (!turn_order_passed(turn_segment, deadline)) {
 		turn_clock_sleep_until(deadline);
-		if (turn_order_passed(turn_segment, deadline) || !turn_signal_interrupts(call))
+		if (turn_order_passed(turn_segment, deadline) || !turn_signal_result(call, false))
 			continue;
 		left = deadline - turn_segment->now;
 		if (ret_left)
@@ -169,15 +196,42 @@ static call_fn *const calls[] = {
 	[SYS_writev] = turn_output,
 	[SYS_sendto] = turn_output,
 	[SYS_sendmsg] = turn_output,
+	[SYS_recvmmsg] = turn_input,
+	[SYS_sendmmsg] = turn_output,
+	[SYS_pwritev2] = change,
+	[SYS_splice] = turn_between,
+	[SYS_tee] = turn_between,
+	[SYS_sendfile] = turn_between,
 	[SYS_connect] = turn_connect,
 
+	/* Whatever has changed in the file system, somebody may watch it. */
+	[SYS_rename] = change,
+	[SYS_renameat] = change,
+	[SYS_renameat2] = change,
+	[SYS_unlink] = change,
+	[SYS_unlinkat] = change,
+	[SYS_mkdir] = change,
+	[SYS_mkdirat] = change,
+	[SYS_rmdir] = change,
+
+	[SYS_msgsnd] = turn_ipc,
+	[SYS_msgrcv] = turn_ipc,
+	[SYS_semop] = turn_ipc,
+	[SYS_semtimedop] = turn_ipc,
+	[SYS_pidfd_send_signal] = turn_kill,
+
+	/* What would wait in the kernel, and is not known here. */
+	[SYS_io_uring_setup] = refuse,
+	[SYS_futex_waitv] = refuse,
+	[SYS_userfaultfd] = refuse,
+
 	[SYS_close] = close_one,
-	[SYS_close_range] = change,
+	[SYS_close_range] = close_several,
 	[SYS_shutdown] = change,
 	[SYS_listen] = change,
 	[SYS_epoll_ctl] = change,
-	[SYS_dup2] = change,
-	[SYS_dup3] = change,
+	[SYS_dup2] = duplicate,
+	[SYS_dup3] = duplicate,
 	[SYS_eventfd2] = change,
 	[SYS_ftruncate] = change,
 
@@ -250,7 +304,7 @@ bool turn_calls_quickly(long number)
 	if (turn_slot() == TURN_NOBODY)
 		return false;
 	self = turn_self();
-	if ((self->idle + 1) % IDLE_CALLS == 0)
+	if ((self->idle + 1) % IDLE_CALLS == 0 || (self->calls + 1) % FAIR_CALLS == 0)
 		return false;
 	count(self, number);
 	return true;
@@ -269,6 +323,11 @@ long turn_call(struct turn_call *call)
 	self = turn_self();
 	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
 	count(self, call->number);
+	if (self->calls % FAIR_CALLS == 0) {
+		turn_segment->now += (uint64_t)FAIR_CALLS * CALL_NS;
+		turn_pass();
+		turn_timers_expire();
+	}
 	if (self->idle % IDLE_CALLS == 0)
 		turn_clock_yield();
 	if (number >= sizeof(calls) / sizeof(calls[0]) || !calls[number])

@@ -4,27 +4,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/select.h>
+#include <sys/ipc.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "descriptors.h"
 #include "hand.h"
 #include "order.h"
 #include "raw.h"
-#include "shown.h"
 #include "signals.h"
 
-#define MILLISECOND UINT64_C(1000000)
 
 long turn_through(const struct turn_call *call)
 {
@@ -41,7 +37,7 @@ static long with(const struct turn_call *call, unsigned int argument, long value
 }
 
 /* What a call that may make others ready had for a result. */
-static long done(long result)
+long turn_done(long result)
 {
 	turn_changed();
 	if (result >= 0)
@@ -49,116 +45,6 @@ static long done(long result)
 	else if (result == -EAGAIN)
 		turn_clock_yield();
 	return result;
-}
-
-/* Nothing was ready: true: ask again; false: the time is over. */
-static bool wait_on(uint64_t deadline)
-{
-	if (turn_order_passed(turn_segment, deadline))
-		return false;
-	turn_wait(TURN_DESCRIPTORS, deadline);
-	return true;
-}
-
-/* Nothing was ready, or was.  Who asks in vain without waiting will do so again. */
-static bool wait_or_yield(long num, uint64_t deadline)
-{
-	if (num > 0)
-		turn_progress();
-	if (num)
-		return false;
-	if (wait_on(deadline))
-		return true;
-	turn_clock_yield();
-	return false;
-}
-
-/* ------------------------------------------------------------------------
- * Sets of descriptors.
- */
-
-static uint64_t after_ms(int ms)
-{
-	return ms < 0 ? TURN_NEVER : turn_clock_after_ns((uint64_t)ms * MILLISECOND);
-}
-
-long turn_poll(const struct turn_call *call)
-{
-	const long *arguments = call->arguments;
-	const bool is_poll = call->number == SYS_poll;
-	const uint64_t deadline = is_poll ? after_ms((int)arguments[2]) :
-					    turn_clock_after((const struct timespec *)arguments[2]);
-	struct timespec now;
-	long num;
-
-	do {
-		now = (struct timespec){ 0 };
-		num = TURN_RAW(SYS_ppoll, arguments[0], arguments[1], &now, is_poll ? 0 : arguments[3],
-			       TURN_SIGSET_SIZE);
-		if (!num && turn_signal_interrupts(call))
-			num = -EINTR;
-	} while (wait_or_yield(num, deadline));
-	return num;
-}
-
-struct sets {
-	fd_set *given[3];
-	fd_set asked[3];
-	size_t size;
-};
-
-long turn_select(const struct turn_call *call)
-{
-	const long *arguments = call->arguments;
-	const struct timeval *given = (const struct timeval *)arguments[4];
-	struct sets sets = { .size = 0 };
-	uint64_t deadline = TURN_NEVER;
-	struct timespec now;
-	long num;
-
-	if (arguments[0] < 0 || arguments[0] > FD_SETSIZE)
-		return -EINVAL;
-	if (call->number != SYS_select)
-		deadline = turn_clock_after((const struct timespec *)arguments[4]);
-	else if (given)
-		deadline = turn_clock_after_ns((uint64_t)given->tv_sec * TURN_SECOND +
-					       (uint64_t)given->tv_usec * 1000);
-	sets.size = ((size_t)arguments[0] + 63) / 64 * 8;
-	do {
-		for (unsigned int i = 0; i < 3; i++) {
-			sets.given[i] = (fd_set *)arguments[i + 1];
-			if (sets.given[i])
-				memcpy(&sets.asked[i], sets.given[i], sets.size);
-		}
-		now = (struct timespec){ 0 };
-		num = TURN_RAW(SYS_pselect6, arguments[0], sets.given[0] ? &sets.asked[0] : NULL,
-			       sets.given[1] ? &sets.asked[1] : NULL,
-			       sets.given[2] ? &sets.asked[2] : NULL, &now,
-			       call->number == SYS_select ? 0 : arguments[5]);
-		if (!num && turn_signal_interrupts(call))
-			num = -EINTR;
-	} while (wait_or_yield(num, deadline));
-	for (unsigned int i = 0; i < 3; i++)
-		if (num >= 0 && sets.given[i])
-			memcpy(sets.given[i], &sets.asked[i], sets.size);
-	return num;
-}
-
-long turn_epoll(const struct turn_call *call)
-{
-	const long *arguments = call->arguments;
-	const bool has_mask = call->number != SYS_epoll_wait;
-	const uint64_t deadline = call->number == SYS_epoll_pwait2 ?
-		turn_clock_after((const struct timespec *)arguments[3]) : after_ms((int)arguments[3]);
-	long num;
-
-	do {
-		num = TURN_RAW(SYS_epoll_pwait, arguments[0], arguments[1], arguments[2], 0,
-			       has_mask ? arguments[4] : 0, TURN_SIGSET_SIZE);
-		if (!num && turn_signal_interrupts(call))
-			num = -EINTR;
-	} while (wait_or_yield(num, deadline));
-	return num;
 }
 
 /* ------------------------------------------------------------------------
@@ -170,7 +56,7 @@ static long flags_of(int fd)
 	return TURN_RAW(SYS_fcntl, fd, F_GETFL);
 }
 
-static bool is_ready(int fd, short events)
+bool turn_is_ready(int fd, short events)
 {
 	struct pollfd ask = { .fd = fd, .events = events };
 	struct timespec now = { 0 };
@@ -195,11 +81,11 @@ static uint64_t limit_of(int fd, int option)
  * The call with the descriptor non-blocking for its time: nobody else has the turn meanwhile.
  * As often as it takes, for calls that the kernel would not end before they have waited.
  */
-static long without_waiting(const struct turn_call *call, int fd, short events, int option)
+long turn_without_waiting(const struct turn_call *call, int fd, short events, int option)
 {
 	const long flags = flags_of(fd);
 	uint64_t deadline;
-	long result;
+	long result, interrupted;
 
 	if (flags < 0 || flags & O_NONBLOCK)
 		return turn_through(call);
@@ -210,144 +96,78 @@ static long without_waiting(const struct turn_call *call, int fd, short events, 
 		TURN_RAW(SYS_fcntl, fd, F_SETFL, flags);
 		if (result != -EAGAIN)
 			return result;
-		if (turn_signal_interrupts(call))
-			return -EINTR;
+		interrupted = turn_signal_result(call, true);
+		if (interrupted)
+			return interrupted;
 		/* Room that is not enough for this call is no reason to ask at once. */
 		if (turn_order_passed(turn_segment, deadline))
 			return -EAGAIN;
-		if (is_ready(fd, events))
+		if (turn_is_ready(fd, events))
 			turn_clock_yield();
 		else
 			turn_wait(TURN_DESCRIPTORS, deadline);
 	}
 }
 
-static bool may_not_wait(const struct turn_call *call)
+bool turn_may_wait(int fd)
 {
-	const unsigned int flags = call->number == SYS_recvfrom ? (unsigned int)call->arguments[3] :
-				   call->number == SYS_recvmsg ? (unsigned int)call->arguments[2] :
-				   call->number == SYS_sendto ? (unsigned int)call->arguments[3] :
-				   call->number == SYS_sendmsg ? (unsigned int)call->arguments[2] : 0;
+	const long flags = flags_of(fd);
 
-	return flags & MSG_DONTWAIT;
+	return flags >= 0 && !(flags & O_NONBLOCK);
 }
 
-long turn_input(const struct turn_call *call)
+long turn_between(const struct turn_call *call)
 {
-	const int fd = (int)call->arguments[0];
-	long result;
+	const bool is_sendfile = call->number == SYS_sendfile;
+	const int in = (int)call->arguments[is_sendfile ? 1 : 0];
+	const int out = (int)call->arguments[is_sendfile ? 0 : call->number == SYS_splice ? 2 : 1];
+	long interrupted;
 
-	if (may_not_wait(call)) {
-		result = turn_through(call);
-	} else if (is_ready(fd, POLLIN)) {
-		/* There is something, which a call without MSG_WAITALL takes at once. */
-		result = turn_through(call);
-	} else {
-		result = without_waiting(call, fd, POLLIN, SO_RCVTIMEO);
+	while ((turn_may_wait(in) && !turn_is_ready(in, POLLIN)) ||
+	       (turn_may_wait(out) && !turn_is_ready(out, POLLOUT))) {
+		interrupted = turn_signal_result(call, true);
+		if (interrupted)
+			return interrupted;
+		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
 	}
-	return done(result);
+	return turn_done(turn_through(call));
 }
 
-/* --- Streams: the kernel does not return before all is written. --- */
-
-
-static size_t length_of(const struct iovec *parts, size_t num)
+/*
+ * A FIFO: the kernel would wait for the other end.  A writer asks again until there is a reader; a
+ * reader is there at once, and then waits until somebody has written or could.
+ */
+long turn_open_fifo(const struct turn_call *call, unsigned int flags_at)
 {
-	size_t len = 0;
+	const long flags = call->arguments[flags_at];
+	long fd, interrupted, num;
+	char byte;
 
-	for (size_t i = 0; i < num; i++)
-		len += parts[i].iov_len;
-	return len;
-}
-
-static bool is_stream_socket(int fd, bool *ret_socket)
-{
-	int type = 0;
-	socklen_t len = sizeof(type);
-
-	*ret_socket = !TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len);
-	return *ret_socket && type == SOCK_STREAM;
-}
-
-static void skip(struct iovec **parts, size_t *num, size_t done)
-{
-	while (*num && done >= (*parts)->iov_len) {
-		done -= (*parts)->iov_len;
-		++*parts;
-		--*num;
-	}
-	if (*num) {
-		(*parts)->iov_base = (char *)(*parts)->iov_base + done;
-		(*parts)->iov_len -= done;
-	}
-}
-
-/* All of it, and its length; or as far as it came, or why nothing did. */
-static long write_all(const struct turn_call *call, int fd, struct iovec *parts, size_t num)
-{
-	struct turn_call part = { .number = SYS_writev, .arguments = { fd }, .context = call->context };
-	long done = 0, result;
-
-	while (num) {
-		part.arguments[1] = (long)parts;
-		part.arguments[2] = (long)num;
-		result = without_waiting(&part, fd, POLLOUT, SO_SNDTIMEO);
-		if (result < 0)
-			return done ? done : result;
-		done += result;
-		skip(&parts, &num, (size_t)result);
+	for (;;) {
+		fd = with(call, flags_at, flags | O_NONBLOCK);
 		turn_changed();
-		if (!result)
+		if (fd != -ENXIO)
 			break;
+		interrupted = turn_signal_result(call, true);
+		if (interrupted)
+			return interrupted;
+		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
 	}
-	return done;
-}
-
-/* What write() and writev() are given; 0: the call is another one, or as large as nobody's is. */
-static size_t parts_of(const struct turn_call *call, struct iovec *parts, size_t room)
-{
-	const struct iovec *given = (const struct iovec *)call->arguments[1];
-	size_t num = (size_t)call->arguments[2];
-
-	if (call->number == SYS_write) {
-		parts[0] = (struct iovec){ (void *)call->arguments[1], num };
-		return 1;
+	if (fd < 0)
+		return fd;
+	while ((flags & O_ACCMODE) == O_RDONLY && !turn_is_ready((int)fd, POLLIN)) {
+		num = TURN_RAW(SYS_read, fd, &byte, 1);	/* 0: nobody writes; there is nothing to lose */
+		if (num == -EAGAIN)
+			break;
+		interrupted = turn_signal_result(call, true);
+		if (interrupted) {
+			TURN_RAW(SYS_close, fd);
+			return interrupted;
+		}
+		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
 	}
-	if (call->number != SYS_writev || num > room)
-		return 0;
-	memcpy(parts, given, num * sizeof(*parts));
-	return num;
-}
-
-#define MOST_PARTS 64u
-
-long turn_output(const struct turn_call *call)
-{
-	const int fd = (int)call->arguments[0];
-	struct iovec parts[MOST_PARTS];
-	size_t num = 0;
-	bool is_socket;
-	long result;
-
-	if (may_not_wait(call)) {
-		result = turn_through(call);
-	} else {
-		const long flags = flags_of(fd);
-
-		if (flags >= 0 && !(flags & O_NONBLOCK))
-			num = parts_of(call, parts, MOST_PARTS);
-		/* Pipes and streams take less than all when they are full. */
-		if (num && length_of(parts, num) > PIPE_BUF &&
-		    (is_stream_socket(fd, &is_socket) || !is_socket))
-			result = write_all(call, fd, parts, num);
-		else if (is_ready(fd, POLLOUT))
-			result = turn_through(call);
-		else
-			result = without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
-	}
-	if (result > 0 && (fd == STDOUT_FILENO || fd == STDERR_FILENO))
-		turn_shown(fd, (uint64_t)result);
-	return done(result);
+	TURN_RAW(SYS_fcntl, fd, F_SETFL, flags & ~(long)O_NONBLOCK);
+	return fd;
 }
 
 long turn_connect(const struct turn_call *call)
@@ -356,14 +176,15 @@ long turn_connect(const struct turn_call *call)
 	const long flags = flags_of(fd);
 	int err = 0;
 	socklen_t len = sizeof(err);
-	long result = without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
+	long result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO), interrupted;
 
 	turn_changed();
 	if (result != -EINPROGRESS || flags < 0 || flags & O_NONBLOCK)
 		return result;
-	while (!is_ready(fd, POLLOUT)) {
-		if (turn_signal_interrupts(call))
-			return -EINTR;
+	while (!turn_is_ready(fd, POLLOUT)) {
+		interrupted = turn_signal_result(call, true);
+		if (interrupted)
+			return interrupted;
 		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
 	}
 	result = TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &len);
@@ -378,14 +199,15 @@ long turn_connect(const struct turn_call *call)
 /* Until the call, as one that does not wait, has another result than this one. */
 static long repeat(const struct turn_call *call, unsigned int argument, long value, long in_vain)
 {
-	long result;
+	long result, interrupted;
 
 	for (;;) {
 		result = with(call, argument, value);
 		if (result != in_vain)
 			return result;
-		if (turn_signal_interrupts(call))
-			return -EINTR;
+		interrupted = turn_signal_result(call, true);
+		if (interrupted)
+			return interrupted;
 		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
 	}
 }
@@ -404,12 +226,53 @@ long turn_lock(const struct turn_call *call)
 	return turn_through(call);
 }
 
+#define MOST_SEMAPHORES 64u
+
+static long change_semaphores(const struct turn_call *call)
+{
+	const struct sembuf *given = (const struct sembuf *)call->arguments[1];
+	const size_t num = (size_t)call->arguments[2];
+	const uint64_t deadline = call->number == SYS_semop ? TURN_NEVER :
+		turn_clock_after((const struct timespec *)call->arguments[3]);
+	struct sembuf all[MOST_SEMAPHORES];
+	long result;
+	bool waits_for_it = true;
+
+	if (num > MOST_SEMAPHORES)
+		return -E2BIG;
+	for (size_t i = 0; i < num; i++) {
+		all[i] = given[i];
+		waits_for_it = waits_for_it && !(all[i].sem_flg & IPC_NOWAIT);
+		all[i].sem_flg |= IPC_NOWAIT;
+	}
+	for (;;) {
+		result = TURN_RAW(SYS_semop, call->arguments[0], all, num);
+		if (result != -EAGAIN || !waits_for_it || turn_order_passed(turn_segment, deadline))
+			return result;
+		if (turn_signal_result(call, false))
+			return -EINTR;
+		turn_wait(TURN_DESCRIPTORS, deadline);
+	}
+}
+
+long turn_ipc(const struct turn_call *call)
+{
+	const unsigned int at = call->number == SYS_msgsnd ? 3 : 4;
+	const long flags = call->arguments[at], in_vain = call->number == SYS_msgsnd ? -EAGAIN : -ENOMSG;
+
+	if (call->number == SYS_semop || call->number == SYS_semtimedop)
+		return turn_done(change_semaphores(call));
+	if (flags & IPC_NOWAIT)
+		return turn_done(turn_through(call));
+	return turn_done(repeat(call, at, flags | IPC_NOWAIT, in_vain));
+}
+
 long turn_wait_child(const struct turn_call *call)
 {
 	const unsigned int argument = call->number == SYS_wait4 ? 2 : 3;
 	const long options = call->arguments[argument];
 	siginfo_t *info = (siginfo_t *)call->arguments[2];
-	long result;
+	long result, interrupted;
 
 	turn_changed();
 	if (call->number == SYS_wait4)
@@ -427,8 +290,9 @@ long turn_wait_child(const struct turn_call *call)
 				memcpy(info, &own, sizeof(own));
 			return result;
 		}
-		if (turn_signal_interrupts(call))
-			return -EINTR;
+		interrupted = turn_signal_result(call, true);
+		if (interrupted)
+			return interrupted;
 		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
 	}
 }

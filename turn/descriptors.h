@@ -18,13 +18,30 @@ long turn_epoll(const struct turn_call *call);
 /* Reads, writes, accept() and the like; what they do may make other descriptors ready. */
 long turn_input(const struct turn_call *call);
 long turn_output(const struct turn_call *call);
+/* splice(), tee(), sendfile(). */
+long turn_between(const struct turn_call *call);
+/* open() or openat() of a FIFO without O_NONBLOCK; its flags are that argument. */
+long turn_open_fifo(const struct turn_call *call, unsigned int flags_at);
 long turn_connect(const struct turn_call *call);
 /* flock(), fcntl(F_SETLKW) and F_OFD_SETLKW. */
 long turn_lock(const struct turn_call *call);
+/* msgsnd(), msgrcv(), semop(), semtimedop(). */
+long turn_ipc(const struct turn_call *call);
 /* wait4(), waitid(). */
 long turn_wait_child(const struct turn_call *call);
 
 /* The call as it is. */
 long turn_through(const struct turn_call *call);
+/* The kernel has something for it, or an error. */
+bool turn_is_ready(int fd, short events);
+/* A descriptor of a call that waits. */
+bool turn_may_wait(int fd);
+/*
+ * The call on a descriptor that would make it wait, until it has another result than that; option:
+ * SO_RCVTIMEO or SO_SNDTIMEO, which a socket may have.
+ */
+long turn_without_waiting(const struct turn_call *call, int fd, short events, int option);
+/* The result of a call that may have made other descriptors ready. */
+long turn_done(long result);
 
 #endif

@@ -67,6 +67,7 @@ static void await_end(const struct operation *op)
 static long wait_for(const struct operation *op, uint64_t deadline, uint32_t bitset)
 {
 	struct turn_thread *self = turn_self();
+	long result;
 
 	if (!bitset)
 		return -EINVAL;
@@ -84,8 +85,9 @@ static long wait_for(const struct operation *op, uint64_t deadline, uint32_t bit
 		self->bitset = bitset;
 		if (turn_wait(TURN_FUTEX, deadline))
 			break;
-		if (turn_signal_interrupts(op->call))
-			return -EINTR;
+		result = turn_signal_result(op->call, deadline == TURN_NEVER);
+		if (result)
+			return result;
 	}
 	turn_progress();
 	if (!op->is_private && is_of_ended(op))
@@ -178,6 +180,7 @@ static long lock(const struct operation *op, uint64_t deadline, bool is_waiting)
 {
 	const uint32_t tid = (uint32_t)turn_self()->tid;
 	struct operation waiting = *op;
+	long result;
 
 	for (;;) {
 		uint32_t is = atomic_load(op->address);
@@ -192,8 +195,9 @@ static long lock(const struct operation *op, uint64_t deadline, bool is_waiting)
 			return -EAGAIN;
 		waiting.value = is | FUTEX_WAITERS;
 		atomic_store(op->address, waiting.value);
-		if (wait_for(&waiting, deadline, FUTEX_BITSET_MATCH_ANY) == -ETIMEDOUT)
-			return -ETIMEDOUT;
+		result = wait_for(&waiting, deadline, FUTEX_BITSET_MATCH_ANY);
+		if (result && result != -EAGAIN)
+			return result == -ETIMEDOUT ? result : TURN_RESTART;
 	}
 }
 

@@ -31,12 +31,25 @@ struct turn_thread *turn_self(void)
 	return &turn_segment->threads[slot];
 }
 
+/*
+ * With its last instruction a thread clears the word that others join it by, and lets robust locks
+ * go.  That is real time: what comes after it in the order waits for it.
+ */
+static void await_leaving(void)
+{
+	while (turn_segment->leaving &&
+	       !TURN_RAW(SYS_tgkill, turn_segment->leaving_pid, turn_segment->leaving, 0))
+		TURN_RAW(SYS_sched_yield);
+	turn_segment->leaving = 0;
+}
+
 void turn_take(void)
 {
 	struct turn_thread *self = turn_self();
 
 	while (!atomic_exchange(&self->go, 0))
 		TURN_RAW(SYS_futex, &self->go, FUTEX_WAIT, 0, NULL);
+	await_leaving();
 	self->state = TURN_RUNS;
 }
 
@@ -104,9 +117,19 @@ void turn_leave(void)
 {
 	uint32_t left = slot;
 
+	turn_segment->leaving = turn_self()->tid;
+	turn_segment->leaving_pid = turn_segment->members[turn_member].pid;
 	slot = TURN_NOBODY;
 	turn_order_remove(turn_segment, left);
 	give(next_one());
+}
+
+void turn_pass_to_launcher(void)
+{
+	turn_self()->state = TURN_READY;
+	turn_segment->owner = TURN_NOBODY;
+	give(TURN_NOBODY);
+	turn_take();
 }
 
 /* The launcher reaps the process first: so its descriptors are closed at one place of the order. */

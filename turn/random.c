@@ -5,14 +5,17 @@
  */
 #include "config.h"
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "descriptors.h"
 #include "hand.h"
 #include "order.h"
 #include "random.h"
+#include "raw.h"
 
 #define MOST_FDS 1024
 
@@ -54,8 +57,20 @@ void turn_random_forget(int fd)
 
 long turn_random_open(const struct turn_call *call)
 {
-	const char *path = (const char *)call->arguments[call->number == SYS_openat ? 1 : 0];
-	long fd = turn_through(call);
+	const unsigned int at = call->number == SYS_openat ? 1 : 0;
+	const char *path = (const char *)call->arguments[at];
+	const long flags = call->arguments[at + 1];
+	struct stat st;
+	long fd;
+
+	if (!(flags & (O_NONBLOCK | O_PATH)) && (flags & O_ACCMODE) != O_RDWR &&
+	    !TURN_RAW(SYS_newfstatat, at ? call->arguments[0] : AT_FDCWD, path, &st, 0) &&
+	    S_ISFIFO(st.st_mode))
+		fd = turn_open_fifo(call, at + 1);
+	else
+		fd = turn_through(call);
+	if (flags & O_CREAT)
+		turn_changed();
 
 	if (fd < 0 || fd >= MOST_FDS)
 		return fd;

@@ -110,6 +110,9 @@ struct turn_segment {
 	bool stopped;		/* it has it for that */
 	uint64_t calls;
 	uint64_t hash;		/* over all turns: thread, time, call */
+	int32_t leaving;	/* thread that passed the turn on with its last call; 0: none */
+	int32_t leaving_pid;
+	uint32_t victim;	/* member + 1 that the turn's owner has killed; 0: none */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
 	/* A ring: num_written is the members', num_shown the launcher's. */
 	_Atomic uint64_t num_written, num_shown;

@@ -27,38 +27,75 @@ static uint64_t pending(void)
 	return set;
 }
 
-/* The kernel keeps what is blocked, though it will throw it away. */
-static bool is_ignored(int signal)
+/* What a signal does. */
+enum effect { NOTHING, ENDS, RUNS_HANDLER, RUNS_HANDLER_AND_RESTARTS };
+
+static enum effect effect_of(int signal)
 {
 	struct turn_sigaction action = { .flags = 0 };
-
 	uintptr_t handler;
 
 	TURN_RAW(SYS_rt_sigaction, signal, NULL, &action, TURN_SIGSET_SIZE);
 	handler = (uintptr_t)action.handler;
 	if (handler == (uintptr_t)SIG_IGN)
-		return true;
-	return handler == (uintptr_t)SIG_DFL && (signal == SIGCHLD || signal == SIGURG ||
-						       signal == SIGWINCH || signal == SIGCONT);
+		return NOTHING;
+	/* The kernel keeps what is blocked, though it will throw it away. */
+	if (handler == (uintptr_t)SIG_DFL)
+		return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH ||
+		       signal == SIGCONT ? NOTHING : ENDS;
+	return action.flags & SA_RESTART ? RUNS_HANDLER_AND_RESTARTS : RUNS_HANDLER;
 }
 
-/* Those of the pending ones that the mask lets through. */
-static bool interrupts(uint64_t mask)
+/* 0, -EINTR or TURN_RESTART, for the pending signals that the mask lets through. */
+static long result_of(uint64_t mask)
 {
 	uint64_t there = pending() & ~mask;
+	long result = 0;
 
-	for (int signal = 1; there && signal <= 64; signal++)
-		if (there & bit(signal) && !is_ignored(signal))
-			return true;
-	return false;
+	for (int signal = 1; there && signal <= 64; signal++) {
+		enum effect effect = there & bit(signal) ? effect_of(signal) : NOTHING;
+
+		if (effect == RUNS_HANDLER)
+			return -EINTR;
+		if (effect != NOTHING)
+			result = TURN_RESTART;
+	}
+	return result;
 }
 
-bool turn_signal_interrupts(const struct turn_call *call)
+static uint64_t mask_of(const struct turn_call *call)
 {
 	uint64_t mask;
 
 	memcpy(&mask, &call->context->uc_sigmask, sizeof(mask));
-	return interrupts(mask);
+	return mask;
+}
+
+long turn_signal_result(const struct turn_call *call, bool can_restart)
+{
+	long result = result_of(mask_of(call));
+
+	return result && !can_restart ? -EINTR : result;
+}
+
+uint64_t turn_signal_mask(const void *mask)
+{
+	uint64_t copy;
+
+	memcpy(&copy, mask, sizeof(copy));
+	return copy & ~bit(SIGSYS);
+}
+
+long turn_signal_result_with(const struct turn_call *call, const void *mask)
+{
+	uint64_t own;
+
+	if (!mask)
+		return turn_signal_result(call, false);
+	own = turn_signal_mask(mask);
+	if (!result_of(own))
+		return 0;
+	return TURN_RAW(SYS_rt_sigsuspend, &own, TURN_SIGSET_SIZE);
 }
 
 /* Whoever waits looks whether a signal is for it: which thread gets it, the kernel decides. */
@@ -77,11 +114,28 @@ static uint32_t member_of_thread(long tid)
 	return TURN_NOBODY;
 }
 
+/* Its end comes at this place of the order: the launcher waits for it. */
+static void await_death(long pid)
+{
+	for (uint32_t i = 0; i < turn_segment->num_members; i++) {
+		const struct turn_member *member = &turn_segment->members[i];
+
+		if (member->pid != pid || i == turn_member ||
+		    (member->life != TURN_STARTS && member->life != TURN_LIVES))
+			continue;
+		turn_segment->victim = i + 1;
+		turn_pass_to_launcher();
+		return;
+	}
+}
+
 long turn_kill(const struct turn_call *call)
 {
 	long result = turn_through(call);
 	uint32_t member;
 
+	if (call->number == SYS_kill && call->arguments[1] == SIGKILL && !result)
+		await_death(call->arguments[0]);
 	if (call->number == SYS_tkill) {
 		member = member_of_thread(call->arguments[0]);
 		if (member != TURN_NOBODY)
@@ -114,10 +168,10 @@ long turn_signal_wait(const struct turn_call *call)
 	uint64_t mask;
 
 	if (call->number == SYS_pause)
-		memcpy(&mask, &call->context->uc_sigmask, sizeof(mask));
+		mask = mask_of(call);
 	else
-		memcpy(&mask, (const void *)call->arguments[0], sizeof(mask));
-	while (!interrupts(mask))
+		mask = turn_signal_mask((const void *)call->arguments[0]);
+	while (!result_of(mask))
 		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
 	/* Its handler runs in this call. */
 	return TURN_RAW(SYS_rt_sigsuspend, &mask, TURN_SIGSET_SIZE);
@@ -135,6 +189,8 @@ long turn_signal_take(const struct turn_call *call)
 		result = turn_through(&now);
 		if (result != -EAGAIN || turn_order_passed(turn_segment, deadline))
 			return result;
+		if (turn_signal_result(call, false))
+			return -EINTR;
 		turn_wait(TURN_DESCRIPTORS, deadline);
 	}
 }

@@ -7,11 +7,22 @@
 #define TURN_SIGNALS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "trap.h"
 
-/* A signal is there that will interrupt this call: a handler waits for it, or it ends the process. */
-bool turn_signal_interrupts(const struct turn_call *call);
+/*
+ * Is a signal there that ends this call?  0: none; else the call's result: -EINTR, or TURN_RESTART
+ * if it can be restarted and the handlers want that.
+ */
+long turn_signal_result(const struct turn_call *call, bool can_restart);
+/*
+ * The same of a call with a signal mask of its own, at that address; NULL: the thread's.  Handlers
+ * run at once where the mask is the call's.
+ */
+long turn_signal_result_with(const struct turn_call *call, const void *mask);
+/* The mask of a call, which does not block SIGSYS. */
+uint64_t turn_signal_mask(const void *mask);
 
 /* kill(), tkill(), tgkill() and those that queue. */
 long turn_kill(const struct turn_call *call);

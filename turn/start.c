@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "exec.h"
 #include "hand.h"
 #include "order.h"
 #include "raw.h"
@@ -86,7 +87,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 		return;
 	}
 	turn_member = turn_segment->threads[slot].member;
-	turn_segment->members[turn_member].pid = (int32_t)TURN_RAW(SYS_getpid);
+	turn_exec_begin(file, variable(environment, "LD_PRELOAD"));
 	if (turn_vdso_replace())
 		fail("the kernel does not let it replace the vDSO");
 	turn_vdso_set_random();
@@ -95,7 +96,6 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 		turn_set_slot(slot);
 	else
 		turn_thread_begin(slot);
-	turn_segment->threads[slot].tid = (int32_t)TURN_RAW(SYS_gettid);
 	turn_segment->members[turn_member].life = TURN_LIVES;
 	if (turn_trap_install() || turn_trap_begin())
 		fail("Linux 5.11 or later is needed, on x86-64 (syscall user dispatch)");

@@ -6,9 +6,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "descriptors.h"
 #include "futex.h"
@@ -33,14 +31,12 @@ static struct beginning beginnings[TURN_MAX_THREADS];
 void turn_thread_begin(uint32_t slot)
 {
 	turn_set_slot(slot);
-	turn_self()->tid = (int32_t)TURN_RAW(SYS_gettid);
 	turn_take();
 }
 
 static void begin_member(uint32_t member)
 {
 	turn_member = member;
-	turn_segment->members[member].pid = (int32_t)TURN_RAW(SYS_getpid);
 	turn_segment->members[member].life = TURN_LIVES;
 	turn_timers_forget();
 }
@@ -177,6 +173,12 @@ long turn_clone(const struct turn_call *call)
 		.slot = slot, .is_member = is_member, .member = member,
 	};
 	result = clone_it(call, &args, &beginnings[slot]);
+	/* In the parent; the child has its number, too. */
+	if (result > 0) {
+		turn_segment->threads[slot].tid = (int32_t)result;
+		if (is_member)
+			turn_segment->members[member].pid = (int32_t)result;
+	}
 	if (result >= 0)
 		return result;
 	turn_order_remove(turn_segment, slot);
@@ -202,97 +204,4 @@ long turn_exit(const struct turn_call *call)
 	}
 	turn_trap_end();
 	return turn_through(call);
-}
-
-/* ------------------------------------------------------------------------
- * exec: the process stays the member that it is, and this thread is its first.
- */
-
-static bool is_variable(const char *entry, const char *name)
-{
-	size_t len = strlen(name);
-
-	return !strncmp(entry, name, len) && entry[len] == '=';
-}
-
-static size_t count(char *const *list)
-{
-	size_t num = 0;
-
-	while (list && list[num])
-		num++;
-	return num;
-}
-
-/* What the new program is to see; entry: its slot. */
-static void copy_environment(char **to, char *const *from, char *entry)
-{
-	for (size_t i = 0; from && from[i]; i++)
-		if (!is_variable(from[i], TURN_THREAD_VARIABLE))
-			*to++ = from[i];
-	*to++ = entry;
-	*to = NULL;
-}
-
-/* "NAME=NUMBER", without functions of the C library that may not be used here. */
-static void write_entry(char *entry, uint32_t number)
-{
-	char digits[12];
-	size_t num = 0;
-
-	memcpy(entry, TURN_THREAD_VARIABLE "=", sizeof(TURN_THREAD_VARIABLE));
-	entry += sizeof(TURN_THREAD_VARIABLE);
-	do {
-		digits[num++] = (char)('0' + number % 10);
-		number /= 10;
-	} while (number);
-	while (num)
-		*entry++ = digits[--num];
-	*entry = '\0';
-}
-
-static void set_others(enum turn_state *kept, bool restore)
-{
-	for (uint32_t i = 0; i < turn_segment->num_threads; i++) {
-		struct turn_thread *thread = &turn_segment->threads[i];
-
-		if (thread->member != turn_member || i == turn_slot())
-			continue;
-		if (restore)
-			thread->state = kept[i];
-		else
-			kept[i] = thread->state;
-		if (!restore)
-			turn_order_remove(turn_segment, i);
-	}
-}
-
-long turn_exec(const struct turn_call *call)
-{
-	const unsigned int argument = call->number == SYS_execve ? 2 : 3;
-	char *const *given = (char *const *)call->arguments[argument];
-	enum turn_state kept[TURN_MAX_THREADS];
-	char entry[sizeof(TURN_THREAD_VARIABLE) + 12];
-	const size_t size = (count(given) + 2) * sizeof(char *);
-	struct turn_call other = *call;
-	uint64_t mask = 0;
-	char **environment = (char **)TURN_RAW(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	long result;
-
-	if ((unsigned long)environment > -4096ul)
-		return -ENOMEM;
-	write_entry(entry, turn_slot());
-	copy_environment(environment, given, entry);
-	other.arguments[argument] = (long)environment;
-	set_others(kept, false);
-	turn_changed();		/* descriptors are closed */
-	/* The new program has the mask of this moment. */
-	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &call->context->uc_sigmask, &mask,
-		 TURN_SIGSET_SIZE);
-	result = turn_through(&other);
-	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
-	set_others(kept, true);
-	TURN_RAW(SYS_munmap, environment, size);
-	return result;
 }

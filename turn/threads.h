@@ -10,8 +10,6 @@
 
 /* clone(), clone3(), fork(), vfork(). */
 long turn_clone(const struct turn_call *call);
-/* execve(), execveat(). */
-long turn_exec(const struct turn_call *call);
 /* exit(), exit_group(); do not return. */
 long turn_exit(const struct turn_call *call);
 

@@ -58,13 +58,13 @@ static void send(const struct timer *timer, int id)
 
 	memset(&info, 0, sizeof(info));
 	info.si_signo = timer->signal;
-	info.si_code = timer->kind == ALARM ? SI_KERNEL : SI_TIMER;
-	if (timer->kind == POSIX) {
-		info.si_timerid = id;
-		info.si_overrun = timer->overrun;
-		info.si_value = timer->value;
-	}
-	if (timer->tid)
+	info.si_code = SI_TIMER;
+	info.si_timerid = id;
+	info.si_overrun = timer->overrun;
+	info.si_value = timer->value;
+	if (timer->kind == ALARM)
+		TURN_RAW(SYS_kill, pid, timer->signal);
+	else if (timer->tid)
 		TURN_RAW(SYS_rt_tgsigqueueinfo, pid, timer->tid, timer->signal, &info);
 	else
 		TURN_RAW(SYS_rt_sigqueueinfo, pid, timer->signal, &info);
@@ -101,8 +101,7 @@ void turn_timers_expire(void)
 void turn_timers_forget(void)
 {
 	for (int i = 0; i < num_timers; i++)
-		if (timers[i].kind != DESCRIPTOR)
-			timers[i].kind = UNUSED;
+		timers[i].kind = UNUSED;
 }
 
 /* ------------------------------------------------------------------------

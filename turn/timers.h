@@ -15,7 +15,7 @@
 uint64_t turn_timers_next(void);
 /* Those whose time is there expire: signals are sent to this process, timerfds are readable. */
 void turn_timers_expire(void);
-/* In a child of fork(), which has no timers but for timerfds. */
+/* In a child of fork(): its parent's timers, and timerfds, expire in the parent. */
 void turn_timers_forget(void);
 /* A descriptor is closed, or another file now. */
 void turn_timers_close(int fd);

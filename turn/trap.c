@@ -21,6 +21,12 @@
 
 #define KERNEL_SA_RESTORER 0x04000000ul
 
+#define CALL_LENGTH 2		/* of the instruction */
+
+#ifndef SYS_USER_DISPATCH
+#define SYS_USER_DISPATCH 2	/* si_code; not in the C library's headers yet */
+#endif
+
 static POLYCM_THREAD_LOCAL volatile unsigned char selector;
 
 static uint64_t bit(int signal)
@@ -39,12 +45,24 @@ static void on_call(int signal, siginfo_t *info, void *context)
 		.context = uc,
 	};
 
+	long result;
+
 	(void)signal;
+	/* Somebody sent it. */
+	if (info->si_code != SYS_USER_DISPATCH)
+		return;
 	/* The end of a handler of the program: its frame is where the stack pointer is. */
-	if (call.number == SYS_rt_sigreturn)
+	if (call.number == SYS_rt_sigreturn) {
 		registers[REG_RIP] = (greg_t)turn_raw_restorer;
-	else
-		registers[REG_RAX] = turn_call(&call);
+		return;
+	}
+	result = turn_call(&call);
+	if (result == TURN_RESTART) {
+		/* After the handler of the signal that interrupted it. */
+		registers[REG_RIP] -= CALL_LENGTH;
+		result = call.number;
+	}
+	registers[REG_RAX] = result;
 }
 
 int turn_trap_install(void)

@@ -16,6 +16,9 @@ struct turn_call {
 	ucontext_t *context;	/* of the thread that called; its signal mask counts when it goes on */
 };
 
+/* A result: the call is made again when the handlers of signals have run. */
+#define TURN_RESTART (-512l)
+
 /* The result for the program: 0 or more, or a negative errno.  In calls.c. */
 long turn_call(struct turn_call *call);
 

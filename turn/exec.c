@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/exec.c - see exec.h.  This thread is the new program's first. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "descriptors.h"
+#include "exec.h"
+#include "hand.h"
+#include "order.h"
+#include "raw.h"
+
+#define PRELOAD "LD_PRELOAD"
+#define MOST_ADDED 3		/* entries of an environment */
+
+/* Programs that clear their environment (env -i) belong to the system all the same. */
+static char file_entry[4096] = TURN_FILE_VARIABLE "=", preload_entry[8192] = PRELOAD "=";
+static size_t preload_len;
+
+static size_t append(char *entry, size_t size, const char *value)
+{
+	size_t len = strlen(entry), more = strlen(value);
+
+	if (len + more < size)
+		memcpy(entry + len, value, more + 1);
+	return strlen(entry);
+}
+
+void turn_exec_begin(const char *file, const char *preload)
+{
+	append(file_entry, sizeof(file_entry), file);
+	preload_len = append(preload_entry, sizeof(preload_entry), preload ? preload : "");
+}
+
+static bool is_variable(const char *entry, const char *name)
+{
+	size_t len = strlen(name);
+
+	return !strncmp(entry, name, len) && entry[len] == '=';
+}
+
+static size_t count(char *const *list)
+{
+	size_t num = 0;
+
+	while (list && list[num])
+		num++;
+	return num;
+}
+
+/* What the new program is to see: what it is given, and what it needs to be one of the system. */
+static void copy_environment(char **to, char *const *from, char *thread)
+{
+	const char *preload = NULL;
+
+	for (size_t i = 0; from && from[i]; i++) {
+		if (is_variable(from[i], PRELOAD))
+			preload = from[i] + sizeof(PRELOAD);
+		else if (!is_variable(from[i], TURN_THREAD_VARIABLE) &&
+			 !is_variable(from[i], TURN_FILE_VARIABLE))
+			*to++ = from[i];
+	}
+	*to++ = thread;
+	*to++ = file_entry;
+	*to++ = preload_entry;
+	/* One that has what is needed, or that leaves no room, stays. */
+	if (preload && (strstr(preload, "libpolycm-turn") ||
+			preload_len + strlen(preload) + 2 > sizeof(preload_entry)))
+		to[-1] = (char *)(uintptr_t)(preload - sizeof(PRELOAD));
+	else if (preload)
+		memcpy(mempcpy(preload_entry + preload_len, ":", 1), preload, strlen(preload) + 1);
+	*to = NULL;
+}
+
+/* "NAME=NUMBER", without functions of the C library that may not be used here. */
+static void write_entry(char *entry, uint32_t number)
+{
+	char digits[12];
+	size_t num = 0;
+
+	memcpy(entry, TURN_THREAD_VARIABLE "=", sizeof(TURN_THREAD_VARIABLE));
+	entry += sizeof(TURN_THREAD_VARIABLE);
+	do {
+		digits[num++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	while (num)
+		*entry++ = digits[--num];
+	*entry = '\0';
+}
+
+static void set_others(enum turn_state *kept, bool restore)
+{
+	for (uint32_t i = 0; i < turn_segment->num_threads; i++) {
+		struct turn_thread *thread = &turn_segment->threads[i];
+
+		if (thread->member != turn_member || i == turn_slot())
+			continue;
+		if (restore)
+			thread->state = kept[i];
+		else
+			kept[i] = thread->state;
+		if (!restore)
+			turn_order_remove(turn_segment, i);
+	}
+}
+
+long turn_exec(const struct turn_call *call)
+{
+	const unsigned int argument = call->number == SYS_execve ? 2 : 3;
+	char *const *given = (char *const *)call->arguments[argument];
+	enum turn_state kept[TURN_MAX_THREADS];
+	char entry[sizeof(TURN_THREAD_VARIABLE) + 12];
+	const size_t size = (count(given) + MOST_ADDED + 1) * sizeof(char *);
+	struct turn_call other = *call;
+	uint64_t mask = 0;
+	char **environment = (char **)TURN_RAW(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long result;
+
+	if ((unsigned long)environment > -4096ul)
+		return -ENOMEM;
+	write_entry(entry, turn_slot());
+	copy_environment(environment, given, entry);
+	other.arguments[argument] = (long)environment;
+	set_others(kept, false);
+	turn_changed();		/* descriptors are closed */
+	/* The new program has the mask of this moment. */
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &call->context->uc_sigmask, &mask,
+		 TURN_SIGSET_SIZE);
+	result = turn_through(&other);
+	preload_entry[preload_len] = '\0';
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
+	set_others(kept, true);
+	TURN_RAW(SYS_munmap, environment, size);
+	return result;
+}

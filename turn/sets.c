@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/sets.c - waits for one of many descriptors: poll(), select(), epoll_wait() and their kin. */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "clock.h"
+#include "descriptors.h"
+#include "hand.h"
+#include "order.h"
+#include "raw.h"
+#include "signals.h"
+
+#define MILLISECOND UINT64_C(1000000)
+
+/* Nothing was ready: true: ask again; false: the time is over. */
+static bool wait_on(uint64_t deadline)
+{
+	if (turn_order_passed(turn_segment, deadline))
+		return false;
+	turn_wait(TURN_DESCRIPTORS, deadline);
+	return true;
+}
+
+/* Nothing was ready, or was.  Who asks in vain without waiting will do so again. */
+static bool wait_or_yield(long num, uint64_t deadline)
+{
+	if (num > 0)
+		turn_progress();
+	if (num)
+		return false;
+	if (wait_on(deadline))
+		return true;
+	turn_clock_yield();
+	return false;
+}
+
+static uint64_t after_ms(int ms)
+{
+	return ms < 0 ? TURN_NEVER : turn_clock_after_ns((uint64_t)ms * MILLISECOND);
+}
+
+long turn_poll(const struct turn_call *call)
+{
+	const long *arguments = call->arguments;
+	const bool is_poll = call->number == SYS_poll;
+	const uint64_t deadline = is_poll ? after_ms((int)arguments[2]) :
+					    turn_clock_after((const struct timespec *)arguments[2]);
+	struct timespec now;
+	long num;
+
+	do {
+		now = (struct timespec){ 0 };
+		num = TURN_RAW(SYS_ppoll, arguments[0], arguments[1], &now, NULL, 0);
+		if (!num)
+			num = turn_signal_result_with(call, is_poll ? NULL :
+						      (const void *)arguments[3]);
+	} while (wait_or_yield(num, deadline));
+	return num;
+}
+
+struct sets {
+	fd_set *given[3];
+	fd_set asked[3];
+	size_t size;
+};
+
+long turn_select(const struct turn_call *call)
+{
+	const long *arguments = call->arguments;
+	const struct timeval *given = (const struct timeval *)arguments[4];
+	const struct { const void *mask; size_t size; } *with_mask =
+		call->number == SYS_select ? NULL : (const void *)arguments[5];
+	struct sets sets = { .size = 0 };
+	uint64_t deadline = TURN_NEVER;
+	struct timespec now;
+	long num;
+
+	if (arguments[0] < 0 || arguments[0] > FD_SETSIZE)
+		return -EINVAL;
+	if (call->number != SYS_select)
+		deadline = turn_clock_after((const struct timespec *)arguments[4]);
+	else if (given)
+		deadline = turn_clock_after_ns((uint64_t)given->tv_sec * TURN_SECOND +
+					       (uint64_t)given->tv_usec * 1000);
+	sets.size = ((size_t)arguments[0] + 63) / 64 * 8;
+	do {
+		for (unsigned int i = 0; i < 3; i++) {
+			sets.given[i] = (fd_set *)arguments[i + 1];
+			if (sets.given[i])
+				memcpy(&sets.asked[i], sets.given[i], sets.size);
+		}
+		now = (struct timespec){ 0 };
+		num = TURN_RAW(SYS_pselect6, arguments[0], sets.given[0] ? &sets.asked[0] : NULL,
+			       sets.given[1] ? &sets.asked[1] : NULL,
+			       sets.given[2] ? &sets.asked[2] : NULL, &now, NULL);
+		if (!num)
+			num = turn_signal_result_with(call, with_mask ? with_mask->mask : NULL);
+	} while (wait_or_yield(num, deadline));
+	for (unsigned int i = 0; i < 3; i++)
+		if (num >= 0 && sets.given[i])
+			memcpy(sets.given[i], &sets.asked[i], sets.size);
+	return num;
+}
+
+long turn_epoll(const struct turn_call *call)
+{
+	const long *arguments = call->arguments;
+	const bool has_mask = call->number != SYS_epoll_wait;
+	const uint64_t deadline = call->number == SYS_epoll_pwait2 ?
+		turn_clock_after((const struct timespec *)arguments[3]) : after_ms((int)arguments[3]);
+	long num;
+
+	do {
+		num = TURN_RAW(SYS_epoll_pwait, arguments[0], arguments[1], arguments[2], 0, NULL, 0);
+		if (!num)
+			num = turn_signal_result_with(call, has_mask ? (const void *)arguments[4] :
+						      NULL);
+	} while (wait_or_yield(num, deadline));
+	return num;
+}

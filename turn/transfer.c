@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/transfer.c - reads and writes.  On a blocking stream or pipe the kernel does not return before
+ * all is written; here each part is written without waiting, and others go on between them.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "descriptors.h"
+#include "hand.h"
+#include "raw.h"
+#include "shown.h"
+
+static unsigned int flags_of_message(const struct turn_call *call)
+{
+	switch (call->number) {
+	case SYS_recvfrom:
+	case SYS_sendto:
+	case SYS_sendmmsg:
+	case SYS_recvmmsg:
+		return (unsigned int)call->arguments[3];
+	case SYS_recvmsg:
+	case SYS_sendmsg:
+		return (unsigned int)call->arguments[2];
+	}
+	return 0;
+}
+
+static bool may_not_wait(const struct turn_call *call)
+{
+	return flags_of_message(call) & MSG_DONTWAIT;
+}
+
+#define MOST_PARTS 64u
+
+/* The rest of a list of parts. */
+struct rest {
+	const struct iovec *parts;
+	size_t num;
+	size_t skip;		/* of the first */
+};
+
+static size_t length_of(const struct rest *rest)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < rest->num; i++)
+		len += rest->parts[i].iov_len;
+	return len - (rest->num ? rest->skip : 0);
+}
+
+/* Some of it, for one call; their number. */
+static size_t window(const struct rest *rest, struct iovec parts[MOST_PARTS])
+{
+	size_t num = rest->num < MOST_PARTS ? rest->num : MOST_PARTS;
+
+	memcpy(parts, rest->parts, num * sizeof(*parts));
+	if (num) {
+		parts[0].iov_base = (char *)parts[0].iov_base + rest->skip;
+		parts[0].iov_len -= rest->skip;
+	}
+	return num;
+}
+
+static void advance(struct rest *rest, size_t done)
+{
+	rest->skip += done;
+	while (rest->num && rest->skip >= rest->parts->iov_len) {
+		rest->skip -= rest->parts->iov_len;
+		rest->parts++;
+		rest->num--;
+	}
+}
+
+/* All of it, and its length; or as far as it came, or why nothing did. */
+static long write_all(const struct turn_call *call, int fd, struct rest rest)
+{
+	struct turn_call part = { .number = SYS_writev, .arguments = { fd }, .context = call->context };
+	struct iovec parts[MOST_PARTS];
+	long sum = 0, result;
+
+	do {
+		part.arguments[2] = (long)window(&rest, parts);
+		part.arguments[1] = (long)parts;
+		result = turn_without_waiting(&part, fd, POLLOUT, SO_SNDTIMEO);
+		if (result <= 0)
+			return sum ? sum : result;
+		sum += result;
+		advance(&rest, (size_t)result);
+		turn_changed();
+	} while (rest.num);
+	return sum;
+}
+
+/* sendto() and sendmsg(), recvfrom() and recvmsg() with MSG_WAITALL: the same with a message. */
+static long move_all(const struct turn_call *call, int fd, struct msghdr *message, unsigned int flags,
+		     bool sends)
+{
+	struct rest rest = { .parts = message->msg_iov, .num = message->msg_iovlen };
+	struct turn_call part = {
+		.number = sends ? SYS_sendmsg : SYS_recvmsg,
+		.arguments = { fd, (long)message, (long)flags },
+		.context = call->context,
+	};
+	struct iovec parts[MOST_PARTS];
+	long sum = 0, result;
+
+	do {
+		message->msg_iovlen = window(&rest, parts);
+		message->msg_iov = parts;
+		result = turn_without_waiting(&part, fd, sends ? POLLOUT : POLLIN,
+					 sends ? SO_SNDTIMEO : SO_RCVTIMEO);
+		if (result < 0)
+			return sum ? sum : result;
+		sum += result;
+		if (!result)
+			break;
+		advance(&rest, (size_t)result);
+		/* Descriptors and addresses went with the first part. */
+		message->msg_control = NULL;
+		message->msg_controllen = 0;
+		message->msg_name = NULL;
+		message->msg_namelen = 0;
+		turn_changed();
+	} while (rest.num);
+	return sum;
+}
+
+static bool is_stream(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return !TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM;
+}
+
+static bool is_pipe_or_stream(int fd)
+{
+	struct stat st;
+
+	if (TURN_RAW(SYS_fstat, fd, &st))
+		return false;
+	return S_ISFIFO(st.st_mode) || (S_ISSOCK(st.st_mode) && is_stream(fd));
+}
+
+static long receive_all(const struct turn_call *call, int fd)
+{
+	const long *arguments = call->arguments;
+	struct iovec part = { (void *)arguments[1], (size_t)arguments[2] };
+	struct msghdr own = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (call->number == SYS_recvmsg) {
+		own = *(struct msghdr *)arguments[1];
+		return move_all(call, fd, &own, (unsigned int)arguments[2] & ~(unsigned int)MSG_WAITALL,
+				false);
+	}
+	return move_all(call, fd, &own, (unsigned int)arguments[3] & ~(unsigned int)MSG_WAITALL, false);
+}
+
+static long send_all(const struct turn_call *call, int fd)
+{
+	const long *arguments = call->arguments;
+	struct iovec part = { (void *)arguments[1], (size_t)arguments[2] };
+	struct msghdr own = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (call->number == SYS_sendmsg) {
+		own = *(struct msghdr *)arguments[1];
+		return move_all(call, fd, &own, (unsigned int)arguments[2], true);
+	}
+	own.msg_name = (void *)arguments[4];
+	own.msg_namelen = (socklen_t)arguments[5];
+	return move_all(call, fd, &own, (unsigned int)arguments[3], true);
+}
+
+static long wait_and_write(const struct turn_call *call, int fd)
+{
+	const struct iovec part = { (void *)call->arguments[1], (size_t)call->arguments[2] };
+	struct rest rest = { .parts = &part, .num = 1 };
+
+	if (call->number == SYS_writev)
+		rest = (struct rest){ .parts = (const struct iovec *)call->arguments[1],
+				      .num = (size_t)call->arguments[2] };
+	if (length_of(&rest) > PIPE_BUF && is_pipe_or_stream(fd))
+		return write_all(call, fd, rest);
+	return turn_is_ready(fd, POLLOUT) ? turn_through(call) :
+				       turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
+}
+
+long turn_input(const struct turn_call *call)
+{
+	const int fd = (int)call->arguments[0];
+	const bool is_message = call->number == SYS_recvmsg || call->number == SYS_recvfrom;
+
+	if (may_not_wait(call) || !turn_may_wait(fd))
+		return turn_done(turn_through(call));
+	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd))
+		return turn_done(receive_all(call, fd));
+	/* What is there is taken at once. */
+	if (turn_is_ready(fd, POLLIN))
+		return turn_done(turn_through(call));
+	return turn_done(turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO));
+}
+
+long turn_output(const struct turn_call *call)
+{
+	const int fd = (int)call->arguments[0];
+	const bool is_message = call->number == SYS_sendmsg || call->number == SYS_sendto;
+	long result;
+
+	if (may_not_wait(call) || !turn_may_wait(fd))
+		result = turn_through(call);
+	else if (is_message && is_stream(fd))
+		result = send_all(call, fd);
+	else if (is_message || call->number == SYS_sendmmsg)
+		result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
+	else
+		result = wait_and_write(call, fd);
+	if (result > 0 && (call->number == SYS_write || call->number == SYS_writev))
+		turn_shown(fd, (uint64_t)result);
+	return turn_done(result);
+}
