@@ -175,6 +175,12 @@ static void clear_progress(const struct progress *progress)
  * All seeds.
  */
 
+/* Of several programs the first: "polycm run --on NODE COMMAND". */
+static const char *name_of(const struct explore *explore)
+{
+	return explore->command[explore->is_system ? 4 : 0];
+}
+
 static struct explore_run *new_run(const struct explore *explore, uint64_t seed)
 {
 	struct explore_run *run = tool_realloc(NULL, 1, sizeof(*run));
@@ -254,7 +260,7 @@ static void summarise(const struct explore *explore, const struct progress *prog
 	if (progress->done && !progress->with_faults)
 		tool_error("nothing went wrong in any run: either %s connects nothing through the "
 			   "simulator, or the group 'explore' leaves nothing that may",
-			   explore->command[0]);
+			   name_of(explore));
 	if (explore_is_cut())
 		printf("not all of what was found could be written to %s\n", explore->output);
 	else if (progress->failed)
@@ -272,7 +278,7 @@ static int try_without(struct explore *explore)
 		tool_error("interrupted");
 		status = EXIT_FAILURE;
 	} else if (run->result.end != ENDED_WELL) {
-		tool_error("%s fails without faults, too: %s", explore->command[0],
+		tool_error("%s fails without faults, too: %s", name_of(explore),
 			   explore_words(&run->result));
 		if (explore_keep_output(explore, run))
 			tool_error("what it printed is in %s/seed-%llu.out", explore->output,
@@ -336,21 +342,29 @@ static int prepare(struct explore *explore, const char *transport)
 	const char *folder = getenv("TMPDIR");
 	int status;
 
-	status = explore->is_system ? 0 : run_find(explore->command[0]);
+	status = run_find(name_of(explore));
 	if (status)
 		return status;
+	explore->work = tool_printf("%s/polycm-explore.XXXXXX", folder && *folder ? folder : "/tmp");
+	if (!mkdtemp(explore->work)) {
+		tool_error("%s: %m", explore->work);
+		return EXIT_FAILURE;
+	}
 	unsetenv("POLYCM_SIM_EXPLORE");
+	if (explore->is_system && !explore->scenario) {
+		explore->scenario = tool_printf("%s/nodes", explore->work);
+		status = system_write_nodes(explore->command + 2, transport, explore->scenario);
+		transport = NULL;
+	}
+	if (status)
+		return status;
 	status = run_prepare(explore->scenario, transport,
 			     explore->is_system ? NULL : explore->command[0]);
 	if (status)
 		return status;
 	if (explore->scenario)
 		explore->scenario = tool_strdup(getenv("POLYCM_SIM_SCENARIO"));
-	explore->work = tool_printf("%s/polycm-explore.XXXXXX", folder && *folder ? folder : "/tmp");
-	if (mkdtemp(explore->work))
-		return 0;
-	tool_error("%s: %m", explore->work);
-	return EXIT_FAILURE;
+	return 0;
 }
 
 int explore_command(int argc, char **argv)
@@ -380,13 +394,18 @@ int explore_command(int argc, char **argv)
 	status = values[ON] || values[DAEMON] ? 2 : 0;
 	set_command(&explore, argv + optind - status, (size_t)(argc - optind + status), status);
 	status = prepare(&explore, values[TRANSPORT]);
-	if (status)
-		return status;
-	status = make_output(&explore);
+	if (!status)
+		status = make_output(&explore);
 	if (!status) {
 		status = explore_all(&explore);
 		rmdir(explore.output);
 	}
-	rmdir(explore.work);
+	if (explore.work) {
+		char *nodes = tool_printf("%s/nodes", explore.work);
+
+		unlink(nodes);
+		rmdir(explore.work);
+		free(nodes);
+	}
 	return status;
 }

@@ -62,6 +62,7 @@ void run_usage(FILE *to)
 	      "                    10.0.0.1, 10.0.0.2, ... in the order in which they are named\n"
 	      "  --daemon NODE     the same; COMMAND need not end: it gets SIGTERM when all that\n"
 	      "                    are behind --on have ended\n"
+	      "  --until SECONDS   end them at that virtual time (3600)\n"
 	      "  --kill NODE@N     kill what runs on NODE before the N-th turn; --log info tells\n"
 	      "                    at the end how many turns there were\n"
 	      "\n"
@@ -97,6 +98,7 @@ int run_command(int argc, char **argv)
 		options[i] = (struct option){ run_options[i].name, required_argument, NULL, (int)i };
 	options[RUN_SOCKETS] = (struct option){ "sockets", no_argument, NULL, RUN_SOCKETS };
 	options[RUN_KILL] = (struct option){ "kill", required_argument, NULL, RUN_KILL };
+	options[RUN_UNTIL] = (struct option){ "until", required_argument, NULL, RUN_UNTIL };
 	options[RUN_ON] = (struct option){ "on", required_argument, NULL, RUN_ON };
 	options[RUN_DAEMON] = (struct option){ "daemon", required_argument, NULL, RUN_DAEMON };
 	options[RUN_NUM_VALUES] = (struct option){ "help", no_argument, NULL, 'h' };
@@ -111,8 +113,8 @@ int run_command(int argc, char **argv)
 	status = values[RUN_SOCKETS] ? run_use_sockets() : 0;
 	if (!status && (values[RUN_ON] || values[RUN_DAEMON]))
 		return run_system(values, argv, argv + optind - 2);
-	if (!status && values[RUN_KILL]) {
-		tool_error("--kill is for several programs, behind --on");
+	if (!status && (values[RUN_KILL] || values[RUN_UNTIL])) {
+		tool_error("--kill and --until are for several programs, behind --on");
 		return STATUS_USAGE;
 	}
 	if (!status)

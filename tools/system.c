@@ -18,6 +18,7 @@
 #define ON "--on"
 #define DAEMON "--daemon"
 #define UNTIL_S 3600
+#define MOST_UNTIL_S 1e9
 
 static volatile pid_t launcher;
 
@@ -116,6 +117,19 @@ static int read_kill(struct system *system, const char *text)
 	return STATUS_USAGE;
 }
 
+static int read_until(struct system *system, const char *text)
+{
+	char *rest;
+	double seconds = text ? strtod(text, &rest) : UNTIL_S;
+
+	if (text && (rest == text || *rest || !(seconds > 0 && seconds <= MOST_UNTIL_S))) {
+		tool_error("run: --until: '%s' is no number of seconds", text);
+		return STATUS_USAGE;
+	}
+	system->until = (uint64_t)(seconds * (double)TURN_SECOND);
+	return 0;
+}
+
 static int check_values(const char *const values[])
 {
 	if (values[RUN_CLOCK] && strcmp(values[RUN_CLOCK], "virtual") != 0) {
@@ -161,9 +175,8 @@ static int check_nodes(const struct system *system)
 
 static void forward(int signal)
 {
-	(void)signal;
 	if (launcher > 0)
-		kill(launcher, SIGTERM);
+		kill(launcher, signal);
 }
 
 /* The launcher is another process, for the namespaces; when it ends, all members do. */
@@ -190,15 +203,25 @@ static void launch(struct system *system)
 	_exit(status);
 }
 
+int system_write_nodes(char **words, const char *transport, const char *path)
+{
+	struct system system = { .num = 0 };
+	int status = add_programs(&system, words, words);
+
+	return status ? status : system_write_scenario(&system, transport, path);
+}
+
 int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **words)
 {
-	struct system system = { .values = values, .until = UNTIL_S * TURN_SECOND };
+	struct system system = { .values = values };
 	int status = check_values(values);
 
 	if (!status)
 		status = add_programs(&system, argv, words);
 	if (!status)
 		status = read_kill(&system, values[RUN_KILL]);
+	if (!status)
+		status = read_until(&system, values[RUN_UNTIL]);
 	if (!status)
 		status = check_nodes(&system);
 	if (!status)

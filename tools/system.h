@@ -53,6 +53,8 @@ void system_folder_remove(const char *folder);
 
 /* A folder with the segment and, where no scenario is given, one with the nodes; 0 or a status. */
 int system_prepare(struct system *system);
+/* A scenario file with a node for each name, in their order; transport: NULL: roce. */
+int system_write_scenario(const struct system *system, const char *transport, const char *path);
 /* All programs, each waiting for its first turn; 0 or an exit status. */
 int system_start(struct system *system);
 /* Its program, or what it was forked from. */
@@ -72,5 +74,7 @@ struct turn_files system_output_files(const struct system *system, size_t progra
 int system_output_take(size_t program);
 void system_output_copy(const struct system *system);
 void system_output_end(const struct system *system);
+/* Nobody reads it any more. */
+bool system_output_is_closed(void);
 
 #endif

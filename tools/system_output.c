@@ -120,12 +120,19 @@ static void copy(const struct system *system, const struct turn_written *written
 	}
 }
 
+bool system_output_is_closed(void)
+{
+	return ferror(stdout) || ferror(stderr);
+}
+
 void system_output_copy(const struct system *system)
 {
 	struct turn_segment *segment = system->segment;
 	uint64_t shown = atomic_load(&segment->num_shown);
 
-	while (shown != atomic_load(&segment->num_written)) {
+	/* As much as there may be; members go on meanwhile. */
+	for (unsigned int i = 0; i < TURN_MAX_WRITTEN && shown != atomic_load(&segment->num_written) &&
+	     !system_output_is_closed(); i++) {
 		const struct turn_written written = segment->written[shown % TURN_MAX_WRITTEN];
 
 		if (written.program < system->num && written.stream < 2)

@@ -58,16 +58,13 @@ static bool is_first_of_node(const struct system *system, size_t at)
 }
 
 /* A node for each name, with one device: 10.0.0.1, 10.0.0.2, ... in the order of names. */
-static int write_scenario(const struct system *system)
+int system_write_scenario(const struct system *system, const char *transport, const char *path)
 {
-	const char *transport = value_of(system, RUN_TRANSPORT);
-	char *path = tool_printf("%s/shm/scenario", system->folder);
 	FILE *file = fopen(path, "we");
 	unsigned int num = 0;
 
 	if (!file) {
 		tool_error("run: %s: %m", path);
-		free(path);
 		return EXIT_FAILURE;
 	}
 	fputs("nodes = (", file);
@@ -80,21 +77,26 @@ static int write_scenario(const struct system *system)
 			system->programs[i].node, transport ? transport : "roce", num);
 	}
 	fputs("\n);\n", file);
-	fclose(file);
-	free(path);
-	return 0;
+	if (!fclose(file))
+		return 0;
+	tool_error("run: %s: %m", path);
+	return EXIT_FAILURE;
 }
 
 int system_prepare(struct system *system)
 {
+	char *path;
 	int status = system_folder_make(system);
 
 	if (!status)
 		status = make_segment(system);
 	if (!status)
 		status = system_output_prepare(system);
-	if (!status && !value_of(system, RUN_SCENARIO))
-		status = write_scenario(system);
+	if (!status && !value_of(system, RUN_SCENARIO)) {
+		path = tool_printf("%s/shm/scenario", system->folder);
+		status = system_write_scenario(system, value_of(system, RUN_TRANSPORT), path);
+		free(path);
+	}
 	return status;
 }
 

@@ -24,6 +24,8 @@
 #define LOOK_NS 50000000	/* real time between two looks for what nobody tells */
 #define PATIENCE 10		/* s without a call: the member computes, or waits for who is outside */
 
+#define GRACE (10ull * TURN_SECOND)	/* for daemons, between SIGTERM and SIGKILL */
+
 struct run {
 	struct system *system;
 	uint64_t calls;		/* when they grew last */
@@ -136,6 +138,7 @@ static void end_daemons(struct system *system)
 {
 	struct turn_segment *segment = system->segment;
 
+	segment->until = segment->now + GRACE;
 	for (size_t i = 0; i < system->num; i++)
 		if (system->programs[i].is_daemon && !system->programs[i].has_ended)
 			kill(-segment->members[system->programs[i].member].pid, SIGTERM);
@@ -157,6 +160,14 @@ static void kill_node(struct system *system)
 		has_ended(pid, true);
 		bury(system, program->member);
 	}
+}
+
+static void report_daemons(const struct system *system)
+{
+	for (size_t i = 0; i < system->num; i++)
+		if (system->programs[i].is_daemon && !system->programs[i].has_ended)
+			tool_error("%s, a daemon, did not end within %llu s of SIGTERM: it is killed",
+				   system->programs[i].node, GRACE / TURN_SECOND);
 }
 
 static bool any_alive(const struct system *system)
@@ -188,8 +199,9 @@ static void look_at_progress(struct run *run)
 		return;
 	run->is_reported = true;
 	program = system_program_of(run->system, segment->threads[owner].member);
-	tool_error("%s has made no system call for %d s of real time, and others wait for it",
-		   program ? program->node : "a member", PATIENCE);
+	tool_error("%s has made no system call for %d s of real time: it computes, or waits for what "
+		   "it only looks at; Ctrl-C ends the run", program ? program->node : "a member",
+		   PATIENCE);
 }
 
 /* Did the member die that has the turn?  Others that were killed are told of when they would have it. */
@@ -239,6 +251,8 @@ static void await_turn(struct run *run)
 		system_output_copy(run->system);
 		if (atomic_load(&segment->launcher_go))
 			continue;
+		if (system_output_is_closed() && !stopped)
+			stopped = SIGPIPE;
 		if (stopped)
 			return;
 		if (look_at_deaths(run))
@@ -258,37 +272,44 @@ static void give(struct turn_segment *segment, uint32_t next)
  * The end of all.
  */
 
-static const char *wait_of(const struct turn_thread *thread)
+/* To be freed. */
+static char *wait_of(const struct turn_thread *thread)
 {
+	const unsigned long long first = thread->arguments[0];
+
 	switch (thread->call) {
 	case SYS_futex:
-		return "a lock, a condition or a thread";
+		return tool_printf("a lock, a condition or a thread, at 0x%llx", first);
 	case SYS_poll:
 	case SYS_ppoll:
 	case SYS_select:
 	case SYS_pselect6:
 	case SYS_epoll_wait:
 	case SYS_epoll_pwait:
-		return "descriptors";
+		return tool_strdup("one of several descriptors");
 	case SYS_read:
 	case SYS_readv:
 	case SYS_recvfrom:
 	case SYS_recvmsg:
-		return "data to read";
+		return tool_printf("data on descriptor %llu", first);
 	case SYS_accept:
 	case SYS_accept4:
-		return "a connection";
+		return tool_printf("a connection on descriptor %llu", first);
 	case SYS_wait4:
 	case SYS_waitid:
-		return "a child";
+		return tool_strdup("a child");
 	case SYS_nanosleep:
 	case SYS_clock_nanosleep:
-		return "a time that is beyond the limit";
+		return tool_strdup("a time that is beyond the limit");
+	case SYS_rt_sigsuspend:
+	case SYS_rt_sigtimedwait:
+	case SYS_pause:
+		return tool_strdup("a signal");
 	case SYS_sched_yield:
 	case SYS_clock_gettime:
-		return "what it polls for";
+		return tool_strdup("what it polls for");
 	}
-	return "a call that is not known here";
+	return tool_printf("the system call %u", thread->call);
 }
 
 /* Of polycm itself: they wait for what the others cause. */
@@ -305,21 +326,36 @@ static bool is_own(const struct system *system, const struct turn_thread *thread
 	return own;
 }
 
+/* Somebody would go on, but later than anybody may. */
+static bool reached_limit(const struct turn_segment *segment)
+{
+	for (uint32_t i = 0; i < segment->num_threads; i++)
+		if (segment->threads[i].state != TURN_GONE && segment->threads[i].state != TURN_FREE &&
+		    segment->threads[i].deadline != TURN_NEVER)
+			return true;
+	return false;
+}
+
 /* The words are those of a wait without end in one process, which polycm explore knows. */
 static void report_waits(const struct system *system)
 {
 	const struct turn_segment *segment = system->segment;
 
-	tool_error("run: nobody can go on, at %.6f s", (double)(segment->now - TURN_BEGIN) / 1e9);
+	tool_error("run: %s, at %.6f s", reached_limit(segment) ?
+		   "the limit of virtual time (--until) is reached" : "nobody can go on",
+		   (double)(segment->now - TURN_BEGIN) / 1e9);
 	for (uint32_t i = 0; i < segment->num_threads; i++) {
 		const struct turn_thread *thread = &segment->threads[i];
 		const struct system_program *program = system_program_of(system, thread->member);
+		char *what;
 
 		if (thread->state == TURN_GONE || thread->state == TURN_FREE || !program ||
 		    is_own(system, thread))
 			continue;
+		what = wait_of(thread);
 		tool_error("error: %s: %s, thread %d, waits for what can never happen: %s",
-			   program->node, program->command[0], thread->tid, wait_of(thread));
+			   program->node, program->command[0], thread->tid, what);
+		free(what);
 	}
 }
 
@@ -377,9 +413,13 @@ int system_run(struct system *system)
 			continue;
 		}
 		if (next == TURN_NOBODY && !bury_dead(system)) {
-			report_waits(system);
+			if (is_over(system)) {
+				report_daemons(system);
+			} else {
+				report_waits(system);
+				status = STATUS_STUCK;
+			}
 			kill_all(system);
-			status = STATUS_STUCK;
 			break;
 		}
 		if (next != TURN_NOBODY) {

@@ -14,6 +14,7 @@
 #include "hand.h"
 #include "order.h"
 #include "raw.h"
+#include "timers.h"
 
 #define PRELOAD "LD_PRELOAD"
 #define MOST_ADDED 3		/* entries of an environment */
@@ -133,6 +134,7 @@ long turn_exec(const struct turn_call *call)
 	/* The new program has the mask of this moment. */
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &call->context->uc_sigmask, &mask,
 		 TURN_SIGSET_SIZE);
+	turn_timers_keep();
 	result = turn_through(&other);
 	preload_entry[preload_len] = '\0';
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);

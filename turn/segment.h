@@ -90,6 +90,7 @@ struct turn_member {
 	uint32_t parent;	/* the member that forked it; TURN_NOBODY: the launcher */
 	uint64_t random;	/* state of what it gets for random numbers */
 	struct turn_files files;
+	uint64_t alarm, alarm_interval;	/* that goes on over exec; 0: none */
 };
 
 struct turn_segment {

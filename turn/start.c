@@ -18,6 +18,7 @@
 #include "order.h"
 #include "raw.h"
 #include "threads.h"
+#include "timers.h"
 #include "trap.h"
 #include "vdso.h"
 
@@ -97,6 +98,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	else
 		turn_thread_begin(slot);
 	turn_segment->members[turn_member].life = TURN_LIVES;
+	turn_timers_resume();
 	if (turn_trap_install() || turn_trap_begin())
 		fail("Linux 5.11 or later is needed, on x86-64 (syscall user dispatch)");
 }

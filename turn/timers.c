@@ -173,6 +173,30 @@ static struct timer *the_alarm(void)
 	return timer;
 }
 
+void turn_timers_keep(void)
+{
+	struct turn_member *member = &turn_segment->members[turn_member];
+
+	member->alarm = 0;
+	for (int i = 0; i < num_timers; i++) {
+		if (timers[i].kind != ALARM || timers[i].deadline == TURN_NEVER)
+			continue;
+		member->alarm = timers[i].deadline;
+		member->alarm_interval = timers[i].interval;
+	}
+}
+
+void turn_timers_resume(void)
+{
+	const struct turn_member *member = &turn_segment->members[turn_member];
+	struct timer *timer = member->alarm ? the_alarm() : NULL;
+
+	if (!timer)
+		return;
+	timer->deadline = member->alarm;
+	timer->interval = member->alarm_interval;
+}
+
 static struct itimerval as_values(const struct itimerspec *from)
 {
 	return (struct itimerval){

@@ -17,6 +17,9 @@ uint64_t turn_timers_next(void);
 void turn_timers_expire(void);
 /* In a child of fork(): its parent's timers, and timerfds, expire in the parent. */
 void turn_timers_forget(void);
+/* alarm() and setitimer() go on over exec: before it, and in the new program. */
+void turn_timers_keep(void);
+void turn_timers_resume(void);
 /* A descriptor is closed, or another file now. */
 void turn_timers_close(int fd);
 

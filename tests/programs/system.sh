@@ -131,6 +131,15 @@ check 'children, pipes and signals' eval 'same 3 --on a bash -c "
 	for i in 1 2 3; do (sleep \$((4 - i)); echo child \$i) & done; seq 50000 | tail -n 1; wait
 	trap \"echo signal; exit 0\" TERM; (sleep 1; kill \$\$) & while :; do sleep 10; done" &&
 	[ "$(grep "^.a. " "$work/first.out" | tr "\n" " ")" = "[a] 50000 [a] child 3 [a] child 2 [a] child 1 [a] signal " ]'
+check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread
+chmod go+rx "$work/member"
+for case in join owner_dies suspend restart stream timers busy kills; do
+	check "waits: $case" eval 'same 3 --on a "$work/member" "$case" && has "$work/first.out" "[a] ok"'
+done
+check 'a FIFO' eval 'rm -f "$work/fifo"; user mkfifo "$work/fifo"
+	same 3 --on a sh -c "echo through it >$work/fifo" --on b cat "$work/fifo" && has "$work/first.out" "[b] through it"'
+check 'an empty environment' eval 'same 2 --on a sh -c "(sleep 2; echo late) | env -i /bin/cat" &&
+	has "$work/first.out" "[a] late"'
 check 'timers' eval 'same 2 --on a sh -c "timeout 5 sleep 100; echo ended with \$?; date +%s" --on b sleep 3 &&
 	has "$work/first.out" "[a] ended with 124" "[a] 1767225605"'
 check 'the time of day' eval 'same 2 --on a date +%s.%N --on b date && has "$work/first.out" "[b] Thu Jan  1 "'

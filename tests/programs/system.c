@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system.c - a member of a system, for system.sh: one case of waiting, by its name.  Each ends with
+ * status 0 and "ok" if all went as on Linux.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(what)                                                                                \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			printf("line %d: %s, errno %d\n", __LINE__, #what, errno);                 \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static volatile sig_atomic_t handled;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	handled++;
+}
+
+static void handle(int signal, int flags)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
+
+	sigfillset(&action.sa_mask);
+	CHECK(!sigaction(signal, &action, NULL));
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void *count_to(void *arg)
+{
+	for (int i = 0; i < 10; i++)
+		__atomic_fetch_add((int *)arg, 1, __ATOMIC_RELAXED);
+	return arg;
+}
+
+/* Threads end and are joined, again and again. */
+static void join(void)
+{
+	pthread_t threads[4];
+	int sum = 0;
+
+	for (int round = 0; round < 100; round++) {
+		for (int i = 0; i < 4; i++)
+			CHECK(!pthread_create(&threads[i], NULL, count_to, &sum));
+		for (int i = 0; i < 4; i++)
+			CHECK(!pthread_join(threads[i], NULL));
+	}
+	CHECK(sum == 4000);
+}
+
+static pthread_mutex_t robust;
+
+static void *die_with_it(void *arg)
+{
+	pthread_mutex_lock(&robust);
+	return arg;
+}
+
+static void owner_dies(void)
+{
+	pthread_mutexattr_t attr;
+	pthread_t thread;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&robust, &attr);
+	for (int i = 0; i < 50; i++) {
+		CHECK(!pthread_create(&thread, NULL, die_with_it, NULL));
+		CHECK(!pthread_join(thread, NULL));
+		CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD);
+		CHECK(!pthread_mutex_consistent(&robust));
+		CHECK(!pthread_mutex_unlock(&robust));
+	}
+}
+
+/* The usual idiom: all signals are blocked but the one that is waited for. */
+static void suspend(void)
+{
+	sigset_t all;
+
+	handle(SIGALRM, 0);
+	sigfillset(&all);
+	sigdelset(&all, SIGALRM);
+	alarm(3);
+	CHECK(sigsuspend(&all) < 0 && errno == EINTR && handled == 1);
+	alarm(3);
+	CHECK(ppoll(NULL, 0, NULL, &all) < 0 && errno == EINTR && handled == 2);
+	CHECK(seconds() >= 6);
+}
+
+static void restart(void)
+{
+	int pipes[2];
+	char byte;
+
+	CHECK(!pipe(pipes));
+	handle(SIGALRM, SA_RESTART);
+	if (!fork()) {
+		sleep(3);
+		_exit(write(pipes[1], "x", 1) != 1);
+	}
+	alarm(1);
+	CHECK(read(pipes[0], &byte, 1) == 1 && handled == 1);
+	handle(SIGALRM, 0);
+	alarm(1);
+	CHECK(read(pipes[0], &byte, 1) < 0 && errno == EINTR && handled == 2);
+}
+
+/* More than the kernel has room for, in one call at each end. */
+static void stream(void)
+{
+	enum { MUCH = 3000000 };
+	char *data = calloc(1, MUCH);
+	int ends[2];
+
+	CHECK(data && !socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	if (!fork()) {
+		memset(data, 7, MUCH);
+		CHECK(send(ends[1], data, MUCH, 0) == MUCH);
+		_exit(0);
+	}
+	CHECK(recv(ends[0], data, MUCH, MSG_WAITALL) == MUCH);
+	CHECK(data[0] == 7 && data[MUCH - 1] == 7);
+	free(data);
+}
+
+static void timers(void)
+{
+	const struct itimerspec each = { .it_interval = { 2, 0 }, .it_value = { 2, 0 } };
+	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	uint64_t times;
+	double begin;
+
+	CHECK(fd >= 0 && !timerfd_settime(fd, 0, &each, NULL));
+	begin = seconds();
+	CHECK(poll(&ready, 1, 1000) == 0 && poll(&ready, 1, -1) == 1);
+	CHECK(read(fd, &times, sizeof(times)) == sizeof(times) && times == 1);
+	sleep(5);
+	CHECK(read(fd, &times, sizeof(times)) == sizeof(times) && times == 2);
+	CHECK(seconds() - begin >= 7 && seconds() - begin < 7.1);
+}
+
+static int is_set;
+
+static void *set_it(void *arg)
+{
+	sleep(1);
+	__atomic_store_n(&is_set, 1, __ATOMIC_RELEASE);
+	return arg;
+}
+
+/* Calls that succeed, until another thread says that it is enough. */
+static void busy(void)
+{
+	int fd = open("/dev/null", O_WRONLY);
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, set_it, NULL));
+	while (!__atomic_load_n(&is_set, __ATOMIC_ACQUIRE))
+		for (int i = 0; i < 100; i++)
+			CHECK(write(fd, "x", 1) == 1 && lseek(fd, 0, SEEK_CUR) >= 0);
+	CHECK(!pthread_join(thread, NULL));
+}
+
+static void kills(void)
+{
+	int status;
+	pid_t pid;
+
+	for (int i = 0; i < 20; i++) {
+		pid = fork();
+		CHECK(pid >= 0);
+		if (!pid)
+			for (;;)
+				pause();
+		if (i % 2)
+			usleep(1);
+		CHECK(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "join", join }, { "owner_dies", owner_dies }, { "suspend", suspend }, { "restart", restart },
+	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (argc != 2 || strcmp(argv[1], cases[i].name) != 0)
+			continue;
+		cases[i].run();
+		puts("ok");
+		return 0;
+	}
+	return 2;
+}
