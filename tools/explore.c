@@ -263,7 +263,7 @@ static void summarise(const struct explore *explore, const struct progress *prog
 			   name_of(explore));
 	if (explore_is_cut())
 		printf("not all of what was found could be written to %s\n", explore->output);
-	else if (progress->failed)
+	else if (progress->causes)
 		printf("scenario files and what the program printed are in %s\n", explore->output);
 }
 

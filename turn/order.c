@@ -57,6 +57,11 @@ void turn_order_remove_member(struct turn_segment *segment, uint32_t member)
 			turn_order_remove(segment, i);
 }
 
+static bool is_stopped(const struct turn_segment *segment, const struct turn_thread *thread)
+{
+	return segment->members[thread->member].stopped;
+}
+
 static bool waits(const struct turn_thread *thread)
 {
 	return thread->state >= TURN_DESCRIPTORS && thread->state <= TURN_ASLEEP;
@@ -69,8 +74,9 @@ static uint32_t ready(struct turn_segment *segment)
 	for (uint32_t i = 0; i < segment->num_threads; i++) {
 		const struct turn_thread *thread = &segment->threads[i];
 
-		if (thread->state == TURN_READY ||
-		    (waits(thread) && turn_order_passed(segment, thread->deadline)))
+		if (!is_stopped(segment, thread) &&
+		    (thread->state == TURN_READY ||
+		     (waits(thread) && turn_order_passed(segment, thread->deadline))))
 			candidates[num++] = i;
 	}
 	if (!num)
@@ -82,7 +88,8 @@ static uint32_t to_look(const struct turn_segment *segment)
 {
 	for (uint32_t i = 0; i < segment->num_threads; i++)
 		if (segment->threads[i].state == TURN_DESCRIPTORS &&
-		    segment->threads[i].looked != segment->changes)
+		    segment->threads[i].looked != segment->changes &&
+		    !is_stopped(segment, &segment->threads[i]))
 			return i;
 	return TURN_NOBODY;
 }
@@ -93,7 +100,8 @@ static uint32_t later(struct turn_segment *segment)
 	uint64_t first = TURN_NEVER;
 
 	for (uint32_t i = 0; i < segment->num_threads; i++)
-		if (waits(&segment->threads[i]) && segment->threads[i].deadline < first)
+		if (waits(&segment->threads[i]) && segment->threads[i].deadline < first &&
+		    !is_stopped(segment, &segment->threads[i]))
 			first = segment->threads[i].deadline;
 	if (first == TURN_NEVER || first > segment->until)
 		return TURN_NOBODY;

@@ -87,6 +87,7 @@ struct turn_written {
 struct turn_member {
 	uint32_t life;		/* enum turn_life */
 	int32_t pid;		/* as members see it */
+	bool stopped;		/* by SIGSTOP, until SIGCONT: it has no turn */
 	uint32_t parent;	/* the member that forked it; TURN_NOBODY: the launcher */
 	uint64_t random;	/* state of what it gets for random numbers */
 	struct turn_files files;

@@ -129,10 +129,36 @@ static void await_death(long pid)
 	}
 }
 
+/*
+ * SIGSTOP and SIGCONT to a process.  The kernel would stop it though it had the turn, so it is not
+ * asked: the process has no turn until it is to continue.  False: it is no member.
+ */
+static bool stop_or_continue(long pid, bool stop)
+{
+	for (uint32_t i = 0; i < turn_segment->num_members; i++) {
+		struct turn_member *member = &turn_segment->members[i];
+
+		if (member->pid != pid || (member->life != TURN_STARTS && member->life != TURN_LIVES))
+			continue;
+		member->stopped = stop;
+		if (i == turn_member && stop)
+			turn_pass();
+		return true;
+	}
+	return false;
+}
+
 long turn_kill(const struct turn_call *call)
 {
-	long result = turn_through(call);
 	uint32_t member;
+	long result;
+
+	if (call->number == SYS_kill && call->arguments[1] == SIGSTOP &&
+	    stop_or_continue(call->arguments[0], true))
+		return 0;
+	if (call->number == SYS_kill && call->arguments[1] == SIGCONT)
+		stop_or_continue(call->arguments[0], false);
+	result = turn_through(call);
 
 	if (call->number == SYS_kill && call->arguments[1] == SIGKILL && !result)
 		await_death(call->arguments[0]);

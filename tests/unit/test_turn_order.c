@@ -157,6 +157,23 @@ static void test_a_member_that_ends_has_no_turn(void **state)
 		assert_int_equal(turn_order_next(&segment), left);
 }
 
+static void test_a_stopped_member_has_no_turn(void **state)
+{
+	uint32_t stopped = turn_order_add(&segment, 0);
+	uint32_t sleeper = waiting(1, TURN_ASLEEP, TURN_BEGIN + 9);
+
+	(void)state;
+	waiting(0, TURN_ASLEEP, TURN_BEGIN + 5);
+	segment.members[0].stopped = true;
+	assert_int_equal(turn_order_next(&segment), sleeper);
+	assert_int_equal(segment.now, TURN_BEGIN + 9);
+	turn_order_remove(&segment, sleeper);
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+	segment.members[0].stopped = false;
+	turn_order_remove(&segment, stopped);
+	assert_int_not_equal(turn_order_next(&segment), TURN_NOBODY);
+}
+
 static void test_slots_are_used_again_when_all_are(void **state)
 {
 	(void)state;
@@ -233,6 +250,7 @@ int main(void)
 		cmocka_unit_test_setup(test_words_are_of_one_process_or_shared, setup),
 		cmocka_unit_test_setup(test_requeued_threads_wait_behind, setup),
 		cmocka_unit_test_setup(test_a_member_that_ends_has_no_turn, setup),
+		cmocka_unit_test_setup(test_a_stopped_member_has_no_turn, setup),
 		cmocka_unit_test_setup(test_slots_are_used_again_when_all_are, setup),
 		cmocka_unit_test_setup(test_a_seed_decides, setup),
 		cmocka_unit_test_setup(test_the_launcher_stops_it_once, setup),
