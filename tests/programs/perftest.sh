@@ -8,7 +8,8 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
 need ib_send_bw
-limit=30	# without the credits it would wait for ever
+limit=30	# without the credits it would wait for ever, and so would the server
+command=("${command[@]/#240/$limit}")
 server_command=(ib_send_bw -R -e -n 100)
 client_command=(ib_send_bw -R -e -n 100 127.0.0.1)
 transports=(iwarp)
