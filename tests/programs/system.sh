@@ -60,21 +60,21 @@ same() {
 
 for transport in "${transports[@]}"; do
 	on=(--transport "$transport" --on server)
-	check "rping on $transport" eval 'same 4 "${on[@]}" rping -s -a 10.0.0.1 -C 3 -v --on client rping -c -a 10.0.0.1 -C 3 -v &&
+	check "rping on $transport" eval 'same 3 "${on[@]}" rping -s -a 10.0.0.1 -C 3 -v --on client rping -c -a 10.0.0.1 -C 3 -v &&
 		counts "$work/first.out" 3 "^.server. server ping data: rdma-ping-" &&
 		counts "$work/first.out" 3 "^.client. ping data: rdma-ping-"'
-	check "ucmatose on $transport" same 3 "${on[@]}" ucmatose -c 4 --on client ucmatose -c 4 -s 10.0.0.1
-	check "rdma_server on $transport" eval 'same 3 "${on[@]}" rdma_server --on client rdma_client -s 10.0.0.1 &&
+	check "ucmatose on $transport" same 2 "${on[@]}" ucmatose -c 4 --on client ucmatose -c 4 -s 10.0.0.1
+	check "rdma_server on $transport" eval 'same 2 "${on[@]}" rdma_server --on client rdma_client -s 10.0.0.1 &&
 		has "$work/first.out" "[client] rdma_client: end 0" "[server] rdma_server: end 0"'
 done
 for transport in roce ib; do
-	check "udaddy on $transport" same 3 --transport "$transport" --on server udaddy --on client udaddy -s 10.0.0.1
-	check "mckey on $transport" same 3 --transport "$transport" --on one mckey -m 239.1.1.1 -b 10.0.0.1 \
+	check "udaddy on $transport" same 2 --transport "$transport" --on server udaddy --on client udaddy -s 10.0.0.1
+	check "mckey on $transport" same 2 --transport "$transport" --on one mckey -m 239.1.1.1 -b 10.0.0.1 \
 		--on two mckey -m 239.1.1.1 -b 10.0.0.2 --on sender mckey -s -m 239.1.1.1 -b 10.0.0.3
 done
 check 'three clients of a server' same 3 --daemon server rping -s -P -a 10.0.0.1 \
 	--on a rping -c -a 10.0.0.1 -C 2 --on b rping -c -a 10.0.0.1 -C 2 --on c rping -c -a 10.0.0.1 -C 2
-check 'a lossy network' same 4 --scenario "$work/lossy.scenario" \
+check 'a lossy network' same 3 --scenario "$work/lossy.scenario" \
 	--on server rping -s -a 10.0.0.1 -C 5 -v --on client rping -c -a 10.0.0.1 -C 5 -v
 
 # --- Time, and the seed. ---
@@ -122,7 +122,7 @@ check 'the server is killed, and the client told' eval 'run orphan 0 --scenario 
 kills() {
 	local turn i
 
-	for turn in 0 1 2 3 5 8 13 21 34 55 89; do
+	for turn in 0 3 13 34 89; do
 		for i in kill again; do
 			polycm run --log info --kill "$1@$turn" "${two[@]}" 2>&1 |
 				sed 's|/dev/shm/polycm-system-[^/]*/shm/run|/dev/shm/run|' >"$work/$i.out"
@@ -141,7 +141,7 @@ check 'children, pipes and signals' eval 'same 3 --on a bash -c "
 check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread
 chmod go+rx "$work/member"
 for case in join owner_dies suspend restart stream timers busy kills; do
-	check "waits: $case" eval 'same 3 --on a "$work/member" "$case" && has "$work/first.out" "[a] ok"'
+	check "waits: $case" eval 'same 2 --on a "$work/member" "$case" && has "$work/first.out" "[a] ok"'
 done
 check 'a FIFO' eval 'rm -f "$work/fifo"; user mkfifo "$work/fifo"
 	same 3 --on a sh -c "echo through it >$work/fifo" --on b cat "$work/fifo" && has "$work/first.out" "[b] through it"'
