@@ -89,24 +89,25 @@ const char *place_auditor(void)
 	return auditor && !access(auditor, R_OK) ? auditor : NULL;
 }
 
+/* NULL after an error message, which begins with the option that needs it. */
+static const char *needed(const char *option, const char *name, char **path)
+{
+	find_beside(name, path);
+	if (*path && !access(*path, R_OK))
+		return *path;
+	if (*path)
+		tool_error("%s: %s: %m", option, *path);
+	return NULL;
+}
+
 const char *place_sockets(void)
 {
-	find_beside("libpolycm-sockets.so", &sockets);
-	if (sockets && !access(sockets, R_OK))
-		return sockets;
-	if (sockets)
-		tool_error("--sockets: %s: %m", sockets);
-	return NULL;
+	return needed("--sockets", "libpolycm-sockets.so", &sockets);
 }
 
 const char *place_turn(void)
 {
-	find_beside("libpolycm-turn.so", &turn);
-	if (turn && !access(turn, R_OK))
-		return turn;
-	if (turn)
-		tool_error("run: --on: %s: %m", turn);
-	return NULL;
+	return needed("run: --on", "libpolycm-turn.so", &turn);
 }
 
 static bool same_file(const char *a, const char *b)

@@ -15,7 +15,7 @@ long turn_clock_look(clockid_t clock, struct timespec *ret);
 uint64_t turn_clock_at(clockid_t clock, const struct timespec *time);
 uint64_t turn_clock_after(const struct timespec *time);
 uint64_t turn_clock_after_ns(uint64_t ns);
-/* Sleep; a thread that yields in vain sleeps longer each time. */
+/* Sleep.  turn_clock_yield() sleeps longer the more often it is called in a row. */
 void turn_clock_sleep_until(uint64_t deadline);
 void turn_clock_yield(void);
 

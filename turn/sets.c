@@ -28,7 +28,10 @@ static bool wait_on(uint64_t deadline)
 	return true;
 }
 
-/* Nothing was ready, or was.  Who asks in vain without waiting will do so again. */
+/*
+ * num: descriptors that are ready.  True: ask the kernel again.  A time-out of 0 that finds none
+ * counts as a yield, since its program will ask again.
+ */
 static bool wait_or_yield(long num, uint64_t deadline)
 {
 	if (num > 0)
