@@ -247,8 +247,8 @@ static void summarise(const struct explore *explore, const struct progress *prog
 	       (unsigned long long)progress->failed);
 	if (progress->causes)
 		printf(" by %u cause%s", progress->causes, progress->causes > 1 ? "s" : "");
-	printf(", %llu with faults, %.1f s\n",
-	       (unsigned long long)progress->with_faults,
+	printf(", %llu with faults%s, %.1f s\n", (unsigned long long)progress->with_faults,
+	       explore->is_system ? " or preemptions" : "",
 	       (double)(explore_now() - progress->began) / (double)EXPLORE_SECOND);
 	if (explore_interrupted())
 		puts("interrupted");
@@ -286,6 +286,7 @@ static int try_without(struct explore *explore)
 		status = STATUS_USAGE;
 	} else {
 		explore->usual_wait = explore_usual_wait(run->output);
+		explore->points = explore_points(run->record);
 	}
 	explore_free_run(run);
 	return status;

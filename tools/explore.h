@@ -19,6 +19,7 @@ struct explore {
 	char *work;			/* folder of what is not */
 	char *usual_wait;		/* without faults, too; or NULL */
 	uint64_t first, last;		/* seeds */
+	char *points;			/* number of places at which threads can be held up, or NULL */
 	unsigned int jobs, shrink_runs, failures;
 	uint64_t timeout_ns;
 };
@@ -40,7 +41,7 @@ struct explore_result {
 	char wait[300];			/* who waits for what, or what it does when its time is over */
 };
 
-/* Faults that the simulator wrote down. */
+/* Faults that the simulator wrote down, and preemptions that the launcher of several programs did. */
 struct explore_faults {
 	char **lines;			/* groups as in a scenario file */
 	size_t num;
@@ -89,8 +90,12 @@ const char *explore_words(const struct explore_result *result);
 
 /* --- explore_faults.c: lists of faults, and scenario files with them --- */
 
-/* Was there any fault in the run? */
+/* Was there any fault in the run, or preemption? */
 bool explore_has_faults(const char *record);
+/* At how many places threads of several programs could be held up, for the launcher; or NULL. */
+char *explore_points(const char *record);
+/* It is a preemption, and no fault. */
+bool explore_is_preemption(const char *line);
 int explore_read_record(const char *path, struct explore_faults *ret_faults);
 void explore_free_faults(struct explore_faults *faults);
 /*

@@ -30,6 +30,8 @@ static void kind_of(const char *line, char *kind, size_t size)
 	copy_member(kind, size, line, " from = ");
 	copy_member(kind, size, line, " on = ");
 	copy_member(kind, size, line, " reason = ");
+	copy_member(kind, size, line, " node = ");
+	copy_member(kind, size, line, " before = ");
 }
 
 static bool is_needed(const char *line, const struct explore_faults *faults, const bool *keep)

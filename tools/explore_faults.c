@@ -17,6 +17,14 @@
 #include <unistd.h>
 
 #include "explore.h"
+#include "system.h"
+
+#define PREEMPTION "{ process = "	/* as tools/system_preempt.c writes it */
+
+bool explore_is_preemption(const char *line)
+{
+	return !strncmp(line, PREEMPTION, strlen(PREEMPTION));
+}
 
 bool explore_has_faults(const char *record)
 {
@@ -27,6 +35,21 @@ bool explore_has_faults(const char *record)
 	any = faults.num;
 	explore_free_faults(&faults);
 	return any;
+}
+
+char *explore_points(const char *record)
+{
+	FILE *file = fopen(record, "re");
+	char *line = NULL, *points = NULL;
+	size_t size = 0;
+
+	while (!points && file && getline(&line, &size, file) > 0)
+		if (!strncmp(line, SYSTEM_POINTS_LINE, strlen(SYSTEM_POINTS_LINE)))
+			points = tool_strdup(line + strlen(SYSTEM_POINTS_LINE));
+	free(line);
+	if (file)
+		fclose(file);
+	return points;
 }
 
 int explore_read_record(const char *path, struct explore_faults *ret_faults)
@@ -42,6 +65,8 @@ int explore_read_record(const char *path, struct explore_faults *ret_faults)
 	while ((len = getline(&line, &size, file)) > 0) {
 		if (line[len - 1] == '\n')
 			line[len - 1] = '\0';
+		if (!strncmp(line, SYSTEM_POINTS_LINE, strlen(SYSTEM_POINTS_LINE)))
+			continue;
 		if (line[0] != '{') {
 			ret_faults->several_fabrics = true;
 			continue;
@@ -154,7 +179,7 @@ static int write_config(const config_t *config, const char *path)
 int explore_write_scenario(const struct explore *explore, const char *path, uint64_t seed,
 			   const struct explore_faults *faults, const bool *keep)
 {
-	config_setting_t *root, *list, *clock;
+	config_setting_t *root, *list, *clock, *preemptions;
 	config_t config;
 	int r = 0;
 
@@ -167,11 +192,15 @@ int explore_write_scenario(const struct explore *explore, const char *path, uint
 	if (clock)
 		config_setting_set_string(clock, "virtual");
 	list = list_for(root, faults);
-	if (!list || !clock)
+	preemptions = get_or_add(root, "preemptions", CONFIG_TYPE_LIST);
+	if (!list || !clock || !preemptions)
 		r = -ENOMEM;
 	for (size_t i = 0; !r && i < faults->num; i++)
 		if (!keep || keep[i])
-			r = add_fault(list, faults->lines[i]);
+			r = add_fault(explore_is_preemption(faults->lines[i]) ? preemptions : list,
+				      faults->lines[i]);
+	if (preemptions && !config_setting_length(preemptions))
+		config_setting_remove(root, "preemptions");
 	if (!r)
 		r = write_config(&config, path);
 	config_destroy(&config);

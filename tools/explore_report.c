@@ -103,9 +103,19 @@ static void print_replay(const struct explore *explore, const char *scenario)
 	putchar('\n');
 }
 
+/* "faults", or "faults and preemptions". */
+static const char *name_of(const struct explore_faults *faults)
+{
+	for (size_t i = 0; i < faults->num; i++)
+		if (explore_is_preemption(faults->lines[i]))
+			return "faults and preemptions";
+	return "faults";
+}
+
 static void print_faults(const struct explore_faults *faults, const bool *keep)
 {
-	printf("  %zu of %zu faults are needed:\n", explore_count(keep, faults->num), faults->num);
+	printf("  %zu of %zu %s are needed:\n", explore_count(keep, faults->num), faults->num,
+	       name_of(faults));
 	for (size_t i = 0; i < faults->num; i++)
 		if (keep[i])
 			printf("    %s\n", faults->lines[i]);
@@ -255,8 +265,8 @@ static void examine(const struct explore *explore, struct explore_run **runs, si
 	if (repeats)
 		print_faults(faults, keep);
 	else if (saved && !explore_interrupted())
-		printf("  it does not fail like that again with the same %zu faults: what it does "
-		       "depends on more than the seed\n", faults->num);
+		printf("  it does not fail like that again with the same %zu %s: what it does "
+		       "depends on more than the seed\n", faults->num, name_of(faults));
 	if (saved) {
 		print_replay(explore, scenario);
 		print_ladder(explore, run, scenario);

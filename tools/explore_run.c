@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "explore.h"
+#include "system.h"
 
 /* A program that runs. */
 struct place {
@@ -71,7 +72,14 @@ static void set_or_unset(const char *name, const char *value)
 		unsetenv(name);
 }
 
-static void set_environment(const struct explore_run *run)
+/* What the launcher of several programs is to write down, and whether the seed holds threads up. */
+static void set_preemption(const struct explore *explore, const struct explore_run *run)
+{
+	setenv(SYSTEM_RECORD_VARIABLE, run->record, 1);
+	set_or_unset(SYSTEM_POINTS_VARIABLE, run->decide ? explore->points : NULL);
+}
+
+static void set_environment(const struct explore *explore, const struct explore_run *run)
 {
 	char *seed = tool_printf("%llu", (unsigned long long)run->seed);
 
@@ -82,6 +90,8 @@ static void set_environment(const struct explore_run *run)
 	if (run->trace)
 		setenv("POLYCM_SIM_TRACE", run->trace, 1);
 	set_or_unset("POLYCM_SIM_EXPLORE", run->decide ? run->record : NULL);
+	if (explore->is_system)
+		set_preemption(explore, run);
 }
 
 /* In the child; the exit status says what failed. */
@@ -96,7 +106,7 @@ static _Noreturn void become(const struct explore *explore, const struct explore
 		_exit(STATUS_CANNOT_EXECUTE);
 	close(in);
 	close(out);
-	set_environment(run);
+	set_environment(explore, run);
 	execvp(explore->command[0], explore->command);
 	_exit(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE);
 }

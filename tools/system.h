@@ -60,6 +60,20 @@ int system_start(struct system *system);
 /* Its program, or what it was forked from. */
 const struct system_program *system_program_of(const struct system *system, uint32_t member);
 
+/* --- system_preempt.c: where threads are held up, by the seed or as a scenario says --- */
+
+/*
+ * For polycm explore: the file to which the launcher adds what happened, and the number of points
+ * that a run passes, over which the seed chooses; without it nothing is chosen.
+ */
+#define SYSTEM_RECORD_VARIABLE "POLYCM_RUN_RECORD"
+#define SYSTEM_POINTS_VARIABLE "POLYCM_RUN_POINTS"
+#define SYSTEM_POINTS_LINE "points "
+
+/* scenario: NULL: none.  0 or an exit status. */
+int system_preempt_prepare(const struct system *system, const char *scenario, uint64_t seed);
+int system_preempt_record(const struct system *system);
+
 /* --- system_turns.c --- */
 
 /* Until all have ended; the exit status. */

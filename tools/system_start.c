@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libconfig.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -100,11 +101,20 @@ int system_prepare(struct system *system)
 	return status;
 }
 
+/* Given, or else the scenario's, as the simulator has it. */
 static uint64_t seed_of(const struct system *system)
 {
-	const char *seed = value_of(system, RUN_SEED);
+	const char *given = value_of(system, RUN_SEED), *scenario = value_of(system, RUN_SCENARIO);
+	long long seed = 1;
+	config_t config;
 
-	return seed ? strtoull(seed, NULL, 0) : 1;
+	if (given)
+		return strtoull(given, NULL, 0);
+	config_init(&config);
+	if (scenario && config_read_file(&config, scenario) == CONFIG_TRUE)
+		(void)config_lookup_int64(&config, "seed", &seed);
+	config_destroy(&config);
+	return (uint64_t)seed;
 }
 
 /* In its process: the environment of polycm run, with time from the system. */
@@ -123,6 +133,12 @@ static int set_environment(const struct system *system, const struct system_prog
 		values[RUN_SCENARIO] = path;
 		values[RUN_TRANSPORT] = NULL;
 	}
+	/* What is noted takes other ways in the simulator: a run is the same when nobody reads it. */
+	if (!value_of(system, RUN_TRACE))
+		values[RUN_TRACE] = "/dev/null";
+	/* For the launcher alone. */
+	unsetenv(SYSTEM_RECORD_VARIABLE);
+	unsetenv(SYSTEM_POINTS_VARIABLE);
 	/* The folder of the fabric is this run's own, so that nothing of others is found there. */
 	text = tool_printf("%s/run", system->seen);
 	setenv("XDG_RUNTIME_DIR", text, 1);
@@ -183,12 +199,12 @@ int system_start(struct system *system)
 {
 	struct turn_segment *segment = system->segment;
 	uint64_t seed = seed_of(system);
+	int status;
 
 	if (!place_turn())
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < system->num; i++) {
-		int status = check_program(&system->programs[i]);
-
+		status = check_program(&system->programs[i]);
 		if (status)
 			return status;
 	}
@@ -199,9 +215,12 @@ int system_start(struct system *system)
 	segment->until = TURN_BEGIN + system->until;
 	if (system->killed)
 		segment->stop_at = system->kill_at;
+	status = system_preempt_prepare(system, value_of(system, RUN_SCENARIO), seed);
+	if (status)
+		return status;
 	for (size_t i = 0; i < system->num; i++) {
 		struct system_program *program = &system->programs[i];
-		uint32_t member = segment->num_members++, thread = turn_order_add(segment, member);
+		uint32_t member = segment->num_members++, thread;
 		pid_t pid;
 
 		program->member = member;
@@ -210,6 +229,7 @@ int system_start(struct system *system)
 			.random = seed ^ (member + 1) * UINT64_C(0xd1342543de82ef95),
 			.files = system_output_files(system, i),
 		};
+		thread = turn_order_add(segment, member);
 		turn_order_wait(segment, &segment->threads[thread], TURN_ASLEEP,
 				segment->now + i * START_GAP);
 		pid = fork();

@@ -444,5 +444,6 @@ int system_run(struct system *system)
 	}
 	system_output_end(system);
 	print_summary(system);
-	return status ? status : status_of_all(system);
+	status = status ? status : status_of_all(system);
+	return system_preempt_record(system) ? STATUS_CUT : status;
 }

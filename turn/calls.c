@@ -19,6 +19,7 @@
 #include "futex.h"
 #include "hand.h"
 #include "order.h"
+#include "points.h"
 #include "random.h"
 #include "signals.h"
 #include "threads.h"
@@ -31,6 +32,8 @@
 /* A call takes a microsecond, which counts after so many; then others go on, and timers expire. */
 #define FAIR_CALLS 256u
 #define CALL_NS 1000u
+/* The same of calls that are not counted, in a row. */
+#define QUIET_CALLS 1024u
 #define MOST_FDS 65536		/* of which more is known than their number */
 
 typedef long call_fn(const struct turn_call *call);
@@ -295,6 +298,7 @@ static void count(struct turn_thread *self, long number)
 	self->call = (uint32_t)number;
 	turn_order_note_call(turn_segment, turn_slot());
 	self->idle++;
+	self->quiet = 0;
 }
 
 bool turn_calls_quickly(long number)
@@ -310,6 +314,33 @@ bool turn_calls_quickly(long number)
 	return true;
 }
 
+static void let_others(uint32_t num)
+{
+	turn_segment->now += (uint64_t)num * CALL_NS;
+	turn_pass();
+	turn_timers_expire();
+}
+
+/* Others may go on before the call. */
+static void before(struct turn_thread *self, const struct turn_call *call)
+{
+	const enum turn_points_kind kind = turn_points_kind_of(call);
+
+	self->call = (uint32_t)call->number;
+	if (kind == QUIET) {
+		if (++self->quiet % QUIET_CALLS == 0)
+			let_others(QUIET_CALLS);
+		return;
+	}
+	count(self, call->number);
+	if (self->calls % FAIR_CALLS == 0)
+		let_others(FAIR_CALLS);
+	if (self->idle % IDLE_CALLS == 0)
+		turn_clock_yield();
+	if (kind == POINT)
+		turn_points_pass();
+}
+
 long turn_call(struct turn_call *call)
 {
 	const size_t number = (size_t)call->number;
@@ -320,16 +351,11 @@ long turn_call(struct turn_call *call)
 		return turn_through(call);
 	if (call->number == SYS_rt_sigprocmask)
 		return turn_trap_mask(call);
+	if (call->number == TURN_CALL_POINT)
+		return turn_points_lock();
 	self = turn_self();
 	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
-	count(self, call->number);
-	if (self->calls % FAIR_CALLS == 0) {
-		turn_segment->now += (uint64_t)FAIR_CALLS * CALL_NS;
-		turn_pass();
-		turn_timers_expire();
-	}
-	if (self->idle % IDLE_CALLS == 0)
-		turn_clock_yield();
+	before(self, call);
 	if (number >= sizeof(calls) / sizeof(calls[0]) || !calls[number])
 		return turn_through(call);
 	return calls[number](call);

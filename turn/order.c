@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "order.h"
+#include "preempt.h"
 
 /* SplitMix64: one word of state, so a decision that is left out changes the others little. */
 uint64_t turn_order_draw(uint64_t *state)
@@ -25,6 +26,7 @@ void turn_order_init(struct turn_segment *segment, uint64_t seed)
 	segment->changes = 1;
 	segment->owner = TURN_NOBODY;
 	segment->hash = UINT64_C(0xcbf29ce484222325);
+	turn_preempt_init(segment);
 }
 
 uint32_t turn_order_add(struct turn_segment *segment, uint32_t member)
@@ -41,7 +43,9 @@ uint32_t turn_order_add(struct turn_segment *segment, uint32_t member)
 		segment->num_threads++;
 	segment->threads[i] = (struct turn_thread){
 		.state = TURN_READY, .member = member, .deadline = TURN_NEVER,
+		.number = ++segment->members[member].num_threads,
 	};
+	turn_preempt_begin(segment, &segment->threads[i]);
 	return i;
 }
 

@@ -19,6 +19,8 @@
 #define TURN_MAX_THREADS 256u
 #define TURN_MAX_MEMBERS 64u
 #define TURN_MAX_WRITTEN 1024u
+#define TURN_MAX_PREEMPTIONS 256u
+#define TURN_MAX_CHOSEN 1024u
 #define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
 #define TURN_NEVER UINT64_MAX
 #define TURN_SECOND UINT64_C(1000000000)
@@ -26,7 +28,7 @@
 #define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
 
 #define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
-#define TURN_VERSION 1u
+#define TURN_VERSION 2u
 
 /* Environment of a member: the segment's file, and the slot of its first thread. */
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
@@ -48,6 +50,14 @@ struct turn_word {
 	uint64_t at;		/* the address, or the offset in the file */
 };
 
+/*
+ * A place in the run of a thread: after so many calls that others can see, and so many locks after
+ * the last of these.  Locks that are taken only to write a log do not change what comes later.
+ */
+struct turn_point {
+	uint64_t call, lock;
+};
+
 struct turn_thread {
 	_Alignas(64) _Atomic uint32_t go;	/* futex; 1: it has the turn */
 	uint32_t state;		/* enum turn_state */
@@ -64,9 +74,22 @@ struct turn_thread {
 	uint64_t since;		/* in the order of waiting */
 	uint64_t calls;		/* that were trapped; its n-th is a place in its run */
 	uint32_t idle;		/* calls in a row that brought nothing */
+	uint32_t quiet;		/* calls in a row that nobody else sees */
 	uint32_t yields;	/* and how often it let others go on for it */
 	uint32_t call;		/* what it is in, for people */
 	uint64_t arguments[3];
+	uint32_t number;	/* in its member: 1, 2, ... */
+	struct turn_point point;	/* the last that it has passed (preempt.h) */
+	struct turn_point preempt_at;	/* the next at which it is held up; call: TURN_NEVER: none */
+	uint32_t point_of;	/* what it was before: a call */
+};
+
+/* A thread was, or is to be, held up at one of its points. */
+struct turn_preemption {
+	uint32_t member, thread;	/* the thread's number in it */
+	struct turn_point point;
+	uint64_t ns;
+	uint32_t call;		/* before which it happened, for people */
 };
 
 enum turn_life { TURN_UNUSED, TURN_STARTS, TURN_LIVES, TURN_ENDED };
@@ -92,6 +115,7 @@ struct turn_member {
 	uint64_t random;	/* state of what it gets for random numbers */
 	struct turn_files files;
 	uint64_t alarm, alarm_interval;	/* that goes on over exec; 0: none */
+	uint32_t num_threads;	/* that it ever had */
 };
 
 struct turn_segment {
@@ -112,6 +136,13 @@ struct turn_segment {
 	bool stopped;		/* it has it for that */
 	uint64_t calls;
 	uint64_t hash;		/* over all turns: thread, time, call */
+	uint64_t points;	/* of all threads */
+	uint32_t chosen_member;	/* only its threads are held up; TURN_NOBODY: all */
+	uint64_t preempt_at;	/* whoever passes that one of them is held up; TURN_NEVER: nobody */
+	uint64_t preempt_seed;	/* state of what chooses for how long */
+	uint32_t num_chosen, num_given, num_preempted;
+	uint64_t chosen[TURN_MAX_CHOSEN];	/* among points of all threads */
+	struct turn_preemption given[TURN_MAX_PREEMPTIONS], preempted[TURN_MAX_PREEMPTIONS];
 	int32_t leaving;	/* thread that passed the turn on with its last call; 0: none */
 	int32_t leaving_pid;
 	uint32_t victim;	/* member + 1 that the turn's owner has killed; 0: none */

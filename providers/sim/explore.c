@@ -95,9 +95,12 @@ static uint64_t again(const struct chooser *chooser)
 /* Limit the delay of a fault that begins now: it ends when all faults have to end. */
 static uint64_t limit_delay(uint64_t delay)
 {
-	uint64_t left = explore_limits.until - fault_now();
+	uint64_t left;
 
-	return !explore_limits.until || delay < left ? delay : left;
+	if (!explore_limits.until)
+		return delay;
+	left = explore_limits.until - fault_now();
+	return delay < left ? delay : left;
 }
 
 static bool is_over(void)
@@ -364,8 +367,14 @@ int sim_explore_open(uint64_t seed)
 	node_chooser.state = sim_random_mix(seed ^ 0xbb67ae8584caa73bu);
 	vigour = 0.25 * (double)(1u << draw(&cm_chooser) % 4);
 	deciding = true;
-	sim_fault_explorer = explore_packet;
+	sim_explore_attend();
 	return 0;
+}
+
+void sim_explore_attend(void)
+{
+	sim_fault_explorer = explore_packet;
+	sim_faults_on = true;
 }
 
 uint64_t sim_explore_seed(uint64_t seed)

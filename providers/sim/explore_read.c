@@ -8,6 +8,7 @@
 
 #include "providers/soft/faults/fault_internal.h"
 #include "providers/soft/wire/mad.h"
+#include "explore.h"
 #include "explore_internal.h"
 
 /* ------------------------------------------------------------------------
@@ -118,6 +119,7 @@ struct bounds {
 	struct explore_bounds of;
 	config_setting_t *messages, *reasons, *faults, *data, *nodes;
 	uint64_t until;
+	unsigned int preemptions;	/* the launcher's (tools/system_preempt.c) */
 };
 
 #define BOUND(bound, its_kind)                                                                     \
@@ -134,6 +136,7 @@ static const struct scenario_member members[] = {
 	SCENARIO_MEMBER(struct bounds, messages, SCENARIO_ANY),
 	SCENARIO_MEMBER(struct bounds, reasons, SCENARIO_ANY),
 	SCENARIO_MEMBER(struct bounds, until, SCENARIO_TIME),
+	SCENARIO_MEMBER(struct bounds, preemptions, SCENARIO_COUNT),
 	SCENARIO_MEMBER(struct bounds, data, SCENARIO_GROUP),
 	SCENARIO_MEMBER(struct bounds, nodes, SCENARIO_GROUP),
 	SCENARIO_MEMBER(struct bounds, faults, SCENARIO_LIST),
@@ -291,8 +294,7 @@ int sim_explore_read(const struct scenario *scenario, const config_setting_t *gr
 	}
 	forget(before);
 	if (bounds.faults)
-		sim_fault_explorer = explore_packet;
-	sim_faults_on |= sim_fault_explorer != NULL;
+		sim_explore_attend();
 	explore_limits = limits;
 	return 0;
 }

@@ -16,6 +16,7 @@
 
 struct top {
 	config_setting_t *nodes, *links, *faults, *explore;
+	config_setting_t *preemptions;	/* the launcher's (tools/system_preempt.c) */
 	uint64_t seed;
 	const char *clock;
 };
@@ -27,6 +28,7 @@ static const struct scenario_member top_members[] = {
 	SCENARIO_MEMBER(struct top, links, SCENARIO_LIST),
 	SCENARIO_MEMBER(struct top, faults, SCENARIO_LIST),
 	SCENARIO_MEMBER(struct top, explore, SCENARIO_GROUP),
+	SCENARIO_MEMBER(struct top, preemptions, SCENARIO_LIST),
 };
 
 static int read_top(const struct scenario *scenario, struct top *ret_top)
@@ -203,6 +205,9 @@ static int build(const struct scenario *scenario, const struct top *top)
 		r = scenario_for_each(scenario, top->faults, sim_effects_fault, NULL);
 	if (!r && top->explore)
 		r = sim_explore_read(scenario, top->explore);
+	/* The run that they are from had it; their places are counted with what it does. */
+	if (!r && top->preemptions && config_setting_length(top->preemptions))
+		sim_explore_attend();
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,6 +41,29 @@ uint64_t sim_now(void)
 	now = engine_monotonic();
 	relaxed_store(&sim_doorbell_time, now);
 	return now;
+}
+
+typedef uint64_t turn_now_fn(void);
+
+/* Of libpolycm-turn, where that gives this process its time; else NULL. */
+static turn_now_fn *turn_now(void)
+{
+	static _Atomic(turn_now_fn *) found;
+	static atomic_bool asked;
+
+	if (!atomic_load_explicit(&asked, memory_order_acquire)) {
+		atomic_store(&found, (turn_now_fn *)dlsym(RTLD_DEFAULT, "polycm_turn_now"));
+		atomic_store_explicit(&asked, true, memory_order_release);
+	}
+	return atomic_load_explicit(&found, memory_order_relaxed);
+}
+
+uint64_t sim_now_to_note(void)
+{
+	turn_now_fn *now = sim_is_virtual() ? NULL : turn_now();
+	uint64_t time = now ? now() : 0;
+
+	return time ? time : sim_now();
 }
 
 /* ------------------------------------------------------------------------

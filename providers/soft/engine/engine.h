@@ -55,6 +55,11 @@ bool sim_is_inherited(void);
 
 /* With the lock held, unless said otherwise. */
 uint64_t sim_now(void);			/* any thread, no lock needed */
+/*
+ * The same for who only notes it, as a trace does.  Where several programs share one virtual time,
+ * each look at a clock takes time; a run is to be the same with a trace and without.
+ */
+uint64_t sim_now_to_note(void);
 
 void sim_timer_init(struct sim_timer *timer, void (*fn)(struct sim_timer *timer));
 /* (Re)arm.  Deadlines in the past fire as soon as possible, in order of arming. */

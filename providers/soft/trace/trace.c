@@ -59,7 +59,7 @@ int sim_trace_error(void)
 void sim_trace_begin(const char *kind)
 {
 	sim_trace_used = true;
-	trace_begin(&sim_trace_current, sim_now());
+	trace_begin(&sim_trace_current, sim_now_to_note());
 	if (sim_segment_joined())
 		trace_number(&sim_trace_current, "process", sim_segment_slot());
 	trace_text(&sim_trace_current, "kind", kind);

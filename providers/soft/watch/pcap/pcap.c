@@ -316,7 +316,7 @@ static void dump_erf(uint64_t now, enum sim_pcap_frame kind, const uint8_t *byte
 
 void sim_pcap_write(enum sim_pcap_frame kind, const void *bytes, size_t len)
 {
-	uint64_t now = sim_now();
+	uint64_t now = sim_now_to_note();
 
 	if (len > SIM_PCAP_MAX_FRAME || !ready(kind))
 		return;

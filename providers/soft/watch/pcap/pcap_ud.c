@@ -24,10 +24,10 @@ static bool is_repeated(const struct sim_packet *packet, const struct ud_header 
 	if (!(h->flags & UD_F_GRH) || h->dgid.raw[0] != 0xff)
 		return false;
 	crc = sim_crc32(h->src_qpn, packet->data, packet->len);
-	if (first && first != packet->to && time == sim_now() && sum == crc)
+	if (first && first != packet->to && time == sim_now_to_note() && sum == crc)
 		return true;
 	first = packet->to;
-	time = sim_now();
+	time = sim_now_to_note();
 	sum = crc;
 	return false;
 }

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system_preempt.c - where threads of a system are held up although they could go on: as the seed
+ * decides for polycm explore, or as the list `preemptions' of a scenario file says, which repeats it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <libconfig.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "system.h"
+#include "turn/order.h"
+#include "turn/points.h"
+#include "turn/preempt.h"
+
+#define MANY 128u		/* of each program, on average, if it were chosen */
+#define SEED_MIX UINT64_C(0x8cb92ba72f3d8dd7)	/* decisions apart from those of the order */
+
+static const struct {
+	const char *name;
+	uint32_t call;
+} names[] = {
+	{ "lock", TURN_CALL_POINT }, { "futex", SYS_futex },
+	{ "read", SYS_read }, { "readv", SYS_readv }, { "recv", SYS_recvfrom },
+	{ "recvmsg", SYS_recvmsg }, { "write", SYS_write }, { "writev", SYS_writev },
+	{ "send", SYS_sendto }, { "sendmsg", SYS_sendmsg }, { "socket", SYS_socket },
+	{ "bind", SYS_bind }, { "listen", SYS_listen }, { "accept", SYS_accept },
+	{ "accept", SYS_accept4 }, { "connect", SYS_connect }, { "shutdown", SYS_shutdown },
+	{ "close", SYS_close }, { "poll", SYS_poll }, { "poll", SYS_ppoll },
+	{ "select", SYS_select }, { "select", SYS_pselect6 }, { "epoll_wait", SYS_epoll_wait },
+	{ "epoll_wait", SYS_epoll_pwait }, { "epoll_ctl", SYS_epoll_ctl }, { "wait", SYS_wait4 },
+	{ "wait", SYS_waitid }, { "clone", SYS_clone }, { "clone", SYS_clone3 },
+	{ "fork", SYS_fork }, { "exec", SYS_execve }, { "exit", SYS_exit },
+	{ "exit", SYS_exit_group }, { "sleep", SYS_nanosleep }, { "sleep", SYS_clock_nanosleep },
+	{ "kill", SYS_kill }, { "kill", SYS_tgkill }, { "rename", SYS_rename },
+	{ "unlink", SYS_unlink },
+};
+
+static const char *name_of(uint32_t call)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].call == call)
+			return names[i].name;
+	return "call";
+}
+
+/* ------------------------------------------------------------------------
+ * Those that a scenario file gives, as they are written below.
+ */
+
+static bool read_number(const config_setting_t *group, const char *name, uint64_t *ret)
+{
+	const config_setting_t *member = config_setting_get_member(group, name);
+	long long value = member ? config_setting_get_int64(member) : 0;
+
+	*ret = (uint64_t)value;
+	return member && value >= 0;
+}
+
+static bool read_delay(const config_setting_t *group, uint64_t *ret_ns)
+{
+	static const struct { const char *unit; double ns; } units[] = {
+		{ "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 },
+	};
+	const char *text = NULL;
+	char *rest;
+	double number;
+
+	if (!config_setting_lookup_string(group, "delay", &text))
+		return false;
+	number = strtod(text, &rest);
+	rest += strspn(rest, " ");
+	for (size_t i = 0; rest != text && i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(rest, units[i].unit) && number >= 1 / units[i].ns && number <= 1e6) {
+			*ret_ns = (uint64_t)(number * units[i].ns);
+			return *ret_ns;
+		}
+	return false;
+}
+
+static int refuse(const config_setting_t *group, const char *why)
+{
+	tool_error("run: %s:%u: a preemption %s", config_setting_source_file(group),
+		   config_setting_source_line(group), why);
+	return STATUS_USAGE;
+}
+
+static int read_one(struct turn_segment *segment, const config_setting_t *group)
+{
+	struct turn_preemption given = { 0 };
+	uint64_t process, thread;
+
+	if (!config_setting_is_group(group) || !read_number(group, "process", &process) ||
+	    !process || process > TURN_MAX_MEMBERS || !read_number(group, "thread", &thread) ||
+	    !thread || thread > UINT32_MAX || !read_delay(group, &given.ns) ||
+	    !(read_number(group, "call", &given.point.call) |
+	      read_number(group, "lock", &given.point.lock)))
+		return refuse(group, "needs a process and a thread, numbers from 1 on, call or lock, "
+			      "and a delay such as \"10 ms\"");
+	given.member = (uint32_t)process - 1;
+	given.thread = (uint32_t)thread;
+	if (!turn_preempt_give(segment, &given))
+		return refuse(group, "is too many: there can be 256");
+	return 0;
+}
+
+static int read_all(struct turn_segment *segment, const config_t *config)
+{
+	const config_setting_t *list = config_lookup(config, "preemptions");
+	int status = 0;
+
+	for (int i = 0; !status && list && i < config_setting_length(list); i++)
+		status = read_one(segment, config_setting_get_elem(list, (unsigned int)i));
+	return status;
+}
+
+/* ------------------------------------------------------------------------
+ * Those that the seed decides.
+ */
+
+/*
+ * A quarter of the seeds has none, so that what needs only faults is found without them; another one
+ * has one or a few anywhere.  The others make one program slow: it loses most races that it can lose.
+ */
+static const unsigned int numbers[] = { 0, 0, 1, 8, MANY, MANY, MANY, MANY };
+
+static void choose(const struct system *system, const config_t *config, uint64_t seed,
+		   const char *points)
+{
+	uint64_t state = seed ^ SEED_MIX;
+	struct turn_choice choice = {
+		.points = strtoull(points, NULL, 10), .member = TURN_NOBODY,
+	};
+	int most = TURN_MAX_CHOSEN;
+
+	(void)config_lookup_int(config, "explore.preemptions", &most);
+	choice.num = numbers[turn_order_draw(&state) % (sizeof(numbers) / sizeof(numbers[0]))];
+	if (choice.num == MANY) {
+		choice.member = (uint32_t)(turn_order_draw(&state) % system->num);
+		choice.num *= (uint32_t)system->num;
+	}
+	if (most >= 0 && choice.num > (unsigned int)most)
+		choice.num = (unsigned int)most;
+	choice.seed = state;
+	turn_preempt_choose(system->segment, &choice);
+}
+
+int system_preempt_prepare(const struct system *system, const char *scenario, uint64_t seed)
+{
+	const char *points = getenv(SYSTEM_POINTS_VARIABLE);
+	config_t config;
+	int status = 0;
+
+	config_init(&config);
+	/* A file that is wrong is told of where the network is made of it. */
+	if (scenario && config_read_file(&config, scenario) == CONFIG_TRUE)
+		status = read_all(system->segment, &config);
+	if (!status && points)
+		choose(system, &config, seed, points);
+	config_destroy(&config);
+	return status;
+}
+
+/* ------------------------------------------------------------------------
+ * What happened.
+ */
+
+static void record_one(const struct system *system, const struct turn_preemption *preemption,
+		       FILE *file)
+{
+	const struct system_program *program = system_program_of(system, preemption->member);
+
+	fprintf(file, "{ process = %u; thread = %u; call = %llu; ", preemption->member + 1,
+		preemption->thread, (unsigned long long)preemption->point.call);
+	if (preemption->point.lock)
+		fprintf(file, "lock = %llu; ", (unsigned long long)preemption->point.lock);
+	fprintf(file, "delay = \"%g ms\"; node = \"%s\"; before = \"%s\"; }\n",
+		(double)preemption->ns / 1e6,
+		program ? program->node : "", name_of(preemption->call));
+}
+
+int system_preempt_record(const struct system *system)
+{
+	const struct turn_segment *segment = system->segment;
+	const char *path = getenv(SYSTEM_RECORD_VARIABLE);
+	FILE *file;
+
+	if (!path)
+		return 0;
+	file = fopen(path, "ae");
+	if (!file)
+		goto fail;
+	for (uint32_t i = 0; i < segment->num_preempted; i++)
+		record_one(system, &segment->preempted[i], file);
+	fprintf(file, SYSTEM_POINTS_LINE "%llu\n", (unsigned long long)segment->points);
+	if (!fclose(file))
+		return 0;
+fail:
+	tool_error("run: %s: %m", path);
+	return STATUS_CUT;
+}
