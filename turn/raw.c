@@ -10,18 +10,22 @@
 #error the system calls of this processor are not known here
 #endif
 
+/* From where a function has them to where the kernel does; the first is the call's number. */
+#define MOVE_ARGUMENTS                                                                             \
+	"	mov %rdi, %rax\n"                                                                  \
+	"	mov %rsi, %rdi\n"                                                                  \
+	"	mov %rdx, %rsi\n"                                                                  \
+	"	mov %rcx, %rdx\n"                                                                  \
+	"	mov %r8, %r10\n"                                                                   \
+	"	mov %r9, %r8\n"
+
 __asm__(
 	".pushsection .text.turn_raw, \"ax\", @progbits\n"
 	".balign 16\n"
 	".hidden turn_raw_begin\n.globl turn_raw_begin\nturn_raw_begin:\n"
 
 	".hidden turn_raw\n.globl turn_raw\n.type turn_raw, @function\nturn_raw:\n"
-	"	mov %rdi, %rax\n"
-	"	mov %rsi, %rdi\n"
-	"	mov %rdx, %rsi\n"
-	"	mov %rcx, %rdx\n"
-	"	mov %r8, %r10\n"
-	"	mov %r9, %r8\n"
+	MOVE_ARGUMENTS
 	"	mov 8(%rsp), %r9\n"
 	"	syscall\n"
 	"	ret\n"
@@ -31,12 +35,7 @@ __asm__(
 	"turn_raw_clone:\n"
 	"	push %r12\n"
 	"	mov 16(%rsp), %r12\n"
-	"	mov %rdi, %rax\n"
-	"	mov %rsi, %rdi\n"
-	"	mov %rdx, %rsi\n"
-	"	mov %rcx, %rdx\n"
-	"	mov %r8, %r10\n"
-	"	mov %r9, %r8\n"
+	MOVE_ARGUMENTS
 	"	syscall\n"
 	"	test %rax, %rax\n"
 	"	jz 1f\n"
@@ -62,6 +61,8 @@ __asm__(
 
 	".hidden turn_raw_resume\n.globl turn_raw_resume\n.type turn_raw_resume, @function\n"
 	"turn_raw_resume:\n"
+	"	ldmxcsr 120(%rdi)\n"
+	"	fldcw 124(%rdi)\n"
 	"	mov 0(%rdi), %rax\n"
 	"	mov 8(%rdi), %rbx\n"
 	"	mov 16(%rdi), %rdx\n"
@@ -81,4 +82,6 @@ __asm__(
 	".size turn_raw_resume, . - turn_raw_resume\n"
 	".popsection\n");
 
-_Static_assert(offsetof(struct turn_registers, rip) == 112, "what the code above counts");
+_Static_assert(offsetof(struct turn_registers, rip) == 112 &&
+	       offsetof(struct turn_registers, mxcsr) == 120 &&
+	       offsetof(struct turn_registers, x87_control) == 124, "what the code above counts");

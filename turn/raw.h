@@ -38,6 +38,8 @@ void turn_raw_restorer(void);
 
 struct turn_registers {
 	unsigned long rax, rbx, rdx, rsi, rdi, rbp, r8, r9, r10, r12, r13, r14, r15, rsp, rip;
+	unsigned int mxcsr;		/* how numbers are rounded, and what traps */
+	unsigned short x87_control;
 };
 
 #endif

@@ -110,6 +110,7 @@ static uint32_t new_member(void)
 static struct turn_registers registers_of(const struct turn_call *call, uint64_t stack)
 {
 	const greg_t *is = call->context->uc_mcontext.gregs;
+	const struct _libc_fpstate *numbers = call->context->uc_mcontext.fpregs;
 
 	return (struct turn_registers){
 		.rax = 0, .rbx = (unsigned long)is[REG_RBX], .rdx = (unsigned long)is[REG_RDX],
@@ -119,6 +120,7 @@ static struct turn_registers registers_of(const struct turn_call *call, uint64_t
 		.r12 = (unsigned long)is[REG_R12], .r13 = (unsigned long)is[REG_R13],
 		.r14 = (unsigned long)is[REG_R14], .r15 = (unsigned long)is[REG_R15],
 		.rsp = stack, .rip = (unsigned long)is[REG_RIP],
+		.mxcsr = numbers->mxcsr, .x87_control = numbers->cwd,
 	};
 }
 

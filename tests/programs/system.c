@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <fenv.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -206,12 +207,35 @@ static void kills(void)
 	}
 }
 
+static void *round_of(void *arg)
+{
+	volatile double one = 1, three = 3;
+	volatile long double wide = 1;
+
+	*(int *)arg = fegetround();
+	/* By SSE and by the x87 alike. */
+	CHECK(one / three * three > 1 && (double)(wide / 3 * 3) > 1);
+	return arg;
+}
+
+/* A thread rounds as its creator does. */
+static void rounding(void)
+{
+	pthread_t thread;
+	int is = -1;
+
+	CHECK(!fesetround(FE_UPWARD));
+	CHECK(!pthread_create(&thread, NULL, round_of, &is) && !pthread_join(thread, NULL));
+	CHECK(is == FE_UPWARD && fegetround() == FE_UPWARD);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
 	{ "join", join }, { "owner_dies", owner_dies }, { "suspend", suspend }, { "restart", restart },
 	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
+	{ "rounding", rounding },
 };
 
 int main(int argc, char **argv)

@@ -138,9 +138,9 @@ check 'children, pipes and signals' eval 'same 3 --on a bash -c "
 	for i in 1 2 3; do (sleep \$((4 - i)); echo child \$i) & done; seq 50000 | tail -n 1; wait
 	trap \"echo signal; exit 0\" TERM; (sleep 1; kill \$\$) & while :; do sleep 10; done" &&
 	[ "$(grep "^.a. " "$work/first.out" | tr "\n" " ")" = "[a] 50000 [a] child 3 [a] child 2 [a] child 1 [a] signal " ]'
-check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread
+check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread -lm
 chmod go+rx "$work/member"
-for case in join owner_dies suspend restart stream timers busy kills; do
+for case in join owner_dies suspend restart stream timers busy kills rounding; do
 	check "waits: $case" eval 'same 2 --on a "$work/member" "$case" && has "$work/first.out" "[a] ok"'
 done
 check 'a FIFO' eval 'rm -f "$work/fifo"; user mkfifo "$work/fifo"
