@@ -49,6 +49,28 @@ static uint64_t after_ms(int ms)
 	return ms < 0 ? TURN_NEVER : turn_clock_after_ns((uint64_t)ms * MILLISECOND);
 }
 
+static struct timespec time_until(uint64_t deadline)
+{
+	const uint64_t ns = deadline > turn_segment->now ? deadline - turn_segment->now : 0;
+
+	return (struct timespec){ (time_t)(ns / TURN_SECOND), (long)(ns % TURN_SECOND) };
+}
+
+/* The kernel writes back how much of the time is left, unless it was none from the start. */
+static void write_left(struct timespec *time, uint64_t deadline)
+{
+	if (time && (time->tv_sec || time->tv_nsec))
+		*time = time_until(deadline);
+}
+
+static void write_left_of_select(struct timeval *time, uint64_t deadline)
+{
+	const struct timespec left = time_until(deadline);
+
+	if (time && (time->tv_sec || time->tv_usec))
+		*time = (struct timeval){ left.tv_sec, left.tv_nsec / 1000 };
+}
+
 long turn_poll(const struct turn_call *call)
 {
 	const long *arguments = call->arguments;
@@ -65,6 +87,8 @@ long turn_poll(const struct turn_call *call)
 			num = turn_signal_result_with(call, is_poll ? NULL :
 						      (const void *)arguments[3]);
 	} while (wait_or_yield(num, deadline));
+	if (!is_poll)
+		write_left((struct timespec *)arguments[2], deadline);
 	return num;
 }
 
@@ -109,6 +133,10 @@ long turn_select(const struct turn_call *call)
 	for (unsigned int i = 0; i < 3; i++)
 		if (num >= 0 && sets.given[i])
 			memcpy(sets.given[i], &sets.asked[i], sets.size);
+	if (call->number == SYS_select)
+		write_left_of_select((struct timeval *)arguments[4], deadline);
+	else
+		write_left((struct timespec *)arguments[4], deadline);
 	return num;
 }
 

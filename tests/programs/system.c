@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -229,13 +231,57 @@ static void rounding(void)
 	CHECK(is == FE_UPWARD && fegetround() == FE_UPWARD);
 }
 
+static void write_later(int fd, unsigned int seconds)
+{
+	if (fork())
+		return;
+	sleep(seconds);
+	_exit(write(fd, "x", 1) != 1);
+}
+
+/* select() says how much time is left, and so do the calls of the kernel beneath its kin. */
+static void time_left(void)
+{
+	struct timespec exact = { 10, 0 };
+	struct timeval time = { 10, 0 };
+	struct pollfd ready = { .events = POLLIN };
+	int pipes[2];
+	char byte;
+	fd_set set;
+
+	CHECK(!pipe(pipes));
+	ready.fd = pipes[0];
+	for (int i = 0; i < 3; i++) {
+		write_later(pipes[1], 3);
+		FD_ZERO(&set);
+		FD_SET(pipes[0], &set);
+		switch (i) {
+		case 0:
+			CHECK(select(pipes[0] + 1, &set, NULL, NULL, &time) == 1);
+			CHECK((time.tv_sec == 7 && !time.tv_usec) || time.tv_sec == 6);
+			break;
+		case 1:
+			CHECK(syscall(SYS_pselect6, pipes[0] + 1, &set, NULL, NULL, &exact, NULL) == 1);
+			break;
+		case 2:
+			CHECK(syscall(SYS_ppoll, &ready, 1, &exact, NULL, 0) == 1);
+			break;
+		}
+		CHECK(!i || (exact.tv_sec == 7 && !exact.tv_nsec) || exact.tv_sec == 6);
+		exact = (struct timespec){ 10, 0 };
+		CHECK(read(pipes[0], &byte, 1) == 1);
+	}
+	time = (struct timeval){ 1, 0 };
+	CHECK(!select(0, NULL, NULL, NULL, &time) && !time.tv_sec && !time.tv_usec);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
 	{ "join", join }, { "owner_dies", owner_dies }, { "suspend", suspend }, { "restart", restart },
 	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
-	{ "rounding", rounding },
+	{ "rounding", rounding }, { "time_left", time_left },
 };
 
 int main(int argc, char **argv)
