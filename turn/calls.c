@@ -19,6 +19,7 @@
 #include "futex.h"
 #include "hand.h"
 #include "order.h"
+#include "pointers.h"
 #include "points.h"
 #include "random.h"
 #include "signals.h"
@@ -87,9 +88,17 @@ static long refuse(const struct turn_call *call)
 	return -ENOSYS;
 }
 
+/* What is mapped at an address, or may be done there, is another after the call. */
 static long map(const struct turn_call *call)
 {
 	turn_words_forget();
+	turn_pointers_forget();
+	return turn_through(call);
+}
+
+static long protect(const struct turn_call *call)
+{
+	turn_pointers_forget();
 	return turn_through(call);
 }
 
@@ -111,44 +120,44 @@ static long control(const struct turn_call *call)
 
 static long look(const struct turn_call *call)
 {
-	return turn_clock_look((clockid_t)call->arguments[0], (struct timespec *)call->arguments[1]);
+	struct timespec now;
+
+	turn_clock_look((clockid_t)call->arguments[0], &now);
+	return turn_give((void *)call->arguments[1], &now, sizeof(now));
 }
 
 static long time_of_day(const struct turn_call *call)
 {
-	struct timeval *ret = (struct timeval *)call->arguments[0];
 	struct timespec now;
+	struct timeval is;
 
 	turn_clock_look(CLOCK_REALTIME, &now);
-	if (ret)
-		*ret = (struct timeval){ now.tv_sec, now.tv_nsec / 1000 };
-	return 0;
+	is = (struct timeval){ now.tv_sec, now.tv_nsec / 1000 };
+	return turn_give((void *)call->arguments[0], &is, sizeof(is));
 }
 
 static long seconds(const struct turn_call *call)
 {
-	time_t *ret = (time_t *)call->arguments[0];
 	struct timespec now;
+	long err;
 
 	turn_clock_look(CLOCK_REALTIME, &now);
-	if (ret)
-		*ret = now.tv_sec;
-	return now.tv_sec;
+	err = turn_give((void *)call->arguments[0], &now.tv_sec, sizeof(now.tv_sec));
+	return err ? err : now.tv_sec;
 }
 
 static long sleep_until(const struct turn_call *call, uint64_t deadline, struct timespec *ret_left)
 {
-	uint64_t left;
+	struct timespec left;
+	uint64_t ns;
 
 	while (!turn_order_passed(turn_segment, deadline)) {
 		turn_clock_sleep_until(deadline);
 		if (turn_order_passed(turn_segment, deadline) || !turn_signal_result(call, false))
 			continue;
-		left = deadline - turn_segment->now;
-		if (ret_left)
-			*ret_left = (struct timespec){ (time_t)(left / TURN_SECOND),
-						       (long)(left % TURN_SECOND) };
-		return -EINTR;
+		ns = deadline - turn_segment->now;
+		left = (struct timespec){ (time_t)(ns / TURN_SECOND), (long)(ns % TURN_SECOND) };
+		return turn_give(ret_left, &left, sizeof(left)) ? -EFAULT : -EINTR;
 	}
 	return 0;
 }
@@ -248,6 +257,9 @@ static call_fn *const calls[] = {
 	[SYS_mremap] = map,
 	[SYS_shmat] = map,
 	[SYS_shmdt] = map,
+	[SYS_brk] = protect,
+	[SYS_mprotect] = protect,
+	[SYS_pkey_mprotect] = protect,
 
 	[SYS_clock_gettime] = look,
 	[SYS_gettimeofday] = time_of_day,
@@ -345,17 +357,21 @@ long turn_call(struct turn_call *call)
 {
 	const size_t number = (size_t)call->number;
 	struct turn_thread *self;
+	long err;
 
 	/* A thread that is about to end, or was never one of the system. */
 	if (turn_slot() == TURN_NOBODY)
 		return turn_through(call);
+	err = turn_pointers_check(call);
 	if (call->number == SYS_rt_sigprocmask)
-		return turn_trap_mask(call);
+		return err ? err : turn_trap_mask(call);
 	if (call->number == TURN_CALL_POINT)
 		return turn_points_lock();
 	self = turn_self();
 	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
 	before(self, call);
+	if (err)
+		return err;
 	if (number >= sizeof(calls) / sizeof(calls[0]) || !calls[number])
 		return turn_through(call);
 	return calls[number](call);

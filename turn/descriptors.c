@@ -18,6 +18,7 @@
 #include "descriptors.h"
 #include "hand.h"
 #include "order.h"
+#include "pointers.h"
 #include "raw.h"
 #include "signals.h"
 
@@ -240,6 +241,8 @@ static long change_semaphores(const struct turn_call *call)
 
 	if (num > MOST_SEMAPHORES)
 		return -E2BIG;
+	if (!turn_can_read(given, num * sizeof(*given)))
+		return -EFAULT;
 	for (size_t i = 0; i < num; i++) {
 		all[i] = given[i];
 		waits_for_it = waits_for_it && !(all[i].sem_flg & IPC_NOWAIT);
@@ -286,9 +289,7 @@ long turn_wait_child(const struct turn_call *call)
 		result = TURN_RAW(SYS_waitid, call->arguments[0], call->arguments[1], &own,
 				  options | WNOHANG, call->arguments[4]);
 		if (result || own.si_pid) {
-			if (info)
-				memcpy(info, &own, sizeof(own));
-			return result;
+			return turn_give(info, &own, sizeof(own)) ? -EFAULT : result;
 		}
 		interrupted = turn_signal_result(call, true);
 		if (interrupted)

@@ -13,6 +13,7 @@
 #include "exec.h"
 #include "hand.h"
 #include "order.h"
+#include "pointers.h"
 #include "raw.h"
 #include "timers.h"
 
@@ -45,12 +46,19 @@ static bool is_variable(const char *entry, const char *name)
 	return !strncmp(entry, name, len) && entry[len] == '=';
 }
 
-static size_t count(char *const *list)
+/* How many there are; -EFAULT: not all of it is there to be read. */
+static long count(char *const *list)
 {
-	size_t num = 0;
+	long num = 0;
 
-	while (list && list[num])
-		num++;
+	for (; list; num++) {
+		if (!turn_can_read(&list[num], sizeof(*list)))
+			return -EFAULT;
+		if (!list[num])
+			break;
+		if (!turn_can_read_string(list[num]))
+			return -EFAULT;
+	}
 	return num;
 }
 
@@ -117,13 +125,17 @@ long turn_exec(const struct turn_call *call)
 	char *const *given = (char *const *)call->arguments[argument];
 	enum turn_state kept[TURN_MAX_THREADS];
 	char entry[sizeof(TURN_THREAD_VARIABLE) + 12];
-	const size_t size = (count(given) + MOST_ADDED + 1) * sizeof(char *);
+	const long num = count(given);
+	const size_t size = ((size_t)num + MOST_ADDED + 1) * sizeof(char *);
 	struct turn_call other = *call;
 	uint64_t mask = 0;
-	char **environment = (char **)TURN_RAW(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char **environment;
 	long result;
 
+	if (num < 0)
+		return num;
+	environment = (char **)TURN_RAW(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if ((unsigned long)environment > -4096ul)
 		return -ENOMEM;
 	write_entry(entry, turn_slot());

@@ -10,6 +10,7 @@
 #include "futex.h"
 #include "hand.h"
 #include "order.h"
+#include "pointers.h"
 #include "raw.h"
 #include "signals.h"
 #include "words.h"
@@ -72,6 +73,9 @@ static long wait_for(const struct operation *op, uint64_t deadline, uint32_t bit
 	if (!bitset)
 		return -EINVAL;
 	for (;;) {
+		/* Somebody may have unmapped it meanwhile. */
+		if (!turn_can_read((const void *)op->address, sizeof(*op->address)))
+			return -EFAULT;
 		if (atomic_load(op->address) != op->value)
 			return -EAGAIN;
 		if (!op->is_private && is_of_ended(op)) {
@@ -212,6 +216,34 @@ static long unlock(const struct operation *op)
 	return 0;
 }
 
+static bool is_timed(uint32_t command)
+{
+	return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET || command == FUTEX_LOCK_PI ||
+	       command == FUTEX_LOCK_PI2;
+}
+
+/* What the kernel would read or write, of this call; a private WAKE does neither. */
+static long check(const struct operation *op)
+{
+	void *words[] = { (void *)op->address, (void *)op->second };
+	long err = is_timed(op->command) ? turn_pointers_check_time(op->timeout) : 0;
+
+	if (err)
+		return err;
+	switch (op->command) {
+	case FUTEX_CMP_REQUEUE:
+		return turn_can_read(words[0], 4) ? 0 : -EFAULT;
+	case FUTEX_WAKE_OP:
+		return turn_can_read(words[0], 4) && turn_can_write(words[1], 4) ? 0 : -EFAULT;
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+	case FUTEX_TRYLOCK_PI:
+	case FUTEX_UNLOCK_PI:
+		return turn_can_write(words[0], 4) ? 0 : -EFAULT;
+	}
+	return op->is_private || turn_can_read(words[0], 4) ? 0 : -EFAULT;
+}
+
 long turn_futex(const struct turn_call *call)
 {
 	const uint32_t code = (uint32_t)call->arguments[1];
@@ -227,7 +259,10 @@ long turn_futex(const struct turn_call *call)
 		.is_private = code & FUTEX_PRIVATE_FLAG,
 	};
 	const bool is_date = code & FUTEX_CLOCK_REALTIME;
+	const long err = check(&op);
 
+	if (err)
+		return err;
 	switch (op.command) {
 	case FUTEX_WAIT:
 		return wait_for(&op, deadline_of(&op, false, false), FUTEX_BITSET_MATCH_ANY);
@@ -263,6 +298,8 @@ void turn_futex_end_thread(void)
 		uint32_t value;
 
 		if (thread->state != TURN_FUTEX || thread->member != turn_member)
+			continue;
+		if (!turn_can_read((const void *)thread->address, sizeof(value)))
 			continue;
 		value = atomic_load((_Atomic uint32_t *)thread->address);
 		if (thread->address != self->cleared &&

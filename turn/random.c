@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "hand.h"
 #include "order.h"
 #include "random.h"
+#include "pointers.h"
 #include "raw.h"
 
 #define MOST_FDS 1024
@@ -26,6 +28,8 @@ static long fill(void *to, size_t len)
 	uint64_t *state = &turn_segment->members[turn_member].random, value;
 	size_t num;
 
+	if (!turn_can_write(to, len))
+		return -EFAULT;
 	for (size_t done = 0; done < len; done += num) {
 		value = turn_order_draw(state);
 		num = len - done < sizeof(value) ? len - done : sizeof(value);

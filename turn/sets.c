@@ -14,6 +14,7 @@
 #include "descriptors.h"
 #include "hand.h"
 #include "order.h"
+#include "pointers.h"
 #include "raw.h"
 #include "signals.h"
 
@@ -59,16 +60,20 @@ static struct timespec time_until(uint64_t deadline)
 /* The kernel writes back how much of the time is left, unless it was none from the start. */
 static void write_left(struct timespec *time, uint64_t deadline)
 {
+	const struct timespec left = time_until(deadline);
+
+	/* What cannot be written does not matter. */
 	if (time && (time->tv_sec || time->tv_nsec))
-		*time = time_until(deadline);
+		turn_give(time, &left, sizeof(left));
 }
 
 static void write_left_of_select(struct timeval *time, uint64_t deadline)
 {
-	const struct timespec left = time_until(deadline);
+	const struct timespec exact = time_until(deadline);
+	const struct timeval left = { exact.tv_sec, exact.tv_nsec / 1000 };
 
 	if (time && (time->tv_sec || time->tv_usec))
-		*time = (struct timeval){ left.tv_sec, left.tv_nsec / 1000 };
+		turn_give(time, &left, sizeof(left));
 }
 
 long turn_poll(const struct turn_call *call)
@@ -111,6 +116,10 @@ long turn_select(const struct turn_call *call)
 
 	if (arguments[0] < 0 || arguments[0] > FD_SETSIZE)
 		return -EINVAL;
+	if (with_mask && with_mask->mask && !turn_can_read(with_mask->mask, TURN_SIGSET_SIZE))
+		return -EFAULT;
+	if (call->number == SYS_select && given && (given->tv_sec < 0 || given->tv_usec < 0))
+		return -EINVAL;
 	if (call->number != SYS_select)
 		deadline = turn_clock_after((const struct timespec *)arguments[4]);
 	else if (given)
@@ -120,6 +129,8 @@ long turn_select(const struct turn_call *call)
 	do {
 		for (unsigned int i = 0; i < 3; i++) {
 			sets.given[i] = (fd_set *)arguments[i + 1];
+			if (!turn_can_read(sets.given[i], sets.given[i] ? sets.size : 0))
+				return -EFAULT;
 			if (sets.given[i])
 				memcpy(&sets.asked[i], sets.given[i], sets.size);
 		}
@@ -131,8 +142,8 @@ long turn_select(const struct turn_call *call)
 			num = turn_signal_result_with(call, with_mask ? with_mask->mask : NULL);
 	} while (wait_or_yield(num, deadline));
 	for (unsigned int i = 0; i < 3; i++)
-		if (num >= 0 && sets.given[i])
-			memcpy(sets.given[i], &sets.asked[i], sets.size);
+		if (num >= 0 && turn_give(sets.given[i], &sets.asked[i], sets.size))
+			num = -EFAULT;
 	if (call->number == SYS_select)
 		write_left_of_select((struct timeval *)arguments[4], deadline);
 	else

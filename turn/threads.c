@@ -12,6 +12,7 @@
 #include "futex.h"
 #include "hand.h"
 #include "order.h"
+#include "pointers.h"
 #include "raw.h"
 #include "threads.h"
 #include "timers.h"
@@ -157,11 +158,17 @@ static long clone_it(const struct turn_call *call, struct clone_args *args, stru
 
 long turn_clone(const struct turn_call *call)
 {
-	struct clone_args args = arguments_of(call);
-	const bool is_member = !(args.flags & CLONE_THREAD);
-	uint32_t member = is_member ? new_member() : turn_member, slot;
+	struct clone_args args;
+	uint32_t member, slot;
+	bool is_member;
 	long result;
 
+	if (call->number == SYS_clone3 &&
+	    !turn_can_read((const void *)call->arguments[0], (size_t)call->arguments[1]))
+		return -EFAULT;
+	args = arguments_of(call);
+	is_member = !(args.flags & CLONE_THREAD);
+	member = is_member ? new_member() : turn_member;
 	if (member == TURN_NOBODY)
 		return -EAGAIN;
 	slot = turn_order_add(turn_segment, member);

@@ -16,6 +16,7 @@
 #include "descriptors.h"
 #include "hand.h"
 #include "order.h"
+#include "pointers.h"
 #include "raw.h"
 #include "timers.h"
 
@@ -219,7 +220,7 @@ long turn_timers_interval(const struct turn_call *call)
 {
 	struct timer *timer;
 	const struct itimerval *given;
-	struct itimerval *ret;
+	struct itimerval *ret, was;
 	struct itimerspec left;
 
 	if (call->number != SYS_alarm && call->arguments[0] != ITIMER_REAL)
@@ -242,9 +243,8 @@ long turn_timers_interval(const struct turn_call *call)
 		if (err)
 			return err;
 	}
-	if (ret)
-		*ret = as_values(&left);
-	return 0;
+	was = as_values(&left);
+	return turn_give(ret, &was, sizeof(was));
 }
 
 /* ------------------------------------------------------------------------
@@ -260,10 +260,10 @@ static long create(const struct turn_call *call)
 {
 	const struct sigevent *event = (const struct sigevent *)call->arguments[1];
 	int *ret_id = (int *)call->arguments[2];
-	struct timer *timer = add(POSIX);
+	struct timer *timer = turn_can_write(ret_id, sizeof(*ret_id)) ? add(POSIX) : NULL;
 
 	if (!timer)
-		return -EAGAIN;
+		return turn_can_write(ret_id, sizeof(*ret_id)) ? -EAGAIN : -EFAULT;
 	timer->clock = (clockid_t)call->arguments[0];
 	timer->signal = SIGALRM;
 	timer->value.sival_int = (int)(timer - timers);
@@ -294,12 +294,9 @@ long turn_timers_posix(const struct turn_call *call)
 	case SYS_timer_settime:
 		err = set(timer, (const struct itimerspec *)call->arguments[2],
 			  call->arguments[1] & TIMER_ABSTIME);
-		if (!err && call->arguments[3])
-			*(struct itimerspec *)call->arguments[3] = left;
-		return err;
+		return err ? err : turn_give((void *)call->arguments[3], &left, sizeof(left));
 	case SYS_timer_gettime:
-		*(struct itimerspec *)call->arguments[1] = left;
-		return 0;
+		return turn_give((void *)call->arguments[1], &left, sizeof(left));
 	case SYS_timer_getoverrun:
 		return timer->overrun;
 	}
@@ -371,17 +368,14 @@ long turn_timers_fd(const struct turn_call *call)
 		return turn_through(call);
 	left = left_of(timer);
 	if (call->number == SYS_timerfd_gettime) {
-		*(struct itimerspec *)call->arguments[1] = left;
-		return 0;
+		return turn_give((void *)call->arguments[1], &left, sizeof(left));
 	}
 	err = set(timer, (const struct itimerspec *)call->arguments[2],
 		  call->arguments[1] & TFD_TIMER_ABSTIME);
 	if (err)
 		return err;
 	drain(timer->fd);
-	if (call->arguments[3])
-		*(struct itimerspec *)call->arguments[3] = left;
 	turn_timers_expire();
 	turn_changed();
-	return 0;
+	return turn_give((void *)call->arguments[3], &left, sizeof(left));
 }

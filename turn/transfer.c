@@ -17,6 +17,7 @@
 
 #include "descriptors.h"
 #include "hand.h"
+#include "pointers.h"
 #include "raw.h"
 #include "shown.h"
 
@@ -41,6 +42,7 @@ static bool may_not_wait(const struct turn_call *call)
 }
 
 #define MOST_PARTS 64u
+#define MOST_GIVEN 1024u	/* as the kernel has it */
 
 /* The rest of a list of parts. */
 struct rest {
@@ -101,14 +103,28 @@ static long write_all(const struct turn_call *call, int fd, struct rest rest)
 	return sum;
 }
 
+/* What recvmsg() says of the message besides what is in it: of its first part. */
+static long give_back(const struct turn_call *call, const struct msghdr *message)
+{
+	struct msghdr *given = (struct msghdr *)call->arguments[1], is;
+
+	if (call->number != SYS_recvmsg)
+		return 0;
+	is = *given;
+	is.msg_namelen = message->msg_namelen;
+	is.msg_controllen = message->msg_controllen;
+	is.msg_flags = message->msg_flags;
+	return turn_give(given, &is, sizeof(is));
+}
+
 /* sendto() and sendmsg(), recvfrom() and recvmsg() with MSG_WAITALL: the same with a message. */
-static long move_all(const struct turn_call *call, int fd, struct msghdr *message, unsigned int flags,
-		     bool sends)
+static long move_all(const struct turn_call *call, int fd, struct msghdr *message, bool sends)
 {
 	struct rest rest = { .parts = message->msg_iov, .num = message->msg_iovlen };
 	struct turn_call part = {
 		.number = sends ? SYS_sendmsg : SYS_recvmsg,
-		.arguments = { fd, (long)message, (long)flags },
+		.arguments = { fd, (long)message,
+			       flags_of_message(call) & ~(unsigned int)MSG_WAITALL },
 		.context = call->context,
 	};
 	struct iovec parts[MOST_PARTS];
@@ -121,6 +137,8 @@ static long move_all(const struct turn_call *call, int fd, struct msghdr *messag
 					 sends ? SO_SNDTIMEO : SO_RCVTIMEO);
 		if (result < 0)
 			return sum ? sum : result;
+		if (!sum && give_back(call, message))
+			return -EFAULT;
 		sum += result;
 		if (!result)
 			break;
@@ -152,33 +170,24 @@ static bool is_pipe_or_stream(int fd)
 	return S_ISFIFO(st.st_mode) || (S_ISSOCK(st.st_mode) && is_stream(fd));
 }
 
-static long receive_all(const struct turn_call *call, int fd)
+/* All of a message, or of what is no message as the only part of one. */
+static long move_message(const struct turn_call *call, int fd, bool sends)
 {
 	const long *arguments = call->arguments;
 	struct iovec part = { (void *)arguments[1], (size_t)arguments[2] };
 	struct msghdr own = { .msg_iov = &part, .msg_iovlen = 1 };
 
-	if (call->number == SYS_recvmsg) {
-		own = *(struct msghdr *)arguments[1];
-		return move_all(call, fd, &own, (unsigned int)arguments[2] & ~(unsigned int)MSG_WAITALL,
-				false);
+	if (call->number == SYS_recvmsg || call->number == SYS_sendmsg) {
+		own = *(const struct msghdr *)arguments[1];
+		if (own.msg_iovlen > MOST_GIVEN)
+			return -EMSGSIZE;
+		if (!turn_can_read(own.msg_iov, own.msg_iovlen * sizeof(*own.msg_iov)))
+			return -EFAULT;
+	} else if (sends) {
+		own.msg_name = (void *)arguments[4];
+		own.msg_namelen = (socklen_t)arguments[5];
 	}
-	return move_all(call, fd, &own, (unsigned int)arguments[3] & ~(unsigned int)MSG_WAITALL, false);
-}
-
-static long send_all(const struct turn_call *call, int fd)
-{
-	const long *arguments = call->arguments;
-	struct iovec part = { (void *)arguments[1], (size_t)arguments[2] };
-	struct msghdr own = { .msg_iov = &part, .msg_iovlen = 1 };
-
-	if (call->number == SYS_sendmsg) {
-		own = *(struct msghdr *)arguments[1];
-		return move_all(call, fd, &own, (unsigned int)arguments[2], true);
-	}
-	own.msg_name = (void *)arguments[4];
-	own.msg_namelen = (socklen_t)arguments[5];
-	return move_all(call, fd, &own, (unsigned int)arguments[3], true);
+	return move_all(call, fd, &own, sends);
 }
 
 static long wait_and_write(const struct turn_call *call, int fd)
@@ -186,6 +195,12 @@ static long wait_and_write(const struct turn_call *call, int fd)
 	const struct iovec part = { (void *)call->arguments[1], (size_t)call->arguments[2] };
 	struct rest rest = { .parts = &part, .num = 1 };
 
+	/* Too many, or not there: the kernel says so. */
+	if (call->number == SYS_writev &&
+	    ((unsigned long)call->arguments[2] > MOST_GIVEN ||
+	     !turn_can_read((const void *)call->arguments[1],
+			    (size_t)call->arguments[2] * sizeof(part))))
+		return turn_through(call);
 	if (call->number == SYS_writev)
 		rest = (struct rest){ .parts = (const struct iovec *)call->arguments[1],
 				      .num = (size_t)call->arguments[2] };
@@ -203,7 +218,7 @@ long turn_input(const struct turn_call *call)
 	if (may_not_wait(call) || !turn_may_wait(fd))
 		return turn_done(turn_through(call));
 	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd))
-		return turn_done(receive_all(call, fd));
+		return turn_done(move_message(call, fd, false));
 	/* What is there is taken at once. */
 	if (turn_is_ready(fd, POLLIN))
 		return turn_done(turn_through(call));
@@ -219,7 +234,7 @@ long turn_output(const struct turn_call *call)
 	if (may_not_wait(call) || !turn_may_wait(fd))
 		result = turn_through(call);
 	else if (is_message && is_stream(fd))
-		result = send_all(call, fd);
+		result = move_message(call, fd, true);
 	else if (is_message || call->number == SYS_sendmmsg)
 		result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
 	else

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 
 #include "include/thread_local.h"
+#include "pointers.h"
 #include "raw.h"
 #include "trap.h"
 
@@ -122,7 +123,5 @@ long turn_trap_mask(struct turn_call *call)
 		mask &= ~(bit(SIGSYS) | bit(SIGKILL) | bit(SIGSTOP));
 		memcpy(&call->context->uc_sigmask, &mask, sizeof(mask));
 	}
-	if (old)
-		*old = is;
-	return 0;
+	return turn_give(old, &is, sizeof(is));
 }

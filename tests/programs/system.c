@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -275,6 +277,76 @@ static void time_left(void)
 	CHECK(!select(0, NULL, NULL, NULL, &time) && !time.tv_sec && !time.tv_usec);
 }
 
+/* The kernel's own answer, which no function of the C library comes before. */
+static int error_of(long number, long a, long b, long c, long d, long e)
+{
+	errno = 0;
+	return syscall(number, a, b, c, d, e, 0) < 0 ? errno : 0;
+}
+
+/* What a program gives that is not there is an error, and not the end of it. */
+static void pointers(void)
+{
+	const struct timespec second = { 1, 0 }, none = { 0, -1 };
+	static char zeros[256];
+	const long time = (long)&second, good = (long)zeros;
+	char *page = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long bad;
+	int pipes[2], ends[2];
+
+	CHECK(page != MAP_FAILED && !pipe(pipes) && !socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	for (int i = 0; i < 3; i++) {
+		bad = i == 0 ? 8 : (long)page;
+		CHECK(i < 2 || !munmap(page, 8192));
+		if (i == 1) {	/* it can be read, not written */
+			CHECK(error_of(SYS_futex, bad, FUTEX_WAIT_PRIVATE, 1, time, 0) == EAGAIN);
+			CHECK(error_of(SYS_futex, bad, FUTEX_LOCK_PI, 0, 0, 0) == EFAULT);
+		} else {
+			for (int own = 0; own <= FUTEX_PRIVATE_FLAG; own += FUTEX_PRIVATE_FLAG) {
+				CHECK(error_of(SYS_futex, bad, own, 0, time, 0) == EFAULT);
+				CHECK(error_of(SYS_futex, good, own, 0, bad, 0) == EFAULT);
+				CHECK(error_of(SYS_futex, bad, FUTEX_CMP_REQUEUE | own, 0, 0,
+					       good) == EFAULT);
+			}
+			CHECK(!error_of(SYS_futex, bad, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0));
+			CHECK(error_of(SYS_nanosleep, bad, 0, 0, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, bad, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_ppoll, 0, 0, bad, 0, 8) == EFAULT);
+			CHECK(error_of(SYS_ppoll, 0, 0, time, bad, 8) == EFAULT);
+			CHECK(error_of(SYS_select, 1, bad, 0, 0, time) == EFAULT);
+			CHECK(error_of(SYS_select, 0, 0, 0, 0, bad) == EFAULT);
+			CHECK(error_of(SYS_pselect6, 0, 0, 0, 0, bad) == EFAULT);
+			CHECK(error_of(SYS_rt_sigprocmask, SIG_BLOCK, bad, 0, 8, 0) == EFAULT);
+			CHECK(error_of(SYS_rt_sigaction, SIGUSR1, bad, 0, 8, 0) == EFAULT);
+			CHECK(error_of(SYS_rt_sigsuspend, bad, 8, 0, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_setitimer, 0, bad, 0, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_timer_create, CLOCK_MONOTONIC, bad, good, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_sendmsg, ends[0], bad, 0, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_recvmsg, ends[0], bad, MSG_WAITALL, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_writev, pipes[1], bad, 3, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_execve, (long)"/bin/true", 0, bad, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_clone3, bad, 88, 0, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_openat, AT_FDCWD, bad, O_RDONLY, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_poll, bad, 1, 0, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_write, pipes[1], bad, 1, 0, 0) == EFAULT);
+		}
+		CHECK(error_of(SYS_clock_gettime, CLOCK_MONOTONIC, bad, 0, 0, 0) == EFAULT);
+		CHECK(error_of(SYS_gettimeofday, bad, 0, 0, 0, 0) == EFAULT);
+		CHECK(error_of(SYS_time, bad, 0, 0, 0, 0) == EFAULT);
+		CHECK(error_of(SYS_getrandom, bad, 8, 0, 0, 0) == EFAULT);
+		CHECK(error_of(SYS_rt_sigprocmask, SIG_BLOCK, 0, bad, 8, 0) == EFAULT);
+		CHECK(error_of(SYS_getitimer, 0, bad, 0, 0, 0) == EFAULT);
+		CHECK(error_of(SYS_timer_create, CLOCK_MONOTONIC, 0, bad, 0, 0) == EFAULT);
+		CHECK(error_of(SYS_nanosleep, (long)&none, 0, 0, 0, 0) == EINVAL);
+		if (!fork())
+			_exit(0);
+		CHECK(error_of(SYS_wait4, -1, bad, 0, 0, 0) == EFAULT);
+		if (!fork())
+			_exit(0);
+		CHECK(error_of(SYS_waitid, P_ALL, 0, bad, WEXITED, 0) == EFAULT);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -282,6 +354,7 @@ static const struct {
 	{ "join", join }, { "owner_dies", owner_dies }, { "suspend", suspend }, { "restart", restart },
 	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
 	{ "rounding", rounding }, { "time_left", time_left },
+	{ "pointers", pointers },
 };
 
 int main(int argc, char **argv)
