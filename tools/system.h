@@ -79,11 +79,16 @@ int system_preempt_record(const struct system *system);
 /* Until all have ended; the exit status. */
 int system_run(struct system *system);
 
+/* --- system_told.c --- */
+
+/* What a member cannot do here, which is that number of the segment's. */
+void system_tell(const struct system *system, uint64_t number);
+
 /* --- system_output.c: what members print, with names in front --- */
 
 /* Files in the run's folder; 0 or an exit status. */
 int system_output_prepare(struct system *system);
-struct turn_files system_output_files(const struct system *system, size_t program);
+struct turn_files system_output_files(size_t program);
 /* In the program's process, before exec; 0 or an exit status. */
 int system_output_take(size_t program);
 void system_output_copy(const struct system *system);

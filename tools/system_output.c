@@ -42,12 +42,11 @@ int system_output_prepare(struct system *system)
 	return 0;
 }
 
-struct turn_files system_output_files(const struct system *system, size_t program)
+struct turn_files system_output_files(size_t program)
 {
 	struct turn_files files = { .program = (uint32_t)program };
 	struct stat st;
 
-	(void)system;
 	for (int stream = 0; stream < 2; stream++) {
 		if (fstat(all[program].fds[stream], &st))
 			continue;
@@ -137,6 +136,8 @@ void system_output_copy(const struct system *system)
 
 		if (written.program < system->num && written.stream < 2)
 			copy(system, &written);
+		else if (written.stream == TURN_TOLD)
+			system_tell(system, written.len);
 		atomic_store(&segment->num_shown, ++shown);
 	}
 	fflush(stdout);

@@ -227,7 +227,7 @@ int system_start(struct system *system)
 		segment->members[member] = (struct turn_member){
 			.life = TURN_STARTS, .parent = TURN_NOBODY,
 			.random = seed ^ (member + 1) * UINT64_C(0xd1342543de82ef95),
-			.files = system_output_files(system, i),
+			.files = system_output_files(i),
 		};
 		thread = turn_order_add(segment, member);
 		turn_order_wait(segment, &segment->threads[thread], TURN_ASLEEP,

@@ -23,6 +23,7 @@
 #include "points.h"
 #include "random.h"
 #include "signals.h"
+#include "tell.h"
 #include "threads.h"
 #include "timers.h"
 #include "trap.h"
@@ -289,6 +290,8 @@ static call_fn *const calls[] = {
 	[SYS_rt_sigqueueinfo] = turn_kill,
 	[SYS_rt_tgsigqueueinfo] = turn_kill,
 	[SYS_rt_sigaction] = turn_signal_action,
+	[SYS_prctl] = turn_prctl,
+	[SYS_seccomp] = turn_seccomp,
 	[SYS_pause] = turn_signal_wait,
 	[SYS_rt_sigsuspend] = turn_signal_wait,
 	[SYS_rt_sigtimedwait] = turn_signal_take,

@@ -21,6 +21,7 @@
 #define TURN_MAX_WRITTEN 1024u
 #define TURN_MAX_PREEMPTIONS 256u
 #define TURN_MAX_CHOSEN 1024u
+#define TURN_MAX_TOLD 32u
 #define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
 #define TURN_NEVER UINT64_MAX
 #define TURN_SECOND UINT64_C(1000000000)
@@ -103,8 +104,25 @@ struct turn_files {
 /* One write to them, for who shows all of them in the order of turns. */
 struct turn_written {
 	uint32_t program;
-	uint32_t stream;	/* 0: standard output, 1: standard error */
-	uint64_t len;
+	uint32_t stream;	/* 0: standard output, 1: standard error; or TURN_TOLD */
+	uint64_t len;		/* or the number of what is told */
+};
+
+#define TURN_TOLD 2u
+
+/* What a member asked for that it does not get, or not as it expects. */
+enum turn_notice {
+	TURN_TOO_MANY_MEMBERS,
+	TURN_TOO_MANY_THREADS,
+	TURN_HANDLES_SIGSYS,
+	TURN_FILTERS_CALLS,
+};
+
+/* It is told in the order of what is written. */
+struct turn_told {
+	uint32_t what;		/* enum turn_notice */
+	uint32_t program;	/* whose output it stands in */
+	char name[120];		/* of what did it, for people */
 };
 
 struct turn_member {
@@ -150,6 +168,8 @@ struct turn_segment {
 	/* A ring: num_written is the members', num_shown the launcher's. */
 	_Atomic uint64_t num_written, num_shown;
 	struct turn_written written[TURN_MAX_WRITTEN];
+	uint32_t num_told;
+	struct turn_told told[TURN_MAX_TOLD];
 	struct turn_member members[TURN_MAX_MEMBERS];
 	struct turn_thread threads[TURN_MAX_THREADS];
 };

@@ -19,10 +19,18 @@ static void await_room(uint64_t num)
 	}
 }
 
+static void add(struct turn_written written)
+{
+	const uint64_t num = atomic_load(&turn_segment->num_written);
+
+	await_room(num);
+	turn_segment->written[num % TURN_MAX_WRITTEN] = written;
+	atomic_store(&turn_segment->num_written, num + 1);
+}
+
 void turn_shown(int fd, uint64_t len)
 {
 	const struct turn_files *files = &turn_segment->members[turn_member].files;
-	const uint64_t num = atomic_load(&turn_segment->num_written);
 	struct stat st;
 
 	if (TURN_RAW(SYS_fstat, fd, &st))
@@ -30,11 +38,12 @@ void turn_shown(int fd, uint64_t len)
 	for (uint32_t i = 0; i < 2; i++) {
 		if (files->streams[i].device != st.st_dev || files->streams[i].inode != st.st_ino)
 			continue;
-		await_room(num);
-		turn_segment->written[num % TURN_MAX_WRITTEN] = (struct turn_written){
-			.program = files->program, .stream = i, .len = len,
-		};
-		atomic_store(&turn_segment->num_written, num + 1);
+		add((struct turn_written){ files->program, i, len });
 		return;
 	}
+}
+
+void turn_shown_told(uint32_t number)
+{
+	add((struct turn_written){ turn_segment->told[number].program, TURN_TOLD, number });
 }

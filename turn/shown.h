@@ -7,5 +7,7 @@
 
 /* So many bytes were written to that descriptor; nothing happens if it is not the launcher's file. */
 void turn_shown(int fd, uint64_t len);
+/* That number of turn_segment.told is to be told in between. */
+void turn_shown_told(uint32_t number);
 
 #endif

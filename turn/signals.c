@@ -11,8 +11,10 @@
 #include "descriptors.h"
 #include "hand.h"
 #include "order.h"
+#include "pointers.h"
 #include "raw.h"
 #include "signals.h"
+#include "tell.h"
 
 static uint64_t bit(int signal)
 {
@@ -173,6 +175,20 @@ long turn_kill(const struct turn_call *call)
 	return result;
 }
 
+/* What the program thinks that SIGSYS does. */
+static struct turn_sigaction of_sigsys;
+
+static long set_sigsys(const struct turn_sigaction *given, void *ret)
+{
+	const struct turn_sigaction was = of_sigsys;
+
+	if (given)
+		of_sigsys = *given;
+	if ((uintptr_t)of_sigsys.handler > (uintptr_t)SIG_IGN)
+		turn_tell(TURN_HANDLES_SIGSYS, NULL);
+	return turn_give(ret, &was, sizeof(was));
+}
+
 /* No handler of the program may block SIGSYS while it runs. */
 long turn_signal_action(const struct turn_call *call)
 {
@@ -180,7 +196,7 @@ long turn_signal_action(const struct turn_call *call)
 	struct turn_sigaction action;
 
 	if (call->arguments[0] == SIGSYS)
-		return 0;
+		return set_sigsys(given, (void *)call->arguments[2]);
 	if (!given)
 		return turn_through(call);
 	action = *given;

@@ -14,6 +14,7 @@
 #include "order.h"
 #include "pointers.h"
 #include "raw.h"
+#include "tell.h"
 #include "threads.h"
 #include "timers.h"
 
@@ -169,10 +170,13 @@ long turn_clone(const struct turn_call *call)
 	args = arguments_of(call);
 	is_member = !(args.flags & CLONE_THREAD);
 	member = is_member ? new_member() : turn_member;
-	if (member == TURN_NOBODY)
+	if (member == TURN_NOBODY) {
+		turn_tell(TURN_TOO_MANY_MEMBERS, NULL);
 		return -EAGAIN;
+	}
 	slot = turn_order_add(turn_segment, member);
 	if (slot == TURN_NOBODY) {
+		turn_tell(TURN_TOO_MANY_THREADS, NULL);
 		result = -EAGAIN;
 		goto end_member;
 	}

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fenv.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -347,6 +349,39 @@ static void pointers(void)
 	}
 }
 
+/* As many as there may be are there: the next one fails, and a place that is free is used again. */
+static void many(void)
+{
+	pid_t pids[100];
+	int num = 0;
+
+	while (num < 100 && (pids[num] = fork()) >= 0)
+		if (!pids[num++])
+			for (;;)
+				pause();
+	CHECK(errno == EAGAIN && num == 63);
+	CHECK(fork() < 0);
+	for (int i = 0; i < num; i++)
+		CHECK(!kill(pids[i], SIGKILL) && waitpid(pids[i], NULL, 0) == pids[i]);
+	pids[0] = fork();
+	if (!pids[0])
+		_exit(0);
+	CHECK(pids[0] > 0 && waitpid(pids[0], NULL, 0) == pids[0]);
+}
+
+/* What catches its calls is not the program's: it is told, and goes on. */
+static void caught(void)
+{
+	struct sigaction action = { .sa_handler = on_signal }, was;
+
+	CHECK(!sigaction(SIGSYS, NULL, &was) && was.sa_handler == SIG_DFL);
+	CHECK(!sigaction(SIGSYS, &action, NULL) && !sigaction(SIGSYS, NULL, &was));
+	CHECK(was.sa_handler == on_signal);
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT));
+	CHECK(!syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL));
+	CHECK(sleep(1) == 0 && getppid() > 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -354,7 +389,7 @@ static const struct {
 	{ "join", join }, { "owner_dies", owner_dies }, { "suspend", suspend }, { "restart", restart },
 	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
 	{ "rounding", rounding }, { "time_left", time_left },
-	{ "pointers", pointers },
+	{ "pointers", pointers }, { "many", many }, { "caught", caught },
 };
 
 int main(int argc, char **argv)

@@ -143,6 +143,11 @@ chmod go+rx "$work/member"
 for case in join owner_dies suspend restart stream timers busy kills rounding time_left pointers; do
 	check "waits: $case" eval 'same 2 --on a "$work/member" "$case" && has "$work/first.out" "[a] ok"'
 done
+check 'too many processes' eval 'same 2 --on a "$work/member" many && has "$work/first.out" "[a] ok" &&
+	counts "$work/first.out" 1 "^polycm: a: member cannot start a process: all programs together may have 64 at a time$"'
+check 'its own handler and filter' eval 'same 2 --on a "$work/member" caught && has "$work/first.out" "[a] ok" \
+	"polycm: a: member sets a handler for SIGSYS, which is never called" &&
+	counts "$work/first.out" 1 "^polycm: a: member asks for a seccomp filter, which is not installed"'
 check 'a FIFO' eval 'rm -f "$work/fifo"; user mkfifo "$work/fifo"
 	same 3 --on a sh -c "echo through it >$work/fifo" --on b cat "$work/fifo" && has "$work/first.out" "[b] through it"'
 check 'a stopped process' eval 'same 3 --on a bash -c "(sleep 1; date +%s) & sleep 0.5; kill -STOP \$!; sleep 5

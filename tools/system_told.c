@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* system_told.c - what members of a system cannot do, in words. */
+#include "config.h"
+
+#include "system.h"
+
+
+/* Behind the name of who did it. */
+static const char *const words[] = {
+	[TURN_TOO_MANY_MEMBERS] =
+		"cannot start a process: all programs together may have 64 at a time",
+	[TURN_TOO_MANY_THREADS] =
+		"cannot start a thread: all programs together may have 256 at a time",
+	[TURN_HANDLES_SIGSYS] =
+		"sets a handler for SIGSYS, which is never called: that signal catches system calls",
+	[TURN_FILTERS_CALLS] =
+		"asks for a seccomp filter, which is not installed: its system calls are caught already",
+};
+
+_Static_assert(TURN_MAX_MEMBERS == 64 && TURN_MAX_THREADS == 256, "what is told of them");
+
+void system_tell(const struct system *system, uint64_t number)
+{
+	const struct turn_told *told = &system->segment->told[number % TURN_MAX_TOLD];
+
+	if (told->program >= system->num || told->what >= sizeof(words) / sizeof(words[0]))
+		return;
+	/* Both may be one file. */
+	fflush(stdout);
+	tool_error("%s: %.*s %s", system->programs[told->program].node, (int)sizeof(told->name),
+		   told->name, words[told->what]);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/tell.c - see tell.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "descriptors.h"
+#include "hand.h"
+#include "raw.h"
+#include "shown.h"
+#include "tell.h"
+
+void turn_tell(enum turn_notice what, const char *name)
+{
+	const uint32_t program = turn_segment->members[turn_member].files.program;
+	char own[16] = "";
+	struct turn_told *told;
+
+	if (!name) {
+		TURN_RAW(SYS_prctl, PR_GET_NAME, own);
+		name = own;
+	}
+	for (uint32_t i = 0; i < turn_segment->num_told; i++) {
+		told = &turn_segment->told[i];
+		if (told->what == what && told->program == program &&
+		    !strncmp(told->name, name, sizeof(told->name) - 1))
+			return;
+	}
+	if (turn_segment->num_told == TURN_MAX_TOLD)
+		return;
+	told = &turn_segment->told[turn_segment->num_told];
+	told->what = what;
+	told->program = program;
+	memcpy(told->name, name, strnlen(name, sizeof(told->name) - 1));
+	turn_shown_told(turn_segment->num_told++);
+}
+
+/* As if it were there: programs that insist on one go on, and call what they would call. */
+static long filter(bool wants_descriptor)
+{
+	turn_tell(TURN_FILTERS_CALLS, NULL);
+	return wants_descriptor ? -EINVAL : 0;
+}
+
+long turn_prctl(const struct turn_call *call)
+{
+	switch (call->arguments[0]) {
+	case PR_SET_SECCOMP:
+		return filter(false);
+	case PR_SET_SYSCALL_USER_DISPATCH:
+		return -EINVAL;	/* as before Linux 5.11 */
+	}
+	return turn_through(call);
+}
+
+long turn_seccomp(const struct turn_call *call)
+{
+	if (call->arguments[0] != SECCOMP_SET_MODE_STRICT &&
+	    call->arguments[0] != SECCOMP_SET_MODE_FILTER)
+		return turn_through(call);
+	return filter((unsigned long)call->arguments[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER);
+}
