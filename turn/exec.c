@@ -15,6 +15,7 @@
 #include "order.h"
 #include "pointers.h"
 #include "raw.h"
+#include "threads.h"
 #include "timers.h"
 
 #define PRELOAD "LD_PRELOAD"
@@ -67,6 +68,7 @@ static void copy_environment(char **to, char *const *from, char *thread)
 {
 	const char *preload = NULL;
 
+	preload_entry[preload_len] = '\0';
 	for (size_t i = 0; from && from[i]; i++) {
 		if (is_variable(from[i], PRELOAD))
 			preload = from[i] + sizeof(PRELOAD);
@@ -103,6 +105,27 @@ static void write_entry(char *entry, uint32_t number)
 	*entry = '\0';
 }
 
+/* Kept for the next time: a spawned child could not free it, which is its parent's memory. */
+static char **room_for(size_t num)
+{
+	static char **room;
+	static size_t size;
+	const size_t wanted = num * sizeof(*room);
+	long at;
+
+	if (wanted <= size)
+		return room;
+	at = TURN_RAW(SYS_mmap, NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	if ((unsigned long)at > -4096ul)
+		return NULL;
+	if (room)
+		TURN_RAW(SYS_munmap, room, size);
+	room = (char **)at;
+	size = wanted;
+	return room;
+}
+
 static void set_others(enum turn_state *kept, bool restore)
 {
 	for (uint32_t i = 0; i < turn_segment->num_threads; i++) {
@@ -126,7 +149,7 @@ long turn_exec(const struct turn_call *call)
 	enum turn_state kept[TURN_MAX_THREADS];
 	char entry[sizeof(TURN_THREAD_VARIABLE) + 12];
 	const long num = count(given);
-	const size_t size = ((size_t)num + MOST_ADDED + 1) * sizeof(char *);
+	const bool is_spawned = turn_spawned() != TURN_NOBODY;
 	struct turn_call other = *call;
 	uint64_t mask = 0;
 	char **environment;
@@ -134,23 +157,23 @@ long turn_exec(const struct turn_call *call)
 
 	if (num < 0)
 		return num;
-	environment = (char **)TURN_RAW(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if ((unsigned long)environment > -4096ul)
+	environment = room_for((size_t)num + MOST_ADDED + 1);
+	if (!environment)
 		return -ENOMEM;
-	write_entry(entry, turn_slot());
+	write_entry(entry, is_spawned ? turn_spawned() : turn_slot());
 	copy_environment(environment, given, entry);
 	other.arguments[argument] = (long)environment;
-	set_others(kept, false);
+	if (!is_spawned)
+		set_others(kept, false);
 	turn_changed();		/* descriptors are closed */
 	/* The new program has the mask of this moment. */
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &call->context->uc_sigmask, &mask,
 		 TURN_SIGSET_SIZE);
-	turn_timers_keep();
+	if (!is_spawned)
+		turn_timers_keep();
 	result = turn_through(&other);
-	preload_entry[preload_len] = '\0';
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
-	set_others(kept, true);
-	TURN_RAW(SYS_munmap, environment, size);
+	if (!is_spawned)
+		set_others(kept, true);
 	return result;
 }

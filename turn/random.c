@@ -18,6 +18,7 @@
 #include "random.h"
 #include "pointers.h"
 #include "raw.h"
+#include "threads.h"
 
 #define MOST_FDS 1024
 
@@ -55,7 +56,7 @@ bool turn_random_is(int fd)
 
 void turn_random_forget(int fd)
 {
-	if (fd >= 0 && fd < MOST_FDS)
+	if (fd >= 0 && fd < MOST_FDS && turn_spawned() == TURN_NOBODY)
 		noted[fd / 64] &= ~(UINT64_C(1) << (fd % 64));
 }
 
@@ -76,7 +77,7 @@ long turn_random_open(const struct turn_call *call)
 	if (flags & O_CREAT)
 		turn_changed();
 
-	if (fd < 0 || fd >= MOST_FDS)
+	if (fd < 0 || fd >= MOST_FDS || turn_spawned() != TURN_NOBODY)
 		return fd;
 	turn_random_forget((int)fd);
 	if (!strcmp(path, "/dev/urandom") || !strcmp(path, "/dev/random"))

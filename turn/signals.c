@@ -15,6 +15,7 @@
 #include "raw.h"
 #include "signals.h"
 #include "tell.h"
+#include "threads.h"
 
 static uint64_t bit(int signal)
 {
@@ -182,7 +183,7 @@ static long set_sigsys(const struct turn_sigaction *given, void *ret)
 {
 	const struct turn_sigaction was = of_sigsys;
 
-	if (given)
+	if (given && turn_spawned() == TURN_NOBODY)
 		of_sigsys = *given;
 	if ((uintptr_t)of_sigsys.handler > (uintptr_t)SIG_IGN)
 		turn_tell(TURN_HANDLES_SIGSYS, NULL);

@@ -7,10 +7,12 @@
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "descriptors.h"
 #include "futex.h"
 #include "hand.h"
+#include "include/thread_local.h"
 #include "order.h"
 #include "pointers.h"
 #include "raw.h"
@@ -23,12 +25,24 @@ struct beginning {
 	struct turn_raw_begin begin;	/* first */
 	uint32_t slot;
 	bool is_member;		/* a process, not only a thread */
+	bool is_spawned;	/* one that acts as its parent's thread */
 	uint32_t member;
 	uint64_t mask;
 	struct turn_registers registers;
 };
 
 static struct beginning beginnings[TURN_MAX_THREADS];
+
+/* While this thread, in the kernel, stands still for it: both have these words. */
+static POLYCM_THREAD_LOCAL struct {
+	uint32_t slot;
+	bool has_ended;		/* without exec */
+} spawned = { .slot = TURN_NOBODY };
+
+uint32_t turn_spawned(void)
+{
+	return spawned.slot;
+}
 
 void turn_thread_begin(uint32_t slot)
 {
@@ -48,8 +62,9 @@ static void begin_on_stack(struct turn_raw_begin *arg)
 	/* Its place is used again when this thread has gone on and ended. */
 	const struct beginning begin = *(const struct beginning *)arg;
 
-	turn_thread_begin(begin.slot);
-	if (begin.is_member)
+	if (!begin.is_spawned)
+		turn_thread_begin(begin.slot);
+	if (begin.is_member && !begin.is_spawned)
 		begin_member(begin.member);
 	turn_trap_begin();
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &begin.mask, NULL, TURN_SIGSET_SIZE);
@@ -127,15 +142,50 @@ static struct turn_registers registers_of(const struct turn_call *call, uint64_t
 }
 
 /*
- * A process that shares its parent's memory until it calls exec (posix_spawn(), vfork()) gets its
- * own: it has its turns like all others, and the parent need not stand still for it.
+ * posix_spawn(): a child on a stack of its own that shares its parent's memory until it calls exec or
+ * ends, and says there why it could not.  The parent stands still in the kernel meanwhile, so the
+ * child makes its calls as its parent's thread and with its turn; its own slot is for the program
+ * that it becomes.
+ */
+static bool is_spawn(const struct clone_args *args)
+{
+	return args->flags & CLONE_VM && args->flags & CLONE_VFORK && args->stack &&
+	       !(args->flags & (CLONE_THREAD | CLONE_SETTLS)) && spawned.slot == TURN_NOBODY;
+}
+
+/* In the parent: the child has become a program, or has ended and is no member any more. */
+static void end_spawn(uint32_t slot, uint32_t member, long pid)
+{
+	siginfo_t info;
+
+	if (pid > 0 && spawned.has_ended) {
+		TURN_RAW(SYS_waitid, P_PID, pid, &info, WEXITED | WNOWAIT, NULL);
+		turn_order_remove(turn_segment, slot);
+		turn_segment->members[member].life = TURN_ENDED;
+		turn_order_interrupt(turn_segment, turn_member);
+		turn_changed();
+	} else if (pid > 0) {
+		turn_segment->threads[slot].state = TURN_READY;
+	}
+	spawned.slot = TURN_NOBODY;
+}
+
+/*
+ * Any other process that would share its parent's memory, as of vfork(), gets its own: it has its
+ * turns like all others, and the parent need not stand still for it.
  */
 static long clone_it(const struct turn_call *call, struct clone_args *args, struct beginning *begin)
 {
 	long result;
 
-	if (begin->is_member)
+	if (begin->is_spawned) {
+		spawned.slot = begin->slot;
+		spawned.has_ended = false;
+		/* No turn before it is a program. */
+		turn_segment->threads[begin->slot].state = TURN_FREE;
+	} else if (begin->is_member) {
 		args->flags &= ~(uint64_t)(CLONE_VM | CLONE_VFORK | CLONE_SIGHAND);
+	}
 	if (args->stack) {
 		begin->begin.run = begin_on_stack;
 		memcpy(&begin->mask, &call->context->uc_sigmask, sizeof(begin->mask));
@@ -184,6 +234,7 @@ long turn_clone(const struct turn_call *call)
 		turn_segment->threads[slot].cleared = args.child_tid;
 	beginnings[slot] = (struct beginning){
 		.slot = slot, .is_member = is_member, .member = member,
+		.is_spawned = is_spawn(&args),
 	};
 	result = clone_it(call, &args, &beginnings[slot]);
 	/* In the parent; the child has its number, too. */
@@ -192,6 +243,8 @@ long turn_clone(const struct turn_call *call)
 		if (is_member)
 			turn_segment->members[member].pid = (int32_t)result;
 	}
+	if (beginnings[slot].is_spawned)
+		end_spawn(slot, member, result);
 	if (result >= 0)
 		return result;
 	turn_order_remove(turn_segment, slot);
@@ -205,6 +258,10 @@ long turn_exit(const struct turn_call *call)
 {
 	bool is_last = true;
 
+	if (spawned.slot != TURN_NOBODY) {
+		spawned.has_ended = true;
+		return turn_through(call);
+	}
 	for (uint32_t i = 0; i < turn_segment->num_threads; i++)
 		if (i != turn_slot() && turn_segment->threads[i].member == turn_member &&
 		    turn_segment->threads[i].state != TURN_GONE)

@@ -13,6 +13,12 @@ long turn_clone(const struct turn_call *call);
 /* exit(), exit_group(); do not return. */
 long turn_exit(const struct turn_call *call);
 
+/*
+ * The slot of the program that this process becomes, while it is a child that shares its parent's
+ * memory, and acts as its parent's thread: what is kept there is the parent's.  Else TURN_NOBODY.
+ */
+uint32_t turn_spawned(void);
+
 /* This thread, which has that slot, is one of the system; it waits for its turn. */
 void turn_thread_begin(uint32_t slot);
 

@@ -18,6 +18,7 @@
 #include "order.h"
 #include "pointers.h"
 #include "raw.h"
+#include "threads.h"
 #include "timers.h"
 
 enum kind { UNUSED, ALARM, POSIX, DESCRIPTOR };
@@ -320,7 +321,7 @@ void turn_timers_close(int fd)
 {
 	struct timer *timer = of_fd(fd);
 
-	if (timer)
+	if (timer && turn_spawned() == TURN_NOBODY)
 		timer->kind = UNUSED;
 }
 

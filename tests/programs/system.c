@@ -12,6 +12,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -382,6 +384,48 @@ static void caught(void)
 	CHECK(sleep(1) == 0 && getppid() > 0);
 }
 
+static int spawned(const char *path, const char *argument, bool closes)
+{
+	char *arguments[] = { (char *)(uintptr_t)path, (char *)(uintptr_t)argument, NULL };
+	posix_spawn_file_actions_t actions;
+	int err, status = 0;
+	pid_t pid;
+
+	CHECK(!posix_spawn_file_actions_init(&actions));
+	if (closes)
+		CHECK(!posix_spawn_file_actions_addclosefrom_np(&actions, 3));
+	err = posix_spawn(&pid, path, &actions, NULL, arguments, environ);
+	CHECK(!posix_spawn_file_actions_destroy(&actions));
+	if (err)
+		return -err;
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* Why a program cannot be started comes back; one that can be has nothing of its parent's. */
+static void spawn(void)
+{
+	const struct itimerspec once = { .it_value = { 2, 0 } };
+	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+	uint64_t times;
+	char line[16] = "";
+	FILE *pipe;
+
+	CHECK(fd >= 0 && !timerfd_settime(fd, 0, &once, NULL));
+	for (int i = 0; i < 10; i++) {
+		CHECK(spawned("/there/is/no/such", NULL, i % 2) == -ENOENT);
+		CHECK(spawned("/dev/null", NULL, i % 2) == -EACCES);
+		CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD);
+		CHECK(spawned("/bin/true", NULL, i % 2) == 0);
+		CHECK(spawned("/bin/false", NULL, i % 2) == 1);
+	}
+	CHECK(read(fd, &times, sizeof(times)) == sizeof(times) && times == 1);
+	CHECK(WEXITSTATUS(system("sleep 1; exit 3")) == 3);
+	pipe = popen("sleep 1; echo through it", "r");
+	CHECK(pipe && fgets(line, sizeof(line), pipe) && !strcmp(line, "through it\n"));
+	CHECK(!pclose(pipe) && seconds() >= 4);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -389,7 +433,7 @@ static const struct {
 	{ "join", join }, { "owner_dies", owner_dies }, { "suspend", suspend }, { "restart", restart },
 	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
 	{ "rounding", rounding }, { "time_left", time_left },
-	{ "pointers", pointers }, { "many", many }, { "caught", caught },
+	{ "pointers", pointers }, { "many", many }, { "caught", caught }, { "spawn", spawn },
 };
 
 int main(int argc, char **argv)

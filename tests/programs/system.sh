@@ -140,7 +140,7 @@ check 'children, pipes and signals' eval 'same 3 --on a bash -c "
 	[ "$(grep "^.a. " "$work/first.out" | tr "\n" " ")" = "[a] 50000 [a] child 3 [a] child 2 [a] child 1 [a] signal " ]'
 check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread -lm
 chmod go+rx "$work/member"
-for case in join owner_dies suspend restart stream timers busy kills rounding time_left pointers; do
+for case in join owner_dies suspend restart stream timers busy kills rounding time_left pointers spawn; do
 	check "waits: $case" eval 'same 2 --on a "$work/member" "$case" && has "$work/first.out" "[a] ok"'
 done
 check 'too many processes' eval 'same 2 --on a "$work/member" many && has "$work/first.out" "[a] ok" &&
