@@ -21,6 +21,7 @@
 #include "order.h"
 #include "pointers.h"
 #include "points.h"
+#include "ports.h"
 #include "random.h"
 #include "signals.h"
 #include "tell.h"
@@ -215,6 +216,7 @@ static call_fn *const calls[] = {
 	[SYS_splice] = turn_between,
 	[SYS_tee] = turn_between,
 	[SYS_sendfile] = turn_between,
+	[SYS_bind] = turn_bind,
 	[SYS_connect] = turn_connect,
 
 	/* Whatever has changed in the file system, somebody may watch it. */
@@ -241,7 +243,7 @@ static call_fn *const calls[] = {
 	[SYS_close] = close_one,
 	[SYS_close_range] = close_several,
 	[SYS_shutdown] = change,
-	[SYS_listen] = change,
+	[SYS_listen] = turn_listen,
 	[SYS_epoll_ctl] = change,
 	[SYS_dup2] = duplicate,
 	[SYS_dup3] = duplicate,

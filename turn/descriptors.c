@@ -19,6 +19,7 @@
 #include "hand.h"
 #include "order.h"
 #include "pointers.h"
+#include "ports.h"
 #include "raw.h"
 #include "signals.h"
 
@@ -177,8 +178,11 @@ long turn_connect(const struct turn_call *call)
 	const long flags = flags_of(fd);
 	int err = 0;
 	socklen_t len = sizeof(err);
-	long result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO), interrupted;
+	long result, interrupted;
 
+	turn_ports_before_connect(fd, (const struct sockaddr *)call->arguments[1],
+				  (socklen_t)call->arguments[2]);
+	result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
 	turn_changed();
 	if (result != -EINPROGRESS || flags < 0 || flags & O_NONBLOCK)
 		return result;

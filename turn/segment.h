@@ -22,6 +22,7 @@
 #define TURN_MAX_PREEMPTIONS 256u
 #define TURN_MAX_CHOSEN 1024u
 #define TURN_MAX_TOLD 32u
+#define TURN_MAX_ADDRESSES 8u
 #define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
 #define TURN_NEVER UINT64_MAX
 #define TURN_SECOND UINT64_C(1000000000)
@@ -136,6 +137,12 @@ struct turn_member {
 	uint32_t num_threads;	/* that it ever had */
 };
 
+/* The addresses of the node that a program runs on, IPv4 as ::ffff:a.b.c.d. */
+struct turn_host {
+	uint32_t num;
+	uint8_t addresses[TURN_MAX_ADDRESSES][16];
+};
+
 struct turn_segment {
 	uint64_t magic;
 	uint32_t version;
@@ -165,12 +172,14 @@ struct turn_segment {
 	int32_t leaving_pid;
 	uint32_t victim;	/* member + 1 that the turn's owner has killed; 0: none */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
+	uint32_t ports, names;	/* of sockets, that were chosen */
 	/* A ring: num_written is the members', num_shown the launcher's. */
 	_Atomic uint64_t num_written, num_shown;
 	struct turn_written written[TURN_MAX_WRITTEN];
 	uint32_t num_told;
 	struct turn_told told[TURN_MAX_TOLD];
 	struct turn_member members[TURN_MAX_MEMBERS];
+	struct turn_host hosts[TURN_MAX_MEMBERS];	/* by the number of the program */
 	struct turn_thread threads[TURN_MAX_THREADS];
 };
 

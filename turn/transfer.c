@@ -18,6 +18,7 @@
 #include "descriptors.h"
 #include "hand.h"
 #include "pointers.h"
+#include "ports.h"
 #include "raw.h"
 #include "shown.h"
 
@@ -225,12 +226,29 @@ long turn_input(const struct turn_call *call)
 	return turn_done(turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO));
 }
 
+static bool names_receiver(const struct turn_call *call)
+{
+	switch (call->number) {
+	case SYS_sendto:
+		return call->arguments[4];
+	case SYS_sendmsg:
+		return ((const struct msghdr *)call->arguments[1])->msg_name;
+	case SYS_sendmmsg:
+		return call->arguments[2] &&
+		       ((const struct mmsghdr *)call->arguments[1])->msg_hdr.msg_name;
+	}
+	return false;
+}
+
 long turn_output(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
 	const bool is_message = call->number == SYS_sendmsg || call->number == SYS_sendto;
 	long result;
 
+	/* It gives a socket of datagrams a port. */
+	if (names_receiver(call))
+		turn_ports_before_send(fd);
 	if (may_not_wait(call) || !turn_may_wait(fd))
 		result = turn_through(call);
 	else if (is_message && is_stream(fd))

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/ports.c - see ports.h.
+ *
+ * Linux chooses ports by numbers that differ from boot to boot and from socket to socket, in
+ * network namespaces too.  Here a socket without a port is bound to the next one of the system
+ * before the kernel would choose.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "descriptors.h"
+#include "hand.h"
+#include "ports.h"
+#include "raw.h"
+
+/* Linux's own range, if nobody has changed it. */
+#define FIRST_PORT 32768u
+#define NUM_PORTS (61000u - FIRST_PORT)
+#define NUM_NAMES 0x100000u	/* five hexadecimal digits */
+
+union address {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+};
+
+/* NULL: that family has none, or the address is too short. */
+static in_port_t *port_in(union address *address, size_t len)
+{
+	if (len < sizeof(sa_family_t))
+		return NULL;
+	if (address->sa.sa_family == AF_INET && len >= sizeof(address->in))
+		return &address->in.sin_port;
+	if (address->sa.sa_family == AF_INET6 && len >= offsetof(struct sockaddr_in6, sin6_scope_id))
+		return &address->in6.sin6_port;
+	return NULL;
+}
+
+static int option_of(int fd, int level, int option)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return TURN_RAW(SYS_getsockopt, fd, level, option, &value, &len) < 0 ? -1 : value;
+}
+
+static bool has_ports(int fd)
+{
+	int type = option_of(fd, SOL_SOCKET, SO_TYPE);
+
+	return type == SOCK_STREAM || type == SOCK_DGRAM;
+}
+
+/* The result of bind(), with the first port from the system's next one on that is free. */
+static long bind_to_port(int fd, union address *address, in_port_t *port, size_t len)
+{
+	long result = -EADDRINUSE;
+
+	for (uint32_t i = 0; i < NUM_PORTS && result == -EADDRINUSE; i++) {
+		*port = htons((in_port_t)(FIRST_PORT + turn_segment->ports++ % NUM_PORTS));
+		result = TURN_RAW(SYS_bind, fd, &address->sa, len);
+	}
+	return result;
+}
+
+/* ------------------------------------------------------------------------
+ * The address of this host.
+ */
+
+static bool is_mapped(const struct in6_addr *address)
+{
+	return IN6_IS_ADDR_V4MAPPED(address);
+}
+
+/* As IPv6 has it; false: of another family. */
+static bool get_ipv6(const union address *address, size_t len, struct in6_addr *ret)
+{
+	if (address->sa.sa_family == AF_INET && len >= sizeof(address->in)) {
+		*ret = (struct in6_addr)IN6ADDR_ANY_INIT;
+		ret->s6_addr[10] = ret->s6_addr[11] = 0xff;
+		memcpy(ret->s6_addr + 12, &address->in.sin_addr, 4);
+		return true;
+	}
+	if (address->sa.sa_family != AF_INET6 || len < offsetof(struct sockaddr_in6, sin6_scope_id))
+		return false;
+	*ret = address->in6.sin6_addr;
+	return true;
+}
+
+static unsigned int bits_alike(const uint8_t *one, const uint8_t *two)
+{
+	unsigned int num = 0;
+
+	while (num < 128 && !((one[num / 8] ^ two[num / 8]) >> (7 - num % 8) & 1))
+		num++;
+	return num;
+}
+
+/* Of this host's addresses the one most like it, as for a route; NULL: it has none of that family. */
+static const uint8_t *own_address_for(const struct in6_addr *to)
+{
+	const uint32_t program = turn_segment->members[turn_member].files.program;
+	const struct turn_host *host = &turn_segment->hosts[program];
+	const uint8_t *best = NULL;
+	unsigned int most = 0;
+
+	for (uint32_t i = 0; i < host->num; i++) {
+		const uint8_t *own = host->addresses[i];
+		const unsigned int alike = bits_alike(own, to->s6_addr);
+
+		if (is_mapped((const struct in6_addr *)own) != is_mapped(to))
+			continue;
+		if (!best || alike > most) {
+			best = own;
+			most = alike;
+		}
+	}
+	return best;
+}
+
+static bool is_loopback_or_any(const struct in6_addr *address)
+{
+	const uint8_t *bytes = address->s6_addr;
+
+	if (is_mapped(address))
+		return bytes[12] == 127 || !(bytes[12] | bytes[13] | bytes[14] | bytes[15]);
+	return IN6_IS_ADDR_LOOPBACK(address) || IN6_IS_ADDR_UNSPECIFIED(address);
+}
+
+/*
+ * All addresses of the system are this kernel's, which would connect to each of them from itself.
+ * own: the address of a socket that has none yet, for a connection to that one.
+ */
+static void set_source(union address *own, const struct in6_addr *to)
+{
+	const uint8_t *from;
+
+	if (is_loopback_or_any(to))
+		return;
+	from = own_address_for(to);
+	if (from && own->sa.sa_family == AF_INET)
+		memcpy(&own->in.sin_addr, from + 12, 4);
+	else if (from)
+		memcpy(&own->in6.sin6_addr, from, 16);
+}
+
+static bool is_any(const union address *address)
+{
+	if (address->sa.sa_family == AF_INET)
+		return address->in.sin_addr.s_addr == INADDR_ANY;
+	return IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr);
+}
+
+/* ------------------------------------------------------------------------
+ * Calls.
+ */
+
+/* to: NULL: from any address. */
+static void choose(int fd, const struct in6_addr *to)
+{
+	union address own, source;
+	socklen_t len = sizeof(own);
+	in_port_t *port;
+
+	if (TURN_RAW(SYS_getsockname, fd, &own, &len) < 0)
+		return;
+	port = port_in(&own, len);
+	if (!port || *port || !has_ports(fd))
+		return;
+	source = own;
+	if (to && is_any(&own) && option_of(fd, SOL_SOCKET, SO_TYPE) == SOCK_STREAM)
+		set_source(&source, to);
+	/* Who has no such address has none of its own. */
+	if (bind_to_port(fd, &source, port_in(&source, len), len) == -EADDRNOTAVAIL)
+		bind_to_port(fd, &own, port, len);
+}
+
+void turn_ports_before_send(int fd)
+{
+	choose(fd, NULL);
+}
+
+void turn_ports_before_connect(int fd, const struct sockaddr *to, socklen_t len)
+{
+	struct in6_addr address;
+
+	if (get_ipv6((const union address *)to, len, &address))
+		choose(fd, &address);
+}
+
+long turn_listen(const struct turn_call *call)
+{
+	choose((int)call->arguments[0], NULL);
+	return turn_done(turn_through(call));
+}
+
+/* A name of the kernel's choice, which nobody else has. */
+static long bind_to_name(int fd)
+{
+	static const char digits[] = "0123456789abcdef";
+	union address name = { .un = { .sun_family = AF_UNIX } };
+	long result = -EADDRINUSE;
+
+	for (uint32_t i = 0; i < NUM_NAMES && result == -EADDRINUSE; i++) {
+		const uint32_t number = turn_segment->names++ % NUM_NAMES;
+
+		for (unsigned int at = 0; at < 5; at++)
+			name.un.sun_path[1 + at] = digits[number >> (16 - 4 * at) & 15];
+		result = TURN_RAW(SYS_bind, fd, &name, offsetof(struct sockaddr_un, sun_path) + 6);
+	}
+	return result;
+}
+
+long turn_bind(const struct turn_call *call)
+{
+	const int fd = (int)call->arguments[0];
+	const size_t len = (size_t)call->arguments[2];
+	const struct sockaddr *given = (const struct sockaddr *)call->arguments[1];
+	union address address = { .sa = { .sa_family = AF_UNSPEC } };
+	in_port_t *port = NULL;
+	long result = -EADDRINUSE;
+
+	if (given && len >= sizeof(sa_family_t) && len <= sizeof(address)) {
+		memcpy(&address, given, len);
+		port = port_in(&address, len);
+	}
+	if (address.sa.sa_family == AF_UNIX && len == sizeof(sa_family_t))
+		result = bind_to_name(fd);
+	/* With that option the port is chosen by connect() or listen(). */
+	else if (port && !*port && has_ports(fd) &&
+		 option_of(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT) != 1)
+		result = bind_to_port(fd, &address, port, len);
+	if (result == -EADDRINUSE)
+		result = turn_through(call);
+	return turn_done(result);
+}
