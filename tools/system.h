@@ -24,6 +24,14 @@ struct system_program {
 	int status;		/* as a shell has it, once it has ended */
 };
 
+/* Of a node in the scenario. */
+struct system_address {
+	char *node, *interface;
+	bool is_ipv6;
+	unsigned int prefix_len;
+	uint8_t bytes[16];		/* IPv4 as ::ffff:a.b.c.d */
+};
+
 struct system {
 	struct system_program *programs;
 	size_t num;
@@ -33,6 +41,9 @@ struct system {
 	uint64_t kill_at;		/* before that turn */
 	char *folder;			/* of this run alone; members see its folder shm */
 	const char *seen;		/* where: the same in each run, if possible */
+	bool has_hosts;			/* members may be given a host name */
+	struct system_address *addresses;
+	size_t num_addresses;
 	struct turn_segment *segment;
 };
 
@@ -41,7 +52,22 @@ struct system {
 /* The launcher's process, to which members are all there is: 0 in it; else its pid.  Or -1. */
 pid_t system_enter(struct system *system);
 /* Before exec: the same addresses in each run, one processor, no life without the launcher. */
-void system_settle(void);
+void system_settle(const struct system *system, const struct system_program *program);
+
+/* --- system_net.c: its network --- */
+
+/* Into a network namespace with the addresses of all nodes; 0 or a negative errno. */
+int system_net_enter(const struct system *system);
+
+/* --- system_nodes.c: the nodes as hosts --- */
+
+void system_read_nodes(struct system *system, const char *scenario);
+/* To the members. */
+void system_show_hosts(const struct system *system);
+/* A file as /etc/hosts, with the names of nodes; 0, or -1 and errno. */
+int system_write_hosts(const struct system *system, const char *path);
+/* 4 or 16 bytes. */
+const void *system_address_bytes(const struct system_address *address);
 
 /* --- system_folder.c --- */
 

@@ -15,6 +15,7 @@
 #include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "system.h"
@@ -50,6 +51,56 @@ static bool enter_namespaces(void)
 	return errno == EPERM && enter_user_namespace() && !unshare(CLONE_NEWPID);
 }
 
+/* PATH of the system's /sys is where its network is seen. */
+static void show_interfaces(const char *own, const char *path)
+{
+	char *from = tool_printf("%s/%s", own, path), *to = tool_printf("/sys/%s", path);
+
+	mount(from, to, NULL, MS_BIND, NULL);
+	free(from);
+	free(to);
+}
+
+/* The interfaces in /sys, of which the rest stays the machine's.  Not everybody may do that. */
+static void show_network(const struct system *system)
+{
+	char *own = tool_printf("%s/shm/sys", system->folder);
+
+	if (!mkdir(own, 0700)) {
+		if (!mount("sysfs", own, "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)) {
+			show_interfaces(own, "class/net");
+			show_interfaces(own, "devices/virtual/net");
+			umount2(own, MNT_DETACH);
+		}
+		rmdir(own);
+	}
+	free(own);
+}
+
+static void show_names(struct system *system)
+{
+	char *hosts = tool_printf("%s/shm/hosts", system->folder);
+
+	if (system_write_hosts(system, hosts) || mount(hosts, "/etc/hosts", NULL, MS_BIND, NULL))
+		tool_error("run: programs do not find nodes by name: /etc/hosts: %m");
+	system->has_hosts = true;
+	free(hosts);
+}
+
+static void enter_network(struct system *system)
+{
+	int err = system_net_enter(system);
+
+	if (err) {
+		errno = -err;
+		tool_error("run: ports are not the same in each run, and nodes have no addresses "
+			   "for TCP: no network of its own: %m");
+		return;
+	}
+	show_network(system);
+	show_names(system);
+}
+
 pid_t system_enter(struct system *system)
 {
 	bool entered = enter_namespaces();
@@ -63,8 +114,8 @@ pid_t system_enter(struct system *system)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!entered) {
-		tool_error("run: process ids and paths are not the same in each run: the system "
-			   "allows no namespaces");
+		tool_error("run: process ids, paths and ports are not the same in each run, and "
+			   "nodes have no addresses for TCP: the system allows no namespaces");
 		system->seen = tool_printf("%s/shm", system->folder);
 		return 0;
 	}
@@ -77,17 +128,21 @@ pid_t system_enter(struct system *system)
 	/* From here on mounts are seen by the launcher and the members only. */
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		tool_error("run: /proc of the system cannot be mounted: %m");
+	enter_network(system);
 	if (!mount(system->seen, "/dev/shm", NULL, MS_BIND, NULL))
 		system->seen = "/dev/shm";
 	return 0;
 }
 
-void system_settle(void)
+void system_settle(const struct system *system, const struct system_program *program)
 {
 	int cpu = sched_getcpu(), persona = personality(0xffffffff);
 	cpu_set_t one;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (system->has_hosts && (unshare(CLONE_NEWUTS) ||
+				  sethostname(program->node, strlen(program->node))))
+		tool_error("run: %s has not its node's name as its host's: %m", program->node);
 	if (persona >= 0)
 		personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
 	if (cpu < 0)

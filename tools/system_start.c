@@ -96,7 +96,11 @@ int system_prepare(struct system *system)
 	if (!status && !value_of(system, RUN_SCENARIO)) {
 		path = tool_printf("%s/shm/scenario", system->folder);
 		status = system_write_scenario(system, value_of(system, RUN_TRANSPORT), path);
+		if (!status)
+			system_read_nodes(system, path);
 		free(path);
+	} else if (!status) {
+		system_read_nodes(system, value_of(system, RUN_SCENARIO));
 	}
 	return status;
 }
@@ -170,7 +174,7 @@ static void become(const struct system *system, const struct system_program *pro
 	if (!status) {
 		/* kill(0, ...) is for the program's own processes. */
 		setpgid(0, 0);
-		system_settle();
+		system_settle(system, program);
 		execvp(program->command[0], program->command);
 		status = errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE;
 		tool_error("%s: %m", program->command[0]);
@@ -213,6 +217,7 @@ int system_start(struct system *system)
 	segment->size = sizeof(*segment);
 	turn_order_init(segment, seed);
 	segment->until = TURN_BEGIN + system->until;
+	system_show_hosts(system);
 	if (system->killed)
 		segment->stop_at = system->kill_at;
 	status = system_preempt_prepare(system, value_of(system, RUN_SCENARIO), seed);

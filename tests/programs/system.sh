@@ -6,11 +6,11 @@
 # left behind.
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
-need rping ucmatose udaddy rdma_server rcopy mckey
+need rping ucmatose udaddy rdma_server rcopy mckey ibv_rc_pingpong
 [ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
 polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
 	skip 'the kernel has no syscall user dispatch'
-# Where the system allows no namespaces, a message says that process ids and paths differ.
+# Where the system allows no namespaces, a message says that process ids, paths and ports differ.
 pid='$$'
 ! grep -qF 'allows no namespaces' "$work/probe" || pid=no
 cat >"$work/lossy.scenario" <<'END'
@@ -139,7 +139,8 @@ check 'children, pipes and signals' eval 'same 3 --on a bash -c "
 	trap \"echo signal; exit 0\" TERM; (sleep 1; kill \$\$) & while :; do sleep 10; done" &&
 	[ "$(grep "^.a. " "$work/first.out" | tr "\n" " ")" = "[a] 50000 [a] child 3 [a] child 2 [a] child 1 [a] signal " ]'
 check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread -lm
-chmod go+rx "$work/member"
+check 'the member of a network compiles' $CC -O1 -Wall -Wextra -o "$work/net" "$abs_top_srcdir/tests/programs/system_net.c"
+chmod go+rx "$work/member" "$work/net"
 for case in join owner_dies suspend restart stream timers busy kills rounding time_left pointers spawn; do
 	check "waits: $case" eval 'same 2 --on a "$work/member" "$case" && has "$work/first.out" "[a] ok"'
 done
@@ -158,6 +159,22 @@ check 'timers' eval 'same 2 --on a sh -c "timeout 5 sleep 100; echo ended with \
 	has "$work/first.out" "[a] ended with 124" "[a] 1767225605"'
 check 'the time of day' eval 'same 2 --on a date +%s.%N --on b date && has "$work/first.out" "[b] Thu Jan  1 "'
 check 'random numbers' eval 'same 2 --on a sh -c "head -c 8 /dev/urandom | od -x; mktemp -u; echo $pid"'
+
+# --- The network, where the system allows namespaces. ---
+
+if ! grep -qF 'TCP' "$work/probe"; then
+	check 'ports that the kernel chooses' same 3 --on a "$work/net" ports --on b "$work/net" ports
+	check 'a connection over TCP, by name' eval 'same 2 --on one "$work/net" serve --on two "$work/net" connect one &&
+		has "$work/first.out" "[one] from ::ffff:10.0.0.2 to one"'
+	check 'a connection over TCP, by address' eval 'same 2 --scenario "$work/lossy.scenario" \
+		--on client "$work/net" serve --on server "$work/net" connect 10.0.0.2 &&
+		has "$work/first.out" "[client] from ::ffff:10.0.0.1 to client"'
+	check 'loopback' eval 'same 2 --on one "$work/net" serve --on two "$work/net" connect 127.0.0.1 &&
+		has "$work/first.out" "[one] from ::ffff:127.0.0.1 to one"'
+	check 'nothing outside' eval 'run outside 1 --on a "$work/net" connect 192.0.2.1 && has "$work/outside.out" "errno 101"'
+	check 'TCP beside RDMA' eval 'same 3 --on one ibv_rc_pingpong -g 3 -n 20 --on two ibv_rc_pingpong -g 3 -n 20 one &&
+		has "$work/first.out" "[two]   remote address: LID 0x0000, QPN"'
+fi
 
 # --- Faults by seed. ---
 

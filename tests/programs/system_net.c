@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system_net.c - a member of a system, for system.sh: what it sees of the network.
+ *
+ *	ports			the ports that the kernel would choose
+ *	serve			accepts one connection, says where it comes from, and ends with it
+ *	connect ADDRESS		to that server
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PORT "7471"
+
+#define CHECK(what)                                                                                \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			printf("line %d: %s, errno %d\n", __LINE__, #what, errno);                 \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+union any {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+	struct sockaddr_storage room;
+};
+
+static unsigned int port_of(int fd)
+{
+	union any own;
+	socklen_t len = sizeof(own);
+
+	CHECK(!getsockname(fd, &own.sa, &len));
+	return ntohs(own.sa.sa_family == AF_INET6 ? own.in6.sin6_port : own.in.sin_port);
+}
+
+static union any loopback(int family, in_port_t port)
+{
+	union any to = { .sa = { .sa_family = (sa_family_t)family } };
+
+	if (family == AF_INET6) {
+		to.in6.sin6_addr = in6addr_loopback;
+		to.in6.sin6_port = htons(port);
+	} else {
+		to.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		to.in.sin_port = htons(port);
+	}
+	return to;
+}
+
+static socklen_t length(int family)
+{
+	return family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+static void ports_of_family(int family)
+{
+	int listener = socket(family, SOCK_STREAM, 0), bound = socket(family, SOCK_STREAM, 0);
+	int client = socket(family, SOCK_STREAM, 0), later = socket(family, SOCK_STREAM, 0);
+	int datagrams = socket(family, SOCK_DGRAM, 0), connected = socket(family, SOCK_DGRAM, 0);
+	const int on = 1;
+	union any to;
+
+	CHECK(!listen(listener, 5));
+	to = loopback(family, 0);
+	CHECK(!bind(bound, &to.sa, length(family)));
+	CHECK(!setsockopt(later, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)));
+	CHECK(!bind(later, &to.sa, length(family)) && !port_of(later));
+	to = loopback(family, (in_port_t)port_of(listener));
+	CHECK(!connect(client, &to.sa, length(family)) && !connect(later, &to.sa, length(family)));
+	to = loopback(family, 9);
+	CHECK(sendto(datagrams, "x", 1, 0, &to.sa, length(family)) == 1);
+	CHECK(!connect(connected, &to.sa, length(family)));
+	printf("%u %u %u %u %u %u\n", port_of(listener), port_of(bound), port_of(client), port_of(later),
+	       port_of(datagrams), port_of(connected));
+}
+
+static void ports(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	union any own = { .sa = { .sa_family = AF_UNIX } };
+	socklen_t len = sizeof(own);
+
+	ports_of_family(AF_INET);
+	ports_of_family(AF_INET6);
+	CHECK(!bind(fd, &own.sa, sizeof(sa_family_t)) && !getsockname(fd, &own.sa, &len));
+	CHECK(len == offsetof(struct sockaddr_un, sun_path) + 6 && !own.un.sun_path[0]);
+	printf("%.5s\n", own.un.sun_path + 1);
+}
+
+static int make_listener(int backlog)
+{
+	const int on = 1;
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	union any at = { .in6 = { .sin6_family = AF_INET6, .sin6_port = htons(atoi(PORT)) } };
+
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
+	CHECK(!bind(fd, &at.sa, length(AF_INET6)) && !listen(fd, backlog));
+	return fd;
+}
+
+static void serve(void)
+{
+	int listener = make_listener(1), fd;
+	char host[INET6_ADDRSTRLEN], name[64], byte;
+	union any peer;
+	socklen_t len = sizeof(peer);
+
+	fd = accept(listener, &peer.sa, &len);
+	CHECK(fd >= 0 && !getnameinfo(&peer.sa, len, host, sizeof(host), NULL, 0, NI_NUMERICHOST));
+	CHECK(!gethostname(name, sizeof(name)));
+	printf("from %s to %s\n", host, name);
+	CHECK(recv(fd, &byte, 1, 0) == 0);
+}
+
+static int connect_to(const char *host)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *to;
+	int fd;
+
+	CHECK(!getaddrinfo(host, PORT, &hints, &to));
+	fd = socket(to->ai_family, SOCK_STREAM, 0);
+	CHECK(fd >= 0 && !connect(fd, to->ai_addr, to->ai_addrlen));
+	freeaddrinfo(to);
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "ports"))
+		ports();
+	else if (argc == 2 && !strcmp(argv[1], "serve"))
+		serve();
+	else if (argc == 3 && !strcmp(argv[1], "connect"))
+		close(connect_to(argv[2]));
+	else
+		return 2;
+	puts("ok");
+	return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system_net.c - a network of their own for the members: an interface for each device, with its
+ * addresses, and nothing outside.  All of it is one network namespace, whose kernel connects the
+ * nodes' addresses with each other by loopback.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "system.h"
+
+#define LOOPBACK 1	/* its number in each namespace */
+
+/* A message to the kernel. */
+struct request {
+	struct nlmsghdr header;
+	char rest[512];
+};
+
+static void begin(struct request *request, unsigned int type, unsigned int flags,
+		  const void *data, size_t len)
+{
+	*request = (struct request){ .header = {
+		.nlmsg_len = (uint32_t)NLMSG_LENGTH(len), .nlmsg_type = (uint16_t)type,
+		.nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags),
+	} };
+	memcpy(NLMSG_DATA(&request->header), data, len);
+}
+
+static struct rtattr *put(struct request *request, unsigned int type, const void *data, size_t len)
+{
+	struct rtattr *attribute = (struct rtattr *)
+		((char *)request + NLMSG_ALIGN(request->header.nlmsg_len));
+
+	attribute->rta_type = (uint16_t)type;
+	attribute->rta_len = (uint16_t)RTA_LENGTH(len);
+	if (len)
+		memcpy(RTA_DATA(attribute), data, len);
+	request->header.nlmsg_len = (uint32_t)(NLMSG_ALIGN(request->header.nlmsg_len) +
+					       RTA_ALIGN(attribute->rta_len));
+	return attribute;
+}
+
+/* Whatever was put since belongs into that attribute. */
+static void close_in(struct request *request, struct rtattr *attribute)
+{
+	attribute->rta_len = (uint16_t)((char *)request + request->header.nlmsg_len -
+					(char *)attribute);
+}
+
+/* 0 or a negative errno. */
+static int ask(int fd, struct request *request)
+{
+	struct { struct nlmsghdr header; struct nlmsgerr error; char rest[1024]; } answer;
+
+	if (send(fd, request, request->header.nlmsg_len, 0) < 0 ||
+	    recv(fd, &answer, sizeof(answer), 0) < (ssize_t)NLMSG_LENGTH(sizeof(answer.error)))
+		return -errno;
+	return answer.header.nlmsg_type == NLMSG_ERROR ? answer.error.error : -EPROTO;
+}
+
+static int set_up(int fd, int interface)
+{
+	const struct ifinfomsg up = { .ifi_index = interface, .ifi_flags = IFF_UP,
+				      .ifi_change = IFF_UP };
+	struct request request;
+
+	begin(&request, RTM_NEWLINK, 0, &up, sizeof(up));
+	return ask(fd, &request);
+}
+
+/* The other end of a pair, which nobody uses, but which must be there and be up. */
+static void put_peer(struct request *request, const char *name, const unsigned char mac[6])
+{
+	const struct ifinfomsg any = { .ifi_index = 0 };
+	struct rtattr *data = put(request, IFLA_INFO_DATA, NULL, 0);
+	struct rtattr *peer = put(request, VETH_INFO_PEER, &any, sizeof(any));
+
+	put(request, IFLA_IFNAME, name, strlen(name) + 1);
+	put(request, IFLA_ADDRESS, mac, 6);
+	close_in(request, peer);
+	close_in(request, data);
+}
+
+/* Its number, or a negative errno.  num: so many there are already. */
+static int make_interface(int fd, const char *name, const char *kind, unsigned int num)
+{
+	const struct ifinfomsg any = { .ifi_index = 0 };
+	/* Not random ones. */
+	const unsigned char high = (unsigned char)(num >> 8), low = (unsigned char)num;
+	const unsigned char mac[6] = { 2, 0, 0, 0, high, low }, others[6] = { 2, 0, 0, 1, high, low };
+	char peer[IFNAMSIZ];
+	struct request request;
+	struct rtattr *info;
+	int err;
+
+	if (strlen(name) >= IFNAMSIZ)
+		return -EINVAL;
+	snprintf(peer, sizeof(peer), "peer%u", num);
+	begin(&request, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &any, sizeof(any));
+	put(&request, IFLA_IFNAME, name, strlen(name) + 1);
+	put(&request, IFLA_ADDRESS, mac, sizeof(mac));
+	info = put(&request, IFLA_LINKINFO, NULL, 0);
+	put(&request, IFLA_INFO_KIND, kind, strlen(kind));
+	if (!strcmp(kind, "veth"))
+		put_peer(&request, peer, others);
+	close_in(&request, info);
+	err = ask(fd, &request);
+	if (!err && !strcmp(kind, "veth"))
+		err = set_up(fd, (int)if_nametoindex(peer));
+	if (!err)
+		err = set_up(fd, (int)if_nametoindex(name));
+	return err ? err : (int)if_nametoindex(name);
+}
+
+/* Without a route to others of its network: there are none, and who looks for one is told at once. */
+static int add_address(int fd, int interface, const struct system_address *address)
+{
+	const struct ifaddrmsg message = {
+		.ifa_family = address->is_ipv6 ? AF_INET6 : AF_INET,
+		.ifa_prefixlen = (unsigned char)address->prefix_len,
+		.ifa_index = (unsigned int)interface,
+	};
+	const uint32_t flags = IFA_F_NODAD | IFA_F_NOPREFIXROUTE | IFA_F_PERMANENT;
+	const size_t len = address->is_ipv6 ? 16 : 4;
+	struct request request;
+
+	begin(&request, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &message, sizeof(message));
+	put(&request, IFA_LOCAL, system_address_bytes(address), len);
+	put(&request, IFA_ADDRESS, system_address_bytes(address), len);
+	put(&request, IFA_FLAGS, &flags, sizeof(flags));
+	return ask(fd, &request);
+}
+
+/* The kernel's own addresses come later, in real time. */
+static void leave_out_own_addresses(void)
+{
+	int fd = open("/proc/sys/net/ipv6/conf/default/addr_gen_mode", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "1", 1) < 0)
+		tool_error("run: interfaces have addresses of their own: %m");
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The interface of that name; loopback where the kernel has no others. */
+static int find_interface(int fd, const char *name, unsigned int *num)
+{
+	static const char *const kinds[] = { "dummy", "veth" };
+	int number = (int)if_nametoindex(name);
+
+	for (size_t i = 0; number <= 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		number = make_interface(fd, name, kinds[i], *num);
+	if (number <= 0)
+		return LOOPBACK;
+	++*num;
+	return number;
+}
+
+int system_net_enter(const struct system *system)
+{
+	unsigned int num = 0;
+	int fd, err;
+
+	if (unshare(CLONE_NEWNET))
+		return -errno;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		return -errno;
+	leave_out_own_addresses();
+	err = set_up(fd, LOOPBACK);
+	for (size_t i = 0; !err && i < system->num_addresses; i++) {
+		const struct system_address *address = &system->addresses[i];
+
+		err = add_address(fd, find_interface(fd, address->interface, &num), address);
+	}
+	close(fd);
+	return err;
+}
