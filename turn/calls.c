@@ -212,23 +212,14 @@ static call_fn *const calls[] = {
 	[SYS_sendmsg] = turn_output,
 	[SYS_recvmmsg] = turn_input,
 	[SYS_sendmmsg] = turn_output,
-	[SYS_pwritev2] = change,
 	[SYS_splice] = turn_between,
 	[SYS_tee] = turn_between,
 	[SYS_sendfile] = turn_between,
 	[SYS_bind] = turn_bind,
 	[SYS_connect] = turn_connect,
 
-	/* Whatever has changed in the file system, somebody may watch it. */
-	[SYS_rename] = change,
-	[SYS_renameat] = change,
-	[SYS_renameat2] = change,
-	[SYS_unlink] = change,
-	[SYS_unlinkat] = change,
-	[SYS_mkdir] = change,
-	[SYS_mkdirat] = change,
-	[SYS_rmdir] = change,
-
+	[SYS_mq_timedsend] = turn_queue,
+	[SYS_mq_timedreceive] = turn_queue,
 	[SYS_msgsnd] = turn_ipc,
 	[SYS_msgrcv] = turn_ipc,
 	[SYS_semop] = turn_ipc,
@@ -242,13 +233,9 @@ static call_fn *const calls[] = {
 
 	[SYS_close] = close_one,
 	[SYS_close_range] = close_several,
-	[SYS_shutdown] = change,
 	[SYS_listen] = turn_listen,
-	[SYS_epoll_ctl] = change,
 	[SYS_dup2] = duplicate,
 	[SYS_dup3] = duplicate,
-	[SYS_eventfd2] = change,
-	[SYS_ftruncate] = change,
 
 	[SYS_flock] = turn_lock,
 	[SYS_fcntl] = control,
@@ -308,6 +295,49 @@ static call_fn *const calls[] = {
 	[SYS_exit] = turn_exit,
 	[SYS_exit_group] = turn_exit,
 };
+
+/*
+ * What changes nothing that another thread could wait for.  Any other call may: it changes a file
+ * that somebody watches, an option by which a socket is ready, or what is not known yet.
+ */
+static const bool is_quiet[] = {
+	[SYS_stat] = true, [SYS_fstat] = true, [SYS_lstat] = true, [SYS_newfstatat] = true,
+	[SYS_statx] = true, [SYS_statfs] = true, [SYS_fstatfs] = true,
+	[SYS_access] = true, [SYS_faccessat] = true, [SYS_faccessat2] = true,
+	[SYS_readlink] = true, [SYS_readlinkat] = true, [SYS_getdents64] = true,
+	[SYS_getcwd] = true, [SYS_chdir] = true, [SYS_fchdir] = true, [SYS_umask] = true,
+	[SYS_lseek] = true, [SYS_pread64] = true, [SYS_preadv] = true, [SYS_preadv2] = true,
+	[SYS_fadvise64] = true, [SYS_fsync] = true, [SYS_fdatasync] = true, [SYS_msync] = true,
+
+	[SYS_socket] = true, [SYS_socketpair] = true, [SYS_pipe] = true, [SYS_pipe2] = true,
+	[SYS_dup] = true, [SYS_memfd_create] = true, [SYS_epoll_create1] = true,
+	[SYS_getsockname] = true, [SYS_getpeername] = true, [SYS_getsockopt] = true,
+
+	[SYS_brk] = true, [SYS_mprotect] = true, [SYS_madvise] = true, [SYS_mincore] = true,
+	[SYS_mlock] = true, [SYS_mlock2] = true, [SYS_munlock] = true, [SYS_membarrier] = true,
+	[SYS_get_mempolicy] = true, [SYS_mbind] = true, [SYS_set_mempolicy] = true,
+
+	[SYS_rt_sigpending] = true, [SYS_sigaltstack] = true, [SYS_set_robust_list] = true,
+	[SYS_get_robust_list] = true, [SYS_rseq] = true, [SYS_arch_prctl] = true,
+	[SYS_prctl] = true, [SYS_clock_getres] = true, [SYS_getcpu] = true,
+	[SYS_sched_getaffinity] = true, [SYS_sched_setaffinity] = true,
+	[SYS_sched_getparam] = true, [SYS_sched_getscheduler] = true, [SYS_getpriority] = true,
+
+	[SYS_getpid] = true, [SYS_gettid] = true, [SYS_getppid] = true, [SYS_getpgrp] = true,
+	[SYS_getpgid] = true, [SYS_getsid] = true, [SYS_getuid] = true, [SYS_geteuid] = true,
+	[SYS_getgid] = true, [SYS_getegid] = true, [SYS_getresuid] = true, [SYS_getresgid] = true,
+	[SYS_getgroups] = true, [SYS_uname] = true, [SYS_sysinfo] = true, [SYS_times] = true,
+	[SYS_getrusage] = true, [SYS_getrlimit] = true, [SYS_prlimit64] = true,
+};
+
+static long unknown(const struct turn_call *call)
+{
+	const size_t number = (size_t)call->number;
+
+	if (number < sizeof(is_quiet) / sizeof(is_quiet[0]) && is_quiet[number])
+		return turn_through(call);
+	return change(call);
+}
 
 static void count(struct turn_thread *self, long number)
 {
@@ -378,6 +408,6 @@ long turn_call(struct turn_call *call)
 	if (err)
 		return err;
 	if (number >= sizeof(calls) / sizeof(calls[0]) || !calls[number])
-		return turn_through(call);
+		return unknown(call);
 	return calls[number](call);
 }

@@ -83,15 +83,11 @@ static uint64_t limit_of(int fd, int option)
  * The call with the descriptor non-blocking for its time: nobody else has the turn meanwhile.
  * As often as it takes, for calls that the kernel would not end before they have waited.
  */
-long turn_without_waiting(const struct turn_call *call, int fd, short events, int option)
+static long until(const struct turn_call *call, int fd, short events, uint64_t deadline)
 {
 	const long flags = flags_of(fd);
-	uint64_t deadline;
 	long result, interrupted;
 
-	if (flags < 0 || flags & O_NONBLOCK)
-		return turn_through(call);
-	deadline = limit_of(fd, option);
 	for (;;) {
 		TURN_RAW(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
 		result = turn_through(call);
@@ -116,6 +112,25 @@ bool turn_may_wait(int fd)
 	const long flags = flags_of(fd);
 
 	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+long turn_without_waiting(const struct turn_call *call, int fd, short events, int option)
+{
+	return turn_may_wait(fd) ? until(call, fd, events, limit_of(fd, option)) : turn_through(call);
+}
+
+/* A queue of POSIX messages is a descriptor. */
+long turn_queue(const struct turn_call *call)
+{
+	const int fd = (int)call->arguments[0];
+	const short events = call->number == SYS_mq_timedsend ? POLLOUT : POLLIN;
+	long result;
+
+	if (!turn_may_wait(fd))
+		return turn_done(turn_through(call));
+	result = until(call, fd, events,
+		       turn_clock_at(CLOCK_REALTIME, (const struct timespec *)call->arguments[4]));
+	return result == -EAGAIN ? -ETIMEDOUT : turn_done(result);
 }
 
 long turn_between(const struct turn_call *call)

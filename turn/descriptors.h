@@ -25,6 +25,8 @@ long turn_open_fifo(const struct turn_call *call, unsigned int flags_at);
 long turn_connect(const struct turn_call *call);
 /* flock(), fcntl(F_SETLKW) and F_OFD_SETLKW. */
 long turn_lock(const struct turn_call *call);
+/* mq_timedsend(), mq_timedreceive(). */
+long turn_queue(const struct turn_call *call);
 /* msgsnd(), msgrcv(), semop(), semtimedop(). */
 long turn_ipc(const struct turn_call *call);
 /* wait4(), waitid(). */

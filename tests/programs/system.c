@@ -9,6 +9,7 @@
 #include <fenv.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,10 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -426,6 +429,71 @@ static void spawn(void)
 	CHECK(!pclose(pipe) && seconds() >= 4);
 }
 
+static void *change_files(void *arg)
+{
+	const char *folder = arg;
+	int at = open(folder, O_RDONLY | O_DIRECTORY), fd = openat(at, "file", O_RDWR);
+
+	sleep(1);
+	CHECK(fd >= 0 && pwrite(fd, "x", 1, 0) == 1);
+	sleep(1);
+	CHECK(!linkat(at, "file", at, "other", 0));
+	sleep(1);
+	CHECK(!fchmod(fd, 0600));
+	return arg;
+}
+
+/* Who watches files is told of each change. */
+static void watch(void)
+{
+	char folder[] = "/tmp/system-XXXXXX", events[4096], *file;
+	const double begin = seconds();
+	int fd = inotify_init1(0);
+	pthread_t thread;
+
+	CHECK(fd >= 0 && mkdtemp(folder) && asprintf(&file, "%s/file", folder) > 0);
+	close(open(file, O_RDWR | O_CREAT, 0644));
+	CHECK(inotify_add_watch(fd, folder, IN_MODIFY | IN_CREATE | IN_ATTRIB) > 0);
+	CHECK(!pthread_create(&thread, NULL, change_files, folder));
+	for (int i = 0; i < 3; i++)
+		CHECK(read(fd, events, sizeof(events)) > 0 && seconds() - begin > i + 1);
+	CHECK(!pthread_join(thread, NULL) && !unlink(file));
+	free(file);
+	CHECK(asprintf(&file, "%s/other", folder) > 0 && !unlink(file) && !rmdir(folder));
+	free(file);
+}
+
+static mqd_t queue;
+
+static void *take_message(void *arg)
+{
+	char text[8];
+
+	sleep(3);
+	CHECK(mq_receive(queue, text, sizeof(text), NULL) == 1);
+	return arg;
+}
+
+static void queues(void)
+{
+	struct mq_attr attr = { .mq_maxmsg = 1, .mq_msgsize = 8 };
+	const double begin = seconds();
+	struct timespec limit;
+	pthread_t thread;
+	char text[8];
+
+	queue = mq_open("/system-test", O_RDWR | O_CREAT, 0600, &attr);
+	CHECK(queue != (mqd_t)-1 && !mq_unlink("/system-test"));
+	CHECK(!clock_gettime(CLOCK_REALTIME, &limit));
+	limit.tv_sec += 2;
+	CHECK(mq_timedreceive(queue, text, sizeof(text), NULL, &limit) < 0 && errno == ETIMEDOUT);
+	CHECK(!mq_send(queue, "1", 1, 0));
+	CHECK(!pthread_create(&thread, NULL, take_message, NULL));
+	CHECK(!mq_send(queue, "2", 1, 0) && seconds() - begin > 5);
+	CHECK(mq_receive(queue, text, sizeof(text), NULL) == 1 && text[0] == '2');
+	CHECK(!pthread_join(thread, NULL));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -434,6 +502,7 @@ static const struct {
 	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
 	{ "rounding", rounding }, { "time_left", time_left },
 	{ "pointers", pointers }, { "many", many }, { "caught", caught }, { "spawn", spawn },
+	{ "watch", watch }, { "queues", queues },
 };
 
 int main(int argc, char **argv)
