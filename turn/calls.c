@@ -9,8 +9,10 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/times.h>
 
 #include "calls.h"
 #include "clock.h"
@@ -37,6 +39,7 @@
 #define CALL_NS 1000u
 /* The same of calls that are not counted, in a row. */
 #define QUIET_CALLS 1024u
+#define TICKS 100u		/* a second, of times() */
 #define MOST_FDS 65536		/* of which more is known than their number */
 
 typedef long call_fn(const struct turn_call *call);
@@ -148,6 +151,38 @@ static long seconds(const struct turn_call *call)
 	return err ? err : now.tv_sec;
 }
 
+/* As the clocks of processor time: all that went by. */
+static uint64_t elapsed(void)
+{
+	struct timespec time;
+
+	turn_clock_look(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * TURN_SECOND + (uint64_t)time.tv_nsec;
+}
+
+static long ticks(const struct turn_call *call)
+{
+	const clock_t num = (clock_t)(elapsed() / (TURN_SECOND / TICKS));
+	const struct tms tms = { .tms_utime = num };
+	long err = turn_give((void *)call->arguments[0], &tms, sizeof(tms));
+
+	return err ? err : num + (clock_t)(TURN_BEGIN / (TURN_SECOND / TICKS));
+}
+
+static long usage(const struct turn_call *call)
+{
+	struct rusage *ret = (struct rusage *)call->arguments[1];
+	const uint64_t time = (int)call->arguments[0] == RUSAGE_CHILDREN ? 0 : elapsed();
+	long result = turn_through(call);
+
+	if (result)
+		return result;
+	ret->ru_stime = (struct timeval){ 0 };
+	ret->ru_utime = (struct timeval){ (time_t)(time / TURN_SECOND),
+					  (suseconds_t)(time % TURN_SECOND / 1000) };
+	return 0;
+}
+
 static long sleep_until(const struct turn_call *call, uint64_t deadline, struct timespec *ret_left)
 {
 	struct timespec left;
@@ -254,6 +289,8 @@ static call_fn *const calls[] = {
 	[SYS_clock_gettime] = look,
 	[SYS_gettimeofday] = time_of_day,
 	[SYS_time] = seconds,
+	[SYS_times] = ticks,
+	[SYS_getrusage] = usage,
 	[SYS_nanosleep] = nap,
 	[SYS_clock_nanosleep] = clock_nap,
 	[SYS_sched_yield] = yield,
@@ -326,8 +363,8 @@ static const bool is_quiet[] = {
 	[SYS_getpid] = true, [SYS_gettid] = true, [SYS_getppid] = true, [SYS_getpgrp] = true,
 	[SYS_getpgid] = true, [SYS_getsid] = true, [SYS_getuid] = true, [SYS_geteuid] = true,
 	[SYS_getgid] = true, [SYS_getegid] = true, [SYS_getresuid] = true, [SYS_getresgid] = true,
-	[SYS_getgroups] = true, [SYS_uname] = true, [SYS_sysinfo] = true, [SYS_times] = true,
-	[SYS_getrusage] = true, [SYS_getrlimit] = true, [SYS_prlimit64] = true,
+	[SYS_getgroups] = true, [SYS_uname] = true, [SYS_sysinfo] = true,
+	[SYS_getrlimit] = true, [SYS_prlimit64] = true,
 };
 
 static long unknown(const struct turn_call *call)

@@ -158,6 +158,7 @@ check 'an empty environment' eval 'same 2 --on a sh -c "(sleep 2; echo late) | e
 check 'timers' eval 'same 2 --on a sh -c "timeout 5 sleep 100; echo ended with \$?; date +%s" --on b sleep 3 &&
 	has "$work/first.out" "[a] ended with 124" "[a] 1767225605"'
 check 'the time of day' eval 'same 2 --on a date +%s.%N --on b date && has "$work/first.out" "[b] Thu Jan  1 "'
+check 'usage of the processor' eval 'same 2 --on a bash -c "time sleep 1; times" && has "$work/first.out" "user	0m1.000s"'
 check 'random numbers' eval 'same 2 --on a sh -c "head -c 8 /dev/urandom | od -x; mktemp -u; echo $pid"'
 
 # --- The network, where the system allows namespaces. ---
