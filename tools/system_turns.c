@@ -28,7 +28,7 @@
 
 struct run {
 	struct system *system;
-	uint64_t calls;		/* when they grew last */
+	uint64_t progress;	/* turns and calls, when they grew last */
 	struct timespec since;
 	bool is_reported;
 };
@@ -190,8 +190,8 @@ static void look_at_progress(struct run *run)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (segment->calls != run->calls) {
-		run->calls = segment->calls;
+	if (segment->calls + segment->turns != run->progress) {
+		run->progress = segment->calls + segment->turns;
 		run->since = now;
 		run->is_reported = false;
 	}

@@ -182,7 +182,7 @@ static int is_set;
 
 static void *set_it(void *arg)
 {
-	sleep(1);
+	usleep(200000);
 	__atomic_store_n(&is_set, 1, __ATOMIC_RELEASE);
 	return arg;
 }
