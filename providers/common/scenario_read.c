@@ -39,6 +39,7 @@ static const char *const expected[] = {
 	[SCENARIO_COUNT] = "a number from 0 to 4294967295",
 	[SCENARIO_NUMBER] = "a number from 0 to 9223372036854775807",
 	[SCENARIO_INT] = "a whole number",
+	[SCENARIO_FLAG] = "true or false",
 	[SCENARIO_LIST] = "a list of groups: ( { ... }, { ... } )",
 	[SCENARIO_GROUP] = "a group: { ... }",
 };
@@ -230,6 +231,9 @@ static bool read_value(config_setting_t *setting, enum scenario_kind kind, void 
 			return false;
 		*(int *)ret = (int)number;
 		return true;
+	case SCENARIO_FLAG:
+		*(bool *)ret = config_setting_get_bool(setting);
+		return config_setting_type(setting) == CONFIG_TYPE_BOOL;
 	case SCENARIO_LIST:
 		*(config_setting_t **)ret = setting;
 		return config_setting_type(setting) == CONFIG_TYPE_LIST &&

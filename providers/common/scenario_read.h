@@ -25,6 +25,7 @@ enum scenario_kind {
 	SCENARIO_COUNT,		/* unsigned int */
 	SCENARIO_NUMBER,	/* uint64_t */
 	SCENARIO_INT,		/* int */
+	SCENARIO_FLAG,		/* bool */
 	SCENARIO_LIST,		/* config_setting_t *: a list of groups, empty or not */
 	SCENARIO_GROUP,		/* config_setting_t * */
 	SCENARIO_ANY,		/* config_setting_t *: the caller looks at it */

@@ -22,6 +22,8 @@ int sim_explore_open(uint64_t seed);
 int sim_explore_read(const struct scenario *scenario, const config_setting_t *group);
 /* Look at each message, as where faults are chosen or given, though none is. */
 void sim_explore_attend(void);
+/* The same file's programs: do faults that last end before the last programs begin? */
+int sim_explore_check_pause(const struct scenario *scenario, const config_setting_t *programs);
 /* true: the file of POLYCM_SIM_SCENARIO is read next; false: other files. */
 extern bool sim_explore_listening;
 /* No lock.  The seed for a fabric that a test makes; it differs in each explored run. */

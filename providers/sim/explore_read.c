@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "include/programs.h"
 #include "providers/soft/faults/fault_internal.h"
 #include "providers/soft/wire/mad.h"
 #include "explore.h"
@@ -297,4 +298,16 @@ int sim_explore_read(const struct scenario *scenario, const config_setting_t *gr
 		sim_explore_attend();
 	explore_limits = limits;
 	return 0;
+}
+
+int sim_explore_check_pause(const struct scenario *scenario, const config_setting_t *programs)
+{
+	const uint64_t pause = SIM_MS(PROGRAMS_PAUSE_S * 1000);
+
+	if (explore_limits.cm.delay <= pause && explore_limits.data.delay <= pause &&
+	    explore_limits.nodes.delay <= pause)
+		return 0;
+	return scenario_error(scenario, programs, "the last program begins %u s after the others have "
+			      "ended, and no fault may last longer: lower `delay' in `explore'",
+			      PROGRAMS_PAUSE_S);
 }

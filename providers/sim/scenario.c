@@ -15,7 +15,7 @@
 #include "scenario_internal.h"
 
 struct top {
-	config_setting_t *nodes, *links, *faults, *explore;
+	config_setting_t *nodes, *links, *faults, *explore, *programs;
 	config_setting_t *preemptions;	/* the launcher's (tools/system_preempt.c) */
 	uint64_t seed;
 	const char *clock;
@@ -29,6 +29,7 @@ static const struct scenario_member top_members[] = {
 	SCENARIO_MEMBER(struct top, faults, SCENARIO_LIST),
 	SCENARIO_MEMBER(struct top, explore, SCENARIO_GROUP),
 	SCENARIO_MEMBER(struct top, preemptions, SCENARIO_LIST),
+	SCENARIO_MEMBER(struct top, programs, SCENARIO_LIST),
 };
 
 static int read_top(const struct scenario *scenario, struct top *ret_top)
@@ -208,6 +209,8 @@ static int build(const struct scenario *scenario, const struct top *top)
 	/* The run that they are from had it; their places are counted with what it does. */
 	if (!r && top->preemptions && config_setting_length(top->preemptions))
 		sim_explore_attend();
+	if (!r && top->programs)
+		r = scenario_check_programs(scenario, top->programs);
 	return r;
 }
 

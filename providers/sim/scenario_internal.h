@@ -14,4 +14,7 @@
 int scenario_build_host(const struct scenario *scenario, struct sim_node *node,
 			const config_setting_t *interfaces, const config_setting_t *routes);
 
+/* The list `programs': everything in it, with the limits of `explore', which are read before. */
+int scenario_check_programs(const struct scenario *scenario, const config_setting_t *list);
+
 #endif
