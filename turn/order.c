@@ -131,6 +131,11 @@ uint32_t turn_order_next(struct turn_segment *segment)
 	next = ready(segment);
 	if (next == TURN_NOBODY)
 		next = to_look(segment);
+	if (next == TURN_NOBODY && segment->asks) {
+		segment->asked = true;
+		segment->owner = TURN_NOBODY;
+		return TURN_NOBODY;
+	}
 	if (next == TURN_NOBODY)
 		next = later(segment);
 	segment->turns++;

@@ -159,6 +159,8 @@ struct turn_segment {
 	uint64_t turns;
 	uint64_t stop_at;	/* before that turn the launcher has it once; TURN_NEVER: not */
 	bool stopped;		/* it has it for that */
+	bool asks;		/* it wants the turn before time moves */
+	bool asked;		/* it has it for that */
 	uint64_t calls;
 	uint64_t hash;		/* over all turns: thread, time, call */
 	uint64_t points;	/* of all threads */

@@ -238,6 +238,28 @@ static void test_calls_are_part_of_the_hash(void **state)
 	assert_int_equal(segment.calls, 1);
 }
 
+/* It asks to have the turn before time moves, and then moves it itself. */
+static void test_the_launcher_asks(void **state)
+{
+	uint32_t ready = turn_order_add(&segment, 0), later = waiting(1, TURN_ASLEEP, TURN_BEGIN + 5);
+	uint64_t turns;
+
+	(void)state;
+	segment.asks = true;
+	assert_int_equal(turn_order_next(&segment), ready);
+	assert_false(segment.asked);
+	turns = segment.turns;
+	turn_order_wait(&segment, &segment.threads[ready], TURN_FUTEX, TURN_NEVER);
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+	assert_true(segment.asked);
+	assert_int_equal(segment.owner, TURN_NOBODY);
+	assert_int_equal(segment.now, TURN_BEGIN);
+	assert_int_equal(segment.turns, turns);
+	segment.asks = false;
+	assert_int_equal(turn_order_next(&segment), later);
+	assert_int_equal(segment.now, TURN_BEGIN + 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +276,7 @@ int main(void)
 		cmocka_unit_test_setup(test_slots_are_used_again_when_all_are, setup),
 		cmocka_unit_test_setup(test_a_seed_decides, setup),
 		cmocka_unit_test_setup(test_the_launcher_stops_it_once, setup),
+		cmocka_unit_test_setup(test_the_launcher_asks, setup),
 		cmocka_unit_test_setup(test_calls_are_part_of_the_hash, setup),
 	};
 
