@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "providers/soft/fabric/build.h"
@@ -309,6 +310,30 @@ static unsigned int count(enum sim_what what, const struct sim_node *from)
 	return ++counts[from->number][what];
 }
 
+/* Whoever starts a last program takes away the right to write: from then on nothing begins. */
+static bool is_complete(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && !(st.st_mode & S_IWUSR);
+}
+
+static bool is_complete_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !(st.st_mode & S_IWUSR);
+}
+
+/* The run's faults are over: this one does not begin. */
+static bool is_too_late(const struct explore_decision *packet, const struct explore_decision *node)
+{
+	if (!packet->rule.action && !node->rule.action)
+		return false;
+	deciding = record < 0 || !is_complete(record);
+	return !deciding;
+}
+
 /* A given decision replaces that of the seed, for the node and for the packet separately. */
 static void look_up(enum sim_what what, const struct sim_node *from, unsigned int nth,
 		    struct explore_decision *packet, struct explore_decision *node)
@@ -332,6 +357,8 @@ void explore_packet(enum sim_what what, const struct sim_node *from, const struc
 	if (deciding) {
 		decide(what, length, &packet);
 		decide_node(what, from, to, &node);
+		if (is_too_late(&packet, &node))
+			packet = node = (struct explore_decision){ .on = NULL };
 	}
 	look_up(what, from, nth, &packet, &node);
 	if (node.rule.action) {
@@ -354,9 +381,13 @@ int sim_explore_open(uint64_t seed)
 	const char *path = sim_core->setting("POLYCM_SIM_EXPLORE");
 
 	run_seed = seed;
-	if (!path || !*path || deciding)
+	if (!path || !*path || deciding || record >= 0)
 		return 0;
 	record = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (record >= 0 ? is_complete(record) : errno == EACCES && is_complete_file(path)) {
+		sim_fault_explorer = explore_packet;
+		return 0;
+	}
 	if (record < 0) {
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "POLYCM_SIM_EXPLORE=%s: %s", path,
 			      strerror(errno));
