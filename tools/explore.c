@@ -29,6 +29,7 @@ void explore_usage(FILE *to)
 	fputs("usage: polycm explore [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 	      "       polycm explore [OPTION]... {--on | --daemon} NODE COMMAND [ARGUMENT]...\n"
 	      "                      {--on | --daemon} NODE COMMAND ...\n"
+	      "       polycm explore [OPTION]... --scenario FILE\n"
 	      "\n"
 	      "Runs COMMAND on the simulator, in virtual time, under many seeds. The seed\n"
 	      "decides which messages are lost, late, duplicated or out of order. For each way\n"
@@ -42,7 +43,8 @@ void explore_usage(FILE *to)
 	      "  --failures N        stop after this many failing seeds; 0: no limit (10)\n"
 	      "  --shrink-runs N     limit of additional runs for each failing seed (200)\n"
 	      "  --output DIR        folder for the results (polycm-explore)\n"
-	      "  --on, --daemon NODE several programs, as for polycm run\n"
+	      "  --on, --daemon NODE several programs, as for polycm run; without COMMAND those\n"
+	      "                      of the scenario file\n"
 	      "\n"
 	      "Exit status: 0: no seed fails, 1: some seeds fail, 2: bad options, or COMMAND\n"
 	      "fails without faults, too, 74: some seeds fail, but the results could not be\n"
@@ -175,10 +177,12 @@ static void clear_progress(const struct progress *progress)
  * All seeds.
  */
 
-/* Of several programs the first: "polycm run --on NODE COMMAND". */
+/* Of several programs the first: "polycm run --on NODE COMMAND"; or the file that they are in. */
 static const char *name_of(const struct explore *explore)
 {
-	return explore->command[explore->is_system ? 4 : 0];
+	if (!explore->is_system)
+		return explore->command[0];
+	return explore->command[2] ? explore->command[4] : explore->scenario;
 }
 
 static struct explore_run *new_run(const struct explore *explore, uint64_t seed)
@@ -343,7 +347,7 @@ static int prepare(struct explore *explore, const char *transport)
 	const char *folder = getenv("TMPDIR");
 	int status;
 
-	status = run_find(name_of(explore));
+	status = explore->command[explore->is_system ? 2 : 0] ? run_find(name_of(explore)) : 0;
 	if (status)
 		return status;
 	explore->work = tool_printf("%s/polycm-explore.XXXXXX", folder && *folder ? folder : "/tmp");
@@ -365,7 +369,10 @@ static int prepare(struct explore *explore, const char *transport)
 		return status;
 	if (explore->scenario)
 		explore->scenario = tool_strdup(getenv("POLYCM_SIM_SCENARIO"));
-	return 0;
+	if (!explore->is_system || explore->command[2] || system_has_programs(explore->scenario))
+		return 0;
+	tool_error("explore: no command is given, and %s has no programs", explore->scenario);
+	return STATUS_USAGE;
 }
 
 int explore_command(int argc, char **argv)
@@ -388,12 +395,13 @@ int explore_command(int argc, char **argv)
 	status = read_values(&explore, values);
 	if (status)
 		return status;
-	if (optind == argc) {
+	if (optind == argc && !explore.scenario) {
 		tool_error("explore: no command is given; 'polycm help explore' tells more");
 		return STATUS_USAGE;
 	}
 	status = values[ON] || values[DAEMON] ? 2 : 0;
-	set_command(&explore, argv + optind - status, (size_t)(argc - optind + status), status);
+	set_command(&explore, argv + optind - status, (size_t)(argc - optind + status),
+		    status || optind == argc);
 	status = prepare(&explore, values[TRANSPORT]);
 	if (!status)
 		status = make_output(&explore);

@@ -35,6 +35,8 @@ void timeline_usage(FILE *to);
 int run_prepare(const char *scenario, const char *transport, const char *command);
 /* system.c: a scenario file with the nodes that "--on NODE COMMAND ..." names; 0 or a status. */
 int system_write_nodes(char **words, const char *transport, const char *path);
+/* system_programs.c: does the file have programs? */
+bool system_has_programs(const char *path);
 /* run_program.c: 0, or after an error message STATUS_NOT_FOUND or STATUS_CANNOT_EXECUTE. */
 int run_find(const char *command);
 

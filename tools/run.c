@@ -47,8 +47,10 @@ void run_usage(FILE *to)
 	fputs("usage: polycm run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 	      "       polycm run [OPTION]... {--on | --daemon} NODE COMMAND [ARGUMENT]...\n"
 	      "                  {--on | --daemon} NODE COMMAND ...\n"
+	      "       polycm run [OPTION]... --scenario FILE\n"
 	      "\n"
-	      "Starts COMMAND with libpolycm in place of librdmacm.\n"
+	      "Starts COMMAND with libpolycm in place of librdmacm. Without COMMAND it starts\n"
+	      "the programs of the scenario file.\n"
 	      "\n", to);
 	for (i = 0; i < RUN_NUM_OPTIONS; i++) {
 		char *option = tool_printf("--%s %s", run_options[i].name, run_options[i].argument);
@@ -106,11 +108,14 @@ int run_command(int argc, char **argv)
 	status = tool_options(argc, argv, "+:h", options, run_usage, values);
 	if (status >= 0)
 		return status;
-	if (optind == argc) {
+	/* Under polycm explore the environment names it. */
+	if (optind == argc && !values[RUN_SCENARIO] && !getenv(run_options[RUN_SCENARIO].variable)) {
 		tool_error("run: no command is given; 'polycm help run' tells more");
 		return STATUS_USAGE;
 	}
 	status = values[RUN_SOCKETS] ? run_use_sockets() : 0;
+	if (!status && optind == argc)
+		return run_system(values, argv, NULL);
 	if (!status && (values[RUN_ON] || values[RUN_DAEMON]))
 		return run_system(values, argv, argv + optind - 2);
 	if (!status && (values[RUN_KILL] || values[RUN_UNTIL])) {

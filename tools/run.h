@@ -76,7 +76,7 @@ int run_set_checked(const char *const values[RUN_NUM_OPTIONS], const char *comma
 
 /*
  * Several programs, each behind "--on" or "--daemon" and a node, of which words, in argv, are the
- * first that options were read from; the exit status.
+ * first that options were read from; NULL: the programs are in the scenario file.  The exit status.
  */
 int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **words);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * system.c - polycm run with several programs, each behind --on NODE or --daemon NODE, in one
- * virtual time.
+ * system.c - polycm run with several programs, each behind --on NODE or --daemon NODE or in the
+ * scenario file, in one virtual time.
  */
 #include "config.h"
 
@@ -111,7 +111,7 @@ static int read_kill(struct system *system, const char *text)
 	}
 	for (size_t i = 0; at && !*rest && !errno && at[1] >= '0' && at[1] <= '9' && i < system->num;
 	     i++)
-		if (!strcmp(system->programs[i].node, system->killed))
+		if (system_is_named(&system->programs[i], system->killed))
 			return 0;
 	tool_error("run: --kill %s: expected NODE@N, with one of the nodes", text);
 	return STATUS_USAGE;
@@ -167,6 +167,8 @@ static int check_nodes(const struct system *system)
 {
 	int status = 0;
 
+	if (system->from_file)
+		return 0;
 	/* Without a scenario nodes are what the user calls them. */
 	for (size_t i = 0; !status && i < (system->values[RUN_SCENARIO] ? system->num : 1); i++)
 		status = check_node(system->values, system->programs[i].node);
@@ -211,13 +213,28 @@ int system_write_nodes(char **words, const char *transport, const char *path)
 	return status ? status : system_write_scenario(&system, transport, path);
 }
 
+static int read_programs(struct system *system)
+{
+	const char *file = system_value(system, RUN_SCENARIO);
+	int status = check_node(system->values, NULL);
+
+	if (status)
+		return status;
+	system_read_programs(system, file);
+	system->from_file = true;
+	if (system->num)
+		return 0;
+	tool_error("run: no command is given, and %s has no programs", file);
+	return STATUS_USAGE;
+}
+
 int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **words)
 {
 	struct system system = { .values = values };
 	int status = check_values(values);
 
 	if (!status)
-		status = add_programs(&system, argv, words);
+		status = words ? add_programs(&system, argv, words) : read_programs(&system);
 	if (!status)
 		status = read_kill(&system, values[RUN_KILL]);
 	if (!status)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "include/programs.h"
 #include "polycm.h"
 #include "turn/segment.h"
 
@@ -17,11 +18,19 @@
 
 struct system_program {
 	const char *node;
+	const char *name;	/* or NULL */
 	char **command;
 	bool is_daemon;		/* it is ended when all others have */
+	bool agree;		/* those with it must have the same result */
+	int *expect;		/* statuses that are well; NULL: 0 */
+	size_t num_expect;
+	const char *after;	/* as it was given; NULL: in order */
+	struct programs_begin begin;
+	bool is_pending;	/* it is not known yet when it begins */
+	bool has_waited;	/* once, with all of its threads */
 	bool has_ended;
-	uint32_t member;	/* its number in the segment */
-	int status;		/* as a shell has it, once it has ended */
+	uint32_t member, thread;	/* their numbers in the segment */
+	int status;		/* as a shell has it, once it has ended; 0: all is well */
 };
 
 /* Of a node in the scenario. */
@@ -36,6 +45,7 @@ struct system {
 	struct system_program *programs;
 	size_t num;
 	const char *const *values;	/* options of polycm run */
+	bool from_file;			/* the programs are in the scenario file, which was checked */
 	uint64_t until;			/* virtual ns */
 	const char *killed;		/* the node whose program is killed; NULL: none */
 	uint64_t kill_at;		/* before that turn */
@@ -79,6 +89,8 @@ void system_folder_remove(const char *folder);
 
 /* A folder with the segment and, where no scenario is given, one with the nodes; 0 or a status. */
 int system_prepare(struct system *system);
+/* As an option or, under polycm explore, in the environment; NULL: not given. */
+const char *system_value(const struct system *system, size_t option);
 /* A scenario file with a node for each name, in their order; transport: NULL: roce. */
 int system_write_scenario(const struct system *system, const char *transport, const char *path);
 /* All programs, each waiting for its first turn; 0 or an exit status. */
@@ -100,6 +112,31 @@ const struct system_program *system_program_of(const struct system *system, uint
 int system_preempt_prepare(const struct system *system, const char *scenario, uint64_t seed);
 int system_preempt_record(const struct system *system);
 
+/* --- system_programs.c: those of a scenario file that was checked --- */
+
+void system_read_programs(struct system *system, const char *path);
+
+/* --- system_begin.c --- */
+
+/* The first thread of each program is to wait for its time, or for other programs. */
+void system_set_begin(struct system *system);
+/* turn_order_next(), before which those begin that can. */
+uint32_t system_next(struct system *system);
+
+/* --- system_ends.c: what an end says of a system --- */
+
+/* By name, or by node. */
+const char *system_name(const struct system_program *program);
+bool system_is_named(const struct system_program *program, const char *name);
+/* Is it over but for daemons? */
+bool system_is_over(const struct system *system);
+/* It has ended, with what waitpid() says. */
+void system_ended(struct system *system, struct system_program *program, int status);
+/* Nobody can go on: says who of the programs never began, or is not served. */
+void system_report_unserved(const struct system *system);
+/* All have ended: the first status that is not well, or what they do not agree on. */
+int system_status(const struct system *system);
+
 /* --- system_turns.c --- */
 
 /* Until all have ended; the exit status. */
@@ -118,6 +155,8 @@ struct turn_files system_output_files(size_t program);
 /* In the program's process, before exec; 0 or an exit status. */
 int system_output_take(size_t program);
 void system_output_copy(const struct system *system);
+/* The file of what a program printed; the caller leaves it open. */
+int system_output_file(size_t program);
 void system_output_end(const struct system *system);
 /* Nobody reads it any more. */
 bool system_output_is_closed(void);

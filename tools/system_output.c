@@ -75,7 +75,7 @@ static void print_line(const struct system *system, size_t program, int stream)
 	/* Both may be one file. */
 	if (stream)
 		fflush(stdout);
-	fprintf(stream ? stderr : stdout, "[%s] %.*s\n", system->programs[program].node,
+	fprintf(stream ? stderr : stdout, "[%s] %.*s\n", system_name(&system->programs[program]),
 		(int)shown->len[stream], shown->line[stream]);
 	shown->len[stream] = 0;
 }
@@ -117,6 +117,11 @@ static void copy(const struct system *system, const struct turn_written *written
 		left -= (uint64_t)num;
 		show(system, written->program, (int)written->stream, piece, (size_t)num);
 	}
+}
+
+int system_output_file(size_t program)
+{
+	return all[program].fds[0];
 }
 
 bool system_output_is_closed(void)

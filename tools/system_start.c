@@ -16,11 +16,7 @@
 
 #define PRELOAD_VARIABLE "LD_PRELOAD"
 
-/* Who comes later begins later, when those before have had time to wait. */
-#define START_GAP TURN_SECOND
-
-/* As an option or, under polycm explore, in the environment; NULL: not given. */
-static const char *value_of(const struct system *system, size_t option)
+const char *system_value(const struct system *system, size_t option)
 {
 	const char *value = system->values[option];
 
@@ -93,14 +89,14 @@ int system_prepare(struct system *system)
 		status = make_segment(system);
 	if (!status)
 		status = system_output_prepare(system);
-	if (!status && !value_of(system, RUN_SCENARIO)) {
+	if (!status && !system_value(system, RUN_SCENARIO)) {
 		path = tool_printf("%s/shm/scenario", system->folder);
-		status = system_write_scenario(system, value_of(system, RUN_TRANSPORT), path);
+		status = system_write_scenario(system, system_value(system, RUN_TRANSPORT), path);
 		if (!status)
 			system_read_nodes(system, path);
 		free(path);
 	} else if (!status) {
-		system_read_nodes(system, value_of(system, RUN_SCENARIO));
+		system_read_nodes(system, system_value(system, RUN_SCENARIO));
 	}
 	return status;
 }
@@ -108,7 +104,7 @@ int system_prepare(struct system *system)
 /* Given, or else the scenario's, as the simulator has it. */
 static uint64_t seed_of(const struct system *system)
 {
-	const char *given = value_of(system, RUN_SEED), *scenario = value_of(system, RUN_SCENARIO);
+	const char *given = system_value(system, RUN_SEED), *scenario = system_value(system, RUN_SCENARIO);
 	long long seed = 1;
 	config_t config;
 
@@ -133,12 +129,12 @@ static int set_environment(const struct system *system, const struct system_prog
 	memcpy(values, system->values, sizeof(values));
 	values[RUN_NODE] = program->node;
 	values[RUN_CLOCK] = "real";
-	if (!value_of(system, RUN_SCENARIO)) {
+	if (!system_value(system, RUN_SCENARIO)) {
 		values[RUN_SCENARIO] = path;
 		values[RUN_TRANSPORT] = NULL;
 	}
 	/* What is noted takes other ways in the simulator: a run is the same when nobody reads it. */
-	if (!value_of(system, RUN_TRACE))
+	if (!system_value(system, RUN_TRACE))
 		values[RUN_TRACE] = "/dev/null";
 	/* For the launcher alone. */
 	unsetenv(SYSTEM_RECORD_VARIABLE);
@@ -220,7 +216,7 @@ int system_start(struct system *system)
 	system_show_hosts(system);
 	if (system->killed)
 		segment->stop_at = system->kill_at;
-	status = system_preempt_prepare(system, value_of(system, RUN_SCENARIO), seed);
+	status = system_preempt_prepare(system, system_value(system, RUN_SCENARIO), seed);
 	if (status)
 		return status;
 	for (size_t i = 0; i < system->num; i++) {
@@ -228,15 +224,14 @@ int system_start(struct system *system)
 		uint32_t member = segment->num_members++, thread;
 		pid_t pid;
 
-		program->member = member;
 		segment->members[member] = (struct turn_member){
 			.life = TURN_STARTS, .parent = TURN_NOBODY,
 			.random = seed ^ (member + 1) * UINT64_C(0xd1342543de82ef95),
 			.files = system_output_files(i),
 		};
 		thread = turn_order_add(segment, member);
-		turn_order_wait(segment, &segment->threads[thread], TURN_ASLEEP,
-				segment->now + i * START_GAP);
+		program->member = member;
+		program->thread = thread;
 		pid = fork();
 		if (!pid)
 			become(system, program, thread);
@@ -247,6 +242,7 @@ int system_start(struct system *system)
 		segment->members[member].pid = (int32_t)pid;
 		segment->threads[thread].tid = (int32_t)pid;
 	}
+	system_set_begin(system);
 	return 0;
 }
 

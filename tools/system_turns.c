@@ -55,43 +55,12 @@ static bool has_ended(pid_t pid, bool wait)
 	return ended;
 }
 
-static int status_of(int status)
-{
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Only daemons are left. */
-static bool is_over(const struct system *system)
-{
-	for (size_t i = 0; i < system->num; i++)
-		if (!system->programs[i].is_daemon && !system->programs[i].has_ended)
-			return false;
-	return true;
-}
-
 static void report_end(struct system *system, uint32_t member, int status)
 {
-	double at = (double)(system->segment->now - TURN_BEGIN) / 1e9;
-
-	for (size_t i = 0; i < system->num; i++) {
-		struct system_program *program = &system->programs[i];
-
-		/* The number of one that has ended may be another's by now. */
-		if (program->member != member || program->has_ended)
-			continue;
-		program->has_ended = true;
-		if (program->is_daemon && is_over(system))
-			return;
-		program->status = status_of(status);
-		if (program->is_daemon && !program->status) {
-			tool_error("%s, a daemon, ended before the others, at %.6f s",
-				   program->node, at);
-			program->status = EXIT_FAILURE;
-		}
-		if (WIFSIGNALED(status))
-			tool_error("%s is killed by signal %d (%s) at %.6f s", program->node,
-				   WTERMSIG(status), strsignal(WTERMSIG(status)), at);
-	}
+	/* The number of one that has ended may be another's by now. */
+	for (size_t i = 0; i < system->num; i++)
+		if (system->programs[i].member == member && !system->programs[i].has_ended)
+			system_ended(system, &system->programs[i], status);
 }
 
 /* It has ended; the launcher has the turn. */
@@ -154,7 +123,7 @@ static void kill_node(struct system *system)
 		const struct system_program *program = &system->programs[i];
 		const pid_t pid = system->segment->members[program->member].pid;
 
-		if (program->has_ended || strcmp(program->node, system->killed) != 0)
+		if (program->has_ended || !system_is_named(program, system->killed))
 			continue;
 		kill(pid, SIGKILL);
 		has_ended(pid, true);
@@ -167,7 +136,7 @@ static void report_daemons(const struct system *system)
 	for (size_t i = 0; i < system->num; i++)
 		if (system->programs[i].is_daemon && !system->programs[i].has_ended)
 			tool_error("%s, a daemon, did not end within %llu s of SIGTERM: it is killed",
-				   system->programs[i].node, GRACE / TURN_SECOND);
+				   system_name(&system->programs[i]), GRACE / TURN_SECOND);
 }
 
 static bool any_alive(const struct system *system)
@@ -200,7 +169,7 @@ static void look_at_progress(struct run *run)
 	run->is_reported = true;
 	program = system_program_of(run->system, segment->threads[owner].member);
 	tool_error("%s has made no system call for %d s of real time: it computes, or waits for what "
-		   "it only looks at; Ctrl-C ends the run", program ? program->node : "a member",
+		   "it only looks at; Ctrl-C ends the run", program ? system_name(program) : "a member",
 		   PATIENCE);
 }
 
@@ -344,17 +313,21 @@ static void report_waits(const struct system *system)
 	tool_error("run: %s, at %.6f s", reached_limit(segment) ?
 		   "the limit of virtual time (--until) is reached" : "nobody can go on",
 		   (double)(segment->now - TURN_BEGIN) / 1e9);
+	system_report_unserved(system);
 	for (uint32_t i = 0; i < segment->num_threads; i++) {
 		const struct turn_thread *thread = &segment->threads[i];
 		const struct system_program *program = system_program_of(system, thread->member);
 		char *what;
 
+		/* One that has not begun waits for none of its own doing. */
+		if (program && program->is_pending)
+			continue;
 		if (thread->state == TURN_GONE || thread->state == TURN_FREE || !program ||
 		    is_own(system, thread))
 			continue;
 		what = wait_of(thread);
 		tool_error("error: %s: %s, thread %d, waits for what can never happen: %s",
-			   program->node, program->command[0], thread->tid, what);
+			   system_name(program), program->command[0], thread->tid, what);
 		free(what);
 	}
 }
@@ -369,14 +342,6 @@ static void kill_all(struct system *system)
 			kill(system->segment->members[i].pid, SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		;
-}
-
-static int status_of_all(const struct system *system)
-{
-	for (size_t i = 0; i < system->num; i++)
-		if (system->programs[i].status)
-			return system->programs[i].status;
-	return 0;
 }
 
 /* For whoever compares two runs. */
@@ -403,17 +368,17 @@ int system_run(struct system *system)
 	catch_signals();
 	clock_gettime(CLOCK_MONOTONIC, &run.since);
 	while (any_alive(system)) {
-		if (is_over(system) && !is_reported) {
+		if (system_is_over(system) && !is_reported) {
 			end_daemons(system);
 			is_reported = true;
 		}
-		next = turn_order_next(segment);
+		next = system_next(system);
 		if (segment->stopped) {
 			kill_node(system);
 			continue;
 		}
 		if (next == TURN_NOBODY && !bury_dead(system)) {
-			if (is_over(system)) {
+			if (system_is_over(system)) {
 				report_daemons(system);
 			} else {
 				report_waits(system);
@@ -444,6 +409,6 @@ int system_run(struct system *system)
 	}
 	system_output_end(system);
 	print_summary(system);
-	status = status ? status : status_of_all(system);
+	status = status ? status : system_status(system);
 	return system_preempt_record(system) ? STATUS_CUT : status;
 }

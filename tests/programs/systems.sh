@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The programs of scenario files: when each begins, which ends are good, and whether programs agree.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+need rping
+[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
+polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
+	skip 'the kernel has no syscall user dispatch'
+cd "$work" || exit 99
+
+# programs GROUP...: a scenario file with two nodes and these programs.
+programs() {
+	local group
+
+	cat <<-'END'
+		nodes = (
+			{ name = "server"; devices = ( { transport = "roce"; addresses = "10.0.0.1/24"; } ); },
+			{ name = "client"; devices = ( { transport = "roce"; addresses = "10.0.0.2/24"; } ); }
+		);
+		programs = (
+	END
+	for group; do
+		[ "$group" = "$1" ] || echo ,
+		printf '{ %s }' "$group"
+	done
+	echo ');'
+}
+# runs NAME STATUS GROUP...: a run of them, and once more, which must be the same.
+runs() {
+	local name=$1 status=$2 i
+
+	shift 2
+	programs "$@" >"$name.scenario"
+	for i in out again; do
+		polycm run --log error --scenario "$name.scenario" >"$name.$i" 2>&1
+		[ $? -eq "$status" ] && continue
+		printf 'status is not %d:\n' "$status"
+		cat "$name.$i"
+		return 1
+	done
+	cmp "$name.out" "$name.again"
+}
+
+# A time of day is as long after the beginning of the year, in seconds and hundredths.
+clock='command = "date +%s.%N"'
+# at NAME LABEL: when it printed that.
+at() { sed -n "s/^\[$2\] 1767225\(6[0-9]*\.[0-9][0-9]\)[0-9]*$/\1/p" "$1.out"; }
+
+# --- Who begins when. ---
+
+order() {
+	runs order 0 "node = \"server\"; $clock; name = \"first\";" "node = \"server\"; $clock; name = \"second\";" \
+		"node = \"client\"; $clock; name = \"time\"; after = \"0.5 s\";" "node = \"client\"; $clock; name = \"third\";" &&
+		[ "$(at order first) $(at order second) $(at order time) $(at order third)" = '600.00 601.00 600.50 602.00' ]
+}
+check 'in order, and at a time' order
+waits='command = "sh -c '\''date +%s.%N; sleep 3; date +%s.%N'\''"'
+ended() {
+	runs ended 0 "node = \"client\"; $clock; after = \"server ended\";" "node = \"server\"; $waits;" &&
+		[ "$(at ended client)" = 603.00 ]
+}
+check 'when another has ended' ended
+# The shell does not wait before its child does.
+first_wait() {
+	runs wait 0 "node = \"client\"; $clock; after = \"it\";" "node = \"server\"; name = \"it\"; $waits; after = \"1 s\";" &&
+		[ "$(at wait client)" = 601.00 ] && [ "$(grep -n client wait.out | cut -d : -f 1)" -eq 2 ]
+}
+check 'when another waits' first_wait
+all() {
+	runs all 0 "node = \"client\"; name = \"last\"; $clock; after = \"all\";" "node = \"server\"; $waits;" \
+		"node = \"client\"; command = \"sleep 7\";" "node = \"server\"; name = \"d\"; command = \"sleep inf\"; daemon = true;" &&
+		[ "$(at all last)" = 668.00 ]
+}
+check 'when all others have ended' all
+check 'a server, clients, and a last one' runs rping 0 \
+	'node = "server"; command = "rping -s -P -a 10.0.0.1"; daemon = true;' \
+	'node = "client"; name = "one"; command = "rping -c -a 10.0.0.1 -C 2 -v"; after = "server";' \
+	'node = "client"; name = "two"; command = [ "rping", "-c", "-a", "10.0.0.1", "-C", "2" ]; after = "one ended";' \
+	'node = "client"; name = "last"; command = "rping -c -a 10.0.0.1 -C 1"; after = "all";'
+check 'one that never begins' eval 'runs never 75 "node = \"server\"; command = \"rping -s -a 10.0.0.1 -C 1\";" \
+	"node = \"client\"; command = \"true\"; after = \"server ended\";" &&
+	has never.out "polycm: run: client has not begun: it begins after \"server ended\"" \
+		"polycm: error: server: rping, thread 2, waits for what can never happen: "
+	lacks never.out "error: client"'
+check 'a last one that waits for ever' eval 'runs stuck 75 "node = \"server\"; command = \"true\";" \
+	"node = \"client\"; name = \"last\"; command = \"rping -s -a 10.0.0.2 -C 1\"; after = \"all\";" &&
+	has stuck.out "polycm: last, the last program, did not end"'
+
+# --- Ends. ---
+
+exits_with() { echo "node = \"client\"; name = \"$1\"; command = \"sh -c 'exit $2'\"; $3"; }
+check 'statuses that are expected' runs expected 0 "$(exits_with a 3 'expect = [ 0, 3 ];')" "$(exits_with b 1 'expect = 1;')" \
+	'node = "server"; command = [ "sh", "-c", "kill -9 $$" ]; expect = 137;'
+check 'and others' eval 'runs status 3 "$(exits_with a 3 "expect = [ 0, 4 ];")" "$(exits_with b 4 "")" &&
+	has status.out "polycm: a ended with exit status 3, at 0." "polycm: b ended with exit status 4, at 1."'
+check 'success that is not expected' eval 'runs success 1 "$(exits_with a 0 "expect = 1;")" &&
+	has success.out "polycm: a ended with exit status 0, at 0."'
+check 'a daemon that dies' eval 'runs daemon 9 "$(exits_with d 9 "daemon = true;")" "node = \"server\"; command = \"sleep 3\";" &&
+	has daemon.out "polycm: d, a daemon, ended with exit status 9 before the others, at 0."'
+check 'a last program that fails' eval 'runs last 5 "$(exits_with z 5 "after = \"all\";")" "node = \"server\"; command = \"true\";" &&
+	has last.out "polycm: z, the last program, ended with exit status 5, at 60."'
+says() { echo "node = \"client\"; name = \"$1\"; command = [ \"printf\", \"$2\" ]; agree = true;"; }
+check 'they agree' runs agree 0 "$(says a 'x\\ny')" "$(says b 'x\\ny')" "$(says c 'x\\ny')" 'node = "server"; command = "echo z";'
+check 'they disagree' eval 'runs disagree 1 "$(says a "x\\\\ny")" "$(says b "x\\\\nz")" "$(says c x)" &&
+	has disagree.out "polycm: a and b disagree: line 2 of what they printed: y | z" \
+		"polycm: a and c disagree: line 2 of what they printed: y | (nothing)"'
+
+# --- Mistakes. ---
+
+wrong() {
+	local text=$1
+
+	shift
+	programs "$@" >wrong.scenario
+	exits 2 polycm run --scenario wrong.scenario && has err "$text"
+}
+check 'a node that is not there' wrong 'wrong.scenario:6: node = "c": expected the name of a node: server, client' \
+	'node = "c"; command = "true";'
+check 'who waits for each other' wrong 'these programs wait for each other' 'node = "server"; command = "true"; after = "client";' \
+	'node = "client"; command = "true"; after = "server";'
+programs >none.scenario
+check 'no programs' eval 'exits 2 polycm run --scenario none.scenario &&
+	has err "run: no command is given, and none.scenario has no programs"'
+check 'no command' eval 'exits 2 polycm run && has err "run: no command is given"'
+check 'a command of its own' eval 'programs "node = \"server\"; command = \"false\";" >other.scenario &&
+	exits 0 polycm run --scenario other.scenario --on server echo other && has out "[server] other"'
+finish
