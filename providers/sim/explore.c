@@ -11,18 +11,14 @@
 #include <unistd.h>
 
 #include "providers/soft/fabric/build.h"
+#include "providers/soft/faults/decisions.h"
 #include "providers/soft/faults/fault_internal.h"
 #include "providers/soft/trace/trace.h"
 #include "providers/common/write_error.h"
+#include "providers/soft/shm/segment.h"
 #include "providers/soft/watch/files.h"
 #include "providers/soft/wire/mad.h"
 #include "explore_internal.h"
-
-/* Decisions of one kind: their number, and random numbers of their own. */
-struct chooser {
-	uint64_t state;
-	unsigned int decided;
-};
 
 bool sim_explore_listening;
 struct explore_given *explore_givens;
@@ -57,7 +53,7 @@ struct explore_limits explore_limits = {
 };
 
 static uint64_t run_seed;
-static struct chooser cm_chooser, data_chooser, node_chooser;
+static struct sim_chooser own_choosers[SIM_DECISIONS], *choosers = own_choosers;
 static double vigour;			/* a factor of all probabilities of this run */
 static bool deciding;
 static int record = -1;
@@ -70,25 +66,25 @@ static uint32_t num_counts;
  * Random numbers of each chooser: splitmix64.
  */
 
-static uint64_t draw(struct chooser *chooser)
+static uint64_t draw(struct sim_chooser *chooser)
 {
 	return sim_random_mix(chooser->state += 0x9e3779b97f4a7c15u);
 }
 
-static bool chance(struct chooser *chooser, double probability)
+static bool chance(struct sim_chooser *chooser, double probability)
 {
 	return (double)(draw(chooser) >> 11) * 0x1p-53 < probability * vigour;
 }
 
 /* Half of the delays are short against a time-out, so that messages overtake each other. */
-static uint64_t draw_delay(struct chooser *chooser, uint64_t longest)
+static uint64_t draw_delay(struct sim_chooser *chooser, uint64_t longest)
 {
 	longest = draw(chooser) & 1 ? longest : longest / 1000;
 	return 1 + draw(chooser) % (longest ? longest : 1);
 }
 
 /* Another number from the last draw, so that bounds change no other decision. */
-static uint64_t again(const struct chooser *chooser)
+static uint64_t again(const struct sim_chooser *chooser)
 {
 	return sim_random_mix(chooser->state ^ 0xd6e8feb86659fd93u);
 }
@@ -120,7 +116,7 @@ static bool is_streamed(enum sim_what what)
 }
 
 /* Each message takes the same number of draws, so that bounds change no other decision. */
-static enum polycm_sim_action choose(struct chooser *chooser, const struct explore_bounds *bounds,
+static enum polycm_sim_action choose(struct sim_chooser *chooser, const struct explore_bounds *bounds,
 				     enum sim_what what, uint64_t *ret_delay)
 {
 	bool lose = chance(chooser, bounds->loss), late = chance(chooser, bounds->lateness);
@@ -140,7 +136,7 @@ static enum polycm_sim_action choose(struct chooser *chooser, const struct explo
 }
 
 /* Perhaps corrupt a byte of data, if nothing else was decided. */
-static void choose_byte(struct chooser *chooser, size_t length, struct explore_decision *decision)
+static void choose_byte(struct sim_chooser *chooser, size_t length, struct explore_decision *decision)
 {
 	bool corrupt = chance(chooser, explore_limits.data.corruption);
 	uint64_t number = again(chooser);
@@ -156,7 +152,7 @@ static void decide(enum sim_what what, size_t length, struct explore_decision *d
 {
 	bool data = !(explore_limits.cm.mask & BIT(what));
 	struct explore_bounds *bounds = data ? &explore_limits.data : &explore_limits.cm;
-	struct chooser *chooser = data ? &data_chooser : &cm_chooser;
+	struct sim_chooser *chooser = &choosers[data ? SIM_DECIDE_DATA : SIM_DECIDE_CM];
 
 	if (!(bounds->mask & BIT(what)) || chooser->decided >= bounds->most || is_over())
 		return;
@@ -176,7 +172,7 @@ static void decide_node(enum sim_what what, const struct sim_node *from, const s
 			struct explore_decision *decision)
 {
 	const struct explore_node_bounds *bounds = &explore_limits.nodes;
-	struct chooser *chooser = &node_chooser;
+	struct sim_chooser *chooser = &choosers[SIM_DECIDE_NODE];
 	bool down, freeze, crash, removal;
 
 	if (!(BIT(what) & CM_MASK) || chooser->decided >= bounds->most || is_over())
@@ -291,11 +287,20 @@ static void tell_fault(const struct explore_decision *decision, enum sim_what wh
 			    from->name, nth, how));
 }
 
+/* What this process has in common with others; NULL: its fabric is its own. */
+static struct sim_decisions_area *shared_area(void)
+{
+	return fabric == 1 && sim_segment_joined() ? sim_segment_area(SIM_AREA_DECISIONS) : NULL;
+}
+
 /* Count a message of this kind from this node; returns the count, or 0: no memory. */
-static unsigned int count(enum sim_what what, const struct sim_node *from)
+static unsigned int count(struct sim_decisions_area *shared, enum sim_what what,
+			  const struct sim_node *from)
 {
 	unsigned int (*grown)[SIM_WHATS];
 
+	if (shared && from->number < SIM_COUNTED_NODES)
+		return ++shared->counts[from->number][what];
 	if (from->number >= num_counts) {
 		grown = reallocarray(counts, from->number + 1, sizeof(*counts));
 		if (!grown) {
@@ -346,20 +351,43 @@ static void look_up(enum sim_what what, const struct sim_node *from, unsigned in
 	}
 }
 
+/*
+ * Returns the message's count, or 0: no memory.  Without a lock, and so without a system call that a
+ * run with given faults would not make: of the programs of a system one thread runs at a time.
+ */
+static unsigned int decide_all(enum sim_what what, const struct sim_node *from,
+			       const struct sim_node *to, size_t length,
+			       struct explore_decision *packet, struct explore_decision *node)
+{
+	struct sim_decisions_area *shared = shared_area();
+	unsigned int nth;
+
+	if (shared && !shared->begun) {
+		memcpy(shared->choosers, own_choosers, sizeof(own_choosers));
+		shared->begun = true;
+	}
+	choosers = shared ? shared->choosers : own_choosers;
+	nth = count(shared, what, from);
+	if (nth && deciding) {
+		decide(what, length, packet);
+		decide_node(what, from, to, node);
+	}
+	return nth;
+}
+
 void explore_packet(enum sim_what what, const struct sim_node *from, const struct sim_node *to,
 			size_t length, struct sim_fate *fate)
 {
 	struct explore_decision packet = { .on = NULL }, node = { .on = NULL };
-	unsigned int nth = sim_what_name(what) ? count(what, from) : 0;
+	unsigned int nth;
 
+	if (!sim_what_name(what))
+		return;
+	nth = decide_all(what, from, to, length, &packet, &node);
 	if (!nth)
 		return;
-	if (deciding) {
-		decide(what, length, &packet);
-		decide_node(what, from, to, &node);
-		if (is_too_late(&packet, &node))
-			packet = node = (struct explore_decision){ .on = NULL };
-	}
+	if (deciding && is_too_late(&packet, &node))
+		packet = node = (struct explore_decision){ .on = NULL };
 	look_up(what, from, nth, &packet, &node);
 	if (node.rule.action) {
 		apply_to_node(&node);
@@ -393,10 +421,10 @@ int sim_explore_open(uint64_t seed)
 			      strerror(errno));
 		return -errno;
 	}
-	cm_chooser.state = sim_random_mix(seed + 1);
-	data_chooser.state = sim_random_mix(seed ^ 0x6a09e667f3bcc908u);
-	node_chooser.state = sim_random_mix(seed ^ 0xbb67ae8584caa73bu);
-	vigour = 0.25 * (double)(1u << draw(&cm_chooser) % 4);
+	own_choosers[SIM_DECIDE_CM].state = sim_random_mix(seed + 1);
+	own_choosers[SIM_DECIDE_DATA].state = sim_random_mix(seed ^ 0x6a09e667f3bcc908u);
+	own_choosers[SIM_DECIDE_NODE].state = sim_random_mix(seed ^ 0xbb67ae8584caa73bu);
+	vigour = 0.25 * (double)(1u << draw(&own_choosers[SIM_DECIDE_CM]) % 4);
 	deciding = true;
 	sim_explore_attend();
 	return 0;

@@ -55,6 +55,7 @@ enum sim_area {
 	SIM_AREA_GROUPS,
 	SIM_AREA_PACES,
 	SIM_AREA_COUNTERS,
+	SIM_AREA_DECISIONS,
 	SIM_AREA_PORTS,			/* last: sparse */
 	SIM_AREAS
 };

@@ -12,6 +12,7 @@
 #include "providers/soft/fabric/numbers.h"
 #include "providers/soft/fabric/ports_area.h"
 #include "providers/soft/faults/changes.h"
+#include "providers/soft/faults/decisions.h"
 #include "providers/soft/link/pace.h"
 #include "providers/soft/shm/doorbell.h"
 #include "look.h"
@@ -35,6 +36,7 @@ static const struct sim_area_layout layout[SIM_AREAS] = {
 	},
 	[SIM_AREA_PACES] = { .size = sizeof(struct sim_pace_area) },
 	[SIM_AREA_COUNTERS] = { .size = sizeof(struct sim_counters_area) },
+	[SIM_AREA_DECISIONS] = { .size = sizeof(struct sim_decisions_area) },
 	[SIM_AREA_PORTS] = {
 		.size = sizeof(struct sim_ports_area),
 		.sparse = sizeof(((struct sim_ports_area *)0)->entries),
