@@ -31,6 +31,10 @@ enum explore_end {
 	ENDED_BY_TIME,
 	ENDED_WAITING,			/* badly, after a wait that nothing could end */
 	ENDED_WAITING_BY_SIGNAL,	/* likewise */
+	ENDED_DAEMON,			/* of a system: a daemon died; the most severe comes first */
+	ENDED_UNSERVED,			/* the last program is not served */
+	ENDED_PROGRAM,			/* the status of one is not expected */
+	ENDED_APART,			/* programs do not agree */
 	NOT_STARTED,
 };
 
@@ -38,7 +42,8 @@ enum explore_end {
 struct explore_result {
 	enum explore_end end;
 	int number;			/* exit status, signal, or errno */
-	char wait[300];			/* who waits for what, or what it does when its time is over */
+	char wait[300];			/* who waits for what, what it does when its time is over, or
+					   how a system ended */
 };
 
 /* Faults that the simulator wrote down, and preemptions that the launcher of several programs did. */
@@ -87,6 +92,13 @@ void explore_describe_group(pid_t group, char *text, size_t size);
 bool explore_same(const struct explore_result *a, const struct explore_result *b);
 /* "exit status 3", "waits for ever: poll waits for ..."; static. */
 const char *explore_words(const struct explore_result *result);
+
+/* --- explore_system.c --- */
+
+/* A system that failed: in which way? */
+void explore_classify_system(struct explore_run *run);
+/* Of the same one of its ways. */
+bool explore_same_system(const struct explore_result *a, const struct explore_result *b);
 
 /* --- explore_faults.c: lists of faults, and scenario files with them --- */
 

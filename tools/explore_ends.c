@@ -86,14 +86,11 @@ char *explore_usual_wait(const char *output)
 	return find_wait(output, false, NULL);
 }
 
-void explore_classify(const struct explore *explore, struct explore_run *run)
+static void classify_wait(const struct explore *explore, struct explore_run *run)
 {
 	struct explore_result *result = &run->result;
-	char *wait;
+	char *wait = find_wait(run->output, result->end == ENDED_BY_TIME, explore->usual_wait);
 
-	if (result->end == ENDED_WELL || result->end == NOT_STARTED)
-		return;
-	wait = find_wait(run->output, result->end == ENDED_BY_TIME, explore->usual_wait);
 	if (!wait)
 		return;
 	if (result->end == ENDED_BADLY)
@@ -102,6 +99,15 @@ void explore_classify(const struct explore *explore, struct explore_run *run)
 		result->end = ENDED_WAITING_BY_SIGNAL;
 	snprintf(result->wait, sizeof(result->wait), "%s", wait);
 	free(wait);
+}
+
+void explore_classify(const struct explore *explore, struct explore_run *run)
+{
+	if (run->result.end == ENDED_WELL || run->result.end == NOT_STARTED)
+		return;
+	classify_wait(explore, run);
+	if (explore->is_system && run->result.end != ENDED_BY_TIME)
+		explore_classify_system(run);
 }
 
 /* ------------------------------------------------------------------------
@@ -262,6 +268,11 @@ bool explore_same(const struct explore_result *a, const struct explore_result *b
 		       !strncmp(a->wait, b->wait, waiter(a->wait));
 	case ENDED_BY_TIME:
 		return true;
+	case ENDED_DAEMON:
+	case ENDED_UNSERVED:
+	case ENDED_PROGRAM:
+	case ENDED_APART:
+		return explore_same_system(a, b);
 	default:
 		return a->number == b->number;
 	}
@@ -277,6 +288,15 @@ static void wait_words(const char *wait, char *words, size_t size)
 			 what + strlen(WAITS));
 	else
 		snprintf(words, size, "a wait without end: %s", wait);
+}
+
+static void unserved_words(const char *how, char *words, size_t size)
+{
+	const char *begin = "not served any more: ";
+
+	snprintf(words, size, "%s%s", begin, how);
+	if (strstr(how, WAITS))
+		wait_words(how, words + strlen(begin), size - strlen(begin));
 }
 
 const char *explore_words(const struct explore_result *result)
@@ -296,6 +316,13 @@ const char *explore_words(const struct explore_result *result)
 	case ENDED_WAITING:
 	case ENDED_WAITING_BY_SIGNAL:
 		wait_words(result->wait, words, sizeof(words));
+		return words;
+	case ENDED_DAEMON:
+	case ENDED_PROGRAM:
+	case ENDED_APART:
+		return result->wait;
+	case ENDED_UNSERVED:
+		unserved_words(result->wait, words, sizeof(words));
 		return words;
 	case ENDED_BY_TIME:
 		snprintf(words, sizeof(words), "does not end: %s", result->wait);

@@ -107,6 +107,48 @@ check 'they disagree' eval 'runs disagree 1 "$(says a "x\\\\ny")" "$(says b "x\\
 	has disagree.out "polycm: a and b disagree: line 2 of what they printed: y | z" \
 		"polycm: a and c disagree: line 2 of what they printed: y | (nothing)"'
 
+# --- Ways of failing under faults. ---
+
+# found GROUP PROGRAM...: some of twelve seeds fail; the results are in the folder found.
+found() {
+	local group=$1
+
+	shift
+	rm -rf found
+	{ programs "$@"; echo "explore = { loss = 0; lateness = 0; duplication = 0; reordering = 0; $group };"; } >found.scenario
+	exits 1 polycm explore --output found --seeds 1-12 --failures 1 --jobs 1 --scenario found.scenario
+}
+# The first of them fails again.
+again() {
+	local scenario
+
+	scenario=$(sed -n 's/^  replay: polycm run --scenario //p' out | head -n 1)
+	exits "$1" polycm run --scenario "$scenario"
+}
+rejects='messages = [ "REQ", "REP" ]; rejection = 0.5; reasons = "consumer_defined";'
+requests='messages = "REQ"; rejection = 0.5;'
+client='command = "rping -c -a 10.0.0.1 -C 1"'
+# Serves one client after the other, until one goes wrong.
+once='command = [ "sh", "-c", "while rping -s -a 10.0.0.1 -C 1; do :; done; '
+check 'a daemon dies' eval 'found "$rejects" "node = \"server\"; ${once}exit 7\" ]; daemon = true;" \
+	"node = \"client\"; command = \"sh -c '\''rping -c -a 10.0.0.1 -C 1; sleep 9; exit 0'\''\"; after = \"server\";" &&
+	has out ": server, a daemon, ended with exit status 7 before the others" "faults are needed" && again 7'
+check 'the last program is not served' eval 'found "$rejects" "node = \"server\"; ${once}sleep inf\" ]; daemon = true;" \
+	"node = \"client\"; $client; after = \"server\"; expect = [ 0, 255 ];" \
+	"node = \"client\"; name = \"last\"; $client; after = \"all\";" &&
+	has out ": not served any more: last ended with exit status 255" "faults are needed" && again 255'
+check 'no fault when the last program runs' eval '
+	{ programs "node = \"server\"; command = \"rping -s -P -a 10.0.0.1\"; daemon = true;" \
+		"node = \"client\"; $client; expect = [ 0, 255 ];" "node = \"client\"; name = \"last\"; $client; after = \"all\";"
+	  echo "explore = { messages = \"REQ\"; rejection = 1.0; most = 100; };"; } >calm.scenario
+	exits 0 polycm explore --seeds 1-4 --scenario calm.scenario && lacks out " 0 with faults"'
+tells='command = [ "sh", "-c", "rping -c -a 10.0.0.1 -C 1 && echo served || echo refused" ]; agree = true'
+check 'programs disagree' eval 'found "$requests" "node = \"server\"; command = \"rping -s -P -a 10.0.0.1\"; daemon = true;" \
+	"node = \"client\"; name = \"one\"; $tells;" "node = \"client\"; name = \"two\"; $tells;" &&
+	has out ": one and two disagree: line 1 of what they printed: " "faults are needed"'
+check 'a status that is not expected' eval 'found "$requests" "node = \"server\"; command = \"rping -s -P -a 10.0.0.1\"; daemon = true;" \
+	"node = \"client\"; $client;" && has out ": client ended with exit status 255" "faults are needed"'
+
 # --- Mistakes. ---
 
 wrong() {
