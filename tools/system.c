@@ -245,6 +245,7 @@ int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **wor
 		status = system_prepare(&system);
 	if (!status) {
 		fflush(NULL);
+		system_files_begin(&system);
 		launcher = system_enter(&system);
 		if (!launcher)
 			launch(&system);
@@ -254,6 +255,7 @@ int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **wor
 		} else {
 			status = await_launcher();
 		}
+		system_files_end(&system);
 	}
 	if (system.folder)
 		system_folder_remove(system.folder);

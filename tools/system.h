@@ -79,6 +79,11 @@ int system_write_hosts(const struct system *system, const char *path);
 /* 4 or 16 bytes. */
 const void *system_address_bytes(const struct system_address *address);
 
+/* --- system_files.c: the trace and the capture are of the whole run --- */
+
+void system_files_begin(const struct system *system);
+void system_files_end(const struct system *system);
+
 /* --- system_folder.c --- */
 
 /* 0 or an exit status; the process that made it holds it. */

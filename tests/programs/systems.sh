@@ -74,6 +74,18 @@ all() {
 		[ "$(at all last)" = 668.00 ]
 }
 check 'when all others have ended' all
+# Between two programs nobody uses the network.
+whole_trace() {
+	local pair='rping -s -a 10.0.0.1 -C 1 & rping -c -a 10.0.0.1 -C 1; wait'
+
+	programs "node = \"server\"; name = \"one\"; command = [ \"sh\", \"-c\", \"$pair\" ];" \
+		"node = \"server\"; name = \"two\"; command = [ \"sh\", \"-c\", \"$pair\" ]; after = \"one ended\";" >trace.scenario
+	rm -f trace none
+	exits 0 polycm run --trace trace --scenario trace.scenario &&
+		[ "$(grep -c '"state":"LISTEN"' trace)" -eq 2 ] || return
+	exits 0 polycm run --trace none --on a true && [ ! -e none ]
+}
+check 'a trace is of the whole run' whole_trace
 check 'a server, clients, and a last one' runs rping 0 \
 	'node = "server"; command = "rping -s -P -a 10.0.0.1"; daemon = true;' \
 	'node = "client"; name = "one"; command = "rping -c -a 10.0.0.1 -C 2 -v"; after = "server";' \
