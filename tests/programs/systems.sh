@@ -144,11 +144,11 @@ client='command = "rping -c -a 10.0.0.1 -C 1"'
 once='command = [ "sh", "-c", "while rping -s -a 10.0.0.1 -C 1; do :; done; '
 check 'a daemon dies' eval 'found "$rejects" "node = \"server\"; ${once}exit 7\" ]; daemon = true;" \
 	"node = \"client\"; command = \"sh -c '\''rping -c -a 10.0.0.1 -C 1; sleep 9; exit 0'\''\"; after = \"server\";" &&
-	has out ": server, a daemon, ended with exit status 7 before the others" "faults are needed" && again 7'
+	has out ": server, a daemon, ended with exit status 7 before the others" " are needed:" && again 7'
 check 'the last program is not served' eval 'found "$rejects" "node = \"server\"; ${once}sleep inf\" ]; daemon = true;" \
 	"node = \"client\"; $client; after = \"server\"; expect = [ 0, 255 ];" \
 	"node = \"client\"; name = \"last\"; $client; after = \"all\";" &&
-	has out ": not served any more: last ended with exit status 255" "faults are needed" && again 255'
+	has out ": not served any more: last ended with exit status 255" " are needed:" && again 255'
 check 'no fault when the last program runs' eval '
 	{ programs "node = \"server\"; command = \"rping -s -P -a 10.0.0.1\"; daemon = true;" \
 		"node = \"client\"; $client; expect = [ 0, 255 ];" "node = \"client\"; name = \"last\"; $client; after = \"all\";"
@@ -157,9 +157,9 @@ check 'no fault when the last program runs' eval '
 tells='command = [ "sh", "-c", "rping -c -a 10.0.0.1 -C 1 && echo served || echo refused" ]; agree = true'
 check 'programs disagree' eval 'found "$requests" "node = \"server\"; command = \"rping -s -P -a 10.0.0.1\"; daemon = true;" \
 	"node = \"client\"; name = \"one\"; $tells;" "node = \"client\"; name = \"two\"; $tells;" &&
-	has out ": one and two disagree: line 1 of what they printed: " "faults are needed"'
+	has out ": one and two disagree: line 1 of what they printed: " " are needed:"'
 check 'a status that is not expected' eval 'found "$requests" "node = \"server\"; command = \"rping -s -P -a 10.0.0.1\"; daemon = true;" \
-	"node = \"client\"; $client;" && has out ": client ended with exit status 255" "faults are needed"'
+	"node = \"client\"; $client;" && has out ": client ended with exit status 255" " are needed:"'
 
 # --- Mistakes. ---
 
