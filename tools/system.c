@@ -21,6 +21,7 @@
 #define MOST_UNTIL_S 1e9
 
 static volatile pid_t launcher;
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };	/* that stop it */
 
 static bool begins_program(const char *word)
 {
@@ -181,15 +182,26 @@ static void forward(int signal)
 		kill(launcher, signal);
 }
 
+/* Until they can be forwarded, and the launcher can take them. */
+static void hold_signals(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(how, &set, NULL);
+}
+
 /* The launcher is another process, for the namespaces; when it ends, all members do. */
 static int await_launcher(void)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action = { .sa_handler = forward };
 	int status = 0;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaction(signals[i], &action, NULL);
+	hold_signals(SIG_UNBLOCK);
 	while (waitpid(launcher, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -197,8 +209,11 @@ static int await_launcher(void)
 
 static void launch(struct system *system)
 {
-	int status = system_start(system);
+	int status;
 
+	system_catch_signals();
+	hold_signals(SIG_UNBLOCK);
+	status = system_start(system);
 	if (!status)
 		status = system_run(system);
 	fflush(stdout);
@@ -241,6 +256,7 @@ int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **wor
 		status = read_until(&system, values[RUN_UNTIL]);
 	if (!status)
 		status = check_nodes(&system);
+	hold_signals(SIG_BLOCK);
 	if (!status)
 		status = system_prepare(&system);
 	if (!status) {

@@ -144,6 +144,11 @@ int system_status(const struct system *system);
 
 /* --- system_turns.c --- */
 
+/*
+ * Those that stop a run.  They are to be blocked until then: the first process of a namespace gets
+ * none that it has no handler for.
+ */
+void system_catch_signals(void);
 /* Until all have ended; the exit status. */
 int system_run(struct system *system);
 

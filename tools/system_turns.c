@@ -200,7 +200,7 @@ static void on_signal(int signal)
 		stopped = signal;
 }
 
-static void catch_signals(void)
+void system_catch_signals(void)
 {
 	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
 	struct sigaction action = { .sa_handler = on_signal };
@@ -365,7 +365,6 @@ int system_run(struct system *system)
 	bool is_reported = false;
 	uint32_t next;
 
-	catch_signals();
 	clock_gettime(CLOCK_MONOTONIC, &run.since);
 	while (any_alive(system)) {
 		if (system_is_over(system) && !is_reported) {
