@@ -91,5 +91,7 @@ struct run_program {
 
 /* Of a script: its interpreter.  All zero if it is not found or no ELF file. */
 struct run_program run_program_of(const char *command);
+/* Its file; NULL: errno says why there is none.  To be freed. */
+char *run_path_of(const char *command);
 
 #endif

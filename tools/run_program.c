@@ -232,6 +232,11 @@ static char *find(const char *command)
 	return NULL;
 }
 
+char *run_path_of(const char *command)
+{
+	return find(command);
+}
+
 int run_find(const char *command)
 {
 	char *path = find(command);

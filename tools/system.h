@@ -141,6 +141,19 @@ void system_ended(struct system *system, struct system_program *program, int sta
 void system_report_unserved(const struct system *system);
 /* All have ended: the first status that is not well, or what they do not agree on. */
 int system_status(const struct system *system);
+/* --- system_outside.c: programs into which nothing can be preloaded --- */
+
+/* 0 or an exit status: it is to be one of the system. */
+int system_check_program(const struct system_program *program);
+/* A member becomes such a program; false: it could not, and is to have the turn again. */
+bool system_let_out(struct system *system);
+/*
+ * Nobody can go on now but who is outside: a moment of real time, after which others look again.
+ * False: it was longer than the limit of virtual time.
+ */
+bool system_await_outside(const struct system *system);
+/* One that was outside has ended. */
+void system_end_outside(struct turn_segment *segment);
 
 /* --- system_turns.c --- */
 
@@ -149,6 +162,9 @@ int system_status(const struct system *system);
  * none that it has no handler for.
  */
 void system_catch_signals(void);
+/* Has it ended?  wait: until it has. */
+bool system_has_ended(pid_t pid, bool wait);
+
 /* Until all have ended; the exit status. */
 int system_run(struct system *system);
 

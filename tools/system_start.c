@@ -178,23 +178,6 @@ static void become(const struct system *system, const struct system_program *pro
 	_exit(status);
 }
 
-static int check_program(const struct system_program *program)
-{
-	int status = run_find(program->command[0]);
-	struct run_program found;
-
-	if (status)
-		return status;
-	found = run_program_of(program->command[0]);
-	if (found.is_static)
-		tool_error("%s is linked statically: its time cannot be virtual",
-			   program->command[0]);
-	status = found.is_static ? STATUS_CANNOT_EXECUTE : 0;
-	free(found.interpreter);
-	free(found.runtime);
-	return status;
-}
-
 int system_start(struct system *system)
 {
 	struct turn_segment *segment = system->segment;
@@ -204,7 +187,7 @@ int system_start(struct system *system)
 	if (!place_turn())
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < system->num; i++) {
-		status = check_program(&system->programs[i]);
+		status = system_check_program(&system->programs[i]);
 		if (status)
 			return status;
 	}

@@ -15,6 +15,11 @@ static const char *const words[] = {
 		"sets a handler for SIGSYS, which is never called: that signal catches system calls",
 	[TURN_FILTERS_CALLS] =
 		"asks for a seccomp filter, which is not installed: its system calls are caught already",
+	[TURN_IS_STATIC] = "is linked statically: it runs in real time, and so does what it starts",
+	[TURN_IS_FOREIGN] =
+		"is for another processor: it runs in real time, and so does what it starts",
+	[TURN_GAINS_RIGHTS] = "is setuid or setgid, or has capabilities: it runs in real time, and so "
+			      "does what it starts",
 };
 
 _Static_assert(TURN_MAX_MEMBERS == 64 && TURN_MAX_THREADS == 256, "what is told of them");

@@ -37,8 +37,7 @@ struct run {
  * Ends.
  */
 
-/* Has it ended?  wait: until it has. */
-static bool has_ended(pid_t pid, bool wait)
+bool system_has_ended(pid_t pid, bool wait)
 {
 	siginfo_t info = { .si_pid = 0 };
 	struct pollfd end = { .events = POLLIN };
@@ -70,6 +69,8 @@ static void bury(struct system *system, uint32_t number)
 	struct turn_member *member = &segment->members[number];
 	int status;
 
+	if (member->life == TURN_OUTSIDE)
+		system_end_outside(segment);
 	turn_order_remove_member(segment, number);
 	member->life = TURN_ENDED;
 	if (waitpid(member->pid, &status, WNOHANG) == member->pid)
@@ -81,11 +82,6 @@ static void bury(struct system *system, uint32_t number)
 	turn_order_interrupt_words(segment);
 }
 
-static bool is_alive(const struct turn_member *member)
-{
-	return member->life == TURN_STARTS || member->life == TURN_LIVES;
-}
-
 /* Those that were killed. */
 static bool bury_dead(struct system *system)
 {
@@ -94,7 +90,7 @@ static bool bury_dead(struct system *system)
 	for (uint32_t i = 0; i < system->segment->num_members; i++) {
 		const struct turn_member *member = &system->segment->members[i];
 
-		if (is_alive(member) && member->pid && has_ended(member->pid, false)) {
+		if (turn_is_alive(member) && member->pid && system_has_ended(member->pid, false)) {
 			bury(system, i);
 			found = true;
 		}
@@ -126,7 +122,7 @@ static void kill_node(struct system *system)
 		if (program->has_ended || !system_is_named(program, system->killed))
 			continue;
 		kill(pid, SIGKILL);
-		has_ended(pid, true);
+		system_has_ended(pid, true);
 		bury(system, program->member);
 	}
 }
@@ -142,7 +138,7 @@ static void report_daemons(const struct system *system)
 static bool any_alive(const struct system *system)
 {
 	for (uint32_t i = 0; i < system->segment->num_members; i++)
-		if (is_alive(&system->segment->members[i]))
+		if (turn_is_alive(&system->segment->members[i]))
 			return true;
 	return false;
 }
@@ -182,7 +178,7 @@ static bool look_at_deaths(struct run *run)
 
 	for (uint32_t i = 0; i < segment->num_members; i++) {
 		member = &segment->members[i];
-		if (!is_alive(member) || !member->pid || !has_ended(member->pid, false))
+		if (!turn_is_alive(member) || !member->pid || !system_has_ended(member->pid, false))
 			continue;
 		if (owner != TURN_NOBODY && segment->threads[owner].member == i &&
 		    segment->owner == owner)
@@ -338,7 +334,7 @@ static void kill_all(struct system *system)
 	if (getpid() == 1)
 		kill(-1, SIGKILL);
 	for (uint32_t i = 0; getpid() != 1 && i < system->segment->num_members; i++)
-		if (is_alive(&system->segment->members[i]) && system->segment->members[i].pid)
+		if (turn_is_alive(&system->segment->members[i]) && system->segment->members[i].pid)
 			kill(system->segment->members[i].pid, SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		;
@@ -376,7 +372,13 @@ int system_run(struct system *system)
 			kill_node(system);
 			continue;
 		}
-		if (next == TURN_NOBODY && !bury_dead(system)) {
+		if (next == TURN_NOBODY && segment->outside && !stopped &&
+		    system_await_outside(system)) {
+			bury_dead(system);
+			system_output_copy(system);
+			continue;
+		}
+		if (next == TURN_NOBODY && !stopped && !bury_dead(system)) {
 			if (system_is_over(system)) {
 				report_daemons(system);
 			} else {
@@ -389,6 +391,10 @@ int system_run(struct system *system)
 		if (next != TURN_NOBODY) {
 			give(segment, next);
 			await_turn(&run);
+			while (segment->becoming && !stopped && !system_let_out(system)) {
+				give(segment, segment->owner);
+				await_turn(&run);
+			}
 		}
 		if (stopped) {
 			kill_all(system);
@@ -401,7 +407,7 @@ int system_run(struct system *system)
 			uint32_t member = (segment->victim ? segment->victim : segment->ended) - 1;
 
 			segment->victim = segment->ended = 0;
-			has_ended(segment->members[member].pid, true);
+			system_has_ended(segment->members[member].pid, true);
 			bury(system, member);
 		}
 		bury_dead(system);

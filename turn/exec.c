@@ -13,6 +13,7 @@
 #include "exec.h"
 #include "hand.h"
 #include "order.h"
+#include "outside.h"
 #include "pointers.h"
 #include "raw.h"
 #include "threads.h"
@@ -63,19 +64,25 @@ static long count(char *const *list)
 	return num;
 }
 
-/* What the new program is to see: what it is given, and what it needs to be one of the system. */
+/*
+ * What the new program is to see: what it is given, and what it needs to be one of the system; thread:
+ * NULL: it is none, nor is what it starts.
+ */
 static void copy_environment(char **to, char *const *from, char *thread)
 {
 	const char *preload = NULL;
 
 	preload_entry[preload_len] = '\0';
 	for (size_t i = 0; from && from[i]; i++) {
-		if (is_variable(from[i], PRELOAD))
+		if (thread && is_variable(from[i], PRELOAD))
 			preload = from[i] + sizeof(PRELOAD);
 		else if (!is_variable(from[i], TURN_THREAD_VARIABLE) &&
 			 !is_variable(from[i], TURN_FILE_VARIABLE))
 			*to++ = from[i];
 	}
+	*to = NULL;
+	if (!thread)
+		return;
 	*to++ = thread;
 	*to++ = file_entry;
 	*to++ = preload_entry;
@@ -142,38 +149,56 @@ static void set_others(enum turn_state *kept, bool restore)
 	}
 }
 
+/* The call, by a process that becomes that program; it comes back only if it cannot. */
+static long become(const struct turn_call *call, bool is_outside, uint32_t told)
+{
+	enum turn_state kept[TURN_MAX_THREADS];
+	long result;
+
+	if (turn_spawned() != TURN_NOBODY) {
+		turn_spawned_outside(is_outside, told);
+		result = turn_through(call);
+		turn_spawned_outside(false, TURN_NOBODY);
+		return result;
+	}
+	set_others(kept, false);
+	turn_timers_keep();
+	result = is_outside ? turn_outside_exec(call, told) : turn_through(call);
+	set_others(kept, true);
+	return result;
+}
+
 long turn_exec(const struct turn_call *call)
 {
 	const unsigned int argument = call->number == SYS_execve ? 2 : 3;
 	char *const *given = (char *const *)call->arguments[argument];
-	enum turn_state kept[TURN_MAX_THREADS];
+	const char *path = (const char *)call->arguments[argument - 2];
 	char entry[sizeof(TURN_THREAD_VARIABLE) + 12];
 	const long num = count(given);
-	const bool is_spawned = turn_spawned() != TURN_NOBODY;
+	uint32_t told = TURN_NOBODY;
 	struct turn_call other = *call;
 	uint64_t mask = 0;
 	char **environment;
+	bool is_outside;
 	long result;
 
-	if (num < 0)
-		return num;
+	if (num < 0 || !turn_can_read_string(path))
+		return -EFAULT;
 	environment = room_for((size_t)num + MOST_ADDED + 1);
 	if (!environment)
 		return -ENOMEM;
-	write_entry(entry, is_spawned ? turn_spawned() : turn_slot());
-	copy_environment(environment, given, entry);
+	is_outside = turn_outside_is(call, &told);
+	write_entry(entry, turn_spawned() != TURN_NOBODY ? turn_spawned() : turn_slot());
+	copy_environment(environment, given, is_outside ? NULL : entry);
 	other.arguments[argument] = (long)environment;
-	if (!is_spawned)
-		set_others(kept, false);
 	turn_changed();		/* descriptors are closed */
 	/* The new program has the mask of this moment. */
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &call->context->uc_sigmask, &mask,
 		 TURN_SIGSET_SIZE);
-	if (!is_spawned)
-		turn_timers_keep();
-	result = turn_through(&other);
+	result = become(&other, is_outside, told);
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
-	if (!is_spawned)
-		set_others(kept, true);
+	/* What was to be told of it is not so. */
+	if (told != TURN_NOBODY)
+		turn_segment->num_told--;
 	return result;
 }

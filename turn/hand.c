@@ -124,11 +124,16 @@ void turn_leave(void)
 	give(next_one());
 }
 
-void turn_pass_to_launcher(void)
+void turn_give_to_launcher(void)
 {
 	turn_self()->state = TURN_READY;
 	turn_segment->owner = TURN_NOBODY;
 	give(TURN_NOBODY);
+}
+
+void turn_pass_to_launcher(void)
+{
+	turn_give_to_launcher();
 	turn_take();
 }
 

@@ -21,6 +21,7 @@ void turn_order_init(struct turn_segment *segment, uint64_t seed)
 {
 	segment->now = TURN_BEGIN;
 	segment->until = TURN_NEVER;
+	segment->pace = TURN_NEVER;
 	segment->stop_at = TURN_NEVER;
 	segment->order = seed;
 	segment->changes = 1;
@@ -107,7 +108,7 @@ static uint32_t later(struct turn_segment *segment)
 		if (waits(&segment->threads[i]) && segment->threads[i].deadline < first &&
 		    !is_stopped(segment, &segment->threads[i]))
 			first = segment->threads[i].deadline;
-	if (first == TURN_NEVER || first > segment->until)
+	if (first == TURN_NEVER || first > segment->until || first > segment->pace)
 		return TURN_NOBODY;
 	segment->now = first;
 	return ready(segment);

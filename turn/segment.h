@@ -94,7 +94,13 @@ struct turn_preemption {
 	uint32_t call;		/* before which it happened, for people */
 };
 
-enum turn_life { TURN_UNUSED, TURN_STARTS, TURN_LIVES, TURN_ENDED };
+enum turn_life {
+	TURN_UNUSED,
+	TURN_STARTS,
+	TURN_LIVES,
+	TURN_OUTSIDE,		/* it has become a program that has no turns */
+	TURN_ENDED,
+};
 
 /* The files that standard output and standard error of a program are, and of its children. */
 struct turn_files {
@@ -117,6 +123,9 @@ enum turn_notice {
 	TURN_TOO_MANY_THREADS,
 	TURN_HANDLES_SIGSYS,
 	TURN_FILTERS_CALLS,
+	TURN_IS_STATIC,
+	TURN_IS_FOREIGN,
+	TURN_GAINS_RIGHTS,
 };
 
 /* It is told in the order of what is written. */
@@ -143,6 +152,12 @@ struct turn_host {
 	uint8_t addresses[TURN_MAX_ADDRESSES][16];
 };
 
+static inline bool turn_is_alive(const struct turn_member *member)
+{
+	return member->life == TURN_STARTS || member->life == TURN_LIVES ||
+	       member->life == TURN_OUTSIDE;
+}
+
 struct turn_segment {
 	uint64_t magic;
 	uint32_t version;
@@ -153,6 +168,8 @@ struct turn_segment {
 	uint32_t num_threads, num_members;
 	uint64_t now;		/* ns of the monotonic clock */
 	uint64_t until;		/* nobody runs later than that */
+	uint32_t outside;	/* members that are: time is not faster than in reality meanwhile */
+	uint64_t pace;		/* nor later than that; TURN_NEVER: nobody is outside */
 	uint64_t changes;	/* calls that may have made a descriptor ready */
 	uint64_t waits;		/* counts, for `since' */
 	uint64_t order;		/* state of what chooses among threads */
@@ -175,6 +192,9 @@ struct turn_segment {
 	uint32_t victim;	/* member + 1 that the turn's owner has killed; 0: none */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
 	uint32_t ports, names;	/* of sockets, that were chosen */
+	/* Of a member, + 1, that gave up the turn to become a program outside; 0: none. */
+	uint32_t becoming, becoming_thread, becoming_told;
+	_Atomic uint32_t becomes;	/* futex, marked by the kernel when it is so; 0: it failed */
 	/* A ring: num_written is the members', num_shown the launcher's. */
 	_Atomic uint64_t num_written, num_shown;
 	struct turn_written written[TURN_MAX_WRITTEN];

@@ -123,8 +123,7 @@ static void await_death(long pid)
 	for (uint32_t i = 0; i < turn_segment->num_members; i++) {
 		const struct turn_member *member = &turn_segment->members[i];
 
-		if (member->pid != pid || i == turn_member ||
-		    (member->life != TURN_STARTS && member->life != TURN_LIVES))
+		if (member->pid != pid || i == turn_member || !turn_is_alive(member))
 			continue;
 		turn_segment->victim = i + 1;
 		turn_pass_to_launcher();

@@ -14,7 +14,7 @@
 #include "shown.h"
 #include "tell.h"
 
-void turn_tell(enum turn_notice what, const char *name)
+uint32_t turn_note(enum turn_notice what, const char *name)
 {
 	const uint32_t program = turn_segment->members[turn_member].files.program;
 	char own[16] = "";
@@ -28,15 +28,24 @@ void turn_tell(enum turn_notice what, const char *name)
 		told = &turn_segment->told[i];
 		if (told->what == what && told->program == program &&
 		    !strncmp(told->name, name, sizeof(told->name) - 1))
-			return;
+			return TURN_NOBODY;
 	}
 	if (turn_segment->num_told == TURN_MAX_TOLD)
-		return;
+		return TURN_NOBODY;
 	told = &turn_segment->told[turn_segment->num_told];
 	told->what = what;
 	told->program = program;
+	memset(told->name, 0, sizeof(told->name));
 	memcpy(told->name, name, strnlen(name, sizeof(told->name) - 1));
-	turn_shown_told(turn_segment->num_told++);
+	return turn_segment->num_told++;
+}
+
+void turn_tell(enum turn_notice what, const char *name)
+{
+	uint32_t number = turn_note(what, name);
+
+	if (number != TURN_NOBODY)
+		turn_shown_told(number);
 }
 
 /* As if it were there: programs that insist on one go on, and call what they would call. */

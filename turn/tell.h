@@ -8,6 +8,8 @@
 
 /* Once for each of that name; NULL: the name of this thread. */
 void turn_tell(enum turn_notice what, const char *name);
+/* Its number in turn_segment.told, for who tells it later; TURN_NOBODY: it is told already. */
+uint32_t turn_note(enum turn_notice what, const char *name);
 
 /* prctl(), seccomp(): filters of calls are told and not installed. */
 long turn_prctl(const struct turn_call *call);

@@ -14,6 +14,7 @@
 #include "hand.h"
 #include "include/thread_local.h"
 #include "order.h"
+#include "outside.h"
 #include "pointers.h"
 #include "raw.h"
 #include "tell.h"
@@ -37,11 +38,19 @@ static struct beginning beginnings[TURN_MAX_THREADS];
 static POLYCM_THREAD_LOCAL struct {
 	uint32_t slot;
 	bool has_ended;		/* without exec */
+	bool is_outside;	/* the program that it becomes */
+	uint32_t told;		/* of that */
 } spawned = { .slot = TURN_NOBODY };
 
 uint32_t turn_spawned(void)
 {
 	return spawned.slot;
+}
+
+void turn_spawned_outside(bool is_outside, uint32_t told)
+{
+	spawned.is_outside = is_outside;
+	spawned.told = told;
 }
 
 void turn_thread_begin(uint32_t slot)
@@ -164,6 +173,8 @@ static void end_spawn(uint32_t slot, uint32_t member, long pid)
 		turn_segment->members[member].life = TURN_ENDED;
 		turn_order_interrupt(turn_segment, turn_member);
 		turn_changed();
+	} else if (pid > 0 && spawned.is_outside) {
+		turn_outside_begin(member, spawned.told);
 	} else if (pid > 0) {
 		turn_segment->threads[slot].state = TURN_READY;
 	}
@@ -180,7 +191,7 @@ static long clone_it(const struct turn_call *call, struct clone_args *args, stru
 
 	if (begin->is_spawned) {
 		spawned.slot = begin->slot;
-		spawned.has_ended = false;
+		spawned.has_ended = spawned.is_outside = false;
 		/* No turn before it is a program. */
 		turn_segment->threads[begin->slot].state = TURN_FREE;
 	} else if (begin->is_member) {

@@ -6,6 +6,9 @@
 #ifndef TURN_THREADS_H
 #define TURN_THREADS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "trap.h"
 
 /* clone(), clone3(), fork(), vfork(). */
@@ -18,6 +21,8 @@ long turn_exit(const struct turn_call *call);
  * memory, and acts as its parent's thread: what is kept there is the parent's.  Else TURN_NOBODY.
  */
 uint32_t turn_spawned(void);
+/* It becomes a program that runs outside, of which that is told; or it does not. */
+void turn_spawned_outside(bool is_outside, uint32_t told);
 
 /* This thread, which has that slot, is one of the system; it waits for its turn. */
 void turn_thread_begin(uint32_t slot);

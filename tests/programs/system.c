@@ -494,6 +494,28 @@ static void queues(void)
 	CHECK(!pthread_join(thread, NULL));
 }
 
+static char *argument;	/* of some cases */
+
+/* A file that looks like a static program, and is none. */
+static void broken(void)
+{
+	char *arguments[] = { argument, NULL };
+
+	for (int i = 0; i < 3; i++) {
+		CHECK(execv(argument, arguments) < 0 && errno == ENOEXEC);
+		CHECK(spawned(argument, NULL, false) == -ENOEXEC);
+		CHECK(sleep(1) == 0);
+	}
+	CHECK(seconds() >= 3);
+}
+
+/* A static program, which ends with status 5. */
+static void outside(void)
+{
+	CHECK(spawned(argument, NULL, false) == 5 && spawned(argument, NULL, true) == 5);
+	CHECK(!spawned("/bin/true", NULL, false));
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -503,13 +525,15 @@ static const struct {
 	{ "rounding", rounding }, { "time_left", time_left },
 	{ "pointers", pointers }, { "many", many }, { "caught", caught }, { "spawn", spawn },
 	{ "watch", watch }, { "queues", queues },
+	{ "broken", broken }, { "outside", outside },
 };
 
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (argc != 2 || strcmp(argv[1], cases[i].name) != 0)
+		if (argc < 2 || strcmp(argv[1], cases[i].name) != 0)
 			continue;
+		argument = argv[2];
 		cases[i].run();
 		puts("ok");
 		return 0;

@@ -176,6 +176,35 @@ if ! grep -qF 'TCP' "$work/probe"; then
 	check 'TCP beside RDMA' eval 'same 3 --on one ibv_rc_pingpong -g 3 -n 20 --on two ibv_rc_pingpong -g 3 -n 20 one &&
 		has "$work/first.out" "[two]   remote address: LID 0x0000, QPN"'
 fi
+# --- Programs that have no turns. ---
+
+cat >"$work/outside.c" <<'END'
+#include <unistd.h>
+int main(void) { char c; while (read(0, &c, 1) == 1) if (write(1, &c, 1) != 1) return 1; return 5; }
+END
+outside() {
+	# No program, though it looks like one.
+	cp "$work/static" "$work/broken" && printf '\001' | dd of="$work/broken" bs=1 seek=16 conv=notrunc status=none || return
+	told='is linked statically: it runs in real time, and so does what it starts'
+	check 'a static program among members' eval 'run outside 0 --on a sh -c "
+		echo \$(echo read | $work/static); (sleep 0.1; echo late) | $work/static; echo \$?" --on b sleep 2 &&
+		has "$work/outside.out" "[a] read" "[a] late" "[a] 5" &&
+		counts "$work/outside.out" 1 "^polycm: a: $work/static $told$"'
+	check 'a static program in place of a member' eval 'run outside 5 --on a sh -c "exec $work/static"'
+	check 'a script of a static program' eval 'printf "#!$work/static\n" >"$work/script"; chmod +x "$work/script"
+		run outside 5 --on a sh -c "\"$work/script\"" && has "$work/outside.out" "$told"'
+	check 'one that cannot be started' eval 'same 2 --on a "$work/member" broken "$work/broken" &&
+		has "$work/first.out" "[a] ok" && lacks "$work/first.out" "$told"'
+	check 'a static program by posix_spawn' eval 'run outside 0 --on a "$work/member" outside "$work/static" &&
+		has "$work/outside.out" "$told"'
+	check 'a static program that nobody ends' eval 'run outside 75 --until 0.1 --on a sh -c "sleep 100 | $work/static" &&
+		has "$work/outside.out" "the limit of virtual time (--until) is reached"'
+	check 'a static program on the command line' eval 'run static 126 --on a "$work/static" &&
+		has "$work/static.out" "is linked statically: its time cannot be virtual"'
+	check 'a script of one there' eval 'run static 126 --on b true --on a "$work/script" &&
+		has "$work/static.out" "script is linked statically: its time cannot be virtual"'
+}
+! $CC -static -o "$work/static" "$work/outside.c" 2>/dev/null || { chmod go+rx "$work/static"; outside; }
 
 # --- Faults by seed. ---
 
@@ -195,9 +224,6 @@ check 'explore' explored
 
 # --- Mistakes. ---
 
-echo 'int main(void) { return 0; }' | $CC -x c -static -o "$work/static" - 2>/dev/null && chmod go+rx "$work/static"
-[ ! -x "$work/static" ] || check 'a static program' eval 'run static 126 --on a "$work/static" &&
-	has "$work/static.out" "is linked statically: its time cannot be virtual"'
 check 'no such program' eval 'run none 127 --on a /there/is/no/such --on b true'
 check 'no command' eval 'run usage 2 --on a --on b true && has "$work/usage.out" "run: --on a: no command is given"'
 check 'an option behind a node' eval 'run usage 2 --on a --seed 3 true && has "$work/usage.out" "put other options in front"'

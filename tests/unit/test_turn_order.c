@@ -90,6 +90,18 @@ static void test_nobody_runs_after_the_limit(void **state)
 	assert_int_equal(segment.now, TURN_BEGIN);
 }
 
+static void test_nobody_runs_faster_than_the_pace(void **state)
+{
+	uint32_t sleeper = waiting(0, TURN_ASLEEP, TURN_BEGIN + 10);
+
+	(void)state;
+	segment.pace = TURN_BEGIN + 9;
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+	segment.pace = TURN_BEGIN + 11;
+	assert_int_equal(turn_order_next(&segment), sleeper);
+	assert_int_equal(segment.now, TURN_BEGIN + 10);
+}
+
 static void test_descriptors_are_asked_after_a_change_only(void **state)
 {
 	uint32_t first = waiting(0, TURN_DESCRIPTORS, TURN_NEVER);
@@ -267,6 +279,7 @@ int main(void)
 		cmocka_unit_test_setup(test_who_is_ready_comes_before_time_moves, setup),
 		cmocka_unit_test_setup(test_the_earliest_deadline_is_next, setup),
 		cmocka_unit_test_setup(test_nobody_runs_after_the_limit, setup),
+		cmocka_unit_test_setup(test_nobody_runs_faster_than_the_pace, setup),
 		cmocka_unit_test_setup(test_descriptors_are_asked_after_a_change_only, setup),
 		cmocka_unit_test_setup(test_words_wake_the_oldest, setup),
 		cmocka_unit_test_setup(test_words_are_of_one_process_or_shared, setup),
