@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libconfig.h>
+#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -178,6 +180,21 @@ static void become(const struct system *system, const struct system_program *pro
 	_exit(status);
 }
 
+/*
+ * Members end with the launcher, however it ends: the kernel marks a word of its list of robust
+ * futexes.
+ */
+static void announce(struct turn_segment *segment)
+{
+	struct robust_list_head *head = NULL;
+	size_t len;
+
+	atomic_store(&segment->launcher, (uint32_t)getpid());
+	if (!syscall(SYS_get_robust_list, 0, &head, &len) && head)
+		head->list_op_pending = (struct robust_list *)
+			((char *)&segment->launcher - head->futex_offset);
+}
+
 int system_start(struct system *system)
 {
 	struct turn_segment *segment = system->segment;
@@ -195,6 +212,7 @@ int system_start(struct system *system)
 	segment->version = TURN_VERSION;
 	segment->size = sizeof(*segment);
 	turn_order_init(segment, seed);
+	announce(segment);
 	segment->until = TURN_BEGIN + system->until;
 	system_show_hosts(system);
 	if (system->killed)

@@ -3,13 +3,17 @@
 #include "config.h"
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "hand.h"
 #include "include/thread_local.h"
 #include "order.h"
 #include "raw.h"
 #include "timers.h"
+
+#define LOOK_S 1	/* of real time, between two looks whether the launcher lives */
 
 struct turn_segment *turn_segment;
 uint32_t turn_member;
@@ -43,12 +47,25 @@ static void await_leaving(void)
 	turn_segment->leaving = 0;
 }
 
+/*
+ * Without the launcher nobody gives a turn.  Its own children end with it, as do all in a namespace;
+ * this is for the children of members where there is none.
+ */
+static void end_with_launcher(void)
+{
+	if (atomic_load(&turn_segment->launcher) & FUTEX_OWNER_DIED)
+		TURN_RAW(SYS_exit_group, 128 + SIGKILL);
+}
+
 void turn_take(void)
 {
+	const struct timespec look = { .tv_sec = LOOK_S };
 	struct turn_thread *self = turn_self();
 
-	while (!atomic_exchange(&self->go, 0))
-		TURN_RAW(SYS_futex, &self->go, FUTEX_WAIT, 0, NULL);
+	while (!atomic_exchange(&self->go, 0)) {
+		TURN_RAW(SYS_futex, &self->go, FUTEX_WAIT, 0, &look);
+		end_with_launcher();
+	}
 	await_leaving();
 	self->state = TURN_RUNS;
 }
@@ -76,6 +93,7 @@ static void go_on(void)
 	uint32_t next = next_one();
 
 	if (next == slot) {
+		end_with_launcher();
 		turn_self()->state = TURN_RUNS;
 		return;
 	}

@@ -164,6 +164,7 @@ struct turn_segment {
 	uint32_t size;
 	_Alignas(64) _Atomic uint32_t launcher_go;	/* futex; 1: the launcher has the turn */
 	_Atomic uint32_t wanted;	/* by the launcher: a member was killed that has not the turn */
+	_Atomic uint32_t launcher;	/* its process id, marked by the kernel when it has ended */
 	uint32_t owner;		/* thread, or TURN_NOBODY */
 	uint32_t num_threads, num_members;
 	uint64_t now;		/* ns of the monotonic clock */

@@ -248,6 +248,19 @@ stopped() {
 }
 check 'a launcher that was killed leaves a folder' eval '! stopped KILL'
 check 'which the next run removes' eval 'run next 0 --on a true && [ "$(left)" -eq 0 ]'
+# Without namespaces, which would end all of them: the children of a member end when nobody gives them a turn.
+unspaced() {
+	rm -f "$work/alive"
+	user mkfifo "$work/alive" || return
+	user unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec "$@"' sh \
+		timeout --foreground -s KILL 1 env "LD_LIBRARY_PATH=${library%/*}" "$copy/bin/polycm" run \
+		--on a sh -c "(while :; do sleep inf; done) & wait" --on b sh -c "while :; do :; done" \
+		9>"$work/alive" >"$work/unspaced.out" 2>&1 &
+	# Until nobody has it open.
+	timeout -k 2 60 cat "$work/alive" && has "$work/unspaced.out" "allows no namespaces"
+}
+! user unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces' 2>/dev/null ||
+	check 'nothing is left of a launcher that was killed' unspaced
 check 'stopped by SIGINT' stopped INT
 check 'stopped by SIGTERM' stopped TERM
 finish
