@@ -155,6 +155,11 @@ bool system_await_outside(const struct system *system);
 /* One that was outside has ended. */
 void system_end_outside(struct turn_segment *segment);
 
+/* --- system_busy.c --- */
+
+/* Of the thread that has the turn: it made no call for so long. */
+void system_tell_busy(const struct system *system, uint32_t number, int seconds);
+
 /* --- system_turns.c --- */
 
 /*

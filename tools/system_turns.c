@@ -151,7 +151,6 @@ static void look_at_progress(struct run *run)
 {
 	const struct turn_segment *segment = run->system->segment;
 	const uint32_t owner = segment->owner;
-	const struct system_program *program;
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -163,10 +162,7 @@ static void look_at_progress(struct run *run)
 	if (run->is_reported || now.tv_sec - run->since.tv_sec < PATIENCE || owner == TURN_NOBODY)
 		return;
 	run->is_reported = true;
-	program = system_program_of(run->system, segment->threads[owner].member);
-	tool_error("%s has made no system call for %d s of real time: it computes, or waits for what "
-		   "it only looks at; Ctrl-C ends the run", program ? system_name(program) : "a member",
-		   PATIENCE);
+	system_tell_busy(run->system, owner, PATIENCE);
 }
 
 /* Did the member die that has the turn?  Others that were killed are told of when they would have it. */

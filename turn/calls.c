@@ -237,6 +237,7 @@ static call_fn *const calls[] = {
 
 	[SYS_read] = read_one,
 	[SYS_readv] = turn_input,
+	[SYS_preadv2] = turn_input,	/* at -1 it reads as readv() does */
 	[SYS_recvfrom] = turn_input,
 	[SYS_recvmsg] = turn_input,
 	[SYS_accept] = turn_input,

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* system_busy.c - who has the turn and does not give it on, and where it is: in words. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "system.h"
+
+/* The number of the system call that it is in; -1: none, or it is not known. */
+static long call_of(const struct system *system, const struct turn_thread *thread)
+{
+	char *path = tool_printf("/proc/%d/task/%d/syscall",
+				 system->segment->members[thread->member].pid, thread->tid);
+	FILE *file = fopen(path, "re");
+	long number = -1;
+
+	/* "running" is none. */
+	if (file && fscanf(file, "%ld", &number) != 1)
+		number = -1;
+	if (file)
+		fclose(file);
+	free(path);
+	return number;
+}
+
+/* The program's that the process is by now. */
+static void read_name(int32_t pid, char name[16])
+{
+	char *path = tool_printf("/proc/%d/comm", pid);
+	FILE *file = fopen(path, "re");
+
+	if (!file || fscanf(file, "%15[^\n]", name) != 1)
+		strcpy(name, "a program");
+	if (file)
+		fclose(file);
+	free(path);
+}
+
+void system_tell_busy(const struct system *system, uint32_t number, int seconds)
+{
+	const struct turn_thread *thread = &system->segment->threads[number];
+	const struct system_program *program = system_program_of(system, thread->member);
+	const char *node = program ? system_name(program) : "a member";
+	const int32_t pid = system->segment->members[thread->member].pid;
+	const long call = call_of(system, thread);
+	char name[16];
+
+	read_name(pid, name);
+	if (call >= 0)
+		tool_error("%s: %s, process %d, thread %d, is in system call %ld for %d s of real time, "
+			   "which waits for what is outside of the run; Ctrl-C ends the run", node,
+			   name, pid, thread->tid, call, seconds);
+	else
+		tool_error("%s: %s, process %d, thread %d, has made no system call for %d s of real "
+			   "time: it computes, or looks at memory until another thread changes it, "
+			   "which needs a call by which others go on, such as sched_yield(); Ctrl-C "
+			   "ends the run", node, name, pid, thread->tid, seconds);
+}
