@@ -342,12 +342,26 @@ static int make_output(const struct explore *explore)
 	return STATUS_USAGE;
 }
 
+/* 0 or the exit status of what cannot be run. */
+static int find_programs(const struct explore *explore)
+{
+	char **word = explore->command + 2;
+	int status = 0;
+
+	if (!explore->is_system)
+		return run_find(explore->command[0]);
+	for (; !status && *word; word++)
+		if ((!strcmp(*word, "--on") || !strcmp(*word, "--daemon")) && word[1] && word[2])
+			status = run_find(word[2]);
+	return status;
+}
+
 static int prepare(struct explore *explore, const char *transport)
 {
 	const char *folder = getenv("TMPDIR");
 	int status;
 
-	status = explore->command[explore->is_system ? 2 : 0] ? run_find(name_of(explore)) : 0;
+	status = find_programs(explore);
 	if (status)
 		return status;
 	explore->work = tool_printf("%s/polycm-explore.XXXXXX", folder && *folder ? folder : "/tmp");

@@ -87,8 +87,8 @@ bool explore_run(const struct explore *explore, struct explore_run *run);
 char *explore_usual_wait(const char *output);
 /* A run that failed: was it a wait without end? */
 void explore_classify(const struct explore *explore, struct explore_run *run);
-/* What the threads of a process group do now. */
-void explore_describe_group(pid_t group, char *text, size_t size);
+/* What the threads of a process group do now, or those of a system that it has launched. */
+void explore_describe_group(pid_t group, bool is_system, char *text, size_t size);
 bool explore_same(const struct explore_result *a, const struct explore_result *b);
 /* "exit status 3", "waits for ever: poll waits for ..."; static. */
 const char *explore_words(const struct explore_result *result);

@@ -182,11 +182,16 @@ static void append(char *text, size_t size, const char *more)
 		snprintf(text + len, size - len, "%s%s", len ? ", " : "", more);
 }
 
-/* "ping computes", "ping waits in futex". */
-static void describe_thread(const char *folder, const char *thread, char *text, size_t size)
+/*
+ * "ping computes", "ping waits in futex".  In a system all threads but one wait for their turn, in
+ * a futex: then only the others are of interest.
+ */
+static void describe_thread(const char *folder, const char *thread, bool is_member, char *text,
+			    size_t size)
 {
-	char *path = tool_printf("%s/%s/stat", folder, thread), line[512], words[200];
+	char *path = tool_printf("%s/%s/stat", folder, thread), line[512], words[200] = "";
 	const char *name, *state, *call = NULL;
+	long number = -1;
 	size_t len;
 
 	if (read_line(path, line, sizeof(line)) && (name = strchr(line, '(')) &&
@@ -195,18 +200,21 @@ static void describe_thread(const char *folder, const char *thread, char *text, 
 		snprintf(words, sizeof(words), "%.*s", (int)len, name + 1);
 		free(path);
 		path = tool_printf("%s/%s/syscall", folder, thread);
-		if (state[2] != 'R' && read_line(path, line, sizeof(line)))
+		if (state[2] != 'R' && read_line(path, line, sizeof(line))) {
+			number = strtol(line, NULL, 10);
 			call = call_of(line);
+		}
 		len = strlen(words);
 		snprintf(words + len, sizeof(words) - len, "%s%s",
 			 state[2] == 'R' ? " computes" : call ? " waits in " : " waits",
 			 call ? call : "");
-		append(text, size, words);
 	}
+	if (*words && !(is_member && number == SYS_futex))
+		append(text, size, words);
 	free(path);
 }
 
-static void describe_process(const char *process, char *text, size_t size)
+static void describe_process(const char *process, bool is_member, char *text, size_t size)
 {
 	char *folder = tool_printf("/proc/%s/task", process);
 	DIR *threads = opendir(folder);
@@ -214,33 +222,52 @@ static void describe_process(const char *process, char *text, size_t size)
 
 	while (threads && (thread = readdir(threads)))
 		if (isdigit((unsigned char)*thread->d_name))
-			describe_thread(folder, thread->d_name, text, size);
+			describe_thread(folder, thread->d_name, is_member, text, size);
 	if (threads)
 		closedir(threads);
 	free(folder);
 }
 
-static bool is_of_group(const char *process, pid_t group)
+/* Its parent and its process group; false: it is not there any more. */
+static bool read_kin(int process, int *ret_parent, int *ret_group)
 {
-	char *path = tool_printf("/proc/%s/stat", process), line[512];
+	char *path = tool_printf("/proc/%d/stat", process), line[512];
 	const char *state = NULL;
-	int its = -1;
 
 	if (read_line(path, line, sizeof(line)))
 		state = strrchr(line, ')');
 	free(path);
-	return state && sscanf(state + 1, " %*c %*d %d", &its) == 1 && its == group;
+	return state && sscanf(state + 1, " %*c %d %d", ret_parent, ret_group) == 2;
 }
 
-void explore_describe_group(pid_t group, char *text, size_t size)
+/* Or of another group that one of it has made, as each program of a system is. */
+static bool is_of_group(int process, pid_t group, bool *ret_is_member)
+{
+	int parent, its;
+
+	*ret_is_member = false;
+	while (process > 1 && read_kin(process, &parent, &its)) {
+		if (its == group)
+			return true;
+		*ret_is_member = true;
+		process = parent;
+	}
+	return false;
+}
+
+/* Without the launcher of a system, if it is one: it only waits. */
+void explore_describe_group(pid_t group, bool is_system, char *text, size_t size)
 {
 	DIR *processes = opendir("/proc");
 	struct dirent *process;
+	bool is_member;
 
 	*text = '\0';
 	while (processes && (process = readdir(processes)))
-		if (isdigit((unsigned char)*process->d_name) && is_of_group(process->d_name, group))
-			describe_process(process->d_name, text, size);
+		if (isdigit((unsigned char)*process->d_name) &&
+		    is_of_group(atoi(process->d_name), group, &is_member) &&
+		    (is_member || !is_system))
+			describe_process(process->d_name, is_system, text, size);
 	if (processes)
 		closedir(processes);
 }

@@ -16,6 +16,7 @@
 
 #include "explore.h"
 
+#define MAX_TRACE (16 << 20)
 #define MAX_PART (1u << 30)	/* of a file that is copied at once */
 
 static bool cut;
@@ -193,7 +194,8 @@ static void print_family(const struct explore *explore, struct explore_run **run
 {
 	size_t equal = 0;
 
-	for (size_t i = 1; i < num && !explore_interrupted(); i++) {
+	/* Words are compared without another run. */
+	for (size_t i = 1; i < num && !(keep && explore_interrupted()); i++) {
 		if (!runs[i] || !is_of_family(explore, runs[0], runs[i], keep))
 			continue;
 		printf("%s%llu", equal++ ? ", " : keep ? "  same cause: seeds " : "  equal: seeds ",
@@ -224,14 +226,27 @@ static char *newest(char *trace)
 	return name;
 }
 
-/* Not for a run that does not end: its trace would be long. */
+/* Of a run that does not end it may be longer than anybody reads. */
+static bool is_short(const char *trace)
+{
+	struct stat st;
+
+	return stat(trace, &st) || st.st_size <= MAX_TRACE;
+}
+
 static void print_ladder(const struct explore *explore, const struct explore_run *run,
 			 const char *scenario)
 {
 	char *trace = kept_name(explore, run, "trace"), *why = NULL;
 
-	if (run->result.end != ENDED_BY_TIME)
-		why = explore_trace(explore, run, scenario, trace);
+	why = explore_trace(explore, run, scenario, trace);
+	/* One that does not end was killed, so the end of its trace may be missing. */
+	if (run->result.end == ENDED_BY_TIME) {
+		if (!is_short(trace))
+			unlink(trace);
+		free(why);
+		why = NULL;
+	}
 	if (why) {
 		tool_error("%s", why);
 		cut = true;
@@ -277,6 +292,22 @@ static void examine(const struct explore *explore, struct explore_run **runs, si
 	free(scenario);
 }
 
+/* What is known without another run. */
+static void tell_only(const struct explore *explore, struct explore_run **runs, size_t num)
+{
+	struct explore_run *run = runs[0];
+	char *scenario = kept_name(explore, run, "scenario");
+
+	printf("seed %llu: %s\n", (unsigned long long)run->seed, explore_words(&run->result));
+	mkdir(explore->output, 0777);
+	(void)explore_keep_output(explore, run);
+	keep_faults(explore, run);
+	printf("  not shortened: the scenario file has all of its %zu faults\n", run->faults.num);
+	print_replay(explore, scenario);
+	print_family(explore, runs, num, NULL);
+	free(scenario);
+}
+
 unsigned int explore_report(const struct explore *explore, struct explore_failing *failing)
 {
 	unsigned int families = 0;
@@ -286,10 +317,11 @@ unsigned int explore_report(const struct explore *explore, struct explore_failin
 	for (size_t i = 0; i < failing->num; i++) {
 		if (!failing->runs[i])
 			continue;
-		if (!explore_interrupted()) {
+		if (explore_interrupted())
+			tell_only(explore, failing->runs + i, failing->num - i);
+		else
 			examine(explore, failing->runs + i, failing->num - i);
-			families++;
-		}
+		families++;
 		explore_free_run(failing->runs[i]);
 	}
 	free(failing->runs);

@@ -181,7 +181,7 @@ static struct explore_run *take_ended(void)
 }
 
 /* Ends those whose time is over; the earliest deadline of the others. */
-static uint64_t enforce_time(void)
+static uint64_t enforce_time(const struct explore *explore)
 {
 	uint64_t next = UINT64_MAX, time = explore_now();
 
@@ -190,7 +190,8 @@ static uint64_t enforce_time(void)
 			continue;
 		if (place->deadline <= time) {
 			place->late = true;
-			explore_describe_group(place->pid, place->does, sizeof(place->does));
+			explore_describe_group(place->pid, explore->is_system, place->does,
+					       sizeof(place->does));
 			kill(-place->pid, SIGKILL);
 		} else if (place->deadline < next) {
 			next = place->deadline;
@@ -212,7 +213,7 @@ struct explore_run *explore_wait(const struct explore *explore)
 			explore_classify(explore, run);
 			return run;
 		}
-		next = enforce_time();
+		next = enforce_time(explore);
 		time = explore_now();
 		next = next == UINT64_MAX ? EXPLORE_SECOND : next > time ? next - time : 0;
 		left.tv_sec = (time_t)(next / EXPLORE_SECOND);

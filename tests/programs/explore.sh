@@ -95,7 +95,7 @@ check 'each time the same' twice
 hangs() {
 	rm -rf found
 	explore 1 --seeds 1-60 --failures 1 --timeout 2 --scenario two.scenario -- ./client hang &&
-		has out ': does not end: client computes' '  1 of '
+		has out ': does not end: client computes' '  1 of ' '  ladder: polycm timeline --cm '
 }
 check 'a program that hangs' hangs
 # A wait that nothing can end is no exit status, and no signal, whatever the program makes of it.
@@ -230,6 +230,29 @@ interrupted() {
 	[ "$status" -eq 1 ] && has err 'polycm: interrupted' && [ ! -e "/proc/$program" ] && [ -z "$(ls temporary)" ]
 }
 check 'interrupted' interrupted
+
+# What was found until then is shown.  The second failure says that the first one is known.
+mkfifo failed && chmod a+rwx failed
+interrupted_late() {
+	local status line
+
+	rm -rf found
+	"${command[@]}" explore --output found --jobs 1 --seeds 1-100000 --failures 0 --scenario two.scenario -- \
+		sh -c './client exit || { echo >failed; exit 5; }' >out 2>err </dev/null &
+	started=($!)
+	exec 9<>failed
+	read -r -t "$limit" -u 9 line && read -r -t "$limit" -u 9 line
+	kill -INT "${started[0]}"
+	wait "${started[0]}"
+	status=$?
+	started=()
+	exec 9>&-
+	[ "$status" -eq 1 ] && has out ': exit status 5' '  not shortened: the scenario file has all of its ' interrupted \
+		'  replay: polycm run --scenario found/seed-' || return
+	polycm run --scenario found/seed-*.scenario -- ./client exit >/dev/null 2>&1
+	[ $? -eq 5 ]
+}
+check 'interrupted after failures' interrupted_late
 
 # What an earlier exploration has left in the folder is no trace of this one.
 stale() {

@@ -221,6 +221,18 @@ nodes = (
 explore = { messages = [ "REQ", "REP", "RTU", "DREQ" ]; rejection = 0.5; };
 END
 check 'explore' explored
+# The program that does not end is told, not what launched it; and what it did until then is shown.
+loops() {
+	rm -rf "$work/polycm-explore"
+	cd "$work" && exits 1 polycm explore --seeds 1-40 --failures 1 --timeout 3 --shrink-runs 1 --jobs 1 \
+		--scenario "$work/explored.scenario" --daemon server rping -s -P -a 10.0.0.1 \
+		--on client sh -c "rping -c -a 10.0.0.1 -C 1 || while :; do :; done" &&
+		has out ": does not end: sh computes" "  ladder: polycm timeline --cm polycm-explore/seed-" &&
+		exits 0 polycm timeline --cm polycm-explore/seed-*.trace && has out REQ
+}
+check 'explore: a program that loops' loops
+check 'explore: no such program' eval 'cd "$work" && exits 127 polycm explore --seeds 1 --on a true --on b /there/is/no/such &&
+	has err "polycm: /there/is/no/such: No such file or directory"'
 
 # --- Mistakes. ---
 
