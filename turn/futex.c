@@ -53,8 +53,8 @@ static bool is_of_ended(const struct operation *op)
 }
 
 /*
- * pthread_join() waits until the kernel clears the word of the thread's id, which it does behind the
- * thread's last instruction: that moment is real time.
+ * pthread_join() waits until the kernel clears the word of the thread's id, behind its last
+ * instruction.  Whoever had the next turn has waited for that, if it could (hand.c).
  */
 static void await_end(const struct operation *op)
 {
@@ -94,8 +94,6 @@ static long wait_for(const struct operation *op, uint64_t deadline, uint32_t bit
 			return result;
 	}
 	turn_progress();
-	if (!op->is_private && is_of_ended(op))
-		await_end(op);
 	return 0;
 }
 

@@ -2,9 +2,11 @@
 /* turn/hand.c - see hand.h. */
 #include "config.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "hand.h"
@@ -36,13 +38,31 @@ struct turn_thread *turn_self(void)
 }
 
 /*
+ * A process's first thread remains as a zombie while others run; but it has no memory any more.  Where
+ * one process may not ask about another it counts as gone; who joins it looks at its word besides.
+ */
+static bool has_left(int32_t pid, int32_t tid)
+{
+	char byte;
+	const struct iovec iov = { &byte, sizeof(byte) };
+	long result;
+
+	if (TURN_RAW(SYS_tgkill, pid, tid, 0))
+		return true;
+	if (pid != tid)
+		return false;
+	result = TURN_RAW(SYS_process_vm_readv, tid, &iov, 1, &iov, 1, 0);
+	return result < 0 && result != -EFAULT;
+}
+
+/*
  * With its last instruction a thread clears the word that others join it by, and lets robust locks
  * go.  That is real time: what comes after it in the order waits for it.
  */
 static void await_leaving(void)
 {
 	while (turn_segment->leaving &&
-	       !TURN_RAW(SYS_tgkill, turn_segment->leaving_pid, turn_segment->leaving, 0))
+	       !has_left(turn_segment->leaving_pid, turn_segment->leaving))
 		TURN_RAW(SYS_sched_yield);
 	turn_segment->leaving = 0;
 }

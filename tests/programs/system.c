@@ -85,6 +85,26 @@ static void join(void)
 	CHECK(sum == 4000);
 }
 
+static pthread_t first;
+
+static void *outlive(void *arg)
+{
+	CHECK(!pthread_join(first, NULL) && sleep(1) == 0);
+	puts("ok");
+	exit(0);
+	return arg;
+}
+
+/* The first thread of a process ends, and is joined, before the others. */
+static void first_ends(void)
+{
+	pthread_t thread;
+
+	first = pthread_self();
+	CHECK(!pthread_create(&thread, NULL, outlive, NULL));
+	pthread_exit(NULL);
+}
+
 static pthread_mutex_t robust;
 
 static void *die_with_it(void *arg)
@@ -522,6 +542,7 @@ static const struct {
 } cases[] = {
 	{ "join", join }, { "owner_dies", owner_dies }, { "suspend", suspend }, { "restart", restart },
 	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
+	{ "first_ends", first_ends },
 	{ "rounding", rounding }, { "time_left", time_left },
 	{ "pointers", pointers }, { "many", many }, { "caught", caught }, { "spawn", spawn },
 	{ "watch", watch }, { "queues", queues },
