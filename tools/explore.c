@@ -271,6 +271,13 @@ static void summarise(const struct explore *explore, const struct progress *prog
 		printf("scenario files and what the program printed are in %s\n", explore->output);
 }
 
+/* polycm run, or a shell of its programs, says so. */
+static bool cannot_run(const struct explore *explore, const struct explore_result *result)
+{
+	return explore->is_system && result->end == ENDED_BADLY &&
+	       (result->number == STATUS_CANNOT_EXECUTE || result->number == STATUS_NOT_FOUND);
+}
+
 /* Without faults it must do well, or what is found says nothing of them. */
 static int try_without(struct explore *explore)
 {
@@ -287,7 +294,7 @@ static int try_without(struct explore *explore)
 		if (explore_keep_output(explore, run))
 			tool_error("what it printed is in %s/seed-%llu.out", explore->output,
 				   (unsigned long long)run->seed);
-		status = STATUS_USAGE;
+		status = cannot_run(explore, &run->result) ? run->result.number : STATUS_USAGE;
 	} else {
 		explore->usual_wait = explore_usual_wait(run->output);
 		explore->points = explore_points(run->record);

@@ -201,6 +201,8 @@ outside() {
 		has "$work/outside.out" "the limit of virtual time (--until) is reached"'
 	check 'a static program on the command line' eval 'run static 126 --on a "$work/static" &&
 		has "$work/static.out" "is linked statically: its time cannot be virtual"'
+	check 'explore: a static program' eval 'cd "$work" && exits 126 polycm explore --seeds 1 --on b true --on a "$work/static" &&
+		has err "fails without faults, too: exit status 126"'
 	check 'a script of one there' eval 'run static 126 --on b true --on a "$work/script" &&
 		has "$work/static.out" "script is linked statically: its time cannot be virtual"'
 }
