@@ -324,6 +324,17 @@ static void report_waits(const struct system *system)
 	}
 }
 
+static void kill_children(void)
+{
+	FILE *file = fopen("/proc/thread-self/children", "re");
+	int pid;
+
+	while (file && fscanf(file, "%d", &pid) == 1)
+		kill(pid, SIGKILL);
+	if (file)
+		fclose(file);
+}
+
 static void kill_all(struct system *system)
 {
 	/* In a namespace of their own all that there are, known or not. */
@@ -332,8 +343,10 @@ static void kill_all(struct system *system)
 	for (uint32_t i = 0; getpid() != 1 && i < system->segment->num_members; i++)
 		if (turn_is_alive(&system->segment->members[i]) && system->segment->members[i].pid)
 			kill(system->segment->members[i].pid, SIGKILL);
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
+	/* And what members outside have left behind, which comes to who reaps for all. */
+	do
+		kill_children();
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR);
 }
 
 /* For whoever compares two runs. */
@@ -381,7 +394,6 @@ int system_run(struct system *system)
 				report_waits(system);
 				status = STATUS_STUCK;
 			}
-			kill_all(system);
 			break;
 		}
 		if (next != TURN_NOBODY) {
@@ -393,7 +405,6 @@ int system_run(struct system *system)
 			}
 		}
 		if (stopped) {
-			kill_all(system);
 			status = 128 + stopped;
 			break;
 		}
@@ -408,6 +419,7 @@ int system_run(struct system *system)
 		}
 		bury_dead(system);
 	}
+	kill_all(system);
 	system_output_end(system);
 	print_summary(system);
 	status = status ? status : system_status(system);

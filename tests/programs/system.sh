@@ -180,8 +180,21 @@ fi
 
 cat >"$work/outside.c" <<'END'
 #include <unistd.h>
-int main(void) { char c; while (read(0, &c, 1) == 1) if (write(1, &c, 1) != 1) return 1; return 5; }
+int main(int argc, char **argv)
+{
+	char c;
+	if (argc > 1 && argv[1] && !fork()) for (;;) pause();
+	while (read(0, &c, 1) == 1) if (write(1, &c, 1) != 1) return 1;
+	return 5;
+}
 END
+left_without() {
+	timeout -k 2 60 cat "$work/alive" &
+	user unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec "$@"' sh \
+		env "LD_LIBRARY_PATH=${library%/*}" timeout --foreground -k 2 60 "$copy/bin/polycm" run \
+		--on a sh -c "exec $work/static leave" 9>"$work/alive" >"$work/outside.out" 2>&1
+	[ $? -eq 5 ] && wait $!
+}
 outside() {
 	# No program, though it looks like one.
 	cp "$work/static" "$work/broken" && printf '\001' | dd of="$work/broken" bs=1 seek=16 conv=notrunc status=none || return
@@ -201,6 +214,10 @@ outside() {
 		has "$work/outside.out" "the limit of virtual time (--until) is reached"'
 	check 'a static program on the command line' eval 'run static 126 --on a "$work/static" &&
 		has "$work/static.out" "is linked statically: its time cannot be virtual"'
+	check 'what a static program leaves' eval 'rm -f "$work/alive"; user mkfifo "$work/alive"
+		timeout -k 2 60 cat "$work/alive" & run outside 5 --on a sh -c "exec $work/static leave" 9>"$work/alive" && wait $!'
+	! user unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces' 2>/dev/null ||
+		check 'what it leaves without namespaces' left_without
 	check 'explore: a static program' eval 'cd "$work" && exits 126 polycm explore --seeds 1 --on b true --on a "$work/static" &&
 		has err "fails without faults, too: exit status 126"'
 	check 'a script of one there' eval 'run static 126 --on b true --on a "$work/script" &&
