@@ -162,6 +162,9 @@ bool system_await_outside(const struct system *system)
 		 (uint64_t)pace.begin.tv_nsec;
 	segment->pace = pace.now + passed;
 	segment->changes++;
+	/* It may also have sent a signal. */
+	for (uint32_t i = 0; i < segment->num_members; i++)
+		turn_order_interrupt(segment, i);
 	if (passed >= PATIENCE * TURN_SECOND && !pace.is_told)
 		tell_who(system);
 	return segment->pace <= segment->until;

@@ -104,7 +104,7 @@ bool turn_outside_is(const struct turn_call *call, uint32_t *ret_told)
 		what = TURN_GAINS_RIGHTS;
 	else
 		return false;
-	*ret_told = turn_note(what, path);
+	*ret_told = turn_note(what, *path ? path : "a program");
 	return true;
 }
 

@@ -536,6 +536,18 @@ static void outside(void)
 	CHECK(!spawned("/bin/true", NULL, false));
 }
 
+/* By a static program, which then goes on. */
+static void signalled(void)
+{
+	char *arguments[] = { argument, "signal", NULL };
+	pid_t pid;
+
+	handle(SIGTERM, 0);
+	CHECK(!posix_spawn(&pid, argument, NULL, NULL, arguments, environ));
+	CHECK(sleep(1000) > 900 && handled == 1);
+	CHECK(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -546,7 +558,7 @@ static const struct {
 	{ "rounding", rounding }, { "time_left", time_left },
 	{ "pointers", pointers }, { "many", many }, { "caught", caught }, { "spawn", spawn },
 	{ "watch", watch }, { "queues", queues },
-	{ "broken", broken }, { "outside", outside },
+	{ "broken", broken }, { "outside", outside }, { "signalled", signalled },
 };
 
 int main(int argc, char **argv)

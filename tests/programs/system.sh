@@ -179,11 +179,13 @@ fi
 # --- Programs that have no turns. ---
 
 cat >"$work/outside.c" <<'END'
+#include <signal.h>
 #include <unistd.h>
 int main(int argc, char **argv)
 {
 	char c;
-	if (argc > 1 && argv[1] && !fork()) for (;;) pause();
+	if (argc > 1 && *argv[1] == 's') kill(getppid(), SIGTERM);
+	if (argc > 1 && (*argv[1] == 's' || !fork())) for (;;) pause();
 	while (read(0, &c, 1) == 1) if (write(1, &c, 1) != 1) return 1;
 	return 5;
 }
@@ -214,6 +216,8 @@ outside() {
 		has "$work/outside.out" "the limit of virtual time (--until) is reached"'
 	check 'a static program on the command line' eval 'run static 126 --on a "$work/static" &&
 		has "$work/static.out" "is linked statically: its time cannot be virtual"'
+	check 'a signal of a static program' eval 'run outside 0 --on a "$work/member" signalled "$work/static" &&
+		has "$work/outside.out" "[a] ok"'
 	check 'what a static program leaves' eval 'rm -f "$work/alive"; user mkfifo "$work/alive"
 		timeout -k 2 60 cat "$work/alive" & run outside 5 --on a sh -c "exec $work/static leave" 9>"$work/alive" && wait $!'
 	! user unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces' 2>/dev/null ||
