@@ -59,6 +59,7 @@ struct column {
 struct program {
 	size_t file;
 	long long process;
+	unsigned int lives;	/* processes that had the number, one after the other */
 	char *name;
 };
 

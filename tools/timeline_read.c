@@ -211,6 +211,9 @@ static void place_changes(struct timeline *timeline)
  */
 
 #define THEN ", then "
+#define SENDER_SHIFT 32		/* in the number of a packet */
+#define LIFE_SHIFT 42
+#define MAX_LIVES 32u
 
 /* Is it one of "rping, then ucmatose"? */
 static bool has_name(const char *names, const char *name)
@@ -236,6 +239,7 @@ static void add_program(struct timeline *timeline, const struct item *item)
 		program = &timeline->programs[i];
 		if (program->file != item->file || program->process != item->process)
 			continue;
+		program->lives++;
 		if (!has_name(program->name, name))
 			tool_append(&program->name, THEN "%s", name);
 		return;
@@ -245,8 +249,25 @@ static void add_program(struct timeline *timeline, const struct item *item)
 	timeline->programs[timeline->num_programs++] = (struct program){
 		.file = item->file,
 		.process = item->process,
+		.lives = 1,
 		.name = tool_strdup(name),
 	};
+}
+
+/*
+ * On a shared network the sender's number is in that of a packet, and who has the number next counts
+ * from 1 again.
+ */
+static uint64_t packet_of(const struct timeline *timeline, const struct item *item)
+{
+	long long packet = item_number(item, "packet");
+	unsigned int lives = 1;
+
+	for (size_t i = 0; packet > 0 && item->process >= 0 && i < timeline->num_programs; i++)
+		if (timeline->programs[i].file == item->file &&
+		    timeline->programs[i].process == packet >> SENDER_SHIFT)
+			lives = timeline->programs[i].lives;
+	return (uint64_t)packet + ((uint64_t)((lives - 1) % MAX_LIVES) << LIFE_SHIFT);
 }
 
 /* "host, process 0" becomes "host, rping (process 0)". */
@@ -318,7 +339,7 @@ static int add(struct timeline *timeline, json_t *json, unsigned int number)
 	item.kind = kinds[i].kind;
 	item.text = item_text(&item, kinds[i].text);
 	item.time = (uint64_t)time;
-	item.packet = (uint64_t)item_number(&item, "packet");
+	item.packet = packet_of(timeline, &item);
 	if (!*item.text) {
 		tool_error("%s:%u: a line of kind %s without \"%s\"", file->path, number, kind,
 			   kinds[i].text);

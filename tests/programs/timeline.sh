@@ -276,6 +276,24 @@ survives_beside() {
 }
 check 'one of two traces cut anywhere' survives_beside
 
+# The number of a process is given again, and the next one counts its packets from 1 again.
+again() {
+	local time=0 line
+
+	for line in '"kind":"process","program":"one"' \
+		'"kind":"send","packet":1,"from":"a","to":"b","message":"REP","local":1,"remote":2' \
+		'"kind":"process","program":"two"' \
+		'"kind":"send","packet":1,"from":"a","to":"b","message":"REQ","local":3,"remote":0' \
+		'"kind":"recv","packet":1,"from":"a","to":"b","message":"REQ","local":3,"remote":0'; do
+		printf '{"time":%d,"process":0,%s}\n' "$((time++))" "$line"
+	done
+}
+reused() {
+	again >"$work/reused.trace"
+	exits 0 polycm timeline "$work/reused.trace" && has out ' REQ ' && lacks out 'copy'
+}
+check 'the number of a process is given again' reused
+
 many() {
 	local i
 
