@@ -121,6 +121,8 @@ pid_t system_enter(struct system *system)
 	}
 	/* Not in the process that removes the folder, which must see it.  Members see it as /dev/shm. */
 	system->seen = tool_printf("%s/shm", system->folder);
+	/* Numbers of System V objects would tell how many others made. */
+	unshare(CLONE_NEWIPC);
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL)) {
 		tool_error("run: paths are not the same in each run: no mounts of its own: %m");
 		return 0;

@@ -172,6 +172,7 @@ if ! grep -qF 'TCP' "$work/probe"; then
 		has "$work/first.out" "[client] from ::ffff:10.0.0.1 to client"'
 	check 'loopback' eval 'same 2 --on one "$work/net" serve --on two "$work/net" connect 127.0.0.1 &&
 		has "$work/first.out" "[one] from ::ffff:127.0.0.1 to one"'
+	check 'numbers of System V objects' same 3 --on a ipcmk -M 100 -Q -S 1
 	check 'nothing outside' eval 'run outside 1 --on a "$work/net" connect 192.0.2.1 && has "$work/outside.out" "errno 101"'
 	check 'TCP beside RDMA' eval 'same 3 --on one ibv_rc_pingpong -g 3 -n 20 --on two ibv_rc_pingpong -g 3 -n 20 one &&
 		has "$work/first.out" "[two]   remote address: LID 0x0000, QPN"'
