@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "providers/soft/shm/segment.h"
 #include "numbers.h"
 
 static struct sim_qpn_area *area, *own;
@@ -60,6 +59,7 @@ static int take_block(uint32_t *ret_first)
 		block = (block + 1) % SIM_QPN_BLOCKS;
 		if (!block || area->owner[block])
 			continue;
+		area->num[owner - 1]++;
 		__atomic_store_n(&area->owner[block], owner, __ATOMIC_RELEASE);
 		area->last = block;
 		*ret_first = block * SIM_QPN_BLOCK;
@@ -97,7 +97,14 @@ void sim_qpn_drop_slot(void *table, unsigned int slot)
 {
 	struct sim_qpn_area *of = table;
 
-	for (uint32_t block = 0; block < SIM_QPN_BLOCKS; block++)
-		if (of->owner[block] == slot + 1)
-			__atomic_store_n(&of->owner[block], 0, __ATOMIC_RELEASE);
+	/* The newest blocks come first, so that most of the table is not looked at. */
+	for (uint32_t i = 0; i < SIM_QPN_BLOCKS && of->num[slot]; i++) {
+		const uint32_t block = (of->last - i) % SIM_QPN_BLOCKS;
+
+		if (of->owner[block] != slot + 1)
+			continue;
+		__atomic_store_n(&of->owner[block], 0, __ATOMIC_RELEASE);
+		of->num[slot]--;
+	}
+	of->num[slot] = 0;
 }

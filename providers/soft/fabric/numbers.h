@@ -6,6 +6,7 @@
 #ifndef SIM_NUMBERS_H
 #define SIM_NUMBERS_H
 
+#include "providers/soft/shm/segment.h"
 #include "fabric.h"
 
 #define SIM_QPN_BITS 24u
@@ -14,6 +15,7 @@
 
 struct sim_qpn_area {
 	uint32_t last;			/* the block that was given out last */
+	uint16_t num[SIM_MAX_SLOTS];	/* blocks of a slot, or more */
 	uint16_t owner[SIM_QPN_BLOCKS];	/* slot + 1; 0: nobody.  Read without a lock. */
 };
 

@@ -116,7 +116,7 @@ static uint64_t next(uint64_t up_to, struct sim_change *ret_change)
 	newest = atomic_load(&area->newest);
 	if (up_to > newest)
 		up_to = newest;
-	for (unsigned int i = 0; i < SIM_CHANGES; i++) {
+	for (unsigned int i = 0; i < SIM_CHANGES && up_to > known; i++) {
 		uint64_t this = number_of(area, i);
 
 		if (this <= known || this > up_to || (number && this > number))

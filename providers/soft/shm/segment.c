@@ -125,9 +125,17 @@ void sim_segment_sent(unsigned int to)
 		leave_mail(slot, to, sim_segment_slot());
 }
 
+/* The others are not looked at: each page of them is a page fault, and memory. */
+static unsigned int used_slots(void)
+{
+	const uint32_t used = atomic_load(&self.file.window->used_slots);
+
+	return used < SIM_MAX_SLOTS ? used : SIM_MAX_SLOTS;
+}
+
 void sim_segment_notify_all(unsigned int from)
 {
-	for (unsigned int i = 0; i < SIM_MAX_SLOTS; i++)
+	for (unsigned int i = 0; i < used_slots(); i++)
 		if (i != from && atomic_load(&self.file.window->slot[i].state) == SIM_SLOT_LIVE)
 			sim_segment_notify(i, from);
 }
@@ -237,7 +245,7 @@ bool sim_segment_reclaim_all(void)
 
 	if (!sim_segment_place.joined)
 		return false;
-	for (unsigned int slot = 0; slot < SIM_MAX_SLOTS; slot++)
+	for (unsigned int slot = 0; slot < used_slots(); slot++)
 		if (atomic_load(&self.file.window->slot[slot].state) == SIM_SLOT_LIVE)
 			any |= sim_segment_reclaim(slot);
 	return any;
@@ -312,6 +320,8 @@ static int take_slot(void)
 		for (unsigned int word = 0; word < SIM_MAX_SLOTS / 64; word++)
 			atomic_store(&slot->inbox[word], 0);
 		sim_visit_begin(slot);
+		if (number >= atomic_load(&segment->used_slots))
+			atomic_store(&segment->used_slots, number + 1);
 		atomic_fetch_add(&slot->generation, 1);
 		atomic_store(&slot->state, SIM_SLOT_LIVE);
 		segment->last_slot = number;

@@ -19,6 +19,7 @@ struct segment {
 	uint64_t reserved;		/* bytes from the start that have memory behind them */
 	struct sim_scenario_id scenario;
 	uint32_t last_slot;		/* given out last */
+	_Atomic uint32_t used_slots;	/* from there on none was ever given out */
 	int32_t lock_pid;		/* who had the lock last, for people */
 	pthread_mutex_t segment_lock;
 	struct sim_slot slot[SIM_MAX_SLOTS];

@@ -23,10 +23,11 @@
 
 /* Not allocated: mail must not be lost for lack of memory. */
 static struct sim_peer peers[SIM_MAX_SLOTS];
+static unsigned int num;	/* from there on nobody was met, and no memory is touched */
 
 struct sim_peer *sim_peer_known(unsigned int slot)
 {
-	return slot < SIM_MAX_SLOTS && peers[slot].met ? &peers[slot] : NULL;
+	return slot < num && peers[slot].met ? &peers[slot] : NULL;
 }
 
 static void unmap(void *ring)
@@ -70,7 +71,7 @@ void sim_peer_forget(struct sim_peer *peer)
 
 void sim_peer_forget_all(void)
 {
-	for (unsigned int slot = 0; slot < SIM_MAX_SLOTS; slot++) {
+	for (unsigned int slot = 0; slot < num; slot++) {
 		if (!peers[slot].met)
 			continue;
 		sim_peer_forget(&peers[slot]);
@@ -98,6 +99,8 @@ int sim_peer_get(unsigned int slot, struct sim_peer **ret_peer)
 			.end = &peer->first,
 			.generation = generation,
 		};
+		if (slot >= num)
+			num = slot + 1;
 	} else if (__builtin_expect(peer->generation != generation, 0)) {
 		if (has_anything(peer))
 			return -ESRCH;
