@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SEGMENTS 16u	/* as many as most files have, or more */
 #define NATIVE_CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 
 /* Does the file of `size' bytes hold num things of `each' bytes from offset on? */
@@ -23,17 +24,23 @@ static bool holds(uint64_t size, uint64_t offset, uint64_t num, uint64_t each)
 	return offset <= size && (!each || num <= (size - offset) / each);
 }
 
-/* One header at a time: no memory that could be missing, which is no fault of the file's. */
+/* A few at a time: no memory that could be missing, which is no fault of the file's. */
 static bool segments_complete(int file, uint64_t size, const ElfW(Ehdr) *header)
 {
-	uint64_t offset = header->e_phoff;
-	ElfW(Phdr) segment;
+	ElfW(Phdr) segments[SEGMENTS];
+	const size_t each = sizeof(segments[0]);
 
-	for (size_t i = 0; i < header->e_phnum; i++, offset += sizeof(segment)) {
-		if (pread(file, &segment, sizeof(segment), (off_t)offset) != sizeof(segment))
-			return true;	/* the file is long enough: the linker says what is wrong */
-		if ((segment.p_type == PT_LOAD || segment.p_type == PT_DYNAMIC) &&
-		    !holds(size, segment.p_offset, segment.p_filesz, 1))
+	for (size_t i = 0; i < header->e_phnum; i++) {
+		const ElfW(Phdr) *segment = &segments[i % SEGMENTS];
+		size_t num = header->e_phnum - i < SEGMENTS ? header->e_phnum - i : SEGMENTS;
+
+		/* The file is long enough: the linker says what is wrong. */
+		if (i % SEGMENTS == 0 && pread(file, segments, num * each,
+					       (off_t)(header->e_phoff + i * each)) !=
+					 (ssize_t)(num * each))
+			return true;
+		if ((segment->p_type == PT_LOAD || segment->p_type == PT_DYNAMIC) &&
+		    !holds(size, segment->p_offset, segment->p_filesz, 1))
 			return false;
 	}
 	return true;
