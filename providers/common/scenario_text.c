@@ -19,27 +19,36 @@
 #include "scenario_read.h"
 
 #define MAX_FILE ((size_t)1 << 20)
+#define FIRST_SIZE ((size_t)1 << 13)
 
+/* Most files are small: a megabyte of memory would be mapped and unmapped for each. */
 static int read_all(int fd, char **ret_text, size_t *ret_len)
 {
-	char *text = malloc(MAX_FILE + 1);
-	size_t len = 0;
-	ssize_t n;
+	char *text = NULL, *larger;
+	size_t len = 0, size = 0;
+	ssize_t n = 1;
+	int r = 0;
 
-	if (!text)
-		return -ENOMEM;
-	do {
-		n = read(fd, text + len, MAX_FILE + 1 - len);
-		if (n < 0 && errno != EINTR) {
-			n = -errno;
-			free(text);
-			return (int)n;
+	while (n && !r) {
+		if (len == size) {
+			size = size ? 2 * size : FIRST_SIZE;
+			larger = realloc(text, size);
+			if (!larger) {
+				r = -ENOMEM;
+				break;
+			}
+			text = larger;
 		}
+		n = read(fd, text + len, size - len);
+		if (n < 0 && errno != EINTR)
+			r = -errno;
 		len += n > 0 ? (size_t)n : 0;
-	} while (n && len <= MAX_FILE);
-	if (len > MAX_FILE) {
+		if (len > MAX_FILE)
+			r = -EFBIG;
+	}
+	if (r) {
 		free(text);
-		return -EFBIG;
+		return r;
 	}
 	*ret_text = text;
 	*ret_len = len;
