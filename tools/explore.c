@@ -236,7 +236,7 @@ static void run_all(const struct explore *explore, struct progress *progress,
 			explore_free_run(run);
 		} else {
 			progress->failed++;
-			run->last_words = explore_last_words(run->output);
+			run->last_words = explore_last_words(explore, run->output);
 			add_failing(failing, run);
 		}
 		show_progress(explore, progress);

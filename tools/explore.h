@@ -41,6 +41,7 @@ enum explore_end {
 /* How a program ended. */
 struct explore_result {
 	enum explore_end end;
+	uint64_t at;			/* when, in ns of a system's time; 0: not known */
 	int number;			/* exit status, signal, or errno */
 	char wait[300];			/* who waits for what, what it does when its time is over, or
 					   how a system ended */
@@ -117,7 +118,50 @@ void explore_free_faults(struct explore_faults *faults);
 int explore_write_scenario(const struct explore *explore, const char *path, uint64_t seed,
 			   const struct explore_faults *faults, const bool *keep);
 
+/* --- explore_families.c: failures that are alike --- */
+
+struct explore_family {
+	struct explore_run *run;	/* the first of them with the fewest faults */
+	bool *keep;			/* the faults that it needs */
+	size_t needed;			/* so many; 0: none, or it does not repeat */
+	bool repeats;
+	bool is_whole;			/* nobody had the time to shorten it */
+	bool saved;			/* its scenario file is there */
+	uint64_t *others;		/* seeds of the others */
+	size_t num_others;
+};
+
+struct explore_families {
+	struct explore_family *all;
+	size_t num;
+};
+
+/* Is the run, which was not shortened, one of them?  Takes another run, or none. */
+bool explore_has_family(const struct explore *explore, const struct explore_family *family,
+			struct explore_run *run);
+void explore_add_seed(struct explore_family *family, uint64_t seed);
+void explore_free_family(struct explore_family *family);
+/* As a new one or to the one that it is of, which is returned until the next is added. */
+struct explore_family *explore_add_family(const struct explore *explore,
+					  struct explore_families *families,
+					  struct explore_family *family);
+
+/* --- explore_page.c --- */
+
+/*
+ * All about a family, in Markdown; trace: NULL: there is none; at: when it failed there.  0, or -1
+ * and errno.
+ */
+int explore_write_page(const struct explore *explore, const struct explore_family *family,
+		       const char *path, const char *scenario, char *trace, uint64_t at);
+
 /* --- explore_report.c --- */
+
+/* "faults", or "faults and preemptions". */
+const char *explore_faults_name(const struct explore_faults *faults);
+/* The command line that repeats it, behind `before'. */
+void explore_print_replay(FILE *to, const struct explore *explore, const char *before,
+			  const char *scenario);
 
 /* Failing runs, in the order of their seeds.  NULL: reported already. */
 struct explore_failing {
@@ -137,8 +181,11 @@ void explore_free_run(struct explore_run *run);
 
 /* --- explore_words.c --- */
 
-/* The last lines of what the program said, without what differs from run to run; to be freed. */
-char *explore_last_words(const char *output);
+/*
+ * The last lines of what the program said, or the last line of each program of a system, without
+ * numbers; to be freed.
+ */
+char *explore_last_words(const struct explore *explore, const char *output);
 /* Long numbers become #. */
 void explore_blur(char *line);
 
@@ -159,10 +206,10 @@ bool explore_fails_with(const struct explore *explore, const struct explore_run 
 
 /*
  * Runs it once more with that scenario, to trace it.  NULL, or why the trace is not complete;
- * to be freed.
+ * to be freed.  *ret_at: when it failed, which is a little later with a trace; 0: not known.
  */
 char *explore_trace(const struct explore *explore, const struct explore_run *failed,
-		   const char *scenario, const char *trace);
+		   const char *scenario, const char *trace, uint64_t *ret_at);
 
 /* --- explore_causes.c --- */
 
@@ -172,5 +219,8 @@ char *explore_trace(const struct explore *explore, const struct explore_run *fai
  */
 bool explore_has_cause(const struct explore *explore, struct explore_run *run,
 		       const struct explore_faults *faults, const bool *keep);
+/* Are those that are kept of the same kinds? */
+bool explore_same_kinds(const struct explore_faults *a, const bool *keep_a,
+			const struct explore_faults *b, const bool *keep_b);
 
 #endif

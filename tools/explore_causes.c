@@ -21,7 +21,7 @@ static void copy_member(char *kind, size_t size, const char *line, const char *w
 		snprintf(kind + len, size - len, "%.*s", (int)strcspn(member, ";"), member);
 }
 
-/* Which one it is, and how long it takes, makes no other kind. */
+/* Which one it is, how long it takes and the reason of a REJ make no other kind. */
 static void kind_of(const char *line, char *kind, size_t size)
 {
 	*kind = '\0';
@@ -29,7 +29,6 @@ static void kind_of(const char *line, char *kind, size_t size)
 	copy_member(kind, size, line, " message = ");
 	copy_member(kind, size, line, " from = ");
 	copy_member(kind, size, line, " on = ");
-	copy_member(kind, size, line, " reason = ");
 	copy_member(kind, size, line, " node = ");
 	copy_member(kind, size, line, " before = ");
 }
@@ -47,6 +46,21 @@ static bool is_needed(const char *line, const struct explore_faults *faults, con
 			return true;
 	}
 	return false;
+}
+
+static bool has_kinds_of(const struct explore_faults *a, const bool *keep_a,
+			 const struct explore_faults *b, const bool *keep_b)
+{
+	for (size_t i = 0; i < a->num; i++)
+		if (keep_a[i] && !is_needed(a->lines[i], b, keep_b))
+			return false;
+	return true;
+}
+
+bool explore_same_kinds(const struct explore_faults *a, const bool *keep_a,
+			const struct explore_faults *b, const bool *keep_b)
+{
+	return has_kinds_of(a, keep_a, b, keep_b) && has_kinds_of(b, keep_b, a, keep_a);
 }
 
 /* What is left of the faults is what it still fails with. */

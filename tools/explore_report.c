@@ -18,6 +18,7 @@
 
 #define MAX_TRACE (16 << 20)
 #define MAX_PART (1u << 30)	/* of a file that is copied at once */
+#define SHOWN_SEEDS 10u		/* of a family */
 
 static bool cut;
 
@@ -26,10 +27,10 @@ bool explore_is_cut(void)
 	return cut;
 }
 
-/* "seed-12.out", "seed-12.scenario", "seed-12.trace", "seed-12.trace.2" */
+/* "seed-12.out", "seed-12.scenario", "seed-12.md", "seed-12.trace", "seed-12.trace.2" */
 static bool is_ours(const char *name)
 {
-	static const char *const ends[] = { ".out", ".scenario", ".trace" };
+	static const char *const ends[] = { ".out", ".scenario", ".trace", ".md" };
 	size_t len;
 
 	if (strncmp(name, "seed-", 5) != 0 || !isdigit((unsigned char)name[5]))
@@ -68,44 +69,44 @@ void explore_free_run(struct explore_run *run)
 }
 
 /* So that a shell takes it for one word. */
-static void print_word(const char *word)
+static void print_word(FILE *to, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "0123456789" "_-./=:,@%+";
 
 	if (*word && strspn(word, plain) == strlen(word)) {
-		printf(" %s", word);
+		fprintf(to, " %s", word);
 		return;
 	}
-	fputs(" '", stdout);
+	fputs(" '", to);
 	for (; *word; word++)
 		if (*word == '\'')
-			fputs("'\\''", stdout);
+			fputs("'\\''", to);
 		else
-			putchar(*word);
-	putchar('\'');
+			fputc(*word, to);
+	fputc('\'', to);
 }
 
-static void print_replay(const struct explore *explore, const char *scenario)
+void explore_print_replay(FILE *to, const struct explore *explore, const char *before,
+			  const char *scenario)
 {
 	const char *transport = getenv("POLYCM_SIM_TRANSPORT");
 
-	fputs("  replay: polycm run", stdout);
+	fprintf(to, "%spolycm run", before);
 	if (transport) {
-		fputs(" --transport", stdout);
-		print_word(transport);
+		fputs(" --transport", to);
+		print_word(to, transport);
 	}
-	fputs(" --scenario", stdout);
-	print_word(scenario);
+	fputs(" --scenario", to);
+	print_word(to, scenario);
 	if (!explore->is_system)
-		fputs(" --", stdout);
+		fputs(" --", to);
 	for (char **word = explore->command + (explore->is_system ? 2 : 0); *word; word++)
-		print_word(*word);
-	putchar('\n');
+		print_word(to, *word);
+	fputc('\n', to);
 }
 
-/* "faults", or "faults and preemptions". */
-static const char *name_of(const struct explore_faults *faults)
+const char *explore_faults_name(const struct explore_faults *faults)
 {
 	for (size_t i = 0; i < faults->num; i++)
 		if (explore_is_preemption(faults->lines[i]))
@@ -113,12 +114,19 @@ static const char *name_of(const struct explore_faults *faults)
 	return "faults";
 }
 
-static void print_faults(const struct explore_faults *faults, const bool *keep)
+static void print_faults(const struct explore_family *family)
 {
-	printf("  %zu of %zu %s are needed:\n", explore_count(keep, faults->num), faults->num,
-	       name_of(faults));
+	const struct explore_faults *faults = &family->run->faults;
+
+	if (!family->repeats) {
+		printf("  it does not fail like that again with the same %zu %s: what it does "
+		       "depends on more than the seed\n", faults->num, explore_faults_name(faults));
+		return;
+	}
+	printf("  %zu of %zu %s are needed:\n", family->needed, faults->num,
+	       explore_faults_name(faults));
 	for (size_t i = 0; i < faults->num; i++)
-		if (keep[i])
+		if (family->keep[i])
 			printf("    %s\n", faults->lines[i]);
 }
 
@@ -173,42 +181,6 @@ static void keep_faults(const struct explore *explore, const struct explore_run 
 	free(scenario);
 }
 
-static bool is_same_failure(const struct explore_run *a, const struct explore_run *b)
-{
-	return explore_same(&a->result, &b->result) && !strcmp(a->last_words, b->last_words);
-}
-
-/* Of the same cause where that is known, or else with the same words. */
-static bool is_of_family(const struct explore *explore, const struct explore_run *first,
-			 struct explore_run *run, const bool *keep)
-{
-	if (!explore_same(&first->result, &run->result))
-		return false;
-	return keep ? explore_has_cause(explore, run, &first->faults, keep) :
-		      is_same_failure(first, run);
-}
-
-/* The other runs with the cause of the first one are printed with it, and kept. */
-static void print_family(const struct explore *explore, struct explore_run **runs, size_t num,
-			const bool *keep)
-{
-	size_t equal = 0;
-
-	/* Words are compared without another run. */
-	for (size_t i = 1; i < num && !(keep && explore_interrupted()); i++) {
-		if (!runs[i] || !is_of_family(explore, runs[0], runs[i], keep))
-			continue;
-		printf("%s%llu", equal++ ? ", " : keep ? "  same cause: seeds " : "  equal: seeds ",
-		       (unsigned long long)runs[i]->seed);
-		(void)explore_keep_output(explore, runs[i]);
-		keep_faults(explore, runs[i]);
-		explore_free_run(runs[i]);
-		runs[i] = NULL;
-	}
-	if (equal)
-		puts("\n  these are not shortened: their scenario files have all of their faults");
-}
-
 /* Fabrics that the program creates have numbered traces. */
 static char *newest(char *trace)
 {
@@ -234,12 +206,13 @@ static bool is_short(const char *trace)
 	return stat(trace, &st) || st.st_size <= MAX_TRACE;
 }
 
-static void print_ladder(const struct explore *explore, const struct explore_run *run,
-			 const char *scenario)
+/* To be freed; NULL: there is none. */
+static char *write_trace(const struct explore *explore, const struct explore_run *run,
+			 const char *scenario, uint64_t *ret_at)
 {
-	char *trace = kept_name(explore, run, "trace"), *why = NULL;
+	char *trace = kept_name(explore, run, "trace"), *why;
 
-	why = explore_trace(explore, run, scenario, trace);
+	why = explore_trace(explore, run, scenario, trace, ret_at);
 	/* One that does not end was killed, so the end of its trace may be missing. */
 	if (run->result.end == ENDED_BY_TIME) {
 		if (!is_short(trace))
@@ -252,78 +225,158 @@ static void print_ladder(const struct explore *explore, const struct explore_run
 		cut = true;
 	}
 	trace = newest(trace);
-	if (!why && !access(trace, R_OK)) {
-		fputs("  ladder: polycm timeline --cm", stdout);
-		print_word(trace);
-		putchar('\n');
+	if (why || access(trace, R_OK)) {
+		free(trace);
+		trace = NULL;
 	}
 	free(why);
-	free(trace);
+	return trace;
 }
 
-static void examine(const struct explore *explore, struct explore_run **runs, size_t num)
+/* ------------------------------------------------------------------------
+ * Families.
+ */
+
+static struct explore_family shorten(const struct explore *explore, struct explore_run *run)
 {
-	struct explore_run *run = runs[0];
 	const struct explore_faults *faults = &run->faults;
+	struct explore_family family = { .run = run };
 	char *scenario = kept_name(explore, run, "scenario");
 	unsigned int num_runs = 0;
-	bool *keep, repeats, saved;
 
-	printf("seed %llu: %s\n", (unsigned long long)run->seed, explore_words(&run->result));
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\rshortening the faults of seed %llu\033[K",
+			(unsigned long long)run->seed);
 	mkdir(explore->output, 0777);
 	(void)explore_keep_output(explore, run);
-	fflush(stdout);
-	keep = tool_realloc(NULL, faults->num + 1, sizeof(*keep));
-	repeats = explore_shrink(explore, run, faults, keep, &num_runs);
-	saved = !explore_write_scenario(explore, scenario, run->seed, faults, keep);
-	cut |= !saved;
-	if (repeats)
-		print_faults(faults, keep);
-	else if (saved && !explore_interrupted())
-		printf("  it does not fail like that again with the same %zu %s: what it does "
-		       "depends on more than the seed\n", faults->num, name_of(faults));
-	if (saved) {
-		print_replay(explore, scenario);
-		print_ladder(explore, run, scenario);
-	}
-	print_family(explore, runs, num, repeats && explore_count(keep, faults->num) ? keep : NULL);
-	fflush(stdout);
-	free(keep);
+	family.keep = tool_realloc(NULL, faults->num + 1, sizeof(bool));
+	family.repeats = explore_shrink(explore, run, faults, family.keep, &num_runs);
+	family.needed = family.repeats ? explore_count(family.keep, faults->num) : 0;
+	family.saved = !explore_write_scenario(explore, scenario, run->seed, faults, family.keep);
+	cut |= !family.saved;
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
 	free(scenario);
+	return family;
 }
 
 /* What is known without another run. */
-static void tell_only(const struct explore *explore, struct explore_run **runs, size_t num)
+static struct explore_family take_whole(const struct explore *explore, struct explore_run *run)
 {
-	struct explore_run *run = runs[0];
-	char *scenario = kept_name(explore, run, "scenario");
-
-	printf("seed %llu: %s\n", (unsigned long long)run->seed, explore_words(&run->result));
 	mkdir(explore->output, 0777);
 	(void)explore_keep_output(explore, run);
 	keep_faults(explore, run);
-	printf("  not shortened: the scenario file has all of its %zu faults\n", run->faults.num);
-	print_replay(explore, scenario);
-	print_family(explore, runs, num, NULL);
+	return (struct explore_family){ .run = run, .is_whole = true };
+}
+
+/* The other runs of the family, which are not shortened, are kept. */
+static void gather(const struct explore *explore, struct explore_family *family,
+		   struct explore_run **runs, size_t num)
+{
+	/* Words are compared without another run. */
+	for (size_t i = 0; i < num && !(family->needed && explore_interrupted()); i++) {
+		if (!runs[i] || !explore_has_family(explore, family, runs[i]))
+			continue;
+		explore_add_seed(family, runs[i]->seed);
+		(void)explore_keep_output(explore, runs[i]);
+		keep_faults(explore, runs[i]);
+		explore_free_run(runs[i]);
+		runs[i] = NULL;
+	}
+}
+
+static int compare_seeds(const void *a, const void *b)
+{
+	const uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+
+	return first < second ? -1 : first > second;
+}
+
+static void print_others(struct explore_family *family)
+{
+	if (!family->num_others)
+		return;
+	qsort(family->others, family->num_others, sizeof(uint64_t), compare_seeds);
+	printf("  %zu more seed%s fail%s like it: ", family->num_others,
+	       family->num_others > 1 ? "s" : "", family->num_others > 1 ? "" : "s");
+	for (size_t i = 0; i < family->num_others && i < SHOWN_SEEDS; i++)
+		printf("%s%llu", i ? ", " : "", (unsigned long long)family->others[i]);
+	puts(family->num_others > SHOWN_SEEDS ? ", ..." : "");
+}
+
+static void print_files(const struct explore *explore, const struct explore_family *family)
+{
+	const struct explore_run *run = family->run;
+	char *scenario = kept_name(explore, run, "scenario"), *page = kept_name(explore, run, "md");
+	uint64_t at = 0;
+	char *trace = write_trace(explore, run, scenario, &at);
+
+	explore_print_replay(stdout, explore, "  replay: ", scenario);
+	if (trace) {
+		fputs("  ladder: polycm timeline --cm", stdout);
+		print_word(stdout, trace);
+		putchar('\n');
+	}
+	if (!explore_write_page(explore, family, page, scenario, trace, at))
+		printf("  page: %s\n", page);
+	else
+		(void)cannot("write", page);
+	free(trace);
+	free(page);
 	free(scenario);
+}
+
+static void print_whole(const struct explore *explore, const struct explore_run *run)
+{
+	char *scenario = kept_name(explore, run, "scenario");
+
+	printf("  not shortened: the scenario file has all of its %zu %s\n", run->faults.num,
+	       explore_faults_name(&run->faults));
+	explore_print_replay(stdout, explore, "  replay: ", scenario);
+	free(scenario);
+}
+
+static void print_family(const struct explore *explore, struct explore_family *family)
+{
+	printf("seed %llu: %s\n", (unsigned long long)family->run->seed,
+	       explore_words(&family->run->result));
+	if (family->is_whole)
+		print_whole(explore, family->run);
+	else if (family->repeats || (family->saved && !explore_interrupted()))
+		print_faults(family);
+	if (family->saved)
+		print_files(explore, family);
+	print_others(family);
+	fflush(stdout);
+}
+
+static int compare_families(const void *a, const void *b)
+{
+	return compare_seeds(&((const struct explore_family *)a)->run->seed,
+			     &((const struct explore_family *)b)->run->seed);
 }
 
 unsigned int explore_report(const struct explore *explore, struct explore_failing *failing)
 {
-	unsigned int families = 0;
+	struct explore_families families = { .num = 0 };
+	struct explore_family family;
 
 	for (size_t i = 0; i < failing->num; i++)
 		(void)explore_read_record(failing->runs[i]->record, &failing->runs[i]->faults);
 	for (size_t i = 0; i < failing->num; i++) {
 		if (!failing->runs[i])
 			continue;
-		if (explore_interrupted())
-			tell_only(explore, failing->runs + i, failing->num - i);
-		else
-			examine(explore, failing->runs + i, failing->num - i);
-		families++;
-		explore_free_run(failing->runs[i]);
+		family = explore_interrupted() ? take_whole(explore, failing->runs[i]) :
+						 shorten(explore, failing->runs[i]);
+		gather(explore, explore_add_family(explore, &families, &family),
+		       failing->runs + i + 1, failing->num - i - 1);
 	}
 	free(failing->runs);
-	return families;
+	qsort(families.all, families.num, sizeof(family), compare_families);
+	for (size_t i = 0; i < families.num; i++) {
+		print_family(explore, &families.all[i]);
+		explore_free_family(&families.all[i]);
+	}
+	free(families.all);
+	return (unsigned int)families.num;
 }

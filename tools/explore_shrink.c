@@ -156,7 +156,7 @@ static char *why_cut(const char *output)
 }
 
 char *explore_trace(const struct explore *explore, const struct explore_run *failed,
-		    const char *scenario, const char *trace)
+		    const char *scenario, const char *trace, uint64_t *ret_at)
 {
 	struct shrinking shrinking = begin(explore, failed, &failed->faults);
 	struct explore_run run = shrinking.run;
@@ -164,8 +164,10 @@ char *explore_trace(const struct explore *explore, const struct explore_run *fai
 
 	run.scenario = scenario;
 	run.trace = trace;
-	if (!explore_interrupted() && explore_run(explore, &run))
+	if (!explore_interrupted() && explore_run(explore, &run)) {
 		why = why_cut(run.output);
+		*ret_at = run.result.at;
+	}
 	end(&shrinking);
 	return why;
 }

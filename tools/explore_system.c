@@ -35,24 +35,27 @@ static size_t kind_of(const char *line)
 	return NUM_KINDS;
 }
 
-/* When it was is another time with other faults. */
-static void cut_time(char *line)
+/* When it was is another time with other faults.  Returns it; 0: none. */
+static uint64_t cut_time(char *line)
 {
 	size_t len = strlen(line), number;
+	uint64_t time;
 
 	if (len < 2 || strcmp(line + len - 2, " s") != 0)
-		return;
+		return 0;
 	for (number = len - 2; number && strchr("0123456789.", line[number - 1]); number--)
 		;
+	time = (uint64_t)(strtod(line + number, NULL) * (double)EXPLORE_SECOND + 0.5);
 	for (size_t i = 0; i < 2; i++) {
 		const char *at = i ? " at " : ", at ";
 
 		len = strlen(at);
 		if (number >= len && !strncmp(line + number - len, at, len)) {
 			line[number - len] = '\0';
-			return;
+			return time;
 		}
 	}
+	return 0;
 }
 
 /* "last, the last program, ended ...": it is said already. */
@@ -67,7 +70,7 @@ static void cut_role(char *words)
 }
 
 /* The first line of the most severe kind; to be freed.  NULL: none. */
-static char *find_end(const char *output, size_t *ret_kind)
+static char *find_end(const char *output, size_t *ret_kind, uint64_t *ret_at)
 {
 	FILE *file = fopen(output, "re");
 	char *line = NULL, *found = NULL;
@@ -88,9 +91,31 @@ static char *find_end(const char *output, size_t *ret_kind)
 	free(line);
 	if (file)
 		fclose(file);
-	if (found)
-		cut_time(found);
+	*ret_at = found ? cut_time(found) : 0;
 	return found;
+}
+
+/* When nobody could go on. */
+static uint64_t find_stop(const char *output)
+{
+	static const char *const begins[] = {
+		SAYS "run: nobody can go on, ", SAYS "run: the limit of virtual time ",
+	};
+	FILE *file = fopen(output, "re");
+	uint64_t at = 0;
+	char *line = NULL;
+	size_t size = 0;
+
+	while (!at && file && getline(&line, &size, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+			if (!strncmp(line, begins[i], strlen(begins[i])))
+				at = cut_time(line);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return at;
 }
 
 /* The first wait without end of that program; to be freed. */
@@ -122,8 +147,10 @@ void explore_classify_system(struct explore_run *run)
 	struct explore_result *result = &run->result;
 	const bool waits = result->end == ENDED_WAITING;
 	size_t kind;
-	char *words = find_end(run->output, &kind), *wait = NULL;
+	char *words = find_end(run->output, &kind, &result->at), *wait = NULL;
 
+	if (waits || !result->at)
+		result->at = find_stop(run->output);
 	if (!words || (waits && kinds[kind].end > ENDED_UNSERVED)) {
 		free(words);
 		return;

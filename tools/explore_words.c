@@ -12,6 +12,7 @@
 #include "explore.h"
 
 #define NUM_LINES 4u
+#define MAX_PROGRAMS 64u
 #define MANY_DIGITS 5u		/* an address, a process, a time: another one in each run */
 
 /* polycm's own lines have ports, which the seed decides. */
@@ -39,7 +40,23 @@ void explore_blur(char *line)
 	*to = '\0';
 }
 
-char *explore_last_words(const char *output)
+/* All numbers become #. */
+static void leave_numbers_out(char *line)
+{
+	char *to = line;
+
+	while (*line) {
+		if (!isdigit((unsigned char)*line)) {
+			*to++ = *line++;
+			continue;
+		}
+		line += strspn(line, "0123456789abcdefABCDEFx.");
+		*to++ = '#';
+	}
+	*to = '\0';
+}
+
+static char *last_lines(const char *output)
 {
 	char *lines[NUM_LINES] = { NULL }, *line = NULL, *words;
 	FILE *file = fopen(output, "re");
@@ -60,9 +77,61 @@ char *explore_last_words(const char *output)
 		line = lines[(num + i) % NUM_LINES];
 		if (!line)
 			continue;
-		explore_blur(line);
 		tool_append(&words, "%s", line);
 		free(line);
 	}
+	return words;
+}
+
+/* The text behind "[server] ", of which *ret_len is the length with the blank; NULL: no program's. */
+static const char *text_behind(const char *line, size_t *ret_len)
+{
+	const char *end = *line == '[' ? strstr(line, "] ") : NULL;
+
+	*ret_len = end ? (size_t)(end + 2 - line) : 0;
+	return end ? end + 2 : NULL;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Of each program, whichever spoke last. */
+static char *last_line_of_each(const char *output)
+{
+	char *lines[MAX_PROGRAMS] = { NULL }, *line = NULL, *words = tool_strdup("");
+	FILE *file = fopen(output, "re");
+	size_t size = 0, num = 0, len, i;
+	const char *text;
+
+	while (file && getline(&line, &size, file) > 0) {
+		text = text_behind(line, &len);
+		if (!text || !counts(text))
+			continue;
+		for (i = 0; i < num && strncmp(lines[i], line, len) != 0; i++)
+			;
+		if (i == MAX_PROGRAMS)
+			continue;
+		num += i == num;
+		free(lines[i]);
+		lines[i] = tool_strdup(line);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	qsort(lines, num, sizeof(lines[0]), compare_lines);
+	for (i = 0; i < num; i++) {
+		tool_append(&words, "%s", lines[i]);
+		free(lines[i]);
+	}
+	return words;
+}
+
+char *explore_last_words(const struct explore *explore, const char *output)
+{
+	char *words = explore->is_system ? last_line_of_each(output) : last_lines(output);
+
+	leave_numbers_out(words);
 	return words;
 }

@@ -9,6 +9,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Exit statuses besides 0 and 1. */
@@ -39,6 +40,13 @@ int system_write_nodes(char **words, const char *transport, const char *path);
 bool system_has_programs(const char *path);
 /* run_program.c: 0, or after an error message STATUS_NOT_FOUND or STATUS_CANNOT_EXECUTE. */
 int run_find(const char *command);
+
+/*
+ * timeline_last.c: what happened in a trace shortly before a time in ns, without data, as a ladder
+ * whose times are counted from `start' (0: from the first line).  false: there is nothing, or an error
+ * message was printed.
+ */
+bool timeline_print_last(FILE *to, char *trace, uint64_t start, uint64_t until);
 
 /* The parts of polycm info, of one provider or (NULL) of all.  0 or an exit status. */
 int info_rules(const char *const *transports, size_t num);

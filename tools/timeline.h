@@ -92,6 +92,7 @@ struct timeline {
 	uint64_t start;		/* what times are counted from */
 	bool all;		/* every timer, too */
 	bool cm;		/* no data */
+	uint64_t until;		/* only what happened shortly before; 0: all */
 };
 
 /* 0, or a line on standard error was written. */
@@ -133,6 +134,8 @@ void number_drop(struct number **set);
 
 /* Of what is selected: messages of data, and timers of QPs. */
 void timeline_leave_out_data(struct timeline *timeline);
+/* Of what is selected: what happened shortly before `until'. */
+void timeline_keep_last(struct timeline *timeline);
 /* In traces of several hosts: a packet has the same number at both ends, and no other one has it. */
 void timeline_number_packets(struct timeline *timeline);
 /* Which lines are of one packet. */

@@ -413,6 +413,8 @@ int timeline_select(struct timeline *timeline, long long id, const char *between
 		return -1;
 	if (timeline->cm)
 		timeline_leave_out_data(timeline);
+	if (timeline->until)
+		timeline_keep_last(timeline);
 	order_columns(timeline);
 	return 0;
 }

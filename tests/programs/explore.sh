@@ -67,15 +67,25 @@ causes() {
 		counts out 1 "^    \\{ action = $fault" || return
 	done
 	counts out 3 '^seed [0-9]*: exit status 5$' && has out ' failed by 3 causes, ' || return
-	[ "$(sed -n 's/^  same cause: seeds//p' out | tr -d , | wc -w)" -eq \
+	[ "$(($(sed -n 's/^  \([0-9]*\) more seeds* fails* like it: .*/\1/p' out | paste -sd +)))" -eq \
 		"$(($(sed -n 's/^60 seeds, \([0-9]*\) failed.*/\1/p' out) - 3))" ] || return
-	for seed in $(sed -n 's/^  same cause: seeds//p' out | tr -d ,); do
+	for seed in $(sed -n 's/^  [0-9]* more seeds* fails* like it: //p' out | tr -d ,.); do
 		[ -e "found/seed-$seed.out" ] || return
 		polycm run --scenario "found/seed-$seed.scenario" -- ./client exit >/dev/null 2>&1
 		[ $? -eq 5 ] || return
 	done
 }
 check 'failures by their causes' causes
+# All about it is on one page: the faults, the scenario, the network before, what the program printed.
+page() {
+	local page
+
+	page=$(sed -n 's/^  page: //p' out | head -1)
+	has "$page" '# exit status 5' ' like it.' ' faults are needed:' '    { action = "' \
+		'    polycm run --scenario found/seed-' '    nodes = (' '## The network before the failure' ── \
+		'## Last lines of what was printed'
+}
+check 'a page about it' page
 ladder() {
 	local trace
 

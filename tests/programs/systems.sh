@@ -122,14 +122,17 @@ check 'they disagree' eval 'runs disagree 1 "$(says a "x\\\\ny")" "$(says b "x\\
 # --- Ways of failing under faults. ---
 
 # found GROUP PROGRAM...: some of twelve seeds fail; the results are in the folder found.
+failures=1
 found() {
 	local group=$1
 
 	shift
 	rm -rf found
-	{ programs "$@"; echo "explore = { loss = 0; lateness = 0; duplication = 0; reordering = 0; $group };"; } >found.scenario
-	exits 1 polycm explore --output found --seeds 1-12 --failures 1 --jobs 1 --scenario found.scenario
+	{ programs "$@"; echo "explore = { lateness = 0; duplication = 0; reordering = 0; $group };"; } >found.scenario
+	exits 1 polycm explore --output found --seeds 1-12 --failures "$failures" --jobs 1 --scenario found.scenario
 }
+# One page has all about it.
+page() { has "$(sed -n 's/^  page: //p' out | head -n 1)" '## Faults' '    programs = ' '## The network before' "$@"; }
 # The first of them fails again.
 again() {
 	local scenario
@@ -137,14 +140,15 @@ again() {
 	scenario=$(sed -n 's/^  replay: polycm run --scenario //p' out | head -n 1)
 	exits "$1" polycm run --scenario "$scenario"
 }
-rejects='messages = [ "REQ", "REP" ]; rejection = 0.5; reasons = "consumer_defined";'
-requests='messages = "REQ"; rejection = 0.5;'
+rejects='messages = [ "REQ", "REP" ]; loss = 0; rejection = 0.5; reasons = "consumer_defined";'
+requests='messages = "REQ"; loss = 0; rejection = 0.5;'
 client='command = "rping -c -a 10.0.0.1 -C 1"'
 # Serves one client after the other, until one goes wrong.
 once='command = [ "sh", "-c", "while rping -s -a 10.0.0.1 -C 1; do :; done; '
 check 'a daemon dies' eval 'found "$rejects" "node = \"server\"; ${once}exit 7\" ]; daemon = true;" \
 	"node = \"client\"; command = \"sh -c '\''rping -c -a 10.0.0.1 -C 1; sleep 9; exit 0'\''\"; after = \"server\";" &&
-	has out ": server, a daemon, ended with exit status 7 before the others" " are needed:" && again 7'
+	has out ": server, a daemon, ended with exit status 7 before the others" " are needed:" &&
+	page "s of virtual time." "server:" "client:" "polycm run:" "polycm: server, a daemon, ended" && again 7'
 check 'the last program is not served' eval 'found "$rejects" "node = \"server\"; ${once}sleep inf\" ]; daemon = true;" \
 	"node = \"client\"; $client; after = \"server\"; expect = [ 0, 255 ];" \
 	"node = \"client\"; name = \"last\"; $client; after = \"all\";" &&
@@ -160,6 +164,24 @@ check 'programs disagree' eval 'found "$requests" "node = \"server\"; command = 
 	has out ": one and two disagree: line 1 of what they printed: " " are needed:"'
 check 'a status that is not expected' eval 'found "$requests" "node = \"server\"; command = \"rping -s -P -a 10.0.0.1\"; daemon = true;" \
 	"node = \"client\"; $client;" && has out ": client ended with exit status 255" " are needed:"'
+
+check 'a wait without end' eval 'found "messages = \"DREQ\"; loss = 0.5;" \
+	"node = \"server\"; command = \"rping -s -a 10.0.0.1 -C 1\";" "node = \"client\"; $client;" &&
+	has out ": server: rping, thread 2, waits for ever: " "action = \"lose\"; message = \"DREQ\"; from = \"client\"" &&
+	page "## Who waits for what" "- server: rping, thread 2: "'
+# The reason of a REJ, which the client prints, makes no other failure.
+failures=4
+family() {
+	found 'messages = "REQ"; loss = 0; rejection = 0.7;' \
+		'node = "server"; command = "rping -s -P -a 10.0.0.1"; daemon = true;' "node = \"client\"; $client;" &&
+		has out ', 4 failed by 1 cause, ' '  3 more seeds fail like it: ' &&
+		[ "$(sed -n 's/.*reason = //p' found/*.scenario | sort -u | wc -l)" -gt 1 ]
+}
+check 'a family' family
+
+# All others wait for their turn.
+check 'a program that computes' eval 'exits 2 polycm explore --output found --timeout 1 --seeds 1 --on server sleep 9 \
+	--on client bash -c "while :; do :; done" && has err "does not end: bash computes" && lacks err "waits in"'
 
 # --- Mistakes. ---
 
