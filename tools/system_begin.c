@@ -29,13 +29,13 @@ static void begin_at(const struct system *system, struct system_program *program
 	program->is_pending = false;
 }
 
-/* Faults that last end before the last programs begin; no other begins. */
-static void end_faults(void)
+/* Faults that last end before the last programs begin; no other begins (polycm(7)). */
+static void let_faults_begin(bool may)
 {
 	const char *record = getenv("POLYCM_SIM_EXPLORE");
 
 	if (record && *record)
-		chmod(record, 0444);
+		chmod(record, may ? 0644 : 0444);
 }
 
 static bool all_ended(const struct system *system, uint64_t those)
@@ -101,7 +101,7 @@ static bool begin_those(struct system *system)
 			const bool is_last = program->begin.when == PROGRAMS_LAST;
 
 			if (is_last)
-				end_faults();
+				let_faults_begin(false);
 			begin_at(system, program,
 				 now + (is_last ? PROGRAMS_PAUSE_S * TURN_SECOND : 0));
 		}
@@ -126,6 +126,9 @@ void system_set_begin(struct system *system)
 		case PROGRAMS_AT:
 			begin_at(system, program, system->segment->now + program->begin.at);
 			break;
+		case PROGRAMS_LAST:
+			let_faults_begin(true);	/* in spite of an earlier run with that file */
+			/* fall through */
 		default:
 			program->is_pending = true;
 		}
