@@ -194,12 +194,26 @@ static int check_order(const struct scenario *scenario, const config_setting_t *
 			      scenario_show(at));
 }
 
+/* Faults of a file without nodes are each process's own, so that runs could not be repeated. */
+static bool has_nodes(const struct scenario *scenario)
+{
+	const config_setting_t *nodes = config_lookup(&scenario->config, "nodes");
+
+	return nodes && config_setting_length(nodes);
+}
+
 int scenario_check_programs(const struct scenario *scenario, const config_setting_t *list)
 {
 	struct programs programs = { .num = 0 };
-	int r = scenario_for_each(scenario, list, check_program, &programs);
+	int r;
 
-	if (r < 0 || !programs.num)
+	if (!config_setting_length(list))
+		return 0;
+	if (!has_nodes(scenario))
+		return scenario_error(scenario, list,
+				      "programs run on nodes of the file, which has none");
+	r = scenario_for_each(scenario, list, check_program, &programs);
+	if (r < 0)
 		return r;
 	if (programs.num_daemons == programs.num)
 		return scenario_error(scenario, list, "all programs are daemons: one must end");

@@ -67,6 +67,8 @@ static const struct {
 } bad[] = {
 	{ "programs = { };",
 	  "test.cfg:1: programs = { ... }: expected a list of groups: ( { ... }, { ... } )" },
+	{ "programs = ( { node = \"host\"; command = \"true\"; } );",
+	  "test.cfg:1: programs run on nodes of the file, which has none" },
 	{ AB "programs = ( { } );", "test.cfg:2: a program needs a node" },
 	{ AB "programs = ( { node = \"c\"; } );",
 	  "test.cfg:2: node = \"c\": expected the name of a node: a, b" },
