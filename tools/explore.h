@@ -127,6 +127,7 @@ struct explore_family {
 	bool repeats;
 	bool is_whole;			/* nobody had the time to shorten it */
 	bool saved;			/* its scenario file is there */
+	char *trace;			/* or NULL */
 	uint64_t *others;		/* seeds of the others */
 	size_t num_others;
 };
@@ -148,12 +149,9 @@ struct explore_family *explore_add_family(const struct explore *explore,
 
 /* --- explore_page.c --- */
 
-/*
- * All about a family, in Markdown; trace: NULL: there is none; at: when it failed there.  0, or -1
- * and errno.
- */
+/* All about a family, in Markdown.  0, or -1 and errno. */
 int explore_write_page(const struct explore *explore, const struct explore_family *family,
-		       const char *path, const char *scenario, char *trace, uint64_t at);
+		       const char *path, const char *scenario);
 
 /* --- explore_report.c --- */
 
@@ -200,16 +198,16 @@ size_t explore_count(const bool *keep, size_t num);
 bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
 		    const struct explore_faults *faults, bool *keep, unsigned int *ret_runs);
 
-/* Does it fail in the same way with these faults? */
+/* Does it fail in the same way with these faults?  Its last words then, to be freed, or NULL. */
 bool explore_fails_with(const struct explore *explore, const struct explore_run *failed,
-			const struct explore_faults *faults, const bool *keep);
+			const struct explore_faults *faults, const bool *keep, char **ret_last_words);
 
 /*
- * Runs it once more with that scenario, to trace it.  NULL, or why the trace is not complete;
- * to be freed.  *ret_at: when it failed, which is a little later with a trace; 0: not known.
+ * Runs it once more with that scenario, to trace it, and if it fails in the same way, this is the run
+ * from now on.  NULL, or why the trace is not complete; to be freed.
  */
-char *explore_trace(const struct explore *explore, const struct explore_run *failed,
-		   const char *scenario, const char *trace, uint64_t *ret_at);
+char *explore_trace(const struct explore *explore, struct explore_run *failed, const char *scenario,
+		    const char *trace);
 
 /* --- explore_causes.c --- */
 
@@ -219,6 +217,9 @@ char *explore_trace(const struct explore *explore, const struct explore_run *fai
  */
 bool explore_has_cause(const struct explore *explore, struct explore_run *run,
 		       const struct explore_faults *faults, const bool *keep);
+/* The last words with its faults of these kinds only; NULL: it does not fail like that. */
+char *explore_words_of_kinds(const struct explore *explore, struct explore_run *run,
+			     const struct explore_faults *faults, const bool *keep);
 /* Are those that are kept of the same kinds? */
 bool explore_same_kinds(const struct explore_faults *a, const bool *keep_a,
 			const struct explore_faults *b, const bool *keep_b);

@@ -86,10 +86,23 @@ bool explore_has_cause(const struct explore *explore, struct explore_run *run,
 		rest[i] = !is_needed(run->faults.lines[i], faults, keep);
 		has |= !rest[i];
 	}
-	if (has && explore_fails_with(explore, run, &run->faults, rest)) {
+	if (has && explore_fails_with(explore, run, &run->faults, rest, NULL)) {
 		leave_out(&run->faults, rest);
 		has = false;
 	}
 	free(rest);
 	return has;
+}
+
+char *explore_words_of_kinds(const struct explore *explore, struct explore_run *run,
+			     const struct explore_faults *faults, const bool *keep)
+{
+	bool *only = tool_realloc(NULL, run->faults.num + 1, sizeof(*only));
+	char *words = NULL;
+
+	for (size_t i = 0; i < run->faults.num; i++)
+		only[i] = is_needed(run->faults.lines[i], faults, keep);
+	(void)explore_fails_with(explore, run, &run->faults, only, &words);
+	free(only);
+	return words;
 }

@@ -24,13 +24,30 @@ static bool is_alike(const struct explore *explore, const struct explore_run *a,
 						  is_same_failure(a, b);
 }
 
+/* Other faults, which it does not need, may change what other programs print. */
+static bool is_alike_with_kinds(const struct explore *explore, const struct explore_family *family,
+				struct explore_run *run)
+{
+	char *words;
+	bool same;
+
+	if (!explore_same(&family->run->result, &run->result))
+		return false;
+	words = explore_words_of_kinds(explore, run, &family->run->faults, family->keep);
+	same = words && !strcmp(words, family->run->last_words);
+	free(words);
+	return same;
+}
+
 bool explore_has_family(const struct explore *explore, const struct explore_family *family,
 			struct explore_run *run)
 {
 	const bool has_cause = family->needed;
 
-	return is_alike(explore, family->run, run, has_cause) &&
-	       (!has_cause || explore_has_cause(explore, run, &family->run->faults, family->keep));
+	if (!is_alike(explore, family->run, run, has_cause) &&
+	    !(has_cause && is_alike_with_kinds(explore, family, run)))
+		return false;
+	return !has_cause || explore_has_cause(explore, run, &family->run->faults, family->keep);
 }
 
 static bool is_one_family(const struct explore *explore, const struct explore_family *a,
@@ -50,6 +67,7 @@ void explore_add_seed(struct explore_family *family, uint64_t seed)
 void explore_free_family(struct explore_family *family)
 {
 	explore_free_run(family->run);
+	free(family->trace);
 	free(family->keep);
 	free(family->others);
 }

@@ -149,18 +149,20 @@ static void write_faults(FILE *page, const struct explore_family *family)
 			fprintf(page, "    %s\n", faults->lines[i]);
 }
 
-static void write_ladder(FILE *page, char *trace, uint64_t at)
+static void write_ladder(FILE *page, const struct explore_family *family)
 {
-	if (!trace)
+	const uint64_t at = family->run->result.at;
+
+	if (!family->trace)
 		return;
 	fputs("\n## The network before the failure\n\n```\n", page);
-	(void)timeline_print_last(page, trace, at ? SYSTEM_BEGIN : 0,
+	(void)timeline_print_last(page, family->trace, at ? SYSTEM_BEGIN : 0,
 				  at ? SYSTEM_BEGIN + at : UINT64_MAX);
 	fputs("```\n", page);
 }
 
 int explore_write_page(const struct explore *explore, const struct explore_family *family,
-		       const char *path, const char *scenario, char *trace, uint64_t at)
+		       const char *path, const char *scenario)
 {
 	const struct explore_run *run = family->run;
 	FILE *page = fopen(path, "we");
@@ -182,7 +184,7 @@ int explore_write_page(const struct explore *explore, const struct explore_famil
 	explore_print_replay(page, explore, "    ", scenario);
 	fputs("\nThe scenario file:\n\n", page);
 	write_file(page, scenario);
-	write_ladder(page, trace, at);
+	write_ladder(page, family);
 	write_waits(page, run->output);
 	write_tails(page, explore, run);
 	failed = ferror(page);

@@ -207,12 +207,12 @@ static bool is_short(const char *trace)
 }
 
 /* To be freed; NULL: there is none. */
-static char *write_trace(const struct explore *explore, const struct explore_run *run,
-			 const char *scenario, uint64_t *ret_at)
+static char *write_trace(const struct explore *explore, struct explore_run *run,
+			 const char *scenario)
 {
 	char *trace = kept_name(explore, run, "trace"), *why;
 
-	why = explore_trace(explore, run, scenario, trace, ret_at);
+	why = explore_trace(explore, run, scenario, trace);
 	/* One that does not end was killed, so the end of its trace may be missing. */
 	if (run->result.end == ENDED_BY_TIME) {
 		if (!is_short(trace))
@@ -248,12 +248,14 @@ static struct explore_family shorten(const struct explore *explore, struct explo
 		fprintf(stderr, "\rshortening the faults of seed %llu\033[K",
 			(unsigned long long)run->seed);
 	mkdir(explore->output, 0777);
-	(void)explore_keep_output(explore, run);
 	family.keep = tool_realloc(NULL, faults->num + 1, sizeof(bool));
 	family.repeats = explore_shrink(explore, run, faults, family.keep, &num_runs);
 	family.needed = family.repeats ? explore_count(family.keep, faults->num) : 0;
 	family.saved = !explore_write_scenario(explore, scenario, run->seed, faults, family.keep);
 	cut |= !family.saved;
+	if (family.saved)
+		family.trace = write_trace(explore, run, scenario);
+	(void)explore_keep_output(explore, run);
 	if (isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	free(scenario);
@@ -263,10 +265,14 @@ static struct explore_family shorten(const struct explore *explore, struct explo
 /* What is known without another run. */
 static struct explore_family take_whole(const struct explore *explore, struct explore_run *run)
 {
+	struct explore_family family = { .run = run, .is_whole = true };
+
 	mkdir(explore->output, 0777);
 	(void)explore_keep_output(explore, run);
 	keep_faults(explore, run);
-	return (struct explore_family){ .run = run, .is_whole = true };
+	family.keep = tool_realloc(NULL, run->faults.num + 1, sizeof(bool));
+	memset(family.keep, 0, run->faults.num + 1);
+	return family;
 }
 
 /* The other runs of the family, which are not shortened, are kept. */
@@ -308,20 +314,17 @@ static void print_files(const struct explore *explore, const struct explore_fami
 {
 	const struct explore_run *run = family->run;
 	char *scenario = kept_name(explore, run, "scenario"), *page = kept_name(explore, run, "md");
-	uint64_t at = 0;
-	char *trace = write_trace(explore, run, scenario, &at);
 
 	explore_print_replay(stdout, explore, "  replay: ", scenario);
-	if (trace) {
+	if (family->trace) {
 		fputs("  ladder: polycm timeline --cm", stdout);
-		print_word(stdout, trace);
+		print_word(stdout, family->trace);
 		putchar('\n');
 	}
-	if (!explore_write_page(explore, family, page, scenario, trace, at))
+	if (!explore_write_page(explore, family, page, scenario))
 		printf("  page: %s\n", page);
 	else
 		(void)cannot("write", page);
-	free(trace);
 	free(page);
 	free(scenario);
 }

@@ -124,11 +124,13 @@ static void end(struct shrinking *shrinking)
 }
 
 bool explore_fails_with(const struct explore *explore, const struct explore_run *failed,
-			const struct explore_faults *faults, const bool *keep)
+			const struct explore_faults *faults, const bool *keep, char **ret_last_words)
 {
 	struct shrinking shrinking = begin(explore, failed, faults);
 	bool fails = fails_with(&shrinking, keep);
 
+	if (fails && ret_last_words)
+		*ret_last_words = explore_last_words(explore, shrinking.run.output);
 	end(&shrinking);
 	return fails;
 }
@@ -155,8 +157,20 @@ static char *why_cut(const char *output)
 	return why;
 }
 
-char *explore_trace(const struct explore *explore, const struct explore_run *failed,
-		    const char *scenario, const char *trace, uint64_t *ret_at)
+/* What it does with the fewest faults says more than what it did with all of them. */
+static void take_over(const struct explore *explore, struct explore_run *failed,
+		      const struct explore_run *shorter)
+{
+	if (!explore_same(&failed->result, &shorter->result) ||
+	    rename(shorter->output, failed->output))
+		return;
+	failed->result = shorter->result;
+	free(failed->last_words);
+	failed->last_words = explore_last_words(explore, failed->output);
+}
+
+char *explore_trace(const struct explore *explore, struct explore_run *failed, const char *scenario,
+		    const char *trace)
 {
 	struct shrinking shrinking = begin(explore, failed, &failed->faults);
 	struct explore_run run = shrinking.run;
@@ -166,7 +180,7 @@ char *explore_trace(const struct explore *explore, const struct explore_run *fai
 	run.trace = trace;
 	if (!explore_interrupted() && explore_run(explore, &run)) {
 		why = why_cut(run.output);
-		*ret_at = run.result.at;
+		take_over(explore, failed, &run);
 	}
 	end(&shrinking);
 	return why;
