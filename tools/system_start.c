@@ -106,7 +106,8 @@ int system_prepare(struct system *system)
 /* Given, or else the scenario's, as the simulator has it. */
 static uint64_t seed_of(const struct system *system)
 {
-	const char *given = system_value(system, RUN_SEED), *scenario = system_value(system, RUN_SCENARIO);
+	const char *given = system_value(system, RUN_SEED);
+	const char *scenario = system_value(system, RUN_SCENARIO);
 	long long seed = 1;
 	config_t config;
 

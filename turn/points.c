@@ -41,7 +41,8 @@ static void hold(void)
 
 static const unsigned char kinds[] = {
 	[SYS_clock_gettime] = COUNTED, [SYS_gettimeofday] = COUNTED, [SYS_time] = COUNTED,
-	[SYS_times] = COUNTED, [SYS_getrusage] = COUNTED, [SYS_sched_yield] = COUNTED, [SYS_getrandom] = COUNTED,
+	[SYS_times] = COUNTED, [SYS_getrusage] = COUNTED, [SYS_sched_yield] = COUNTED,
+	[SYS_getrandom] = COUNTED,
 	[SYS_read] = UNLESS_FILE, [SYS_readv] = UNLESS_FILE,
 	[SYS_write] = UNLESS_FILE, [SYS_writev] = UNLESS_FILE, [SYS_close] = UNLESS_FILE,
 	[SYS_recvfrom] = POINT, [SYS_recvmsg] = POINT, [SYS_recvmmsg] = POINT,
