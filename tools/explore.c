@@ -311,12 +311,15 @@ static int explore_all(struct explore *explore)
 
 	explore_runs_begin();
 	status = try_without(explore);
-	if (status)
+	if (status) {
+		explore_runs_end();
 		return status;
+	}
 	explore_clear_output(explore);
 	run_all(explore, &progress, &failing);
 	clear_progress(&progress);
 	progress.causes = explore_report(explore, &failing);
+	explore_runs_end();
 	summarise(explore, &progress);
 	return explore_is_cut() ? STATUS_CUT : progress.failed || explore_interrupted();
 }

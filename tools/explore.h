@@ -79,8 +79,21 @@ struct explore_run *explore_stop(void);
 bool explore_interrupted(void);
 /* Monotonic time in ns. */
 uint64_t explore_now(void);
+/* There are no more runs. */
+void explore_runs_end(void);
 /* Begin and wait, when no other is running.  False: a signal asked for the end first. */
 bool explore_run(const struct explore *explore, struct explore_run *run);
+
+/* --- explore_launcher.c: a launcher of several programs, which makes one run after the other --- */
+
+/* The first is explore's, the other the launcher's; 0 or a negative errno. */
+int explore_launcher_sockets(int sockets[2]);
+/* In its process, before exec; number: of all launchers it alone has it. */
+void explore_launcher_become(int socket, unsigned int number);
+/* Another run with these variables (SYSTEM_AGAIN_VARIABLE), into that file; 0 or a negative errno. */
+int explore_launcher_ask(int socket, const char *request, size_t len, const char *output);
+/* Has it told the exit status of its run? */
+bool explore_launcher_told(int socket, int *ret_status);
 
 /* --- explore_ends.c --- */
 

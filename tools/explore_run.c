@@ -2,6 +2,7 @@
 /*
  * explore_run.c - programs that polycm explore starts: each in a process group
  * of its own, with a time limit, and with nothing left of it when it has ended.
+ * The launcher of several programs may stay, and make one run after the other.
  */
 #include "config.h"
 
@@ -17,17 +18,22 @@
 #include "explore.h"
 #include "system.h"
 
+#define TRACE_VARIABLE "POLYCM_SIM_TRACE"
+
 /* A program that runs. */
 struct place {
 	struct place *next;
 	struct explore_run *run;
 	pid_t pid;
+	unsigned int number;		/* of all that are there it alone has it */
+	int launcher;			/* socket to one that may stay; -1: to none */
+	bool stays;
 	uint64_t deadline;
 	bool late;
 	char does[300];			/* when it was */
 };
 
-static struct place *places;
+static struct place *places, *idle;	/* idle: launchers */
 static unsigned int num_running;
 static sigset_t awaited, before;
 static bool interrupted;
@@ -44,6 +50,7 @@ void explore_runs_begin(void)
 {
 	sigemptyset(&awaited);
 	sigaddset(&awaited, SIGCHLD);
+	sigaddset(&awaited, SIGIO);	/* a launcher tells */
 	sigaddset(&awaited, SIGINT);
 	sigaddset(&awaited, SIGTERM);
 	sigaddset(&awaited, SIGHUP);
@@ -64,41 +71,58 @@ bool explore_interrupted(void)
  * The program.
  */
 
-static void set_or_unset(const char *name, const char *value)
+/* What differs from run to run; NULL: that variable is not set. */
+static void set_variables(const struct explore *explore, const struct explore_run *run,
+			  void (*set)(const char *name, const char *value, void *arg), void *arg)
 {
+	char *seed = tool_printf("%llu", (unsigned long long)run->seed);
+
+	set("POLYCM_SIM_SEED", seed, arg);
+	set("POLYCM_SIM_SCENARIO", run->scenario, arg);
+	set("POLYCM_SIM_EXPLORE", run->decide ? run->record : NULL, arg);
+	free(seed);
+	if (!explore->is_system)
+		return;
+	/* What the launcher is to write down, and whether the seed holds threads up. */
+	set(SYSTEM_RECORD_VARIABLE, run->record, arg);
+	set(SYSTEM_POINTS_VARIABLE, run->decide ? explore->points : NULL, arg);
+}
+
+static void set_or_unset(const char *name, const char *value, void *arg)
+{
+	(void)arg;
 	if (value)
 		setenv(name, value, 1);
 	else
 		unsetenv(name);
 }
 
-/* What the launcher of several programs is to write down, and whether the seed holds threads up. */
-static void set_preemption(const struct explore *explore, const struct explore_run *run)
+struct request {
+	char *text;
+	size_t len;
+};
+
+static void add_to_request(const char *name, const char *value, void *arg)
 {
-	setenv(SYSTEM_RECORD_VARIABLE, run->record, 1);
-	set_or_unset(SYSTEM_POINTS_VARIABLE, run->decide ? explore->points : NULL);
+	struct request *request = arg;
+	char *line = value ? tool_printf("%s=%s", name, value) : tool_strdup(name);
+	size_t len = strlen(line) + 1;
+
+	request->text = tool_realloc(request->text, request->len + len, 1);
+	memcpy(request->text + request->len, line, len);
+	request->len += len;
+	free(line);
 }
 
-static void set_environment(const struct explore *explore, const struct explore_run *run)
-{
-	char *seed = tool_printf("%llu", (unsigned long long)run->seed);
+/* ------------------------------------------------------------------------
+ * Its start.
+ */
 
-	setenv("POLYCM_SIM_SEED", seed, 1);
-	setenv("POLYCM_SIM_CLOCK", "virtual", 1);
-	setenv("POLYCM_LOG", "warn", 0);	/* why it failed is in what is kept of it */
-	set_or_unset("POLYCM_SIM_SCENARIO", run->scenario);
-	if (run->trace)
-		setenv("POLYCM_SIM_TRACE", run->trace, 1);
-	set_or_unset("POLYCM_SIM_EXPLORE", run->decide ? run->record : NULL);
-	if (explore->is_system)
-		set_preemption(explore, run);
-}
-
-/* In the child; the exit status says what failed. */
-static _Noreturn void become(const struct explore *explore, const struct explore_run *run)
+/* In the child; the exit status says what failed.  socket: of a launcher that stays, or -1. */
+static _Noreturn void become(const struct explore *explore, const struct place *place, int socket)
 {
 	int in = open("/dev/null", O_RDONLY);
-	int out = open(run->output, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	int out = open(place->run->output, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 
 	setpgid(0, 0);
 	sigprocmask(SIG_SETMASK, &before, NULL);
@@ -106,25 +130,105 @@ static _Noreturn void become(const struct explore *explore, const struct explore
 		_exit(STATUS_CANNOT_EXECUTE);
 	close(in);
 	close(out);
-	set_environment(explore, run);
+	set_variables(explore, place->run, set_or_unset, NULL);
+	if (place->run->trace)
+		setenv(TRACE_VARIABLE, place->run->trace, 1);
+	setenv("POLYCM_SIM_CLOCK", "virtual", 1);
+	setenv("POLYCM_LOG", "warn", 0);	/* why it failed is in what is kept of it */
+	if (socket >= 0)
+		explore_launcher_become(socket, place->number);
 	execvp(explore->command[0], explore->command);
 	_exit(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE);
 }
 
-void explore_start(const struct explore *explore, struct explore_run *run)
+/* The first that no other place has. */
+static unsigned int free_number(void)
 {
-	struct place *place = tool_realloc(NULL, 1, sizeof(*place));
+	unsigned int number = 0;
+	bool is_free;
 
-	unlink(run->record);
+	do {
+		is_free = true;
+		for (struct place *place = places; place; place = place->next)
+			is_free = is_free && place->number != number;
+		for (struct place *place = idle; place; place = place->next)
+			is_free = is_free && place->number != number;
+		number += !is_free;
+	} while (!is_free);
+	return number;
+}
+
+/* What is of the whole run, its launcher puts together at its end. */
+static bool may_stay(const struct explore *explore, const struct explore_run *run)
+{
+	return explore->is_system && !run->trace && !getenv(TRACE_VARIABLE) &&
+	       !getenv("POLYCM_SIM_PCAP");
+}
+
+static void start_process(const struct explore *explore, struct place *place)
+{
+	int sockets[2] = { -1, -1 };
+
+	if (may_stay(explore, place->run))
+		explore_launcher_sockets(sockets);
+	place->launcher = sockets[0];
+	place->number = free_number();
 	fflush(NULL);
-	*place = (struct place){ .run = run, .deadline = explore_now() + explore->timeout_ns };
 	place->pid = fork();
 	if (!place->pid)
-		become(explore, run);
+		become(explore, place, sockets[1]);
 	if (place->pid < 0)
-		run->result = (struct explore_result){ .end = NOT_STARTED, .number = errno };
+		place->run->result = (struct explore_result){ .end = NOT_STARTED, .number = errno };
 	else
 		setpgid(place->pid, place->pid);
+	if (sockets[1] >= 0)
+		close(sockets[1]);
+}
+
+static void end(struct place *place)
+{
+	if (place->launcher >= 0)
+		close(place->launcher);
+	if (place->pid > 0) {
+		kill(-place->pid, SIGKILL);
+		waitpid(place->pid, NULL, 0);
+	}
+	free(place);
+}
+
+/* The place of a launcher that stayed, and has begun with the run; NULL: there is none. */
+static struct place *ask(const struct explore *explore, const struct explore_run *run)
+{
+	struct request request = { .len = 0 };
+	struct place *place;
+
+	if (!idle || !may_stay(explore, run))
+		return NULL;
+	set_variables(explore, run, add_to_request, &request);
+	while ((place = idle)) {
+		idle = place->next;
+		if (!explore_launcher_ask(place->launcher, request.text, request.len, run->output))
+			break;
+		end(place);
+	}
+	free(request.text);
+	return place;
+}
+
+void explore_start(const struct explore *explore, struct explore_run *run)
+{
+	struct place *place;
+
+	unlink(run->record);
+	place = ask(explore, run);
+	if (place) {
+		place->run = run;
+	} else {
+		place = tool_realloc(NULL, 1, sizeof(*place));
+		*place = (struct place){ .run = run };
+		start_process(explore, place);
+	}
+	place->deadline = explore_now() + explore->timeout_ns;
 	place->next = places;
 	places = place;
 	num_running++;
@@ -148,12 +252,28 @@ static struct explore_result result_of(const struct place *place, const siginfo_
 	return result;
 }
 
+/* A launcher that stays has made its run. */
+static bool tells_end(struct place *place)
+{
+	int status;
+
+	place->stays = place->launcher >= 0 && !place->late &&
+		       explore_launcher_told(place->launcher, &status);
+	if (place->stays)
+		place->run->result = (struct explore_result){
+			.end = status ? ENDED_BADLY : ENDED_WELL, .number = status,
+		};
+	return place->stays;
+}
+
 /* Its children end with it.  Before it is reaped, its group's number cannot be reused. */
 static bool has_ended(struct place *place)
 {
 	siginfo_t info = { 0 };
 
 	if (place->pid < 0)
+		return true;
+	if (tells_end(place))
 		return true;
 	if (waitid(P_PID, (id_t)place->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
 		return false;
@@ -174,7 +294,13 @@ static struct explore_run *take_ended(void)
 		run = place->run;
 		*at = place->next;
 		num_running--;
-		free(place);
+		if (place->stays) {
+			place->next = idle;
+			idle = place;
+			return run;
+		}
+		place->pid = -1;	/* reaped */
+		end(place);
 		return run;
 	}
 	return NULL;
@@ -219,7 +345,7 @@ struct explore_run *explore_wait(const struct explore *explore)
 		left.tv_sec = (time_t)(next / EXPLORE_SECOND);
 		left.tv_nsec = (long)(next % EXPLORE_SECOND);
 		signal = sigtimedwait(&awaited, NULL, &left);
-		interrupted = signal > 0 && signal != SIGCHLD;
+		interrupted = signal > 0 && signal != SIGCHLD && signal != SIGIO;
 	}
 	return NULL;
 }
@@ -231,15 +357,26 @@ struct explore_run *explore_stop(void)
 
 	if (!place)
 		return NULL;
-	if (place->pid > 0) {
-		kill(-place->pid, SIGKILL);
-		waitpid(place->pid, NULL, 0);
-	}
 	places = place->next;
 	num_running--;
 	run = place->run;
-	free(place);
+	end(place);
 	return run;
+}
+
+void explore_runs_end(void)
+{
+	struct place *place;
+
+	while ((place = idle)) {
+		idle = place->next;
+		/* It ends by itself, and leaves nothing behind. */
+		close(place->launcher);
+		place->launcher = -1;
+		waitpid(place->pid, NULL, 0);
+		place->pid = -1;
+		end(place);
+	}
 }
 
 bool explore_run(const struct explore *explore, struct explore_run *run)

@@ -38,6 +38,14 @@ int run_prepare(const char *scenario, const char *transport, const char *command
 int system_write_nodes(char **words, const char *transport, const char *path);
 /* system_programs.c: does the file have programs? */
 bool system_has_programs(const char *path);
+/*
+ * system_again.c: a socket (SOCK_SEQPACKET) in the environment of polycm run, of which its number is
+ * the value.  To it goes the exit status of each run as an int, if there can be another one in the
+ * same process; from it comes what changes for that: the file for the output, as a descriptor, and
+ * variables, "NAME=VALUE" or "NAME" (it is not set), each with its 0.
+ */
+#define SYSTEM_AGAIN_VARIABLE "LIBPOLYCM_AGAIN"
+#define SYSTEM_AGAIN_REQUEST 16384
 /* run_program.c: 0, or after an error message STATUS_NOT_FOUND or STATUS_CANNOT_EXECUTE. */
 int run_find(const char *command);
 

@@ -6,6 +6,7 @@
 #include "polycm.h"
 
 #define RUN_PROVIDER_VARIABLE "POLYCM_PROVIDER"
+#define RUN_EXPLORE_VARIABLE "POLYCM_SIM_EXPLORE"
 #define RUN_SIMULATOR "sim"
 #define RUN_HOSTS "ofi"
 #define RUN_FAULTS "fault"

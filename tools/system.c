@@ -213,10 +213,12 @@ static void launch(struct system *system)
 
 	system_catch_signals();
 	hold_signals(SIG_UNBLOCK);
-	status = system_start(system);
-	if (!status)
-		status = system_run(system);
-	fflush(stdout);
+	do {
+		status = system_start(system);
+		if (!status)
+			status = system_run(system);
+		fflush(stdout);
+	} while (system_again(system, status));
 	_exit(status);
 }
 
@@ -246,8 +248,10 @@ static int read_programs(struct system *system)
 int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **words)
 {
 	struct system system = { .values = values };
-	int status = check_values(values);
+	int status;
 
+	system_again_begin();
+	status = check_values(values);
 	if (!status)
 		status = words ? add_programs(&system, argv, words) : read_programs(&system);
 	if (!status)

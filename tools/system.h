@@ -16,6 +16,8 @@
 /* Exit statuses of a system besides its members'. */
 #define STATUS_STUCK 75		/* members wait, and nobody can end it */
 
+#define SYSTEM_SEGMENT "turn"	/* file in the folder that members see */
+
 struct system_program {
 	const char *node;
 	const char *name;	/* or NULL */
@@ -30,6 +32,7 @@ struct system_program {
 	bool has_waited;	/* once, with all of its threads */
 	bool has_ended;
 	uint32_t member, thread;	/* their numbers in the segment */
+	pid_t pid;		/* of the process that was started for it */
 	int status;		/* as a shell has it, once it has ended; 0: all is well */
 };
 
@@ -89,6 +92,8 @@ void system_files_end(const struct system *system);
 /* 0 or an exit status; the process that made it holds it. */
 int system_folder_make(struct system *system);
 void system_folder_remove(const char *folder);
+/* As it was made, but for the segment; false after an error message. */
+bool system_folder_empty(const struct system *system);
 
 /* --- system_start.c --- */
 
@@ -100,6 +105,9 @@ const char *system_value(const struct system *system, size_t option);
 int system_write_scenario(const struct system *system, const char *transport, const char *path);
 /* All programs, each waiting for its first turn; 0 or an exit status. */
 int system_start(struct system *system);
+/* In the process that becomes the program, whose first thread has that slot. */
+_Noreturn void system_become(const struct system *system, const struct system_program *program,
+			     uint32_t thread);
 /* Its program, or what it was forked from. */
 const struct system_program *system_program_of(const struct system *system, uint32_t member);
 
@@ -170,6 +178,8 @@ void system_catch_signals(void);
 /* Has it ended?  wait: until it has. */
 bool system_has_ended(pid_t pid, bool wait);
 
+/* By such a signal, or since nobody reads its output any more. */
+bool system_is_stopped(void);
 /* Until all have ended; the exit status. */
 int system_run(struct system *system);
 
@@ -189,7 +199,26 @@ void system_output_copy(const struct system *system);
 /* The file of what a program printed; the caller leaves it open. */
 int system_output_file(size_t program);
 void system_output_end(const struct system *system);
+/* For another run; false after an error message. */
+bool system_output_empty(const struct system *system);
 /* Nobody reads it any more. */
 bool system_output_is_closed(void);
+
+/* --- system_again.c: several runs of the same programs, for polycm explore --- */
+
+/* Is it polycm explore that asks?  Early: nobody is to inherit its socket. */
+void system_again_begin(void);
+/* In the launcher's process: it will be asked for more than one run, and can make them. */
+bool system_again_is_possible(void);
+/* All programs are loaded; 0 or an exit status. */
+int system_again_load(struct system *system);
+/* The process of a program, for this run. */
+pid_t system_again_start(struct system *system, size_t program);
+/* In a program that is loaded: what runs change has a place in its environment. */
+void system_again_set_environment(void);
+/* All processes of the run are ended; none is left but the programs that are loaded. */
+void system_again_end_all(void);
+/* Tells the status; true: there is another run. */
+bool system_again(struct system *system, int status);
 
 #endif

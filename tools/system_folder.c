@@ -83,6 +83,21 @@ static void sweep(const char *parent)
 		closedir(dir);
 }
 
+static int remove_but_kept(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	static const char *const kept[] = { SYSTEM_SEGMENT, "hosts", "scenario" };
+
+	(void)st;
+	(void)type;
+	if (!ftw->level)
+		return 0;
+	/* What the launcher made, and is in use. */
+	for (size_t i = 0; ftw->level == 1 && i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (!strcmp(path + ftw->base, kept[i]))
+			return 0;
+	return remove(path);
+}
+
 /* What members see: as /dev/shm, and a folder for what is of the user alone. */
 static int fill(const char *folder)
 {
@@ -92,6 +107,18 @@ static int fill(const char *folder)
 	free(run);
 	free(shm);
 	return err;
+}
+
+bool system_folder_empty(const struct system *system)
+{
+	char *run = tool_printf("%s/run", system->seen);
+	bool emptied = !nftw(system->seen, remove_but_kept, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) &&
+		       !mkdir(run, 0700);
+
+	if (!emptied)
+		tool_error("run: %s: %m", system->seen);
+	free(run);
+	return emptied;
 }
 
 int system_folder_make(struct system *system)

@@ -124,6 +124,24 @@ int system_output_file(size_t program)
 	return all[program].fds[0];
 }
 
+bool system_output_empty(const struct system *system)
+{
+	for (size_t i = 0; i < system->num * 2; i++) {
+		struct shown *shown = &all[i / 2];
+
+		shown->len[i % 2] = 0;
+		if (positions)
+			positions[i] = 0;
+		if (ftruncate(shown->fds[i % 2], 0)) {
+			tool_error("run: output of %s: %m", system->programs[i / 2].node);
+			return false;
+		}
+	}
+	clearerr(stdout);
+	clearerr(stderr);
+	return true;
+}
+
 bool system_output_is_closed(void)
 {
 	return ferror(stdout) || ferror(stderr);

@@ -107,6 +107,7 @@ bool system_let_out(struct system *system)
 	turn_order_remove_member(segment, number);
 	member->life = TURN_OUTSIDE;
 	segment->outside++;
+	segment->leaves_traces = true;
 	segment->pace = segment->now;
 	if (segment->becoming_told != TURN_NOBODY)
 		system_tell(system, segment->becoming_told);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <libconfig.h>
 #include <linux/futex.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,7 +28,7 @@ const char *system_value(const struct system *system, size_t option)
 
 static int make_segment(struct system *system)
 {
-	char *path = tool_printf("%s/shm/turn", system->folder);
+	char *path = tool_printf("%s/shm/" SYSTEM_SEGMENT, system->folder);
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	void *at = MAP_FAILED;
 
@@ -154,16 +155,17 @@ static int set_environment(const struct system *system, const struct system_prog
 	text = tool_printf("%s:%s", given, place_turn());
 	setenv(PRELOAD_VARIABLE, text, 1);
 	free(text);
-	text = tool_printf("%s/turn", system->seen);
+	text = tool_printf("%s/" SYSTEM_SEGMENT, system->seen);
 	setenv(TURN_FILE_VARIABLE, text, 1);
 	free(text);
 	text = tool_printf("%u", thread);
 	setenv(TURN_THREAD_VARIABLE, text, 1);
 	free(text);
+	system_again_set_environment();
 	return 0;
 }
 
-static void become(const struct system *system, const struct system_program *program,
+void system_become(const struct system *system, const struct system_program *program,
 		   uint32_t thread)
 {
 	int status = set_environment(system, program, thread);
@@ -196,19 +198,27 @@ static void announce(struct turn_segment *segment)
 			((char *)&segment->launcher - head->futex_offset);
 }
 
-int system_start(struct system *system)
+/* Once, however many runs there are. */
+static int check_programs(const struct system *system)
 {
-	struct turn_segment *segment = system->segment;
-	uint64_t seed = seed_of(system);
-	int status;
+	static bool is_checked;
+	int status = 0;
 
+	if (is_checked)
+		return 0;
 	if (!place_turn())
 		return EXIT_FAILURE;
-	for (size_t i = 0; i < system->num; i++) {
+	for (size_t i = 0; !status && i < system->num; i++)
 		status = system_check_program(&system->programs[i]);
-		if (status)
-			return status;
-	}
+	is_checked = !status;
+	return status;
+}
+
+static void begin_segment(const struct system *system, uint64_t seed)
+{
+	struct turn_segment *segment = system->segment;
+
+	memset(segment, 0, offsetof(struct turn_segment, programs));
 	segment->magic = TURN_MAGIC;
 	segment->version = TURN_VERSION;
 	segment->size = sizeof(*segment);
@@ -218,34 +228,66 @@ int system_start(struct system *system)
 	system_show_hosts(system);
 	if (system->killed)
 		segment->stop_at = system->kill_at;
-	status = system_preempt_prepare(system, system_value(system, RUN_SCENARIO), seed);
+}
+
+/* Its first thread has the number of the program. */
+static void add_member(struct system *system, size_t i, uint64_t seed)
+{
+	struct system_program *program = &system->programs[i];
+	struct turn_segment *segment = system->segment;
+	uint32_t member = segment->num_members++;
+
+	segment->members[member] = (struct turn_member){
+		.life = TURN_STARTS, .parent = TURN_NOBODY,
+		.random = seed ^ (member + 1) * UINT64_C(0xd1342543de82ef95),
+		.files = system_output_files(i),
+	};
+	program->member = member;
+	program->thread = turn_order_add(segment, member);
+	program->has_ended = program->has_waited = program->is_pending = false;
+	program->status = 0;
+}
+
+static pid_t start(struct system *system, size_t i)
+{
+	pid_t pid;
+
+	if (system_again_is_possible())
+		return system_again_start(system, i);
+	pid = fork();
+	if (!pid)
+		system_become(system, &system->programs[i], system->programs[i].thread);
+	return pid;
+}
+
+int system_start(struct system *system)
+{
+	struct turn_segment *segment = system->segment;
+	uint64_t seed = seed_of(system);
+	int status = check_programs(system);
+
 	if (status)
 		return status;
-	for (size_t i = 0; i < system->num; i++) {
+	begin_segment(system, seed);
+	status = system_preempt_prepare(system, system_value(system, RUN_SCENARIO), seed);
+	for (size_t i = 0; !status && i < system->num; i++)
+		add_member(system, i, seed);
+	if (!status && system_again_is_possible())
+		status = system_again_load(system);
+	for (size_t i = 0; !status && i < system->num; i++) {
 		struct system_program *program = &system->programs[i];
-		uint32_t member = segment->num_members++, thread;
-		pid_t pid;
 
-		segment->members[member] = (struct turn_member){
-			.life = TURN_STARTS, .parent = TURN_NOBODY,
-			.random = seed ^ (member + 1) * UINT64_C(0xd1342543de82ef95),
-			.files = system_output_files(i),
-		};
-		thread = turn_order_add(segment, member);
-		program->member = member;
-		program->thread = thread;
-		pid = fork();
-		if (!pid)
-			become(system, program, thread);
-		if (pid < 0) {
+		program->pid = start(system, i);
+		if (program->pid < 0) {
 			tool_error("run: %s cannot be started: %m", program->command[0]);
-			return EXIT_FAILURE;
+			status = EXIT_FAILURE;
 		}
-		segment->members[member].pid = (int32_t)pid;
-		segment->threads[thread].tid = (int32_t)pid;
+		segment->members[program->member].pid = (int32_t)program->pid;
+		segment->threads[program->thread].tid = (int32_t)program->pid;
 	}
-	system_set_begin(system);
-	return 0;
+	if (!status)
+		system_set_begin(system);
+	return status;
 }
 
 const struct system_program *system_program_of(const struct system *system, uint32_t member)

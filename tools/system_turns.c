@@ -192,6 +192,11 @@ static void on_signal(int signal)
 		stopped = signal;
 }
 
+bool system_is_stopped(void)
+{
+	return stopped;
+}
+
 void system_catch_signals(void)
 {
 	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
@@ -337,6 +342,10 @@ static void kill_children(void)
 
 static void kill_all(struct system *system)
 {
+	if (system_again_is_possible()) {
+		system_again_end_all();
+		return;
+	}
 	/* In a namespace of their own all that there are, known or not. */
 	if (getpid() == 1)
 		kill(-1, SIGKILL);
@@ -353,7 +362,7 @@ static void kill_all(struct system *system)
 static void print_summary(const struct system *system)
 {
 	const struct turn_segment *segment = system->segment;
-	const char *level = system->values[RUN_LOG];
+	const char *level = system_value(system, RUN_LOG);
 
 	if (level && strcmp(level, "error") != 0 && strcmp(level, "warn") != 0)
 		tool_error("run: virtual time %.6f s, %llu turns, %llu calls, order %016llx",

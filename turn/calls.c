@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
@@ -40,6 +41,7 @@
 /* The same of calls that are not counted, in a row. */
 #define QUIET_CALLS 1024u
 #define TICKS 100u		/* a second, of times() */
+#define SOCKET_TYPES 0xf	/* without flags */
 #define MOST_FDS 65536		/* of which more is known than their number */
 
 typedef long call_fn(const struct turn_call *call);
@@ -51,6 +53,23 @@ static long change(const struct turn_call *call)
 
 	turn_changed();
 	return result;
+}
+
+/* Of connections the kernel remembers ports for a while. */
+static long make_socket(const struct turn_call *call)
+{
+	const long domain = call->arguments[0], type = call->arguments[1] & SOCKET_TYPES;
+
+	if ((domain == AF_INET || domain == AF_INET6) && type != SOCK_DGRAM)
+		turn_segment->leaves_traces = true;
+	return turn_through(call);
+}
+
+/* Of objects that outlive all processes, and of what is of the namespaces themselves. */
+static long leave_traces(const struct turn_call *call)
+{
+	turn_segment->leaves_traces = true;
+	return change(call);
 }
 
 static long close_one(const struct turn_call *call)
@@ -277,6 +296,16 @@ static call_fn *const calls[] = {
 	[SYS_fcntl] = control,
 	[SYS_wait4] = turn_wait_child,
 	[SYS_waitid] = turn_wait_child,
+
+	[SYS_socket] = make_socket,
+	[SYS_shmget] = leave_traces,
+	[SYS_semget] = leave_traces,
+	[SYS_msgget] = leave_traces,
+	[SYS_mq_open] = leave_traces,
+	[SYS_mount] = leave_traces,
+	[SYS_umount2] = leave_traces,
+	[SYS_sethostname] = leave_traces,
+	[SYS_setdomainname] = leave_traces,
 
 	[SYS_mmap] = map,
 	[SYS_munmap] = map,

@@ -6,8 +6,8 @@
  * One thread of all members runs at a time: the one that has the turn.  Only it writes here, so
  * there is no lock, and none that a dead process could leave behind.  The launcher has the turn
  * before the first and after the last one, and takes it from a member that died with it.  The
- * only words that others touch are `go', by which the turn is handed over, `wanted' and
- * `num_shown'.
+ * only words that others touch are `go', by which the turn is handed over, `wanted',
+ * `num_shown' and `load'.
  */
 #ifndef TURN_SEGMENT_H
 #define TURN_SEGMENT_H
@@ -23,6 +23,7 @@
 #define TURN_MAX_CHOSEN 1024u
 #define TURN_MAX_TOLD 32u
 #define TURN_MAX_ADDRESSES 8u
+#define TURN_MAX_ENVIRONMENT 16384u
 #define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
 #define TURN_NEVER UINT64_MAX
 #define TURN_SECOND UINT64_C(1000000000)
@@ -158,6 +159,14 @@ static inline bool turn_is_alive(const struct turn_member *member)
 	       member->life == TURN_OUTSIDE;
 }
 
+enum turn_load { TURN_NOT_LOADED, TURN_LOADS, TURN_LOADED, TURN_FORKS };
+
+/* A program that the launcher runs again and again: it is loaded once, and forks its members. */
+struct turn_program {
+	_Atomic uint32_t load;	/* enum turn_load; futex */
+	int32_t pid;		/* that it forked last, or a negative errno */
+};
+
 struct turn_segment {
 	uint64_t magic;
 	uint32_t version;
@@ -193,6 +202,7 @@ struct turn_segment {
 	uint32_t victim;	/* member + 1 that the turn's owner has killed; 0: none */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
 	uint32_t ports, names;	/* of sockets, that were chosen */
+	bool leaves_traces;	/* in namespaces: there can be no other run in them */
 	/* Of a member, + 1, that gave up the turn to become a program outside; 0: none. */
 	uint32_t becoming, becoming_thread, becoming_told;
 	_Atomic uint32_t becomes;	/* futex, marked by the kernel when it is so; 0: it failed */
@@ -204,6 +214,10 @@ struct turn_segment {
 	struct turn_member members[TURN_MAX_MEMBERS];
 	struct turn_host hosts[TURN_MAX_MEMBERS];	/* by the number of the program */
 	struct turn_thread threads[TURN_MAX_THREADS];
+	/* Kept from run to run: by the slot of their first threads. */
+	struct turn_program programs[TURN_MAX_MEMBERS];
+	/* "NAME=VALUE" and "NAME" (it is not set) of this run; an empty line ends them. */
+	char environment[TURN_MAX_ENVIRONMENT];
 };
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "again.h"
 #include "exec.h"
 #include "hand.h"
 #include "order.h"
@@ -87,10 +88,13 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 		fail("its launcher has ended, or is of another version of polycm");
 		return;
 	}
-	turn_member = turn_segment->threads[slot].member;
 	turn_exec_begin(file, variable(environment, "LD_PRELOAD"));
 	if (turn_vdso_replace())
 		fail("the kernel does not let it replace the vDSO");
+	/* All that depends on the run comes behind this. */
+	if (turn_again(slot, environment))
+		fail("the kernel does not let it fork");
+	turn_member = turn_segment->threads[slot].member;
 	turn_vdso_set_random();
 	/* After exec the process has the turn already. */
 	if (turn_segment->threads[slot].state == TURN_RUNS)

@@ -258,6 +258,28 @@ check 'explore: a program that loops' loops
 check 'explore: no such program' eval 'cd "$work" && exits 127 polycm explore --seeds 1 --on a true --on b /there/is/no/such &&
 	has err "polycm: /there/is/no/such: No such file or directory"'
 
+# Each seed is as in a run of its own: order, output, process ids, random numbers, environment.
+members=(--daemon server rping -s -P -a 10.0.0.1 --on client rping -c -a 10.0.0.1 -C 1
+	--on other sh -c "head -c 8 /dev/urandom | od -x; mktemp -u; (echo $pid; ls -d /dev/shm/*); env | grep -c ^POLYCM; sleep 1"
+	--on last mktemp -u)
+again() {
+	local seed num=0
+
+	cd "$work" && sed 's/^explore = {/& preemptions = 0;/' explored.scenario >calm.scenario || return
+	(export POLYCM_LOG=info && exits 1 polycm explore --seeds 1-12 --failures 0 --shrink-runs 0 --jobs 1 \
+		--scenario calm.scenario "${members[@]}") || return
+	for seed in polycm-explore/seed-*.out; do
+		seed=${seed##*-} seed=${seed%.out}
+		(export POLYCM_LOG=info POLYCM_SIM_SEED=$seed POLYCM_SIM_SCENARIO=$work/calm.scenario \
+			POLYCM_SIM_EXPLORE=$work/record POLYCM_SIM_CLOCK=virtual &&
+			polycm run "${members[@]}") >alone.out 2>&1
+		[ -n "$(order alone)" ] && cmp alone.out "polycm-explore/seed-$seed.out" || return
+		num=$((num + 1))
+	done
+	[ "$num" -ge 2 ]
+}
+check 'explore repeats runs' again
+
 # --- Mistakes. ---
 
 check 'no such program' eval 'run none 127 --on a /there/is/no/such --on b true'
