@@ -64,7 +64,7 @@ struct system {
 
 /* The launcher's process, to which members are all there is: 0 in it; else its pid.  Or -1. */
 pid_t system_enter(struct system *system);
-/* Before exec: the same addresses in each run, one processor, no life without the launcher. */
+/* Before exec: the same addresses in each run, no life without the launcher. */
 void system_settle(const struct system *system, const struct system_program *program);
 
 /* --- system_net.c: its network --- */

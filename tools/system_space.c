@@ -101,6 +101,19 @@ static void enter_network(struct system *system)
 	show_names(system);
 }
 
+/* One for all: a turn that goes to another processor takes several times as long. */
+static void take_processor(void)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t one;
+
+	if (cpu < 0)
+		return;
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
 pid_t system_enter(struct system *system)
 {
 	bool entered = enter_namespaces();
@@ -113,6 +126,7 @@ pid_t system_enter(struct system *system)
 	if (!entered && getppid() != outer)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	take_processor();
 	if (!entered) {
 		tool_error("run: process ids, paths and ports are not the same in each run, and "
 			   "nodes have no addresses for TCP: the system allows no namespaces");
@@ -138,8 +152,7 @@ pid_t system_enter(struct system *system)
 
 void system_settle(const struct system *system, const struct system_program *program)
 {
-	int cpu = sched_getcpu(), persona = personality(0xffffffff);
-	cpu_set_t one;
+	int persona = personality(0xffffffff);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (system->has_hosts && (unshare(CLONE_NEWUTS) ||
@@ -147,9 +160,4 @@ void system_settle(const struct system *system, const struct system_program *pro
 		tool_error("run: %s has not its node's name as its host's: %m", program->node);
 	if (persona >= 0)
 		personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&one);
-	CPU_SET((size_t)cpu, &one);
-	sched_setaffinity(0, sizeof(one), &one);
 }
