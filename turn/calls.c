@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -115,7 +116,18 @@ static long refuse(const struct turn_call *call)
 /* What is mapped at an address, or may be done there, is another after the call. */
 static long map(const struct turn_call *call)
 {
-	turn_words_forget();
+	const uint64_t at = (uint64_t)call->arguments[0], len = (uint64_t)call->arguments[1];
+
+	/* Otherwise the kernel takes a place where nothing is. */
+	if (call->number != SYS_mmap || call->arguments[3] & MAP_FIXED)
+		turn_words_forget(at, len);
+	turn_pointers_forget();
+	return turn_through(call);
+}
+
+static long map_elsewhere(const struct turn_call *call)
+{
+	turn_words_forget(0, UINT64_MAX);
 	turn_pointers_forget();
 	return turn_through(call);
 }
@@ -309,9 +321,9 @@ static call_fn *const calls[] = {
 
 	[SYS_mmap] = map,
 	[SYS_munmap] = map,
-	[SYS_mremap] = map,
-	[SYS_shmat] = map,
-	[SYS_shmdt] = map,
+	[SYS_mremap] = map_elsewhere,
+	[SYS_shmat] = map_elsewhere,
+	[SYS_shmdt] = map_elsewhere,
 	[SYS_brk] = protect,
 	[SYS_mprotect] = protect,
 	[SYS_pkey_mprotect] = protect,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * turn/words.c - see words.h.  What is mapped where stands in /proc/self/maps, which takes long to
- * read; so what was found is kept until the process maps or unmaps something.
+ * read; so what was found is kept until the process unmaps it, or maps something else there.
  */
 #include "config.h"
 
@@ -24,9 +24,15 @@ struct mapping {
 static struct mapping kept[MOST_KEPT];
 static uint32_t num_kept;
 
-void turn_words_forget(void)
+void turn_words_forget(uint64_t begin, uint64_t len)
 {
-	num_kept = 0;
+	const uint64_t end = len > UINT64_MAX - begin ? UINT64_MAX : begin + len;
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < num_kept; i++)
+		if (kept[i].end <= begin || kept[i].begin >= end)
+			kept[num++] = kept[i];
+	num_kept = num;
 }
 
 static uint64_t number(const char **at, const char *end, unsigned int base)

@@ -7,7 +7,7 @@
 
 /* The word at that address.  is_private: no other process waits on it (FUTEX_PRIVATE_FLAG). */
 struct turn_word turn_word_at(const void *address, bool is_private);
-/* Memory was mapped or unmapped. */
-void turn_words_forget(void);
+/* What is there now is no longer, or will be something else. */
+void turn_words_forget(uint64_t begin, uint64_t len);
 
 #endif
