@@ -114,19 +114,19 @@ static int wait_for_change(struct nic_notify *notify, unsigned int sequence)
 /* No event was queued at that sequence.  0: check again; else an errno. */
 static int await_event(struct nic_notify *notify, unsigned int sequence, unsigned int *rounds)
 {
-	bool nonblocking = fcntl(notify->fd, F_GETFL) & O_NONBLOCK;
+	bool nonblocking;
 	int r;
 
 	pthread_testcancel();
-	if ((*rounds)++ == 0) {
-		if (!sim_is_virtual()) {
-			sim_progress();
-			return 0;
-		}
-		if (nonblocking) {
-			sim_spin();
-			return 0;
-		}
+	if (!*rounds && !sim_is_virtual()) {
+		(*rounds)++;
+		sim_progress();
+		return 0;
+	}
+	nonblocking = fcntl(notify->fd, F_GETFL) & O_NONBLOCK;
+	if ((*rounds)++ == 0 && nonblocking) {
+		sim_spin();
+		return 0;
 	}
 	if (nonblocking)
 		return EAGAIN;
