@@ -24,6 +24,7 @@
 #include "run.h"
 #include "system.h"
 
+#define BIND_VARIABLE "LD_BIND_NOW"
 #define LAST_PID "/proc/sys/kernel/ns_last_pid"
 #define OWN_PID "1"
 #define LOADED_PID "30000"	/* behind it the programs that are loaded, out of the way of members */
@@ -31,17 +32,17 @@
 
 static int asker = -1;		/* socket to polycm explore */
 static int last_pid = -1;
-static bool is_usable;
+static bool is_usable, binds_now;
 static pid_t loaded[TURN_MAX_MEMBERS];
 
-/* What differs from run to run. */
+/* What differs from run to run, and what only a program that is loaded has. */
 static const char *variable_of(size_t i)
 {
 	static const size_t options[] = { RUN_SEED, RUN_SCENARIO };
+	static const char *const others[] = { RUN_EXPLORE_VARIABLE, BIND_VARIABLE, NULL };
+	const size_t num = sizeof(options) / sizeof(options[0]);
 
-	if (i < sizeof(options) / sizeof(options[0]))
-		return run_options[options[i]].variable;
-	return i == sizeof(options) / sizeof(options[0]) ? RUN_EXPLORE_VARIABLE : NULL;
+	return i < num ? run_options[options[i]].variable : others[i - num];
 }
 
 void system_again_begin(void)
@@ -90,8 +91,13 @@ bool system_again_is_possible(void)
 
 void system_again_set_environment(void)
 {
-	for (size_t i = 0; is_usable && variable_of(i); i++)
+	if (!is_usable)
+		return;
+	for (size_t i = 0; variable_of(i); i++)
 		setenv(variable_of(i), "", 0);
+	/* All functions are looked up once, not in each run. */
+	if (binds_now)
+		setenv(BIND_VARIABLE, "1", 1);
 }
 
 static int write_environment(struct turn_segment *segment)
@@ -137,9 +143,25 @@ static pid_t load(struct system *system, size_t i)
 	pid = fork();
 	if (!pid)
 		system_become(system, &system->programs[i], (uint32_t)i);
-	/* One that ends before it is loaded is taken for the member, whose end is told. */
 	if (pid > 0 && await(program, pid))
 		loaded[i] = pid;
+	return pid;
+}
+
+/* One that ends before it is loaded is taken for the member, whose end is told. */
+static pid_t load_somehow(struct system *system, size_t i)
+{
+	pid_t pid;
+
+	binds_now = true;
+	pid = load(system, i);
+	binds_now = false;
+	if (pid < 0 || loaded[i])
+		return pid;
+	/* It lacks a function that it may never call. */
+	waitpid(pid, NULL, 0);
+	if (system_output_empty(system))
+		pid = load(system, i);
 	return pid;
 }
 
@@ -151,7 +173,7 @@ int system_again_load(struct system *system)
 	}
 	for (size_t i = 0; i < system->num; i++)
 		if (!loaded[i])
-			system->programs[i].pid = load(system, i);
+			system->programs[i].pid = load_somehow(system, i);
 	if (set_last_pid(OWN_PID))
 		return 0;
 	tool_error("run: " LAST_PID ": %m");
