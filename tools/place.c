@@ -110,6 +110,27 @@ const char *place_turn(void)
 	return needed("run: --on", "libpolycm-turn.so", &turn);
 }
 
+char *place_plugin(const char *name)
+{
+	const char *folders = getenv(PATH_VARIABLE), *next;
+	char *beside = NULL, *path;
+
+	for (; folders && *folders; folders = *next ? next + 1 : next) {
+		next = strchrnul(folders, ':');
+		path = tool_printf("%.*s/provider-%s.so", (int)(next - folders), folders, name);
+		if (!access(path, R_OK))
+			return path;
+		free(path);
+	}
+	path = tool_printf("polycm/provider-%s.so", name);
+	find_beside(path, &beside);
+	free(path);
+	if (beside && !access(beside, R_OK))
+		return beside;
+	free(beside);
+	return NULL;
+}
+
 static bool same_file(const char *a, const char *b)
 {
 	char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);

@@ -88,6 +88,8 @@ const char *place_interposer(void);
 const char *place_auditor(void);
 /* That of libpolycm-turn, for several programs in one virtual time; NULL after an error message. */
 const char *place_turn(void);
+/* The file of a provider's plugin where libpolycm looks first, to be freed; or NULL. */
+char *place_plugin(const char *name);
 /* This command itself. */
 char *place_command(void);
 /* Run from a build tree: let the library find that tree's plugins. */

@@ -70,6 +70,8 @@ char *run_with_faults(const char *list);
 int run_use_sockets(void);
 /* Checks values and sets the environment to them for COMMAND; 0 or an exit status. */
 int run_set_environment(const char *const values[RUN_NUM_OPTIONS], const char *command);
+/* Of its threads one runs at a time: the C library's malloc() needs no more memory for each. */
+void run_use_one_arena(void);
 /* The same without the check, which a process can do once. */
 int run_set_checked(const char *const values[RUN_NUM_OPTIONS], const char *command);
 

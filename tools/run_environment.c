@@ -127,6 +127,11 @@ static void set_asan_options(void)
 	add_option(ASAN_VARIABLE, ":", "allocator_release_to_os_interval_ms=-1");
 }
 
+void run_use_one_arena(void)
+{
+	add_option(TUNABLES_VARIABLE, ":", "glibc.malloc.arena_max=1");
+}
+
 /* What was given, without the library that an outer polycm run has put in front. */
 static const char *behind(const char *given, const char *library)
 {

@@ -121,13 +121,28 @@ static uint64_t seed_of(const struct system *system)
 	return (uint64_t)seed;
 }
 
+/*
+ * The simulator is loaded with the program: calls of the dynamic linker that come later are trapped,
+ * and polycm explore would have them in each run.
+ */
+static void add_preload(void)
+{
+	char *simulator = place_plugin(RUN_SIMULATOR), *text;
+	bool usable = simulator && !strpbrk(simulator, ": ");
+
+	text = tool_printf("%s:%s%s%s", getenv(PRELOAD_VARIABLE), usable ? simulator : "",
+			   usable ? ":" : "", place_turn());
+	setenv(PRELOAD_VARIABLE, text, 1);
+	free(text);
+	free(simulator);
+}
+
 /* In its process: the environment of polycm run, with time from the system. */
 static int set_environment(const struct system *system, const struct system_program *program,
 			   uint32_t thread)
 {
 	const char *values[RUN_NUM_OPTIONS];
 	char *path = tool_printf("%s/scenario", system->seen), *text;
-	const char *given;
 	int status;
 
 	memcpy(values, system->values, sizeof(values));
@@ -151,10 +166,8 @@ static int set_environment(const struct system *system, const struct system_prog
 	free(path);
 	if (status)
 		return status;
-	given = getenv(PRELOAD_VARIABLE);
-	text = tool_printf("%s:%s", given, place_turn());
-	setenv(PRELOAD_VARIABLE, text, 1);
-	free(text);
+	run_use_one_arena();
+	add_preload();
 	text = tool_printf("%s/" SYSTEM_SEGMENT, system->seen);
 	setenv(TURN_FILE_VARIABLE, text, 1);
 	free(text);
