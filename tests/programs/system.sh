@@ -280,6 +280,19 @@ again() {
 }
 check 'explore repeats runs' again
 
+# Explored programs look up all of their functions at the start; one that lacks a function it never calls runs, too.
+lacking() {
+	cd "$work" && echo 'int missing(void) { return 0; }' | $CC -x c -shared -fPIC -o libmissing.so - &&
+		echo 'int missing(void); int main(int argc, char **argv) { (void)argv; return argc > 1 ? missing() : 0; }' |
+		$CC -x c -o lacks - -Wl,-z,lazy -L. -lmissing -Wl,-rpath,"$work" &&
+		$CC -x c -shared -fPIC -o libmissing.so /dev/null && chmod go+rx lacks libmissing.so || return
+	! LD_BIND_NOW=1 ./lacks 2>/dev/null && exits 0 polycm explore --seeds 1-2 --on a ./lacks --on b true || return
+	rm libmissing.so
+	exits 2 polycm explore --seeds 1-2 --on a ./lacks --on b true && has err "./lacks fails without faults, too: exit status 127" &&
+		[ "$(wc -l <polycm-explore/seed-1.out)" -eq 1 ]
+}
+check 'explore a program that lacks a function' lacking
+
 # --- Mistakes. ---
 
 check 'no such program' eval 'run none 127 --on a /there/is/no/such --on b true'
