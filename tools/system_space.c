@@ -104,9 +104,13 @@ static void enter_network(struct system *system)
 /* One for all: a turn that goes to another processor takes several times as long. */
 static void take_processor(void)
 {
+	const struct sched_param param = { .sched_priority = 0 };
 	int cpu = sched_getcpu();
 	cpu_set_t one;
 
+	/* Who hands over the turn goes to sleep before the other runs, not after it was interrupted. */
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_BATCH, &param);
 	if (cpu < 0)
 		return;
 	CPU_ZERO(&one);
