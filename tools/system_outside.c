@@ -138,7 +138,7 @@ static void tell_who(const struct system *system)
 
 		if (system->segment->members[i].life == TURN_OUTSIDE && program)
 			tool_error("%s: process %d, which runs outside of virtual time, is waited "
-				   "for; Ctrl-C ends the run", program->node,
+				   "for; Ctrl-C ends the run", system_name(program),
 				   system->segment->members[i].pid);
 	}
 }

@@ -32,6 +32,6 @@ void system_tell(const struct system *system, uint64_t number)
 		return;
 	/* Both may be one file. */
 	fflush(stdout);
-	tool_error("%s: %.*s %s", system->programs[told->program].node, (int)sizeof(told->name),
-		   told->name, words[told->what]);
+	tool_error("%s: %.*s %s", system_name(&system->programs[told->program]),
+		   (int)sizeof(told->name), told->name, words[told->what]);
 }
