@@ -28,6 +28,7 @@
 #include "ports.h"
 #include "random.h"
 #include "signals.h"
+#include "tcp.h"
 #include "tell.h"
 #include "threads.h"
 #include "timers.h"
@@ -282,6 +283,8 @@ static call_fn *const calls[] = {
 	[SYS_splice] = turn_between,
 	[SYS_tee] = turn_between,
 	[SYS_sendfile] = turn_between,
+	[SYS_socket] = turn_socket,
+	[SYS_setsockopt] = turn_set_option,
 	[SYS_bind] = turn_bind,
 	[SYS_connect] = turn_connect,
 
@@ -388,7 +391,7 @@ static const bool is_quiet[] = {
 	[SYS_lseek] = true, [SYS_pread64] = true, [SYS_preadv] = true, [SYS_preadv2] = true,
 	[SYS_fadvise64] = true, [SYS_fsync] = true, [SYS_fdatasync] = true, [SYS_msync] = true,
 
-	[SYS_socket] = true, [SYS_socketpair] = true, [SYS_pipe] = true, [SYS_pipe2] = true,
+	[SYS_socketpair] = true, [SYS_pipe] = true, [SYS_pipe2] = true,
 	[SYS_dup] = true, [SYS_memfd_create] = true, [SYS_epoll_create1] = true,
 	[SYS_getsockname] = true, [SYS_getpeername] = true, [SYS_getsockopt] = true,
 

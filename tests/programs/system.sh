@@ -170,6 +170,7 @@ if ! grep -qF 'TCP' "$work/probe"; then
 	check 'a connection over TCP, by address' eval 'same 2 --scenario "$work/lossy.scenario" \
 		--on client "$work/net" serve --on server "$work/net" connect 10.0.0.2 &&
 		has "$work/first.out" "[client] from ::ffff:10.0.0.1 to client"'
+	check 'small messages over TCP' same 3 --on one "$work/net" answer --on two "$work/net" ask one
 	check 'loopback' eval 'same 2 --on one "$work/net" serve --on two "$work/net" connect 127.0.0.1 &&
 		has "$work/first.out" "[one] from ::ffff:127.0.0.1 to one"'
 	check 'numbers of System V objects' same 3 --on a ipcmk -M 100 -Q -S 1

@@ -5,6 +5,8 @@
  *	ports			the ports that the kernel would choose
  *	serve			accepts one connection, says where it comes from, and ends with it
  *	connect ADDRESS		to that server
+ *	answer			accepts one connection, and answers each question, until it ends
+ *	ask ADDRESS		questions of two parts, each sent by itself
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -137,6 +139,27 @@ static int connect_to(const char *host)
 	return fd;
 }
 
+static void answer(void)
+{
+	int fd = accept(make_listener(1), NULL, NULL);
+	char parts[2];
+
+	CHECK(fd >= 0);
+	while (recv(fd, parts, 1, 0) == 1)
+		CHECK(recv(fd, parts + 1, 1, 0) == 1 && send(fd, parts, 2, 0) == 2);
+}
+
+static void ask(const char *host)
+{
+	int fd = connect_to(host);
+	char parts[2];
+
+	for (int i = 0; i < 100; i++)
+		CHECK(send(fd, "a", 1, 0) == 1 && send(fd, "b", 1, 0) == 1 &&
+		      recv(fd, parts, 2, MSG_WAITALL) == 2);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "ports"))
@@ -145,6 +168,10 @@ int main(int argc, char **argv)
 		serve();
 	else if (argc == 3 && !strcmp(argv[1], "connect"))
 		close(connect_to(argv[2]));
+	else if (argc == 2 && !strcmp(argv[1], "answer"))
+		answer();
+	else if (argc == 3 && !strcmp(argv[1], "ask"))
+		ask(argv[2]);
 	else
 		return 2;
 	puts("ok");
