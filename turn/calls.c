@@ -64,7 +64,7 @@ static long make_socket(const struct turn_call *call)
 
 	if ((domain == AF_INET || domain == AF_INET6) && type != SOCK_DGRAM)
 		turn_segment->leaves_traces = true;
-	return turn_through(call);
+	return turn_socket(call);
 }
 
 /* Of objects that outlive all processes, and of what is of the namespaces themselves. */
@@ -283,7 +283,6 @@ static call_fn *const calls[] = {
 	[SYS_splice] = turn_between,
 	[SYS_tee] = turn_between,
 	[SYS_sendfile] = turn_between,
-	[SYS_socket] = turn_socket,
 	[SYS_setsockopt] = turn_set_option,
 	[SYS_bind] = turn_bind,
 	[SYS_connect] = turn_connect,
