@@ -186,8 +186,8 @@ cat >"$work/outside.c" <<'END'
 int main(int argc, char **argv)
 {
 	char c;
-	if (argc > 1 && *argv[1] == 's') kill(getppid(), SIGTERM);
-	if (argc > 1 && (*argv[1] == 's' || !fork())) for (;;) pause();
+	while (argc > 1 && *argv[1] == 's') kill(getppid(), SIGTERM), usleep(10000);
+	if (argc > 1 && !fork()) for (;;) pause();
 	while (read(0, &c, 1) == 1) if (write(1, &c, 1) != 1) return 1;
 	return 5;
 }
@@ -289,7 +289,7 @@ lacking() {
 	! LD_BIND_NOW=1 ./lacks 2>/dev/null && exits 0 polycm explore --seeds 1-2 --on a ./lacks --on b true || return
 	rm libmissing.so
 	exits 2 polycm explore --seeds 1-2 --on a ./lacks --on b true && has err "./lacks fails without faults, too: a ended with exit status 127" &&
-		[ "$(wc -l <polycm-explore/seed-1.out)" -eq 2 ]
+		[ "$(wc -l <polycm-explore/seed-1.out)" -eq 1 ]
 }
 check 'explore a program that lacks a function' lacking
 
