@@ -261,8 +261,8 @@ check 'explore: no such program' eval 'cd "$work" && exits 127 polycm explore --
 
 # Each seed is as in a run of its own: order, output, process ids, random numbers, environment.
 members=(--daemon server rping -s -P -a 10.0.0.1 --on client rping -c -a 10.0.0.1 -C 1
-	--on other sh -c "head -c 8 /dev/urandom | od -x; mktemp -u; (echo $pid; ls -d /dev/shm/*); env | grep -c ^POLYCM; sleep 1"
-	--on last mktemp -u)
+	--on client sh -c "head -c 8 /dev/urandom | od -x; mktemp -u; (echo $pid; ls -d /dev/shm/*); env | grep -c ^POLYCM; sleep 1"
+	--on server mktemp -u)
 again() {
 	local seed num=0
 
@@ -271,7 +271,7 @@ again() {
 		--scenario calm.scenario "${members[@]}") || return
 	for seed in polycm-explore/seed-*.out; do
 		seed=${seed##*-} seed=${seed%.out}
-		(export POLYCM_LOG=info POLYCM_SIM_CLOCK=virtual &&
+		(export POLYCM_LOG=info POLYCM_SIM_SEED=$seed POLYCM_SIM_CLOCK=virtual &&
 			polycm run --scenario "polycm-explore/seed-$seed.scenario" "${members[@]}") >alone.out 2>&1
 		[ -n "$(order alone)" ] && cmp alone.out "polycm-explore/seed-$seed.out" || return
 		num=$((num + 1))
@@ -289,7 +289,7 @@ lacking() {
 	! LD_BIND_NOW=1 ./lacks 2>/dev/null && exits 0 polycm explore --seeds 1-2 --on a ./lacks --on b true || return
 	rm libmissing.so
 	exits 2 polycm explore --seeds 1-2 --on a ./lacks --on b true && has err "./lacks fails without faults, too: a ended with exit status 127" &&
-		[ "$(wc -l <polycm-explore/seed-1.out)" -eq 1 ]
+		[ "$(wc -l <polycm-explore/seed-1.out)" -eq 2 ]
 }
 check 'explore a program that lacks a function' lacking
 
