@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@
 #include "hand.h"
 #include "ports.h"
 #include "raw.h"
+#include "tcp.h"
 
 /* Linux's own range, if nobody has changed it. */
 #define FIRST_PORT 32768u
@@ -196,10 +198,15 @@ void turn_ports_before_connect(int fd, const struct sockaddr *to, socklen_t len)
 		choose(fd, &address);
 }
 
+/* Who finds no room in a backlog of TCP would try again after a second of real time. */
 long turn_listen(const struct turn_call *call)
 {
+	struct turn_call roomy = *call;
+
 	choose((int)call->arguments[0], NULL);
-	return turn_done(turn_through(call));
+	if (turn_tcp_is((int)call->arguments[0]))
+		roomy.arguments[1] = INT_MAX;
+	return turn_done(turn_through(&roomy));
 }
 
 /* A name of the kernel's choice, which nobody else has. */

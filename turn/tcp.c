@@ -4,7 +4,8 @@
  *
  * Linux keeps a small message back until those before it are acknowledged (Nagle's algorithm), and a
  * receiver that has nothing to send acknowledges up to 40 ms later.  That is real time: here nobody
- * could go on until then, or time would move first.
+ * could go on until then, or time would move first.  Buffers that the program does not set would
+ * grow with what the kernel measures in real time.
  */
 #include "config.h"
 
@@ -18,7 +19,9 @@
 #include "raw.h"
 #include "tcp.h"
 
-static bool is_tcp(int fd)
+#define BUFFER_SIZE 212992	/* what Linux allows to everybody, if nobody has changed it */
+
+bool turn_tcp_is(int fd)
 {
 	int protocol = 0;
 	socklen_t len = sizeof(protocol);
@@ -27,14 +30,21 @@ static bool is_tcp(int fd)
 	       protocol == IPPROTO_TCP;
 }
 
+static void set(long fd, int level, int option, int value)
+{
+	TURN_RAW(SYS_setsockopt, fd, level, option, &value, sizeof(value));
+}
+
 /* Those that it accepts have it from their listener. */
 long turn_socket(const struct turn_call *call)
 {
-	const int on = 1;
 	long fd = turn_through(call);
 
-	if (fd >= 0 && is_tcp((int)fd))
-		TURN_RAW(SYS_setsockopt, fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (fd < 0 || !turn_tcp_is((int)fd))
+		return fd;
+	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_SIZE);
+	set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_SIZE);
 	return fd;
 }
 
@@ -44,7 +54,8 @@ long turn_set_option(const struct turn_call *call)
 	const bool keeps_back = call->arguments[1] == IPPROTO_TCP &&
 		(call->arguments[2] == TCP_NODELAY || call->arguments[2] == TCP_CORK);
 
-	if (keeps_back && call->arguments[4] >= (long)sizeof(int) && is_tcp((int)call->arguments[0]))
+	if (keeps_back && call->arguments[4] >= (long)sizeof(int) &&
+	    turn_tcp_is((int)call->arguments[0]))
 		return 0;
 	return turn_done(turn_through(call));
 }

@@ -171,6 +171,8 @@ if ! grep -qF 'TCP' "$work/probe"; then
 		--on client "$work/net" serve --on server "$work/net" connect 10.0.0.2 &&
 		has "$work/first.out" "[client] from ::ffff:10.0.0.1 to client"'
 	check 'small messages over TCP' same 3 --on one "$work/net" answer --on two "$work/net" ask one
+	check 'a burst of messages over TCP' same 3 --on one "$work/net" collect --on two "$work/net" burst one
+	check 'more connections than the backlog has room for' same 3 --on one "$work/net" late --on two "$work/net" early one
 	check 'loopback' eval 'same 2 --on one "$work/net" serve --on two "$work/net" connect 127.0.0.1 &&
 		has "$work/first.out" "[one] from ::ffff:127.0.0.1 to one"'
 	check 'numbers of System V objects' same 3 --on a ipcmk -M 100 -Q -S 1

@@ -7,6 +7,10 @@
  *	connect ADDRESS		to that server
  *	answer			accepts one connection, and answers each question, until it ends
  *	ask ADDRESS		questions of two parts, each sent by itself
+ *	late			accepts several connections when all are waiting
+ *	early ADDRESS		those connections
+ *	collect			takes all of many small messages before it answers
+ *	burst ADDRESS		those messages, again and again
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -21,6 +25,8 @@
 #include <unistd.h>
 
 #define PORT "7471"
+#define MANY 8		/* connections */
+#define BURST 100	/* messages */
 
 #define CHECK(what)                                                                                \
 	do {                                                                                       \
@@ -160,6 +166,52 @@ static void ask(const char *host)
 	close(fd);
 }
 
+/* More than the backlog has room for: the others are retried. */
+static void late(void)
+{
+	int listener = make_listener(1), fd;
+
+	sleep(3);
+	for (int i = 0; i < MANY; i++) {
+		fd = accept(listener, NULL, NULL);
+		CHECK(fd >= 0 && send(fd, "x", 1, 0) == 1);
+	}
+}
+
+static void early(const char *host)
+{
+	int fds[MANY];
+	char byte;
+
+	for (int i = 0; i < MANY; i++)
+		fds[i] = connect_to(host);
+	for (int i = 0; i < MANY; i++)
+		CHECK(recv(fds[i], &byte, 1, 0) == 1);
+}
+
+static void collect(void)
+{
+	int fd = accept(make_listener(1), NULL, NULL);
+	char bytes[BURST];
+
+	CHECK(fd >= 0);
+	while (recv(fd, bytes, BURST, MSG_WAITALL) == BURST)
+		CHECK(send(fd, "x", 1, 0) == 1);
+}
+
+static void burst(const char *host)
+{
+	int fd = connect_to(host);
+	char byte;
+
+	for (int i = 0; i < 20; i++) {
+		for (int n = 0; n < BURST; n++)
+			CHECK(send(fd, "y", 1, 0) == 1);
+		CHECK(recv(fd, &byte, 1, 0) == 1);
+	}
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "ports"))
@@ -172,6 +224,14 @@ int main(int argc, char **argv)
 		answer();
 	else if (argc == 3 && !strcmp(argv[1], "ask"))
 		ask(argv[2]);
+	else if (argc == 2 && !strcmp(argv[1], "late"))
+		late();
+	else if (argc == 3 && !strcmp(argv[1], "early"))
+		early(argv[2]);
+	else if (argc == 2 && !strcmp(argv[1], "collect"))
+		collect();
+	else if (argc == 3 && !strcmp(argv[1], "burst"))
+		burst(argv[2]);
 	else
 		return 2;
 	puts("ok");
