@@ -26,11 +26,23 @@ static const struct {
 };
 #define NUM_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
+/* Where a word ends that is a program's name: names have no blank and no comma. */
+static const char *behind_name(const char *text)
+{
+	return text + strcspn(text, " ,");
+}
+
+/* What is said of a program is behind its name, so that nothing that it printed is taken for it. */
 static size_t kind_of(const char *line)
 {
+	const char *said = behind_name(line);
+
+	if (!strncmp(said, " and ", 5))
+		said = behind_name(said + 5);
 	for (size_t kind = 0; kind < NUM_KINDS; kind++)
 		for (size_t i = 0; i < sizeof(kinds[0].words) / sizeof(kinds[0].words[0]); i++)
-			if (kinds[kind].words[i] && strstr(line, kinds[kind].words[i]))
+			if (kinds[kind].words[i] &&
+			    !strncmp(said, kinds[kind].words[i], strlen(kinds[kind].words[i])))
 				return kind;
 	return NUM_KINDS;
 }
@@ -81,7 +93,7 @@ static char *find_end(const char *output, size_t *ret_kind, uint64_t *ret_at)
 		line[strcspn(line, "\n")] = '\0';
 		if (strncmp(line, SAYS, strlen(SAYS)) != 0)
 			continue;
-		kind = kind_of(line);
+		kind = kind_of(line + strlen(SAYS));
 		if (kind >= *ret_kind)
 			continue;
 		*ret_kind = kind;

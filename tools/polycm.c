@@ -27,15 +27,19 @@ static const struct command {
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+/* Names and lines of programs may hold anything; a message stays one line of text. */
 void tool_error(const char *format, ...)
 {
+	char text[4096];
 	va_list args;
 
-	fputs("polycm: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	fprintf(stderr, "polycm: %s\n", text);
 }
 
 static _Noreturn void out_of_memory(void)

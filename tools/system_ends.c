@@ -13,6 +13,8 @@
 
 #include "system.h"
 
+#define MOST_SHOWN 200u		/* of a line */
+
 const char *system_name(const struct system_program *program)
 {
 	return program->name ? program->name : program->node;
@@ -114,33 +116,40 @@ static FILE *open_output(const struct system *system, const struct system_progra
 	return file;
 }
 
-/* The next line without its end; "(nothing)" behind the last one. */
-static bool next_line(FILE *file, char **line, size_t *size)
+/* The next line, and its length; "(nothing)" and 0 behind the last one. */
+static size_t next_line(FILE *file, char **line, size_t *size)
 {
-	if (getline(line, size, file) <= 0) {
-		free(*line);
-		*line = tool_strdup("(nothing)");
-		*size = strlen(*line) + 1;
-		return false;
-	}
-	(*line)[strcspn(*line, "\n")] = '\0';
-	return true;
+	ssize_t len = getline(line, size, file);
+
+	if (len > 0)
+		return (size_t)len;
+	free(*line);
+	*line = tool_strdup("(nothing)");
+	*size = strlen(*line) + 1;
+	return 0;
 }
 
-/* The line in which they differ; 0: none. */
+/* The line in which they differ; 0: none.  A last line without its end is another one. */
 static unsigned int differ(FILE *a, FILE *b, char *lines[2])
 {
-	size_t sizes[2] = { 0, 0 };
-	bool more[2];
+	size_t sizes[2] = { 0, 0 }, lens[2];
 
 	for (unsigned int number = 1; ; number++) {
-		more[0] = next_line(a, &lines[0], &sizes[0]);
-		more[1] = next_line(b, &lines[1], &sizes[1]);
-		if (more[0] != more[1] || (more[0] && strcmp(lines[0], lines[1]) != 0))
+		lens[0] = next_line(a, &lines[0], &sizes[0]);
+		lens[1] = next_line(b, &lines[1], &sizes[1]);
+		if (lens[0] != lens[1] || memcmp(lines[0], lines[1], lens[0]) != 0)
 			return number;
-		if (!more[0])
+		if (!lens[0])
 			return 0;
 	}
+}
+
+/* For people: how it begins. */
+static int shown_len(const char *line)
+{
+	const size_t len = strcspn(line, "\n");
+
+	return (int)(len < MOST_SHOWN ? len : MOST_SHOWN);
 }
 
 static bool agree(const struct system *system, const struct system_program *first,
@@ -151,8 +160,9 @@ static bool agree(const struct system *system, const struct system_program *firs
 	unsigned int number = a && b ? differ(a, b, lines) : 0;
 
 	if (number)
-		tool_error("%s and %s disagree: line %u of what they printed: %s | %s",
-			   system_name(first), system_name(other), number, lines[0], lines[1]);
+		tool_error("%s and %s disagree: line %u of what they printed: %.*s | %.*s",
+			   system_name(first), system_name(other), number, shown_len(lines[0]),
+			   lines[0], shown_len(lines[1]), lines[1]);
 	free(lines[0]);
 	free(lines[1]);
 	if (a)

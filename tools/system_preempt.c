@@ -94,13 +94,13 @@ static int read_one(struct turn_segment *segment, const config_setting_t *group)
 	uint64_t process, thread;
 
 	if (!config_setting_is_group(group) || !read_number(group, "process", &process) ||
-	    !process || process > TURN_MAX_MEMBERS || !read_number(group, "thread", &thread) ||
+	    !process || process > UINT32_MAX || !read_number(group, "thread", &thread) ||
 	    !thread || thread > UINT32_MAX || !read_delay(group, &given.ns) ||
 	    !(read_number(group, "call", &given.point.call) |
 	      read_number(group, "lock", &given.point.lock)))
 		return refuse(group, "needs a process and a thread, numbers from 1 on, call or lock, "
 			      "and a delay such as \"10 ms\"");
-	given.member = (uint32_t)process - 1;
+	given.process = (uint32_t)process;
 	given.thread = (uint32_t)thread;
 	if (!turn_preempt_give(segment, &given))
 		return refuse(group, "is too many: there can be 256");
@@ -132,14 +132,14 @@ static void choose(const struct system *system, const config_t *config, uint64_t
 {
 	uint64_t state = seed ^ SEED_MIX;
 	struct turn_choice choice = {
-		.points = strtoull(points, NULL, 10), .member = TURN_NOBODY,
+		.points = strtoull(points, NULL, 10), .program = TURN_NOBODY,
 	};
 	int most = TURN_MAX_CHOSEN;
 
 	(void)config_lookup_int(config, "explore.preemptions", &most);
 	choice.num = numbers[turn_order_draw(&state) % (sizeof(numbers) / sizeof(numbers[0]))];
 	if (choice.num == MANY) {
-		choice.member = (uint32_t)(turn_order_draw(&state) % system->num);
+		choice.program = (uint32_t)(turn_order_draw(&state) % system->num);
 		choice.num *= (uint32_t)system->num;
 	}
 	if (most >= 0 && choice.num > (unsigned int)most)
@@ -171,9 +171,10 @@ int system_preempt_prepare(const struct system *system, const char *scenario, ui
 static void record_one(const struct system *system, const struct turn_preemption *preemption,
 		       FILE *file)
 {
-	const struct system_program *program = system_program_of(system, preemption->member);
+	const struct system_program *program = preemption->program < system->num ?
+		&system->programs[preemption->program] : NULL;
 
-	fprintf(file, "{ process = %u; thread = %u; call = %llu; ", preemption->member + 1,
+	fprintf(file, "{ process = %u; thread = %u; call = %llu; ", preemption->process,
 		preemption->thread, (unsigned long long)preemption->point.call);
 	if (preemption->point.lock)
 		fprintf(file, "lock = %llu; ", (unsigned long long)preemption->point.lock);

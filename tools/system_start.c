@@ -251,7 +251,7 @@ static void add_member(struct system *system, size_t i, uint64_t seed)
 	uint32_t member = segment->num_members++;
 
 	segment->members[member] = (struct turn_member){
-		.life = TURN_STARTS, .parent = TURN_NOBODY,
+		.life = TURN_STARTS, .parent = TURN_NOBODY, .number = ++segment->num_begun,
 		.random = seed ^ (member + 1) * UINT64_C(0xd1342543de82ef95),
 		.files = system_output_files(i),
 	};

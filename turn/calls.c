@@ -74,6 +74,12 @@ static long leave_traces(const struct turn_call *call)
 	return change(call);
 }
 
+static long watch(const struct turn_call *call)
+{
+	turn_segment->watches_files = true;
+	return change(call);
+}
+
 static long close_one(const struct turn_call *call)
 {
 	turn_random_forget((int)call->arguments[0]);
@@ -308,6 +314,9 @@ static call_fn *const calls[] = {
 
 	[SYS_flock] = turn_lock,
 	[SYS_fcntl] = control,
+	[SYS_inotify_init] = watch,
+	[SYS_inotify_init1] = watch,
+	[SYS_fanotify_init] = watch,
 	[SYS_wait4] = turn_wait_child,
 	[SYS_waitid] = turn_wait_child,
 
@@ -449,11 +458,23 @@ static void let_others(uint32_t num)
 	turn_timers_expire();
 }
 
-/* Others may go on before the call. */
-static void before(struct turn_thread *self, const struct turn_call *call)
+static bool is_transfer(const struct turn_call *call)
 {
-	const enum turn_points_kind kind = turn_points_kind_of(call);
+	switch (call->number) {
+	case SYS_read:
+		return !turn_random_is((int)call->arguments[0]);
+	case SYS_readv:
+	case SYS_write:
+	case SYS_writev:
+		return true;
+	}
+	return false;
+}
 
+/* Others may go on before the call. */
+static void before(struct turn_thread *self, const struct turn_call *call,
+		   enum turn_points_kind kind)
+{
 	self->call = (uint32_t)call->number;
 	if (kind == QUIET) {
 		if (++self->quiet % QUIET_CALLS == 0)
@@ -472,6 +493,7 @@ static void before(struct turn_thread *self, const struct turn_call *call)
 long turn_call(struct turn_call *call)
 {
 	const size_t number = (size_t)call->number;
+	enum turn_points_kind kind;
 	struct turn_thread *self;
 	long err;
 
@@ -485,9 +507,12 @@ long turn_call(struct turn_call *call)
 		return turn_points_lock();
 	self = turn_self();
 	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
-	before(self, call);
+	kind = turn_points_kind_of(call);
+	before(self, call, kind);
 	if (err)
 		return err;
+	if (kind == QUIET && is_transfer(call))
+		return turn_file(call);
 	if (number >= sizeof(calls) / sizeof(calls[0]) || !calls[number])
 		return unknown(call);
 	return calls[number](call);

@@ -18,6 +18,8 @@ long turn_epoll(const struct turn_call *call);
 /* Reads, writes, accept() and the like; what they do may make other descriptors ready. */
 long turn_input(const struct turn_call *call);
 long turn_output(const struct turn_call *call);
+/* read() and write() of a file of the file system. */
+long turn_file(const struct turn_call *call);
 /* splice(), tee(), sendfile(). */
 long turn_between(const struct turn_call *call);
 /* open() or openat() of a FIFO without O_NONBLOCK; its flags are that argument. */

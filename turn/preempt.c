@@ -30,7 +30,7 @@ static uint64_t next_chosen(const struct turn_segment *segment, uint64_t point)
 
 void turn_preempt_choose(struct turn_segment *segment, const struct turn_choice *choice)
 {
-	segment->chosen_member = choice->member;
+	segment->chosen_program = choice->program;
 	segment->preempt_seed = choice->seed;
 	while (choice->points && segment->num_chosen < choice->num &&
 	       segment->num_chosen < TURN_MAX_CHOSEN)
@@ -47,9 +47,11 @@ bool turn_preempt_give(struct turn_segment *segment, const struct turn_preemptio
 	return true;
 }
 
-static bool is_for(const struct turn_preemption *given, const struct turn_thread *thread)
+static bool is_for(const struct turn_segment *segment, const struct turn_preemption *given,
+		   const struct turn_thread *thread)
 {
-	return given->member == thread->member && given->thread == thread->number;
+	return given->process == segment->members[thread->member].number &&
+	       given->thread == thread->number;
 }
 
 static struct turn_point next_given(const struct turn_segment *segment,
@@ -58,7 +60,7 @@ static struct turn_point next_given(const struct turn_segment *segment,
 	struct turn_point next = { .call = TURN_NEVER };
 
 	for (uint32_t i = 0; i < segment->num_given; i++)
-		if (is_for(&segment->given[i], thread) &&
+		if (is_for(segment, &segment->given[i], thread) &&
 		    turn_point_is_before(&thread->point, &segment->given[i].point) &&
 		    turn_point_is_before(&segment->given[i].point, &next))
 			next = segment->given[i].point;
@@ -70,16 +72,20 @@ void turn_preempt_begin(struct turn_segment *segment, struct turn_thread *thread
 	thread->preempt_at = next_given(segment, thread);
 }
 
+/* Of all that it has come to since the last one. */
 static uint64_t length_of_given(const struct turn_segment *segment, const struct turn_thread *thread)
 {
+	uint64_t ns = 0;
+
 	for (uint32_t i = 0; i < segment->num_given; i++) {
 		const struct turn_preemption *given = &segment->given[i];
 
-		if (is_for(given, thread) && given->point.call == thread->preempt_at.call &&
-		    given->point.lock == thread->preempt_at.lock)
-			return given->ns;
+		if (is_for(segment, given, thread) &&
+		    !turn_point_is_before(&given->point, &thread->preempt_at) &&
+		    !turn_point_is_before(&thread->point, &given->point))
+			ns += given->ns;
 	}
-	return 0;
+	return ns;
 }
 
 static uint64_t draw_length(struct turn_segment *segment)
@@ -91,8 +97,15 @@ static uint64_t draw_length(struct turn_segment *segment)
 	return ns;
 }
 
+static bool is_chosen(const struct turn_segment *segment, const struct turn_thread *thread)
+{
+	return segment->chosen_program == TURN_NOBODY ||
+	       segment->chosen_program == segment->members[thread->member].files.program;
+}
+
 uint64_t turn_preempt_take(struct turn_segment *segment, struct turn_thread *thread)
 {
+	const struct turn_member *member = &segment->members[thread->member];
 	uint64_t ns = 0;
 
 	if (!turn_point_is_before(&thread->point, &thread->preempt_at)) {
@@ -100,15 +113,16 @@ uint64_t turn_preempt_take(struct turn_segment *segment, struct turn_thread *thr
 		thread->preempt_at = next_given(segment, thread);
 	}
 	if (segment->points == segment->preempt_at) {
-		if (!ns && (segment->chosen_member == TURN_NOBODY ||
-			    segment->chosen_member == thread->member))
+		if (!ns && is_chosen(segment, thread))
 			ns = draw_length(segment);
 		segment->preempt_at = next_chosen(segment, segment->preempt_at);
 	}
-	if (ns && segment->num_preempted < TURN_MAX_PREEMPTIONS)
-		segment->preempted[segment->num_preempted++] = (struct turn_preemption){
-			.member = thread->member, .thread = thread->number,
-			.point = thread->point, .ns = ns, .call = thread->point_of,
-		};
+	/* What cannot be noted could not be repeated. */
+	if (!ns || segment->num_preempted == TURN_MAX_PREEMPTIONS)
+		return 0;
+	segment->preempted[segment->num_preempted++] = (struct turn_preemption){
+		.process = member->number, .thread = thread->number, .program = member->files.program,
+		.point = thread->point, .ns = ns, .call = thread->point_of,
+	};
 	return ns;
 }

@@ -18,7 +18,7 @@ struct turn_choice {
 	uint64_t seed;
 	uint64_t points;
 	uint32_t num;		/* at most TURN_MAX_CHOSEN */
-	uint32_t member;	/* those that are not its are left out; TURN_NOBODY: all are in */
+	uint32_t program;	/* those that are not its are left out; TURN_NOBODY: all are in */
 };
 
 void turn_preempt_choose(struct turn_segment *segment, const struct turn_choice *choice);
@@ -35,7 +35,7 @@ static inline bool turn_point_is_before(const struct turn_point *a, const struct
 	return a->call != b->call ? a->call < b->call : a->lock < b->lock;
 }
 
-/* At the place that is given, or the first after it: fewer locks may be taken this time. */
+/* At the next place that is given, or the first after it: fewer locks may be taken this time. */
 static inline bool turn_preempt_here(const struct turn_segment *segment,
 				     const struct turn_thread *thread)
 {

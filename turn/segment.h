@@ -89,7 +89,8 @@ struct turn_thread {
 
 /* A thread was, or is to be, held up at one of its points. */
 struct turn_preemption {
-	uint32_t member, thread;	/* the thread's number in it */
+	uint32_t process, thread;	/* numbers of its member and of it (turn_member.number) */
+	uint32_t program;
 	struct turn_point point;
 	uint64_t ns;
 	uint32_t call;		/* before which it happened, for people */
@@ -145,6 +146,7 @@ struct turn_member {
 	struct turn_files files;
 	uint64_t alarm, alarm_interval;	/* that goes on over exec; 0: none */
 	uint32_t num_threads;	/* that it ever had */
+	uint32_t number;	/* of all that ever began: 1, 2, ...; slots are used again */
 };
 
 /* The addresses of the node that a program runs on, IPv4 as ::ffff:a.b.c.d. */
@@ -176,6 +178,7 @@ struct turn_segment {
 	_Atomic uint32_t launcher;	/* its process id, marked by the kernel when it has ended */
 	uint32_t owner;		/* thread, or TURN_NOBODY */
 	uint32_t num_threads, num_members;
+	uint32_t num_begun;	/* members that ever were */
 	uint64_t now;		/* ns of the monotonic clock */
 	uint64_t until;		/* nobody runs later than that */
 	uint32_t outside;	/* members that are: time is not faster than in reality meanwhile */
@@ -191,7 +194,7 @@ struct turn_segment {
 	uint64_t calls;
 	uint64_t hash;		/* over all turns: thread, time, call */
 	uint64_t points;	/* of all threads */
-	uint32_t chosen_member;	/* only its threads are held up; TURN_NOBODY: all */
+	uint32_t chosen_program;	/* only its threads are held up; TURN_NOBODY: all */
 	uint64_t preempt_at;	/* whoever passes that one of them is held up; TURN_NEVER: nobody */
 	uint64_t preempt_seed;	/* state of what chooses for how long */
 	uint32_t num_chosen, num_given, num_preempted;
@@ -202,6 +205,7 @@ struct turn_segment {
 	uint32_t victim;	/* member + 1 that the turn's owner has killed; 0: none */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
 	uint32_t ports, names;	/* of sockets, that were chosen */
+	bool watches_files;	/* somebody is told when a file changes */
 	bool leaves_traces;	/* in namespaces: there can be no other run in them */
 	/* Of a member, + 1, that gave up the turn to become a program outside; 0: none. */
 	uint32_t becoming, becoming_thread, becoming_told;

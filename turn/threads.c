@@ -126,7 +126,7 @@ static uint32_t new_member(void)
 	if (member == turn_segment->num_members)
 		turn_segment->num_members++;
 	turn_segment->members[member] = (struct turn_member){
-		.life = TURN_STARTS, .parent = turn_member,
+		.life = TURN_STARTS, .parent = turn_member, .number = ++turn_segment->num_begun,
 		.files = turn_segment->members[turn_member].files,
 		.random = turn_order_draw(&turn_segment->members[turn_member].random),
 	};

@@ -240,6 +240,19 @@ static bool names_receiver(const struct turn_call *call)
 	return false;
 }
 
+/* Nobody waits for it but who watches files; only that is a change. */
+long turn_file(const struct turn_call *call)
+{
+	const bool writes = call->number == SYS_write || call->number == SYS_writev;
+	long result = turn_through(call);
+
+	if (writes && result > 0)
+		turn_shown((int)call->arguments[0], (uint64_t)result);
+	if (writes && turn_segment->watches_files)
+		turn_changed();
+	return result;
+}
+
 long turn_output(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];

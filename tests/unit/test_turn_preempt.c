@@ -16,6 +16,8 @@ static int setup(void **state)
 	memset(&segment, 0, sizeof(segment));
 	turn_order_init(&segment, 7);
 	segment.num_members = 2;
+	for (uint32_t i = 0; i < 2; i++)
+		segment.members[i] = (struct turn_member){ .number = i + 1, .files.program = i };
 	return 0;
 }
 
@@ -45,7 +47,7 @@ static void add_threads(void)
 static void choose(uint64_t seed, uint64_t points, uint32_t num)
 {
 	turn_preempt_choose(&segment, &(struct turn_choice){
-		.seed = seed, .points = points, .num = num, .member = TURN_NOBODY,
+		.seed = seed, .points = points, .num = num, .program = TURN_NOBODY,
 	});
 }
 
@@ -78,7 +80,7 @@ static void test_threads_have_numbers_in_their_member(void **state)
 
 static void test_a_given_place_is_met_once(void **state)
 {
-	const struct turn_preemption given = { .member = 0, .thread = 2, .point.call = 3, .ns = 500 };
+	const struct turn_preemption given = { .process = 1, .thread = 2, .point.call = 3, .ns = 500 };
 	const uint32_t threads[] = { 0, 0, 0, 1, 1, 1, 2, 2, 2, 2 };
 
 	(void)state;
@@ -88,7 +90,7 @@ static void test_a_given_place_is_met_once(void **state)
 	assert_int_equal(pass_points(threads + 8, 1), 500);
 	assert_int_equal(pass_points(threads + 9, 1), 0);
 	assert_int_equal(segment.num_preempted, 1);
-	assert_int_equal(segment.preempted[0].member, 0);
+	assert_int_equal(segment.preempted[0].process, 1);
 	assert_int_equal(segment.preempted[0].thread, 2);
 	assert_int_equal(segment.preempted[0].point.call, 3);
 	assert_int_equal(segment.preempted[0].ns, 500);
@@ -98,7 +100,7 @@ static void test_a_given_place_is_met_once(void **state)
 static void test_a_place_between_locks(void **state)
 {
 	const struct turn_preemption given = {
-		.member = 0, .thread = 1, .point = { .call = 1, .lock = 2 }, .ns = 500,
+		.process = 1, .thread = 1, .point = { .call = 1, .lock = 2 }, .ns = 500,
 	};
 	struct turn_thread *thread = &segment.threads[0];
 
@@ -118,7 +120,7 @@ static void test_a_place_between_locks(void **state)
 static void test_a_place_that_does_not_come_is_the_next_one(void **state)
 {
 	const struct turn_preemption given = {
-		.member = 0, .thread = 1, .point = { .call = 1, .lock = 2 }, .ns = 500,
+		.process = 1, .thread = 1, .point = { .call = 1, .lock = 2 }, .ns = 500,
 	};
 	struct turn_thread *thread = &segment.threads[0];
 
@@ -132,6 +134,34 @@ static void test_a_place_that_does_not_come_is_the_next_one(void **state)
 	assert_false(turn_preempt_call(&segment, thread, 1));
 }
 
+/* Of several that do not come none is lost. */
+static void test_places_that_do_not_come_add_up(void **state)
+{
+	struct turn_thread *thread = &segment.threads[0];
+
+	(void)state;
+	for (uint64_t lock = 2; lock <= 4; lock++)
+		assert_true(turn_preempt_give(&segment, &(struct turn_preemption){
+			.process = 1, .thread = 1, .point = { .call = 1, .lock = lock }, .ns = 10 * lock,
+		}));
+	add_threads();
+	assert_false(turn_preempt_call(&segment, thread, 1));
+	assert_false(turn_preempt_lock(&segment, thread, 9));
+	assert_true(turn_preempt_call(&segment, thread, 1));
+	assert_int_equal(turn_preempt_take(&segment, thread), 90);
+	assert_false(turn_preempt_call(&segment, thread, 1));
+}
+
+static void test_what_cannot_be_noted_does_not_happen(void **state)
+{
+	(void)state;
+	add_threads();
+	segment.num_preempted = TURN_MAX_PREEMPTIONS;
+	choose(1, 1, 1);
+	assert_true(turn_preempt_call(&segment, &segment.threads[0], 1));
+	assert_int_equal(turn_preempt_take(&segment, &segment.threads[0]), 0);
+}
+
 static void test_several_given_of_one_thread_in_any_order(void **state)
 {
 	static const uint64_t points[] = { 9, 2, 5 };
@@ -140,7 +170,7 @@ static void test_several_given_of_one_thread_in_any_order(void **state)
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct turn_preemption given = {
-			.member = 1, .thread = 1, .point.call = points[i], .ns = 10,
+			.process = 2, .thread = 1, .point.call = points[i], .ns = 10,
 		};
 
 		assert_true(turn_preempt_give(&segment, &given));
@@ -153,7 +183,7 @@ static void test_several_given_of_one_thread_in_any_order(void **state)
 
 static void test_there_are_only_so_many(void **state)
 {
-	const struct turn_preemption given = { .thread = 1, .point.call = 1, .ns = 1 };
+	const struct turn_preemption given = { .process = 1, .thread = 1, .point.call = 1, .ns = 1 };
 
 	(void)state;
 	for (size_t i = 0; i < TURN_MAX_PREEMPTIONS; i++)
@@ -216,13 +246,13 @@ static void test_only_one_member_is_held_up(void **state)
 	(void)state;
 	fill(threads);
 	turn_preempt_choose(&segment, &(struct turn_choice){
-		.seed = 3, .points = POINTS, .num = 100, .member = 1,
+		.seed = 3, .points = POINTS, .num = 100, .program = 1,
 	});
 	add_threads();
 	assert_int_not_equal(pass_points(threads, POINTS), 0);
 	assert_in_range(segment.num_preempted, 10, 60);
 	for (uint32_t i = 0; i < segment.num_preempted; i++)
-		assert_int_equal(segment.preempted[i].member, 1);
+		assert_int_equal(segment.preempted[i].process, 2);
 }
 
 int main(void)
@@ -233,6 +263,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_given_place_is_met_once, setup),
 		cmocka_unit_test_setup(test_a_place_between_locks, setup),
 		cmocka_unit_test_setup(test_a_place_that_does_not_come_is_the_next_one, setup),
+		cmocka_unit_test_setup(test_places_that_do_not_come_add_up, setup),
+		cmocka_unit_test_setup(test_what_cannot_be_noted_does_not_happen, setup),
 		cmocka_unit_test_setup(test_several_given_of_one_thread_in_any_order, setup),
 		cmocka_unit_test_setup(test_there_are_only_so_many, setup),
 		cmocka_unit_test_setup(test_no_points_to_choose_from, setup),
