@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# docs/found.md: the command of each bug shows it, with the same order of turns each time.
+# shellcheck disable=SC2015,SC2317 # called by check
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+need rping ucmatose udaddy rcopy ib_read_bw
+[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
+polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
+	skip 'the kernel has no syscall user dispatch'
+page=$abs_top_srcdir/docs/found.md
+
+# The displays of the page: base (the nodes), and for the N-th bug N.part (what comes behind them) and N.command.
+# What polls for ever is ended sooner, and files are the test's.
+awk -v work="$work" '
+	/^```$/ { inside = !inside; next }
+	inside { print > (work "/base") }
+	/^## / { bugs++; print substr($0, 4) > (work "/" bugs ".title") }
+	!bugs || !/^    / { next }
+	{ sub(/^    /, ""); gsub("/tmp/rcopy", work "/rcopy"); gsub("two[.]scenario", work "/two.scenario") }
+	/^polycm run / { sub(/--on server udaddy/, "--until 70 &"); print > (work "/" bugs ".command"); next }
+	{ print > (work "/" bugs ".part") }' "$page"
+
+# What each of them ends with, and a text that it prints.
+statuses=(75 75 75 255 255 75 75 16)
+texts=('server: rping, ' 'client: ucmatose, ' 'server: udaddy, ' 'rdma_create_qp: Invalid argument' 'server, a daemon, ended'
+	'no id of rdma_create_id' 'client: ucmatose, ' 'order ')
+
+# shows N
+shows() {
+	local words i
+
+	cat "$work/base" "$work/$1.part" >"$work/two.scenario"
+	chmod a+r "$work/two.scenario"
+	read -ra words <"$work/$1.command"
+	for i in 1 2; do
+		polycm run --log info "${words[@]:2}" >"$work/$1.out.$i" 2>&1
+		[ $? -eq "${statuses[$1 - 1]}" ] && grep -qF "${texts[$1 - 1]}" "$work/$1.out.$i" || {
+			printf 'expected status %d and: %s\n' "${statuses[$1 - 1]}" "${texts[$1 - 1]}"
+			cat "$work/$1.out.$i"
+			return 1
+		}
+	done
+	cmp <(sed -n 's/.* order //p' "$work/$1.out.1") <(sed -n 's/.* order //p' "$work/$1.out.2")
+}
+
+for ((n = 1; n <= ${#statuses[@]}; n++)); do
+	check "$(cat "$work/$n.title")" shows "$n"
+done
+check 'all of them' test ! -e "$work/$n.title"
+finish
