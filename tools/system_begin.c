@@ -57,7 +57,7 @@ static bool waits(const struct system *system, size_t at)
 
 		if (thread->state == TURN_GONE || member->files.program != at)
 			continue;
-		if (member->life != TURN_LIVES || thread->state < TURN_DESCRIPTORS ||
+		if (member->life != TURN_LIVES || thread->state < TURN_DESCRIPTORS || thread->held ||
 		    thread->deadline < segment->now + SHORTEST_WAIT)
 			return false;
 		any = true;

@@ -116,30 +116,35 @@ static FILE *open_output(const struct system *system, const struct system_progra
 	return file;
 }
 
-/* The next line, and its length; "(nothing)" and 0 behind the last one. */
-static size_t next_line(FILE *file, char **line, size_t *size)
+/* The next line without its end; "(nothing)" and false behind the last one. */
+static bool next_line(FILE *file, char **line, size_t *size, size_t *ret_len)
 {
 	ssize_t len = getline(line, size, file);
 
-	if (len > 0)
-		return (size_t)len;
+	if (len > 0) {
+		*ret_len = (size_t)len - ((*line)[len - 1] == '\n');
+		return true;
+	}
 	free(*line);
 	*line = tool_strdup("(nothing)");
 	*size = strlen(*line) + 1;
-	return 0;
+	*ret_len = 0;
+	return false;
 }
 
-/* The line in which they differ; 0: none.  A last line without its end is another one. */
+/* The line in which they differ; 0: none.  It does not matter whether the last one has its end. */
 static unsigned int differ(FILE *a, FILE *b, char *lines[2])
 {
 	size_t sizes[2] = { 0, 0 }, lens[2];
+	bool more[2];
 
 	for (unsigned int number = 1; ; number++) {
-		lens[0] = next_line(a, &lines[0], &sizes[0]);
-		lens[1] = next_line(b, &lines[1], &sizes[1]);
-		if (lens[0] != lens[1] || memcmp(lines[0], lines[1], lens[0]) != 0)
+		more[0] = next_line(a, &lines[0], &sizes[0], &lens[0]);
+		more[1] = next_line(b, &lines[1], &sizes[1], &lens[1]);
+		if (more[0] != more[1] || lens[0] != lens[1] ||
+		    memcmp(lines[0], lines[1], lens[0]) != 0)
 			return number;
-		if (!lens[0])
+		if (!more[0])
 			return 0;
 	}
 }

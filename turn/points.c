@@ -29,10 +29,14 @@ static bool has_begun;		/* main() */
 
 static void hold(void)
 {
-	uint64_t ns = turn_preempt_take(turn_segment, turn_self());
+	struct turn_thread *self = turn_self();
+	uint64_t ns = turn_preempt_take(turn_segment, self);
 
-	if (ns)
-		turn_clock_sleep_until(turn_clock_after_ns(ns));
+	if (!ns)
+		return;
+	self->held = true;
+	turn_clock_sleep_until(turn_clock_after_ns(ns));
+	self->held = false;
 }
 
 /* ------------------------------------------------------------------------

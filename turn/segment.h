@@ -73,6 +73,7 @@ struct turn_thread {
 	uint64_t address;	/* of the word, in its own process */
 	uint32_t bitset;
 	bool woken;		/* by another thread, not by its deadline */
+	bool held;		/* it does not wait, but is held up (preempt.h) */
 	bool interrupted;	/* it is to look whether a signal is there */
 	uint64_t since;		/* in the order of waiting */
 	uint64_t calls;		/* that were trapped; its n-th is a place in its run */
