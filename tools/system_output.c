@@ -132,7 +132,8 @@ bool system_output_empty(const struct system *system)
 		shown->len[i % 2] = 0;
 		if (positions)
 			positions[i] = 0;
-		if (ftruncate(shown->fds[i % 2], 0)) {
+		/* Members open them again, whatever others did to them. */
+		if (ftruncate(shown->fds[i % 2], 0) || fchmod(shown->fds[i % 2], 0600)) {
 			tool_error("run: output of %s: %m", system->programs[i / 2].node);
 			return false;
 		}

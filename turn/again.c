@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
@@ -71,6 +72,30 @@ static int prepare(struct thread *thread)
 	return (int)err;
 }
 
+/*
+ * Files of its own: what members do to flags and position of the launcher's would be there in the
+ * next run.
+ */
+static int renew_files(void)
+{
+	static const struct { const char *path; long flags; } files[] = {
+		{ "/proc/self/fd/0", O_RDONLY },
+		{ "/proc/self/fd/1", O_RDWR | O_APPEND },
+		{ "/proc/self/fd/2", O_RDWR | O_APPEND },
+	};
+
+	for (int i = 0; i < 3; i++) {
+		long fd = TURN_RAW(SYS_openat, AT_FDCWD, files[i].path, files[i].flags | O_CLOEXEC);
+		long result = fd < 0 ? fd : TURN_RAW(SYS_dup3, fd, i, 0);
+
+		if (fd >= 0)
+			TURN_RAW(SYS_close, fd);
+		if (result < 0)
+			return (int)result;
+	}
+	return 0;
+}
+
 /* As after fork() of the C library, and as the launcher begins the process of a program. */
 static void begin(const struct thread *thread, char **environment)
 {
@@ -112,5 +137,5 @@ int turn_again(uint32_t slot, char **environment)
 		program->pid = (int32_t)pid;
 	}
 	begin(&thread, environment);
-	return 0;
+	return renew_files();
 }

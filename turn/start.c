@@ -93,7 +93,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 		fail("the kernel does not let it replace the vDSO");
 	/* All that depends on the run comes behind this. */
 	if (turn_again(slot, environment))
-		fail("the kernel does not let it fork");
+		fail("the kernel does not let it fork, or open its output again");
 	turn_member = turn_segment->threads[slot].member;
 	turn_vdso_set_random();
 	/* After exec the process has the turn already. */

@@ -549,6 +549,16 @@ static void signalled(void)
 	CHECK(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
 }
 
+/* Nothing of another run of polycm explore is seen; then something is left for the next one. */
+static void traces(void)
+{
+	for (int fd = 1; fd < 3; fd++) {
+		CHECK(!lseek(fd, 0, SEEK_CUR));
+		CHECK((fcntl(fd, F_GETFL) & (O_APPEND | O_NONBLOCK)) == O_APPEND);
+		CHECK(write(fd, "some\n", 5) == 5 && !fcntl(fd, F_SETFL, O_NONBLOCK));
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -559,7 +569,7 @@ static const struct {
 	{ "rounding", rounding }, { "time_left", time_left },
 	{ "pointers", pointers }, { "many", many }, { "caught", caught }, { "spawn", spawn },
 	{ "watch", watch }, { "queues", queues },
-	{ "broken", broken }, { "outside", outside }, { "signalled", signalled },
+	{ "traces", traces }, { "broken", broken }, { "outside", outside }, { "signalled", signalled },
 };
 
 int main(int argc, char **argv)

@@ -282,6 +282,9 @@ again() {
 }
 check 'explore repeats runs' again
 
+check 'explore leaves nothing for the next run' eval 'cd "$work" &&
+	exits 0 polycm explore --seeds 1-6 --jobs 1 --on a "$work/member" traces --on b true'
+
 # Explored programs look up all of their functions at the start; one that lacks a function it never calls runs, too.
 lacking() {
 	cd "$work" && echo 'int missing(void) { return 0; }' | $CC -x c -shared -fPIC -o libmissing.so - &&
