@@ -113,6 +113,8 @@ void turn_outside_begin(uint32_t member, uint32_t told)
 	turn_order_remove_member(turn_segment, member);
 	turn_segment->members[member].life = TURN_OUTSIDE;
 	turn_segment->outside++;
+	/* Nobody sees what it does. */
+	turn_segment->leaves_traces = true;
 	turn_segment->pace = turn_segment->now;
 	if (told != TURN_NOBODY)
 		turn_shown_told(told);
