@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
@@ -32,6 +31,7 @@
 #include "tell.h"
 #include "threads.h"
 #include "timers.h"
+#include "traces.h"
 #include "trap.h"
 #include "words.h"
 
@@ -43,7 +43,6 @@
 /* The same of calls that are not counted, in a row. */
 #define QUIET_CALLS 1024u
 #define TICKS 100u		/* a second, of times() */
-#define SOCKET_TYPES 0xf	/* without flags */
 #define MOST_FDS 65536		/* of which more is known than their number */
 
 typedef long call_fn(const struct turn_call *call);
@@ -55,23 +54,6 @@ static long change(const struct turn_call *call)
 
 	turn_changed();
 	return result;
-}
-
-/* Of connections the kernel remembers ports for a while. */
-static long make_socket(const struct turn_call *call)
-{
-	const long domain = call->arguments[0], type = call->arguments[1] & SOCKET_TYPES;
-
-	if ((domain == AF_INET || domain == AF_INET6) && type != SOCK_DGRAM)
-		turn_segment->leaves_traces = true;
-	return turn_socket(call);
-}
-
-/* Of objects that outlive all processes, and of what is of the namespaces themselves. */
-static long leave_traces(const struct turn_call *call)
-{
-	turn_segment->leaves_traces = true;
-	return change(call);
 }
 
 static long watch(const struct turn_call *call)
@@ -106,6 +88,15 @@ static long close_several(const struct turn_call *call)
 static long read_one(const struct turn_call *call)
 {
 	return turn_random_is((int)call->arguments[0]) ? turn_random_read(call) : turn_input(call);
+}
+
+static long create(const struct turn_call *call)
+{
+	long fd = change(call);
+
+	if (fd >= 0)
+		turn_traces_opened((int)fd, (const char *)call->arguments[0], O_WRONLY);
+	return fd;
 }
 
 static long set_cleared(const struct turn_call *call)
@@ -320,15 +311,25 @@ static call_fn *const calls[] = {
 	[SYS_wait4] = turn_wait_child,
 	[SYS_waitid] = turn_wait_child,
 
-	[SYS_socket] = make_socket,
-	[SYS_shmget] = leave_traces,
-	[SYS_semget] = leave_traces,
-	[SYS_msgget] = leave_traces,
-	[SYS_mq_open] = leave_traces,
-	[SYS_mount] = leave_traces,
-	[SYS_umount2] = leave_traces,
-	[SYS_sethostname] = leave_traces,
-	[SYS_setdomainname] = leave_traces,
+	[SYS_socket] = turn_traces_socket,
+	[SYS_shmget] = turn_traces,
+	[SYS_semget] = turn_traces,
+	[SYS_msgget] = turn_traces,
+	[SYS_mq_open] = turn_traces,
+	[SYS_mount] = turn_traces,
+	[SYS_umount2] = turn_traces,
+	[SYS_pivot_root] = turn_traces,
+	[SYS_open_tree] = turn_traces,
+	[SYS_move_mount] = turn_traces,
+	[SYS_fsopen] = turn_traces,
+	[SYS_fsmount] = turn_traces,
+	[SYS_fspick] = turn_traces,
+	[SYS_mount_setattr] = turn_traces,
+	[SYS_add_key] = turn_traces,
+	[SYS_request_key] = turn_traces,
+	[SYS_keyctl] = turn_traces,
+	[SYS_sethostname] = turn_traces,
+	[SYS_setdomainname] = turn_traces,
 
 	[SYS_mmap] = map,
 	[SYS_munmap] = map,
@@ -350,6 +351,7 @@ static call_fn *const calls[] = {
 	[SYS_getrandom] = turn_random_get,
 	[SYS_open] = turn_random_open,
 	[SYS_openat] = turn_random_open,
+	[SYS_creat] = create,
 
 	[SYS_alarm] = turn_timers_interval,
 	[SYS_setitimer] = turn_timers_interval,

@@ -19,6 +19,7 @@
 #include "pointers.h"
 #include "raw.h"
 #include "threads.h"
+#include "traces.h"
 
 #define MOST_FDS 1024
 
@@ -76,7 +77,8 @@ long turn_random_open(const struct turn_call *call)
 		fd = turn_through(call);
 	if (flags & O_CREAT)
 		turn_changed();
-
+	if (fd >= 0)
+		turn_traces_opened((int)fd, path, flags);
 	if (fd < 0 || fd >= MOST_FDS || turn_spawned() != TURN_NOBODY)
 		return fd;
 	turn_random_forget((int)fd);

@@ -21,6 +21,7 @@
 #include "ports.h"
 #include "raw.h"
 #include "shown.h"
+#include "traces.h"
 
 static unsigned int flags_of_message(const struct turn_call *call)
 {
@@ -262,6 +263,7 @@ long turn_output(const struct turn_call *call)
 	/* It gives a socket of datagrams a port. */
 	if (names_receiver(call))
 		turn_ports_before_send(fd);
+	turn_traces_before_send(call);
 	if (may_not_wait(call) || !turn_may_wait(fd))
 		result = turn_through(call);
 	else if (is_message && is_stream(fd))
