@@ -213,6 +213,7 @@ static void launch(struct system *system)
 
 	system_catch_signals();
 	hold_signals(SIG_UNBLOCK);
+	system_again_find_out(system);
 	do {
 		status = system_start(system);
 		if (!status)

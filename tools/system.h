@@ -92,7 +92,11 @@ void system_files_end(const struct system *system);
 /* 0 or an exit status; the process that made it holds it. */
 int system_folder_make(struct system *system);
 void system_folder_remove(const char *folder);
-/* As it was made, but for the segment; false after an error message. */
+/* Before the first of several runs: what is in it now is there in each; false: it cannot be. */
+bool system_folder_keep(const struct system *system);
+/* No member has put something else in place of that. */
+bool system_folder_is_whole(const struct system *system);
+/* As it was then, but for the segment; false after an error message. */
 bool system_folder_empty(const struct system *system);
 
 /* --- system_start.c --- */
@@ -208,7 +212,8 @@ bool system_output_is_closed(void);
 
 /* Is it polycm explore that asks?  Early: nobody is to inherit its socket. */
 void system_again_begin(void);
-/* In the launcher's process: it will be asked for more than one run, and can make them. */
+/* In the launcher's process, before the first run: is it asked for more than one, and can make them? */
+void system_again_find_out(const struct system *system);
 bool system_again_is_possible(void);
 /* All programs are loaded; 0 or an exit status. */
 int system_again_load(struct system *system);

@@ -75,13 +75,13 @@ static bool find_out(void)
 	return last_pid >= 0 && set_last_pid(LOADED_PID);
 }
 
+void system_again_find_out(const struct system *system)
+{
+	is_usable = find_out() && system_folder_keep(system);
+}
+
 bool system_again_is_possible(void)
 {
-	static bool is_known;
-
-	if (!is_known)
-		is_usable = find_out();
-	is_known = true;
 	return is_usable;
 }
 
@@ -285,7 +285,8 @@ static bool take_request(void)
 
 bool system_again(struct system *system, int status)
 {
-	if (!is_usable || system_is_stopped() || system->segment->leaves_traces)
+	if (!is_usable || system_is_stopped() || system->segment->leaves_traces ||
+	    !system_folder_is_whole(system))
 		return false;
 	return send(asker, &status, sizeof(status), MSG_NOSIGNAL) == sizeof(status) &&
 	       take_request() && system_folder_empty(system) && system_output_empty(system);

@@ -83,17 +83,80 @@ static void sweep(const char *parent)
 		closedir(dir);
 }
 
+/* What the launcher made, and is in use by members of several runs. */
+static struct kept {
+	const char *name;
+	int fd;			/* -1: there is none */
+	struct stat st;
+	char *text;		/* NULL: the launcher itself writes it */
+} kept[] = {
+	{ SYSTEM_SEGMENT, -1, { 0 }, NULL }, { "hosts", -1, { 0 }, NULL },
+	{ "scenario", -1, { 0 }, NULL },
+};
+
+static bool keep_text(struct kept *one)
+{
+	const size_t len = (size_t)one->st.st_size;
+
+	one->text = tool_realloc(NULL, len, 1);
+	return pread(one->fd, one->text, len, 0) == (ssize_t)len;
+}
+
+bool system_folder_keep(const struct system *system)
+{
+	bool is_kept = true;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		char *path = tool_printf("%s/%s", system->seen, kept[i].name);
+
+		kept[i].fd = open(path, O_RDWR | O_CLOEXEC);
+		if (kept[i].fd < 0)
+			is_kept = is_kept && errno == ENOENT;
+		else if (fstat(kept[i].fd, &kept[i].st) ||
+			 (strcmp(kept[i].name, SYSTEM_SEGMENT) && !keep_text(&kept[i])))
+			is_kept = false;
+		free(path);
+	}
+	return is_kept;
+}
+
+bool system_folder_is_whole(const struct system *system)
+{
+	bool is_whole = true;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		char *path = tool_printf("%s/%s", system->seen, kept[i].name);
+		struct stat st;
+
+		if (kept[i].fd >= 0)
+			is_whole = is_whole && !lstat(path, &st) && st.st_ino == kept[i].st.st_ino &&
+				   (kept[i].text || st.st_size == kept[i].st.st_size);
+		free(path);
+	}
+	return is_whole;
+}
+
+/* In place: it may be mounted elsewhere, too. */
+static bool restore(const struct kept *one)
+{
+	const size_t len = (size_t)one->st.st_size;
+
+	if (one->fd < 0)
+		return true;
+	if (one->text && (ftruncate(one->fd, 0) ||
+			  pwrite(one->fd, one->text, len, 0) != (ssize_t)len))
+		return false;
+	return !fchmod(one->fd, one->st.st_mode & 07777);
+}
+
 static int remove_but_kept(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	static const char *const kept[] = { SYSTEM_SEGMENT, "hosts", "scenario" };
-
 	(void)st;
 	(void)type;
 	if (!ftw->level)
 		return 0;
-	/* What the launcher made, and is in use. */
 	for (size_t i = 0; ftw->level == 1 && i < sizeof(kept) / sizeof(kept[0]); i++)
-		if (!strcmp(path + ftw->base, kept[i]))
+		if (kept[i].fd >= 0 && !strcmp(path + ftw->base, kept[i].name))
 			return 0;
 	return remove(path);
 }
@@ -113,8 +176,10 @@ bool system_folder_empty(const struct system *system)
 {
 	char *run = tool_printf("%s/run", system->seen);
 	bool emptied = !nftw(system->seen, remove_but_kept, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) &&
-		       !mkdir(run, 0700);
+		       !mkdir(run, 0700) && !chmod(system->seen, 01777);
 
+	for (size_t i = 0; emptied && i < sizeof(kept) / sizeof(kept[0]); i++)
+		emptied = restore(&kept[i]);
 	if (!emptied)
 		tool_error("run: %s: %m", system->seen);
 	free(run);
