@@ -127,6 +127,8 @@ const struct system_program *system_program_of(const struct system *system, uint
 
 /* scenario: NULL: none.  0 or an exit status. */
 int system_preempt_prepare(const struct system *system, const char *scenario, uint64_t seed);
+/* The file is opened before programs begin, since no more is to be written to it when the last do. */
+int system_preempt_begin_record(void);
 int system_preempt_record(const struct system *system);
 
 /* --- system_programs.c: those of a scenario file that was checked --- */

@@ -6,10 +6,12 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libconfig.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "system.h"
 #include "turn/order.h"
@@ -183,23 +185,40 @@ static void record_one(const struct system *system, const struct turn_preemption
 		program ? program->node : "", name_of(preemption->call));
 }
 
+static int record = -1;
+
+static int cannot_record(const char *path)
+{
+	tool_error("run: %s: %m", path);
+	return STATUS_CUT;
+}
+
+int system_preempt_begin_record(void)
+{
+	const char *path = getenv(SYSTEM_RECORD_VARIABLE);
+
+	if (record >= 0)
+		close(record);
+	record = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+	return path && record < 0 ? cannot_record(path) : 0;
+}
+
 int system_preempt_record(const struct system *system)
 {
 	const struct turn_segment *segment = system->segment;
-	const char *path = getenv(SYSTEM_RECORD_VARIABLE);
 	FILE *file;
 
-	if (!path)
+	if (record < 0)
 		return 0;
-	file = fopen(path, "ae");
+	file = fdopen(record, "a");
 	if (!file)
 		goto fail;
+	record = -1;
 	for (uint32_t i = 0; i < segment->num_preempted; i++)
 		record_one(system, &segment->preempted[i], file);
 	fprintf(file, SYSTEM_POINTS_LINE "%llu\n", (unsigned long long)segment->points);
 	if (!fclose(file))
 		return 0;
 fail:
-	tool_error("run: %s: %m", path);
-	return STATUS_CUT;
+	return cannot_record(getenv(SYSTEM_RECORD_VARIABLE));
 }

@@ -282,7 +282,9 @@ int system_start(struct system *system)
 	if (status)
 		return status;
 	begin_segment(system, seed);
-	status = system_preempt_prepare(system, system_value(system, RUN_SCENARIO), seed);
+	status = system_preempt_begin_record();
+	if (!status)
+		status = system_preempt_prepare(system, system_value(system, RUN_SCENARIO), seed);
 	for (size_t i = 0; !status && i < system->num; i++)
 		add_member(system, i, seed);
 	if (!status && system_again_is_possible())
