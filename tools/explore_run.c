@@ -37,6 +37,7 @@ static struct place *places, *idle;	/* idle: launchers */
 static unsigned int num_running;
 static sigset_t awaited, before;
 static bool interrupted;
+static bool any_killed;		/* it could not remove what it made */
 
 uint64_t explore_now(void)
 {
@@ -192,6 +193,7 @@ static void end(struct place *place)
 	if (place->pid > 0) {
 		kill(-place->pid, SIGKILL);
 		waitpid(place->pid, NULL, 0);
+		any_killed = true;
 	}
 	free(place);
 }
@@ -319,6 +321,7 @@ static uint64_t enforce_time(const struct explore *explore)
 			explore_describe_group(place->pid, explore->is_system, place->does,
 					       sizeof(place->does));
 			kill(-place->pid, SIGKILL);
+			any_killed = true;
 		} else if (place->deadline < next) {
 			next = place->deadline;
 		}
@@ -377,6 +380,8 @@ void explore_runs_end(void)
 		place->pid = -1;
 		end(place);
 	}
+	if (any_killed)
+		system_folder_sweep();
 }
 
 bool explore_run(const struct explore *explore, struct explore_run *run)

@@ -92,6 +92,8 @@ void system_files_end(const struct system *system);
 /* 0 or an exit status; the process that made it holds it. */
 int system_folder_make(struct system *system);
 void system_folder_remove(const char *folder);
+/* Those of launchers that were killed. */
+void system_folder_sweep(void);
 /* Before the first of several runs: what is in it now is there in each; false: it cannot be. */
 bool system_folder_keep(const struct system *system);
 /* No member has put something else in place of that. */

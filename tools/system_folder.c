@@ -2,7 +2,7 @@
 /*
  * system_folder.c - the folder of a run of several programs: its segment, its fabric, and what its
  * programs print.  It goes when the run ends; one whose launcher was killed goes when the next run
- * begins, which sees that nobody holds its lock.
+ * begins or polycm explore ends, which see that nobody holds its lock.
  */
 #include "config.h"
 
@@ -81,6 +81,12 @@ static void sweep(const char *parent)
 			sweep_one(parent, entry->d_name);
 	if (dir)
 		closedir(dir);
+}
+
+void system_folder_sweep(void)
+{
+	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
+		sweep(parents[i]);
 }
 
 /* What the launcher made, and is in use by members of several runs. */
