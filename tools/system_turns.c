@@ -26,6 +26,8 @@
 
 #define GRACE (10ull * TURN_SECOND)	/* for daemons, between SIGTERM and SIGKILL */
 
+static volatile sig_atomic_t stopped;	/* a signal for the launcher */
+
 struct run {
 	struct system *system;
 	uint64_t progress;	/* turns and calls, when they grew last */
@@ -41,17 +43,23 @@ bool system_has_ended(pid_t pid, bool wait)
 {
 	siginfo_t info = { .si_pid = 0 };
 	struct pollfd end = { .events = POLLIN };
-	bool ended;
+	int result;
 
-	if (!waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG)))
+	/* Ends of others interrupt it. */
+	do
+		result = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG));
+	while (result && errno == EINTR && !stopped);
+	if (!result)
 		return info.si_pid == pid;
 	/* Another member's child. */
 	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (end.fd < 0)
 		return errno == ESRCH;
-	ended = poll(&end, 1, wait ? -1 : 0) == 1;
+	do
+		result = poll(&end, 1, wait ? -1 : 0);
+	while (result < 0 && errno == EINTR && !stopped);
 	close(end.fd);
-	return ended;
+	return result == 1;
 }
 
 static void report_end(struct system *system, uint32_t member, int status)
@@ -183,8 +191,6 @@ static bool look_at_deaths(struct run *run)
 	}
 	return false;
 }
-
-static volatile sig_atomic_t stopped;	/* a signal for the launcher */
 
 static void on_signal(int signal)
 {
