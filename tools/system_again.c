@@ -116,7 +116,7 @@ static int write_environment(struct turn_segment *segment)
 	return 0;
 }
 
-/* Until it waits for the launcher; false: it has ended. */
+/* Until it waits for the launcher; false: it has ended, or all is to end. */
 static bool await(struct turn_program *program, pid_t pid)
 {
 	const struct timespec look = { .tv_nsec = LOOK_NS };
@@ -125,7 +125,8 @@ static bool await(struct turn_program *program, pid_t pid)
 	while ((load = atomic_load(&program->load)) != TURN_LOADED) {
 		siginfo_t info = { .si_pid = 0 };
 
-		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) || info.si_pid)
+		if (system_is_stopped() ||
+		    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) || info.si_pid)
 			return false;
 		syscall(SYS_futex, &program->load, FUTEX_WAIT, load, &look, NULL, 0);
 	}
@@ -157,6 +158,9 @@ static pid_t load_somehow(struct system *system, size_t i)
 	pid = load(system, i);
 	binds_now = false;
 	if (pid < 0 || loaded[i])
+		return pid;
+	/* All end with the launcher. */
+	if (system_is_stopped())
 		return pid;
 	/* It lacks a function that it may never call. */
 	waitpid(pid, NULL, 0);

@@ -71,7 +71,7 @@ static void await_leaving(void)
  * Without the launcher nobody gives a turn.  Its own children end with it, as do all in a namespace;
  * this is for the children of members where there is none.
  */
-static void end_with_launcher(void)
+void turn_end_with_launcher(void)
 {
 	if (atomic_load(&turn_segment->launcher) & FUTEX_OWNER_DIED)
 		TURN_RAW(SYS_exit_group, 128 + SIGKILL);
@@ -84,7 +84,7 @@ void turn_take(void)
 
 	while (!atomic_exchange(&self->go, 0)) {
 		TURN_RAW(SYS_futex, &self->go, FUTEX_WAIT, 0, &look);
-		end_with_launcher();
+		turn_end_with_launcher();
 	}
 	await_leaving();
 	self->state = TURN_RUNS;
@@ -113,7 +113,7 @@ static void go_on(void)
 	uint32_t next = next_one();
 
 	if (next == slot) {
-		end_with_launcher();
+		turn_end_with_launcher();
 		turn_self()->state = TURN_RUNS;
 		return;
 	}

@@ -28,6 +28,8 @@ void turn_pass(void);
 bool turn_wait(enum turn_state state, uint64_t deadline);
 /* The launcher goes on; it gives the turn back. */
 void turn_give_to_launcher(void);
+/* If it has ended, however that was, so does this process. */
+void turn_end_with_launcher(void);
 /* Let the launcher do its part first. */
 void turn_pass_to_launcher(void);
 /* This thread, or the process with all its threads, ends: the turn goes on without it. */

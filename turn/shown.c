@@ -16,6 +16,7 @@ static void await_room(uint64_t num)
 	while (num - atomic_load(&turn_segment->num_shown) >= TURN_MAX_WRITTEN) {
 		TURN_RAW(SYS_futex, &turn_segment->launcher_go, FUTEX_WAKE, 1);
 		TURN_RAW(SYS_sched_yield);
+		turn_end_with_launcher();
 	}
 }
 
