@@ -307,7 +307,8 @@ int system_start(struct system *system)
 
 const struct system_program *system_program_of(const struct system *system, uint32_t member)
 {
-	const uint32_t program = system->segment->members[member].files.program;
+	const uint32_t program = member < TURN_MAX_MEMBERS ?
+		system->segment->members[member].files.program : TURN_NOBODY;
 
 	return program < system->num ? &system->programs[program] : NULL;
 }

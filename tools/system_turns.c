@@ -33,6 +33,7 @@ struct run {
 	uint64_t progress;	/* turns and calls, when they grew last */
 	struct timespec since;
 	bool is_reported;
+	bool is_broken;		/* a member has written where it must not */
 };
 
 /* ------------------------------------------------------------------------
@@ -114,7 +115,7 @@ static void end_daemons(struct system *system)
 	segment->until = segment->now + GRACE;
 	for (size_t i = 0; i < system->num; i++)
 		if (system->programs[i].is_daemon && !system->programs[i].has_ended)
-			kill(-segment->members[system->programs[i].member].pid, SIGTERM);
+			kill(-system->programs[i].pid, SIGTERM);
 	for (uint32_t i = 0; i < segment->num_members; i++)
 		turn_order_interrupt(segment, i);
 }
@@ -125,12 +126,11 @@ static void kill_node(struct system *system)
 	system->segment->stopped = false;
 	for (size_t i = 0; i < system->num; i++) {
 		const struct system_program *program = &system->programs[i];
-		const pid_t pid = system->segment->members[program->member].pid;
 
 		if (program->has_ended || !system_is_named(program, system->killed))
 			continue;
-		kill(pid, SIGKILL);
-		system_has_ended(pid, true);
+		kill(program->pid, SIGKILL);
+		system_has_ended(program->pid, true);
 		bury(system, program->member);
 	}
 }
@@ -167,7 +167,7 @@ static void look_at_progress(struct run *run)
 		run->since = now;
 		run->is_reported = false;
 	}
-	if (run->is_reported || now.tv_sec - run->since.tv_sec < PATIENCE || owner == TURN_NOBODY)
+	if (run->is_reported || now.tv_sec - run->since.tv_sec < PATIENCE || owner >= TURN_MAX_THREADS)
 		return;
 	run->is_reported = true;
 	system_tell_busy(run->system, owner, PATIENCE);
@@ -180,11 +180,11 @@ static bool look_at_deaths(struct run *run)
 	const uint32_t owner = segment->owner;
 	const struct turn_member *member;
 
-	for (uint32_t i = 0; i < segment->num_members; i++) {
+	for (uint32_t i = 0; i < segment->num_members && i < TURN_MAX_MEMBERS; i++) {
 		member = &segment->members[i];
 		if (!turn_is_alive(member) || !member->pid || !system_has_ended(member->pid, false))
 			continue;
-		if (owner != TURN_NOBODY && segment->threads[owner].member == i &&
+		if (owner < TURN_MAX_THREADS && segment->threads[owner].member == i &&
 		    segment->owner == owner)
 			return true;
 		atomic_store(&segment->wanted, 1);
@@ -212,6 +212,47 @@ void system_catch_signals(void)
 		sigaction(signals[i], &action, NULL);
 }
 
+/*
+ * Members write the segment, and a program that is wrong may write anywhere: its numbers are places
+ * of the launcher's memory, and processes that it ends.
+ */
+static bool is_sound(const struct turn_segment *segment)
+{
+	const uint32_t num_members = segment->num_members, num_threads = segment->num_threads;
+
+	if (num_members > TURN_MAX_MEMBERS || num_threads > TURN_MAX_THREADS ||
+	    (segment->owner != TURN_NOBODY && segment->owner >= num_threads) ||
+	    segment->becoming > num_members || segment->becoming_thread >= TURN_MAX_THREADS ||
+	    segment->victim > num_members || segment->ended > num_members ||
+	    segment->num_preempted > TURN_MAX_PREEMPTIONS)
+		return false;
+	for (uint32_t i = 0; i < num_members; i++)
+		if (segment->members[i].pid < 0 || segment->members[i].pid == 1 ||
+		    (segment->members[i].parent != TURN_NOBODY &&
+		     segment->members[i].parent >= num_members))
+			return false;
+	for (uint32_t i = 0; i < num_threads; i++)
+		if (segment->threads[i].state != TURN_FREE &&
+		    segment->threads[i].member >= num_members)
+			return false;
+	return true;
+}
+
+static void check_segment(struct run *run)
+{
+	struct turn_segment *segment = run->system->segment;
+
+	if (is_sound(segment))
+		return;
+	tool_error("error: a program has written into the memory by which polycm runs it");
+	run->is_broken = true;
+	/* Nothing of it is used any more. */
+	segment->num_members = segment->num_threads = segment->num_preempted = 0;
+	segment->owner = TURN_NOBODY;
+	segment->becoming = segment->victim = segment->ended = 0;
+	segment->leaves_traces = true;
+}
+
 /* Or until a signal wants the end. */
 static void await_turn(struct run *run)
 {
@@ -232,6 +273,7 @@ static void await_turn(struct run *run)
 		look_at_progress(run);
 	}
 	system_output_copy(run->system);
+	check_segment(run);
 }
 
 static void give(struct turn_segment *segment, uint32_t next)
@@ -355,8 +397,9 @@ static void kill_all(struct system *system)
 	/* In a namespace of their own all that there are, known or not. */
 	if (getpid() == 1)
 		kill(-1, SIGKILL);
-	for (uint32_t i = 0; getpid() != 1 && i < system->segment->num_members; i++)
-		if (turn_is_alive(&system->segment->members[i]) && system->segment->members[i].pid)
+	for (uint32_t i = 0; getpid() != 1 && i < TURN_MAX_MEMBERS; i++)
+		if (turn_is_alive(&system->segment->members[i]) &&
+		    system->segment->members[i].pid > 1)
 			kill(system->segment->members[i].pid, SIGKILL);
 	/* And what members outside have left behind, which comes to who reaps for all. */
 	do
@@ -419,8 +462,8 @@ int system_run(struct system *system)
 				await_turn(&run);
 			}
 		}
-		if (stopped) {
-			status = 128 + stopped;
+		if (stopped || run.is_broken) {
+			status = stopped ? 128 + stopped : EXIT_FAILURE;
 			break;
 		}
 		if (segment->stopped)
