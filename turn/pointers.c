@@ -147,6 +147,8 @@ static long check(const void *at, unsigned int how, size_t size)
 	case TIME_OR_NULL:
 		return turn_pointers_check_time(at);
 	case MEMORY_OR_NULL:
+	[SYS_mq_timedsend] = { { A_TIME_OR_NULL(4) } },
+	[SYS_mq_timedreceive] = { { A_TIME_OR_NULL(4) } },
 		if (!at)
 			return 0;
 		break;

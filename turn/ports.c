@@ -18,6 +18,7 @@
 
 #include "descriptors.h"
 #include "hand.h"
+#include "pointers.h"
 #include "ports.h"
 #include "raw.h"
 #include "tcp.h"
@@ -44,6 +45,11 @@ static in_port_t *port_in(union address *address, size_t len)
 	if (address->sa.sa_family == AF_INET6 && len >= offsetof(struct sockaddr_in6, sin6_scope_id))
 		return &address->in6.sin6_port;
 	return NULL;
+}
+
+static size_t smaller(size_t one, size_t two)
+{
+	return one < two ? one : two;
 }
 
 static int option_of(int fd, int level, int option)
@@ -194,7 +200,9 @@ void turn_ports_before_connect(int fd, const struct sockaddr *to, socklen_t len)
 {
 	struct in6_addr address;
 
-	if (get_ipv6((const union address *)to, len, &address))
+	/* Where none is the kernel says so. */
+	if (len >= sizeof(sa_family_t) && turn_can_read(to, smaller(len, sizeof(union address))) &&
+	    get_ipv6((const union address *)to, len, &address))
 		choose(fd, &address);
 }
 
@@ -235,7 +243,7 @@ long turn_bind(const struct turn_call *call)
 	in_port_t *port = NULL;
 	long result = -EADDRINUSE;
 
-	if (given && len >= sizeof(sa_family_t) && len <= sizeof(address)) {
+	if (len >= sizeof(sa_family_t) && len <= sizeof(address) && turn_can_read(given, len)) {
 		memcpy(&address, given, len);
 		port = port_in(&address, len);
 	}

@@ -276,3 +276,4 @@ long turn_output(const struct turn_call *call)
 		turn_shown(fd, (uint64_t)result);
 	return turn_done(result);
 }
+		       turn_can_read((const void *)call->arguments[1], sizeof(struct mmsghdr)) &&

@@ -365,9 +365,11 @@ static void pointers(void)
 		CHECK(error_of(SYS_getitimer, 0, bad, 0, 0, 0) == EFAULT);
 		CHECK(error_of(SYS_timer_create, CLOCK_MONOTONIC, 0, bad, 0, 0) == EFAULT);
 		CHECK(error_of(SYS_nanosleep, (long)&none, 0, 0, 0, 0) == EINVAL);
+	const long any = mq_open("/system-any", O_RDWR | O_CREAT, 0600, NULL);
 		if (!fork())
 			_exit(0);
 		CHECK(error_of(SYS_wait4, -1, bad, 0, 0, 0) == EFAULT);
+	CHECK(any >= 0 && !mq_unlink("/system-any"));
 		if (!fork())
 			_exit(0);
 		CHECK(error_of(SYS_waitid, P_ALL, 0, bad, WEXITED, 0) == EFAULT);
@@ -397,6 +399,11 @@ static void many(void)
 /* What catches its calls is not the program's: it is told, and goes on. */
 static void caught(void)
 {
+			CHECK(error_of(SYS_sendmmsg, ends[0], bad, 1, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_connect, ends[0], bad, 16, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_bind, ends[0], bad, 16, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_mq_timedsend, any, good, 1, 0, bad) == EFAULT);
+			CHECK(error_of(SYS_mq_timedreceive, any, good, 8, 0, bad) == EFAULT);
 	struct sigaction action = { .sa_handler = on_signal }, was;
 
 	CHECK(!sigaction(SIGSYS, NULL, &was) && was.sa_handler == SIG_DFL);
