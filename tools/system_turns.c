@@ -91,6 +91,24 @@ static void bury(struct system *system, uint32_t number)
 	turn_order_interrupt_words(segment);
 }
 
+/* Whom the turn's owner has killed, or who gave the turn up by ending: at once with that. */
+static void bury_awaited(struct system *system)
+{
+	struct turn_segment *segment = system->segment;
+	uint64_t members = segment->victims;
+
+	if (segment->ended)
+		members |= UINT64_C(1) << (segment->ended - 1);
+	segment->victims = 0;
+	segment->ended = 0;
+	for (uint32_t i = 0; i < segment->num_members; i++) {
+		if (!(members >> i & 1))
+			continue;
+		system_has_ended(segment->members[i].pid, true);
+		bury(system, i);
+	}
+}
+
 /* Those that were killed. */
 static bool bury_dead(struct system *system)
 {
@@ -468,13 +486,7 @@ int system_run(struct system *system)
 		}
 		if (segment->stopped)
 			kill_node(system);
-		if (segment->victim || segment->ended) {
-			uint32_t member = (segment->victim ? segment->victim : segment->ended) - 1;
-
-			segment->victim = segment->ended = 0;
-			system_has_ended(segment->members[member].pid, true);
-			bury(system, member);
-		}
+		bury_awaited(system);
 		bury_dead(system);
 	}
 	kill_all(system);

@@ -31,7 +31,7 @@
 #define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
 
 #define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
-#define TURN_VERSION 2u
+#define TURN_VERSION 3u
 
 /* Environment of a member: the segment's file, and the slot of its first thread. */
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
@@ -203,7 +203,7 @@ struct turn_segment {
 	struct turn_preemption given[TURN_MAX_PREEMPTIONS], preempted[TURN_MAX_PREEMPTIONS];
 	int32_t leaving;	/* thread that passed the turn on with its last call; 0: none */
 	int32_t leaving_pid;
-	uint32_t victim;	/* member + 1 that the turn's owner has killed; 0: none */
+	uint64_t victims;	/* members that the turn's owner kills, one bit each */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
 	uint32_t ports, names;	/* of sockets, that were chosen */
 	bool watches_files;	/* somebody is told when a file changes */

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -101,12 +102,20 @@ long turn_signal_result_with(const struct turn_call *call, const void *mask)
 	return TURN_RAW(SYS_rt_sigsuspend, &own, TURN_SIGSET_SIZE);
 }
 
-/* Whoever waits looks whether a signal is for it: which thread gets it, the kernel decides. */
-static void interrupt(long pid)
+/* ------------------------------------------------------------------------
+ * Sent signals.
+ */
+
+#define OF_GROUP 4u	/* of pidfd_send_signal(): PIDFD_SIGNAL_PROCESS_GROUP */
+
+static long signal_of(const struct turn_call *call)
 {
-	for (uint32_t i = 0; i < turn_segment->num_members; i++)
-		if (pid <= 0 || turn_segment->members[i].pid == pid)
-			turn_order_interrupt(turn_segment, i);
+	switch (call->number) {
+	case SYS_tgkill:
+	case SYS_rt_tgsigqueueinfo:
+		return call->arguments[2];
+	}
+	return call->arguments[1];
 }
 
 static uint32_t member_of_thread(long tid)
@@ -117,63 +126,150 @@ static uint32_t member_of_thread(long tid)
 	return TURN_NOBODY;
 }
 
-/* Its end comes at this place of the order: the launcher waits for it. */
-static void await_death(long pid)
+/* The number in one of these lines: "Pid:\t17".  -1: there is none. */
+static long pid_in(const char *lines)
 {
+	const char *at = strstr(lines, "\nPid:\t");
+	long pid = 0;
+
+	if (!at || at[6] < '0' || at[6] > '9')
+		return -1;
+	for (at += 6; *at >= '0' && *at <= '9'; at++)
+		pid = pid * 10 + (*at - '0');
+	return pid;
+}
+
+/* -1: it has ended, or is no descriptor of a process, or nobody knows. */
+static long pid_of_descriptor(int fd)
+{
+	char path[64] = "/proc/self/fdinfo/", lines[512], digits[16];
+	size_t len = strlen(path), num = 0;
+	long info, got;
+
+	if (fd < 0)
+		return -1;
+	for (unsigned int rest = (unsigned int)fd; num == 0 || rest; rest /= 10)
+		digits[num++] = (char)('0' + rest % 10);
+	while (num)
+		path[len++] = digits[--num];
+	info = TURN_RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return -1;
+	got = TURN_RAW(SYS_read, info, lines, sizeof(lines) - 1);
+	TURN_RAW(SYS_close, info);
+	lines[got > 0 ? got : 0] = '\0';
+	return pid_in(lines);
+}
+
+/* As kill() has it: of a process, of a group (0: the own one, or negative), or -1: all others. */
+static bool is_meant(uint32_t member, long pid)
+{
+	const long own = turn_segment->members[member].pid;
+
+	if (pid > 0)
+		return own == pid;
+	if (pid == -1)
+		return member != turn_member;
+	return TURN_RAW(SYS_getpgid, own) == (pid ? -pid : TURN_RAW(SYS_getpgid, 0));
+}
+
+static long whom(const struct turn_call *call)
+{
+	uint32_t member;
+	long pid;
+
+	switch (call->number) {
+	case SYS_tkill:
+		member = member_of_thread(call->arguments[0]);
+		return member == TURN_NOBODY ? 0 : turn_segment->members[member].pid;
+	case SYS_pidfd_send_signal:
+		pid = pid_of_descriptor((int)call->arguments[0]);
+		return pid > 0 && call->arguments[3] & OF_GROUP ? -pid : pid > 0 ? pid : 0;
+	}
+	return call->arguments[0];
+}
+
+/* The members that a signal comes to, one bit each. */
+static uint64_t targets_of(const struct turn_call *call)
+{
+	const bool can_be_group = call->number == SYS_kill || call->number == SYS_pidfd_send_signal;
+	const long pid = (int)whom(call);
+	uint64_t targets = 0;
+
+	if (pid <= 0 && (!can_be_group || (!pid && call->number != SYS_kill)))
+		return 0;
 	for (uint32_t i = 0; i < turn_segment->num_members; i++) {
 		const struct turn_member *member = &turn_segment->members[i];
 
-		if (member->pid != pid || i == turn_member || !turn_is_alive(member))
-			continue;
-		turn_segment->victim = i + 1;
-		turn_pass_to_launcher();
-		return;
+		if (turn_is_alive(member) && member->pid > 0 && is_meant(i, pid) &&
+		    !TURN_RAW(SYS_kill, member->pid, 0))
+			targets |= UINT64_C(1) << i;
 	}
+	return targets;
 }
 
 /*
- * SIGSTOP and SIGCONT to a process.  The kernel would stop it though it had the turn, so it is not
- * asked: the process has no turn until it is to continue.  False: it is no member.
+ * SIGSTOP and SIGCONT.  The kernel would stop a process though it had the turn, so it is not asked:
+ * the process has no turn until it is to continue.
  */
-static bool stop_or_continue(long pid, bool stop)
+static void stop_or_continue(uint64_t targets, bool stop)
 {
 	for (uint32_t i = 0; i < turn_segment->num_members; i++) {
 		struct turn_member *member = &turn_segment->members[i];
 
-		if (member->pid != pid || (member->life != TURN_STARTS && member->life != TURN_LIVES))
+		if (!(targets >> i & 1))
 			continue;
-		member->stopped = stop;
-		if (i == turn_member && stop)
-			turn_pass();
-		return true;
+		if (member->life != TURN_OUTSIDE)
+			member->stopped = stop;
+		else if (stop)
+			TURN_RAW(SYS_kill, member->pid, SIGSTOP);
 	}
-	return false;
+	if (stop && targets >> turn_member & 1)
+		turn_pass();
 }
 
-long turn_kill(const struct turn_call *call)
+/*
+ * Their ends come at this place of the order: the launcher waits for them.  It is told first, since
+ * this process may be one of them.
+ */
+static long kill_all(const struct turn_call *call, uint64_t targets)
 {
-	uint32_t member;
 	long result;
 
-	if (call->number == SYS_kill && call->arguments[1] == SIGSTOP &&
-	    stop_or_continue(call->arguments[0], true))
-		return 0;
-	if (call->number == SYS_kill && call->arguments[1] == SIGCONT)
-		stop_or_continue(call->arguments[0], false);
+	turn_segment->victims = targets;
 	result = turn_through(call);
-
-	if (call->number == SYS_kill && call->arguments[1] == SIGKILL && !result)
-		await_death(call->arguments[0]);
-	if (call->number == SYS_tkill) {
-		member = member_of_thread(call->arguments[0]);
-		if (member != TURN_NOBODY)
-			turn_order_interrupt(turn_segment, member);
-	} else {
-		interrupt(call->arguments[0]);
-	}
+	if (result)
+		turn_segment->victims = 0;
+	else
+		turn_pass_to_launcher();
 	turn_changed();
 	return result;
 }
+
+/* Whoever waits looks whether a signal is for it: which thread gets it, the kernel decides. */
+long turn_kill(const struct turn_call *call)
+{
+	const uint64_t targets = targets_of(call);
+	const long signal = signal_of(call);
+	long result;
+
+	if (targets && (signal == SIGSTOP || signal == SIGCONT))
+		stop_or_continue(targets, signal == SIGSTOP);
+	if (targets && signal == SIGSTOP)
+		return 0;
+	if (targets && signal == SIGKILL)
+		return kill_all(call, targets);
+	result = turn_through(call);
+	for (uint32_t i = 0; i < turn_segment->num_members; i++)
+		if (targets >> i & 1)
+			turn_order_interrupt(turn_segment, i);
+	turn_changed();
+	return result;
+}
+
+/* ------------------------------------------------------------------------
+ * Handlers, and waiting.
+ */
 
 /* What the program thinks that SIGSYS does. */
 static struct turn_sigaction of_sigsys;

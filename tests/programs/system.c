@@ -238,6 +238,53 @@ static void kills(void)
 	}
 }
 
+static void kill_group(const pid_t *pids, int num, int how)
+{
+	if (how == 0)
+		CHECK(!kill(-pids[0], SIGKILL));
+	for (int i = 0; i < num; i++) {
+		if (how == 1)
+			CHECK(!syscall(SYS_tgkill, pids[i], pids[i], SIGKILL));
+		if (how == 2)
+			CHECK(!syscall(SYS_pidfd_send_signal, syscall(SYS_pidfd_open, pids[i], 0),
+				       SIGKILL, NULL, 0));
+	}
+}
+
+/* Several at once, in each way; a stopped group does nothing until then. */
+static void groups(void)
+{
+	pid_t pids[4], pid;
+
+	for (int round = 0; round < 12; round++) {
+		for (int i = 0; i < 4; i++) {
+			pids[i] = fork();
+			CHECK(pids[i] >= 0);
+			while (!pids[i])
+				usleep(100);
+			CHECK(!setpgid(pids[i], pids[0]));
+		}
+		usleep(1000);
+		if (round % 2)
+			CHECK(!kill(-pids[0], SIGSTOP) && !usleep(1000));
+		kill_group(pids, 4, round % 3);
+		for (int i = 0; i < 4; i++) {
+			pid = waitpid(-1, NULL, i ? 0 : WNOHANG);
+			CHECK(pid > 0);
+			printf("%d %.6f\n", pid, seconds());
+		}
+	}
+	pid = fork();
+	if (!pid) {
+		CHECK(!setpgid(0, 0) && fork() >= 0);
+		sleep(1);
+		kill(0, SIGKILL);
+		exit(1);
+	}
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	printf("%.6f\n", seconds());
+}
+
 static void *round_of(void *arg)
 {
 	volatile double one = 1, three = 3;
@@ -601,3 +648,4 @@ int main(int argc, char **argv)
 	}
 	return 2;
 }
+	{ "groups", groups },
