@@ -66,8 +66,7 @@ bool turn_is_ready(int fd, short events)
 	return TURN_RAW(SYS_ppoll, &ask, 1, &now, NULL, TURN_SIGSET_SIZE) != 0;
 }
 
-/* SO_RCVTIMEO or SO_SNDTIMEO, of sockets. */
-static uint64_t limit_of(int fd, int option)
+uint64_t turn_limit_of(int fd, int option)
 {
 	struct timeval limit = { 0 };
 	socklen_t len = sizeof(limit);
@@ -116,7 +115,9 @@ bool turn_may_wait(int fd)
 
 long turn_without_waiting(const struct turn_call *call, int fd, short events, int option)
 {
-	return turn_may_wait(fd) ? until(call, fd, events, limit_of(fd, option)) : turn_through(call);
+	if (!turn_may_wait(fd))
+		return turn_through(call);
+	return until(call, fd, events, turn_limit_of(fd, option));
 }
 
 /* A queue of POSIX messages is a descriptor. */
@@ -187,29 +188,33 @@ long turn_open_fifo(const struct turn_call *call, unsigned int flags_at)
 	return fd;
 }
 
+/*
+ * The kernel goes on with a connection; made again, the call has its result, which a blocking one
+ * would have had, and leaves the socket as that does.
+ */
 long turn_connect(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
-	const long flags = flags_of(fd);
-	int err = 0;
-	socklen_t len = sizeof(err);
+	uint64_t deadline;
 	long result, interrupted;
 
 	turn_ports_before_connect(fd, (const struct sockaddr *)call->arguments[1],
 				  (socklen_t)call->arguments[2]);
-	result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
-	turn_changed();
-	if (result != -EINPROGRESS || flags < 0 || flags & O_NONBLOCK)
-		return result;
-	while (!turn_is_ready(fd, POLLOUT)) {
-		interrupted = turn_signal_result(call, true);
-		if (interrupted)
-			return interrupted;
-		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
+	deadline = turn_may_wait(fd) ? turn_limit_of(fd, SO_SNDTIMEO) : 0;
+	for (;;) {
+		result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
+		turn_changed();
+		if ((result != -EINPROGRESS && result != -EALREADY) || !turn_may_wait(fd))
+			return result;
+		while (!turn_is_ready(fd, POLLOUT)) {
+			interrupted = turn_signal_result(call, deadline == TURN_NEVER);
+			if (interrupted)
+				return interrupted;
+			if (turn_order_passed(turn_segment, deadline))
+				return -EINPROGRESS;
+			turn_wait(TURN_DESCRIPTORS, deadline);
+		}
 	}
-	result = TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	turn_changed();
-	return result ? result : -err;
 }
 
 /* ------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #define TURN_DESCRIPTORS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "trap.h"
 
@@ -45,6 +46,8 @@ bool turn_may_wait(int fd);
  * SO_RCVTIMEO or SO_SNDTIMEO, which a socket may have.
  */
 long turn_without_waiting(const struct turn_call *call, int fd, short events, int option);
+/* When that option ends a wait that begins now; TURN_NEVER: it does not. */
+uint64_t turn_limit_of(int fd, int option);
 /* The result of a call that may have made other descriptors ready. */
 long turn_done(long result);
 

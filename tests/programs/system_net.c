@@ -11,6 +11,7 @@
  *	early ADDRESS		those connections
  *	collect			takes all of many small messages before it answers
  *	burst ADDRESS		those messages, again and again
+ *	refused ADDRESS		connections to nobody there and here, by one socket
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -212,6 +213,20 @@ static void burst(const char *host)
 	close(fd);
 }
 
+static void refused(const char *other)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), listener = socket(AF_INET, SOCK_STREAM, 0);
+	union any to = loopback(AF_INET, 9);
+
+	for (int i = 0; i < 8; i++) {
+		to.in.sin_addr.s_addr = i % 2 ? inet_addr(other) : htonl(INADDR_LOOPBACK);
+		CHECK(connect(fd, &to.sa, length(AF_INET)) < 0 && errno == ECONNREFUSED);
+	}
+	CHECK(!listen(listener, 1));
+	to = loopback(AF_INET, (in_port_t)port_of(listener));
+	CHECK(!connect(fd, &to.sa, length(AF_INET)) && accept(listener, NULL, NULL) >= 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "ports"))
@@ -232,6 +247,8 @@ int main(int argc, char **argv)
 		collect();
 	else if (argc == 3 && !strcmp(argv[1], "burst"))
 		burst(argv[2]);
+	else if (argc == 3 && !strcmp(argv[1], "refused"))
+		refused(argv[2]);
 	else
 		return 2;
 	puts("ok");
