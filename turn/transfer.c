@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,10 +18,13 @@
 
 #include "descriptors.h"
 #include "hand.h"
+#include "order.h"
 #include "pointers.h"
 #include "ports.h"
 #include "raw.h"
 #include "shown.h"
+#include "signals.h"
+#include "tcp.h"
 #include "traces.h"
 
 static unsigned int flags_of_message(const struct turn_call *call)
@@ -212,6 +216,39 @@ static long wait_and_write(const struct turn_call *call, int fd)
 				       turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
 }
 
+/* TCP would wait until all is there, of which it takes nothing; other streams do not wait for more. */
+static long peek_all(const struct turn_call *call, int fd)
+{
+	const bool is_recvmsg = call->number == SYS_recvmsg;
+	const struct msghdr *message = (const struct msghdr *)call->arguments[1];
+	const uint64_t deadline = turn_limit_of(fd, SO_RCVTIMEO);
+	struct turn_call now = *call;
+	size_t len = (size_t)call->arguments[2];
+	long interrupted;
+	int num = 0;
+
+	if (is_recvmsg) {
+		const struct rest rest = { .parts = message->msg_iov, .num = message->msg_iovlen };
+
+		if (rest.num > MOST_GIVEN)
+			return -EMSGSIZE;
+		if (!turn_can_read(rest.parts, rest.num * sizeof(*rest.parts)))
+			return -EFAULT;
+		len = length_of(&rest);
+	}
+	while (!TURN_RAW(SYS_ioctl, fd, FIONREAD, &num) && (size_t)num < len &&
+	       !turn_is_ready(fd, POLLRDHUP)) {
+		interrupted = turn_signal_result(call, deadline == TURN_NEVER);
+		if (interrupted && !num)
+			return interrupted;
+		if (interrupted || turn_order_passed(turn_segment, deadline))
+			break;
+		turn_wait(TURN_DESCRIPTORS, deadline);
+	}
+	now.arguments[is_recvmsg ? 2 : 3] |= MSG_DONTWAIT;
+	return turn_through(&now);
+}
+
 long turn_input(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
@@ -219,8 +256,12 @@ long turn_input(const struct turn_call *call)
 
 	if (may_not_wait(call) || !turn_may_wait(fd))
 		return turn_done(turn_through(call));
-	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd))
-		return turn_done(move_message(call, fd, false));
+	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd)) {
+		if (!(flags_of_message(call) & MSG_PEEK))
+			return turn_done(move_message(call, fd, false));
+		if (turn_tcp_is(fd))
+			return turn_done(peek_all(call, fd));
+	}
 	/* What is there is taken at once. */
 	if (turn_is_ready(fd, POLLIN))
 		return turn_done(turn_through(call));
@@ -236,6 +277,7 @@ static bool names_receiver(const struct turn_call *call)
 		return ((const struct msghdr *)call->arguments[1])->msg_name;
 	case SYS_sendmmsg:
 		return call->arguments[2] &&
+		       turn_can_read((const void *)call->arguments[1], sizeof(struct mmsghdr)) &&
 		       ((const struct mmsghdr *)call->arguments[1])->msg_hdr.msg_name;
 	}
 	return false;
@@ -276,4 +318,3 @@ long turn_output(const struct turn_call *call)
 		turn_shown(fd, (uint64_t)result);
 	return turn_done(result);
 }
-		       turn_can_read((const void *)call->arguments[1], sizeof(struct mmsghdr)) &&

@@ -173,6 +173,7 @@ if ! grep -qF 'TCP' "$work/probe"; then
 	check 'small messages over TCP' same 3 --on one "$work/net" answer --on two "$work/net" ask one
 	check 'a burst of messages over TCP' same 3 --on one "$work/net" collect --on two "$work/net" burst one
 	check 'refused connections over TCP' same 2 --on one "$work/net" refused 10.0.0.2 --on two true
+	check 'a look at all of a message over TCP' same 3 --on one "$work/net" parts --on two "$work/net" peek one
 	check 'more connections than the backlog has room for' same 3 --on one "$work/net" late --on two "$work/net" early one
 	check 'loopback' eval 'same 2 --on one "$work/net" serve --on two "$work/net" connect 127.0.0.1 &&
 		has "$work/first.out" "[one] from ::ffff:127.0.0.1 to one"'

@@ -12,6 +12,8 @@
  *	collect			takes all of many small messages before it answers
  *	burst ADDRESS		those messages, again and again
  *	refused ADDRESS		connections to nobody there and here, by one socket
+ *	parts			writes three parts, one a second
+ *	peek ADDRESS		looks at all of them before it takes any
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -227,6 +229,32 @@ static void refused(const char *other)
 	CHECK(!connect(fd, &to.sa, length(AF_INET)) && accept(listener, NULL, NULL) >= 0);
 }
 
+static void parts(void)
+{
+	int fd = accept(make_listener(1), NULL, NULL);
+	char byte;
+
+	CHECK(fd >= 0);
+	for (int i = 0; i < 3; i++) {
+		sleep(1);
+		CHECK(send(fd, "abcdefghi" + 3 * i, 3, 0) == 3);
+	}
+	CHECK(recv(fd, &byte, 1, 0) == 1 && send(fd, "xyz", 3, 0) == 3);
+}
+
+static void peek(const char *host)
+{
+	int fd = connect_to(host);
+	char bytes[16] = "";
+
+	CHECK(recv(fd, bytes, 9, MSG_PEEK | MSG_WAITALL) == 9 && !strcmp(bytes, "abcdefghi"));
+	CHECK(recv(fd, bytes, 9, MSG_WAITALL) == 9 && !strcmp(bytes, "abcdefghi"));
+	CHECK(send(fd, "x", 1, 0) == 1);
+	/* Until there will be no more. */
+	CHECK(recv(fd, bytes, 9, MSG_PEEK | MSG_WAITALL) == 3);
+	CHECK(recv(fd, bytes, 9, MSG_PEEK | MSG_WAITALL) == 3 && !memcmp(bytes, "xyz", 3));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "ports"))
@@ -249,6 +277,10 @@ int main(int argc, char **argv)
 		burst(argv[2]);
 	else if (argc == 3 && !strcmp(argv[1], "refused"))
 		refused(argv[2]);
+	else if (argc == 2 && !strcmp(argv[1], "parts"))
+		parts();
+	else if (argc == 3 && !strcmp(argv[1], "peek"))
+		peek(argv[2]);
 	else
 		return 2;
 	puts("ok");
