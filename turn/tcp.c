@@ -9,6 +9,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 
 #include "descriptors.h"
 #include "hand.h"
+#include "pointers.h"
 #include "raw.h"
 #include "tcp.h"
 
@@ -54,8 +56,8 @@ long turn_set_option(const struct turn_call *call)
 	const bool keeps_back = call->arguments[1] == IPPROTO_TCP &&
 		(call->arguments[2] == TCP_NODELAY || call->arguments[2] == TCP_CORK);
 
-	if (keeps_back && call->arguments[4] >= (long)sizeof(int) &&
+	if (keeps_back && (int)call->arguments[4] >= (int)sizeof(int) &&
 	    turn_tcp_is((int)call->arguments[0]))
-		return 0;
+		return turn_can_read((const void *)call->arguments[3], sizeof(int)) ? 0 : -EFAULT;
 	return turn_done(turn_through(call));
 }
