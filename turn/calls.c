@@ -136,6 +136,13 @@ static long protect(const struct turn_call *call)
 	return turn_through(call);
 }
 
+/* Pages of a file that is mapped may be no more, in any member. */
+static long shrink(const struct turn_call *call)
+{
+	turn_pointers_shrunk();
+	return change(call);
+}
+
 static long control(const struct turn_call *call)
 {
 	switch (call->arguments[1]) {
@@ -336,6 +343,10 @@ static call_fn *const calls[] = {
 	[SYS_mremap] = map_elsewhere,
 	[SYS_shmat] = map_elsewhere,
 	[SYS_shmdt] = map_elsewhere,
+	[SYS_madvise] = protect,
+	[SYS_remap_file_pages] = protect,
+	[SYS_truncate] = shrink, [SYS_ftruncate] = shrink,
+	[SYS_fallocate] = shrink, [SYS_creat] = shrink,
 	[SYS_brk] = protect,
 	[SYS_mprotect] = protect,
 	[SYS_pkey_mprotect] = protect,

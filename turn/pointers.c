@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * turn/pointers.c - see pointers.h.  The kernel is asked by a copy of one byte of each page, and
- * what it said is kept until the process maps, unmaps or protects something.
+ * what it said is kept until the process maps, unmaps or protects something, or a file may have
+ * become shorter.
  */
 #include "config.h"
 
@@ -14,6 +15,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "hand.h"
 #include "pointers.h"
 #include "raw.h"
 
@@ -29,6 +31,22 @@ static struct page {
 void turn_pointers_forget(void)
 {
 	memset(kept, 0, sizeof(kept));
+}
+
+void turn_pointers_shrunk(void)
+{
+	turn_segment->shrunk++;
+}
+
+/* Of a file that is mapped here, too, another member may have taken away, or who has no turns. */
+static void forget_shrunk(void)
+{
+	static uint64_t seen;
+
+	if (seen == turn_segment->shrunk && !turn_segment->outside)
+		return;
+	seen = turn_segment->shrunk;
+	turn_pointers_forget();
 }
 
 /* Onto itself, to see whether it can be written: nobody else runs meanwhile. */
@@ -50,6 +68,7 @@ static bool is_there(uint64_t at, size_t len, bool writes)
 		return true;
 	if (at + len < at)
 		return false;
+	forget_shrunk();
 	for (uint64_t number = at / PAGE; number <= last; number++) {
 		struct page *page = &kept[number % MOST_KEPT];
 
@@ -128,6 +147,8 @@ static const struct given {
 	[SYS_rt_sigsuspend] = { { { 0, MEMORY, TURN_SIGSET_SIZE } } },
 	[SYS_rt_sigtimedwait] = { { A_TIME_OR_NULL(2) } },
 	[SYS_rt_sigaction] = { { { 1, MEMORY_OR_NULL, sizeof(struct turn_sigaction) } } },
+	[SYS_mq_timedsend] = { { A_TIME_OR_NULL(4) } },
+	[SYS_mq_timedreceive] = { { A_TIME_OR_NULL(4) } },
 	[SYS_semtimedop] = { { A_TIME_OR_NULL(3) } },
 	[SYS_setitimer] = { { { 1, MEMORY_OR_NULL, TIMES } } },
 	[SYS_timer_create] = { { { 1, MEMORY_OR_NULL, sizeof(struct sigevent) } } },
@@ -147,8 +168,6 @@ static long check(const void *at, unsigned int how, size_t size)
 	case TIME_OR_NULL:
 		return turn_pointers_check_time(at);
 	case MEMORY_OR_NULL:
-	[SYS_mq_timedsend] = { { A_TIME_OR_NULL(4) } },
-	[SYS_mq_timedreceive] = { { A_TIME_OR_NULL(4) } },
 		if (!at)
 			return 0;
 		break;

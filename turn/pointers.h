@@ -25,5 +25,7 @@ long turn_pointers_check_time(const void *time);
 
 /* Something was mapped, unmapped or protected: what was found out is not so any more. */
 void turn_pointers_forget(void);
+/* A file may be shorter, whoever has it mapped. */
+void turn_pointers_shrunk(void);
 
 #endif

@@ -79,6 +79,9 @@ long turn_random_open(const struct turn_call *call)
 		turn_changed();
 	if (fd >= 0)
 		turn_traces_opened((int)fd, path, flags);
+	if (flags & O_TRUNC)
+		turn_pointers_shrunk();
+
 	if (fd < 0 || fd >= MOST_FDS || turn_spawned() != TURN_NOBODY)
 		return fd;
 	turn_random_forget((int)fd);

@@ -365,9 +365,11 @@ static void pointers(void)
 	static char zeros[256];
 	const long time = (long)&second, good = (long)zeros;
 	char *page = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const long any = mq_open("/system-any", O_RDWR | O_CREAT, 0600, NULL);
 	long bad;
 	int pipes[2], ends[2];
 
+	CHECK(any >= 0 && !mq_unlink("/system-any"));
 	CHECK(page != MAP_FAILED && !pipe(pipes) && !socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
 	for (int i = 0; i < 3; i++) {
 		bad = i == 0 ? 8 : (long)page;
@@ -397,6 +399,11 @@ static void pointers(void)
 			CHECK(error_of(SYS_timer_create, CLOCK_MONOTONIC, bad, good, 0, 0) == EFAULT);
 			CHECK(error_of(SYS_sendmsg, ends[0], bad, 0, 0, 0) == EFAULT);
 			CHECK(error_of(SYS_recvmsg, ends[0], bad, MSG_WAITALL, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_sendmmsg, ends[0], bad, 1, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_connect, ends[0], bad, 16, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_bind, ends[0], bad, 16, 0, 0) == EFAULT);
+			CHECK(error_of(SYS_mq_timedsend, any, good, 1, 0, bad) == EFAULT);
+			CHECK(error_of(SYS_mq_timedreceive, any, good, 8, 0, bad) == EFAULT);
 			CHECK(error_of(SYS_writev, pipes[1], bad, 3, 0, 0) == EFAULT);
 			CHECK(error_of(SYS_execve, (long)"/bin/true", 0, bad, 0, 0) == EFAULT);
 			CHECK(error_of(SYS_clone3, bad, 88, 0, 0, 0) == EFAULT);
@@ -412,14 +419,34 @@ static void pointers(void)
 		CHECK(error_of(SYS_getitimer, 0, bad, 0, 0, 0) == EFAULT);
 		CHECK(error_of(SYS_timer_create, CLOCK_MONOTONIC, 0, bad, 0, 0) == EFAULT);
 		CHECK(error_of(SYS_nanosleep, (long)&none, 0, 0, 0, 0) == EINVAL);
-	const long any = mq_open("/system-any", O_RDWR | O_CREAT, 0600, NULL);
 		if (!fork())
 			_exit(0);
 		CHECK(error_of(SYS_wait4, -1, bad, 0, 0, 0) == EFAULT);
-	CHECK(any >= 0 && !mq_unlink("/system-any"));
 		if (!fork())
 			_exit(0);
 		CHECK(error_of(SYS_waitid, P_ALL, 0, bad, WEXITED, 0) == EFAULT);
+	}
+}
+
+/* What was there is no more when another process has cut the file. */
+static void shrunk(void)
+{
+	const int fd = memfd_create("file", 0);
+	char *page;
+
+	CHECK(fd >= 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK(!ftruncate(fd, 4096));
+		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		CHECK(page != MAP_FAILED);
+		CHECK(!syscall(SYS_clock_gettime, CLOCK_MONOTONIC, page));
+		if (i || !fork()) {
+			CHECK(!ftruncate(fd, 0));
+			if (!i)
+				_exit(0);
+		}
+		CHECK(i || wait(NULL) > 0);
+		CHECK(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, page) < 0 && errno == EFAULT);
 	}
 }
 
@@ -446,11 +473,6 @@ static void many(void)
 /* What catches its calls is not the program's: it is told, and goes on. */
 static void caught(void)
 {
-			CHECK(error_of(SYS_sendmmsg, ends[0], bad, 1, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_connect, ends[0], bad, 16, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_bind, ends[0], bad, 16, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_mq_timedsend, any, good, 1, 0, bad) == EFAULT);
-			CHECK(error_of(SYS_mq_timedreceive, any, good, 8, 0, bad) == EFAULT);
 	struct sigaction action = { .sa_handler = on_signal }, was;
 
 	CHECK(!sigaction(SIGSYS, NULL, &was) && was.sa_handler == SIG_DFL);
@@ -629,9 +651,11 @@ static const struct {
 } cases[] = {
 	{ "join", join }, { "owner_dies", owner_dies }, { "suspend", suspend }, { "restart", restart },
 	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
+	{ "groups", groups },
 	{ "first_ends", first_ends },
 	{ "rounding", rounding }, { "time_left", time_left },
-	{ "pointers", pointers }, { "many", many }, { "caught", caught }, { "spawn", spawn },
+	{ "pointers", pointers }, { "shrunk", shrunk },
+	{ "many", many }, { "caught", caught }, { "spawn", spawn },
 	{ "watch", watch }, { "queues", queues },
 	{ "traces", traces }, { "broken", broken }, { "outside", outside }, { "signalled", signalled },
 };
@@ -648,4 +672,3 @@ int main(int argc, char **argv)
 	}
 	return 2;
 }
-	{ "groups", groups },

@@ -141,7 +141,7 @@ check 'children, pipes and signals' eval 'same 3 --on a bash -c "
 check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread -lm
 check 'the member of a network compiles' $CC -O1 -Wall -Wextra -o "$work/net" "$abs_top_srcdir/tests/programs/system_net.c"
 chmod go+rx "$work/member" "$work/net"
-for case in join first_ends owner_dies suspend restart stream timers busy kills groups rounding time_left pointers spawn watch queues; do
+for case in join first_ends owner_dies suspend restart stream timers busy kills groups rounding time_left pointers shrunk spawn watch queues; do
 	check "waits: $case" eval 'same 2 --on a "$work/member" "$case" && has "$work/first.out" "[a] ok"'
 done
 check 'too many processes' eval 'same 2 --on a "$work/member" many && has "$work/first.out" "[a] ok" &&
