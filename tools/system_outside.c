@@ -59,7 +59,8 @@ static const char *why_not(char *path)
 	for (int i = 0; i < MOST_SCRIPTS && image == TURN_IMAGE_SCRIPT; i++) {
 		file.fd = open(i ? next : path, O_RDONLY | O_CLOEXEC);
 		if (file.fd < 0)
-			return NULL;
+			return errno == EACCES && !access(i ? next : path, X_OK) ?
+				"cannot be read" : NULL;
 		image = turn_image_of(&file, next, sizeof(next));
 		gains = image != TURN_IMAGE_SCRIPT && gains_rights((int)file.fd);
 		close((int)file.fd);

@@ -20,6 +20,8 @@ static const char *const words[] = {
 		"is for another processor: it runs in real time, and so does what it starts",
 	[TURN_GAINS_RIGHTS] = "is setuid or setgid, or has capabilities: it runs in real time, and so "
 			      "does what it starts",
+	[TURN_IS_UNREADABLE] = "cannot be read, and may be linked statically: it runs in real time, and "
+			       "so does what it starts",
 };
 
 _Static_assert(TURN_MAX_MEMBERS == 64 && TURN_MAX_THREADS == 256, "what is told of them");

@@ -16,6 +16,7 @@ enum turn_image {
 	TURN_IMAGE_SCRIPT,	/* its interpreter is what counts */
 	TURN_IMAGE_STATIC,	/* no dynamic linker, which could preload something */
 	TURN_IMAGE_FOREIGN,	/* for another processor */
+	TURN_IMAGE_UNREADABLE,	/* it can be executed, but nobody knows what it is */
 };
 
 struct turn_image_file {

@@ -56,7 +56,7 @@ static enum turn_image image_of(long fd, char *ret_interpreter, size_t size, boo
 	return image;
 }
 
-/* Of a file that cannot be executed, or not be read: FITS. */
+/* Of a file that cannot be executed: FITS. */
 static enum turn_image look(long folder, const char *path, char *ret_interpreter, size_t size,
 			    bool *ret_gains)
 {
@@ -70,7 +70,7 @@ static enum turn_image look(long folder, const char *path, char *ret_interpreter
 	if (!is_fd)
 		fd = TURN_RAW(SYS_openat, folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return TURN_IMAGE_FITS;
+		return fd == -EACCES ? TURN_IMAGE_UNREADABLE : TURN_IMAGE_FITS;
 	image = image_of(fd, ret_interpreter, size, ret_gains);
 	if (!is_fd)
 		TURN_RAW(SYS_close, fd);
@@ -100,6 +100,8 @@ bool turn_outside_is(const struct turn_call *call, uint32_t *ret_told)
 		what = TURN_IS_FOREIGN;
 	else if (image == TURN_IMAGE_STATIC)
 		what = TURN_IS_STATIC;
+	else if (image == TURN_IMAGE_UNREADABLE)
+		what = TURN_IS_UNREADABLE;
 	else if (gains)
 		what = TURN_GAINS_RIGHTS;
 	else

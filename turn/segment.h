@@ -129,6 +129,7 @@ enum turn_notice {
 	TURN_IS_STATIC,
 	TURN_IS_FOREIGN,
 	TURN_GAINS_RIGHTS,
+	TURN_IS_UNREADABLE,
 };
 
 /* It is told in the order of what is written. */
@@ -184,8 +185,8 @@ struct turn_segment {
 	uint64_t until;		/* nobody runs later than that */
 	uint32_t outside;	/* members that are: time is not faster than in reality meanwhile */
 	uint64_t pace;		/* nor later than that; TURN_NEVER: nobody is outside */
-	uint64_t changes;	/* calls that may have made a descriptor ready */
 	uint64_t shrunk;	/* calls that may have made a file shorter */
+	uint64_t changes;	/* calls that may have made a descriptor ready */
 	uint64_t waits;		/* counts, for `since' */
 	uint64_t order;		/* state of what chooses among threads */
 	uint64_t turns;

@@ -214,6 +214,10 @@ outside() {
 	check 'a static program in place of a member' eval 'run outside 5 --on a sh -c "exec $work/static"'
 	check 'a script of a static program' eval 'printf "#!$work/static\n" >"$work/script"; chmod +x "$work/script"
 		run outside 5 --on a sh -c "\"$work/script\"" && has "$work/outside.out" "$told"'
+	check 'a program that cannot be read' eval 'cp "$work/static" "$work/unreadable"; chmod 111 "$work/unreadable"
+		user test -r "$work/unreadable" || {
+		run outside 5 --on a sh -c "exec $work/unreadable" </dev/null && has "$work/outside.out" "unreadable cannot be read" &&
+			run outside 126 --on a "$work/unreadable"; }'
 	check 'one that cannot be started' eval 'same 2 --on a "$work/member" broken "$work/broken" &&
 		has "$work/first.out" "[a] ok" && lacks "$work/first.out" "$told"'
 	check 'a static program by posix_spawn' eval 'run outside 0 --on a "$work/member" outside "$work/static" &&
