@@ -245,7 +245,8 @@ static bool is_sound(const struct turn_segment *segment)
 	    segment->num_preempted > TURN_MAX_PREEMPTIONS)
 		return false;
 	for (uint32_t i = 0; i < num_members; i++)
-		if (segment->members[i].pid < 0 || segment->members[i].pid == 1 ||
+		if (segment->members[i].life > TURN_ENDED ||
+		    segment->members[i].pid < 0 || segment->members[i].pid == 1 ||
 		    (segment->members[i].parent != TURN_NOBODY &&
 		     segment->members[i].parent >= num_members))
 			return false;
@@ -284,9 +285,8 @@ static void await_turn(struct run *run)
 			continue;
 		if (system_output_is_closed() && !stopped)
 			stopped = SIGPIPE;
-		if (stopped)
-			return;
-		if (look_at_deaths(run))
+		check_segment(run);
+		if (stopped || run->is_broken || look_at_deaths(run))
 			return;
 		look_at_progress(run);
 	}

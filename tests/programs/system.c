@@ -625,6 +625,22 @@ static void signalled(void)
 	CHECK(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
 }
 
+/* It writes where it must not, as a program that is wrong may. */
+static void wild(void)
+{
+	const char *path = getenv("LIBPOLYCM_TURN");
+	int fd = path ? open(path, O_RDWR) : -1;
+	struct stat st;
+	char *at;
+
+	CHECK(fd >= 0 && !fstat(fd, &st));
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(at != MAP_FAILED);
+	memset(at + 64, -1, (size_t)st.st_size - 64);
+	for (;;)
+		sleep(1);
+}
+
 /* Nothing of another run of polycm explore is seen; then something is left for the next one. */
 static void traces(void)
 {
@@ -657,7 +673,8 @@ static const struct {
 	{ "pointers", pointers }, { "shrunk", shrunk },
 	{ "many", many }, { "caught", caught }, { "spawn", spawn },
 	{ "watch", watch }, { "queues", queues },
-	{ "traces", traces }, { "broken", broken }, { "outside", outside }, { "signalled", signalled },
+	{ "traces", traces }, { "wild", wild },
+	{ "broken", broken }, { "outside", outside }, { "signalled", signalled },
 };
 
 int main(int argc, char **argv)

@@ -290,6 +290,8 @@ check 'explore repeats runs' again
 
 check 'explore leaves nothing for the next run' eval 'cd "$work" &&
 	exits 0 polycm explore --seeds 1-6 --jobs 1 --on a "$work/member" traces --on b true'
+check 'a program that writes anywhere' eval 'run wild 1 --on a "$work/member" wild --on b sleep 5 &&
+	has "$work/wild.out" "polycm: error: a program has written into the memory by which polycm runs it"'
 
 # Explored programs look up all of their functions at the start; one that lacks a function it never calls runs, too.
 lacking() {
