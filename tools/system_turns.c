@@ -241,7 +241,8 @@ static bool is_sound(const struct turn_segment *segment)
 	if (num_members > TURN_MAX_MEMBERS || num_threads > TURN_MAX_THREADS ||
 	    (segment->owner != TURN_NOBODY && segment->owner >= num_threads) ||
 	    segment->becoming > num_members || segment->becoming_thread >= TURN_MAX_THREADS ||
-	    segment->victim > num_members || segment->ended > num_members ||
+	    segment->ended > num_members ||
+	    (num_members < 64 && segment->victims >> num_members) ||
 	    segment->num_preempted > TURN_MAX_PREEMPTIONS)
 		return false;
 	for (uint32_t i = 0; i < num_members; i++)
@@ -268,7 +269,8 @@ static void check_segment(struct run *run)
 	/* Nothing of it is used any more. */
 	segment->num_members = segment->num_threads = segment->num_preempted = 0;
 	segment->owner = TURN_NOBODY;
-	segment->becoming = segment->victim = segment->ended = 0;
+	segment->becoming = segment->ended = 0;
+	segment->victims = 0;
 	segment->leaves_traces = true;
 }
 
