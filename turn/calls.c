@@ -90,15 +90,6 @@ static long read_one(const struct turn_call *call)
 	return turn_random_is((int)call->arguments[0]) ? turn_random_read(call) : turn_input(call);
 }
 
-static long create(const struct turn_call *call)
-{
-	long fd = change(call);
-
-	if (fd >= 0)
-		turn_traces_opened((int)fd, (const char *)call->arguments[0], O_WRONLY);
-	return fd;
-}
-
 static long set_cleared(const struct turn_call *call)
 {
 	turn_self()->cleared = (uint64_t)call->arguments[0];
@@ -141,6 +132,15 @@ static long shrink(const struct turn_call *call)
 {
 	turn_pointers_shrunk();
 	return change(call);
+}
+
+static long create(const struct turn_call *call)
+{
+	long fd = shrink(call);
+
+	if (fd >= 0)
+		turn_traces_opened((int)fd, (const char *)call->arguments[0], O_WRONLY);
+	return fd;
 }
 
 static long control(const struct turn_call *call)
@@ -346,7 +346,7 @@ static call_fn *const calls[] = {
 	[SYS_madvise] = protect,
 	[SYS_remap_file_pages] = protect,
 	[SYS_truncate] = shrink, [SYS_ftruncate] = shrink,
-	[SYS_fallocate] = shrink, [SYS_creat] = shrink,
+	[SYS_fallocate] = shrink,
 	[SYS_brk] = protect,
 	[SYS_mprotect] = protect,
 	[SYS_pkey_mprotect] = protect,
