@@ -188,6 +188,19 @@ long turn_open_fifo(const struct turn_call *call, unsigned int flags_at)
 	return fd;
 }
 
+static bool has_failed(long result)
+{
+	switch (result) {
+	case -EINPROGRESS:
+	case -EALREADY:
+	case -EISCONN:
+	case -EINTR:
+	case TURN_RESTART:
+		return false;
+	}
+	return result < 0;
+}
+
 /*
  * The kernel goes on with a connection; made again, the call has its result, which a blocking one
  * would have had, and leaves the socket as that does.
@@ -195,15 +208,19 @@ long turn_open_fifo(const struct turn_call *call, unsigned int flags_at)
 long turn_connect(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
-	uint64_t deadline;
+	const uint64_t deadline = turn_may_wait(fd) ? turn_limit_of(fd, SO_SNDTIMEO) : 0;
+	struct turn_source source;
 	long result, interrupted;
 
 	turn_ports_before_connect(fd, (const struct sockaddr *)call->arguments[1],
-				  (socklen_t)call->arguments[2]);
-	deadline = turn_may_wait(fd) ? turn_limit_of(fd, SO_SNDTIMEO) : 0;
+				  (socklen_t)call->arguments[2], &source);
 	for (;;) {
-		result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
+		do {
+			result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
+		} while (turn_ports_try_next(&source, result));
 		turn_changed();
+		if (has_failed(result))
+			turn_ports_connect_failed(&source);
 		if ((result != -EINPROGRESS && result != -EALREADY) || !turn_may_wait(fd))
 			return result;
 		while (!turn_is_ready(fd, POLLOUT)) {

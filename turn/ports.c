@@ -26,6 +26,9 @@
 /* Linux's own range, if nobody has changed it. */
 #define FIRST_PORT 32768u
 #define NUM_PORTS (61000u - FIRST_PORT)
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
 #define NUM_NAMES 0x100000u	/* five hexadecimal digits */
 
 union address {
@@ -196,14 +199,85 @@ void turn_ports_before_send(int fd)
 	choose(fd, NULL);
 }
 
-void turn_ports_before_connect(int fd, const struct sockaddr *to, socklen_t len)
+/*
+ * From that port only, if the socket has none: the kernel lets go of it when the connection fails,
+ * unlike one that the socket was bound to.  False: Linux before 6.3.
+ */
+static bool set_range(int fd, uint32_t first, uint32_t last)
+{
+	const uint32_t range = last << 16 | first;
+
+	return !TURN_RAW(SYS_setsockopt, fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, &range, sizeof(range));
+}
+
+static bool set_next_port(struct turn_source *source)
+{
+	const uint32_t port = FIRST_PORT + turn_segment->ports % NUM_PORTS;
+
+	if (source->tries >= NUM_PORTS || !set_range(source->fd, port, port))
+		return false;
+	source->tries++;
+	turn_segment->ports++;
+	return true;
+}
+
+static void bind_without_port(int fd, union address *address, socklen_t len)
+{
+	const int was = option_of(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT), on = 1;
+
+	*port_in(address, len) = 0;
+	TURN_RAW(SYS_setsockopt, fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	TURN_RAW(SYS_bind, fd, &address->sa, len);
+	TURN_RAW(SYS_setsockopt, fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &was, sizeof(was));
+}
+
+void turn_ports_before_connect(int fd, const struct sockaddr *to, socklen_t len,
+			       struct turn_source *source)
 {
 	struct in6_addr address;
+	union address own;
+	socklen_t own_len = sizeof(own);
 
+	*source = (struct turn_source){ .fd = fd };
 	/* Where none is the kernel says so. */
-	if (len >= sizeof(sa_family_t) && turn_can_read(to, smaller(len, sizeof(union address))) &&
-	    get_ipv6((const union address *)to, len, &address))
+	if (len < sizeof(sa_family_t) || !turn_can_read(to, smaller(len, sizeof(union address))) ||
+	    !get_ipv6((const union address *)to, len, &address))
+		return;
+	if (!turn_tcp_is(fd) || !set_next_port(source)) {
 		choose(fd, &address);
+		return;
+	}
+	if (TURN_RAW(SYS_getsockname, fd, &own, &own_len) < 0 || !port_in(&own, own_len) ||
+	    !is_any(&own))
+		return;
+	source->is_any = true;
+	set_source(&own, &address);
+	if (!is_any(&own))
+		bind_without_port(fd, &own, own_len);
+}
+
+bool turn_ports_try_next(struct turn_source *source, long result)
+{
+	if (!source->tries)
+		return false;
+	if (result == -EADDRNOTAVAIL && set_next_port(source))
+		return true;
+	set_range(source->fd, 0, 0);
+	return false;
+}
+
+void turn_ports_connect_failed(const struct turn_source *source)
+{
+	union address own;
+	socklen_t len = sizeof(own);
+
+	if (!source->is_any || TURN_RAW(SYS_getsockname, source->fd, &own, &len) < 0)
+		return;
+	if (own.sa.sa_family == AF_INET)
+		own.in.sin_addr.s_addr = INADDR_ANY;
+	else
+		own.in6.sin6_addr = (struct in6_addr)IN6ADDR_ANY_INIT;
+	bind_without_port(source->fd, &own, len);
 }
 
 /* Who finds no room in a backlog of TCP would try again after a second of real time. */

@@ -6,6 +6,8 @@
 #ifndef TURN_PORTS_H
 #define TURN_PORTS_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "trap.h"
@@ -13,8 +15,21 @@
 long turn_bind(const struct turn_call *call);
 long turn_listen(const struct turn_call *call);
 
-/* Before a call that gives the socket a port if it has none: it connects, or sends to that address. */
-void turn_ports_before_connect(int fd, const struct sockaddr *to, socklen_t len);
+/* Before a call that gives the socket a port if it has none. */
 void turn_ports_before_send(int fd);
+
+/* Where a connection comes from. */
+struct turn_source {
+	int fd;
+	bool is_any;		/* the program has not bound it to an address */
+	uint32_t tries;		/* of ports that the kernel was given; 0: it was given none */
+};
+
+void turn_ports_before_connect(int fd, const struct sockaddr *to, socklen_t len,
+			       struct turn_source *source);
+/* After the call had that result: is it to be made again, with another port? */
+bool turn_ports_try_next(struct turn_source *source, long result);
+/* The socket has no address again, for other connections. */
+void turn_ports_connect_failed(const struct turn_source *source);
 
 #endif

@@ -218,15 +218,19 @@ static void burst(const char *host)
 static void refused(const char *other)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0), listener = socket(AF_INET, SOCK_STREAM, 0);
-	union any to = loopback(AF_INET, 9);
+	union any to = loopback(AF_INET, 9), own;
+	socklen_t len = sizeof(own);
 
 	for (int i = 0; i < 8; i++) {
 		to.in.sin_addr.s_addr = i % 2 ? inet_addr(other) : htonl(INADDR_LOOPBACK);
 		CHECK(connect(fd, &to.sa, length(AF_INET)) < 0 && errno == ECONNREFUSED);
+		CHECK(!getsockname(fd, &own.sa, &len) && own.in.sin_addr.s_addr == INADDR_ANY);
 	}
 	CHECK(!listen(listener, 1));
 	to = loopback(AF_INET, (in_port_t)port_of(listener));
 	CHECK(!connect(fd, &to.sa, length(AF_INET)) && accept(listener, NULL, NULL) >= 0);
+	CHECK(!getsockname(fd, &own.sa, &len) && own.in.sin_addr.s_addr == htonl(INADDR_LOOPBACK));
+	printf("%u\n", port_of(fd));
 }
 
 static void parts(void)
