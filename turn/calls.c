@@ -10,11 +10,10 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/times.h>
 
+#include "ask_time.h"
 #include "calls.h"
 #include "clock.h"
 #include "descriptors.h"
@@ -42,7 +41,6 @@
 #define CALL_NS 1000u
 /* The same of calls that are not counted, in a row. */
 #define QUIET_CALLS 1024u
-#define TICKS 100u		/* a second, of times() */
 #define MOST_FDS 65536		/* of which more is known than their number */
 
 typedef long call_fn(const struct turn_call *call);
@@ -156,68 +154,8 @@ static long control(const struct turn_call *call)
 }
 
 /* ------------------------------------------------------------------------
- * Time.
+ * Sleeping.
  */
-
-static long look(const struct turn_call *call)
-{
-	struct timespec now;
-
-	turn_clock_look((clockid_t)call->arguments[0], &now);
-	return turn_give((void *)call->arguments[1], &now, sizeof(now));
-}
-
-static long time_of_day(const struct turn_call *call)
-{
-	struct timespec now;
-	struct timeval is;
-
-	turn_clock_look(CLOCK_REALTIME, &now);
-	is = (struct timeval){ now.tv_sec, now.tv_nsec / 1000 };
-	return turn_give((void *)call->arguments[0], &is, sizeof(is));
-}
-
-static long seconds(const struct turn_call *call)
-{
-	struct timespec now;
-	long err;
-
-	turn_clock_look(CLOCK_REALTIME, &now);
-	err = turn_give((void *)call->arguments[0], &now.tv_sec, sizeof(now.tv_sec));
-	return err ? err : now.tv_sec;
-}
-
-/* As the clocks of processor time: all that went by. */
-static uint64_t elapsed(void)
-{
-	struct timespec time;
-
-	turn_clock_look(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * TURN_SECOND + (uint64_t)time.tv_nsec;
-}
-
-static long ticks(const struct turn_call *call)
-{
-	const clock_t num = (clock_t)(elapsed() / (TURN_SECOND / TICKS));
-	const struct tms tms = { .tms_utime = num };
-	long err = turn_give((void *)call->arguments[0], &tms, sizeof(tms));
-
-	return err ? err : num + (clock_t)(TURN_BEGIN / (TURN_SECOND / TICKS));
-}
-
-static long usage(const struct turn_call *call)
-{
-	struct rusage *ret = (struct rusage *)call->arguments[1];
-	const uint64_t time = (int)call->arguments[0] == RUSAGE_CHILDREN ? 0 : elapsed();
-	long result = turn_through(call);
-
-	if (result)
-		return result;
-	ret->ru_stime = (struct timeval){ 0 };
-	ret->ru_utime = (struct timeval){ (time_t)(time / TURN_SECOND),
-					  (suseconds_t)(time % TURN_SECOND / 1000) };
-	return 0;
-}
 
 static long sleep_until(const struct turn_call *call, uint64_t deadline, struct timespec *ret_left)
 {
@@ -351,11 +289,11 @@ static call_fn *const calls[] = {
 	[SYS_mprotect] = protect,
 	[SYS_pkey_mprotect] = protect,
 
-	[SYS_clock_gettime] = look,
-	[SYS_gettimeofday] = time_of_day,
-	[SYS_time] = seconds,
-	[SYS_times] = ticks,
-	[SYS_getrusage] = usage,
+	[SYS_clock_gettime] = turn_ask_time,
+	[SYS_gettimeofday] = turn_ask_time,
+	[SYS_time] = turn_ask_time,
+	[SYS_times] = turn_ask_time,
+	[SYS_getrusage] = turn_ask_time,
 	[SYS_nanosleep] = nap,
 	[SYS_clock_nanosleep] = clock_nap,
 	[SYS_sched_yield] = yield,
