@@ -74,6 +74,12 @@ for transport in roce ib; do
 done
 check 'three clients of a server' same 3 --daemon server rping -s -P -a 10.0.0.1 \
 	--on a rping -c -a 10.0.0.1 -C 2 --on b rping -c -a 10.0.0.1 -C 2 --on c rping -c -a 10.0.0.1 -C 2
+# The server has told the client something that can wait, and nothing else: that does not hold up what is sent again.
+{ sed '/^faults/d' "$work/deaf.scenario"
+  echo 'faults = ( { action = "lose"; message = "RTU"; nth = 1; }, { action = "lose"; message = "READ"; nth = 1; } );'
+} >"$work/again.scenario"
+check 'a READ is sent again' same 2 --scenario "$work/again.scenario" --until 60 \
+	--on server rping -s -a 10.0.0.1 -C 1 --on client rping -c -a 10.0.0.1 -C 1
 check 'a lossy network' same 3 --scenario "$work/lossy.scenario" \
 	--on server rping -s -a 10.0.0.1 -C 5 -v --on client rping -c -a 10.0.0.1 -C 5 -v
 

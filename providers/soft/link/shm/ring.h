@@ -43,6 +43,7 @@ struct sim_ring_writer {
 	struct sim_ring_header *ring;
 	uint32_t size;
 	uint64_t tail;
+	uint64_t told;			/* all before is what the reader is told of */
 	uint64_t head;			/* as last read */
 };
 
@@ -84,7 +85,12 @@ int sim_ring_next(struct sim_ring_reader *reader, const void **ret_bytes, uint32
 void sim_ring_release(struct sim_ring_reader *reader);
 /* Where the length of the next record will be; 0: there is none yet. */
 const uint32_t *sim_ring_next_length(const struct sim_ring_reader *reader);
-/* Has the reader not read all of it? */
+/* The reader is told of all records so far; of others, such as notes, it hears with the next one. */
+static inline void sim_ring_tell(struct sim_ring_writer *writer)
+{
+	writer->told = writer->tail;
+}
+/* Has the reader not read all that it was told of? */
 bool sim_ring_unread(const struct sim_ring_writer *writer);
 /*
  * A record that is read last, when the writer is gone or stands still; of no bytes: none.  The

@@ -59,6 +59,13 @@ static int lose(unsigned int slot, const char *why)
 	return 0;
 }
 
+/* The process is to read what is in its ring. */
+static void tell(struct sim_peer *peer, unsigned int slot)
+{
+	sim_ring_tell(&peer->out);
+	sim_segment_sent(slot);
+}
+
 /* Put packets that wait into the ring, as far as there is room. */
 static void flush(struct sim_peer *peer, unsigned int slot)
 {
@@ -79,7 +86,7 @@ static void flush(struct sim_peer *peer, unsigned int slot)
 		sent = true;
 	}
 	if (sent)
-		sim_segment_sent(slot);
+		tell(peer, slot);
 }
 
 /*
@@ -209,7 +216,7 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 			fill(frame, bytes);
 			sim_ring_commit(&peer->out, len, frame->type | sim_changes_tag);
 			if (frame->type != SIM_PACKET_NOTE)
-				sim_segment_sent(slot);
+				tell(peer, slot);
 			return 0;
 		}
 		if (r == -EBADMSG)
