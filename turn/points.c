@@ -135,38 +135,39 @@ static inline void pass(void)
 		next;                                                                              \
 	})
 
-EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
+/* In parentheses: builds that check the order of locks have macros of these names. */
+EXPORT int (pthread_mutex_lock)(pthread_mutex_t *mutex)
 {
 	pass();
 	return NEXT(pthread_mutex_lock)(mutex);
 }
 
-EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
+EXPORT int (pthread_mutex_trylock)(pthread_mutex_t *mutex)
 {
 	pass();
 	return NEXT(pthread_mutex_trylock)(mutex);
 }
 
-EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+EXPORT int (pthread_rwlock_rdlock)(pthread_rwlock_t *lock)
 {
 	pass();
 	return NEXT(pthread_rwlock_rdlock)(lock);
 }
 
-EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+EXPORT int (pthread_rwlock_wrlock)(pthread_rwlock_t *lock)
 {
 	pass();
 	return NEXT(pthread_rwlock_wrlock)(lock);
 }
 
-EXPORT int sem_wait(sem_t *semaphore)
+EXPORT int (sem_wait)(sem_t *semaphore)
 {
 	pass();
 	return NEXT(sem_wait)(semaphore);
 }
 
 /* The C library's would spin without a call, while its owner waits for the turn. */
-EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
+EXPORT int (pthread_spin_lock)(pthread_spinlock_t *lock)
 {
 	pass();
 	while (pthread_spin_trylock(lock))
