@@ -55,7 +55,8 @@ static const char *name_of(uint32_t call)
 
 static bool read_number(const config_setting_t *group, const char *name, uint64_t *ret)
 {
-	const config_setting_t *member = config_setting_get_member(group, name);
+	const config_setting_t *member = config_setting_is_group(group) ?
+		config_setting_get_member(group, name) : NULL;
 	long long value = member ? config_setting_get_int64(member) : 0;
 
 	*ret = (uint64_t)value;
@@ -94,12 +95,13 @@ static int read_one(struct turn_segment *segment, const config_setting_t *group)
 {
 	struct turn_preemption given = { 0 };
 	uint64_t process, thread;
+	bool has_call = read_number(group, "call", &given.point.call);
+	bool has_lock = read_number(group, "lock", &given.point.lock);
 
 	if (!config_setting_is_group(group) || !read_number(group, "process", &process) ||
 	    !process || process > UINT32_MAX || !read_number(group, "thread", &thread) ||
 	    !thread || thread > UINT32_MAX || !read_delay(group, &given.ns) ||
-	    !(read_number(group, "call", &given.point.call) |
-	      read_number(group, "lock", &given.point.lock)))
+	    !(has_call || has_lock))
 		return refuse(group, "needs a process and a thread, numbers from 1 on, call or lock, "
 			      "and a delay such as \"10 ms\"");
 	given.process = (uint32_t)process;
