@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "include/programs.h"
 #include "system.h"
 #include "turn/order.h"
 #include "turn/points.h"
@@ -65,23 +66,10 @@ static bool read_number(const config_setting_t *group, const char *name, uint64_
 
 static bool read_delay(const config_setting_t *group, uint64_t *ret_ns)
 {
-	static const struct { const char *unit; double ns; } units[] = {
-		{ "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 },
-	};
 	const char *text = NULL;
-	char *rest;
-	double number;
 
-	if (!config_setting_lookup_string(group, "delay", &text))
-		return false;
-	number = strtod(text, &rest);
-	rest += strspn(rest, " ");
-	for (size_t i = 0; rest != text && i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(rest, units[i].unit) && number >= 1 / units[i].ns && number <= 1e6) {
-			*ret_ns = (uint64_t)(number * units[i].ns);
-			return *ret_ns;
-		}
-	return false;
+	return config_setting_lookup_string(group, "delay", &text) && programs_time(text, ret_ns) &&
+	       *ret_ns;
 }
 
 static int refuse(const config_setting_t *group, const char *why)
@@ -159,7 +147,7 @@ int system_preempt_prepare(const struct system *system, const char *scenario, ui
 	int status = 0;
 
 	config_init(&config);
-	/* A file that is wrong is told of where the network is made of it. */
+	/* Errors of the file are reported where the network is made of it. */
 	if (scenario && config_read_file(&config, scenario) == CONFIG_TRUE)
 		status = read_all(system->segment, &config);
 	if (!status && points)
