@@ -347,20 +347,20 @@ static const bool is_quiet[] = {
 	[SYS_access] = true, [SYS_faccessat] = true, [SYS_faccessat2] = true,
 	[SYS_readlink] = true, [SYS_readlinkat] = true, [SYS_getdents64] = true,
 	[SYS_getcwd] = true, [SYS_chdir] = true, [SYS_fchdir] = true, [SYS_umask] = true,
-	[SYS_lseek] = true, [SYS_pread64] = true, [SYS_preadv] = true, [SYS_preadv2] = true,
+	[SYS_lseek] = true, [SYS_pread64] = true, [SYS_preadv] = true,
 	[SYS_fadvise64] = true, [SYS_fsync] = true, [SYS_fdatasync] = true, [SYS_msync] = true,
 
 	[SYS_socketpair] = true, [SYS_pipe] = true, [SYS_pipe2] = true,
 	[SYS_dup] = true, [SYS_memfd_create] = true, [SYS_epoll_create1] = true,
 	[SYS_getsockname] = true, [SYS_getpeername] = true, [SYS_getsockopt] = true,
 
-	[SYS_brk] = true, [SYS_mprotect] = true, [SYS_madvise] = true, [SYS_mincore] = true,
+	[SYS_mincore] = true,
 	[SYS_mlock] = true, [SYS_mlock2] = true, [SYS_munlock] = true, [SYS_membarrier] = true,
 	[SYS_get_mempolicy] = true, [SYS_mbind] = true, [SYS_set_mempolicy] = true,
 
 	[SYS_rt_sigpending] = true, [SYS_sigaltstack] = true, [SYS_set_robust_list] = true,
 	[SYS_get_robust_list] = true, [SYS_rseq] = true, [SYS_arch_prctl] = true,
-	[SYS_prctl] = true, [SYS_clock_getres] = true, [SYS_getcpu] = true,
+	[SYS_clock_getres] = true, [SYS_getcpu] = true,
 	[SYS_sched_getaffinity] = true, [SYS_sched_setaffinity] = true,
 	[SYS_sched_getparam] = true, [SYS_sched_getscheduler] = true, [SYS_getpriority] = true,
 
