@@ -9,13 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			printf("line %d: " #condition "\n", __LINE__);                             \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "member.h"
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 

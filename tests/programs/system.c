@@ -31,13 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(what)                                                                                \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			printf("line %d: %s, errno %d\n", __LINE__, #what, errno);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "member.h"
 
 static volatile sig_atomic_t handled;
 
@@ -539,7 +533,7 @@ static void *change_files(void *arg)
 	return arg;
 }
 
-/* Who watches files is told of each change. */
+/* A program that watches files gets an event for each change. */
 static void watch(void)
 {
 	char folder[] = "/tmp/system-XXXXXX", events[4096], *file;

@@ -27,17 +27,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "member.h"
+
 #define PORT "7471"
 #define MANY 8		/* connections */
 #define BURST 100	/* messages */
-
-#define CHECK(what)                                                                                \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			printf("line %d: %s, errno %d\n", __LINE__, #what, errno);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 union any {
 	struct sockaddr sa;

@@ -199,15 +199,15 @@ static void an_uncommitted_record_is_not_seen(void **state)
 	assert_int_equal(next(f), -EAGAIN);
 }
 
-/* A writer that waits for its reader does not wait for what that was not told of. */
-static void only_what_was_told_is_unread(void **state)
+/* A writer that waits for its reader does not wait for records without a notification. */
+static void only_what_was_notified_is_unread(void **state)
 {
 	struct fixture *f = *state;
 
 	assert_int_equal(put(f, 10, 1), 0);
 	assert_false(sim_ring_unread(&f->writer));
 	assert_int_equal(put(f, 10, 2), 0);
-	sim_ring_tell(&f->writer);
+	sim_ring_set_notified(&f->writer);
 	assert_true(sim_ring_unread(&f->writer));
 	expect(f, 10, 1);
 	sim_ring_publish(&f->reader);
@@ -396,7 +396,7 @@ int main(void)
 		RING(the_last_record_is_the_newest_that_was_set),
 		RING(a_full_ring_waits_for_its_reader),
 		RING(an_uncommitted_record_is_not_seen),
-		RING(only_what_was_told_is_unread),
+		RING(only_what_was_notified_is_unread),
 		RING(what_is_no_ring_is_refused),
 		RING(malformed_lengths_lead_nowhere),
 		RING(every_byte_may_be_wrong),

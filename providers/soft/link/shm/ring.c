@@ -132,7 +132,7 @@ const uint32_t *sim_ring_next_length(const struct sim_ring_reader *reader)
 bool sim_ring_unread(const struct sim_ring_writer *writer)
 {
 	return writer->ring &&
-	       atomic_load_explicit(&writer->ring->head, memory_order_acquire) < writer->told;
+	       atomic_load_explicit(&writer->ring->head, memory_order_acquire) < writer->notified;
 }
 
 void sim_ring_publish(struct sim_ring_reader *reader)

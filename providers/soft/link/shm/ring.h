@@ -43,7 +43,7 @@ struct sim_ring_writer {
 	struct sim_ring_header *ring;
 	uint32_t size;
 	uint64_t tail;
-	uint64_t told;			/* all before is what the reader is told of */
+	uint64_t notified;		/* the reader was notified of all before it */
 	uint64_t head;			/* as last read */
 };
 
@@ -85,12 +85,15 @@ int sim_ring_next(struct sim_ring_reader *reader, const void **ret_bytes, uint32
 void sim_ring_release(struct sim_ring_reader *reader);
 /* Where the length of the next record will be; 0: there is none yet. */
 const uint32_t *sim_ring_next_length(const struct sim_ring_reader *reader);
-/* The reader is told of all records so far; of others, such as notes, it hears with the next one. */
-static inline void sim_ring_tell(struct sim_ring_writer *writer)
+/*
+ * The reader is notified of all records so far.  Others, such as notes, it reads when it is notified
+ * the next time.
+ */
+static inline void sim_ring_set_notified(struct sim_ring_writer *writer)
 {
-	writer->told = writer->tail;
+	writer->notified = writer->tail;
 }
-/* Has the reader not read all that it was told of? */
+/* Has the reader not read all that it was notified of? */
 bool sim_ring_unread(const struct sim_ring_writer *writer);
 /*
  * A record that is read last, when the writer is gone or stands still; of no bytes: none.  The

@@ -60,9 +60,9 @@ static int lose(unsigned int slot, const char *why)
 }
 
 /* The process is to read what is in its ring. */
-static void tell(struct sim_peer *peer, unsigned int slot)
+static void notify(struct sim_peer *peer, unsigned int slot)
 {
-	sim_ring_tell(&peer->out);
+	sim_ring_set_notified(&peer->out);
 	sim_segment_sent(slot);
 }
 
@@ -86,7 +86,7 @@ static void flush(struct sim_peer *peer, unsigned int slot)
 		sent = true;
 	}
 	if (sent)
-		tell(peer, slot);
+		notify(peer, slot);
 }
 
 /*
@@ -216,7 +216,7 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 			fill(frame, bytes);
 			sim_ring_commit(&peer->out, len, frame->type | sim_changes_tag);
 			if (frame->type != SIM_PACKET_NOTE)
-				tell(peer, slot);
+				notify(peer, slot);
 			return 0;
 		}
 		if (r == -EBADMSG)
