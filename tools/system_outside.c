@@ -115,7 +115,7 @@ bool system_let_out(struct system *system)
 	return true;
 }
 
-/* Since when somebody is outside, and who was told of. */
+/* Since when somebody is outside, and whether that was reported. */
 static struct {
 	bool is_running, is_told;
 	struct timespec begin;

@@ -24,7 +24,7 @@ static const char *const words[] = {
 			       "so does what it starts",
 };
 
-_Static_assert(TURN_MAX_MEMBERS == 64 && TURN_MAX_THREADS == 256, "what is told of them");
+_Static_assert(TURN_MAX_MEMBERS == 64 && TURN_MAX_THREADS == 256, "the messages above name both limits");
 
 void system_tell(const struct system *system, uint64_t number)
 {

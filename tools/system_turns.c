@@ -191,7 +191,7 @@ static void look_at_progress(struct run *run)
 	system_tell_busy(run->system, owner, PATIENCE);
 }
 
-/* Did the member die that has the turn?  Others that were killed are told of when they would have it. */
+/* Did the member die that has the turn?  Others that died are reported when they would have it. */
 static bool look_at_deaths(struct run *run)
 {
 	struct turn_segment *segment = run->system->segment;

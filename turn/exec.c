@@ -197,7 +197,7 @@ long turn_exec(const struct turn_call *call)
 		 TURN_SIGSET_SIZE);
 	result = become(&other, is_outside, told);
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
-	/* What was to be told of it is not so. */
+	/* exec failed: there is nothing to report. */
 	if (told != TURN_NOBODY)
 		turn_segment->num_told--;
 	return result;

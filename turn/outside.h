@@ -12,8 +12,8 @@
 #include "trap.h"
 
 /*
- * Does execve() or execveat() start such a program?  Then ret_told is the number of what is to be
- * told of it.
+ * Does execve() or execveat() start such a program?  Then ret_told is the number of the message
+ * about it.
  */
 bool turn_outside_is(const struct turn_call *call, uint32_t *ret_told);
 /*
