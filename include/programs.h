@@ -84,6 +84,12 @@ static inline int programs_word(const char **rest, char *word)
  * Who begins when.
  */
 
+/* It sees the devices of all nodes, as the only program of a simulation does. */
+static inline bool programs_is_on_all(const char *node)
+{
+	return !strcmp(node, PROGRAMS_ALL);
+}
+
 static inline const char *programs_label(const struct programs_entry *entry)
 {
 	return entry->name ? entry->name : entry->node;

@@ -366,6 +366,22 @@ static int find_programs(const struct explore *explore)
 	return status;
 }
 
+/* Where no scenario is given: a file with the nodes that are named, if any, and their transport. */
+static int write_nodes(struct explore *explore, const char **transport)
+{
+	char *path = tool_printf("%s/nodes", explore->work);
+	bool is_written;
+	int status = system_write_nodes(explore->command + 2, *transport, path, &is_written);
+
+	if (!is_written) {
+		free(path);
+		return status;
+	}
+	explore->scenario = path;
+	*transport = NULL;
+	return status;
+}
+
 static int prepare(struct explore *explore, const char *transport)
 {
 	const char *folder = getenv("TMPDIR");
@@ -380,11 +396,8 @@ static int prepare(struct explore *explore, const char *transport)
 		return EXIT_FAILURE;
 	}
 	unsetenv("POLYCM_SIM_EXPLORE");
-	if (explore->is_system && !explore->scenario) {
-		explore->scenario = tool_printf("%s/nodes", explore->work);
-		status = system_write_nodes(explore->command + 2, transport, explore->scenario);
-		transport = NULL;
-	}
+	if (explore->is_system && !explore->scenario)
+		status = write_nodes(explore, &transport);
 	if (status)
 		return status;
 	status = run_prepare(explore->scenario, transport,

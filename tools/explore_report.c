@@ -114,13 +114,15 @@ const char *explore_faults_name(const struct explore_faults *faults)
 	return "faults";
 }
 
-static void print_faults(const struct explore_family *family)
+static void print_faults(const struct explore *explore, const struct explore_family *family)
 {
 	const struct explore_faults *faults = &family->run->faults;
 
 	if (!family->repeats) {
 		printf("  it does not fail like that again with the same %zu %s: what it does "
-		       "depends on more than the seed\n", faults->num, explore_faults_name(faults));
+		       "depends on more than the seed%s\n", faults->num, explore_faults_name(faults),
+		       explore->is_system ? "" : "; behind '--on all' the seed also decides the "
+		       "order of threads");
 		return;
 	}
 	printf("  %zu of %zu %s are needed:\n", family->needed, faults->num,
@@ -346,7 +348,7 @@ static void print_family(const struct explore *explore, struct explore_family *f
 	if (family->is_whole)
 		print_whole(explore, family->run);
 	else if (family->repeats || (family->saved && !explore_interrupted()))
-		print_faults(family);
+		print_faults(explore, family);
 	if (family->saved)
 		print_files(explore, family);
 	print_others(family);

@@ -154,7 +154,8 @@ static int check_node(const char *const values[RUN_NUM_OPTIONS], const char *nod
 
 	if (!pid) {
 		memcpy(with, values, sizeof(with));
-		with[RUN_NODE] = values[RUN_SCENARIO] ? node : NULL;
+		with[RUN_NODE] = values[RUN_SCENARIO] && node && !programs_is_on_all(node) ? node :
+											     NULL;
 		_exit(run_check_values(with) ? STATUS_USAGE : 0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid) {
@@ -223,12 +224,14 @@ static void launch(struct system *system)
 	_exit(status);
 }
 
-int system_write_nodes(char **words, const char *transport, const char *path)
+int system_write_nodes(char **words, const char *transport, const char *path, bool *ret_written)
 {
-	struct system system = { .num = 0 };
+	const char *const no_values[RUN_NUM_VALUES] = { NULL };
+	struct system system = { .values = no_values };
 	int status = add_programs(&system, words, words);
 
-	return status ? status : system_write_scenario(&system, transport, path);
+	*ret_written = !status && system_needs_nodes(&system);
+	return *ret_written ? system_write_scenario(&system, transport, path) : status;
 }
 
 static int read_programs(struct system *system)

@@ -107,6 +107,8 @@ bool system_folder_empty(const struct system *system);
 int system_prepare(struct system *system);
 /* As an option or, under polycm explore, in the environment; NULL: not given. */
 const char *system_value(const struct system *system, size_t option);
+/* No scenario is given, and programs are on nodes. */
+bool system_needs_nodes(const struct system *system);
 /* A scenario file with a node for each name, in their order; transport: NULL: roce. */
 int system_write_scenario(const struct system *system, const char *transport, const char *path);
 /* All programs, each waiting for its first turn; 0 or an exit status. */

@@ -156,11 +156,12 @@ pid_t system_enter(struct system *system)
 
 void system_settle(const struct system *system, const struct system_program *program)
 {
+	const char *host = programs_is_on_all(program->node) ? "localhost" : program->node;
 	int persona = personality(0xffffffff);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (system->has_hosts && (unshare(CLONE_NEWUTS) ||
-				  sethostname(program->node, strlen(program->node))))
+				  sethostname(host, strlen(host))))
 		tool_error("run: %s has not its node's name as its host's: %m", program->node);
 	if (persona >= 0)
 		personality((unsigned long)persona | ADDR_NO_RANDOMIZE);

@@ -49,8 +49,11 @@ static int make_segment(struct system *system)
 	return at == MAP_FAILED ? EXIT_FAILURE : 0;
 }
 
-static bool is_first_of_node(const struct system *system, size_t at)
+/* Of those that are named, but for those of a program before it. */
+static bool is_new_node(const struct system *system, size_t at)
 {
+	if (programs_is_on_all(system->programs[at].node))
+		return false;
 	for (size_t i = 0; i < at; i++)
 		if (!strcmp(system->programs[i].node, system->programs[at].node))
 			return false;
@@ -69,7 +72,7 @@ int system_write_scenario(const struct system *system, const char *transport, co
 	}
 	fputs("nodes = (", file);
 	for (size_t i = 0; i < system->num; i++) {
-		if (!is_first_of_node(system, i))
+		if (!is_new_node(system, i))
 			continue;
 		num++;
 		fprintf(file, "%s\n\t{ name = \"%s\"; devices = ( { transport = \"%s\"; "
@@ -83,6 +86,14 @@ int system_write_scenario(const struct system *system, const char *transport, co
 	return EXIT_FAILURE;
 }
 
+bool system_needs_nodes(const struct system *system)
+{
+	for (size_t i = 0; i < system->num; i++)
+		if (is_new_node(system, i))
+			return !system_value(system, RUN_SCENARIO);
+	return false;
+}
+
 int system_prepare(struct system *system)
 {
 	char *path;
@@ -92,13 +103,13 @@ int system_prepare(struct system *system)
 		status = make_segment(system);
 	if (!status)
 		status = system_output_prepare(system);
-	if (!status && !system_value(system, RUN_SCENARIO)) {
+	if (!status && system_needs_nodes(system)) {
 		path = tool_printf("%s/shm/scenario", system->folder);
 		status = system_write_scenario(system, system_value(system, RUN_TRANSPORT), path);
 		if (!status)
 			system_read_nodes(system, path);
 		free(path);
-	} else if (!status) {
+	} else if (!status && system_value(system, RUN_SCENARIO)) {
 		system_read_nodes(system, system_value(system, RUN_SCENARIO));
 	}
 	return status;
@@ -147,8 +158,12 @@ static int set_environment(const struct system *system, const struct system_prog
 
 	memcpy(values, system->values, sizeof(values));
 	values[RUN_NODE] = program->node;
+	if (programs_is_on_all(program->node)) {
+		values[RUN_NODE] = NULL;
+		unsetenv(run_options[RUN_NODE].variable);
+	}
 	values[RUN_CLOCK] = "real";
-	if (!system_value(system, RUN_SCENARIO)) {
+	if (system_needs_nodes(system)) {
 		values[RUN_SCENARIO] = path;
 		values[RUN_TRANSPORT] = NULL;
 	}

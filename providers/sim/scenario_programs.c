@@ -62,11 +62,11 @@ static int check_node(const struct scenario *scenario, const config_setting_t *g
 
 	if (!node)
 		return scenario_error(scenario, group, "a program needs a node");
-	if (sim_node_by_name(node))
+	if (programs_is_on_all(node) || sim_node_by_name(node))
 		return 0;
 	sim_list_nodes(names, sizeof(names));
-	return scenario_error(scenario, at, "%s: expected the name of a node: %s", scenario_show(at),
-			      names);
+	return scenario_error(scenario, at, "%s: expected \"" PROGRAMS_ALL "\" or the name of "
+			      "a node: %s", scenario_show(at), names);
 }
 
 static int check_words(const struct scenario *scenario, const config_setting_t *command)

@@ -192,7 +192,7 @@ wrong() {
 	programs "$@" >wrong.scenario
 	exits 2 polycm run --scenario wrong.scenario && has err "$text"
 }
-check 'a node that is not there' wrong 'wrong.scenario:6: node = "c": expected the name of a node: server, client' \
+check 'a node that is not there' wrong 'wrong.scenario:6: node = "c": expected "all" or the name of a node: server, client' \
 	'node = "c"; command = "true";'
 check 'who waits for each other' wrong 'these programs wait for each other' 'node = "server"; command = "true"; after = "client";' \
 	'node = "client"; command = "true"; after = "server";'

@@ -43,6 +43,7 @@ static void test_good(void **state)
 		"	  after = \"a\"; expect = [ 0, 1 ]; agree = true; },\n"
 		"	{ node = \"b\"; name = \"two\"; command = ( \"load\" ); after = \"one ended\";\n"
 		"	  expect = 3; agree = true; },\n"
+		"	{ node = \"all\"; name = \"both\"; command = \"load\"; },\n"
 		"	{ node = \"b\"; name = \"three\"; command = \"load\"; after = \"2.5 s\"; },\n"
 		"	{ node = \"b\"; name = \"last\"; command = \"load\"; after = \"all\"; }\n"
 		");\n";
@@ -71,7 +72,7 @@ static const struct {
 	  "test.cfg:1: programs run on nodes of the file, which has none" },
 	{ AB "programs = ( { } );", "test.cfg:2: a program needs a node" },
 	{ AB "programs = ( { node = \"c\"; } );",
-	  "test.cfg:2: node = \"c\": expected the name of a node: a, b" },
+	  "test.cfg:2: node = \"c\": expected \"all\" or the name of a node: a, b" },
 	{ AB "programs = ( { node = \"a\"; } );", "test.cfg:2: a program needs a command" },
 	{ AB "programs = ( { node = \"a\"; comand = \"true\"; } );",
 	  "test.cfg:2: a program has no member 'comand'; nearest: 'command'" },

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# polycm run and explore with a program on all nodes (--on all): one process with server and clients in several threads.
+# Threads that begin at the same instant go on in an order that the seed decides, and a run repeats to the byte.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+: "${CC:=cc}"
+need "${CC%% *}"
+[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
+polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
+	skip 'the kernel has no syscall user dispatch'
+cp "$abs_top_srcdir"/tests/programs/{threads.c,member.h,explore.c,explore_two.h} "$work/"
+check 'the programs compile' eval '$CC -O2 -Wall -Wextra -Werror -o "$work/threads" "$work/threads.c" \
+	-lrdmacm -libverbs -pthread && $CC -O2 -Wall -Wextra -Werror -o "$work/client" "$work/explore.c" -lrdmacm'
+chmod -R go+rX "$work"
+cd "$work" || exit 99
+cat >two.scenario <<'END'
+nodes = (
+	{ name = "server"; devices = ( { transport = "roce"; addresses = "10.0.0.1/24"; } ); },
+	{ name = "client"; devices = ( { transport = "roce"; addresses = "10.0.0.2/24"; } ); }
+);
+END
+cat two.scenario - >programs.scenario <<'END'
+programs = ( { node = "all"; command = "./threads 2 1"; } );
+END
+
+# run NAME SEED ARGUMENT...
+run() {
+	local name=$1 seed=$2
+
+	shift 2
+	polycm run --log info --seed "$seed" --trace "$name.trace" "$@" >"$name.out" 2>&1 || { cat "$name.out"; return 1; }
+}
+repeats() {
+	run one 1 --scenario two.scenario --on all ./threads 8 3 || return
+	for i in 1 2 3 4; do
+		run two 1 --scenario two.scenario --on all ./threads 8 3 && cmp one.out two.out &&
+			cmp one.trace two.trace || return
+	done
+	counts one.out 24 'client [0-7] has number [0-9]*$'
+}
+check 'eight clients at the same instant: each run is the same' repeats
+other_order() {
+	run two 2 --scenario two.scenario --on all ./threads 8 3 || return
+	! cmp -s <(grep number one.out) <(grep number two.out) &&
+		cmp <(grep -o 'client [0-9]' one.out | sort) <(grep -o 'client [0-9]' two.out | sort)
+}
+check 'another seed is another order of threads' other_order
+sees_all() {
+	export POLYCM_SIM_NODE=client
+	run devices 1 --scenario two.scenario --on all ./threads 1 1
+	local status=$?
+
+	unset POLYCM_SIM_NODE
+	return $status
+}
+check 'it sees the devices of all nodes, whatever node the environment names' sees_all
+check 'the same in the list of programs' eval 'run file 1 --scenario programs.scenario &&
+	counts file.out 2 "client [01] has number [01]$"'
+finds() {
+	exits 1 polycm explore --output found --seeds 1-20 --failures 1 --scenario two.scenario --on all ./client exit || return
+	has out '1 of ' && seed=$(sed -n 's/^seed \([0-9]*\): all ended with exit status 5$/\1/p' out | head -1) || return
+	exits 5 polycm run --scenario "found/seed-$seed.scenario" --on all ./client exit
+}
+check 'polycm explore finds the one fault' finds
+finish
