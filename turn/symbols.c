@@ -15,7 +15,6 @@
 
 #include "calls.h"
 #include "clock.h"
-#include "hand.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -49,12 +48,4 @@ EXPORT time_t time(time_t *ret)
 	if (ret)
 		*ret = now.tv_sec;
 	return now.tv_sec;
-}
-
-/* For libpolycm, which notes times that it does not ask for: without a look at the clock. */
-EXPORT uint64_t polycm_turn_now(void);
-
-EXPORT uint64_t polycm_turn_now(void)
-{
-	return turn_slot() == TURN_NOBODY ? 0 : turn_segment->now;
 }

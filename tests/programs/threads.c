@@ -4,13 +4,19 @@
  *
  *	threads CLIENTS CONNECTIONS
  *
+ * Without clients the server waits for ever.
  * Each client connects and disconnects so many times, and says what private data it got.  The server
- * gives each connection the next number, so the output shows the order of threads.
+ * gives each connection the next number, so the output shows the order of threads.  With WITH_SIM the
+ * program makes the network itself, as a test does, and so has a virtual clock of its own.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <string.h>
+
+#ifdef WITH_SIM
+#include "polycm/sim.h"
+#endif
 
 #include "member.h"
 
@@ -71,7 +77,7 @@ static void *serve(void *arg)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct sockaddr_in address = server_address();
-	int left = num_clients * num_connections;
+	int left = num_clients ? num_clients * num_connections : 1;
 	unsigned char number = 0;
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *listener, *id;
@@ -152,18 +158,39 @@ static void *act(void *arg)
 	return NULL;
 }
 
+static void make_network(void)
+{
+#ifdef WITH_SIM
+	struct polycm_sim_node *node;
+
+	CHECK(!polycm_sim_create(7));
+	CHECK(!polycm_sim_node_add("server", "roce", "10.0.0.1/24", &node));
+	CHECK(!polycm_sim_node_add("client", "roce", "10.0.0.2/24", &node));
+#endif
+}
+
+static void end_network(void)
+{
+#ifdef WITH_SIM
+	/* It refuses while anything is left. */
+	CHECK(!polycm_sim_destroy());
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t server, clients[MAX_CLIENTS];
 
 	num_clients = argc > 2 ? atoi(argv[1]) : 0;
 	num_connections = argc > 2 ? atoi(argv[2]) : 0;
-	CHECK(num_clients > 0 && num_clients <= MAX_CLIENTS && num_connections > 0);
+	CHECK(num_clients >= 0 && num_clients <= MAX_CLIENTS && num_connections > 0);
+	make_network();
 	CHECK(!pthread_create(&server, NULL, serve, NULL));
 	for (long i = 0; i < num_clients; i++)
 		CHECK(!pthread_create(&clients[i], NULL, act, (void *)i));
 	for (int i = 0; i < num_clients; i++)
 		CHECK(!pthread_join(clients[i], NULL));
 	CHECK(!pthread_join(server, NULL));
+	end_network();
 	return 0;
 }

@@ -12,7 +12,8 @@ polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' 
 	skip 'the kernel has no syscall user dispatch'
 cp "$abs_top_srcdir"/tests/programs/{threads.c,member.h,explore.c,explore_two.h} "$work/"
 check 'the programs compile' eval '$CC -O2 -Wall -Wextra -Werror -o "$work/threads" "$work/threads.c" \
-	-lrdmacm -libverbs -pthread && $CC -O2 -Wall -Wextra -Werror -o "$work/client" "$work/explore.c" -lrdmacm'
+	-lrdmacm -libverbs -pthread && $CC -DWITH_SIM -I"$abs_top_srcdir/include" -O2 -Wall -Wextra -Werror \
+	-o "$work/own" "$work/threads.c" "$library" -lrdmacm -libverbs -pthread && $CC -O2 -Wall -Wextra -Werror -o "$work/client" "$work/explore.c" -lrdmacm'
 chmod -R go+rX "$work"
 cd "$work" || exit 99
 cat >two.scenario <<'END'
@@ -32,15 +33,19 @@ run() {
 	shift 2
 	polycm run --log info --seed "$seed" --trace "$name.trace" "$@" >"$name.out" 2>&1 || { cat "$name.out"; return 1; }
 }
+# repeats PROGRAM
 repeats() {
-	run one 1 --scenario two.scenario --on all ./threads 8 3 || return
+	run one 1 --scenario two.scenario --on all "$1" 8 3 || return
 	for i in 1 2 3 4; do
-		run two 1 --scenario two.scenario --on all ./threads 8 3 && cmp one.out two.out &&
+		run two 1 --scenario two.scenario --on all "$1" 8 3 && cmp one.out two.out &&
 			cmp one.trace two.trace || return
 	done
 	counts one.out 24 'client [0-7] has number [0-9]*$'
 }
-check 'eight clients at the same instant: each run is the same' repeats
+check 'with a network of its own, as a test makes it' repeats ./own
+check 'what waits there for ever is told' eval '! run stuck 1 --on all ./own 0 1 >tmp &&
+	has stuck.out "rdma_get_cm_event waits for what can never happen: " "errno 35"'
+check 'eight clients at the same instant: each run is the same' repeats ./threads
 other_order() {
 	run two 2 --scenario two.scenario --on all ./threads 8 3 || return
 	! cmp -s <(grep number one.out) <(grep number two.out) &&

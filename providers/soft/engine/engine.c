@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <assert.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "heap.h"
 #include "lock_order.h"
 #include "threads.h"
+#include "turns.h"
 
 #define CANCEL_AS_IT_IS (-1)	/* no state of pthread_setcancelstate() */
 
@@ -43,27 +43,12 @@ uint64_t sim_now(void)
 	return now;
 }
 
-typedef uint64_t turn_now_fn(void);
-
-/* Of libpolycm-turn, where that gives this process its time; else NULL. */
-static turn_now_fn *turn_now(void)
-{
-	static _Atomic(turn_now_fn *) found;
-	static atomic_bool asked;
-
-	if (!atomic_load_explicit(&asked, memory_order_acquire)) {
-		atomic_store(&found, (turn_now_fn *)dlsym(RTLD_DEFAULT, "polycm_turn_now"));
-		atomic_store_explicit(&asked, true, memory_order_release);
-	}
-	return atomic_load_explicit(&found, memory_order_relaxed);
-}
-
+/* Where libpolycm-turn gives time: not a look at the clock, which would take time. */
 uint64_t sim_now_to_note(void)
 {
-	turn_now_fn *now = sim_is_virtual() ? NULL : turn_now();
-	uint64_t time = now ? now() : 0;
+	const struct turn_tells *turns = sim_is_virtual() ? NULL : sim_turns();
 
-	return time ? time : sim_now();
+	return turns ? turns->now() : sim_now();
 }
 
 /* ------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * engine/threads.c - counts the program's threads and finds out whether they compute, for the
- * virtual clock, which stands still while one does.
+ * virtual clock, which stands still while one does.  libpolycm-turn knows, and lets those that
+ * compute go on first; else the kernel does.
  */
 #include "config.h"
 
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "threads.h"
+#include "turns.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define OWN_THREADS 1u
@@ -34,8 +36,11 @@ const char *sim_threads_folder = "/proc/self/task";
 
 int sim_threads_counted(void)
 {
+	const struct turn_tells *turns = sim_turns();
 	struct stat st;
 
+	if (turns)
+		return (int)turns->num_threads();
 	if (stat(sim_threads_folder, &st))
 		return -errno;
 	/* A folder has a link for each folder in it, and two more. */
@@ -85,17 +90,15 @@ static bool is_whole(int dir, unsigned int seen)
 	return fstat(dir, &st) || seen + 2 >= st.st_nlink;
 }
 
-int sim_threads_others_compute(void)
+/* Does one that the folder shows?  Or a negative errno. */
+static int shown_compute(void)
 {
-	int compute = sim_threads_counted();
 	struct dirent *entry;
 	unsigned int seen = 0;
+	int compute = 0;
 	long self;
 	DIR *dir;
 
-	if (compute < 0 || compute == 1)
-		return compute < 0 ? compute : 0;
-	compute = 0;
 	self = gettid();
 	dir = opendir(sim_threads_folder);
 	if (!dir)
@@ -111,6 +114,19 @@ int sim_threads_others_compute(void)
 		compute = !is_whole(dirfd(dir), seen);
 	closedir(dir);
 	return compute;
+}
+
+int sim_threads_others_compute(void)
+{
+	const struct turn_tells *turns = sim_turns();
+	int num = sim_threads_counted();
+
+	if (num < 0 || num == 1)
+		return num < 0 ? num : 0;
+	if (!turns)
+		return shown_compute();
+	turns->let_others();
+	return 0;
 }
 
 /*
@@ -150,11 +166,14 @@ static bool is_parked(int dir, const char *tid, uintptr_t lock, unsigned long si
 
 unsigned int sim_threads_parked(const void *lock, unsigned long size)
 {
+	const struct turn_tells *turns = sim_turns();
 	struct dirent *entry;
 	unsigned int parked = 0;
 	long self = gettid();
 	DIR *dir;
 
+	if (turns)
+		return turns->num_parked(lock, size);
 	dir = opendir(sim_threads_folder);
 	if (!dir)
 		return 0;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn_tells.h - what libpolycm-turn tells the simulator about the process that both are in, where
+ * it gives threads their turns.  Found by dlsym().  Both are of one build.  Not installed.
+ */
+#ifndef TURN_TELLS_H
+#define TURN_TELLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TURN_TELLS "polycm_turn_tells"
+
+struct turn_tells {
+	uint32_t size;
+	/* ns of its clock, which is not a look at it; 0: the calling thread has no turns. */
+	uint64_t (*now)(void);
+	/* --- For a thread that has turns. --- */
+	unsigned int (*num_threads)(void);
+	/* The others go on until each of them waits. */
+	void (*let_others)(void);
+	/*
+	 * How many others wait until a thread of this process ends that, and nothing else can, except
+	 * those that wait for the lock at `lock'.
+	 */
+	unsigned int (*num_parked)(const void *lock, size_t size);
+};
+
+#endif

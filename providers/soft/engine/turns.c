@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* engine/turns.c - see turns.h. */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "turns.h"
+
+static const struct turn_tells *find(void)
+{
+	static _Atomic(const struct turn_tells *) found;
+	static atomic_bool asked;
+	const struct turn_tells *tells;
+
+	if (!atomic_load_explicit(&asked, memory_order_acquire)) {
+		tells = dlsym(RTLD_DEFAULT, TURN_TELLS);
+		if (tells && tells->size != sizeof(*tells))
+			tells = NULL;
+		atomic_store(&found, tells);
+		atomic_store_explicit(&asked, true, memory_order_release);
+	}
+	return atomic_load_explicit(&found, memory_order_relaxed);
+}
+
+const struct turn_tells *sim_turns(void)
+{
+	const struct turn_tells *tells = find();
+
+	return tells && tells->now() ? tells : NULL;
+}

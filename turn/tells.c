@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/tells.c - what the simulator asks about the threads of this process (turn_tells.h). */
+#include "config.h"
+
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hand.h"
+#include "include/turn_tells.h"
+
+static uint64_t now(void)
+{
+	return turn_slot() == TURN_NOBODY ? 0 : turn_segment->now;
+}
+
+static unsigned int count(bool (*is_meant)(const struct turn_thread *thread, const void *lock,
+					   size_t size), const void *lock, size_t size)
+{
+	unsigned int num = 0;
+
+	for (uint32_t i = 0; i < turn_segment->num_threads; i++)
+		num += turn_segment->threads[i].member == turn_member &&
+		       is_meant(&turn_segment->threads[i], lock, size);
+	return num;
+}
+
+static bool is_there(const struct turn_thread *thread, const void *lock, size_t size)
+{
+	(void)lock;
+	(void)size;
+	return thread->state != TURN_FREE && thread->state != TURN_GONE;
+}
+
+/* Words of memory that several processes map are theirs, too. */
+static bool is_parked(const struct turn_thread *thread, const void *lock, size_t size)
+{
+	return thread->state == TURN_FUTEX && thread->deadline == TURN_NEVER &&
+	       thread->word.space == turn_member + 1 &&
+	       thread->address - (uint64_t)(uintptr_t)lock >= size;
+}
+
+static unsigned int num_threads(void)
+{
+	return count(is_there, NULL, 0);
+}
+
+static unsigned int num_parked(const void *lock, size_t size)
+{
+	return count(is_parked, lock, size);
+}
+
+/* Time moves only when nobody else can go on. */
+static void let_others(void)
+{
+	static const struct timespec least = { .tv_nsec = 1 };
+
+	syscall(SYS_nanosleep, &least, NULL);
+}
+
+extern const struct turn_tells polycm_turn_tells __attribute__((visibility("default")));
+
+const struct turn_tells polycm_turn_tells = {
+	.size = sizeof(polycm_turn_tells),
+	.now = now,
+	.num_threads = num_threads,
+	.let_others = let_others,
+	.num_parked = num_parked,
+};
