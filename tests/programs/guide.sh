@@ -7,7 +7,7 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 . "$abs_top_srcdir/tests/programs/prefix.sh" || exit 99
 
-need ibv_devinfo make pkg-config
+need ibv_devinfo make pkg-config rping
 mkdir "$work/guide" || exit 99
 follows "$abs_top_srcdir/docs/testing-your-program.md" "$work/guide"
 finish
