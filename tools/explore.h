@@ -205,15 +205,16 @@ void explore_blur(char *line);
 /* How many are in. */
 size_t explore_count(const bool *keep, size_t num);
 /*
- * The fewest faults that end the program in the same way, as keep[] says.
+ * The fewest faults that end the program in the same way, as keep[] says; the delay of one may be
+ * longer then.
  * False: not even all of them do.  *ret_runs: how many runs it took.
  */
 bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
-		    const struct explore_faults *faults, bool *keep, unsigned int *ret_runs);
+		    struct explore_faults *faults, bool *keep, unsigned int *ret_runs);
 
 /* Does it fail in the same way with these faults?  Its last words then, to be freed, or NULL. */
 bool explore_fails_with(const struct explore *explore, const struct explore_run *failed,
-			const struct explore_faults *faults, const bool *keep, char **ret_last_words);
+			struct explore_faults *faults, const bool *keep, char **ret_last_words);
 
 /*
  * Runs it once more with that scenario, to trace it, and if it fails in the same way, this is the run

@@ -21,7 +21,10 @@ static void copy_member(char *kind, size_t size, const char *line, const char *w
 		snprintf(kind + len, size - len, "%.*s", (int)strcspn(member, ";"), member);
 }
 
-/* Which one it is, how long it takes and the reason of a REJ make no other kind. */
+/*
+ * Which one it is, how long it takes and the reason of a REJ make no other kind, nor does the place
+ * where a thread is held up: a program that comes late loses a race wherever it was late.
+ */
 static void kind_of(const char *line, char *kind, size_t size)
 {
 	*kind = '\0';
@@ -30,7 +33,6 @@ static void kind_of(const char *line, char *kind, size_t size)
 	copy_member(kind, size, line, " from = ");
 	copy_member(kind, size, line, " on = ");
 	copy_member(kind, size, line, " node = ");
-	copy_member(kind, size, line, " before = ");
 }
 
 static bool is_needed(const char *line, const struct explore_faults *faults, const bool *keep)

@@ -241,7 +241,7 @@ static char *write_trace(const struct explore *explore, struct explore_run *run,
 
 static struct explore_family shorten(const struct explore *explore, struct explore_run *run)
 {
-	const struct explore_faults *faults = &run->faults;
+	struct explore_faults *faults = &run->faults;
 	struct explore_family family = { .run = run };
 	char *scenario = kept_name(explore, run, "scenario");
 	unsigned int num_runs = 0;

@@ -2,7 +2,8 @@
 /*
  * explore_shrink.c - the shortest list of faults that still ends a program in
  * the same way: delta debugging, which takes away halves, then quarters and so
- * on, until each fault that is left is needed.
+ * on, until each fault that is left is needed.  Then one preemption in place of
+ * several, if it fails so, too.
  */
 #include "config.h"
 
@@ -11,11 +12,12 @@
 #include <unistd.h>
 
 #include "explore.h"
+#include "include/programs.h"
 
 struct shrinking {
 	const struct explore *explore;
 	const struct explore_run *failed;
-	const struct explore_faults *faults;
+	struct explore_faults *faults;
 	struct explore_run run;
 	unsigned int runs;
 };
@@ -94,8 +96,104 @@ static void shrink(struct shrinking *shrinking, bool *keep)
 	free(fewer);
 }
 
+/* ------------------------------------------------------------------------
+ * A process that several preemptions hold up often fails just because it is late: then one of them
+ * is enough, for as long as all together, or somewhat longer.
+ */
+
+#define DELAY "delay = \""
+#define PROCESS "process = "
+
+static const double longer[] = { 1, 1.5, 2, 4, 10 };
+
+static uint64_t delay_of(const char *line)
+{
+	const char *at = strstr(line, DELAY);
+	char text[32] = "";
+	uint64_t ns = 0;
+
+	if (at)
+		sscanf(at + strlen(DELAY), "%31[^\"]", text);
+	return programs_time(text, &ns) ? ns : 0;
+}
+
+/* To be freed. */
+static char *with_delay(const char *line, uint64_t ns)
+{
+	const char *at = strstr(line, DELAY), *rest = at ? strchr(at + strlen(DELAY), '"') : NULL;
+
+	if (!rest)
+		return tool_strdup(line);
+	return tool_printf("%.*s%g ms%s", (int)(at + strlen(DELAY) - line), line, (double)ns / 1e6,
+			   rest);
+}
+
+static bool are_of_one_process(const char *a, const char *b)
+{
+	const char *process_a = strstr(a, PROCESS), *process_b = strstr(b, PROCESS);
+
+	return explore_is_preemption(a) && explore_is_preemption(b) && process_a && process_b &&
+	       strtoul(process_a + strlen(PROCESS), NULL, 10) ==
+		       strtoul(process_b + strlen(PROCESS), NULL, 10);
+}
+
+/* fewer: the i-th alone of its process, for so long. */
+static bool fails_longer(struct shrinking *shrinking, const bool *fewer, size_t i, uint64_t delay)
+{
+	char **line = &shrinking->faults->lines[i], *before = *line;
+
+	if (shrinking->runs >= shrinking->explore->shrink_runs)
+		return false;
+	*line = with_delay(before, delay);
+	if (fails_with(shrinking, fewer)) {
+		free(before);
+		return true;
+	}
+	free(*line);
+	*line = before;
+	return false;
+}
+
+static void merge_into(struct shrinking *shrinking, bool *keep, bool *fewer, size_t i)
+{
+	char *const *lines = shrinking->faults->lines;
+	bool merged = false;
+	uint64_t delay = 0;
+
+	for (size_t j = 0; j < shrinking->faults->num; j++) {
+		const bool goes = keep[j] && are_of_one_process(lines[j], lines[i]);
+
+		fewer[j] = keep[j] && (!goes || i == j);
+		delay += goes ? delay_of(lines[j]) : 0;
+	}
+	for (size_t j = 0; !merged && j < sizeof(longer) / sizeof(longer[0]); j++)
+		merged = fails_longer(shrinking, fewer, i, (uint64_t)((double)delay * longer[j]));
+	if (merged)
+		memcpy(keep, fewer, shrinking->faults->num * sizeof(*keep));
+}
+
+static bool has_others(const struct shrinking *shrinking, const bool *keep, size_t i)
+{
+	char *const *lines = shrinking->faults->lines;
+
+	for (size_t j = 0; j < shrinking->faults->num; j++)
+		if (j != i && keep[j] && are_of_one_process(lines[i], lines[j]))
+			return true;
+	return false;
+}
+
+static void merge(struct shrinking *shrinking, bool *keep)
+{
+	bool *fewer = tool_realloc(NULL, shrinking->faults->num + 1, sizeof(*fewer));
+
+	for (size_t i = 0; i < shrinking->faults->num; i++)
+		if (keep[i] && has_others(shrinking, keep, i) && !explore_interrupted())
+			merge_into(shrinking, keep, fewer, i);
+	free(fewer);
+}
+
 static struct shrinking begin(const struct explore *explore, const struct explore_run *failed,
-			      const struct explore_faults *faults)
+			      struct explore_faults *faults)
 {
 	return (struct shrinking){
 		.explore = explore,
@@ -124,7 +222,7 @@ static void end(struct shrinking *shrinking)
 }
 
 bool explore_fails_with(const struct explore *explore, const struct explore_run *failed,
-			const struct explore_faults *faults, const bool *keep, char **ret_last_words)
+			struct explore_faults *faults, const bool *keep, char **ret_last_words)
 {
 	struct shrinking shrinking = begin(explore, failed, faults);
 	bool fails = fails_with(&shrinking, keep);
@@ -187,7 +285,7 @@ char *explore_trace(const struct explore *explore, struct explore_run *failed, c
 }
 
 bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
-		    const struct explore_faults *faults, bool *keep, unsigned int *ret_runs)
+		    struct explore_faults *faults, bool *keep, unsigned int *ret_runs)
 {
 	struct shrinking shrinking = begin(explore, failed, faults);
 	bool repeats;
@@ -195,8 +293,10 @@ bool explore_shrink(const struct explore *explore, const struct explore_run *fai
 	for (size_t i = 0; i < faults->num; i++)
 		keep[i] = true;
 	repeats = fails_with(&shrinking, keep);
-	if (repeats)
+	if (repeats) {
 		shrink(&shrinking, keep);
+		merge(&shrinking, keep);
+	}
 	end(&shrinking);
 	*ret_runs = shrinking.runs;
 	return repeats;
