@@ -101,8 +101,13 @@ bool explore_launcher_told(int socket, int *ret_status);
 char *explore_usual_wait(const char *output);
 /* A run that failed: was it a wait without end? */
 void explore_classify(const struct explore *explore, struct explore_run *run);
-/* What the threads of a process group do now, or those of a system that it has launched. */
-void explore_describe_group(pid_t group, bool is_system, char *text, size_t size);
+/*
+ * What the threads of a process group do now, or those of a system that it has launched; returns the
+ * processor time, in ns, of the processes.
+ */
+uint64_t explore_describe_group(pid_t group, bool is_system, char *text, size_t size);
+/* Says that text that a thread waits in the kernel, which no turn ends? */
+bool explore_is_blocked(const char *text);
 bool explore_same(const struct explore_result *a, const struct explore_result *b);
 /* "exit status 3", "waits for ever: poll waits for ..."; static. */
 const char *explore_words(const struct explore_result *result);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "explore.h"
 
@@ -255,21 +256,47 @@ static bool is_of_group(int process, pid_t group, bool *ret_is_member)
 	return false;
 }
 
+/* Processor time of the process so far, in ns. */
+static uint64_t used_by(const char *process)
+{
+	char *path = tool_printf("/proc/%s/stat", process), line[512];
+	unsigned long long user, system;
+	const char *state = NULL;
+
+	if (read_line(path, line, sizeof(line)))
+		state = strrchr(line, ')');
+	free(path);
+	if (!state || sscanf(state + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+			     &user, &system) != 2)
+		return 0;
+	return (user + system) * (EXPLORE_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 /* Without the launcher of a system, if it is one: it only waits. */
-void explore_describe_group(pid_t group, bool is_system, char *text, size_t size)
+uint64_t explore_describe_group(pid_t group, bool is_system, char *text, size_t size)
 {
 	DIR *processes = opendir("/proc");
 	struct dirent *process;
+	uint64_t used = 0;
 	bool is_member;
 
 	*text = '\0';
-	while (processes && (process = readdir(processes)))
-		if (isdigit((unsigned char)*process->d_name) &&
-		    is_of_group(atoi(process->d_name), group, &is_member) &&
-		    (is_member || !is_system))
-			describe_process(process->d_name, is_system, text, size);
+	while (processes && (process = readdir(processes))) {
+		if (!isdigit((unsigned char)*process->d_name) ||
+		    !is_of_group(atoi(process->d_name), group, &is_member) ||
+		    !(is_member || !is_system))
+			continue;
+		describe_process(process->d_name, is_system, text, size);
+		used += used_by(process->d_name);
+	}
 	if (processes)
 		closedir(processes);
+	return used;
+}
+
+bool explore_is_blocked(const char *text)
+{
+	return strstr(text, " waits") != NULL;
 }
 
 /* ------------------------------------------------------------------------
