@@ -185,13 +185,26 @@ void system_tell_busy(const struct system *system, uint32_t number, int seconds)
  * none that it has no handler for.
  */
 void system_catch_signals(void);
-/* Has it ended?  wait: until it has. */
-bool system_has_ended(pid_t pid, bool wait);
-
 /* By such a signal, or since nobody reads its output any more. */
 bool system_is_stopped(void);
 /* Until all have ended; the exit status. */
 int system_run(struct system *system);
+
+/* --- system_deaths.c --- */
+
+/* Has it ended?  wait: until it has. */
+bool system_has_ended(pid_t pid, bool wait);
+/* Whom the turn's owner has killed, or who gave the turn up by ending: at once with that. */
+void system_bury_awaited(struct system *system);
+/* Those that were killed; false: there are none. */
+bool system_bury_dead(struct system *system);
+/* What --kill asked for. */
+void system_kill_node(struct system *system);
+
+/* --- system_waits.c --- */
+
+/* Nobody can go on, or not before the limit of virtual time. */
+void system_report_waits(const struct system *system);
 
 /* --- system_told.c --- */
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * system_turns.c - the launcher's part of a system: it gives the first turn, reaps members that
- * end, takes the turn from those that died with it, and says who waits for what when nobody can
- * go on.
+ * system_turns.c - the launcher's part of a system: it gives the first turn, waits until it has the
+ * turn again, and ends all.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,91 +38,6 @@ struct run {
  * Ends.
  */
 
-bool system_has_ended(pid_t pid, bool wait)
-{
-	siginfo_t info = { .si_pid = 0 };
-	struct pollfd end = { .events = POLLIN };
-	int result;
-
-	/* Ends of others interrupt it. */
-	do
-		result = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG));
-	while (result && errno == EINTR && !stopped);
-	if (!result)
-		return info.si_pid == pid;
-	/* Another member's child. */
-	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (end.fd < 0)
-		return errno == ESRCH;
-	do
-		result = poll(&end, 1, wait ? -1 : 0);
-	while (result < 0 && errno == EINTR && !stopped);
-	close(end.fd);
-	return result == 1;
-}
-
-static void report_end(struct system *system, uint32_t member, int status)
-{
-	/* The number of one that has ended may be another's by now. */
-	for (size_t i = 0; i < system->num; i++)
-		if (system->programs[i].member == member && !system->programs[i].has_ended)
-			system_ended(system, &system->programs[i], status);
-}
-
-/* It has ended; the launcher has the turn. */
-static void bury(struct system *system, uint32_t number)
-{
-	struct turn_segment *segment = system->segment;
-	struct turn_member *member = &segment->members[number];
-	int status;
-
-	if (member->life == TURN_OUTSIDE)
-		system_end_outside(segment);
-	turn_order_remove_member(segment, number);
-	member->life = TURN_ENDED;
-	if (waitpid(member->pid, &status, WNOHANG) == member->pid)
-		report_end(system, number, status);
-	segment->changes++;
-	if (member->parent != TURN_NOBODY)
-		turn_order_interrupt(segment, member->parent);
-	/* Locks in memory that it shared may have gone with it. */
-	turn_order_interrupt_words(segment);
-}
-
-/* Whom the turn's owner has killed, or who gave the turn up by ending: at once with that. */
-static void bury_awaited(struct system *system)
-{
-	struct turn_segment *segment = system->segment;
-	uint64_t members = segment->victims;
-
-	if (segment->ended)
-		members |= UINT64_C(1) << (segment->ended - 1);
-	segment->victims = 0;
-	segment->ended = 0;
-	for (uint32_t i = 0; i < segment->num_members; i++) {
-		if (!(members >> i & 1))
-			continue;
-		system_has_ended(segment->members[i].pid, true);
-		bury(system, i);
-	}
-}
-
-/* Those that were killed. */
-static bool bury_dead(struct system *system)
-{
-	bool found = false;
-
-	for (uint32_t i = 0; i < system->segment->num_members; i++) {
-		const struct turn_member *member = &system->segment->members[i];
-
-		if (turn_is_alive(member) && member->pid && system_has_ended(member->pid, false)) {
-			bury(system, i);
-			found = true;
-		}
-	}
-	return found;
-}
-
 /* With their children, as a terminal does it.  They see the signal when they have a turn. */
 static void end_daemons(struct system *system)
 {
@@ -136,21 +49,6 @@ static void end_daemons(struct system *system)
 			kill(-system->programs[i].pid, SIGTERM);
 	for (uint32_t i = 0; i < segment->num_members; i++)
 		turn_order_interrupt(segment, i);
-}
-
-/* What --kill asked for. */
-static void kill_node(struct system *system)
-{
-	system->segment->stopped = false;
-	for (size_t i = 0; i < system->num; i++) {
-		const struct system_program *program = &system->programs[i];
-
-		if (program->has_ended || !system_is_named(program, system->killed))
-			continue;
-		kill(program->pid, SIGKILL);
-		system_has_ended(program->pid, true);
-		bury(system, program->member);
-	}
 }
 
 static void report_daemons(const struct system *system)
@@ -306,97 +204,6 @@ static void give(struct turn_segment *segment, uint32_t next)
  * The end of all.
  */
 
-/* To be freed. */
-static char *wait_of(const struct turn_thread *thread)
-{
-	const unsigned long long first = thread->arguments[0];
-
-	switch (thread->call) {
-	case SYS_futex:
-		return tool_printf("a lock, a condition or a thread, at 0x%llx", first);
-	case SYS_poll:
-	case SYS_ppoll:
-	case SYS_select:
-	case SYS_pselect6:
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-		return tool_strdup("one of several descriptors");
-	case SYS_read:
-	case SYS_readv:
-	case SYS_recvfrom:
-	case SYS_recvmsg:
-		return tool_printf("data on descriptor %llu", first);
-	case SYS_accept:
-	case SYS_accept4:
-		return tool_printf("a connection on descriptor %llu", first);
-	case SYS_wait4:
-	case SYS_waitid:
-		return tool_strdup("a child");
-	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
-		return tool_strdup("a time that is beyond the limit");
-	case SYS_rt_sigsuspend:
-	case SYS_rt_sigtimedwait:
-	case SYS_pause:
-		return tool_strdup("a signal");
-	case SYS_sched_yield:
-	case SYS_clock_gettime:
-		return tool_strdup("what it polls for");
-	}
-	return tool_printf("the system call %u", thread->call);
-}
-
-/* Of polycm itself: they wait for what the others cause. */
-static bool is_own(const struct system *system, const struct turn_thread *thread)
-{
-	char *path = tool_printf("/proc/%d/task/%d/comm", system->segment->members[thread->member].pid,
-				 thread->tid), name[16] = "";
-	FILE *file = fopen(path, "re");
-	bool own = file && fgets(name, sizeof(name), file) && !strncmp(name, "polycm-", 7);
-
-	if (file)
-		fclose(file);
-	free(path);
-	return own;
-}
-
-/* Somebody would go on, but later than anybody may. */
-static bool reached_limit(const struct turn_segment *segment)
-{
-	for (uint32_t i = 0; i < segment->num_threads; i++)
-		if (segment->threads[i].state != TURN_GONE && segment->threads[i].state != TURN_FREE &&
-		    segment->threads[i].deadline != TURN_NEVER)
-			return true;
-	return false;
-}
-
-/* The words are those of a wait without end in one process, which polycm explore knows. */
-static void report_waits(const struct system *system)
-{
-	const struct turn_segment *segment = system->segment;
-
-	tool_error("run: %s, at %.6f s", reached_limit(segment) ?
-		   "the limit of virtual time (--until) is reached" : "nobody can go on",
-		   (double)(segment->now - TURN_BEGIN) / 1e9);
-	system_report_unserved(system);
-	for (uint32_t i = 0; i < segment->num_threads; i++) {
-		const struct turn_thread *thread = &segment->threads[i];
-		const struct system_program *program = system_program_of(system, thread->member);
-		char *what;
-
-		/* One that has not begun waits for none of its own doing. */
-		if (program && program->is_pending)
-			continue;
-		if (thread->state == TURN_GONE || thread->state == TURN_FREE || !program ||
-		    is_own(system, thread))
-			continue;
-		what = wait_of(thread);
-		tool_error("error: %s: %s, thread %d, waits for what can never happen: %s",
-			   system_name(program), program->command[0], thread->tid, what);
-		free(what);
-	}
-}
-
 static void kill_children(void)
 {
 	FILE *file = fopen("/proc/thread-self/children", "re");
@@ -456,20 +263,20 @@ int system_run(struct system *system)
 		}
 		next = system_next(system);
 		if (segment->stopped) {
-			kill_node(system);
+			system_kill_node(system);
 			continue;
 		}
 		if (next == TURN_NOBODY && segment->outside && !stopped &&
 		    system_await_outside(system)) {
-			bury_dead(system);
+			system_bury_dead(system);
 			system_output_copy(system);
 			continue;
 		}
-		if (next == TURN_NOBODY && !stopped && !bury_dead(system)) {
+		if (next == TURN_NOBODY && !stopped && !system_bury_dead(system)) {
 			if (system_is_over(system)) {
 				report_daemons(system);
 			} else {
-				report_waits(system);
+				system_report_waits(system);
 				status = STATUS_STUCK;
 			}
 			break;
@@ -487,9 +294,9 @@ int system_run(struct system *system)
 			break;
 		}
 		if (segment->stopped)
-			kill_node(system);
-		bury_awaited(system);
-		bury_dead(system);
+			system_kill_node(system);
+		system_bury_awaited(system);
+		system_bury_dead(system);
 	}
 	kill_all(system);
 	system_output_end(system);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system_deaths.c - members that have ended: the launcher reaps them, and takes the turn from those
+ * that died with it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "system.h"
+#include "turn/order.h"
+
+bool system_has_ended(pid_t pid, bool wait)
+{
+	siginfo_t info = { .si_pid = 0 };
+	struct pollfd end = { .events = POLLIN };
+	int result;
+
+	/* Ends of others interrupt it. */
+	do
+		result = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG));
+	while (result && errno == EINTR && !system_is_stopped());
+	if (!result)
+		return info.si_pid == pid;
+	/* Another member's child. */
+	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (end.fd < 0)
+		return errno == ESRCH;
+	do
+		result = poll(&end, 1, wait ? -1 : 0);
+	while (result < 0 && errno == EINTR && !system_is_stopped());
+	close(end.fd);
+	return result == 1;
+}
+
+static void report_end(struct system *system, uint32_t member, int status)
+{
+	/* The number of one that has ended may be another's by now. */
+	for (size_t i = 0; i < system->num; i++)
+		if (system->programs[i].member == member && !system->programs[i].has_ended)
+			system_ended(system, &system->programs[i], status);
+}
+
+/* It has ended; the launcher has the turn. */
+static void bury(struct system *system, uint32_t number)
+{
+	struct turn_segment *segment = system->segment;
+	struct turn_member *member = &segment->members[number];
+	int status;
+
+	if (member->life == TURN_OUTSIDE)
+		system_end_outside(segment);
+	turn_order_remove_member(segment, number);
+	member->life = TURN_ENDED;
+	if (waitpid(member->pid, &status, WNOHANG) == member->pid)
+		report_end(system, number, status);
+	segment->changes++;
+	if (member->parent != TURN_NOBODY)
+		turn_order_interrupt(segment, member->parent);
+	/* Locks in memory that it shared may have gone with it. */
+	turn_order_interrupt_words(segment);
+}
+
+void system_bury_awaited(struct system *system)
+{
+	struct turn_segment *segment = system->segment;
+	uint64_t members = segment->victims;
+
+	if (segment->ended)
+		members |= UINT64_C(1) << (segment->ended - 1);
+	segment->victims = 0;
+	segment->ended = 0;
+	for (uint32_t i = 0; i < segment->num_members; i++) {
+		if (!(members >> i & 1))
+			continue;
+		system_has_ended(segment->members[i].pid, true);
+		bury(system, i);
+	}
+}
+
+bool system_bury_dead(struct system *system)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < system->segment->num_members; i++) {
+		const struct turn_member *member = &system->segment->members[i];
+
+		if (turn_is_alive(member) && member->pid && system_has_ended(member->pid, false)) {
+			bury(system, i);
+			found = true;
+		}
+	}
+	return found;
+}
+
+void system_kill_node(struct system *system)
+{
+	system->segment->stopped = false;
+	for (size_t i = 0; i < system->num; i++) {
+		const struct system_program *program = &system->programs[i];
+
+		if (program->has_ended || !system_is_named(program, system->killed))
+			continue;
+		kill(program->pid, SIGKILL);
+		system_has_ended(program->pid, true);
+		bury(system, program->member);
+	}
+}

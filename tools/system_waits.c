@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* system_waits.c - who waits for what when nobody can go on, in words. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "system.h"
+
+/* To be freed. */
+static char *wait_of(const struct turn_thread *thread)
+{
+	const unsigned long long first = thread->arguments[0];
+
+	switch (thread->call) {
+	case SYS_futex:
+		return tool_printf("a lock, a condition or a thread, at 0x%llx", first);
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+		return tool_strdup("one of several descriptors");
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+		return tool_printf("data on descriptor %llu", first);
+	case SYS_accept:
+	case SYS_accept4:
+		return tool_printf("a connection on descriptor %llu", first);
+	case SYS_wait4:
+	case SYS_waitid:
+		return tool_strdup("a child");
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+		return tool_strdup("a time that is beyond the limit");
+	case SYS_rt_sigsuspend:
+	case SYS_rt_sigtimedwait:
+	case SYS_pause:
+		return tool_strdup("a signal");
+	case SYS_sched_yield:
+	case SYS_clock_gettime:
+		return tool_strdup("what it polls for");
+	}
+	return tool_printf("the system call %u", thread->call);
+}
+
+/* Of polycm itself: they wait for what the others cause. */
+static bool is_own(const struct system *system, const struct turn_thread *thread)
+{
+	char *path = tool_printf("/proc/%d/task/%d/comm", system->segment->members[thread->member].pid,
+				 thread->tid), name[16] = "";
+	FILE *file = fopen(path, "re");
+	bool own = file && fgets(name, sizeof(name), file) && !strncmp(name, "polycm-", 7);
+
+	if (file)
+		fclose(file);
+	free(path);
+	return own;
+}
+
+/* Somebody would go on, but later than anybody may. */
+static bool reached_limit(const struct turn_segment *segment)
+{
+	for (uint32_t i = 0; i < segment->num_threads; i++)
+		if (segment->threads[i].state != TURN_GONE && segment->threads[i].state != TURN_FREE &&
+		    segment->threads[i].deadline != TURN_NEVER)
+			return true;
+	return false;
+}
+
+/* The words are those of a wait without end in one process, which polycm explore knows. */
+void system_report_waits(const struct system *system)
+{
+	const struct turn_segment *segment = system->segment;
+
+	tool_error("run: %s, at %.6f s", reached_limit(segment) ?
+		   "the limit of virtual time (--until) is reached" : "nobody can go on",
+		   (double)(segment->now - TURN_BEGIN) / 1e9);
+	system_report_unserved(system);
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		const struct turn_thread *thread = &segment->threads[i];
+		const struct system_program *program = system_program_of(system, thread->member);
+		char *what;
+
+		/* One that has not begun waits for none of its own doing. */
+		if (program && program->is_pending)
+			continue;
+		if (thread->state == TURN_GONE || thread->state == TURN_FREE || !program ||
+		    is_own(system, thread))
+			continue;
+		what = wait_of(thread);
+		tool_error("error: %s: %s, thread %d, waits for what can never happen: %s",
+			   system_name(program), program->command[0], thread->tid, what);
+		free(what);
+	}
+}
