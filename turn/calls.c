@@ -21,10 +21,12 @@
 #include "futex.h"
 #include "hand.h"
 #include "order.h"
+#include "path.h"
 #include "pointers.h"
 #include "points.h"
 #include "ports.h"
 #include "random.h"
+#include "record.h"
 #include "signals.h"
 #include "tcp.h"
 #include "tell.h"
@@ -389,7 +391,7 @@ static void count(struct turn_thread *self, long number)
 	self->quiet = 0;
 }
 
-bool turn_calls_quickly(long number)
+bool turn_calls_quickly(long number, long first)
 {
 	struct turn_thread *self;
 
@@ -398,7 +400,10 @@ bool turn_calls_quickly(long number)
 	self = turn_self();
 	if ((self->idle + 1) % IDLE_CALLS == 0 || (self->calls + 1) % FAIR_CALLS == 0)
 		return false;
+	memset(self->arguments, 0, sizeof(self->arguments));
+	self->arguments[0] = (uint64_t)first;
 	count(self, number);
+	self->event = 0;
 	return true;
 }
 
@@ -428,6 +433,7 @@ static void before(struct turn_thread *self, const struct turn_call *call,
 {
 	self->call = (uint32_t)call->number;
 	if (kind == QUIET) {
+		turn_record(turn_segment, TURN_QUIET_CALL, turn_slot());
 		if (++self->quiet % QUIET_CALLS == 0)
 			let_others(QUIET_CALLS);
 		return;
@@ -441,7 +447,7 @@ static void before(struct turn_thread *self, const struct turn_call *call,
 		turn_points_pass();
 }
 
-long turn_call(struct turn_call *call)
+static long serve(struct turn_call *call)
 {
 	const size_t number = (size_t)call->number;
 	enum turn_points_kind kind;
@@ -460,6 +466,7 @@ long turn_call(struct turn_call *call)
 	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
 	kind = turn_points_kind_of(call);
 	before(self, call, kind);
+	turn_path_record(call);
 	if (err)
 		return err;
 	if (kind == QUIET && is_transfer(call))
@@ -467,4 +474,13 @@ long turn_call(struct turn_call *call)
 	if (number >= sizeof(calls) / sizeof(calls[0]) || !calls[number])
 		return unknown(call);
 	return calls[number](call);
+}
+
+long turn_call(struct turn_call *call)
+{
+	const long result = serve(call);
+
+	if (turn_slot() != TURN_NOBODY)
+		turn_record_result(turn_segment, turn_self(), result);
+	return result;
 }

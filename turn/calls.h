@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 /*
- * This thread has the turn, and may make that call here: it is counted.  Otherwise it is to be
- * trapped, since it lets others go on first.
+ * This thread has the turn, and may make that call here, with that argument: it is counted.
+ * Otherwise it is to be trapped, since it lets others go on first.
  */
-bool turn_calls_quickly(long number);
+bool turn_calls_quickly(long number, long first);
 
 #endif

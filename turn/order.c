@@ -6,6 +6,7 @@
 
 #include "order.h"
 #include "preempt.h"
+#include "record.h"
 
 /* SplitMix64: one word of state, so a decision that is left out changes the others little. */
 uint64_t turn_order_draw(uint64_t *state)
@@ -143,6 +144,8 @@ uint32_t turn_order_next(struct turn_segment *segment)
 	segment->owner = next;
 	note(segment, (uint64_t)next + 1);
 	note(segment, segment->now);
+	if (next != TURN_NOBODY)
+		turn_record(segment, TURN_GIVEN, next);
 	return next;
 }
 
@@ -226,4 +229,5 @@ void turn_order_note_call(struct turn_segment *segment, uint32_t thread)
 {
 	segment->calls++;
 	note(segment, (uint64_t)thread << 32 | segment->threads[thread].call);
+	turn_record(segment, TURN_CALL, thread);
 }

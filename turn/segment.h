@@ -24,6 +24,10 @@
 #define TURN_MAX_TOLD 32u
 #define TURN_MAX_ADDRESSES 8u
 #define TURN_MAX_ENVIRONMENT 16384u
+#define TURN_MAX_EVENTS 32768u
+#define TURN_MAX_MARKS 32768u
+#define TURN_MARK_EVERY 8192u
+#define TURN_MAX_PATH 64u
 #define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
 #define TURN_NEVER UINT64_MAX
 #define TURN_SECOND UINT64_C(1000000000)
@@ -31,7 +35,7 @@
 #define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
 
 #define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
-#define TURN_VERSION 3u
+#define TURN_VERSION 4u
 
 /* Environment of a member: the segment's file, and the slot of its first thread. */
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
@@ -81,7 +85,8 @@ struct turn_thread {
 	uint32_t quiet;		/* calls in a row that nobody else sees */
 	uint32_t yields;	/* and how often it let others go on for it */
 	uint32_t call;		/* what it is in, for people */
-	uint64_t arguments[3];
+	uint64_t arguments[6];
+	uint32_t event;		/* its last call in the record, + 1; 0: it is not there */
 	uint32_t number;	/* in its member: 1, 2, ... */
 	struct turn_point point;	/* the last that it has passed (preempt.h) */
 	struct turn_point preempt_at;	/* the next at which it is held up; call: TURN_NEVER: none */
@@ -171,6 +176,41 @@ struct turn_program {
 	int32_t pid;		/* that it forked last, or a negative errno */
 };
 
+/* For whoever compares two runs: what happened, of which turns and most calls make the order. */
+enum turn_event_kind { TURN_GIVEN, TURN_CALL, TURN_QUIET_CALL };
+
+struct turn_event {
+	uint32_t kind;		/* enum turn_event_kind */
+	uint32_t slot;		/* of the thread */
+	uint32_t program, process, thread;	/* numbers, as those of turn_preemption */
+	uint32_t call;		/* that it makes; TURN_GIVEN: that it is in */
+	uint64_t arguments[6];
+	uint64_t turn, now;
+	uint32_t returned;	/* so many events were before the call returned; 0: it did not */
+	uint32_t has_path;	/* the number of the argument, from 1 on; 0: none is kept */
+	int64_t result;
+	char path[TURN_MAX_PATH];	/* or its end */
+};
+
+/* After each TURN_MARK_EVERY turns and calls. */
+struct turn_mark {
+	uint64_t hash, turns, now;
+};
+
+/*
+ * A record of a run, of bounded size: marks of all of it, and all events of a part.  Members write it
+ * where turn_segment.records says so; it takes no memory elsewhere.
+ */
+struct turn_record {
+	uint64_t from;		/* events are kept behind so many turns and calls */
+	uint64_t num_counted;	/* turns and calls among those kept */
+	uint32_t num_events;
+	bool is_cut;		/* the run was ended from outside, or by a program that is wrong */
+	int32_t statuses[TURN_MAX_MEMBERS];	/* of programs, from waitpid(); + 1: 0 is none */
+	struct turn_mark marks[TURN_MAX_MARKS];
+	struct turn_event events[TURN_MAX_EVENTS];
+};
+
 struct turn_segment {
 	uint64_t magic;
 	uint32_t version;
@@ -210,6 +250,7 @@ struct turn_segment {
 	uint32_t ports, names;	/* of sockets, that were chosen */
 	bool watches_files;	/* somebody is told when a file changes */
 	bool leaves_traces;	/* in namespaces: there can be no other run in them */
+	bool records;
 	/* Of a member, + 1, that gave up the turn to become a program outside; 0: none. */
 	uint32_t becoming, becoming_thread, becoming_told;
 	_Atomic uint32_t becomes;	/* futex, marked by the kernel when it is so; 0: it failed */
@@ -225,6 +266,7 @@ struct turn_segment {
 	struct turn_program programs[TURN_MAX_MEMBERS];
 	/* "NAME=VALUE" and "NAME" (it is not set) of this run; an empty line ends them. */
 	char environment[TURN_MAX_ENVIRONMENT];
+	struct turn_record record;	/* last; only where it is used there is memory for it */
 };
 
 #endif

@@ -20,7 +20,7 @@
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *ret)
 {
-	if (turn_calls_quickly(SYS_clock_gettime))
+	if (turn_calls_quickly(SYS_clock_gettime, clock))
 		return (int)turn_clock_look(clock, ret);
 	return (int)syscall(SYS_clock_gettime, clock, ret);
 }
@@ -30,7 +30,7 @@ EXPORT int gettimeofday(struct timeval *ret, void *zone)
 	struct timeval *volatile to = ret;	/* the kernel lets it be NULL, the header does not */
 	struct timespec now;
 
-	if (!turn_calls_quickly(SYS_gettimeofday))
+	if (!turn_calls_quickly(SYS_gettimeofday, (long)to))
 		return (int)syscall(SYS_gettimeofday, to, zone);
 	turn_clock_look(CLOCK_REALTIME, &now);
 	if (to)
@@ -42,7 +42,7 @@ EXPORT time_t time(time_t *ret)
 {
 	struct timespec now;
 
-	if (!turn_calls_quickly(SYS_time))
+	if (!turn_calls_quickly(SYS_time, (long)ret))
 		return (time_t)syscall(SYS_time, ret);
 	turn_clock_look(CLOCK_REALTIME, &now);
 	if (ret)
