@@ -118,6 +118,15 @@ static void take_processor(void)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
+/* Members inherit it.  Some sandboxes refuse it. */
+static void fix_addresses(void)
+{
+	int persona = personality(0xffffffff);
+
+	if (persona < 0 || personality((unsigned long)persona | ADDR_NO_RANDOMIZE) < 0)
+		tool_error("run: addresses of memory are not the same in each run: personality(): %m");
+}
+
 pid_t system_enter(struct system *system)
 {
 	bool entered = enter_namespaces();
@@ -131,6 +140,7 @@ pid_t system_enter(struct system *system)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	take_processor();
+	fix_addresses();
 	if (!entered) {
 		tool_error("run: process ids, paths and ports are not the same in each run, and "
 			   "nodes have no addresses for TCP: the system allows no namespaces");
@@ -157,12 +167,9 @@ pid_t system_enter(struct system *system)
 void system_settle(const struct system *system, const struct system_program *program)
 {
 	const char *host = programs_is_on_all(program->node) ? "localhost" : program->node;
-	int persona = personality(0xffffffff);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (system->has_hosts && (unshare(CLONE_NEWUTS) ||
 				  sethostname(host, strlen(host))))
 		tool_error("run: %s has not its node's name as its host's: %m", program->node);
-	if (persona >= 0)
-		personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
 }
