@@ -68,6 +68,7 @@ void run_usage(FILE *to)
 	      "  --until SECONDS   end them at that virtual time (3600)\n"
 	      "  --kill NODE@N     kill what runs on NODE before the N-th turn; --log info tells\n"
 	      "                    at the end how many turns there were\n"
+	      "  --verify          run them twice, and tell the first turn that differs\n"
 	      "\n"
 	      "Each other option sets an environment variable; see 'polycm info --config'.\n"
 	      "The simulator's options (all but --provider, --faults, --log and --sockets)\n"
@@ -78,7 +79,7 @@ void run_usage(FILE *to)
 	      "Exit status: that of COMMAND; 2: bad options, 126: COMMAND cannot be executed,\n"
 	      "127: it was not found, 74: COMMAND exited with 0, but the trace or the capture\n"
 	      "is not complete. Several programs: the first status that is not 0; 75: all wait,\n"
-	      "and nobody can end it.\n", to);
+	      "and nobody can end it, 76: --verify found that the second run differs.\n", to);
 }
 
 static int become(char **command)
@@ -102,6 +103,7 @@ int run_command(int argc, char **argv)
 	options[RUN_SOCKETS] = (struct option){ "sockets", no_argument, NULL, RUN_SOCKETS };
 	options[RUN_KILL] = (struct option){ "kill", required_argument, NULL, RUN_KILL };
 	options[RUN_UNTIL] = (struct option){ "until", required_argument, NULL, RUN_UNTIL };
+	options[RUN_VERIFY] = (struct option){ "verify", no_argument, NULL, RUN_VERIFY };
 	options[RUN_ON] = (struct option){ "on", required_argument, NULL, RUN_ON };
 	options[RUN_DAEMON] = (struct option){ "daemon", required_argument, NULL, RUN_DAEMON };
 	options[RUN_NUM_VALUES] = (struct option){ "help", no_argument, NULL, 'h' };
@@ -119,8 +121,8 @@ int run_command(int argc, char **argv)
 		return run_system(values, argv, NULL);
 	if (!status && (values[RUN_ON] || values[RUN_DAEMON]))
 		return run_system(values, argv, argv + optind - 2);
-	if (!status && (values[RUN_KILL] || values[RUN_UNTIL])) {
-		tool_error("--kill and --until are for several programs, behind --on");
+	if (!status && (values[RUN_KILL] || values[RUN_UNTIL] || values[RUN_VERIFY])) {
+		tool_error("--kill, --until and --verify are for several programs, behind --on");
 		return STATUS_USAGE;
 	}
 	if (!status)

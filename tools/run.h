@@ -28,6 +28,7 @@ enum {
 	RUN_SOCKETS = RUN_NUM_OPTIONS,	/* no setting, and without an argument */
 	RUN_KILL,			/* NODE@TURN */
 	RUN_UNTIL,			/* seconds of virtual time */
+	RUN_VERIFY,			/* without an argument */
 	RUN_ON, RUN_DAEMON,		/* the node of the first of several programs */
 	RUN_NUM_VALUES
 };

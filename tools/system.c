@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #define MOST_UNTIL_S 1e9
 
 static volatile pid_t launcher;
+static volatile sig_atomic_t is_interrupted;
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };	/* that stop it */
 
 static bool begins_program(const char *word)
@@ -142,6 +144,11 @@ static int check_values(const char *const values[])
 		tool_error("run: --on and --daemon name the nodes: leave --node out");
 		return STATUS_USAGE;
 	}
+	/* What the seed decides is noted for one run. */
+	if (values[RUN_VERIFY] && getenv(RUN_EXPLORE_VARIABLE)) {
+		tool_error("run: --verify is not for polycm explore: leave it out");
+		return STATUS_USAGE;
+	}
 	return 0;
 }
 
@@ -179,6 +186,7 @@ static int check_nodes(const struct system *system)
 
 static void forward(int signal)
 {
+	is_interrupted = true;
 	if (launcher > 0)
 		kill(launcher, signal);
 }
@@ -205,6 +213,7 @@ static int await_launcher(void)
 	hold_signals(SIG_UNBLOCK);
 	while (waitpid(launcher, &status, 0) < 0 && errno == EINTR)
 		;
+	launcher = 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -222,6 +231,53 @@ static void launch(struct system *system)
 		fflush(stdout);
 	} while (system_again(system, status));
 	_exit(status);
+}
+
+static int run_launcher(struct system *system)
+{
+	launcher = system_enter(system);
+	if (!launcher)
+		launch(system);
+	if (launcher > 0)
+		return await_launcher();
+	tool_error("run: the launcher cannot be started: %m");
+	return EXIT_FAILURE;
+}
+
+/* A process can have a namespace for its children once. */
+static int run_apart(struct system *system)
+{
+	launcher = fork();
+	if (!launcher) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(run_launcher(system));
+	}
+	if (launcher > 0)
+		return await_launcher();
+	tool_error("run: a process cannot be started: %m");
+	return EXIT_FAILURE;
+}
+
+bool system_is_interrupted(void)
+{
+	return is_interrupted;
+}
+
+int system_run_once(struct system *system)
+{
+	int status;
+
+	hold_signals(SIG_BLOCK);
+	status = system_prepare(system);
+	if (!status) {
+		fflush(NULL);
+		system_files_begin(system);
+		status = system->records ? run_apart(system) : run_launcher(system);
+		system_files_end(system);
+	}
+	if (system->folder)
+		system_folder_remove(system->folder);
+	return status;
 }
 
 int system_write_nodes(char **words, const char *transport, const char *path, bool *ret_written)
@@ -264,24 +320,7 @@ int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **wor
 		status = read_until(&system, values[RUN_UNTIL]);
 	if (!status)
 		status = check_nodes(&system);
-	hold_signals(SIG_BLOCK);
-	if (!status)
-		status = system_prepare(&system);
-	if (!status) {
-		fflush(NULL);
-		system_files_begin(&system);
-		launcher = system_enter(&system);
-		if (!launcher)
-			launch(&system);
-		if (launcher < 0) {
-			tool_error("run: the launcher cannot be started: %m");
-			status = EXIT_FAILURE;
-		} else {
-			status = await_launcher();
-		}
-		system_files_end(&system);
-	}
-	if (system.folder)
-		system_folder_remove(system.folder);
-	return status;
+	if (status)
+		return status;
+	return values[RUN_VERIFY] ? system_verify(&system) : system_run_once(&system);
 }

@@ -15,6 +15,7 @@
 
 /* Exit statuses of a system besides its members'. */
 #define STATUS_STUCK 75		/* members wait, and nobody can end it */
+#define STATUS_DIFFERS 76	/* a second run is not the same */
 
 #define SYSTEM_SEGMENT "turn"	/* file in the folder that members see */
 
@@ -58,13 +59,15 @@ struct system {
 	struct system_address *addresses;
 	size_t num_addresses;
 	struct turn_segment *segment;
+	bool records;		/* it is compared with another run */
+	uint64_t record_from;	/* turn_record.from */
 };
 
 /* --- system_space.c: what of the machine the members see --- */
 
 /* The launcher's process, to which members are all there is: 0 in it; else its pid.  Or -1. */
 pid_t system_enter(struct system *system);
-/* Before exec: the same addresses in each run, no life without the launcher. */
+/* Before exec: the name of its host, no life without the launcher. */
 void system_settle(const struct system *system, const struct system_program *program);
 
 /* --- system_net.c: its network --- */
@@ -82,10 +85,50 @@ int system_write_hosts(const struct system *system, const char *path);
 /* 4 or 16 bytes. */
 const void *system_address_bytes(const struct system_address *address);
 
+/* --- system.c --- */
+
+/* All of one run; its segment stays mapped, and what it printed is in its files. */
+int system_run_once(struct system *system);
+/* By a signal, which ended the run. */
+bool system_is_interrupted(void);
+
+/* --- system_verify.c: two runs, which are to be the same --- */
+
+/* The status of both, or STATUS_DIFFERS. */
+int system_verify(struct system *system);
+
+/* --- system_compare.c: the first event in which the records of two runs differ --- */
+
+/* Before it, or NULL: where they had another call, or another result. */
+struct system_difference {
+	const struct turn_segment *segments[2];
+	const struct turn_event *events[2];	/* NULL: that run has ended before it */
+	const struct turn_event *hints[2];
+	bool is_known;		/* in what is kept of events; else between these turns and calls: */
+	uint64_t begin, end;
+};
+
+/* False: they do not differ. */
+bool system_compare(const struct turn_segment *const segments[2], struct system_difference *ret);
+
+/* --- system_difference.c --- */
+
+/* first: a run with all marks of what was compared. */
+void system_tell_difference(const struct system *system, const struct system_difference *difference,
+			    const struct turn_segment *first);
+void system_tell_hint(const struct system *system, const struct system_difference *difference);
+
 /* --- system_files.c: the trace and the capture are of the whole run --- */
+
+#define SYSTEM_NUM_FILES 2u
 
 void system_files_begin(const struct system *system);
 void system_files_end(const struct system *system);
+/* A copy of it as it is now, which has no name; NULL: it is none, or no file. */
+FILE *system_files_copy(const struct system *system, size_t i);
+/* As it was then. */
+void system_files_restore(const struct system *system, size_t i, FILE *copy);
+const char *system_files_name(size_t i);
 
 /* --- system_folder.c --- */
 
@@ -159,6 +202,12 @@ void system_ended(struct system *system, struct system_program *program, int sta
 void system_report_unserved(const struct system *system);
 /* All have ended: the first status that is not well, or what they do not agree on. */
 int system_status(const struct system *system);
+
+/* --- system_lines.c: what differs between two files --- */
+
+/* The line, and how both have it, in "A | B", to be freed; 0: none.  Both are read from their begin. */
+unsigned int system_differ(int a, int b, char **ret_lines);
+
 /* --- system_outside.c: programs into which nothing can be preloaded --- */
 
 /* 0 or an exit status: it is to be one of the system. */
@@ -206,6 +255,19 @@ void system_kill_node(struct system *system);
 /* Nobody can go on, or not before the limit of virtual time. */
 void system_report_waits(const struct system *system);
 
+/* --- system_calls.c: system calls in words --- */
+
+#define SYSTEM_ARGUMENTS 6u
+
+/* NULL: no such call is known. */
+const char *system_call_name(uint64_t number);
+/* How many arguments it has, at most SYSTEM_ARGUMENTS. */
+unsigned int system_call_arguments(uint64_t number);
+/* With its arguments; to be freed. */
+char *system_call_words(const struct turn_event *event);
+/* In quotes; to be freed. */
+char *system_call_path(const struct turn_event *event);
+
 /* --- system_told.c --- */
 
 /* What a member cannot do here, which is that number of the segment's. */
@@ -220,7 +282,7 @@ struct turn_files system_output_files(size_t program);
 int system_output_take(size_t program);
 void system_output_copy(const struct system *system);
 /* The file of what a program printed; the caller leaves it open. */
-int system_output_file(size_t program);
+int system_output_file(size_t program, int stream);
 void system_output_end(const struct system *system);
 /* For another run; false after an error message. */
 bool system_output_empty(const struct system *system);

@@ -40,10 +40,15 @@ bool system_has_ended(pid_t pid, bool wait)
 
 static void report_end(struct system *system, uint32_t member, int status)
 {
+	struct turn_segment *segment = system->segment;
+
 	/* The number of one that has ended may be another's by now. */
 	for (size_t i = 0; i < system->num; i++)
-		if (system->programs[i].member == member && !system->programs[i].has_ended)
+		if (system->programs[i].member == member && !system->programs[i].has_ended) {
 			system_ended(system, &system->programs[i], status);
+			if (segment->records)
+				segment->record.statuses[i] = status + 1;
+		}
 }
 
 /* It has ended; the launcher has the turn. */

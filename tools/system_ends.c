@@ -9,11 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "system.h"
-
-#define MOST_SHOWN 200u		/* of a line */
 
 const char *system_name(const struct system_program *program)
 {
@@ -103,77 +100,18 @@ void system_report_unserved(const struct system *system)
  * Programs that must agree.
  */
 
-/* What it printed, from its beginning; NULL: it cannot be read. */
-static FILE *open_output(const struct system *system, const struct system_program *program)
-{
-	int fd = dup(system_output_file((size_t)(program - system->programs)));
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-
-	if (file)
-		rewind(file);
-	else if (fd >= 0)
-		close(fd);
-	return file;
-}
-
-/* The next line without its end; "(nothing)" and false behind the last one. */
-static bool next_line(FILE *file, char **line, size_t *size, size_t *ret_len)
-{
-	ssize_t len = getline(line, size, file);
-
-	if (len > 0) {
-		*ret_len = (size_t)len - ((*line)[len - 1] == '\n');
-		return true;
-	}
-	free(*line);
-	*line = tool_strdup("(nothing)");
-	*size = strlen(*line) + 1;
-	*ret_len = 0;
-	return false;
-}
-
-/* The line in which they differ; 0: none.  It does not matter whether the last one has its end. */
-static unsigned int differ(FILE *a, FILE *b, char *lines[2])
-{
-	size_t sizes[2] = { 0, 0 }, lens[2];
-	bool more[2];
-
-	for (unsigned int number = 1; ; number++) {
-		more[0] = next_line(a, &lines[0], &sizes[0], &lens[0]);
-		more[1] = next_line(b, &lines[1], &sizes[1], &lens[1]);
-		if (more[0] != more[1] || lens[0] != lens[1] ||
-		    memcmp(lines[0], lines[1], lens[0]) != 0)
-			return number;
-		if (!more[0])
-			return 0;
-	}
-}
-
-/* For people: how it begins. */
-static int shown_len(const char *line)
-{
-	const size_t len = strcspn(line, "\n");
-
-	return (int)(len < MOST_SHOWN ? len : MOST_SHOWN);
-}
-
 static bool agree(const struct system *system, const struct system_program *first,
 		  const struct system_program *other)
 {
-	FILE *a = open_output(system, first), *b = open_output(system, other);
-	char *lines[2] = { NULL, NULL };
-	unsigned int number = a && b ? differ(a, b, lines) : 0;
+	char *lines;
+	unsigned int number = system_differ(system_output_file((size_t)(first - system->programs), 0),
+					    system_output_file((size_t)(other - system->programs), 0),
+					    &lines);
 
 	if (number)
-		tool_error("%s and %s disagree: line %u of what they printed: %.*s | %.*s",
-			   system_name(first), system_name(other), number, shown_len(lines[0]),
-			   lines[0], shown_len(lines[1]), lines[1]);
-	free(lines[0]);
-	free(lines[1]);
-	if (a)
-		fclose(a);
-	if (b)
-		fclose(b);
+		tool_error("%s and %s disagree: line %u of what they printed: %s", system_name(first),
+			   system_name(other), number, lines);
+	free(lines);
 	return !number;
 }
 

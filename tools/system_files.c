@@ -15,12 +15,12 @@
 #include "run.h"
 #include "system.h"
 
-static const unsigned int options[] = { RUN_TRACE, RUN_PCAP };
-static int fds[sizeof(options) / sizeof(options[0])];
+static const unsigned int options[SYSTEM_NUM_FILES] = { RUN_TRACE, RUN_PCAP };
+static int fds[SYSTEM_NUM_FILES];
 
 void system_files_begin(const struct system *system)
 {
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++) {
 		const char *path = system_value(system, options[i]);
 
 		fds[i] = -1;
@@ -39,7 +39,7 @@ void system_files_end(const struct system *system)
 {
 	struct stat st;
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++) {
 		if (fds[i] < 0)
 			continue;
 		/* Nobody used the network. */
@@ -47,4 +47,49 @@ void system_files_end(const struct system *system)
 			unlink(system_value(system, options[i]));
 		close(fds[i]);
 	}
+}
+
+static bool copy(int from, int to)
+{
+	char bytes[65536];
+	ssize_t num;
+
+	while ((num = read(from, bytes, sizeof(bytes))) > 0)
+		if (write(to, bytes, (size_t)num) != num)
+			return false;
+	return !num;
+}
+
+FILE *system_files_copy(const struct system *system, size_t i)
+{
+	const char *path = system_value(system, options[i]);
+	int fd = path && *path ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+	FILE *file = NULL;
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode)) {
+		file = tmpfile();
+		if (!file || !copy(fd, fileno(file)))
+			tool_error("run: %s cannot be copied: %m", path);
+	}
+	if (fd >= 0)
+		close(fd);
+	return file;
+}
+
+void system_files_restore(const struct system *system, size_t i, FILE *file)
+{
+	const char *path = system_value(system, options[i]);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	rewind(file);
+	if (fd < 0 || !copy(fileno(file), fd))
+		tool_error("run: %s: %m", path);
+	if (fd >= 0)
+		close(fd);
+}
+
+const char *system_files_name(size_t i)
+{
+	return run_options[options[i]].name;
 }

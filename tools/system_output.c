@@ -24,7 +24,7 @@ static struct shown *all;
 
 int system_output_prepare(struct system *system)
 {
-	all = tool_realloc(NULL, system->num, sizeof(*all));
+	all = tool_realloc(all, system->num, sizeof(*all));
 	for (size_t i = 0; i < system->num; i++) {
 		all[i] = (struct shown){ .fds = { -1, -1 } };
 		for (int stream = 0; stream < 2; stream++) {
@@ -119,9 +119,9 @@ static void copy(const struct system *system, const struct turn_written *written
 	}
 }
 
-int system_output_file(size_t program)
+int system_output_file(size_t program, int stream)
 {
-	return all[program].fds[0];
+	return all[program].fds[stream];
 }
 
 bool system_output_empty(const struct system *system)

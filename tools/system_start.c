@@ -30,12 +30,14 @@ static int make_segment(struct system *system)
 {
 	char *path = tool_printf("%s/shm/" SYSTEM_SEGMENT, system->folder);
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	const off_t size = sizeof(struct turn_segment);
 	void *at = MAP_FAILED;
 
 	/* All of it now: where there is no room, members would be killed later. */
 	if (fd >= 0) {
-		errno = posix_fallocate(fd, 0, sizeof(struct turn_segment));
-		if (!errno)
+		errno = posix_fallocate(fd, 0, system->records ? size : (off_t)offsetof(
+						       struct turn_segment, record));
+		if (!errno && !ftruncate(fd, size))
 			at = mmap(NULL, sizeof(struct turn_segment), PROT_READ | PROT_WRITE,
 				  MAP_SHARED, fd, 0);
 	}
@@ -253,6 +255,9 @@ static void begin_segment(const struct system *system, uint64_t seed)
 	turn_order_init(segment, seed);
 	announce(segment);
 	segment->until = TURN_BEGIN + system->until;
+	segment->records = system->records;
+	if (system->records)
+		segment->record.from = system->record_from;
 	system_show_hosts(system);
 	if (system->killed)
 		segment->stop_at = system->kill_at;

@@ -290,6 +290,8 @@ int system_run(struct system *system)
 			}
 		}
 		if (stopped || run.is_broken) {
+			if (system->records)
+				segment->record.is_cut = true;
 			status = stopped ? 128 + stopped : EXIT_FAILURE;
 			break;
 		}

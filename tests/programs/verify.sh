@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# polycm run --verify: a system is run twice with the same seed, and the first turn or call that differs is named.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+need rping
+[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
+polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
+	skip 'the kernel has no syscall user dispatch'
+: "${CC:=cc}"
+check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/verify.c" -pthread
+chmod go+rx "$work/member"
+
+# verify STATUS ARG...: what it says goes into $work/err, what programs print into $work/out.
+verify() {
+	local status=$1
+
+	shift
+	rm -f "$work/file"
+	exits "$status" polycm run --verify "$@"
+}
+# The number of the order, as a run without it has.
+order() { sed -n "s/^polycm: run: $1.* order //p" "$work/err"; }
+
+# --- Runs that are the same. ---
+
+rping=(--on server rping -s -a 10.0.0.1 -C 3 -v --on client rping -c -a 10.0.0.1 -C 3 -v)
+same() {
+	verify 0 --trace "$work/t" "${rping[@]}" && counts "$work/out" 3 "^.server. server ping data: " &&
+		has "$work/err" 'polycm: run: the second run is the same: ' && mv "$work/t" "$work/verified" || return
+	verified=$(order 'the second run is the same')
+	exits 0 polycm run --log info --trace "$work/t" "${rping[@]}" && cmp "$work/t" "$work/verified" &&
+		[ "$(order 'virtual time')" = "$verified" ]
+}
+check 'both are the same, and as without it' same
+check 'programs that end badly' eval 'verify 3 --on a sh -c "exit 3" && has "$work/err" "the second run is the same"'
+check 'programs that wait for ever' eval 'verify 75 --on server rping -s -a 10.0.0.1 &&
+	has "$work/err" "the second run is the same" && counts "$work/err" 1 "nobody can go on"'
+check 'a program that is killed' eval 'verify 137 --kill a@3 --on a sh -c "sleep 5; exit 3" &&
+	has "$work/err" "the second run is the same"'
+
+# --- Runs that are not. ---
+
+thread='a: .*/member, process 1, thread 2,'
+told() { grep -Eq "^polycm: run: the $1 run, turn [0-9]+, [0-9.]+ s: $2$" "$work/err"; }
+# In the second run, whose file is longer, and then in what may be the cause of it.
+call() {
+	verify 76 --on a "$work/member" call "$work/file" && counts "$work/out" 1 '^.a. ok$' &&
+		told first "$thread clock_nanosleep\(.*\) = 0" && told second "$thread socket\(1, 1, 0\) = [0-9]+" &&
+		told first "$thread read\([0-9]+, 0x[0-9a-f]+, 64\) of \"$work/file\" = 0" &&
+		told second "$thread read\([0-9]+, 0x[0-9a-f]+, 64\) of \"$work/file\" = 1" || return
+	turn=$(sed -n 's/.* differs from the first in turn \([0-9]*\):$/\1/p' "$work/err")
+	grep -q "^polycm: run: the second run, turn $turn, 0.001[0-9]* s: .* socket(" "$work/err"
+}
+check 'one more call' call
+check 'one more call after more than is kept' eval 'verify 76 --on a "$work/member" late "$work/file" &&
+	grep -Eq "$thread socket\(1, 1, 0\) = [0-9]+$" "$work/err" && counts "$work/out" 1 "^.a. ok$" &&
+	[ "$(wc -c <"$work/file")" -eq 4 ]'
+check 'another exit status' eval 'verify 76 --on a "$work/member" status "$work/file" &&
+	has "$work/err" "polycm: run: a ends with exit status 0 in the first run, and ends with exit status 1 in the second"'
+check 'other output' eval 'verify 76 --on a cat /proc/uptime /proc/sys/kernel/random/uuid &&
+	has "$work/err" "polycm: run: a does not print the same, line " && lacks "$work/err" "differs from the first in turn"'
+# What is left is the trace of the run whose output was shown.
+traced() {
+	cat >"$work/pings" <<-'END'
+		echo x >>"$1"
+		exec rping -c -a 10.0.0.1 -C $(wc -l <"$1") -v
+	END
+	verify 76 --trace "$work/t" --on server rping -s -a 10.0.0.1 --on client sh "$work/pings" "$work/file" &&
+		counts "$work/out" 1 '^.client. ping data' && has "$work/err" "run: --trace differs, in line " || return
+	mv "$work/t" "$work/verified"
+	rm -f "$work/file"
+	exits 0 polycm run --trace "$work/t" --on server rping -s -a 10.0.0.1 --on client sh "$work/pings" "$work/file" &&
+		cmp "$work/t" "$work/verified"
+}
+check 'another trace' traced
+
+# --- What cannot be promised is told once. ---
+
+unspaced() {
+	user unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces && exec "$@"' sh \
+		env "LD_LIBRARY_PATH=${library%/*}" timeout --foreground -k 2 60 "$copy/bin/polycm" run --verify \
+		--on a true >"$work/unspaced" 2>&1 && counts "$work/unspaced" 1 'allows no namespaces$'
+}
+! user unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_pid_namespaces' 2>/dev/null || check 'no namespaces' unspaced
+check 'random addresses' eval 'user "$work/member" random env "LD_LIBRARY_PATH=${library%/*}" timeout -k 2 60 \
+	"$copy/bin/polycm" run --verify --on a true --on b true >"$work/random" 2>&1 &&
+	counts "$work/random" 1 "^polycm: run: addresses of memory are not the same in each run: "'
+check 'for several programs only' eval 'exits 2 polycm run --verify true &&
+	has "$work/err" "--kill, --until and --verify are for several programs"'
+check 'not for explore' eval 'POLYCM_SIM_EXPLORE="$work/record" exits 2 polycm run --verify --on a true &&
+	has "$work/err" "run: --verify is not for polycm explore"'
+finish

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system_verify.c - polycm run --verify: the system is run twice with the same seed, and what differs
+ * is told: the first turn or call, what programs printed, their exit statuses, the trace.  Where more
+ * happens than a record keeps, two more runs keep the part that differs.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run.h"
+#include "system.h"
+
+#define MOST_PAIRS 8u
+
+/* A run that has ended. */
+struct made {
+	int status;
+	struct turn_segment *segment;	/* NULL: it did not begin */
+	int (*outputs)[2];		/* of programs, from their beginning */
+	FILE *files[SYSTEM_NUM_FILES];
+};
+
+/* ------------------------------------------------------------------------
+ * Runs.
+ */
+
+static void hide(int ret_shown[2])
+{
+	int none = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	fflush(NULL);
+	for (int i = 0; i < 2; i++) {
+		ret_shown[i] = fcntl(STDOUT_FILENO + i, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (none >= 0)
+			dup2(none, STDOUT_FILENO + i);
+	}
+	if (none >= 0)
+		close(none);
+}
+
+static void show(const int shown[2])
+{
+	fflush(NULL);
+	for (int i = 0; i < 2; i++) {
+		if (shown[i] < 0)
+			continue;
+		dup2(shown[i], STDOUT_FILENO + i);
+		close(shown[i]);
+	}
+}
+
+static struct made make(struct system *system, uint64_t from, bool is_shown)
+{
+	struct made made = { .status = 0 };
+	int shown[2];
+
+	system->records = true;
+	system->record_from = from;
+	system->segment = NULL;
+	system->addresses = NULL;
+	system->num_addresses = 0;
+	if (!is_shown)
+		hide(shown);
+	made.status = system_run_once(system);
+	if (!is_shown)
+		show(shown);
+	free(system->folder);
+	system->folder = NULL;
+	if (!system->segment || !system->segment->turns)
+		return made;
+	made.segment = system->segment;
+	made.outputs = tool_realloc(NULL, system->num, sizeof(*made.outputs));
+	for (size_t i = 0; i < system->num; i++)
+		for (int stream = 0; stream < 2; stream++)
+			made.outputs[i][stream] = system_output_file(i, stream);
+	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++)
+		made.files[i] = system_files_copy(system, i);
+	return made;
+}
+
+static void end(const struct system *system, struct made *made)
+{
+	if (!made->segment)
+		return;
+	munmap(made->segment, sizeof(*made->segment));
+	for (size_t i = 0; i < system->num * 2; i++)
+		close(made->outputs[i / 2][i % 2]);
+	free(made->outputs);
+	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++)
+		if (made->files[i])
+			fclose(made->files[i]);
+}
+
+/* A run that was stopped says nothing of another. */
+static bool is_whole(const struct made *made)
+{
+	return made->segment && !made->segment->record.is_cut && !system_is_interrupted();
+}
+
+/* ------------------------------------------------------------------------
+ * Programs and files.
+ */
+
+static bool compare_outputs(const struct system *system, const struct made made[2])
+{
+	static const char *const streams[] = { "output", "error" };
+	bool are_same = true;
+
+	for (size_t i = 0; i < system->num * 2; i++) {
+		char *lines;
+		unsigned int number = system_differ(made[0].outputs[i / 2][i % 2],
+						    made[1].outputs[i / 2][i % 2], &lines);
+
+		if (number)
+			tool_error("run: %s does not print the same, line %u on standard %s: %s",
+				   system_name(&system->programs[i / 2]), number, streams[i % 2],
+				   lines);
+		are_same = are_same && !number;
+		free(lines);
+	}
+	return are_same;
+}
+
+/* To be freed. */
+static char *end_of(int32_t status)
+{
+	status--;
+	if (status < 0)
+		return tool_strdup("does not end");
+	return WIFEXITED(status) ? tool_printf("ends with exit status %d", WEXITSTATUS(status)) :
+				   tool_printf("is killed by signal %d", WTERMSIG(status));
+}
+
+static bool compare_ends(const struct system *system, const struct made made[2])
+{
+	bool are_same = made[0].status == made[1].status;
+
+	for (size_t i = 0; i < system->num; i++) {
+		const int32_t statuses[] = { made[0].segment->record.statuses[i],
+					     made[1].segment->record.statuses[i] };
+		char *ends[] = { end_of(statuses[0]), end_of(statuses[1]) };
+
+		if (statuses[0] != statuses[1])
+			tool_error("run: %s %s in the first run, and %s in the second",
+				   system_name(&system->programs[i]), ends[0], ends[1]);
+		are_same = are_same && statuses[0] == statuses[1];
+		free(ends[0]);
+		free(ends[1]);
+	}
+	if (made[0].status != made[1].status)
+		tool_error("run: the exit status is %d in the first run, and %d in the second",
+			   made[0].status, made[1].status);
+	return are_same;
+}
+
+/* What is left is that of the run whose output was shown. */
+static bool compare_files(const struct made made[2])
+{
+	bool are_same = true;
+
+	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++) {
+		FILE *const files[] = { made[0].files[i], made[1].files[i] };
+		unsigned int number = 0;
+		char *lines = NULL;
+
+		if (files[0] && files[1])
+			number = system_differ(fileno(files[0]), fileno(files[1]), &lines);
+		if (number || !files[0] != !files[1])
+			tool_error("run: --%s differs, in line %u: %s", system_files_name(i), number,
+				   lines ? lines : "there is none");
+		are_same = are_same && !number && !files[0] == !files[1];
+		free(lines);
+	}
+	return are_same;
+}
+
+/* ------------------------------------------------------------------------
+ * The whole.
+ */
+
+static bool differ(const struct made made[2], struct system_difference *ret)
+{
+	const struct turn_segment *const segments[] = { made[0].segment, made[1].segment };
+
+	return system_compare(segments, ret);
+}
+
+/* Two more runs, and more, until they keep what differs; false: they do not differ there. */
+static bool look_closer(struct system *system, struct made made[2], struct system_difference *ret)
+{
+	struct system_difference next = *ret;
+	bool differs = true;
+
+	for (unsigned int i = 0; differs && !next.is_known && i < MOST_PAIRS; i++) {
+		for (int run = 0; run < 2; run++) {
+			end(system, &made[run]);
+			made[run] = make(system, next.begin, false);
+		}
+		if (!is_whole(&made[0]) || !is_whole(&made[1]))
+			return false;
+		differs = differ(made, &next);
+	}
+	if (next.is_known)
+		*ret = next;
+	return next.is_known;
+}
+
+static void tell_difference(struct system *system, const struct made made[2],
+			    struct system_difference *difference)
+{
+	struct made more[2] = { { .status = 0 }, { .status = 0 } };
+
+	if (!difference->is_known)
+		(void)look_closer(system, more, difference);
+	system_tell_difference(system, difference, made[0].segment);
+	system_tell_hint(system, difference);
+	end(system, &more[0]);
+	end(system, &more[1]);
+}
+
+static bool is_repeated(struct system *system, const struct made made[2])
+{
+	struct system_difference difference;
+	const bool has_order = !differ(made, &difference);
+	bool is_same = has_order;
+
+	if (!has_order)
+		tell_difference(system, made, &difference);
+	is_same = compare_ends(system, made) && is_same;
+	is_same = compare_outputs(system, made) && is_same;
+	is_same = compare_files(made) && is_same;
+	if (!is_same && has_order)
+		system_tell_hint(system, &difference);
+	return is_same;
+}
+
+static void restore_files(const struct system *system, const struct made *first)
+{
+	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++)
+		if (first->files[i])
+			system_files_restore(system, i, first->files[i]);
+}
+
+static int verify(struct system *system, const struct made made[2])
+{
+	const struct turn_segment *segment = made[0].segment;
+
+	if (!is_repeated(system, made)) {
+		restore_files(system, &made[0]);
+		return STATUS_DIFFERS;
+	}
+	tool_error("run: the second run is the same: %llu turns, %llu calls, order %016llx",
+		   (unsigned long long)segment->turns, (unsigned long long)segment->calls,
+		   (unsigned long long)segment->hash);
+	return made[0].status;
+}
+
+int system_verify(struct system *system)
+{
+	struct made made[2] = { make(system, 0, true), { .status = 0 } };
+	int status = made[0].status;
+
+	if (is_whole(&made[0])) {
+		made[1] = make(system, 0, false);
+		status = is_whole(&made[1]) ? verify(system, made) : made[1].status;
+		end(system, &made[1]);
+	}
+	end(system, &made[0]);
+	return status;
+}
