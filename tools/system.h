@@ -252,6 +252,11 @@ void system_kill_node(struct system *system);
 
 /* --- system_waits.c --- */
 
+/*
+ * "server: rping, process 1, thread 2", by numbers as those of preemptions: a thread's is that in its
+ * process.  To be freed.
+ */
+char *system_who(const struct system *system, uint32_t member, uint32_t thread);
 /* Nobody can go on, or not before the limit of virtual time. */
 void system_report_waits(const struct system *system);
 

@@ -42,18 +42,20 @@ void system_tell_busy(const struct system *system, uint32_t number, int seconds)
 	const struct turn_thread *thread = &system->segment->threads[number];
 	const struct system_program *program = system_program_of(system, thread->member);
 	const char *node = program ? system_name(program) : "a member";
-	const int32_t pid = system->segment->members[thread->member].pid;
+	const struct turn_member *member = &system->segment->members[thread->member];
 	const long call = call_of(system, thread);
+	const char *call_name = call < 0 ? NULL : system_call_name((uint64_t)call);
 	char name[16];
 
-	read_name(pid, name);
+	read_name(member->pid, name);
 	if (call >= 0)
-		tool_error("%s: %s, process %d, thread %d, is in system call %ld for %d s of real time, "
-			   "which waits for what is outside of the run; Ctrl-C ends the run", node,
-			   name, pid, thread->tid, call, seconds);
+		tool_error("%s: %s, process %u, thread %u, is in system call %ld (%s) for %d s of real "
+			   "time, which waits for what is outside of the run; Ctrl-C ends the run", node,
+			   name, member->number, thread->number, call,
+			   call_name ? call_name : "not known", seconds);
 	else
-		tool_error("%s: %s, process %d, thread %d, has made no system call for %d s of real "
+		tool_error("%s: %s, process %u, thread %u, has made no system call for %d s of real "
 			   "time: it computes, or looks at memory until another thread changes it, "
 			   "which needs a call by which others go on, such as sched_yield(); Ctrl-C "
-			   "ends the run", node, name, pid, thread->tid, seconds);
+			   "ends the run", node, name, member->number, thread->number, seconds);
 }

@@ -8,6 +8,15 @@
 
 #include "system.h"
 
+char *system_who(const struct system *system, uint32_t member, uint32_t thread)
+{
+	const struct system_program *program = system_program_of(system, member);
+
+	return tool_printf("%s: %s, process %u, thread %u", program ? system_name(program) : "?",
+			   program ? program->command[0] : "?",
+			   system->segment->members[member].number, thread);
+}
+
 /* To be freed. */
 static char *wait_of(const struct turn_thread *thread)
 {
@@ -45,7 +54,9 @@ static char *wait_of(const struct turn_thread *thread)
 	case SYS_clock_gettime:
 		return tool_strdup("what it polls for");
 	}
-	return tool_printf("the system call %u", thread->call);
+	return system_call_name(thread->call) ?
+		tool_printf("the system call %s", system_call_name(thread->call)) :
+		tool_printf("the system call %u", thread->call);
 }
 
 /* Of polycm itself: they wait for what the others cause. */
@@ -84,7 +95,7 @@ void system_report_waits(const struct system *system)
 	for (uint32_t i = 0; i < segment->num_threads; i++) {
 		const struct turn_thread *thread = &segment->threads[i];
 		const struct system_program *program = system_program_of(system, thread->member);
-		char *what;
+		char *who, *what;
 
 		/* One that has not begun waits for none of its own doing. */
 		if (program && program->is_pending)
@@ -93,8 +104,9 @@ void system_report_waits(const struct system *system)
 		    is_own(system, thread))
 			continue;
 		what = wait_of(thread);
-		tool_error("error: %s: %s, thread %d, waits for what can never happen: %s",
-			   system_name(program), program->command[0], thread->tid, what);
+		who = system_who(system, thread->member, thread->number);
+		tool_error("error: %s, waits for what can never happen: %s", who, what);
+		free(who);
 		free(what);
 	}
 }

@@ -118,7 +118,7 @@ check 'systems side by side' apart
 
 check 'nobody can go on' eval 'run stuck 75 --on server rping -s -a 10.0.0.1 -C 1 &&
 	has "$work/stuck.out" "polycm: run: nobody can go on, at " \
-		"polycm: error: server: rping, thread 2, waits for what can never happen: "'
+		"polycm: error: server: rping, process 1, thread 1, waits for what can never happen: "'
 check 'the first status that is not 0' eval 'run status 3 --on a true --on b sh -c "exit 3" --on c false'
 check 'a member is killed' eval 'run killed 137 --on a sh -c "kill -9 \$\$" --on b true &&
 	has "$work/killed.out" "polycm: a is killed by signal 9 (Killed) at 0."'

@@ -94,7 +94,7 @@ check 'a server, clients, and a last one' runs rping 0 \
 check 'one that never begins' eval 'runs never 75 "node = \"server\"; command = \"rping -s -a 10.0.0.1 -C 1\";" \
 	"node = \"client\"; command = \"true\"; after = \"server ended\";" &&
 	has never.out "polycm: run: client has not begun: it begins after \"server ended\"" \
-		"polycm: error: server: rping, thread 2, waits for what can never happen: "
+		"polycm: error: server: rping, process 1, thread 1, waits for what can never happen: "
 	lacks never.out "error: client"'
 check 'a last one that waits for ever' eval 'runs stuck 75 "node = \"server\"; command = \"true\";" \
 	"node = \"client\"; name = \"last\"; command = \"rping -s -a 10.0.0.2 -C 1\"; after = \"all\";" &&
@@ -167,8 +167,8 @@ check 'a status that is not expected' eval 'found "$requests" "node = \"server\"
 
 check 'a wait without end' eval 'found "messages = \"DREQ\"; loss = 0.5;" \
 	"node = \"server\"; command = \"rping -s -a 10.0.0.1 -C 1\";" "node = \"client\"; $client;" &&
-	has out ": server: rping, thread 2, waits for ever: " "action = \"lose\"; message = \"DREQ\"; from = \"client\"" &&
-	page "## Who waits for what" "- server: rping, thread 2: "'
+	has out ": server: rping, process 1, thread 1, waits for ever: " "action = \"lose\"; message = \"DREQ\"; from = \"client\"" &&
+	page "## Who waits for what" "- server: rping, process 1, thread 1: "'
 # The reason of a REJ, which the client prints, makes no other failure.
 failures=4
 family() {
