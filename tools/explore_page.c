@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "explore.h"
+#include "system.h"
 
 #define MAX_LINES 12u		/* of a program */
 #define MAX_LENGTH 300		/* of a line */
 #define MAX_LABELS 64u
+#define FRAME "polycm: " SYSTEM_FRAME
 #define SYSTEM_BEGIN (UINT64_C(1000) * EXPLORE_SECOND)	/* in its traces: TURN_BEGIN */
 
 struct tail {
@@ -46,6 +48,12 @@ static struct tail *tail_of(struct tail *tails, size_t *num, const char *label)
 	return &tails[(*num)++];
 }
 
+/* Part of a stack, which is shown with what its thread waits for. */
+static bool is_frame(const char *line)
+{
+	return !strncmp(line, FRAME, strlen(FRAME));
+}
+
 static void add_line(struct tail *tail, const char *text)
 {
 	char **line = &tail->lines[tail->num++ % MAX_LINES];
@@ -64,6 +72,8 @@ static size_t read_tails(const char *output, bool is_system, struct tail *tails)
 
 	while (file && getline(&line, &size, file) > 0) {
 		line[strcspn(line, "\n")] = '\0';
+		if (is_system && is_frame(line))
+			continue;
 		label = split(line, is_system, &text);
 		tail = tail_of(tails, &num, label);
 		if (tail)
@@ -98,22 +108,41 @@ static void write_tails(FILE *page, const struct explore *explore, const struct 
 	}
 }
 
+/* "polycm: error: WHO, waits for what can never happen: WHAT"; false: it is another line. */
+static bool write_wait(FILE *page, const char *line, const char *before)
+{
+	static const char begin[] = "polycm: error: ", waits[] = " waits for what can never happen: ";
+	const char *what = strncmp(line, begin, strlen(begin)) ? NULL : strstr(line, waits);
+	size_t len;
+
+	if (!what)
+		return false;
+	len = (size_t)(what - line) - strlen(begin);
+	len -= len && what[-1] == ',';
+	fprintf(page, "%s- %.*s: %s", before, (int)len, line + strlen(begin), what + strlen(waits));
+	return true;
+}
+
+/* With the stack of each thread, as a block in the list. */
 static void write_waits(FILE *page, const char *output)
 {
 	FILE *file = fopen(output, "re");
+	const char *title = "\n## Who waits for what\n\n";
+	bool is_wait = false, is_stack = false;
 	char *line = NULL;
-	const char *begin = "polycm: error: ", *waits = " waits for what can never happen: ", *what;
-	bool any = false;
-	size_t size = 0, len;
+	size_t size = 0;
 
 	while (file && getline(&line, &size, file) > 0) {
-		if (strncmp(line, begin, strlen(begin)) != 0 || !(what = strstr(line, waits)))
+		if ((is_wait || is_stack) && is_frame(line)) {
+			fprintf(page, "%s      %s", is_wait ? "\n" : "", line + strlen(FRAME));
+			is_wait = false;
+			is_stack = true;
 			continue;
-		len = (size_t)(what - line) - strlen(begin);
-		len -= len && what[-1] == ',';
-		fprintf(page, "%s- %.*s: %s", any ? "" : "\n## Who waits for what\n\n", (int)len,
-			line + strlen(begin), what + strlen(waits));
-		any = true;
+		}
+		is_wait = write_wait(page, line, is_stack ? "\n" : title);
+		if (is_wait)
+			title = "";
+		is_stack = false;
 	}
 	free(line);
 	if (file)

@@ -22,6 +22,7 @@ setup_packages='
 	libcmocka-dev ./cmocka.h
 	uthash-dev ./uthash.h
 	libconfig-dev ./libconfig.h
+	libdw-dev elfutils/libdwfl.h
 	libpcap-dev pcap/pcap.h
 	libjansson-dev ./jansson.h
 	libfabric-dev rdma/fabric.h

@@ -250,7 +250,34 @@ bool system_bury_dead(struct system *system);
 /* What --kill asked for. */
 void system_kill_node(struct system *system);
 
+/* --- system_stacks.c: where threads wait --- */
+
+#define SYSTEM_REGISTERS 17u
+
+/* A copy. */
+struct system_stack {
+	pid_t pid;
+	uint64_t registers[SYSTEM_REGISTERS];	/* by their numbers in DWARF; the last: where it is */
+	uint64_t begin;		/* the address of the bytes */
+	unsigned char *bytes;
+	size_t len;		/* 0: it cannot be read */
+};
+
+/*
+ * Of threads in those slots: lines with a function each, the innermost first, or NULL.  All to be
+ * freed.
+ */
+char **system_stacks(const struct system *system, const uint32_t *slots, size_t num);
+
+/* --- system_unwind.c --- */
+
+/* In a process of its own: "NUMBER\n", the lines and '\0' for each whose stack says something. */
+void system_unwind(const struct system_stack *stacks, size_t num, FILE *to);
+
 /* --- system_waits.c --- */
+
+#define SYSTEM_FRAME "    at "	/* in front of each line of a stack */
+
 
 /*
  * "server: rping, process 1, thread 2", by numbers as those of preemptions: a thread's is that in its

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "run.h"
 #include "system.h"
 
 char *system_who(const struct system *system, uint32_t member, uint32_t thread)
@@ -83,30 +84,51 @@ static bool reached_limit(const struct turn_segment *segment)
 	return false;
 }
 
+/* One that has not begun waits for none of its own doing. */
+static bool is_shown(const struct system *system, const struct turn_thread *thread)
+{
+	const struct system_program *program = system_program_of(system, thread->member);
+
+	return thread->state != TURN_GONE && thread->state != TURN_FREE && program &&
+	       !program->is_pending && !is_own(system, thread);
+}
+
 /* The words are those of a wait without end in one process, which polycm explore knows. */
+static void report_wait(const struct system *system, const struct turn_thread *thread, char *stack)
+{
+	char *who = system_who(system, thread->member, thread->number), *what = wait_of(thread);
+
+	tool_error("error: %s, waits for what can never happen: %s", who, what);
+	free(what);
+	free(who);
+	for (char *frame = stack ? strtok(stack, "\n") : NULL; frame; frame = strtok(NULL, "\n"))
+		tool_error(SYSTEM_FRAME "%s", frame);
+}
+
+/* Names take longer than most runs.  polycm explore shows those of a run that it traces. */
+static bool wants_stacks(const struct system *system)
+{
+	return !getenv(SYSTEM_RECORD_VARIABLE) || system_value(system, RUN_TRACE);
+}
+
 void system_report_waits(const struct system *system)
 {
 	const struct turn_segment *segment = system->segment;
+	uint32_t slots[TURN_MAX_THREADS];
+	size_t num = 0;
+	char **stacks;
 
 	tool_error("run: %s, at %.6f s", reached_limit(segment) ?
 		   "the limit of virtual time (--until) is reached" : "nobody can go on",
 		   (double)(segment->now - TURN_BEGIN) / 1e9);
 	system_report_unserved(system);
-	for (uint32_t i = 0; i < segment->num_threads; i++) {
-		const struct turn_thread *thread = &segment->threads[i];
-		const struct system_program *program = system_program_of(system, thread->member);
-		char *who, *what;
-
-		/* One that has not begun waits for none of its own doing. */
-		if (program && program->is_pending)
-			continue;
-		if (thread->state == TURN_GONE || thread->state == TURN_FREE || !program ||
-		    is_own(system, thread))
-			continue;
-		what = wait_of(thread);
-		who = system_who(system, thread->member, thread->number);
-		tool_error("error: %s, waits for what can never happen: %s", who, what);
-		free(who);
-		free(what);
+	for (uint32_t i = 0; i < segment->num_threads; i++)
+		if (is_shown(system, &segment->threads[i]))
+			slots[num++] = i;
+	stacks = wants_stacks(system) ? system_stacks(system, slots, num) : NULL;
+	for (size_t i = 0; i < num; i++) {
+		report_wait(system, &segment->threads[slots[i]], stacks ? stacks[i] : NULL);
+		free(stacks ? stacks[i] : NULL);
 	}
+	free(stacks);
 }

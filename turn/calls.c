@@ -457,12 +457,13 @@ static long serve(struct turn_call *call)
 	/* A thread that is about to end, or was never one of the system. */
 	if (turn_slot() == TURN_NOBODY)
 		return turn_through(call);
+	self = turn_self();
+	self->context = (uint64_t)call->context;
 	err = turn_pointers_check(call);
 	if (call->number == SYS_rt_sigprocmask)
 		return err ? err : turn_trap_mask(call);
 	if (call->number == TURN_CALL_POINT)
 		return turn_points_lock();
-	self = turn_self();
 	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
 	kind = turn_points_kind_of(call);
 	before(self, call, kind);
