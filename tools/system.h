@@ -111,6 +111,9 @@ struct system_difference {
 /* False: they do not differ. */
 bool system_compare(const struct turn_segment *const segments[2], struct system_difference *ret);
 
+/* The calls before it are the same, and the kernel answered one of them with something else. */
+bool system_has_cause(const struct system_difference *difference);
+
 /* --- system_difference.c --- */
 
 /* first: a run with all marks of what was compared. */

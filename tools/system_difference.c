@@ -58,6 +58,8 @@ static char *what(const struct turn_segment *segment, const struct turn_event *e
 	}
 	if (event->kind != TURN_GIVEN && event->returned)
 		tool_append(&words, " = %lld", (long long)event->result);
+	if (event->data)
+		tool_append(&words, " (data %08x)", (unsigned int)(event->data ^ event->data >> 32));
 	return words;
 }
 
@@ -121,10 +123,24 @@ void system_tell_difference(const struct system *system, const struct system_dif
 	}
 }
 
+/* Is all that was before the difference in the records? */
+static bool knows_all(const struct system_difference *difference)
+{
+	const struct turn_record *record = &difference->segments[0]->record;
+
+	return !record->from && (difference->is_known || record->num_events < TURN_MAX_EVENTS);
+}
+
 void system_tell_hint(const struct system *system, const struct system_difference *difference)
 {
-	if (!difference->hints[0])
-		return;
-	tool_error("run: the first call that is not the same, which may be the cause:");
-	tell_pair(system, difference, difference->hints);
+	const bool has_hint = difference->hints[0], has_cause = system_has_cause(difference);
+
+	if (has_hint) {
+		tool_error("run: the first call that %s:", has_cause ?
+			   "has another result, which may be the cause" : "is not the same");
+		tell_pair(system, difference, difference->hints);
+	}
+	if (!has_cause && knows_all(difference))
+		tool_error("run: all calls before that have the same results: the cause may be the "
+			   "processor's time stamp counter, or memory that others change");
 }

@@ -17,11 +17,11 @@
 #include "calls.h"
 #include "clock.h"
 #include "descriptors.h"
+#include "details.h"
 #include "exec.h"
 #include "futex.h"
 #include "hand.h"
 #include "order.h"
-#include "path.h"
 #include "pointers.h"
 #include "points.h"
 #include "ports.h"
@@ -467,7 +467,7 @@ static long serve(struct turn_call *call)
 	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
 	kind = turn_points_kind_of(call);
 	before(self, call, kind);
-	turn_path_record(call);
+	turn_details_path(call);
 	if (err)
 		return err;
 	if (kind == QUIET && is_transfer(call))
@@ -481,7 +481,9 @@ long turn_call(struct turn_call *call)
 {
 	const long result = serve(call);
 
-	if (turn_slot() != TURN_NOBODY)
-		turn_record_result(turn_segment, turn_self(), result);
+	if (turn_slot() == TURN_NOBODY)
+		return result;
+	turn_details_data(call, result);
+	turn_record_result(turn_segment, turn_self(), result);
 	return result;
 }

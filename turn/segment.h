@@ -190,6 +190,7 @@ struct turn_event {
 	uint32_t returned;	/* so many events were before the call returned; 0: it did not */
 	uint32_t has_path;	/* the number of the argument, from 1 on; 0: none is kept */
 	int64_t result;
+	uint64_t data;		/* a number of what it has read */
 	char path[TURN_MAX_PATH];	/* or its end */
 };
 

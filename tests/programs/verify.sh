@@ -49,7 +49,8 @@ call() {
 	verify 76 --on a "$work/member" call "$work/file" && counts "$work/out" 1 '^.a. ok$' &&
 		told first "$thread clock_nanosleep\(.*\) = 0" && told second "$thread socket\(1, 1, 0\) = [0-9]+" &&
 		told first "$thread read\([0-9]+, 0x[0-9a-f]+, 64\) of \"$work/file\" = 0" &&
-		told second "$thread read\([0-9]+, 0x[0-9a-f]+, 64\) of \"$work/file\" = 1" || return
+		told second "$thread read\([0-9]+, 0x[0-9a-f]+, 64\) of \"$work/file\" = 1 \(data [0-9a-f]{8}\)" || return
+	has "$work/err" "run: the first call that has another result, which may be the cause:" || return
 	turn=$(sed -n 's/.* differs from the first in turn \([0-9]*\):$/\1/p' "$work/err")
 	grep -q "^polycm: run: the second run, turn $turn, 0.001[0-9]* s: .* socket(" "$work/err"
 }
@@ -61,6 +62,10 @@ check 'another exit status' eval 'verify 76 --on a "$work/member" status "$work/
 	has "$work/err" "polycm: run: a ends with exit status 0 in the first run, and ends with exit status 1 in the second"'
 check 'other output' eval 'verify 76 --on a cat /proc/uptime /proc/sys/kernel/random/uuid &&
 	has "$work/err" "polycm: run: a does not print the same, line " && lacks "$work/err" "differs from the first in turn"'
+check 'what a file has' eval 'verify 76 --on a cat /proc/sys/kernel/random/uuid &&
+	told second "a: cat, process 1, thread 1, read\(.*\) of \"/proc/sys/kernel/random/uuid\" = 37 \(data [0-9a-f]{8}\)"'
+check 'the time stamp counter' eval 'verify 76 --on a "$work/member" counter "$work/file" &&
+	has "$work/err" "a does not print the same, line 1 on standard output: " "all calls before that have the same results: "'
 # What is left is the trace of the run whose output was shown.
 traced() {
 	cat >"$work/pings" <<-'END'
