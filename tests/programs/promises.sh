@@ -69,7 +69,8 @@ promise() {
 	for file in first.*; do
 		cmp "$file" "again${file#first}" && cmp "$file" "busy${file#first}" || return
 	done
-	once bare && cmp first.out bare.out || return
+	# Without a trace the environment is shorter, so the stack is elsewhere; names of files depend on that.
+	[[ $1 == addresses || $1 == random ]] || { once bare && cmp first.out bare.out; } || return
 	rm -f first.* again.* busy.* bare.*
 }
 
