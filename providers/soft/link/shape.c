@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/shape.c - packets under way inside a process or on a slow link, each of them a timer
- * with a copy of the bytes, and what links and fault rules do to them.  A packet arrives no
- * earlier than those that were sent before it in its flow, except those that a link or rule
+ * link/shape.c - what links and fault rules do to packets, and when these arrive.  A packet arrives
+ * no earlier than those that were sent before it in its flow, except those that a link or rule
  * delays.
  */
 #include "config.h"
@@ -10,157 +9,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "providers/soft/shm/segment.h"
 #include "providers/soft/trace/trace.h"
-#include "block.h"
 #include "pace.h"
 #include "shape_internal.h"
+#include "transit.h"
 
 #define HOLD SIM_MS(100)		/* how long a packet waits for the one that is to overtake it */
 #define LATE_MIN SIM_US(10)		/* delay of a packet that a link reorders, ... */
 #define LATE_TIMES 4u			/* ... or so many latencies if that is more */
-
-/* A packet under way, or one that is still to leave. */
-struct transit {
-	struct sim_timer timer;			/* first */
-	struct transit *prev, *next;
-	struct sim_flow *flow;			/* NULL: the link has no settings */
-	struct sim_packet packet;
-	uint64_t wire_length;
-	unsigned int slot;			/* of the receiver */
-	uint16_t reason;			/* to be rejected */
-	uint8_t value;				/* XORed to the byte at offset; 0: to none */
-	uint32_t offset;
-	uint64_t sent;
-	unsigned int repeats;			/* by TCP, before this one */
-	uint8_t data[];
-};
-
-static struct transit *transits;
-
-/* ------------------------------------------------------------------------
- * Packets under way.
- */
-
-static struct transit *begin(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
-			     uint64_t wire_length, void (*fn)(struct sim_timer *timer))
-{
-	struct transit *transit = sim_block_get(sizeof(*transit) + sim_frame_len(frame), frame->type);
-
-	if (!transit)
-		return NULL;
-	sim_frame_copy(frame, transit->data);
-	transit->packet = (struct sim_packet){
-		.type = frame->type,
-		.from = frame->from,
-		.to = frame->to,
-		.from_slot = sim_self_slot(),
-		.number = frame->number,
-		.data = transit->data,
-		.len = sim_frame_len(frame),
-	};
-	transit->flow = flow;
-	transit->wire_length = wire_length;
-	transit->slot = slot;
-	transit->value = 0;
-	transit->sent = sim_now();
-	transit->repeats = 0;
-	DL_PREPEND(transits, transit);
-	sim_timer_init(&transit->timer, fn);
-	return transit;
-}
-
-static struct sim_frame frame_of(const struct transit *transit)
-{
-	return (struct sim_frame){
-		.from = transit->packet.from,
-		.to = transit->packet.to,
-		.type = transit->packet.type,
-		.header = transit->data,
-		.header_len = transit->packet.len,
-		.number = transit->packet.number,
-	};
-}
-
-/* Each arrival begins with this, since a handler may drop all packets under way. */
-static inline void take_out(struct transit *transit)
-{
-	DL_DELETE(transits, transit);
-	if (transit->flow && transit->flow->held == transit)
-		transit->flow->held = NULL;
-}
-
-static void end(struct transit *transit)
-{
-	sim_timer_disarm(&transit->timer);
-	take_out(transit);
-	sim_block_put(transit);
-}
-
-/* As sim_tcp_catch().  TCP does not repeat what we send in the name of another process. */
-static int catch(struct transit *transit)
-{
-	struct sim_frame frame;
-
-	if (!sim_tcp_may_catch(transit->packet.to) || transit->packet.from_slot != sim_self_slot())
-		return 0;
-	/* TCP repeats it as it was sent. */
-	if (transit->value && !sim_port_carries(transit->packet.to)) {
-		transit->data[transit->offset] ^= transit->value;
-		transit->value = 0;
-	}
-	frame = frame_of(transit);
-	return sim_tcp_catch(&frame, transit->slot, transit->sent, transit->repeats);
-}
-
-static int to_process(const struct transit *transit)
-{
-	struct sim_frame frame = frame_of(transit);
-
-	return sim_link_leave(&frame, transit->slot);
-}
-
-static void arrive(struct sim_timer *timer)
-{
-	struct transit *transit = (struct transit *)timer;
-	int r;
-
-	take_out(transit);
-	r = catch(transit);
-	if (!r && transit->slot == sim_self_slot())
-		sim_link_deliver(&transit->packet);
-	else if (!r && sim_port_carries(transit->packet.to))
-		r = to_process(transit);
-	if (r == -ENOMEM && transit->packet.type == SIM_PACKET_STREAM) {
-		/* Nobody would send it again, so it is late instead. */
-		DL_PREPEND(transits, transit);
-		sim_timer_arm(timer, sim_now() + SIM_LINK_AGAIN);
-		return;
-	}
-	sim_block_put(transit);
-}
-
-static void arrive_to_be_rejected(struct sim_timer *timer)
-{
-	struct transit *transit = (struct transit *)timer;
-
-	take_out(transit);
-	transit->packet.from_slot = transit->slot;
-	sim_link_reject(&transit->packet, transit->reason);
-	sim_block_put(transit);
-}
-
-int sim_local_send(const struct sim_frame *frame)
-{
-	struct transit *transit = begin(NULL, frame, sim_self_slot(), 0, arrive);
-
-	if (!transit)
-		return -ENOMEM;
-	sim_timer_arm(&transit->timer, transit->sent + (sim_is_virtual() ? SIM_LINK_LATENCY : 0));
-	return 0;
-}
 
 /* ------------------------------------------------------------------------
  * Through links.
@@ -287,8 +144,8 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 	if (is_plain(flow, fate, at))
 		return slot == sim_self_slot() ? sim_local_send(frame)
 					       : sim_link_leave(frame, slot);
-	transit = begin(flow, frame, slot, wire_length,
-			fate->rejected ? arrive_to_be_rejected : arrive);
+	transit = sim_transit_begin(flow, frame, slot, wire_length,
+			fate->rejected ? sim_transit_arrive_to_be_rejected : sim_transit_arrive);
 	if (!transit)
 		return -ENOMEM;
 	transit->reason = fate->reason;
@@ -313,14 +170,14 @@ static void leave(struct sim_timer *timer)
 {
 	static const struct sim_fate none;
 	struct transit *transit = (struct transit *)timer;
-	struct sim_frame frame = frame_of(transit);
+	struct sim_frame frame = sim_transit_frame(transit);
 
-	take_out(transit);
+	sim_transit_take_out(transit);
 	if (sim_tapped())
 		sim_tap_sent(&frame, transit->slot);
 	(void)sim_shape_launch(sim_flow_of(&frame), &frame, transit->slot, transit->wire_length,
 			       &none, NULL);
-	sim_block_put(transit);
+	sim_transit_free(transit);
 }
 
 /* If there is no memory, fewer copies are sent; the packet itself has left. */
@@ -331,7 +188,7 @@ static void send_copies(struct sim_flow *flow, const struct sim_frame *frame, un
 	uint64_t at = sim_now();
 
 	for (uint32_t i = 0; i < fate->copies; i++) {
-		transit = begin(flow, frame, slot, wire_length, leave);
+		transit = sim_transit_begin(flow, frame, slot, wire_length, leave);
 		if (!transit)
 			return;
 		if (__builtin_add_overflow(at, fate->copy_gap, &at))
@@ -399,7 +256,8 @@ int sim_shape_send_as(const struct sim_frame *frame, unsigned int from_slot)
 
 	if (sim_tapped())
 		sim_tap_sent(frame, sim_self_slot());
-	transit = begin(flow, frame, sim_self_slot(), sim_frame_len(frame), arrive);
+	transit = sim_transit_begin(flow, frame, sim_self_slot(), sim_frame_len(frame),
+				    sim_transit_arrive);
 	if (!transit)
 		return -ENOMEM;
 	transit->packet.from_slot = from_slot;
@@ -411,9 +269,9 @@ static void note_arrives(struct sim_timer *timer)
 {
 	struct transit *transit = (struct transit *)timer;
 
-	take_out(transit);
-	(void)to_process(transit);
-	sim_block_put(transit);
+	sim_transit_take_out(transit);
+	(void)sim_transit_to_process(transit);
+	sim_transit_free(transit);
 }
 
 int sim_shape_note(const struct sim_frame *frame, unsigned int slot)
@@ -423,7 +281,7 @@ int sim_shape_note(const struct sim_frame *frame, unsigned int slot)
 
 	if (flow->last <= sim_now())
 		return sim_link_leave(frame, slot);
-	transit = begin(flow, frame, slot, 0, note_arrives);
+	transit = sim_transit_begin(flow, frame, slot, 0, note_arrives);
 	if (!transit)
 		return -ENOMEM;
 	sim_timer_arm(&transit->timer, flow->last);
@@ -451,22 +309,8 @@ int sim_shape_inject(const struct sim_packet *packet, const struct sim_frame *fr
 	return 0;
 }
 
-/* ------------------------------------------------------------------------
- * The end.
- */
-
-unsigned int sim_link_under_way(void)
-{
-	const struct transit *transit;
-	unsigned int num;
-
-	DL_COUNT(transits, transit, num);
-	return num + sim_tcp_waiting();
-}
-
 void sim_shape_drop_all(void)
 {
 	sim_tcp_drop_all();
-	while (transits)
-		end(transits);
+	sim_transits_drop_all();
 }
