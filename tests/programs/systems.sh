@@ -119,6 +119,37 @@ check 'they disagree' eval 'runs disagree 1 "$(says a "x\\\\ny")" "$(says b "x\\
 	has disagree.out "polycm: a and b disagree: line 2 of what they printed: y | z" \
 		"polycm: a and c disagree: line 2 of what they printed: y | (nothing)"'
 
+# --- What a program that ends has sent. ---
+
+# late MESSAGE TRANSPORT SETTING SECONDS: the client's message arrives so long after it left; the client ends before.
+late() {
+	local pair='command = "rping -c -a 10.0.0.1 -C 1"'
+
+	{ programs 'node = "server"; command = "rping -s -a 10.0.0.1 -C 1";' "node = \"client\"; $pair;" | sed "s/roce/$2/"
+	  echo "$3"; } >late.scenario
+	rm -f late.trace
+	exits 0 polycm run --trace late.trace --scenario late.scenario || return
+	awk -F '[:,]' -v message="$1" -v seconds="$4" '
+		index($0, "\"message\":\"" message "\"") && index($0, "\"from\":\"client\"") {
+			at[index($0, "\"kind\":\"recv\"") > 0] = $2
+			packet[index($0, "\"kind\":\"recv\"") > 0] = $8
+		}
+		/"state":"DISCONNECT"|"event":"DISCONNECTED"/ && /"node":"server"/ && !(1 in at) { early = 1 }
+		END {
+			took = (at[1] - at[0]) / 1e9
+			exit early || packet[0] != packet[1] || took < seconds || took > seconds + 0.001
+		}' late.trace && return
+	grep "$1" late.trace
+	return 1
+}
+delay='faults = ( { from = "client"; message = "DREQ"; action = "delay"; delay = "3 s"; } );'
+latency='links = ( { latency = "200 ms"; } );'
+check 'a late DREQ comes after its sender has ended' late DREQ roce "$delay" 3
+check 'and over a slow link' late DREQ roce "$latency" 0.2
+check 'and what ends a TCP connection' late FIN iwarp "$latency" 0.2
+check 'and comes again if it is lost' late FIN iwarp \
+	'faults = ( { from = "client"; message = "FIN"; action = "lose"; times = 1; } );' 0.2
+
 # --- Ways of failing under faults. ---
 
 # found GROUP PROGRAM...: some of twelve seeds fail; the results are in the folder found.

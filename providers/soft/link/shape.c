@@ -83,7 +83,7 @@ static void release_held(struct sim_flow *flow, uint64_t at)
 	if (!held)
 		return;
 	flow->held = NULL;
-	sim_timer_arm(&held->timer, at);
+	sim_transit_arm(held, at, SIM_LEFT_LATE);
 }
 
 /* Trace an effect of the link.  Rules trace their own. */
@@ -128,6 +128,16 @@ static bool is_plain(const struct sim_flow *flow, const struct sim_fate *fate, u
 	       !fate->rejected && !fate->reordered;
 }
 
+static void launch_transit(struct transit *transit, const struct sim_fate *fate, uint64_t at)
+{
+	/* Who would be told of the rejection is gone if we are. */
+	if (fate->rejected)
+		sim_timer_arm(&transit->timer, at);
+	else
+		sim_transit_arm(transit, at, fate->delay || fate->reordered ? SIM_LEFT_LATE :
+				SIM_LEFT_IN_ORDER);
+}
+
 int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
 		     uint64_t wire_length, const struct sim_fate *fate, struct sim_in_order *in_order)
 {
@@ -159,7 +169,7 @@ int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsig
 		flow->held = transit;
 		at = later(at, HOLD);
 	}
-	sim_timer_arm(&transit->timer, at);
+	launch_transit(transit, fate, at);
 	if (!alone)
 		release_held(flow, at);
 	return 0;
@@ -193,7 +203,7 @@ static void send_copies(struct sim_flow *flow, const struct sim_frame *frame, un
 			return;
 		if (__builtin_add_overflow(at, fate->copy_gap, &at))
 			at = SIM_NEVER - 1;
-		sim_timer_arm(&transit->timer, at);
+		sim_transit_arm(transit, at, SIM_LEFT_COPY);
 	}
 }
 
@@ -284,8 +294,39 @@ int sim_shape_note(const struct sim_frame *frame, unsigned int slot)
 	transit = sim_transit_begin(flow, frame, slot, 0, note_arrives);
 	if (!transit)
 		return -ENOMEM;
-	sim_timer_arm(&transit->timer, flow->last);
+	sim_transit_arm(transit, flow->last, SIM_LEFT_IN_ORDER);
 	return 0;
+}
+
+static void left_note_arrives(struct sim_timer *timer)
+{
+	struct transit *transit = (struct transit *)timer;
+
+	sim_transit_take_out(transit);
+	sim_link_tell(&transit->packet);
+	sim_transit_free(transit);
+}
+
+void sim_shape_take_over(const struct sim_packet *packet, const struct sim_left *about)
+{
+	const struct sim_frame frame = {
+		.from = packet->from,
+		.to = packet->to,
+		.type = packet->type,
+		.header = packet->data,
+		.header_len = packet->len,
+		.number = packet->number,
+	};
+	void (*fn)(struct sim_timer *timer) = sim_transit_arrive;
+	struct transit *transit;
+
+	if (about->how == SIM_LEFT_COPY)
+		fn = leave;
+	else if (packet->type == SIM_PACKET_NOTE)
+		fn = left_note_arrives;
+	transit = sim_transit_begin(NULL, &frame, sim_self_slot(), about->wire_length, fn);
+	if (transit)
+		sim_transit_arm_left(transit, packet->from_slot, about);
 }
 
 /* Do only latency and bandwidth apply to the packet? */

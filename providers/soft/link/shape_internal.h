@@ -5,6 +5,7 @@
 
 #include <uthash.h>
 
+#include "providers/soft/wire/left.h"
 #include "shape.h"
 
 /* When to try again for memory, for a packet that nobody repeats. */
@@ -54,6 +55,9 @@ struct sim_in_order {
 /* The packet leaves.  in_order may be NULL. */
 int sim_shape_launch(struct sim_flow *flow, const struct sim_frame *frame, unsigned int slot,
 		     uint64_t wire_length, const struct sim_fate *fate, struct sim_in_order *in_order);
+
+/* A packet that a process which has ended left under way to this one. */
+void sim_shape_take_over(const struct sim_packet *packet, const struct sim_left *about);
 
 /* --- tcp.c --- */
 

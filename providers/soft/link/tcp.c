@@ -20,6 +20,7 @@
 #include "providers/soft/wire/rc.h"
 #include "providers/soft/wire/segment.h"
 #include "block.h"
+#include "left.h"
 #include "shape_internal.h"
 
 #define FIRST_TIMEOUT SIM_MS(200)	/* TCP_RTO_MIN, above any round trip here */
@@ -37,6 +38,7 @@ struct segment_kept {
 	struct sim_fate fate;		/* where it is not lost */
 	unsigned int slot;
 	bool lost;
+	uint64_t announced;		/* of sim_left_announce() */
 	uint8_t data[];
 };
 
@@ -102,10 +104,25 @@ static bool is_opening(const struct sim_frame *frame)
  * Senders.
  */
 
+/* The kernel sends again whether or not the process lives, and sooner or later it arrives. */
+static void announce(const struct sender *sender, struct segment_kept *kept)
+{
+	sim_left_withdraw(&kept->frame, kept->slot, kept->announced);
+	kept->announced = sim_left_announce(&kept->frame, kept->slot, SIM_LEFT_IN_ORDER,
+					    sender->timer.deadline, kept->message.wire_length);
+}
+
+static void announce_all(const struct sender *sender)
+{
+	for (struct segment_kept *kept = sender->first; kept; kept = kept->next)
+		announce(sender, kept);
+}
+
 static void drop_first(struct sender *sender)
 {
 	struct segment_kept *kept = sender->first;
 
+	sim_left_withdraw(&kept->frame, kept->slot, kept->announced);
 	sender->first = kept->next;
 	if (!sender->first)
 		sender->end = &sender->first;
@@ -232,6 +249,7 @@ static void fire(struct sim_timer *timer)
 		go_on(sender);
 	else
 		sim_timer_arm(timer, sim_now() + timeout(sender));
+	announce_all(sender);
 }
 
 static struct sender *find_sender(const struct sim_frame *frame, uint64_t connection)
@@ -305,6 +323,7 @@ static struct segment_kept *keep(struct sender *sender, struct segment_kept **at
 	kept->fate = *fate;
 	kept->slot = slot;
 	kept->lost = fate->lost && !fate->rejected;
+	kept->announced = 0;
 	*at = kept;
 	if (!kept->next)
 		sender->end = &kept->next;
@@ -318,6 +337,7 @@ int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 	struct sender *sender = find_sender(frame, connection);
 	struct sim_flow *flow = sim_flow_of(frame);
 	struct sim_fate fate;
+	struct segment_kept *kept;
 	bool lost;
 	int r;
 
@@ -330,13 +350,15 @@ int sim_tcp_send(const struct sim_frame *frame, unsigned int slot,
 	if (!sender)
 		return -ENOMEM;
 	if (sender->first || lost) {
-		if (!keep(sender, sender->end, frame, slot, message, &fate))
+		kept = keep(sender, sender->end, frame, slot, message, &fate);
+		if (!kept)
 			return -ENOMEM;
 		if (!sender->first->next) {
 			sender->retries = 0;
 			sender->stuck = false;
 			sim_timer_arm(&sender->timer, sim_now() + timeout(sender));
 		}
+		announce(sender, kept);
 		return 0;
 	}
 	sender->arrived.repeats = 0;
@@ -369,6 +391,7 @@ int sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sen
 {
 	struct sim_fate fate = { .lost = !sim_port_carries(frame->to) };
 	uint64_t connection = sim_tcp_connection(frame);
+	struct segment_kept *kept;
 	struct sim_message message;
 	struct sender *sender;
 
@@ -380,10 +403,15 @@ int sim_tcp_catch(const struct sim_frame *frame, unsigned int slot, uint64_t sen
 		return fate.lost ? -ENOMEM : 0;
 	if (!fate.lost && (!sender->first || !is_before(sender->first, frame)))
 		return 0;
-	if (!keep(sender, place_of(sender, frame), frame, slot, &message, &fate))
+	kept = keep(sender, place_of(sender, frame), frame, slot, &message, &fate);
+	if (!kept)
 		return -ENOMEM;
-	if (sender->first->frame.number == frame->number)
+	if (sender->first == kept) {
 		miss(sender, sent, repeats);
+		announce_all(sender);
+	} else {
+		announce(sender, kept);
+	}
 	return 1;
 }
 
@@ -392,9 +420,14 @@ unsigned int sim_tcp_waiting(void)
 	return num_kept;
 }
 
+/* Other processes still get what was announced to them. */
 void sim_tcp_drop_all(void)
 {
-	for (unsigned int i = 0; i < BUCKETS; i++)
-		while (buckets[i])
+	for (unsigned int i = 0; i < BUCKETS; i++) {
+		while (buckets[i]) {
+			for (struct segment_kept *kept = buckets[i]->first; kept; kept = kept->next)
+				kept->announced = 0;
 			forget(buckets[i]);
+		}
+	}
 }

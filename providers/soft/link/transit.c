@@ -8,9 +8,11 @@
 
 #include "providers/soft/shm/segment.h"
 #include "block.h"
+#include "left.h"
 #include "transit.h"
 
 static struct transit *transits;
+static unsigned int in_order_of[SIM_MAX_SLOTS];	/* so many are left in order by ended processes */
 
 struct transit *sim_transit_begin(struct sim_flow *flow, const struct sim_frame *frame,
 				  unsigned int slot, uint64_t wire_length,
@@ -36,6 +38,8 @@ struct transit *sim_transit_begin(struct sim_flow *flow, const struct sim_frame 
 	transit->value = 0;
 	transit->sent = sim_now();
 	transit->repeats = 0;
+	transit->announced = 0;
+	transit->in_order = false;
 	DL_PREPEND(transits, transit);
 	sim_timer_init(&transit->timer, fn);
 	return transit;
@@ -53,11 +57,54 @@ struct sim_frame sim_transit_frame(const struct transit *transit)
 	};
 }
 
-void sim_transit_take_out(struct transit *transit)
+static void drop(struct transit *transit)
 {
 	DL_DELETE(transits, transit);
 	if (transit->flow && transit->flow->held == transit)
 		transit->flow->held = NULL;
+	if (transit->in_order)
+		in_order_of[transit->packet.from_slot]--;
+}
+
+static void withdraw(struct transit *transit)
+{
+	const struct sim_frame frame = sim_transit_frame(transit);
+
+	if (transit->announced)
+		sim_left_withdraw(&frame, transit->slot, transit->announced);
+	transit->announced = 0;
+}
+
+void sim_transit_arm(struct transit *transit, uint64_t at, enum sim_left_how how)
+{
+	const struct sim_frame frame = sim_transit_frame(transit);
+
+	sim_timer_arm(&transit->timer, at);
+	withdraw(transit);
+	transit->announced = sim_left_announce(&frame, transit->slot, how, at, transit->wire_length);
+}
+
+void sim_transit_arm_left(struct transit *transit, unsigned int slot, const struct sim_left *about)
+{
+	transit->packet.from_slot = slot;
+	transit->in_order = about->how == SIM_LEFT_IN_ORDER;
+	if (transit->in_order)
+		in_order_of[slot]++;
+	sim_timer_arm(&transit->timer, about->at);
+}
+
+bool sim_transits_in_order_of(unsigned int slot)
+{
+	return in_order_of[slot];
+}
+
+void sim_transit_take_out(struct transit *transit)
+{
+	drop(transit);
+	withdraw(transit);
+	/* The end of its process can be handled now. */
+	if (transit->in_order && !in_order_of[transit->packet.from_slot] && sim_segment_joined())
+		sim_segment_notify(sim_segment_slot(), transit->packet.from_slot);
 }
 
 void sim_transit_free(struct transit *transit)
@@ -102,7 +149,8 @@ void sim_transit_arrive(struct sim_timer *timer)
 	if (r == -ENOMEM && transit->packet.type == SIM_PACKET_STREAM) {
 		/* Nobody would send it again, so it is late instead. */
 		DL_PREPEND(transits, transit);
-		sim_timer_arm(timer, sim_now() + SIM_LINK_AGAIN);
+		transit->in_order = false;
+		sim_transit_arm(transit, sim_now() + SIM_LINK_AGAIN, SIM_LEFT_IN_ORDER);
 		return;
 	}
 	sim_block_put(transit);
@@ -144,7 +192,7 @@ void sim_transits_drop_all(void)
 
 	while ((transit = transits)) {
 		sim_timer_disarm(&transit->timer);
-		sim_transit_take_out(transit);
+		drop(transit);
 		sim_transit_free(transit);
 	}
 }

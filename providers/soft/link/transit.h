@@ -6,6 +6,7 @@
 #ifndef SIM_TRANSIT_H
 #define SIM_TRANSIT_H
 
+#include "providers/soft/wire/left.h"
 #include "shape_internal.h"
 
 /* A packet under way, or one that is still to leave. */
@@ -21,13 +22,21 @@ struct transit {
 	uint32_t offset;
 	uint64_t sent;
 	unsigned int repeats;			/* by TCP, before this one */
+	uint64_t announced;			/* of sim_left_announce() */
+	bool in_order;				/* left by another process (left.h) */
 	uint8_t data[];
 };
 
-/* A copy of the packet; the caller arms its timer.  NULL: no memory. */
+/* A copy of the packet, to be armed by the caller.  NULL: no memory. */
 struct transit *sim_transit_begin(struct sim_flow *flow, const struct sim_frame *frame,
 				  unsigned int slot, uint64_t wire_length,
 				  void (*fn)(struct sim_timer *timer));
+/* Its timer fires then.  The receiving process is told so. */
+void sim_transit_arm(struct transit *transit, uint64_t at, enum sim_left_how how);
+/* It is one of another process, which has ended. */
+void sim_transit_arm_left(struct transit *transit, unsigned int slot, const struct sim_left *about);
+/* Is one of those in order under way that this process has left? */
+bool sim_transits_in_order_of(unsigned int slot);
 struct sim_frame sim_transit_frame(const struct transit *transit);
 
 /* Each arrival begins with this, since a handler may drop all packets under way. */

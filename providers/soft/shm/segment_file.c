@@ -23,7 +23,7 @@
 #include "segment_internal.h"
 
 #define MAGIC 0x3167657374637970u	/* "pyctseg1" as a little-endian machine writes it */
-#define SEGMENT_VERSION 13u
+#define SEGMENT_VERSION 14u
 
 #define AREA_ALIGN _Alignof(struct segment)
 

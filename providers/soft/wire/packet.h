@@ -9,7 +9,8 @@ enum sim_packet_type {
 	SIM_PACKET_RC,		/* data path of connected QPs */
 	SIM_PACKET_UD,
 	SIM_PACKET_NOTE,	/* off the wire: see sim_link_note() */
-	SIM_PACKET_TYPES
+	SIM_PACKET_TYPES,
+	SIM_PACKET_LEFT = 0x80	/* in rings between processes only: see link/left.h */
 };
 
 #define SIM_LINK_MAX_PACKET 16384u	/* header and payload, on any link */

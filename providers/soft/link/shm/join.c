@@ -13,6 +13,7 @@
 #include "providers/soft/fabric/ports_area.h"
 #include "providers/soft/faults/changes.h"
 #include "providers/soft/faults/decisions.h"
+#include "providers/soft/link/left.h"
 #include "providers/soft/link/pace.h"
 #include "providers/soft/shm/doorbell.h"
 #include "look.h"
@@ -49,6 +50,7 @@ static void forked(void)
 {
 	sim_doorbell_forget();
 	sim_peer_forget_all();
+	sim_left_forget();
 	sim_segment_after_fork();
 }
 
@@ -77,6 +79,7 @@ void sim_shm_leave(void)
 	sim_death_watch_ends();
 	sim_shm_stop_trying();
 	sim_peer_forget_all();
+	sim_left_forget();
 	sim_changes_leave();
 	sim_segment_leave();
 }

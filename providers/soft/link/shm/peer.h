@@ -8,6 +8,7 @@
 #define SIM_PEER_H
 
 #include "providers/soft/link/link.h"
+#include "providers/soft/wire/left.h"
 #include "access.h"
 #include "pull.h"
 #include "ring.h"
@@ -21,7 +22,8 @@ struct sim_wire {
 	uint64_t number;		/* of the packet */
 };
 
-#define SIM_MAX_RECORD ((uint32_t)(sizeof(struct sim_wire) + SIM_LINK_MAX_PACKET))
+#define SIM_MAX_RECORD \
+	((uint32_t)(sizeof(struct sim_wire) + sizeof(struct sim_left) + SIM_LINK_MAX_PACKET))
 
 /* A packet for which the ring had no room. */
 struct sim_waiting {

@@ -11,6 +11,7 @@
 
 #include "providers/soft/faults/changes.h"
 #include "providers/soft/link/block.h"
+#include "providers/soft/link/left.h"
 #include "providers/soft/link/link_internal.h"
 #include "providers/soft/shm/doorbell.h"
 #include "look.h"
@@ -185,6 +186,13 @@ static int append(struct sim_peer *peer, unsigned int slot, const struct sim_fra
 	return 0;
 }
 
+/* Who has never heard of us would not notice our end either. */
+static bool wants_reading(const struct sim_peer *peer, const struct sim_frame *frame)
+{
+	return frame->type != SIM_PACKET_NOTE &&
+	       (frame->type != SIM_PACKET_LEFT || !peer->out.notified);
+}
+
 int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 {
 	uint32_t len = (uint32_t)(sizeof(struct sim_wire) + sim_frame_len(frame));
@@ -215,7 +223,7 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 		if (!r) {
 			fill(frame, bytes);
 			sim_ring_commit(&peer->out, len, frame->type | sim_changes_tag);
-			if (frame->type != SIM_PACKET_NOTE)
+			if (wants_reading(peer, frame))
 				notify(peer, slot);
 			return 0;
 		}
@@ -238,7 +246,7 @@ static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint3
 	struct sim_packet packet;
 	struct sim_wire wire;
 
-	if (len < sizeof(wire) || type >= SIM_PACKET_TYPES)
+	if (len < sizeof(wire) || (type >= SIM_PACKET_TYPES && type != SIM_PACKET_LEFT))
 		goto drop;
 	memcpy(&wire, bytes, sizeof(wire));
 	packet = (struct sim_packet){
@@ -257,7 +265,9 @@ static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint3
 		sim_settle();
 	if (receiving)
 		sim_changes_before(tag);
-	if (type == SIM_PACKET_NOTE)
+	if (type == SIM_PACKET_LEFT)
+		sim_left_read(&packet);
+	else if (type == SIM_PACKET_NOTE)
 		sim_link_tell(&packet);
 	else
 		sim_link_deliver(&packet);
@@ -398,6 +408,8 @@ static bool attend(unsigned int slot)
 	if (peer->first && !stale)
 		send_on(peer, slot);
 	if (!more && gone) {
+		if (sim_left_take_over(slot, stale))
+			return false;
 		sim_link_hear_last_word(slot);
 		bury(peer, slot);
 		return stale;
