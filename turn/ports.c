@@ -194,9 +194,78 @@ static void choose(int fd, const struct in6_addr *to)
 		bind_to_port(fd, &own, port, len);
 }
 
-void turn_ports_before_send(int fd)
+/* ------------------------------------------------------------------------
+ * The address that datagrams come from.
+ *
+ * A socket that is bound to no address gets one when it is connected, and keeps it for further
+ * connections; the kernel takes the receiver's, which is its own, too.  So here it is connected to
+ * an address of this host first.
+ */
+
+static long disconnect(int fd)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	return TURN_RAW(SYS_connect, fd, &none, sizeof(none));
+}
+
+static bool has_address(const union address *one, size_t len, const union address *two, size_t two_len)
+{
+	struct in6_addr a, b;
+
+	return get_ipv6(one, len, &a) && get_ipv6(two, two_len, &b) && IN6_ARE_ADDR_EQUAL(&a, &b);
+}
+
+/* What the program gave; false: it has no address of another host. */
+static bool get_receiver(const struct sockaddr *given, socklen_t len, union address *ret)
+{
+	struct in6_addr ip;
+
+	if (!given || len < sizeof(sa_family_t) || !turn_can_read(given, smaller(len, sizeof(*ret))))
+		return false;
+	memcpy(ret, given, smaller(len, sizeof(*ret)));
+	if (!get_ipv6(ret, len, &ip) || is_loopback_or_any(&ip))
+		return false;
+	/* Nobody is reached there. */
+	return is_mapped(&ip) ? ip.s6_addr[12] < 224 : !IN6_IS_ADDR_MULTICAST(&ip);
+}
+
+/* True: it has an address of this host now, and is connected to that. */
+static bool take_own_address(int fd, const struct sockaddr *given, socklen_t len)
+{
+	union address to, own, is;
+	socklen_t own_len = sizeof(own);
+	struct in6_addr ip;
+
+	if (!get_receiver(given, len, &to) || option_of(fd, SOL_SOCKET, SO_TYPE) != SOCK_DGRAM)
+		return false;
+	if (TURN_RAW(SYS_getsockname, fd, &is, &own_len) < 0 || !port_in(&is, own_len) ||
+	    !is_any(&is))
+		return false;
+	own = to;
+	len = (socklen_t)smaller(len, sizeof(own));
+	get_ipv6(&to, len, &ip);
+	set_source(&own, &ip);
+	if (!memcmp(&own, &to, len) || TURN_RAW(SYS_connect, fd, &own.sa, len) < 0)
+		return false;
+	/* Without namespaces it is an address of another machine. */
+	own_len = sizeof(is);
+	if (!TURN_RAW(SYS_getsockname, fd, &is, &own_len) && has_address(&is, own_len, &own, len))
+		return true;
+	disconnect(fd);
+	return false;
+}
+
+bool turn_ports_before_send(int fd, const struct sockaddr *to, socklen_t len)
 {
 	choose(fd, NULL);
+	/* It would get errors of others. */
+	return option_of(fd, IPPROTO_IP, IP_RECVERR) != 1 && take_own_address(fd, to, len);
+}
+
+void turn_ports_after_send(int fd)
+{
+	disconnect(fd);
 }
 
 /*
@@ -245,6 +314,7 @@ void turn_ports_before_connect(int fd, const struct sockaddr *to, socklen_t len,
 		return;
 	if (!turn_tcp_is(fd) || !set_next_port(source)) {
 		choose(fd, &address);
+		source->is_connected = take_own_address(fd, to, len);
 		return;
 	}
 	if (TURN_RAW(SYS_getsockname, fd, &own, &own_len) < 0 || !port_in(&own, own_len) ||
@@ -271,6 +341,8 @@ void turn_ports_connect_failed(const struct turn_source *source)
 	union address own;
 	socklen_t len = sizeof(own);
 
+	if (source->is_connected)
+		disconnect(source->fd);
 	if (!source->is_any || TURN_RAW(SYS_getsockname, source->fd, &own, &len) < 0)
 		return;
 	if (own.sa.sa_family == AF_INET)

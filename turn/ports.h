@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * turn/ports.h - the ports and names that the kernel would choose at random are chosen here, so that
- * they repeat; and the address from which a program connects is its own host's.
+ * they repeat; and the address from which a program connects or sends is its own host's.
  */
 #ifndef TURN_PORTS_H
 #define TURN_PORTS_H
@@ -15,13 +15,18 @@
 long turn_bind(const struct turn_call *call);
 long turn_listen(const struct turn_call *call);
 
-/* Before a call that gives the socket a port if it has none. */
-void turn_ports_before_send(int fd);
+/*
+ * Before a datagram to that receiver, which gives the socket a port if it has none.  True: so that it
+ * comes from this host, the socket is connected until turn_ports_after_send().
+ */
+bool turn_ports_before_send(int fd, const struct sockaddr *to, socklen_t len);
+void turn_ports_after_send(int fd);
 
 /* Where a connection comes from. */
 struct turn_source {
 	int fd;
 	bool is_any;		/* the program has not bound it to an address */
+	bool is_connected;	/* to an address of this host, for datagrams */
 	uint32_t tries;		/* of ports that the kernel was given; 0: it was given none */
 };
 

@@ -159,12 +159,17 @@ static long move_all(const struct turn_call *call, int fd, struct msghdr *messag
 	return sum;
 }
 
-static bool is_stream(int fd)
+static int type_of(int fd)
 {
 	int type = 0;
 	socklen_t len = sizeof(type);
 
-	return !TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM;
+	return TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) ? 0 : type;
+}
+
+static bool is_stream(int fd)
+{
+	return type_of(fd) == SOCK_STREAM;
 }
 
 static bool is_pipe_or_stream(int fd)
@@ -268,19 +273,23 @@ long turn_input(const struct turn_call *call)
 	return turn_done(turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO));
 }
 
-static bool names_receiver(const struct turn_call *call)
+/* NULL: the call names none. */
+static const struct sockaddr *receiver_of(const struct turn_call *call, socklen_t *ret_len)
 {
-	switch (call->number) {
-	case SYS_sendto:
-		return call->arguments[4];
-	case SYS_sendmsg:
-		return ((const struct msghdr *)call->arguments[1])->msg_name;
-	case SYS_sendmmsg:
-		return call->arguments[2] &&
-		       turn_can_read((const void *)call->arguments[1], sizeof(struct mmsghdr)) &&
-		       ((const struct mmsghdr *)call->arguments[1])->msg_hdr.msg_name;
+	const struct msghdr *message = NULL;
+
+	if (call->number == SYS_sendto) {
+		*ret_len = (socklen_t)call->arguments[5];
+		return (const struct sockaddr *)call->arguments[4];
 	}
-	return false;
+	if (call->number == SYS_sendmsg)
+		message = (const struct msghdr *)call->arguments[1];
+	/* Of the first one. */
+	else if (call->number == SYS_sendmmsg && call->arguments[2] &&
+		 turn_can_read((const void *)call->arguments[1], sizeof(struct mmsghdr)))
+		message = &((const struct mmsghdr *)call->arguments[1])->msg_hdr;
+	*ret_len = message ? message->msg_namelen : 0;
+	return message ? message->msg_name : NULL;
 }
 
 /* Nobody waits for it but who watches files; only that is a change. */
@@ -296,17 +305,37 @@ long turn_file(const struct turn_call *call)
 	return result;
 }
 
+static long send_datagram(const struct turn_call *call, int fd, const struct sockaddr *to, socklen_t len)
+{
+	const bool waits = !may_not_wait(call) && turn_may_wait(fd);
+	/* Others are not to see it connected, while it waits for room; but Linux has room. */
+	const bool goes = !waits || turn_is_ready(fd, POLLOUT);
+	const bool is_connected = turn_ports_before_send(fd, goes ? to : NULL, len);
+	long result;
+
+	if (waits && !is_connected)
+		return turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
+	result = turn_through(call);
+	if (is_connected)
+		turn_ports_after_send(fd);
+	return result;
+}
+
 long turn_output(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
 	const bool is_message = call->number == SYS_sendmsg || call->number == SYS_sendto;
+	socklen_t len;
+	const struct sockaddr *to = receiver_of(call, &len);
 	long result;
 
-	/* It gives a socket of datagrams a port. */
-	if (names_receiver(call))
-		turn_ports_before_send(fd);
 	turn_traces_before_send(call);
-	if (may_not_wait(call) || !turn_may_wait(fd))
+	/* It gives the socket a port. */
+	if (to && type_of(fd) != SOCK_DGRAM)
+		turn_ports_before_send(fd, NULL, 0);
+	if (to && type_of(fd) == SOCK_DGRAM)
+		result = send_datagram(call, fd, to, len);
+	else if (may_not_wait(call) || !turn_may_wait(fd))
 		result = turn_through(call);
 	else if (is_message && is_stream(fd))
 		result = move_message(call, fd, true);

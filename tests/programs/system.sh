@@ -6,7 +6,7 @@
 # left behind.
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
-need rping ucmatose udaddy rdma_server rcopy mckey ibv_rc_pingpong
+need rping ucmatose udaddy udpong rdma_server rcopy mckey ibv_rc_pingpong
 [ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
 polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
 	skip 'the kernel has no syscall user dispatch'
@@ -181,6 +181,11 @@ if ! grep -qF 'TCP' "$work/probe"; then
 	check 'refused connections over TCP' same 2 --on one "$work/net" refused 10.0.0.2 --on two true
 	check 'a look at all of a message over TCP' same 3 --on one "$work/net" parts --on two "$work/net" peek one
 	check 'more connections than the backlog has room for' same 3 --on one "$work/net" late --on two "$work/net" early one
+	check 'datagrams' eval 'same 3 --on one "$work/net" echo --on two "$work/net" datagrams 10.0.0.1 &&
+		counts "$work/first.out" 4 "^.one. from ::ffff:10.0.0.2 32768$" &&
+		counts "$work/first.out" 4 "^.one. from ::ffff:10.0.0.2 7400$"'
+	check 'datagram rsockets' eval 'same 3 --transport ib --daemon one udpong -b 10.0.0.1 -T e -S 64 -C 10 \
+		--on two udpong -s 10.0.0.1 -T e -S 64 -C 10 && counts "$work/first.out" 1 "^.two. custom "'
 	check 'loopback' eval 'same 2 --on one "$work/net" serve --on two "$work/net" connect 127.0.0.1 &&
 		has "$work/first.out" "[one] from ::ffff:127.0.0.1 to one"'
 	check 'numbers of System V objects' same 3 --on a ipcmk -M 100 -Q -S 1

@@ -14,6 +14,8 @@
  *	refused ADDRESS		connections to nobody there and here, by one socket
  *	parts			writes three parts, one a second
  *	peek ADDRESS		looks at all of them before it takes any
+ *	echo			sends datagrams back, and says where they come from, until one is empty
+ *	datagrams ADDRESS	to that server, from sockets of all kinds
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -253,6 +255,92 @@ static void peek(const char *host)
 	CHECK(recv(fd, bytes, 9, MSG_PEEK | MSG_WAITALL) == 3 && !memcmp(bytes, "xyz", 3));
 }
 
+/* From any address, so that it comes from an address of this host. */
+static void echo(void)
+{
+	const union any at = { .in6 = { .sin6_family = AF_INET6, .sin6_port = htons(atoi(PORT)) } };
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	char bytes[16], host[INET6_ADDRSTRLEN];
+	socklen_t len = sizeof(at);
+	union any from;
+	ssize_t num;
+
+	CHECK(!bind(fd, &at.sa, length(AF_INET6)));
+	while ((num = recvfrom(fd, bytes, sizeof(bytes), 0, &from.sa, &len)) > 0) {
+		CHECK(inet_ntop(AF_INET6, &from.in6.sin6_addr, host, sizeof(host)));
+		printf("from %s %u\n", host, ntohs(from.in6.sin6_port));
+		CHECK(sendto(fd, bytes, (size_t)num, 0, &from.sa, len) == num);
+	}
+}
+
+static union any own_of(int fd)
+{
+	union any own;
+	socklen_t len = sizeof(own);
+
+	CHECK(!getsockname(fd, &own.sa, &len) && own.in.sin_family == AF_INET);
+	return own;
+}
+
+static void gets_answer(int fd, const union any *to)
+{
+	char byte;
+	union any from;
+	socklen_t len = sizeof(from);
+
+	CHECK(recvfrom(fd, &byte, 1, 0, &from.sa, &len) == 1 && byte == 'x');
+	CHECK(from.in.sin_addr.s_addr == to->in.sin_addr.s_addr && from.in.sin_port == to->in.sin_port);
+}
+
+/* Not connected: in each way of sending. */
+static void send_to(int fd, const union any *to)
+{
+	struct iovec part = { (void *)"x", 1 };
+	struct mmsghdr message = { .msg_hdr = {
+		.msg_name = (void *)to, .msg_namelen = length(AF_INET),
+		.msg_iov = &part, .msg_iovlen = 1,
+	} };
+
+	CHECK(sendto(fd, "x", 1, 0, &to->sa, length(AF_INET)) == 1);
+	gets_answer(fd, to);
+	CHECK(sendmsg(fd, &message.msg_hdr, 0) == 1);
+	gets_answer(fd, to);
+	CHECK(sendmmsg(fd, &message, 1, MSG_DONTWAIT) == 1);
+	gets_answer(fd, to);
+	CHECK(own_of(fd).in.sin_addr.s_addr == INADDR_ANY);
+}
+
+static void send_connected(int fd, const union any *to)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	const union any outside = { .in = { .sin_family = AF_INET, .sin_port = htons(9),
+					    .sin_addr.s_addr = inet_addr("192.0.2.1") } };
+
+	CHECK(!connect(fd, &to->sa, length(AF_INET)));
+	CHECK(own_of(fd).in.sin_addr.s_addr != to->in.sin_addr.s_addr);
+	CHECK(send(fd, "x", 1, 0) == 1);
+	gets_answer(fd, to);
+	CHECK(!connect(fd, &none, sizeof(none)));
+	CHECK(own_of(fd).in.sin_addr.s_addr == INADDR_ANY);
+	CHECK(connect(fd, &outside.sa, length(AF_INET)) < 0 && errno == ENETUNREACH);
+	CHECK(own_of(fd).in.sin_addr.s_addr == INADDR_ANY);
+}
+
+static void datagrams(const char *host)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), bound = socket(AF_INET, SOCK_DGRAM, 0);
+	union any to = { .in = { .sin_family = AF_INET, .sin_port = htons(atoi(PORT)) } };
+	const union any any = { .in = { .sin_family = AF_INET, .sin_port = htons(7400) } };
+
+	to.in.sin_addr.s_addr = inet_addr(host);
+	CHECK(!bind(bound, &any.sa, length(AF_INET)));
+	send_to(fd, &to);
+	send_connected(fd, &to);
+	send_connected(bound, &to);
+	send_to(bound, &to);
+	CHECK(sendto(fd, "", 0, 0, &to.sa, length(AF_INET)) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "ports"))
@@ -279,6 +367,10 @@ int main(int argc, char **argv)
 		parts();
 	else if (argc == 3 && !strcmp(argv[1], "peek"))
 		peek(argv[2]);
+	else if (argc == 2 && !strcmp(argv[1], "echo"))
+		echo();
+	else if (argc == 3 && !strcmp(argv[1], "datagrams"))
+		datagrams(argv[2]);
 	else
 		return 2;
 	puts("ok");
