@@ -36,6 +36,8 @@ void timeline_usage(FILE *to);
 int run_prepare(const char *scenario, const char *transport, const char *command);
 /* system.c: a scenario file with the nodes that "--on NODE COMMAND ..." names; 0 or a status. */
 int system_write_nodes(char **words, const char *transport, const char *path, bool *ret_written);
+/* system.c: does the scenario file have the nodes that these name?  0 or a status. */
+int system_check_nodes(char **words, const char *scenario);
 /* system_programs.c: does the file have programs? */
 bool system_has_programs(const char *path);
 /*

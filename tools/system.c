@@ -290,6 +290,15 @@ int system_write_nodes(char **words, const char *transport, const char *path, bo
 	return *ret_written ? system_write_scenario(&system, transport, path) : status;
 }
 
+int system_check_nodes(char **words, const char *scenario)
+{
+	const char *values[RUN_NUM_VALUES] = { [RUN_SCENARIO] = scenario };
+	struct system system = { .values = values };
+	int status = add_programs(&system, words, words);
+
+	return status ? status : check_nodes(&system);
+}
+
 static int read_programs(struct system *system)
 {
 	const char *file = system_value(system, RUN_SCENARIO);
