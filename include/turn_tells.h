@@ -24,6 +24,11 @@ struct turn_tells {
 	 * those that wait for the lock at `lock'.
 	 */
 	unsigned int (*num_parked)(const void *lock, size_t size);
+	/*
+	 * If the calling thread's next wait times out, it only looks whether another process has ended:
+	 * it is no reason to go on when nobody else can.
+	 */
+	void (*next_wait_looks)(void);
 };
 
 #endif

@@ -140,11 +140,14 @@ static bool goes_on_waiting(enum turn_state state, uint64_t deadline, bool was_i
 bool turn_wait(enum turn_state state, uint64_t deadline)
 {
 	struct turn_thread *self = turn_self();
+	const bool looks = self->looks_next;
 	uint64_t timer;
 
+	self->looks_next = false;
 	do {
 		timer = turn_timers_next();
 		turn_order_wait(turn_segment, self, state, deadline < timer ? deadline : timer);
+		self->looks = looks && timer == TURN_NEVER;
 		go_on();
 		turn_timers_expire();
 	} while (goes_on_waiting(state, deadline, self->interrupted));

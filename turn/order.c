@@ -25,7 +25,7 @@ void turn_order_init(struct turn_segment *segment, uint64_t seed)
 	segment->pace = TURN_NEVER;
 	segment->stop_at = TURN_NEVER;
 	segment->order = seed;
-	segment->changes = 1;
+	segment->changes = segment->moves = 1;
 	segment->owner = TURN_NOBODY;
 	segment->hash = UINT64_C(0xcbf29ce484222325);
 	turn_preempt_init(segment);
@@ -54,6 +54,7 @@ uint32_t turn_order_add(struct turn_segment *segment, uint32_t member)
 void turn_order_remove(struct turn_segment *segment, uint32_t thread)
 {
 	segment->threads[thread].state = TURN_GONE;
+	segment->moves++;
 }
 
 void turn_order_remove_member(struct turn_segment *segment, uint32_t member)
@@ -100,19 +101,52 @@ static uint32_t to_look(const struct turn_segment *segment)
 	return TURN_NOBODY;
 }
 
+static uint64_t smaller(uint64_t one, uint64_t two)
+{
+	return one < two ? one : two;
+}
+
+/*
+ * If all that is to come are looks, each is at what happened since its last one: who has looked then
+ * does not go on for it.
+ */
+static uint64_t first_deadline(const struct turn_segment *segment)
+{
+	uint64_t other = TURN_NEVER, look = TURN_NEVER, new_look = TURN_NEVER;
+
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		const struct turn_thread *thread = &segment->threads[i];
+
+		if (!waits(thread) || is_stopped(segment, thread))
+			continue;
+		if (!thread->looks)
+			other = smaller(other, thread->deadline);
+		else
+			look = smaller(look, thread->deadline);
+		if (thread->looks && thread->looked_after != segment->moves)
+			new_look = smaller(new_look, thread->deadline);
+	}
+	return smaller(other, other <= segment->until && other != TURN_NEVER ? look : new_look);
+}
+
 /* All of the earliest deadline are candidates when time is there. */
 static uint32_t later(struct turn_segment *segment)
 {
-	uint64_t first = TURN_NEVER;
+	const uint64_t first = first_deadline(segment);
 
-	for (uint32_t i = 0; i < segment->num_threads; i++)
-		if (waits(&segment->threads[i]) && segment->threads[i].deadline < first &&
-		    !is_stopped(segment, &segment->threads[i]))
-			first = segment->threads[i].deadline;
 	if (first == TURN_NEVER || first > segment->until || first > segment->pace)
 		return TURN_NOBODY;
 	segment->now = first;
 	return ready(segment);
+}
+
+/* It goes on; has it only to look? */
+static void note_move(struct turn_segment *segment, struct turn_thread *thread)
+{
+	if (waits(thread) && thread->looks && turn_order_passed(segment, thread->deadline))
+		thread->looked_after = segment->moves;
+	else
+		segment->moves++;
 }
 
 static void note(struct turn_segment *segment, uint64_t value)
@@ -140,6 +174,8 @@ uint32_t turn_order_next(struct turn_segment *segment)
 	}
 	if (next == TURN_NOBODY)
 		next = later(segment);
+	if (next != TURN_NOBODY)
+		note_move(segment, &segment->threads[next]);
 	segment->turns++;
 	segment->owner = next;
 	note(segment, (uint64_t)next + 1);
@@ -155,7 +191,7 @@ void turn_order_wait(struct turn_segment *segment, struct turn_thread *thread, e
 	thread->state = state;
 	thread->deadline = deadline;
 	thread->looked = segment->changes;
-	thread->woken = thread->interrupted = false;
+	thread->woken = thread->interrupted = thread->looks = false;
 	thread->since = ++segment->waits;
 }
 

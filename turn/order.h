@@ -19,7 +19,8 @@ void turn_order_remove_member(struct turn_segment *segment, uint32_t member);
 /*
  * Choose the thread that runs next, and move time to when it can: first among those that are ready or
  * whose deadline has passed (the seed decides), then of those that wait for descriptors one that has
- * not asked since the last change, then the earliest deadline.  TURN_NOBODY: nobody can ever go on,
+ * not asked since the last change, then the earliest deadline; but looks (turn_thread.looks) alone are
+ * done once after other turns, and then no more.  TURN_NOBODY: nobody can ever go on,
  * or not before `until', or not at this pace, or the launcher asked for the turn (segment->stopped,
  * segment->asked).  Counts the turn.
  */

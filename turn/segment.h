@@ -79,6 +79,9 @@ struct turn_thread {
 	bool woken;		/* by another thread, not by its deadline */
 	bool held;		/* it does not wait, but is held up (preempt.h) */
 	bool interrupted;	/* it is to look whether a signal is there */
+	bool looks;		/* its deadline is only for a look at what others did (turn_tells.h) */
+	bool looks_next;	/* the same of its next wait */
+	uint64_t looked_after;	/* turn_segment.moves at its last such look */
 	uint64_t since;		/* in the order of waiting */
 	uint64_t calls;		/* that were trapped; its n-th is a place in its run */
 	uint32_t idle;		/* calls in a row that brought nothing */
@@ -231,6 +234,7 @@ struct turn_segment {
 	uint64_t changes;	/* calls that may have made a descriptor ready */
 	uint64_t waits;		/* counts, for `since' */
 	uint64_t order;		/* state of what chooses among threads */
+	uint64_t moves;		/* turns that were for more than a look */
 	uint64_t turns;
 	uint64_t stop_at;	/* before that turn the launcher has it once; TURN_NEVER: not */
 	bool stopped;		/* it has it for that */

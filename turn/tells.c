@@ -59,6 +59,11 @@ static void let_others(void)
 	syscall(SYS_nanosleep, &least, NULL);
 }
 
+static void next_wait_looks(void)
+{
+	turn_self()->looks_next = true;
+}
+
 extern const struct turn_tells polycm_turn_tells __attribute__((visibility("default")));
 
 const struct turn_tells polycm_turn_tells = {
@@ -67,4 +72,5 @@ const struct turn_tells polycm_turn_tells = {
 	.num_threads = num_threads,
 	.let_others = let_others,
 	.num_parked = num_parked,
+	.next_wait_looks = next_wait_looks,
 };

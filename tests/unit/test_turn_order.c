@@ -116,6 +116,62 @@ static void test_descriptors_are_asked_after_a_change_only(void **state)
 	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
 }
 
+static uint32_t looking(uint64_t deadline)
+{
+	uint32_t i = waiting(0, TURN_FUTEX, deadline);
+
+	segment.threads[i].looks = true;
+	return i;
+}
+
+/* Once, and again when something else has happened; but as often as time goes on for others. */
+static void test_looks_alone_do_not_go_on(void **state)
+{
+	uint32_t one = looking(TURN_BEGIN + 10), two = looking(TURN_BEGIN + 20), other;
+
+	(void)state;
+	assert_int_equal(turn_order_next(&segment), one);
+	turn_order_wait(&segment, &segment.threads[one], TURN_FUTEX, TURN_BEGIN + 30);
+	segment.threads[one].looks = true;
+	assert_int_equal(turn_order_next(&segment), two);
+	turn_order_wait(&segment, &segment.threads[two], TURN_FUTEX, TURN_BEGIN + 40);
+	segment.threads[two].looks = true;
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+	assert_int_equal(segment.now, TURN_BEGIN + 20);
+	other = waiting(1, TURN_ASLEEP, TURN_BEGIN + 50);
+	assert_int_equal(turn_order_next(&segment), one);
+	turn_order_wait(&segment, &segment.threads[one], TURN_FUTEX, TURN_NEVER);
+	assert_int_equal(turn_order_next(&segment), two);
+	turn_order_wait(&segment, &segment.threads[two], TURN_FUTEX, TURN_BEGIN + 60);
+	segment.threads[two].looks = true;
+	assert_int_equal(turn_order_next(&segment), other);
+	/* It may have done what there is to see. */
+	turn_order_wait(&segment, &segment.threads[other], TURN_ASLEEP, TURN_NEVER);
+	assert_int_equal(turn_order_next(&segment), two);
+	assert_int_equal(segment.now, TURN_BEGIN + 60);
+	turn_order_wait(&segment, &segment.threads[two], TURN_FUTEX, TURN_BEGIN + 70);
+	segment.threads[two].looks = true;
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+	/* So may one that ends. */
+	turn_order_remove(&segment, other);
+	assert_int_equal(turn_order_next(&segment), two);
+}
+
+/* The time of one that waits for longer than anybody may is not waited for. */
+static void test_looks_do_not_go_on_for_what_is_never(void **state)
+{
+	uint32_t one = looking(TURN_BEGIN + 10);
+
+	(void)state;
+	segment.until = TURN_BEGIN + 100;
+	waiting(1, TURN_ASLEEP, TURN_BEGIN + 101);
+	assert_int_equal(turn_order_next(&segment), one);
+	turn_order_wait(&segment, &segment.threads[one], TURN_FUTEX, TURN_BEGIN + 20);
+	segment.threads[one].looks = true;
+	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
+	assert_int_equal(segment.now, TURN_BEGIN + 10);
+}
+
 static void test_words_wake_the_oldest(void **state)
 {
 	uint32_t a = waiting_on(100, 1), b = waiting_on(100, 2), c = waiting_on(200, 1);
@@ -281,6 +337,8 @@ int main(void)
 		cmocka_unit_test_setup(test_nobody_runs_after_the_limit, setup),
 		cmocka_unit_test_setup(test_nobody_runs_faster_than_the_pace, setup),
 		cmocka_unit_test_setup(test_descriptors_are_asked_after_a_change_only, setup),
+		cmocka_unit_test_setup(test_looks_alone_do_not_go_on, setup),
+		cmocka_unit_test_setup(test_looks_do_not_go_on_for_what_is_never, setup),
 		cmocka_unit_test_setup(test_words_wake_the_oldest, setup),
 		cmocka_unit_test_setup(test_words_are_of_one_process_or_shared, setup),
 		cmocka_unit_test_setup(test_requeued_threads_wait_behind, setup),

@@ -27,6 +27,7 @@ struct sim_timer {
 	uint64_t deadline;		/* ns of the engine's clock */
 	uint64_t seq;			/* breaks ties: first armed, first fired */
 	uint32_t slot;			/* place in the heap + 1; 0: not armed */
+	bool looks;			/* only at what other processes did; set before it is armed */
 	void (*fn)(struct sim_timer *timer);
 	struct sim_timer *next;		/* of timers for which the heap has no memory (heap.c) */
 };

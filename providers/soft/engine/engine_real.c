@@ -22,6 +22,7 @@
 #include "hand_over.h"
 #include "heap.h"
 #include "threads.h"
+#include "turns.h"
 
 #define POLLS_PER_LOOK 16u	/* polls for each time that the clock is read */
 #define LATE SIM_MS(20)		/* a timer that fires so late */
@@ -299,6 +300,7 @@ void sim_progress(void)
 static bool nic_sleep(bool quiet, uint64_t look_at)
 {
 	uint64_t deadline = sim_heap_deadline();
+	const struct turn_tells *turns = !quiet && sim_heap_only_looks() ? sim_turns() : NULL;
 	uint32_t ticket = sim_shm_prepare_wait(quiet);
 
 	if (quiet && deadline > look_at)
@@ -307,6 +309,8 @@ static bool nic_sleep(bool quiet, uint64_t look_at)
 	sim_engine.sleep_until = deadline;
 	hand_over(&sim_engine.engine_lock);
 	pthread_mutex_unlock(&sim_engine.engine_lock);
+	if (turns)
+		turns->next_wait_looks();
 	sim_shm_wait(ticket, deadline);
 	pthread_mutex_lock(&sim_engine.engine_lock);
 	take_over(&sim_engine.engine_lock);

@@ -31,6 +31,7 @@ struct entry {
 
 static struct entry *memory;	/* entry i is memory[i + LINE_SHIFT] */
 static uint32_t capacity, count;
+static uint32_t num_looks;	/* timers in the heap that only look */
 static struct sim_timer *list;	/* the earliest first */
 
 static size_t bytes(uint32_t entries)
@@ -64,7 +65,7 @@ void sim_heap_close(void)
 		memory[i + LINE_SHIFT].timer->slot = 0;
 	for (; list; list = list->next)
 		list->slot = 0;
-	count = 0;
+	count = num_looks = 0;
 	if (bytes(capacity) > KEPT_BYTES)
 		madvise((char *)memory + KEPT_BYTES, bytes(capacity) - KEPT_BYTES, MADV_DONTNEED);
 }
@@ -163,6 +164,7 @@ void sim_heap_insert(struct sim_timer *timer)
 		list_insert(timer);
 	else
 		sift_up(count++, entry);
+	num_looks += timer->looks;
 }
 
 void sim_heap_remove(struct sim_timer *timer)
@@ -170,6 +172,7 @@ void sim_heap_remove(struct sim_timer *timer)
 	uint32_t index = timer->slot - 1;
 	struct entry last;
 
+	num_looks -= timer->looks;
 	if (__builtin_expect(timer->slot == LISTED, 0)) {
 		list_remove(timer);
 		return;
@@ -192,6 +195,7 @@ static __attribute__((cold)) void move_list(uint64_t (*deadline_of)(const struct
 	list = NULL;
 	while ((timer = rest)) {
 		rest = timer->next;
+		num_looks -= timer->looks;
 		timer->deadline = deadline_of(timer, arg);
 		if (timer->deadline == SIM_NEVER)
 			timer->slot = 0;
@@ -208,10 +212,12 @@ void sim_heap_move(uint64_t (*deadline_of)(const struct sim_timer *timer, void *
 		struct entry entry = memory[i + LINE_SHIFT];
 
 		entry.deadline = entry.timer->deadline = deadline_of(entry.timer, arg);
-		if (entry.deadline == SIM_NEVER)
+		if (entry.deadline == SIM_NEVER) {
 			entry.timer->slot = 0;
-		else
+			num_looks -= entry.timer->looks;
+		} else {
 			place(kept++, &entry);
+		}
 	}
 	count = kept;
 	for (uint32_t i = count; i-- > 0;)
@@ -236,4 +242,9 @@ uint64_t sim_heap_deadline(void)
 	if (__builtin_expect(list != NULL, 0) && list->deadline < first)
 		return list->deadline;
 	return first;
+}
+
+bool sim_heap_only_looks(void)
+{
+	return num_looks && num_looks == count && !list;
 }

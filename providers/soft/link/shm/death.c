@@ -51,6 +51,7 @@ void sim_death_watch(void)
 	if (sim_timer_armed(&timer))
 		return;
 	sim_timer_init(&timer, check);
+	timer.looks = true;
 	sim_timer_arm(&timer, sim_now() + CHECK_EVERY);
 }
 
