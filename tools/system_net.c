@@ -195,6 +195,7 @@ static int find_interface(int fd, const char *name, unsigned int *num)
 int system_net_enter(const struct system *system)
 {
 	static const unsigned char net[4] = { 127 }, own[4] = { 127, 0, 0, 1 };
+	bool without_ipv6 = false;	/* kernels can be */
 	unsigned int num = 0;
 	int fd, err;
 
@@ -211,11 +212,19 @@ int system_net_enter(const struct system *system)
 		err = acknowledge_at_once(fd, own, 32, own);
 	for (size_t i = 0; !err && i < system->num_addresses; i++) {
 		const struct system_address *address = &system->addresses[i];
+		const int interface = find_interface(fd, address->interface, &num);
 
-		err = add_address(fd, find_interface(fd, address->interface, &num), address);
-		if (!err && !address->is_ipv6)
+		if (address->is_ipv6 && without_ipv6)
+			continue;
+		err = add_address(fd, interface, address);
+		if (err && address->is_ipv6) {
+			without_ipv6 = true;
+			tool_error("run: no IPv6 addresses for TCP and UDP: %s", strerror(-err));
+			err = 0;
+		} else if (!err && !address->is_ipv6) {
 			err = acknowledge_at_once(fd, system_address_bytes(address), 32,
 						  system_address_bytes(address));
+		}
 	}
 	close(fd);
 	return err;

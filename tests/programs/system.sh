@@ -197,6 +197,26 @@ if ! grep -qF 'TCP' "$work/probe"; then
 	check 'loopback' eval 'same 2 --on one "$work/net" serve --on two "$work/net" connect 127.0.0.1 &&
 		has "$work/first.out" "[one] from ::ffff:127.0.0.1 to one"'
 	check 'numbers of System V objects' same 3 --on a ipcmk -M 100 -Q -S 1
+	# As by a kernel without IPv6.
+	cat >"$work/no6.c" <<-'END'
+		#include <linux/rtnetlink.h>
+		#include <sys/socket.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+		ssize_t send(int fd, const void *bytes, size_t len, int flags)
+		{
+			const struct nlmsghdr *header = bytes;
+			struct ifaddrmsg *message = NLMSG_DATA(header);
+			if (header->nlmsg_type == RTM_NEWADDR && message->ifa_family == AF_INET6)
+				message->ifa_family = AF_IPX;
+			return syscall(SYS_sendto, fd, bytes, len, flags, NULL, 0);
+		}
+	END
+	sed 's/"10.0.0.\([12]\)\/24"/[ "fd00::\1\/64", "10.0.0.\1\/24", "fd00::1\1\/64" ]/; /^links/d' "$work/lossy.scenario" >"$work/six.scenario"
+	check 'without IPv6' eval '$CC -D_GNU_SOURCE -shared -fPIC -o "$work/no6.so" "$work/no6.c" && chmod go+rx "$work/no6.so" &&
+		LD_PRELOAD=$work/no6.so run six 0 --scenario "$work/six.scenario" --on client "$work/net" serve \
+			--on server "$work/net" connect 10.0.0.2 && has "$work/six.out" "[client] from ::ffff:10.0.0.1 to client" &&
+		counts "$work/six.out" 1 "^polycm: run: no IPv6 addresses for TCP and UDP: Operation not supported$"'
 	check 'nothing outside' eval 'run outside 1 --on a "$work/net" connect 192.0.2.1 && has "$work/outside.out" "errno 101"'
 	check 'TCP beside RDMA' eval 'same 3 --on one ibv_rc_pingpong -g 3 -n 20 --on two ibv_rc_pingpong -g 3 -n 20 one &&
 		has "$work/first.out" "[two]   remote address: LID 0x0000, QPN"'
