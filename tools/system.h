@@ -56,6 +56,7 @@ struct system {
 	char *folder;			/* of this run alone; members see its folder shm */
 	const char *seen;		/* where: the same in each run, if possible */
 	bool has_hosts;			/* members may be given a host name */
+	bool has_network;		/* of its own */
 	struct system_address *addresses;
 	size_t num_addresses;
 	struct turn_segment *segment;
@@ -74,6 +75,14 @@ void system_settle(const struct system *system, const struct system_program *pro
 
 /* Into a network namespace with the addresses of all nodes; 0 or a negative errno. */
 int system_net_enter(const struct system *system);
+
+/* --- system_tcp.c --- */
+
+/*
+ * In such a network, where no process but the launcher uses sockets any more: nothing is left of
+ * connections.  False: the kernel cannot do that.
+ */
+bool system_tcp_forget(void);
 
 /* --- system_nodes.c: the nodes as hosts --- */
 

@@ -292,6 +292,8 @@ bool system_again(struct system *system, int status)
 	if (!is_usable || system_is_stopped() || system->segment->leaves_traces ||
 	    !system_folder_is_whole(system))
 		return false;
+	if (system->segment->uses_tcp && !(system->has_network && system_tcp_forget()))
+		return false;
 	return send(asker, &status, sizeof(status), MSG_NOSIGNAL) == sizeof(status) &&
 	       take_request() && system_folder_empty(system) && system_output_empty(system);
 }

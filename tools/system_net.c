@@ -167,15 +167,25 @@ static int acknowledge_at_once(int fd, const void *bytes, unsigned char prefix_l
 	return ask(fd, &request);
 }
 
-/* The kernel's own addresses come later, in real time. */
-static void leave_out_own_addresses(void)
+/* Of this namespace.  False: it cannot be set; true also if the kernel does not have it. */
+static bool set_to_one(const char *path)
 {
-	int fd = open("/proc/sys/net/ipv6/conf/default/addr_gen_mode", O_WRONLY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool set = fd < 0 || write(fd, "1", 1) == 1;
 
-	if (fd >= 0 && write(fd, "1", 1) < 0)
-		tool_error("run: interfaces have addresses of their own: %m");
 	if (fd >= 0)
 		close(fd);
+	return set;
+}
+
+static void change_settings(void)
+{
+	/* The kernel's own addresses come later, in real time. */
+	if (!set_to_one("/proc/sys/net/ipv6/conf/default/addr_gen_mode"))
+		tool_error("run: interfaces have addresses of their own: %m");
+	/* What it has measured on a connection, in real time, is nothing to the next one. */
+	if (!set_to_one("/proc/sys/net/ipv4/tcp_no_metrics_save"))
+		tool_error("run: TCP connections depend on those before: %m");
 }
 
 /* The interface of that name; loopback where the kernel has no others. */
@@ -204,7 +214,7 @@ int system_net_enter(const struct system *system)
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0)
 		return -errno;
-	leave_out_own_addresses();
+	change_settings();
 	err = set_up(fd, LOOPBACK);
 	if (!err)
 		err = acknowledge_at_once(fd, net, 8, own);

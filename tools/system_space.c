@@ -97,6 +97,7 @@ static void enter_network(struct system *system)
 			   "for TCP: no network of its own: %m");
 		return;
 	}
+	system->has_network = true;
 	show_network(system);
 	show_names(system);
 }

@@ -257,6 +257,7 @@ struct turn_segment {
 	bool watches_files;	/* somebody is told when a file changes */
 	bool leaves_traces;	/* in namespaces: there can be no other run in them */
 	bool records;
+	bool uses_tcp;		/* of whose connections the kernel remembers ports for a while */
 	/* Of a member, + 1, that gave up the turn to become a program outside; 0: none. */
 	uint32_t becoming, becoming_thread, becoming_told;
 	_Atomic uint32_t becomes;	/* futex, marked by the kernel when it is so; 0: it failed */

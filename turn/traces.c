@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/netlink.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -42,9 +43,12 @@ long turn_traces_socket(const struct turn_call *call)
 	const long domain = call->arguments[0], type = call->arguments[1] & SOCKET_TYPES;
 	const long protocol = call->arguments[2];
 
-	/* Of connections the kernel remembers ports for a while. */
-	if ((domain == AF_INET || domain == AF_INET6) && type != SOCK_DGRAM)
-		turn_segment->leaves_traces = true;
+	if (domain == AF_INET || domain == AF_INET6) {
+		if (type == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP))
+			turn_segment->uses_tcp = true;
+		else if (type != SOCK_DGRAM)
+			turn_segment->leaves_traces = true;
+	}
 	/* The C library asks by NETLINK_ROUTE which addresses there are, and libibverbs for devices. */
 	if (domain == AF_NETLINK && protocol == NETLINK_ROUTE)
 		has_routes = true;

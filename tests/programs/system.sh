@@ -307,25 +307,39 @@ check 'explore: no such program' eval 'cd "$work" && exits 127 polycm explore --
 	has err "polycm: /there/is/no/such: No such file or directory"'
 
 # Each seed is as in a run of its own: order, output, process ids, random numbers, environment.
-members=(--daemon server rping -s -P -a 10.0.0.1 --on client rping -c -a 10.0.0.1 -C 1
-	--on client sh -c "head -c 8 /dev/urandom | od -x; mktemp -u; (echo $pid; ls -d /dev/shm/*); env | grep -c ^POLYCM; sleep 1"
+pair=(--daemon server rping -s -P -a 10.0.0.1 --on client rping -c -a 10.0.0.1 -C 1)
+members=(--on client sh -c "head -c 8 /dev/urandom | od -x; mktemp -u; (echo $pid; ls -d /dev/shm/*); env | grep -c ^POLYCM; sleep 1"
 	--on server mktemp -u)
+# again MEMBER...
 again() {
 	local seed num=0
 
 	cd "$work" && sed 's/^explore = {/& preemptions = 0;/' explored.scenario >calm.scenario || return
 	(export POLYCM_LOG=info && exits 1 polycm explore --seeds 1-12 --failures 0 --shrink-runs 0 --jobs 1 \
-		--scenario calm.scenario "${members[@]}") || return
+		--scenario calm.scenario "${pair[@]}" "$@") || return
 	for seed in polycm-explore/seed-*.out; do
 		seed=${seed##*-} seed=${seed%.out}
 		(export POLYCM_LOG=info POLYCM_SIM_SEED=$seed POLYCM_SIM_CLOCK=virtual &&
-			polycm run --scenario "polycm-explore/seed-$seed.scenario" "${members[@]}") >alone.out 2>&1
+			polycm run --scenario "polycm-explore/seed-$seed.scenario" "${pair[@]}" "$@") >alone.out 2>&1
 		[ -n "$(order alone)" ] && cmp alone.out "polycm-explore/seed-$seed.out" || return
 		num=$((num + 1))
 	done
 	[ "$num" -ge 2 ]
 }
-check 'explore repeats runs' again
+check 'explore repeats runs' again "${members[@]}"
+# Connections over TCP are forgotten from run to run, so that there is one after the other in the same processes.
+if ! grep -qF 'TCP' "$work/probe"; then
+	check 'explore repeats runs with TCP' again --on server "$work/net" ports --on server "$work/net" answer \
+		--on client "$work/net" ask server
+	# The dynamic linker tells what it loads: twelve runs of two programs need less.
+	loaded_once() {
+		rm -f loads.*
+		(export LD_DEBUG=files LD_DEBUG_OUTPUT=$work/loads
+		 exits 0 polycm explore --seeds 1-12 --jobs 1 --on a "$work/net" serve --on b "$work/net" connect a) || return
+		[ "$(cat loads.* | grep -c 'libc\.so\.6.*generating link map')" -lt 24 ]
+	}
+	check 'in programs that are loaded once' loaded_once
+fi
 
 check 'explore leaves nothing for the next run' eval 'cd "$work" &&
 	exits 0 polycm explore --seeds 1-6 --jobs 1 --on a "$work/member" traces --on b true'
