@@ -120,7 +120,7 @@ check 'two that wait for each other compile' $CC -O1 -Wall -Wextra -o "$work/con
 	"$abs_top_srcdir/tests/programs/connected.c" -lrdmacm -libverbs
 # At once, though each looks now and then whether the other lives.
 check 'two wait for each other' eval 'run stuck 75 --on a "$work/connected" --on b "$work/connected" 10.0.0.1 &&
-	has "$work/stuck.out" "polycm: run: nobody can go on, at 1." "polycm: error: b: $work/connected, thread "'
+	has "$work/stuck.out" "polycm: run: nobody can go on, at 1." "polycm: error: b: $work/connected, process "'
 # That is why it sees its end.
 check 'one sees the end of the other' eval 'run end 7 --on a "$work/connected" \
 	--on b sh -c "$work/connected 10.0.0.1 & sleep 2; kill -9 \$!; wait" && has "$work/end.out" "polycm: a ended with exit status 7, at 3."'
