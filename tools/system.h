@@ -234,6 +234,16 @@ bool system_await_outside(const struct system *system);
 /* One that was outside has ended. */
 void system_end_outside(struct turn_segment *segment);
 
+/* --- system_traced.c: exec of members whose calls are caught by a filter --- */
+
+/* One asks for it, and has given up the turn; true: turn_segment.owner is to get it. */
+bool system_trace(struct system *system);
+
+/* --- system_sound.c --- */
+
+/* Can what members wrote be used? */
+bool system_is_sound(const struct turn_segment *segment);
+
 /* --- system_busy.c --- */
 
 /* Of the thread that has the turn: it made no call for so long. */

@@ -22,6 +22,11 @@ static const char *const words[] = {
 			      "does what it starts",
 	[TURN_IS_UNREADABLE] = "cannot be read, and may be linked statically: it runs in real time, and "
 			       "so does what it starts",
+	[TURN_CANNOT_BE_OUTSIDE] = "is not started: it would run in real time, which is possible "
+				   "from Linux 5.11 (syscall user dispatch)",
+	[TURN_CANNOT_BE_TRACED] =
+		"is not started: before Linux 5.11 (syscall user dispatch) polycm must trace it "
+		"meanwhile (ptrace), which the system does not allow",
 };
 
 _Static_assert(TURN_MAX_MEMBERS == 64 && TURN_MAX_THREADS == 256, "the messages above name both limits");

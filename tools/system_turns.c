@@ -128,39 +128,11 @@ void system_catch_signals(void)
 		sigaction(signals[i], &action, NULL);
 }
 
-/*
- * Members write the segment, and a program that is wrong may write anywhere: its numbers are places
- * of the launcher's memory, and processes that it ends.
- */
-static bool is_sound(const struct turn_segment *segment)
-{
-	const uint32_t num_members = segment->num_members, num_threads = segment->num_threads;
-
-	if (num_members > TURN_MAX_MEMBERS || num_threads > TURN_MAX_THREADS ||
-	    (segment->owner != TURN_NOBODY && segment->owner >= num_threads) ||
-	    segment->becoming > num_members || segment->becoming_thread >= TURN_MAX_THREADS ||
-	    segment->ended > num_members ||
-	    (num_members < 64 && segment->victims >> num_members) ||
-	    segment->num_preempted > TURN_MAX_PREEMPTIONS)
-		return false;
-	for (uint32_t i = 0; i < num_members; i++)
-		if (segment->members[i].life > TURN_ENDED ||
-		    segment->members[i].pid < 0 || segment->members[i].pid == 1 ||
-		    (segment->members[i].parent != TURN_NOBODY &&
-		     segment->members[i].parent >= num_members))
-			return false;
-	for (uint32_t i = 0; i < num_threads; i++)
-		if (segment->threads[i].state != TURN_FREE &&
-		    segment->threads[i].member >= num_members)
-			return false;
-	return true;
-}
-
 static void check_segment(struct run *run)
 {
 	struct turn_segment *segment = run->system->segment;
 
-	if (is_sound(segment))
+	if (system_is_sound(segment))
 		return;
 	tool_error("error: a program has written into the memory by which polycm runs it");
 	run->is_broken = true;
@@ -168,6 +140,7 @@ static void check_segment(struct run *run)
 	segment->num_members = segment->num_threads = segment->num_preempted = 0;
 	segment->owner = TURN_NOBODY;
 	segment->becoming = segment->ended = 0;
+	atomic_store(&segment->traced, TURN_NOT_TRACED);
 	segment->victims = 0;
 	segment->leaves_traces = true;
 }
@@ -247,6 +220,26 @@ static void print_summary(const struct system *system)
 			   (unsigned long long)segment->hash);
 }
 
+/* A member gave up the turn to call exec, and gets it again if that fails. */
+static void serve_exec(struct run *run)
+{
+	struct turn_segment *segment = run->system->segment;
+
+	while (!stopped) {
+		if (atomic_load(&segment->traced) == TURN_ASKS) {
+			if (system_trace(run->system))
+				give(segment, segment->owner);
+			else if (segment->owner == TURN_NOBODY)
+				return;
+		} else if (segment->becoming && !system_let_out(run->system)) {
+			give(segment, segment->owner);
+		} else {
+			return;
+		}
+		await_turn(run);
+	}
+}
+
 int system_run(struct system *system)
 {
 	struct turn_segment *segment = system->segment;
@@ -284,10 +277,7 @@ int system_run(struct system *system)
 		if (next != TURN_NOBODY) {
 			give(segment, next);
 			await_turn(&run);
-			while (segment->becoming && !stopped && !system_let_out(system)) {
-				give(segment, segment->owner);
-				await_turn(&run);
-			}
+			serve_exec(&run);
 		}
 		if (stopped || run.is_broken) {
 			if (system->records)

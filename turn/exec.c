@@ -16,8 +16,10 @@
 #include "outside.h"
 #include "pointers.h"
 #include "raw.h"
+#include "tell.h"
 #include "threads.h"
 #include "timers.h"
+#include "traced.h"
 
 #define PRELOAD "LD_PRELOAD"
 #define MOST_ADDED 3		/* entries of an environment */
@@ -149,21 +151,32 @@ static void set_others(enum turn_state *kept, bool restore)
 	}
 }
 
+/* A program outside has nobody who handles the signals of a filter: each call would end it. */
+static long refuse(const struct turn_call *call)
+{
+	const char *path = (const char *)call->arguments[call->number == SYS_execve ? 0 : 1];
+
+	turn_tell(TURN_CANNOT_BE_OUTSIDE, *path ? path : "a program");
+	return -ENOSYS;
+}
+
 /* The call, by a process that becomes that program; it comes back only if it cannot. */
 static long become(const struct turn_call *call, bool is_outside, uint32_t told)
 {
 	enum turn_state kept[TURN_MAX_THREADS];
+	const bool is_filtered = turn_trap_is_filter();
 	long result;
 
 	if (turn_spawned() != TURN_NOBODY) {
 		turn_spawned_outside(is_outside, told);
-		result = turn_through(call);
+		result = is_filtered ? turn_traced_exec(call) : turn_through(call);
 		turn_spawned_outside(false, TURN_NOBODY);
 		return result;
 	}
 	set_others(kept, false);
 	turn_timers_keep();
-	result = is_outside ? turn_outside_exec(call, told) : turn_through(call);
+	result = is_outside ? turn_outside_exec(call, told) :
+		 is_filtered ? turn_traced_exec(call) : turn_through(call);
 	set_others(kept, true);
 	return result;
 }
@@ -188,6 +201,11 @@ long turn_exec(const struct turn_call *call)
 	if (!environment)
 		return -ENOMEM;
 	is_outside = turn_outside_is(call, &told);
+	if (is_outside && turn_trap_is_filter()) {
+		if (told != TURN_NOBODY)
+			turn_segment->num_told--;
+		return refuse(call);
+	}
 	write_entry(entry, turn_spawned() != TURN_NOBODY ? turn_spawned() : turn_slot());
 	copy_environment(environment, given, is_outside ? NULL : entry);
 	other.arguments[argument] = (long)environment;

@@ -35,7 +35,7 @@
 #define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
 
 #define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
-#define TURN_VERSION 5u
+#define TURN_VERSION 6u
 
 /* Environment of a member: the segment's file, and the slot of its first thread. */
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
@@ -139,6 +139,8 @@ enum turn_notice {
 	TURN_IS_FOREIGN,
 	TURN_GAINS_RIGHTS,
 	TURN_IS_UNREADABLE,
+	TURN_CANNOT_BE_OUTSIDE,
+	TURN_CANNOT_BE_TRACED,
 };
 
 /* It is told in the order of what is written. */
@@ -151,6 +153,7 @@ struct turn_told {
 struct turn_member {
 	uint32_t life;		/* enum turn_life */
 	int32_t pid;		/* as members see it */
+	bool is_filtered;	/* its calls are caught by a filter, which outlives exec */
 	bool stopped;		/* by SIGSTOP, until SIGCONT: it has no turn */
 	uint32_t parent;	/* the member that forked it; TURN_NOBODY: the launcher */
 	uint64_t random;	/* state of what it gets for random numbers */
@@ -171,6 +174,15 @@ static inline bool turn_is_alive(const struct turn_member *member)
 	return member->life == TURN_STARTS || member->life == TURN_LIVES ||
 	       member->life == TURN_OUTSIDE;
 }
+
+/* Of exec with a filter (page.h). */
+enum turn_traced {
+	TURN_NOT_TRACED,
+	TURN_ASKS,		/* a member: to be traced */
+	TURN_TRACED,
+	TURN_REFUSED,		/* it cannot be traced */
+	TURN_FAILED,		/* exec failed */
+};
 
 enum turn_load { TURN_NOT_LOADED, TURN_LOADS, TURN_LOADED, TURN_FORKS };
 
@@ -261,6 +273,11 @@ struct turn_segment {
 	/* Of a member, + 1, that gave up the turn to become a program outside; 0: none. */
 	uint32_t becoming, becoming_thread, becoming_told;
 	_Atomic uint32_t becomes;	/* futex, marked by the kernel when it is so; 0: it failed */
+	/* And one that gave it up to be traced during exec. */
+	_Atomic uint32_t traced;	/* enum turn_traced; futex */
+	int32_t traced_pid, traced_tid;
+	uint32_t traced_thread;	/* that had the turn */
+	bool traced_is_spawn;	/* and that is to have it again, not the new program */
 	/* A ring: num_written is the members', num_shown the launcher's. */
 	_Atomic uint64_t num_written, num_shown;
 	struct turn_written written[TURN_MAX_WRITTEN];

@@ -103,6 +103,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 		turn_thread_begin(slot);
 	turn_segment->members[turn_member].life = TURN_LIVES;
 	turn_timers_resume();
-	if (turn_trap_install() || turn_trap_begin())
-		fail("Linux 5.11 or later is needed, on x86-64 (syscall user dispatch)");
+	if (turn_trap_start(turn_segment->members[turn_member].is_filtered))
+		fail("the kernel, or the sandbox of a container, allows neither syscall user dispatch "
+		     "(Linux 5.11) nor seccomp filters");
+	turn_segment->members[turn_member].is_filtered = turn_trap_is_filter();
 }

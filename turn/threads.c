@@ -39,6 +39,7 @@ static POLYCM_THREAD_LOCAL struct {
 	uint32_t slot;
 	bool has_ended;		/* without exec */
 	bool is_outside;	/* the program that it becomes */
+	bool is_traced;		/* while it calls exec: the launcher has the turn */
 	uint32_t told;		/* of that */
 } spawned = { .slot = TURN_NOBODY };
 
@@ -51,6 +52,11 @@ void turn_spawned_outside(bool is_outside, uint32_t told)
 {
 	spawned.is_outside = is_outside;
 	spawned.told = told;
+}
+
+void turn_spawned_traced(bool is_traced)
+{
+	spawned.is_traced = is_traced;
 }
 
 void turn_thread_begin(uint32_t slot)
@@ -128,6 +134,7 @@ static uint32_t new_member(void)
 	turn_segment->members[member] = (struct turn_member){
 		.life = TURN_STARTS, .parent = turn_member, .number = ++turn_segment->num_begun,
 		.files = turn_segment->members[turn_member].files,
+		.is_filtered = turn_segment->members[turn_member].is_filtered,
 		.random = turn_order_draw(&turn_segment->members[turn_member].random),
 	};
 	return member;
@@ -162,6 +169,13 @@ static bool is_spawn(const struct clone_args *args)
 	       !(args->flags & (CLONE_THREAD | CLONE_SETTLS)) && spawned.slot == TURN_NOBODY;
 }
 
+/* In the parent, which goes on when the launcher has begun the program. */
+static void await_spawn(const struct beginning *begin)
+{
+	if (begin->is_spawned && spawned.is_traced)
+		turn_take();
+}
+
 /* In the parent: the child has become a program, or has ended and is no member any more. */
 static void end_spawn(uint32_t slot, uint32_t member, long pid)
 {
@@ -191,7 +205,7 @@ static long clone_it(const struct turn_call *call, struct clone_args *args, stru
 
 	if (begin->is_spawned) {
 		spawned.slot = begin->slot;
-		spawned.has_ended = spawned.is_outside = false;
+		spawned.has_ended = spawned.is_outside = spawned.is_traced = false;
 		/* No turn before it is a program. */
 		turn_segment->threads[begin->slot].state = TURN_FREE;
 	} else if (begin->is_member) {
@@ -248,6 +262,7 @@ long turn_clone(const struct turn_call *call)
 		.is_spawned = is_spawn(&args),
 	};
 	result = clone_it(call, &args, &beginnings[slot]);
+	await_spawn(&beginnings[slot]);
 	/* In the parent; the child has its number, too. */
 	if (result > 0) {
 		turn_segment->threads[slot].tid = (int32_t)result;

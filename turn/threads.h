@@ -23,6 +23,8 @@ long turn_exit(const struct turn_call *call);
 uint32_t turn_spawned(void);
 /* It becomes a program that runs outside, of which that is told; or it does not. */
 void turn_spawned_outside(bool is_outside, uint32_t told);
+/* It gave the turn to the launcher, which gives it to the parent; or it has it again. */
+void turn_spawned_traced(bool is_traced);
 
 /* This thread, which has that slot, is one of the system; it waits for its turn. */
 void turn_thread_begin(uint32_t slot);

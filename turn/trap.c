@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "filter.h"
 #include "include/thread_local.h"
 #include "pointers.h"
 #include "raw.h"
@@ -24,10 +25,15 @@
 
 #define CALL_LENGTH 2		/* of the instruction */
 
+/* si_code; not in the C library's headers yet. */
 #ifndef SYS_USER_DISPATCH
-#define SYS_USER_DISPATCH 2	/* si_code; not in the C library's headers yet */
+#define SYS_USER_DISPATCH 2
+#endif
+#ifndef SYS_SECCOMP
+#define SYS_SECCOMP 1
 #endif
 
+static bool is_filter;
 static POLYCM_THREAD_LOCAL volatile unsigned char selector;
 
 static uint64_t bit(int signal)
@@ -50,11 +56,11 @@ static void on_call(int signal, siginfo_t *info, void *context)
 
 	(void)signal;
 	/* Somebody sent it. */
-	if (info->si_code != SYS_USER_DISPATCH)
+	if (info->si_code != (is_filter ? SYS_SECCOMP : SYS_USER_DISPATCH))
 		return;
 	/* The end of a handler of the program: its frame is where the stack pointer is. */
 	if (call.number == SYS_rt_sigreturn) {
-		registers[REG_RIP] = (greg_t)turn_raw_restorer;
+		registers[REG_RIP] = (greg_t)turn_raw_at.restorer;
 		return;
 	}
 	result = turn_call(&call);
@@ -66,16 +72,53 @@ static void on_call(int signal, siginfo_t *info, void *context)
 	registers[REG_RAX] = result;
 }
 
-int turn_trap_install(void)
+struct turn_sigaction turn_trap_action(void (*handler)(int signal, siginfo_t *info, void *context))
 {
-	const struct turn_sigaction action = {
-		.handler = on_call,
+	return (struct turn_sigaction){
+		.handler = handler,
 		.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | KERNEL_SA_RESTORER,
-		.restorer = turn_raw_restorer,
+		.restorer = turn_raw_at.restorer,
 		.mask = ~bit(SIGSYS),
 	};
+}
+
+static int install(void)
+{
+	const struct turn_sigaction action = turn_trap_action(on_call);
 
 	return (int)TURN_RAW(SYS_rt_sigaction, SIGSYS, &action, NULL, TURN_SIGSET_SIZE);
+}
+
+static int begin_filter(bool is_inherited)
+{
+	int err;
+
+	is_filter = true;
+	err = turn_filter_prepare(is_inherited);
+	if (!err)
+		err = install();
+	if (!err)
+		err = turn_trap_begin();
+	if (!err && !is_inherited)
+		err = turn_filter_install();
+	return err;
+}
+
+int turn_trap_start(bool is_filtered)
+{
+	int err;
+
+	if (is_filtered)
+		return begin_filter(true);
+	err = install();
+	if (!err)
+		err = turn_trap_begin();
+	return err ? begin_filter(false) : 0;
+}
+
+bool turn_trap_is_filter(void)
+{
+	return is_filter;
 }
 
 int turn_trap_begin(void)
@@ -84,6 +127,8 @@ int turn_trap_begin(void)
 	long err;
 
 	TURN_RAW(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, TURN_SIGSET_SIZE);
+	if (is_filter)
+		return 0;
 	selector = SYSCALL_DISPATCH_FILTER_BLOCK;
 	err = TURN_RAW(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, turn_raw_begin,
 		       turn_raw_end - turn_raw_begin, &selector);

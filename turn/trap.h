@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * turn/trap.h - the system calls of a member's threads come to turn_call() instead of the kernel
- * (syscall user dispatch: prctl(2), PR_SET_SYSCALL_USER_DISPATCH; Linux 5.11).
+ * (syscall user dispatch: prctl(2), PR_SET_SYSCALL_USER_DISPATCH; Linux 5.11; else by a filter).
  */
 #ifndef TURN_TRAP_H
 #define TURN_TRAP_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -22,8 +23,10 @@ struct turn_call {
 /* The result for the program: 0 or more, or a negative errno.  In calls.c. */
 long turn_call(struct turn_call *call);
 
-/* Once in a process; 0 or a negative errno. */
-int turn_trap_install(void);
+/* Once in a process, for its first thread; 0 or a negative errno.  is_filtered: before exec, too. */
+int turn_trap_start(bool is_filtered);
+/* By a filter, which exec does not take away. */
+bool turn_trap_is_filter(void);
 /* From now on, or no longer, for this thread. */
 int turn_trap_begin(void);
 void turn_trap_end(void);
@@ -36,6 +39,8 @@ struct turn_sigaction {
 	uint64_t mask;
 };
 #define TURN_SIGSET_SIZE 8
+/* That handler of SIGSYS. */
+struct turn_sigaction turn_trap_action(void (*handler)(int signal, siginfo_t *info, void *context));
 
 /* rt_sigprocmask(), for when the handler returns. */
 long turn_trap_mask(struct turn_call *call);
