@@ -16,6 +16,7 @@
 #include "vdso.h"
 
 #define PAGE 4096ul
+#define MOST_PAGES 16		/* of the mapping; 2 on Linux 6.12 */
 
 static const struct {
 	const char *name;
@@ -79,6 +80,22 @@ static void replace(char *function, uint32_t number)
 	memcpy(function + 5, call, sizeof(call) - 1);
 }
 
+/*
+ * The mapping may have more pages than the image.  Linux protects the whole of it only (EINVAL), but
+ * for some older ones.
+ */
+static long make_writable(char *base, size_t *size)
+{
+	long err;
+
+	do {
+		err = TURN_RAW(SYS_mprotect, base, *size, PROT_READ | PROT_WRITE | PROT_EXEC);
+		if (err == -EINVAL)
+			*size += PAGE;
+	} while (err == -EINVAL && *size <= MOST_PAGES * PAGE);
+	return err;
+}
+
 int turn_vdso_replace(void)
 {
 	char *base = (char *)getauxval(AT_SYSINFO_EHDR);
@@ -92,7 +109,7 @@ int turn_vdso_replace(void)
 	if (!image.symbols || !image.names || !image.num_symbols)
 		return -ENOEXEC;
 	size = (image.size + PAGE - 1) & ~(PAGE - 1);
-	err = TURN_RAW(SYS_mprotect, base, size, PROT_READ | PROT_WRITE | PROT_EXEC);
+	err = make_writable(base, &size);
 	if (err)
 		return (int)err;
 	for (uint32_t i = 0; i < image.num_symbols; i++)
