@@ -8,34 +8,76 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "system.h"
+#include "turn/numbers.h"
 #include "turn/order.h"
+
+#define LOOK_NS 100000		/* of real time, between two looks at what does not tell */
+
+/* A process whose first thread has ended is a zombie, too, while other threads run. */
+static bool is_zombie(pid_t pid)
+{
+	char path[32], line[512] = "", state = 'Z', *rest;
+	long threads = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (file && fgets(line, sizeof(line), file)) {
+		rest = strrchr(line, ')');	/* the name may have anything in it */
+		if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u "
+					  "%*d %*d %*d %*d %ld", &state, &threads) != 2)
+			state = 'Z';
+	}
+	if (file)
+		fclose(file);
+	return (state == 'Z' || state == 'X') && threads <= 1;
+}
+
+/* Before Linux 5.3. */
+static bool has_ended_unseen(pid_t pid, bool wait)
+{
+	const struct timespec look = { .tv_nsec = LOOK_NS };
+	bool has_ended;
+
+	while (!(has_ended = is_zombie(pid)) && wait && !system_is_stopped())
+		nanosleep(&look, NULL);
+	return has_ended;
+}
+
+/* Another member's child. */
+static bool has_ended_elsewhere(pid_t pid, bool wait)
+{
+	struct pollfd end = { .events = POLLIN };
+	int result;
+
+	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (end.fd < 0)
+		return errno == ESRCH || has_ended_unseen(pid, wait);
+	do
+		result = poll(&end, 1, wait ? -1 : 0);
+	while (result < 0 && errno == EINTR && !system_is_stopped());
+	close(end.fd);
+	return result == 1;
+}
 
 bool system_has_ended(pid_t pid, bool wait)
 {
 	siginfo_t info = { .si_pid = 0 };
-	struct pollfd end = { .events = POLLIN };
 	int result;
 
 	/* Ends of others interrupt it. */
 	do
 		result = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG));
 	while (result && errno == EINTR && !system_is_stopped());
-	if (!result)
-		return info.si_pid == pid;
-	/* Another member's child. */
-	end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (end.fd < 0)
-		return errno == ESRCH;
-	do
-		result = poll(&end, 1, wait ? -1 : 0);
-	while (result < 0 && errno == EINTR && !system_is_stopped());
-	close(end.fd);
-	return result == 1;
+	return result ? has_ended_elsewhere(pid, wait) : info.si_pid == pid;
 }
 
 static void report_end(struct system *system, uint32_t member, int status)

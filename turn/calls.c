@@ -21,6 +21,7 @@
 #include "exec.h"
 #include "futex.h"
 #include "hand.h"
+#include "numbers.h"
 #include "order.h"
 #include "pointers.h"
 #include "points.h"

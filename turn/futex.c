@@ -15,6 +15,10 @@
 #include "signals.h"
 #include "words.h"
 
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13	/* Linux 5.14 */
+#endif
+
 struct operation {
 	const struct turn_call *call;
 	_Atomic uint32_t *address, *second;

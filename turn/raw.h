@@ -10,7 +10,8 @@
 #define TURN_RAW_H
 
 #include <signal.h>
-#include <sys/syscall.h>
+
+#include "numbers.h"
 
 struct turn_registers;
 

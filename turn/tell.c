@@ -14,6 +14,11 @@
 #include "shown.h"
 #include "tell.h"
 
+/* Linux 5.11. */
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+
 uint32_t turn_note(enum turn_notice what, const char *name)
 {
 	const uint32_t program = turn_segment->members[turn_member].files.program;

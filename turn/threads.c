@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <linux/sched.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
@@ -20,6 +19,15 @@
 #include "tell.h"
 #include "threads.h"
 #include "timers.h"
+
+#ifndef CLONE_PIDFD
+#define CLONE_PIDFD 0x1000
+#endif
+
+/* As clone3() has them; the rest, which came later, is for who may choose process ids. */
+struct arguments {
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+};
 
 /* For a thread that begins on a stack of its own; by slot. */
 struct beginning {
@@ -87,10 +95,10 @@ static void begin_on_stack(struct turn_raw_begin *arg)
 }
 
 /* clone() as clone3() has it. */
-static struct clone_args arguments_of(const struct turn_call *call)
+static struct arguments arguments_of(const struct turn_call *call)
 {
 	const long *arguments = call->arguments;
-	struct clone_args args = { .flags = 0 };
+	struct arguments args = { .flags = 0 };
 	const unsigned long flags = (unsigned long)arguments[0];
 
 	switch (call->number) {
@@ -163,7 +171,7 @@ static struct turn_registers registers_of(const struct turn_call *call, uint64_t
  * child makes its calls as its parent's thread and with its turn; its own slot is for the program
  * that it becomes.
  */
-static bool is_spawn(const struct clone_args *args)
+static bool is_spawn(const struct arguments *args)
 {
 	return args->flags & CLONE_VM && args->flags & CLONE_VFORK && args->stack &&
 	       !(args->flags & (CLONE_THREAD | CLONE_SETTLS)) && spawned.slot == TURN_NOBODY;
@@ -199,7 +207,7 @@ static void end_spawn(uint32_t slot, uint32_t member, long pid)
  * Any other process that would share its parent's memory, as of vfork(), gets its own: it has its
  * turns like all others, and the parent need not stand still for it.
  */
-static long clone_it(const struct turn_call *call, struct clone_args *args, struct beginning *begin)
+static long clone_it(const struct turn_call *call, struct arguments *args, struct beginning *begin)
 {
 	long result;
 
@@ -234,7 +242,7 @@ static long clone_it(const struct turn_call *call, struct clone_args *args, stru
 
 long turn_clone(const struct turn_call *call)
 {
-	struct clone_args args;
+	struct arguments args;
 	uint32_t member, slot;
 	bool is_member;
 	long result;

@@ -25,6 +25,13 @@
 
 #define CALL_LENGTH 2		/* of the instruction */
 
+/* Linux 5.11. */
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_ON 1
+#define SYSCALL_DISPATCH_FILTER_ALLOW 0
+#define SYSCALL_DISPATCH_FILTER_BLOCK 1
+#endif
 /* si_code; not in the C library's headers yet. */
 #ifndef SYS_USER_DISPATCH
 #define SYS_USER_DISPATCH 2

@@ -34,6 +34,7 @@ static const struct {
 			UNLESS(PR_SET_SYSCALL_USER_DISPATCH, 1), FAIL(EINVAL) }, 5 },
 	{ "prctl", { LOAD(nr), UNLESS(SYS_prctl, 1), FAIL(EPERM) }, 3 },
 	{ "seccomp", { LOAD(nr), UNLESS(SYS_seccomp, 1), FAIL(EPERM) }, 3 },
+	{ "pidfd", { LOAD(nr), UNLESS(SYS_pidfd_open, 1), FAIL(ENOSYS) }, 3 },
 	{ "ptrace", { LOAD(nr), UNLESS(SYS_ptrace, 1), FAIL(EPERM) }, 3 },
 };
 
