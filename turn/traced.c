@@ -33,9 +33,14 @@ static enum turn_traced await_tracer(void)
 long turn_traced_exec(const struct turn_call *call)
 {
 	const char *path = (const char *)call->arguments[call->number == SYS_execve ? 0 : 1];
+	const uint64_t all = ~(UINT64_C(1) << (SIGSYS - 1));
 	struct turn_segment *segment = turn_segment;
 	enum turn_traced is;
 	long result = -ENOSYS;
+	uint64_t mask;
+
+	/* No handler of the program may run without the turn. */
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, TURN_SIGSET_SIZE);
 
 	segment->traced_pid = (int32_t)TURN_RAW(SYS_getpid);
 	segment->traced_tid = (int32_t)TURN_RAW(SYS_gettid);
@@ -46,11 +51,14 @@ long turn_traced_exec(const struct turn_call *call)
 	turn_give_to_launcher();
 	is = await_tracer();
 	if (is == TURN_TRACED) {
+		TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
 		result = turn_through(call);
+		TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, TURN_SIGSET_SIZE);
 		set(TURN_FAILED);
 	}
 	turn_take();
 	turn_spawned_traced(false);
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
 	if (is == TURN_REFUSED)
 		turn_tell(TURN_CANNOT_BE_TRACED, *path ? path : "a program");
 	return result;
