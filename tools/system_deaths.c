@@ -68,6 +68,13 @@ static bool has_ended_elsewhere(pid_t pid, bool wait)
 	return result == 1;
 }
 
+/* A process that is traced reports stops, too, whatever was asked. */
+static bool is_end(const siginfo_t *info)
+{
+	return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+	       info->si_code == CLD_DUMPED;
+}
+
 bool system_has_ended(pid_t pid, bool wait)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -77,7 +84,7 @@ bool system_has_ended(pid_t pid, bool wait)
 	do
 		result = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG));
 	while (result && errno == EINTR && !system_is_stopped());
-	return result ? has_ended_elsewhere(pid, wait) : info.si_pid == pid;
+	return result ? has_ended_elsewhere(pid, wait) : info.si_pid == pid && is_end(&info);
 }
 
 static void report_end(struct system *system, uint32_t member, int status)

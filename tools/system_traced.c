@@ -149,7 +149,7 @@ static void begin_program(const struct system *system, pid_t pid, const union wo
 
 	if (!ptrace(PTRACE_SYSCALL, pid, NULL, NULL) && await_stop(pid, &status))
 		err = is_stop(status, SIGTRAP | 0x80) ? begin_stopped(pid, page) : -ENOTSUP;
-	if (err && err != -ESRCH) {
+	if (err && !system_has_ended(pid, false)) {
 		errno = (int)-err;
 		tool_error("%s: a program cannot be started without syscall user dispatch "
 			   "(Linux 5.11), and is killed: %m", program ? system_name(program) : "run");

@@ -100,10 +100,15 @@ static bool look_at_deaths(struct run *run)
 		member = &segment->members[i];
 		if (!turn_is_alive(member) || !member->pid || !system_has_ended(member->pid, false))
 			continue;
+		/* It gave the turn to the launcher before it ended: that is no surprise. */
+		if (atomic_load(&segment->launcher_go))
+			return false;
 		if (owner < TURN_MAX_THREADS && segment->threads[owner].member == i &&
 		    segment->owner == owner)
 			return true;
-		atomic_store(&segment->wanted, 1);
+		/* Whom the turn's owner kills is buried when it has given up the turn. */
+		if (!(segment->victims >> i & 1))
+			atomic_store(&segment->wanted, 1);
 	}
 	return false;
 }
