@@ -236,8 +236,9 @@ void system_end_outside(struct turn_segment *segment);
 
 /* --- system_traced.c: exec of members whose calls are caught by a filter --- */
 
-/* One asks for it, and has given up the turn; true: turn_segment.owner is to get it. */
-bool system_trace(struct system *system);
+/* The member that gave up the turn for it goes on as a program; is to have the turn; or has ended. */
+enum system_traced { SYSTEM_RUNS, SYSTEM_NEEDS_TURN, SYSTEM_HAS_ENDED };
+enum system_traced system_trace(struct system *system);
 
 /* --- system_sound.c --- */
 

@@ -227,43 +227,46 @@ static bool attach(pid_t tid, union words *ret_page)
 	       !ptrace(PTRACE_SEIZE, tid, NULL, OPTIONS);
 }
 
-enum result { BEGUN, FAILED, ENDED };
-
 /* It is traced until it has become the program, or exec failed, or it has ended. */
-static enum result trace(const struct system *system, pid_t pid)
+static enum system_traced trace(const struct system *system, pid_t pid)
 {
 	struct turn_segment *segment = system->segment;
 	const uint32_t thread = segment->traced_thread;
+	const bool is_spawn = segment->traced_is_spawn;
 	const pid_t tid = segment->traced_tid;
 	union words page;
 
 	if (!attach(tid, &page)) {
 		set(segment, TURN_REFUSED);
-		return FAILED;
+		return SYSTEM_NEEDS_TURN;
 	}
 	set(segment, TURN_TRACED);
 	if (!await_exec(segment, pid, tid))
-		return atomic_load(&segment->traced) == TURN_FAILED ? FAILED : ENDED;
-	if (!segment->traced_is_spawn)
+		return atomic_load(&segment->traced) == TURN_FAILED ? SYSTEM_NEEDS_TURN :
+								      SYSTEM_HAS_ENDED;
+	/* From then on the segment is its own again. */
+	if (!is_spawn)
 		segment->threads[thread].state = TURN_RUNS;
 	begin_program(system, pid, &page);
-	return BEGUN;
+	return is_spawn ? SYSTEM_NEEDS_TURN : SYSTEM_RUNS;
 }
 
-bool system_trace(struct system *system)
+enum system_traced system_trace(struct system *system)
 {
 	struct turn_segment *segment = system->segment;
 	const pid_t pid = segment->traced_pid;
 	const bool is_spawn = segment->traced_is_spawn;
 	siginfo_t info;
 	const bool is_child = !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-	enum result result;
+	enum system_traced result;
 
 	segment->owner = segment->traced_thread;
 	result = trace(system, pid);
-	if (result == ENDED)
-		leave_dead(pid, is_child);
-	if (result == ENDED && !is_spawn)
-		segment->owner = TURN_NOBODY;
-	return result == FAILED || is_spawn;
+	if (result != SYSTEM_HAS_ENDED)
+		return result;
+	leave_dead(pid, is_child);
+	if (is_spawn)
+		return SYSTEM_NEEDS_TURN;
+	segment->owner = TURN_NOBODY;
+	return result;
 }

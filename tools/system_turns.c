@@ -225,24 +225,19 @@ static void print_summary(const struct system *system)
 			   (unsigned long long)segment->hash);
 }
 
-/* A member gave up the turn to call exec, and gets it again if that fails. */
-static void serve_exec(struct run *run)
+/* A member gave up the turn to call exec; true: the launcher has given it on. */
+static bool let_exec(struct system *system)
 {
-	struct turn_segment *segment = run->system->segment;
+	struct turn_segment *segment = system->segment;
+	enum system_traced result = SYSTEM_NEEDS_TURN;
 
-	while (!stopped) {
-		if (atomic_load(&segment->traced) == TURN_ASKS) {
-			if (system_trace(run->system))
-				give(segment, segment->owner);
-			else if (segment->owner == TURN_NOBODY)
-				return;
-		} else if (segment->becoming && !system_let_out(run->system)) {
-			give(segment, segment->owner);
-		} else {
-			return;
-		}
-		await_turn(run);
-	}
+	if (atomic_load(&segment->traced) == TURN_ASKS)
+		result = system_trace(system);
+	else if (!segment->becoming || system_let_out(system))
+		return false;
+	if (result == SYSTEM_NEEDS_TURN)
+		give(segment, segment->owner);
+	return result != SYSTEM_HAS_ENDED;
 }
 
 int system_run(struct system *system)
@@ -282,7 +277,8 @@ int system_run(struct system *system)
 		if (next != TURN_NOBODY) {
 			give(segment, next);
 			await_turn(&run);
-			serve_exec(&run);
+			while (!stopped && let_exec(system))
+				await_turn(&run);
 		}
 		if (stopped || run.is_broken) {
 			if (system->records)

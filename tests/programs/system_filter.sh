@@ -48,6 +48,8 @@ check 'children, pipes, exec and signals' eval 'same --on a bash -c "
 	/there/is/no/such; trap \"echo signal; exit 0\" TERM; (sleep 1; kill \$\$) & while :; do sleep 10; done" &&
 	has two.out "[a] child 1" "[a] signal"'
 check 'an empty environment' eval 'same --on a sh -c "(sleep 2; echo late) | env -i /bin/cat" && has two.out "[a] late"'
+check 'one program after the other' same --on a sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	/usr/bin/env true; timeout 5 true; done'
 for case in thread last_thread; do
 	check "exec in a thread: $case" eval 'same --on a "$work/filter" "$case" --on b sleep 3 &&
 		has two.out "[a] 1767225602" "[a] ok"'
