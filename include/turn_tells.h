@@ -29,6 +29,10 @@ struct turn_tells {
 	 * it is no reason to go on when nobody else can.
 	 */
 	void (*next_wait_looks)(void);
+	/* The calling thread is the simulator's: that it goes on is nothing that others could see. */
+	void (*serves)(void);
+	/* A packet has left, which others may see without a call. */
+	void (*sent)(void);
 };
 
 #endif

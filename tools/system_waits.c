@@ -79,7 +79,7 @@ static bool reached_limit(const struct turn_segment *segment)
 {
 	for (uint32_t i = 0; i < segment->num_threads; i++)
 		if (segment->threads[i].state != TURN_GONE && segment->threads[i].state != TURN_FREE &&
-		    segment->threads[i].deadline != TURN_NEVER && !segment->threads[i].looks)
+		    segment->threads[i].deadline != TURN_NEVER && segment->threads[i].then != TURN_LOOKS)
 			return true;
 	return false;
 }

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "hand.h"
+#include "order.h"
 
 #define LOOK_NS 1000u
 #define YIELD_NS 1000u
@@ -75,9 +76,13 @@ void turn_clock_sleep_until(uint64_t deadline)
 
 void turn_clock_yield(void)
 {
-	uint32_t doublings = turn_self()->yields++ / YIELDS_ALIKE;
+	struct turn_thread *self = turn_self();
+	const uint32_t doublings = self->yields++ / YIELDS_ALIKE;
+	uint64_t ns = (uint64_t)YIELD_NS << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
 
-	if (doublings > MOST_DOUBLINGS)
-		doublings = MOST_DOUBLINGS;
-	turn_clock_sleep_until(turn_clock_after_ns((uint64_t)YIELD_NS << doublings));
+	if (doublings >= MOST_DOUBLINGS)
+		ns = turn_order_poll_length(turn_segment, self);
+	self->then_next = TURN_POLLS;
+	self->polls = true;
+	turn_clock_sleep_until(turn_clock_after_ns(ns));
 }

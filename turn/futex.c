@@ -151,9 +151,10 @@ static uint32_t wake(const struct operation *op, _Atomic uint32_t *address, uint
 		     uint32_t bitset)
 {
 	const struct turn_word word = turn_word_at((const void *)address, op->is_private);
+	const bool wakes_own = turn_order_wakes_own(turn_segment, turn_self(), word);
 	uint32_t woken = turn_order_wake(turn_segment, word, num, bitset);
 
-	if (woken)
+	if (woken && !wakes_own)
 		turn_progress();
 	return woken;
 }

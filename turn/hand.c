@@ -124,6 +124,7 @@ static void go_on(void)
 void turn_pass(void)
 {
 	turn_self()->state = TURN_READY;
+	turn_self()->passed = true;
 	go_on();
 }
 
@@ -132,7 +133,8 @@ static bool goes_on_waiting(enum turn_state state, uint64_t deadline, bool was_i
 {
 	const struct turn_thread *self = turn_self();
 
-	if (self->woken || was_interrupted || turn_order_passed(turn_segment, deadline))
+	if (self->woken || was_interrupted || turn_order_passed(turn_segment, deadline) ||
+	    self->then == TURN_POLLS)
 		return false;
 	return state != TURN_DESCRIPTORS || self->looked == turn_segment->changes;
 }
@@ -140,14 +142,15 @@ static bool goes_on_waiting(enum turn_state state, uint64_t deadline, bool was_i
 bool turn_wait(enum turn_state state, uint64_t deadline)
 {
 	struct turn_thread *self = turn_self();
-	const bool looks = self->looks_next;
+	const uint32_t then = self->then_next;
 	uint64_t timer;
 
-	self->looks_next = false;
+	self->then_next = TURN_MOVES;
 	do {
 		timer = turn_timers_next();
 		turn_order_wait(turn_segment, self, state, deadline < timer ? deadline : timer);
-		self->looks = looks && timer == TURN_NEVER;
+		if (timer == TURN_NEVER)
+			self->then = then;
 		go_on();
 		turn_timers_expire();
 	} while (goes_on_waiting(state, deadline, self->interrupted));

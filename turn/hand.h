@@ -48,6 +48,7 @@ static inline void turn_progress(void)
 	struct turn_thread *self = turn_self();
 
 	self->idle = self->yields = 0;
+	self->polls = false;
 }
 
 #endif

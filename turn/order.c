@@ -54,7 +54,7 @@ uint32_t turn_order_add(struct turn_segment *segment, uint32_t member)
 void turn_order_remove(struct turn_segment *segment, uint32_t thread)
 {
 	segment->threads[thread].state = TURN_GONE;
-	segment->moves++;
+	turn_order_moved(segment);
 }
 
 void turn_order_remove_member(struct turn_segment *segment, uint32_t member)
@@ -106,27 +106,38 @@ static uint64_t smaller(uint64_t one, uint64_t two)
 	return one < two ? one : two;
 }
 
+/* Has nothing happened for so long that polls can be rarer? */
+static bool is_long(const struct turn_segment *segment)
+{
+	return (segment->now - segment->moved_at) / TURN_POLLS_OF_STILLNESS > TURN_LONGEST_POLL;
+}
+
 /*
- * If all that is to come are looks, each is at what happened since its last one: who has looked then
- * does not go on for it.
+ * If all that is to come are looks, or polls that have been in vain for long, each look is at what
+ * happened since its last one: who has looked then does not go on for it.
  */
 static uint64_t first_deadline(const struct turn_segment *segment)
 {
-	uint64_t other = TURN_NEVER, look = TURN_NEVER, new_look = TURN_NEVER;
+	uint64_t move = TURN_NEVER, look = TURN_NEVER, new_look = TURN_NEVER, poll = TURN_NEVER;
 
 	for (uint32_t i = 0; i < segment->num_threads; i++) {
 		const struct turn_thread *thread = &segment->threads[i];
 
 		if (!waits(thread) || is_stopped(segment, thread))
 			continue;
-		if (!thread->looks)
-			other = smaller(other, thread->deadline);
+		if (thread->then == TURN_MOVES)
+			move = smaller(move, thread->deadline);
+		else if (thread->then == TURN_POLLS)
+			poll = smaller(poll, thread->deadline);
 		else
 			look = smaller(look, thread->deadline);
-		if (thread->looks && thread->looked_after != segment->moves)
+		if (thread->then == TURN_LOOKS && thread->looked_after != segment->moves)
 			new_look = smaller(new_look, thread->deadline);
 	}
-	return smaller(other, other <= segment->until && other != TURN_NEVER ? look : new_look);
+	if ((move > segment->until || move == TURN_NEVER) &&
+	    (poll == TURN_NEVER || is_long(segment)))
+		look = new_look;
+	return smaller(smaller(move, poll), look);
 }
 
 /* All of the earliest deadline are candidates when time is there. */
@@ -140,13 +151,72 @@ static uint32_t later(struct turn_segment *segment)
 	return ready(segment);
 }
 
-/* It goes on; has it only to look? */
+void turn_order_moved(struct turn_segment *segment)
+{
+	const uint64_t latest = segment->now + TURN_LONGEST_POLL;
+
+	segment->moves++;
+	segment->moved_at = segment->now;
+	if (!segment->polls_rarely)
+		return;
+	segment->polls_rarely = false;
+	for (uint32_t i = 0; i < segment->num_threads; i++)
+		if (segment->threads[i].then == TURN_POLLS)
+			segment->threads[i].deadline = smaller(segment->threads[i].deadline, latest);
+}
+
+bool turn_order_wakes_own(const struct turn_segment *segment, const struct turn_thread *self,
+			  struct turn_word word)
+{
+	if (!is_long(segment))
+		return false;
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		const struct turn_thread *thread = &segment->threads[i];
+
+		if (thread->state == TURN_FUTEX && thread->word.space == word.space &&
+		    thread->word.at == word.at &&
+		    (!thread->serves || thread->member != self->member))
+			return false;
+	}
+	return true;
+}
+
+/* Can others be reached by nothing that is to come but by a thread that polls? */
+static bool is_still(const struct turn_segment *segment, const struct turn_thread *self)
+{
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		const struct turn_thread *thread = &segment->threads[i];
+
+		if (thread == self || thread->state == TURN_FREE || thread->state == TURN_GONE)
+			continue;
+		if (!waits(thread) && !thread->serves && !(thread->passed && thread->polls))
+			return false;
+		if (waits(thread) && thread->then == TURN_MOVES && thread->deadline <= segment->until)
+			return false;
+	}
+	return true;
+}
+
+uint64_t turn_order_poll_length(struct turn_segment *segment, const struct turn_thread *self)
+{
+	const uint64_t since = segment->now - segment->moved_at;
+
+	if (!is_long(segment) || !is_still(segment, self))
+		return TURN_LONGEST_POLL;
+	segment->polls_rarely = true;
+	return smaller(since / TURN_POLLS_OF_STILLNESS, TURN_LONGEST_RARE_POLL);
+}
+
+/* It goes on; for what? */
 static void note_move(struct turn_segment *segment, struct turn_thread *thread)
 {
-	if (waits(thread) && thread->looks && turn_order_passed(segment, thread->deadline))
+	const bool is_timeout = waits(thread) && turn_order_passed(segment, thread->deadline);
+
+	if (is_timeout && thread->then == TURN_LOOKS)
 		thread->looked_after = segment->moves;
-	else
-		segment->moves++;
+	else if (!thread->serves && !thread->passed && (!is_timeout || thread->then != TURN_POLLS))
+		turn_order_moved(segment);
+	thread->passed = false;
 }
 
 static void note(struct turn_segment *segment, uint64_t value)
@@ -191,7 +261,8 @@ void turn_order_wait(struct turn_segment *segment, struct turn_thread *thread, e
 	thread->state = state;
 	thread->deadline = deadline;
 	thread->looked = segment->changes;
-	thread->woken = thread->interrupted = thread->looks = false;
+	thread->woken = thread->interrupted = false;
+	thread->then = TURN_MOVES;
 	thread->since = ++segment->waits;
 }
 

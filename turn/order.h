@@ -19,12 +19,28 @@ void turn_order_remove_member(struct turn_segment *segment, uint32_t member);
 /*
  * Choose the thread that runs next, and move time to when it can: first among those that are ready or
  * whose deadline has passed (the seed decides), then of those that wait for descriptors one that has
- * not asked since the last change, then the earliest deadline; but looks (turn_thread.looks) alone are
- * done once after other turns, and then no more.  TURN_NOBODY: nobody can ever go on,
+ * not asked since the last change, then the earliest deadline; but looks (TURN_LOOKS) alone are done
+ * once after other turns, and then no more.  TURN_NOBODY: nobody can ever go on,
  * or not before `until', or not at this pace, or the launcher asked for the turn (segment->stopped,
  * segment->asked).  Counts the turn.
  */
 uint32_t turn_order_next(struct turn_segment *segment);
+
+/* Something happened that is no look and no poll: who polls rarely does so soon. */
+void turn_order_moved(struct turn_segment *segment);
+
+/*
+ * How long a thread that has polled in vain for long sleeps until it does so again: where nothing
+ * can happen but by threads that poll, for longer the longer that lasts.  They may tell each other
+ * something through memory, which nobody sees, so there is a limit.
+ */
+#define TURN_LONGEST_POLL UINT64_C(16384000)	/* ns */
+#define TURN_LONGEST_RARE_POLL (8 * TURN_LONGEST_POLL)
+#define TURN_POLLS_OF_STILLNESS 640u	/* so it begins after ten seconds */
+uint64_t turn_order_poll_length(struct turn_segment *segment, const struct turn_thread *self);
+/* So long: are all that wait on the word threads of the simulator in the caller's process? */
+bool turn_order_wakes_own(const struct turn_segment *segment, const struct turn_thread *self,
+			  struct turn_word word);
 
 /* The next number of a state that is a segment's or a member's. */
 uint64_t turn_order_draw(uint64_t *state);

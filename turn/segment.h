@@ -51,6 +51,13 @@ enum turn_state {
 	TURN_GONE,
 };
 
+/* What a thread does when its deadline has passed. */
+enum turn_then {
+	TURN_MOVES,		/* what the program wants */
+	TURN_LOOKS,		/* it looks at what others did, and that is all (turn_tells.h) */
+	TURN_POLLS,		/* it asks again for what did not come */
+};
+
 /* A word that threads wait on: of one member, or of memory that several map. */
 struct turn_word {
 	uint64_t space;		/* the member's number + 1, or device and inode of the file */
@@ -79,8 +86,10 @@ struct turn_thread {
 	bool woken;		/* by another thread, not by its deadline */
 	bool held;		/* it does not wait, but is held up (preempt.h) */
 	bool interrupted;	/* it is to look whether a signal is there */
-	bool looks;		/* its deadline is only for a look at what others did (turn_tells.h) */
-	bool looks_next;	/* the same of its next wait */
+	bool polls;		/* it asks, so far in vain */
+	bool passed;		/* it let others go on, and waits for nothing */
+	bool serves;		/* it is the simulator's: only what it sends is something that happens */
+	uint32_t then, then_next;	/* enum turn_then, of its wait and of its next one */
 	uint64_t looked_after;	/* turn_segment.moves at its last such look */
 	uint64_t since;		/* in the order of waiting */
 	uint64_t calls;		/* that were trapped; its n-th is a place in its run */
@@ -246,7 +255,9 @@ struct turn_segment {
 	uint64_t changes;	/* calls that may have made a descriptor ready */
 	uint64_t waits;		/* counts, for `since' */
 	uint64_t order;		/* state of what chooses among threads */
-	uint64_t moves;		/* turns that were for more than a look */
+	uint64_t moves;		/* what happened but for looks and polls */
+	uint64_t moved_at;	/* when that was last */
+	bool polls_rarely;	/* some thread does, since nothing happens */
 	uint64_t turns;
 	uint64_t stop_at;	/* before that turn the launcher has it once; TURN_NEVER: not */
 	bool stopped;		/* it has it for that */

@@ -9,6 +9,7 @@
 
 #include "hand.h"
 #include "include/turn_tells.h"
+#include "order.h"
 
 static uint64_t now(void)
 {
@@ -61,7 +62,18 @@ static void let_others(void)
 
 static void next_wait_looks(void)
 {
-	turn_self()->looks_next = true;
+	turn_self()->then_next = TURN_LOOKS;
+}
+
+static void serves(void)
+{
+	turn_self()->serves = true;
+}
+
+static void sent(void)
+{
+	if (turn_slot() != TURN_NOBODY)
+		turn_order_moved(turn_segment);
 }
 
 extern const struct turn_tells polycm_turn_tells __attribute__((visibility("default")));
@@ -73,4 +85,6 @@ const struct turn_tells polycm_turn_tells = {
 	.let_others = let_others,
 	.num_parked = num_parked,
 	.next_wait_looks = next_wait_looks,
+	.serves = serves,
+	.sent = sent,
 };

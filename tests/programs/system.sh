@@ -124,6 +124,9 @@ check 'two wait for each other' eval 'run stuck 75 --on a "$work/connected" --on
 # That is why it sees its end.
 check 'one sees the end of the other' eval 'run end 7 --on a "$work/connected" \
 	--on b sh -c "$work/connected 10.0.0.1 & sleep 2; kill -9 \$!; wait" && has "$work/end.out" "polycm: a ended with exit status 7, at 3."'
+# Those that poll go on until the limit, but rarely.
+check 'a program polls in vain' eval 'run polls 75 --on a mckey -m 239.1.1.1 -b 10.0.0.1 &&
+	[ "$(sed -n "s/^polycm: run: virtual time .* s, \([0-9]*\) turns, .*/\1/p" "$work/polls.out")" -lt 100000 ]'
 check 'nobody can go on' eval 'run stuck 75 --on server rping -s -a 10.0.0.1 -C 1 &&
 	has "$work/stuck.out" "polycm: run: nobody can go on, at " \
 		"polycm: error: server: rping, process 1, thread 1, waits for what can never happen: "'

@@ -120,7 +120,7 @@ static uint32_t looking(uint64_t deadline)
 {
 	uint32_t i = waiting(0, TURN_FUTEX, deadline);
 
-	segment.threads[i].looks = true;
+	segment.threads[i].then = TURN_LOOKS;
 	return i;
 }
 
@@ -132,10 +132,10 @@ static void test_looks_alone_do_not_go_on(void **state)
 	(void)state;
 	assert_int_equal(turn_order_next(&segment), one);
 	turn_order_wait(&segment, &segment.threads[one], TURN_FUTEX, TURN_BEGIN + 30);
-	segment.threads[one].looks = true;
+	segment.threads[one].then = TURN_LOOKS;
 	assert_int_equal(turn_order_next(&segment), two);
 	turn_order_wait(&segment, &segment.threads[two], TURN_FUTEX, TURN_BEGIN + 40);
-	segment.threads[two].looks = true;
+	segment.threads[two].then = TURN_LOOKS;
 	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
 	assert_int_equal(segment.now, TURN_BEGIN + 20);
 	other = waiting(1, TURN_ASLEEP, TURN_BEGIN + 50);
@@ -143,14 +143,14 @@ static void test_looks_alone_do_not_go_on(void **state)
 	turn_order_wait(&segment, &segment.threads[one], TURN_FUTEX, TURN_NEVER);
 	assert_int_equal(turn_order_next(&segment), two);
 	turn_order_wait(&segment, &segment.threads[two], TURN_FUTEX, TURN_BEGIN + 60);
-	segment.threads[two].looks = true;
+	segment.threads[two].then = TURN_LOOKS;
 	assert_int_equal(turn_order_next(&segment), other);
 	/* It may have done what there is to see. */
 	turn_order_wait(&segment, &segment.threads[other], TURN_ASLEEP, TURN_NEVER);
 	assert_int_equal(turn_order_next(&segment), two);
 	assert_int_equal(segment.now, TURN_BEGIN + 60);
 	turn_order_wait(&segment, &segment.threads[two], TURN_FUTEX, TURN_BEGIN + 70);
-	segment.threads[two].looks = true;
+	segment.threads[two].then = TURN_LOOKS;
 	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
 	/* So may one that ends. */
 	turn_order_remove(&segment, other);
@@ -167,9 +167,34 @@ static void test_looks_do_not_go_on_for_what_is_never(void **state)
 	waiting(1, TURN_ASLEEP, TURN_BEGIN + 101);
 	assert_int_equal(turn_order_next(&segment), one);
 	turn_order_wait(&segment, &segment.threads[one], TURN_FUTEX, TURN_BEGIN + 20);
-	segment.threads[one].looks = true;
+	segment.threads[one].then = TURN_LOOKS;
 	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
 	assert_int_equal(segment.now, TURN_BEGIN + 10);
+}
+
+/* Where only polls are to come for long they are rarer, and soon again when something happens. */
+static void test_polls_in_vain_are_rarer(void **state)
+{
+	const uint64_t longest = TURN_LONGEST_POLL, rare = TURN_LONGEST_RARE_POLL;
+	uint32_t one = waiting(0, TURN_ASLEEP, TURN_NEVER), two = waiting(1, TURN_ASLEEP, TURN_NEVER);
+	struct turn_thread *self = &segment.threads[one], *other = &segment.threads[two];
+
+	(void)state;
+	turn_order_moved(&segment);
+	segment.until = TURN_BEGIN + 1000 * TURN_SECOND;
+	assert_int_equal(turn_order_poll_length(&segment, self), longest);
+	segment.now = TURN_BEGIN + 20 * TURN_SECOND;
+	assert_true(turn_order_poll_length(&segment, self) > longest);
+	segment.now = TURN_BEGIN + 500 * TURN_SECOND;
+	assert_int_equal(turn_order_poll_length(&segment, self), rare);
+	/* Another one has something to do, and then polls itself. */
+	other->deadline = segment.now + TURN_SECOND;
+	assert_int_equal(turn_order_poll_length(&segment, self), longest);
+	other->then = TURN_POLLS;
+	assert_int_equal(turn_order_poll_length(&segment, self), rare);
+	turn_order_moved(&segment);
+	assert_int_equal(other->deadline, segment.now + longest);
+	assert_int_equal(turn_order_poll_length(&segment, self), longest);
 }
 
 static void test_words_wake_the_oldest(void **state)
@@ -339,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup(test_descriptors_are_asked_after_a_change_only, setup),
 		cmocka_unit_test_setup(test_looks_alone_do_not_go_on, setup),
 		cmocka_unit_test_setup(test_looks_do_not_go_on_for_what_is_never, setup),
+		cmocka_unit_test_setup(test_polls_in_vain_are_rarer, setup),
 		cmocka_unit_test_setup(test_words_wake_the_oldest, setup),
 		cmocka_unit_test_setup(test_words_are_of_one_process_or_shared, setup),
 		cmocka_unit_test_setup(test_requeued_threads_wait_behind, setup),

@@ -74,6 +74,7 @@ bool sim_is_only_thread(void)
 
 void engine_real_start(void)
 {
+	sim_turns_find();
 	relaxed_store(&sim_engine.polls, 0);
 	sim_poll_row_end(&sim_engine.row);
 	relaxed_store(&sim_engine.hot, false);
@@ -300,8 +301,10 @@ void sim_progress(void)
 static bool nic_sleep(bool quiet, uint64_t look_at)
 {
 	uint64_t deadline = sim_heap_deadline();
-	const struct turn_tells *turns = !quiet && sim_heap_only_looks() ? sim_turns() : NULL;
 	uint32_t ticket = sim_shm_prepare_wait(quiet);
+	const bool looks = quiet ? sim_heap_only_looks() && !sim_shm_pending() :
+				   deadline != SIM_NEVER && sim_heap_only_looks();
+	const struct turn_tells *turns = looks ? sim_turns() : NULL;
 
 	if (quiet && deadline > look_at)
 		deadline = look_at;
@@ -365,10 +368,13 @@ static bool relies(struct sim_trust *trust, bool rung)
 
 static void *nic_thread(void *arg)
 {
+	const struct turn_tells *turns = sim_turns();
 	struct sim_trust trust = { 0 };
 	bool rung = false;
 
 	(void)arg;
+	if (turns)
+		turns->serves();
 	take_turns_early();
 	engine_enter();		/* it calls the core only with the lock held */
 	pthread_mutex_lock(&sim_engine.engine_lock);

@@ -246,5 +246,5 @@ uint64_t sim_heap_deadline(void)
 
 bool sim_heap_only_looks(void)
 {
-	return num_looks && num_looks == count && !list;
+	return num_looks == count && !list;
 }

@@ -19,7 +19,7 @@ void sim_heap_move(uint64_t (*deadline_of)(const struct sim_timer *timer, void *
 /* The earliest timer or NULL. */
 struct sim_timer *sim_heap_first(void);
 uint64_t sim_heap_deadline(void);	/* of the earliest, SIM_NEVER if none */
-/* Are all timers such that only look (sim_timer.looks), and is there one? */
+/* Are all timers such that only look (sim_timer.looks)? */
 bool sim_heap_only_looks(void);
 
 #endif

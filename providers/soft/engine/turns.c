@@ -24,6 +24,13 @@ static const struct turn_tells *find(void)
 	return atomic_load_explicit(&found, memory_order_relaxed);
 }
 
+const struct turn_tells *sim_turns_here;
+
+void sim_turns_find(void)
+{
+	sim_turns_here = find();
+}
+
 const struct turn_tells *sim_turns(void)
 {
 	const struct turn_tells *tells = find();

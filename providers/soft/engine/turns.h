@@ -5,6 +5,10 @@
 
 #include "turn_tells.h"
 
+/* The same for all threads, once the engine has been started; NULL: it is not there. */
+extern const struct turn_tells *sim_turns_here;
+void sim_turns_find(void);
+
 /* NULL: it is not there, or gives the calling thread none. */
 const struct turn_tells *sim_turns(void);
 

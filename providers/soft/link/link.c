@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "providers/soft/engine/turns.h"
 #include "providers/soft/fabric/gids.h"
 #include "providers/soft/fabric/world.h"
 #include "count.h"
@@ -177,6 +178,8 @@ int sim_link_send(struct sim_port *from, struct sim_port *to, unsigned int slot,
 		sim_tap_sent(&frame, slot);
 	if (!to || slot == SIM_NOBODY)
 		return 0;
+	if (__builtin_expect(sim_turns_here != NULL, 0))
+		sim_turns_here->sent();
 	if (type <= SIM_PACKET_STREAM && __builtin_expect(from->device->rules != to->device->rules, 0))
 		tell_other_wire(from, to);
 	if (sim_shaping())	/* or a port does not work */
