@@ -244,6 +244,10 @@ enum system_traced system_trace(struct system *system);
 
 /* Can what members wrote be used? */
 bool system_is_sound(const struct turn_segment *segment);
+/* --- system_counter.c --- */
+
+/* If reads of the processor's time stamp counter are real. */
+void system_tell_counter(void);
 
 /* --- system_busy.c --- */
 

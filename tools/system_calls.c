@@ -123,6 +123,8 @@ char *system_call_path(const struct turn_event *event)
 
 const char *system_call_name(uint64_t number)
 {
+	if (number == TURN_CALL_COUNTER)
+		return "rdtsc";
 	return number < sizeof(calls) / sizeof(calls[0]) ? calls[number].name : NULL;
 }
 

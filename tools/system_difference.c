@@ -141,6 +141,6 @@ void system_tell_hint(const struct system *system, const struct system_differenc
 		tell_pair(system, difference, difference->hints);
 	}
 	if (!has_cause && knows_all(difference))
-		tool_error("run: all calls before that have the same results: the cause may be the "
-			   "processor's time stamp counter, or memory that others change");
+		tool_error("run: all calls before that have the same results: the cause may be "
+			   "memory that others change, or the processor's time stamp counter");
 }

@@ -212,13 +212,19 @@ static void kill_all(struct system *system)
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR);
 }
 
+static bool is_verbose(const struct system *system)
+{
+	const char *level = system_value(system, RUN_LOG);
+
+	return level && strcmp(level, "error") != 0 && strcmp(level, "warn") != 0;
+}
+
 /* For whoever compares two runs. */
 static void print_summary(const struct system *system)
 {
 	const struct turn_segment *segment = system->segment;
-	const char *level = system_value(system, RUN_LOG);
 
-	if (level && strcmp(level, "error") != 0 && strcmp(level, "warn") != 0)
+	if (is_verbose(system))
 		tool_error("run: virtual time %.6f s, %llu turns, %llu calls, order %016llx",
 			   (double)(segment->now - TURN_BEGIN) / 1e9,
 			   (unsigned long long)segment->turns, (unsigned long long)segment->calls,
@@ -249,6 +255,8 @@ int system_run(struct system *system)
 	uint32_t next;
 
 	clock_gettime(CLOCK_MONOTONIC, &run.since);
+	if (is_verbose(system))
+		system_tell_counter();
 	while (any_alive(system)) {
 		if (system_is_over(system) && !is_reported) {
 			end_daemons(system);

@@ -53,6 +53,7 @@ static char *wait_of(const struct turn_thread *thread)
 		return tool_strdup("a signal");
 	case SYS_sched_yield:
 	case SYS_clock_gettime:
+	case TURN_CALL_COUNTER:
 		return tool_strdup("what it polls for");
 	}
 	return system_call_name(thread->call) ?

@@ -232,12 +232,9 @@ static call_fn *const calls[] = {
 	[SYS_bind] = turn_bind,
 	[SYS_connect] = turn_connect,
 
-	[SYS_mq_timedsend] = turn_queue,
-	[SYS_mq_timedreceive] = turn_queue,
-	[SYS_msgsnd] = turn_ipc,
-	[SYS_msgrcv] = turn_ipc,
-	[SYS_semop] = turn_ipc,
-	[SYS_semtimedop] = turn_ipc,
+	[SYS_mq_timedsend] = turn_queue, [SYS_mq_timedreceive] = turn_queue,
+	[SYS_msgsnd] = turn_ipc, [SYS_msgrcv] = turn_ipc,
+	[SYS_semop] = turn_ipc, [SYS_semtimedop] = turn_ipc,
 	[SYS_pidfd_send_signal] = turn_kill,
 
 	/* What would wait in the kernel, and is not known here. */
@@ -248,16 +245,13 @@ static call_fn *const calls[] = {
 	[SYS_close] = close_one,
 	[SYS_close_range] = close_several,
 	[SYS_listen] = turn_listen,
-	[SYS_dup2] = duplicate,
-	[SYS_dup3] = duplicate,
+	[SYS_dup2] = duplicate, [SYS_dup3] = duplicate,
 
 	[SYS_flock] = turn_lock,
 	[SYS_fcntl] = control,
-	[SYS_inotify_init] = watch,
-	[SYS_inotify_init1] = watch,
+	[SYS_inotify_init] = watch, [SYS_inotify_init1] = watch,
 	[SYS_fanotify_init] = watch,
-	[SYS_wait4] = turn_wait_child,
-	[SYS_waitid] = turn_wait_child,
+	[SYS_wait4] = turn_wait_child, [SYS_waitid] = turn_wait_child,
 
 	[SYS_socket] = turn_traces_socket,
 	[SYS_shmget] = turn_traces,
@@ -336,8 +330,7 @@ static call_fn *const calls[] = {
 	[SYS_execve] = turn_exec,
 	[SYS_execveat] = turn_exec,
 	[SYS_set_tid_address] = set_cleared,
-	[SYS_exit] = turn_exit,
-	[SYS_exit_group] = turn_exit,
+	[SYS_exit] = turn_exit, [SYS_exit_group] = turn_exit,
 };
 
 /*
@@ -446,6 +439,22 @@ static void before(struct turn_thread *self, const struct turn_call *call,
 		turn_clock_yield();
 	if (kind == POINT)
 		turn_points_pass();
+}
+
+uint64_t turn_calls_look(const ucontext_t *context)
+{
+	const struct turn_call call = { .number = TURN_CALL_COUNTER };
+	struct turn_thread *self;
+
+	if (turn_slot() == TURN_NOBODY)
+		return turn_segment->now;
+	self = turn_self();
+	self->context = (uint64_t)context;
+	memset(self->arguments, 0, sizeof(self->arguments));
+	before(self, &call, COUNTED);
+	self->event = 0;
+	turn_clock_look(CLOCK_MONOTONIC, NULL);
+	return turn_segment->now;
 }
 
 static long serve(struct turn_call *call)

@@ -4,11 +4,15 @@
 #define TURN_CALLS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
 
 /*
  * This thread has the turn, and may make that call here, with that argument: it is counted.
  * Otherwise it is to be trapped, since it lets others go on first.
  */
 bool turn_calls_quickly(long number, long first);
+/* A look at the time that is no call: others may go on first.  Virtual time. */
+uint64_t turn_calls_look(const ucontext_t *context);
 
 #endif

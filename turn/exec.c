@@ -20,6 +20,7 @@
 #include "threads.h"
 #include "timers.h"
 #include "traced.h"
+#include "tsc.h"
 
 #define PRELOAD "LD_PRELOAD"
 #define MOST_ADDED 3		/* entries of an environment */
@@ -210,11 +211,13 @@ long turn_exec(const struct turn_call *call)
 	copy_environment(environment, given, is_outside ? NULL : entry);
 	other.arguments[argument] = (long)environment;
 	turn_changed();		/* descriptors are closed */
+	turn_tsc_end();
 	/* The new program has the mask of this moment. */
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &call->context->uc_sigmask, &mask,
 		 TURN_SIGSET_SIZE);
 	result = become(&other, is_outside, told);
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
+	turn_tsc_begin();
 	/* exec failed: there is nothing to report. */
 	if (told != TURN_NOBODY)
 		turn_segment->num_told--;

@@ -41,6 +41,9 @@
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
 #define TURN_THREAD_VARIABLE "LIBPOLYCM_TURN_THREAD"
 
+/* In place of a system call: a read of the time stamp counter (tsc.h). */
+#define TURN_CALL_COUNTER 100001
+
 enum turn_state {
 	TURN_FREE,
 	TURN_READY,		/* waits for nothing but its turn */

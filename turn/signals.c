@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "descriptors.h"
+#include "faults.h"
 #include "hand.h"
 #include "order.h"
 #include "pointers.h"
@@ -17,11 +18,6 @@
 #include "signals.h"
 #include "tell.h"
 #include "threads.h"
-
-static uint64_t bit(int signal)
-{
-	return UINT64_C(1) << (signal - 1);
-}
 
 static uint64_t pending(void)
 {
@@ -39,7 +35,10 @@ static enum effect effect_of(int signal)
 	struct turn_sigaction action = { .flags = 0 };
 	uintptr_t handler;
 
-	TURN_RAW(SYS_rt_sigaction, signal, NULL, &action, TURN_SIGSET_SIZE);
+	if (turn_faults_action_of(signal))
+		action = *turn_faults_action_of(signal);
+	else
+		TURN_RAW(SYS_rt_sigaction, signal, NULL, &action, TURN_SIGSET_SIZE);
 	handler = (uintptr_t)action.handler;
 	if (handler == (uintptr_t)SIG_IGN)
 		return NOTHING;
@@ -57,7 +56,7 @@ static long result_of(uint64_t mask)
 	long result = 0;
 
 	for (int signal = 1; there && signal <= 64; signal++) {
-		enum effect effect = there & bit(signal) ? effect_of(signal) : NOTHING;
+		enum effect effect = there & turn_signal_bit(signal) ? effect_of(signal) : NOTHING;
 
 		if (effect == RUNS_HANDLER)
 			return -EINTR;
@@ -87,7 +86,7 @@ uint64_t turn_signal_mask(const void *mask)
 	uint64_t copy;
 
 	memcpy(&copy, mask, sizeof(copy));
-	return copy & ~bit(SIGSYS);
+	return copy & ~TURN_OWN_SIGNALS;
 }
 
 long turn_signal_result_with(const struct turn_call *call, const void *mask)
@@ -285,7 +284,7 @@ static long set_sigsys(const struct turn_sigaction *given, void *ret)
 	return turn_give(ret, &was, sizeof(was));
 }
 
-/* No handler of the program may block SIGSYS while it runs. */
+/* No handler of the program may block signals of ours while it runs. */
 long turn_signal_action(const struct turn_call *call)
 {
 	const struct turn_sigaction *given = (const struct turn_sigaction *)call->arguments[1];
@@ -293,10 +292,12 @@ long turn_signal_action(const struct turn_call *call)
 
 	if (call->arguments[0] == SIGSYS)
 		return set_sigsys(given, (void *)call->arguments[2]);
+	if (turn_faults_action_of((int)call->arguments[0]))
+		return turn_faults_action(call);
 	if (!given)
 		return turn_through(call);
 	action = *given;
-	action.mask &= ~bit(SIGSYS);
+	action.mask &= ~TURN_OWN_SIGNALS;
 	return TURN_RAW(SYS_rt_sigaction, call->arguments[0], &action, call->arguments[2],
 			call->arguments[3]);
 }

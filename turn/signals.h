@@ -21,12 +21,12 @@ long turn_signal_result(const struct turn_call *call, bool can_restart);
  * run at once where the mask is the call's.
  */
 long turn_signal_result_with(const struct turn_call *call, const void *mask);
-/* The mask of a call, which does not block SIGSYS. */
+/* The mask of a call, which does not block signals of ours. */
 uint64_t turn_signal_mask(const void *mask);
 
 /* kill(), tkill(), tgkill() and those that queue. */
 long turn_kill(const struct turn_call *call);
-/* rt_sigaction(): SIGSYS is not the program's. */
+/* rt_sigaction(): SIGSYS is not the program's, and SIGSEGV not alone (faults.h). */
 long turn_signal_action(const struct turn_call *call);
 /* pause(), rt_sigsuspend(). */
 long turn_signal_wait(const struct turn_call *call);

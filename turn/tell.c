@@ -13,6 +13,7 @@
 #include "raw.h"
 #include "shown.h"
 #include "tell.h"
+#include "tsc.h"
 
 /* Linux 5.11. */
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
@@ -65,6 +66,9 @@ long turn_prctl(const struct turn_call *call)
 	switch (call->arguments[0]) {
 	case PR_SET_SECCOMP:
 		return filter(false);
+	case PR_SET_TSC:
+	case PR_GET_TSC:
+		return turn_tsc_control(call);
 	case PR_SET_SYSCALL_USER_DISPATCH:
 		return -EINVAL;	/* as before Linux 5.11 */
 	}

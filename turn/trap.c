@@ -15,13 +15,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "faults.h"
 #include "filter.h"
 #include "include/thread_local.h"
 #include "pointers.h"
 #include "raw.h"
 #include "trap.h"
-
-#define KERNEL_SA_RESTORER 0x04000000ul
+#include "tsc.h"
 
 #define CALL_LENGTH 2		/* of the instruction */
 
@@ -42,11 +42,6 @@
 
 static bool is_filter;
 static POLYCM_THREAD_LOCAL volatile unsigned char selector;
-
-static uint64_t bit(int signal)
-{
-	return UINT64_C(1) << (signal - 1);
-}
 
 static void on_call(int signal, siginfo_t *info, void *context)
 {
@@ -83,16 +78,19 @@ struct turn_sigaction turn_trap_action(void (*handler)(int signal, siginfo_t *in
 {
 	return (struct turn_sigaction){
 		.handler = handler,
-		.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | KERNEL_SA_RESTORER,
+		.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | TURN_SA_RESTORER,
 		.restorer = turn_raw_at.restorer,
-		.mask = ~bit(SIGSYS),
+		.mask = ~turn_signal_bit(SIGSYS),
 	};
 }
 
 static int install(void)
 {
 	const struct turn_sigaction action = turn_trap_action(on_call);
+	int err = turn_faults_install();
 
+	if (err)
+		return err;
 	return (int)TURN_RAW(SYS_rt_sigaction, SIGSYS, &action, NULL, TURN_SIGSET_SIZE);
 }
 
@@ -130,18 +128,21 @@ bool turn_trap_is_filter(void)
 
 int turn_trap_begin(void)
 {
-	uint64_t mask = bit(SIGSYS);
+	uint64_t mask = TURN_OWN_SIGNALS;
 	long err;
 
 	TURN_RAW(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, TURN_SIGSET_SIZE);
+	turn_tsc_begin();
 	if (is_filter)
 		return 0;
 	selector = SYSCALL_DISPATCH_FILTER_BLOCK;
 	err = TURN_RAW(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, turn_raw_begin,
 		       turn_raw_end - turn_raw_begin, &selector);
-	if (err)
+	if (err) {
 		selector = SYSCALL_DISPATCH_FILTER_ALLOW;
-	return (int)err;
+		return (int)err;
+	}
+	return 0;
 }
 
 void turn_trap_end(void)
@@ -172,7 +173,10 @@ long turn_trap_mask(struct turn_call *call)
 		default:
 			return -EINVAL;
 		}
-		mask &= ~(bit(SIGSYS) | bit(SIGKILL) | bit(SIGSTOP));
+		turn_faults_note_mask(mask);
+		/* Where one is blocked, it is by its own handler. */
+		mask &= ~((TURN_OWN_SIGNALS & ~is) | turn_signal_bit(SIGKILL) |
+			  turn_signal_bit(SIGSTOP));
 		memcpy(&call->context->uc_sigmask, &mask, sizeof(mask));
 	}
 	return turn_give(old, &is, sizeof(is));

@@ -27,7 +27,7 @@ long turn_call(struct turn_call *call);
 int turn_trap_start(bool is_filtered);
 /* By a filter, which exec does not take away. */
 bool turn_trap_is_filter(void);
-/* From now on, or no longer, for this thread. */
+/* From now on, or no longer, for this thread: its calls, and its reads of the time stamp counter. */
 int turn_trap_begin(void);
 void turn_trap_end(void);
 
@@ -41,6 +41,15 @@ struct turn_sigaction {
 #define TURN_SIGSET_SIZE 8
 /* That handler of SIGSYS. */
 struct turn_sigaction turn_trap_action(void (*handler)(int signal, siginfo_t *info, void *context));
+#define TURN_SA_RESTORER 0x04000000ul
+
+static inline uint64_t turn_signal_bit(int signal)
+{
+	return UINT64_C(1) << (signal - 1);
+}
+
+/* Those of calls and of instructions (faults.h), which no program blocks. */
+#define TURN_OWN_SIGNALS (turn_signal_bit(SIGSYS) | turn_signal_bit(SIGSEGV))
 
 /* rt_sigprocmask(), for when the handler returns. */
 long turn_trap_mask(struct turn_call *call);

@@ -64,7 +64,7 @@ check 'other output' eval 'verify 76 --on a cat /proc/uptime /proc/sys/kernel/ra
 	has "$work/err" "polycm: run: a does not print the same, line " && lacks "$work/err" "differs from the first in turn"'
 check 'what a file has' eval 'verify 76 --on a cat /proc/sys/kernel/random/uuid &&
 	told second "a: cat, process 1, thread 1, read\(.*\) of \"/proc/sys/kernel/random/uuid\" = 37 \(data [0-9a-f]{8}\)"'
-check 'the time stamp counter' eval 'verify 76 --on a "$work/member" counter "$work/file" &&
+check 'memory of a file' eval 'verify 76 --on a "$work/member" memory "$work/file" &&
 	has "$work/err" "a does not print the same, line 1 on standard output: " "all calls before that have the same results: "'
 # What is left is the trace of the run whose output was shown.
 traced() {
