@@ -254,6 +254,17 @@ void system_tell_counter(void);
 /* Of the thread that has the turn: it made no call for so long. */
 void system_tell_busy(const struct system *system, uint32_t number, int seconds);
 
+/* --- system_asks.c --- */
+
+struct system_asks {
+	uint64_t progress;	/* of all members */
+	uint64_t since;		/* ns of real time */
+	uint64_t wait;
+};
+
+/* Often: asks the owner of the turn, if it made no call for long, whether it waits for memory. */
+void system_ask(struct system *system, struct system_asks *asks, uint64_t now);
+
 /* --- system_turns.c --- */
 
 /*

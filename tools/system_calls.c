@@ -138,9 +138,12 @@ char *system_call_words(const struct turn_event *event)
 	const uint64_t number = event->call;
 	const char *name = system_call_name(number);
 	const unsigned int num = system_call_arguments(number);
-	char *words = name ? tool_printf("%s(", name) :
-			     tool_printf("system call %llu", (unsigned long long)number);
+	char *words;
 
+	if (number == TURN_CALL_SPIN)
+		return tool_strdup("a loop that looks at memory");
+	words = name ? tool_printf("%s(", name) :
+		       tool_printf("system call %llu", (unsigned long long)number);
 	for (unsigned int i = 0; i < num; i++) {
 		char *one = i + 1 == event->has_path ? system_call_path(event) :
 						       argument(event->arguments[i]);

@@ -20,6 +20,7 @@
 #include "turn/order.h"
 
 #define LOOK_NS 50000000	/* real time between two looks for what nobody tells */
+#define ASK_NS 5000000		/* and whether the owner of the turn makes calls */
 #define PATIENCE 10		/* s without a call: the member computes, or waits for who is outside */
 
 #define GRACE (10ull * TURN_SECOND)	/* for daemons, between SIGTERM and SIGKILL */
@@ -30,6 +31,7 @@ struct run {
 	struct system *system;
 	uint64_t progress;	/* turns and calls, when they grew last */
 	struct timespec since;
+	struct system_asks asks;
 	bool is_reported;
 	bool is_broken;		/* a member has written where it must not */
 };
@@ -70,6 +72,14 @@ static bool any_alive(const struct system *system)
 /* ------------------------------------------------------------------------
  * Waiting for the turn.
  */
+
+static uint64_t real_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * TURN_SECOND + (uint64_t)now.tv_nsec;
+}
 
 static void look_at_progress(struct run *run)
 {
@@ -150,14 +160,27 @@ static void check_segment(struct run *run)
 	segment->leaves_traces = true;
 }
 
+/* Or until it is time for a look, or a signal is there. */
+static void sleep_for_turn(struct run *run)
+{
+	struct turn_segment *segment = run->system->segment;
+	const struct timespec pause = { .tv_nsec = ASK_NS };
+
+	for (int i = 0; i < LOOK_NS / ASK_NS; i++) {
+		if (!syscall(SYS_futex, &segment->launcher_go, FUTEX_WAIT, 0, &pause, NULL, 0) ||
+		    errno != ETIMEDOUT)
+			return;
+		system_ask(run->system, &run->asks, real_ns());
+	}
+}
+
 /* Or until a signal wants the end. */
 static void await_turn(struct run *run)
 {
 	struct turn_segment *segment = run->system->segment;
-	const struct timespec look = { .tv_nsec = LOOK_NS };
 
 	while (!atomic_exchange(&segment->launcher_go, 0)) {
-		syscall(SYS_futex, &segment->launcher_go, FUTEX_WAIT, 0, &look, NULL, 0);
+		sleep_for_turn(run);
 		system_output_copy(run->system);
 		if (atomic_load(&segment->launcher_go))
 			continue;

@@ -51,6 +51,8 @@ static char *wait_of(const struct turn_thread *thread)
 	case SYS_rt_sigtimedwait:
 	case SYS_pause:
 		return tool_strdup("a signal");
+	case TURN_CALL_SPIN:
+		return tool_printf("memory that another thread is to write, in a loop at 0x%llx", first);
 	case SYS_sched_yield:
 	case SYS_clock_gettime:
 	case TURN_CALL_COUNTER:

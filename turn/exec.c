@@ -16,6 +16,7 @@
 #include "outside.h"
 #include "pointers.h"
 #include "raw.h"
+#include "spin.h"
 #include "tell.h"
 #include "threads.h"
 #include "timers.h"
@@ -212,11 +213,13 @@ long turn_exec(const struct turn_call *call)
 	other.arguments[argument] = (long)environment;
 	turn_changed();		/* descriptors are closed */
 	turn_tsc_end();
-	/* The new program has the mask of this moment. */
+	turn_spin_forbid();
+	/* The new program has the mask of this moment, and no signal of ours. */
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &call->context->uc_sigmask, &mask,
 		 TURN_SIGSET_SIZE);
 	result = become(&other, is_outside, told);
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
+	turn_spin_allow();
 	turn_tsc_begin();
 	/* exec failed: there is nothing to report. */
 	if (told != TURN_NOBODY)

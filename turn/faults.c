@@ -11,18 +11,27 @@
 #include "include/thread_local.h"
 #include "pointers.h"
 #include "raw.h"
+#include "spin.h"
 #include "threads.h"
 #include "tsc.h"
 
 /* What the program has set. */
-static struct turn_sigaction of_segv;
+static struct turn_sigaction of_segv, of_trap, of_asking;
 
 /* In a handler of its own for SIGSEGV, which is blocked: the counter would end it. */
 static POLYCM_THREAD_LOCAL bool reads_counter;
 
 static struct turn_sigaction *action_of(int signal)
 {
-	return signal == SIGSEGV ? &of_segv : NULL;
+	switch (signal) {
+	case SIGSEGV:
+		return &of_segv;
+	case SIGTRAP:
+		return &of_trap;
+	case TURN_ASK_SIGNAL:
+		return &of_asking;
+	}
+	return NULL;
 }
 
 const struct turn_sigaction *turn_faults_action_of(int signal)
@@ -99,10 +108,29 @@ static void deliver(int signal, siginfo_t *info, ucontext_t *context)
 		die(signal, info);
 }
 
+static bool is_own(int signal, const siginfo_t *info, ucontext_t *context)
+{
+	switch (signal) {
+	case SIGSEGV:
+		return info->si_code == SI_KERNEL && turn_tsc_read(context);
+	case TURN_ASK_SIGNAL:
+		return turn_spin_ask(info, context);
+	}
+	if (turn_spin_step(info, context))
+		return true;
+	/* A step is left over where a handler of the program was in between. */
+	turn_spin_stop(context);
+	return info->si_code == TRAP_TRACE && !has_handler(&of_trap);
+}
+
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
-	if (info->si_code != SI_KERNEL || !turn_tsc_read(context))
+	if (!is_own(signal, info, context)) {
+		turn_spin_stop(context);
 		deliver(signal, info, context);
+	} else if (signal == SIGSEGV) {
+		turn_spin_arm();
+	}
 }
 
 /* ------------------------------------------------------------------------
@@ -125,9 +153,19 @@ static long install(int signal, unsigned long flags)
 
 int turn_faults_install(void)
 {
-	long err = TURN_RAW(SYS_rt_sigaction, SIGSEGV, NULL, &of_segv, TURN_SIGSET_SIZE);
+	static const int signals[] = { SIGSEGV, SIGTRAP, TURN_ASK_SIGNAL };
+	static bool is_installed;
+	long err = 0;
 
-	return (int)(err ? err : install(SIGSEGV, 0));
+	for (size_t i = 0; !err && i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (!is_installed)
+			err = TURN_RAW(SYS_rt_sigaction, signals[i], NULL, action_of(signals[i]),
+				       TURN_SIGSET_SIZE);
+		if (!err)
+			err = install(signals[i], 0);
+	}
+	is_installed = true;
+	return (int)err;
 }
 
 long turn_faults_action(const struct turn_call *call)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * turn/faults.h - SIGSEGV, which is ours where it comes from the time stamp counter (tsc.h).  All
- * others go to the program: its handler is called as the kernel would, or it ends.
+ * turn/faults.h - SIGSEGV and SIGTRAP, which are ours where they come from the time stamp counter
+ * (tsc.h) or from single steps (spin.h), and TURN_ASK_SIGNAL.  All others go to the program: its
+ * handler is called as the kernel would, or it ends.
  *
- * It is never blocked, as SIGSYS is not: a fault would end the process then.  Only a handler of
- * the program for it has it blocked while it runs.
+ * They are never blocked, as SIGSYS is not: a fault would end the process then.  Only a handler of
+ * the program for one of them has it blocked while it runs.
  */
 #ifndef TURN_FAULTS_H
 #define TURN_FAULTS_H
@@ -14,11 +15,11 @@
 
 #include "trap.h"
 
-/* Once in a process; 0 or a negative errno. */
+/* At the beginning, and again when the code to return to is elsewhere (raw.h); 0 or a negative errno. */
 int turn_faults_install(void);
-/* Is it that signal?  Then this is what the program has set for it. */
+/* Is that signal one of them?  Then this is what the program has set for it. */
 const struct turn_sigaction *turn_faults_action_of(int signal);
-/* rt_sigaction() of it. */
+/* rt_sigaction() of one of them. */
 long turn_faults_action(const struct turn_call *call);
 /* The program wants to block these signals from now on. */
 void turn_faults_note_mask(uint64_t mask);

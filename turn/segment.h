@@ -7,7 +7,7 @@
  * there is no lock, and none that a dead process could leave behind.  The launcher has the turn
  * before the first and after the last one, and takes it from a member that died with it.  The
  * only words that others touch are `go', by which the turn is handed over, `wanted',
- * `num_shown' and `load'.
+ * `asks_thread', `num_shown' and `load'.
  */
 #ifndef TURN_SEGMENT_H
 #define TURN_SEGMENT_H
@@ -43,6 +43,15 @@
 
 /* In place of a system call: a read of the time stamp counter (tsc.h). */
 #define TURN_CALL_COUNTER 100001
+/*
+ * A thread gets this signal, with that value: does it wait for memory (spin.h)?  Nobody else uses it.
+ * It must not be one of those that the kernel sends for an instruction, which would be lost where the
+ * other is not handled yet.
+ */
+#define TURN_ASK_SIGNAL SIGSTKFLT
+#define TURN_ASK_VALUE 0x706f6c6c
+/* And if so, this is what it is in, in place of a system call. */
+#define TURN_CALL_SPIN 100002
 
 enum turn_state {
 	TURN_FREE,
@@ -94,6 +103,7 @@ struct turn_thread {
 	bool serves;		/* it is the simulator's: only what it sends is something that happens */
 	uint32_t then, then_next;	/* enum turn_then, of its wait and of its next one */
 	uint64_t looked_after;	/* turn_segment.moves at its last such look */
+	_Atomic bool can_be_asked;	/* by the launcher, whether it spins (spin.h) */
 	uint64_t since;		/* in the order of waiting */
 	uint64_t calls;		/* that were trapped; its n-th is a place in its run */
 	uint32_t idle;		/* calls in a row that brought nothing */
@@ -245,6 +255,7 @@ struct turn_segment {
 	uint32_t version;
 	uint32_t size;
 	_Alignas(64) _Atomic uint32_t launcher_go;	/* futex; 1: the launcher has the turn */
+	_Atomic uint32_t asks_thread;	/* the launcher is about to ask one */
 	_Atomic uint32_t wanted;	/* by the launcher: a member was killed that has not the turn */
 	_Atomic uint32_t launcher;	/* its process id, marked by the kernel when it has ended */
 	uint32_t owner;		/* thread, or TURN_NOBODY */

@@ -24,7 +24,7 @@ static uint64_t pending(void)
 	uint64_t set = 0;
 
 	TURN_RAW(SYS_rt_sigpending, &set, TURN_SIGSET_SIZE);
-	return set;
+	return set & ~turn_signal_bit(TURN_ASK_SIGNAL);
 }
 
 /* What a signal does. */
@@ -89,6 +89,13 @@ uint64_t turn_signal_mask(const void *mask)
 	return copy & ~TURN_OWN_SIGNALS;
 }
 
+/* The handlers of the program run in it, and none of ours in their place. */
+static long suspend(uint64_t mask)
+{
+	mask |= turn_signal_bit(TURN_ASK_SIGNAL);
+	return TURN_RAW(SYS_rt_sigsuspend, &mask, TURN_SIGSET_SIZE);
+}
+
 long turn_signal_result_with(const struct turn_call *call, const void *mask)
 {
 	uint64_t own;
@@ -98,7 +105,7 @@ long turn_signal_result_with(const struct turn_call *call, const void *mask)
 	own = turn_signal_mask(mask);
 	if (!result_of(own))
 		return 0;
-	return TURN_RAW(SYS_rt_sigsuspend, &own, TURN_SIGSET_SIZE);
+	return suspend(own);
 }
 
 /* ------------------------------------------------------------------------
@@ -313,7 +320,7 @@ long turn_signal_wait(const struct turn_call *call)
 	while (!result_of(mask))
 		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
 	/* Its handler runs in this call. */
-	return TURN_RAW(SYS_rt_sigsuspend, &mask, TURN_SIGSET_SIZE);
+	return suspend(mask);
 }
 
 long turn_signal_take(const struct turn_call *call)

@@ -26,7 +26,7 @@ uint64_t turn_signal_mask(const void *mask);
 
 /* kill(), tkill(), tgkill() and those that queue. */
 long turn_kill(const struct turn_call *call);
-/* rt_sigaction(): SIGSYS is not the program's, and SIGSEGV not alone (faults.h). */
+/* rt_sigaction(): SIGSYS is not the program's, and two others not alone (faults.h). */
 long turn_signal_action(const struct turn_call *call);
 /* pause(), rt_sigsuspend(). */
 long turn_signal_wait(const struct turn_call *call);

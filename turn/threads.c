@@ -16,6 +16,7 @@
 #include "outside.h"
 #include "pointers.h"
 #include "raw.h"
+#include "spin.h"
 #include "tell.h"
 #include "threads.h"
 #include "timers.h"
@@ -300,6 +301,7 @@ long turn_exit(const struct turn_call *call)
 		if (i != turn_slot() && turn_segment->threads[i].member == turn_member &&
 		    turn_segment->threads[i].state != TURN_GONE)
 			is_last = false;
+	turn_spin_end();
 	if (call->number == SYS_exit && !is_last) {
 		turn_futex_end_thread();
 		turn_leave();

@@ -20,6 +20,7 @@
 #include "include/thread_local.h"
 #include "pointers.h"
 #include "raw.h"
+#include "spin.h"
 #include "trap.h"
 #include "tsc.h"
 
@@ -72,6 +73,7 @@ static void on_call(int signal, siginfo_t *info, void *context)
 		result = call.number;
 	}
 	registers[REG_RAX] = result;
+	turn_spin_arm();
 }
 
 struct turn_sigaction turn_trap_action(void (*handler)(int signal, siginfo_t *info, void *context))
@@ -133,6 +135,7 @@ int turn_trap_begin(void)
 
 	TURN_RAW(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, TURN_SIGSET_SIZE);
 	turn_tsc_begin();
+	turn_spin_allow();
 	if (is_filter)
 		return 0;
 	selector = SYSCALL_DISPATCH_FILTER_BLOCK;

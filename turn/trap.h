@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "segment.h"
+
 struct turn_call {
 	long number;
 	long arguments[6];
@@ -49,7 +51,9 @@ static inline uint64_t turn_signal_bit(int signal)
 }
 
 /* Those of calls and of instructions (faults.h), which no program blocks. */
-#define TURN_OWN_SIGNALS (turn_signal_bit(SIGSYS) | turn_signal_bit(SIGSEGV))
+#define TURN_OWN_SIGNALS                                                                           \
+	(turn_signal_bit(SIGSYS) | turn_signal_bit(SIGSEGV) | turn_signal_bit(SIGTRAP) |           \
+	 turn_signal_bit(TURN_ASK_SIGNAL))
 
 /* rt_sigprocmask(), for when the handler returns. */
 long turn_trap_mask(struct turn_call *call);

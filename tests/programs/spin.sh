@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# polycm run with several programs that read the processor's time stamp counter: each run is the same.
+# polycm run with several programs, of which some look at memory, without any call, until another one writes there, or
+# read the processor's time stamp counter: they end, and each run is the same.
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
 [ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
@@ -14,7 +15,7 @@ run() {
 	local name=$1 status=$2
 
 	shift 2
-	rm -f "$work/$name.trace"
+	rm -f "$work/$name.trace" "$work/shared"
 	polycm run --log info --trace "$work/$name.trace" "$@" >"$work/$name.out" 2>&1
 	[ $? -eq "$status" ] && return
 	printf 'status is not %d:\n' "$status"
@@ -34,9 +35,28 @@ same() {
 }
 
 compiles() { $CC -O1 -Wall -Wextra -o "$work/$1" "$abs_top_srcdir/tests/programs/$1.c" -pthread && chmod go+rx "$work/$1"; }
-check 'the members compile' eval 'compiles counter'
+check 'the members compile' eval 'compiles spin && compiles counter'
 chmod go+rwx "$work"
 cd "$work" || exit 99
+
+# --- Memory. ---
+
+check 'two processes and a file' eval 'same 20 --on a "$work/spin" ask "$work/shared" --on b "$work/spin" answer "$work/shared" &&
+	has "$work/first.out" "[a] ok" "[b] ok"'
+for case in calls locks numbers signals programs; do
+	check "threads: $case" eval 'same 2 --on a "$work/spin" "$case" && has "$work/first.out" "[a] ok"'
+done
+# It is asked in vain, at other places in each run.
+check 'a program that computes' same 2 --on a "$work/spin" computes --on b sleep 1
+check 'a wait without end' eval 'run for_ever 75 --until 2 --on a "$work/spin" for_ever --on b true &&
+	has "$work/for_ever.out" "polycm: run: the limit of virtual time (--until) is reached, at " \
+		", thread 1, waits for what can never happen: memory that another thread is to write, in a loop at 0x"'
+if command -v ib_write_lat >/dev/null && ! grep -qF 'TCP' "$work/probe"; then
+	check 'ib_write_lat' same 3 --on server ib_write_lat -n 50 --on client ib_write_lat -n 50 server
+	check 'ib_write_bw' same 2 --on server ib_write_bw -n 50 --on client ib_write_bw -n 50 server
+fi
+! command -v riostream >/dev/null ||
+	check 'riostream' same 3 --on server riostream -S 64 -C 1 -I 20 --on client riostream -s 10.0.0.1 -S 64 -C 1 -I 20
 
 # --- The counter, and signals of instructions. ---
 
