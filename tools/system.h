@@ -246,6 +246,8 @@ enum system_traced system_trace(struct system *system);
 bool system_is_sound(const struct turn_segment *segment);
 /* --- system_counter.c --- */
 
+/* In /proc/cpuinfo: how fast the processor's time stamp counter counts. */
+void system_show_counter(const struct system *system);
 /* If reads of the processor's time stamp counter are real. */
 void system_tell_counter(void);
 

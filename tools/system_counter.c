@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * system_counter.c - does the processor's time stamp counter fault where the kernel is asked for it?
- * Members' does (turn/tsc.h).  On some virtual machines it is read all the same.
+ * Members' does (turn/tsc.h).  On some virtual machines it is read all the same.  And how fast it
+ * counts, as programs find it in /proc/cpuinfo.
  */
 #include "config.h"
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
 
@@ -46,6 +50,49 @@ static bool faults(void)
 	return false;
 }
 #endif
+
+/* A tick is a nanosecond.  What is shown otherwise is another number each time, on many machines. */
+static void write_line(FILE *to, const char *line)
+{
+	const char *rate = strstr(line, " @ ");
+
+	if (!strncmp(line, "cpu MHz", 7))
+		fputs("cpu MHz\t\t: 1000.000\n", to);
+	else if (rate && !strncmp(line, "model name", 10))
+		fprintf(to, "%.*s @ 1.00GHz\n", (int)(rate - line), line);
+	else
+		fputs(line, to);
+}
+
+static bool write_rates(const char *path)
+{
+	FILE *from = fopen("/proc/cpuinfo", "re"), *to = fopen(path, "we");
+	bool written = from && to;
+	char *line = NULL;
+	size_t size = 0;
+
+	while (written && getline(&line, &size, from) > 0)
+		write_line(to, line);
+	free(line);
+	if (from)
+		fclose(from);
+	if (to && fclose(to))
+		written = false;
+	return written;
+}
+
+void system_show_counter(const struct system *system)
+{
+	char *path;
+
+	if (!faults())
+		return;
+	path = tool_printf("%s/shm/cpuinfo", system->folder);
+	if (!write_rates(path) || mount(path, "/proc/cpuinfo", NULL, MS_BIND, NULL))
+		tool_error("run: the time stamp counter counts at another rate than /proc/cpuinfo "
+			   "says: %m");
+	free(path);
+}
 
 void system_tell_counter(void)
 {

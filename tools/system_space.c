@@ -159,6 +159,8 @@ pid_t system_enter(struct system *system)
 	/* From here on mounts are seen by the launcher and the members only. */
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
 		tool_error("run: /proc of the system cannot be mounted: %m");
+	else
+		system_show_counter(system);
 	enter_network(system);
 	if (!mount(system->seen, "/dev/shm", NULL, MS_BIND, NULL))
 		system->seen = "/dev/shm";

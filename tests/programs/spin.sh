@@ -68,6 +68,9 @@ for case in handlers deaths; do
 done
 if ! grep -qF 'time stamp counter' "$work/probe"; then
 	check 'the time stamp counter' eval 'same 3 --on a "$work/counter" reads && has "$work/first.out" "[a] ok"'
+	grep -qF 'allows no namespaces' "$work/probe" || check 'and its rate' eval 'run rate 0 --on a sh -c "
+		sed -n \"s/.*cpu MHz.*: //p; s/^model name.* @ /@ /p\" /proc/cpuinfo" &&
+		[ "$(sed -n "s/^.a. //p" "$work/rate.out" | sed "s/^@ 1.00GHz$/1000.000/" | sort -u)" = 1000.000 ]'
 	check 'a program that asks for it to fault' eval 'same 2 --on a "$work/counter" control && has "$work/first.out" "[a] ok"'
 	! command -v ib_send_lat >/dev/null || grep -qF 'TCP' "$work/probe" || check 'ib_send_lat' eval '
 		same 2 --on server ib_send_lat -n 100 --on client ib_send_lat -n 100 server && lacks "$work/first.out" "  inf " nan'
