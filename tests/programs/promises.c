@@ -223,6 +223,42 @@ static void signals(void)
 	printf("%ld looks\n", looks);
 }
 
+/* Each read takes time. */
+static void counter(void)
+{
+	const unsigned long long begin = __builtin_ia32_rdtsc();
+
+	for (int i = 0; i < 200; i++)
+		printf("%llu\n", __builtin_ia32_rdtsc() - begin);
+}
+
+static volatile int written;
+
+static void *write_memory(void *arg)
+{
+	for (int i = 1; i <= 5; i++) {
+		usleep((useconds_t)i * 100);
+		written = i;
+	}
+	return arg;
+}
+
+/* Loops without any call. */
+static void memory(void)
+{
+	struct timespec now;
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, write_memory, NULL));
+	for (int i = 1; i <= 5; i++) {
+		while (written < i)
+			;
+		CHECK(!clock_gettime(CLOCK_MONOTONIC, &now));
+		printf("%d at %lld.%09ld\n", i, (long long)now.tv_sec, now.tv_nsec);
+	}
+	CHECK(!pthread_join(thread, NULL));
+}
+
 static void host(void)
 {
 	char name[65];
@@ -245,6 +281,8 @@ static const struct {
 	{ "threads", threads },
 	{ "children", children },
 	{ "signals", signals },
+	{ "counter", counter },
+	{ "memory", memory },
 	{ "host", host },
 };
 

@@ -12,6 +12,7 @@ polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' 
 	skip 'the kernel has no syscall user dispatch'
 unpromised=
 ! grep -qF 'allows no namespaces' "$work/probe" || unpromised=' ids objects ports host '
+! polycm run --log info --on a true 2>&1 | grep -qF 'time stamp counter cannot' || unpromised+=' counter '
 cp "$abs_top_srcdir"/tests/programs/{promises.c,threads.c,member.h} "$work/"
 check 'the programs compile' eval '$CC -O2 -Wall -Wextra -Werror -o "$work/promises" "$work/promises.c" -pthread &&
 	$CC -O2 -Wall -Wextra -Werror -o "$work/threads" "$work/threads.c" -lrdmacm -libverbs -pthread'
