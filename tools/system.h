@@ -283,8 +283,11 @@ int system_run(struct system *system);
 
 /* Has it ended?  wait: until it has. */
 bool system_has_ended(pid_t pid, bool wait);
-/* Whom the turn's owner has killed, or who gave the turn up by ending: at once with that. */
-void system_bury_awaited(struct system *system);
+/*
+ * Whom the turn's owner has killed, or who gave the turn up by ending: at once with that.  False: one
+ * of them lives on.
+ */
+bool system_bury_awaited(struct system *system);
 /* Those that were killed; false: there are none. */
 bool system_bury_dead(struct system *system);
 /* What --kill asked for. */

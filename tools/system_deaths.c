@@ -20,6 +20,8 @@
 #include "turn/order.h"
 
 #define LOOK_NS 100000		/* of real time, between two looks at what does not tell */
+#define PATIENCE_NS (10 * (int64_t)TURN_SECOND)	/* of real time, for a process that should end */
+#define EXITS 4u		/* PF_EXITING in its flags (proc(5)) */
 
 /* A process whose first thread has ended is a zombie, too, while other threads run. */
 static bool is_zombie(pid_t pid)
@@ -120,7 +122,47 @@ static void bury(struct system *system, uint32_t number)
 	turn_order_interrupt_words(segment);
 }
 
-void system_bury_awaited(struct system *system)
+/* It is about to end, or writes a core, which may take long. */
+static bool is_ending(pid_t pid)
+{
+	char path[32], line[512] = "", *rest;
+	unsigned int flags = 0, dumps = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (file && fgets(line, sizeof(line), file)) {
+		rest = strrchr(line, ')');
+		if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+			flags = 0;
+	}
+	if (file)
+		fclose(file);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && !dumps && fgets(line, sizeof(line), file))
+		sscanf(line, "CoreDumping: %u", &dumps);
+	if (file)
+		fclose(file);
+	return flags & EXITS || dumps;
+}
+
+/* False: it lives on, so what members wrote is wrong. */
+static bool await_end(pid_t pid)
+{
+	const struct timespec look = { .tv_nsec = LOOK_NS };
+	int64_t waited = 0;
+
+	while (!system_has_ended(pid, false) && !system_is_stopped()) {
+		if (waited > PATIENCE_NS && !is_ending(pid))
+			return false;
+		nanosleep(&look, NULL);
+		waited += LOOK_NS;
+	}
+	return true;
+}
+
+bool system_bury_awaited(struct system *system)
 {
 	struct turn_segment *segment = system->segment;
 	uint64_t members = segment->victims;
@@ -132,9 +174,11 @@ void system_bury_awaited(struct system *system)
 	for (uint32_t i = 0; i < segment->num_members; i++) {
 		if (!(members >> i & 1))
 			continue;
-		system_has_ended(segment->members[i].pid, true);
+		if (!await_end(segment->members[i].pid))
+			return false;
 		bury(system, i);
 	}
+	return true;
 }
 
 bool system_bury_dead(struct system *system)
@@ -158,7 +202,7 @@ void system_kill_node(struct system *system)
 	for (size_t i = 0; i < system->num; i++) {
 		const struct system_program *program = &system->programs[i];
 
-		if (program->has_ended || !system_is_named(program, system->killed))
+		if (!system->killed || program->has_ended || !system_is_named(program, system->killed))
 			continue;
 		kill(program->pid, SIGKILL);
 		system_has_ended(program->pid, true);

@@ -27,8 +27,7 @@ bool system_is_sound(const struct turn_segment *segment)
 		     segment->members[i].parent >= num_members))
 			return false;
 	for (uint32_t i = 0; i < num_threads; i++)
-		if (segment->threads[i].state != TURN_FREE &&
-		    segment->threads[i].member >= num_members)
+		if (segment->threads[i].member >= num_members)
 			return false;
 	return true;
 }

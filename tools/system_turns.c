@@ -143,12 +143,10 @@ void system_catch_signals(void)
 		sigaction(signals[i], &action, NULL);
 }
 
-static void check_segment(struct run *run)
+static void break_run(struct run *run)
 {
 	struct turn_segment *segment = run->system->segment;
 
-	if (system_is_sound(segment))
-		return;
 	tool_error("error: a program has written into the memory by which polycm runs it");
 	run->is_broken = true;
 	/* Nothing of it is used any more. */
@@ -158,6 +156,12 @@ static void check_segment(struct run *run)
 	atomic_store(&segment->traced, TURN_NOT_TRACED);
 	segment->victims = 0;
 	segment->leaves_traces = true;
+}
+
+static void check_segment(struct run *run)
+{
+	if (!system_is_sound(run->system->segment))
+		break_run(run);
 }
 
 /* Or until it is time for a look, or a signal is there. */
@@ -216,7 +220,7 @@ static void kill_children(void)
 		fclose(file);
 }
 
-static void kill_all(struct system *system)
+static void kill_all(void)
 {
 	if (system_again_is_possible()) {
 		system_again_end_all();
@@ -225,11 +229,7 @@ static void kill_all(struct system *system)
 	/* In a namespace of their own all that there are, known or not. */
 	if (getpid() == 1)
 		kill(-1, SIGKILL);
-	for (uint32_t i = 0; getpid() != 1 && i < TURN_MAX_MEMBERS; i++)
-		if (turn_is_alive(&system->segment->members[i]) &&
-		    system->segment->members[i].pid > 1)
-			kill(system->segment->members[i].pid, SIGKILL);
-	/* And what members outside have left behind, which comes to who reaps for all. */
+	/* Else children, and their children when those have ended: they come to who reaps for all. */
 	do
 		kill_children();
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR);
@@ -311,6 +311,8 @@ int system_run(struct system *system)
 			while (!stopped && let_exec(system))
 				await_turn(&run);
 		}
+		if (!stopped && !run.is_broken && !system_bury_awaited(system))
+			break_run(&run);
 		if (stopped || run.is_broken) {
 			if (system->records)
 				segment->record.is_cut = true;
@@ -319,10 +321,9 @@ int system_run(struct system *system)
 		}
 		if (segment->stopped)
 			system_kill_node(system);
-		system_bury_awaited(system);
 		system_bury_dead(system);
 	}
-	kill_all(system);
+	kill_all();
 	system_output_end(system);
 	print_summary(system);
 	status = status ? status : system_status(system);
