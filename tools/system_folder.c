@@ -167,28 +167,43 @@ static int remove_but_kept(const char *path, const struct stat *st, int type, st
 	return remove(path);
 }
 
-/* What members see: as /dev/shm, and a folder for what is of the user alone. */
+/*
+ * A folder for what is of the user alone.  The fabric in it stays until the run ends, also while no
+ * program is on it: so what was counted and what has happened there holds for programs that come later.
+ */
+static int make_run(const char *shm)
+{
+	char *run = tool_printf("%s/run", shm), *fabrics = tool_printf("%s/polycm", run);
+	char *mark = tool_printf("%s/.kept", fabrics);
+	int err = 0;
+
+	if (mkdir(run, 0700) || mkdir(fabrics, 0700) || mknod(mark, S_IFREG | 0600, 0))
+		err = -errno;
+	free(mark);
+	free(fabrics);
+	free(run);
+	return err;
+}
+
+/* What members see: as /dev/shm. */
 static int fill(const char *folder)
 {
-	char *shm = tool_printf("%s/shm", folder), *run = tool_printf("%s/run", shm);
-	int err = mkdir(shm, 0700) || chmod(shm, 01777) || mkdir(run, 0700) ? -errno : 0;
+	char *shm = tool_printf("%s/shm", folder);
+	int err = mkdir(shm, 0700) || chmod(shm, 01777) ? -errno : make_run(shm);
 
-	free(run);
 	free(shm);
 	return err;
 }
 
 bool system_folder_empty(const struct system *system)
 {
-	char *run = tool_printf("%s/run", system->seen);
 	bool emptied = !nftw(system->seen, remove_but_kept, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) &&
-		       !mkdir(run, 0700) && !chmod(system->seen, 01777);
+		       !make_run(system->seen) && !chmod(system->seen, 01777);
 
 	for (size_t i = 0; emptied && i < sizeof(kept) / sizeof(kept[0]); i++)
 		emptied = restore(&kept[i]);
 	if (!emptied)
 		tool_error("run: %s: %m", system->seen);
-	free(run);
 	return emptied;
 }
 

@@ -439,6 +439,23 @@ static void a_segment_that_was_never_finished_is_made_anew(void **state)
 	}
 }
 
+/* In a run of several programs, whose launcher removes it. */
+static void a_kept_fabric_stays_while_nobody_is_on_it(void **state)
+{
+	(void)state;
+	folder_make("polycm", 0700);
+	folder_write("polycm/" SIM_FOLDER_KEPT, 0, "", 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(folder_join(), 0);
+		assert_int_equal(sim_self_slot(), i);	/* of a new segment: 0 */
+		folder_leave();
+		assert_true(exists(SEGMENT));
+	}
+	remove_file("polycm/" SIM_FOLDER_KEPT);
+	join_and_leave();
+	assert_false(exists(FOLDER));
+}
+
 static void what_the_dead_left_is_cleared_away(void **state)
 {
 	struct shm_child child;
@@ -635,6 +652,7 @@ int main(int argc, char **argv)
 		FOLDER_TEST(garbage_is_told_and_left_alone),
 		FOLDER_TEST(a_fabric_that_was_refused_is_not_joined_after_fork),
 		FOLDER_TEST(a_segment_that_was_never_finished_is_made_anew),
+		FOLDER_TEST(a_kept_fabric_stays_while_nobody_is_on_it),
 		FOLDER_TEST(what_the_dead_left_is_cleared_away),
 		FOLDER_TEST(folders_of_the_dead_are_swept),
 		FOLDER_TEST(a_process_without_descriptors_removes_no_living_fabric),

@@ -135,6 +135,7 @@ int sim_folder_open(const char *name, struct sim_folder *ret_folder)
 	r = sim_folder_open_base(&folder);
 	if (r < 0)
 		return r;
+	folder.is_kept = !faccessat(folder.base_fd, SIM_FOLDER_KEPT, F_OK, 0);
 	len = strlen(folder.path);
 	snprintf(folder.path + len, sizeof(folder.path) - len, "/%s", name);
 	r = sim_folder_lock(&folder, sim_folder_patience);

@@ -6,6 +6,9 @@
  * It is below $XDG_RUNTIME_DIR/polycm, /dev/shm/polycm-UID or /tmp/polycm-UID
  * and has the fabric's name; beside it lies a lock file, held while a process
  * joins or leaves.  Nobody but the user can look in.
+ *
+ * The last process to leave deletes a fabric.  Where the folder has a file SIM_FOLDER_KEPT, fabrics
+ * stay when nobody is on them, and whoever made it deletes them.
  */
 #ifndef SIM_FOLDER_H
 #define SIM_FOLDER_H
@@ -14,8 +17,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SIM_FOLDER_KEPT ".kept"	/* no name for a fabric */
+
 struct sim_folder {
 	int base_fd, fd, lock_fd;
+	bool is_kept;
 	char name[160];
 	char path[512];			/* for people */
 };

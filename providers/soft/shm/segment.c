@@ -401,7 +401,7 @@ void sim_segment_leave(void)
 	(void)sim_segment_file_lock_slot(&self.file, sim_segment_place.slot, F_UNLCK);
 	sim_segment_unlock();
 	sim_segment_ring(sim_segment_self());	/* our NIC thread may sleep there */
-	if (locked && !sim_slots_alive(self.file.fd, 0, SIM_MAX_SLOTS) &&
+	if (locked && !self.folder.is_kept && !sim_slots_alive(self.file.fd, 0, SIM_MAX_SLOTS) &&
 	    sim_folder_is_unused(&self.folder))
 		sim_folder_remove(&self.folder);
 	close(self.file.fd);

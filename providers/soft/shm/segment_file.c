@@ -144,8 +144,11 @@ static int create(struct sim_segment_file *file, struct sim_folder *folder)
 	return 0;
 }
 
-/* Is the file a segment of this user and version?  -ENOENT: it may be replaced. */
-static int check_file(const struct sim_segment_file *file)
+/*
+ * Is the file a segment of this user and version?  -ENOENT: it may be replaced, unless `is_kept' where
+ * nobody is on it.
+ */
+static int check_file(const struct sim_segment_file *file, bool is_kept)
 {
 	struct {
 		uint64_t magic;
@@ -168,7 +171,7 @@ static int check_file(const struct sim_segment_file *file)
 		return -ENOENT;		/* its maker did not get far */
 	if (header.magic != MAGIC)
 		return -EPROTO;
-	if (!alive)
+	if (!alive && !is_kept)
 		return -ENOENT;
 	if (header.version != SEGMENT_VERSION || header.size != file->size ||
 	    (uint64_t)st.st_size != file->size)
@@ -184,11 +187,12 @@ int sim_segment_file_open(struct sim_segment_file *file, struct sim_folder *fold
 			  O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file->fd < 0)
 		return -errno;
-	r = check_file(file);
+	r = check_file(file, folder->is_kept);
 	if (!r)
 		return fill_window(file, file->fd);
 	if (r != -ENOENT)
 		return r;
-	sim_sweep(folder);
+	if (!folder->is_kept)
+		sim_sweep(folder);
 	return create(file, folder);
 }
