@@ -136,8 +136,10 @@ void system_tell_hint(const struct system *system, const struct system_differenc
 
 void system_files_begin(const struct system *system);
 void system_files_end(const struct system *system);
-/* A copy of it as it is now, which has no name; NULL: it is none, or no file. */
-FILE *system_files_copy(const struct system *system, size_t i);
+/* One without a name, which programs do not inherit; NULL and errno: it cannot be. */
+FILE *system_files_new(void);
+/* *ret: a copy of it as it is now; NULL: it is none, or no file.  0 or a negative errno. */
+int system_files_copy(const struct system *system, size_t i, FILE **ret);
 /* As it was then. */
 void system_files_restore(const struct system *system, size_t i, FILE *copy);
 const char *system_files_name(size_t i);

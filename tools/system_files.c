@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,13 +19,21 @@
 static const unsigned int options[SYSTEM_NUM_FILES] = { RUN_TRACE, RUN_PCAP };
 static int fds[SYSTEM_NUM_FILES];
 
+/* NULL: there is none, or it is standard output. */
+static const char *path_of(const struct system *system, size_t i)
+{
+	const char *path = system_value(system, options[i]);
+
+	return path && *path && strcmp(path, "-") != 0 ? path : NULL;
+}
+
 void system_files_begin(const struct system *system)
 {
 	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++) {
-		const char *path = system_value(system, options[i]);
+		const char *path = path_of(system, i);
 
 		fds[i] = -1;
-		if (!path || !*path || !strcmp(path, "-"))
+		if (!path)
 			continue;
 		/* What is wrong with it the members say.  A FIFO's reader may come later. */
 		fds[i] = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -49,42 +58,63 @@ void system_files_end(const struct system *system)
 	}
 }
 
-static bool copy(int from, int to)
+/* 0 or a negative errno. */
+static int copy(int from, int to)
 {
 	char bytes[65536];
-	ssize_t num;
+	ssize_t num, written;
 
 	while ((num = read(from, bytes, sizeof(bytes))) > 0)
-		if (write(to, bytes, (size_t)num) != num)
-			return false;
-	return !num;
+		for (ssize_t at = 0; at < num; at += written) {
+			written = write(to, bytes + at, (size_t)(num - at));
+			if (written <= 0)
+				return written ? -errno : -EIO;
+		}
+	return num ? -errno : 0;
 }
 
-FILE *system_files_copy(const struct system *system, size_t i)
+FILE *system_files_new(void)
 {
-	const char *path = system_value(system, options[i]);
-	int fd = path && *path ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
-	FILE *file = NULL;
+	FILE *file = tmpfile();
+
+	if (file && fcntl(fileno(file), F_SETFD, FD_CLOEXEC)) {
+		fclose(file);
+		return NULL;
+	}
+	return file;
+}
+
+int system_files_copy(const struct system *system, size_t i, FILE **ret)
+{
+	const char *path = path_of(system, i);
+	int fd = path ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1, err = 0;
 	struct stat st;
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode)) {
-		file = tmpfile();
-		if (!file || !copy(fd, fileno(file)))
-			tool_error("run: %s cannot be copied: %m", path);
+	*ret = NULL;
+	if (fd < 0)
+		return path && errno != ENOENT ? -errno : 0;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
+		*ret = system_files_new();
+		err = *ret ? copy(fd, fileno(*ret)) : -errno;
+		/* A part of it is not to be taken for all. */
+		if (err && *ret) {
+			fclose(*ret);
+			*ret = NULL;
+		}
 	}
-	if (fd >= 0)
-		close(fd);
-	return file;
+	close(fd);
+	return err;
 }
 
 void system_files_restore(const struct system *system, size_t i, FILE *file)
 {
-	const char *path = system_value(system, options[i]);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	const char *path = path_of(system, i);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), err;
 
 	rewind(file);
-	if (fd < 0 || !copy(fileno(file), fd))
-		tool_error("run: %s: %m", path);
+	err = fd < 0 ? -errno : copy(fileno(file), fd);
+	if (err)
+		tool_error("run: %s: %s", path, strerror(-err));
 	if (fd >= 0)
 		close(fd);
 }

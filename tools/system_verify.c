@@ -24,6 +24,7 @@ struct made {
 	struct turn_segment *segment;	/* NULL: it did not begin */
 	int (*outputs)[2];		/* of programs, from their beginning */
 	FILE *files[SYSTEM_NUM_FILES];
+	int errors[SYSTEM_NUM_FILES];	/* negative errno: it could not be copied */
 };
 
 /* ------------------------------------------------------------------------
@@ -80,7 +81,7 @@ static struct made make(struct system *system, uint64_t from, bool is_shown)
 		for (int stream = 0; stream < 2; stream++)
 			made.outputs[i][stream] = system_output_file(i, stream);
 	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++)
-		made.files[i] = system_files_copy(system, i);
+		made.errors[i] = system_files_copy(system, i, &made.files[i]);
 	return made;
 }
 
@@ -159,24 +160,37 @@ static bool compare_ends(const struct system *system, const struct made made[2])
 	return are_same;
 }
 
+static bool compare_file(const struct made made[2], size_t i)
+{
+	const int err = made[0].errors[i] ? made[0].errors[i] : made[1].errors[i];
+	FILE *const files[] = { made[0].files[i], made[1].files[i] };
+	const char *name = system_files_name(i);
+	unsigned int number = 0;
+	char *lines = NULL;
+
+	if (err) {
+		tool_error("run: --%s is not compared%s: it cannot be copied: %s", name,
+			   made[0].errors[i] ? ", and is that of the last run" : "", strerror(-err));
+		return true;
+	}
+	if (files[0] && files[1])
+		number = system_differ(fileno(files[0]), fileno(files[1]), &lines);
+	else if (files[0] || files[1])
+		tool_error("run: --%s is left by the %s run only", name,
+			   files[0] ? "first" : "second");
+	if (number)
+		tool_error("run: --%s differs, in line %u: %s", name, number, lines);
+	free(lines);
+	return !number && !files[0] == !files[1];
+}
+
 /* What is left is that of the run whose output was shown. */
 static bool compare_files(const struct made made[2])
 {
 	bool are_same = true;
 
-	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++) {
-		FILE *const files[] = { made[0].files[i], made[1].files[i] };
-		unsigned int number = 0;
-		char *lines = NULL;
-
-		if (files[0] && files[1])
-			number = system_differ(fileno(files[0]), fileno(files[1]), &lines);
-		if (number || !files[0] != !files[1])
-			tool_error("run: --%s differs, in line %u: %s", system_files_name(i), number,
-				   lines ? lines : "there is none");
-		are_same = are_same && !number && !files[0] == !files[1];
-		free(lines);
-	}
+	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++)
+		are_same = compare_file(made, i) && are_same;
 	return are_same;
 }
 

@@ -39,6 +39,9 @@ check 'programs that wait for ever' eval 'verify 75 --on server rping -s -a 10.0
 	has "$work/err" "the second run is the same" && counts "$work/err" 1 "nobody can go on"'
 check 'a program that is killed' eval 'verify 137 --kill a@3 --on a sh -c "sleep 5; exit 3" &&
 	has "$work/err" "the second run is the same"'
+check 'what is kept of the first run is not inherited by the second' eval 'verify 0 --trace "$work/t" \
+	--pcap "$work/p" --on server rping -s -a 10.0.0.1 -C 1 --on client rping -c -a 10.0.0.1 -C 1 --on other ls /proc/self/fd &&
+	has "$work/err" "the second run is the same" && [ -s "$work/t" ] && [ -s "$work/p" ]'
 
 # --- Runs that are not. ---
 
