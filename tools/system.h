@@ -143,6 +143,7 @@ int system_files_copy(const struct system *system, size_t i, FILE **ret);
 /* As it was then. */
 void system_files_restore(const struct system *system, size_t i, FILE *copy);
 const char *system_files_name(size_t i);
+bool system_files_has_lines(size_t i);
 
 /* --- system_folder.c --- */
 
@@ -219,8 +220,12 @@ int system_status(const struct system *system);
 
 /* --- system_lines.c: what differs between two files --- */
 
-/* The line, and how both have it, in "A | B", to be freed; 0: none.  Both are read from their begin. */
-unsigned int system_differ(int a, int b, char **ret_lines);
+/*
+ * 0 or a negative errno.  Both are read from their beginnings.  The number is of a line or a byte,
+ * from 1 on; 0: they do not differ.  ret_lines: how both have the line, "A | B", to be freed, or NULL.
+ */
+int system_differ(int a, int b, unsigned int *ret_number, char **ret_lines);
+int system_differ_bytes(int a, int b, uint64_t *ret_at);
 
 /* --- system_outside.c: programs into which nothing can be preloaded --- */
 

@@ -103,16 +103,22 @@ void system_report_unserved(const struct system *system)
 static bool agree(const struct system *system, const struct system_program *first,
 		  const struct system_program *other)
 {
+	const size_t places[] = {
+		(size_t)(first - system->programs), (size_t)(other - system->programs),
+	};
+	unsigned int number;
 	char *lines;
-	unsigned int number = system_differ(system_output_file((size_t)(first - system->programs), 0),
-					    system_output_file((size_t)(other - system->programs), 0),
-					    &lines);
+	int err = system_differ(system_output_file(places[0], 0), system_output_file(places[1], 0),
+				&number, &lines);
 
-	if (number)
+	if (err)
+		tool_error("run: what %s and %s printed cannot be compared: %s", system_name(first),
+			   system_name(other), strerror(-err));
+	else if (number)
 		tool_error("%s and %s disagree: line %u of what they printed: %s", system_name(first),
 			   system_name(other), number, lines);
 	free(lines);
-	return !number;
+	return !err && !number;
 }
 
 int system_status(const struct system *system)

@@ -123,3 +123,8 @@ const char *system_files_name(size_t i)
 {
 	return run_options[options[i]].name;
 }
+
+bool system_files_has_lines(size_t i)
+{
+	return options[i] != RUN_PCAP;
+}

@@ -108,23 +108,30 @@ static bool is_whole(const struct made *made)
  * Programs and files.
  */
 
-static bool compare_outputs(const struct system *system, const struct made made[2])
+static bool compare_output(const struct system *system, const struct made made[2], size_t i, int stream)
 {
 	static const char *const streams[] = { "output", "error" };
+	const char *name = system_name(&system->programs[i]);
+	unsigned int number;
+	char *lines;
+	int err = system_differ(made[0].outputs[i][stream], made[1].outputs[i][stream], &number, &lines);
+
+	if (err)
+		tool_error("run: what %s prints on standard %s cannot be compared: %s", name,
+			   streams[stream], strerror(-err));
+	else if (number)
+		tool_error("run: %s does not print the same, line %u on standard %s: %s", name, number,
+			   streams[stream], lines);
+	free(lines);
+	return !err && !number;
+}
+
+static bool compare_outputs(const struct system *system, const struct made made[2])
+{
 	bool are_same = true;
 
-	for (size_t i = 0; i < system->num * 2; i++) {
-		char *lines;
-		unsigned int number = system_differ(made[0].outputs[i / 2][i % 2],
-						    made[1].outputs[i / 2][i % 2], &lines);
-
-		if (number)
-			tool_error("run: %s does not print the same, line %u on standard %s: %s",
-				   system_name(&system->programs[i / 2]), number, streams[i % 2],
-				   lines);
-		are_same = are_same && !number;
-		free(lines);
-	}
+	for (size_t i = 0; i < system->num * 2; i++)
+		are_same = compare_output(system, made, i / 2, i % 2) && are_same;
 	return are_same;
 }
 
@@ -160,13 +167,32 @@ static bool compare_ends(const struct system *system, const struct made made[2])
 	return are_same;
 }
 
+/* Of one that both have. */
+static bool compare_contents(FILE *const files[2], size_t i)
+{
+	const int a = fileno(files[0]), b = fileno(files[1]);
+	const char *name = system_files_name(i);
+	unsigned int number = 0;
+	uint64_t at = 0;
+	char *lines = NULL;
+	int err = system_files_has_lines(i) ? system_differ(a, b, &number, &lines) :
+					      system_differ_bytes(a, b, &at);
+
+	if (err)
+		tool_error("run: --%s cannot be compared: %s", name, strerror(-err));
+	else if (number)
+		tool_error("run: --%s differs, in line %u: %s", name, number, lines);
+	else if (at)
+		tool_error("run: --%s differs, in byte %llu", name, (unsigned long long)at);
+	free(lines);
+	return !err && !number && !at;
+}
+
 static bool compare_file(const struct made made[2], size_t i)
 {
 	const int err = made[0].errors[i] ? made[0].errors[i] : made[1].errors[i];
 	FILE *const files[] = { made[0].files[i], made[1].files[i] };
 	const char *name = system_files_name(i);
-	unsigned int number = 0;
-	char *lines = NULL;
 
 	if (err) {
 		tool_error("run: --%s is not compared%s: it cannot be copied: %s", name,
@@ -174,14 +200,11 @@ static bool compare_file(const struct made made[2], size_t i)
 		return true;
 	}
 	if (files[0] && files[1])
-		number = system_differ(fileno(files[0]), fileno(files[1]), &lines);
-	else if (files[0] || files[1])
+		return compare_contents(files, i);
+	if (files[0] || files[1])
 		tool_error("run: --%s is left by the %s run only", name,
 			   files[0] ? "first" : "second");
-	if (number)
-		tool_error("run: --%s differs, in line %u: %s", name, number, lines);
-	free(lines);
-	return !number && !files[0] == !files[1];
+	return !files[0] && !files[1];
 }
 
 /* What is left is that of the run whose output was shown. */

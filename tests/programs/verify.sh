@@ -83,6 +83,13 @@ traced() {
 		cmp "$work/t" "$work/verified"
 }
 check 'another trace' traced
+captured() {
+	verify 76 --pcap "$work/p" --on server rping -s -a 10.0.0.1 --on client sh "$work/pings" "$work/file" &&
+		grep -Eq "run: --pcap differs, in byte [0-9]+$" "$work/err"
+}
+check 'another capture' captured
+check 'what a terminal would not print' eval 'verify 76 --on a sh -c "printf \"\\033[1m\\001\"; cat /proc/sys/kernel/random/uuid" &&
+	has "$work/err" "line 1 on standard output: ?[1m?" && ! grep -q "[[:cntrl:]]" "$work/err"'
 
 # --- What cannot be promised is told once. ---
 
