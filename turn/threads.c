@@ -244,7 +244,7 @@ static long clone_it(const struct turn_call *call, struct arguments *args, struc
 long turn_clone(const struct turn_call *call)
 {
 	struct arguments args;
-	uint32_t member, slot;
+	uint32_t member, slot, event;
 	bool is_member;
 	long result;
 
@@ -270,7 +270,11 @@ long turn_clone(const struct turn_call *call)
 		.slot = slot, .is_member = is_member, .member = member,
 		.is_spawned = is_spawn(&args),
 	};
+	event = turn_self()->event;
 	result = clone_it(call, &args, &beginnings[slot]);
+	/* The child's calls were this thread's meanwhile. */
+	if (beginnings[slot].is_spawned)
+		turn_self()->event = event;
 	await_spawn(&beginnings[slot]);
 	/* In the parent; the child has its number, too. */
 	if (result > 0) {

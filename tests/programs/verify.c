@@ -2,23 +2,27 @@
 /*
  * verify.c - a member of a system, for verify.sh: what it does differs from run to run, since each run
  * makes a file longer.  Named is where: a call, after many calls, the exit status,
- * and memory, of which nothing is seen.
+ * and memory, of which nothing is seen.  And what it sees of the record, or does to it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "member.h"
+#include "turn/segment.h"
 
 #define MANY 70000		/* more than a record keeps */
 
@@ -77,6 +81,35 @@ static void become_random(char **command)
 	CHECK(!*command);
 }
 
+static struct turn_segment *map_segment(void)
+{
+	int fd = open("/dev/shm/turn", O_RDWR | O_CLOEXEC);
+	void *at = mmap(NULL, sizeof(struct turn_segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	CHECK(at != MAP_FAILED);
+	CHECK(!close(fd));
+	return at;
+}
+
+/* What the record has of it. */
+static void spawn(void)
+{
+	const struct turn_segment *segment = map_segment();
+	char *const command[] = { "true", NULL }, *const none[] = { NULL };
+	const struct turn_event *event = segment->record.events;
+	pid_t pid;
+
+	CHECK(!posix_spawnp(&pid, "true", NULL, NULL, command, none));
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	for (uint32_t i = 0; i < segment->record.num_events; i++, event++)
+		if (event->process == 1 && event->kind != TURN_GIVEN &&
+		    (event->call == SYS_clone || event->call == SYS_clone3))
+			break;
+	CHECK(event < segment->record.events + segment->record.num_events);
+	CHECK(event->returned && event->result == pid);
+	puts("ok");
+}
+
 int main(int argc, char **argv)
 {
 	struct timespec now;
@@ -88,6 +121,14 @@ int main(int argc, char **argv)
 	path = argv[2];
 	if (!strcmp(argv[1], "memory")) {
 		print_memory();
+		return 0;
+	}
+	if (!strcmp(argv[1], "forget")) {
+		map_segment()->turns = 0;
+		_exit(0);
+	}
+	if (!strcmp(argv[1], "spawn")) {
+		spawn();
 		return 0;
 	}
 	if (!strcmp(argv[1], "status")) {

@@ -9,7 +9,7 @@ need rping
 polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
 	skip 'the kernel has no syscall user dispatch'
 : "${CC:=cc}"
-check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/verify.c" -pthread
+check 'the member compiles' $CC -O1 -Wall -Wextra -I"$abs_top_srcdir" -o "$work/member" "$abs_top_srcdir/tests/programs/verify.c" -pthread
 chmod go+rx "$work/member"
 
 # verify STATUS ARG...: what it says goes into $work/err, what programs print into $work/out.
@@ -42,6 +42,8 @@ check 'a program that is killed' eval 'verify 137 --kill a@3 --on a sh -c "sleep
 check 'what is kept of the first run is not inherited by the second' eval 'verify 0 --trace "$work/t" \
 	--pcap "$work/p" --on server rping -s -a 10.0.0.1 -C 1 --on client rping -c -a 10.0.0.1 -C 1 --on other ls /proc/self/fd &&
 	has "$work/err" "the second run is the same" && [ -s "$work/t" ] && [ -s "$work/p" ]'
+check 'the result of posix_spawn() is its own' eval 'verify 0 --on a "$work/member" spawn - &&
+	has "$work/out" "[a] ok"'
 
 # --- Runs that are not. ---
 
