@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PROGRAMS_MAX 64u	/* a bit for each */
 #define PROGRAMS_MAX_NAME 64u
+#define PROGRAMS_TIME_LEN 40u	/* of a time as a text */
 #define PROGRAMS_ALL "all"
 #define PROGRAMS_ENDED " ended"
 #define PROGRAMS_PAUSE_S 60u	/* before those that begin after all others */
@@ -141,6 +143,21 @@ static inline bool programs_time(const char *text, uint64_t *ret_ns)
 		return whole < 100000000;
 	}
 	return false;
+}
+
+/* As programs_time() reads it: each ns up to a day, then us. */
+static inline void programs_write_time(uint64_t ns, char *ret, size_t size)
+{
+	const bool is_long = ns / 1000000 >= 100000000;
+	const uint64_t unit = is_long ? 1000000000 : 1000000;
+	char part[16];
+	size_t len;
+
+	snprintf(part, sizeof(part), ".%06u", (unsigned int)(ns % unit / (unit / 1000000)));
+	for (len = strlen(part); part[len - 1] == '0'; len--)
+		;
+	part[part[len - 1] == '.' ? 0 : len] = '\0';
+	snprintf(ret, size, "%llu%s %s", (unsigned long long)(ns / unit), part, is_long ? "s" : "ms");
 }
 
 static inline bool programs_is_last(const struct programs_entry *entry)

@@ -121,11 +121,12 @@ static uint64_t delay_of(const char *line)
 static char *with_delay(const char *line, uint64_t ns)
 {
 	const char *at = strstr(line, DELAY), *rest = at ? strchr(at + strlen(DELAY), '"') : NULL;
+	char delay[PROGRAMS_TIME_LEN];
 
 	if (!rest)
 		return tool_strdup(line);
-	return tool_printf("%.*s%g ms%s", (int)(at + strlen(DELAY) - line), line, (double)ns / 1e6,
-			   rest);
+	programs_write_time(ns, delay, sizeof(delay));
+	return tool_printf("%.*s%s%s", (int)(at + strlen(DELAY) - line), line, delay, rest);
 }
 
 static bool are_of_one_process(const char *a, const char *b)

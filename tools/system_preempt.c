@@ -165,13 +165,14 @@ static void record_one(const struct system *system, const struct turn_preemption
 {
 	const struct system_program *program = preemption->program < system->num ?
 		&system->programs[preemption->program] : NULL;
+	char delay[PROGRAMS_TIME_LEN];
 
+	programs_write_time(preemption->ns, delay, sizeof(delay));
 	fprintf(file, "{ process = %u; thread = %u; call = %llu; ", preemption->process,
 		preemption->thread, (unsigned long long)preemption->point.call);
 	if (preemption->point.lock)
 		fprintf(file, "lock = %llu; ", (unsigned long long)preemption->point.lock);
-	fprintf(file, "delay = \"%g ms\"; node = \"%s\"; before = \"%s\"; }\n",
-		(double)preemption->ns / 1e6,
+	fprintf(file, "delay = \"%s\"; node = \"%s\"; before = \"%s\"; }\n", delay,
 		program ? program->node : "", name_of(preemption->call));
 }
 

@@ -206,6 +206,28 @@ static void test_times(void **state)
 		     programs_time("-1 s", &ns) || programs_time("1000000000 s", &ns));
 }
 
+static void test_times_are_written(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} times[] = {
+		{ 0, "0 ms" }, { 1, "0.000001 ms" }, { 250000, "0.25 ms" }, { 12345678, "12.345678 ms" },
+		{ UINT64_C(2000000000), "2000 ms" }, { UINT64_C(1000000000000), "1000000 ms" },
+		{ UINT64_C(100000000000000), "100000 s" },
+		{ UINT64_C(123456000001000), "123456.000001 s" },
+	};
+	char text[PROGRAMS_TIME_LEN];
+	uint64_t ns;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		programs_write_time(times[i].ns, text, sizeof(text));
+		assert_string_equal(text, times[i].text);
+		assert_true(programs_time(text, &ns) && ns == times[i].ns);
+	}
+}
+
 static void test_begins(void **state)
 {
 	static const struct programs_entry entries[] = {
@@ -246,6 +268,7 @@ int main(void)
 		test(test_long_faults),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_times_are_written),
 		cmocka_unit_test(test_begins),
 	};
 
