@@ -47,7 +47,7 @@ void turn_details_path(const struct turn_call *call)
 	memcpy(event->path, path, strlen(path) + 1);
 }
 
-/* The argument that points to it; -1: the call reads nothing, or not into one piece. */
+/* The argument that points to it, before its length; -1: none, or it is not one piece. */
 static int argument_read(long number)
 {
 	switch (number) {
@@ -69,13 +69,17 @@ void turn_details_data(const struct turn_call *call, long result)
 	const int argument = argument_read(call->number);
 	struct turn_event *event = event_of();
 	const unsigned char *data;
+	size_t len;
 
 	if (!event || argument < 0 || result <= 0)
 		return;
+	/* MSG_TRUNC: the result is that of the whole message. */
+	len = (size_t)result < (size_t)call->arguments[argument + 1] ?
+		(size_t)result : (size_t)call->arguments[argument + 1];
 	data = (const unsigned char *)call->arguments[argument];
-	if (!turn_can_read(data, (size_t)result))
+	if (!turn_can_read(data, len))
 		return;
 	event->data = UINT64_C(0xcbf29ce484222325);
-	for (long i = 0; i < result; i++)
+	for (size_t i = 0; i < len; i++)
 		event->data = (event->data ^ data[i]) * UINT64_C(0x100000001b3);
 }

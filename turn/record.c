@@ -8,7 +8,8 @@
 
 static void mark(struct turn_segment *segment, uint64_t num)
 {
-	if (num % TURN_MARK_EVERY || num / TURN_MARK_EVERY > TURN_MAX_MARKS)
+	/* 0: a program has written there. */
+	if (!num || num % TURN_MARK_EVERY || num / TURN_MARK_EVERY > TURN_MAX_MARKS)
 		return;
 	segment->record.marks[num / TURN_MARK_EVERY - 1] = (struct turn_mark){
 		.hash = segment->hash, .turns = segment->turns, .now = segment->now,

@@ -2,6 +2,7 @@
 /* The record of a run: what is kept, from where on, and marks of the rest. */
 #include "config.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "tests/cmocka_all.h"
@@ -111,6 +112,16 @@ static void test_marks_are_of_all(void **state)
 	assert_int_equal(record->events[TURN_MAX_EVENTS - 1].returned, 0);
 }
 
+static void test_no_mark_before_the_first(void **state)
+{
+	static const struct turn_record empty;
+
+	(void)state;
+	segment.hash = segment.now = UINT64_MAX;
+	turn_record(&segment, TURN_CALL, thread);
+	assert_memory_equal(record, &empty, offsetof(struct turn_record, events));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +131,7 @@ int main(void)
 		cmocka_unit_test_setup(test_quiet_calls_are_not_counted, setup),
 		cmocka_unit_test_setup(test_events_are_kept_from_a_place_on, setup),
 		cmocka_unit_test_setup(test_marks_are_of_all, setup),
+		cmocka_unit_test_setup(test_no_mark_before_the_first, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
