@@ -108,11 +108,10 @@ int system_verify(struct system *system);
 
 /* --- system_compare.c: the first event in which the records of two runs differ --- */
 
-/* Before it, or NULL: where they had another call, or another result. */
 struct system_difference {
 	const struct turn_segment *segments[2];
 	const struct turn_event *events[2];	/* NULL: that run has ended before it */
-	const struct turn_event *hints[2];
+	const struct turn_event *hints[2];	/* before it: another call or result; or NULL */
 	bool is_known;		/* in what is kept of events; else between these turns and calls: */
 	uint64_t begin, end;
 };
@@ -327,7 +326,6 @@ void system_unwind(const struct system_stack *stacks, size_t num, FILE *to);
 /* --- system_waits.c --- */
 
 #define SYSTEM_FRAME "    at "	/* in front of each line of a stack */
-
 
 /*
  * "server: rping, process 1, thread 2", by numbers as those of preemptions: a thread's is that in its

@@ -100,13 +100,14 @@ static _Noreturn void name_all(const struct system_stack *stacks, size_t num, in
 static void take(char *text, const char *end, char **ret, size_t num)
 {
 	for (char *next; text < end; text = next) {
+		unsigned long number;
 		char *frames;
-		unsigned long number = strtoul(text, &frames, 10);
 
 		next = memchr(text, '\0', (size_t)(end - text));
 		if (!next)
 			return;
 		next++;
+		number = strtoul(text, &frames, 10);
 		if (number < num && !ret[number] && *frames == '\n' && frames[1])
 			ret[number] = tool_strdup(frames + 1);
 	}
