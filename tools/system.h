@@ -45,6 +45,11 @@ struct system_address {
 	uint8_t bytes[16];		/* IPv4 as ::ffff:a.b.c.d */
 };
 
+/* What became of a run, in memory that the launcher shares, and no member. */
+struct system_course {
+	bool is_whole;	/* it has ended, and not from outside or by a program that is wrong */
+};
+
 struct system {
 	struct system_program *programs;
 	size_t num;
@@ -60,6 +65,8 @@ struct system {
 	struct system_address *addresses;
 	size_t num_addresses;
 	struct turn_segment *segment;
+	struct system_course *course;	/* NULL: nobody asks for it */
+	bool hides;		/* what programs print is not shown */
 	bool records;		/* it is compared with another run */
 	uint64_t record_from;	/* turn_record.from */
 };
@@ -124,9 +131,9 @@ bool system_has_cause(const struct system_difference *difference);
 
 /* --- system_difference.c --- */
 
-/* first: a run with all marks of what was compared. */
+/* first: a run with all marks of what was compared; why: the turn is not known, after "and". */
 void system_tell_difference(const struct system *system, const struct system_difference *difference,
-			    const struct turn_segment *first);
+			    const struct turn_segment *first, const char *why);
 void system_tell_hint(const struct system *system, const struct system_difference *difference);
 
 /* --- system_files.c: the trace and the capture are of the whole run --- */

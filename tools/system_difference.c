@@ -109,7 +109,7 @@ static uint64_t turn_at(const struct turn_segment *segment, uint64_t num, bool i
 }
 
 void system_tell_difference(const struct system *system, const struct system_difference *difference,
-			    const struct turn_segment *first)
+			    const struct turn_segment *first, const char *why)
 {
 	if (difference->is_known) {
 		tool_error("run: the second run differs from the first in turn %llu:",
@@ -117,9 +117,9 @@ void system_tell_difference(const struct system *system, const struct system_dif
 		tell_pair(system, difference, difference->events);
 	} else {
 		tool_error("run: the second run differs from the first between the turns %llu and "
-			   "%llu, and not each time",
+			   "%llu, and %s",
 			   (unsigned long long)turn_at(first, difference->begin, false),
-			   (unsigned long long)turn_at(first, difference->end, true));
+			   (unsigned long long)turn_at(first, difference->end, true), why);
 	}
 }
 

@@ -25,8 +25,9 @@ static struct shown *all;
 int system_output_prepare(struct system *system)
 {
 	all = tool_realloc(all, system->num, sizeof(*all));
-	for (size_t i = 0; i < system->num; i++) {
+	for (size_t i = 0; i < system->num; i++)
 		all[i] = (struct shown){ .fds = { -1, -1 } };
+	for (size_t i = 0; i < system->num; i++) {
 		for (int stream = 0; stream < 2; stream++) {
 			const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
 			char *path = tool_printf("%s/%zu.%d", system->folder, i, stream + 1);
@@ -75,8 +76,10 @@ static void print_line(const struct system *system, size_t program, int stream)
 	/* Both may be one file. */
 	if (stream)
 		fflush(stdout);
-	fprintf(stream ? stderr : stdout, "[%s] %.*s\n", system_name(&system->programs[program]),
-		(int)shown->len[stream], shown->line[stream]);
+	if (!system->hides)
+		fprintf(stream ? stderr : stdout, "[%s] %.*s\n",
+			system_name(&system->programs[program]), (int)shown->len[stream],
+			shown->line[stream]);
 	shown->len[stream] = 0;
 }
 

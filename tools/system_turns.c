@@ -274,7 +274,7 @@ int system_run(struct system *system)
 	struct turn_segment *segment = system->segment;
 	struct run run = { .system = system };
 	int status = 0;
-	bool is_reported = false;
+	bool is_reported = false, is_cut = false;
 	uint32_t next;
 
 	clock_gettime(CLOCK_MONOTONIC, &run.since);
@@ -314,8 +314,7 @@ int system_run(struct system *system)
 		if (!stopped && !run.is_broken && !system_bury_awaited(system))
 			break_run(&run);
 		if (stopped || run.is_broken) {
-			if (system->records)
-				segment->record.is_cut = true;
+			is_cut = true;
 			status = stopped ? 128 + stopped : EXIT_FAILURE;
 			break;
 		}
@@ -326,6 +325,8 @@ int system_run(struct system *system)
 	kill_all();
 	system_output_end(system);
 	print_summary(system);
+	if (system->course)
+		system->course->is_whole = !is_cut;
 	status = status ? status : system_status(system);
 	return system_preempt_record(system) ? STATUS_CUT : status;
 }

@@ -21,8 +21,10 @@
 /* A run that has ended. */
 struct made {
 	int status;
-	struct turn_segment *segment;	/* NULL: it did not begin */
+	bool is_whole;			/* one that was stopped says nothing of another */
+	struct turn_segment *segment;	/* NULL: it could not be prepared */
 	int (*outputs)[2];		/* of programs, from their beginning */
+	FILE *said;			/* by the launcher, if it was hidden */
 	FILE *files[SYSTEM_NUM_FILES];
 	int errors[SYSTEM_NUM_FILES];	/* negative errno: it could not be copied */
 };
@@ -31,62 +33,82 @@ struct made {
  * Runs.
  */
 
-static void hide(int ret_shown[2])
+/* What the launcher says, which it has said once.  *ret_said: NULL: nothing is hidden. */
+static int hide(FILE **ret_said)
 {
-	int none = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int shown = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
-	fflush(NULL);
-	for (int i = 0; i < 2; i++) {
-		ret_shown[i] = fcntl(STDOUT_FILENO + i, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-		if (none >= 0)
-			dup2(none, STDOUT_FILENO + i);
+	*ret_said = shown < 0 ? NULL : system_files_new();
+	if (*ret_said && dup2(fileno(*ret_said), STDERR_FILENO) < 0) {
+		fclose(*ret_said);
+		*ret_said = NULL;
 	}
-	if (none >= 0)
-		close(none);
+	return shown;
 }
 
-static void show(const int shown[2])
+static void show(int shown, const FILE *said)
 {
-	fflush(NULL);
-	for (int i = 0; i < 2; i++) {
-		if (shown[i] < 0)
-			continue;
-		dup2(shown[i], STDOUT_FILENO + i);
-		close(shown[i]);
-	}
+	if (said)
+		dup2(shown, STDERR_FILENO);
+	if (shown >= 0)
+		close(shown);
+}
+
+/* There is a reason for it. */
+static void tell_said(const struct made *made)
+{
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!made->said)
+		return;
+	rewind(made->said);
+	while (getline(&line, &size, made->said) > 0)
+		fputs(line, stderr);
+	free(line);
+}
+
+static void keep_files(const struct system *system, struct made *made)
+{
+	if (!system->segment)
+		return;
+	made->segment = system->segment;
+	made->outputs = tool_realloc(NULL, system->num, sizeof(*made->outputs));
+	for (size_t i = 0; i < system->num; i++)
+		for (int stream = 0; stream < 2; stream++)
+			made->outputs[i][stream] = system_output_file(i, stream);
+	/* Others are made for their records. */
+	for (size_t i = 0; !system->record_from && i < SYSTEM_NUM_FILES; i++)
+		made->errors[i] = system_files_copy(system, i, &made->files[i]);
 }
 
 static struct made make(struct system *system, uint64_t from, bool is_shown)
 {
 	struct made made = { .status = 0 };
-	int shown[2];
+	int shown = -1;
 
 	system->records = true;
 	system->record_from = from;
 	system->segment = NULL;
 	system->addresses = NULL;
 	system->num_addresses = 0;
+	system->hides = !is_shown;
+	*system->course = (struct system_course){ .is_whole = false };
 	if (!is_shown)
-		hide(shown);
+		shown = hide(&made.said);
 	made.status = system_run_once(system);
-	if (!is_shown)
-		show(shown);
+	show(shown, made.said);
+	made.is_whole = system->course->is_whole && !system_is_interrupted();
 	free(system->folder);
 	system->folder = NULL;
-	if (!system->segment || !system->segment->turns)
-		return made;
-	made.segment = system->segment;
-	made.outputs = tool_realloc(NULL, system->num, sizeof(*made.outputs));
-	for (size_t i = 0; i < system->num; i++)
-		for (int stream = 0; stream < 2; stream++)
-			made.outputs[i][stream] = system_output_file(i, stream);
-	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++)
-		made.errors[i] = system_files_copy(system, i, &made.files[i]);
+	keep_files(system, &made);
 	return made;
 }
 
 static void end(const struct system *system, struct made *made)
 {
+	if (made->said)
+		fclose(made->said);
 	if (!made->segment)
 		return;
 	munmap(made->segment, sizeof(*made->segment));
@@ -96,12 +118,6 @@ static void end(const struct system *system, struct made *made)
 	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++)
 		if (made->files[i])
 			fclose(made->files[i]);
-}
-
-/* A run that was stopped says nothing of another. */
-static bool is_whole(const struct made *made)
-{
-	return made->segment && !made->segment->record.is_cut && !system_is_interrupted();
 }
 
 /* ------------------------------------------------------------------------
@@ -228,8 +244,9 @@ static bool differ(const struct made made[2], struct system_difference *ret)
 	return system_compare(segments, ret);
 }
 
-/* Two more runs, and more, until they keep what differs; false: they do not differ there. */
-static bool look_closer(struct system *system, struct made made[2], struct system_difference *ret)
+/* Two more runs, and more, until they keep what differs; NULL, or why they do not. */
+static const char *look_closer(struct system *system, struct made made[2],
+			       struct system_difference *ret)
 {
 	struct system_difference next = *ret;
 	bool differs = true;
@@ -238,24 +255,28 @@ static bool look_closer(struct system *system, struct made made[2], struct syste
 		for (int run = 0; run < 2; run++) {
 			end(system, &made[run]);
 			made[run] = make(system, next.begin, false);
+			if (system_is_interrupted())
+				return "the search was interrupted";
+			if (made[run].is_whole)
+				continue;
+			tell_said(&made[run]);
+			return "another run did not end as a run";
 		}
-		if (!is_whole(&made[0]) || !is_whole(&made[1]))
-			return false;
 		differs = differ(made, &next);
 	}
-	if (next.is_known)
-		*ret = next;
-	return next.is_known;
+	if (!next.is_known)
+		return "not each time";
+	*ret = next;
+	return NULL;
 }
 
 static void tell_difference(struct system *system, const struct made made[2],
 			    struct system_difference *difference)
 {
 	struct made more[2] = { { .status = 0 }, { .status = 0 } };
+	const char *why = difference->is_known ? NULL : look_closer(system, more, difference);
 
-	if (!difference->is_known)
-		(void)look_closer(system, more, difference);
-	system_tell_difference(system, difference, made[0].segment);
+	system_tell_difference(system, difference, made[0].segment, why);
 	system_tell_hint(system, difference);
 	end(system, &more[0]);
 	end(system, &more[1]);
@@ -298,15 +319,38 @@ static int verify(struct system *system, const struct made made[2])
 	return made[0].status;
 }
 
+static int refuse(const struct system *system, const struct made made[2])
+{
+	restore_files(system, &made[0]);
+	if (system_is_interrupted()) {
+		tool_error("run: interrupted: the two runs are not compared");
+		return made[1].status ? made[1].status : EXIT_FAILURE;
+	}
+	tell_said(&made[1]);
+	tool_error("run: the second run did not end as a run: the two are not compared");
+	return EXIT_FAILURE;
+}
+
 int system_verify(struct system *system)
 {
-	struct made made[2] = { make(system, 0, true), { .status = 0 } };
-	int status = made[0].status;
+	struct made made[2] = { { .status = 0 }, { .status = 0 } };
+	void *course = mmap(NULL, sizeof(*system->course), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
 
-	if (is_whole(&made[0])) {
+	if (course == MAP_FAILED) {
+		tool_error("run: %m");
+		return EXIT_FAILURE;
+	}
+	system->course = course;
+	made[0] = make(system, 0, true);
+	if (made[0].is_whole) {
 		made[1] = make(system, 0, false);
-		status = is_whole(&made[1]) ? verify(system, made) : made[1].status;
+		status = made[1].is_whole ? verify(system, made) : refuse(system, made);
 		end(system, &made[1]);
+	} else {
+		tool_error("run: the first run did not end as a run: nothing is compared");
+		status = made[0].status ? made[0].status : EXIT_FAILURE;
 	}
 	end(system, &made[0]);
 	return status;

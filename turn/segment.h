@@ -244,7 +244,6 @@ struct turn_record {
 	uint64_t from;		/* events are kept behind so many turns and calls */
 	uint64_t num_counted;	/* turns and calls among those kept */
 	uint32_t num_events;
-	bool is_cut;		/* the run was ended from outside, or by a program that is wrong */
 	int32_t statuses[TURN_MAX_MEMBERS];	/* of programs, from waitpid(); + 1: 0 is none */
 	struct turn_mark marks[TURN_MAX_MARKS];
 	struct turn_event events[TURN_MAX_EVENTS];

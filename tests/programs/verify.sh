@@ -93,6 +93,41 @@ check 'another capture' captured
 check 'what a terminal would not print' eval 'verify 76 --on a sh -c "printf \"\\033[1m\\001\"; cat /proc/sys/kernel/random/uuid" &&
 	has "$work/err" "line 1 on standard output: ?[1m?" && ! grep -q "[[:cntrl:]]" "$work/err"'
 
+# --- There is nothing to compare. ---
+
+check 'a member that forgets turns' eval 'verify 0 --on a "$work/member" forget - &&
+	has "$work/err" "the second run is the same"'
+# The first run makes the scenario wrong.
+unmade() {
+	cat >"$work/pings.cfg" <<-'END'
+		nodes = ( { name = "server"; devices = ( { transport = "roce"; addresses = "10.0.0.1/24"; } ); },
+			{ name = "client"; devices = ( { transport = "roce"; addresses = "10.0.0.2/24"; } ); } );
+	END
+	chmod 666 "$work/pings.cfg"
+	verify 1 --scenario "$work/pings.cfg" --trace "$work/t" --on server rping -s -a 10.0.0.1 -C 1 --on client \
+		sh -c 'echo "preemptions = ( 1 );" >>"$0"; exec rping -c -a 10.0.0.1 -C 1' "$work/pings.cfg" &&
+		[ -s "$work/t" ] && lacks "$work/err" 'the same' &&
+		has "$work/err" 'a preemption needs' 'the second run did not end as a run: the two are not compared'
+}
+check 'a second run that cannot be made' unmade
+# stopped RUN TEXT: in that run.
+stopped() {
+	local pid
+
+	rm -f "$work/file" "$work/fifo"
+	mkfifo -m 666 "$work/fifo"
+	# Not in a shell, which would not pass the signal on.
+	"${command[@]}" run --verify --on a sh -c 'echo x >>"$0"; [ "$(wc -l <"$0")" -lt "$2" ] || { echo >"$1"; while :; do :; done; }' \
+		"$work/file" "$work/fifo" "$1" >"$work/out" 2>"$work/err" &
+	pid=$!
+	cat "$work/fifo" >/dev/null
+	kill -TERM "$pid"
+	wait "$pid"
+	[ $? -eq 143 ] && has "$work/err" "$2" && lacks "$work/err" 'the second run is'
+}
+check 'a first run that is stopped' stopped 1 'polycm: run: the first run did not end as a run: nothing is compared'
+check 'a second run that is stopped' stopped 2 'polycm: run: interrupted: the two runs are not compared'
+
 # --- What cannot be promised is told once. ---
 
 unspaced() {
