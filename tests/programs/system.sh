@@ -359,6 +359,19 @@ fi
 
 check 'explore leaves nothing for the next run' eval 'cd "$work" &&
 	exits 0 polycm explore --seeds 1-6 --jobs 1 --on a "$work/member" traces --on b true'
+# The launcher neither crashes nor waits for ever.
+scribbled() {
+	local seed status
+
+	for seed in 1 4 18 25 30 129 231 240; do
+		polycm run --until 20 --on a "$work/member" wild "$seed" --on b sleep 5 >"$work/wild.out" 2>&1
+		status=$?
+		[ "$status" -ne 139 ] && continue
+		echo "seed $seed: status $status"
+		return 1
+	done
+}
+check 'programs that write here and there' scribbled
 check 'a program that writes anywhere' eval 'run wild 1 --on a "$work/member" wild --on b sleep 5 &&
 	has "$work/wild.out" "polycm: error: a program has written into the memory by which polycm runs it"'
 
