@@ -626,7 +626,6 @@ static void scribble(uint64_t *words, size_t num, unsigned int seed)
 	for (long i = random() % 8; i >= 0; i--) {
 		/* Half of them where the numbers of the system itself are. */
 		uint64_t *word = &words[(size_t)random() % (random() % 2 ? 64 : num)];
-
 		switch (random() % 4) {
 		case 0:
 			*word = (uint64_t)random() % 300;
