@@ -277,7 +277,7 @@ static int make_bad_ring(const char *mode)
 	bytes[WIRE] = 'x';
 	sim_ring_commit(&writer, WIRE + 1, SIM_PACKET_RC);
 	if (!strcmp(mode, "broken")) {
-		/* Nobody's port, then nobody's type, then nonsense. */
+		/* Nobody's port, nobody's type, too long for its type, then nonsense. */
 		if (sim_ring_reserve(&writer, WIRE, &record))
 			return 7;
 		memset(record, 0xff, WIRE);
@@ -286,6 +286,10 @@ static int make_bad_ring(const char *mode)
 			return 8;
 		memset(record, 0, WIRE);
 		sim_ring_commit(&writer, WIRE, SIM_PACKET_TYPES);
+		if (sim_ring_reserve(&writer, SIM_MAX_RECORD, &record))
+			return 11;
+		memset(record, 0, SIM_MAX_RECORD);
+		sim_ring_commit(&writer, SIM_MAX_RECORD, SIM_PACKET_RC);
 		if (sim_ring_reserve(&writer, 2, &record))
 			return 9;
 		sim_ring_commit(&writer, 2, SIM_PACKET_RC);

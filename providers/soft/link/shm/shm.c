@@ -240,13 +240,22 @@ int sim_shm_send(const struct sim_frame *frame, unsigned int slot)
 /* Within sim_shm_receive(), where no action on a node is under way. */
 static bool receiving;
 
+/* Only a copy of a packet under way has more in front than each packet has. */
+static bool is_too_long(uint32_t len, uint32_t type)
+{
+	const size_t more = type == SIM_PACKET_LEFT ? sizeof(struct sim_left) : 0;
+
+	return len > sizeof(struct sim_wire) + more + SIM_LINK_MAX_PACKET;
+}
+
 static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint32_t tag)
 {
 	uint32_t type = tag & SIM_CHANGES_TYPE;
 	struct sim_packet packet;
 	struct sim_wire wire;
 
-	if (len < sizeof(wire) || (type >= SIM_PACKET_TYPES && type != SIM_PACKET_LEFT))
+	if (len < sizeof(wire) || is_too_long(len, type) ||
+	    (type >= SIM_PACKET_TYPES && type != SIM_PACKET_LEFT))
 		goto drop;
 	memcpy(&wire, bytes, sizeof(wire));
 	packet = (struct sim_packet){
@@ -273,7 +282,7 @@ static void deliver(unsigned int slot, const uint8_t *bytes, uint32_t len, uint3
 		sim_link_deliver(&packet);
 	return;
 drop:
-	sim_core->log(POLYCM_LOG_DEBUG, NULL, "packet of no known kind from process %d dropped",
+	sim_core->log(POLYCM_LOG_DEBUG, NULL, "packet of no known kind or size from %d dropped",
 		      (int)sim_segment_peer(slot)->pid);
 }
 
