@@ -8,6 +8,7 @@
 
 #include "link_world.h"
 #include "providers/soft/link/block.h"
+#include "providers/soft/link/left.h"
 #include "providers/soft/wire/mad.h"
 #include "tests/cmocka_all.h"
 #include "tests/nth/nth.h"
@@ -227,6 +228,27 @@ static void test_the_end_of_time(void **state)
 	}
 }
 
+/* A process that has ended said so of a packet: its end waits for that, but not for ever. */
+static void test_a_packet_left_for_ever(void **state)
+{
+	struct { struct sim_left about; uint32_t number; } __attribute__((packed)) bytes = {
+		.about = { .at = UINT64_MAX, .how = SIM_LEFT_IN_ORDER, .type = SIM_PACKET_UD },
+	};
+	const struct sim_packet packet = {
+		.type = SIM_PACKET_LEFT, .from = port_a, .to = port_b, .from_slot = 1,
+		.data = (const uint8_t *)&bytes, .len = sizeof(bytes),
+	};
+
+	(void)state;
+	sim_left_read(&packet);
+	assert_true(sim_left_take_over(1, false));
+	sim_unlock();
+	assert_int_equal(sim_advance(SIM_LONGEST), 0);
+	sim_lock();
+	assert_int_equal(num_seen, 1);
+	assert_false(sim_left_take_over(1, false));
+}
+
 /* A link that does nothing draws no random number: what else is drawn stays as it was. */
 static void test_draws_nothing_without_need(void **state)
 {
@@ -373,6 +395,7 @@ int main(void)
 		test(test_copies_come_after_the_packet),
 		test(test_reordering),
 		test(test_the_end_of_time),
+		test(test_a_packet_left_for_ever),
 		test(test_draws_nothing_without_need),
 		test(test_impossible_links),
 		test(test_smaller_struct),

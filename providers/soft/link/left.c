@@ -6,6 +6,7 @@
 
 #include <utlist.h>
 
+#include "providers/soft/faults/fault.h"
 #include "providers/soft/shm/segment.h"
 #include "block.h"
 #include "left.h"
@@ -94,6 +95,14 @@ static void withdraw(unsigned int slot, uint64_t id)
 	}
 }
 
+/* No link or rule delays a packet longer; the end of its process may wait for it. */
+static uint64_t possible(uint64_t at)
+{
+	const uint64_t now = sim_now();
+
+	return at > now && at - now > SIM_LONGEST ? now + SIM_LONGEST : at;
+}
+
 void sim_left_read(const struct sim_packet *packet)
 {
 	struct sim_left about;
@@ -111,6 +120,7 @@ void sim_left_read(const struct sim_packet *packet)
 	if (!left)
 		return;
 	left->about = about;
+	left->about.at = possible(about.at);
 	left->packet = *packet;
 	left->packet.type = about.type;
 	left->packet.data = left->data;
