@@ -104,10 +104,16 @@ static bool is_opening(const struct sim_frame *frame)
  * Senders.
  */
 
+static void withdraw(struct segment_kept *kept)
+{
+	sim_left_withdraw(&kept->frame, kept->slot, kept->announced);
+	kept->announced = 0;
+}
+
 /* The kernel sends again whether or not the process lives, and sooner or later it arrives. */
 static void announce(const struct sender *sender, struct segment_kept *kept)
 {
-	sim_left_withdraw(&kept->frame, kept->slot, kept->announced);
+	withdraw(kept);
 	kept->announced = sim_left_announce(&kept->frame, kept->slot, SIM_LEFT_IN_ORDER,
 					    sender->timer.deadline, kept->message.wire_length);
 }
@@ -122,7 +128,7 @@ static void drop_first(struct sender *sender)
 {
 	struct segment_kept *kept = sender->first;
 
-	sim_left_withdraw(&kept->frame, kept->slot, kept->announced);
+	withdraw(kept);
 	sender->first = kept->next;
 	if (!sender->first)
 		sender->end = &sender->first;
@@ -179,15 +185,20 @@ static int launch(struct sender *sender, struct segment_kept *kept, unsigned int
 				kept->message.wire_length, &kept->fate, &sender->arrived);
 }
 
-/* The lost segment leaves, and those that waited for it, up to the next lost one. */
+/*
+ * The lost segment leaves, and those that waited for it, up to the next lost one.  If this process is
+ * killed meanwhile a segment is lost, rather than delivered twice.
+ */
 static void go_on(struct sender *sender)
 {
 	uint64_t latency;
 
 	do {
+		withdraw(sender->first);
 		if (launch(sender, sender->first, sender->retries) == -ENOMEM) {
 			sender->stuck = true;
 			sim_timer_arm(&sender->timer, sim_now() + SIM_LINK_AGAIN);
+			announce(sender, sender->first);
 			return;
 		}
 		sender->retries = 0;
