@@ -202,6 +202,12 @@ static int find_interface(int fd, const char *name, unsigned int *num)
 	return number;
 }
 
+/* What a kernel says that has no IPv6, or in which it is turned off. */
+static bool is_without_ipv6(int err)
+{
+	return err == -EOPNOTSUPP || err == -EAFNOSUPPORT || err == -EACCES;
+}
+
 int system_net_enter(const struct system *system)
 {
 	static const unsigned char net[4] = { 127 }, own[4] = { 127, 0, 0, 1 };
@@ -227,7 +233,7 @@ int system_net_enter(const struct system *system)
 		if (address->is_ipv6 && without_ipv6)
 			continue;
 		err = add_address(fd, interface, address);
-		if (err && address->is_ipv6) {
+		if (address->is_ipv6 && is_without_ipv6(err)) {
 			without_ipv6 = true;
 			tool_error("run: no IPv6 addresses for TCP and UDP: %s", strerror(-err));
 			err = 0;

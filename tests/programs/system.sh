@@ -211,6 +211,7 @@ if ! grep -qF 'TCP' "$work/probe"; then
 	# As by a kernel without IPv6.
 	cat >"$work/no6.c" <<-'END'
 		#include <linux/rtnetlink.h>
+		#include <stdlib.h>
 		#include <sys/socket.h>
 		#include <sys/syscall.h>
 		#include <unistd.h>
@@ -219,7 +220,8 @@ if ! grep -qF 'TCP' "$work/probe"; then
 			const struct nlmsghdr *header = bytes;
 			struct ifaddrmsg *message = NLMSG_DATA(header);
 			if (header->nlmsg_type == RTM_NEWADDR && message->ifa_family == AF_INET6)
-				message->ifa_family = AF_IPX;
+				*(getenv("WRONG6") ? &message->ifa_prefixlen : &message->ifa_family) =
+					getenv("WRONG6") ? 200 : AF_IPX;
 			return syscall(SYS_sendto, fd, bytes, len, flags, NULL, 0);
 		}
 	END
@@ -228,6 +230,9 @@ if ! grep -qF 'TCP' "$work/probe"; then
 		LD_PRELOAD=$work/no6.so run six 0 --scenario "$work/six.scenario" --on client "$work/net" serve \
 			--on server "$work/net" connect 10.0.0.2 && has "$work/six.out" "[client] from ::ffff:10.0.0.1 to client" &&
 		counts "$work/six.out" 1 "^polycm: run: no IPv6 addresses for TCP and UDP: Operation not supported$"'
+	check 'a wrong IPv6 address' eval 'WRONG6=1 LD_PRELOAD=$work/no6.so run wrong6 0 \
+		--scenario "$work/six.scenario" --on client true &&
+		has "$work/wrong6.out" "no network of its own: Invalid argument"'
 	check 'nothing outside' eval 'run outside 1 --on a "$work/net" connect 192.0.2.1 && has "$work/outside.out" "errno 101"'
 	check 'TCP beside RDMA' eval 'same 3 --on one ibv_rc_pingpong -g 3 -n 20 --on two ibv_rc_pingpong -g 3 -n 20 one &&
 		has "$work/first.out" "[two]   remote address: LID 0x0000, QPN"'
