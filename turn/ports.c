@@ -256,11 +256,20 @@ static bool take_own_address(int fd, const struct sockaddr *given, socklen_t len
 	return false;
 }
 
+/*
+ * An error that comes back goes to a socket that is connected to the receiver, or to nobody.  Who asks
+ * for errors would lose them while the socket is connected to an address of its own host.
+ */
+static bool asks_for_errors(int fd)
+{
+	return option_of(fd, IPPROTO_IP, IP_RECVERR) == 1 ||
+	       option_of(fd, IPPROTO_IPV6, IPV6_RECVERR) == 1;
+}
+
 bool turn_ports_before_send(int fd, const struct sockaddr *to, socklen_t len)
 {
 	choose(fd, NULL);
-	/* It would get errors of others. */
-	return option_of(fd, IPPROTO_IP, IP_RECVERR) != 1 && take_own_address(fd, to, len);
+	return !asks_for_errors(fd) && take_own_address(fd, to, len);
 }
 
 void turn_ports_after_send(int fd)
