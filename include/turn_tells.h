@@ -25,8 +25,8 @@ struct turn_tells {
 	 */
 	unsigned int (*num_parked)(const void *lock, size_t size);
 	/*
-	 * If the calling thread's next wait times out, it only looks whether another process has ended:
-	 * it is no reason to go on when nobody else can.
+	 * If the calling thread waits in its next call, and that times out, it only looks whether
+	 * another process has ended: it is no reason to go on when nobody else can.
 	 */
 	void (*next_wait_looks)(void);
 	/* The calling thread is the simulator's: that it goes on is nothing that others could see. */

@@ -493,6 +493,7 @@ long turn_call(struct turn_call *call)
 
 	if (turn_slot() == TURN_NOBODY)
 		return result;
+	turn_self()->then_next = TURN_MOVES;
 	turn_details_data(call, result);
 	turn_record_result(turn_segment, turn_self(), result);
 	return result;

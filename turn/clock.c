@@ -77,7 +77,7 @@ void turn_clock_sleep_until(uint64_t deadline)
 void turn_clock_yield(void)
 {
 	struct turn_thread *self = turn_self();
-	const uint32_t doublings = self->yields++ / YIELDS_ALIKE;
+	const uint32_t doublings = self->yields++ / YIELDS_ALIKE, then = self->then_next;
 	uint64_t ns = (uint64_t)YIELD_NS << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
 
 	if (doublings >= MOST_DOUBLINGS)
@@ -85,4 +85,5 @@ void turn_clock_yield(void)
 	self->then_next = TURN_POLLS;
 	self->polls = true;
 	turn_clock_sleep_until(turn_clock_after_ns(ns));
+	self->then_next = then;
 }

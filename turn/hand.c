@@ -142,15 +142,13 @@ static bool goes_on_waiting(enum turn_state state, uint64_t deadline, bool was_i
 bool turn_wait(enum turn_state state, uint64_t deadline)
 {
 	struct turn_thread *self = turn_self();
-	const uint32_t then = self->then_next;
 	uint64_t timer;
 
-	self->then_next = TURN_MOVES;
 	do {
 		timer = turn_timers_next();
 		turn_order_wait(turn_segment, self, state, deadline < timer ? deadline : timer);
-		if (timer == TURN_NEVER)
-			self->then = then;
+		if (timer != TURN_NEVER)
+			self->then = TURN_MOVES;
 		go_on();
 		turn_timers_expire();
 	} while (goes_on_waiting(state, deadline, self->interrupted));

@@ -262,7 +262,7 @@ void turn_order_wait(struct turn_segment *segment, struct turn_thread *thread, e
 	thread->deadline = deadline;
 	thread->looked = segment->changes;
 	thread->woken = thread->interrupted = false;
-	thread->then = TURN_MOVES;
+	thread->then = thread->held ? TURN_MOVES : thread->then_next;
 	thread->since = ++segment->waits;
 }
 

@@ -101,7 +101,8 @@ struct turn_thread {
 	bool polls;		/* it asks, so far in vain */
 	bool passed;		/* it let others go on, and waits for nothing */
 	bool serves;		/* it is the simulator's: only what it sends is something that happens */
-	uint32_t then, then_next;	/* enum turn_then, of its wait and of its next one */
+	uint32_t then;		/* enum turn_then, of its wait */
+	uint32_t then_next;	/* and of those of its next call, or of the one it is in */
 	uint64_t looked_after;	/* turn_segment.moves at its last such look */
 	_Atomic bool can_be_asked;	/* by the launcher, whether it spins (spin.h) */
 	uint64_t since;		/* in the order of waiting */

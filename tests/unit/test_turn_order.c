@@ -41,6 +41,26 @@ static uint32_t wake(uint64_t at, uint32_t num, uint32_t bitset)
 	return turn_order_wake(&segment, (struct turn_word){ .space = 1, .at = at }, num, bitset);
 }
 
+/* What a wait is for is said of a call, in which it may be held up or interrupted first. */
+static void test_a_look_that_comes_after_other_waits(void **state)
+{
+	struct turn_thread *thread = &segment.threads[turn_order_add(&segment, 0)];
+
+	(void)state;
+	thread->then_next = TURN_LOOKS;
+	thread->held = true;
+	turn_order_wait(&segment, thread, TURN_ASLEEP, TURN_BEGIN + 1);
+	assert_int_equal(thread->then, TURN_MOVES);
+	thread->held = false;
+	for (int i = 0; i < 2; i++) {
+		turn_order_wait(&segment, thread, TURN_FUTEX, TURN_BEGIN + 2);
+		assert_int_equal(thread->then, TURN_LOOKS);
+	}
+	thread->then_next = TURN_MOVES;
+	turn_order_wait(&segment, thread, TURN_FUTEX, TURN_BEGIN + 3);
+	assert_int_equal(thread->then, TURN_MOVES);
+}
+
 static void test_nobody_is_there(void **state)
 {
 	(void)state;
@@ -357,6 +377,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_nobody_is_there, setup),
+		cmocka_unit_test_setup(test_a_look_that_comes_after_other_waits, setup),
 		cmocka_unit_test_setup(test_who_is_ready_comes_before_time_moves, setup),
 		cmocka_unit_test_setup(test_the_earliest_deadline_is_next, setup),
 		cmocka_unit_test_setup(test_nobody_runs_after_the_limit, setup),
