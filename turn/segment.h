@@ -192,10 +192,12 @@ struct turn_host {
 	uint8_t addresses[TURN_MAX_ADDRESSES][16];
 };
 
+/* The launcher reads the pid after this: a new process may just have got the slot. */
 static inline bool turn_is_alive(const struct turn_member *member)
 {
-	return member->life == TURN_STARTS || member->life == TURN_LIVES ||
-	       member->life == TURN_OUTSIDE;
+	const uint32_t life = __atomic_load_n(&member->life, __ATOMIC_ACQUIRE);
+
+	return life == TURN_STARTS || life == TURN_LIVES || life == TURN_OUTSIDE;
 }
 
 /* Of exec with a filter (page.h). */

@@ -141,11 +141,13 @@ static uint32_t new_member(void)
 	if (member == turn_segment->num_members)
 		turn_segment->num_members++;
 	turn_segment->members[member] = (struct turn_member){
-		.life = TURN_STARTS, .parent = turn_member, .number = ++turn_segment->num_begun,
+		.parent = turn_member, .number = ++turn_segment->num_begun,
 		.files = turn_segment->members[turn_member].files,
 		.is_filtered = turn_segment->members[turn_member].is_filtered,
 		.random = turn_order_draw(&turn_segment->members[turn_member].random),
 	};
+	/* After the pid: the launcher, which looks for deaths meanwhile, must not see the old one. */
+	__atomic_store_n(&turn_segment->members[member].life, TURN_STARTS, __ATOMIC_RELEASE);
 	return member;
 }
 
