@@ -398,7 +398,7 @@ static int prepare(struct explore *explore, const char *transport)
 	unsetenv("POLYCM_SIM_EXPLORE");
 	if (explore->is_system && !explore->scenario)
 		status = write_nodes(explore, &transport);
-	else if (explore->is_system && explore->command[2])
+	if (!status && explore->is_system && explore->command[2])
 		status = system_check_nodes(explore->command + 2, explore->scenario);
 	if (status)
 		return status;

@@ -152,17 +152,25 @@ static int check_values(const char *const values[])
 	return 0;
 }
 
+/* NULL: there is none. */
+static const char *scenario_of(const struct system *system)
+{
+	const char *scenario = system_value(system, RUN_SCENARIO);
+
+	return scenario && *scenario ? scenario : NULL;
+}
+
 /* In a process of its own for each, since one can check once. */
-static int check_node(const char *const values[RUN_NUM_OPTIONS], const char *node)
+static int check_node(const struct system *system, const char *node)
 {
 	const char *with[RUN_NUM_OPTIONS];
 	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
-		memcpy(with, values, sizeof(with));
-		with[RUN_NODE] = values[RUN_SCENARIO] && node && !programs_is_on_all(node) ? node :
-											     NULL;
+		memcpy(with, system->values, sizeof(with));
+		with[RUN_SCENARIO] = scenario_of(system);
+		with[RUN_NODE] = node && !programs_is_on_all(node) ? node : NULL;
 		_exit(run_check_values(with) ? STATUS_USAGE : 0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid) {
@@ -179,8 +187,10 @@ static int check_nodes(const struct system *system)
 	if (system->from_file)
 		return 0;
 	/* Without a scenario nodes are what the user calls them. */
-	for (size_t i = 0; !status && i < (system->values[RUN_SCENARIO] ? system->num : 1); i++)
-		status = check_node(system->values, system->programs[i].node);
+	if (!scenario_of(system))
+		return check_node(system, NULL);
+	for (size_t i = 0; !status && i < system->num; i++)
+		status = check_node(system, system->programs[i].node);
 	return status;
 }
 
@@ -302,7 +312,7 @@ int system_check_nodes(char **words, const char *scenario)
 static int read_programs(struct system *system)
 {
 	const char *file = system_value(system, RUN_SCENARIO);
-	int status = check_node(system->values, NULL);
+	int status = check_node(system, NULL);
 
 	if (status)
 		return status;

@@ -402,8 +402,13 @@ check 'only daemons' eval 'run usage 2 --daemon a true && has "$work/usage.out" 
 check 'the real clock' eval 'run usage 2 --clock real --on a true && has "$work/usage.out" "run in virtual time"'
 check 'a node that the scenario does not have' eval 'run usage 2 --scenario "$work/lossy.scenario" --on other true &&
 	has "$work/usage.out" "the scenario has no node of that name"'
+check 'a node that the scenario of the environment does not have' eval \
+	'POLYCM_SIM_SCENARIO=$work/lossy.scenario run usage 2 --on other true &&
+		has "$work/usage.out" "the scenario has no node of that name; there are: server, client"'
 check 'explore: a node that the scenario does not have' eval 'cd "$work" && rm -rf polycm-explore &&
 	exits 2 polycm explore --seeds 1-2 --scenario "$work/lossy.scenario" --on server true --daemon other true &&
+	has err "the scenario has no node of that name; there are: server, client" && [ ! -e polycm-explore ] &&
+	POLYCM_SIM_SCENARIO=$work/lossy.scenario exits 2 polycm explore --seeds 1-2 --on other true &&
 	has err "the scenario has no node of that name; there are: server, client" && [ ! -e polycm-explore ]'
 # How many folders there are whose launcher has ended. Others may run systems, too.
 left() {
