@@ -226,6 +226,8 @@ if ! grep -qF 'TCP' "$work/probe"; then
 		}
 	END
 	sed 's/"10.0.0.\([12]\)\/24"/[ "fd00::\1\/64", "10.0.0.\1\/24", "fd00::1\1\/64" ]/; /^links/d' "$work/lossy.scenario" >"$work/six.scenario"
+	check 'errors of datagrams' eval 'same 2 --scenario "$work/six.scenario" \
+		--on client "$work/net" errors 10.0.0.2 $(! grep -q . /proc/net/if_inet6 || echo fd00::2)'
 	check 'without IPv6' eval '$CC -D_GNU_SOURCE -shared -fPIC -o "$work/no6.so" "$work/no6.c" && chmod go+rx "$work/no6.so" &&
 		LD_PRELOAD=$work/no6.so run six 0 --scenario "$work/six.scenario" --on client "$work/net" serve \
 			--on server "$work/net" connect 10.0.0.2 && has "$work/six.out" "[client] from ::ffff:10.0.0.1 to client" &&

@@ -16,11 +16,13 @@
  *	peek ADDRESS		looks at all of them before it takes any
  *	echo			sends datagrams back, and says where they come from, until one is empty
  *	datagrams ADDRESS	to that server, from sockets of all kinds
+ *	errors ADDRESS...	that come back of datagrams to nobody there
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -341,6 +343,24 @@ static void datagrams(const char *host)
 	CHECK(sendto(fd, "", 0, 0, &to.sa, length(AF_INET)) == 0);
 }
 
+static void errors(const char *host)
+{
+	union any to = { .in6 = { .sin6_family = AF_INET6, .sin6_port = htons(9) } };
+	const bool is_ipv6 = inet_pton(AF_INET6, host, &to.in6.sin6_addr) == 1;
+	struct msghdr message = { .msg_iov = NULL };
+	const int on = 1;
+	int fd;
+
+	if (!is_ipv6)
+		to.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(9),
+					      .sin_addr.s_addr = inet_addr(host) };
+	fd = socket(to.sa.sa_family, SOCK_DGRAM, 0);
+	CHECK(!setsockopt(fd, is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, is_ipv6 ? IPV6_RECVERR : IP_RECVERR,
+			  &on, sizeof(on)));
+	CHECK(sendto(fd, "x", 1, 0, &to.sa, length(to.sa.sa_family)) == 1);
+	CHECK(recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "ports"))
@@ -371,6 +391,9 @@ int main(int argc, char **argv)
 		echo();
 	else if (argc == 3 && !strcmp(argv[1], "datagrams"))
 		datagrams(argv[2]);
+	else if (argc >= 3 && !strcmp(argv[1], "errors"))
+		for (char **host = argv + 2; *host; host++)
+			errors(*host);
 	else
 		return 2;
 	puts("ok");
