@@ -619,53 +619,6 @@ static void signalled(void)
 	CHECK(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
 }
 
-/* Words here and there, by a seed: small numbers, large ones, and what is there but for one bit. */
-static void scribble(uint64_t *words, size_t num, unsigned int seed)
-{
-	srandom(seed);
-	for (long i = random() % 8; i >= 0; i--) {
-		/* Half of them where the numbers of the system itself are. */
-		uint64_t *word = &words[(size_t)random() % (random() % 2 ? 64 : num)];
-		switch (random() % 4) {
-		case 0:
-			*word = (uint64_t)random() % 300;
-			break;
-		case 1:
-			*word = (uint64_t)random() << 32 | (uint64_t)random();
-			break;
-		case 2:
-			*word ^= UINT64_C(1) << random() % 64;
-			break;
-		default:
-			*word = UINT64_MAX;
-		}
-	}
-	if (seed % 3 == 0)
-		_exit(0);
-	if (seed % 3 == 1)
-		abort();
-}
-
-/* It writes where it must not, as a program that is wrong may. */
-static void wild(void)
-{
-	const char *path = getenv("LIBPOLYCM_TURN");
-	int fd = path ? open(path, O_RDWR) : -1;
-	struct stat st;
-	char *at;
-
-	CHECK(fd >= 0 && !fstat(fd, &st));
-	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	CHECK(at != MAP_FAILED);
-	if (argument)
-		scribble((uint64_t *)at, (size_t)st.st_size / sizeof(uint64_t),
-			 (unsigned int)strtoul(argument, NULL, 10));
-	else
-		memset(at + 64, -1, (size_t)st.st_size - 64);
-	for (;;)
-		sleep(1);
-}
-
 /* Nothing of another run of polycm explore is seen; then something is left for the next one. */
 static void traces(void)
 {
@@ -698,7 +651,7 @@ static const struct {
 	{ "pointers", pointers }, { "shrunk", shrunk },
 	{ "many", many }, { "caught", caught }, { "spawn", spawn },
 	{ "watch", watch }, { "queues", queues },
-	{ "traces", traces }, { "wild", wild },
+	{ "traces", traces },
 	{ "broken", broken }, { "outside", outside }, { "signalled", signalled },
 };
 

@@ -164,6 +164,7 @@ check 'children, pipes and signals' eval 'same 3 --on a bash -c "
 	trap \"echo signal; exit 0\" TERM; (sleep 1; kill \$\$) & while :; do sleep 10; done" &&
 	[ "$(grep "^.a. " "$work/first.out" | tr "\n" " ")" = "[a] 50000 [a] child 3 [a] child 2 [a] child 1 [a] signal " ]'
 check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread -lm
+check 'the wild one compiles' $CC -O1 -Wall -Wextra -o "$work/wild" "$abs_top_srcdir/tests/programs/system_wild.c"
 check 'the member of a network compiles' $CC -O1 -Wall -Wextra -o "$work/net" "$abs_top_srcdir/tests/programs/system_net.c"
 chmod go+rx "$work/member" "$work/net"
 for case in join first_ends owner_dies suspend restart stream timers busy kills groups rounding time_left pointers shrunk spawn watch queues; do
@@ -371,7 +372,7 @@ scribbled() {
 	local seed status
 
 	for seed in 1 4 18 25 30 129 231 240; do
-		polycm run --until 20 --on a "$work/member" wild "$seed" --on b sleep 5 >"$work/wild.out" 2>&1
+		polycm run --until 20 --on a "$work/wild" "$seed" --on b sleep 5 >"$work/wild.out" 2>&1
 		status=$?
 		[ "$status" -ne 139 ] && continue
 		echo "seed $seed: status $status"
@@ -379,7 +380,7 @@ scribbled() {
 	done
 }
 check 'programs that write here and there' scribbled
-check 'a program that writes anywhere' eval 'run wild 1 --on a "$work/member" wild --on b sleep 5 &&
+check 'a program that writes anywhere' eval 'run wild 1 --on a "$work/wild" --on b sleep 5 &&
 	has "$work/wild.out" "polycm: error: a program has written into the memory by which polycm runs it"'
 
 # Explored programs look up all of their functions at the start; one that lacks a function it never calls runs, too.
