@@ -366,16 +366,21 @@ static int find_programs(const struct explore *explore)
 	return status;
 }
 
-/* Where no scenario is given: a file with the nodes that are named, if any, and their transport. */
-static int write_nodes(struct explore *explore, const char **transport)
+/*
+ * Where the scenario has no nodes: a file with those that are named, if any, and their transport.  Else
+ * the scenario must have them.
+ */
+static int set_nodes(struct explore *explore, const char **transport)
 {
 	char *path = tool_printf("%s/nodes", explore->work);
 	bool is_written;
-	int status = system_write_nodes(explore->command + 2, *transport, path, &is_written);
+	int status = system_write_nodes(explore->command + 2, explore->scenario, *transport, path,
+					&is_written);
 
 	if (!is_written) {
 		free(path);
-		return status;
+		return status ? status :
+			system_check_nodes(explore->command + 2, explore->scenario);
 	}
 	explore->scenario = path;
 	*transport = NULL;
@@ -396,10 +401,8 @@ static int prepare(struct explore *explore, const char *transport)
 		return EXIT_FAILURE;
 	}
 	unsetenv("POLYCM_SIM_EXPLORE");
-	if (explore->is_system && !explore->scenario)
-		status = write_nodes(explore, &transport);
-	if (!status && explore->is_system && explore->command[2])
-		status = system_check_nodes(explore->command + 2, explore->scenario);
+	if (explore->is_system && explore->command[2])
+		status = set_nodes(explore, &transport);
 	if (status)
 		return status;
 	status = run_prepare(explore->scenario, transport,

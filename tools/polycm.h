@@ -34,8 +34,12 @@ void timeline_usage(FILE *to);
  * 0 or an exit status.
  */
 int run_prepare(const char *scenario, const char *transport, const char *command);
-/* system.c: a scenario file with the nodes that "--on NODE COMMAND ..." names; 0 or a status. */
-int system_write_nodes(char **words, const char *transport, const char *path, bool *ret_written);
+/*
+ * system.c: if the scenario, which may be NULL, has no nodes: a scenario file with its text and those
+ * that "--on NODE COMMAND ..." names.  0 or a status.
+ */
+int system_write_nodes(char **words, const char *scenario, const char *transport, const char *path,
+		       bool *ret_written);
 /* system.c: does the scenario file have the nodes that these name?  0 or a status. */
 int system_check_nodes(char **words, const char *scenario);
 /* system_programs.c: does the file have programs? */

@@ -161,7 +161,7 @@ static const char *scenario_of(const struct system *system)
 }
 
 /* In a process of its own for each, since one can check once. */
-static int check_node(const struct system *system, const char *node)
+int system_check_node(const struct system *system, const char *scenario, const char *node)
 {
 	const char *with[RUN_NUM_OPTIONS];
 	int status;
@@ -169,7 +169,7 @@ static int check_node(const struct system *system, const char *node)
 
 	if (!pid) {
 		memcpy(with, system->values, sizeof(with));
-		with[RUN_SCENARIO] = scenario_of(system);
+		with[RUN_SCENARIO] = scenario;
 		with[RUN_NODE] = node && !programs_is_on_all(node) ? node : NULL;
 		_exit(run_check_values(with) ? STATUS_USAGE : 0);
 	}
@@ -182,15 +182,16 @@ static int check_node(const struct system *system, const char *node)
 
 static int check_nodes(const struct system *system)
 {
+	const char *scenario = system_needs_nodes(system) ? NULL : scenario_of(system);
 	int status = 0;
 
 	if (system->from_file)
 		return 0;
-	/* Without a scenario nodes are what the user calls them. */
-	if (!scenario_of(system))
-		return check_node(system, NULL);
+	/* Nodes are what the user calls them; a scenario is checked with them. */
+	if (!scenario)
+		return system_check_node(system, NULL, NULL);
 	for (size_t i = 0; !status && i < system->num; i++)
-		status = check_node(system, system->programs[i].node);
+		status = system_check_node(system, scenario, system->programs[i].node);
 	return status;
 }
 
@@ -290,10 +291,11 @@ int system_run_once(struct system *system)
 	return status;
 }
 
-int system_write_nodes(char **words, const char *transport, const char *path, bool *ret_written)
+int system_write_nodes(char **words, const char *scenario, const char *transport, const char *path,
+		       bool *ret_written)
 {
-	const char *const no_values[RUN_NUM_VALUES] = { NULL };
-	struct system system = { .values = no_values };
+	const char *const values[RUN_NUM_VALUES] = { [RUN_SCENARIO] = scenario };
+	struct system system = { .values = values };
 	int status = add_programs(&system, words, words);
 
 	*ret_written = !status && system_needs_nodes(&system);
@@ -312,7 +314,7 @@ int system_check_nodes(char **words, const char *scenario)
 static int read_programs(struct system *system)
 {
 	const char *file = system_value(system, RUN_SCENARIO);
-	int status = check_node(system, NULL);
+	int status = system_check_node(system, scenario_of(system), NULL);
 
 	if (status)
 		return status;

@@ -64,6 +64,7 @@ struct system {
 	bool has_network;		/* of its own */
 	struct system_address *addresses;
 	size_t num_addresses;
+	bool has_own_nodes;		/* the scenario is one that the launcher has written */
 	struct turn_segment *segment;
 	struct system_course *course;	/* NULL: nobody asks for it */
 	bool hides;		/* what programs print is not shown */
@@ -107,6 +108,11 @@ const void *system_address_bytes(const struct system_address *address);
 int system_run_once(struct system *system);
 /* By a signal, which ended the run. */
 bool system_is_interrupted(void);
+/*
+ * 0 or an exit status: the options, with that scenario, and that it has that node.  NULL: no scenario,
+ * any node.
+ */
+int system_check_node(const struct system *system, const char *scenario, const char *node);
 
 /* --- system_verify.c: two runs, which are to be the same --- */
 
@@ -171,9 +177,12 @@ bool system_folder_empty(const struct system *system);
 int system_prepare(struct system *system);
 /* As an option or, under polycm explore, in the environment; NULL: not given. */
 const char *system_value(const struct system *system, size_t option);
-/* No scenario is given, and programs are on nodes. */
+/* Programs are on nodes, and no scenario is given, or one without nodes. */
 bool system_needs_nodes(const struct system *system);
-/* A scenario file with a node for each name, in their order; transport: NULL: roce. */
+/*
+ * A scenario file with a node for each name, in their order, and all of the one that is given;
+ * transport: NULL: roce.
+ */
 int system_write_scenario(const struct system *system, const char *transport, const char *path);
 /* All programs, each waiting for its first turn; 0 or an exit status. */
 int system_start(struct system *system);

@@ -62,9 +62,32 @@ static bool is_new_node(const struct system *system, size_t at)
 	return true;
 }
 
+/* In front of the nodes, so that messages name its lines.  0 or -1. */
+static int copy_scenario(const char *scenario, FILE *to)
+{
+	FILE *from = fopen(scenario, "re");
+	char piece[4096];
+	bool failed;
+	size_t num;
+
+	if (!from) {
+		tool_error("run: %s: %m", scenario);
+		return -1;
+	}
+	while ((num = fread(piece, 1, sizeof(piece), from)))
+		fwrite(piece, 1, num, to);
+	fputc('\n', to);
+	failed = ferror(from) || ferror(to);
+	if (failed)
+		tool_error("run: the nodes cannot be added to %s: %m", scenario);
+	fclose(from);
+	return failed ? -1 : 0;
+}
+
 /* A node for each name, with one device: 10.0.0.1, 10.0.0.2, ... in the order of names. */
 int system_write_scenario(const struct system *system, const char *transport, const char *path)
 {
+	const char *scenario = system_value(system, RUN_SCENARIO);
 	FILE *file = fopen(path, "we");
 	unsigned int num = 0;
 
@@ -72,6 +95,8 @@ int system_write_scenario(const struct system *system, const char *transport, co
 		tool_error("run: %s: %m", path);
 		return EXIT_FAILURE;
 	}
+	if (scenario && *scenario && copy_scenario(scenario, file))
+		goto fail;
 	fputs("nodes = (", file);
 	for (size_t i = 0; i < system->num; i++) {
 		if (!is_new_node(system, i))
@@ -86,34 +111,61 @@ int system_write_scenario(const struct system *system, const char *transport, co
 		return 0;
 	tool_error("run: %s: %m", path);
 	return EXIT_FAILURE;
+fail:
+	fclose(file);
+	return EXIT_FAILURE;
+}
+
+/* What is no scenario is left to the simulator, which says what is wrong. */
+static bool lacks_nodes(const char *scenario)
+{
+	config_t config;
+	bool lacks;
+
+	config_init(&config);
+	lacks = config_read_file(&config, scenario) == CONFIG_TRUE &&
+		!config_lookup(&config, "nodes");
+	config_destroy(&config);
+	return lacks;
 }
 
 bool system_needs_nodes(const struct system *system)
 {
+	const char *scenario = system_value(system, RUN_SCENARIO);
+
 	for (size_t i = 0; i < system->num; i++)
 		if (is_new_node(system, i))
-			return !system_value(system, RUN_SCENARIO);
+			return !scenario || !*scenario || lacks_nodes(scenario);
 	return false;
+}
+
+/* The names in its rules can only be checked together with the nodes. */
+static int write_nodes(struct system *system)
+{
+	char *path = tool_printf("%s/shm/scenario", system->folder);
+	int status = system_write_scenario(system, system_value(system, RUN_TRANSPORT), path);
+
+	if (!status && system_value(system, RUN_SCENARIO))
+		status = system_check_node(system, path, NULL);
+	if (!status)
+		system_read_nodes(system, path);
+	free(path);
+	return status;
 }
 
 int system_prepare(struct system *system)
 {
-	char *path;
 	int status = system_folder_make(system);
 
 	if (!status)
 		status = make_segment(system);
 	if (!status)
 		status = system_output_prepare(system);
-	if (!status && system_needs_nodes(system)) {
-		path = tool_printf("%s/shm/scenario", system->folder);
-		status = system_write_scenario(system, system_value(system, RUN_TRANSPORT), path);
-		if (!status)
-			system_read_nodes(system, path);
-		free(path);
-	} else if (!status && system_value(system, RUN_SCENARIO)) {
+	system->has_own_nodes = system_needs_nodes(system);
+	if (!status && system->has_own_nodes)
+		status = write_nodes(system);
+	else if (!status && system_value(system, RUN_SCENARIO))
 		system_read_nodes(system, system_value(system, RUN_SCENARIO));
-	}
 	return status;
 }
 
@@ -165,7 +217,7 @@ static int set_environment(const struct system *system, const struct system_prog
 		unsetenv(run_options[RUN_NODE].variable);
 	}
 	values[RUN_CLOCK] = "real";
-	if (system_needs_nodes(system)) {
+	if (system->has_own_nodes) {
 		values[RUN_SCENARIO] = path;
 		values[RUN_TRANSPORT] = NULL;
 	}

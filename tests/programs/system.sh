@@ -84,6 +84,15 @@ check 'three clients of a server' same 3 --daemon server rping -s -P -a 10.0.0.1
 } >"$work/again.scenario"
 check 'a READ is sent again' same 2 --scenario "$work/again.scenario" --until 60 \
 	--on server rping -s -a 10.0.0.1 -C 1 --on client rping -c -a 10.0.0.1 -C 1
+# A scenario without nodes has those of the command line.
+faults=(--scenario "$work/faults.scenario" --on server rping -s -a 10.0.0.1 -C 1 --on client rping -c -a 10.0.0.1 -C 1)
+echo 'faults = ( { action = "lose"; message = "REQ"; nth = 1; from = "client"; } )' >"$work/faults.scenario"
+check 'a scenario that has only faults' eval 'same 2 "${faults[@]}" &&
+	[ "$(sed -n "s/^polycm: run: virtual time \([0-9]*\)\..*/\1/p" "$work/first.out")" -ge 5 ]'
+check 'explore: a scenario that has only faults' eval 'cd "$work" && exits 0 polycm explore --seeds 1-2 "${faults[@]}"'
+echo 'faults = ( { action = "lose"; message = "REQ"; from = "nobody"; } );' >"$work/nobody.scenario"
+check 'which name another node' eval 'run nobody 2 --scenario "$work/nobody.scenario" --on server true --on client true &&
+	has "$work/nobody.out" "/scenario:1: from = \"nobody\": expected the name of a node: server, client"'
 check 'a lossy network' same 3 --scenario "$work/lossy.scenario" \
 	--on server rping -s -a 10.0.0.1 -C 5 -v --on client rping -c -a 10.0.0.1 -C 5 -v
 
