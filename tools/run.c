@@ -77,9 +77,10 @@ void run_usage(FILE *to)
 	      "--faults puts the layer fault around any providers.\n"
 	      "\n"
 	      "Exit status: that of COMMAND; 2: bad options, 126: COMMAND cannot be executed,\n"
-	      "127: it was not found, 74: COMMAND exited with 0, but the trace or the capture\n"
-	      "is not complete. Several programs: the first status that is not 0; 75: all wait,\n"
-	      "and nobody can end it, 76: --verify found that the second run differs.\n", to);
+	      "127: it was not found, 74: COMMAND exited with 0, but the trace, the capture or\n"
+	      "the output is not complete. Several programs: the first status that is not 0;\n"
+	      "75: all wait, and nobody can end it, 76: --verify found that the second run\n"
+	      "differs.\n", to);
 }
 
 static int become(char **command)

@@ -382,8 +382,10 @@ int system_output_file(size_t program, int stream);
 void system_output_end(const struct system *system);
 /* For another run; false after an error message. */
 bool system_output_empty(const struct system *system);
-/* Nobody reads it any more. */
+/* Nobody reads it any more, or it cannot be written. */
 bool system_output_is_closed(void);
+/* It could not be written, and errno says why. */
+bool system_output_is_lost(void);
 
 /* --- system_again.c: several runs of the same programs, for polycm explore --- */
 

@@ -21,6 +21,13 @@ struct shown {
 };
 
 static struct shown *all;
+static int lost;	/* errno of the first output that could not be written; 0: none */
+
+static void flush(void)
+{
+	if (fflush(stdout) && !lost)
+		lost = errno;
+}
 
 int system_output_prepare(struct system *system)
 {
@@ -75,11 +82,11 @@ static void print_line(const struct system *system, size_t program, int stream)
 
 	/* Both may be one file. */
 	if (stream)
-		fflush(stdout);
-	if (!system->hides)
-		fprintf(stream ? stderr : stdout, "[%s] %.*s\n",
-			system_name(&system->programs[program]), (int)shown->len[stream],
-			shown->line[stream]);
+		flush();
+	if (!system->hides &&
+	    fprintf(stream ? stderr : stdout, "[%s] %.*s\n", system_name(&system->programs[program]),
+		    (int)shown->len[stream], shown->line[stream]) < 0 && !stream && !lost)
+		lost = errno;
 	shown->len[stream] = 0;
 }
 
@@ -143,12 +150,22 @@ bool system_output_empty(const struct system *system)
 	}
 	clearerr(stdout);
 	clearerr(stderr);
+	lost = 0;
 	return true;
 }
 
 bool system_output_is_closed(void)
 {
 	return ferror(stdout) || ferror(stderr);
+}
+
+/* Who closes a pipe has read what it wants. */
+bool system_output_is_lost(void)
+{
+	if (!lost || lost == EPIPE)
+		return false;
+	errno = lost;
+	return true;
 }
 
 void system_output_copy(const struct system *system)
@@ -167,7 +184,7 @@ void system_output_copy(const struct system *system)
 			system_tell(system, written.len);
 		atomic_store(&segment->num_shown, ++shown);
 	}
-	fflush(stdout);
+	flush();
 }
 
 void system_output_end(const struct system *system)
@@ -185,5 +202,5 @@ void system_output_end(const struct system *system)
 		for (int stream = 0; stream < 2; stream++)
 			if (all[i].len[stream])
 				print_line(system, i, stream);
-	fflush(stdout);
+	flush();
 }

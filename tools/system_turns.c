@@ -254,6 +254,18 @@ static void print_summary(const struct system *system)
 			   (unsigned long long)segment->hash);
 }
 
+/* The status, or that of what could not be written to its end. */
+static int end_output(const struct system *system, int status)
+{
+	if (!system_output_is_lost())
+		return status;
+	tool_error("cannot write the output: %m");
+	/* Of a second run nothing is shown, so it would end otherwise. */
+	if (system->course)
+		system->course->is_whole = false;
+	return status && status != 128 + SIGPIPE ? status : STATUS_CUT;
+}
+
 /* A member gave up the turn to call exec; true: the launcher has given it on. */
 static bool let_exec(struct system *system)
 {
@@ -327,6 +339,6 @@ int system_run(struct system *system)
 	print_summary(system);
 	if (system->course)
 		system->course->is_whole = !is_cut;
-	status = status ? status : system_status(system);
+	status = end_output(system, status ? status : system_status(system));
 	return system_preempt_record(system) ? STATUS_CUT : status;
 }

@@ -166,6 +166,8 @@ kills() {
 }
 check 'the server is killed at any turn' kills server
 check 'the client is killed at any turn' kills client
+check 'output that cannot be written' eval 'polycm run --on a echo x 2>"$work/full.err" >/dev/full
+	[ $? -eq 74 ] && has "$work/full.err" "polycm: cannot write the output: No space left on device"'
 check 'a daemon ends too early' eval 'run early 1 --daemon a true --on b sleep 5 &&
 	has "$work/early.out" "polycm: a, a daemon, ended before the others, at 0."'
 check 'children, pipes and signals' eval 'same 3 --on a bash -c "
