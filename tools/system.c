@@ -116,7 +116,8 @@ static int read_kill(struct system *system, const char *text)
 	     i++)
 		if (system_is_named(&system->programs[i], system->killed))
 			return 0;
-	tool_error("run: --kill %s: expected NODE@N, with one of the nodes", text);
+	tool_error("run: --kill %s: expected NODE@N or NAME@N, with a node or the name of a program",
+		   text);
 	return STATUS_USAGE;
 }
 

@@ -58,6 +58,7 @@ struct system {
 	uint64_t until;			/* virtual ns */
 	const char *killed;		/* the node whose program is killed; NULL: none */
 	uint64_t kill_at;		/* before that turn */
+	bool has_killed;
 	char *folder;			/* of this run alone; members see its folder shm */
 	const char *seen;		/* where: the same in each run, if possible */
 	bool has_hosts;			/* members may be given a host name */

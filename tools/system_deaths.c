@@ -205,6 +205,7 @@ void system_kill_node(struct system *system)
 		if (!system->killed || program->has_ended || !system_is_named(program, system->killed))
 			continue;
 		kill(program->pid, SIGKILL);
+		system->has_killed = true;
 		system_has_ended(program->pid, true);
 		bury(system, program->member);
 	}

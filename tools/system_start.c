@@ -353,6 +353,7 @@ int system_start(struct system *system)
 
 	if (status)
 		return status;
+	system->has_killed = false;
 	begin_segment(system, seed);
 	status = system_preempt_begin_record();
 	if (!status)

@@ -254,6 +254,21 @@ static void print_summary(const struct system *system)
 			   (unsigned long long)segment->hash);
 }
 
+/* It may have been meant for another run. */
+static void report_kill(const struct system *system)
+{
+	const unsigned long long at = system->kill_at, turns = system->segment->turns;
+
+	if (!system->killed || system->has_killed)
+		return;
+	if (turns <= at)
+		tool_error("run: --kill %s@%llu: there were only %llu turns, and nobody was killed",
+			   system->killed, at, turns);
+	else
+		tool_error("run: --kill %s@%llu: it had ended before, and nobody was killed",
+			   system->killed, at);
+}
+
 /* The status, or that of what could not be written to its end. */
 static int end_output(const struct system *system, int status)
 {
@@ -337,6 +352,7 @@ int system_run(struct system *system)
 	kill_all();
 	system_output_end(system);
 	print_summary(system);
+	report_kill(system);
 	if (system->course)
 		system->course->is_whole = !is_cut;
 	status = end_output(system, status ? status : system_status(system));

@@ -166,6 +166,8 @@ kills() {
 }
 check 'the server is killed at any turn' kills server
 check 'the client is killed at any turn' kills client
+check 'a turn that never comes' eval 'run never 0 --kill a@100000 --on a true && has "$work/never.out" \
+	"polycm: run: --kill a@100000: there were only " " turns, and nobody was killed"'
 check 'output that cannot be written' eval 'polycm run --on a echo x 2>"$work/full.err" >/dev/full
 	[ $? -eq 74 ] && has "$work/full.err" "polycm: cannot write the output: No space left on device"'
 check 'a daemon ends too early' eval 'run early 1 --daemon a true --on b sleep 5 &&
