@@ -99,6 +99,8 @@ bool explore_launcher_told(int socket, int *ret_status);
 
 /* The wait without end that the program has without faults, too; NULL: none.  To be freed. */
 char *explore_usual_wait(const char *output);
+/* " waits for ...: WHAT" in a line that says who waits for what; NULL: it is another line. */
+const char *explore_find_wait(const char *line, const char **ret_what);
 /* A run that failed: was it a wait without end? */
 void explore_classify(const struct explore *explore, struct explore_run *run);
 /*

@@ -19,6 +19,7 @@
 #include "explore.h"
 
 #define WAITS " waits for what can never happen: "
+#define WAITS_LONGER " waits longer than the limit of virtual time: "
 #define WAITS_FOR_ACK "for ever, since there is no other thread"
 #define LISTENS " (listens, and nobody asks)"
 #define POLLS "the program polls, but nothing is left that could happen"
@@ -37,9 +38,23 @@ static const char *words_of(const char *line)
 	return NULL;
 }
 
+const char *explore_find_wait(const char *line, const char **ret_what)
+{
+	static const char *const waits[] = { WAITS, WAITS_LONGER };
+	const char *found = NULL;
+
+	for (unsigned int i = 0; !found && i < sizeof(waits) / sizeof(waits[0]); i++) {
+		found = strstr(line, waits[i]);
+		*ret_what = found ? found + strlen(waits[i]) : NULL;
+	}
+	return found;
+}
+
 static bool is_about_wait(const char *words, bool polls)
 {
-	return strstr(words, WAITS) || strstr(words, WAITS_FOR_ACK) ||
+	const char *what;
+
+	return explore_find_wait(words, &what) || strstr(words, WAITS_FOR_ACK) ||
 	       (polls && strstr(words, POLLS));
 }
 
@@ -340,16 +355,18 @@ static void wait_words(const char *wait, char *words, size_t size)
 	if (what)
 		snprintf(words, size, "%.*s waits for ever: %s", (int)(what - wait), wait,
 			 what + strlen(WAITS));
+	else if (strstr(wait, WAITS_LONGER))
+		snprintf(words, size, "%s", wait);
 	else
 		snprintf(words, size, "a wait without end: %s", wait);
 }
 
 static void unserved_words(const char *how, char *words, size_t size)
 {
-	const char *begin = "not served any more: ";
+	const char *begin = "not served any more: ", *what;
 
 	snprintf(words, size, "%s%s", begin, how);
-	if (strstr(how, WAITS))
+	if (explore_find_wait(how, &what))
 		wait_words(how, words + strlen(begin), size - strlen(begin));
 }
 

@@ -108,18 +108,19 @@ static void write_tails(FILE *page, const struct explore *explore, const struct 
 	}
 }
 
-/* "polycm: error: WHO, waits for what can never happen: WHAT"; false: it is another line. */
+/* "polycm: error: WHO, waits for what can never happen: WHAT", or alike; false: it is another line. */
 static bool write_wait(FILE *page, const char *line, const char *before)
 {
-	static const char begin[] = "polycm: error: ", waits[] = " waits for what can never happen: ";
-	const char *what = strncmp(line, begin, strlen(begin)) ? NULL : strstr(line, waits);
+	static const char begin[] = "polycm: error: ";
+	const char *what, *waits;
 	size_t len;
 
-	if (!what)
+	waits = strncmp(line, begin, strlen(begin)) ? NULL : explore_find_wait(line, &what);
+	if (!waits)
 		return false;
-	len = (size_t)(what - line) - strlen(begin);
-	len -= len && what[-1] == ',';
-	fprintf(page, "%s- %.*s: %s", before, (int)len, line + strlen(begin), what + strlen(waits));
+	len = (size_t)(waits - line) - strlen(begin);
+	len -= len && waits[-1] == ',';
+	fprintf(page, "%s- %.*s: %s", before, (int)len, line + strlen(begin), what);
 	return true;
 }
 

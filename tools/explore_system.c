@@ -111,7 +111,7 @@ static char *find_end(const char *output, size_t *ret_kind, uint64_t *ret_at)
 static uint64_t find_stop(const char *output)
 {
 	static const char *const begins[] = {
-		SAYS "run: nobody can go on, ", SAYS "run: the limit of virtual time ",
+		SAYS "run: nobody can go on, ", SAYS "run: the limit of ",
 	};
 	FILE *file = fopen(output, "re");
 	uint64_t at = 0;

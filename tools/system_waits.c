@@ -46,7 +46,7 @@ static char *wait_of(const struct turn_thread *thread)
 		return tool_strdup("a child");
 	case SYS_nanosleep:
 	case SYS_clock_nanosleep:
-		return tool_strdup("a time that is beyond the limit");
+		return tool_strdup("the end of a sleep");
 	case SYS_rt_sigsuspend:
 	case SYS_rt_sigtimedwait:
 	case SYS_pause:
@@ -96,12 +96,16 @@ static bool is_shown(const struct system *system, const struct turn_thread *thre
 	       !program->is_pending && !is_own(system, thread);
 }
 
-/* The words are those of a wait without end in one process, which polycm explore knows. */
+/*
+ * polycm explore knows these words.  Beyond the limit one could go on and help the others; the words
+ * for waits without end are those of one process.
+ */
 static void report_wait(const struct system *system, const struct turn_thread *thread, char *stack)
 {
 	char *who = system_who(system, thread->member, thread->number), *what = wait_of(thread);
 
-	tool_error("error: %s, waits for what can never happen: %s", who, what);
+	tool_error("error: %s, waits %s: %s", who, reached_limit(system->segment) ?
+		   "longer than the limit of virtual time" : "for what can never happen", what);
 	free(what);
 	free(who);
 	for (char *frame = stack ? strtok(stack, "\n") : NULL; frame; frame = strtok(NULL, "\n"))
@@ -114,6 +118,17 @@ static bool wants_stacks(const struct system *system)
 	return !getenv(SYSTEM_RECORD_VARIABLE) || system_value(system, RUN_TRACE);
 }
 
+static void report_stop(const struct turn_segment *segment)
+{
+	const double at = (double)(segment->now - TURN_BEGIN) / 1e9;
+
+	if (reached_limit(segment))
+		tool_error("run: the limit of %.9g s of virtual time (--until) is reached; the last "
+			   "thing happened at %.6f s", (double)(segment->until - TURN_BEGIN) / 1e9, at);
+	else
+		tool_error("run: nobody can go on, at %.6f s", at);
+}
+
 void system_report_waits(const struct system *system)
 {
 	const struct turn_segment *segment = system->segment;
@@ -121,9 +136,7 @@ void system_report_waits(const struct system *system)
 	size_t num = 0;
 	char **stacks;
 
-	tool_error("run: %s, at %.6f s", reached_limit(segment) ?
-		   "the limit of virtual time (--until) is reached" : "nobody can go on",
-		   (double)(segment->now - TURN_BEGIN) / 1e9);
+	report_stop(segment);
 	system_report_unserved(system);
 	for (uint32_t i = 0; i < segment->num_threads; i++)
 		if (is_shown(system, &segment->threads[i]))

@@ -49,8 +49,8 @@ done
 # It is asked in vain, at other places in each run.
 check 'a program that computes' same 2 --on a "$work/spin" computes --on b sleep 1
 check 'a wait without end' eval 'run for_ever 75 --until 2 --on a "$work/spin" for_ever --on b true &&
-	has "$work/for_ever.out" "polycm: run: the limit of virtual time (--until) is reached, at " \
-		", thread 1, waits for what can never happen: memory that another thread is to write, in a loop at 0x"'
+	has "$work/for_ever.out" "polycm: run: the limit of 2 s of virtual time (--until) is reached; the last thing happened at " \
+		", thread 1, waits longer than the limit of virtual time: memory that another thread is to write, in a loop at 0x"'
 if command -v ib_write_lat >/dev/null && ! grep -qF 'TCP' "$work/probe"; then
 	check 'ib_write_lat' same 3 --on server ib_write_lat -n 50 --on client ib_write_lat -n 50 server
 	check 'ib_write_bw' same 2 --on server ib_write_bw -n 50 --on client ib_write_bw -n 50 server

@@ -142,6 +142,9 @@ check 'two wait for each other' eval 'run stuck 75 --on a "$work/connected" --on
 check 'one sees the end of the other' eval 'run end 7 --on a "$work/connected" \
 	--on b sh -c "$work/connected 10.0.0.1 & sleep 2; kill -9 \$!; wait" && has "$work/end.out" "polycm: a ended with exit status 7, at 3."'
 # Those that poll go on until the limit, but rarely.
+check 'the limit of virtual time' eval 'run limit 75 --until 5 --on a sh -c "sleep 2; sleep 10" && has "$work/limit.out" \
+	"polycm: run: the limit of 5 s of virtual time (--until) is reached; the last thing happened at 2." \
+	", waits longer than the limit of virtual time: the end of a sleep" && lacks "$work/limit.out" "can never happen"'
 check 'a program polls in vain' eval 'run polls 75 --on a mckey -m 239.1.1.1 -b 10.0.0.1 &&
 	[ "$(sed -n "s/^polycm: run: virtual time .* s, \([0-9]*\) turns, .*/\1/p" "$work/polls.out")" -lt 100000 ]'
 check 'nobody can go on' eval 'run stuck 75 --on server rping -s -a 10.0.0.1 -C 1 &&
@@ -294,7 +297,7 @@ outside() {
 	check 'a static program by posix_spawn' eval 'run outside 0 --on a "$work/member" outside "$work/static" &&
 		has "$work/outside.out" "$told"'
 	check 'a static program that nobody ends' eval 'run outside 75 --until 0.1 --on a sh -c "sleep 100 | $work/static" &&
-		has "$work/outside.out" "the limit of virtual time (--until) is reached"'
+		has "$work/outside.out" "the limit of 0.1 s of virtual time (--until) is reached"'
 	check 'a static program on the command line' eval 'run static 126 --on a "$work/static" &&
 		has "$work/static.out" "is linked statically: its time cannot be virtual"'
 	check 'a signal of a static program' eval 'run outside 0 --on a "$work/member" signalled "$work/static" &&
