@@ -36,6 +36,17 @@ static int no_command(const char *how, const char *node)
 	return STATUS_USAGE;
 }
 
+/* Messages, files of hosts and scenario files have it. */
+static bool is_name(const char *node)
+{
+	if (!*node || *node == '-')
+		return false;
+	for (; *node; node++)
+		if ((unsigned char)*node <= ' ' || *node == 0x7f || strchr(",\"\\", *node))
+			return false;
+	return true;
+}
+
 /* Up to the next program; ret_num: so many words. */
 static int add_program(struct system *system, const char *how, const char *node, char **words,
 		       size_t *ret_num)
@@ -46,6 +57,10 @@ static int add_program(struct system *system, const char *how, const char *node,
 	while (words[num] && !begins_program(words[num]))
 		num++;
 	*ret_num = num;
+	if (!is_name(node)) {
+		tool_error("run: %s '%s': that is no name of a node", how, node);
+		return STATUS_USAGE;
+	}
 	if (!num)
 		return no_command(how, node);
 	if (system->num == TURN_MAX_MEMBERS) {
@@ -134,6 +149,28 @@ static int read_until(struct system *system, const char *text)
 	return 0;
 }
 
+/* Lists without it, but for those that name only what is left out. */
+static bool excludes_simulator(const char *providers)
+{
+	const char *names = providers ? run_behind_layers(providers) : "";
+
+	return *names && *names != '^' && !run_names(providers, RUN_SIMULATOR);
+}
+
+static int check_provider(const char *given)
+{
+	const char *providers = given ? given : getenv(RUN_PROVIDER_VARIABLE);
+
+	if (!excludes_simulator(providers))
+		return 0;
+	if (given)
+		tool_error("run: --on needs the simulator: leave --provider %s out", given);
+	else
+		tool_error("run: --on needs the simulator: unset " RUN_PROVIDER_VARIABLE " (%s)",
+			   providers);
+	return STATUS_USAGE;
+}
+
 static int check_values(const char *const values[])
 {
 	if (values[RUN_CLOCK] && strcmp(values[RUN_CLOCK], "virtual") != 0) {
@@ -150,7 +187,7 @@ static int check_values(const char *const values[])
 		tool_error("run: --verify is not for polycm explore: leave it out");
 		return STATUS_USAGE;
 	}
-	return 0;
+	return check_provider(values[RUN_PROVIDER]);
 }
 
 /* NULL: there is none. */

@@ -418,6 +418,10 @@ check 'no such program' eval 'run none 127 --on a /there/is/no/such --on b true'
 check 'no command' eval 'run usage 2 --on a --on b true && has "$work/usage.out" "run: --on a: no command is given"'
 check 'an option behind a node' eval 'run usage 2 --on a --seed 3 true && has "$work/usage.out" "put other options in front"'
 check 'only daemons' eval 'run usage 2 --daemon a true && has "$work/usage.out" "put one that ends behind --on"'
+check 'another provider' eval 'run usage 2 --provider roce --on a true &&
+	has "$work/usage.out" "polycm: run: --on needs the simulator: leave --provider roce out"'
+check 'names that nodes cannot have' eval 'run usage 2 --on "a b" true && has "$work/usage.out" "that is no name of a node" &&
+	run usage 2 --on a true --daemon -b true && has "$work/usage.out" "run: --daemon '"'-b'"': that is no name of a node"'
 check 'the real clock' eval 'run usage 2 --clock real --on a true && has "$work/usage.out" "run in virtual time"'
 check 'a node that the scenario does not have' eval 'run usage 2 --scenario "$work/lossy.scenario" --on other true &&
 	has "$work/usage.out" "the scenario has no node of that name"'
