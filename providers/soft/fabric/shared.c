@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "providers/soft/engine/turns.h"
 #include "providers/soft/shm/folder.h"
 #include "fabric.h"
 
@@ -51,6 +52,8 @@ void sim_fabric_log_no_listener(const struct polycm_id *id, bool taken)
 	else if (taken)
 		sim_core->log(POLYCM_LOG_WARN, id, "a process has that port, but listens at another "
 			      "address of this host, or not yet");
+	else if (sim_turns())	/* the network is of that run */
+		sim_core->log(POLYCM_LOG_WARN, id, "no process of this simulated network listens there");
 	else
 		sim_core->log(POLYCM_LOG_WARN, id, "no process of this simulated network listens there: "
 			      "only processes of user %u with the same fabric and transport "
