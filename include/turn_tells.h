@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * turn_tells.h - what libpolycm-turn tells the simulator about the process that both are in, where
- * it gives threads their turns.  Found by dlsym().  Both are of one build.  Not installed.
+ * turn_tells.h - what libpolycm-turn tells libpolycm and the simulator about the process that they
+ * are in, where it gives threads their turns.  Found by dlsym().  They are of one build.  Not installed.
  */
 #ifndef TURN_TELLS_H
 #define TURN_TELLS_H
@@ -10,6 +10,15 @@
 #include <stdint.h>
 
 #define TURN_TELLS "polycm_turn_tells"
+
+/* What a call of libpolycm waits for, for people. */
+enum turn_purpose {
+	TURN_FOR_ANY,		/* its system call says what */
+	TURN_FOR_CM_EVENT,
+	TURN_FOR_CQ_EVENT,
+	TURN_FOR_ASYNC_EVENT,
+	TURN_FOR_ACK,
+};
 
 struct turn_tells {
 	uint32_t size;
@@ -29,6 +38,8 @@ struct turn_tells {
 	 * another process has ended: it is no reason to go on when nobody else can.
 	 */
 	void (*next_wait_looks)(void);
+	/* Until it says TURN_FOR_ANY. */
+	void (*waits_for)(enum turn_purpose purpose);
 	/* The calling thread is the simulator's: that it goes on is nothing that others could see. */
 	void (*serves)(void);
 	/* A packet has left, which others may see without a call. */

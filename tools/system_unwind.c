@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * system_unwind.c - the calls that led a thread to where it waits, by elfutils' libdw, which is loaded
- * when it is needed.  What belongs to libpolycm-turn is left out, and how the C library starts a
- * thread.  It runs in a process of its own: it may crash over what a program has in its memory.
+ * when it is needed.  What belongs to libpolycm-turn is left out, and what a function of libpolycm
+ * calls, and how the C library starts a thread.  It runs in a process of its own: it may crash over
+ * what a program has in its memory.
  */
 #include "config.h"
 
@@ -200,6 +201,21 @@ static void cut_start(struct frames *frames)
 	frames->num = num ? num : frames->num;
 }
 
+/* Begin with the function of libpolycm that the program called, if it waits in one. */
+static void cut_inside(struct frames *frames)
+{
+	size_t first = 0;
+
+	for (size_t i = 0; i < frames->num; i++) {
+		if (begins(frames->all[i].file, "libpolycm") || begins(frames->all[i].file, "provider-"))
+			first = i;
+		else if (!frames->all[i].is_c)
+			break;
+	}
+	frames->num -= first;
+	memmove(frames->all, frames->all + first, frames->num * sizeof(*frames->all));
+}
+
 /* A part of another function of the C library, which says what it is. */
 static bool is_inner_part(const struct frames *frames, size_t i)
 {
@@ -297,6 +313,7 @@ void system_unwind(const struct system_stack *stacks, size_t num, FILE *to)
 			frames.num = 0;
 			lib.get_frames(frames.dwfl, current->pid, add_frame, &frames);
 			cut_start(&frames);
+			cut_inside(&frames);
 			fprintf(to, "%zu\n", i);
 			print_frames(to, &frames);
 			fputc('\0', to);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "include/turn_tells.h"
 #include "run.h"
 #include "system.h"
 
@@ -18,10 +19,27 @@ char *system_who(const struct system *system, uint32_t member, uint32_t thread)
 			   system->segment->members[member].number, thread);
 }
 
+/* NULL: libpolycm did not say. */
+static const char *purpose_of(const struct turn_thread *thread)
+{
+	static const char *const words[] = {
+		[TURN_FOR_CM_EVENT] = "an event of connection management, as by rdma_get_cm_event",
+		[TURN_FOR_CQ_EVENT] = "an event of a completion channel, by ibv_get_cq_event",
+		[TURN_FOR_ASYNC_EVENT] = "an event of a device, by ibv_get_async_event",
+		[TURN_FOR_ACK] = "that another thread acknowledges events",
+	};
+
+	return thread->purpose < sizeof(words) / sizeof(words[0]) ? words[thread->purpose] : NULL;
+}
+
 /* To be freed. */
 static char *wait_of(const struct turn_thread *thread)
 {
 	const unsigned long long first = thread->arguments[0];
+	const char *purpose = purpose_of(thread);
+
+	if (purpose)
+		return tool_strdup(purpose);
 
 	switch (thread->call) {
 	case SYS_futex:

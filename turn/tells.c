@@ -65,6 +65,11 @@ static void next_wait_looks(void)
 	turn_self()->then_next = TURN_LOOKS;
 }
 
+static void waits_for(enum turn_purpose purpose)
+{
+	turn_self()->purpose = purpose;
+}
+
 static void serves(void)
 {
 	turn_self()->serves = true;
@@ -85,6 +90,7 @@ const struct turn_tells polycm_turn_tells = {
 	.let_others = let_others,
 	.num_parked = num_parked,
 	.next_wait_looks = next_wait_looks,
+	.waits_for = waits_for,
 	.serves = serves,
 	.sent = sent,
 };

@@ -22,6 +22,7 @@
 #include "core/base/log.h"
 #include "ret.h"
 #include "core/base/interposer.h"
+#include "core/base/turns.h"
 
 #define NUM_ACK_WAITS	16
 #define NSEC_PER_SEC	UINT64_C(1000000000)
@@ -233,6 +234,7 @@ static void end_wait(void *arg)
 {
 	struct ack_wait *wait = arg;
 
+	polycm_waits_for(TURN_FOR_ANY);
 	__atomic_sub_fetch(&wait->waiters, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&wait->ack_lock);
 }
@@ -248,6 +250,7 @@ static bool wait_until(struct ack_wait *wait, const struct polycm_id *id,
 	pthread_mutex_lock(&wait->ack_lock);
 	__atomic_add_fetch(&wait->waiters, 1, __ATOMIC_SEQ_CST);
 	pthread_cleanup_push(end_wait, wait);
+	polycm_waits_for(TURN_FOR_ACK);
 	while (!(acked = is_acked(id, group)) && err != ETIMEDOUT)
 		err = polycm_cond_wait(&wait->acked, &wait->ack_lock, until_ns);
 	pthread_cleanup_pop(1);

@@ -28,6 +28,7 @@
 #include "core/plugin/op.h"
 #include "ret.h"
 #include "core/base/interposer.h"
+#include "core/base/turns.h"
 
 /*
  * Nothing can ever happen again: say who waits, since it is the program that is wrong.  All of
@@ -53,6 +54,7 @@ static void wake_up(void *arg)
 {
 	struct polycm_channel *chan = arg;
 
+	polycm_waits_for(TURN_FOR_ANY);
 	polycm_latch_take(&chan->channel_lock);
 	chan->sleepers--;
 	polycm_latch_give(&chan->channel_lock);
@@ -78,6 +80,7 @@ static int sleep_on_posts(struct polycm_channel *chan, uint32_t seen)
 	chan->sleepers++;
 	polycm_latch_give(&chan->channel_lock);
 
+	polycm_waits_for(TURN_FOR_CM_EVENT);
 	pthread_cleanup_push(wake_up, chan);
 	err = futex_wait(&chan->posts, seen);
 	pthread_cleanup_pop(1);

@@ -38,7 +38,14 @@ check 'a stack that is none' eval 'exits 75 polycm run --on a "$work/member" wre
 	has "$work/err" "process 1, thread 2, waits for what can never happen: a signal" &&
 	stack 1 | tail -1 | grep -q "^main (stacks.c:"'
 check 'a library of the program' eval 'exits 75 polycm run --on server rping -s -a 10.0.0.1 &&
-	stack 2 | grep -q "^rdma_get_cm_event ("'
+	stack 2 | head -1 | grep -q "^rdma_get_cm_event (" &&
+	has "$work/err" "thread 2, waits for what can never happen: an event of connection management, as by rdma_get_cm_event"'
+
+printf '#include <rdma/rdma_cma.h>\nint main(void) { struct ibv_cq *cq; void *of; return ibv_get_cq_event(%s, &cq, &of); }\n' \
+	'ibv_create_comp_channel(*rdma_get_devices(0))' >"$work/channel.c"
+check 'an event of a completion channel' eval 'build -g -o "$work/channel" "$work/channel.c" -lrdmacm -libverbs &&
+	exits 75 polycm run --on a "$work/channel" && ! stack 1 | grep -q "^syscall" && stack 1 | tail -1 | grep -q "^main (" &&
+	has "$work/err" "never happen: an event of a completion channel, by ibv_get_cq_event"'
 
 # In the page, but neither in the line of a seed nor among the last lines; and one cause is one family.
 page() {

@@ -37,3 +37,11 @@ const struct turn_tells *sim_turns(void)
 
 	return tells && tells->now() ? tells : NULL;
 }
+
+void sim_waits_for(enum turn_purpose purpose)
+{
+	const struct turn_tells *turns = sim_turns();
+
+	if (turns)
+		turns->waits_for(purpose);
+}

@@ -12,4 +12,7 @@ void sim_turns_find(void);
 /* NULL: it is not there, or gives the calling thread none. */
 const struct turn_tells *sim_turns(void);
 
+/* What the calling thread waits for from here on, which is shown if nothing can end it. */
+void sim_waits_for(enum turn_purpose purpose);
+
 #endif

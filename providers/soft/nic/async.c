@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "providers/soft/engine/turns.h"
 #include "context.h"
 #include "qp.h"
 #include "refuse.h"
@@ -171,7 +172,8 @@ static bool take(struct nic_notify *notify, void *ret_event)
 
 int sim_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	return nic_notify_get(&nic_context(context)->notify, "ibv_get_async_event", take, event);
+	return nic_notify_get(&nic_context(context)->notify, "ibv_get_async_event",
+			      TURN_FOR_ASYNC_EVENT, take, event);
 }
 
 static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
@@ -229,6 +231,7 @@ void nic_await_acks(const struct nic_acks *acks)
 	bool warned = false;
 
 	pthread_mutex_lock(acks->mutex);
+	sim_waits_for(TURN_FOR_ACK);
 	while (*acks->completed != *acks->reported) {
 		if (warned) {
 			pthread_cond_wait(acks->cond, acks->mutex);
@@ -240,5 +243,6 @@ void nic_await_acks(const struct nic_acks *acks)
 				*acks->completed);
 		}
 	}
+	sim_waits_for(TURN_FOR_ANY);
 	pthread_mutex_unlock(acks->mutex);
 }

@@ -89,7 +89,7 @@ int sim_get_cq_event(struct ibv_comp_channel *pub, struct ibv_cq **ret_cq, void 
 {
 	struct sim_channel *channel = nic_container(pub, struct sim_channel, pub);
 
-	if (nic_notify_get(&channel->notify, "ibv_get_cq_event", take, ret_cq))
+	if (nic_notify_get(&channel->notify, "ibv_get_cq_event", TURN_FOR_CQ_EVENT, take, ret_cq))
 		return -1;
 	*ret_context = (*ret_cq)->cq_context;
 	return 0;

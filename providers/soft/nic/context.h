@@ -3,6 +3,7 @@
 #ifndef SIM_NIC_CONTEXT_H
 #define SIM_NIC_CONTEXT_H
 
+#include "turn_tells.h"
 #include "objects.h"
 
 extern struct nic_list nic_contexts;
@@ -42,7 +43,7 @@ void nic_notify_set(struct nic_notify *notify, bool readable);
  * true.  0, or -1 and errno: EAGAIN (the descriptor is non-blocking), EINTR,
  * EDEADLK (with a log line).  Without the lock.
  */
-int nic_notify_get(struct nic_notify *notify, const char *call,
+int nic_notify_get(struct nic_notify *notify, const char *call, enum turn_purpose purpose,
 		   bool (*take)(struct nic_notify *notify, void *ret_event), void *ret_event);
 
 #endif

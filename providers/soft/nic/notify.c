@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "providers/soft/engine/turns.h"
 #include "context.h"
 #include "refuse.h"
 
@@ -98,21 +99,25 @@ void nic_notify_set(struct nic_notify *notify, bool readable)
 }
 
 /* Programs cancel threads that wait here, so it must be a cancellation point like read(). */
-static int wait_for_change(struct nic_notify *notify, unsigned int sequence)
+static int wait_for_change(struct nic_notify *notify, enum turn_purpose purpose,
+			   unsigned int sequence)
 {
 	int type, err = 0;
 
 	atomic_fetch_add(&notify->waiters, 1);
+	sim_waits_for(purpose);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	if (syscall(SYS_futex, &notify->sequence, FUTEX_WAIT_PRIVATE, sequence, NULL, NULL, 0) < 0)
 		err = errno;
 	pthread_setcanceltype(type, NULL);
+	sim_waits_for(TURN_FOR_ANY);
 	atomic_fetch_sub(&notify->waiters, 1);
 	return err == EINTR ? EINTR : 0;
 }
 
 /* No event was queued at that sequence.  0: check again; else an errno. */
-static int await_event(struct nic_notify *notify, unsigned int sequence, unsigned int *rounds)
+static int await_event(struct nic_notify *notify, enum turn_purpose purpose, unsigned int sequence,
+		       unsigned int *rounds)
 {
 	bool nonblocking;
 	int r;
@@ -133,7 +138,7 @@ static int await_event(struct nic_notify *notify, unsigned int sequence, unsigne
 	r = sim_idle(NULL);
 	if (r < 0)
 		return -r;
-	return r > 0 ? 0 : wait_for_change(notify, sequence);
+	return r > 0 ? 0 : wait_for_change(notify, purpose, sequence);
 }
 
 /* --- The log line about a wait that nothing can end. --- */
@@ -212,7 +217,7 @@ static void log_deadlock(const char *call, int fd)
 		found ? text : "its object is gone");
 }
 
-int nic_notify_get(struct nic_notify *notify, const char *call,
+int nic_notify_get(struct nic_notify *notify, const char *call, enum turn_purpose purpose,
 		   bool (*take)(struct nic_notify *notify, void *ret_event), void *ret_event)
 {
 	unsigned int sequence, rounds = 0;
@@ -226,7 +231,7 @@ int nic_notify_get(struct nic_notify *notify, const char *call,
 		sim_unlock();
 		if (taken)
 			return 0;
-		err = await_event(notify, sequence, &rounds);
+		err = await_event(notify, purpose, sequence, &rounds);
 	} while (!err);
 	if (err == EDEADLK)
 		log_deadlock(call, *notify->program_fd);
