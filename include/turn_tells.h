@@ -6,6 +6,7 @@
 #ifndef TURN_TELLS_H
 #define TURN_TELLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,8 @@ struct turn_tells {
 	/* ns of its clock, which is not a look at it; 0: the calling thread has no turns. */
 	uint64_t (*now)(void);
 	/* --- For a thread that has turns. --- */
+	/* Is another process of the run there, or one that has not begun yet? */
+	bool (*has_others)(void);
 	unsigned int (*num_threads)(void);
 	/* The others go on until each of them waits. */
 	void (*let_others)(void);

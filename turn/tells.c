@@ -52,6 +52,15 @@ static unsigned int num_parked(const void *lock, size_t size)
 	return count(is_parked, lock, size);
 }
 
+static bool has_others(void)
+{
+	for (uint32_t i = 0; i < turn_segment->num_members; i++)
+		if (i != turn_member && turn_segment->members[i].life != TURN_UNUSED &&
+		    turn_segment->members[i].life != TURN_ENDED)
+			return true;
+	return false;
+}
+
 /* Time moves only when nobody else can go on. */
 static void let_others(void)
 {
@@ -86,6 +95,7 @@ extern const struct turn_tells polycm_turn_tells __attribute__((visibility("defa
 const struct turn_tells polycm_turn_tells = {
 	.size = sizeof(polycm_turn_tells),
 	.now = now,
+	.has_others = has_others,
 	.num_threads = num_threads,
 	.let_others = let_others,
 	.num_parked = num_parked,

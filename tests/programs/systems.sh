@@ -100,6 +100,20 @@ check 'a last one that waits for ever' eval 'runs stuck 75 "node = \"server\"; c
 	"node = \"client\"; name = \"last\"; command = \"rping -s -a 10.0.0.2 -C 1\"; after = \"all\";" &&
 	has stuck.out "polycm: last, the last program, did not end"'
 
+# A program that ends first does not know what others will send.
+missed() {
+	{
+		programs 'node = "client"; name = "short"; command = "ibv_devinfo";' \
+			'node = "server"; command = "rping -s -a 10.0.0.1 -C 1";' \
+			'node = "client"; command = "rping -c -a 10.0.0.1 -C 1"; after = "server";'
+		printf 'faults = ( { action = "delay"; message = "DREQ"; delay = "1 ms"; },
+			{ action = "lose"; message = "DREQ"; nth = 9; } );'
+	} >missed.scenario
+	exits 0 polycm run --log warn --scenario missed.scenario && lacks err 'fault rule 1 ' &&
+		counts err 1 'fault rule 2 \(lose DREQ\) has never happened: only 1 matched, and nth is 9$'
+}
+check 'a rule that never happens is told of by who knows it' missed
+
 # --- Ends. ---
 
 exits_with() { echo "node = \"client\"; name = \"$1\"; command = \"sh -c 'exit $2'\"; $3"; }

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "providers/soft/engine/turns.h"
 #include "fault_internal.h"
 
 /* Write the rule in words: "lose REQ from client to server". */
@@ -62,11 +63,19 @@ static void reason(const struct sim_fault *fault, char *text, size_t size)
 			 seen);
 }
 
+/* In another process of the run, which need not be on the fabric yet. */
+static bool may_act_yet(const struct sim_fault *fault)
+{
+	const struct turn_tells *turns = fault->count != &fault->own ? sim_turns() : NULL;
+
+	return turns && turns->has_others();
+}
+
 void fault_log_missed(struct sim_fault *fault)
 {
 	char what[300], why[100];
 
-	if (fault->hits || fault_done(fault) || fault->missed_logged)
+	if (fault->hits || fault_done(fault) || fault->missed_logged || may_act_yet(fault))
 		return;
 	fault->missed_logged = true;
 	describe(fault, what, sizeof(what));
