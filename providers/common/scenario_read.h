@@ -50,8 +50,12 @@ int scenario_open(struct scenario *scenario, const char *text, size_t len);
 
 /* scenario_syntax.c: something that libconfig accepts and we refuse, and its line; NULL: nothing. */
 const char *scenario_forbidden(const char *text, unsigned int *ret_line);
-/* false: the line of the first syntax error, and what was expected there.  true: the syntax is right. */
-bool scenario_syntax(const char *text, unsigned int *ret_line, char *ret_why, size_t size);
+/*
+ * false: the line of the first syntax error, and what was expected there.  true: the syntax is right.
+ * is_strict: a comma after the last element is an error, as for libconfig before 1.7.
+ */
+bool scenario_syntax(const char *text, bool is_strict, unsigned int *ret_line, char *ret_why,
+		     size_t size);
 
 /* A REJ's reason, an errno: a number or its name (scenario_words.c).  -EINVAL, which is logged. */
 int scenario_read_reason(const struct scenario *scenario, const config_setting_t *setting,

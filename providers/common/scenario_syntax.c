@@ -33,6 +33,7 @@ struct reader {
 	char *why;
 	size_t size;
 	unsigned int why_line;
+	bool is_strict;			/* no comma after the last element */
 };
 
 /* ------------------------------------------------------------------------
@@ -139,16 +140,19 @@ static bool expected(struct reader *r, const char *what)
 
 static bool read_value(struct reader *r, const char *name, int len);
 
-/* Read elements with commas between them; a comma may follow the last. */
+/* Read elements with commas between them; libconfig 1.7 allows one after the last, 1.5 does not. */
 static bool read_elements(struct reader *r, char end, const char *between)
 {
 	while (!is_mark(r, end)) {
 		if (!read_value(r, NULL, 0))
 			return false;
-		if (is_mark(r, ','))
-			next(r);
-		else if (!is_mark(r, end))
+		if (!is_mark(r, ',') && !is_mark(r, end))
 			return expected(r, between);
+		if (is_mark(r, ',')) {
+			next(r);
+			if (r->is_strict && is_mark(r, end))
+				return expected(r, "a value after ','");
+		}
 	}
 	return true;
 }
@@ -219,9 +223,12 @@ static bool read_value(struct reader *r, const char *name, int len)
 	return expected(r, what);
 }
 
-bool scenario_syntax(const char *text, unsigned int *ret_line, char *ret_why, size_t size)
+bool scenario_syntax(const char *text, bool is_strict, unsigned int *ret_line, char *ret_why,
+		     size_t size)
 {
-	struct reader r = { .at = text, .line = 1, .why = ret_why, .size = size };
+	struct reader r = {
+		.at = text, .line = 1, .why = ret_why, .size = size, .is_strict = is_strict,
+	};
 	bool good;
 
 	next(&r);

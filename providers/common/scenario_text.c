@@ -76,6 +76,8 @@ static int load(const char *path, char **ret_text, size_t *ret_len)
 	return r;
 }
 
+#define SYNTAX_ERROR "syntax error"	/* in libconfig's words */
+
 static int parse(struct scenario *scenario, const char *text, size_t len)
 {
 	const char *why, *told;
@@ -93,9 +95,10 @@ static int parse(struct scenario *scenario, const char *text, size_t len)
 	why = scenario_forbidden(copy, &line);
 	if (!why && config_read_string(&scenario->config, copy) != CONFIG_TRUE) {
 		told = config_error_text(&scenario->config);
-		why = told ? told : "syntax error";
+		why = told ? told : SYNTAX_ERROR;
 		line = (unsigned int)config_error_line(&scenario->config);
-		if (!scenario_syntax(copy, &line, expected, sizeof(expected)))
+		if (!scenario_syntax(copy, !strcmp(why, SYNTAX_ERROR), &line, expected,
+				     sizeof(expected)))
 			why = expected;
 	}
 	if (why)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "link_world.h"
+#include "providers/common/scenario_read.h"
 #include "providers/soft/fabric/build.h"
 #include "providers/soft/wire/mad.h"
 #include "providers/sim/explore.h"
@@ -442,6 +443,27 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
+static void test_trailing_comma(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} files[] = {
+		{ "nodes = (\n5,\n);", "expected a value after ',', found ')'" },
+		{ "a = 1;\n\nb = [ 5, ];", "expected a value after ',', found ']'" },
+	};
+	unsigned int line = 0;
+	char why[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		assert_true(scenario_syntax(files[i].text, false, &line, why, sizeof(why)));
+		assert_false(scenario_syntax(files[i].text, true, &line, why, sizeof(why)));
+		assert_string_equal(why, files[i].why);
+		assert_int_equal(line, 3);
+	}
+	assert_true(scenario_syntax("a = ( { b = 1, }, 5 );", true, &line, why, sizeof(why)));
+}
+
 static void test_files(void **state)
 {
 	struct sim_scenario_head head;
@@ -489,6 +511,7 @@ int main(void)
 		test(test_times),
 		test(test_bad_files),
 		test(test_strange_texts),
+		test(test_trailing_comma),
 		test(test_files),
 	};
 
