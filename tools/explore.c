@@ -282,6 +282,7 @@ static bool cannot_run(const struct explore *explore, const struct explore_resul
 static int try_without(struct explore *explore)
 {
 	struct explore_run *run = new_run(explore, explore->first);
+	const char *with;
 	int status = 0;
 
 	run->decide = false;
@@ -289,7 +290,9 @@ static int try_without(struct explore *explore)
 		tool_error("interrupted");
 		status = EXIT_FAILURE;
 	} else if (run->result.end != ENDED_WELL) {
-		tool_error("%s fails without faults, too: %s", name_of(explore),
+		with = explore_lists_faults(explore) ? "with the faults of the file alone" :
+						       "without faults";
+		tool_error("%s fails %s, too: %s", name_of(explore), with,
 			   explore_words(&run->result));
 		if (explore_keep_output(explore, run))
 			tool_error("what it printed is in %s/seed-%llu.out", explore->output,

@@ -125,6 +125,8 @@ bool explore_same_system(const struct explore_result *a, const struct explore_re
 
 /* Was there any fault in the run, or preemption? */
 bool explore_has_faults(const char *record);
+/* Does the base scenario itself list faults or preemptions? */
+bool explore_lists_faults(const struct explore *explore);
 /* At how many places threads of several programs could be held up, for the launcher; or NULL. */
 char *explore_points(const char *record);
 /* It is a preemption, and no fault. */

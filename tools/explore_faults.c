@@ -37,6 +37,23 @@ bool explore_has_faults(const char *record)
 	return any;
 }
 
+bool explore_lists_faults(const struct explore *explore)
+{
+	static const char *const lists[] = { "faults", "preemptions" };
+	const config_setting_t *list;
+	config_t config;
+	bool any = false;
+
+	config_init(&config);
+	if (explore->scenario && config_read_file(&config, explore->scenario) == CONFIG_TRUE)
+		for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+			list = config_lookup(&config, lists[i]);
+			any |= list && config_setting_length(list);
+		}
+	config_destroy(&config);
+	return any;
+}
+
 char *explore_points(const char *record)
 {
 	FILE *file = fopen(record, "re");

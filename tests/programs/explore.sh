@@ -211,6 +211,9 @@ check 'a bad chance of nodes' eval 'explore 2 --scenario wrong.scenario -- true 
 
 check 'a program that always fails' eval 'explore 2 --seeds 1-9 -- ./client always && [ ! -s out ] &&
 	has err "fails without faults, too: exit status 4"'
+{ cat two.scenario; echo 'faults = ( { action = "reject"; message = "REQ"; reason = "consumer_defined"; } );'; } >rejected.scenario
+check 'a file with faults under which it fails' eval 'explore 2 --seeds 1-9 --scenario rejected.scenario -- ./client reason &&
+	has err "fails with the faults of the file alone, too: exit status 28"'
 check 'a program that is not there' eval 'rm -rf found; explore 127 --seeds 1 -- ./nothing && [ ! -s out ] && [ ! -e found ] &&
 	has err "polycm: ./nothing: No such file or directory" && counts err 1 .'
 check 'a program that is in no folder' eval 'PATH=/usr/bin:/bin explore 127 --seeds 1 -- nothing && counts err 1 . &&
