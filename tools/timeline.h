@@ -51,6 +51,7 @@ struct column {
 	char *about;		/* devices and addresses; may be empty */
 	long long first_id;	/* whose lines are here; -1: none, -2: several */
 	int host;
+	long long process;	/* -1: of none, or of several */
 	bool untraced;		/* no line is from there */
 	bool kernel;		/* another host's process does what is here */
 };
@@ -98,6 +99,9 @@ struct timeline {
 /* 0, or a line on standard error was written. */
 int timeline_read(struct timeline *timeline, char *const *paths, size_t num);
 void timeline_free(struct timeline *timeline);
+
+/* timeline_names.c: "host, process 0" becomes "host, rping", with the number if there are several. */
+void timeline_name_columns(struct timeline *timeline);
 
 /* The column of that name, which is taken over; -1 once there are too many. */
 int timeline_column(struct timeline *timeline, char *name);

@@ -63,6 +63,7 @@ int timeline_column(struct timeline *timeline, char *name)
 		return i < TIMELINE_MAX_COLUMNS ? i : -1;
 	}
 	timeline->columns[i] = (struct column){ .name = name, .about = tool_strdup(""), .first_id = -1 };
+	timeline->columns[i].process = -1;
 	return timeline->num_columns++;
 }
 
@@ -270,30 +271,6 @@ static uint64_t packet_of(const struct timeline *timeline, const struct item *it
 	return (uint64_t)packet + ((uint64_t)((lives - 1) % MAX_LIVES) << LIFE_SHIFT);
 }
 
-/* "host, process 0" becomes "host, rping (process 0)". */
-static void name_columns(struct timeline *timeline)
-{
-	for (int i = 0; i < timeline->num_columns; i++) {
-		char *name = timeline->columns[i].name, *number = strrchr(name, ','), *longer;
-		long long process;
-
-		if (!number || sscanf(number, ", process %lld", &process) != 1)
-			continue;
-		for (size_t j = 0; j < timeline->num_programs; j++) {
-			const struct program *program = &timeline->programs[j];
-
-			if (program->process != process ||
-			    timeline->files[program->file].host != timeline->columns[i].host)
-				continue;
-			longer = tool_printf("%.*s, %s (process %lld)", (int)(number - name), name,
-					     program->name, process);
-			free(name);
-			timeline->columns[i].name = longer;
-			break;
-		}
-	}
-}
-
 /* ------------------------------------------------------------------------
  * Lines.
  */
@@ -469,7 +446,7 @@ int timeline_read(struct timeline *timeline, char *const *paths, size_t num)
 	timeline_clocks(timeline);
 	place_items(timeline);
 	place_changes(timeline);
-	name_columns(timeline);
+	timeline_name_columns(timeline);
 	sort(timeline);
 	return 0;
 }

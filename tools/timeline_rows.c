@@ -343,7 +343,8 @@ static int column_of_sender(const struct timeline *timeline, const char *node, l
 
 		if (strncmp(name, node, len) || (name[len] && name[len] != ','))
 			continue;
-		if (process < 0 || is_process(name + len, process))
+		if (process < 0 || timeline->columns[i].process == process ||
+		    is_process(name + len, process))
 			return i;
 		if (first < 0)
 			first = i;

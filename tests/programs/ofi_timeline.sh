@@ -63,7 +63,7 @@ is_drawn() {
 	shift
 	comes "$@" || return
 	# One column each, and one of the client's kernel if the last message comes too late for the client.
-	counts out 1 '10\.99\.0\.1.*, rping \(process 0\) +.*10\.99\.0\.2.*, rping \(process 0\)( .*kernel)?$' || return
+	counts out 1 '10\.99\.0\.1.*, rping +.*10\.99\.0\.2.*, rping( .*kernel)?$' || return
 	requests=$(grep -cE -e "├(──|┄┄) (REQ|MPA_REQ)( |$)" out)
 	[ "$requests" -eq 1 ] || { cat out; return 1; }
 	# In the clock of either of them.
@@ -87,7 +87,7 @@ is_answered() {
 	"${polycm_one[@]}" env "POLYCM_OFI_TRACE=$work/roce/alone.trace" rping -c -a "${address_two[0]}" -C 1 \
 		>alone.log 2>&1 && return 1
 	exits 0 env COLUMNS=100 "${command[@]}" timeline roce/alone.trace && [ ! -s err ] &&
-	counts out 1 ', rping \(process 0\) .*  10.99.0.2, not traced$' &&
+	counts out 1 ', rping .*  10.99.0.2, not traced$' &&
 	# In one line, or in two where the machine is slow.
 	counts out 1 '├── REQ ─*▶│$|├┄┄ REQ \[1\] ┄*│$' &&
 	counts out 1 '│◀─* REJ 8, nobody listens ──┤$' && ! grep 'open end' out && return
