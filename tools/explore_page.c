@@ -16,7 +16,7 @@
 #define MAX_LINES 12u		/* of a program */
 #define MAX_LENGTH 300		/* of a line */
 #define MAX_LABELS 64u
-#define FRAME "polycm: " SYSTEM_FRAME
+#define DETAIL "polycm: " SYSTEM_INDENT
 #define SYSTEM_BEGIN (UINT64_C(1000) * EXPLORE_SECOND)	/* in its traces: TURN_BEGIN */
 
 struct tail {
@@ -48,10 +48,10 @@ static struct tail *tail_of(struct tail *tails, size_t *num, const char *label)
 	return &tails[(*num)++];
 }
 
-/* Part of a stack, which is shown with what its thread waits for. */
-static bool is_frame(const char *line)
+/* About a wait, and shown with it: since when, and the stack. */
+static bool is_detail(const char *line)
 {
-	return !strncmp(line, FRAME, strlen(FRAME));
+	return !strncmp(line, DETAIL, strlen(DETAIL));
 }
 
 static void add_line(struct tail *tail, const char *text)
@@ -72,7 +72,7 @@ static size_t read_tails(const char *output, bool is_system, struct tail *tails)
 
 	while (file && getline(&line, &size, file) > 0) {
 		line[strcspn(line, "\n")] = '\0';
-		if (is_system && is_frame(line))
+		if (is_system && is_detail(line))
 			continue;
 		label = split(line, is_system, &text);
 		tail = tail_of(tails, &num, label);
@@ -134,8 +134,8 @@ static void write_waits(FILE *page, const char *output)
 	size_t size = 0;
 
 	while (file && getline(&line, &size, file) > 0) {
-		if ((is_wait || is_stack) && is_frame(line)) {
-			fprintf(page, "%s      %s", is_wait ? "\n" : "", line + strlen(FRAME));
+		if ((is_wait || is_stack) && is_detail(line)) {
+			fprintf(page, "%s      %s", is_wait ? "\n" : "", line + strlen(DETAIL));
 			is_wait = false;
 			is_stack = true;
 			continue;

@@ -342,7 +342,7 @@ void system_unwind(const struct system_stack *stacks, size_t num, FILE *to);
 
 /* --- system_waits.c --- */
 
-#define SYSTEM_FRAME "    at "	/* in front of each line of a stack */
+#define SYSTEM_INDENT "    "	/* of lines about a wait: since when, and the stack */
 
 /*
  * "server: rping, process 1, thread 2", by numbers as those of preemptions: a thread's is that in its

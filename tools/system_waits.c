@@ -126,8 +126,9 @@ static void report_wait(const struct system *system, const struct turn_thread *t
 		   "longer than the limit of virtual time" : "for what can never happen", what);
 	free(what);
 	free(who);
+	tool_error(SYSTEM_INDENT "since %.6f s", (double)(thread->since_ns - TURN_BEGIN) / 1e9);
 	for (char *frame = stack ? strtok(stack, "\n") : NULL; frame; frame = strtok(NULL, "\n"))
-		tool_error(SYSTEM_FRAME "%s", frame);
+		tool_error(SYSTEM_INDENT "at %s", frame);
 }
 
 /* Names take longer than most runs.  polycm explore shows those of a run that it traces. */

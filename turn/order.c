@@ -335,6 +335,7 @@ void turn_order_interrupt_words(struct turn_segment *segment)
 void turn_order_note_call(struct turn_segment *segment, uint32_t thread)
 {
 	segment->calls++;
+	segment->threads[thread].since_ns = segment->now;
 	note(segment, (uint64_t)thread << 32 | segment->threads[thread].call);
 	turn_record(segment, TURN_CALL, thread);
 }

@@ -35,7 +35,7 @@
 #define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
 
 #define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
-#define TURN_VERSION 7u
+#define TURN_VERSION 8u
 
 /* Environment of a member: the segment's file, and the slot of its first thread. */
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
@@ -111,6 +111,7 @@ struct turn_thread {
 	uint32_t quiet;		/* calls in a row that nobody else sees */
 	uint32_t yields;	/* and how often it let others go on for it */
 	uint32_t call;		/* what it is in, for people */
+	uint64_t since_ns;	/* and since when */
 	uint32_t purpose;	/* enum turn_purpose (turn_tells.h), for people */
 	uint64_t arguments[6];
 	uint64_t context;	/* its registers there: an ucontext_t in its memory; 0: none */

@@ -52,7 +52,7 @@ page() {
 	polycm explore --seeds 1-40 --failures 2 --output "$work/results" --on a "$work/locks" lock_orders >"$work/found" 2>&1
 	[ $? -eq 1 ] && counts "$work/found" 1 '^seed [0-9]+: ' && lacks "$work/found" preempt.c || return
 	set -- "$work"/results/seed-*.md
-	counts "$1" 1 '^      second_first \(preempt.c:[0-9]+\)$' && counts "$1" 1 '^      lock_orders \(preempt.c:' &&
+	counts "$1" 1 '^      at second_first \(preempt.c:[0-9]+\)$' && counts "$1" 1 '^      at lock_orders \(preempt.c:' &&
 		lacks "$1" 'polycm:     at '
 }
 check 'the page of polycm explore' page
