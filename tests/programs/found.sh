@@ -6,9 +6,7 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
 need rping ucmatose udaddy rcopy cmtime
-[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
-polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
-	skip 'the kernel has no syscall user dispatch'
+need_turns
 page=$abs_top_srcdir/docs/found.md
 
 # The displays of the page: base (the nodes), and for the N-th bug N.part (what comes behind them) and N.command.

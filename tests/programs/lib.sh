@@ -95,6 +95,13 @@ command=("${as_user[@]}" timeout --foreground -k 2 "$limit"
 	 env "LD_LIBRARY_PATH=${library%/*}" "$command")
 polycm() { "${command[@]}" "$@"; }
 
+# need_turns [OPTION...]: several programs in one virtual time. What a run says of itself is in $work/probe.
+need_turns() {
+	[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
+	polycm run "$@" --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
+		skip 'the kernel has neither syscall user dispatch nor seccomp filters'
+}
+
 # --- Counting. ---
 
 check() {

@@ -7,9 +7,7 @@
 
 : "${CC:=cc}"
 need "${CC%% *}"
-[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
-polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
-	skip 'the kernel has no syscall user dispatch'
+need_turns
 unpromised=
 ! grep -qF 'allows no namespaces' "$work/probe" || unpromised=' ids objects ports host '
 ! polycm run --log info --on a true 2>&1 | grep -qF 'time stamp counter cannot' || unpromised+=' counter '

@@ -5,9 +5,7 @@
 # read the processor's time stamp counter: they end, and each run is the same.
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
-[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
-polycm run --log info --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
-	skip 'the kernel has no syscall user dispatch'
+need_turns --log info
 : "${CC:=cc}"
 
 # run NAME STATUS ARG...: one run, its output in NAME.out, its trace in NAME.trace, where it has one.

@@ -7,9 +7,7 @@
 
 need rping
 grep -q '^#define HAVE_LIBDW 1' "$abs_top_builddir/config.h" || skip 'polycm is built without libdw'
-[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
-polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
-	skip 'the kernel has no syscall user dispatch'
+need_turns
 : "${CC:=cc}"
 build() { $CC -O1 -fno-optimize-sibling-calls -Wall -Wextra "$@" -pthread && chmod go+rx "$work"/*; }
 check 'the member compiles' build -g -o "$work/member" "$abs_top_srcdir/tests/programs/stacks.c"

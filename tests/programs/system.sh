@@ -7,9 +7,7 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
 need rping ucmatose udaddy udpong rdma_server cmtime rcopy mckey ibv_rc_pingpong
-[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
-polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
-	skip 'the kernel has no syscall user dispatch'
+need_turns
 # Where the system allows no namespaces, a message says that process ids, paths and ports differ.
 pid='$$'
 ! grep -qF 'allows no namespaces' "$work/probe" || pid=no

@@ -7,7 +7,7 @@
 
 : "${CC:=cc}"
 need rping ucmatose "${CC%% *}"
-[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
+need_turns
 check 'the sandbox compiles' $CC -O1 -Wall -Wextra -o "$work/filter" "$abs_top_srcdir/tests/programs/filter.c" -pthread
 check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread -lm
 chmod go+rx "$work/filter" "$work/member"

@@ -6,9 +6,7 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
 need rping
-[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
-polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
-	skip 'the kernel has no syscall user dispatch'
+need_turns
 two=(--on server rping -s -a 10.0.0.1 -C 12 -v --on client rping -c -a 10.0.0.1 -C 12 -v)
 user mkfifo "$work/alive" || exit 99
 

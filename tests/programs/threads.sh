@@ -7,9 +7,7 @@
 
 : "${CC:=cc}"
 need "${CC%% *}"
-[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
-polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
-	skip 'the kernel has no syscall user dispatch'
+need_turns
 cp "$abs_top_srcdir"/tests/programs/{threads.c,member.h,explore.c,explore_two.h} "$work/"
 check 'the programs compile' eval '$CC -O2 -Wall -Wextra -Werror -o "$work/threads" "$work/threads.c" \
 	-lrdmacm -libverbs -pthread && $CC -DWITH_SIM -I"$abs_top_srcdir/include" -O2 -Wall -Wextra -Werror \

@@ -5,9 +5,7 @@
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
 need rping
-[ -e "$copy/lib/libpolycm-turn.so" ] || skip 'libpolycm-turn is not built for this system'
-polycm run --on a true >"$work/probe" 2>&1 || ! grep -F 'syscall user dispatch' "$work/probe" ||
-	skip 'the kernel has no syscall user dispatch'
+need_turns
 : "${CC:=cc}"
 check 'the member compiles' $CC -O1 -Wall -Wextra -I"$abs_top_srcdir" -o "$work/member" "$abs_top_srcdir/tests/programs/verify.c" -pthread
 chmod go+rx "$work/member"
