@@ -139,8 +139,11 @@ void system_catch_signals(void)
 	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
 	struct sigaction action = { .sa_handler = on_signal };
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		/* stdio loses what is not written when a call is interrupted. */
+		action.sa_flags = signals[i] == SIGCHLD ? SA_RESTART : 0;
 		sigaction(signals[i], &action, NULL);
+	}
 }
 
 static void break_run(struct run *run)
