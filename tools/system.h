@@ -276,6 +276,8 @@ void system_tell_counter(void);
 
 /* --- system_busy.c --- */
 
+/* Of a thread, as the system shows it; false: it is not known. */
+bool system_read_name(int32_t pid, int32_t tid, char name[16]);
 /* Of the thread that has the turn: it made no call for so long. */
 void system_tell_busy(const struct system *system, uint32_t number, int seconds);
 

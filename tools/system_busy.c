@@ -24,17 +24,16 @@ static long call_of(const struct system *system, const struct turn_thread *threa
 	return number;
 }
 
-/* The program's that the process is by now. */
-static void read_name(int32_t pid, char name[16])
+bool system_read_name(int32_t pid, int32_t tid, char name[16])
 {
-	char *path = tool_printf("/proc/%d/comm", pid);
+	char *path = tool_printf("/proc/%d/task/%d/comm", pid, tid);
 	FILE *file = fopen(path, "re");
+	bool is_read = file && fscanf(file, "%15[^\n]", name) == 1;
 
-	if (!file || fscanf(file, "%15[^\n]", name) != 1)
-		strcpy(name, "a program");
 	if (file)
 		fclose(file);
 	free(path);
+	return is_read;
 }
 
 void system_tell_busy(const struct system *system, uint32_t number, int seconds)
@@ -47,7 +46,9 @@ void system_tell_busy(const struct system *system, uint32_t number, int seconds)
 	const char *call_name = call < 0 ? NULL : system_call_name((uint64_t)call);
 	char name[16];
 
-	read_name(member->pid, name);
+	/* The program's that the process is by now. */
+	if (!system_read_name(member->pid, member->pid, name))
+		strcpy(name, "a program");
 	if (call >= 0)
 		tool_error("%s: %s, process %u, thread %u, is in system call %ld (%s) for %d s of real "
 			   "time, which waits for what is outside of the run; Ctrl-C ends the run", node,

@@ -23,24 +23,34 @@
 #define PATIENCE_NS (10 * (int64_t)TURN_SECOND)	/* of real time, for a process that should end */
 #define EXITS 4u		/* PF_EXITING in its flags (proc(5)) */
 
-/* A process whose first thread has ended is a zombie, too, while other threads run. */
-static bool is_zombie(pid_t pid)
+struct stat_of {
+	char state;
+	unsigned int flags;
+	long threads;
+};
+
+/* False: it is not there any more. */
+static bool read_stat(pid_t pid, struct stat_of *ret)
 {
-	char path[32], line[512] = "", state = 'Z', *rest;
-	long threads = 0;
+	char path[32], line[512] = "", *rest = NULL;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	file = fopen(path, "re");
-	if (file && fgets(line, sizeof(line), file)) {
+	if (file && fgets(line, sizeof(line), file))
 		rest = strrchr(line, ')');	/* the name may have anything in it */
-		if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u "
-					  "%*d %*d %*d %*d %ld", &state, &threads) != 2)
-			state = 'Z';
-	}
 	if (file)
 		fclose(file);
-	return (state == 'Z' || state == 'X') && threads <= 1;
+	return rest && sscanf(rest, ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
+			      "%*d %*d %*d %*d %ld", &ret->state, &ret->flags, &ret->threads) == 3;
+}
+
+/* A process whose first thread has ended is a zombie, too, while other threads run. */
+static bool is_zombie(pid_t pid)
+{
+	struct stat_of is;
+
+	return !read_stat(pid, &is) || ((is.state == 'Z' || is.state == 'X') && is.threads <= 1);
 }
 
 /* Before Linux 5.3. */
@@ -125,26 +135,20 @@ static void bury(struct system *system, uint32_t number)
 /* It is about to end, or writes a core, which may take long. */
 static bool is_ending(pid_t pid)
 {
-	char path[32], line[512] = "", *rest;
-	unsigned int flags = 0, dumps = 0;
+	char path[32], line[512];
+	unsigned int dumps = 0;
+	struct stat_of is;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (file && fgets(line, sizeof(line), file)) {
-		rest = strrchr(line, ')');
-		if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-			flags = 0;
-	}
-	if (file)
-		fclose(file);
+	if (read_stat(pid, &is) && is.flags & EXITS)
+		return true;
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	file = fopen(path, "re");
 	while (file && !dumps && fgets(line, sizeof(line), file))
 		sscanf(line, "CoreDumping: %u", &dumps);
 	if (file)
 		fclose(file);
-	return flags & EXITS || dumps;
+	return dumps;
 }
 
 /* False: it lives on, so what members wrote is wrong. */

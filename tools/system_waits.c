@@ -84,15 +84,10 @@ static char *wait_of(const struct turn_thread *thread)
 /* Of polycm itself: they wait for what the others cause. */
 static bool is_own(const struct system *system, const struct turn_thread *thread)
 {
-	char *path = tool_printf("/proc/%d/task/%d/comm", system->segment->members[thread->member].pid,
-				 thread->tid), name[16] = "";
-	FILE *file = fopen(path, "re");
-	bool own = file && fgets(name, sizeof(name), file) && !strncmp(name, "polycm-", 7);
+	char name[16];
 
-	if (file)
-		fclose(file);
-	free(path);
-	return own;
+	return system_read_name(system->segment->members[thread->member].pid, thread->tid, name) &&
+	       !strncmp(name, "polycm-", 7);
 }
 
 /* Somebody would go on, but later than anybody may. */
