@@ -113,8 +113,8 @@ static bool is_long(const struct turn_segment *segment)
 }
 
 /*
- * If all that is to come are looks, or polls that have been in vain for long, each look is at what
- * happened since its last one: who has looked then does not go on for it.
+ * When nothing is left but deadlines of threads that look at what others did (TURN_LOOKS), or that
+ * have polled in vain for long, a thread looks again only if something happened since its last look.
  */
 static uint64_t first_deadline(const struct turn_segment *segment)
 {

@@ -30,9 +30,9 @@ uint32_t turn_order_next(struct turn_segment *segment);
 void turn_order_moved(struct turn_segment *segment);
 
 /*
- * How long a thread that has polled in vain for long sleeps until it does so again: where nothing
- * can happen but by threads that poll, for longer the longer that lasts.  They may tell each other
- * something through memory, which nobody sees, so there is a limit.
+ * A thread has polled in vain many times: how long it sleeps before the next poll.  While all others
+ * poll, too, that grows with the time since something happened.  There is a limit, because one of
+ * them may write to memory that another one reads, which is not seen here.
  */
 #define TURN_LONGEST_POLL UINT64_C(16384000)	/* ns */
 #define TURN_LONGEST_RARE_POLL (8 * TURN_LONGEST_POLL)

@@ -98,7 +98,7 @@ struct turn_thread {
 	bool woken;		/* by another thread, not by its deadline */
 	bool held;		/* it does not wait, but is held up (preempt.h) */
 	bool interrupted;	/* it is to look whether a signal is there */
-	bool polls;		/* it asks, so far in vain */
+	bool polls;		/* its calls in a row found nothing */
 	bool passed;		/* it let others go on, and waits for nothing */
 	bool serves;		/* it is the simulator's: only what it sends is something that happens */
 	uint32_t then;		/* enum turn_then, of its wait */

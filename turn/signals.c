@@ -89,7 +89,7 @@ uint64_t turn_signal_mask(const void *mask)
 	return copy & ~TURN_OWN_SIGNALS;
 }
 
-/* The handlers of the program run in it, and none of ours in their place. */
+/* Handlers of the program run meanwhile.  TURN_ASK_SIGNAL is blocked: it would end the wait. */
 static long suspend(uint64_t mask)
 {
 	mask |= turn_signal_bit(TURN_ASK_SIGNAL);
