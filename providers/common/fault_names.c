@@ -19,6 +19,7 @@ static const struct {
 } groups[] = {
 	{ "cm", CM_MASK },
 	{ "data", DATA_MASK },
+	{ "tcp", TCP_MASK },
 	{ "any", PACKET_MASK },
 };
 

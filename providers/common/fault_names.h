@@ -38,6 +38,12 @@
 	X(SIM_MSG_RNR_NAK, "RNR_NAK")					\
 	X(SIM_MSG_UD, "UD")						\
 	X(SIM_MSG_OTHER_DATA, NULL)					\
+	/* TCP connections of programs (wire/tcp.h). */			\
+	X(SIM_MSG_TCP_SYN, "TCP_SYN")					\
+	X(SIM_MSG_TCP_SYN_ACK, "TCP_SYN_ACK")				\
+	X(SIM_MSG_TCP_DATA, "TCP_DATA")					\
+	X(SIM_MSG_TCP_FIN, "TCP_FIN")					\
+	X(SIM_MSG_TCP_RST, "TCP_RST")					\
 	/* Calls. */							\
 	X(SIM_CALL_CREATE_ID, "create_id")				\
 	X(SIM_CALL_BIND, "bind")					\
@@ -70,12 +76,16 @@ enum sim_what {
 #define CM_MASK BITS(SIM_MSG_REQ, SIM_MSG_OTHER_STREAM)
 #define MAD_MASK BITS(SIM_MSG_REQ, SIM_MSG_OTHER_MAD)
 #define DATA_MASK BITS(SIM_MSG_SEND, SIM_MSG_OTHER_DATA)
-#define PACKET_MASK (CM_MASK | DATA_MASK)
+#define TCP_MASK BITS(SIM_MSG_TCP_SYN, SIM_MSG_TCP_RST)
+#define PACKET_MASK (CM_MASK | DATA_MASK | TCP_MASK)
 #define CALL_MASK BITS(SIM_CALL_CREATE_ID, SIM_CALL_JOIN_MULTICAST)
 #define LOOKUP_MASK BITS(SIM_LOOKUP_PATH, SIM_LOOKUP_NEIGHBOUR)
 /* Requests between connected QPs. */
 #define REQUEST_MASK (BITS(SIM_MSG_SEND, SIM_MSG_READ) | BIT(SIM_MSG_ATOMIC))
-#define REJECT_MASK (BIT(SIM_MSG_REQ) | BIT(SIM_MSG_REP) | BIT(SIM_MSG_MPA_REQ) | REQUEST_MASK)
+/* What is answered with a RST, for which there are no reasons. */
+#define RESET_MASK (BIT(SIM_MSG_TCP_SYN) | BIT(SIM_MSG_TCP_SYN_ACK) | BIT(SIM_MSG_TCP_DATA))
+#define REJECT_MASK									\
+	(BIT(SIM_MSG_REQ) | BIT(SIM_MSG_REP) | BIT(SIM_MSG_MPA_REQ) | REQUEST_MASK | RESET_MASK)
 
 /* "REQ", "create_qp", ...; NULL for those that have no name. */
 const char *sim_what_name(enum sim_what what);

@@ -112,7 +112,7 @@ static bool is_over(void)
 /* Is it sent over TCP, which undoes copies and reordering? */
 static bool is_streamed(enum sim_what what)
 {
-	return what >= SIM_MSG_MPA_REQ && what <= SIM_MSG_OTHER_STREAM;
+	return (what >= SIM_MSG_MPA_REQ && what <= SIM_MSG_OTHER_STREAM) || BIT(what) & TCP_MASK;
 }
 
 /* Each message takes the same number of draws, so that bounds change no other decision. */
@@ -161,6 +161,8 @@ static void decide(enum sim_what what, size_t length, struct explore_decision *d
 	/* The reasons of a REJ do not fit a NAK. */
 	if (!data && BIT(what) & DATA_MASK)
 		decision->rule.reason = (uint16_t)(1 + again(chooser) % 3);
+	if (BIT(what) & RESET_MASK)
+		decision->rule.reason = 0;
 	if (data)
 		choose_byte(chooser, length, decision);
 	decision->rule.delay_ns = limit_delay(decision->rule.delay_ns);
@@ -260,7 +262,8 @@ static void describe(const struct explore_decision *decision, char *text, size_t
 		snprintf(text, size, " on = \"%s\";", decision->on);
 		break;
 	case POLYCM_SIM_REJECT:
-		snprintf(text, size, " reason = %u;", decision->rule.reason);
+		if (decision->rule.reason)
+			snprintf(text, size, " reason = %u;", decision->rule.reason);
 		break;
 	case POLYCM_SIM_CORRUPT:
 		snprintf(text, size, " offset = %d; value = %u;", decision->rule.offset,

@@ -67,6 +67,8 @@ static const void *extension(const char *name, unsigned int version)
 		return NULL;
 	if (!strcmp(name, "sim"))
 		return &sim_control_ops;
+	if (!strcmp(name, POLYCM_TCP_EXTENSION))
+		return &sim_tcp_ops;
 	return !strcmp(name, "place") ? sim_fabric_place() : NULL;
 }
 

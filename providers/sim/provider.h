@@ -5,6 +5,7 @@
 #ifndef SIM_PROVIDER_H
 #define SIM_PROVIDER_H
 
+#include "include/tcp_ops.h"
 #include "providers/soft/host/start.h"
 #include "scenario.h"
 
@@ -16,5 +17,7 @@ int sim_up_scenario(const char *path, const struct sim_scenario_head *of);
 
 /* extension("sim", 1) (control.c) */
 extern const struct polycm_sim_ops sim_control_ops;
+/* POLYCM_TCP_EXTENSION (tcp.c) */
+extern const struct polycm_tcp_ops sim_tcp_ops;
 
 #endif

@@ -19,11 +19,13 @@ struct top {
 	config_setting_t *preemptions;	/* the launcher's (tools/system_preempt.c) */
 	uint64_t seed;
 	const char *clock;
+	bool tcp;			/* likewise (tools/system_relay.c) */
 };
 
 static const struct scenario_member top_members[] = {
 	SCENARIO_MEMBER(struct top, seed, SCENARIO_NUMBER),
 	SCENARIO_MEMBER(struct top, clock, SCENARIO_TEXT),
+	SCENARIO_MEMBER(struct top, tcp, SCENARIO_FLAG),
 	SCENARIO_MEMBER(struct top, nodes, SCENARIO_LIST),
 	SCENARIO_MEMBER(struct top, links, SCENARIO_LIST),
 	SCENARIO_MEMBER(struct top, faults, SCENARIO_LIST),

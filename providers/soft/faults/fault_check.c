@@ -113,13 +113,15 @@ static int check_address(const char *text, struct why *why)
 	return 0;
 }
 
-/* A REJ's reason, or a NAK's code, which nothing has to say. */
+/* A REJ's reason, or a NAK's code, which nothing has to say; a RST has none. */
 static int check_reject(const struct polycm_sim_fault_rule *rule, uint64_t mask, struct why *why)
 {
+	if (!(mask & ~RESET_MASK) && rule->reason)
+		return no(why, "a TCP connection is reset without a reason: leave it out");
 	if (!(mask & ~REQUEST_MASK) && rule->reason > MAX_NAK)
 		return no(why, "data is rejected for reason 1 (invalid request), 2 (remote access "
 			  "error) or 3 (remote operational error)");
-	return rule->reason || !(mask & ~(REQUEST_MASK | BIT(SIM_MSG_MPA_REQ))) ? 0 :
+	return rule->reason || !(mask & ~(REQUEST_MASK | BIT(SIM_MSG_MPA_REQ) | RESET_MASK)) ? 0 :
 	       no(why, "reject needs a reason from 1 on");
 }
 

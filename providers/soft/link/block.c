@@ -16,7 +16,7 @@ static uint64_t taken;			/* a bit for each */
 
 static __attribute__((noinline)) void *get_reserved(size_t size, enum sim_packet_type type)
 {
-	bool vital = type == SIM_PACKET_MAD || type == SIM_PACKET_STREAM || type == SIM_PACKET_NOTE;
+	bool vital = type != SIM_PACKET_RC && type != SIM_PACKET_UD;
 	uint64_t free_ones = ~taken;
 	unsigned int i;
 

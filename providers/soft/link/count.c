@@ -63,6 +63,9 @@ static uint64_t bytes_of(enum sim_packet_type type, const void *header, size_t l
 
 void sim_link_count_sent(const struct sim_frame *frame)
 {
+	/* It goes through the host, not the device. */
+	if (frame->type == SIM_PACKET_TCP)
+		return;
 	if (!sim_port_carries(frame->from)) {
 		sim_count(frame->from, SIM_NOT_SENT, 1);
 		return;
@@ -75,6 +78,8 @@ void sim_link_count_sent(const struct sim_frame *frame)
 
 void sim_link_count_received(const struct sim_packet *packet)
 {
+	if (packet->type == SIM_PACKET_TCP)
+		return;
 	if (packet->type == SIM_PACKET_UD && is_to_group(packet->data, packet->len))
 		sim_count(packet->to, SIM_RECEIVED_FROM_GROUPS, 1);
 	count(packet->to, SIM_RECEIVED_PACKETS, SIM_RECEIVED_WORDS,

@@ -8,6 +8,7 @@
 #include "providers/soft/wire/mpa.h"
 #include "providers/soft/wire/rc.h"
 #include "providers/soft/wire/segment.h"
+#include "providers/soft/wire/tcp.h"
 #include "shape_internal.h"
 
 #define MAD_ATTR_ID 16u
@@ -99,6 +100,27 @@ static void look_at_rc(const struct sim_frame *frame, struct sim_message *messag
 		message->wire_length += h.length - h.offset;
 }
 
+static void look_at_tcp(const struct sim_frame *frame, struct sim_message *message)
+{
+	static const enum sim_what kinds[] = {
+		[POLYCM_TCP_SYN] = SIM_MSG_TCP_SYN,
+		[POLYCM_TCP_SYN_ACK] = SIM_MSG_TCP_SYN_ACK,
+		[POLYCM_TCP_DATA] = SIM_MSG_TCP_DATA,
+		[POLYCM_TCP_FIN] = SIM_MSG_TCP_FIN,
+		[POLYCM_TCP_RST] = SIM_MSG_TCP_RST,
+		[POLYCM_TCP_REFUSED] = SIM_MSG_TCP_RST,
+	};
+	struct tcp_header h;
+
+	message->what = SIM_MSG_OTHER_DATA;
+	if (!sim_frame_read(frame, 0, &h, sizeof(h)) ||
+	    h.kind >= sizeof(kinds) / sizeof(kinds[0]))
+		return;
+	message->what = kinds[h.kind];
+	message->length = h.len;
+	message->wire_length = TCP_HEADERS_LEN + h.len;
+}
+
 void sim_message_of(const struct sim_frame *frame, struct sim_message *ret_message)
 {
 	size_t length = sim_frame_len(frame);
@@ -115,6 +137,9 @@ void sim_message_of(const struct sim_frame *frame, struct sim_message *ret_messa
 		break;
 	case SIM_PACKET_RC:
 		look_at_rc(frame, ret_message);
+		break;
+	case SIM_PACKET_TCP:
+		look_at_tcp(frame, ret_message);
 		break;
 	default:
 		ret_message->what = frame->type == SIM_PACKET_UD ? SIM_MSG_UD : SIM_MSG_OTHER_DATA;

@@ -213,7 +213,7 @@ static void apply_corruption(const struct sim_frame *frame, const struct sim_mes
 {
 	if (!fate->corrupted)
 		return;
-	if (frame->type == SIM_PACKET_RC || frame->type == SIM_PACKET_UD)
+	if (frame->type != SIM_PACKET_MAD && frame->type != SIM_PACKET_STREAM)
 		fate->lost = true;
 	else
 		fate->offset += message->start;

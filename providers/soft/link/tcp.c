@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link/tcp.c - TCP on links that lose packets: on iWARP nothing is lost for the layers above,
- * but late.  A lost segment is sent again after the retransmission time-out, which doubles
- * each time, and later segments wait for it.  TCP hides copies and restores the order.  A
- * segment that arrives at a port that is down counts as lost when it was sent.
+ * link/tcp.c - TCP on links that lose packets: on iWARP, and for connections between programs,
+ * nothing is lost for the layers above, but late.  A lost segment is sent again after the
+ * retransmission time-out, which doubles each time, and later segments wait for it.  TCP hides
+ * copies and restores the order.  A segment that arrives at a port that is down counts as lost
+ * when it was sent.
  *
- * As in Linux the first time-out is 200 ms, or a second for the answer to a SYN.  After 15
- * repetitions the connection is given up: its sender gets an error, and its segments are
- * lost.  The connecting side repeats SYNs; a RST is never repeated.
+ * As in Linux the first time-out is 200 ms, or a second for a SYN and its answer.  After 15
+ * repetitions, or 6 of a SYN, the connection is given up: its sender gets an error, and its
+ * segments are lost.  On iWARP the connecting side repeats SYNs.  A RST is never repeated.
  */
 #include "config.h"
 
@@ -19,6 +20,7 @@
 
 #include "providers/soft/wire/rc.h"
 #include "providers/soft/wire/segment.h"
+#include "providers/soft/wire/tcp.h"
 #include "block.h"
 #include "left.h"
 #include "shape_internal.h"
@@ -27,8 +29,10 @@
 #define OPENING_TIMEOUT SIM_MS(1000)
 #define LONGEST_TIMEOUT SIM_MS(120000)
 #define RETRIES 15u			/* net.ipv4.tcp_retries2 */
+#define SYN_RETRIES 6u			/* net.ipv4.tcp_syn_retries */
 #define BUCKETS 64u			/* of senders, which are few: those that lost something */
 #define STREAM_KEY (UINT64_C(1) << 32)	/* the number of the queue pair is not known yet */
+#define PROGRAM_KEY (UINT64_C(1) << 33)	/* a connection of programs, and its direction */
 
 /* A segment that was lost, or that waits for a lost one. */
 struct segment_kept {
@@ -86,18 +90,41 @@ static uint64_t stream_connection(const struct sim_frame *frame)
 	return qpn ? qpn : STREAM_KEY | word(frame, SEG_SRC_ID);
 }
 
+static uint64_t program_connection(const struct sim_frame *frame)
+{
+	struct tcp_header h;
+
+	if (!sim_frame_read(frame, 0, &h, sizeof(h)) || h.kind == POLYCM_TCP_RST)
+		return 0;
+	return PROGRAM_KEY | (uint64_t)h.to_server << 32 | h.connection;
+}
+
 uint64_t sim_tcp_connection(const struct sim_frame *frame)
 {
 	if (frame->type == SIM_PACKET_STREAM)
 		return stream_connection(frame);
+	if (frame->type == SIM_PACKET_TCP)
+		return program_connection(frame);
 	if (frame->type == SIM_PACKET_RC && frame->from->device->rules->protocol == POLYCM_PROTO_MPA)
 		return word(frame, offsetof(struct rc_header, src_qpn));
 	return 0;
 }
 
+/* A SYN, or what answers it. */
 static bool is_opening(const struct sim_frame *frame)
 {
-	return frame->type == SIM_PACKET_STREAM && *(const uint8_t *)frame->header == SEG_SYN_ACK;
+	uint32_t kind;
+
+	if (frame->type != SIM_PACKET_TCP)
+		return frame->type == SIM_PACKET_STREAM &&
+		       *(const uint8_t *)frame->header == SEG_SYN_ACK;
+	kind = word(frame, offsetof(struct tcp_header, kind));
+	return kind <= POLYCM_TCP_SYN_ACK || kind == POLYCM_TCP_REFUSED;
+}
+
+static unsigned int most_retries(const struct sim_frame *frame)
+{
+	return frame->type == SIM_PACKET_TCP && is_opening(frame) ? SYN_RETRIES : RETRIES;
 }
 
 /* ------------------------------------------------------------------------
@@ -209,6 +236,22 @@ static void go_on(struct sender *sender)
 	sim_timer_arm(&sender->timer, sender->arrived.at + (sender->first ? latency : 0));
 }
 
+/* What the sender is told: a RST of the stream, or in the segment's own words. */
+static void write_end(const struct segment_kept *kept, uint8_t *bytes)
+{
+	const uint32_t gives_up = POLYCM_TCP_GIVES_UP;
+
+	if (kept->frame.type == SIM_PACKET_TCP) {
+		memcpy(bytes, kept->data, sizeof(struct tcp_header));
+		memcpy(bytes + offsetof(struct tcp_header, kind), &gives_up, sizeof(gives_up));
+		return;
+	}
+	bytes[0] = SEG_RST;
+	bytes[1] = SEG_VERSION;
+	memcpy(bytes + SEG_DST_ID, kept->data + SEG_SRC_ID, 4);
+	memcpy(bytes + SEG_SRC_ID, kept->data + SEG_DST_ID, 4);
+}
+
 /*
  * The owner of the socket gets an error, and the peer nothing.  A queue pair counts the
  * repetitions of its data itself, so only a stream is notified.
@@ -216,21 +259,22 @@ static void go_on(struct sender *sender)
 static void give_up(struct sender *sender)
 {
 	const struct segment_kept *kept = sender->first;
-	uint8_t reset[SEG_HEADER] = { SEG_RST, SEG_VERSION };
+	const bool is_stream = kept->frame.type != SIM_PACKET_RC;
+	uint8_t end[sizeof(struct tcp_header)] = { 0 };
 	struct sim_packet packet = {
-		.type = SIM_PACKET_STREAM,
+		.type = kept->frame.type,
 		.from = kept->frame.to,
 		.to = kept->frame.from,
 		.from_slot = kept->slot,
-		.data = reset,
-		.len = sizeof(reset),
+		.data = end,
+		.len = kept->frame.type == SIM_PACKET_TCP ? sizeof(end) : SEG_HEADER,
 	};
-	bool is_stream = kept->frame.type == SIM_PACKET_STREAM;
 
+	_Static_assert(SEG_HEADER <= sizeof(end), "both fit");
 	sim_core->log(POLYCM_LOG_INFO, NULL, "a TCP connection of node %s gives up",
 		      packet.to->device->node->name);
-	memcpy(reset + SEG_DST_ID, kept->data + SEG_SRC_ID, 4);
-	memcpy(reset + SEG_SRC_ID, kept->data + SEG_DST_ID, 4);
+	if (is_stream)
+		write_end(kept, end);
 	forget(sender);
 	if (is_stream)
 		sim_link_tell(&packet);
@@ -250,7 +294,7 @@ static void fire(struct sim_timer *timer)
 		go_on(sender);
 		return;
 	}
-	if (sender->retries == RETRIES) {
+	if (sender->retries == most_retries(&kept->frame)) {
 		give_up(sender);
 		return;
 	}

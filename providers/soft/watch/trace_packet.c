@@ -15,6 +15,7 @@
 #include "providers/soft/trace/trace.h"
 #include "providers/soft/wire/rc.h"
 #include "providers/soft/wire/segment.h"
+#include "providers/soft/wire/tcp.h"
 #include "providers/soft/wire/ud.h"
 #include "watch.h"
 
@@ -324,6 +325,27 @@ static void trace_ud(const char *kind, const struct sim_packet *packet)
 	}
 }
 
+static const char *const tcp_names[] = {
+	[POLYCM_TCP_SYN] = "TCP_SYN",
+	[POLYCM_TCP_SYN_ACK] = "TCP_SYN_ACK",
+	[POLYCM_TCP_DATA] = "TCP_DATA",
+	[POLYCM_TCP_FIN] = "TCP_FIN",
+	[POLYCM_TCP_RST] = "TCP_RST",
+	[POLYCM_TCP_REFUSED] = "TCP_RST",
+};
+
+static void trace_tcp(const char *kind, const struct sim_packet *packet)
+{
+	struct tcp_header h = { .kind = POLYCM_TCP_GIVES_UP };
+
+	if (packet->len >= sizeof(h))
+		memcpy(&h, packet->data, sizeof(h));
+	begin(kind, packet, h.kind < POLYCM_TCP_GIVES_UP ? tcp_names[h.kind] : "TCP");
+	addresses(&h.src, &h.dst);
+	if (h.kind == POLYCM_TCP_DATA)
+		sim_trace_number("len", h.len);
+}
+
 void sim_trace_packet(const char *kind, const struct sim_packet *packet)
 {
 	static void (*const traces[SIM_PACKET_TYPES])(const char *, const struct sim_packet *) = {
@@ -331,6 +353,7 @@ void sim_trace_packet(const char *kind, const struct sim_packet *packet)
 		[SIM_PACKET_STREAM] = trace_stream,
 		[SIM_PACKET_RC] = trace_rc,
 		[SIM_PACKET_UD] = trace_ud,
+		[SIM_PACKET_TCP] = trace_tcp,
 	};
 
 	if (!traces[packet->type])

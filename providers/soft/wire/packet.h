@@ -8,6 +8,7 @@ enum sim_packet_type {
 	SIM_PACKET_STREAM,	/* TCP segments of the iWARP engine */
 	SIM_PACKET_RC,		/* data path of connected QPs */
 	SIM_PACKET_UD,
+	SIM_PACKET_TCP,		/* TCP connections of programs: see wire/tcp.h */
 	SIM_PACKET_NOTE,	/* off the wire: see sim_link_note() */
 	SIM_PACKET_TYPES,
 	SIM_PACKET_LEFT = 0x80	/* in rings between processes only: see link/left.h */
