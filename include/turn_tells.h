@@ -47,6 +47,11 @@ struct turn_tells {
 	void (*serves)(void);
 	/* A packet has left, which others may see without a call. */
 	void (*sent)(void);
+	/* --- For who carries TCP connections (turn/carried.h). --- */
+	/* A connect() of the socket with that cookie has ended: 0 or a negative errno. */
+	void (*connect_ends)(uint64_t cookie, int result);
+	/* A port of the carrier's own stands for that one; 0: no longer. */
+	void (*port_is_for)(uint16_t port, uint16_t other);
 };
 
 #endif

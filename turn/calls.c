@@ -15,6 +15,7 @@
 
 #include "ask_time.h"
 #include "calls.h"
+#include "carried.h"
 #include "clock.h"
 #include "descriptors.h"
 #include "details.h"
@@ -204,8 +205,7 @@ static long yield(const struct turn_call *call)
 
 static call_fn *const calls[] = {
 	[SYS_futex] = turn_futex,
-	[SYS_poll] = turn_poll,
-	[SYS_ppoll] = turn_poll,
+	[SYS_poll] = turn_poll, [SYS_ppoll] = turn_poll,
 	[SYS_select] = turn_select,
 	[SYS_pselect6] = turn_select,
 	[SYS_epoll_wait] = turn_epoll,
@@ -217,8 +217,7 @@ static call_fn *const calls[] = {
 	[SYS_preadv2] = turn_input,	/* at -1 it reads as readv() does */
 	[SYS_recvfrom] = turn_input,
 	[SYS_recvmsg] = turn_input,
-	[SYS_accept] = turn_input,
-	[SYS_accept4] = turn_input,
+	[SYS_accept] = turn_carried_accept, [SYS_accept4] = turn_carried_accept,
 	[SYS_write] = turn_output,
 	[SYS_writev] = turn_output,
 	[SYS_sendto] = turn_output,
@@ -231,6 +230,8 @@ static call_fn *const calls[] = {
 	[SYS_setsockopt] = turn_set_option,
 	[SYS_bind] = turn_bind,
 	[SYS_connect] = turn_connect,
+	[SYS_getsockopt] = turn_carried_get_option,
+	[SYS_getpeername] = turn_carried_get_peer,
 
 	[SYS_mq_timedsend] = turn_queue, [SYS_mq_timedreceive] = turn_queue,
 	[SYS_msgsnd] = turn_ipc, [SYS_msgrcv] = turn_ipc,
@@ -273,8 +274,7 @@ static call_fn *const calls[] = {
 	[SYS_sethostname] = turn_traces,
 	[SYS_setdomainname] = turn_traces,
 
-	[SYS_mmap] = map,
-	[SYS_munmap] = map,
+	[SYS_mmap] = map, [SYS_munmap] = map,
 	[SYS_mremap] = map_elsewhere,
 	[SYS_shmat] = map_elsewhere,
 	[SYS_shmdt] = map_elsewhere,
@@ -348,7 +348,7 @@ static const bool is_quiet[] = {
 
 	[SYS_socketpair] = true, [SYS_pipe] = true, [SYS_pipe2] = true,
 	[SYS_dup] = true, [SYS_memfd_create] = true, [SYS_epoll_create1] = true,
-	[SYS_getsockname] = true, [SYS_getpeername] = true, [SYS_getsockopt] = true,
+	[SYS_getsockname] = true,
 
 	[SYS_mincore] = true,
 	[SYS_mlock] = true, [SYS_mlock2] = true, [SYS_munlock] = true, [SYS_membarrier] = true,

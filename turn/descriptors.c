@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+#include "carried.h"
 #include "clock.h"
 #include "descriptors.h"
 #include "hand.h"
@@ -212,6 +213,9 @@ long turn_connect(const struct turn_call *call)
 	struct turn_source source;
 	long result, interrupted;
 
+	if (turn_carried_is(fd, (const struct sockaddr *)call->arguments[1],
+			    (socklen_t)call->arguments[2]))
+		return turn_carried_connect(call);
 	turn_ports_before_connect(fd, (const struct sockaddr *)call->arguments[1],
 				  (socklen_t)call->arguments[2], &source);
 	for (;;) {

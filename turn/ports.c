@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "carried.h"
 #include "descriptors.h"
 #include "hand.h"
 #include "pointers.h"
@@ -275,6 +276,39 @@ bool turn_ports_before_send(int fd, const struct sockaddr *to, socklen_t len)
 void turn_ports_after_send(int fd)
 {
 	disconnect(fd);
+}
+
+bool turn_ports_read(const struct sockaddr *given, socklen_t len, uint8_t ret[static 16])
+{
+	union address to;
+	struct in6_addr ip;
+
+	if (!given || len < sizeof(sa_family_t) || !turn_can_read(given, smaller(len, sizeof(to))))
+		return false;
+	memcpy(&to, given, smaller(len, sizeof(to)));
+	if (!get_ipv6(&to, len, &ip))
+		return false;
+	memcpy(ret, &ip, 16);
+	return true;
+}
+
+void turn_ports_before_carried(int fd, const struct sockaddr *given, socklen_t len,
+			       union turn_address *ret_from, union turn_address *ret_to)
+{
+	struct in6_addr ip = IN6ADDR_ANY_INIT;
+	union address own;
+	socklen_t own_len = sizeof(own);
+
+	memset(ret_to, 0, sizeof(*ret_to));
+	memset(ret_from, 0, sizeof(*ret_from));
+	memcpy(ret_to, given, smaller(len, sizeof(*ret_to)));
+	get_ipv6((const union address *)ret_to, len, &ip);
+	choose(fd, &ip);
+	if (TURN_RAW(SYS_getsockname, fd, &own, &own_len) < 0)
+		return;
+	if (is_any(&own))
+		set_source(&own, &ip);
+	memcpy(ret_from, &own, smaller(own_len, sizeof(*ret_from)));
 }
 
 /*

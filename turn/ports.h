@@ -22,6 +22,14 @@ long turn_listen(const struct turn_call *call);
 bool turn_ports_before_send(int fd, const struct sockaddr *to, socklen_t len);
 void turn_ports_after_send(int fd);
 
+/* As IPv6 has it; false: it is no address of the Internet, or cannot be read. */
+bool turn_ports_read(const struct sockaddr *given, socklen_t len, uint8_t ret[static 16]);
+
+union turn_address;
+/* A socket that will be connected to that address by another process has an address and a port. */
+void turn_ports_before_carried(int fd, const struct sockaddr *given, socklen_t len,
+			       union turn_address *ret_from, union turn_address *ret_to);
+
 /* Where a connection comes from. */
 struct turn_source {
 	int fd;

@@ -28,6 +28,8 @@
 #define TURN_MAX_MARKS 32768u
 #define TURN_MARK_EVERY 8192u
 #define TURN_MAX_PATH 64u
+#define TURN_MAX_CONNECTS 256u
+#define TURN_PORTS 65536u
 #define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
 #define TURN_NEVER UINT64_MAX
 #define TURN_SECOND UINT64_C(1000000000)
@@ -35,7 +37,7 @@
 #define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
 
 #define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
-#define TURN_VERSION 8u
+#define TURN_VERSION 9u
 
 /* Environment of a member: the segment's file, and the slot of its first thread. */
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
@@ -219,6 +221,12 @@ struct turn_program {
 	int32_t pid;		/* that it forked last, or a negative errno */
 };
 
+/* A connect() over the simulated network (carried.h). */
+struct turn_connect {
+	uint64_t cookie;	/* of the socket (SO_COOKIE); 0: none */
+	int32_t result;		/* 1: it is not known yet; 0 or a negative errno: nobody has taken it */
+};
+
 /* For whoever compares two runs: what happened, of which turns and most calls make the order. */
 enum turn_event_kind { TURN_GIVEN, TURN_CALL, TURN_QUIET_CALL };
 
@@ -314,6 +322,11 @@ struct turn_segment {
 	struct turn_told told[TURN_MAX_TOLD];
 	struct turn_member members[TURN_MAX_MEMBERS];
 	struct turn_host hosts[TURN_MAX_MEMBERS];	/* by the number of the program */
+	bool carries_tcp;	/* over the simulated network */
+	uint32_t carrier;	/* the program that does it */
+	uint32_t num_connects;	/* that ever were: the next place among these */
+	struct turn_connect connects[TURN_MAX_CONNECTS];
+	uint16_t ports_for[TURN_PORTS];	/* peers see that port in place of this one; 0: this one */
 	struct turn_thread threads[TURN_MAX_THREADS];
 	/* Kept from run to run: by the slot of their first threads. */
 	struct turn_program programs[TURN_MAX_MEMBERS];

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "carried.h"
 #include "hand.h"
 #include "include/turn_tells.h"
 #include "order.h"
@@ -103,4 +104,6 @@ const struct turn_tells polycm_turn_tells = {
 	.waits_for = waits_for,
 	.serves = serves,
 	.sent = sent,
+	.connect_ends = turn_carried_ends,
+	.port_is_for = turn_carried_port_is_for,
 };

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* turn/carried.c - see carried.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include "carried.h"
+#include "descriptors.h"
+#include "hand.h"
+#include "order.h"
+#include "pointers.h"
+#include "ports.h"
+#include "raw.h"
+#include "signals.h"
+#include "tcp.h"
+
+#define IS_HELD 1	/* turn_connect.result: it is not known yet */
+
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) ? 0 : cookie;
+}
+
+/* ------------------------------------------------------------------------
+ * Connections that are being made.
+ */
+
+static struct turn_connect *find(uint64_t cookie)
+{
+	for (uint32_t i = 0; cookie && i < TURN_MAX_CONNECTS; i++)
+		if (turn_segment->connects[i].cookie == cookie)
+			return &turn_segment->connects[i];
+	return NULL;
+}
+
+/* In place of the oldest result that nobody has taken; NULL: so many are being made. */
+static struct turn_connect *add(uint64_t cookie)
+{
+	for (uint32_t i = 0; i < TURN_MAX_CONNECTS; i++) {
+		struct turn_connect *connect =
+			&turn_segment->connects[turn_segment->num_connects++ % TURN_MAX_CONNECTS];
+
+		if (connect->cookie && connect->result == IS_HELD)
+			continue;
+		*connect = (struct turn_connect){ .cookie = cookie, .result = IS_HELD };
+		return connect;
+	}
+	return NULL;
+}
+
+static long take_result(struct turn_connect *connect)
+{
+	const long result = connect->result;
+
+	connect->cookie = 0;
+	return result;
+}
+
+void turn_carried_ends(uint64_t cookie, int result)
+{
+	struct turn_connect *connect = find(cookie);
+
+	if (connect)
+		connect->result = result < 0 ? result : 0;
+	turn_changed();
+}
+
+void turn_carried_port_is_for(uint16_t port, uint16_t other)
+{
+	turn_segment->ports_for[port] = other;
+}
+
+/* ------------------------------------------------------------------------
+ * connect()
+ */
+
+static bool is_of_host(const struct turn_host *host, const uint8_t *address)
+{
+	for (uint32_t i = 0; i < host->num && i < TURN_MAX_ADDRESSES; i++)
+		if (!memcmp(host->addresses[i], address, sizeof(host->addresses[i])))
+			return true;
+	return false;
+}
+
+static const struct turn_host *own_host(void)
+{
+	return &turn_segment->hosts[turn_segment->members[turn_member].files.program];
+}
+
+/* Of another node on which there is a program. */
+static bool is_of_another(const uint8_t *address)
+{
+	if (is_of_host(own_host(), address))
+		return false;
+	for (uint32_t i = 0; i < TURN_MAX_MEMBERS; i++)
+		if (is_of_host(&turn_segment->hosts[i], address))
+			return true;
+	return false;
+}
+
+bool turn_carried_is(int fd, const struct sockaddr *to, socklen_t len)
+{
+	uint8_t address[16];
+
+	/* The carrier, and who is on all nodes, have no addresses. */
+	if (!turn_segment->carries_tcp || !own_host()->num || !turn_tcp_is(fd))
+		return false;
+	return find(cookie_of(fd)) || (turn_ports_read(to, len, address) && is_of_another(address));
+}
+
+bool turn_carried_is_carrier(void)
+{
+	return turn_segment && turn_segment->carries_tcp &&
+	       turn_segment->members[turn_member].files.program == turn_segment->carrier;
+}
+
+static bool is_closed(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return !TURN_RAW(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state == TCP_CLOSE;
+}
+
+static long send_once(const struct turn_connect_request *request, int fd, int through)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr header;
+	} control = {
+		.header = {
+			.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+		},
+	};
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct iovec part = { (void *)(uintptr_t)request, sizeof(*request) };
+	struct msghdr message = {
+		.msg_name = &name,
+		.msg_namelen = offsetof(struct sockaddr_un, sun_path) + sizeof(TURN_CARRIER),
+		.msg_iov = &part, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control.bytes),
+	};
+
+	memcpy(name.sun_path + 1, TURN_CARRIER, sizeof(TURN_CARRIER) - 1);
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return TURN_RAW(SYS_sendmsg, through, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The carrier is not there yet, or has not read those before. */
+static bool is_to_wait(long result)
+{
+	return result == -ECONNREFUSED || result == -EAGAIN || result == -ENOBUFS;
+}
+
+static long ask(const struct turn_connect_request *request, int fd)
+{
+	long through = TURN_RAW(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), result;
+
+	if (through < 0)
+		return through;
+	while (is_to_wait(result = send_once(request, fd, (int)through)))
+		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
+	TURN_RAW(SYS_close, through);
+	return result < 0 ? result : 0;
+}
+
+static long begin(const struct turn_call *call, uint64_t cookie)
+{
+	const int fd = (int)call->arguments[0];
+	struct turn_connect_request request = { .cookie = cookie };
+	struct turn_connect *connect;
+	long result;
+
+	turn_ports_before_carried(fd, (const struct sockaddr *)call->arguments[1],
+				  (socklen_t)call->arguments[2], &request.from, &request.to);
+	connect = add(cookie);
+	if (!connect)
+		return -EAGAIN;
+	result = TURN_RAW(SYS_listen, fd, 0);
+	if (!result)
+		result = ask(&request, fd);
+	if (result)
+		connect->cookie = 0;
+	turn_changed();
+	return result;
+}
+
+/* Until the result is known. */
+static long await(const struct turn_call *call, uint64_t cookie)
+{
+	const uint64_t deadline = turn_limit_of((int)call->arguments[0], SO_SNDTIMEO);
+	struct turn_connect *connect;
+	long interrupted;
+
+	while ((connect = find(cookie)) && connect->result == IS_HELD) {
+		interrupted = turn_signal_result(call, deadline == TURN_NEVER);
+		if (interrupted)
+			return interrupted;
+		if (turn_order_passed(turn_segment, deadline))
+			return -EINPROGRESS;
+		turn_wait(TURN_DESCRIPTORS, deadline);
+	}
+	return connect ? take_result(connect) : 0;
+}
+
+long turn_carried_connect(const struct turn_call *call)
+{
+	const int fd = (int)call->arguments[0];
+	const uint64_t cookie = cookie_of(fd);
+	struct turn_connect *connect = find(cookie);
+	long result;
+
+	if (connect && connect->result != IS_HELD)
+		return turn_done(take_result(connect));
+	if (connect)
+		return turn_may_wait(fd) ? turn_done(await(call, cookie)) : -EALREADY;
+	/* Connected, or a listener: the kernel says so. */
+	if (!cookie || !is_closed(fd))
+		return turn_done(turn_through(call));
+	result = begin(call, cookie);
+	if (result)
+		return result;
+	return turn_may_wait(fd) ? turn_done(await(call, cookie)) : -EINPROGRESS;
+}
+
+/* ------------------------------------------------------------------------
+ * What programs ask.
+ */
+
+long turn_carried_get_option(const struct turn_call *call)
+{
+	long result = turn_through(call);
+	struct turn_connect *connect;
+	int error = 0;
+
+	if (result || !turn_segment->carries_tcp || call->arguments[1] != SOL_SOCKET ||
+	    call->arguments[2] != SO_ERROR)
+		return result;
+	connect = find(cookie_of((int)call->arguments[0]));
+	if (!connect || connect->result >= 0)
+		return result;
+	error = (int)-take_result(connect);
+	return turn_give((void *)call->arguments[3], &error, sizeof(error));
+}
+
+/* The address that the kernel has written. */
+static void rename_peer(const struct turn_call *call)
+{
+	union turn_address *address = (union turn_address *)call->arguments[1];
+	const socklen_t *len = (const socklen_t *)call->arguments[2];
+	const size_t least = offsetof(struct sockaddr_in, sin_addr) + sizeof(struct in_addr);
+	uint16_t port;
+
+	if (!address || !turn_can_read(len, sizeof(*len)) || *len < least ||
+	    !turn_can_write(address, least) ||
+	    (address->sa.sa_family != AF_INET && address->sa.sa_family != AF_INET6))
+		return;
+	port = turn_segment->ports_for[ntohs(address->in.sin_port)];
+	if (port)
+		address->in.sin_port = htons(port);
+}
+
+long turn_carried_get_peer(const struct turn_call *call)
+{
+	const long result = turn_through(call);
+
+	if (!result && turn_segment->carries_tcp)
+		rename_peer(call);
+	return result;
+}
+
+long turn_carried_accept(const struct turn_call *call)
+{
+	const long fd = turn_input(call);
+
+	if (fd >= 0 && turn_segment->carries_tcp)
+		rename_peer(call);
+	return fd;
+}
