@@ -23,6 +23,8 @@ static const struct command {
 	{ "info", "show providers, transports, devices and settings", info_command, info_usage },
 	{ "timeline", "draw a trace of the simulator as a ladder diagram", timeline_command,
 	  timeline_usage },
+	/* For polycm run alone. */
+	{ "carry", NULL, carry_command, NULL },
 };
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -119,7 +121,8 @@ static void usage(FILE *to)
 	      "       polycm --version\n"
 	      "\n", to);
 	for (i = 0; i < NUM_COMMANDS; i++)
-		fprintf(to, "  %-10s%s\n", commands[i].name, commands[i].summary);
+		if (commands[i].summary)
+			fprintf(to, "  %-10s%s\n", commands[i].name, commands[i].summary);
 }
 
 static int help(int argc, char **argv)
@@ -131,7 +134,7 @@ static int help(int argc, char **argv)
 		return 0;
 	}
 	command = find_command(argv[1]);
-	if (!command)
+	if (!command || !command->usage)
 		return STATUS_USAGE;
 	command->usage(stdout);
 	return 0;

@@ -27,6 +27,7 @@ int info_command(int argc, char **argv);
 void info_usage(FILE *to);
 int timeline_command(int argc, char **argv);
 void timeline_usage(FILE *to);
+int carry_command(int argc, char **argv);
 
 /*
  * run_environment.c: the environment of polycm run for COMMAND with these two options, either

@@ -379,6 +379,8 @@ int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **wor
 		status = read_until(&system, values[RUN_UNTIL]);
 	if (!status)
 		status = check_nodes(&system);
+	if (!status)
+		status = system_add_carrier(&system);
 	if (status)
 		return status;
 	return values[RUN_VERIFY] ? system_verify(&system) : system_run_once(&system);

@@ -24,6 +24,7 @@ struct system_program {
 	const char *name;	/* or NULL */
 	char **command;
 	bool is_daemon;		/* it is ended when all others have */
+	bool is_carrier;	/* it is ours, and carries TCP (system_carrier.c) */
 	bool agree;		/* those with it must have the same result */
 	int *expect;		/* statuses that are well; NULL: 0 */
 	size_t num_expect;
@@ -157,6 +158,11 @@ int system_files_copy(const struct system *system, size_t i, FILE **ret);
 void system_files_restore(const struct system *system, size_t i, FILE *copy);
 const char *system_files_name(size_t i);
 bool system_files_has_lines(size_t i);
+
+/* --- system_carrier.c --- */
+
+/* If the scenario has tcp = true; 0 or an exit status. */
+int system_add_carrier(struct system *system);
 
 /* --- system_folder.c --- */
 

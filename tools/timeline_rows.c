@@ -227,8 +227,9 @@ static unsigned int count_message(struct builder *b, const struct item *item)
 			  item_number(item, "remote"), item_number(item, "qpn"),
 			  item_number(item, "psn"), item_number(item, "offset"));
 	HASH_FIND_STR(b->messages, key, message);
-	/* ACKs and the like are repeated all the time, and datagrams have no number. */
-	if (strstr(item->text, "ACK") || strstr(item->text, "NAK") || !strcmp(item->text, "UD")) {
+	/* ACKs and the like are repeated all the time; datagrams and TCP's segments have no number. */
+	if (strstr(item->text, "ACK") || strstr(item->text, "NAK") || !strcmp(item->text, "UD") ||
+	    !strncmp(item->text, "TCP_", 4)) {
 		free(key);
 		return 0;
 	}

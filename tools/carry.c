@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* carry.c - polycm carry: the loop in which it waits for programs and for the simulated network. */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "carry.h"
+#include "polycm/polycm.h"
+
+const struct polycm_tcp_ops *carry_network;
+const struct turn_tells *carry_tells;
+
+/* ------------------------------------------------------------------------
+ * Segments that have arrived: a thread of the simulator adds them.
+ */
+
+static struct {
+	pthread_mutex_t lock;
+	int event;
+	struct polycm_tcp_segment *segments;
+	size_t num, size;
+	bool is_lost;		/* one, for lack of memory */
+} arrivals = { .lock = PTHREAD_MUTEX_INITIALIZER, .event = -1 };
+
+static void note_arrival(const struct polycm_tcp_segment *segment)
+{
+	static const uint64_t one = 1;
+
+	pthread_mutex_lock(&arrivals.lock);
+	if (arrivals.num == arrivals.size) {
+		const size_t size = arrivals.size ? 2 * arrivals.size : 64;
+		void *more = reallocarray(arrivals.segments, size, sizeof(*arrivals.segments));
+
+		if (more) {
+			arrivals.segments = more;
+			arrivals.size = size;
+		}
+	}
+	if (arrivals.num < arrivals.size)
+		arrivals.segments[arrivals.num++] = *segment;
+	else
+		arrivals.is_lost = true;
+	pthread_mutex_unlock(&arrivals.lock);
+	/* It has room for 2^64 - 2 of them. */
+	while (write(arrivals.event, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+/* False: memory was short, and connections would wait for what is lost. */
+static bool take_arrivals(void)
+{
+	struct polycm_tcp_segment *segments;
+	uint64_t num_events;
+	bool is_lost;
+	size_t num;
+
+	if (read(arrivals.event, &num_events, sizeof(num_events)) < 0)
+		return true;
+	pthread_mutex_lock(&arrivals.lock);
+	segments = arrivals.segments;
+	num = arrivals.num;
+	is_lost = arrivals.is_lost;
+	arrivals.segments = NULL;
+	arrivals.num = arrivals.size = 0;
+	pthread_mutex_unlock(&arrivals.lock);
+	for (size_t i = 0; i < num; i++)
+		carry_arrived(&segments[i]);
+	free(segments);
+	return !is_lost;
+}
+
+/* ------------------------------------------------------------------------
+ * Programs that connect.
+ */
+
+static int open_requests(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	memcpy(name.sun_path + 1, TURN_CARRIER, sizeof(TURN_CARRIER) - 1);
+	if (fd >= 0 && bind(fd, (const struct sockaddr *)&name,
+			    offsetof(struct sockaddr_un, sun_path) + sizeof(TURN_CARRIER))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* The first descriptor of a message, whose others are closed; -1: it has none. */
+static int take_descriptor(struct msghdr *message)
+{
+	int first = -1, fd;
+
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = CMSG_LEN(0); at + sizeof(fd) <= part->cmsg_len; at += sizeof(fd)) {
+			memcpy(&fd, (const char *)part + at, sizeof(fd));
+			if (first < 0)
+				first = fd;
+			else
+				close(fd);
+		}
+	}
+	return first;
+}
+
+static bool is_sound(const struct turn_connect_request *request)
+{
+	const sa_family_t family = request->from.sa.sa_family;
+
+	return (family == AF_INET || family == AF_INET6) && request->to.sa.sa_family == family;
+}
+
+/* Whatever comes: each program can send here. */
+static void take_request(int requests)
+{
+	struct turn_connect_request request;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))];
+	struct iovec part = { &request, sizeof(request) };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	ssize_t len = recvmsg(requests, &message, MSG_CMSG_CLOEXEC);
+	int fd = len < 0 ? -1 : take_descriptor(&message);
+
+	if (fd < 0)
+		return;
+	if (len == (ssize_t)sizeof(request) && is_sound(&request))
+		carry_begin(&request, fd);
+	else
+		close(fd);
+}
+
+/* ------------------------------------------------------------------------
+ * The loop.
+ */
+
+struct waits {
+	struct pollfd *descriptors;
+	size_t num, size;
+};
+
+static void add(struct waits *waits, int fd, short events)
+{
+	if (waits->num == waits->size) {
+		waits->size = waits->size ? 2 * waits->size : 64;
+		waits->descriptors = tool_realloc(waits->descriptors, waits->size,
+						  sizeof(*waits->descriptors));
+	}
+	waits->descriptors[waits->num++] = (struct pollfd){ .fd = fd, .events = events };
+}
+
+/* Both ends of each connection, in the order of the list. */
+static void add_connections(struct waits *waits)
+{
+	for (struct carry_connection *connection = carry_connections; connection;
+	     connection = connection->next)
+		for (enum carry_end end = 0; end < CARRY_ENDS; end++) {
+			const short events = carry_events(connection, end);
+
+			/* Who is not asked for anything would tell of its end again and again. */
+			add(waits, events ? connection->sockets[end] : -1, events);
+		}
+}
+
+static void serve_connections(const struct pollfd *ready)
+{
+	for (struct carry_connection *connection = carry_connections, *next; connection;
+	     connection = next) {
+		next = connection->next;
+		for (enum carry_end end = 0; end < CARRY_ENDS; end++, ready++)
+			if (ready->revents && ready->fd == connection->sockets[end])
+				carry_ready(connection, end);
+	}
+}
+
+/* Until it is killed, with the system. */
+static int serve(int requests)
+{
+	struct waits waits = { .num = 0 };
+
+	for (;;) {
+		waits.num = 0;
+		add(&waits, arrivals.event, POLLIN);
+		add(&waits, requests, POLLIN);
+		add_connections(&waits);
+		if (poll(waits.descriptors, waits.num, -1) < 0 && errno != EINTR)
+			break;
+		serve_connections(waits.descriptors + 2);
+		if (waits.descriptors[0].revents && !take_arrivals()) {
+			errno = ENOMEM;
+			break;
+		}
+		if (waits.descriptors[1].revents)
+			take_request(requests);
+		carry_forget_ended();
+	}
+	tool_error("carry: %m");
+	free(waits.descriptors);
+	return EXIT_FAILURE;
+}
+
+/* The simulator starts with the first look at its devices. */
+static bool find_network(void)
+{
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	int err;
+
+	if (!devices)
+		return false;
+	carry_network = polycm_provider_extension("sim", POLYCM_TCP_EXTENSION, 1);
+	if (!carry_network || carry_network->size != sizeof(*carry_network))
+		return false;
+	err = carry_network->open(note_arrival);
+	errno = -err;
+	return !err;
+}
+
+static char network_name[] = "network";
+
+int carry_command(int argc, char **argv)
+{
+	int requests;
+
+	(void)argv;
+	program_invocation_short_name = network_name;	/* in traces */
+	carry_tells = dlsym(RTLD_DEFAULT, TURN_TELLS);
+	if (argc > 1 || !carry_tells || carry_tells->size != sizeof(*carry_tells) ||
+	    !carry_tells->now()) {
+		tool_error("carry: 'polycm run' starts this for scenarios with tcp = true");
+		return STATUS_USAGE;
+	}
+	arrivals.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (arrivals.event < 0 || !find_network()) {
+		tool_error("carry: there is no simulated network: %m");
+		return EXIT_FAILURE;
+	}
+	requests = open_requests();
+	if (requests < 0) {
+		tool_error("carry: programs cannot connect: %m");
+		return EXIT_FAILURE;
+	}
+	return serve(requests);
+}

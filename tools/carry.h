@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * carry.h - between the files carry*.c: polycm carry, the process of a system that carries its TCP
+ * connections between nodes.  It is connected to both ends of each, and passes on what one sends when
+ * it has arrived over the simulated network.  Everything is one thread's, but for arrivals (carry.c).
+ */
+#ifndef TOOLS_CARRY_H
+#define TOOLS_CARRY_H
+
+#include <poll.h>
+
+#include "include/tcp_ops.h"
+#include "include/turn_tells.h"
+#include "polycm.h"
+#include "turn/carried.h"
+
+/* The two ends, and the ways on which data goes to them. */
+enum carry_end { CARRY_CLIENT, CARRY_SERVER, CARRY_ENDS };
+
+/* What goes to an end: sent on the network, arrived, and written to the end, in this order. */
+struct carry_way {
+	char *bytes;
+	size_t begin, arrived, end;	/* of what is not written: places in bytes */
+	size_t size;
+	bool is_closed;			/* nothing more is sent */
+	bool ends;			/* the end of data has arrived */
+	bool has_ended;			/* and was passed on */
+};
+
+struct carry_connection {
+	struct carry_connection *prev, *next;
+	uint32_t number;
+	uint64_t cookie;		/* of the client's socket */
+	int held;			/* that socket, which is not connected yet; else -1 */
+	union turn_address from, to;	/* as the client's socket has them */
+	union turn_address ends[CARRY_ENDS];	/* for the network: IPv4 where it is meant */
+	int sockets[CARRY_ENDS];	/* ours, which are connected to the ends; or -1 */
+	bool is_reached[CARRY_ENDS];	/* the end is connected */
+	uint16_t port;			/* from which we are connected to the server */
+	struct carry_way to_end[CARRY_ENDS];
+};
+
+/* A place where clients connect to us, for each address and port of a server. */
+struct carry_service {
+	struct carry_service *next;
+	union turn_address to;
+	int listener;
+	uint16_t port;			/* ours */
+};
+
+/* --- carry.c --- */
+
+extern const struct polycm_tcp_ops *carry_network;
+extern const struct turn_tells *carry_tells;
+
+/* --- carry_service.c: where clients connect to us --- */
+
+/* Made if there is none yet; NULL: it cannot be. */
+struct carry_service *carry_service_for(const union turn_address *to);
+/* As the kernel names it: the address of that family with that port. */
+socklen_t carry_address_len(const union turn_address *address);
+/* IPv4 in IPv6's clothes becomes IPv4. */
+union turn_address carry_plain(const union turn_address *address);
+uint16_t carry_port(const union turn_address *address);
+void carry_set_port(union turn_address *address, uint16_t port);
+
+/* --- carry_connection.c --- */
+
+extern struct carry_connection *carry_connections;
+
+/* A program connects; takes the descriptor. */
+void carry_begin(const struct turn_connect_request *request, int fd);
+/* A segment has arrived. */
+void carry_arrived(const struct polycm_tcp_segment *segment);
+/* What to wait for at that end; 0: for nothing. */
+short carry_events(const struct carry_connection *connection, enum carry_end end);
+/* It is there. */
+void carry_ready(struct carry_connection *connection, enum carry_end end);
+/* Those of which both ends are gone. */
+void carry_forget_ended(void);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * carry_service.c - for each address and port at which a program listens, a port of ours at the same
+ * address, to which its clients are connected.  They see the program's port in place of ours.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "carry.h"
+
+/* Above those that Linux chooses: nobody else has them, if they can be helped. */
+#define FIRST_PORT 61000u
+#define LAST_PORT 65535u
+
+static struct carry_service *services;
+
+socklen_t carry_address_len(const union turn_address *address)
+{
+	return address->sa.sa_family == AF_INET6 ? sizeof(address->in6) : sizeof(address->in);
+}
+
+/* Both families have it at the same place. */
+uint16_t carry_port(const union turn_address *address)
+{
+	return ntohs(address->in.sin_port);
+}
+
+void carry_set_port(union turn_address *address, uint16_t port)
+{
+	address->in.sin_port = htons(port);
+}
+
+union turn_address carry_plain(const union turn_address *address)
+{
+	union turn_address plain = { .in = { .sin_family = AF_INET } };
+
+	if (address->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&address->in6.sin6_addr))
+		return *address;
+	memcpy(&plain.in.sin_addr, address->in6.sin6_addr.s6_addr + 12, 4);
+	plain.in.sin_port = address->in6.sin6_port;
+	return plain;
+}
+
+static bool is_same(const union turn_address *a, const union turn_address *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family || carry_port(a) != carry_port(b))
+		return false;
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+	return IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
+}
+
+/* A listener at the same address with the last port that is free; or -1. */
+static int listen_at(union turn_address address, uint16_t *ret_port)
+{
+	static uint32_t next = LAST_PORT;
+	int fd = socket(address.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -1;
+	for (; next >= FIRST_PORT; next--) {
+		carry_set_port(&address, (uint16_t)next);
+		if (bind(fd, &address.sa, carry_address_len(&address)))
+			continue;
+		if (listen(fd, SOMAXCONN))
+			break;
+		*ret_port = (uint16_t)next--;
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+struct carry_service *carry_service_for(const union turn_address *to)
+{
+	struct carry_service *service = services;
+
+	while (service && !is_same(&service->to, to))
+		service = service->next;
+	if (service)
+		return service;
+	service = tool_realloc(NULL, 1, sizeof(*service));
+	service->to = *to;
+	service->listener = listen_at(*to, &service->port);
+	if (service->listener < 0) {
+		free(service);
+		return NULL;
+	}
+	carry_tells->port_is_for(service->port, carry_port(to));
+	service->next = services;
+	services = service;
+	return service;
+}
