@@ -214,7 +214,9 @@ static void take_syn_ack(struct carry_connection *connection)
 	}
 	release(connection);
 	carry_set_port(&to, service->port);
-	if (connect(connection->held, &to.sa, carry_address_len(&to)) && errno != EINPROGRESS) {
+	/* The second call ends what the first one has begun, if the program's socket does not wait. */
+	if (connect(connection->held, &to.sa, carry_address_len(&to)) &&
+	    (errno != EINPROGRESS || connect(connection->held, &to.sa, carry_address_len(&to)))) {
 		fail(connection, -errno);
 		return;
 	}

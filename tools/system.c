@@ -272,6 +272,7 @@ static void launch(struct system *system)
 
 	system_catch_signals();
 	hold_signals(SIG_UNBLOCK);
+	system_check_carrier(system);
 	system_again_find_out(system);
 	do {
 		status = system_start(system);

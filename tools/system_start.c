@@ -311,7 +311,7 @@ static void begin_segment(const struct system *system, uint64_t seed)
 	if (system->records)
 		segment->record.from = system->record_from;
 	system_show_hosts(system);
-	segment->carries_tcp = system->has_network && system->programs[system->num - 1].is_carrier;
+	segment->carries_tcp = system_carries_tcp(system);
 	segment->carrier = (uint32_t)system->num - 1;
 	if (system->killed)
 		segment->stop_at = system->kill_at;

@@ -10,7 +10,7 @@ static bool is_data(const char *message)
 {
 	static const char *const names[] = {
 		"SEND", "WRITE", "READ", "READ_REPLY", "ATOMIC", "ATOMIC_REPLY", "ATOMIC_WRITE", "FLUSH",
-		"ACK", "NAK", "RNR_NAK", "UD", "RC",
+		"ACK", "NAK", "RNR_NAK", "UD", "RC", "TCP_DATA",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -246,7 +246,7 @@ static unsigned int count_message(struct builder *b, const struct item *item)
 
 static bool is_data(const struct item *item)
 {
-	return item_number(item, "dst_qpn") >= 0;
+	return item_number(item, "dst_qpn") >= 0 || !strcmp(item->text, "TCP_DATA");
 }
 
 /* A message of which the trace has one end. */

@@ -195,8 +195,8 @@ static long begin(const struct turn_call *call, uint64_t cookie)
 	return result;
 }
 
-/* Until the result is known. */
-static long await(const struct turn_call *call, uint64_t cookie)
+/* Until the result is known; or that result, if SO_SNDTIMEO ends the wait. */
+static long await(const struct turn_call *call, uint64_t cookie, long in_vain)
 {
 	const uint64_t deadline = turn_limit_of((int)call->arguments[0], SO_SNDTIMEO);
 	struct turn_connect *connect;
@@ -207,7 +207,7 @@ static long await(const struct turn_call *call, uint64_t cookie)
 		if (interrupted)
 			return interrupted;
 		if (turn_order_passed(turn_segment, deadline))
-			return -EINPROGRESS;
+			return in_vain;
 		turn_wait(TURN_DESCRIPTORS, deadline);
 	}
 	return connect ? take_result(connect) : 0;
@@ -223,14 +223,14 @@ long turn_carried_connect(const struct turn_call *call)
 	if (connect && connect->result != IS_HELD)
 		return turn_done(take_result(connect));
 	if (connect)
-		return turn_may_wait(fd) ? turn_done(await(call, cookie)) : -EALREADY;
+		return turn_may_wait(fd) ? turn_done(await(call, cookie, -EALREADY)) : -EALREADY;
 	/* Connected, or a listener: the kernel says so. */
 	if (!cookie || !is_closed(fd))
 		return turn_done(turn_through(call));
 	result = begin(call, cookie);
 	if (result)
 		return result;
-	return turn_may_wait(fd) ? turn_done(await(call, cookie)) : -EINPROGRESS;
+	return turn_may_wait(fd) ? turn_done(await(call, cookie, -EINPROGRESS)) : -EINPROGRESS;
 }
 
 /* ------------------------------------------------------------------------

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tcp.c - a server and clients over TCP, which tcp.sh starts on nodes of a scenario with tcp = true.
+ * Lines have milliseconds since the program's begin.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "member.h"
+
+#define PORT "5000"
+#define BULK 1000000
+
+static struct timespec begun;
+
+static long ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - begun.tv_sec) * 1000 + (now.tv_nsec - begun.tv_nsec) / 1000000;
+}
+
+static const char *name(const struct sockaddr_storage *address, socklen_t len)
+{
+	static char text[4][100];
+	static int at;
+	char host[64], port[16];
+
+	at = (at + 1) % 4;
+	CHECK(!getnameinfo((const struct sockaddr *)address, len, host, sizeof(host), port,
+			   sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV));
+	snprintf(text[at], sizeof(text[at]), "%s port %s", host, port);
+	return text[at];
+}
+
+static const char *end_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *))
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+
+	CHECK(!get(fd, (struct sockaddr *)&address, &len));
+	return name(&address, len);
+}
+
+static int open_socket(const char *host, struct addrinfo **ret)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	int fd;
+
+	CHECK(!getaddrinfo(host, PORT, &hints, ret));
+	fd = socket((*ret)->ai_family, SOCK_STREAM, 0);
+	CHECK(fd >= 0);
+	return fd;
+}
+
+/* Of connect(): 0 or an errno. */
+static int begin(const char *host, int *ret_fd)
+{
+	struct addrinfo *to;
+	int fd = open_socket(host, &to), r;
+
+	r = connect(fd, to->ai_addr, to->ai_addrlen) ? errno : 0;
+	freeaddrinfo(to);
+	*ret_fd = fd;
+	return r;
+}
+
+static int connect_to(const char *host)
+{
+	int fd, r = begin(host, &fd);
+
+	printf("connect: %s, %ld ms\n", r ? strerror(r) : "done", ms());
+	if (r)
+		exit(0);
+	return fd;
+}
+
+/* All of it back; false: the connection has an error. */
+static int echo(int fd, size_t len)
+{
+	static char out[BULK], in[BULK];
+	size_t sent = 0, got = 0;
+	ssize_t num;
+
+	memset(out, 'x', len);
+	while (got < len) {
+		if (sent < len) {
+			num = send(fd, out + sent, len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+			if (num < 0 && errno != EAGAIN)
+				return 0;
+			sent += num > 0 ? (size_t)num : 0;
+		}
+		num = recv(fd, in + got, len - got, sent < len ? MSG_DONTWAIT : 0);
+		if (!num)
+			errno = ENODATA;
+		if (!num || (num < 0 && errno != EAGAIN))
+			return 0;
+		got += num > 0 ? (size_t)num : 0;
+	}
+	return !memcmp(out, in, len);
+}
+
+static void serve_one(int fd)
+{
+	static char bytes[65536];
+	ssize_t num, all = 0, done;
+
+	while ((num = recv(fd, bytes, sizeof(bytes), 0)) > 0) {
+		for (done = 0; done < num; done += all) {
+			all = send(fd, bytes + done, (size_t)(num - done), MSG_NOSIGNAL);
+			if (all < 0)
+				break;
+		}
+	}
+	printf("served: %s, %ld ms\n", num ? strerror(errno) : "to the end", ms());
+	fflush(stdout);
+	close(fd);
+}
+
+/* The i-th connection gets the i-th process. */
+static int serve(int family)
+{
+	const int on = 1;
+	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(5000) };
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(5000) };
+	struct sockaddr_storage peer;
+	int listener = socket(family, SOCK_STREAM, 0), fd;
+	socklen_t len;
+
+	CHECK(listener >= 0);
+	CHECK(!setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
+	CHECK(!(family == AF_INET ? bind(listener, (struct sockaddr *)&any, sizeof(any)) :
+		bind(listener, (struct sockaddr *)&any6, sizeof(any6))));
+	CHECK(!listen(listener, 10));
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		len = sizeof(peer);
+		fd = accept(listener, (struct sockaddr *)&peer, &len);
+		CHECK(fd >= 0);
+		printf("accept: %s, which is %s, at %s\n", name(&peer, len),
+		       end_of(fd, getpeername), end_of(fd, getsockname));
+		fflush(stdout);
+		if (!fork()) {
+			serve_one(fd);
+			_exit(0);
+		}
+		close(fd);
+	}
+}
+
+/* Small messages, with pauses. */
+static int talk(const char *host, int times, unsigned int pause_us)
+{
+	int fd = connect_to(host);
+
+	printf("at %s, to %s\n", end_of(fd, getsockname), end_of(fd, getpeername));
+	for (int i = 0; i < times; i++) {
+		if (!echo(fd, 100)) {
+			printf("message %d: %s, %ld ms\n", i, strerror(errno), ms());
+			return 0;
+		}
+		printf("message %d: %ld ms\n", i, ms());
+		usleep(pause_us);
+	}
+	CHECK(!shutdown(fd, SHUT_WR));
+	CHECK(!recv(fd, &times, sizeof(times), 0));
+	printf("end: %ld ms\n", ms());
+	return 0;
+}
+
+static int bulk(const char *host)
+{
+	int fd = connect_to(host);
+
+	CHECK(echo(fd, BULK));
+	printf("bulk: %ld ms\n", ms());
+	return 0;
+}
+
+/* Until the socket is ready for that. */
+static uint32_t await(int set, int timeout)
+{
+	struct epoll_event event = { .events = 0 };
+
+	CHECK(epoll_wait(set, &event, 1, timeout) >= 0);
+	return event.events;
+}
+
+/* As event loops do. */
+static int loop(const char *host)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET };
+	struct addrinfo *to;
+	int fd = open_socket(host, &to), set = epoll_create1(0), error;
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(error);
+
+	CHECK(set >= 0 && !fcntl(fd, F_SETFL, O_NONBLOCK));
+	CHECK(!epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+	await(set, 0);	/* Linux tells once that it is not connected */
+	CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EINPROGRESS);
+	CHECK(!await(set, 0));
+	CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EALREADY);
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) && !error);
+	len = sizeof(peer);
+	CHECK(getpeername(fd, (struct sockaddr *)&peer, &len) && errno == ENOTCONN);
+	CHECK(await(set, -1) & (EPOLLOUT | EPOLLHUP));
+	len = sizeof(error);
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len));
+	printf("loop: %s, %ld ms\n", error ? strerror(error) : "connected", ms());
+	if (error)
+		return 0;
+	CHECK(!connect(fd, to->ai_addr, to->ai_addrlen));
+	CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EISCONN);
+	CHECK(send(fd, "a", 1, 0) == 1 && recv(fd, &error, 1, 0) < 0 && errno == EAGAIN);
+	CHECK(await(set, -1) & EPOLLIN);
+	printf("loop: answer, %ld ms\n", ms());
+	freeaddrinfo(to);
+	return 0;
+}
+
+static void note(int signal)
+{
+	(void)signal;
+}
+
+/* Signals and time-outs while it connects. */
+static int interrupted(const char *host)
+{
+	struct sigaction action = { .sa_handler = note };
+	const struct itimerval soon = { .it_value = { .tv_usec = 5000 } };
+	const struct timeval limit = { .tv_usec = 8000 };
+	int fd, r;
+
+	CHECK(!sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &soon, NULL));
+	r = begin(host, &fd);
+	printf("without SA_RESTART: %s, %ld ms\n", strerror(r), ms());
+	action.sa_flags = SA_RESTART;
+	CHECK(!sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &soon, NULL));
+	r = begin(host, &fd);
+	printf("with SA_RESTART: %s\n", strerror(r));
+	CHECK(echo(fd, 100));
+	{
+		struct addrinfo *to;
+
+		fd = open_socket(host, &to);
+		CHECK(!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)));
+		r = connect(fd, to->ai_addr, to->ai_addrlen) ? errno : 0;
+		printf("with SO_SNDTIMEO: %s\n", strerror(r));
+		CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EALREADY);
+		usleep(50000);
+		CHECK(!connect(fd, to->ai_addr, to->ai_addrlen) && echo(fd, 100));
+		freeaddrinfo(to);
+	}
+	return 0;
+}
+
+/* Its descriptors are closed by the kernel. */
+static int die(const char *host)
+{
+	int fd = connect_to(host);
+
+	CHECK(echo(fd, 100));
+	fflush(stdout);
+	return raise(SIGKILL);
+}
+
+/* What is not read is in the way of what is sent; when it is read, all goes on. */
+static int fill(const char *host)
+{
+	static char bytes[65536];
+	int fd = connect_to(host);
+	size_t sent = 0, got = 0;
+	ssize_t num;
+
+	CHECK(!fcntl(fd, F_SETFL, O_NONBLOCK));
+	for (int quiet = 0; quiet < 100; usleep(1000)) {
+		num = send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+		quiet = num < 0 ? quiet + 1 : 0;
+		sent += num > 0 ? (size_t)num : 0;
+	}
+	CHECK(sent > 500000 && sent < 5000000);
+	CHECK(!shutdown(fd, SHUT_WR) && !fcntl(fd, F_SETFL, 0));
+	while ((num = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+		got += (size_t)num;
+	CHECK(!num && got == sent);
+	puts("filled");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "", *host = argc > 2 ? argv[2] : "10.0.0.1";
+
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!strcmp(mode, "serve"))
+		return serve(AF_INET);
+	if (!strcmp(mode, "serve6"))
+		return serve(AF_INET6);
+	if (!strcmp(mode, "talk"))
+		return talk(host, argc > 3 ? atoi(argv[3]) : 3, 100000);
+	if (!strcmp(mode, "bulk"))
+		return bulk(host);
+	if (!strcmp(mode, "loop"))
+		return loop(host);
+	if (!strcmp(mode, "interrupted"))
+		return interrupted(host);
+	if (!strcmp(mode, "die"))
+		return die(host);
+	if (!strcmp(mode, "fill"))
+		return fill(host);
+	fprintf(stderr, "tcp: no such mode: %s\n", mode);
+	return 2;
+}
