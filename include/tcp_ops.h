@@ -16,6 +16,7 @@
 enum polycm_tcp_kind {
 	POLYCM_TCP_SYN,
 	POLYCM_TCP_SYN_ACK,
+	POLYCM_TCP_ACK,		/* that ends the opening; data does so, too, and does not wait for it */
 	POLYCM_TCP_DATA,
 	POLYCM_TCP_FIN,
 	POLYCM_TCP_RST,

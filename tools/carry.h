@@ -36,6 +36,7 @@ struct carry_connection {
 	union turn_address ends[CARRY_ENDS];	/* for the network: IPv4 where it is meant */
 	int sockets[CARRY_ENDS];	/* ours, which are connected to the ends; or -1 */
 	bool is_reached[CARRY_ENDS];	/* the end is connected */
+	bool has_begun;			/* to connect to the server */
 	uint16_t port;			/* from which we are connected to the server */
 	struct carry_way to_end[CARRY_ENDS];
 };
@@ -63,6 +64,15 @@ socklen_t carry_address_len(const union turn_address *address);
 union turn_address carry_plain(const union turn_address *address);
 uint16_t carry_port(const union turn_address *address);
 void carry_set_port(union turn_address *address, uint16_t port);
+
+/* --- carry_listener.c --- */
+
+enum carry_listens {
+	CARRY_LISTENS, CARRY_NOBODY,
+	CARRY_UNKNOWN,		/* who connects learns it */
+};
+/* Is somebody there for a connection from `from' to `to'? */
+enum carry_listens carry_listens(const union turn_address *from, const union turn_address *to);
 
 /* --- carry_connection.c --- */
 

@@ -33,6 +33,8 @@ static struct carry_connection *find(uint32_t number)
 	return connection;
 }
 
+static void pass_on(struct carry_connection *connection, enum carry_end end);
+
 static enum carry_end other(enum carry_end end)
 {
 	return end == CARRY_CLIENT ? CARRY_SERVER : CARRY_CLIENT;
@@ -148,27 +150,60 @@ static int connect_to_server(struct carry_connection *connection)
 	return connect(fd, &to->sa, carry_address_len(to)) ? -errno : 0;
 }
 
-static void reach_server(struct carry_connection *connection)
+static void answer_syn(struct carry_connection *connection, bool listens)
 {
-	connection->is_reached[CARRY_SERVER] = true;
-	if (send_to(connection, CARRY_CLIENT, POLYCM_TCP_SYN_ACK, 0))
+	if (send_to(connection, CARRY_CLIENT, listens ? POLYCM_TCP_SYN_ACK : POLYCM_TCP_REFUSED, 0))
 		fail(connection, -ENOBUFS);
 }
 
-static void refuse(struct carry_connection *connection)
+/* The server is connected; before that its client is only if the kernel said that it listens. */
+static void reach_server(struct carry_connection *connection)
 {
-	close_socket(connection, CARRY_SERVER);
-	(void)send_to(connection, CARRY_CLIENT, POLYCM_TCP_REFUSED, 0);
+	connection->is_reached[CARRY_SERVER] = true;
+	if (connection->held >= 0)
+		answer_syn(connection, true);
+	else
+		pass_on(connection, CARRY_SERVER);
 }
 
-static void take_syn(struct carry_connection *connection)
+static void miss_server(struct carry_connection *connection)
 {
-	int err = connect_to_server(connection);
+	if (connection->held < 0) {
+		tell_other(connection, CARRY_SERVER);
+		return;
+	}
+	close_socket(connection, CARRY_SERVER);
+	answer_syn(connection, false);
+}
 
+static void begin_server(struct carry_connection *connection)
+{
+	int err;
+
+	if (connection->has_begun)
+		return;
+	connection->has_begun = true;
+	err = connect_to_server(connection);
 	if (!err)
 		reach_server(connection);
 	else if (err != -EINPROGRESS)
-		refuse(connection);
+		miss_server(connection);
+}
+
+/* A server's accept() has a connection when its opening has ended, and not before. */
+static void take_syn(struct carry_connection *connection)
+{
+	switch (carry_listens(&connection->ends[CARRY_CLIENT], &connection->ends[CARRY_SERVER])) {
+	case CARRY_LISTENS:
+		answer_syn(connection, true);
+		break;
+	case CARRY_NOBODY:
+		answer_syn(connection, false);
+		break;
+	case CARRY_UNKNOWN:
+		begin_server(connection);
+		break;
+	}
 }
 
 /* What connect() to the server has come to. */
@@ -178,7 +213,7 @@ static void end_connecting(struct carry_connection *connection)
 	socklen_t len = sizeof(err);
 
 	if (getsockopt(connection->sockets[CARRY_SERVER], SOL_SOCKET, SO_ERROR, &err, &len) || err)
-		refuse(connection);
+		miss_server(connection);
 	else
 		reach_server(connection);
 }
@@ -229,6 +264,7 @@ static void take_syn_ack(struct carry_connection *connection)
 	connection->held = -1;
 	connection->is_reached[CARRY_CLIENT] = true;
 	carry_tells->connect_ends(connection->cookie, 0);
+	(void)send_to(connection, CARRY_SERVER, POLYCM_TCP_ACK, 0);
 }
 
 /* ------------------------------------------------------------------------
@@ -264,6 +300,8 @@ static void pass_on(struct carry_connection *connection, enum carry_end end)
 	struct carry_way *way = &connection->to_end[end];
 	ssize_t num;
 
+	if (!connection->is_reached[end])
+		return;
 	while (way->begin < way->arrived) {
 		num = send(connection->sockets[end], way->bytes + way->begin,
 			   way->arrived - way->begin, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -371,10 +409,15 @@ void carry_arrived(const struct polycm_tcp_segment *segment)
 	case POLYCM_TCP_GIVES_UP:
 		give_up(connection, other(end));
 		return;
+	case POLYCM_TCP_ACK:
 	case POLYCM_TCP_DATA:
 	case POLYCM_TCP_FIN:
 		break;
 	}
+	if (segment->to_server)
+		begin_server(connection);
+	if (segment->kind == POLYCM_TCP_ACK)
+		return;
 	if (connection->sockets[end] < 0) {
 		/* Nobody is there any more. */
 		(void)send_to(connection, other(end), POLYCM_TCP_RST, 0);

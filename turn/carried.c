@@ -51,6 +51,7 @@ static struct turn_connect *add(uint64_t cookie)
 		if (connect->cookie && connect->result == IS_HELD)
 			continue;
 		*connect = (struct turn_connect){ .cookie = cookie, .result = IS_HELD };
+		turn_segment->num_held++;
 		return connect;
 	}
 	return NULL;
@@ -68,8 +69,10 @@ void turn_carried_ends(uint64_t cookie, int result)
 {
 	struct turn_connect *connect = find(cookie);
 
-	if (connect)
+	if (connect && connect->result == IS_HELD) {
+		turn_segment->num_held--;
 		connect->result = result < 0 ? result : 0;
+	}
 	turn_changed();
 }
 
@@ -189,17 +192,19 @@ static long begin(const struct turn_call *call, uint64_t cookie)
 	result = TURN_RAW(SYS_listen, fd, 0);
 	if (!result)
 		result = ask(&request, fd);
-	if (result)
+	if (result) {
+		turn_segment->num_held--;
 		connect->cookie = 0;
+	}
 	turn_changed();
 	return result;
 }
 
-/* Until the result is known; or that result, if SO_SNDTIMEO ends the wait. */
-static long await(const struct turn_call *call, uint64_t cookie, long in_vain)
+/* Until its result is known, 0; or what ends the wait: a signal, or in_vain after that option's time. */
+static long await(const struct turn_call *call, uint64_t cookie, int option, long in_vain)
 {
-	const uint64_t deadline = turn_limit_of((int)call->arguments[0], SO_SNDTIMEO);
-	struct turn_connect *connect;
+	const uint64_t deadline = turn_limit_of((int)call->arguments[0], option);
+	const struct turn_connect *connect;
 	long interrupted;
 
 	while ((connect = find(cookie)) && connect->result == IS_HELD) {
@@ -210,7 +215,15 @@ static long await(const struct turn_call *call, uint64_t cookie, long in_vain)
 			return in_vain;
 		turn_wait(TURN_DESCRIPTORS, deadline);
 	}
-	return connect ? take_result(connect) : 0;
+	return 0;
+}
+
+static long await_result(const struct turn_call *call, uint64_t cookie, long in_vain)
+{
+	const long result = await(call, cookie, SO_SNDTIMEO, in_vain);
+	struct turn_connect *connect = result ? NULL : find(cookie);
+
+	return connect ? take_result(connect) : result;
 }
 
 long turn_carried_connect(const struct turn_call *call)
@@ -223,14 +236,34 @@ long turn_carried_connect(const struct turn_call *call)
 	if (connect && connect->result != IS_HELD)
 		return turn_done(take_result(connect));
 	if (connect)
-		return turn_may_wait(fd) ? turn_done(await(call, cookie, -EALREADY)) : -EALREADY;
+		return turn_may_wait(fd) ? turn_done(await_result(call, cookie, -EALREADY)) : -EALREADY;
 	/* Connected, or a listener: the kernel says so. */
 	if (!cookie || !is_closed(fd))
 		return turn_done(turn_through(call));
 	result = begin(call, cookie);
 	if (result)
 		return result;
-	return turn_may_wait(fd) ? turn_done(await(call, cookie, -EINPROGRESS)) : -EINPROGRESS;
+	return turn_may_wait(fd) ? turn_done(await_result(call, cookie, -EINPROGRESS)) : -EINPROGRESS;
+}
+
+long turn_carried_before_data(const struct turn_call *call, bool may_not_wait)
+{
+	const int fd = (int)call->arguments[0];
+	const struct turn_connect *connect;
+	const bool sends = call->number == SYS_write || call->number == SYS_writev ||
+		call->number == SYS_sendto || call->number == SYS_sendmsg ||
+		call->number == SYS_sendmmsg;
+	uint64_t cookie;
+
+	if (__builtin_expect(!turn_segment->num_held, 1))
+		return 0;
+	cookie = cookie_of(fd);
+	connect = find(cookie);
+	if (!connect || connect->result != IS_HELD)
+		return 0;
+	if (may_not_wait || !turn_may_wait(fd))
+		return turn_done(-EAGAIN);
+	return await(call, cookie, sends ? SO_SNDTIMEO : SO_RCVTIMEO, -EAGAIN);
 }
 
 /* ------------------------------------------------------------------------

@@ -40,6 +40,11 @@ long turn_carried_connect(const struct turn_call *call);
 long turn_carried_get_option(const struct turn_call *call);
 long turn_carried_get_peer(const struct turn_call *call);
 long turn_carried_accept(const struct turn_call *call);
+/*
+ * Before data is sent or received on any descriptor: as long as it is a socket whose connection is
+ * being made, the call waits, or fails.  0: it goes on; else its result.
+ */
+long turn_carried_before_data(const struct turn_call *call, bool may_not_wait);
 
 /* --- For the carrier (turn_tells.h). --- */
 

@@ -325,6 +325,7 @@ struct turn_segment {
 	bool carries_tcp;	/* over the simulated network */
 	uint32_t carrier;	/* the program that does it */
 	uint32_t num_connects;	/* that ever were: the next place among these */
+	uint32_t num_held;	/* of which the result is not known */
 	struct turn_connect connects[TURN_MAX_CONNECTS];
 	uint16_t ports_for[TURN_PORTS];	/* peers see that port in place of this one; 0: this one */
 	struct turn_thread threads[TURN_MAX_THREADS];

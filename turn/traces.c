@@ -53,7 +53,7 @@ long turn_traces_socket(const struct turn_call *call)
 	if (domain == AF_NETLINK && protocol == NETLINK_ROUTE)
 		has_routes = true;
 	else if (domain == AF_NETLINK && protocol != NETLINK_RDMA &&
-		 protocol != NETLINK_KOBJECT_UEVENT)
+		 protocol != NETLINK_KOBJECT_UEVENT && protocol != NETLINK_SOCK_DIAG)
 		turn_segment->leaves_traces = true;
 	return turn_socket(call);
 }

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "carried.h"
 #include "descriptors.h"
 #include "hand.h"
 #include "order.h"
@@ -258,7 +259,10 @@ long turn_input(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
 	const bool is_message = call->number == SYS_recvmsg || call->number == SYS_recvfrom;
+	const long result = turn_carried_before_data(call, may_not_wait(call));
 
+	if (result)
+		return result;
 	if (may_not_wait(call) || !turn_may_wait(fd))
 		return turn_done(turn_through(call));
 	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd)) {
@@ -329,6 +333,9 @@ long turn_output(const struct turn_call *call)
 	const struct sockaddr *to = receiver_of(call, &len);
 	long result;
 
+	result = turn_carried_before_data(call, may_not_wait(call));
+	if (result)
+		return result;
 	turn_traces_before_send(call);
 	/* It gives the socket a port. */
 	if (to && type_of(fd) != SOCK_DGRAM)

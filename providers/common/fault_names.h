@@ -41,6 +41,7 @@
 	/* TCP connections of programs (wire/tcp.h). */			\
 	X(SIM_MSG_TCP_SYN, "TCP_SYN")					\
 	X(SIM_MSG_TCP_SYN_ACK, "TCP_SYN_ACK")				\
+	X(SIM_MSG_TCP_ACK, "TCP_ACK")					\
 	X(SIM_MSG_TCP_DATA, "TCP_DATA")					\
 	X(SIM_MSG_TCP_FIN, "TCP_FIN")					\
 	X(SIM_MSG_TCP_RST, "TCP_RST")					\

@@ -212,6 +212,8 @@ static int loop(const char *host)
 	CHECK(!await(set, 0));
 	CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EALREADY);
 	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) && !error);
+	CHECK(send(fd, "a", 1, 0) < 0 && errno == EAGAIN);
+	CHECK(read(fd, &error, 1) < 0 && errno == EAGAIN);
 	len = sizeof(peer);
 	CHECK(getpeername(fd, (struct sockaddr *)&peer, &len) && errno == ENOTCONN);
 	CHECK(await(set, -1) & (EPOLLOUT | EPOLLHUP));

@@ -90,7 +90,7 @@ scenario "$slow" 'faults = ( { action = "lose"; message = "TCP_SYN"; nth = 1; ti
 check 'two SYNs are lost' prints 'connect: done, 3020 ms' -- talk
 scenario "$slow" 'faults = ( { action = "lose"; message = "TCP_DATA"; from = "server"; nth = 2; times = 2; } );'
 check 'an answer is lost twice' prints 'message 0: 40 ms' 'message 1: 760 ms' 'message 2: 880 ms' -- talk
-scenario "$slow" 'faults = ( { action = "delay"; message = "tcp"; from = "client"; nth = 3; delay = "1 s"; } );'
+scenario "$slow" 'faults = ( { action = "delay"; message = "tcp"; from = "client"; nth = 4; delay = "1 s"; } );'
 check 'a message is late' prints 'message 0: 40 ms' 'message 1: 1160 ms' -- talk
 scenario "$slow" 'faults = ( { action = "reject"; message = "TCP_SYN"; } );'
 check 'a connection is refused by a fault' prints 'connect: Connection refused, 20 ms' -- talk

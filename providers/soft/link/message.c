@@ -105,6 +105,7 @@ static void look_at_tcp(const struct sim_frame *frame, struct sim_message *messa
 	static const enum sim_what kinds[] = {
 		[POLYCM_TCP_SYN] = SIM_MSG_TCP_SYN,
 		[POLYCM_TCP_SYN_ACK] = SIM_MSG_TCP_SYN_ACK,
+		[POLYCM_TCP_ACK] = SIM_MSG_TCP_ACK,
 		[POLYCM_TCP_DATA] = SIM_MSG_TCP_DATA,
 		[POLYCM_TCP_FIN] = SIM_MSG_TCP_FIN,
 		[POLYCM_TCP_RST] = SIM_MSG_TCP_RST,

@@ -6,7 +6,7 @@
  * copies and restores the order.  A segment that arrives at a port that is down counts as lost
  * when it was sent.
  *
- * As in Linux the first time-out is 200 ms, or a second for a SYN and its answer.  After 15
+ * As in Linux the first time-out is 200 ms, or a second while a connection is opened.  After 15
  * repetitions, or 6 of a SYN, the connection is given up: its sender gets an error, and its
  * segments are lost.  On iWARP the connecting side repeats SYNs.  A RST is never repeated.
  */
@@ -33,6 +33,7 @@
 #define BUCKETS 64u			/* of senders, which are few: those that lost something */
 #define STREAM_KEY (UINT64_C(1) << 32)	/* the number of the queue pair is not known yet */
 #define PROGRAM_KEY (UINT64_C(1) << 33)	/* a connection of programs, and its direction */
+#define ACK_KEY (UINT64_C(1) << 34)	/* the ACK that ends its opening, for which data does not wait */
 
 /* A segment that was lost, or that waits for a lost one. */
 struct segment_kept {
@@ -96,7 +97,8 @@ static uint64_t program_connection(const struct sim_frame *frame)
 
 	if (!sim_frame_read(frame, 0, &h, sizeof(h)) || h.kind == POLYCM_TCP_RST)
 		return 0;
-	return PROGRAM_KEY | (uint64_t)h.to_server << 32 | h.connection;
+	return PROGRAM_KEY | (uint64_t)!!h.to_server << 32 | h.connection |
+	       (h.kind == POLYCM_TCP_ACK ? ACK_KEY : 0);
 }
 
 uint64_t sim_tcp_connection(const struct sim_frame *frame)
@@ -119,7 +121,7 @@ static bool is_opening(const struct sim_frame *frame)
 		return frame->type == SIM_PACKET_STREAM &&
 		       *(const uint8_t *)frame->header == SEG_SYN_ACK;
 	kind = word(frame, offsetof(struct tcp_header, kind));
-	return kind <= POLYCM_TCP_SYN_ACK || kind == POLYCM_TCP_REFUSED;
+	return kind <= POLYCM_TCP_ACK || kind == POLYCM_TCP_REFUSED;
 }
 
 static unsigned int most_retries(const struct sim_frame *frame)

@@ -328,6 +328,7 @@ static void trace_ud(const char *kind, const struct sim_packet *packet)
 static const char *const tcp_names[] = {
 	[POLYCM_TCP_SYN] = "TCP_SYN",
 	[POLYCM_TCP_SYN_ACK] = "TCP_SYN_ACK",
+	[POLYCM_TCP_ACK] = "TCP_ACK",
 	[POLYCM_TCP_DATA] = "TCP_DATA",
 	[POLYCM_TCP_FIN] = "TCP_FIN",
 	[POLYCM_TCP_RST] = "TCP_RST",
