@@ -14,6 +14,7 @@
 #include <sys/time.h>
 
 #include "ask_time.h"
+#include "beside.h"
 #include "calls.h"
 #include "carried.h"
 #include "clock.h"
@@ -208,24 +209,18 @@ static call_fn *const calls[] = {
 	[SYS_poll] = turn_poll, [SYS_ppoll] = turn_poll,
 	[SYS_select] = turn_select,
 	[SYS_pselect6] = turn_select,
-	[SYS_epoll_wait] = turn_epoll,
-	[SYS_epoll_pwait] = turn_epoll,
+	[SYS_epoll_wait] = turn_epoll, [SYS_epoll_pwait] = turn_epoll,
 	[SYS_epoll_pwait2] = turn_epoll,
 
 	[SYS_read] = read_one,
-	[SYS_readv] = turn_input,
-	[SYS_preadv2] = turn_input,	/* at -1 it reads as readv() does */
+	[SYS_readv] = turn_input, [SYS_preadv2] = turn_input,	/* at -1 it reads as readv() does */
 	[SYS_recvfrom] = turn_input,
 	[SYS_recvmsg] = turn_input,
 	[SYS_accept] = turn_carried_accept, [SYS_accept4] = turn_carried_accept,
-	[SYS_write] = turn_output,
-	[SYS_writev] = turn_output,
-	[SYS_sendto] = turn_output,
-	[SYS_sendmsg] = turn_output,
-	[SYS_recvmmsg] = turn_input,
-	[SYS_sendmmsg] = turn_output,
-	[SYS_splice] = turn_between,
-	[SYS_tee] = turn_between,
+	[SYS_write] = turn_output, [SYS_writev] = turn_output,
+	[SYS_sendto] = turn_output, [SYS_sendmsg] = turn_output,
+	[SYS_recvmmsg] = turn_input, [SYS_sendmmsg] = turn_output,
+	[SYS_splice] = turn_between, [SYS_tee] = turn_between,
 	[SYS_sendfile] = turn_between,
 	[SYS_setsockopt] = turn_set_option,
 	[SYS_bind] = turn_bind,
@@ -283,8 +278,7 @@ static call_fn *const calls[] = {
 	[SYS_truncate] = shrink, [SYS_ftruncate] = shrink,
 	[SYS_fallocate] = shrink,
 	[SYS_brk] = protect,
-	[SYS_mprotect] = protect,
-	[SYS_pkey_mprotect] = protect,
+	[SYS_mprotect] = protect, [SYS_pkey_mprotect] = protect,
 
 	[SYS_clock_gettime] = turn_ask_time,
 	[SYS_gettimeofday] = turn_ask_time,
@@ -426,6 +420,7 @@ static void before(struct turn_thread *self, const struct turn_call *call,
 		   enum turn_points_kind kind)
 {
 	self->call = (uint32_t)call->number;
+	self->since_ns = turn_segment->now;
 	if (kind == QUIET) {
 		turn_record(turn_segment, TURN_QUIET_CALL, turn_slot());
 		if (++self->quiet % QUIET_CALLS == 0)
@@ -462,7 +457,7 @@ static long serve(struct turn_call *call)
 	const size_t number = (size_t)call->number;
 	enum turn_points_kind kind;
 	struct turn_thread *self;
-	long err;
+	long err, result;
 
 	/* A thread that is about to end, or was never one of the system. */
 	if (turn_slot() == TURN_NOBODY)
@@ -474,6 +469,10 @@ static long serve(struct turn_call *call)
 		return err ? err : turn_trap_mask(call);
 	if (call->number == TURN_CALL_POINT)
 		return turn_points_lock();
+	if (!err && turn_beside_call(call, &result)) {
+		self->event = 0;	/* how often it asks depends on real time */
+		return result;
+	}
 	memcpy(self->arguments, call->arguments, sizeof(self->arguments));
 	kind = turn_points_kind_of(call);
 	before(self, call, kind);

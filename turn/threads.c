@@ -6,8 +6,10 @@
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "beside.h"
 #include "descriptors.h"
 #include "futex.h"
 #include "hand.h"
@@ -206,6 +208,38 @@ static void end_spawn(uint32_t slot, uint32_t member, long pid)
 	spawned.slot = TURN_NOBODY;
 }
 
+static bool is_beside(const struct arguments *args)
+{
+	return args->flags & CLONE_VM && args->stack && spawned.slot == TURN_NOBODY &&
+	       !(args->flags & (CLONE_THREAD | CLONE_VFORK | CLONE_SETTLS));
+}
+
+static void begin_beside(struct turn_raw_begin *arg)
+{
+	const struct beginning begin = *(const struct beginning *)arg;
+
+	TURN_RAW(SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE);
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &begin.mask, NULL, TURN_SIGSET_SIZE);
+	turn_raw_resume(&begin.registers);
+}
+
+static long clone_beside(const struct turn_call *call, const struct arguments *args)
+{
+	struct beginning *begin = &beginnings[turn_slot()];	/* this thread's is not used any more */
+	long result;
+
+	*begin = (struct beginning){
+		.begin = { .run = begin_beside }, .registers = registers_of(call, args->stack),
+	};
+	memcpy(&begin->mask, &call->context->uc_sigmask, sizeof(begin->mask));
+	result = turn_raw_clone(SYS_clone, (long)(args->flags | args->exit_signal), (long)args->stack,
+				(long)(args->flags & CLONE_PIDFD ? args->pidfd : args->parent_tid),
+				(long)args->child_tid, 0, &begin->begin);
+	if (result > 0)
+		turn_beside_begin(result);
+	return result;
+}
+
 /*
  * Any other process that would share its parent's memory, as of vfork(), gets its own: it has its
  * turns like all others, and the parent need not stand still for it.
@@ -254,6 +288,8 @@ long turn_clone(const struct turn_call *call)
 	    !turn_can_read((const void *)call->arguments[0], (size_t)call->arguments[1]))
 		return -EFAULT;
 	args = arguments_of(call);
+	if (is_beside(&args))
+		return clone_beside(call, &args);
 	is_member = !(args.flags & CLONE_THREAD);
 	member = is_member ? new_member() : turn_member;
 	if (member == TURN_NOBODY) {

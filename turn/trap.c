@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "beside.h"
+#include "descriptors.h"
 #include "faults.h"
 #include "filter.h"
 #include "include/thread_local.h"
@@ -64,6 +66,10 @@ static void on_call(int signal, siginfo_t *info, void *context)
 	/* The end of a handler of the program: its frame is where the stack pointer is. */
 	if (call.number == SYS_rt_sigreturn) {
 		registers[REG_RIP] = (greg_t)turn_raw_at.restorer;
+		return;
+	}
+	if (is_filter && turn_beside_is_caller()) {
+		registers[REG_RAX] = turn_through(&call);
 		return;
 	}
 	result = turn_call(&call);

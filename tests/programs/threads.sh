@@ -67,4 +67,40 @@ finds() {
 	exits 5 polycm run --scenario "found/seed-$seed.scenario" --on all ./client exit
 }
 check 'polycm explore finds the one fault' finds
+
+# A process of its own, which shares the program's memory, stops all threads for it.
+cat >leak.c <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void *wait_for_ever(void *unused)
+{
+	pause();
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	char *volatile memory;
+
+	(void)argv;
+	if (pthread_create(&thread, NULL, wait_for_ever, NULL))
+		return 1;
+	usleep(1000);
+	memory = argc > 1 ? malloc(77) : NULL;
+	memory = NULL;
+	(void)memory;
+	return 0;
+}
+END
+leaks() {
+	polycm run --log info --on all ./leak >one.out 2>&1 || { cat one.out; return 1; }
+	! polycm run --log info --on all ./leak x >one.out 2>&1 && has one.out '77 byte(s) leaked in 1 allocation' &&
+		! polycm run --log info --on all ./leak x >two.out 2>&1 && cmp one.out two.out
+}
+if $CC -g -fsanitize=address -o leak leak.c -pthread 2>/dev/null && { chmod go+rx leak; user ./leak 2>/dev/null; }; then
+	check 'AddressSanitizer looks for leaks while a thread lives' leaks
+fi
 finish
