@@ -50,6 +50,8 @@ struct turn_tells {
 	/* --- For who carries TCP connections (turn/carried.h). --- */
 	/* A connect() of the socket with that cookie has ended: 0 or a negative errno. */
 	void (*connect_ends)(uint64_t cookie, int result);
+	/* The RST that the socket with that cookie gets means that error. */
+	void (*reset_means)(uint64_t cookie, int error);
 	/* A port of the carrier's own stands for that one; 0: no longer. */
 	void (*port_is_for)(uint16_t port, uint16_t other);
 };

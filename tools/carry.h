@@ -73,6 +73,8 @@ enum carry_listens {
 };
 /* Is somebody there for a connection from `from' to `to'? */
 enum carry_listens carry_listens(const union turn_address *from, const union turn_address *to);
+/* The cookie (SO_COOKIE) of the socket at `to' that is connected to `from'; 0: it is not known. */
+uint64_t carry_cookie(const union turn_address *from, const union turn_address *to);
 
 /* --- carry_connection.c --- */
 

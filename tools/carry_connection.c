@@ -377,13 +377,27 @@ static void take_reset(struct carry_connection *connection, enum carry_end end)
 		reset_socket(connection, end);
 }
 
+/* Of the program's socket at that end. */
+static uint64_t cookie_of(const struct carry_connection *connection, enum carry_end end)
+{
+	union turn_address from = connection->ends[CARRY_CLIENT];
+
+	if (end == CARRY_CLIENT)
+		return connection->cookie;
+	carry_set_port(&from, connection->port);
+	return carry_cookie(&from, &connection->ends[CARRY_SERVER]);
+}
+
 /* The end that sent in vain gets an error; the other one learns nothing of it. */
 static void give_up(struct carry_connection *connection, enum carry_end sender)
 {
-	if (connection->held >= 0)
+	if (connection->held >= 0) {
 		fail(connection, -ETIMEDOUT);
-	else
-		reset_socket(connection, sender);
+		return;
+	}
+	if (connection->sockets[sender] >= 0)
+		carry_tells->reset_means(cookie_of(connection, sender), ETIMEDOUT);
+	reset_socket(connection, sender);
 }
 
 void carry_arrived(const struct polycm_tcp_segment *segment)

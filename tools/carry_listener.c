@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* carry_listener.c - does a program listen at an address?  The kernel says so without connecting. */
+/*
+ * carry_listener.c - what the kernel says of programs' sockets: does one listen at an address?
+ * Nobody has to connect for that.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -44,33 +47,55 @@ static bool ask(int fd, const union turn_address *from, const union turn_address
 	return send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
 }
 
-/* It is told as ENOENT that there is none; any other error is that the kernel cannot say. */
-static enum carry_listens take(int fd)
+/* 0, or a negative errno: -ENOENT: there is no such socket; else the kernel cannot say. */
+static int take(int fd, struct inet_diag_msg *ret)
 {
 	_Alignas(struct nlmsghdr) char answer[4096];
 	const struct nlmsghdr *message = (const struct nlmsghdr *)answer;
 	ssize_t len = recv(fd, answer, sizeof(answer), 0);
 
-	if (len < 0 || !NLMSG_OK(message, (size_t)len))
-		return CARRY_UNKNOWN;
-	if (message->nlmsg_type == NLMSG_ERROR)
-		return ((const struct nlmsgerr *)NLMSG_DATA(message))->error == -ENOENT ?
-			CARRY_NOBODY : CARRY_UNKNOWN;
-	if (message->nlmsg_type != SOCK_DIAG_BY_FAMILY)
-		return CARRY_UNKNOWN;
-	return ((const struct inet_diag_msg *)NLMSG_DATA(message))->idiag_state == TCP_LISTEN ?
-		CARRY_LISTENS : CARRY_NOBODY;
+	if (len < 0)
+		return -errno;
+	if (!NLMSG_OK(message, (size_t)len))
+		return -EPROTO;
+	if (message->nlmsg_type == NLMSG_ERROR &&
+	    message->nlmsg_len >= NLMSG_LENGTH(sizeof(struct nlmsgerr)))
+		return ((const struct nlmsgerr *)NLMSG_DATA(message))->error;
+	if (message->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+	    message->nlmsg_len < NLMSG_LENGTH(sizeof(*ret)))
+		return -EPROTO;
+	memcpy(ret, NLMSG_DATA(message), sizeof(*ret));
+	return 0;
+}
+
+/* Whose a segment from `from' to `to' is. */
+static int look_up(const union turn_address *from, const union turn_address *to,
+		   struct inet_diag_msg *ret)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG), err;
+
+	if (fd < 0)
+		return -errno;
+	err = ask(fd, from, to) ? take(fd, ret) : -errno;
+	close(fd);
+	return err;
 }
 
 enum carry_listens carry_listens(const union turn_address *from, const union turn_address *to)
 {
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	enum carry_listens listens = CARRY_UNKNOWN;
+	struct inet_diag_msg found;
+	int err = look_up(from, to, &found);
 
-	if (fd < 0)
-		return listens;
-	if (ask(fd, from, to))
-		listens = take(fd);
-	close(fd);
-	return listens;
+	if (err)
+		return err == -ENOENT ? CARRY_NOBODY : CARRY_UNKNOWN;
+	return found.idiag_state == TCP_LISTEN ? CARRY_LISTENS : CARRY_NOBODY;
+}
+
+uint64_t carry_cookie(const union turn_address *from, const union turn_address *to)
+{
+	struct inet_diag_msg found;
+
+	if (look_up(from, to, &found) || found.idiag_state == TCP_LISTEN)
+		return 0;
+	return (uint64_t)found.id.idiag_cookie[1] << 32 | found.id.idiag_cookie[0];
 }

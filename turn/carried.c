@@ -42,7 +42,7 @@ static struct turn_connect *find(uint64_t cookie)
 }
 
 /* In place of the oldest result that nobody has taken; NULL: so many are being made. */
-static struct turn_connect *add(uint64_t cookie)
+static struct turn_connect *add(uint64_t cookie, int result)
 {
 	for (uint32_t i = 0; i < TURN_MAX_CONNECTS; i++) {
 		struct turn_connect *connect =
@@ -50,8 +50,8 @@ static struct turn_connect *add(uint64_t cookie)
 
 		if (connect->cookie && connect->result == IS_HELD)
 			continue;
-		*connect = (struct turn_connect){ .cookie = cookie, .result = IS_HELD };
-		turn_segment->num_held++;
+		*connect = (struct turn_connect){ .cookie = cookie, .result = result };
+		turn_segment->num_held += result == IS_HELD;
 		return connect;
 	}
 	return NULL;
@@ -74,6 +74,12 @@ void turn_carried_ends(uint64_t cookie, int result)
 		connect->result = result < 0 ? result : 0;
 	}
 	turn_changed();
+}
+
+void turn_carried_reset_means(uint64_t cookie, int error)
+{
+	if (cookie)
+		add(cookie, -error);
 }
 
 void turn_carried_port_is_for(uint16_t port, uint16_t other)
@@ -186,7 +192,7 @@ static long begin(const struct turn_call *call, uint64_t cookie)
 
 	turn_ports_before_carried(fd, (const struct sockaddr *)call->arguments[1],
 				  (socklen_t)call->arguments[2], &request.from, &request.to);
-	connect = add(cookie);
+	connect = add(cookie, IS_HELD);
 	if (!connect)
 		return -EAGAIN;
 	result = TURN_RAW(SYS_listen, fd, 0);
@@ -276,6 +282,7 @@ long turn_carried_get_option(const struct turn_call *call)
 	struct turn_connect *connect;
 	int error = 0;
 
+	/* 0 or ECONNRESET, in place of which there is another one. */
 	if (result || !turn_segment->carries_tcp || call->arguments[1] != SOL_SOCKET ||
 	    call->arguments[2] != SO_ERROR)
 		return result;
@@ -284,6 +291,14 @@ long turn_carried_get_option(const struct turn_call *call)
 		return result;
 	error = (int)-take_result(connect);
 	return turn_give((void *)call->arguments[3], &error, sizeof(error));
+}
+
+long turn_carried_reset(int fd)
+{
+	struct turn_connect *connect =
+		turn_segment->carries_tcp && turn_tcp_is(fd) ? find(cookie_of(fd)) : NULL;
+
+	return connect && connect->result < 0 ? take_result(connect) : -ECONNRESET;
 }
 
 /* The address that the kernel has written. */

@@ -46,9 +46,13 @@ long turn_carried_accept(const struct turn_call *call);
  */
 long turn_carried_before_data(const struct turn_call *call, bool may_not_wait);
 
+/* What ECONNRESET of that socket means. */
+long turn_carried_reset(int fd);
+
 /* --- For the carrier (turn_tells.h). --- */
 
 void turn_carried_ends(uint64_t cookie, int result);
+void turn_carried_reset_means(uint64_t cookie, int error);
 void turn_carried_port_is_for(uint16_t port, uint16_t other);
 
 #endif

@@ -105,5 +105,6 @@ const struct turn_tells polycm_turn_tells = {
 	.serves = serves,
 	.sent = sent,
 	.connect_ends = turn_carried_ends,
+	.reset_means = turn_carried_reset_means,
 	.port_is_for = turn_carried_port_is_for,
 };

@@ -255,7 +255,7 @@ static long peek_all(const struct turn_call *call, int fd)
 	return turn_through(&now);
 }
 
-long turn_input(const struct turn_call *call)
+static long take_in(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
 	const bool is_message = call->number == SYS_recvmsg || call->number == SYS_recvfrom;
@@ -325,7 +325,7 @@ static long send_datagram(const struct turn_call *call, int fd, const struct soc
 	return result;
 }
 
-long turn_output(const struct turn_call *call)
+static long put_out(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
 	const bool is_message = call->number == SYS_sendmsg || call->number == SYS_sendto;
@@ -353,4 +353,18 @@ long turn_output(const struct turn_call *call)
 	if (result > 0 && (call->number == SYS_write || call->number == SYS_writev))
 		turn_shown(fd, (uint64_t)result);
 	return turn_done(result);
+}
+
+long turn_input(const struct turn_call *call)
+{
+	const long result = take_in(call);
+
+	return result == -ECONNRESET ? turn_carried_reset((int)call->arguments[0]) : result;
+}
+
+long turn_output(const struct turn_call *call)
+{
+	const long result = put_out(call);
+
+	return result == -ECONNRESET ? turn_carried_reset((int)call->arguments[0]) : result;
 }

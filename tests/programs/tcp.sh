@@ -102,7 +102,12 @@ check 'a port is down for a while' prints 'message 0: 40 ms' 'message 1: 6' -- t
 scenario "$slow" 'faults = ( { action = "crash"; on = "server"; after = "500 ms"; } );'
 check 'a node that is gone' prints 'connect: Connection timed out, 127000 ms' -- talk
 scenario "$slow" 'faults = ( { action = "crash"; on = "server"; after = "1.1 s"; } );'
-check 'a node that goes' prints 'message 0: 40 ms' 'message 1: Connection reset by peer, 924' -- talk
+check 'a node that goes' prints 'message 0: 40 ms' 'message 1: Connection timed out, 924' -- talk
+scenario "$slow" 'faults = ( { action = "lose"; message = "TCP_DATA"; from = "server"; nth = 2; times = 100; } );'
+gives_up() {
+	! run talk && has out 'message 0: 40 ms' 'served: Connection timed out, 925' 'nobody can go on' 'error: client: '
+}
+check 'a server that gives up, of which its client learns nothing' gives_up
 scenario "$slow" 'faults = ( { action = "reject"; message = "TCP_SYN"; reason = 8; } );'
 refuses() {
 	! run talk && has out 'scenario:7: this fault: a TCP connection is reset without a reason: leave it out'
