@@ -74,23 +74,6 @@ static bool waits(const struct turn_thread *thread)
 	return thread->state >= TURN_DESCRIPTORS && thread->state <= TURN_ASLEEP;
 }
 
-static uint32_t ready(struct turn_segment *segment)
-{
-	uint32_t candidates[TURN_MAX_THREADS], num = 0;
-
-	for (uint32_t i = 0; i < segment->num_threads; i++) {
-		const struct turn_thread *thread = &segment->threads[i];
-
-		if (!is_stopped(segment, thread) &&
-		    (thread->state == TURN_READY ||
-		     (waits(thread) && turn_order_passed(segment, thread->deadline))))
-			candidates[num++] = i;
-	}
-	if (!num)
-		return TURN_NOBODY;
-	return candidates[num == 1 ? 0 : turn_order_draw(&segment->order) % num];
-}
-
 static uint32_t to_look(const struct turn_segment *segment)
 {
 	for (uint32_t i = 0; i < segment->num_threads; i++)
@@ -99,6 +82,31 @@ static uint32_t to_look(const struct turn_segment *segment)
 		    !is_stopped(segment, &segment->threads[i]))
 			return i;
 	return TURN_NOBODY;
+}
+
+/* Who let others go on comes after those that look whether there is something for them. */
+static uint32_t ready(struct turn_segment *segment)
+{
+	uint32_t candidates[TURN_MAX_THREADS], num = 0, look = TURN_NOBODY;
+	bool all_passed = true;
+
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		const struct turn_thread *thread = &segment->threads[i];
+
+		if (!is_stopped(segment, thread) &&
+		    (thread->state == TURN_READY ||
+		     (waits(thread) && turn_order_passed(segment, thread->deadline)))) {
+			candidates[num++] = i;
+			all_passed = all_passed && thread->passed;
+		}
+	}
+	if (!num)
+		return TURN_NOBODY;
+	if (all_passed)
+		look = to_look(segment);
+	if (look != TURN_NOBODY)
+		return look;
+	return candidates[num == 1 ? 0 : turn_order_draw(&segment->order) % num];
 }
 
 static uint64_t smaller(uint64_t one, uint64_t two)

@@ -136,6 +136,26 @@ static void test_descriptors_are_asked_after_a_change_only(void **state)
 	assert_int_equal(turn_order_next(&segment), TURN_NOBODY);
 }
 
+/* Who never waits lets those look first for which it may have changed something. */
+static void test_who_lets_others_go_on_keeps_no_look_from_them(void **state)
+{
+	uint32_t busy = turn_order_add(&segment, 0), ready = turn_order_add(&segment, 1);
+	uint32_t look = waiting(1, TURN_DESCRIPTORS, TURN_NEVER);
+
+	(void)state;
+	segment.changes++;
+	segment.threads[busy].passed = true;
+	assert_int_not_equal(turn_order_next(&segment), look);
+	segment.threads[busy].passed = segment.threads[ready].passed = true;
+	assert_int_equal(turn_order_next(&segment), look);
+	turn_order_wait(&segment, &segment.threads[look], TURN_DESCRIPTORS, TURN_NEVER);
+	assert_int_not_equal(turn_order_next(&segment), look);
+	segment.changes++;
+	segment.threads[busy].passed = segment.threads[ready].passed = true;
+	turn_order_remove(&segment, ready);
+	assert_int_equal(turn_order_next(&segment), look);
+}
+
 static uint32_t looking(uint64_t deadline)
 {
 	uint32_t i = waiting(0, TURN_FUTEX, deadline);
@@ -383,6 +403,7 @@ int main(void)
 		cmocka_unit_test_setup(test_nobody_runs_after_the_limit, setup),
 		cmocka_unit_test_setup(test_nobody_runs_faster_than_the_pace, setup),
 		cmocka_unit_test_setup(test_descriptors_are_asked_after_a_change_only, setup),
+		cmocka_unit_test_setup(test_who_lets_others_go_on_keeps_no_look_from_them, setup),
 		cmocka_unit_test_setup(test_looks_alone_do_not_go_on, setup),
 		cmocka_unit_test_setup(test_looks_do_not_go_on_for_what_is_never, setup),
 		cmocka_unit_test_setup(test_polls_in_vain_are_rarer, setup),
