@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "held_signals.h"
 #include "libc.h"
 
 /* Real time between checks whether other threads moved virtual time. */
@@ -26,27 +27,11 @@
 
 static const struct timespec at_once;
 
-/* The thread itself causes these; blocked, they would end the process. */
-static const int faults[] = {
-	SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP,
-};
-
-static void hold_signals(struct polycm_wait *wait)
+static void end_wait(void *arg)
 {
-	sigset_t held;
+	const struct polycm_wait *wait = arg;
 
-	sigfillset(&held);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(&held, faults[i]);
-	pthread_sigmask(SIG_BLOCK, &held, &wait->before);
-	wait->while_waiting = wait->mask ? *wait->mask : wait->before;
-}
-
-static void release_signals(void *arg)
-{
-	struct polycm_wait *wait = arg;
-
-	pthread_sigmask(SIG_SETMASK, &wait->before, NULL);
+	release_signals(&wait->before);
 }
 
 static void ask(struct polycm_wait *wait, const struct timespec *limit, const sigset_t *mask)
@@ -136,8 +121,9 @@ static int wait_for_something(struct polycm_wait *wait)
 	int err;
 
 	wait->result = 0;
-	hold_signals(wait);
-	pthread_cleanup_push(release_signals, wait);
+	hold_signals(&wait->before);
+	wait->while_waiting = wait->mask ? *wait->mask : wait->before;
+	pthread_cleanup_push(end_wait, wait);
 	err = wait_until(wait, deadline_of(start, wait->timeout_ns));
 	pthread_cleanup_pop(1);
 
@@ -198,17 +184,14 @@ int polycm_wait(struct polycm_wait *wait)
 
 void polycm_hold(struct polycm_held *ret_held)
 {
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &ret_held->signals);
+	hold_signals(&ret_held->signals);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ret_held->cancel_state);
 }
 
 void polycm_release(const struct polycm_held *held)
 {
 	pthread_setcancelstate(held->cancel_state, NULL);
-	pthread_sigmask(SIG_SETMASK, &held->signals, NULL);
+	release_signals(&held->signals);
 }
 
 int polycm_wait_return(int result)

@@ -16,13 +16,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <utlist.h>
 
 #include "abi.h"
+#include "held_signals.h"
 #include "interposer.h"
 #include "live.h"
 #include "misuse.h"
@@ -157,7 +157,7 @@ static void watch_forks(void)
 
 static int start_thread(void)
 {
-	sigset_t all, before;
+	sigset_t before;
 	pthread_condattr_t condattr;
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -172,10 +172,9 @@ static int start_thread(void)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	hold_signals(&before);
 	r = pthread_create(&thread, &attr, run_timers, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	release_signals(&before);
 	pthread_attr_destroy(&attr);
 	if (r)
 		return polycm_fail(-r, "no thread for timers");

@@ -368,10 +368,25 @@ static void *run(void *arg)
 	return arg;
 }
 
+/* The program's signals are for the program's threads, but for those that a thread itself causes. */
+static int create_thread(void)
+{
+	static const int faults[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+	sigset_t others, old;
+	int err;
+
+	sigfillset(&others);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&others, faults[i]);
+	pthread_sigmask(SIG_BLOCK, &others, &old);
+	err = pthread_create(&acme.thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
 int start_thread(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	sigset_t all, old;
 	int err;
 
 	if (acme.has_thread)
@@ -383,11 +398,7 @@ int start_thread(void)
 		err = errno;
 		goto err_close;
 	}
-	/* The program's signals are for the program's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&acme.thread, NULL, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	err = create_thread();
 	if (err)
 		goto err_close;
 	acme.has_thread = true;

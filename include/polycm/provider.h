@@ -245,7 +245,10 @@ struct polycm_report {
 struct polycm_ops {
 	uint32_t size;
 
-	/* Start and end the provider.  Threads that it creates block all signals.  Not required. */
+	/*
+	 * Start and end the provider.  Threads that it creates block all signals but those that
+	 * a thread itself causes (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS).  Not required.
+	 */
 	int (*init)(struct polycm_module *module, void **ret_ctx);
 	void (*fini)(void *ctx);
 

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "providers/soft/engine/engine.h"
+#include "held_signals.h"
 #include "io.h"
 
 #define EVENTS 64
@@ -271,13 +271,12 @@ static void *io_thread(void *arg)
 
 static int start_thread(struct io *new)
 {
-	sigset_t all, old;
+	sigset_t old;
 	int error;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	hold_signals(&old);
 	error = pthread_create(&new->thread, NULL, io_thread, new);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	release_signals(&old);
 	if (error)
 		return sim_refuse(-error, "the thread for the network cannot be started: raise the "
 					  "limit on threads or memory");

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "providers/soft/engine/engine.h"
 #include "providers/soft/nic/refuse.h"
 #include "carry.h"
+#include "held_signals.h"
 #include "load.h"
 #include "self.h"
 #include "signals.h"
@@ -371,14 +371,13 @@ static void at_exit(void)
 
 static int start_thread(struct loader *new)
 {
-	sigset_t all, old;
+	sigset_t old;
 	pthread_t thread;
 	int error;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	hold_signals(&old);
 	error = pthread_create(&thread, NULL, carrier_thread, new);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	release_signals(&old);
 	if (error)
 		return -error;
 	pthread_setname_np(thread, "polycm-carrier");

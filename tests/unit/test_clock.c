@@ -178,6 +178,8 @@ static void the_thread_blocks_signals(void **state)
 	assert_true(sigismember(&blocked, SIGINT));
 	assert_true(sigismember(&blocked, SIGALRM));
 	assert_true(sigismember(&blocked, SIGCHLD));
+	assert_false(sigismember(&blocked, SIGSEGV));
+	assert_false(sigismember(&blocked, SIGBUS));
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	assert_false(sigismember(&blocked, SIGINT));
 }

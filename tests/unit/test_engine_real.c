@@ -204,7 +204,7 @@ static bool read_status(const char *tid, const char *key, char *value, size_t si
 	return found;
 }
 
-static void the_nic_thread_has_a_name_and_takes_no_signals(void **state)
+static void the_nic_thread_has_a_name_and_takes_no_signals_of_others(void **state)
 {
 	unsigned long long blocked = 0;
 	struct dirent *entry;
@@ -225,9 +225,24 @@ static void the_nic_thread_has_a_name_and_takes_no_signals(void **state)
 		blocked = strtoull(text, NULL, 16);
 	}
 	closedir(dir);
-	for (int sig = 1; sig < 32; sig++)
-		if (sig != SIGKILL && sig != SIGSTOP)
+	for (int sig = 1; sig < 32; sig++) {
+		switch (sig) {
+		case SIGBUS:
+		case SIGFPE:
+		case SIGILL:
+		case SIGSEGV:
+		case SIGSYS:
+		case SIGTRAP:
+			/* It would cause these itself, and the program's handler has to learn of it. */
+			assert_false(blocked >> (sig - 1) & 1);
+			break;
+		case SIGKILL:
+		case SIGSTOP:
+			break;
+		default:
 			assert_true(blocked >> (sig - 1) & 1);
+		}
+	}
 }
 
 /* As the kernel tells; what it has no slices for it leaves 0 or at its own. */
@@ -297,7 +312,7 @@ int main(void)
 		REAL(a_poller_fires_timers_too),
 		REAL(what_came_while_the_process_was_stopped_comes_before_time_outs),
 		REAL(a_poller_yields_to_the_holder_of_the_lock),
-		REAL(the_nic_thread_has_a_name_and_takes_no_signals),
+		REAL(the_nic_thread_has_a_name_and_takes_no_signals_of_others),
 		REAL(the_nic_thread_asks_for_short_slices),
 		REAL(a_child_of_fork_has_an_engine_too),
 	};

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "engine_internal.h"
 #include "hand_over.h"
 #include "heap.h"
+#include "held_signals.h"
 #include "threads.h"
 #include "turns.h"
 
@@ -393,7 +393,7 @@ static void *nic_thread(void *arg)
 
 int sim_engine_need_thread(void)
 {
-	sigset_t all, old;
+	sigset_t old;
 	int error;
 
 	if (!relaxed_load(&sim_engine.is_real))
@@ -405,10 +405,9 @@ int sim_engine_need_thread(void)
 	}
 	if (sim_engine.thread_runs)
 		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	hold_signals(&old);
 	error = pthread_create(&sim_engine.thread, NULL, nic_thread, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	release_signals(&old);
 	if (error)
 		return sim_refuse(-error, "the simulator cannot start its thread: raise the limit on "
 					  "threads or memory");

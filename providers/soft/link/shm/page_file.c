@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -12,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "held_signals.h"
 #include "page_file.h"
 #include "pages.h"
 
@@ -124,7 +124,7 @@ int sim_page_file_take(uintptr_t from, size_t length, uint64_t at)
 {
 	int fd = descriptor(), r;
 	unsigned char in_core;
-	sigset_t all, old;
+	sigset_t old;
 
 	if (fd < 0)
 		return fd;
@@ -133,14 +133,13 @@ int sim_page_file_take(uintptr_t from, size_t length, uint64_t at)
 	r = reserve(fd, at, length);
 	if (r < 0)
 		return r;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	hold_signals(&old);
 	r = write_all(fd, (const char *)from, length, at);
 	/* The kernel may have unmapped the memory and then had none to map the file: it has soon. */
 	while (!r && !map_at(from, length, PROT_READ | PROT_WRITE, fd, at))
 		if (!mincore((void *)from, 1, &in_core))
 			r = -errno;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	release_signals(&old);
 	if (r < 0)
 		sim_page_file_punch(at, length);
 	return r;

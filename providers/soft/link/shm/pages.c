@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +18,7 @@
 #include "providers/soft/engine/engine.h"
 #include "providers/soft/shm/segment.h"
 #include "providers/soft/shm/visit.h"
+#include "held_signals.h"
 #include "page_file.h"
 #include "pages.h"
 
@@ -207,15 +207,14 @@ static int put_back(const struct sim_pages *pages)
 /* No handler writes to what is copied; and what the kernel writes to is not moved. */
 static int move_back(const struct sim_pages *pages)
 {
-	sigset_t all, old;
+	sigset_t old;
 	int r;
 
 	if (sim_maps_hand_over() && find_pieces(pages->at, pages->length + GAP))
 		return -EBUSY;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	hold_signals(&old);
 	r = put_back(pages);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	release_signals(&old);
 	return r;
 }
 
