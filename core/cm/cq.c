@@ -10,7 +10,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 
+#include "core/base/log.h"
 #include "ret.h"
 
 static pthread_mutex_t xrcds_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -91,6 +93,37 @@ void polycm_cqs_destroy(struct polycm_id *id)
 	id->pub.send_cq = NULL;
 	cq_destroy(&id->pub.recv_cq_channel, &id->pub.recv_cq);
 	cq_destroy(&id->pub.send_cq_channel, &id->pub.send_cq);
+}
+
+struct search {
+	const struct polycm_id *id;
+	const struct ibv_cq *cq;
+	char device[IBV_SYSFS_NAME_MAX];	/* of another id with the CQ */
+};
+
+static void look_at_cqs(struct polycm_channel *chan, struct polycm_id *id, void *arg)
+{
+	struct search *search = arg;
+
+	(void)chan;
+	if ((id->pub.send_cq == search->cq || id->pub.recv_cq == search->cq) &&
+	    id->pub.verbs && id->pub.verbs != search->id->pub.verbs)
+		(void)snprintf(search->device, sizeof(search->device), "%s",
+			       ibv_get_device_name(id->pub.verbs->device));
+}
+
+int polycm_cq_whose(const struct polycm_id *id, const char *name, const struct ibv_cq *cq, int err)
+{
+	struct search search = { .id = id, .cq = cq };
+
+	if (!cq || !polycm_log_enabled(POLYCM_LOG_WARN))
+		return err;
+	polycm_ids_walk(look_at_cqs, &search);
+	if (!search.device[0])
+		return err;
+	return polycm_fail(err, "%s is of device %s, the id is on %s: rdma_create_qp() of another "
+			   "id wrote its CQs into the attributes", name, search.device,
+			   ibv_get_device_name(id->pub.verbs->device));
 }
 
 int polycm_xrcd_get(struct polycm_device *device, struct ibv_xrcd **ret_xrcd)

@@ -17,6 +17,12 @@ void polycm_cqs_undo(struct polycm_id *id, const struct polycm_cqs_made *made);
 /* All CQs and completion channels of the id. */
 void polycm_cqs_destroy(struct polycm_id *id);
 
+/*
+ * Attributes that served for another id have its CQs, since rdma_create_qp() writes them back:
+ * the reason for err, if they are another device's.  cq may be NULL, or destroyed.
+ */
+int polycm_cq_whose(const struct polycm_id *id, const char *name, const struct ibv_cq *cq, int err);
+
 /* The XRC domain that ids of a device share; it is open as long as the device. */
 int polycm_xrcd_get(struct polycm_device *device, struct ibv_xrcd **ret_xrcd);
 

@@ -359,21 +359,6 @@ static uint32_t cq_size(const struct ibv_qp_init_attr_ex *attr, bool send)
 	return size ? size : 1;
 }
 
-/*
- * Attributes that served for another id have its CQs, since the call writes them
- * back: the reason for err, if they are another device's.
- */
-static int whose_cq(const struct polycm_id *id, const char *name, const struct ibv_cq *cq, int err)
-{
-	if (!cq || cq->context == id->pub.verbs)
-		return err;
-	return polycm_fail(err,
-			   "%s is of device %s, the id is on %s: rdma_create_qp() of another id "
-			   "wrote its CQs into the attributes",
-			   name, ibv_get_device_name(cq->context->device),
-			   ibv_get_device_name(id->pub.verbs->device));
-}
-
 static int create_qp(struct polycm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_cq *send_cq = attr->send_cq, *recv_cq = attr->recv_cq;
@@ -398,8 +383,8 @@ static int create_qp(struct polycm_id *id, struct ibv_qp_init_attr_ex *attr)
 	errno = 0;
 	qp = POLYCM_VERB(ibv_create_qp_ex(id->pub.verbs, attr));
 	if (!qp) {
-		err = whose_cq(id, "send_cq", send_cq, errno ? -errno : -ENOMEM);
-		err = whose_cq(id, "recv_cq", recv_cq, err);
+		err = polycm_cq_whose(id, "send_cq", send_cq, errno ? -errno : -ENOMEM);
+		err = polycm_cq_whose(id, "recv_cq", recv_cq, err);
 		goto err_destroy_cqs;
 	}
 	err = polycm_ece_begin(id, qp);
