@@ -6,6 +6,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -108,6 +109,88 @@ static int qp_with_the_servers_cqs(void)
 
 	attr.send_cq = SERVER->send_cq;
 	return create_qp(attr);
+}
+
+/* rdma_destroy_qp() of another id destroyed what its rdma_create_qp() wrote into the attributes. */
+static int qp_with_cqs_that_are_gone(void)
+{
+	struct rdma_cm_id *id = other_id(RDMA_PS_TCP);
+	struct ibv_qp_init_attr attr = qp_attr();
+
+	assert_int_equal(rdma_create_qp(id, NULL, &attr), 0);
+	rdma_destroy_qp(id);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	return create_qp(attr);
+}
+
+static struct ibv_cq *cq_that_is_gone(void)
+{
+	struct ibv_cq *cq = ibv_create_cq(CLIENT->verbs, 1, NULL, NULL, 0);
+
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	return cq;
+}
+
+static int plain_qp_with_a_cq_that_is_gone(void)
+{
+	struct ibv_qp_init_attr attr = qp_attr();
+
+	attr.send_cq = CLIENT->send_cq;
+	attr.recv_cq = cq_that_is_gone();
+	return made(ibv_create_qp(CLIENT->pd, &attr));
+}
+
+static int extended_qp_with_a_cq_that_is_gone(void)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { 1, 1, 1, 1, 0 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = CLIENT->pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+		.recv_cq = CLIENT->recv_cq,
+	};
+
+	attr.send_cq = cq_that_is_gone();
+	return made(ibv_create_qp_ex(CLIENT->verbs, &attr));
+}
+
+static int qp_with_an_srq_that_is_gone(void)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_qp_init_attr attr = qp_attr();
+
+	attr.srq = ibv_create_srq(CLIENT->pd, &srq_attr);
+	assert_non_null(attr.srq);
+	assert_int_equal(ibv_destroy_srq(attr.srq), 0);
+	attr.send_cq = CLIENT->send_cq;
+	attr.recv_cq = CLIENT->recv_cq;
+	return made(ibv_create_qp(CLIENT->pd, &attr));
+}
+
+static int xrc_srq_with_a_cq_that_is_gone(void)
+{
+	struct ibv_xrcd_init_attr xrcd_attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 1, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = CLIENT->pd,
+	};
+	int err;
+
+	attr.xrcd = ibv_open_xrcd(CLIENT->verbs, &xrcd_attr);
+	assert_non_null(attr.xrcd);
+	attr.cq = cq_that_is_gone();
+	err = made(ibv_create_srq_ex(CLIENT->verbs, &attr));
+	assert_int_equal(ibv_close_xrcd(attr.xrcd), 0);
+	return err;
 }
 
 static int srq_entries(void)
@@ -343,6 +426,16 @@ static const struct {
 	  "rdma_create_qp: Operation not supported", "(iWARP has reliable connections only)" },
 	{ "CQs of another id", qp_with_the_servers_cqs, ALL, EINVAL, "rdma_create_qp: Invalid argument",
 	  "send_cq is of device sim0, the id is on sim1" },
+	{ "CQs that were destroyed", qp_with_cqs_that_are_gone, ALL, EINVAL,
+	  "rdma_create_qp: Invalid argument", "(send_cq was destroyed, or is no CQ of the simulator)" },
+	{ "a CQ that was destroyed", plain_qp_with_a_cq_that_is_gone, ALL, EINVAL,
+	  "ibv_create_qp refused", "recv_cq was destroyed, or is no CQ of the simulator" },
+	{ "a CQ that was destroyed", extended_qp_with_a_cq_that_is_gone, ALL, EINVAL,
+	  "ibv_create_qp_ex refused", "send_cq was destroyed, or is no CQ of the simulator" },
+	{ "an SRQ that was destroyed", qp_with_an_srq_that_is_gone, NOT_IWARP, EINVAL,
+	  "ibv_create_qp refused", "srq was destroyed, or is no SRQ of the simulator" },
+	{ "SRQ with a CQ that was destroyed", xrc_srq_with_a_cq_that_is_gone, NOT_IWARP, EINVAL,
+	  "ibv_create_srq_ex refused", ": cq was destroyed, or is no CQ of the simulator" },
 	{ "SRQ too long", srq_entries, NOT_IWARP, EINVAL, "rdma_create_srq: Invalid argument",
 	  "(max_wr is 1073741824, the device has " },
 	{ "level of options", option_level, ALL, ENOSYS, "rdma_set_option", "(no options of level 77)" },

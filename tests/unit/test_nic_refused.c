@@ -410,7 +410,7 @@ static void refused_calls_are_told(void **state)
 		{ qp_too_wide, EINVAL, "ibv_create_qp", "max_recv_sge is 10000, the device has" },
 		{ qp_unknown, EINVAL, "ibv_create_qp", "99 is no type of QP" },
 		{ qp_raw, EOPNOTSUPP, "ibv_create_qp", "the simulator has no QPs of type RAW_PACKET" },
-		{ qps_of_another_device, EINVAL, "ibv_create_qp", "a CQ is of another context" },
+		{ qps_of_another_device, EINVAL, "ibv_create_qp", "send_cq is of another context" },
 		{ cq_too_long, EINVAL, "ibv_create_cq", "cqe is 0" },
 		{ cq_vector, EINVAL, "ibv_create_cq", "comp_vector is 10000" },
 		{ cq_channel, EINVAL, "ibv_create_cq", "the channel is of another context" },

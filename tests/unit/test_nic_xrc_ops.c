@@ -313,7 +313,7 @@ static void what_is_refused(void **state)
 	static const struct pair_refusal cases[] = {
 		{ srq_without_domain, EINVAL, "ibv_create_srq_ex", "it needs an XRC domain" },
 		{ srq_without_cq, EINVAL, "ibv_create_srq_ex", "it needs a CQ" },
-		{ srq_of_another_context, EINVAL, "ibv_create_srq_ex", "of the same context" },
+		{ srq_of_another_context, EINVAL, "ibv_create_srq_ex", "cq is of another context" },
 		{ srq_too_wide, EINVAL, "ibv_create_srq_ex", "max_sge is 1000" },
 		{ receiver_without_domain, EINVAL, "ibv_create_qp_ex", "it needs an XRC domain" },
 		{ receiver_of_another_context, EINVAL, "ibv_create_qp_ex", "of the same context" },

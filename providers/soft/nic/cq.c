@@ -36,6 +36,19 @@ static int check_new(const struct sim_device *device, const char *call,
 	return 0;
 }
 
+int nic_cq_check(const char *call, const char *name, struct ibv_context *context,
+		 const struct ibv_cq *cq)
+{
+	const struct sim_device *device = nic_device(context);
+
+	if (!nic_is_known(cq))
+		return nic_refuse(device, call, EINVAL, "%s was destroyed, or is no CQ of the "
+				  "simulator", name);
+	if (cq->context != context)
+		return nic_refuse(device, call, EINVAL, "%s is of another context than the PD", name);
+	return 0;
+}
+
 static struct ibv_wc *entry(const struct sim_cq *cq, uint32_t index)
 {
 	return (struct ibv_wc *)cq->ring.at + (index & (cq->ring_size - 1));
@@ -88,6 +101,7 @@ int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_co
 		pthread_mutex_init(&cq->pub.cq.mutex, NULL);
 		pthread_cond_init(&cq->pub.cq.cond, NULL);
 		cq->pub.cq.handle = next_handle++;
+		nic_known_add(&cq->known, &cq->pub.cq);
 		if (channel)
 			channel->refcnt++;
 	}
@@ -124,6 +138,7 @@ static void cq_detach(struct sim_cq *cq)
 		pub->refcnt--;
 	}
 	nic_async_forget(nic_context(cq->pub.cq.context), cq);
+	nic_known_remove(&cq->known);
 	nic_remove(cq->pub.cq.context, NIC_CQ, &cq->node, nic_pd_of_detached(cq->parent));
 }
 

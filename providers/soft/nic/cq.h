@@ -22,6 +22,9 @@ struct nic_cq_more {
 int nic_cq_create(struct ibv_context *context, size_t size, int cqe, void *cq_context,
 		  struct ibv_comp_channel *channel, int comp_vector, struct nic_cq_more more,
 		  struct sim_cq **ret_cq);
+/* May a new object of the context complete there?  0, or EINVAL with a log line.  Lock held. */
+int nic_cq_check(const char *call, const char *name, struct ibv_context *context,
+		 const struct ibv_cq *cq);
 /* As sim_poll_cq().  ret_times, NULL or as many as completions, is for a CQ with times. */
 int nic_cq_poll(struct sim_cq *cq, int num_entries, struct ibv_wc *wc, uint64_t *ret_times);
 /* false: the CQ is overrun and the completion lost. */

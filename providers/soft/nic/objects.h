@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "providers/soft/fabric/fabric.h"
+#include "known.h"
 #include "list.h"
 #include "nic.h"
 
@@ -189,6 +190,7 @@ struct sim_cq {
 	uint64_t *times;			/* of each entry, on the engine's clock; or NULL */
 
 	struct nic_cq_cursor *cursor;		/* of an ibv_cq_ex, else NULL */
+	struct nic_known known;
 	union {
 		struct ibv_cq cq;
 		struct ibv_cq_ex ex;		/* allocated for create_cq_ex() only */
@@ -223,6 +225,7 @@ struct sim_srq {
 	struct sim_xrcd *xrcd;			/* NULL: a basic one */
 	struct sim_cq *cq;			/* XRC: where its receives complete */
 	struct nic_list in_domain;
+	struct nic_known known;
 };
 
 /* A send request.  Its scatter list, or its inline data, follows. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "context.h"
+#include "cq.h"
 #include "direct.h"
 #include "mr.h"
 #include "pd.h"
@@ -88,14 +89,36 @@ static int check_new(struct ibv_context *context, const char *call, const struct
 		return nic_refuse(device, call, EINVAL, "send_cq is NULL");
 	if (attr->qp_type != IBV_QPT_XRC_SEND && !attr->recv_cq)
 		return nic_refuse(device, call, EINVAL, "recv_cq is NULL");
-	if (attr->send_cq->context != context || (attr->recv_cq && attr->recv_cq->context != context))
-		return nic_refuse(device, call, EINVAL, "a CQ is of another context than the PD");
-	if (attr->srq && attr->srq->context != context)
+	return check_caps(device, call, attr);
+}
+
+static int check_srq(const struct ibv_qp *pub, const char *call)
+{
+	const struct sim_device *device = nic_device(pub->context);
+
+	if (!nic_is_known(pub->srq))
+		return nic_refuse(device, call, EINVAL, "srq was destroyed, or is no SRQ of the "
+				  "simulator");
+	if (pub->srq->context != pub->context)
 		return nic_refuse(device, call, EINVAL, "the SRQ is of another context than the PD");
-	if (attr->srq && nic_srq(attr->srq)->xrcd && attr->qp_type != IBV_QPT_XRC_SEND)
+	if (nic_srq(pub->srq)->xrcd)
 		return nic_refuse(device, call, EINVAL, "the SRQ is one of XRC, which only QPs of type "
 				  "XRC_RECV receive from");
-	return check_caps(device, call, attr);
+	return 0;
+}
+
+/* What the attributes named. */
+static int check_queues(const struct ibv_qp *pub, const char *call)
+{
+	int err = 0;
+
+	if (pub->send_cq)
+		err = nic_cq_check(call, "send_cq", pub->context, pub->send_cq);
+	if (!err && pub->recv_cq)
+		err = nic_cq_check(call, "recv_cq", pub->context, pub->recv_cq);
+	if (!err && pub->srq)
+		err = check_srq(pub, call);
+	return err;
 }
 
 /* XRC: a QP has no queue for what its peer does. */
@@ -173,11 +196,28 @@ void nic_qp_add_handle(struct sim_qp *qp, struct sim_qp *handle)
 	qp->refs++;
 }
 
+/* Room for a request that it takes from an SRQ. */
+static int alloc_held(struct sim_qp *qp)
+{
+	const bool is_xrc = qp->type == IBV_QPT_XRC_RECV;
+
+	if (!qp->srq && !is_xrc)
+		return 0;
+	/* XRC: the peer says which SRQ it is. */
+	qp->srq_held = malloc(nic_rwqe_size(is_xrc ? (uint32_t)qp->port->device->attr.max_srq_sge :
+						     qp->srq->rq.max_sge));
+	return qp->srq_held ? 0 : ENOMEM;
+}
+
 static int qp_attach(struct sim_qp *qp, const char *call, struct ibv_xrcd *xrcd)
 {
 	struct ibv_qp *pub = &qp->pub.qp;
-	int err;
+	int err = check_queues(pub, call);
 
+	if (err)
+		return err;
+	if (alloc_held(qp))
+		return nic_no_memory(nic_device(pub->context), call);
 	/* It may time out, and be sent to. */
 	err = -sim_engine_need_thread();
 	if (err)
@@ -260,13 +300,6 @@ static int qp_room(struct sim_qp *qp)
 	     (rq->size && nic_queue_alloc(&rq->ring, NIC_RECEIVE_QUEUE, pd, nic_rq_bytes(rq)))))
 		return ENOMEM;
 
-	if (qp->srq || is_xrc) {
-		/* XRC: the peer says which SRQ it is. */
-		qp->srq_held = malloc(nic_rwqe_size(is_xrc ? (uint32_t)device->attr.max_srq_sge :
-							     qp->srq->rq.max_sge));
-		if (!qp->srq_held)
-			return ENOMEM;
-	}
 	if ((qp->type == IBV_QPT_RC || is_xrc) && device->services & POLYCM_SVC_ATOMIC &&
 	    device->attr.max_qp_rd_atom > 0) {
 		qp->num_atomics = (uint8_t)device->attr.max_qp_rd_atom;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "context.h"
+#include "cq.h"
 #include "pd.h"
 #include "qp.h"
 #include "refuse.h"
@@ -53,8 +54,11 @@ static struct ibv_srq *create(struct ibv_pd *pd, const char *call, struct ibv_sr
 		return nic_fail(srq, nic_no_memory(device, call));
 
 	sim_lock();
-	err = nic_add(pd->context, call, NIC_SRQ, &srq->node, pd);
+	err = cq ? nic_cq_check(call, "cq", pd->context, cq) : 0;
+	if (!err)
+		err = nic_add(pd->context, call, NIC_SRQ, &srq->node, pd);
 	if (!err) {
+		nic_known_add(&srq->known, &srq->pub);
 		pthread_mutex_init(&srq->pub.mutex, NULL);
 		pthread_cond_init(&srq->pub.cond, NULL);
 		srq->pub.handle = next_handle++;
@@ -89,8 +93,8 @@ static int check_xrc(struct ibv_context *context, const struct ibv_srq_init_attr
 	    attr->xrcd->context != context)
 		return nic_refuse(device, create_ex_call, EINVAL,
 				  "it needs an XRC domain of the same context");
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !attr->cq || attr->cq->context != context)
-		return nic_refuse(device, create_ex_call, EINVAL, "it needs a CQ of the same context");
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !attr->cq)
+		return nic_refuse(device, create_ex_call, EINVAL, "it needs a CQ");
 	return 0;
 }
 
@@ -122,6 +126,7 @@ struct ibv_srq *sim_create_srq_ex(struct ibv_context *context, struct ibv_srq_in
 static void srq_detach(struct sim_srq *srq)
 {
 	nic_async_forget(nic_context(srq->pub.context), srq);
+	nic_known_remove(&srq->known);
 	nic_xrc_leave_srq(srq);
 	if (srq->cq)
 		srq->cq->users--;
