@@ -12,14 +12,18 @@
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "system.h"
 
 #define LOOPBACK 1	/* its number in each namespace */
+#define AWAIT_NS 100000
+#define AWAIT_TIMES 50000u	/* a busy machine may take long */
 
 /* A message to the kernel. */
 struct request {
@@ -143,6 +147,29 @@ static int add_address(int fd, int interface, const struct system_address *addre
 }
 
 /*
+ * The kernel gives an IPv6 address its route later, in real time: a program that began before would
+ * find it unreachable.
+ */
+static int await_ipv6(const struct system_address *address)
+{
+	const struct timespec moment = { .tv_nsec = AWAIT_NS };
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	memcpy(&to.sin6_addr, system_address_bytes(address), sizeof(to.sin6_addr));
+	for (unsigned int i = 0;; i++) {
+		err = connect(fd, (struct sockaddr *)&to, sizeof(to)) ? -errno : 0;
+		if (err != -ENETUNREACH || i == AWAIT_TIMES)
+			break;
+		nanosleep(&moment, NULL);
+	}
+	close(fd);
+	return err;
+}
+
+/*
  * To that address of ours: who receives acknowledges at once, not after up to 40 ms of real time.
  * IPv4; what the kernel itself has for IPv6 cannot be replaced.
  */
@@ -242,6 +269,9 @@ int system_net_enter(const struct system *system)
 						  system_address_bytes(address));
 		}
 	}
+	for (size_t i = 0; !err && !without_ipv6 && i < system->num_addresses; i++)
+		if (system->addresses[i].is_ipv6)
+			err = await_ipv6(&system->addresses[i]);
 	close(fd);
 	return err;
 }
