@@ -175,6 +175,50 @@ golden() {
 	diff -u "$expected" "$2"
 }
 
+# --- Several programs in one virtual time. ---
+
+# run NAME STATUS ARG...: one run; $work/NAME.out is what it printed, $work/NAME.trace its trace, if it has one. The
+# path is in the environment of programs: with names of one length, addresses on their stacks are the same.
+run() {
+	local name=$1 expected=$2 status options=(--log info --trace "$work/$1.trace")
+
+	shift 2
+	[ -z "$untraced" ] || options=(--log info)
+	rm -f "$work/$name.trace"
+	polycm run "${options[@]}" "$@" >"$work/$name.out" 2>&1
+	status=$?
+	[ "$status" -eq "$expected" ] && return
+	printf 'status is %d, not %d:\n' "$status" "$expected"
+	cat "$work/$name.out"
+	return 1
+}
+untraced=
+
+# order_of NAME: the order of turns of that run, as a number; seconds_of NAME: its virtual time.
+order_of() { sed -n 's/^polycm: run: virtual time .* order //p' "$work/$1.out"; }
+seconds_of() { sed -n 's/^polycm: run: virtual time \([0-9]*\)\..*/\1/p' "$work/$1.out"; }
+
+# alike NAME OTHER: two runs had the same output, order and trace, and the same capture, if that is in NAME.pcap.
+alike() {
+	local kind
+
+	[ -n "$(order_of "$1")" ] || return
+	for kind in out trace pcap; do
+		[ ! -e "$work/$1.$kind" ] && [ ! -e "$work/$2.$kind" ] || cmp "$work/$1.$kind" "$work/$2.$kind" || return
+	done
+}
+
+# same TIMES ARG...: so many runs that end well and are alike; "first" is the first of them.
+same() {
+	local times=$1 i
+
+	shift
+	run first 0 "$@" || return
+	for ((i = 1; i < times; i++)); do
+		run again 0 "$@" && alike first again || return
+	done
+}
+
 # --- Servers and clients. ---
 
 # start FOLDER COMMAND...: starts a server, its log in FOLDER/server.log, and returns when it listens. Its

@@ -27,35 +27,6 @@ faults = ( { action = "lose"; message = "REQ"; times = 5; } );
 END
 : "${CC:=cc}"
 
-# run NAME STATUS ARG...: one run, its output in NAME.out, its trace in NAME.trace.
-run() {
-	local name=$1 status=$2
-
-	shift 2
-	rm -f "$work/$name.trace"
-	polycm run --log info --trace "$work/$name.trace" "$@" >"$work/$name.out" 2>&1
-	[ $? -eq "$status" ] && return
-	printf 'status is not %d:\n' "$status"
-	cat "$work/$name.out"
-	return 1
-}
-
-# The order of turns, as a number.
-order() { sed -n 's/^polycm: run: virtual time .* order //p' "$work/$1.out"; }
-
-# same TIMES ARG...
-same() {
-	local times=$1 i
-
-	shift
-	run first 0 "$@" || return
-	[ -n "$(order first)" ] || return
-	for ((i = 1; i < times; i++)); do
-		run again 0 "$@" && cmp "$work/first.out" "$work/again.out" &&
-			{ [ ! -e "$work/first.trace" ] || cmp "$work/first.trace" "$work/again.trace"; } || return
-	done
-}
-
 for transport in "${transports[@]}"; do
 	on=(--transport "$transport" --on server)
 	check "rping on $transport" eval 'same 3 "${on[@]}" rping -s -a 10.0.0.1 -C 3 -v --on client rping -c -a 10.0.0.1 -C 3 -v &&
@@ -86,7 +57,7 @@ check 'a READ is sent again' same 2 --scenario "$work/again.scenario" --until 60
 faults=(--scenario "$work/faults.scenario" --on server rping -s -a 10.0.0.1 -C 1 --on client rping -c -a 10.0.0.1 -C 1)
 echo 'faults = ( { action = "lose"; message = "REQ"; nth = 1; from = "client"; } )' >"$work/faults.scenario"
 check 'a scenario that has only faults' eval 'same 2 "${faults[@]}" &&
-	[ "$(sed -n "s/^polycm: run: virtual time \([0-9]*\)\..*/\1/p" "$work/first.out")" -ge 5 ]'
+	[ "$(seconds_of first)" -ge 5 ]'
 check 'explore: a scenario that has only faults' eval 'cd "$work" && exits 0 polycm explore --seeds 1-2 "${faults[@]}"'
 echo 'faults = ( { action = "lose"; message = "REQ"; from = "nobody"; } );' >"$work/nobody.scenario"
 check 'which name another node' eval 'run nobody 2 --scenario "$work/nobody.scenario" --on server true --on client true &&
@@ -97,21 +68,20 @@ check 'a lossy network' same 3 --scenario "$work/lossy.scenario" \
 # --- Time, and the seed. ---
 
 two=(--on server rping -s -a 10.0.0.1 -C 2 -v --on client rping -c -a 10.0.0.1 -C 2 -v)
-seconds() { sed -n 's/^polycm: run: virtual time \([0-9]*\)\..*/\1/p' "$work/$1.out"; }
 # What is counted, and what has happened, holds for those that come when all others have left.
 sed 's/times = 5/nth = 1/' "$work/deaf.scenario" >"$work/first.scenario"
 check 'the network stays while nobody is on it' eval 'same 2 --scenario "$work/first.scenario" --on server sh -c "for i in 1 2; do
-	rping -s -a 10.0.0.1 -C 1 & sleep 0.1; rping -c -a 10.0.0.1 -C 1; wait; done" && [ "$(seconds first)" -lt 9 ]'
+	rping -s -a 10.0.0.1 -C 1 & sleep 0.1; rping -c -a 10.0.0.1 -C 1; wait; done" && [ "$(seconds_of first)" -lt 9 ]'
 # Nine time-outs of a lost REQ take 38 s or more, which nobody waits for.
 lost() {
 	local before=$SECONDS
 
-	run lost 0 --scenario "$work/deaf.scenario" "${two[@]}" && [ "$(seconds lost)" -ge 20 ] &&
-		[ $((SECONDS - before)) -lt "$(seconds lost)" ]
+	run lost 0 --scenario "$work/deaf.scenario" "${two[@]}" && [ "$(seconds_of lost)" -ge 20 ] &&
+		[ $((SECONDS - before)) -lt "$(seconds_of lost)" ]
 }
 check 'time-outs take no time' lost
 seeds() {
-	run one 0 --seed 1 "${two[@]}" && run two 0 --seed 2 "${two[@]}" && [ "$(order one)" != "$(order two)" ]
+	run one 0 --seed 1 "${two[@]}" && run two 0 --seed 2 "${two[@]}" && [ "$(order_of one)" != "$(order_of two)" ]
 }
 check 'another seed, another order' seeds
 apart() {
@@ -124,7 +94,7 @@ apart() {
 	done
 	wait "${pids[@]}"
 	for i in 1 2 3; do
-		[ "$(order alone)" = "$(order "beside$i")" ] || return
+		[ "$(order_of alone)" = "$(order_of "beside$i")" ] || return
 	done
 }
 check 'systems side by side' apart
@@ -375,7 +345,7 @@ again() {
 		seed=${seed##*-} seed=${seed%.out}
 		(export POLYCM_LOG=info POLYCM_SIM_SEED=$seed POLYCM_SIM_CLOCK=virtual &&
 			polycm run --scenario "polycm-explore/seed-$seed.scenario" "${pair[@]}" "$@") >alone.out 2>&1
-		[ -n "$(order alone)" ] && cmp alone.out "polycm-explore/seed-$seed.out" || return
+		[ -n "$(order_of alone)" ] && cmp alone.out "polycm-explore/seed-$seed.out" || return
 		num=$((num + 1))
 	done
 	[ "$num" -ge 2 ]
