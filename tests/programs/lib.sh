@@ -219,6 +219,11 @@ same() {
 	done
 }
 
+# For the shell of a member: marks the folder of its run. marked_folders: those that are left of such runs. Others may
+# run systems, too.
+mark=': >"${LIBPOLYCM_TURN%/*}/test-'$$'" && echo marked'
+marked_folders() { compgen -G "/dev/shm/polycm-system-*/shm/test-$$" || compgen -G "/tmp/polycm-system-*/shm/test-$$"; }
+
 # --- Servers and clients. ---
 
 # start FOLDER COMMAND...: starts a server, its log in FOLDER/server.log, and returns when it listens. Its
