@@ -30,7 +30,7 @@ static volatile sig_atomic_t stopped;	/* a signal for the launcher */
 struct run {
 	struct system *system;
 	uint64_t progress;	/* turns and calls, when they grew last */
-	struct timespec since;
+	uint64_t since;		/* real_ns() */
 	struct system_asks asks;
 	bool is_reported;
 	bool is_broken;		/* a member has written where it must not */
@@ -85,15 +85,14 @@ static void look_at_progress(struct run *run)
 {
 	const struct turn_segment *segment = run->system->segment;
 	const uint32_t owner = segment->owner;
-	struct timespec now;
+	const uint64_t now = real_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (segment->calls + segment->turns != run->progress) {
 		run->progress = segment->calls + segment->turns;
 		run->since = now;
 		run->is_reported = false;
 	}
-	if (run->is_reported || now.tv_sec - run->since.tv_sec < PATIENCE || owner >= TURN_MAX_THREADS)
+	if (run->is_reported || now - run->since < PATIENCE * TURN_SECOND || owner >= TURN_MAX_THREADS)
 		return;
 	run->is_reported = true;
 	system_tell_busy(run->system, owner, PATIENCE);
@@ -302,12 +301,11 @@ static bool let_exec(struct system *system)
 int system_run(struct system *system)
 {
 	struct turn_segment *segment = system->segment;
-	struct run run = { .system = system };
+	struct run run = { .system = system, .since = real_ns() };
 	int status = 0;
 	bool is_reported = false, is_cut = false;
 	uint32_t next;
 
-	clock_gettime(CLOCK_MONOTONIC, &run.since);
 	if (is_verbose(system))
 		system_tell_counter();
 	while (any_alive(system)) {
