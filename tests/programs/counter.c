@@ -8,7 +8,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -217,20 +216,11 @@ static void control(void)
 	CHECK(times == 1 && !prctl(PR_SET_TSC, PR_TSC_ENABLE) && __rdtsc());
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
+static const struct member_case cases[] = {
 	{ "reads", reads }, { "handlers", handlers }, { "deaths", deaths }, { "control", control },
 };
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(cases[i].name, argv[1])) {
-			cases[i].run();
-			puts("ok");
-			return 0;
-		}
-	return 2;
+	return member_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

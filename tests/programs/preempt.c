@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "member.h"
@@ -77,21 +76,11 @@ static void locks(void)
 	CHECK(!pthread_join(thread, NULL));
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
+static const struct member_case cases[] = {
 	{ "lock_orders", lock_orders }, { "spins", spins }, { "locks", locks },
 };
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (argc != 2 || strcmp(argv[1], cases[i].name) != 0)
-			continue;
-		cases[i].run();
-		puts("ok");
-		return 0;
-	}
-	return 2;
+	return member_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -20,14 +19,6 @@
 #include "member.h"
 
 #define ROUNDS 50
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static void nap(long us)
 {
@@ -42,11 +33,9 @@ static struct shared {
 	volatile char bytes[64];
 } *shared;
 
-static const char *path;
-
 static void map(void)
 {
-	int fd = open(path, O_RDWR | O_CREAT, 0600);
+	int fd = open(member_argument, O_RDWR | O_CREAT, 0600);
 
 	CHECK(fd >= 0 && !ftruncate(fd, sizeof(*shared)));
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -274,10 +263,7 @@ static void for_ever(void)
 		;
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
+static const struct member_case cases[] = {
 	{ "ask", ask }, { "answer", answer }, { "calls", calls }, { "locks", locks },
 	{ "numbers", numbers }, { "signals", signals }, { "programs", programs },
 	{ "computes", computes }, { "for_ever", for_ever },
@@ -285,12 +271,5 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	path = argc > 2 ? argv[2] : NULL;
-	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (!strcmp(cases[i].name, argv[1])) {
-			cases[i].run();
-			puts("ok");
-			return 0;
-		}
-	return 2;
+	return member_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

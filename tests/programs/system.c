@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * system.c - a member of a system, for system.sh: one case of waiting, by its name.  Each ends with
- * status 0 and "ok" if all went as on Linux.
+ * system.c - a member of a system, for system.sh: one case of waiting for threads, signals, time or
+ * descriptors.  All goes as on Linux.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
-#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -47,14 +41,6 @@ static void handle(int signal, int flags)
 
 	sigfillset(&action.sa_mask);
 	CHECK(!sigaction(signal, &action, NULL));
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 static void *count_to(void *arg)
@@ -214,71 +200,6 @@ static void busy(void)
 	CHECK(!pthread_join(thread, NULL));
 }
 
-static void kills(void)
-{
-	int status;
-	pid_t pid;
-
-	for (int i = 0; i < 20; i++) {
-		pid = fork();
-		CHECK(pid >= 0);
-		if (!pid)
-			for (;;)
-				pause();
-		if (i % 2)
-			usleep(1);
-		CHECK(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid);
-		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	}
-}
-
-static void kill_group(const pid_t *pids, int num, int how)
-{
-	if (how == 0)
-		CHECK(!kill(-pids[0], SIGKILL));
-	for (int i = 0; i < num; i++) {
-		if (how == 1)
-			CHECK(!syscall(SYS_tgkill, pids[i], pids[i], SIGKILL));
-		if (how == 2)
-			CHECK(!syscall(SYS_pidfd_send_signal, syscall(SYS_pidfd_open, pids[i], 0),
-				       SIGKILL, NULL, 0));
-	}
-}
-
-/* Several at once, in each way; a stopped group does nothing until then. */
-static void groups(void)
-{
-	pid_t pids[4], pid;
-
-	for (int round = 0; round < 12; round++) {
-		for (int i = 0; i < 4; i++) {
-			pids[i] = fork();
-			CHECK(pids[i] >= 0);
-			while (!pids[i])
-				usleep(100);
-			CHECK(!setpgid(pids[i], pids[0]));
-		}
-		usleep(1000);
-		if (round % 2)
-			CHECK(!kill(-pids[0], SIGSTOP) && !usleep(1000));
-		kill_group(pids, 4, round % 3);
-		for (int i = 0; i < 4; i++) {
-			pid = waitpid(-1, NULL, i ? 0 : WNOHANG);
-			CHECK(pid > 0);
-			printf("%d %.6f\n", pid, seconds());
-		}
-	}
-	pid = fork();
-	if (!pid) {
-		CHECK(!setpgid(0, 0) && fork() >= 0);
-		sleep(1);
-		kill(0, SIGKILL);
-		exit(1);
-	}
-	CHECK(waitpid(pid, NULL, 0) == pid);
-	printf("%.6f\n", seconds());
-}
-
 static void *round_of(void *arg)
 {
 	volatile double one = 1, three = 3;
@@ -345,125 +266,6 @@ static void time_left(void)
 	CHECK(!select(0, NULL, NULL, NULL, &time) && !time.tv_sec && !time.tv_usec);
 }
 
-/* The kernel's own answer, which no function of the C library comes before. */
-static int error_of(long number, long a, long b, long c, long d, long e)
-{
-	errno = 0;
-	return syscall(number, a, b, c, d, e, 0) < 0 ? errno : 0;
-}
-
-/* What a program gives that is not there is an error, and not the end of it. */
-static void pointers(void)
-{
-	const struct timespec second = { 1, 0 }, none = { 0, -1 };
-	static char zeros[256];
-	const long time = (long)&second, good = (long)zeros;
-	char *page = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	const long any = mq_open("/system-any", O_RDWR | O_CREAT, 0600, NULL);
-	long bad;
-	int pipes[2], ends[2];
-
-	CHECK(any >= 0 && !mq_unlink("/system-any"));
-	CHECK(page != MAP_FAILED && !pipe(pipes) && !socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
-	for (int i = 0; i < 3; i++) {
-		bad = i == 0 ? 8 : (long)page;
-		CHECK(i < 2 || !munmap(page, 8192));
-		if (i == 1) {	/* it can be read, not written */
-			CHECK(error_of(SYS_futex, bad, FUTEX_WAIT_PRIVATE, 1, time, 0) == EAGAIN);
-			CHECK(error_of(SYS_futex, bad, FUTEX_LOCK_PI, 0, 0, 0) == EFAULT);
-		} else {
-			for (int own = 0; own <= FUTEX_PRIVATE_FLAG; own += FUTEX_PRIVATE_FLAG) {
-				CHECK(error_of(SYS_futex, bad, own, 0, time, 0) == EFAULT);
-				CHECK(error_of(SYS_futex, good, own, 0, bad, 0) == EFAULT);
-				CHECK(error_of(SYS_futex, bad, FUTEX_CMP_REQUEUE | own, 0, 0,
-					       good) == EFAULT);
-			}
-			CHECK(!error_of(SYS_futex, bad, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, 0, 0));
-			CHECK(error_of(SYS_nanosleep, bad, 0, 0, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, bad, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_ppoll, 0, 0, bad, 0, 8) == EFAULT);
-			CHECK(error_of(SYS_ppoll, 0, 0, time, bad, 8) == EFAULT);
-			CHECK(error_of(SYS_select, 1, bad, 0, 0, time) == EFAULT);
-			CHECK(error_of(SYS_select, 0, 0, 0, 0, bad) == EFAULT);
-			CHECK(error_of(SYS_pselect6, 0, 0, 0, 0, bad) == EFAULT);
-			CHECK(error_of(SYS_rt_sigprocmask, SIG_BLOCK, bad, 0, 8, 0) == EFAULT);
-			CHECK(error_of(SYS_rt_sigaction, SIGUSR1, bad, 0, 8, 0) == EFAULT);
-			CHECK(error_of(SYS_rt_sigsuspend, bad, 8, 0, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_setitimer, 0, bad, 0, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_timer_create, CLOCK_MONOTONIC, bad, good, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_sendmsg, ends[0], bad, 0, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_recvmsg, ends[0], bad, MSG_WAITALL, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_sendmmsg, ends[0], bad, 1, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_connect, ends[0], bad, 16, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_bind, ends[0], bad, 16, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_mq_timedsend, any, good, 1, 0, bad) == EFAULT);
-			CHECK(error_of(SYS_mq_timedreceive, any, good, 8, 0, bad) == EFAULT);
-			CHECK(error_of(SYS_writev, pipes[1], bad, 3, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_execve, (long)"/bin/true", 0, bad, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_clone3, bad, 88, 0, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_openat, AT_FDCWD, bad, O_RDONLY, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_poll, bad, 1, 0, 0, 0) == EFAULT);
-			CHECK(error_of(SYS_write, pipes[1], bad, 1, 0, 0) == EFAULT);
-		}
-		CHECK(error_of(SYS_clock_gettime, CLOCK_MONOTONIC, bad, 0, 0, 0) == EFAULT);
-		CHECK(error_of(SYS_gettimeofday, bad, 0, 0, 0, 0) == EFAULT);
-		CHECK(error_of(SYS_time, bad, 0, 0, 0, 0) == EFAULT);
-		CHECK(error_of(SYS_getrandom, bad, 8, 0, 0, 0) == EFAULT);
-		CHECK(error_of(SYS_rt_sigprocmask, SIG_BLOCK, 0, bad, 8, 0) == EFAULT);
-		CHECK(error_of(SYS_getitimer, 0, bad, 0, 0, 0) == EFAULT);
-		CHECK(error_of(SYS_timer_create, CLOCK_MONOTONIC, 0, bad, 0, 0) == EFAULT);
-		CHECK(error_of(SYS_nanosleep, (long)&none, 0, 0, 0, 0) == EINVAL);
-		if (!fork())
-			_exit(0);
-		CHECK(error_of(SYS_wait4, -1, bad, 0, 0, 0) == EFAULT);
-		if (!fork())
-			_exit(0);
-		CHECK(error_of(SYS_waitid, P_ALL, 0, bad, WEXITED, 0) == EFAULT);
-	}
-}
-
-/* What was there is no more when another process has cut the file. */
-static void shrunk(void)
-{
-	const int fd = memfd_create("file", 0);
-	char *page;
-
-	CHECK(fd >= 0);
-	for (int i = 0; i < 2; i++) {
-		CHECK(!ftruncate(fd, 4096));
-		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		CHECK(page != MAP_FAILED);
-		CHECK(!syscall(SYS_clock_gettime, CLOCK_MONOTONIC, page));
-		if (i || !fork()) {
-			CHECK(!ftruncate(fd, 0));
-			if (!i)
-				_exit(0);
-		}
-		CHECK(i || wait(NULL) > 0);
-		CHECK(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, page) < 0 && errno == EFAULT);
-	}
-}
-
-/* As many as there may be are there: the next one fails, and a place that is free is used again. */
-static void many(void)
-{
-	pid_t pids[100];
-	int num = 0;
-
-	while (num < 100 && (pids[num] = fork()) >= 0)
-		if (!pids[num++])
-			for (;;)
-				pause();
-	CHECK(errno == EAGAIN && num == 63);
-	CHECK(fork() < 0);
-	for (int i = 0; i < num; i++)
-		CHECK(!kill(pids[i], SIGKILL) && waitpid(pids[i], NULL, 0) == pids[i]);
-	pids[0] = fork();
-	if (!pids[0])
-		_exit(0);
-	CHECK(pids[0] > 0 && waitpid(pids[0], NULL, 0) == pids[0]);
-}
-
 /* What catches its calls is not the program's: it is told, and goes on. */
 static void caught(void)
 {
@@ -475,48 +277,6 @@ static void caught(void)
 	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT));
 	CHECK(!syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL));
 	CHECK(sleep(1) == 0 && getppid() > 0);
-}
-
-static int spawned(const char *path, const char *argument, bool closes)
-{
-	char *arguments[] = { (char *)(uintptr_t)path, (char *)(uintptr_t)argument, NULL };
-	posix_spawn_file_actions_t actions;
-	int err, status = 0;
-	pid_t pid;
-
-	CHECK(!posix_spawn_file_actions_init(&actions));
-	if (closes)
-		CHECK(!posix_spawn_file_actions_addclosefrom_np(&actions, 3));
-	err = posix_spawn(&pid, path, &actions, NULL, arguments, environ);
-	CHECK(!posix_spawn_file_actions_destroy(&actions));
-	if (err)
-		return -err;
-	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
-/* Why a program cannot be started comes back; one that can be has nothing of its parent's. */
-static void spawn(void)
-{
-	const struct itimerspec once = { .it_value = { 2, 0 } };
-	int fd = timerfd_create(CLOCK_MONOTONIC, 0);
-	uint64_t times;
-	char line[16] = "";
-	FILE *pipe;
-
-	CHECK(fd >= 0 && !timerfd_settime(fd, 0, &once, NULL));
-	for (int i = 0; i < 10; i++) {
-		CHECK(spawned("/there/is/no/such", NULL, i % 2) == -ENOENT);
-		CHECK(spawned("/dev/null", NULL, i % 2) == -EACCES);
-		CHECK(waitpid(-1, NULL, 0) < 0 && errno == ECHILD);
-		CHECK(spawned("/bin/true", NULL, i % 2) == 0);
-		CHECK(spawned("/bin/false", NULL, i % 2) == 1);
-	}
-	CHECK(read(fd, &times, sizeof(times)) == sizeof(times) && times == 1);
-	CHECK(WEXITSTATUS(system("sleep 1; exit 3")) == 3);
-	pipe = popen("sleep 1; echo through it", "r");
-	CHECK(pipe && fgets(line, sizeof(line), pipe) && !strcmp(line, "through it\n"));
-	CHECK(!pclose(pipe) && seconds() >= 4);
 }
 
 static void *change_files(void *arg)
@@ -584,86 +344,28 @@ static void queues(void)
 	CHECK(!pthread_join(thread, NULL));
 }
 
-static char *argument;	/* of some cases */
-
-/* A file that looks like a static program, and is none. */
-static void broken(void)
-{
-	char *arguments[] = { argument, NULL };
-
-	for (int i = 0; i < 3; i++) {
-		CHECK(execv(argument, arguments) < 0 && errno == ENOEXEC);
-		CHECK(spawned(argument, NULL, false) == -ENOEXEC);
-		CHECK(sleep(1) == 0);
-	}
-	CHECK(seconds() >= 3);
-}
-
-/* A static program, which ends with status 5. */
-static void outside(void)
-{
-	CHECK(spawned(argument, NULL, false) == 5 && spawned(argument, NULL, true) == 5);
-	CHECK(!spawned("/bin/true", NULL, false));
-}
-
 /* By a static program, which then goes on. */
 static void signalled(void)
 {
-	char *arguments[] = { argument, "signal", NULL };
+	char *arguments[] = { member_argument, "signal", NULL };
 	pid_t pid;
 
 	/* It sends the signal until it is killed: the first may come before the sleep. */
 	handle(SIGTERM, SA_RESTART);
-	CHECK(!posix_spawn(&pid, argument, NULL, NULL, arguments, environ));
+	CHECK(!posix_spawn(&pid, member_argument, NULL, NULL, arguments, environ));
 	CHECK(sleep(1000) > 900 && handled > 0);
 	CHECK(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
 }
 
-/* Nothing of another run of polycm explore is seen; then something is left for the next one. */
-static void traces(void)
-{
-	const char *hosts = "/dev/shm/hosts";	/* where members have one of their own */
-	struct stat st;
-	int fd = open(hosts, O_WRONLY | O_APPEND);
-
-	if (fd >= 0) {
-		CHECK(!fstat(fd, &st) && st.st_size < 200 && !(st.st_mode & S_IXUSR));
-		for (int i = 0; i < 50; i++)
-			CHECK(write(fd, "::2 it\n", 7) == 7);
-		CHECK(!fchmod(fd, 0755) && !close(fd));
-	}
-	for (fd = 1; fd < 3; fd++) {
-		CHECK(!lseek(fd, 0, SEEK_CUR));
-		CHECK((fcntl(fd, F_GETFL) & (O_APPEND | O_NONBLOCK)) == O_APPEND);
-		CHECK(write(fd, "some\n", 5) == 5 && !fcntl(fd, F_SETFL, O_NONBLOCK));
-	}
-}
-
-static const struct {
-	const char *name;
-	void (*run)(void);
-} cases[] = {
-	{ "join", join }, { "owner_dies", owner_dies }, { "suspend", suspend }, { "restart", restart },
-	{ "stream", stream }, { "timers", timers }, { "busy", busy }, { "kills", kills },
-	{ "groups", groups },
-	{ "first_ends", first_ends },
-	{ "rounding", rounding }, { "time_left", time_left },
-	{ "pointers", pointers }, { "shrunk", shrunk },
-	{ "many", many }, { "caught", caught }, { "spawn", spawn },
-	{ "watch", watch }, { "queues", queues },
-	{ "traces", traces },
-	{ "broken", broken }, { "outside", outside }, { "signalled", signalled },
+static const struct member_case cases[] = {
+	{ "join", join }, { "first_ends", first_ends }, { "owner_dies", owner_dies },
+	{ "suspend", suspend }, { "restart", restart }, { "stream", stream },
+	{ "timers", timers }, { "busy", busy }, { "rounding", rounding },
+	{ "time_left", time_left }, { "caught", caught }, { "watch", watch },
+	{ "queues", queues }, { "signalled", signalled },
 };
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (argc < 2 || strcmp(argv[1], cases[i].name) != 0)
-			continue;
-		argument = argv[2];
-		cases[i].run();
-		puts("ok");
-		return 0;
-	}
-	return 2;
+	return member_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -149,18 +149,30 @@ check 'children, pipes and signals' eval 'same 3 --on a bash -c "
 	for i in 1 2 3; do (sleep \$((4 - i)); echo child \$i) & done; seq 50000 | tail -n 1; wait
 	trap \"echo signal; exit 0\" TERM; (sleep 1; kill \$\$) & while :; do sleep 10; done" &&
 	[ "$(grep "^.a. " "$work/first.out" | tr "\n" " ")" = "[a] 50000 [a] child 3 [a] child 2 [a] child 1 [a] signal " ]'
-check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread -lm
+for member in system system_children system_pointers; do
+	check "$member compiles" $CC -O1 -Wall -Wextra -o "$work/$member" "$abs_top_srcdir/tests/programs/$member.c" -pthread -lm
+	chmod go+rx "$work/$member"
+done
 check 'the wild one compiles' $CC -O1 -Wall -Wextra -o "$work/wild" "$abs_top_srcdir/tests/programs/system_wild.c"
 check 'the member of a network compiles' $CC -O1 -Wall -Wextra -o "$work/net" "$abs_top_srcdir/tests/programs/system_net.c"
-chmod go+rx "$work/member" "$work/net"
-for case in join first_ends owner_dies suspend restart stream timers busy kills groups rounding time_left pointers shrunk spawn watch queues; do
-	check "waits: $case" eval 'same 2 --on a "$work/member" "$case" && has "$work/first.out" "[a] ok"'
-done
-check 'too many processes' eval 'same 2 --on a "$work/member" many && has "$work/first.out" "[a] ok" &&
-	counts "$work/first.out" 1 "^polycm: a: member cannot start a process: all programs together may have 64 at a time$"'
-check 'its own handler and filter' eval 'same 2 --on a "$work/member" caught && has "$work/first.out" "[a] ok" \
-	"polycm: a: member sets a handler for SIGSYS, which is never called" &&
-	counts "$work/first.out" 1 "^polycm: a: member asks for a seccomp filter, which is not installed"'
+chmod go+rx "$work/net"
+# cases PROGRAM CASE...
+cases() {
+	local program=$1 case
+
+	shift
+	for case; do
+		check "$program: $case" eval 'same 2 --on a "$work/$program" "$case" && has "$work/first.out" "[a] ok"'
+	done
+}
+cases system join first_ends owner_dies suspend restart stream timers busy rounding time_left watch queues
+cases system_children kills groups spawn
+cases system_pointers pointers shrunk
+check 'too many processes' eval 'same 2 --on a "$work/system_children" many && has "$work/first.out" "[a] ok" &&
+	counts "$work/first.out" 1 "^polycm: a: system_children cannot start a process: all programs together may have 64 at a time$"'
+check 'its own handler and filter' eval 'same 2 --on a "$work/system" caught && has "$work/first.out" "[a] ok" \
+	"polycm: a: system sets a handler for SIGSYS, which is never called" &&
+	counts "$work/first.out" 1 "^polycm: a: system asks for a seccomp filter, which is not installed"'
 check 'a FIFO' eval 'rm -f "$work/fifo"; user mkfifo "$work/fifo"
 	same 3 --on a sh -c "echo through it >$work/fifo" --on b cat "$work/fifo" && has "$work/first.out" "[b] through it"'
 check 'a stopped process' eval 'same 3 --on a bash -c "(sleep 1; date +%s) & sleep 0.5; kill -STOP \$!; sleep 5
@@ -276,15 +288,15 @@ outside() {
 		user test -r "$work/unreadable" || {
 		run outside 5 --on a sh -c "exec $work/unreadable" </dev/null && has "$work/outside.out" "unreadable cannot be read" &&
 			run outside 126 --on a "$work/unreadable"; }'
-	check 'one that cannot be started' eval 'same 2 --on a "$work/member" broken "$work/broken" &&
+	check 'one that cannot be started' eval 'same 2 --on a "$work/system_children" broken "$work/broken" &&
 		has "$work/first.out" "[a] ok" && lacks "$work/first.out" "$told"'
-	check 'a static program by posix_spawn' eval 'run outside 0 --on a "$work/member" outside "$work/static" &&
+	check 'a static program by posix_spawn' eval 'run outside 0 --on a "$work/system_children" outside "$work/static" &&
 		has "$work/outside.out" "$told"'
 	check 'a static program that nobody ends' eval 'run outside 75 --until 0.1 --on a sh -c "sleep 100 | $work/static" &&
 		has "$work/outside.out" "the limit of 0.1 s of virtual time (--until) is reached"'
 	check 'a static program on the command line' eval 'run static 126 --on a "$work/static" &&
 		has "$work/static.out" "is linked statically: its time cannot be virtual"'
-	check 'a signal of a static program' eval 'run outside 0 --on a "$work/member" signalled "$work/static" &&
+	check 'a signal of a static program' eval 'run outside 0 --on a "$work/system" signalled "$work/static" &&
 		has "$work/outside.out" "[a] ok"'
 	check 'what a static program leaves' eval 'rm -f "$work/alive"; user mkfifo "$work/alive"
 		timeout -k 2 60 cat "$work/alive" & run outside 5 --on a sh -c "exec $work/static leave" 9>"$work/alive" && wait $!'
@@ -366,7 +378,7 @@ if ! grep -qF 'TCP' "$work/probe"; then
 fi
 
 check 'explore leaves nothing for the next run' eval 'cd "$work" &&
-	exits 0 polycm explore --seeds 1-6 --jobs 1 --on a "$work/member" traces --on b true'
+	exits 0 polycm explore --seeds 1-6 --jobs 1 --on a "$work/system_children" traces --on b true'
 # The launcher neither crashes nor waits for ever.
 scribbled() {
 	local seed status

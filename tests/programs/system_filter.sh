@@ -9,8 +9,11 @@
 need rping ucmatose "${CC%% *}"
 need_turns
 check 'the sandbox compiles' $CC -O1 -Wall -Wextra -o "$work/filter" "$abs_top_srcdir/tests/programs/filter.c" -pthread
-check 'the member compiles' $CC -O1 -Wall -Wextra -o "$work/member" "$abs_top_srcdir/tests/programs/system.c" -pthread -lm
-chmod go+rx "$work/filter" "$work/member"
+chmod go+rx "$work/filter"
+for member in system system_children; do
+	check "$member compiles" $CC -O1 -Wall -Wextra -o "$work/$member" "$abs_top_srcdir/tests/programs/$member.c" -pthread -lm
+	chmod go+rx "$work/$member"
+done
 "$work/filter" sandbox dispatch true || skip 'the kernel has no seccomp filters'
 cd "$work" || exit 99
 plain=("${command[@]}")
@@ -27,8 +30,8 @@ both() {
 
 check 'rping' both --on server rping -s -a 10.0.0.1 -C 3 -v --on client rping -c -a 10.0.0.1 -C 3 -v
 check 'ucmatose on iWARP' both --transport iwarp --on server ucmatose -c 4 --on client ucmatose -c 4 -s 10.0.0.1
-for case in join first_ends restart timers kills spawn; do
-	check "waits: $case" eval 'both --on a "$work/member" "$case" && has two.out "[a] ok"'
+for case in 'system join' 'system first_ends' 'system restart' 'system timers' 'system_children kills' 'system_children spawn'; do
+	check "$case" eval 'both --on a "$work/"$case && has two.out "[a] ok"'
 done
 check 'children, pipes, exec and signals' eval 'both --on a bash -c "
 	for i in 1 2 3; do (sleep \$((4 - i)); echo child \$i) & done; seq 50000 | tail -n 1; wait
