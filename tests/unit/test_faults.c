@@ -534,7 +534,7 @@ static void test_names(void **state)
 		assert_int_equal(sim_what_mask(name), UINT64_C(1) << i);
 		all |= UINT64_C(1) << i;
 	}
-	assert_int_equal(__builtin_popcountll(all), 23 + 15 + 2);
+	assert_int_equal(__builtin_popcountll(all), 29 + 15 + 2);
 	assert_null(sim_what_name(SIM_WHATS));
 	assert_int_equal(sim_what_mask(""), 0);
 	for (enum polycm_sim_action action = POLYCM_SIM_LOSE; action <= POLYCM_SIM_FULL_BACKLOG;

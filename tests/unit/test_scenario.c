@@ -354,8 +354,9 @@ static const struct {
 	{ "explore = { messages = [ \"REQ\", \"REPLY\" ]; };",
 	  "test.cfg:1: messages: there is no message 'REPLY'; nearest: 'REP'" },
 #define DATA_NAMES "SEND, WRITE, READ, READ_REPLY, ATOMIC, ACK, NAK, RNR_NAK, UD"
+#define TCP_NAMES "TCP_SYN, TCP_SYN_ACK, TCP_ACK, TCP_DATA, TCP_FIN, TCP_RST"
 #define MESSAGE_NAMES "REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, MPA_REQ, MPA_REP, "   \
-		      "MPA_REJ, FIN, RST, " DATA_NAMES
+		      "MPA_REJ, FIN, RST, " DATA_NAMES ", " TCP_NAMES
 	{ "explore = { messages = [ \"connect\" ]; };",
 	  "test.cfg:1: messages: 'connect' is a call, and no message; there are: " MESSAGE_NAMES },
 	{ "explore = { messages = \"path\"; };",
