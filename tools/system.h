@@ -93,6 +93,8 @@ int system_net_enter(const struct system *system);
  * connections.  False: the kernel cannot do that.
  */
 bool system_tcp_forget(void);
+/* A process has ended: its peers know it. */
+void system_tcp_settle(void);
 
 /* --- system_nodes.c: the nodes as hosts --- */
 

@@ -125,6 +125,8 @@ static void bury(struct system *system, uint32_t number)
 	member->life = TURN_ENDED;
 	if (waitpid(member->pid, &status, WNOHANG) == member->pid)
 		report_end(system, number, status);
+	if (segment->uses_tcp)
+		system_tcp_settle();
 	segment->changes++;
 	if (member->parent != TURN_NOBODY)
 		turn_order_interrupt(segment, member->parent);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * system_tcp.c - what connections over TCP leave in the network of a system when all processes have
- * ended: the kernel keeps the addresses and ports of a connection for a minute (TIME_WAIT), and the
- * next run there would not get them.
+ * system_tcp.c - what connections over TCP leave in the network of a system: when a process has ended,
+ * what the kernel still sends for it; when all have, their addresses and ports, which it keeps for a
+ * minute (TIME_WAIT), so that the next run there would not get them.
  */
 #include "config.h"
 
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "system.h"
+#include "turn/settle.h"
 
 #define MOST_ROUNDS 4u		/* what ends one may begin another: none of it needs more than two */
 
@@ -95,6 +96,18 @@ static int destroy_all(int fd, uint8_t family)
 	}
 	free(sockets.ids);
 	return err ? err : (int)sockets.num;
+}
+
+static long ask_kernel(long number, long a, long b, long c, long d, long e, long f)
+{
+	const long result = syscall(number, a, b, c, d, e, f);
+
+	return result < 0 ? -errno : result;
+}
+
+void system_tcp_settle(void)
+{
+	turn_settle_by(ask_kernel);
 }
 
 bool system_tcp_forget(void)

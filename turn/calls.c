@@ -23,6 +23,7 @@
 #include "exec.h"
 #include "futex.h"
 #include "hand.h"
+#include "loopback.h"
 #include "numbers.h"
 #include "order.h"
 #include "pointers.h"
@@ -69,7 +70,7 @@ static long close_one(const struct turn_call *call)
 {
 	turn_random_forget((int)call->arguments[0]);
 	turn_timers_close((int)call->arguments[0]);
-	return change(call);
+	return turn_close(call);
 }
 
 static long duplicate(const struct turn_call *call)
@@ -238,7 +239,7 @@ static call_fn *const calls[] = {
 	[SYS_futex_waitv] = refuse,
 	[SYS_userfaultfd] = refuse,
 
-	[SYS_close] = close_one,
+	[SYS_close] = close_one, [SYS_shutdown] = turn_shutdown,
 	[SYS_close_range] = close_several,
 	[SYS_listen] = turn_listen,
 	[SYS_dup2] = duplicate, [SYS_dup3] = duplicate,

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "descriptors.h"
 #include "hand.h"
+#include "loopback.h"
 #include "order.h"
 #include "pointers.h"
 #include "ports.h"
@@ -90,7 +91,7 @@ static long until(const struct turn_call *call, int fd, short events, uint64_t d
 
 	for (;;) {
 		TURN_RAW(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
-		result = turn_through(call);
+		result = turn_now(call);
 		TURN_RAW(SYS_fcntl, fd, F_SETFL, flags);
 		if (result != -EAGAIN)
 			return result;
@@ -117,7 +118,7 @@ bool turn_may_wait(int fd)
 long turn_without_waiting(const struct turn_call *call, int fd, short events, int option)
 {
 	if (!turn_may_wait(fd))
-		return turn_through(call);
+		return turn_now(call);
 	return until(call, fd, events, turn_limit_of(fd, option));
 }
 

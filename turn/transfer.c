@@ -19,6 +19,7 @@
 #include "carried.h"
 #include "descriptors.h"
 #include "hand.h"
+#include "loopback.h"
 #include "order.h"
 #include "pointers.h"
 #include "ports.h"
@@ -212,13 +213,13 @@ static long wait_and_write(const struct turn_call *call, int fd)
 	    ((unsigned long)call->arguments[2] > MOST_GIVEN ||
 	     !turn_can_read((const void *)call->arguments[1],
 			    (size_t)call->arguments[2] * sizeof(part))))
-		return turn_through(call);
+		return turn_now(call);
 	if (call->number == SYS_writev)
 		rest = (struct rest){ .parts = (const struct iovec *)call->arguments[1],
 				      .num = (size_t)call->arguments[2] };
 	if (length_of(&rest) > PIPE_BUF && is_pipe_or_stream(fd))
 		return write_all(call, fd, rest);
-	return turn_is_ready(fd, POLLOUT) ? turn_through(call) :
+	return turn_is_ready(fd, POLLOUT) ? turn_now(call) :
 				       turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
 }
 
@@ -264,7 +265,7 @@ static long take_in(const struct turn_call *call)
 	if (result)
 		return result;
 	if (may_not_wait(call) || !turn_may_wait(fd))
-		return turn_done(turn_through(call));
+		return turn_done(turn_now(call));
 	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd)) {
 		if (!(flags_of_message(call) & MSG_PEEK))
 			return turn_done(move_message(call, fd, false));
@@ -273,7 +274,7 @@ static long take_in(const struct turn_call *call)
 	}
 	/* What is there is taken at once. */
 	if (turn_is_ready(fd, POLLIN))
-		return turn_done(turn_through(call));
+		return turn_done(turn_now(call));
 	return turn_done(turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO));
 }
 
@@ -319,7 +320,7 @@ static long send_datagram(const struct turn_call *call, int fd, const struct soc
 
 	if (waits && !is_connected)
 		return turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
-	result = turn_through(call);
+	result = turn_now(call);
 	if (is_connected)
 		turn_ports_after_send(fd);
 	return result;
@@ -343,7 +344,7 @@ static long put_out(const struct turn_call *call)
 	if (to && type_of(fd) == SOCK_DGRAM)
 		result = send_datagram(call, fd, to, len);
 	else if (may_not_wait(call) || !turn_may_wait(fd))
-		result = turn_through(call);
+		result = turn_now(call);
 	else if (is_message && is_stream(fd))
 		result = move_message(call, fd, true);
 	else if (is_message || call->number == SYS_sendmmsg)
