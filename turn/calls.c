@@ -42,9 +42,8 @@
 
 /* After so many calls in a row that brought nothing, a thread waits for others, whatever it calls. */
 #define IDLE_CALLS 64u
-/* A call takes a microsecond, which counts after so many; then others go on, and timers expire. */
+/* After so many others go on, and timers expire. */
 #define FAIR_CALLS 256u
-#define CALL_NS 1000u
 /* The same of calls that are not counted, in a row. */
 #define QUIET_CALLS 1024u
 #define MOST_FDS 65536		/* of which more is known than their number */
@@ -398,7 +397,7 @@ bool turn_calls_quickly(long number, long first)
 
 static void let_others(uint32_t num)
 {
-	turn_segment->now += (uint64_t)num * CALL_NS;
+	turn_clock_take(num);
 	turn_pass();
 	turn_timers_expire();
 }
