@@ -112,6 +112,7 @@ struct turn_thread {
 	uint32_t idle;		/* calls in a row that brought nothing */
 	uint32_t quiet;		/* calls in a row that nobody else sees */
 	uint32_t yields;	/* and how often it let others go on for it */
+	uint32_t ends;		/* reads in a row that found the end of a stream */
 	uint32_t call;		/* what it is in, for people */
 	uint64_t since_ns;	/* and since when */
 	uint32_t purpose;	/* enum turn_purpose (turn_tells.h), for people */

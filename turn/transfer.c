@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "carried.h"
+#include "clock.h"
 #include "descriptors.h"
 #include "hand.h"
 #include "loopback.h"
@@ -51,6 +52,7 @@ static bool may_not_wait(const struct turn_call *call)
 
 #define MOST_PARTS 64u
 #define MOST_GIVEN 1024u	/* as the kernel has it */
+#define ENDS_ALIKE 64u		/* after so many in a row others go on */
 
 /* The rest of a list of parts. */
 struct rest {
@@ -256,6 +258,23 @@ static long peek_all(const struct turn_call *call, int fd)
 	return turn_through(&now);
 }
 
+/* The end of a stream brings nothing, however often it is read, and however ready it is. */
+static long taken(long result)
+{
+	struct turn_thread *self = turn_self();
+
+	if (result) {
+		self->ends = 0;
+		return turn_done(result);
+	}
+	turn_changed();
+	if (++self->ends % ENDS_ALIKE == 0) {
+		self->yields = self->ends / ENDS_ALIKE;
+		turn_clock_yield();
+	}
+	return 0;
+}
+
 static long take_in(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
@@ -265,17 +284,17 @@ static long take_in(const struct turn_call *call)
 	if (result)
 		return result;
 	if (may_not_wait(call) || !turn_may_wait(fd))
-		return turn_done(turn_now(call));
+		return taken(turn_now(call));
 	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd)) {
 		if (!(flags_of_message(call) & MSG_PEEK))
-			return turn_done(move_message(call, fd, false));
+			return taken(move_message(call, fd, false));
 		if (turn_tcp_is(fd))
-			return turn_done(peek_all(call, fd));
+			return taken(peek_all(call, fd));
 	}
 	/* What is there is taken at once. */
 	if (turn_is_ready(fd, POLLIN))
-		return turn_done(turn_now(call));
-	return turn_done(turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO));
+		return taken(turn_now(call));
+	return taken(turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO));
 }
 
 /* NULL: the call names none. */

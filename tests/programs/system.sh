@@ -117,6 +117,8 @@ check 'the limit of virtual time' eval 'run limit 75 --until 5 --on a sh -c "sle
 	", waits longer than the limit of virtual time: the end of a sleep" && lacks "$work/limit.out" "can never happen"'
 check 'the limit ends who never waits' eval 'run busy 75 --until 0.1 --on a sh -c "yes | cat >/dev/null" &&
 	has "$work/busy.out" "the limit of 0.1 s of virtual time"'
+check 'and who reads the end of a pipe again and again' eval 'run ends 75 --until 20 --on a sh -c "true | while :; do read -r x; done" &&
+	has "$work/ends.out" "sh, process 1, thread 1, waits longer than the limit of virtual time: "'
 check 'a program polls in vain' eval 'run polls 75 --on a mckey -m 239.1.1.1 -b 10.0.0.1 &&
 	[ "$(sed -n "s/^polycm: run: virtual time .* s, \([0-9]*\) turns, .*/\1/p" "$work/polls.out")" -lt 100000 ]'
 check 'nobody can go on' eval 'run stuck 75 --on server rping -s -a 10.0.0.1 -C 1 &&
