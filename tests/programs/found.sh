@@ -21,11 +21,15 @@ awk -v work="$work" '
 	{ print > (work "/" bugs ".part") }' "$page"
 
 # The program, what the run ends with, and a text that it prints.  Valkey has no package.
-programs=(rping ucmatose udaddy rping rping ib_read_bw ucmatose rcopy cmtime qperf qemu-system-x86_64 valkey)
-statuses=(75 75 75 255 255 75 75 16 139 1 139 -)
+programs=(rping ucmatose udaddy rping rping ib_read_bw ucmatose rcopy cmtime qperf qemu-system-x86_64 valkey
+	ibv_srq_pingpong ibv_srq_pingpong ibv_xsrq_pingpong ibv_rc_pingpong ib_send_lat fi_pingpong ucx_perftest qperf)
+statuses=(75 75 75 255 255 75 75 16 139 1 139 - 75 75 75 75 75 75 75 1)
 texts=('server: rping, ' 'client: ucmatose, ' 'server: udaddy, ' 'rdma_create_qp: Invalid argument' 'server, a daemon, ended'
 	'no id of rdma_create_id' 'client: ucmatose, ' 'order ' 'server, a daemon, is killed by signal 11'
-	'failed to receive RDMA CM TCP IPv4 server port: timed out' 'rdma_accept not event established' -)
+	'failed to receive RDMA CM TCP IPv4 server port: timed out' 'rdma_accept not event established' -
+	"0/52: Couldn't read remote address" 'server: ibv_srq_pingpong, ' 'server: ibv_xsrq_pingpong, '
+	'client: ibv_rc_pingpong, ' 'server: ib_send_lat, ' 'server: fi_pingpong, ' 'server: ucx_perftest, '
+	'failed to receive port: timed out')
 
 # shows N
 shows() {
@@ -49,7 +53,7 @@ for ((n = 1; n <= ${#statuses[@]}; n++)); do
 	program=${programs[n - 1]}
 	if [ "$program" = valkey ] || ! command -v "$program" >/dev/null; then
 		echo "left out, $program is not installed: $(cat "$work/$n.title")"
-	elif [ "$program" = qperf ] && grep -qF TCP "$work/probe"; then
+	elif grep -qE "no namespaces|no network of its own" "$work/probe" && grep -qE '^tcp =|/dev/tcp/|qperf' "$work/$n.part"; then
 		echo "left out, there is no TCP: $(cat "$work/$n.title")"
 	else
 		check "$(cat "$work/$n.title")" shows "$n"
