@@ -22,6 +22,7 @@
 #include "system.h"
 
 #define LOOPBACK 1	/* its number in each namespace */
+#define RTO_MS 60000u	/* before TCP sends again, or asks for room: nothing is lost here */
 #define AWAIT_NS 100000
 #define AWAIT_TIMES 50000u	/* a busy machine may take long */
 
@@ -170,17 +171,18 @@ static int await_ipv6(const struct system_address *address)
 }
 
 /*
- * To that address of ours: who receives acknowledges at once, not after up to 40 ms of real time.
- * IPv4; what the kernel itself has for IPv6 cannot be replaced.
+ * To that address of ours: who receives acknowledges at once, not after up to 40 ms of real time, and
+ * who sends does not try again after 200 ms, in which a busy machine may have done nothing.  IPv4;
+ * what the kernel itself has for IPv6 cannot be replaced.
  */
-static int acknowledge_at_once(int fd, const void *bytes, unsigned char prefix_len,
+static int use_no_timers(int fd, const void *bytes, unsigned char prefix_len,
 			       const void *source)
 {
 	const struct rtmsg message = {
 		.rtm_family = AF_INET, .rtm_dst_len = prefix_len, .rtm_table = RT_TABLE_LOCAL,
 		.rtm_protocol = RTPROT_KERNEL, .rtm_scope = RT_SCOPE_HOST, .rtm_type = RTN_LOCAL,
 	};
-	const uint32_t loopback = LOOPBACK, on = 1;
+	const uint32_t loopback = LOOPBACK, on = 1, rto_ms = RTO_MS, locked = 1u << RTAX_RTO_MIN;
 	struct request request;
 	struct rtattr *metrics;
 
@@ -190,6 +192,8 @@ static int acknowledge_at_once(int fd, const void *bytes, unsigned char prefix_l
 	put(&request, RTA_OIF, &loopback, sizeof(loopback));
 	metrics = put(&request, RTA_METRICS, NULL, 0);
 	put(&request, RTAX_QUICKACK, &on, sizeof(on));
+	put(&request, RTAX_RTO_MIN, &rto_ms, sizeof(rto_ms));
+	put(&request, RTAX_LOCK, &locked, sizeof(locked));
 	close_in(&request, metrics);
 	return ask(fd, &request);
 }
@@ -250,9 +254,9 @@ int system_net_enter(const struct system *system)
 	change_settings();
 	err = set_up(fd, LOOPBACK);
 	if (!err)
-		err = acknowledge_at_once(fd, net, 8, own);
+		err = use_no_timers(fd, net, 8, own);
 	if (!err)
-		err = acknowledge_at_once(fd, own, 32, own);
+		err = use_no_timers(fd, own, 32, own);
 	for (size_t i = 0; !err && i < system->num_addresses; i++) {
 		const struct system_address *address = &system->addresses[i];
 		const int interface = find_interface(fd, address->interface, &num);
@@ -265,7 +269,7 @@ int system_net_enter(const struct system *system)
 			tool_error("run: no IPv6 addresses for TCP and UDP: %s", strerror(-err));
 			err = 0;
 		} else if (!err && !address->is_ipv6) {
-			err = acknowledge_at_once(fd, system_address_bytes(address), 32,
+			err = use_no_timers(fd, system_address_bytes(address), 32,
 						  system_address_bytes(address));
 		}
 	}

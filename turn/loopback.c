@@ -2,10 +2,12 @@
 /* turn/loopback.c - see loopback.h. */
 #include "config.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -18,7 +20,7 @@
 #include "settle.h"
 #include "tcp.h"
 
-#define LEAST_READ 16384		/* that may let the sender go on */
+#define LEAST_READ 4096
 /*
  * How much of a long message the kernel takes depends on which acknowledgements came meanwhile.  A
  * part of this size is one packet, and is acknowledged before the next one is sent.
@@ -38,14 +40,22 @@ static bool is_tcp(int fd)
 	return turn_segment->uses_tcp && turn_tcp_is(fd);
 }
 
-/* Data that is not acknowledged may have been put off, or the acknowledgement. */
+/* What is not acknowledged may have been put off, or the acknowledgement. */
 static void settle_sent(int fd)
+{
+	int num = 0;
+
+	if (!TURN_RAW(SYS_ioctl, fd, SIOCOUTQ, &num) && num)
+		settle();
+}
+
+static void settle_connect(int fd)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
 	if (!TURN_RAW(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
-	    (info.tcpi_unacked || info.tcpi_state == TCP_SYN_SENT))
+	    info.tcpi_state == TCP_SYN_SENT)
 		settle();
 }
 
@@ -159,7 +169,7 @@ long turn_now(const struct turn_call *call)
 	case SYS_connect:
 		result = turn_through(call);
 		if (is_tcp(fd))
-			settle_sent(fd);
+			settle_connect(fd);
 		return result;
 	case SYS_read:
 	case SYS_readv:

@@ -18,7 +18,7 @@
 
 /* Data causes an acknowledgement, and that more data; they are at most so deep. */
 #define TURN_SETTLE_ROUNDS 4u
-#define TURN_SETTLE_LONGEST_NS UINT64_C(50000000)	/* of real time, if nothing arrives at all */
+#define TURN_SETTLE_LONGEST_NS UINT64_C(2000000000)	/* of real time, if nothing arrives at all */
 
 /* A system call: 0 or more, or a negative errno. */
 typedef long turn_ask_fn(long number, long a, long b, long c, long d, long e, long f);
