@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TCP under iWARP: what a link loses comes late, in order and once. */
+/*
+ * TCP under iWARP, and that of programs: what a link loses comes late, in order and once.  Tests are
+ * run with both.
+ */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -9,6 +12,7 @@
 
 #include "providers/soft/host/host.h"
 #include "providers/soft/wire/segment.h"
+#include "providers/soft/wire/tcp.h"
 #include "providers/soft/link/link.h"
 #include "providers/soft/link/shape.h"
 #include "providers/soft/fabric/world.h"
@@ -20,11 +24,13 @@
 #define FIRST SIM_MS(200)
 #define LATENCY SIM_US(1)
 
+static bool is_of_programs;
 static struct sim_port *port_a, *port_b;
 static struct {
 	uint64_t time;
 	const struct sim_port *at;
-	uint8_t type, number;
+	uint8_t number;
+	bool is_end;			/* a RST, or that it gives up */
 } seen[SEEN_MAX];
 static unsigned int num_seen;
 
@@ -33,8 +39,21 @@ static void see(const struct sim_packet *packet)
 	assert_in_range(num_seen, 0, SEEN_MAX - 1);
 	seen[num_seen].time = sim_now();
 	seen[num_seen].at = packet->to;
-	seen[num_seen].type = packet->data[0];
+	seen[num_seen].is_end = packet->data[0] == SEG_RST;
 	seen[num_seen++].number = packet->data[packet->len - 1];
+}
+
+static void see_of_programs(const struct sim_packet *packet)
+{
+	struct tcp_header h;
+
+	assert_in_range(num_seen, 0, SEEN_MAX - 1);
+	assert_int_equal(packet->len, sizeof(h));
+	memcpy(&h, packet->data, sizeof(h));
+	seen[num_seen].time = sim_now();
+	seen[num_seen].at = packet->to;
+	seen[num_seen].is_end = h.kind == POLYCM_TCP_GIVES_UP;
+	seen[num_seen++].number = h.kind == POLYCM_TCP_GIVES_UP ? 0 : (uint8_t)h.len;
 }
 
 static struct sim_port *make_port(const char *name, const char *device_name, const char *address)
@@ -43,7 +62,9 @@ static struct sim_port *make_port(const char *name, const char *device_name, con
 	struct sim_node *node;
 
 	assert_int_equal(sim_node_add(name, &node), 0);
-	assert_int_equal(sim_device_add(node, device_name, &sim_fake_iwarp, &device), 0);
+	assert_int_equal(sim_device_add(node, device_name,
+					is_of_programs ? &sim_fake_roce : &sim_fake_iwarp,
+					&device), 0);
 	assert_int_equal(sim_device_add_address(device, NULL, address), 0);
 	return &device->ports[0];
 }
@@ -54,6 +75,7 @@ static int open_world(void **state)
 	port_a = make_port("a", "sim0", "10.0.0.1/24");
 	port_b = make_port("b", "sim1", "10.0.0.2/24");
 	sim_link_set_handler(SIM_PACKET_STREAM, see);
+	sim_link_set_handler(SIM_PACKET_TCP, see_of_programs);
 	num_seen = 0;
 	return 0;
 }
@@ -62,6 +84,7 @@ static int close_world(void **state)
 {
 	(void)state;
 	sim_link_set_handler(SIM_PACKET_STREAM, NULL);
+	sim_link_set_handler(SIM_PACKET_TCP, NULL);
 	sim_fabric_close();
 	assert_int_equal(sim_link_under_way(), 0);
 	sim_unlock();
@@ -69,12 +92,31 @@ static int close_world(void **state)
 	return 0;
 }
 
-/* A segment of the connection of this queue pair; its last byte is the number. */
+/* The length is the number. */
+static void send_of_programs(uint32_t connection, enum segment_type type, uint8_t number)
+{
+	static const enum polycm_tcp_kind kinds[] = {
+		[SEG_SYN_ACK] = POLYCM_TCP_SYN_ACK, [SEG_DATA] = POLYCM_TCP_DATA,
+		[SEG_FIN] = POLYCM_TCP_FIN,
+	};
+	const struct tcp_header h = {
+		.kind = kinds[type], .connection = connection, .to_server = true, .len = number,
+	};
+
+	assert_int_equal(sim_link_send(port_a, port_b, 0, SIM_PACKET_TCP, &h, sizeof(h), NULL, 0, 0),
+			 0);
+}
+
+/* A segment of the connection of this queue pair, or number; its last byte is the number. */
 static void send_segment(uint32_t qpn, enum segment_type type, uint8_t number)
 {
 	uint8_t bytes[SEG_HEADER + 1] = { (uint8_t)type, SEG_VERSION };
 	uint32_t word = htonl(qpn);
 
+	if (is_of_programs) {
+		send_of_programs(qpn, type, number);
+		return;
+	}
 	memcpy(bytes + QPN_OFFSET, &word, sizeof(word));
 	bytes[SEG_HEADER] = number;
 	assert_int_equal(sim_link_send(port_a, port_b, 0, SIM_PACKET_STREAM, bytes, sizeof(bytes),
@@ -86,8 +128,8 @@ static uint32_t lose(unsigned int nth, unsigned int times)
 	uint32_t number;
 	char why[100];
 
-	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_LOSE, .nth = nth,
-							.times = times), &number, why,
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_LOSE, .message = "any",
+							.nth = nth, .times = times), &number, why,
 				       sizeof(why)), 0);
 	return number;
 }
@@ -102,7 +144,7 @@ static void run(uint64_t ns)
 /* All that arrives: "1 2 3". */
 static const char *arrivals(void)
 {
-	static char text[256];
+	static char text[4 * SEEN_MAX];
 	size_t len = 0;
 
 	run(SIM_MS(2000000));
@@ -161,7 +203,7 @@ static void test_gives_up(void **state)
 	send_segment(7, SEG_DATA, 2);
 	/* Only its own end hears of it: 120 s after the last repetition. */
 	assert_string_equal(arrivals(), "0");
-	assert_int_equal(seen[0].type, SEG_RST);
+	assert_true(seen[0].is_end);
 	assert_ptr_equal(seen[0].at, port_a);
 	assert_int_equal(seen[0].time, SIM_MS(924600));
 	assert_int_equal(sim_fault_hits(rule, &hits), 0);
@@ -198,11 +240,14 @@ static void test_order(void **state)
 	char why[100];
 
 	(void)state;
-	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_DUPLICATE), &number,
-				       why, sizeof(why)), 0);
-	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_REORDER, .nth = 1),
-				       &number, why, sizeof(why)), 0);
-	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_DELAY, .nth = 2,
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_DUPLICATE,
+							.message = "any"), &number, why,
+				       sizeof(why)), 0);
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_REORDER,
+							.message = "any", .nth = 1), &number, why,
+				       sizeof(why)), 0);
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_DELAY,
+							.message = "any", .nth = 2,
 							.delay_ns = 500), &number, why,
 				       sizeof(why)), 0);
 	for (uint8_t n = 1; n <= 3; n++)
@@ -346,7 +391,7 @@ static void test_lost_under_way_each_time(void **state)
 				       &rule, why, sizeof(why)), 0);
 	send_segment(7, SEG_DATA, 1);
 	assert_string_equal(arrivals(), "0");
-	assert_int_equal(seen[0].type, SEG_RST);
+	assert_true(seen[0].is_end);
 	assert_ptr_equal(seen[0].at, port_a);
 	assert_int_equal(seen[0].time, SIM_MS(924600));
 	assert_int_equal(sim_fault_hits(rule, &hits), 0);
@@ -454,7 +499,8 @@ static void link_reorders(void)
 	uint32_t number;
 	char why[100];
 
-	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_DELAY, .nth = 1,
+	assert_int_equal(sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_DELAY,
+							.message = "any", .nth = 1,
 							.delay_ns = SIM_MS(1)), &number, why,
 				       sizeof(why)), 0);
 	send_four();
@@ -509,22 +555,33 @@ static void test_without_memory(void **state)
 
 #define test(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
 
+static int of_programs(void **state)
+{
+	(void)state;
+	is_of_programs = true;
+	return 0;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest both[] = {
 		test(test_later_segments_wait),
 		test(test_waits_double),
 		test(test_gives_up),
-		test(test_opening),
 		test(test_order),
 		test(test_port_down),
 		test(test_lost_under_way),
 		test(test_lost_under_way_keeps_the_order),
-		test(test_lost_under_way_and_broken),
 		test(test_lost_under_way_each_time),
 		test(test_bad_link),
 		test(test_without_memory),
 	};
+	const struct CMUnitTest iwarp[] = {
+		test(test_opening),
+		test(test_lost_under_way_and_broken),
+	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("iWARP", both, NULL, NULL) +
+	       cmocka_run_group_tests(iwarp, NULL, NULL) +
+	       cmocka_run_group_tests_name("programs", both, of_programs, NULL);
 }
