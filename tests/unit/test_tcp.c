@@ -19,7 +19,7 @@
 #include "sim_fake.h"
 #include "tests/cmocka_all.h"
 
-#define SEEN_MAX 64u
+#define SEEN_MAX 128u
 #define QPN_OFFSET 12u
 #define FIRST SIM_MS(200)
 #define LATENCY SIM_US(1)
@@ -553,6 +553,24 @@ static void test_without_memory(void **state)
 	}
 }
 
+/* Not even reserved memory, when they arrive at a port that is down: they arrive later. */
+static void test_without_any_memory(void **state)
+{
+	(void)state;
+	for (uint8_t n = 0; n < SEEN_MAX; n++)
+		send_segment(7, SEG_DATA, n);
+	sim_port_set_state(port_b, false);
+	fail_from = 1;
+	fail_num = UINT32_MAX;
+	run(SIM_MS(1));
+	fail_from = 0;
+	sim_port_set_state(port_b, true);
+	(void)arrivals();
+	assert_int_equal(num_seen, SEEN_MAX);
+	for (unsigned int i = 0; i < SEEN_MAX; i++)
+		assert_int_equal(seen[i].number, i);
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
 
 static int of_programs(void **state)
@@ -575,6 +593,7 @@ int main(void)
 		test(test_lost_under_way_each_time),
 		test(test_bad_link),
 		test(test_without_memory),
+		test(test_without_any_memory),
 	};
 	const struct CMUnitTest iwarp[] = {
 		test(test_opening),

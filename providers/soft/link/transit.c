@@ -146,7 +146,8 @@ void sim_transit_arrive(struct sim_timer *timer)
 		sim_link_deliver(&transit->packet);
 	else if (!r && sim_port_carries(transit->packet.to))
 		r = sim_transit_to_process(transit);
-	if (r == -ENOMEM && transit->packet.type == SIM_PACKET_STREAM) {
+	if (r == -ENOMEM && (transit->packet.type == SIM_PACKET_STREAM ||
+			     transit->packet.type == SIM_PACKET_TCP)) {
 		/* Nobody would send it again, so it is late instead. */
 		DL_PREPEND(transits, transit);
 		transit->in_order = false;
