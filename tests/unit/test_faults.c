@@ -464,7 +464,8 @@ static void test_impossible_rules(void **state)
 		{ { .action = POLYCM_SIM_ANSWER_NEVER, .message = "listen" },
 		  "answer_never is for the lookups path and neighbour, not for 'listen'" },
 		{ { .action = POLYCM_SIM_REJECT, .message = "RTU", .reason = 8 },
-		  "reject is for REQ, REP, MPA_REQ, SEND, WRITE, READ and ATOMIC, not for 'RTU'" },
+		  "reject is for REQ, REP, MPA_REQ, SEND, WRITE, READ, ATOMIC, TCP_SYN, TCP_SYN_ACK and "
+		  "TCP_DATA, not for 'RTU'" },
 		{ { .action = POLYCM_SIM_REJECT, .message = "REQ" },
 		  "reject needs a reason from 1 on" },
 		{ { .action = POLYCM_SIM_REJECT, .message = "WRITE", .reason = 4 },

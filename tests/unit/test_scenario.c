@@ -405,8 +405,8 @@ static const struct {
 	{ AB "faults = ( { action = \"corrupt\"; value = 256; } );",
 	  "test.cfg:3: value = 256: expected a byte, 0 to 255" },
 	{ AB "faults = ( { action = \"reject\"; message = \"RTU\"; reason = 8; } );",
-	  "test.cfg:3: this fault: reject is for REQ, REP, MPA_REQ, SEND, WRITE, READ and ATOMIC, "
-	  "not for 'RTU'" },
+	  "test.cfg:3: this fault: reject is for REQ, REP, MPA_REQ, SEND, WRITE, READ, ATOMIC, "
+	  "TCP_SYN, TCP_SYN_ACK and TCP_DATA, not for 'RTU'" },
 };
 
 static void test_bad_files(void **state)

@@ -45,7 +45,8 @@ static uint64_t subjects(enum polycm_sim_action action, const char **ret_words)
 		*ret_words = "messages";
 		return PACKET_MASK;
 	case POLYCM_SIM_REJECT:
-		*ret_words = "REQ, REP, MPA_REQ, SEND, WRITE, READ and ATOMIC";
+		*ret_words = "REQ, REP, MPA_REQ, SEND, WRITE, READ, ATOMIC, TCP_SYN, TCP_SYN_ACK "
+			     "and TCP_DATA";
 		return REJECT_MASK;
 	case POLYCM_SIM_FAIL:
 		*ret_words = "calls such as create_qp";
