@@ -118,8 +118,9 @@ static void look_at_tcp(const struct sim_frame *frame, struct sim_message *messa
 	    h.kind >= sizeof(kinds) / sizeof(kinds[0]))
 		return;
 	message->what = kinds[h.kind];
-	message->length = h.len;
-	message->wire_length = TCP_HEADERS_LEN + h.len;
+	/* The checksum is over its headers, too. */
+	message->length = TCP_HEADERS_LEN + h.len;
+	message->wire_length = message->length;
 }
 
 void sim_message_of(const struct sim_frame *frame, struct sim_message *ret_message)
