@@ -40,7 +40,8 @@ struct polycm_tcp_ops {
 	int (*open)(void (*arrived)(const struct polycm_tcp_segment *segment));
 	/*
 	 * Segments of one direction arrive in order, and all do until its sender gives up, but for a
-	 * RST, which may be lost.  Ends are addresses of nodes.  -EADDRNOTAVAIL: one is not; -ENOMEM.
+	 * RST, which may be lost.  Ends are addresses of nodes.  -EADDRNOTAVAIL: one is not; -EINVAL:
+	 * that kind is not sent; -ENOMEM.
 	 */
 	int (*send)(const struct polycm_tcp_segment *segment, const struct sockaddr *from,
 		    const struct sockaddr *to);

@@ -18,7 +18,7 @@ static bool read_header(const struct sim_packet *packet, struct tcp_header *ret)
 	if (packet->len < sizeof(*ret) || packet->from_slot != sim_self_slot())
 		return false;
 	memcpy(ret, packet->data, sizeof(*ret));
-	return true;
+	return ret->kind <= POLYCM_TCP_GIVES_UP;
 }
 
 static void receive(const struct sim_packet *packet)
@@ -94,6 +94,8 @@ static int send_segment(const struct polycm_tcp_segment *segment, const struct s
 	struct sim_port *source, *target;
 	int r = -EADDRNOTAVAIL;
 
+	if (segment->kind >= POLYCM_TCP_GIVES_UP)
+		return -EINVAL;
 	sim_lock();
 	source = port_of(from);
 	target = port_of(to);
