@@ -54,6 +54,13 @@ struct carry_service {
 extern const struct polycm_tcp_ops *carry_network;
 extern const struct turn_tells *carry_tells;
 
+/* --- carry_request.c --- */
+
+/* The socket of programs that connect; or -1 and errno. */
+int carry_open_requests(void);
+/* What one asks there. */
+void carry_take_request(int requests);
+
 /* --- carry_service.c: where clients connect to us --- */
 
 /* Made if there is none yet; NULL: it cannot be. */
@@ -76,12 +83,38 @@ enum carry_listens carry_listens(const union turn_address *from, const union tur
 /* The cookie (SO_COOKIE) of the socket at `to' that is connected to `from'; 0: it is not known. */
 uint64_t carry_cookie(const union turn_address *from, const union turn_address *to);
 
+/* --- carry_opening.c --- */
+
+/* A program connects; takes the descriptor. */
+void carry_begin(const struct turn_connect_request *request, int fd);
+/* The client's connect() has that result, a negative errno; nothing is left of the connection. */
+void carry_fail(struct carry_connection *connection, int result);
+void carry_take_syn(struct carry_connection *connection);
+void carry_take_syn_ack(struct carry_connection *connection);
+/* The opening has ended: a server's accept() has the connection now, and not before. */
+void carry_begin_server(struct carry_connection *connection);
+/* What connect() to the server has come to. */
+void carry_end_connecting(struct carry_connection *connection);
+
 /* --- carry_connection.c --- */
 
 extern struct carry_connection *carry_connections;
 
-/* A program connects; takes the descriptor. */
-void carry_begin(const struct turn_connect_request *request, int fd);
+static inline enum carry_end carry_other(enum carry_end end)
+{
+	return end == CARRY_CLIENT ? CARRY_SERVER : CARRY_CLIENT;
+}
+
+/* In the name of the other end. */
+int carry_send(const struct carry_connection *connection, enum carry_end end,
+	       enum polycm_tcp_kind kind, size_t len);
+/* What has arrived goes to the end, as far as it takes it. */
+void carry_pass_on(struct carry_connection *connection, enum carry_end end);
+void carry_close(struct carry_connection *connection, enum carry_end end);
+/* The end gets a RST. */
+void carry_reset(struct carry_connection *connection, enum carry_end end);
+/* The end has gone, or has no memory of the connection. */
+void carry_tell_other(struct carry_connection *connection, enum carry_end end);
 /* A segment has arrived. */
 void carry_arrived(const struct polycm_tcp_segment *segment);
 /* What to wait for at that end; 0: for nothing. */
