@@ -36,7 +36,7 @@ struct carry_connection {
 	union turn_address ends[CARRY_ENDS];	/* for the network: IPv4 where it is meant */
 	int sockets[CARRY_ENDS];	/* ours, which are connected to the ends; or -1 */
 	bool is_reached[CARRY_ENDS];	/* the end is connected */
-	bool has_begun;			/* to connect to the server */
+	bool has_begun;			/* to connect to the server; or it never will */
 	uint16_t port;			/* from which we are connected to the server */
 	struct carry_way to_end[CARRY_ENDS];
 };

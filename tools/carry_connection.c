@@ -54,6 +54,7 @@ void carry_close(struct carry_connection *connection, enum carry_end end)
 		carry_tells->port_is_for(connection->port, 0);
 		connection->port = 0;
 	}
+	connection->has_begun |= end == CARRY_SERVER;
 	connection->sockets[end] = -1;
 	free(way->bytes);
 	/* What the other one still sends is answered with a RST. */
@@ -206,6 +207,8 @@ static void give_up(struct carry_connection *connection, enum carry_end sender)
 	if (connection->sockets[sender] >= 0)
 		carry_tells->reset_means(cookie_of(connection, sender), ETIMEDOUT);
 	carry_reset(connection, sender);
+	if (!connection->has_begun)
+		carry_close(connection, CARRY_SERVER);
 }
 
 void carry_arrived(const struct polycm_tcp_segment *segment)
@@ -255,7 +258,7 @@ void carry_arrived(const struct polycm_tcp_segment *segment)
 /* Both ends have closed, and know it of each other; or there is nobody who could. */
 static bool has_ended(const struct carry_connection *connection)
 {
-	if (connection->held >= 0)
+	if (connection->held >= 0 || !connection->has_begun)
 		return false;
 	for (enum carry_end end = 0; end < CARRY_ENDS; end++)
 		if (connection->sockets[end] >= 0 && !connection->to_end[end].has_ended)

@@ -75,6 +75,7 @@ static int connect_to_server(struct carry_connection *connection)
 
 static void answer_syn(struct carry_connection *connection, bool listens)
 {
+	connection->has_begun |= !listens;
 	if (carry_send(connection, CARRY_CLIENT, listens ? POLYCM_TCP_SYN_ACK : POLYCM_TCP_REFUSED, 0))
 		carry_fail(connection, -ENOBUFS);
 }
