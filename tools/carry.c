@@ -115,7 +115,7 @@ static void serve_connections(const struct pollfd *ready)
 		next = connection->next;
 		for (enum carry_end end = 0; end < CARRY_ENDS; end++, ready++)
 			if (ready->revents && ready->fd == connection->sockets[end])
-				carry_ready(connection, end);
+				carry_ready(connection, end, ready->revents);
 	}
 }
 

@@ -117,10 +117,10 @@ void carry_reset(struct carry_connection *connection, enum carry_end end);
 void carry_tell_other(struct carry_connection *connection, enum carry_end end);
 /* A segment has arrived. */
 void carry_arrived(const struct polycm_tcp_segment *segment);
-/* What to wait for at that end; 0: for nothing. */
+/* What to wait for at that end, as poll() has it; 0: for nothing, and not for its end. */
 short carry_events(const struct carry_connection *connection, enum carry_end end);
-/* It is there. */
-void carry_ready(struct carry_connection *connection, enum carry_end end);
+/* That is there. */
+void carry_ready(struct carry_connection *connection, enum carry_end end, short events);
 /* Those of which both ends are gone. */
 void carry_forget_ended(void);
 

@@ -156,6 +156,9 @@ short carry_events(const struct carry_connection *connection, enum carry_end end
 		return 0;
 	if (!connection->is_reached[end])
 		return POLLOUT;
+	/* Without a FIN from us it hangs up by a RST only. */
+	if (!in->has_ended)
+		events |= POLLERR;
 	if (!out->is_closed && kept(out) < WINDOW)
 		events |= POLLIN;
 	if (in->begin < in->arrived)
@@ -163,7 +166,7 @@ short carry_events(const struct carry_connection *connection, enum carry_end end
 	return events;
 }
 
-void carry_ready(struct carry_connection *connection, enum carry_end end)
+void carry_ready(struct carry_connection *connection, enum carry_end end, short events)
 {
 	if (!connection->is_reached[end]) {
 		carry_end_connecting(connection);
@@ -172,6 +175,8 @@ void carry_ready(struct carry_connection *connection, enum carry_end end)
 	carry_pass_on(connection, end);
 	if (carry_events(connection, end) & POLLIN)
 		take_data(connection, end);
+	else if (connection->sockets[end] >= 0 && events & (POLLERR | POLLHUP))
+		carry_tell_other(connection, end);
 }
 
 /* ------------------------------------------------------------------------
