@@ -266,7 +266,8 @@ static bool has_ended(const struct carry_connection *connection)
 	if (connection->held >= 0 || !connection->has_begun)
 		return false;
 	for (enum carry_end end = 0; end < CARRY_ENDS; end++)
-		if (connection->sockets[end] >= 0 && !connection->to_end[end].has_ended)
+		if (connection->sockets[end] >= 0 && !(connection->to_end[end].has_ended &&
+						       connection->to_end[carry_other(end)].is_closed))
 			return false;
 	return true;
 }
