@@ -132,12 +132,13 @@ static int serve(int requests)
 		if (poll(waits.descriptors, waits.num, -1) < 0 && errno != EINTR)
 			break;
 		serve_connections(waits.descriptors + 2);
+		/* A socket may connect again; then what arrives for it is of its connection before. */
+		while (waits.descriptors[1].revents && carry_take_request(requests))
+			;
 		if (waits.descriptors[0].revents && !take_arrivals()) {
 			errno = ENOMEM;
 			break;
 		}
-		if (waits.descriptors[1].revents)
-			carry_take_request(requests);
 		carry_forget_ended();
 	}
 	tool_error("carry: %m");

@@ -58,8 +58,8 @@ extern const struct turn_tells *carry_tells;
 
 /* The socket of programs that connect; or -1 and errno. */
 int carry_open_requests(void);
-/* What one asks there. */
-void carry_take_request(int requests);
+/* What one asks there; false: there is nothing. */
+bool carry_take_request(int requests);
 
 /* --- carry_service.c: where clients connect to us --- */
 

@@ -34,11 +34,29 @@ void carry_fail(struct carry_connection *connection, int result)
 	carry_reset(connection, CARRY_SERVER);
 }
 
+/* The program has given it up, and nobody waits for its result: the SYN's answer will be refused. */
+static void abandon(struct carry_connection *connection)
+{
+	close(connection->held);
+	connection->held = -1;
+}
+
+/* A socket connects once more if what it has begun before was given up. */
+static void abandon_all(uint64_t cookie)
+{
+	struct carry_connection *connection;
+
+	DL_FOREACH(carry_connections, connection)
+		if (connection->held >= 0 && connection->cookie == cookie)
+			abandon(connection);
+}
+
 void carry_begin(const struct turn_connect_request *request, int fd)
 {
 	struct carry_connection *connection = tool_realloc(NULL, 1, sizeof(*connection));
 	int err;
 
+	abandon_all(request->cookie);
 	*connection = (struct carry_connection){
 		.number = ++num_connections,
 		.cookie = request->cookie,
@@ -157,13 +175,42 @@ static int accept_client(const struct carry_connection *connection,
 	return fd;
 }
 
+/* Its program has closed it before it was connected. */
+static bool is_at_end(int fd)
+{
+	char byte;
+
+	return !recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+}
+
+/* As it was made by connect(). */
+static bool still_listens(int fd)
+{
+	int listens = 0;
+	socklen_t len = sizeof(listens);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) && listens;
+}
+
+/* The client is not there: its RST is repeated like the SYN_ACK that it answers. */
+static void refuse_server(const struct carry_connection *connection)
+{
+	(void)carry_send(connection, CARRY_SERVER, POLYCM_TCP_REFUSED, 0);
+}
+
 void carry_take_syn_ack(struct carry_connection *connection)
 {
 	const struct carry_service *service;
 	union turn_address to = connection->to;
 
-	if (connection->held < 0)
+	if (connection->is_reached[CARRY_CLIENT])
 		return;
+	if (connection->held >= 0 && !still_listens(connection->held))
+		abandon(connection);
+	if (connection->held < 0) {
+		refuse_server(connection);
+		return;
+	}
 	service = carry_service_for(&connection->ends[CARRY_SERVER]);
 	if (!service) {
 		carry_fail(connection, -EADDRNOTAVAIL);
@@ -186,5 +233,10 @@ void carry_take_syn_ack(struct carry_connection *connection)
 	connection->held = -1;
 	connection->is_reached[CARRY_CLIENT] = true;
 	carry_tells->connect_ends(connection->cookie, 0);
+	if (is_at_end(connection->sockets[CARRY_CLIENT])) {
+		carry_reset(connection, CARRY_CLIENT);
+		refuse_server(connection);
+		return;
+	}
 	(void)carry_send(connection, CARRY_SERVER, POLYCM_TCP_ACK, 0);
 }

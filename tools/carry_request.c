@@ -50,7 +50,7 @@ static bool is_sound(const struct turn_connect_request *request)
 	return (family == AF_INET || family == AF_INET6) && request->to.sa.sa_family == family;
 }
 
-void carry_take_request(int requests)
+bool carry_take_request(int requests)
 {
 	struct turn_connect_request request;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))];
@@ -62,10 +62,11 @@ void carry_take_request(int requests)
 	ssize_t len = recvmsg(requests, &message, MSG_CMSG_CLOEXEC);
 	int fd = len < 0 ? -1 : take_descriptor(&message);
 
-	if (fd < 0)
-		return;
-	if (len == (ssize_t)sizeof(request) && is_sound(&request))
+	if (len < 0)
+		return false;
+	if (len == (ssize_t)sizeof(request) && fd >= 0 && is_sound(&request))
 		carry_begin(&request, fd);
-	else
+	else if (fd >= 0)
 		close(fd);
+	return true;
 }
