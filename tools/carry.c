@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "carry.h"
@@ -162,6 +163,17 @@ static bool find_network(void)
 	return !err;
 }
 
+/* Two for each connection: as many as may be. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static char network_name[] = "network";
 
 int carry_command(int argc, char **argv)
@@ -176,6 +188,7 @@ int carry_command(int argc, char **argv)
 		tool_error("carry: 'polycm run' starts this for scenarios with tcp = true");
 		return STATUS_USAGE;
 	}
+	raise_limit();
 	arrivals.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (arrivals.event < 0 || !find_network()) {
 		tool_error("carry: there is no simulated network: %m");

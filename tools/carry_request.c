@@ -2,6 +2,7 @@
 /* carry_request.c - what programs ask of polycm carry: whatever comes, since each can send there. */
 #include "config.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -59,14 +60,20 @@ bool carry_take_request(int requests)
 		.msg_iov = &part, .msg_iovlen = 1,
 		.msg_control = control, .msg_controllen = sizeof(control),
 	};
-	ssize_t len = recvmsg(requests, &message, MSG_CMSG_CLOEXEC);
+	/* Its whole length, also if it is too long. */
+	ssize_t len = recvmsg(requests, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	int fd = len < 0 ? -1 : take_descriptor(&message);
 
 	if (len < 0)
 		return false;
-	if (len == (ssize_t)sizeof(request) && fd >= 0 && is_sound(&request))
+	if (len == (ssize_t)sizeof(request) && fd >= 0 && is_sound(&request)) {
 		carry_begin(&request, fd);
-	else if (fd >= 0)
+		return true;
+	}
+	/* Without a descriptor there was no room for it. */
+	if (len == (ssize_t)sizeof(request))
+		carry_tells->connect_ends(request.cookie, fd < 0 ? -ENOBUFS : -EAFNOSUPPORT);
+	if (fd >= 0)
 		close(fd);
 	return true;
 }
