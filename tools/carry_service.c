@@ -14,8 +14,8 @@
 #include "carry.h"
 
 /* Above those that Linux chooses: nobody else has them, if they can be helped. */
-#define FIRST_PORT 61000u
 #define LAST_PORT 65535u
+#define NUM_PORTS (LAST_PORT - 61000u + 1)
 
 static struct carry_service *services;
 
@@ -55,23 +55,23 @@ static bool is_same(const union turn_address *a, const union turn_address *b)
 	return IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
 }
 
-/* A listener at the same address with the last port that is free; or -1. */
+/* A listener at the same address with a port that is free, from the last one on; or -1. */
 static int listen_at(union turn_address address, uint16_t *ret_port)
 {
-	static uint32_t next = LAST_PORT;
+	static uint32_t next;
 	int fd = socket(address.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r = -1;
 
 	if (fd < 0)
 		return -1;
-	for (; next >= FIRST_PORT; next--) {
-		carry_set_port(&address, (uint16_t)next);
-		if (bind(fd, &address.sa, carry_address_len(&address)))
-			continue;
-		if (listen(fd, SOMAXCONN))
-			break;
-		*ret_port = (uint16_t)next--;
-		return fd;
+	errno = EADDRINUSE;
+	for (uint32_t i = 0; i < NUM_PORTS && r && errno == EADDRINUSE; i++) {
+		*ret_port = (uint16_t)(LAST_PORT - next++ % NUM_PORTS);
+		carry_set_port(&address, *ret_port);
+		r = bind(fd, &address.sa, carry_address_len(&address));
 	}
+	if (!r && !listen(fd, SOMAXCONN))
+		return fd;
 	close(fd);
 	return -1;
 }
