@@ -349,7 +349,10 @@ static void test_opening(void **state)
 			send_kind(1, rows[i].direction, rows[i].kind);
 			snprintf(expected, sizeof(expected), "%s%c1@%u.001", kinds[rows[i].kind],
 				 rows[i].direction, ((1u << times) - 1) * 1000);
-			if (times == 7)
+			/* An ACK is repeated for whoever asks for it, not for its sender. */
+			if (times == 7 && rows[i].kind == POLYCM_TCP_ACK)
+				*expected = '\0';
+			else if (times == 7)
 				snprintf(expected, sizeof(expected), "GIVES_UP%c1@127000.000",
 					 rows[i].direction);
 			assert_string_equal(all_told(), expected);

@@ -256,12 +256,20 @@ static void write_end(const struct segment_kept *kept, uint8_t *bytes)
 
 /*
  * The owner of the socket gets an error, and the peer nothing.  A queue pair counts the
- * repetitions of its data itself, so only a stream is notified.
+ * repetitions of its data itself, and who sent the ACK that ends an opening repeats nothing: its peer
+ * repeats the SYN-ACK.
  */
+static bool is_told(const struct sim_frame *frame)
+{
+	return frame->type == SIM_PACKET_STREAM ||
+	       (frame->type == SIM_PACKET_TCP &&
+		word(frame, offsetof(struct tcp_header, kind)) != POLYCM_TCP_ACK);
+}
+
 static void give_up(struct sender *sender)
 {
 	const struct segment_kept *kept = sender->first;
-	const bool is_stream = kept->frame.type != SIM_PACKET_RC;
+	const bool tells = is_told(&kept->frame);
 	uint8_t end[sizeof(struct tcp_header)] = { 0 };
 	struct sim_packet packet = {
 		.type = kept->frame.type,
@@ -275,10 +283,10 @@ static void give_up(struct sender *sender)
 	_Static_assert(SEG_HEADER <= sizeof(end), "both fit");
 	sim_core->log(POLYCM_LOG_INFO, NULL, "a TCP connection of node %s gives up",
 		      packet.to->device->node->name);
-	if (is_stream)
+	if (tells)
 		write_end(kept, end);
 	forget(sender);
-	if (is_stream)
+	if (tells)
 		sim_link_tell(&packet);
 }
 
