@@ -158,21 +158,28 @@ void carry_end_connecting(struct carry_connection *connection)
 		reach_server(connection);
 }
 
-/* Of the client's socket, which is connected to it; or -1. */
+/*
+ * Of the client's socket, which has just been connected to it; or -1.  Before it may have come programs
+ * that have found our port by themselves, and the same client, when we could not accept it.
+ */
 static int accept_client(const struct carry_connection *connection,
 			 const struct carry_service *service)
 {
 	union turn_address peer;
 	socklen_t len = sizeof(peer);
-	int fd;
+	int last = -1, fd;
 
-	while ((fd = accept4(service->listener, &peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0 &&
-	       carry_port(&peer) != carry_port(&connection->from)) {
-		/* A program that has found our port by itself. */
-		close(fd);
+	while ((fd = accept4(service->listener, &peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		const bool is_client = carry_port(&peer) == carry_port(&connection->from);
+		const int other = is_client ? last : fd;
+
+		if (is_client)
+			last = fd;
+		if (other >= 0)
+			close(other);
 		len = sizeof(peer);
 	}
-	return fd;
+	return last;
 }
 
 /* Its program has closed it before it was connected. */
