@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define TURN_TELLS "polycm_turn_tells"
 
@@ -47,9 +48,17 @@ struct turn_tells {
 	void (*serves)(void);
 	/* A packet has left, which others may see without a call. */
 	void (*sent)(void);
+	/* Its calls do not let others go on, until it says that they may; they must not wait. */
+	void (*keep_turn)(bool keeps);
 	/* --- For who carries TCP connections (turn/carried.h). --- */
-	/* A connect() of the socket with that cookie has ended: 0 or a negative errno. */
-	void (*connect_ends)(uint64_t cookie, int result);
+	/*
+	 * That connect() (turn/carried.h), of which fd is the socket, is carried out now.  Nobody sees
+	 * the socket meanwhile.  0: it has ended; -ECANCELED: its program has given it up; or another
+	 * negative errno.
+	 */
+	int (*connect_now)(uint32_t number, int fd, const struct sockaddr *to, socklen_t len);
+	/* It has failed; the socket, if there is one, is as before. */
+	void (*connect_fails)(uint32_t number, int fd, int result);
 	/* The RST that the socket with that cookie gets means that error. */
 	void (*reset_means)(uint64_t cookie, int error);
 	/* A port of the carrier's own stands for that one; 0: no longer. */

@@ -31,6 +31,7 @@ struct carry_connection {
 	struct carry_connection *prev, *next;
 	uint32_t number;
 	uint64_t cookie;		/* of the client's socket */
+	uint32_t connect;		/* the number of its connect() */
 	int held;			/* that socket, which is not connected yet; else -1 */
 	union turn_address from, to;	/* as the client's socket has them */
 	union turn_address ends[CARRY_ENDS];	/* for the network: IPv4 where it is meant */

@@ -50,10 +50,6 @@ void carry_close(struct carry_connection *connection, enum carry_end end)
 
 	if (connection->sockets[end] >= 0)
 		close(connection->sockets[end]);
-	if (end == CARRY_SERVER && connection->port) {
-		carry_tells->port_is_for(connection->port, 0);
-		connection->port = 0;
-	}
 	connection->has_begun |= end == CARRY_SERVER;
 	connection->sockets[end] = -1;
 	free(way->bytes);

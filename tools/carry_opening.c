@@ -14,41 +14,21 @@
 
 static uint32_t num_connections;
 
-/* Away from listening, which was to be ready for nothing. */
-static void release(const struct carry_connection *connection)
-{
-	const struct sockaddr none = { .sa_family = AF_UNSPEC };
-
-	(void)connect(connection->held, &none, sizeof(none));
-}
-
-void carry_fail(struct carry_connection *connection, int result)
-{
-	if (connection->held >= 0) {
-		release(connection);
-		close(connection->held);
-		connection->held = -1;
-		carry_tells->connect_ends(connection->cookie, result);
-	}
-	carry_reset(connection, CARRY_CLIENT);
-	carry_reset(connection, CARRY_SERVER);
-}
-
-/* The program has given it up, and nobody waits for its result: the SYN's answer will be refused. */
-static void abandon(struct carry_connection *connection)
+/* The program's own socket is not needed any more. */
+static void let_go(struct carry_connection *connection)
 {
 	close(connection->held);
 	connection->held = -1;
 }
 
-/* A socket connects once more if what it has begun before was given up. */
-static void abandon_all(uint64_t cookie)
+void carry_fail(struct carry_connection *connection, int result)
 {
-	struct carry_connection *connection;
-
-	DL_FOREACH(carry_connections, connection)
-		if (connection->held >= 0 && connection->cookie == cookie)
-			abandon(connection);
+	if (connection->held >= 0) {
+		carry_tells->connect_fails(connection->connect, connection->held, result);
+		let_go(connection);
+	}
+	carry_reset(connection, CARRY_CLIENT);
+	carry_reset(connection, CARRY_SERVER);
 }
 
 void carry_begin(const struct turn_connect_request *request, int fd)
@@ -56,10 +36,10 @@ void carry_begin(const struct turn_connect_request *request, int fd)
 	struct carry_connection *connection = tool_realloc(NULL, 1, sizeof(*connection));
 	int err;
 
-	abandon_all(request->cookie);
 	*connection = (struct carry_connection){
 		.number = ++num_connections,
 		.cookie = request->cookie,
+		.connect = request->number,
 		.held = fd,
 		.from = request->from,
 		.to = request->to,
@@ -182,7 +162,34 @@ static int accept_client(const struct carry_connection *connection,
 	return last;
 }
 
-/* Its program has closed it before it was connected. */
+/* The client is not there: its RST is repeated like the SYN_ACK that it answers. */
+static void refuse_server(const struct carry_connection *connection)
+{
+	(void)carry_send(connection, CARRY_SERVER, POLYCM_TCP_REFUSED, 0);
+}
+
+/* 0: the program's socket is connected to the service; -ECANCELED: it is not to be any more. */
+static int connect_client(const struct carry_connection *connection,
+			  const struct carry_service *service)
+{
+	union turn_address to = connection->to;
+
+	if (!service)
+		return -EADDRNOTAVAIL;
+	carry_set_port(&to, service->port);
+	return carry_tells->connect_now(connection->connect, connection->held, &to.sa,
+					carry_address_len(&to));
+}
+
+/* It is connected to what we cannot accept. */
+static void reset_client(const struct carry_connection *connection)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	(void)connect(connection->held, &none, sizeof(none));
+}
+
+/* Its program has closed the socket, which we had still open. */
 static bool is_at_end(int fd)
 {
 	char byte;
@@ -190,60 +197,42 @@ static bool is_at_end(int fd)
 	return !recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
 }
 
-/* As it was made by connect(). */
-static bool still_listens(int fd)
+/* 0, -ECANCELED: its program does not want it any more, or another negative errno. */
+static int take_client(struct carry_connection *connection)
 {
-	int listens = 0;
-	socklen_t len = sizeof(listens);
+	const struct carry_service *service =
+		carry_service_for(&connection->ends[CARRY_SERVER]);
+	int err = connect_client(connection, service), fd;
 
-	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) && listens;
-}
-
-/* The client is not there: its RST is repeated like the SYN_ACK that it answers. */
-static void refuse_server(const struct carry_connection *connection)
-{
-	(void)carry_send(connection, CARRY_SERVER, POLYCM_TCP_REFUSED, 0);
+	if (err)
+		return err;
+	fd = accept_client(connection, service);
+	if (fd < 0)
+		reset_client(connection);
+	let_go(connection);
+	connection->sockets[CARRY_CLIENT] = fd;
+	connection->is_reached[CARRY_CLIENT] = fd >= 0;
+	return fd < 0 || is_at_end(fd) ? -ECANCELED : 0;
 }
 
 void carry_take_syn_ack(struct carry_connection *connection)
 {
-	const struct carry_service *service;
-	union turn_address to = connection->to;
+	int err;
 
-	if (connection->is_reached[CARRY_CLIENT])
+	if (connection->held < 0)
 		return;
-	if (connection->held >= 0 && !still_listens(connection->held))
-		abandon(connection);
-	if (connection->held < 0) {
-		refuse_server(connection);
-		return;
-	}
-	service = carry_service_for(&connection->ends[CARRY_SERVER]);
-	if (!service) {
-		carry_fail(connection, -EADDRNOTAVAIL);
-		return;
-	}
-	release(connection);
-	carry_set_port(&to, service->port);
-	/* The second call ends what the first one has begun, if the program's socket does not wait. */
-	if (connect(connection->held, &to.sa, carry_address_len(&to)) &&
-	    (errno != EINPROGRESS || connect(connection->held, &to.sa, carry_address_len(&to)))) {
-		carry_fail(connection, -errno);
-		return;
-	}
-	connection->sockets[CARRY_CLIENT] = accept_client(connection, service);
-	if (connection->sockets[CARRY_CLIENT] < 0) {
-		carry_fail(connection, -ECONNABORTED);
-		return;
-	}
-	close(connection->held);
-	connection->held = -1;
-	connection->is_reached[CARRY_CLIENT] = true;
-	carry_tells->connect_ends(connection->cookie, 0);
-	if (is_at_end(connection->sockets[CARRY_CLIENT])) {
+	/* Nobody sees less than all of it. */
+	carry_tells->keep_turn(true);
+	err = take_client(connection);
+	carry_tells->keep_turn(false);
+	if (!err) {
+		(void)carry_send(connection, CARRY_SERVER, POLYCM_TCP_ACK, 0);
+	} else if (err != -ECANCELED) {
+		carry_fail(connection, err);
+	} else {
+		if (connection->held >= 0)
+			let_go(connection);
 		carry_reset(connection, CARRY_CLIENT);
 		refuse_server(connection);
-		return;
 	}
-	(void)carry_send(connection, CARRY_SERVER, POLYCM_TCP_ACK, 0);
 }

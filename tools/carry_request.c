@@ -72,7 +72,7 @@ bool carry_take_request(int requests)
 	}
 	/* Without a descriptor there was no room for it. */
 	if (len == (ssize_t)sizeof(request))
-		carry_tells->connect_ends(request.cookie, fd < 0 ? -ENOBUFS : -EAFNOSUPPORT);
+		carry_tells->connect_fails(request.number, fd, fd < 0 ? -ENOBUFS : -EAFNOSUPPORT);
 	if (fd >= 0)
 		close(fd);
 	return true;

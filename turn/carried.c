@@ -12,6 +12,7 @@
 #include "carried.h"
 #include "descriptors.h"
 #include "hand.h"
+#include "loopback.h"
 #include "order.h"
 #include "pointers.h"
 #include "ports.h"
@@ -19,7 +20,9 @@
 #include "signals.h"
 #include "tcp.h"
 
-#define IS_HELD 1	/* turn_connect.result: it is not known yet */
+/* turn_connect.result */
+#define IS_HELD 1	/* it is not known yet */
+#define IS_GIVEN_UP 2	/* by the program: whoever waits for it gets ECONNRESET */
 
 static uint64_t cookie_of(int fd)
 {
@@ -35,45 +38,101 @@ static uint64_t cookie_of(int fd)
 
 static struct turn_connect *find(uint64_t cookie)
 {
-	for (uint32_t i = 0; cookie && i < TURN_MAX_CONNECTS; i++)
+	for (uint32_t i = 0; cookie && i < TURN_MAX_CONNECTS && i < turn_segment->num_connects; i++)
 		if (turn_segment->connects[i].cookie == cookie)
 			return &turn_segment->connects[i];
 	return NULL;
 }
 
-/* In place of the oldest result that nobody has taken; NULL: so many are being made. */
-static struct turn_connect *add(uint64_t cookie, int result)
+/* A place without one: of the oldest result that nobody has taken; NULL: so many are being made. */
+static struct turn_connect *find_place(void)
 {
 	for (uint32_t i = 0; i < TURN_MAX_CONNECTS; i++) {
 		struct turn_connect *connect =
 			&turn_segment->connects[turn_segment->num_connects++ % TURN_MAX_CONNECTS];
 
-		if (connect->cookie && connect->result == IS_HELD)
-			continue;
-		*connect = (struct turn_connect){ .cookie = cookie, .result = result };
-		turn_segment->num_held += result == IS_HELD;
-		return connect;
+		if (!connect->cookie || connect->result != IS_HELD)
+			return connect;
 	}
 	return NULL;
 }
 
+/* Of a socket that has none which is held. */
+static struct turn_connect *add(uint64_t cookie, int result)
+{
+	struct turn_connect *connect = find(cookie);
+
+	connect = connect ? connect : find_place();
+	if (!connect)
+		return NULL;
+	*connect = (struct turn_connect){
+		.cookie = cookie, .number = ++turn_segment->last_connect, .result = result,
+	};
+	turn_segment->num_held += result == IS_HELD;
+	return connect;
+}
+
 static long take_result(struct turn_connect *connect)
 {
-	const long result = connect->result;
+	const long result = connect->result == IS_GIVEN_UP ? -ECONNRESET : connect->result;
 
 	connect->cookie = 0;
 	return result;
 }
 
-void turn_carried_ends(uint64_t cookie, int result)
+static void end_held(struct turn_connect *connect, int result)
 {
-	struct turn_connect *connect = find(cookie);
-
-	if (connect && connect->result == IS_HELD) {
-		turn_segment->num_held--;
-		connect->result = result < 0 ? result : 0;
-	}
+	turn_segment->num_held--;
+	connect->result = result;
 	turn_changed();
+}
+
+static long disconnect(int fd)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	return TURN_RAW(SYS_connect, fd, &none, sizeof(none));
+}
+
+static struct turn_connect *find_held(uint32_t number)
+{
+	for (uint32_t i = 0; i < TURN_MAX_CONNECTS && i < turn_segment->num_connects; i++) {
+		struct turn_connect *connect = &turn_segment->connects[i];
+
+		if (connect->cookie && connect->number == number && connect->result == IS_HELD)
+			return connect;
+	}
+	return NULL;
+}
+
+int turn_carried_connect_now(uint32_t number, int fd, const struct sockaddr *to, socklen_t len)
+{
+	struct turn_connect *connect = find_held(number);
+	long result;
+
+	if (!connect)
+		return -ECANCELED;
+	disconnect(fd);
+	result = TURN_RAW(SYS_connect, fd, to, len);
+	if (result == -EINPROGRESS) {
+		turn_loopback_settle();
+		/* What the first call has begun, if the program's socket does not wait. */
+		result = TURN_RAW(SYS_connect, fd, to, len);
+	}
+	if (!result)
+		end_held(connect, 0);
+	return (int)result;
+}
+
+void turn_carried_fails(uint32_t number, int fd, int result)
+{
+	struct turn_connect *connect = find_held(number);
+
+	if (!connect)
+		return;
+	if (fd >= 0)
+		disconnect(fd);
+	end_held(connect, result);
 }
 
 void turn_carried_reset_means(uint64_t cookie, int error)
@@ -115,6 +174,15 @@ static bool is_of_another(const uint8_t *address)
 	return false;
 }
 
+static int domain_of(int fd)
+{
+	int domain = AF_UNSPEC;
+	socklen_t len = sizeof(domain);
+
+	TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
+	return domain;
+}
+
 bool turn_carried_is(int fd, const struct sockaddr *to, socklen_t len)
 {
 	uint8_t address[16];
@@ -122,7 +190,9 @@ bool turn_carried_is(int fd, const struct sockaddr *to, socklen_t len)
 	/* The carrier, and who is on all nodes, have no addresses. */
 	if (!turn_segment->carries_tcp || !own_host()->num || !turn_tcp_is(fd))
 		return false;
-	return find(cookie_of(fd)) || (turn_ports_read(to, len, address) && is_of_another(address));
+	/* An address of another family the kernel refuses. */
+	return find(cookie_of(fd)) || (turn_ports_read(to, len, address) &&
+				       is_of_another(address) && to->sa_family == domain_of(fd));
 }
 
 bool turn_carried_is_carrier(void)
@@ -195,6 +265,7 @@ static long begin(const struct turn_call *call, uint64_t cookie)
 	connect = add(cookie, IS_HELD);
 	if (!connect)
 		return -EAGAIN;
+	request.number = connect->number;
 	result = TURN_RAW(SYS_listen, fd, 0);
 	if (!result)
 		result = ask(&request, fd);
@@ -232,6 +303,32 @@ static long await_result(const struct turn_call *call, uint64_t cookie, long in_
 	return connect ? take_result(connect) : result;
 }
 
+static bool is_to_disconnect(const struct turn_call *call)
+{
+	const struct sockaddr *to = (const struct sockaddr *)call->arguments[1];
+
+	return (socklen_t)call->arguments[2] >= sizeof(to->sa_family) &&
+	       turn_can_read(to, sizeof(to->sa_family)) && to->sa_family == AF_UNSPEC;
+}
+
+/* The carrier learns of it when it is to connect the socket. */
+static void give_up(struct turn_connect *connect, int fd)
+{
+	disconnect(fd);
+	end_held(connect, IS_GIVEN_UP);
+}
+
+bool turn_carried_shut_down(const struct turn_call *call)
+{
+	const int fd = (int)call->arguments[0], how = (int)call->arguments[1];
+	struct turn_connect *connect = turn_segment->num_held ? find(cookie_of(fd)) : NULL;
+
+	if (!connect || connect->result != IS_HELD || how < SHUT_RD || how > SHUT_RDWR)
+		return false;
+	give_up(connect, fd);
+	return true;
+}
+
 long turn_carried_connect(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
@@ -239,6 +336,17 @@ long turn_carried_connect(const struct turn_call *call)
 	struct turn_connect *connect = find(cookie);
 	long result;
 
+	if (connect && is_to_disconnect(call)) {
+		if (connect->result == IS_HELD)
+			give_up(connect, fd);
+		else
+			connect->cookie = 0;
+		return turn_done(disconnect(fd));
+	}
+	if (connect && connect->result == IS_GIVEN_UP) {
+		connect->cookie = 0;
+		connect = NULL;
+	}
 	if (connect && connect->result != IS_HELD)
 		return turn_done(take_result(connect));
 	if (connect)
@@ -287,10 +395,12 @@ long turn_carried_get_option(const struct turn_call *call)
 	    call->arguments[2] != SO_ERROR)
 		return result;
 	connect = find(cookie_of((int)call->arguments[0]));
-	if (!connect || connect->result >= 0)
+	if (!connect || (connect->result >= 0 && connect->result != IS_GIVEN_UP))
 		return result;
 	error = (int)-take_result(connect);
-	return turn_give((void *)call->arguments[3], &error, sizeof(error));
+	/* As long as the kernel has made it. */
+	memcpy((void *)call->arguments[3], &error, (size_t)*(const int *)call->arguments[4]);
+	return 0;
 }
 
 long turn_carried_reset(int fd)
@@ -301,16 +411,23 @@ long turn_carried_reset(int fd)
 	return connect && connect->result < 0 ? take_result(connect) : -ECONNRESET;
 }
 
-/* The address that the kernel has written. */
-static void rename_peer(const struct turn_call *call)
+/* How much room the program has for an address. */
+static socklen_t room_of(const struct turn_call *call)
+{
+	const socklen_t *len = (const socklen_t *)call->arguments[2];
+
+	return call->arguments[1] && turn_can_read(len, sizeof(*len)) ? *len : 0;
+}
+
+/* The address that the kernel has written, as far as there was room. */
+static void rename_peer(const struct turn_call *call, socklen_t room)
 {
 	union turn_address *address = (union turn_address *)call->arguments[1];
-	const socklen_t *len = (const socklen_t *)call->arguments[2];
-	const size_t least = offsetof(struct sockaddr_in, sin_addr) + sizeof(struct in_addr);
 	uint16_t port;
 
-	if (!address || !turn_can_read(len, sizeof(*len)) || *len < least ||
-	    !turn_can_write(address, least) ||
+	/* The carrier wants to know which port it is. */
+	if (!turn_segment->carries_tcp || turn_carried_is_carrier() ||
+	    room < offsetof(struct sockaddr_in, sin_addr) ||
 	    (address->sa.sa_family != AF_INET && address->sa.sa_family != AF_INET6))
 		return;
 	port = turn_segment->ports_for[ntohs(address->in.sin_port)];
@@ -320,18 +437,20 @@ static void rename_peer(const struct turn_call *call)
 
 long turn_carried_get_peer(const struct turn_call *call)
 {
+	const socklen_t room = room_of(call);
 	const long result = turn_through(call);
 
-	if (!result && turn_segment->carries_tcp)
-		rename_peer(call);
+	if (!result)
+		rename_peer(call, room);
 	return result;
 }
 
 long turn_carried_accept(const struct turn_call *call)
 {
+	const socklen_t room = room_of(call);
 	const long fd = turn_input(call);
 
-	if (fd >= 0 && turn_segment->carries_tcp)
-		rename_peer(call);
+	if (fd >= 0)
+		rename_peer(call, room);
 	return fd;
 }

@@ -26,7 +26,8 @@ union turn_address {
 /* To the carrier, with a descriptor of the socket; a datagram to its socket of that name. */
 #define TURN_CARRIER "polycm-carrier"	/* in the abstract name space */
 struct turn_connect_request {
-	uint64_t cookie;
+	uint64_t cookie;		/* of the socket (SO_COOKIE) */
+	uint32_t number;		/* of the connect(), which no other one has */
 	union turn_address from, to;	/* of the family of the socket */
 };
 
@@ -36,6 +37,8 @@ bool turn_carried_is_carrier(void);
 bool turn_carried_is(int fd, const struct sockaddr *to, socklen_t len);
 /* Such a connect(). */
 long turn_carried_connect(const struct turn_call *call);
+/* shutdown() of any socket; true: its connect() was given up, and that is all. */
+bool turn_carried_shut_down(const struct turn_call *call);
 /* getsockopt(), getpeername() and accept() of any socket. */
 long turn_carried_get_option(const struct turn_call *call);
 long turn_carried_get_peer(const struct turn_call *call);
@@ -51,7 +54,8 @@ long turn_carried_reset(int fd);
 
 /* --- For the carrier (turn_tells.h). --- */
 
-void turn_carried_ends(uint64_t cookie, int result);
+int turn_carried_connect_now(uint32_t number, int fd, const struct sockaddr *to, socklen_t len);
+void turn_carried_fails(uint32_t number, int fd, int result);
 void turn_carried_reset_means(uint64_t cookie, int error);
 void turn_carried_port_is_for(uint16_t port, uint16_t other);
 

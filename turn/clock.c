@@ -81,6 +81,8 @@ void turn_clock_yield(void)
 	const uint32_t doublings = self->yields++ / YIELDS_ALIKE, then = self->then_next;
 	uint64_t ns = (uint64_t)YIELD_NS << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
 
+	if (self->keeps)
+		return;
 	if (doublings >= MOST_DOUBLINGS)
 		ns = turn_order_poll_length(turn_segment, self);
 	self->then_next = TURN_POLLS;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "carried.h"
 #include "details.h"
 #include "hand.h"
 #include "pointers.h"
@@ -71,7 +72,8 @@ void turn_details_data(const struct turn_call *call, long result)
 	const unsigned char *data;
 	size_t len;
 
-	if (!event || argument < 0 || result <= 0)
+	/* What the carrier asks the kernel for has numbers of this boot; all else others have read. */
+	if (!event || argument < 0 || result <= 0 || turn_carried_is_carrier())
 		return;
 	/* MSG_TRUNC: the result is that of the whole message. */
 	len = (size_t)result < (size_t)call->arguments[argument + 1] ?

@@ -123,6 +123,8 @@ static void go_on(void)
 
 void turn_pass(void)
 {
+	if (turn_self()->keeps)
+		return;
 	turn_self()->state = TURN_READY;
 	turn_self()->passed = true;
 	go_on();

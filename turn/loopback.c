@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "carried.h"
 #include "descriptors.h"
 #include "hand.h"
 #include "loopback.h"
@@ -33,6 +34,11 @@
 static void settle(void)
 {
 	turn_settle_by(turn_raw);
+}
+
+void turn_loopback_settle(void)
+{
+	settle();
 }
 
 static bool is_tcp(int fd)
@@ -185,7 +191,7 @@ long turn_now(const struct turn_call *call)
 
 long turn_shutdown(const struct turn_call *call)
 {
-	const long result = turn_through(call);
+	const long result = turn_carried_shut_down(call) ? 0 : turn_through(call);
 
 	if (is_tcp((int)call->arguments[0]))
 		settle();

@@ -16,5 +16,7 @@
 long turn_now(const struct turn_call *call);
 long turn_shutdown(const struct turn_call *call);
 long turn_close(const struct turn_call *call);
+/* What was sent before has arrived. */
+void turn_loopback_settle(void);
 
 #endif

@@ -71,6 +71,12 @@ static bool has_ports(int fd)
 	return type == SOCK_STREAM || type == SOCK_DGRAM;
 }
 
+/* It stands for no other one any more (carried.h): its connection is gone. */
+static void take_port(uint32_t port)
+{
+	turn_segment->ports_for[port] = 0;
+}
+
 /* The result of bind(), with the first port from the system's next one on that is free. */
 static long bind_to_port(int fd, union address *address, in_port_t *port, size_t len)
 {
@@ -80,6 +86,8 @@ static long bind_to_port(int fd, union address *address, in_port_t *port, size_t
 		*port = htons((in_port_t)(FIRST_PORT + turn_segment->ports++ % NUM_PORTS));
 		result = TURN_RAW(SYS_bind, fd, &address->sa, len);
 	}
+	if (!result)
+		take_port(ntohs(*port));
 	return result;
 }
 
@@ -329,8 +337,18 @@ static bool set_next_port(struct turn_source *source)
 	if (source->tries >= NUM_PORTS || !set_range(source->fd, port, port))
 		return false;
 	source->tries++;
+	source->port = port;
 	turn_segment->ports++;
 	return true;
+}
+
+static bool has_port(int fd, uint32_t port)
+{
+	union address own;
+	socklen_t len = sizeof(own);
+
+	return TURN_RAW(SYS_getsockname, fd, &own, &len) >= 0 && port_in(&own, len) &&
+	       ntohs(*port_in(&own, len)) == port;
 }
 
 static void bind_without_port(int fd, union address *address, socklen_t len)
@@ -376,6 +394,8 @@ bool turn_ports_try_next(struct turn_source *source, long result)
 	if (result == -EADDRNOTAVAIL && set_next_port(source))
 		return true;
 	set_range(source->fd, 0, 0);
+	if (turn_segment->ports_for[source->port] && has_port(source->fd, source->port))
+		take_port(source->port);
 	return false;
 }
 

@@ -36,6 +36,7 @@ struct turn_source {
 	bool is_any;		/* the program has not bound it to an address */
 	bool is_connected;	/* to an address of this host, for datagrams */
 	uint32_t tries;		/* of ports that the kernel was given; 0: it was given none */
+	uint32_t port;		/* the last one of these */
 };
 
 void turn_ports_before_connect(int fd, const struct sockaddr *to, socklen_t len,

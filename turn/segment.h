@@ -28,7 +28,7 @@
 #define TURN_MAX_MARKS 32768u
 #define TURN_MARK_EVERY 8192u
 #define TURN_MAX_PATH 64u
-#define TURN_MAX_CONNECTS 256u
+#define TURN_MAX_CONNECTS 4096u
 #define TURN_PORTS 65536u
 #define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
 #define TURN_NEVER UINT64_MAX
@@ -102,6 +102,7 @@ struct turn_thread {
 	bool interrupted;	/* it is to look whether a signal is there */
 	bool polls;		/* its calls in a row found nothing */
 	bool passed;		/* it let others go on, and waits for nothing */
+	bool keeps;		/* the turn, until it has done several things */
 	bool serves;		/* it is the simulator's: only what it sends is something that happens */
 	uint32_t then;		/* enum turn_then, of its wait */
 	uint32_t then_next;	/* and of those of its next call, or of the one it is in */
@@ -225,6 +226,7 @@ struct turn_program {
 /* A connect() over the simulated network (carried.h). */
 struct turn_connect {
 	uint64_t cookie;	/* of the socket (SO_COOKIE); 0: none */
+	uint32_t number;	/* that no other one has */
 	int32_t result;		/* 1: it is not known yet; 0 or a negative errno: nobody has taken it */
 };
 
@@ -325,7 +327,8 @@ struct turn_segment {
 	struct turn_host hosts[TURN_MAX_MEMBERS];	/* by the number of the program */
 	bool carries_tcp;	/* over the simulated network */
 	uint32_t carrier;	/* the program that does it */
-	uint32_t num_connects;	/* that ever were: the next place among these */
+	uint32_t last_connect;	/* the number of the last one */
+	uint32_t num_connects;	/* places that were ever looked at: the next one among these */
 	uint32_t num_held;	/* of which the result is not known */
 	struct turn_connect connects[TURN_MAX_CONNECTS];
 	uint16_t ports_for[TURN_PORTS];	/* peers see that port in place of this one; 0: this one */

@@ -85,6 +85,11 @@ static void serves(void)
 	turn_self()->serves = true;
 }
 
+static void keep_turn(bool keeps)
+{
+	turn_self()->keeps = keeps;
+}
+
 static void sent(void)
 {
 	if (turn_slot() != TURN_NOBODY)
@@ -104,7 +109,9 @@ const struct turn_tells polycm_turn_tells = {
 	.waits_for = waits_for,
 	.serves = serves,
 	.sent = sent,
-	.connect_ends = turn_carried_ends,
+	.keep_turn = keep_turn,
+	.connect_now = turn_carried_connect_now,
+	.connect_fails = turn_carried_fails,
 	.reset_means = turn_carried_reset_means,
 	.port_is_for = turn_carried_port_is_for,
 };

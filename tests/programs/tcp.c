@@ -6,6 +6,8 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -128,7 +130,7 @@ static void serve_one(int fd)
 }
 
 /* The i-th connection gets the i-th process. */
-static int serve(int family)
+static int serve(int family, unsigned int late_s)
 {
 	const int on = 1;
 	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(5000) };
@@ -143,6 +145,7 @@ static int serve(int family)
 		bind(listener, (struct sockaddr *)&any6, sizeof(any6))));
 	CHECK(!listen(listener, 10));
 	signal(SIGCHLD, SIG_IGN);
+	sleep(late_s);
 	for (;;) {
 		len = sizeof(peer);
 		fd = accept(listener, (struct sockaddr *)&peer, &len);
@@ -300,6 +303,176 @@ static int fill(const char *host)
 	return 0;
 }
 
+/* ------------------------------------------------------------------------
+ * What few programs do.
+ */
+
+static struct sockaddr_storage server;
+static socklen_t server_len;
+
+static int open_for(const char *host, int flags)
+{
+	struct addrinfo *to;
+	int fd = open_socket(host, &to);
+
+	server_len = to->ai_addrlen;
+	memcpy(&server, to->ai_addr, to->ai_addrlen);
+	freeaddrinfo(to);
+	CHECK(!fcntl(fd, F_SETFL, flags));
+	return fd;
+}
+
+static int connect_once(int fd)
+{
+	return connect(fd, (struct sockaddr *)&server, server_len) ? errno : 0;
+}
+
+static int error_of(int fd)
+{
+	socklen_t len = sizeof(int);
+	int error;
+
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) && len == sizeof(error));
+	return error;
+}
+
+/* It connects after all. */
+static void connect_again(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+
+	CHECK(connect_once(fd) == EINPROGRESS && connect_once(fd) == EALREADY);
+	CHECK(!poll(&poll_fd, 1, 0));
+	CHECK(poll(&poll_fd, 1, -1) == 1 && poll_fd.revents == POLLOUT && !error_of(fd));
+	CHECK(!fcntl(fd, F_SETFL, 0) && echo(fd, 100));
+	close(fd);
+}
+
+static void *connect_and_wait(void *fd)
+{
+	return (void *)(intptr_t)connect_once(*(int *)fd);
+}
+
+/* connect() that the program itself ends, in each of the ways that there are. */
+static int given_up(const char *host)
+{
+	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	pthread_t thread;
+	void *result;
+	int fd;
+
+	for (int how = SHUT_RD; how <= SHUT_RDWR; how++) {
+		fd = open_for(host, O_NONBLOCK);
+		CHECK(connect_once(fd) == EINPROGRESS && !shutdown(fd, how));
+		CHECK(error_of(fd) == ECONNRESET && !error_of(fd));
+		CHECK(shutdown(fd, how) && errno == ENOTCONN);
+		connect_again(fd);
+	}
+	fd = open_for(host, O_NONBLOCK);
+	CHECK(connect_once(fd) == EINPROGRESS && !connect(fd, &none, sizeof(none)));
+	connect_again(fd);
+	fd = open_for(host, O_NONBLOCK);
+	CHECK(connect_once(fd) == EINPROGRESS && !shutdown(fd, SHUT_RDWR));
+	connect_again(fd);
+	for (int i = 0; i < 2; i++) {
+		fd = open_for(host, 0);
+		CHECK(!pthread_create(&thread, NULL, connect_and_wait, &fd));
+		usleep(5000);
+		CHECK(!(i ? connect(fd, &none, sizeof(none)) : shutdown(fd, SHUT_RDWR)));
+		CHECK(!pthread_join(thread, &result) && (intptr_t)result == ECONNRESET);
+		close(fd);
+	}
+	/* The server hears of none of these. */
+	for (int i = 0; i < 3; i++) {
+		fd = open_for(host, O_NONBLOCK);
+		CHECK(connect_once(fd) == EINPROGRESS);
+		close(fd);
+	}
+	usleep(100000);
+	puts("given up");
+	return 0;
+}
+
+/* Little room for answers, and addresses that are no good. */
+static int odd(const char *host)
+{
+	static const socklen_t rooms[] = { 0, 1, 2, 3, 4, 8, 15, 16 };
+	const struct sockaddr_in6 mapped = {
+		.sin6_family = AF_INET6, .sin6_port = htons(5000),
+		.sin6_addr = { .s6_addr = { [10] = 0xff, 0xff, 10, 0, 0, 1 } },
+	};
+	int fd = connect_to(host), fd6 = socket(AF_INET6, SOCK_STREAM, 0);
+	struct sockaddr_in whole;
+	socklen_t len = sizeof(whole);
+	unsigned char bytes[32], error[8];
+
+	CHECK(!getpeername(fd, (struct sockaddr *)&whole, &len) && whole.sin_port == htons(5000));
+	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+		memset(bytes, 0xee, sizeof(bytes));
+		len = rooms[i];
+		CHECK(!getpeername(fd, (struct sockaddr *)bytes, &len) && len == sizeof(whole));
+		CHECK(rooms[i] == 3 || !memcmp(bytes, &whole, rooms[i]));
+		CHECK(bytes[rooms[i]] == 0xee && bytes[rooms[i] + 1] == 0xee);
+	}
+	CHECK(echo(fd, 100));
+	fd = open_for(host, O_NONBLOCK);
+	((struct sockaddr_in *)&server)->sin_port = htons(5001);
+	CHECK(connect_once(fd) == EINPROGRESS);
+	usleep(50000);
+	memset(error, 0xee, sizeof(error));
+	len = 1;
+	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ERROR, error, &len) && len == 1);
+	CHECK(error[0] == ECONNREFUSED && error[1] == 0xee);
+	fd = open_for(host, 0);
+	CHECK(connect(fd, (const struct sockaddr *)&mapped, sizeof(mapped)) && errno == EAFNOSUPPORT);
+	CHECK(!connect_once(fd) && echo(fd, 100));
+	open_for(host, 0);
+	CHECK(connect(fd6, (struct sockaddr *)&server, sizeof(mapped)) && errno == EAFNOSUPPORT);
+	CHECK(connect(fd6, (struct sockaddr *)&server, server_len) && errno == EINVAL);
+	CHECK(!connect(fd6, (const struct sockaddr *)&mapped, sizeof(mapped)) && echo(fd6, 100));
+	puts("odd");
+	return 0;
+}
+
+/* Who polls sees a connection when all of it is there. */
+static int many(const char *host)
+{
+	enum { NUM = 300 };
+	static struct pollfd all[NUM];
+	int done = 0;
+
+	for (int i = 0; i < NUM; i++) {
+		all[i] = (struct pollfd){ .fd = open_for(host, O_NONBLOCK), .events = POLLOUT };
+		CHECK(connect_once(all[i].fd) == EINPROGRESS);
+	}
+	while (done < NUM) {
+		CHECK(poll(all, NUM, -1) > 0);
+		for (int i = 0; i < NUM; i++) {
+			if (!all[i].revents)
+				continue;
+			CHECK(all[i].revents == POLLOUT && !error_of(all[i].fd));
+			CHECK(send(all[i].fd, "a", 1, 0) == 1);
+			close(all[i].fd);
+			all[i].fd = -1;
+			done++;
+		}
+	}
+	printf("many: %d\n", done);
+	usleep(100000);
+	return 0;
+}
+
+/* Away, before a server that is late accepts it. */
+static int go(const char *host)
+{
+	int fd = connect_to(host);
+
+	printf("at %s\n", end_of(fd, getsockname));
+	close(fd);
+	sleep(5);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "", *host = argc > 2 ? argv[2] : "10.0.0.1";
@@ -307,9 +480,11 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (!strcmp(mode, "serve"))
-		return serve(AF_INET);
+		return serve(AF_INET, 0);
+	if (!strcmp(mode, "serve_late"))
+		return serve(AF_INET, 2);
 	if (!strcmp(mode, "serve6"))
-		return serve(AF_INET6);
+		return serve(AF_INET6, 0);
 	if (!strcmp(mode, "talk"))
 		return talk(host, argc > 3 ? atoi(argv[3]) : 3, 100000);
 	if (!strcmp(mode, "bulk"))
@@ -322,6 +497,14 @@ int main(int argc, char **argv)
 		return die(host);
 	if (!strcmp(mode, "fill"))
 		return fill(host);
+	if (!strcmp(mode, "given_up"))
+		return given_up(host);
+	if (!strcmp(mode, "odd"))
+		return odd(host);
+	if (!strcmp(mode, "many"))
+		return many(host);
+	if (!strcmp(mode, "go"))
+		return go(host);
 	fprintf(stderr, "tcp: no such mode: %s\n", mode);
 	return 2;
 }

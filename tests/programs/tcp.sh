@@ -10,7 +10,7 @@ need "${CC%% *}"
 need_turns
 ! grep -qE 'no namespaces|no network of its own' "$work/probe" || skip 'the system allows no network of its own'
 cp "$abs_top_srcdir"/tests/programs/{tcp.c,member.h} "$work/"
-check 'the program compiles' eval '$CC -O2 -Wall -Wextra -Werror -o "$work/tcp" "$work/tcp.c"'
+check 'the program compiles' eval '$CC -O2 -Wall -Wextra -Werror -pthread -o "$work/tcp" "$work/tcp.c"'
 chmod -R go+rX "$work"
 cd "$work" || exit 99
 
@@ -61,6 +61,15 @@ check 'an event loop' prints 'loop: connected, 20 ms' 'loop: answer, 40 ms' -- l
 check 'signals and time-outs during connect()' prints 'without SA_RESTART: Interrupted system call, 5 ms' \
 	'with SA_RESTART: Success' 'with SO_SNDTIMEO: Operation now in progress' -- interrupted
 check 'a receiver that does not read stops the sender' prints '[client] filled' -- fill
+check 'connect() that its program gives up' prints '[client] given up' -- given_up
+# Four socket connect again; those that were closed before they were connected the server never has.
+check 'closed before it was connected' counts out 5 'accept: '
+check 'little room for names, and addresses of another family' prints '[client] odd' -- odd
+check '300 connections at once' prints '[client] many: 300' -- many
+server=serve_late
+check 'a client that has gone before accept() had it has its port' prints '[client] at 10.0.0.2 port 32768' \
+	'[server] accept: 10.0.0.2 port 32768, which is 10.0.0.2 port 32768' -- go
+server=serve
 killed() {
 	! run die && has out 'client is killed by signal 9'
 }

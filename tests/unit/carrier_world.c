@@ -75,15 +75,41 @@ static int send_segment(const struct polycm_tcp_segment *segment, const struct s
 static const struct polycm_tcp_ops network = { .size = sizeof(network), .send = send_segment };
 const struct polycm_tcp_ops *carry_network = &network;
 
+/* By the number of the connect(). */
 static int results[MANY];
-static uint64_t num_cookies;
+static uint32_t num_connects;
 
-static void connect_ends(uint64_t cookie, int result)
+static void disconnect(int fd)
 {
-	assert_in_range(cookie, 1, num_cookies);
-	assert_int_equal(results[cookie], NO_RESULT);
-	assert_true(result <= 0);
-	results[cookie] = result;
+	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	(void)connect(fd, &none, sizeof(none));
+}
+
+static int connect_now(uint32_t number, int fd, const struct sockaddr *to, socklen_t len)
+{
+	assert_in_range(number, 1, num_connects);
+	assert_true(results[number] == NO_RESULT || results[number] == GIVEN_UP);
+	if (results[number] == GIVEN_UP)
+		return -ECANCELED;
+	disconnect(fd);
+	/* The second call ends what the first one has begun. */
+	if (connect(fd, to, len) && (errno != EINPROGRESS || connect(fd, to, len)))
+		return -errno;
+	results[number] = 0;
+	return 0;
+}
+
+static void connect_fails(uint32_t number, int fd, int result)
+{
+	assert_in_range(number, 1, num_connects);
+	assert_true(results[number] == NO_RESULT || results[number] == GIVEN_UP);
+	assert_true(result < 0);
+	if (results[number] == GIVEN_UP)
+		return;
+	if (fd >= 0)
+		disconnect(fd);
+	results[number] = result;
 }
 
 int reset_means;
@@ -100,9 +126,21 @@ static void port_is_for(uint16_t port, uint16_t other)
 	ports_for[port] = other;
 }
 
+static void keep_turn(bool keeps)
+{
+	static bool keeps_it;
+
+	assert_int_not_equal(keeps, keeps_it);
+	keeps_it = keeps;
+}
+
 static const struct turn_tells tells = {
-	.size = sizeof(tells), .connect_ends = connect_ends,
-	.reset_means = reset_has_meaning, .port_is_for = port_is_for,
+	.size = sizeof(tells),
+	.keep_turn = keep_turn,
+	.connect_now = connect_now,
+	.connect_fails = connect_fails,
+	.reset_means = reset_has_meaning,
+	.port_is_for = port_is_for,
 };
 const struct turn_tells *carry_tells = &tells;
 
@@ -176,47 +214,58 @@ static void bind_to_next_port(int fd, union turn_address *own)
 
 static struct client make_client(const char *from, bool waits)
 {
-	struct client client = { .cookie = ++num_cookies };
+	struct client client = { .number = 0 };
 
-	assert_true(num_cookies < MANY);
 	client.own = carrier_address(from, 0);
 	client.fd = socket(client.own.sa.sa_family,
 			   SOCK_STREAM | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0);
 	assert_true(client.fd >= 0);
 	bind_to_next_port(client.fd, &client.own);
-	results[client.cookie] = NO_RESULT;
 	return client;
 }
 
 /* As turn/carried.c does it. */
-static void begin(struct client *client, const union turn_address *to, uint64_t cookie)
+static void begin_connect(struct client *client)
 {
-	const struct turn_connect_request request = {
-		.cookie = cookie, .from = client->own, .to = *to,
-	};
-	int held = dup(client->fd);
-
-	assert_true(held >= 0);
-	assert_true(cookie < MANY);
-	client->cookie = cookie;
-	results[client->cookie] = NO_RESULT;
+	assert_true(num_connects + 1 < MANY);
+	client->number = ++num_connects;
+	results[client->number] = NO_RESULT;
 	assert_int_equal(listen(client->fd, 0), 0);
-	carry_begin(&request, held);
+}
+
+void carrier_give_up_connect(const struct client *client)
+{
+	assert_int_equal(results[client->number], NO_RESULT);
+	results[client->number] = GIVEN_UP;
+	disconnect(client->fd);
 }
 
 struct client carrier_socket(const char *from)
 {
 	struct client client = make_client(from, false);
 
-	assert_int_equal(listen(client.fd, 0), 0);
+	begin_connect(&client);
 	return client;
+}
+
+void carrier_connect_again(struct client *client, const union turn_address *to)
+{
+	struct turn_connect_request request = {
+		.cookie = 1, .from = client->own, .to = to ? *to : server,
+	};
+	int held = dup(client->fd);
+
+	assert_true(held >= 0);
+	begin_connect(client);
+	request.number = client->number;
+	carry_begin(&request, held);
 }
 
 struct client carrier_connect(const char *from, const union turn_address *to, bool waits)
 {
 	struct client client = make_client(from, waits);
 
-	begin(&client, to, client.cookie);
+	carrier_connect_again(&client, to);
 	return client;
 }
 
@@ -225,19 +274,9 @@ struct client carrier_connect_to_server(void)
 	return carrier_connect("127.0.0.2", &server, false);
 }
 
-void carrier_connect_again(struct client *client, const union turn_address *to)
-{
-	begin(client, to ? to : &server, ++num_cookies);
-}
-
-void carrier_connect_again_as(struct client *client)
-{
-	begin(client, &server, client->cookie);
-}
-
 int carrier_result(const struct client *client)
 {
-	return results[client->cookie];
+	return results[client->number];
 }
 
 int carrier_accept(void)
@@ -430,7 +469,7 @@ int carrier_open(void **state)
 	assert_non_null(carry_service_for(&server));
 	num_before = num_descriptors();
 	num_under_way = 0;
-	num_cookies = 0;
+	num_connects = 0;
 	send_fails = reset_means = 0;
 	sent[0] = '\0';
 	return 0;

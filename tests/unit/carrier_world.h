@@ -11,7 +11,9 @@
 #include "tests/cmocka_all.h"
 
 #define MANY 4096u
-#define NO_RESULT 1			/* of a connect() that is under way */
+/* Of a connect() that is under way; that its program has given up. */
+#define NO_RESULT 1
+#define GIVEN_UP 2
 
 extern struct polycm_tcp_segment under_way[MANY];	/* in the order in which they were sent */
 extern unsigned int num_under_way;
@@ -24,7 +26,7 @@ extern int listener;			/* of the server, which does not wait */
 
 struct client {
 	int fd;				/* does not wait, unless it is said */
-	uint64_t cookie;
+	uint32_t number;		/* of its last connect() */
 	union turn_address own;
 };
 
@@ -44,10 +46,10 @@ struct client carrier_socket(const char *from);
 struct client carrier_connect(const char *from, const union turn_address *to, bool waits);
 /* connect() of the client to the server. */
 struct client carrier_connect_to_server(void);
-/* Again, of the same socket. */
+/* Again, of the same socket; NULL: to the server. */
 void carrier_connect_again(struct client *client, const union turn_address *to);
-/* The same to the server, while the one before is under way: its socket has the same cookie. */
-void carrier_connect_again_as(struct client *client);
+/* The program gives it up: by shutdown(), or connect() to no address. */
+void carrier_give_up_connect(const struct client *client);
 /* NO_RESULT, 0 or a negative errno. */
 int carrier_result(const struct client *client);
 

@@ -363,63 +363,49 @@ static void test_client_goes_meanwhile(void **state)
 	close(server);
 }
 
-/* A socket that its program has taken away from its connect() is not connected. */
+/* It is not connected, whatever the answer is; and can connect elsewhere before that comes. */
 static void test_program_gives_up(void **state)
 {
-	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
-
-	(void)state;
-	for (unsigned int i = 0; i < 2; i++) {
-		struct client client = carrier_connect_to_server();
-
-		carrier_deliver(POLYCM_TCP_SYN);
-		carrier_stays_until(num_under_way);
-		if (i)
-			assert_int_equal(shutdown(client.fd, SHUT_RDWR), 0);
-		else
-			assert_int_equal(connect(client.fd, &none, sizeof(none)), 0);
-		carrier_until(!carry_connections);
-		assert_sent("SYN> SYN_ACK< REFUSED>");
-		if (!knows_listeners)
-			close(carrier_accept());
-		assert_not_connected(&client);
-		end_second(&client);
-	}
-}
-
-/* It connects to another server meanwhile: what the first one answers is nothing to it. */
-static void test_connects_elsewhere(void **state)
-{
-	static const enum polycm_tcp_kind answers[] = { POLYCM_TCP_SYN_ACK, POLYCM_TCP_REFUSED };
-	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	enum { SYN_ACK, REFUSED, GIVES_UP, NUM };
 	union turn_address nobody;
+	int server;
 
 	(void)state;
 	close(carrier_listen("127.0.0.1", &nobody));
-	for (unsigned int i = 0; i < 3; i++) {
-		struct client client = i == 1 ? carrier_connect("127.0.0.2", &nobody, false) :
-			carrier_connect_to_server();
+	for (unsigned int i = 0; i < 2 * NUM; i++) {
+		const unsigned int answer = i % NUM;
+		const bool again = i >= NUM;
+		struct client client = answer == REFUSED ?
+			carrier_connect("127.0.0.2", &nobody, false) : carrier_connect_to_server();
 
-		if (i < 2)
+		if (answer != GIVES_UP)
 			carrier_deliver(POLYCM_TCP_SYN);
 		carrier_stays_until(num_under_way);
-		assert_int_equal(connect(client.fd, &none, sizeof(none)), 0);
-		carrier_connect_again_as(&client);
-		assert_int_equal(num_connections(), 2);
-		if (i < 2)
-			carrier_deliver(answers[i]);
+		carrier_give_up_connect(&client);
+		if (again)
+			carrier_connect_again(&client, NULL);
+		if (answer == SYN_ACK)
+			carrier_deliver(POLYCM_TCP_SYN_ACK);
+		else if (answer == REFUSED)
+			carrier_deliver(POLYCM_TCP_REFUSED);
 		else
 			carrier_give_up(POLYCM_TCP_SYN);
-		assert_int_equal(carrier_result(&client), NO_RESULT);
-		carrier_until(carrier_result(&client) == 0);
-		if (!i && !knows_listeners) {
-			int reset = carrier_accept();
-
-			carrier_until(receives(reset, "ECONNRESET"));
-			close(reset);
+		assert_int_equal(carrier_result(&client), again ? NO_RESULT : GIVEN_UP);
+		assert_int_equal(ready(client.fd), again ? 0 : POLLOUT | POLLHUP);
+		if (answer == SYN_ACK && !knows_listeners) {
+			carrier_until((server = carrier_accept()) >= 0);
+			carrier_until(receives(server, "ECONNRESET"));
+			close(server);
 		}
-		carrier_until(num_connections() == 1);
-		end_second(&client);
+		if (again) {
+			carrier_until(carrier_result(&client) == 0);
+			carrier_until(num_connections() == 1);
+			end_second(&client);
+		} else {
+			carrier_until(!carry_connections);
+			assert_not_connected(&client);
+			end_second(&client);
+		}
 	}
 }
 
@@ -486,7 +472,6 @@ int main(void)
 		test(test_server_goes_meanwhile),
 		test(test_client_goes_meanwhile),
 		test(test_program_gives_up),
-		test(test_connects_elsewhere),
 		test(test_client_resets_before_the_ack),
 	};
 	const struct CMUnitTest last[] = {
