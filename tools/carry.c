@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -120,18 +121,29 @@ static void serve_connections(const struct pollfd *ready)
 	}
 }
 
-/* Until it is killed, with the system. */
+static volatile sig_atomic_t is_over;
+
+static void end(int signal)
+{
+	(void)signal;
+	is_over = true;
+}
+
+/* Until the system is over.  Then it ends as others do: the last one tells of faults that never were. */
 static int serve(int requests)
 {
 	struct waits waits = { .num = 0 };
 
-	for (;;) {
+	while (!is_over) {
 		waits.num = 0;
 		add(&waits, arrivals.event, POLLIN);
 		add(&waits, requests, POLLIN);
 		add_connections(&waits);
-		if (poll(waits.descriptors, waits.num, -1) < 0 && errno != EINTR)
+		if (poll(waits.descriptors, waits.num, -1) < 0) {
+			if (errno == EINTR)
+				continue;
 			break;
+		}
 		serve_connections(waits.descriptors + 2);
 		/* A socket may connect again; then what arrives for it is of its connection before. */
 		while (waits.descriptors[1].revents && carry_take_request(requests))
@@ -142,9 +154,10 @@ static int serve(int requests)
 		}
 		carry_forget_ended();
 	}
-	tool_error("carry: %m");
+	if (!is_over)
+		tool_error("carry: %m");
 	free(waits.descriptors);
-	return EXIT_FAILURE;
+	return is_over ? 0 : EXIT_FAILURE;
 }
 
 /* The simulator starts with the first look at its devices. */
@@ -189,6 +202,7 @@ int carry_command(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	raise_limit();
+	signal(SIGTERM, end);
 	arrivals.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (arrivals.event < 0 || !find_network()) {
 		tool_error("carry: there is no simulated network: %m");

@@ -88,7 +88,8 @@ enum carry_listens carry_listens(const union turn_address *from, const union tur
 
 	if (err)
 		return err == -ENOENT ? CARRY_NOBODY : CARRY_UNKNOWN;
-	return found.idiag_state == TCP_LISTEN ? CARRY_LISTENS : CARRY_NOBODY;
+	/* One without a backlog only waits to be connected (turn/carried.h). */
+	return found.idiag_state == TCP_LISTEN && found.idiag_wqueue ? CARRY_LISTENS : CARRY_NOBODY;
 }
 
 uint64_t carry_cookie(const union turn_address *from, const union turn_address *to)

@@ -176,7 +176,7 @@ static int await_ipv6(const struct system_address *address)
  * what the kernel itself has for IPv6 cannot be replaced.
  */
 static int use_no_timers(int fd, const void *bytes, unsigned char prefix_len,
-			       const void *source)
+			const void *source)
 {
 	const struct rtmsg message = {
 		.rtm_family = AF_INET, .rtm_dst_len = prefix_len, .rtm_table = RT_TABLE_LOCAL,

@@ -105,6 +105,10 @@ void system_read_nodes(struct system *system, const char *scenario)
 
 void system_show_hosts(const struct system *system)
 {
+	struct turn_segment *segment = system->segment;
+
+	for (size_t i = 0; i < system->num_addresses && i < TURN_MAX_NODE_ADDRESSES; i++)
+		memcpy(segment->addresses[segment->num_addresses++], system->addresses[i].bytes, 16);
 	for (size_t program = 0; program < system->num; program++) {
 		struct turn_host *host = &system->segment->hosts[program];
 

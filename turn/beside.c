@@ -37,14 +37,19 @@ static long wake_both(const struct turn_call *call)
 	return others > 0 && woken > 0 ? others + woken : others > 0 ? others : woken;
 }
 
+bool turn_beside_is_there(void)
+{
+	if (process && has_ended())
+		process = 0;
+	return process;
+}
+
 bool turn_beside_call(const struct turn_call *call, long *ret_result)
 {
 	if (__builtin_expect(!process, 1))
 		return false;
-	if (has_ended()) {
-		process = 0;
+	if (!turn_beside_is_there())
 		return false;
-	}
 	switch (call->number) {
 	case SYS_sched_yield:
 		*ret_result = turn_through(call);

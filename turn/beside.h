@@ -12,6 +12,8 @@
 
 #include "trap.h"
 
+/* This thread has one. */
+bool turn_beside_is_there(void);
 /* This thread has made such a process. */
 void turn_beside_begin(long pid);
 /* A call that concerns it: its result is the kernel's.  False: it is like any other. */

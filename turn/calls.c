@@ -76,7 +76,7 @@ static long duplicate(const struct turn_call *call)
 {
 	turn_random_forget((int)call->arguments[1]);
 	turn_timers_close((int)call->arguments[1]);
-	return change(call);
+	return turn_after_close(turn_through(call));
 }
 
 static long close_several(const struct turn_call *call)
@@ -85,7 +85,7 @@ static long close_several(const struct turn_call *call)
 		turn_random_forget((int)fd);
 		turn_timers_close((int)fd);
 	}
-	return change(call);
+	return turn_after_close(turn_through(call));
 }
 
 static long read_one(const struct turn_call *call)

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "carried.h"
+#include "clock.h"
 #include "descriptors.h"
 #include "hand.h"
 #include "loopback.h"
@@ -17,12 +18,15 @@
 #include "pointers.h"
 #include "ports.h"
 #include "raw.h"
+#include "refuse.h"
 #include "signals.h"
 #include "tcp.h"
 
 /* turn_connect.result */
 #define IS_HELD 1	/* it is not known yet */
 #define IS_GIVEN_UP 2	/* by the program: whoever waits for it gets ECONNRESET */
+
+#define LONGEST_NS (10 * TURN_SECOND)	/* until the carrier takes a request */
 
 static uint64_t cookie_of(int fd)
 {
@@ -80,6 +84,17 @@ static long take_result(struct turn_connect *connect)
 	return result;
 }
 
+/* The kernel's error, too, which is the same. */
+static long take_both(int fd, struct turn_connect *connect)
+{
+	socklen_t len = sizeof(int);
+	int error;
+
+	if (connect->result < 0)
+		TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	return take_result(connect);
+}
+
 static void end_held(struct turn_connect *connect, int result)
 {
 	turn_segment->num_held--;
@@ -130,8 +145,8 @@ void turn_carried_fails(uint32_t number, int fd, int result)
 
 	if (!connect)
 		return;
-	if (fd >= 0)
-		disconnect(fd);
+	if (fd >= 0 && !disconnect(fd))
+		turn_refuse(fd);
 	end_held(connect, result);
 }
 
@@ -163,13 +178,13 @@ static const struct turn_host *own_host(void)
 	return &turn_segment->hosts[turn_segment->members[turn_member].files.program];
 }
 
-/* Of another node on which there is a program. */
+/* Of another node. */
 static bool is_of_another(const uint8_t *address)
 {
 	if (is_of_host(own_host(), address))
 		return false;
-	for (uint32_t i = 0; i < TURN_MAX_MEMBERS; i++)
-		if (is_of_host(&turn_segment->hosts[i], address))
+	for (uint32_t i = 0; i < turn_segment->num_addresses; i++)
+		if (!memcmp(turn_segment->addresses[i], address, sizeof(turn_segment->addresses[i])))
 			return true;
 	return false;
 }
@@ -238,18 +253,23 @@ static long send_once(const struct turn_connect_request *request, int fd, int th
 /* The carrier is not there yet, or has not read those before. */
 static bool is_to_wait(long result)
 {
-	return result == -ECONNREFUSED || result == -EAGAIN || result == -ENOBUFS;
+	return result == -ECONNREFUSED || result == -EAGAIN || result == -ENOBUFS ||
+	       result == -ETOOMANYREFS;
 }
 
 static long ask(const struct turn_connect_request *request, int fd)
 {
+	const uint64_t deadline = turn_clock_after_ns(LONGEST_NS);
 	long through = TURN_RAW(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), result;
 
 	if (through < 0)
 		return through;
-	while (is_to_wait(result = send_once(request, fd, (int)through)))
-		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
+	while (is_to_wait(result = send_once(request, fd, (int)through)) &&
+	       !turn_order_passed(turn_segment, deadline))
+		turn_wait(TURN_DESCRIPTORS, deadline);
 	TURN_RAW(SYS_close, through);
+	if (is_to_wait(result))
+		return -ENETDOWN;	/* it has ended */
 	return result < 0 ? result : 0;
 }
 
@@ -260,6 +280,7 @@ static long begin(const struct turn_call *call, uint64_t cookie)
 	struct turn_connect *connect;
 	long result;
 
+	disconnect(fd);	/* from where it failed the last time */
 	turn_ports_before_carried(fd, (const struct sockaddr *)call->arguments[1],
 				  (socklen_t)call->arguments[2], &request.from, &request.to);
 	connect = add(cookie, IS_HELD);
@@ -300,7 +321,7 @@ static long await_result(const struct turn_call *call, uint64_t cookie, long in_
 	const long result = await(call, cookie, SO_SNDTIMEO, in_vain);
 	struct turn_connect *connect = result ? NULL : find(cookie);
 
-	return connect ? take_result(connect) : result;
+	return connect ? take_both((int)call->arguments[0], connect) : result;
 }
 
 static bool is_to_disconnect(const struct turn_call *call)
@@ -348,7 +369,7 @@ long turn_carried_connect(const struct turn_call *call)
 		connect = NULL;
 	}
 	if (connect && connect->result != IS_HELD)
-		return turn_done(take_result(connect));
+		return turn_done(take_both(fd, connect));
 	if (connect)
 		return turn_may_wait(fd) ? turn_done(await_result(call, cookie, -EALREADY)) : -EALREADY;
 	/* Connected, or a listener: the kernel says so. */
@@ -403,12 +424,15 @@ long turn_carried_get_option(const struct turn_call *call)
 	return 0;
 }
 
-long turn_carried_reset(int fd)
+long turn_carried_error(int fd, long result)
 {
-	struct turn_connect *connect =
-		turn_segment->carries_tcp && turn_tcp_is(fd) ? find(cookie_of(fd)) : NULL;
+	struct turn_connect *connect;
 
-	return connect && connect->result < 0 ? take_result(connect) : -ECONNRESET;
+	if (__builtin_expect(result != -ECONNRESET && result != -ECONNREFUSED, 1) ||
+	    !turn_segment->carries_tcp || !turn_tcp_is(fd))
+		return result;
+	connect = find(cookie_of(fd));
+	return connect && connect->result < 0 ? take_result(connect) : result;
 }
 
 /* How much room the program has for an address. */
@@ -440,7 +464,7 @@ long turn_carried_get_peer(const struct turn_call *call)
 	const socklen_t room = room_of(call);
 	const long result = turn_through(call);
 
-	if (!result)
+	if (!result && turn_segment->carries_tcp && turn_tcp_is((int)call->arguments[0]))
 		rename_peer(call, room);
 	return result;
 }

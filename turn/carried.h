@@ -49,8 +49,8 @@ long turn_carried_accept(const struct turn_call *call);
  */
 long turn_carried_before_data(const struct turn_call *call, bool may_not_wait);
 
-/* What ECONNRESET of that socket means. */
-long turn_carried_reset(int fd);
+/* What the result of a call on that socket means, if it is ECONNRESET or ECONNREFUSED. */
+long turn_carried_error(int fd, long result);
 
 /* --- For the carrier (turn_tells.h). --- */
 

@@ -68,6 +68,15 @@ bool turn_is_ready(int fd, short events)
 	return TURN_RAW(SYS_ppoll, &ask, 1, &now, NULL, TURN_SIGSET_SIZE) != 0;
 }
 
+bool turn_has_failed(int fd)
+{
+	struct pollfd ask = { .fd = fd };
+	struct timespec now = { 0 };
+
+	return TURN_RAW(SYS_ppoll, &ask, 1, &now, NULL, TURN_SIGSET_SIZE) == 1 &&
+	       ask.revents & (POLLERR | POLLHUP);
+}
+
 uint64_t turn_limit_of(int fd, int option)
 {
 	struct timeval limit = { 0 };
@@ -84,12 +93,15 @@ uint64_t turn_limit_of(int fd, int option)
  * The call with the descriptor non-blocking for its time: nobody else has the turn meanwhile.
  * As often as it takes, for calls that the kernel would not end before they have waited.
  */
-static long until(const struct turn_call *call, int fd, short events, uint64_t deadline)
+static long until(const struct turn_call *call, int fd, short events, uint64_t deadline,
+		  bool is_rest)
 {
 	const long flags = flags_of(fd);
 	long result, interrupted;
 
 	for (;;) {
+		if (is_rest && turn_has_failed(fd))
+			return 0;
 		TURN_RAW(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
 		result = turn_now(call);
 		TURN_RAW(SYS_fcntl, fd, F_SETFL, flags);
@@ -119,7 +131,14 @@ long turn_without_waiting(const struct turn_call *call, int fd, short events, in
 {
 	if (!turn_may_wait(fd))
 		return turn_now(call);
-	return until(call, fd, events, turn_limit_of(fd, option));
+	return until(call, fd, events, turn_limit_of(fd, option), false);
+}
+
+long turn_rest_without_waiting(const struct turn_call *call, int fd, short events, int option)
+{
+	if (!turn_may_wait(fd))
+		return turn_has_failed(fd) ? 0 : turn_now(call);
+	return until(call, fd, events, turn_limit_of(fd, option), true);
 }
 
 /* A queue of POSIX messages is a descriptor. */
@@ -131,8 +150,8 @@ long turn_queue(const struct turn_call *call)
 
 	if (!turn_may_wait(fd))
 		return turn_done(turn_through(call));
-	result = until(call, fd, events,
-		       turn_clock_at(CLOCK_REALTIME, (const struct timespec *)call->arguments[4]));
+	result = until(call, fd, events, turn_clock_at(CLOCK_REALTIME, (const struct timespec *)
+						       call->arguments[4]), false);
 	return result == -EAGAIN ? -ETIMEDOUT : turn_done(result);
 }
 
@@ -150,7 +169,7 @@ long turn_between(const struct turn_call *call)
 			return interrupted;
 		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
 	}
-	return turn_done(turn_through(call));
+	return turn_done(turn_after_close(turn_through(call)));
 }
 
 /*

@@ -39,6 +39,8 @@ long turn_wait_child(const struct turn_call *call);
 long turn_through(const struct turn_call *call);
 /* The kernel has something for it, or an error. */
 bool turn_is_ready(int fd, short events);
+/* It has an error, or its peer has gone: a call would take that. */
+bool turn_has_failed(int fd);
 /* A descriptor of a call that waits. */
 bool turn_may_wait(int fd);
 /*
@@ -46,6 +48,8 @@ bool turn_may_wait(int fd);
  * SO_RCVTIMEO or SO_SNDTIMEO, which a socket may have.
  */
 long turn_without_waiting(const struct turn_call *call, int fd, short events, int option);
+/* The same for the rest of a message.  0: the socket has failed, of which the next call tells. */
+long turn_rest_without_waiting(const struct turn_call *call, int fd, short events, int option);
 /* When that option ends a wait that begins now; TURN_NEVER: it does not. */
 uint64_t turn_limit_of(int fd, int option);
 /* The result of a call that may have made other descriptors ready. */

@@ -147,7 +147,10 @@ static long send_parts(const struct turn_call *call)
 		/* Also one of no length, which may have an error. */
 		if (!len && sum)
 			return (long)sum;
-		result = TURN_RAW(SYS_sendmsg, fd, &part, flags);
+		/* An error that comes meanwhile is the next call's, as is its signal. */
+		if (sum && turn_has_failed(fd))
+			return (long)sum;
+		result = TURN_RAW(SYS_sendmsg, fd, &part, flags | (sum ? MSG_NOSIGNAL : 0));
 		if (result < 0)
 			return sum ? (long)sum : result;
 		settle_sent(fd);
@@ -189,6 +192,14 @@ long turn_now(const struct turn_call *call)
 	return turn_through(call);
 }
 
+long turn_after_close(long result)
+{
+	if (turn_segment->uses_tcp)
+		settle();
+	turn_changed();
+	return result;
+}
+
 long turn_shutdown(const struct turn_call *call)
 {
 	const long result = turn_carried_shut_down(call) ? 0 : turn_through(call);
@@ -205,7 +216,7 @@ long turn_close(const struct turn_call *call)
 	const long result = turn_through(call);
 
 	if (was_tcp)
-		settle();
+		return turn_after_close(result);
 	turn_changed();
 	return result;
 }

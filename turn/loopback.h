@@ -16,6 +16,8 @@
 long turn_now(const struct turn_call *call);
 long turn_shutdown(const struct turn_call *call);
 long turn_close(const struct turn_call *call);
+/* The result of a call that may have closed sockets, or sent on them. */
+long turn_after_close(long result);
 /* What was sent before has arrived. */
 void turn_loopback_settle(void);
 

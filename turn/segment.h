@@ -23,6 +23,7 @@
 #define TURN_MAX_CHOSEN 1024u
 #define TURN_MAX_TOLD 32u
 #define TURN_MAX_ADDRESSES 8u
+#define TURN_MAX_NODE_ADDRESSES 512u
 #define TURN_MAX_ENVIRONMENT 16384u
 #define TURN_MAX_EVENTS 32768u
 #define TURN_MAX_MARKS 32768u
@@ -37,7 +38,7 @@
 #define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
 
 #define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
-#define TURN_VERSION 9u
+#define TURN_VERSION 10u
 
 /* Environment of a member: the segment's file, and the slot of its first thread. */
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
@@ -325,6 +326,8 @@ struct turn_segment {
 	struct turn_told told[TURN_MAX_TOLD];
 	struct turn_member members[TURN_MAX_MEMBERS];
 	struct turn_host hosts[TURN_MAX_MEMBERS];	/* by the number of the program */
+	uint32_t num_addresses;	/* of all nodes, as those of hosts */
+	uint8_t addresses[TURN_MAX_NODE_ADDRESSES][16];
 	bool carries_tcp;	/* over the simulated network */
 	uint32_t carrier;	/* the program that does it */
 	uint32_t last_connect;	/* the number of the last one */

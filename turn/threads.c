@@ -208,9 +208,11 @@ static void end_spawn(uint32_t slot, uint32_t member, long pid)
 	spawned.slot = TURN_NOBODY;
 }
 
+/* One that traces threads and tells nobody of its end; a second one is like any other. */
 static bool is_beside(const struct arguments *args)
 {
-	return args->flags & CLONE_VM && args->stack && spawned.slot == TURN_NOBODY &&
+	return args->flags & CLONE_VM && args->flags & CLONE_UNTRACED && args->stack &&
+	       !args->exit_signal && spawned.slot == TURN_NOBODY && !turn_beside_is_there() &&
 	       !(args->flags & (CLONE_THREAD | CLONE_VFORK | CLONE_SETTLS));
 }
 
@@ -218,6 +220,8 @@ static void begin_beside(struct turn_raw_begin *arg)
 {
 	const struct beginning begin = *(const struct beginning *)arg;
 
+	/* It has its maker's words, and may make a call before that does. */
+	turn_beside_begin(TURN_RAW(SYS_gettid));
 	TURN_RAW(SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE);
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &begin.mask, NULL, TURN_SIGSET_SIZE);
 	turn_raw_resume(&begin.registers);

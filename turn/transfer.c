@@ -103,7 +103,8 @@ static long write_all(const struct turn_call *call, int fd, struct rest rest)
 	do {
 		part.arguments[2] = (long)window(&rest, parts);
 		part.arguments[1] = (long)parts;
-		result = turn_without_waiting(&part, fd, POLLOUT, SO_SNDTIMEO);
+		result = (sum ? turn_rest_without_waiting : turn_without_waiting)(&part, fd, POLLOUT,
+										  SO_SNDTIMEO);
 		if (result <= 0)
 			return sum ? sum : result;
 		sum += result;
@@ -143,8 +144,11 @@ static long move_all(const struct turn_call *call, int fd, struct msghdr *messag
 	do {
 		message->msg_iovlen = window(&rest, parts);
 		message->msg_iov = parts;
-		result = turn_without_waiting(&part, fd, sends ? POLLOUT : POLLIN,
-					 sends ? SO_SNDTIMEO : SO_RCVTIMEO);
+		if (sum && sends)
+			result = turn_rest_without_waiting(&part, fd, POLLOUT, SO_SNDTIMEO);
+		else
+			result = turn_without_waiting(&part, fd, sends ? POLLOUT : POLLIN,
+						      sends ? SO_SNDTIMEO : SO_RCVTIMEO);
 		if (result < 0)
 			return sum ? sum : result;
 		if (!sum && give_back(call, message))
@@ -258,12 +262,22 @@ static long peek_all(const struct turn_call *call, int fd)
 	return turn_through(&now);
 }
 
+static bool is_end(const struct turn_call *call)
+{
+	const int type = type_of((int)call->arguments[0]);
+
+	if ((call->number == SYS_read || call->number == SYS_recvfrom) && !call->arguments[2])
+		return false;
+	return call->number != SYS_accept && call->number != SYS_accept4 &&
+	       (!type || type == SOCK_STREAM);
+}
+
 /* The end of a stream brings nothing, however often it is read, and however ready it is. */
-static long taken(long result)
+static long taken(const struct turn_call *call, long result)
 {
 	struct turn_thread *self = turn_self();
 
-	if (result) {
+	if (result || !is_end(call)) {
 		self->ends = 0;
 		return turn_done(result);
 	}
@@ -284,17 +298,17 @@ static long take_in(const struct turn_call *call)
 	if (result)
 		return result;
 	if (may_not_wait(call) || !turn_may_wait(fd))
-		return taken(turn_now(call));
+		return taken(call, turn_now(call));
 	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd)) {
 		if (!(flags_of_message(call) & MSG_PEEK))
-			return taken(move_message(call, fd, false));
+			return taken(call, move_message(call, fd, false));
 		if (turn_tcp_is(fd))
-			return taken(peek_all(call, fd));
+			return taken(call, peek_all(call, fd));
 	}
 	/* What is there is taken at once. */
 	if (turn_is_ready(fd, POLLIN))
-		return taken(turn_now(call));
-	return taken(turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO));
+		return taken(call, turn_now(call));
+	return taken(call, turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO));
 }
 
 /* NULL: the call names none. */
@@ -377,14 +391,10 @@ static long put_out(const struct turn_call *call)
 
 long turn_input(const struct turn_call *call)
 {
-	const long result = take_in(call);
-
-	return result == -ECONNRESET ? turn_carried_reset((int)call->arguments[0]) : result;
+	return turn_carried_error((int)call->arguments[0], take_in(call));
 }
 
 long turn_output(const struct turn_call *call)
 {
-	const long result = put_out(call);
-
-	return result == -ECONNRESET ? turn_carried_reset((int)call->arguments[0]) : result;
+	return turn_carried_error((int)call->arguments[0], put_out(call));
 }

@@ -19,7 +19,7 @@ struct top {
 	config_setting_t *preemptions;	/* the launcher's (tools/system_preempt.c) */
 	uint64_t seed;
 	const char *clock;
-	bool tcp;			/* likewise (tools/system_relay.c) */
+	bool tcp;			/* likewise (tools/system_carrier.c) */
 };
 
 static const struct scenario_member top_members[] = {

@@ -223,8 +223,16 @@ static int loop(const char *host)
 	len = sizeof(error);
 	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len));
 	printf("loop: %s, %ld ms\n", error ? strerror(error) : "connected", ms());
-	if (error)
+	if (error) {
+		CHECK(recv(fd, &error, 1, 0) < 0 || !errno);
+		CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EINPROGRESS);
+		CHECK(await(set, -1) & EPOLLERR);
+		CHECK(send(fd, "a", 1, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED);
+		CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EINPROGRESS);
+		CHECK(await(set, -1) & EPOLLERR);
+		CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == ECONNREFUSED);
 		return 0;
+	}
 	CHECK(!connect(fd, to->ai_addr, to->ai_addrlen));
 	CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EISCONN);
 	CHECK(send(fd, "a", 1, 0) == 1 && recv(fd, &error, 1, 0) < 0 && errno == EAGAIN);
@@ -267,6 +275,52 @@ static int interrupted(const char *host)
 		CHECK(!connect(fd, to->ai_addr, to->ai_addrlen) && echo(fd, 100));
 		freeaddrinfo(to);
 	}
+	return 0;
+}
+
+/* A message that fills all that there is, to who does not read and then goes with a RST. */
+static int block(const char *host)
+{
+	static char bytes[8 * BULK];
+	int fd = connect_to(host);
+	ssize_t num = send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+
+	CHECK(num > 0 && num < (ssize_t)sizeof(bytes));
+	CHECK(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) < 0);
+	printf("block: part of it, then %s\n", strerror(errno));
+	CHECK(send(fd, bytes, 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+	return 0;
+}
+
+/* A long message to who has closed, of whom no RST has come yet. */
+static int gone(const char *host)
+{
+	static char bytes[150000];
+	int fd = connect_to(host);
+
+	usleep(100000);
+	CHECK(send(fd, bytes, sizeof(bytes), 0) == sizeof(bytes));
+	usleep(100000);
+	CHECK(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) < 0);
+	printf("gone: %s\n", strerror(errno));
+	return 0;
+}
+
+/* One connection, which is reset after a while, or closed at once. */
+static int drop(int resets)
+{
+	const struct linger linger = { .l_onoff = resets };
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(5000) };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd;
+
+	CHECK(!bind(listener, (struct sockaddr *)&any, sizeof(any)) && !listen(listener, 1));
+	fd = accept(listener, NULL, NULL);
+	CHECK(fd >= 0);
+	if (resets)
+		sleep(1);
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	close(fd);
+	sleep(1000);
 	return 0;
 }
 
@@ -497,6 +551,14 @@ int main(int argc, char **argv)
 		return die(host);
 	if (!strcmp(mode, "fill"))
 		return fill(host);
+	if (!strcmp(mode, "block"))
+		return block(host);
+	if (!strcmp(mode, "gone"))
+		return gone(host);
+	if (!strcmp(mode, "reset"))
+		return drop(1);
+	if (!strcmp(mode, "close"))
+		return drop(0);
 	if (!strcmp(mode, "given_up"))
 		return given_up(host);
 	if (!strcmp(mode, "odd"))

@@ -70,6 +70,11 @@ server=serve_late
 check 'a client that has gone before accept() had it has its port' prints '[client] at 10.0.0.2 port 32768' \
 	'[server] accept: 10.0.0.2 port 32768, which is 10.0.0.2 port 32768' -- go
 server=serve
+server=reset
+check 'a long message that is cut' prints 'block: part of it, then Connection reset by peer' -- block
+server=close
+check 'a long message to nobody' prints 'gone: ' -- gone
+server=serve
 killed() {
 	! run die && has out 'client is killed by signal 9'
 }
@@ -122,6 +127,26 @@ refuses() {
 	! run talk && has out 'scenario:7: this fault: a TCP connection is reset without a reason: leave it out'
 }
 check 'a reset has no reason' refuses
+
+cat >three.scenario <<'END'
+tcp = true;
+nodes = (
+	{ name = "a"; devices = ( { transport = "roce"; addresses = "10.0.0.1/24"; } ); },
+	{ name = "b"; devices = ( { transport = "roce"; addresses = "10.0.0.2/24"; } ); },
+	{ name = "c"; devices = ( { transport = "roce"; addresses = "10.0.0.3/24"; } ); }
+);
+links = ( { latency = "10 ms"; } );
+faults = (
+	{ action = "crash"; on = "b"; after = "100 ms"; },
+	{ action = "lose"; message = "TCP_DATA"; nth = 1000; }
+);
+END
+no_program() {
+	polycm run --scenario three.scenario --log warn --daemon c sleep 2000 --on c ./tcp talk --on c ./tcp talk 10.0.0.2 >out 2>&1
+	has out 'connect: Connection refused, 20 ms' 'connect: Connection timed out, 127000 ms' \
+		'three.scenario:10: fault rule 2 (lose TCP_DATA) has never happened'
+}
+check 'nodes without programs; and a fault that never was is told' no_program
 
 scenario 'links = ( { latency = "1 ms"; jitter = "2 ms"; loss = 0.2; } );'
 repeats() {

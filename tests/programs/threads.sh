@@ -91,5 +91,16 @@ leaks() {
 }
 if $CC -g -fsanitize=address -o leak leak.c -pthread 2>/dev/null && { chmod go+rx leak; user ./leak 2>/dev/null; }; then
 	check 'AddressSanitizer looks for leaks while a thread lives' leaks
+	cp "$abs_top_srcdir/tests/programs/filter.c" . && $CC -O1 -o filter filter.c -pthread && chmod go+rx filter
+	filtered() {
+		local i plain=("${command[@]}")
+		local command=("${as_user[@]}" ./filter sandbox dispatch "${plain[@]:${#as_user[@]}}")
+
+		for i in 1 2 3 4 5 6 7 8 9 10; do
+			polycm run --log info --on all ./leak x >two.out 2>&1
+			cmp one.out two.out || return
+		done
+	}
+	check 'also where a filter catches calls' filtered
 fi
 finish
