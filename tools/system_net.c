@@ -199,24 +199,30 @@ static int use_no_timers(int fd, const void *bytes, unsigned char prefix_len,
 }
 
 /* Of this namespace.  False: it cannot be set; true also if the kernel does not have it. */
-static bool set_to_one(const char *path)
+static bool set(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool set = fd < 0 || write(fd, "1", 1) == 1;
+	bool is_set = fd < 0 || write(fd, value, strlen(value)) == (ssize_t)strlen(value);
 
 	if (fd >= 0)
 		close(fd);
-	return set;
+	return is_set;
 }
 
 static void change_settings(void)
 {
 	/* The kernel's own addresses come later, in real time. */
-	if (!set_to_one("/proc/sys/net/ipv6/conf/default/addr_gen_mode"))
+	if (!set("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1"))
 		tool_error("run: interfaces have addresses of their own: %m");
 	/* What it has measured on a connection, in real time, is nothing to the next one. */
-	if (!set_to_one("/proc/sys/net/ipv4/tcp_no_metrics_save"))
+	if (!set("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"))
 		tool_error("run: TCP connections depend on those before: %m");
+	/*
+	 * Without it a window is at most 64 KiB, and a receiver has room for all that it asks for.  Of
+	 * a larger one the kernel drops what does not fit after all, and it is sent again in real time.
+	 */
+	if (!set("/proc/sys/net/ipv4/tcp_window_scaling", "0"))
+		tool_error("run: TCP may send again in real time: %m");
 }
 
 /* The interface of that name; loopback where the kernel has no others. */
