@@ -217,6 +217,9 @@ static void change_settings(void)
 	/* What it has measured on a connection, in real time, is nothing to the next one. */
 	if (!set("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"))
 		tool_error("run: TCP connections depend on those before: %m");
+	/* Another one may send at a pace, in real time, as bbr does. */
+	if (!set("/proc/sys/net/ipv4/tcp_congestion_control", "reno"))
+		tool_error("run: TCP may send at a pace of real time: %m");
 	/*
 	 * Without it a window is at most 64 KiB, and a receiver has room for all that it asks for.  Of
 	 * a larger one the kernel drops what does not fit after all, and it is sent again in real time.
