@@ -179,6 +179,8 @@ int explore_write_page(const struct explore *explore, const struct explore_famil
 
 /* "faults", or "faults and preemptions". */
 const char *explore_faults_name(const struct explore_faults *faults);
+/* Why a run fails whose faults were all left out. */
+#define EXPLORE_ORDER_SUFFICES "the order of threads, which the seed decides, suffices"
 /* The command line that repeats it, behind `before'. */
 void explore_print_replay(FILE *to, const struct explore *explore, const char *before,
 			  const char *scenario);

@@ -167,7 +167,10 @@ static void write_faults(FILE *page, const struct explore_family *family)
 {
 	const struct explore_faults *faults = &family->run->faults;
 
-	if (family->repeats)
+	if (family->repeats && !family->needed)
+		fprintf(page, "None of %zu %s is needed: " EXPLORE_ORDER_SUFFICES ".\n\n", faults->num,
+			explore_faults_name(faults));
+	else if (family->repeats)
 		fprintf(page, "%zu of %zu %s are needed:\n\n", family->needed, faults->num,
 			explore_faults_name(faults));
 	else

@@ -125,8 +125,12 @@ static void print_faults(const struct explore *explore, const struct explore_fam
 		       "order of threads");
 		return;
 	}
-	printf("  %zu of %zu %s are needed:\n", family->needed, faults->num,
-	       explore_faults_name(faults));
+	if (!family->needed)
+		printf("  none of %zu %s is needed: " EXPLORE_ORDER_SUFFICES "\n", faults->num,
+		       explore_faults_name(faults));
+	else
+		printf("  %zu of %zu %s are needed:\n", family->needed, faults->num,
+		       explore_faults_name(faults));
 	for (size_t i = 0; i < faults->num; i++)
 		if (family->keep[i])
 			printf("    %s\n", faults->lines[i]);
