@@ -72,13 +72,15 @@ static void *wait_for_ever(void *unused)
 int main(int argc, char **argv)
 {
 	pthread_t thread;
-	char *volatile memory;
+	char *volatile memory = NULL;
 
 	(void)argv;
 	if (pthread_create(&thread, NULL, wait_for_ever, NULL))
 		return 1;
 	usleep(1000);
-	memory = argc > 1 ? malloc(77) : NULL;
+	/* Many: the address of one may be left in memory that is looked through. */
+	for (int i = 0; argc > 1 && i < 100; i++)
+		memory = malloc(77);
 	memory = NULL;
 	(void)memory;
 	return 0;
@@ -86,8 +88,7 @@ int main(int argc, char **argv)
 END
 leaks() {
 	polycm run --log info --on all ./leak >one.out 2>&1 || { cat one.out; return 1; }
-	! polycm run --log info --on all ./leak x >one.out 2>&1 && has one.out '77 byte(s) leaked in 1 allocation' &&
-		! polycm run --log info --on all ./leak x >two.out 2>&1 && cmp one.out two.out
+	! polycm run --on all ./leak x >one.out 2>&1 && has one.out 'SUMMARY: AddressSanitizer: ' 'byte(s) leaked in '
 }
 if $CC -g -fsanitize=address -o leak leak.c -pthread 2>/dev/null && { chmod go+rx leak; user ./leak 2>/dev/null; }; then
 	check 'AddressSanitizer looks for leaks while a thread lives' leaks
@@ -97,8 +98,7 @@ if $CC -g -fsanitize=address -o leak leak.c -pthread 2>/dev/null && { chmod go+r
 		local command=("${as_user[@]}" ./filter sandbox dispatch "${plain[@]:${#as_user[@]}}")
 
 		for i in 1 2 3 4 5 6 7 8 9 10; do
-			polycm run --log info --on all ./leak x >two.out 2>&1
-			cmp one.out two.out || return
+			leaks || return
 		done
 	}
 	check 'also where a filter catches calls' filtered
