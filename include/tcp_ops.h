@@ -21,7 +21,7 @@ enum polycm_tcp_kind {
 	POLYCM_TCP_FIN,
 	POLYCM_TCP_RST,
 	POLYCM_TCP_REFUSED,	/* the RST that answers a SYN: if it is lost, the SYN is repeated */
-	POLYCM_TCP_GIVES_UP,	/* not sent, but told: the sender has repeated a segment in vain */
+	POLYCM_TCP_GIVES_UP,	/* not sent, but told: no repetition of a segment has arrived */
 };
 
 struct polycm_tcp_segment {

@@ -198,7 +198,7 @@ static uint64_t cookie_of(const struct carry_connection *connection, enum carry_
 	return carry_cookie(&from, &connection->ends[CARRY_SERVER]);
 }
 
-/* The end that sent in vain gets an error; the other one learns nothing of it. */
+/* The end whose segments do not arrive gets an error; the other end is told nothing. */
 static void give_up(struct carry_connection *connection, enum carry_end sender)
 {
 	if (connection->held >= 0) {

@@ -102,13 +102,6 @@ static void end_held(struct turn_connect *connect, int result)
 	turn_changed();
 }
 
-static long disconnect(int fd)
-{
-	const struct sockaddr none = { .sa_family = AF_UNSPEC };
-
-	return TURN_RAW(SYS_connect, fd, &none, sizeof(none));
-}
-
 static struct turn_connect *find_held(uint32_t number)
 {
 	for (uint32_t i = 0; i < TURN_MAX_CONNECTS && i < turn_segment->num_connects; i++) {
@@ -127,7 +120,7 @@ int turn_carried_connect_now(uint32_t number, int fd, const struct sockaddr *to,
 
 	if (!connect)
 		return -ECANCELED;
-	disconnect(fd);
+	turn_disconnect(fd);
 	result = TURN_RAW(SYS_connect, fd, to, len);
 	if (result == -EINPROGRESS) {
 		turn_loopback_settle();
@@ -145,7 +138,7 @@ void turn_carried_fails(uint32_t number, int fd, int result)
 
 	if (!connect)
 		return;
-	if (fd >= 0 && !disconnect(fd))
+	if (fd >= 0 && !turn_disconnect(fd))
 		turn_refuse(fd);
 	end_held(connect, result);
 }
@@ -280,7 +273,7 @@ static long begin(const struct turn_call *call, uint64_t cookie)
 	struct turn_connect *connect;
 	long result;
 
-	disconnect(fd);	/* from where it failed the last time */
+	turn_disconnect(fd);	/* from where it failed the last time */
 	turn_ports_before_carried(fd, (const struct sockaddr *)call->arguments[1],
 				  (socklen_t)call->arguments[2], &request.from, &request.to);
 	connect = add(cookie, IS_HELD);
@@ -335,7 +328,7 @@ static bool is_to_disconnect(const struct turn_call *call)
 /* The carrier learns of it when it is to connect the socket. */
 static void give_up(struct turn_connect *connect, int fd)
 {
-	disconnect(fd);
+	turn_disconnect(fd);
 	end_held(connect, IS_GIVEN_UP);
 }
 
@@ -362,7 +355,7 @@ long turn_carried_connect(const struct turn_call *call)
 			give_up(connect, fd);
 		else
 			connect->cookie = 0;
-		return turn_done(disconnect(fd));
+		return turn_done(turn_disconnect(fd));
 	}
 	if (connect && connect->result == IS_GIVEN_UP) {
 		connect->cookie = 0;

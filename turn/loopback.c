@@ -31,14 +31,9 @@
 /* What is about the message as a whole, or its end. */
 #define WHOLE (MSG_OOB | MSG_MORE | MSG_ZEROCOPY | MSG_FASTOPEN)
 
-static void settle(void)
-{
-	turn_settle_by(turn_raw);
-}
-
 void turn_loopback_settle(void)
 {
-	settle();
+	turn_settle_by(turn_raw);
 }
 
 static bool is_tcp(int fd)
@@ -52,7 +47,7 @@ static void settle_sent(int fd)
 	int num = 0;
 
 	if (!TURN_RAW(SYS_ioctl, fd, SIOCOUTQ, &num) && num)
-		settle();
+		turn_loopback_settle();
 }
 
 static void settle_connect(int fd)
@@ -62,7 +57,7 @@ static void settle_connect(int fd)
 
 	if (!TURN_RAW(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
 	    info.tcpi_state == TCP_SYN_SENT)
-		settle();
+		turn_loopback_settle();
 }
 
 /* ------------------------------------------------------------------------
@@ -186,7 +181,7 @@ long turn_now(const struct turn_call *call)
 	case SYS_recvmsg:
 		result = turn_through(call);
 		if (result >= LEAST_READ && is_tcp(fd))
-			settle();
+			turn_loopback_settle();
 		return result;
 	}
 	return turn_through(call);
@@ -195,7 +190,7 @@ long turn_now(const struct turn_call *call)
 long turn_after_close(long result)
 {
 	if (turn_segment->uses_tcp)
-		settle();
+		turn_loopback_settle();
 	turn_changed();
 	return result;
 }
@@ -205,7 +200,7 @@ long turn_shutdown(const struct turn_call *call)
 	const long result = turn_carried_shut_down(call) ? 0 : turn_through(call);
 
 	if (is_tcp((int)call->arguments[0]))
-		settle();
+		turn_loopback_settle();
 	turn_changed();
 	return result;
 }

@@ -122,7 +122,8 @@ static bool is_long(const struct turn_segment *segment)
 
 /*
  * When nothing is left but deadlines of threads that look at what others did (TURN_LOOKS), or that
- * have polled in vain for long, a thread looks again only if something happened since its last look.
+ * have polled for long and found nothing, a thread looks again only if something happened since its
+ * last look.
  */
 static uint64_t first_deadline(const struct turn_segment *segment)
 {

@@ -211,7 +211,7 @@ static void choose(int fd, const struct in6_addr *to)
  * an address of this host first.
  */
 
-static long disconnect(int fd)
+long turn_disconnect(int fd)
 {
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
@@ -261,7 +261,7 @@ static bool take_own_address(int fd, const struct sockaddr *given, socklen_t len
 	own_len = sizeof(is);
 	if (!TURN_RAW(SYS_getsockname, fd, &is, &own_len) && has_address(&is, own_len, &own, len))
 		return true;
-	disconnect(fd);
+	turn_disconnect(fd);
 	return false;
 }
 
@@ -283,7 +283,7 @@ bool turn_ports_before_send(int fd, const struct sockaddr *to, socklen_t len)
 
 void turn_ports_after_send(int fd)
 {
-	disconnect(fd);
+	turn_disconnect(fd);
 }
 
 bool turn_ports_read(const struct sockaddr *given, socklen_t len, uint8_t ret[static 16])
@@ -405,7 +405,7 @@ void turn_ports_connect_failed(const struct turn_source *source)
 	socklen_t len = sizeof(own);
 
 	if (source->is_connected)
-		disconnect(source->fd);
+		turn_disconnect(source->fd);
 	if (!source->is_any || TURN_RAW(SYS_getsockname, source->fd, &own, &len) < 0)
 		return;
 	if (own.sa.sa_family == AF_INET)

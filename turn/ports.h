@@ -14,6 +14,8 @@
 
 long turn_bind(const struct turn_call *call);
 long turn_listen(const struct turn_call *call);
+/* The socket is connected to nothing any more; an address that it was bound to stays. */
+long turn_disconnect(int fd);
 
 /*
  * Before a datagram to that receiver, which gives the socket a port if it has none.  True: so that it

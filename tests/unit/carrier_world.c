@@ -484,3 +484,10 @@ int carrier_close(void **state)
 	assert_int_equal(num_descriptors(), num_before);
 	return 0;
 }
+
+int carrier_forget_listeners(void **state)
+{
+	(void)state;
+	knows_listeners = false;
+	return 0;
+}

@@ -110,4 +110,10 @@ void abort_socket(int fd);
 unsigned int num_connections(void);
 unsigned int num_descriptors(void);
 
+/* For the tests after it: the kernel does not say who listens. */
+int carrier_forget_listeners(void **state);
+#define carrier_run_twice(tests)                                                                   \
+	(cmocka_run_group_tests_name("the kernel says who listens", tests, NULL, NULL) +           \
+	 cmocka_run_group_tests_name("it does not", tests, carrier_forget_listeners, NULL))
+
 #endif

@@ -189,7 +189,7 @@ static void test_strangers(void **state)
 }
 
 /* ------------------------------------------------------------------------
- * Opening in vain.
+ * Connections that are not opened.
  */
 
 static void assert_not_connected(struct client *client)
@@ -448,13 +448,6 @@ static void test_reset_overtakes_the_ack(void **state)
 
 #define test(f) cmocka_unit_test_setup_teardown(f, carrier_open, carrier_close)
 
-static int say_nothing(void **state)
-{
-	(void)state;
-	knows_listeners = false;
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,7 +471,6 @@ int main(void)
 		test(test_reset_overtakes_the_ack),
 	};
 
-	return cmocka_run_group_tests_name("the kernel says who listens", tests, NULL, NULL) +
-	       cmocka_run_group_tests_name("it does not", tests, say_nothing, NULL) +
+	return carrier_run_twice(tests) +
 	       cmocka_run_group_tests_name("only then", last, NULL, NULL);
 }
