@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "explore.h"
@@ -198,36 +199,55 @@ static void append(char *text, size_t size, const char *more)
 		snprintf(text + len, size - len, "%s%s", len ? ", " : "", more);
 }
 
+/* Its name and the letter of its state; false: it is not there any more. */
+static bool read_state(const char *folder, const char *thread, char *line, size_t size,
+		       const char **ret_name, const char **ret_state)
+{
+	char *path = tool_printf("%s/%s/stat", folder, thread);
+	bool is_read = read_line(path, line, size) && (*ret_name = strchr(line, '(')) &&
+		       (*ret_state = strrchr(line, ')'));
+
+	free(path);
+	if (!is_read)
+		return false;
+	*ret_name += 1;
+	*ret_state += 2;
+	return true;
+}
+
 /*
  * "ping computes", "ping waits in futex".  In a system all threads but one wait for their turn, in
- * a futex: then only the others are of interest.
+ * a futex: then only the others are of interest.  These look each second whether the launcher lives
+ * (turn/hand.c), so who runs is looked at again.
  */
 static void describe_thread(const char *folder, const char *thread, bool is_member, char *text,
 			    size_t size)
 {
-	char *path = tool_printf("%s/%s/stat", folder, thread), line[512], words[200] = "";
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	char *path, line[512], words[200];
 	const char *name, *state, *call = NULL;
+	bool runs, is_there;
 	long number = -1;
-	size_t len;
 
-	if (read_line(path, line, sizeof(line)) && (name = strchr(line, '(')) &&
-	    (state = strrchr(line, ')'))) {
-		len = (size_t)(state - name - 1);
-		snprintf(words, sizeof(words), "%.*s", (int)len, name + 1);
-		free(path);
-		path = tool_printf("%s/%s/syscall", folder, thread);
-		if (state[2] != 'R' && read_line(path, line, sizeof(line))) {
-			number = strtol(line, NULL, 10);
-			call = call_of(line);
-		}
-		len = strlen(words);
-		snprintf(words + len, sizeof(words) - len, "%s%s",
-			 state[2] == 'R' ? " computes" : call ? " waits in " : " waits",
-			 call ? call : "");
+	for (int look = 0; (is_there = read_state(folder, thread, line, sizeof(line), &name, &state)) &&
+			   *state == 'R' && is_member && look < 5; look++)
+		nanosleep(&pause, NULL);
+	if (!is_there)
+		return;
+
+	runs = *state == 'R';
+	snprintf(words, sizeof(words), "%.*s", (int)(state - 2 - name), name);
+	path = tool_printf("%s/%s/syscall", folder, thread);
+	if (!runs && read_line(path, line, sizeof(line))) {
+		number = strtol(line, NULL, 10);
+		call = call_of(line);
 	}
-	if (*words && !(is_member && number == SYS_futex))
-		append(text, size, words);
 	free(path);
+	if (is_member && number == SYS_futex)
+		return;
+	snprintf(words + strlen(words), sizeof(words) - strlen(words), "%s%s",
+		 runs ? " computes" : call ? " waits in " : " waits", call ? call : "");
+	append(text, size, words);
 }
 
 static void describe_process(const char *process, bool is_member, char *text, size_t size)
