@@ -165,6 +165,7 @@ bool system_files_has_lines(size_t i);
 
 /* If the scenario has tcp = true; 0 or an exit status. */
 int system_add_carrier(struct system *system);
+bool system_has_carrier(const struct system *system);
 /* In the launcher, which knows what network there is. */
 void system_check_carrier(const struct system *system);
 bool system_carries_tcp(const struct system *system);

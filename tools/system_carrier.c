@@ -23,19 +23,19 @@ static bool is_wanted(const char *scenario)
 	return wanted;
 }
 
-static bool has_carrier(const struct system *system)
+bool system_has_carrier(const struct system *system)
 {
 	return system->programs[system->num - 1].is_carrier;
 }
 
 bool system_carries_tcp(const struct system *system)
 {
-	return has_carrier(system) && system->has_network;
+	return system_has_carrier(system) && system->has_network;
 }
 
 void system_check_carrier(const struct system *system)
 {
-	if (has_carrier(system) && !system->has_network)
+	if (system_has_carrier(system) && !system->has_network)
 		tool_error("run: TCP connections do not go over the scenario's links (tcp = true): "
 			   "there is no network of its own");
 }

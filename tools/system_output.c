@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * system_output.c - what members print: each program writes into files of the run's folder, and
- * the launcher copies whole lines to its own output, with the node's name in front.
+ * system_output.c - what members read and print: each program writes into files of the run's folder,
+ * and the launcher copies whole lines to its own output, with the node's name in front.  What a
+ * single program prints is copied as it is.
  */
 #include "config.h"
 
@@ -22,6 +23,20 @@ struct shown {
 
 static struct shown *all;
 static int lost;	/* errno of the first output that could not be written; 0: none */
+static off_t input;	/* where the only program begins to read; -1: it has no input */
+static bool is_input_known;
+
+static bool is_alone(const struct system *system)
+{
+	return system->num - (size_t)system_has_carrier(system) == 1;
+}
+
+/* Whose a line is need not be said of a single program, but to polycm explore. */
+static bool has_label(const struct system *system, size_t program)
+{
+	return !is_alone(system) || system->programs[program].is_carrier ||
+	       getenv(SYSTEM_RECORD_VARIABLE);
+}
 
 static void flush(void)
 {
@@ -29,8 +44,21 @@ static void flush(void)
 		lost = errno;
 }
 
+/* Of a file, which is the same in each run.  From others nobody knows when something comes. */
+static off_t find_input(const struct system *system)
+{
+	struct stat st;
+
+	if (!is_alone(system) || fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
+		return -1;
+	return lseek(STDIN_FILENO, 0, SEEK_CUR);
+}
+
 int system_output_prepare(struct system *system)
 {
+	if (!is_input_known)
+		input = find_input(system);
+	is_input_known = true;
 	all = tool_realloc(all, system->num, sizeof(*all));
 	for (size_t i = 0; i < system->num; i++)
 		all[i] = (struct shown){ .fds = { -1, -1 } };
@@ -64,12 +92,20 @@ struct turn_files system_output_files(size_t program)
 	return files;
 }
 
+/* Again in each run. */
+static bool take_input(void)
+{
+	int none;
+
+	if (input >= 0)
+		return lseek(STDIN_FILENO, input, SEEK_SET) == input;
+	none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return none >= 0 && dup2(none, STDIN_FILENO) >= 0;
+}
+
 int system_output_take(size_t program)
 {
-	int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	if (none >= 0 && dup2(none, STDIN_FILENO) >= 0 &&
-	    dup2(all[program].fds[0], STDOUT_FILENO) >= 0 &&
+	if (take_input() && dup2(all[program].fds[0], STDOUT_FILENO) >= 0 &&
 	    dup2(all[program].fds[1], STDERR_FILENO) >= 0)
 		return 0;
 	tool_error("run: standard input or output: %m");
@@ -83,17 +119,30 @@ static void print_line(const struct system *system, size_t program, int stream)
 	/* Both may be one file. */
 	if (stream)
 		flush();
-	if (!system->hides &&
-	    fprintf(stream ? stderr : stdout, "[%s] %.*s\n", system_name(&system->programs[program]),
+	if (fprintf(stream ? stderr : stdout, "[%s] %.*s\n", system_name(&system->programs[program]),
 		    (int)shown->len[stream], shown->line[stream]) < 0 && !stream && !lost)
 		lost = errno;
 	shown->len[stream] = 0;
+}
+
+static void print_piece(int stream, const char *text, size_t len)
+{
+	if (stream)
+		flush();
+	if (fwrite(text, 1, len, stream ? stderr : stdout) < len && !stream && !lost)
+		lost = errno;
 }
 
 static void show(const struct system *system, size_t program, int stream, const char *text, size_t len)
 {
 	struct shown *shown = &all[program];
 
+	if (system->hides)
+		return;
+	if (!has_label(system, program)) {
+		print_piece(stream, text, len);
+		return;
+	}
 	for (size_t i = 0; i < len; i++) {
 		if (text[i] == '\n') {
 			print_line(system, program, stream);

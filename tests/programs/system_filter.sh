@@ -31,13 +31,13 @@ both() {
 check 'rping' both --on server rping -s -a 10.0.0.1 -C 3 -v --on client rping -c -a 10.0.0.1 -C 3 -v
 check 'ucmatose on iWARP' both --transport iwarp --on server ucmatose -c 4 --on client ucmatose -c 4 -s 10.0.0.1
 for case in 'system join' 'system first_ends' 'system restart' 'system timers' 'system_children kills' 'system_children spawn'; do
-	check "$case" eval 'both --on a "$work/"$case && has two.out "[a] ok"'
+	check "$case" eval 'both --on a "$work/"$case && counts two.out 1 "^ok$"'
 done
 check 'children, pipes, exec and signals' eval 'both --on a bash -c "
 	for i in 1 2 3; do (sleep \$((4 - i)); echo child \$i) & done; seq 50000 | tail -n 1; wait
 	/there/is/no/such; trap \"echo signal; exit 0\" TERM; (sleep 1; kill \$\$) & while :; do sleep 10; done" &&
-	has two.out "[a] child 1" "[a] signal"'
-check 'an empty environment' eval 'both --on a sh -c "(sleep 2; echo late) | env -i /bin/cat" && has two.out "[a] late"'
+	has two.out "child 1" "signal"'
+check 'an empty environment' eval 'both --on a sh -c "(sleep 2; echo late) | env -i /bin/cat" && counts two.out 1 "^late$"'
 check 'one program after the other' both --on a sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	/usr/bin/env true; timeout 5 true; done'
 for case in thread last_thread; do

@@ -244,5 +244,5 @@ check 'no programs' eval 'exits 2 polycm run --scenario none.scenario &&
 	has err "run: no command is given, and none.scenario has no programs"'
 check 'no command' eval 'exits 2 polycm run && has err "run: no command is given"'
 check 'a command of its own' eval 'programs "node = \"server\"; command = \"false\";" >other.scenario &&
-	exits 0 polycm run --scenario other.scenario --on server echo other && has out "[server] other"'
+	exits 0 polycm run --scenario other.scenario --on server echo other && has out "other"'
 finish
