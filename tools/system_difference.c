@@ -142,5 +142,6 @@ void system_tell_hint(const struct system *system, const struct system_differenc
 	}
 	if (!has_cause && knows_all(difference))
 		tool_error("run: all calls before that have the same results: the cause may be "
-			   "memory that others change, or the processor's time stamp counter");
+			   "memory that others change, or the processor's time stamp counter or "
+			   "random numbers (RDRAND)");
 }

@@ -188,6 +188,22 @@ check 'a FIFO' eval 'rm -f "$work/fifo"; user mkfifo "$work/fifo"
 	same 3 --on a sh -c "echo through it >$work/fifo" --on b cat "$work/fifo" && has "$work/first.out" "[b] through it"'
 check 'a stopped process' eval 'same 3 --on a bash -c "(sleep 1; date +%s) & sleep 0.5; kill -STOP \$!; sleep 5
 	kill -CONT \$!; wait" && counts "$work/first.out" 1 "^1767225605$"'
+cat >"$work/device.cc" <<'END'
+#include <cstdio>
+#include <random>
+int main()
+{
+	std::random_device device, urandom("/dev/urandom");
+	for (int i = 0; i < 3; i++)
+		std::printf("%u %u\n", device(), urandom());
+}
+END
+if command -v "${CXX:=c++}" >/dev/null; then
+	check 'random numbers of C++' eval '$CXX -o "$work/device" "$work/device.cc" && chmod go+rx "$work/device" &&
+		same 3 --on a "$work/device" && [ "$(sort -u "$work/first.out" | grep -Evc "^polycm:")" -eq 3 ]'
+else
+	echo "left out, there is no C++ compiler: random numbers of C++"
+fi
 check 'an empty environment' eval 'same 2 --on a sh -c "(sleep 2; echo late) | env -i /bin/cat" &&
 	counts "$work/first.out" 1 "^late$"'
 check 'timers' eval 'same 2 --on a sh -c "timeout 5 sleep 100; echo ended with \$?; date +%s" --on b sleep 3 &&
