@@ -87,8 +87,8 @@ static void print_word(FILE *to, const char *word)
 	fputc('\'', to);
 }
 
-void explore_print_replay(FILE *to, const struct explore *explore, const char *before,
-			  const char *scenario)
+void explore_print_replay(FILE *to, const struct explore *explore, const struct explore_run *run,
+			  const char *before, const char *scenario)
 {
 	const char *transport = getenv("POLYCM_SIM_TRANSPORT");
 
@@ -97,6 +97,8 @@ void explore_print_replay(FILE *to, const struct explore *explore, const char *b
 		fputs(" --transport", to);
 		print_word(to, transport);
 	}
+	if (run->faults.changes_files)
+		fputs(" --own-files", to);
 	fputs(" --scenario", to);
 	print_word(to, scenario);
 	if (!explore->is_system)
@@ -321,7 +323,7 @@ static void print_files(const struct explore *explore, const struct explore_fami
 	const struct explore_run *run = family->run;
 	char *scenario = kept_name(explore, run, "scenario"), *page = kept_name(explore, run, "md");
 
-	explore_print_replay(stdout, explore, "  replay: ", scenario);
+	explore_print_replay(stdout, explore, run, "  replay: ", scenario);
 	if (family->trace) {
 		fputs("  ladder: polycm timeline --cm", stdout);
 		print_word(stdout, family->trace);
@@ -341,7 +343,7 @@ static void print_whole(const struct explore *explore, const struct explore_run 
 
 	printf("  not shortened: the scenario file has all of its %zu %s\n", run->faults.num,
 	       explore_faults_name(&run->faults));
-	explore_print_replay(stdout, explore, "  replay: ", scenario);
+	explore_print_replay(stdout, explore, run, "  replay: ", scenario);
 	free(scenario);
 }
 

@@ -134,6 +134,8 @@ static _Noreturn void become(const struct explore *explore, const struct place *
 	close(in);
 	close(out);
 	set_variables(explore, place->run, set_or_unset, NULL);
+	if (explore->is_system && !explore->shares_files)
+		setenv(SYSTEM_FILES_VARIABLE, explore->work, 1);
 	if (place->run->trace)
 		setenv(TRACE_VARIABLE, place->run->trace, 1);
 	setenv("POLYCM_SIM_CLOCK", "virtual", 1);

@@ -69,6 +69,7 @@ void run_usage(FILE *to)
 	      "  --kill NODE@N     kill what runs on NODE, or the program of that name, before the\n"
 	      "                    N-th turn; --log info tells how many turns there were\n"
 	      "  --verify          run them twice, and tell the first turn that differs\n"
+	      "  --own-files       what they write to files goes with the run, and is not kept\n"
 	      "\n"
 	      "Each other option sets an environment variable; see 'polycm info --config'.\n"
 	      "The simulator's options (all but --provider, --faults, --log and --sockets)\n"
@@ -105,6 +106,7 @@ int run_command(int argc, char **argv)
 	options[RUN_KILL] = (struct option){ "kill", required_argument, NULL, RUN_KILL };
 	options[RUN_UNTIL] = (struct option){ "until", required_argument, NULL, RUN_UNTIL };
 	options[RUN_VERIFY] = (struct option){ "verify", no_argument, NULL, RUN_VERIFY };
+	options[RUN_OWN_FILES] = (struct option){ "own-files", no_argument, NULL, RUN_OWN_FILES };
 	options[RUN_ON] = (struct option){ "on", required_argument, NULL, RUN_ON };
 	options[RUN_DAEMON] = (struct option){ "daemon", required_argument, NULL, RUN_DAEMON };
 	options[RUN_NUM_VALUES] = (struct option){ "help", no_argument, NULL, 'h' };
@@ -122,8 +124,9 @@ int run_command(int argc, char **argv)
 		return run_system(values, argv, NULL);
 	if (!status && (values[RUN_ON] || values[RUN_DAEMON]))
 		return run_system(values, argv, argv + optind - 2);
-	if (!status && (values[RUN_KILL] || values[RUN_UNTIL] || values[RUN_VERIFY])) {
-		tool_error("--kill, --until and --verify are for several programs, behind --on");
+	if (!status && (values[RUN_KILL] || values[RUN_UNTIL] || values[RUN_VERIFY] ||
+			values[RUN_OWN_FILES])) {
+		tool_error("--kill, --until, --verify and --own-files are for programs behind --on");
 		return STATUS_USAGE;
 	}
 	if (!status)

@@ -29,6 +29,7 @@ enum {
 	RUN_KILL,			/* NODE@TURN */
 	RUN_UNTIL,			/* seconds of virtual time */
 	RUN_VERIFY,			/* without an argument */
+	RUN_OWN_FILES,			/* likewise */
 	RUN_ON, RUN_DAEMON,		/* the node of the first of several programs */
 	RUN_NUM_VALUES
 };

@@ -290,7 +290,7 @@ static bool take_request(void)
 bool system_again(struct system *system, int status)
 {
 	if (!is_usable || system_is_stopped() || system->segment->leaves_traces ||
-	    !system_folder_is_whole(system))
+	    !system_folder_is_whole(system) || system_overlay_is_changed())
 		return false;
 	if (system->segment->uses_tcp && !(system->has_network && system_tcp_forget()))
 		return false;

@@ -162,6 +162,7 @@ pid_t system_enter(struct system *system)
 	else
 		system_show_counter(system);
 	enter_network(system);
+	system_overlay_enter(system);
 	if (!mount(system->seen, "/dev/shm", NULL, MS_BIND, NULL))
 		system->seen = "/dev/shm";
 	return 0;

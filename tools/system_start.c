@@ -227,6 +227,7 @@ static int set_environment(const struct system *system, const struct system_prog
 	/* For the launcher alone. */
 	unsetenv(SYSTEM_RECORD_VARIABLE);
 	unsetenv(SYSTEM_POINTS_VARIABLE);
+	unsetenv(SYSTEM_FILES_VARIABLE);
 	/* The folder of the fabric is this run's own, so that nothing of others is found there. */
 	text = tool_printf("%s/run", system->seen);
 	setenv("XDG_RUNTIME_DIR", text, 1);

@@ -138,7 +138,7 @@ check 'random addresses' eval 'user "$work/member" random env "LD_LIBRARY_PATH=$
 	"$copy/bin/polycm" run --verify --on a true --on b true >"$work/random" 2>&1 &&
 	counts "$work/random" 1 "^polycm: run: addresses of memory are not the same in each run: "'
 check 'for several programs only' eval 'exits 2 polycm run --verify true &&
-	has "$work/err" "--kill, --until and --verify are for several programs"'
+	has "$work/err" "--kill, --until, --verify and --own-files are for programs behind --on"'
 check 'not for explore' eval 'POLYCM_SIM_EXPLORE="$work/record" exits 2 polycm run --verify --on a true &&
 	has "$work/err" "run: --verify is not for polycm explore"'
 finish
