@@ -23,6 +23,8 @@
 #define BULK 1000000
 
 static struct timespec begun;
+static const char *host = "10.0.0.1";	/* of the server */
+static int num_messages = 3;
 
 static long ms(void)
 {
@@ -54,7 +56,7 @@ static const char *end_of(int fd, int (*get)(int, struct sockaddr *, socklen_t *
 	return name(&address, len);
 }
 
-static int open_socket(const char *host, struct addrinfo **ret)
+static int open_socket(struct addrinfo **ret)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	int fd;
@@ -66,10 +68,10 @@ static int open_socket(const char *host, struct addrinfo **ret)
 }
 
 /* Of connect(): 0 or an errno. */
-static int begin(const char *host, int *ret_fd)
+static int begin(int *ret_fd)
 {
 	struct addrinfo *to;
-	int fd = open_socket(host, &to), r;
+	int fd = open_socket(&to), r;
 
 	r = connect(fd, to->ai_addr, to->ai_addrlen) ? errno : 0;
 	freeaddrinfo(to);
@@ -77,9 +79,9 @@ static int begin(const char *host, int *ret_fd)
 	return r;
 }
 
-static int connect_to(const char *host)
+static int connect_to_server(void)
 {
-	int fd, r = begin(host, &fd);
+	int fd, r = begin(&fd);
 
 	printf("connect: %s, %ld ms\n", r ? strerror(r) : "done", ms());
 	if (r)
@@ -130,7 +132,7 @@ static void serve_one(int fd)
 }
 
 /* The i-th connection gets the i-th process. */
-static int serve(int family, unsigned int late_s)
+static _Noreturn void serve(int family, unsigned int late_s)
 {
 	const int on = 1;
 	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(5000) };
@@ -162,32 +164,31 @@ static int serve(int family, unsigned int late_s)
 }
 
 /* Small messages, with pauses. */
-static int talk(const char *host, int times, unsigned int pause_us)
+static void talk(void)
 {
-	int fd = connect_to(host);
+	int fd = connect_to_server();
+	char byte;
 
 	printf("at %s, to %s\n", end_of(fd, getsockname), end_of(fd, getpeername));
-	for (int i = 0; i < times; i++) {
+	for (int i = 0; i < num_messages; i++) {
 		if (!echo(fd, 100)) {
 			printf("message %d: %s, %ld ms\n", i, strerror(errno), ms());
-			return 0;
+			return;
 		}
 		printf("message %d: %ld ms\n", i, ms());
-		usleep(pause_us);
+		usleep(100000);
 	}
 	CHECK(!shutdown(fd, SHUT_WR));
-	CHECK(!recv(fd, &times, sizeof(times), 0));
+	CHECK(!recv(fd, &byte, sizeof(byte), 0));
 	printf("end: %ld ms\n", ms());
-	return 0;
 }
 
-static int bulk(const char *host)
+static void bulk(void)
 {
-	int fd = connect_to(host);
+	int fd = connect_to_server();
 
 	CHECK(echo(fd, BULK));
 	printf("bulk: %ld ms\n", ms());
-	return 0;
 }
 
 /* Until the socket is ready for that. */
@@ -200,11 +201,11 @@ static uint32_t await(int set, int timeout)
 }
 
 /* As event loops do. */
-static int loop(const char *host)
+static void loop(void)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET };
 	struct addrinfo *to;
-	int fd = open_socket(host, &to), set = epoll_create1(0), error;
+	int fd = open_socket(&to), set = epoll_create1(0), error;
 	struct sockaddr_storage peer;
 	socklen_t len = sizeof(error);
 
@@ -231,7 +232,7 @@ static int loop(const char *host)
 		CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EINPROGRESS);
 		CHECK(await(set, -1) & EPOLLERR);
 		CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == ECONNREFUSED);
-		return 0;
+		return;
 	}
 	CHECK(!connect(fd, to->ai_addr, to->ai_addrlen));
 	CHECK(connect(fd, to->ai_addr, to->ai_addrlen) && errno == EISCONN);
@@ -239,7 +240,6 @@ static int loop(const char *host)
 	CHECK(await(set, -1) & EPOLLIN);
 	printf("loop: answer, %ld ms\n", ms());
 	freeaddrinfo(to);
-	return 0;
 }
 
 static void note(int signal)
@@ -248,7 +248,7 @@ static void note(int signal)
 }
 
 /* Signals and time-outs while it connects. */
-static int interrupted(const char *host)
+static void interrupted(void)
 {
 	struct sigaction action = { .sa_handler = note };
 	const struct itimerval soon = { .it_value = { .tv_usec = 5000 } };
@@ -256,17 +256,17 @@ static int interrupted(const char *host)
 	int fd, r;
 
 	CHECK(!sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &soon, NULL));
-	r = begin(host, &fd);
+	r = begin(&fd);
 	printf("without SA_RESTART: %s, %ld ms\n", strerror(r), ms());
 	action.sa_flags = SA_RESTART;
 	CHECK(!sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &soon, NULL));
-	r = begin(host, &fd);
+	r = begin(&fd);
 	printf("with SA_RESTART: %s\n", strerror(r));
 	CHECK(echo(fd, 100));
 	{
 		struct addrinfo *to;
 
-		fd = open_socket(host, &to);
+		fd = open_socket(&to);
 		CHECK(!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)));
 		r = connect(fd, to->ai_addr, to->ai_addrlen) ? errno : 0;
 		printf("with SO_SNDTIMEO: %s\n", strerror(r));
@@ -275,39 +275,36 @@ static int interrupted(const char *host)
 		CHECK(!connect(fd, to->ai_addr, to->ai_addrlen) && echo(fd, 100));
 		freeaddrinfo(to);
 	}
-	return 0;
 }
 
 /* A message that fills all that there is, to who does not read and then goes with a RST. */
-static int block(const char *host)
+static void block(void)
 {
 	static char bytes[8 * BULK];
-	int fd = connect_to(host);
+	int fd = connect_to_server();
 	ssize_t num = send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
 
 	CHECK(num > 0 && num < (ssize_t)sizeof(bytes));
 	CHECK(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) < 0);
 	printf("block: part of it, then %s\n", strerror(errno));
 	CHECK(send(fd, bytes, 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
-	return 0;
 }
 
 /* A long message to who has closed, of whom no RST has come yet. */
-static int gone(const char *host)
+static void gone(void)
 {
 	static char bytes[150000];
-	int fd = connect_to(host);
+	int fd = connect_to_server();
 
 	usleep(100000);
 	CHECK(send(fd, bytes, sizeof(bytes), 0) == sizeof(bytes));
 	usleep(100000);
 	CHECK(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) < 0);
 	printf("gone: %s\n", strerror(errno));
-	return 0;
 }
 
 /* One connection, which is reset after a while, or closed at once. */
-static int drop(int resets)
+static void drop(int resets)
 {
 	const struct linger linger = { .l_onoff = resets };
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(5000) };
@@ -321,24 +318,23 @@ static int drop(int resets)
 	CHECK(!setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
 	close(fd);
 	sleep(1000);
-	return 0;
 }
 
 /* Its descriptors are closed by the kernel. */
-static int die(const char *host)
+static void die(void)
 {
-	int fd = connect_to(host);
+	int fd = connect_to_server();
 
 	CHECK(echo(fd, 100));
 	fflush(stdout);
-	return raise(SIGKILL);
+	raise(SIGKILL);
 }
 
 /* What is not read is in the way of what is sent; when it is read, all goes on. */
-static int fill(const char *host)
+static void fill(void)
 {
 	static char bytes[65536];
-	int fd = connect_to(host);
+	int fd = connect_to_server();
 	size_t sent = 0, got = 0;
 	ssize_t num;
 
@@ -354,7 +350,6 @@ static int fill(const char *host)
 		got += (size_t)num;
 	CHECK(!num && got == sent);
 	puts("filled");
-	return 0;
 }
 
 /* ------------------------------------------------------------------------
@@ -364,10 +359,10 @@ static int fill(const char *host)
 static struct sockaddr_storage server;
 static socklen_t server_len;
 
-static int open_for(const char *host, int flags)
+static int open_for(int flags)
 {
 	struct addrinfo *to;
-	int fd = open_socket(host, &to);
+	int fd = open_socket(&to);
 
 	server_len = to->ai_addrlen;
 	memcpy(&server, to->ai_addr, to->ai_addrlen);
@@ -408,7 +403,7 @@ static void *connect_and_wait(void *fd)
 }
 
 /* connect() that the program itself ends, in each of the ways that there are. */
-static int given_up(const char *host)
+static void given_up(void)
 {
 	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
 	pthread_t thread;
@@ -416,20 +411,20 @@ static int given_up(const char *host)
 	int fd;
 
 	for (int how = SHUT_RD; how <= SHUT_RDWR; how++) {
-		fd = open_for(host, O_NONBLOCK);
+		fd = open_for(O_NONBLOCK);
 		CHECK(connect_once(fd) == EINPROGRESS && !shutdown(fd, how));
 		CHECK(error_of(fd) == ECONNRESET && !error_of(fd));
 		CHECK(shutdown(fd, how) && errno == ENOTCONN);
 		connect_again(fd);
 	}
-	fd = open_for(host, O_NONBLOCK);
+	fd = open_for(O_NONBLOCK);
 	CHECK(connect_once(fd) == EINPROGRESS && !connect(fd, &none, sizeof(none)));
 	connect_again(fd);
-	fd = open_for(host, O_NONBLOCK);
+	fd = open_for(O_NONBLOCK);
 	CHECK(connect_once(fd) == EINPROGRESS && !shutdown(fd, SHUT_RDWR));
 	connect_again(fd);
 	for (int i = 0; i < 2; i++) {
-		fd = open_for(host, 0);
+		fd = open_for(0);
 		CHECK(!pthread_create(&thread, NULL, connect_and_wait, &fd));
 		usleep(5000);
 		CHECK(!(i ? connect(fd, &none, sizeof(none)) : shutdown(fd, SHUT_RDWR)));
@@ -438,24 +433,23 @@ static int given_up(const char *host)
 	}
 	/* The server hears of none of these. */
 	for (int i = 0; i < 3; i++) {
-		fd = open_for(host, O_NONBLOCK);
+		fd = open_for(O_NONBLOCK);
 		CHECK(connect_once(fd) == EINPROGRESS);
 		close(fd);
 	}
 	usleep(100000);
 	puts("given up");
-	return 0;
 }
 
 /* Little room for answers, and addresses that are no good. */
-static int odd(const char *host)
+static void odd(void)
 {
 	static const socklen_t rooms[] = { 0, 1, 2, 3, 4, 8, 15, 16 };
 	const struct sockaddr_in6 mapped = {
 		.sin6_family = AF_INET6, .sin6_port = htons(5000),
 		.sin6_addr = { .s6_addr = { [10] = 0xff, 0xff, 10, 0, 0, 1 } },
 	};
-	int fd = connect_to(host), fd6 = socket(AF_INET6, SOCK_STREAM, 0);
+	int fd = connect_to_server(), fd6 = socket(AF_INET6, SOCK_STREAM, 0);
 	struct sockaddr_in whole;
 	socklen_t len = sizeof(whole);
 	unsigned char bytes[32], error[8];
@@ -469,7 +463,7 @@ static int odd(const char *host)
 		CHECK(bytes[rooms[i]] == 0xee && bytes[rooms[i] + 1] == 0xee);
 	}
 	CHECK(echo(fd, 100));
-	fd = open_for(host, O_NONBLOCK);
+	fd = open_for(O_NONBLOCK);
 	((struct sockaddr_in *)&server)->sin_port = htons(5001);
 	CHECK(connect_once(fd) == EINPROGRESS);
 	usleep(50000);
@@ -477,26 +471,25 @@ static int odd(const char *host)
 	len = 1;
 	CHECK(!getsockopt(fd, SOL_SOCKET, SO_ERROR, error, &len) && len == 1);
 	CHECK(error[0] == ECONNREFUSED && error[1] == 0xee);
-	fd = open_for(host, 0);
+	fd = open_for(0);
 	CHECK(connect(fd, (const struct sockaddr *)&mapped, sizeof(mapped)) && errno == EAFNOSUPPORT);
 	CHECK(!connect_once(fd) && echo(fd, 100));
-	open_for(host, 0);
+	open_for(0);
 	CHECK(connect(fd6, (struct sockaddr *)&server, sizeof(mapped)) && errno == EAFNOSUPPORT);
 	CHECK(connect(fd6, (struct sockaddr *)&server, server_len) && errno == EINVAL);
 	CHECK(!connect(fd6, (const struct sockaddr *)&mapped, sizeof(mapped)) && echo(fd6, 100));
 	puts("odd");
-	return 0;
 }
 
 /* Who polls sees a connection when all of it is there. */
-static int many(const char *host)
+static void many(void)
 {
 	enum { NUM = 300 };
 	static struct pollfd all[NUM];
 	int done = 0;
 
 	for (int i = 0; i < NUM; i++) {
-		all[i] = (struct pollfd){ .fd = open_for(host, O_NONBLOCK), .events = POLLOUT };
+		all[i] = (struct pollfd){ .fd = open_for(O_NONBLOCK), .events = POLLOUT };
 		CHECK(connect_once(all[i].fd) == EINPROGRESS);
 	}
 	while (done < NUM) {
@@ -513,60 +506,56 @@ static int many(const char *host)
 	}
 	printf("many: %d\n", done);
 	usleep(100000);
-	return 0;
 }
 
 /* Away, before a server that is late accepts it. */
-static int go(const char *host)
+static void go(void)
 {
-	int fd = connect_to(host);
+	int fd = connect_to_server();
 
 	printf("at %s\n", end_of(fd, getsockname));
 	close(fd);
 	sleep(5);
-	return 0;
+}
+
+static void serve_at_once(void)
+{
+	serve(AF_INET, 0);
+}
+
+static void serve_late(void)
+{
+	serve(AF_INET, 2);
+}
+
+static void serve6(void)
+{
+	serve(AF_INET6, 0);
+}
+
+static void reset(void)
+{
+	drop(1);
+}
+
+static void close_at_once(void)
+{
+	drop(0);
 }
 
 int main(int argc, char **argv)
 {
-	const char *mode = argc > 1 ? argv[1] : "", *host = argc > 2 ? argv[2] : "10.0.0.1";
+	static const struct member_case cases[] = {
+		{ "serve", serve_at_once }, { "serve_late", serve_late }, { "serve6", serve6 },
+		{ "talk", talk }, { "bulk", bulk }, { "loop", loop },
+		{ "interrupted", interrupted }, { "die", die }, { "fill", fill },
+		{ "block", block }, { "gone", gone }, { "reset", reset }, { "close", close_at_once },
+		{ "given_up", given_up }, { "odd", odd }, { "many", many }, { "go", go },
+	};
 
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!strcmp(mode, "serve"))
-		return serve(AF_INET, 0);
-	if (!strcmp(mode, "serve_late"))
-		return serve(AF_INET, 2);
-	if (!strcmp(mode, "serve6"))
-		return serve(AF_INET6, 0);
-	if (!strcmp(mode, "talk"))
-		return talk(host, argc > 3 ? atoi(argv[3]) : 3, 100000);
-	if (!strcmp(mode, "bulk"))
-		return bulk(host);
-	if (!strcmp(mode, "loop"))
-		return loop(host);
-	if (!strcmp(mode, "interrupted"))
-		return interrupted(host);
-	if (!strcmp(mode, "die"))
-		return die(host);
-	if (!strcmp(mode, "fill"))
-		return fill(host);
-	if (!strcmp(mode, "block"))
-		return block(host);
-	if (!strcmp(mode, "gone"))
-		return gone(host);
-	if (!strcmp(mode, "reset"))
-		return drop(1);
-	if (!strcmp(mode, "close"))
-		return drop(0);
-	if (!strcmp(mode, "given_up"))
-		return given_up(host);
-	if (!strcmp(mode, "odd"))
-		return odd(host);
-	if (!strcmp(mode, "many"))
-		return many(host);
-	if (!strcmp(mode, "go"))
-		return go(host);
-	fprintf(stderr, "tcp: no such mode: %s\n", mode);
-	return 2;
+	host = argc > 2 ? argv[2] : host;
+	num_messages = argc > 3 ? atoi(argv[3]) : num_messages;
+	return member_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
