@@ -131,31 +131,48 @@ static const char *nearest_of(const char *name, const char *const names[], unsig
 	return nearest;
 }
 
+static size_t add_names(char *text, size_t size, size_t len, const char *const names[],
+			unsigned int num)
+{
+	for (unsigned int i = 0, told = 0; i < num && len < size; i++)
+		if (names[i])
+			len += (size_t)snprintf(text + len, size - len, "%s%s", told++ ? ", " : "",
+						names[i]);
+	return len;
+}
+
 const char *sim_hint(const char *name, const char *const names[], unsigned int num)
 {
 	static char text[800];
 	const char *nearest = nearest_of(name, names, num);
-	size_t len;
 
-	if (nearest) {
+	if (nearest)
 		(void)snprintf(text, sizeof(text), "; nearest: '%s'", nearest);
-		return text;
-	}
-	len = (size_t)snprintf(text, sizeof(text), "; there are: ");
-	for (unsigned int i = 0, told = 0; i < num && len < sizeof(text); i++)
-		if (names[i])
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
-						told++ ? ", " : "", names[i]);
+	else
+		(void)add_names(text, sizeof(text),
+				(size_t)snprintf(text, sizeof(text), "; there are: "), names, num);
 	return text;
 }
 
 const char *sim_what_hint(const char *name, uint64_t among)
 {
-	const char *names[SIM_WHATS];
+	static char text[800];
+	const char *names[SIM_WHATS + NUM_GROUPS], *const *of_groups = names + SIM_WHATS;
+	unsigned int num_groups = 0;
+	size_t len;
 
 	for (unsigned int i = 0; i < SIM_WHATS; i++)
 		names[i] = among & BIT(i) ? what_names[i] : NULL;
-	return sim_hint(name, names, SIM_WHATS);
+	for (unsigned int i = 0; i < NUM_GROUPS; i++)
+		if (among & groups[i].mask)
+			names[SIM_WHATS + num_groups++] = groups[i].name;
+	if (!num_groups || nearest_of(name, names, SIM_WHATS + num_groups))
+		return sim_hint(name, names, SIM_WHATS + num_groups);
+	len = (size_t)snprintf(text, sizeof(text), "%s", sim_hint("", names, SIM_WHATS));
+	if (len < sizeof(text))
+		len += (size_t)snprintf(text + len, sizeof(text) - len, ", and the groups ");
+	(void)add_names(text, sizeof(text), len, of_groups, num_groups);
+	return text;
 }
 
 const char *sim_action_hint(const char *name)

@@ -351,18 +351,29 @@ static const struct {
 	  "test.cfg:4: this fault: there is no message, call or lookup 'REK'; nearest: 'REQ'" },
 	{ AB "faults = ( { action = \"lose\"; message = \"REQUEST\"; } );",
 	  "test.cfg:3: this fault: there is no message, call or lookup 'REQUEST'; nearest: 'REQ'" },
+	{ AB "faults = ( { action = \"lose\"; message = \"tcpp\"; } );",
+	  "test.cfg:3: this fault: there is no message, call or lookup 'tcpp'; nearest: 'tcp'" },
 	{ "explore = { messages = [ \"REQ\", \"REPLY\" ]; };",
 	  "test.cfg:1: messages: there is no message 'REPLY'; nearest: 'REP'" },
 #define DATA_NAMES "SEND, WRITE, READ, READ_REPLY, ATOMIC, ACK, NAK, RNR_NAK, UD"
 #define TCP_NAMES "TCP_SYN, TCP_SYN_ACK, TCP_ACK, TCP_DATA, TCP_FIN, TCP_RST"
 #define MESSAGE_NAMES "REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, MPA_REQ, MPA_REP, "   \
 		      "MPA_REJ, FIN, RST, " DATA_NAMES ", " TCP_NAMES
+#define GROUP_NAMES "and the groups cm, data, tcp, any"
+	{ AB "faults = ( { action = \"lose\"; message = \"whatever\"; } );",
+	  "test.cfg:3: this fault: there is no message, call or lookup 'whatever'; there are: "
+	  MESSAGE_NAMES ", create_id, bind, resolve_addr, resolve_route, listen, connect, accept, "
+	  "reject, disconnect, create_qp, create_cq, reg_mr, alloc_pd, create_srq, join_multicast, "
+	  "path, neighbour, " GROUP_NAMES },
 	{ "explore = { messages = [ \"connect\" ]; };",
-	  "test.cfg:1: messages: 'connect' is a call, and no message; there are: " MESSAGE_NAMES },
+	  "test.cfg:1: messages: 'connect' is a call, and no message; there are: " MESSAGE_NAMES
+	  ", " GROUP_NAMES },
 	{ "explore = { messages = \"path\"; };",
-	  "test.cfg:1: messages: 'path' is a lookup, and no message; there are: " MESSAGE_NAMES },
+	  "test.cfg:1: messages: 'path' is a lookup, and no message; there are: " MESSAGE_NAMES
+	  ", " GROUP_NAMES },
 	{ "explore = { data = { messages = \"REP\"; }; };",
-	  "test.cfg:1: messages: there is no message of data 'REP'; there are: " DATA_NAMES },
+	  "test.cfg:1: messages: there is no message of data 'REP'; there are: " DATA_NAMES
+	  ", and the groups data, any" },
 	{ AB "faults = ( { action = \"lose\"; form = \"a\"; } );",
 	  "test.cfg:3: a fault has no member 'form'; nearest: 'from'" },
 	{ AB "faults = ( { action = \"lose\"; from = \"c\"; } );",
