@@ -198,8 +198,8 @@ static const char *scenario_of(const struct system *system)
 	return scenario && *scenario ? scenario : NULL;
 }
 
-/* In a process of its own for each, since one can check once. */
-int system_check_node(const struct system *system, const char *scenario, const char *node)
+/* In a process of its own, since one can check once. */
+int system_check_options(const struct system *system, const char *scenario)
 {
 	const char *with[RUN_NUM_OPTIONS];
 	int status;
@@ -208,7 +208,6 @@ int system_check_node(const struct system *system, const char *scenario, const c
 	if (!pid) {
 		memcpy(with, system->values, sizeof(with));
 		with[RUN_SCENARIO] = scenario;
-		with[RUN_NODE] = node && !programs_is_on_all(node) ? node : NULL;
 		_exit(run_check_values(with) ? STATUS_USAGE : 0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid) {
@@ -218,18 +217,30 @@ int system_check_node(const struct system *system, const char *scenario, const c
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 
+static int check_node(const struct system_program *program, const char *scenario)
+{
+	char *all = programs_is_on_all(program->node) ? NULL :
+		system_nodes_without(scenario, program->node);
+
+	if (!all)
+		return 0;
+	tool_error("run: %s %s: the scenario has no node of that name; there are: %s",
+		   program->is_daemon ? DAEMON : ON, program->node, all);
+	free(all);
+	return STATUS_USAGE;
+}
+
 static int check_nodes(const struct system *system)
 {
+	/* Without nodes they are what the user calls them; a scenario is checked with them. */
 	const char *scenario = system_needs_nodes(system) ? NULL : scenario_of(system);
-	int status = 0;
+	int status;
 
 	if (system->from_file)
 		return 0;
-	/* Nodes are what the user calls them; a scenario is checked with them. */
-	if (!scenario)
-		return system_check_node(system, NULL, NULL);
-	for (size_t i = 0; !status && i < system->num; i++)
-		status = system_check_node(system, scenario, system->programs[i].node);
+	status = system_check_options(system, scenario);
+	for (size_t i = 0; !status && scenario && i < system->num; i++)
+		status = check_node(&system->programs[i], scenario);
 	return status;
 }
 
@@ -353,7 +364,7 @@ int system_check_nodes(char **words, const char *scenario)
 static int read_programs(struct system *system)
 {
 	const char *file = system_value(system, RUN_SCENARIO);
-	int status = system_check_node(system, scenario_of(system), NULL);
+	int status = system_check_options(system, scenario_of(system));
 
 	if (status)
 		return status;

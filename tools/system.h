@@ -112,6 +112,8 @@ void system_tcp_settle(void);
 /* --- system_nodes.c: the nodes as hosts --- */
 
 void system_read_nodes(struct system *system, const char *scenario);
+/* The names of its nodes, "server, client", to be freed; NULL: that node is one of them. */
+char *system_nodes_without(const char *scenario, const char *node);
 /* To the members. */
 void system_show_hosts(const struct system *system);
 /* A file as /etc/hosts, with the names of nodes; 0, or -1 and errno. */
@@ -125,11 +127,8 @@ const void *system_address_bytes(const struct system_address *address);
 int system_run_once(struct system *system);
 /* By a signal, which ended the run. */
 bool system_is_interrupted(void);
-/*
- * 0 or an exit status: the options, with that scenario, and that it has that node.  NULL: no scenario,
- * any node.
- */
-int system_check_node(const struct system *system, const char *scenario, const char *node);
+/* 0 or an exit status: the options, with that scenario; NULL: without one. */
+int system_check_options(const struct system *system, const char *scenario);
 
 /* --- system_verify.c: two runs, which are to be the same --- */
 

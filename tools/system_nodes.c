@@ -103,6 +103,32 @@ void system_read_nodes(struct system *system, const char *scenario)
 	config_destroy(&config);
 }
 
+char *system_nodes_without(const char *scenario, const char *node)
+{
+	const config_setting_t *nodes;
+	char *all = tool_strdup("");
+	bool has = false;
+	const char *name;
+	config_t config;
+
+	config_init(&config);
+	if (config_read_file(&config, scenario) == CONFIG_TRUE) {
+		nodes = config_lookup(&config, "nodes");
+		for (unsigned int i = 0; i < length_of(nodes); i++) {
+			if (!config_setting_lookup_string(config_setting_get_elem(nodes, i), "name",
+							  &name))
+				continue;
+			tool_append(&all, "%s%s", *all ? ", " : "", name);
+			has = has || !strcmp(name, node);
+		}
+	}
+	config_destroy(&config);
+	if (!has)
+		return all;
+	free(all);
+	return NULL;
+}
+
 void system_show_hosts(const struct system *system)
 {
 	struct turn_segment *segment = system->segment;

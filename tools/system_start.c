@@ -146,7 +146,7 @@ static int write_nodes(struct system *system)
 	int status = system_write_scenario(system, system_value(system, RUN_TRANSPORT), path);
 
 	if (!status && system_value(system, RUN_SCENARIO))
-		status = system_check_node(system, path, NULL);
+		status = system_check_options(system, path);
 	if (!status)
 		system_read_nodes(system, path);
 	free(path);

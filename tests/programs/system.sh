@@ -447,15 +447,16 @@ check 'names that nodes cannot have' eval 'run usage 2 --on "a b" true && has "$
 	run usage 2 --on a true --daemon -b true && has "$work/usage.out" "run: --daemon '"'-b'"': that is no name of a node"'
 check 'the real clock' eval 'run usage 2 --clock real --on a true && has "$work/usage.out" "run in virtual time"'
 check 'a node that the scenario does not have' eval 'run usage 2 --scenario "$work/lossy.scenario" --on other true &&
-	has "$work/usage.out" "the scenario has no node of that name"'
+	has "$work/usage.out" "polycm: run: --on other: the scenario has no node of that name; there are: server, client"'
 check 'a node that the scenario of the environment does not have' eval \
 	'POLYCM_SIM_SCENARIO=$work/lossy.scenario run usage 2 --on other true &&
-		has "$work/usage.out" "the scenario has no node of that name; there are: server, client"'
+		has "$work/usage.out" "run: --on other: the scenario has no node of that name; there are: server, client"'
 check 'explore: a node that the scenario does not have' eval 'cd "$work" && rm -rf polycm-explore &&
 	exits 2 polycm explore --seeds 1-2 --scenario "$work/lossy.scenario" --on server true --daemon other true &&
-	has err "the scenario has no node of that name; there are: server, client" && [ ! -e polycm-explore ] &&
+	has err "run: --daemon other: the scenario has no node of that name; there are: server, client" &&
+	[ ! -e polycm-explore ] &&
 	POLYCM_SIM_SCENARIO=$work/lossy.scenario exits 2 polycm explore --seeds 1-2 --on other true &&
-	has err "the scenario has no node of that name; there are: server, client" && [ ! -e polycm-explore ]'
+	has err "run: --on other: the scenario has no node of that name; there are: server, client" && [ ! -e polycm-explore ]'
 # stopped SIGNAL: while one member waits, and the other computes.
 stopped() {
 	listening=computes
