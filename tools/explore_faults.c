@@ -208,6 +208,9 @@ int explore_write_scenario(const struct explore *explore, const char *path, uint
 	if (explore->scenario && config_read_file(&config, explore->scenario) != CONFIG_TRUE)
 		r = -EINVAL;
 	root = config_root_setting(&config);
+	/* Its lines are not those of the file any more. */
+	if (config_setting_get_member(root, "file"))
+		config_setting_remove(root, "file");
 	set_number(root, "seed", seed);
 	clock = get_or_add(root, "clock", CONFIG_TYPE_STRING);
 	if (clock)

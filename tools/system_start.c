@@ -62,6 +62,22 @@ static bool is_new_node(const struct system *system, size_t at)
 	return true;
 }
 
+/* In quotes, as libconfig has it. */
+static void write_text(const char *text, FILE *to)
+{
+	fputc('"', to);
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ') {
+			fprintf(to, "\\x%02x", *text);
+			continue;
+		}
+		if (*text == '"' || *text == '\\')
+			fputc('\\', to);
+		fputc(*text, to);
+	}
+	fputc('"', to);
+}
+
 /* In front of the nodes, so that messages name its lines.  0 or -1. */
 static int copy_scenario(const char *scenario, FILE *to)
 {
@@ -76,7 +92,9 @@ static int copy_scenario(const char *scenario, FILE *to)
 	}
 	while ((num = fread(piece, 1, sizeof(piece), from)))
 		fwrite(piece, 1, num, to);
-	fputc('\n', to);
+	fputs("\nfile = ", to);
+	write_text(scenario, to);
+	fputs(";\n", to);
 	failed = ferror(from) || ferror(to);
 	if (failed)
 		tool_error("run: the nodes cannot be added to %s: %m", scenario);

@@ -20,12 +20,14 @@ struct top {
 	uint64_t seed;
 	const char *clock;
 	bool tcp;			/* likewise (tools/system_carrier.c) */
+	const char *file;		/* from which this one was made: messages name it */
 };
 
 static const struct scenario_member top_members[] = {
 	SCENARIO_MEMBER(struct top, seed, SCENARIO_NUMBER),
 	SCENARIO_MEMBER(struct top, clock, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct top, tcp, SCENARIO_FLAG),
+	SCENARIO_MEMBER(struct top, file, SCENARIO_TEXT),
 	SCENARIO_MEMBER(struct top, nodes, SCENARIO_LIST),
 	SCENARIO_MEMBER(struct top, links, SCENARIO_LIST),
 	SCENARIO_MEMBER(struct top, faults, SCENARIO_LIST),
@@ -194,7 +196,10 @@ static int open_top(struct scenario *scenario, const char *text, size_t len, str
 {
 	int r = scenario_open(scenario, text, len);
 
-	return r < 0 ? r : read_top(scenario, ret_top);
+	if (r < 0)
+		return r;
+	(void)config_lookup_string(&scenario->config, "file", &scenario->path);
+	return read_top(scenario, ret_top);
 }
 
 static int build(const struct scenario *scenario, const struct top *top)

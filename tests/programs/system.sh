@@ -61,7 +61,12 @@ check 'a scenario that has only faults' eval 'same 2 "${faults[@]}" &&
 check 'explore: a scenario that has only faults' eval 'cd "$work" && exits 0 polycm explore --seeds 1-2 "${faults[@]}"'
 echo 'faults = ( { action = "lose"; message = "REQ"; from = "nobody"; } );' >"$work/nobody.scenario"
 check 'which name another node' eval 'run nobody 2 --scenario "$work/nobody.scenario" --on server true --on client true &&
-	has "$work/nobody.out" "/scenario:1: from = \"nobody\": expected the name of a node: server, client"'
+	has "$work/nobody.out" "error: $work/nobody.scenario:1: from = \"nobody\": expected the name of a node: server, client" &&
+	exits 2 polycm explore --seeds 1-2 --scenario "$work/nobody.scenario" --on server true --on client true &&
+	has err "error: $work/nobody.scenario:1: from = "'
+sed -i 's/= "nobody"/= "client"; nth = 9/' "$work/nobody.scenario"
+check 'a rule of theirs that never happens' eval 'run nobody 0 --log warn --scenario "$work/nobody.scenario" \
+	--on server true --on client ibv_devinfo && has "$work/nobody.out" "$work/nobody.scenario:1: fault rule 1 (lose REQ"'
 check 'a lossy network' same 3 --scenario "$work/lossy.scenario" \
 	--on server rping -s -a 10.0.0.1 -C 5 -v --on client rping -c -a 10.0.0.1 -C 5 -v
 
