@@ -418,6 +418,7 @@ static int prepare(struct explore *explore, const char *transport)
 		return status;
 	if (explore->scenario)
 		explore->scenario = tool_strdup(getenv("POLYCM_SIM_SCENARIO"));
+	run_tell_tcp(explore->scenario, explore->is_system);
 	if (!explore->is_system || explore->command[2] || system_has_programs(explore->scenario))
 		return 0;
 	tool_error("explore: no command is given, and %s has no programs", explore->scenario);

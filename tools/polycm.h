@@ -53,6 +53,11 @@ bool system_has_programs(const char *path);
  */
 #define SYSTEM_AGAIN_VARIABLE "LIBPOLYCM_AGAIN"
 #define SYSTEM_AGAIN_REQUEST 16384
+/*
+ * run_tcp.c: says what a scenario, which may be NULL, has about TCP without effect; several: programs
+ * behind --on, or of the scenario.
+ */
+void run_tell_tcp(const char *scenario, bool several);
 /* run_program.c: 0, or after an error message STATUS_NOT_FOUND or STATUS_CANNOT_EXECUTE. */
 int run_find(const char *command);
 

@@ -131,7 +131,8 @@ int run_command(int argc, char **argv)
 	}
 	if (!status)
 		status = run_set_environment(values, argv[optind]);
-	if (!status)
-		status = become(argv + optind);
-	return status;
+	if (status)
+		return status;
+	run_tell_tcp(getenv(run_options[RUN_SCENARIO].variable), false);
+	return become(argv + optind);
 }

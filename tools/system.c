@@ -395,5 +395,8 @@ int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **wor
 		status = system_add_carrier(&system);
 	if (status)
 		return status;
+	/* polycm explore has said it. */
+	if (!getenv(SYSTEM_RECORD_VARIABLE))
+		run_tell_tcp(scenario_of(&system), true);
 	return values[RUN_VERIFY] ? system_verify(&system) : system_run_once(&system);
 }

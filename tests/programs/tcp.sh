@@ -148,6 +148,33 @@ no_program() {
 }
 check 'nodes without programs; and a fault that never was is told' no_program
 
+# What has no effect is told before the run, once.
+cat >none.scenario <<'END'
+faults = (
+	{ action = "lose"; message = "REQ"; },
+	{ action = "lose"; message = "TCP_DATA"; nth = 3; },
+	{ action = "delay"; message = "tcp";
+	  delay = "1 ms"; }
+);
+END
+never() {
+	counts "$1" 1 'none.scenario:3: fault rule 2 \(lose TCP_DATA\) can never happen: TCP connections go over the links' &&
+		counts "$1" 1 'none.scenario:4: fault rule 3 \(delay tcp\) can never happen: .* with .tcp = true. only$' &&
+		counts "$1" 2 'can never happen'
+}
+without_effect() {
+	exits 0 polycm run --scenario none.scenario --on a true --on b true && never err &&
+		exits 0 polycm run --scenario none.scenario true && never err &&
+		exits 0 polycm explore --seeds 1-3 --scenario none.scenario --on a true --on b true && never err &&
+		exits 0 polycm explore --seeds 1-3 --scenario none.scenario true && never err || return
+	sed -i '1i tcp = true;' none.scenario
+	exits 0 polycm run --scenario none.scenario --on a true --on b true && lacks err none.scenario &&
+		exits 0 polycm run --scenario none.scenario true &&
+		counts err 1 'none.scenario:1: tcp = true has no effect: it is for programs behind --on' &&
+		exits 0 polycm explore --seeds 1-3 --scenario none.scenario true && counts err 1 'none.scenario'
+}
+check 'tcp = true and rules about TCP that have no effect' without_effect
+
 scenario 'links = ( { latency = "1 ms"; jitter = "2 ms"; loss = 0.2; } );'
 repeats() {
 	local i
