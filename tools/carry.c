@@ -82,44 +82,7 @@ static bool take_arrivals(void)
  * The loop.
  */
 
-struct waits {
-	struct pollfd *descriptors;
-	size_t num, size;
-};
-
-static void add(struct waits *waits, int fd, short events)
-{
-	if (waits->num == waits->size) {
-		waits->size = waits->size ? 2 * waits->size : 64;
-		waits->descriptors = tool_realloc(waits->descriptors, waits->size,
-						  sizeof(*waits->descriptors));
-	}
-	waits->descriptors[waits->num++] = (struct pollfd){ .fd = fd, .events = events };
-}
-
-/* Both ends of each connection, in the order of the list. */
-static void add_connections(struct waits *waits)
-{
-	for (struct carry_connection *connection = carry_connections; connection;
-	     connection = connection->next)
-		for (enum carry_end end = 0; end < CARRY_ENDS; end++) {
-			const short events = carry_events(connection, end);
-
-			/* Who is not asked for anything would tell of its end again and again. */
-			add(waits, events ? connection->sockets[end] : -1, events);
-		}
-}
-
-static void serve_connections(const struct pollfd *ready)
-{
-	for (struct carry_connection *connection = carry_connections, *next; connection;
-	     connection = next) {
-		next = connection->next;
-		for (enum carry_end end = 0; end < CARRY_ENDS; end++, ready++)
-			if (ready->revents && ready->fd == connection->sockets[end])
-				carry_ready(connection, end, ready->revents);
-	}
-}
+enum { ARRIVALS, REQUESTS };	/* of carry_wait() */
 
 static volatile sig_atomic_t is_over;
 
@@ -132,31 +95,25 @@ static void end(int signal)
 /* Until the system is over.  Then it ends as others do: the last one tells of faults that never were. */
 static int serve(int requests)
 {
-	struct waits waits = { .num = 0 };
+	unsigned int others;
+	int num;
 
 	while (!is_over) {
-		waits.num = 0;
-		add(&waits, arrivals.event, POLLIN);
-		add(&waits, requests, POLLIN);
-		add_connections(&waits);
-		if (poll(waits.descriptors, waits.num, -1) < 0) {
-			if (errno == EINTR)
-				continue;
+		num = carry_wait(-1, &others);
+		if (num < 0 && num != -EINTR) {
+			errno = -num;
 			break;
 		}
-		serve_connections(waits.descriptors + 2);
 		/* A socket may connect again; then what arrives for it is of its connection before. */
-		while (waits.descriptors[1].revents && carry_take_request(requests))
+		while (others & 1u << REQUESTS && carry_take_request(requests))
 			;
-		if (waits.descriptors[0].revents && !take_arrivals()) {
+		if (others & 1u << ARRIVALS && !take_arrivals()) {
 			errno = ENOMEM;
 			break;
 		}
-		carry_forget_ended();
 	}
 	if (!is_over)
 		tool_error("carry: %m");
-	free(waits.descriptors);
 	return is_over ? 0 : EXIT_FAILURE;
 }
 
@@ -209,7 +166,8 @@ int carry_command(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	requests = carry_open_requests();
-	if (requests < 0) {
+	if (requests < 0 || !carry_wait_for(arrivals.event, ARRIVALS) ||
+	    !carry_wait_for(requests, REQUESTS)) {
 		tool_error("carry: programs cannot connect: %m");
 		return EXIT_FAILURE;
 	}

@@ -8,6 +8,7 @@
 #define TOOLS_CARRY_H
 
 #include <poll.h>
+#include <uthash.h>
 
 #include "include/tcp_ops.h"
 #include "include/turn_tells.h"
@@ -28,7 +29,8 @@ struct carry_way {
 };
 
 struct carry_connection {
-	struct carry_connection *prev, *next;
+	struct carry_connection *prev, *next;	/* in the order in which they began */
+	UT_hash_handle hh;		/* by number */
 	uint32_t number;
 	uint64_t cookie;		/* of the client's socket */
 	uint32_t connect;		/* the number of its connect() */
@@ -40,6 +42,9 @@ struct carry_connection {
 	bool has_begun;			/* to connect to the server; or it never will */
 	uint16_t port;			/* from which we are connected to the server */
 	struct carry_way to_end[CARRY_ENDS];
+	short watched[CARRY_ENDS];	/* what is waited for there, as carry_events() has it */
+	struct carry_connection *next_touched;
+	bool is_touched;
 };
 
 /* A place where clients connect to us, for each address and port of a server. */
@@ -101,6 +106,11 @@ void carry_end_connecting(struct carry_connection *connection);
 
 extern struct carry_connection *carry_connections;
 
+void carry_add(struct carry_connection *connection);
+/* NULL: there is none of that number. */
+struct carry_connection *carry_find(uint32_t number);
+size_t carry_num_connections(void);
+
 static inline enum carry_end carry_other(enum carry_end end)
 {
 	return end == CARRY_CLIENT ? CARRY_SERVER : CARRY_CLIENT;
@@ -122,7 +132,22 @@ void carry_arrived(const struct polycm_tcp_segment *segment);
 short carry_events(const struct carry_connection *connection, enum carry_end end);
 /* That is there. */
 void carry_ready(struct carry_connection *connection, enum carry_end end, short events);
-/* Those of which both ends are gone. */
+/*
+ * Of those to which something has happened: that of which both ends are gone is forgotten, and others
+ * are waited for.
+ */
 void carry_forget_ended(void);
+
+/* --- carry_waits.c --- */
+
+/* What else is read: a small number, of which carry_wait() sets the bit. */
+bool carry_wait_for(int fd, unsigned int other);
+/* What carry_events() says now. */
+void carry_watch(struct carry_connection *connection, enum carry_end end);
+/*
+ * Until something is ready; connections are served.  Returns how many were, or a negative errno;
+ * timeout_ms: as poll() has it.
+ */
+int carry_wait(int timeout_ms, unsigned int *ret_others);
 
 #endif

@@ -22,14 +22,36 @@
 #define MOST_DATA (16u * 1024u)		/* of one segment */
 
 struct carry_connection *carry_connections;
+static struct carry_connection *by_number;
+static struct carry_connection *touched;	/* since carry_forget_ended() */
 
-static struct carry_connection *find(uint32_t number)
+/* It may wait for something else now, or have ended. */
+static void touch(struct carry_connection *connection)
 {
-	struct carry_connection *connection = carry_connections;
+	if (connection->is_touched)
+		return;
+	connection->is_touched = true;
+	LL_PREPEND2(touched, connection, next_touched);
+}
 
-	while (connection && connection->number != number)
-		connection = connection->next;
+void carry_add(struct carry_connection *connection)
+{
+	DL_APPEND(carry_connections, connection);
+	HASH_ADD(hh, by_number, number, sizeof(connection->number), connection);
+	touch(connection);
+}
+
+struct carry_connection *carry_find(uint32_t number)
+{
+	struct carry_connection *connection;
+
+	HASH_FIND(hh, by_number, &number, sizeof(number), connection);
 	return connection;
+}
+
+size_t carry_num_connections(void)
+{
+	return HASH_COUNT(by_number);
 }
 
 int carry_send(const struct carry_connection *connection, enum carry_end end,
@@ -50,6 +72,7 @@ void carry_close(struct carry_connection *connection, enum carry_end end)
 
 	if (connection->sockets[end] >= 0)
 		close(connection->sockets[end]);
+	connection->watched[end] = 0;
 	connection->has_begun |= end == CARRY_SERVER;
 	connection->sockets[end] = -1;
 	free(way->bytes);
@@ -164,6 +187,7 @@ short carry_events(const struct carry_connection *connection, enum carry_end end
 
 void carry_ready(struct carry_connection *connection, enum carry_end end, short events)
 {
+	touch(connection);
 	if (!connection->is_reached[end]) {
 		carry_end_connecting(connection);
 		return;
@@ -214,12 +238,13 @@ static void give_up(struct carry_connection *connection, enum carry_end sender)
 
 void carry_arrived(const struct polycm_tcp_segment *segment)
 {
-	struct carry_connection *connection = find(segment->connection);
+	struct carry_connection *connection = carry_find(segment->connection);
 	const enum carry_end end = segment->to_server ? CARRY_SERVER : CARRY_CLIENT;
 	struct carry_way *way;
 
 	if (!connection)
 		return;
+	touch(connection);
 	way = &connection->to_end[end];
 	switch (segment->kind) {
 	case POLYCM_TCP_SYN:
@@ -268,16 +293,27 @@ static bool has_ended(const struct carry_connection *connection)
 	return true;
 }
 
+static void forget(struct carry_connection *connection)
+{
+	carry_close(connection, CARRY_CLIENT);
+	carry_close(connection, CARRY_SERVER);
+	HASH_DEL(by_number, connection);
+	DL_DELETE(carry_connections, connection);
+	free(connection);
+}
+
 void carry_forget_ended(void)
 {
 	struct carry_connection *connection, *next;
 
-	DL_FOREACH_SAFE(carry_connections, connection, next) {
-		if (!has_ended(connection))
+	LL_FOREACH_SAFE2(touched, connection, next, next_touched) {
+		connection->is_touched = false;
+		if (has_ended(connection)) {
+			forget(connection);
 			continue;
-		carry_close(connection, CARRY_CLIENT);
-		carry_close(connection, CARRY_SERVER);
-		DL_DELETE(carry_connections, connection);
-		free(connection);
+		}
+		for (enum carry_end end = 0; end < CARRY_ENDS; end++)
+			carry_watch(connection, end);
 	}
+	touched = NULL;
 }

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <utlist.h>
 
 #include "carry.h"
 
@@ -46,7 +45,7 @@ void carry_begin(const struct turn_connect_request *request, int fd)
 		.ends = { carry_plain(&request->from), carry_plain(&request->to) },
 		.sockets = { -1, -1 },
 	};
-	DL_APPEND(carry_connections, connection);
+	carry_add(connection);
 	err = carry_send(connection, CARRY_SERVER, POLYCM_TCP_SYN, 0);
 	if (err)
 		carry_fail(connection, err == -EADDRNOTAVAIL ? -ENETUNREACH : err);

@@ -340,29 +340,12 @@ void abort_socket(int fd)
 
 bool carrier_step(int timeout_ms)
 {
-	struct pollfd ready_ends[2 * MANY];
-	struct carry_connection *connection, *next;
-	unsigned int num = 0, at = 0;
-	bool any;
+	unsigned int others;
+	int num = carry_wait(timeout_ms, &others);
 
-	for (connection = carry_connections; connection; connection = connection->next)
-		for (enum carry_end end = 0; end < CARRY_ENDS; end++, num++) {
-			const short events = carry_events(connection, end);
-
-			assert_true(num < ARRAY_SIZE(ready_ends));
-			ready_ends[num] = (struct pollfd){
-				.fd = events ? connection->sockets[end] : -1, .events = events,
-			};
-		}
-	any = poll(ready_ends, num, timeout_ms) > 0;
-	for (connection = carry_connections; connection; connection = next) {
-		next = connection->next;
-		for (enum carry_end end = 0; end < CARRY_ENDS; end++, at++)
-			if (ready_ends[at].revents && ready_ends[at].fd == connection->sockets[end])
-				carry_ready(connection, end, ready_ends[at].revents);
-	}
+	assert_true(num >= 0 && !others);
 	carry_forget_ended();
-	return any;
+	return num > 0;
 }
 
 static struct polycm_tcp_segment take(unsigned int i)
@@ -467,6 +450,7 @@ int carrier_open(void **state)
 	assert_true(listener >= 0);
 	/* Ours stays as long as the process. */
 	assert_non_null(carry_service_for(&server));
+	(void)carrier_step(0);
 	num_before = num_descriptors();
 	num_under_way = 0;
 	num_connects = 0;
