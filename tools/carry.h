@@ -41,15 +41,17 @@ struct carry_connection {
 	bool is_reached[CARRY_ENDS];	/* the end is connected */
 	bool has_begun;			/* to connect to the server; or it never will */
 	uint16_t port;			/* from which we are connected to the server */
+	struct carry_service *service;	/* at which the client is connected to us; or NULL */
 	struct carry_way to_end[CARRY_ENDS];
 	short watched[CARRY_ENDS];	/* what is waited for there, as carry_events() has it */
 	struct carry_connection *next_touched;
 	bool is_touched;
 };
 
-/* A place where clients connect to us, for each address and port of a server. */
+/* A place where clients of a server's address and port connect to us; there as long as it has one. */
 struct carry_service {
 	struct carry_service *next;
+	unsigned int num_clients;
 	union turn_address to;
 	int listener;
 	uint16_t port;			/* ours */
@@ -69,8 +71,10 @@ bool carry_take_request(int requests);
 
 /* --- carry_service.c: where clients connect to us --- */
 
-/* Made if there is none yet; NULL: it cannot be. */
+/* With one client more.  Made if there is none yet; NULL: it cannot be. */
 struct carry_service *carry_service_for(const union turn_address *to);
+/* A client of it has gone; NULL: nothing is done. */
+void carry_leave_service(struct carry_service *service);
 /* As the kernel names it: the address of that family with that port. */
 socklen_t carry_address_len(const union turn_address *address);
 /* IPv4 in IPv6's clothes becomes IPv4. */

@@ -73,6 +73,10 @@ void carry_close(struct carry_connection *connection, enum carry_end end)
 	if (connection->sockets[end] >= 0)
 		close(connection->sockets[end]);
 	connection->watched[end] = 0;
+	if (end == CARRY_CLIENT) {
+		carry_leave_service(connection->service);
+		connection->service = NULL;
+	}
 	connection->has_begun |= end == CARRY_SERVER;
 	connection->sockets[end] = -1;
 	free(way->bytes);

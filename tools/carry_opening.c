@@ -141,14 +141,14 @@ void carry_end_connecting(struct carry_connection *connection)
  * Of the client's socket, which has just been connected to it; or -1.  Before it may have come programs
  * that have found our port by themselves, and the same client, when we could not accept it.
  */
-static int accept_client(const struct carry_connection *connection,
-			 const struct carry_service *service)
+static int accept_client(const struct carry_connection *connection)
 {
 	union turn_address peer;
 	socklen_t len = sizeof(peer);
 	int last = -1, fd;
 
-	while ((fd = accept4(service->listener, &peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+	while ((fd = accept4(connection->service->listener, &peer.sa, &len,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
 		const bool is_client = carry_port(&peer) == carry_port(&connection->from);
 		const int other = is_client ? last : fd;
 
@@ -168,14 +168,13 @@ static void refuse_server(const struct carry_connection *connection)
 }
 
 /* 0: the program's socket is connected to the service; -ECANCELED: it is not to be any more. */
-static int connect_client(const struct carry_connection *connection,
-			  const struct carry_service *service)
+static int connect_client(const struct carry_connection *connection)
 {
 	union turn_address to = connection->to;
 
-	if (!service)
+	if (!connection->service)
 		return -EADDRNOTAVAIL;
-	carry_set_port(&to, service->port);
+	carry_set_port(&to, connection->service->port);
 	return carry_tells->connect_now(connection->connect, connection->held, &to.sa,
 					carry_address_len(&to));
 }
@@ -199,13 +198,13 @@ static bool is_at_end(int fd)
 /* 0, -ECANCELED: its program does not want it any more, or another negative errno. */
 static int take_client(struct carry_connection *connection)
 {
-	const struct carry_service *service =
-		carry_service_for(&connection->ends[CARRY_SERVER]);
-	int err = connect_client(connection, service), fd;
+	int err, fd;
 
+	connection->service = carry_service_for(&connection->ends[CARRY_SERVER]);
+	err = connect_client(connection);
 	if (err)
 		return err;
-	fd = accept_client(connection, service);
+	fd = accept_client(connection);
 	if (fd < 0)
 		reset_client(connection);
 	let_go(connection);

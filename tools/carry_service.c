@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * carry_service.c - for each address and port at which a program listens, a port of ours at the same
- * address, to which its clients are connected.  They see the program's port in place of ours.
+ * carry_service.c - for each address and port at which a program has clients, a port of ours at the
+ * same address, to which these are connected.  They see the program's port in place of ours.
  */
 #include "config.h"
 
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "carry.h"
 
@@ -58,12 +59,15 @@ static bool is_same(const union turn_address *a, const union turn_address *b)
 /* A listener at the same address with a port that is free, from the last one on; or -1. */
 static int listen_at(union turn_address address, uint16_t *ret_port)
 {
+	static const int on = 1;
 	static uint32_t next;
 	int fd = socket(address.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = -1;
 
 	if (fd < 0)
 		return -1;
+	/* What the kernel keeps of earlier clients (TIME_WAIT) does not take the port. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	errno = EADDRINUSE;
 	for (uint32_t i = 0; i < NUM_PORTS && r && errno == EADDRINUSE; i++) {
 		*ret_port = (uint16_t)(LAST_PORT - next++ % NUM_PORTS);
@@ -82,17 +86,29 @@ struct carry_service *carry_service_for(const union turn_address *to)
 
 	while (service && !is_same(&service->to, to))
 		service = service->next;
-	if (service)
+	if (service) {
+		service->num_clients++;
 		return service;
+	}
 	service = tool_realloc(NULL, 1, sizeof(*service));
 	service->to = *to;
+	service->num_clients = 1;
 	service->listener = listen_at(*to, &service->port);
 	if (service->listener < 0) {
 		free(service);
 		return NULL;
 	}
 	carry_tells->port_is_for(service->port, carry_port(to));
-	service->next = services;
-	services = service;
+	LL_PREPEND(services, service);
 	return service;
+}
+
+void carry_leave_service(struct carry_service *service)
+{
+	if (!service || --service->num_clients)
+		return;
+	close(service->listener);
+	carry_tells->port_is_for(service->port, 0);
+	LL_DELETE(services, service);
+	free(service);
 }

@@ -248,7 +248,7 @@ int __wrap_bind(int fd, const struct sockaddr *address, socklen_t len)
 	return -1;
 }
 
-/* Each address and port of a server has one port of ours, for as long as there is one. */
+/* Each address and port of a server has one port of ours, for as long as it has clients. */
 static void test_services(void **state)
 {
 	static const char *const texts[] = { "127.0.0.1", "127.0.0.3" };
@@ -270,8 +270,13 @@ static void test_services(void **state)
 	for (unsigned int i = 0; i < ARRAY_SIZE(services); i++) {
 		const union turn_address to = carrier_address(texts[i / 2], (uint16_t)(1000 + i % 2));
 
+		const uint16_t port = services[i]->port;
+
 		assert_ptr_equal(carry_service_for(&to), services[i]);
-		close(services[i]->listener);
+		carry_leave_service(services[i]);
+		assert_int_equal(ports_for[port], 1000 + i % 2);
+		carry_leave_service(services[i]);
+		assert_int_equal(ports_for[port], 0);
 	}
 }
 
@@ -287,7 +292,7 @@ static void test_ports_of_others(void **state)
 	uint16_t port = service->port;
 
 	(void)state;
-	close(service->listener);
+	carry_leave_service(service);
 	taken = carrier_address("127.0.0.1", (uint16_t)(port - 2));
 	assert_int_equal(bind(other, &taken.sa, sizeof(taken.in)), 0);
 	num_binds = 0;
@@ -297,7 +302,7 @@ static void test_ports_of_others(void **state)
 	assert_non_null(service);
 	assert_int_equal(num_binds, 3);
 	assert_int_equal(service->port, port - 3);
-	close(service->listener);
+	carry_leave_service(service);
 	close(other);
 }
 
@@ -323,7 +328,6 @@ static void test_out_of_ports(void **state)
 		close(server);
 		carrier_until(!carry_connections);
 	}
-	close(carry_service_for(&address)->listener);
 	close(here);
 	(void)state;
 }
