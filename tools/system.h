@@ -303,8 +303,26 @@ void system_tell_counter(void);
 
 /* Of a thread, as the system shows it; false: it is not known. */
 bool system_read_name(int32_t pid, int32_t tid, char name[16]);
-/* Of the thread that has the turn: it made no call for so long. */
-void system_tell_busy(const struct system *system, uint32_t number, int seconds);
+
+/* What a thread had of the processor until then. */
+struct system_busy {
+	uint64_t at;		/* ns of real time; 0: nobody has looked */
+	bool is_known;
+	uint64_t used, waited;	/* ns: it ran, and it waited to run */
+	char state;		/* as ps shows it */
+};
+
+void system_look_at_busy(const struct system *system, uint32_t number, uint64_t now,
+			 struct system_busy *ret);
+/*
+ * Why it makes no call, between these two looks, in words that follow "for 10 s of real time"; pause:
+ * so long the launcher itself did not run.  To be freed.
+ */
+char *system_busy_words(const struct system_busy *before, const struct system_busy *after,
+			uint64_t pause);
+/* Of the thread that has the turn: it made no call for so long, and since before that look. */
+void system_tell_busy(const struct system *system, uint32_t number, int seconds,
+		      const struct system_busy *before, uint64_t now, uint64_t pause);
 
 /* --- system_asks.c --- */
 

@@ -31,6 +31,9 @@ struct run {
 	struct system *system;
 	uint64_t progress;	/* turns and calls, when they grew last */
 	uint64_t since;		/* real_ns() */
+	uint64_t looked;	/* likewise */
+	uint64_t pause;		/* the longest between two looks since then */
+	struct system_busy busy;	/* of the owner of the turn, soon after it */
 	struct system_asks asks;
 	bool is_reported;
 	bool is_broken;		/* a member has written where it must not */
@@ -89,13 +92,22 @@ static void look_at_progress(struct run *run)
 
 	if (segment->calls + segment->turns != run->progress) {
 		run->progress = segment->calls + segment->turns;
-		run->since = now;
+		run->since = run->looked = now;
+		run->pause = 0;
+		run->busy.at = 0;
 		run->is_reported = false;
 	}
-	if (run->is_reported || now - run->since < PATIENCE * TURN_SECOND || owner >= TURN_MAX_THREADS)
+	if (now - run->looked > run->pause)
+		run->pause = now - run->looked;
+	run->looked = now;
+	if (run->is_reported || owner >= TURN_MAX_THREADS)
+		return;
+	if (!run->busy.at)
+		system_look_at_busy(run->system, owner, now, &run->busy);
+	if (now - run->since < PATIENCE * TURN_SECOND)
 		return;
 	run->is_reported = true;
-	system_tell_busy(run->system, owner, PATIENCE);
+	system_tell_busy(run->system, owner, PATIENCE, &run->busy, now, run->pause);
 }
 
 /* Did the member die that has the turn?  Others that died are reported when they would have it. */
