@@ -50,7 +50,7 @@ struct turn_tells {
 	void (*sent)(void);
 	/* Its calls do not let others go on, until it says that they may; they must not wait. */
 	void (*keep_turn)(bool keeps);
-	/* --- For who carries TCP connections (turn/carried.h). --- */
+	/* --- For who carries TCP connections (turn/connects.h). --- */
 	/*
 	 * That connect() (turn/carried.h), of which fd is the socket, is carried out now.  Nobody sees
 	 * the socket meanwhile.  0: it has ended; -ECANCELED: its program has given it up; or another

@@ -11,148 +11,17 @@
 
 #include "carried.h"
 #include "clock.h"
+#include "connects.h"
 #include "descriptors.h"
 #include "hand.h"
-#include "loopback.h"
 #include "order.h"
 #include "pointers.h"
 #include "ports.h"
 #include "raw.h"
-#include "refuse.h"
 #include "signals.h"
 #include "tcp.h"
 
-/* turn_connect.result */
-#define IS_HELD 1	/* it is not known yet */
-#define IS_GIVEN_UP 2	/* by the program: whoever waits for it gets ECONNRESET */
-
 #define LONGEST_NS (10 * TURN_SECOND)	/* until the carrier takes a request */
-
-static uint64_t cookie_of(int fd)
-{
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
-
-	return TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) ? 0 : cookie;
-}
-
-/* ------------------------------------------------------------------------
- * Connections that are being made.
- */
-
-static struct turn_connect *find(uint64_t cookie)
-{
-	for (uint32_t i = 0; cookie && i < TURN_MAX_CONNECTS && i < turn_segment->num_connects; i++)
-		if (turn_segment->connects[i].cookie == cookie)
-			return &turn_segment->connects[i];
-	return NULL;
-}
-
-/* A place without one: of the oldest result that nobody has taken; NULL: so many are being made. */
-static struct turn_connect *find_place(void)
-{
-	for (uint32_t i = 0; i < TURN_MAX_CONNECTS; i++) {
-		struct turn_connect *connect =
-			&turn_segment->connects[turn_segment->num_connects++ % TURN_MAX_CONNECTS];
-
-		if (!connect->cookie || connect->result != IS_HELD)
-			return connect;
-	}
-	return NULL;
-}
-
-/* Of a socket that has none which is held. */
-static struct turn_connect *add(uint64_t cookie, int result)
-{
-	struct turn_connect *connect = find(cookie);
-
-	connect = connect ? connect : find_place();
-	if (!connect)
-		return NULL;
-	*connect = (struct turn_connect){
-		.cookie = cookie, .number = ++turn_segment->last_connect, .result = result,
-	};
-	turn_segment->num_held += result == IS_HELD;
-	return connect;
-}
-
-static long take_result(struct turn_connect *connect)
-{
-	const long result = connect->result == IS_GIVEN_UP ? -ECONNRESET : connect->result;
-
-	connect->cookie = 0;
-	return result;
-}
-
-/* The kernel's error, too, which is the same. */
-static long take_both(int fd, struct turn_connect *connect)
-{
-	socklen_t len = sizeof(int);
-	int error;
-
-	if (connect->result < 0)
-		TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len);
-	return take_result(connect);
-}
-
-static void end_held(struct turn_connect *connect, int result)
-{
-	turn_segment->num_held--;
-	connect->result = result;
-	turn_changed();
-}
-
-static struct turn_connect *find_held(uint32_t number)
-{
-	for (uint32_t i = 0; i < TURN_MAX_CONNECTS && i < turn_segment->num_connects; i++) {
-		struct turn_connect *connect = &turn_segment->connects[i];
-
-		if (connect->cookie && connect->number == number && connect->result == IS_HELD)
-			return connect;
-	}
-	return NULL;
-}
-
-int turn_carried_connect_now(uint32_t number, int fd, const struct sockaddr *to, socklen_t len)
-{
-	struct turn_connect *connect = find_held(number);
-	long result;
-
-	if (!connect)
-		return -ECANCELED;
-	turn_disconnect(fd);
-	result = TURN_RAW(SYS_connect, fd, to, len);
-	if (result == -EINPROGRESS) {
-		turn_loopback_settle();
-		/* What the first call has begun, if the program's socket does not wait. */
-		result = TURN_RAW(SYS_connect, fd, to, len);
-	}
-	if (!result)
-		end_held(connect, 0);
-	return (int)result;
-}
-
-void turn_carried_fails(uint32_t number, int fd, int result)
-{
-	struct turn_connect *connect = find_held(number);
-
-	if (!connect)
-		return;
-	if (fd >= 0 && !turn_disconnect(fd))
-		turn_refuse(fd);
-	end_held(connect, result);
-}
-
-void turn_carried_reset_means(uint64_t cookie, int error)
-{
-	if (cookie)
-		add(cookie, -error);
-}
-
-void turn_carried_port_is_for(uint16_t port, uint16_t other)
-{
-	turn_segment->ports_for[port] = other;
-}
 
 /* ------------------------------------------------------------------------
  * connect()
@@ -199,7 +68,7 @@ bool turn_carried_is(int fd, const struct sockaddr *to, socklen_t len)
 	if (!turn_segment->carries_tcp || !own_host()->num || !turn_tcp_is(fd))
 		return false;
 	/* An address of another family the kernel refuses. */
-	return find(cookie_of(fd)) || (turn_ports_read(to, len, address) &&
+	return turn_connects_of(fd) || (turn_ports_read(to, len, address) &&
 				       is_of_another(address) && to->sa_family == domain_of(fd));
 }
 
@@ -276,17 +145,15 @@ static long begin(const struct turn_call *call, uint64_t cookie)
 	turn_disconnect(fd);	/* from where it failed the last time */
 	turn_ports_before_carried(fd, (const struct sockaddr *)call->arguments[1],
 				  (socklen_t)call->arguments[2], &request.from, &request.to);
-	connect = add(cookie, IS_HELD);
+	connect = turn_connects_begin(cookie);
 	if (!connect)
 		return -EAGAIN;
 	request.number = connect->number;
 	result = TURN_RAW(SYS_listen, fd, 0);
 	if (!result)
 		result = ask(&request, fd);
-	if (result) {
-		turn_segment->num_held--;
-		connect->cookie = 0;
-	}
+	if (result)
+		turn_connects_forget(connect);
 	turn_changed();
 	return result;
 }
@@ -298,7 +165,7 @@ static long await(const struct turn_call *call, uint64_t cookie, int option, lon
 	const struct turn_connect *connect;
 	long interrupted;
 
-	while ((connect = find(cookie)) && connect->result == IS_HELD) {
+	while ((connect = turn_connects_find(cookie)) && turn_connects_is_held(connect)) {
 		interrupted = turn_signal_result(call, deadline == TURN_NEVER);
 		if (interrupted)
 			return interrupted;
@@ -309,10 +176,21 @@ static long await(const struct turn_call *call, uint64_t cookie, int option, lon
 	return 0;
 }
 
+/* The kernel's error, too, which is the same. */
+static long take_both(int fd, struct turn_connect *connect)
+{
+	socklen_t len = sizeof(int);
+	int error;
+
+	if (turn_connects_has_failed(connect))
+		TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	return turn_connects_take(connect);
+}
+
 static long await_result(const struct turn_call *call, uint64_t cookie, long in_vain)
 {
 	const long result = await(call, cookie, SO_SNDTIMEO, in_vain);
-	struct turn_connect *connect = result ? NULL : find(cookie);
+	struct turn_connect *connect = result ? NULL : turn_connects_find(cookie);
 
 	return connect ? take_both((int)call->arguments[0], connect) : result;
 }
@@ -325,43 +203,36 @@ static bool is_to_disconnect(const struct turn_call *call)
 	       turn_can_read(to, sizeof(to->sa_family)) && to->sa_family == AF_UNSPEC;
 }
 
-/* The carrier learns of it when it is to connect the socket. */
-static void give_up(struct turn_connect *connect, int fd)
-{
-	turn_disconnect(fd);
-	end_held(connect, IS_GIVEN_UP);
-}
-
 bool turn_carried_shut_down(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0], how = (int)call->arguments[1];
-	struct turn_connect *connect = turn_segment->num_held ? find(cookie_of(fd)) : NULL;
+	struct turn_connect *connect = turn_segment->num_held ? turn_connects_of(fd) : NULL;
 
-	if (!connect || connect->result != IS_HELD || how < SHUT_RD || how > SHUT_RDWR)
+	if (!connect || !turn_connects_is_held(connect) || how < SHUT_RD || how > SHUT_RDWR)
 		return false;
-	give_up(connect, fd);
+	turn_connects_give_up(connect, fd);
 	return true;
 }
 
 long turn_carried_connect(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
-	const uint64_t cookie = cookie_of(fd);
-	struct turn_connect *connect = find(cookie);
+	const uint64_t cookie = turn_connects_cookie(fd);
+	struct turn_connect *connect = turn_connects_find(cookie);
 	long result;
 
 	if (connect && is_to_disconnect(call)) {
-		if (connect->result == IS_HELD)
-			give_up(connect, fd);
+		if (turn_connects_is_held(connect))
+			turn_connects_give_up(connect, fd);
 		else
-			connect->cookie = 0;
+			turn_connects_forget(connect);
 		return turn_done(turn_disconnect(fd));
 	}
-	if (connect && connect->result == IS_GIVEN_UP) {
-		connect->cookie = 0;
+	if (connect && turn_connects_is_given_up(connect)) {
+		turn_connects_forget(connect);
 		connect = NULL;
 	}
-	if (connect && connect->result != IS_HELD)
+	if (connect && !turn_connects_is_held(connect))
 		return turn_done(take_both(fd, connect));
 	if (connect)
 		return turn_may_wait(fd) ? turn_done(await_result(call, cookie, -EALREADY)) : -EALREADY;
@@ -385,9 +256,9 @@ long turn_carried_before_data(const struct turn_call *call, bool may_not_wait)
 
 	if (__builtin_expect(!turn_segment->num_held, 1))
 		return 0;
-	cookie = cookie_of(fd);
-	connect = find(cookie);
-	if (!connect || connect->result != IS_HELD)
+	cookie = turn_connects_cookie(fd);
+	connect = turn_connects_find(cookie);
+	if (!connect || !turn_connects_is_held(connect))
 		return 0;
 	if (may_not_wait || !turn_may_wait(fd))
 		return turn_done(-EAGAIN);
@@ -408,10 +279,10 @@ long turn_carried_get_option(const struct turn_call *call)
 	if (result || !turn_segment->carries_tcp || call->arguments[1] != SOL_SOCKET ||
 	    call->arguments[2] != SO_ERROR)
 		return result;
-	connect = find(cookie_of((int)call->arguments[0]));
-	if (!connect || (connect->result >= 0 && connect->result != IS_GIVEN_UP))
+	connect = turn_connects_of((int)call->arguments[0]);
+	if (!connect || !(turn_connects_has_failed(connect) || turn_connects_is_given_up(connect)))
 		return result;
-	error = (int)-take_result(connect);
+	error = (int)-turn_connects_take(connect);
 	/* As long as the kernel has made it. */
 	memcpy((void *)call->arguments[3], &error, (size_t)*(const int *)call->arguments[4]);
 	return 0;
@@ -424,8 +295,8 @@ long turn_carried_error(int fd, long result)
 	if (__builtin_expect(result != -ECONNRESET && result != -ECONNREFUSED, 1) ||
 	    !turn_segment->carries_tcp || !turn_tcp_is(fd))
 		return result;
-	connect = find(cookie_of(fd));
-	return connect && connect->result < 0 ? take_result(connect) : result;
+	connect = turn_connects_of(fd);
+	return connect && turn_connects_has_failed(connect) ? turn_connects_take(connect) : result;
 }
 
 /* How much room the program has for an address. */

@@ -52,11 +52,4 @@ long turn_carried_before_data(const struct turn_call *call, bool may_not_wait);
 /* What the result of a call on that socket means, if it is ECONNRESET or ECONNREFUSED. */
 long turn_carried_error(int fd, long result);
 
-/* --- For the carrier (turn_tells.h). --- */
-
-int turn_carried_connect_now(uint32_t number, int fd, const struct sockaddr *to, socklen_t len);
-void turn_carried_fails(uint32_t number, int fd, int result);
-void turn_carried_reset_means(uint64_t cookie, int error);
-void turn_carried_port_is_for(uint16_t port, uint16_t other);
-
 #endif

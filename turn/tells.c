@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "carried.h"
+#include "connects.h"
 #include "hand.h"
 #include "include/turn_tells.h"
 #include "order.h"
@@ -110,8 +110,8 @@ const struct turn_tells polycm_turn_tells = {
 	.serves = serves,
 	.sent = sent,
 	.keep_turn = keep_turn,
-	.connect_now = turn_carried_connect_now,
-	.connect_fails = turn_carried_fails,
-	.reset_means = turn_carried_reset_means,
-	.port_is_for = turn_carried_port_is_for,
+	.connect_now = turn_connects_now,
+	.connect_fails = turn_connects_fails,
+	.reset_means = turn_connects_reset_means,
+	.port_is_for = turn_connects_port_is_for,
 };
