@@ -19,6 +19,7 @@
 #include "ports.h"
 #include "raw.h"
 #include "signals.h"
+#include "spare.h"
 #include "tcp.h"
 
 #define LONGEST_NS (10 * TURN_SECOND)	/* until the carrier takes a request */
@@ -122,7 +123,7 @@ static bool is_to_wait(long result)
 static long ask(const struct turn_connect_request *request, int fd)
 {
 	const uint64_t deadline = turn_clock_after_ns(LONGEST_NS);
-	long through = TURN_RAW(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), result;
+	long through = turn_spare_socket(turn_raw, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC), result;
 
 	if (through < 0)
 		return through;

@@ -13,6 +13,7 @@
 #include "loopback.h"
 #include "raw.h"
 #include "refuse.h"
+#include "spare.h"
 
 /* Where nobody listens: the port of `closed', which is set, seen from `own'.  Its length. */
 static socklen_t find_closed(const union turn_address *own, int closed, union turn_address *ret)
@@ -47,9 +48,9 @@ void turn_refuse(int fd)
 
 	if (flags < 0 || TURN_RAW(SYS_getsockname, fd, &own, &len))
 		return;
-	closed = TURN_RAW(SYS_socket, own.sa.sa_family == AF_INET ||
-			  IN6_IS_ADDR_V4MAPPED(&own.in6.sin6_addr) ? AF_INET : AF_INET6,
-			  SOCK_STREAM | SOCK_CLOEXEC, 0);
+	closed = turn_spare_socket(turn_raw, own.sa.sa_family == AF_INET ||
+				   IN6_IS_ADDR_V4MAPPED(&own.in6.sin6_addr) ? AF_INET : AF_INET6,
+				   SOCK_STREAM | SOCK_CLOEXEC);
 	if (closed < 0)
 		return;
 	len = find_closed(&own, (int)closed, &to);

@@ -16,12 +16,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "spare.h"
+
 /* Data causes an acknowledgement, and that more data; they are at most so deep. */
 #define TURN_SETTLE_ROUNDS 4u
 #define TURN_SETTLE_LONGEST_NS UINT64_C(2000000000)	/* of real time, if nothing arrives at all */
-
-/* A system call: 0 or more, or a negative errno. */
-typedef long turn_ask_fn(long number, long a, long b, long c, long d, long e, long f);
 
 static inline uint64_t turn_settle_now(turn_ask_fn *ask)
 {
@@ -55,7 +54,7 @@ static inline void turn_settle_by(turn_ask_fn *ask)
 	struct sockaddr_in own = {
 		.sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) },
 	};
-	const long fd = ask(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0, 0, 0, 0);
+	const long fd = turn_spare_socket(ask, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC);
 	socklen_t len = sizeof(own);
 	bool waited = true;
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
@@ -481,6 +482,26 @@ static void odd(void)
 	puts("odd");
 }
 
+/* No descriptor is left for what connect() does besides. */
+static void full(void)
+{
+	struct rlimit limit;
+	int fd = open_for(0), refused = open_for(0), last = -1;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = 50;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	for (int more = dup(fd); more >= 0; more = dup(fd))
+		last = more;
+	CHECK(errno == EMFILE && last == 49);
+	CHECK(!connect_once(fd) && echo(fd, 100));
+	((struct sockaddr_in *)&server)->sin_port = htons(5001);
+	CHECK(connect_once(refused) == ECONNREFUSED);
+	CHECK(dup(fd) < 0 && errno == EMFILE);
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur == 50);
+	puts("full");
+}
+
 /* Who polls sees a connection when all of it is there. */
 static void many(void)
 {
@@ -550,7 +571,8 @@ int main(int argc, char **argv)
 		{ "talk", talk }, { "bulk", bulk }, { "loop", loop },
 		{ "interrupted", interrupted }, { "die", die }, { "fill", fill },
 		{ "block", block }, { "gone", gone }, { "reset", reset }, { "close", close_at_once },
-		{ "given_up", given_up }, { "odd", odd }, { "many", many }, { "go", go },
+		{ "given_up", given_up }, { "odd", odd }, { "full", full },
+		{ "many", many }, { "go", go },
 	};
 
 	clock_gettime(CLOCK_MONOTONIC, &begun);

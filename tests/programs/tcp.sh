@@ -65,6 +65,7 @@ check 'connect() that its program gives up' prints '[client] given up' -- given_
 # Four socket connect again; those that were closed before they were connected the server never has.
 check 'closed before it was connected' counts out 5 'accept: '
 check 'little room for names, and addresses of another family' prints '[client] odd' -- odd
+check 'connect() without a descriptor left' prints '[client] full' -- full
 check '300 connections at once' prints '[client] many: 300' -- many
 server=serve_late
 check 'a client that has gone before accept() had it has its port' prints '[client] at 10.0.0.2 port 32768' \
