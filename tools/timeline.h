@@ -103,6 +103,15 @@ void timeline_free(struct timeline *timeline);
 /* timeline_names.c: "host, process 0" becomes "host, rping", with the number if there are several. */
 void timeline_name_columns(struct timeline *timeline);
 
+/* --- timeline_tcp.c --- */
+
+/* A segment of a TCP connection of programs. */
+bool item_is_tcp(const struct item *item);
+/* After all others: between the columns of nodes. */
+void timeline_place_tcp(struct timeline *timeline);
+/* Where who carries the connections tells of what happens to a node, if nobody else does; or -1. */
+int timeline_tcp_column(const struct timeline *timeline, const struct item *change);
+
 /* The column of that name, which is taken over; -1 once there are too many. */
 int timeline_column(struct timeline *timeline, char *name);
 

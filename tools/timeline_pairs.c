@@ -37,7 +37,10 @@ struct pairs {
  * Both lines of a packet.
  */
 
-/* A packet of which the link makes copies is sent and comes several times: each time for itself. */
+/*
+ * A packet of which the link makes copies is sent and comes several times: each time for itself.  TCP
+ * repeats what was lost, and it comes once.
+ */
 static void number_copies(struct timeline *timeline)
 {
 	struct number *sends = NULL, *arrivals = NULL;
@@ -49,6 +52,10 @@ static void number_copies(struct timeline *timeline)
 
 		if (!item_is_packet(item) || packet <= 0)
 			continue;
+		if (item_is_tcp(item)) {
+			item->packet <<= TIMELINE_COPY_BITS;
+			continue;
+		}
 		number_add(counts, packet, 0);
 		item->packet = item->packet << TIMELINE_COPY_BITS |
 			       (number_find(*counts, packet)->value++ &
@@ -96,6 +103,13 @@ void timeline_number_packets(struct timeline *timeline)
 	}
 }
 
+/* TCP has sent it once more, since it was lost before. */
+static void repeat(struct timeline *timeline, struct number *send, size_t again)
+{
+	timeline->items[send->value].lost = true;
+	send->value = (long long)again;
+}
+
 void timeline_pair(struct timeline *timeline)
 {
 	struct number *sent = NULL, *send;	/* line of a packet's departure */
@@ -106,8 +120,9 @@ void timeline_pair(struct timeline *timeline)
 		long long packet = (long long)item->packet;
 
 		item->other = TIMELINE_NONE;
-		if (item->kind == ITEM_SEND)
-			number_add(&sent, packet, (long long)i);
+		if (item->kind == ITEM_SEND && !number_add(&sent, packet, (long long)i) &&
+		    item_is_tcp(item))
+			repeat(timeline, number_find(sent, packet), i);
 		send = item->kind == ITEM_RECV ? number_find(sent, packet) : NULL;
 		if (!send)
 			continue;
@@ -282,8 +297,8 @@ void timeline_find_peers(struct timeline *timeline)
 			cut_off(&pairs, item);
 		if (!item_is_packet(item) || item->other != TIMELINE_NONE)
 			continue;
-		item->lost = item->kind == ITEM_SEND && is_lost(&pairs, item);
-		if (item->process >= 0)
+		item->lost |= item->kind == ITEM_SEND && is_lost(&pairs, item);
+		if (item->process >= 0 && !item_is_tcp(item))
 			item->peer = find_peer(&pairs, item);
 	}
 	number_drop(&pairs.comm_ids);

@@ -132,8 +132,8 @@ static void place(struct timeline *timeline, struct item *item)
 		return;
 	if (item->kind == ITEM_ADDRESS && item->process >= 0)
 		return;		/* of all processes alike */
-	if (is_change(item))
-		return;		/* see place_changes() */
+	if (is_change(item) || (item->process >= 0 && item_is_tcp(item)))
+		return;		/* see place_changes(), timeline_place_tcp() */
 	if (*here && item->host != item->writer)
 		item->column = foreign_column(timeline, here, item->host);
 	else if (*here)
@@ -201,8 +201,9 @@ static void place_changes(struct timeline *timeline)
 		item->column = named_column(timeline, name, strlen(name));
 		if (item->column < 0 && first < 0)
 			item->column = column_of_nobody(timeline, node);
-		else if (item->column < 0 && item->kind == ITEM_FAULT)
-			item->column = first;
+		else if (item->column < 0)
+			item->column = item->kind == ITEM_FAULT ? first :
+				       timeline_tcp_column(timeline, item);
 		free(name);
 	}
 }
@@ -445,6 +446,7 @@ int timeline_read(struct timeline *timeline, char *const *paths, size_t num)
 	timeline_number_packets(timeline);
 	timeline_clocks(timeline);
 	place_items(timeline);
+	timeline_place_tcp(timeline);
 	place_changes(timeline);
 	timeline_name_columns(timeline);
 	sort(timeline);

@@ -222,17 +222,17 @@ static unsigned int count_message(struct builder *b, const struct item *item)
 	unsigned int before;
 	char *key;
 
-	key = tool_printf("%s/%s/%s/%lld/%lld/%lld/%lld/%lld", item_text(item, "from"),
-			  item_text(item, "to"), item->text, item_number(item, "local"),
-			  item_number(item, "remote"), item_number(item, "qpn"),
-			  item_number(item, "psn"), item_number(item, "offset"));
-	HASH_FIND_STR(b->messages, key, message);
-	/* ACKs and the like are repeated all the time; datagrams and TCP's segments have no number. */
-	if (strstr(item->text, "ACK") || strstr(item->text, "NAK") || !strcmp(item->text, "UD") ||
-	    !strncmp(item->text, "TCP_", 4)) {
-		free(key);
+	if (item_is_tcp(item))
+		key = tool_printf("TCP/%llu", (unsigned long long)item->packet);
+	/* ACKs and the like are repeated all the time; datagrams have no number. */
+	else if (strstr(item->text, "ACK") || strstr(item->text, "NAK") || !strcmp(item->text, "UD"))
 		return 0;
-	}
+	else
+		key = tool_printf("%s/%s/%s/%lld/%lld/%lld/%lld/%lld", item_text(item, "from"),
+				  item_text(item, "to"), item->text, item_number(item, "local"),
+				  item_number(item, "remote"), item_number(item, "qpn"),
+				  item_number(item, "psn"), item_number(item, "offset"));
+	HASH_FIND_STR(b->messages, key, message);
 	if (!message) {
 		message = tool_realloc(NULL, 1, sizeof(*message));
 		*message = (struct message){ .key = key };

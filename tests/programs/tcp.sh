@@ -103,6 +103,13 @@ scenario 'links = ( { latency = "1 ms"; bandwidth = "8 Mbit/s"; } );'
 check 'a megabyte there and back at 8 Mbit/s' prints '[client] bulk: 10' -- bulk
 scenario "$slow" 'faults = ( { action = "lose"; message = "TCP_SYN"; nth = 1; times = 2; } );'
 check 'two SYNs are lost' prints 'connect: done, 3020 ms' -- talk
+# Each repetition has a line; nothing happens where connections are carried, so that is no column.
+timeline() {
+	polycm timeline trace >out 2>err && [ ! -s err ] && counts trace 3 '"send","packet":1,' && counts trace 1 '"recv","packet":1,' &&
+		counts out 1 '^ +client +server$' && counts out 1 '├── TCP_SYN ─+✗' && counts out 1 'again: TCP_SYN ─+✗' &&
+		counts out 1 'again: TCP_SYN \[1\]' && counts out 2 '↯ lose TCP_SYN' && lacks out network
+}
+check 'a timeline of it' timeline
 scenario "$slow" 'faults = ( { action = "lose"; message = "TCP_DATA"; from = "server"; nth = 2; times = 2; } );'
 check 'an answer is lost twice' prints 'message 0: 40 ms' 'message 1: 760 ms' 'message 2: 880 ms' -- talk
 scenario "$slow" 'faults = ( { action = "delay"; message = "tcp"; from = "client"; nth = 4; delay = "1 s"; } );'

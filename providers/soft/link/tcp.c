@@ -24,6 +24,7 @@
 #include "block.h"
 #include "left.h"
 #include "shape_internal.h"
+#include "tap.h"
 
 #define FIRST_TIMEOUT SIM_MS(200)	/* TCP_RTO_MIN, above any round trip here */
 #define OPENING_TIMEOUT SIM_MS(1000)
@@ -309,6 +310,9 @@ static void fire(struct sim_timer *timer)
 		return;
 	}
 	sender->retries++;
+	/* What TCP does below a stream of RDMA is not in a trace. */
+	if (sim_tapped() && kept->frame.type == SIM_PACKET_TCP && sim_port_carries(kept->frame.from))
+		sim_tap_sent(&kept->frame, kept->slot);
 	decide(&kept->frame, &kept->message, &kept->fate);
 	if (!kept->fate.lost || kept->fate.rejected)
 		go_on(sender);
@@ -337,11 +341,10 @@ static struct sender *get_sender(const struct sim_frame *frame, uint64_t connect
 	sender = sim_block_get(sizeof(*sender), frame->type);
 	if (!sender)
 		return NULL;
-	memset(sender, 0, sizeof(*sender));
-	sender->from = frame->from;
-	sender->to = frame->to;
-	sender->connection = connection;
-	sender->end = &sender->first;
+	*sender = (struct sender){
+		.from = frame->from, .to = frame->to, .connection = connection,
+		.end = &sender->first,
+	};
 	sim_timer_init(&sender->timer, fire);
 	bucket = bucket_of(frame->from, frame->to, connection);
 	LL_PREPEND(*bucket, sender);
@@ -488,11 +491,10 @@ unsigned int sim_tcp_waiting(void)
 /* Other processes still get what was announced to them. */
 void sim_tcp_drop_all(void)
 {
-	for (unsigned int i = 0; i < BUCKETS; i++) {
+	for (unsigned int i = 0; i < BUCKETS; i++)
 		while (buckets[i]) {
 			for (struct segment_kept *kept = buckets[i]->first; kept; kept = kept->next)
 				kept->announced = 0;
 			forget(buckets[i]);
 		}
-	}
 }
