@@ -13,6 +13,7 @@
 
 #include "system.h"
 #include "turn/order.h"
+#include "turn/preempt.h"
 
 /* Who comes later begins later, when those before have had time to wait. */
 #define START_GAP TURN_SECOND
@@ -31,7 +32,7 @@ static void begin_at(const struct system *system, struct system_program *program
 	program->is_pending = false;
 }
 
-/* Faults that last end before the last programs begin; no other begins (polycm(7)). */
+/* Faults that last end before the last programs begin; no other begins (polycm-scenario(5)). */
 static void let_faults_begin(bool may)
 {
 	const char *record = getenv("POLYCM_SIM_EXPLORE");
@@ -109,8 +110,10 @@ static bool begin_those(struct system *system)
 		} else if (all_ended(system, program->begin.those)) {
 			const bool is_last = program->begin.when == PROGRAMS_LAST;
 
-			if (is_last)
+			if (is_last) {
 				let_faults_begin(false);
+				turn_preempt_end_choice(system->segment);
+			}
 			begin_at(system, program,
 				 now + (is_last ? PROGRAMS_PAUSE_S * TURN_SECOND : 0));
 		}

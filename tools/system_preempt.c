@@ -119,6 +119,25 @@ static int read_all(struct turn_segment *segment, const config_t *config)
  */
 static const unsigned int numbers[] = { 0, 0, 1, 8, MANY, MANY, MANY, MANY };
 
+/* The last ones run when nothing goes wrong any more, and the carrier is none of the user's. */
+static bool may_be_slow(const struct system_program *program)
+{
+	return program->begin.when != PROGRAMS_LAST && !program->is_carrier;
+}
+
+static uint32_t choose_program(const struct system *system, uint64_t *state)
+{
+	uint32_t num = 0, program = 0;
+	uint64_t place;
+
+	for (size_t i = 0; i < system->num; i++)
+		num += may_be_slow(&system->programs[i]);
+	place = num ? turn_order_draw(state) % num : 0;
+	while (program < system->num && (!may_be_slow(&system->programs[program]) || place--))
+		program++;
+	return program;
+}
+
 static void choose(const struct system *system, const config_t *config, uint64_t seed,
 		   const char *points)
 {
@@ -131,7 +150,7 @@ static void choose(const struct system *system, const config_t *config, uint64_t
 	(void)config_lookup_int(config, "explore.preemptions", &most);
 	choice.num = numbers[turn_order_draw(&state) % (sizeof(numbers) / sizeof(numbers[0]))];
 	if (choice.num == MANY) {
-		choice.program = (uint32_t)(turn_order_draw(&state) % system->num);
+		choice.program = choose_program(system, &state);
 		choice.num *= (uint32_t)system->num;
 	}
 	if (most >= 0 && choice.num > (unsigned int)most)

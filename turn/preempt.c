@@ -39,6 +39,12 @@ void turn_preempt_choose(struct turn_segment *segment, const struct turn_choice 
 	segment->preempt_at = next_chosen(segment, 0);
 }
 
+void turn_preempt_end_choice(struct turn_segment *segment)
+{
+	segment->preempt_at = TURN_NEVER;
+	segment->num_chosen = 0;
+}
+
 bool turn_preempt_give(struct turn_segment *segment, const struct turn_preemption *given)
 {
 	if (segment->num_given == TURN_MAX_PREEMPTIONS)

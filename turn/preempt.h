@@ -22,6 +22,8 @@ struct turn_choice {
 };
 
 void turn_preempt_choose(struct turn_segment *segment, const struct turn_choice *choice);
+/* Nobody is held up any more by that choice. */
+void turn_preempt_end_choice(struct turn_segment *segment);
 /* One that is given, before the run; false: there are too many. */
 bool turn_preempt_give(struct turn_segment *segment, const struct turn_preemption *given);
 

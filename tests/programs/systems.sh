@@ -222,6 +222,16 @@ family() {
 }
 check 'a family' family
 
+# It fails if it is held up.
+cat >last.pl <<'END'
+use Time::HiRes qw(time);
+my $begin = time;
+select undef, undef, undef, 0.0001 for 1 .. 99;
+exit(time > $begin + 0.05);
+END
+check 'the last program comes on time' eval 'programs "node = \"server\"; command = \"sleep 1\";" \
+	"node = \"client\"; name = \"last\"; after = \"all\"; command = \"perl last.pl\";" >late.scenario &&
+	exits 0 polycm explore --scenario late.scenario --seeds 1-40 --failures 0'
 # All others wait for their turn.
 check 'a program that computes' eval 'exits 2 polycm explore --output found --timeout 1 --seeds 1 --on server sleep 9 \
 	--on client bash -c "while :; do :; done" && has err "does not end: bash computes" && lacks err "waits in"'

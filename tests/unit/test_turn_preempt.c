@@ -255,6 +255,26 @@ static void test_only_one_member_is_held_up(void **state)
 		assert_int_equal(segment.preempted[i].process, 2);
 }
 
+static void test_a_choice_ends_and_what_is_given_does_not(void **state)
+{
+	const struct turn_preemption given = {
+		.process = 1, .thread = 1, .point = { .call = POINTS / 3 }, .ns = 1000,
+	};
+	uint32_t threads[POINTS] = { 0 };
+	uint32_t num;
+
+	(void)state;
+	assert_true(turn_preempt_give(&segment, &given));
+	choose(3, POINTS, 100);
+	add_threads();
+	assert_int_not_equal(pass_points(threads, POINTS / 6), 0);
+	num = segment.num_preempted;
+	turn_preempt_end_choice(&segment);
+	assert_int_equal(pass_points(threads, POINTS - POINTS / 6), given.ns);
+	assert_int_equal(segment.num_preempted, num + 1);
+	assert_int_equal(segment.preempted[num].ns, given.ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +291,7 @@ int main(void)
 		cmocka_unit_test_setup(test_what_was_noted_repeats_it, setup),
 		cmocka_unit_test_setup(test_seeds_choose_different_places, setup),
 		cmocka_unit_test_setup(test_only_one_member_is_held_up, setup),
+		cmocka_unit_test_setup(test_a_choice_ends_and_what_is_given_does_not, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
