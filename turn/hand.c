@@ -15,6 +15,7 @@
 #include "raw.h"
 #include "timers.h"
 
+#define LONG_WAIT_NS 1000000u
 #define LOOK_S 1	/* of real time, between two looks whether the launcher lives */
 
 struct turn_segment *turn_segment;
@@ -141,9 +142,17 @@ static bool goes_on_waiting(enum turn_state state, uint64_t deadline, bool was_i
 	return state != TURN_DESCRIPTORS || self->looked == turn_segment->changes;
 }
 
+/* Who waits for so long lets time go on, and need not wait longer each time. */
+static void end_wait(struct turn_thread *self, uint64_t begin)
+{
+	if (!self->woken && self->then != TURN_POLLS && turn_segment->now - begin >= LONG_WAIT_NS)
+		turn_progress();
+}
+
 bool turn_wait(enum turn_state state, uint64_t deadline)
 {
 	struct turn_thread *self = turn_self();
+	const uint64_t begin = turn_segment->now;
 	uint64_t timer;
 
 	do {
@@ -154,6 +163,7 @@ bool turn_wait(enum turn_state state, uint64_t deadline)
 		go_on();
 		turn_timers_expire();
 	} while (goes_on_waiting(state, deadline, self->interrupted));
+	end_wait(self, begin);
 	return self->woken;
 }
 

@@ -33,7 +33,7 @@ static bool wait_on(uint64_t deadline)
  * num: descriptors that are ready.  True: ask the kernel again.  A time-out of 0 that finds none
  * counts as a yield, since its program will ask again.
  */
-static bool wait_or_yield(long num, uint64_t deadline)
+static bool wait_or_yield(long num, uint64_t begin, uint64_t deadline)
 {
 	if (num > 0)
 		turn_progress();
@@ -41,7 +41,8 @@ static bool wait_or_yield(long num, uint64_t deadline)
 		return false;
 	if (wait_on(deadline))
 		return true;
-	turn_clock_yield();
+	if (deadline <= begin)
+		turn_clock_yield();
 	return false;
 }
 
@@ -80,6 +81,7 @@ long turn_poll(const struct turn_call *call)
 {
 	const long *arguments = call->arguments;
 	const bool is_poll = call->number == SYS_poll;
+	const uint64_t begin = turn_segment->now;
 	const uint64_t deadline = is_poll ? after_ms((int)arguments[2]) :
 					    turn_clock_after((const struct timespec *)arguments[2]);
 	struct timespec now;
@@ -91,7 +93,7 @@ long turn_poll(const struct turn_call *call)
 		if (!num)
 			num = turn_signal_result_with(call, is_poll ? NULL :
 						      (const void *)arguments[3]);
-	} while (wait_or_yield(num, deadline));
+	} while (wait_or_yield(num, begin, deadline));
 	if (!is_poll)
 		write_left((struct timespec *)arguments[2], deadline);
 	return num;
@@ -109,6 +111,7 @@ long turn_select(const struct turn_call *call)
 	const struct timeval *given = (const struct timeval *)arguments[4];
 	const struct { const void *mask; size_t size; } *with_mask =
 		call->number == SYS_select ? NULL : (const void *)arguments[5];
+	const uint64_t begin = turn_segment->now;
 	struct sets sets = { .size = 0 };
 	uint64_t deadline = TURN_NEVER;
 	struct timespec now;
@@ -140,7 +143,7 @@ long turn_select(const struct turn_call *call)
 			       sets.given[2] ? &sets.asked[2] : NULL, &now, NULL);
 		if (!num)
 			num = turn_signal_result_with(call, with_mask ? with_mask->mask : NULL);
-	} while (wait_or_yield(num, deadline));
+	} while (wait_or_yield(num, begin, deadline));
 	for (unsigned int i = 0; i < 3; i++)
 		if (num >= 0 && turn_give(sets.given[i], &sets.asked[i], sets.size))
 			num = -EFAULT;
@@ -155,6 +158,7 @@ long turn_epoll(const struct turn_call *call)
 {
 	const long *arguments = call->arguments;
 	const bool has_mask = call->number != SYS_epoll_wait;
+	const uint64_t begin = turn_segment->now;
 	const uint64_t deadline = call->number == SYS_epoll_pwait2 ?
 		turn_clock_after((const struct timespec *)arguments[3]) : after_ms((int)arguments[3]);
 	long num;
@@ -164,6 +168,6 @@ long turn_epoll(const struct turn_call *call)
 		if (!num)
 			num = turn_signal_result_with(call, has_mask ? (const void *)arguments[4] :
 						      NULL);
-	} while (wait_or_yield(num, deadline));
+	} while (wait_or_yield(num, begin, deadline));
 	return num;
 }

@@ -4,6 +4,7 @@
  * descriptors.  All goes as on Linux.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <fenv.h>
 #include <linux/seccomp.h>
@@ -14,6 +15,7 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
@@ -266,6 +268,63 @@ static void time_left(void)
 	CHECK(!select(0, NULL, NULL, NULL, &time) && !time.tv_sec && !time.tv_usec);
 }
 
+static int wait_on_condition(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+	struct timespec until;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 1000000;
+	if (until.tv_nsec >= 1000000000)
+		until = (struct timespec){ until.tv_sec + 1, until.tv_nsec - 1000000000 };
+	pthread_mutex_lock(&lock);
+	err = pthread_cond_timedwait(&never, &lock, &until);
+	pthread_mutex_unlock(&lock);
+	return err == ETIMEDOUT ? 0 : -1;
+}
+
+/* One that waits again and again for as long as it wants does not wait longer the longer it does. */
+static void ticks(void)
+{
+	const struct timespec tick = { .tv_nsec = 1000000 };
+	struct timeval time;
+	struct epoll_event event;
+	int epoll = epoll_create1(0);
+	double begin, took;
+
+	for (int way = 0; way < 6; way++) {
+		begin = seconds();
+		for (int i = 0; i < 4000; i++) {
+			switch (way) {
+			case 0:
+				CHECK(!poll(NULL, 0, 1));
+				break;
+			case 1:
+				time = (struct timeval){ .tv_usec = 1000 };
+				CHECK(!select(0, NULL, NULL, NULL, &time));
+				break;
+			case 2:
+				CHECK(!epoll_wait(epoll, &event, 1, 1));
+				break;
+			case 3:
+				CHECK(!nanosleep(&tick, NULL));
+				break;
+			case 4:
+				CHECK(!wait_on_condition());
+				break;
+			case 5:
+				CHECK(!ppoll(NULL, 0, &tick, NULL));
+				break;
+			}
+		}
+		took = seconds() - begin;
+		CHECK(took >= 4 && took < 4.05);
+	}
+	close(epoll);
+}
+
 /* What catches its calls is not the program's: it is told, and goes on. */
 static void caught(void)
 {
@@ -361,7 +420,7 @@ static const struct member_case cases[] = {
 	{ "join", join }, { "first_ends", first_ends }, { "owner_dies", owner_dies },
 	{ "suspend", suspend }, { "restart", restart }, { "stream", stream },
 	{ "timers", timers }, { "busy", busy }, { "rounding", rounding },
-	{ "time_left", time_left }, { "caught", caught }, { "watch", watch },
+	{ "time_left", time_left }, { "ticks", ticks }, { "caught", caught }, { "watch", watch },
 	{ "queues", queues }, { "signalled", signalled },
 };
 
