@@ -16,6 +16,7 @@
 #include "timers.h"
 
 #define LONG_WAIT_NS 1000000u
+#define MANY_TICKS 64u
 #define LOOK_S 1	/* of real time, between two looks whether the launcher lives */
 
 struct turn_segment *turn_segment;
@@ -132,38 +133,61 @@ void turn_pass(void)
 }
 
 /* Was it only for a timer of the process, which was none of this thread's business? */
-static bool goes_on_waiting(enum turn_state state, uint64_t deadline, bool was_interrupted)
+static bool goes_on_waiting(enum turn_state state, uint64_t deadline, bool is_poll)
 {
 	const struct turn_thread *self = turn_self();
 
-	if (self->woken || was_interrupted || turn_order_passed(turn_segment, deadline) ||
-	    self->then == TURN_POLLS)
+	if (self->woken || self->interrupted || turn_order_passed(turn_segment, deadline) || is_poll)
 		return false;
 	return state != TURN_DESCRIPTORS || self->looked == turn_segment->changes;
 }
 
-/* Who waits for so long lets time go on, and need not wait longer each time. */
+/* It has waited again and again until its time was over, and in between nothing came of what it did. */
+static bool ticks(const struct turn_thread *self)
+{
+	return self->ticks >= MANY_TICKS && self->then_next == TURN_MOVES && !self->held;
+}
+
+static uint64_t stretch(const struct turn_thread *self, uint64_t deadline)
+{
+	uint64_t rare;
+
+	if (deadline == TURN_NEVER || !ticks(self))
+		return deadline;
+	rare = turn_segment->now + turn_order_tick_length(turn_segment, self);
+	return rare > deadline ? rare : deadline;
+}
+
 static void end_wait(struct turn_thread *self, uint64_t begin)
 {
-	if (!self->woken && self->then != TURN_POLLS && turn_segment->now - begin >= LONG_WAIT_NS)
-		turn_progress();
+	if (self->woken || self->held)
+		return;
+	self->ticks++;
+	/* Who waits for so long lets time go on, and need not wait longer each time. */
+	if (turn_segment->now - begin >= LONG_WAIT_NS)
+		self->idle = self->yields = 0;
 }
 
 bool turn_wait(enum turn_state state, uint64_t deadline)
 {
 	struct turn_thread *self = turn_self();
-	const uint64_t begin = turn_segment->now;
+	const bool is_poll = self->then_next == TURN_POLLS && !self->held;
+	const uint64_t begin = turn_segment->now, until = stretch(self, deadline);
 	uint64_t timer;
 
 	do {
 		timer = turn_timers_next();
-		turn_order_wait(turn_segment, self, state, deadline < timer ? deadline : timer);
-		if (timer != TURN_NEVER)
+		turn_order_wait(turn_segment, self, state, until < timer ? until : timer);
+		if (ticks(self))
+			self->then = TURN_TICKS;
+		/* A look may be left out, and the timer with it. */
+		if (timer != TURN_NEVER && (timer <= until || self->then == TURN_LOOKS))
 			self->then = TURN_MOVES;
 		go_on();
 		turn_timers_expire();
-	} while (goes_on_waiting(state, deadline, self->interrupted));
-	end_wait(self, begin);
+	} while (goes_on_waiting(state, until, is_poll));
+	if (!is_poll)
+		end_wait(self, begin);
 	return self->woken;
 }
 

@@ -47,7 +47,7 @@ static inline void turn_progress(void)
 {
 	struct turn_thread *self = turn_self();
 
-	self->idle = self->yields = 0;
+	self->idle = self->yields = self->ticks = 0;
 	self->polls = false;
 }
 

@@ -21,6 +21,7 @@ uint64_t turn_order_draw(uint64_t *state)
 void turn_order_init(struct turn_segment *segment, uint64_t seed)
 {
 	segment->now = TURN_BEGIN;
+	segment->moved_at = segment->eventful_at = TURN_BEGIN;
 	segment->until = TURN_NEVER;
 	segment->pace = TURN_NEVER;
 	segment->stop_at = TURN_NEVER;
@@ -134,7 +135,7 @@ static uint64_t first_deadline(const struct turn_segment *segment)
 
 		if (!waits(thread) || is_stopped(segment, thread))
 			continue;
-		if (thread->then == TURN_MOVES)
+		if (thread->then == TURN_MOVES || thread->then == TURN_TICKS)
 			move = smaller(move, thread->deadline);
 		else if (thread->then == TURN_POLLS)
 			poll = smaller(poll, thread->deadline);
@@ -160,7 +161,7 @@ static uint32_t later(struct turn_segment *segment)
 	return ready(segment);
 }
 
-void turn_order_moved(struct turn_segment *segment)
+static void note_tick(struct turn_segment *segment)
 {
 	const uint64_t latest = segment->now + TURN_LONGEST_POLL;
 
@@ -172,6 +173,12 @@ void turn_order_moved(struct turn_segment *segment)
 	for (uint32_t i = 0; i < segment->num_threads; i++)
 		if (segment->threads[i].then == TURN_POLLS)
 			segment->threads[i].deadline = smaller(segment->threads[i].deadline, latest);
+}
+
+void turn_order_moved(struct turn_segment *segment)
+{
+	note_tick(segment);
+	segment->eventful_at = segment->now;
 }
 
 bool turn_order_wakes_own(const struct turn_segment *segment, const struct turn_thread *self,
@@ -190,8 +197,9 @@ bool turn_order_wakes_own(const struct turn_segment *segment, const struct turn_
 	return true;
 }
 
-/* Can others be reached by nothing that is to come but by a thread that polls? */
-static bool is_still(const struct turn_segment *segment, const struct turn_thread *self)
+/* Can others be reached by nothing that is to come but by a thread that polls (or ticks)? */
+static bool is_still(const struct turn_segment *segment, const struct turn_thread *self,
+		     bool with_ticks)
 {
 	for (uint32_t i = 0; i < segment->num_threads; i++) {
 		const struct turn_thread *thread = &segment->threads[i];
@@ -200,7 +208,8 @@ static bool is_still(const struct turn_segment *segment, const struct turn_threa
 			continue;
 		if (!waits(thread) && !thread->serves && !(thread->passed && thread->polls))
 			return false;
-		if (waits(thread) && thread->then == TURN_MOVES && thread->deadline <= segment->until)
+		if (waits(thread) && thread->deadline <= segment->until &&
+		    (thread->then == TURN_MOVES || (thread->then == TURN_TICKS && !with_ticks)))
 			return false;
 	}
 	return true;
@@ -210,10 +219,16 @@ uint64_t turn_order_poll_length(struct turn_segment *segment, const struct turn_
 {
 	const uint64_t since = segment->now - segment->moved_at;
 
-	if (!is_long(segment) || !is_still(segment, self))
+	if (!is_long(segment) || !is_still(segment, self, false))
 		return TURN_LONGEST_POLL;
 	segment->polls_rarely = true;
 	return smaller(since / TURN_POLLS_OF_STILLNESS, TURN_LONGEST_RARE_POLL);
+}
+
+uint64_t turn_order_tick_length(const struct turn_segment *segment, const struct turn_thread *self)
+{
+	return segment->now - segment->eventful_at > TURN_LONGEST_TICKS && is_still(segment, self, true) ?
+		TURN_LONGEST_RARE_POLL : 0;
 }
 
 /* It goes on; for what? */
@@ -223,6 +238,8 @@ static void note_move(struct turn_segment *segment, struct turn_thread *thread)
 
 	if (is_timeout && thread->then == TURN_LOOKS)
 		thread->looked_after = segment->moves;
+	else if (is_timeout && thread->then == TURN_TICKS)
+		note_tick(segment);
 	else if (!thread->serves && !thread->passed && (!is_timeout || thread->then != TURN_POLLS))
 		turn_order_moved(segment);
 	thread->passed = false;

@@ -38,6 +38,12 @@ void turn_order_moved(struct turn_segment *segment);
 #define TURN_LONGEST_RARE_POLL (8 * TURN_LONGEST_POLL)
 #define TURN_POLLS_OF_STILLNESS 640u	/* so it begins after ten seconds */
 uint64_t turn_order_poll_length(struct turn_segment *segment, const struct turn_thread *self);
+/*
+ * A thread waits with a time-out, again and again (TURN_TICKS): how long it sleeps at least.  Where
+ * nothing but that happens for long, it would take long to find out that others wait for ever.
+ */
+#define TURN_LONGEST_TICKS (300 * TURN_SECOND)
+uint64_t turn_order_tick_length(const struct turn_segment *segment, const struct turn_thread *self);
 /* So long: are all that wait on the word threads of the simulator in the caller's process? */
 bool turn_order_wakes_own(const struct turn_segment *segment, const struct turn_thread *self,
 			  struct turn_word word);

@@ -38,7 +38,7 @@
 #define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
 
 #define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
-#define TURN_VERSION 10u
+#define TURN_VERSION 11u
 
 /* Environment of a member: the segment's file, and the slot of its first thread. */
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"
@@ -71,6 +71,7 @@ enum turn_then {
 	TURN_MOVES,		/* what the program wants */
 	TURN_LOOKS,		/* it looks at what others did, and that is all (turn_tells.h) */
 	TURN_POLLS,		/* it asks again for what did not come */
+	TURN_TICKS,		/* what it has done many times, and nothing has come of it */
 };
 
 /* A word that threads wait on: of one member, or of memory that several map. */
@@ -114,6 +115,7 @@ struct turn_thread {
 	uint32_t idle;		/* calls in a row that brought nothing */
 	uint32_t quiet;		/* calls in a row that nobody else sees */
 	uint32_t yields;	/* and how often it let others go on for it */
+	uint32_t ticks;		/* waits until their time-outs, since a call brought something */
 	uint32_t ends;		/* reads in a row that found the end of a stream */
 	uint32_t call;		/* what it is in, for people */
 	uint64_t since_ns;	/* and since when */
@@ -287,6 +289,7 @@ struct turn_segment {
 	uint64_t order;		/* state of what chooses among threads */
 	uint64_t moves;		/* what happened but for looks and polls */
 	uint64_t moved_at;	/* when that was last */
+	uint64_t eventful_at;	/* and when it was more than a tick (order.h) */
 	bool polls_rarely;	/* some thread does, since nothing happens */
 	uint64_t turns;
 	uint64_t stop_at;	/* before that turn the launcher has it once; TURN_NEVER: not */

@@ -124,6 +124,12 @@ check 'the limit ends who never waits' eval 'run busy 75 --until 0.1 --on a sh -
 	has "$work/busy.out" "the limit of 0.1 s of virtual time"'
 check 'and who reads the end of a pipe again and again' eval 'run ends 75 --until 20 --on a sh -c "true | while :; do read -r x; done" &&
 	has "$work/ends.out" "sh, process 1, thread 1, waits longer than the limit of virtual time: "'
+check 'who waits for ever is told soon beside a program that ticks' eval 'run ticks 75 --daemon a \
+	perl -e "select undef, undef, undef, 0.001 for 1 .. 1e8" --on b perl -e "pipe A, B; sysread A, \$x, 1" &&
+	has "$work/ticks.out" "b: perl, process 2, thread 1, waits longer than the limit of virtual time: data on descriptor" &&
+	[ "$(sed -n "s/^polycm: run: virtual time .* s, \([0-9]*\) turns, .*/\1/p" "$work/ticks.out")" -lt 400000 ]'
+check 'a timer does not make polls cheaper' eval 'run alarm 142 --on a perl -e "alarm 3000; select undef, undef, undef, 0 while 1" &&
+	[ "$(sed -n "s/^polycm: run: virtual time .* s, \([0-9]*\) turns, .*/\1/p" "$work/alarm.out")" -lt 400000 ]'
 check 'a program polls in vain' eval 'run polls 75 --on a mckey -m 239.1.1.1 -b 10.0.0.1 &&
 	[ "$(sed -n "s/^polycm: run: virtual time .* s, \([0-9]*\) turns, .*/\1/p" "$work/polls.out")" -lt 100000 ]'
 check 'nobody can go on' eval 'run stuck 75 --on server rping -s -a 10.0.0.1 -C 1 &&

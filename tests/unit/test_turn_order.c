@@ -237,6 +237,32 @@ static void test_polls_in_vain_are_rarer(void **state)
 	assert_int_equal(turn_order_poll_length(&segment, self), longest);
 }
 
+/* A thread that waits with a time-out again and again, and another one that does so or waits for ever. */
+static void test_ticks_are_rarer_where_nothing_else_happens(void **state)
+{
+	uint32_t one = waiting(0, TURN_ASLEEP, TURN_BEGIN + 1), two = waiting(1, TURN_FUTEX, TURN_NEVER);
+	struct turn_thread *self = &segment.threads[one], *other = &segment.threads[two];
+
+	(void)state;
+	segment.until = TURN_BEGIN + 1000 * TURN_SECOND;
+	self->then = TURN_TICKS;
+	segment.now = TURN_BEGIN + TURN_LONGEST_TICKS;
+	assert_int_equal(turn_order_tick_length(&segment, self), 0);
+	/* To those that poll it is something that happens. */
+	segment.now += TURN_SECOND;
+	assert_int_equal(turn_order_next(&segment), one);
+	assert_int_equal(segment.moved_at, segment.now);
+	assert_int_equal(turn_order_tick_length(&segment, self), TURN_LONGEST_RARE_POLL);
+	other->deadline = segment.now + TURN_SECOND;
+	other->then = TURN_MOVES;
+	assert_int_equal(turn_order_tick_length(&segment, self), 0);
+	other->then = TURN_TICKS;
+	assert_int_equal(turn_order_tick_length(&segment, self), TURN_LONGEST_RARE_POLL);
+	assert_int_equal(turn_order_poll_length(&segment, self), TURN_LONGEST_POLL);
+	turn_order_moved(&segment);
+	assert_int_equal(turn_order_tick_length(&segment, self), 0);
+}
+
 static void test_words_wake_the_oldest(void **state)
 {
 	uint32_t a = waiting_on(100, 1), b = waiting_on(100, 2), c = waiting_on(200, 1);
@@ -407,6 +433,7 @@ int main(void)
 		cmocka_unit_test_setup(test_looks_alone_do_not_go_on, setup),
 		cmocka_unit_test_setup(test_looks_do_not_go_on_for_what_is_never, setup),
 		cmocka_unit_test_setup(test_polls_in_vain_are_rarer, setup),
+		cmocka_unit_test_setup(test_ticks_are_rarer_where_nothing_else_happens, setup),
 		cmocka_unit_test_setup(test_words_wake_the_oldest, setup),
 		cmocka_unit_test_setup(test_words_are_of_one_process_or_shared, setup),
 		cmocka_unit_test_setup(test_requeued_threads_wait_behind, setup),
