@@ -170,12 +170,30 @@ static int add_fault(config_setting_t *list, const char *line)
 	return r;
 }
 
-/* Where they go: whatever stood there as an exploration's is left out. */
-static config_setting_t *list_for(config_setting_t *root, const struct explore_faults *faults)
+/* That nodes may fail changes a system, whether they do or not: each process starts its NIC thread. */
+static bool keep_nodes(config_setting_t *root)
 {
-	config_setting_remove(root, "explore");
+	config_setting_t *group = config_setting_get_member(root, "explore");
+	const char *name;
+
+	if (!group || !config_setting_get_member(group, "nodes"))
+		return false;
+	for (int i = config_setting_length(group); i-- > 0;) {
+		name = config_setting_name(config_setting_get_elem(group, (unsigned int)i));
+		if (strcmp(name, "nodes"))
+			config_setting_remove_elem(group, (unsigned int)i);
+	}
+	return true;
+}
+
+/* Where they go: whatever else stood there as an exploration's is left out. */
+static config_setting_t *list_for(const struct explore *explore, config_setting_t *root,
+				  const struct explore_faults *faults)
+{
+	if (!explore->is_system || !keep_nodes(root))
+		config_setting_remove(root, "explore");
 	if (faults->several_fabrics)
-		root = config_setting_add(root, "explore", CONFIG_TYPE_GROUP);
+		root = get_or_add(root, "explore", CONFIG_TYPE_GROUP);
 	return root ? get_or_add(root, "faults", CONFIG_TYPE_LIST) : NULL;
 }
 
@@ -215,7 +233,7 @@ int explore_write_scenario(const struct explore *explore, const char *path, uint
 	clock = get_or_add(root, "clock", CONFIG_TYPE_STRING);
 	if (clock)
 		config_setting_set_string(clock, "virtual");
-	list = list_for(root, faults);
+	list = list_for(explore, root, faults);
 	preemptions = get_or_add(root, "preemptions", CONFIG_TYPE_LIST);
 	if (!list || !clock || !preemptions)
 		r = -ENOMEM;

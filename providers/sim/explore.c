@@ -96,13 +96,13 @@ static uint64_t limit_delay(uint64_t delay)
 
 	if (!explore_limits.until)
 		return delay;
-	left = explore_limits.until - fault_now();
+	left = explore_limits.until - fault_now_to_note();
 	return delay < left ? delay : left;
 }
 
 static bool is_over(void)
 {
-	return explore_limits.until && fault_now() >= explore_limits.until;
+	return explore_limits.until && fault_now_to_note() >= explore_limits.until;
 }
 
 /* ------------------------------------------------------------------------
@@ -206,7 +206,7 @@ static bool apply(const struct explore_decision *decision, size_t length, struct
 	return true;
 }
 
-/* Add a rule that acts now. */
+/* As a rule does that a message matches: this process may end before the clock is looked at. */
 static void apply_to_node(const struct explore_decision *decision)
 {
 	struct sim_node *node = sim_node_by_name(decision->on);
@@ -214,14 +214,13 @@ static void apply_to_node(const struct explore_decision *decision)
 		.size = sizeof(rule),
 		.action = decision->rule.action,
 		.on = (struct polycm_sim_node *)node,
-		.from_ns = fault_now(),
 	};
 	char why[200] = "out of memory";
 	uint32_t number;
 
 	if (decision->rule.action == POLYCM_SIM_FREEZE || decision->rule.action == POLYCM_SIM_PORT_DOWN)
 		rule.delay_ns = decision->rule.delay_ns;
-	if (!node || sim_fault_add(&rule, &number, why, sizeof(why)) < 0)
+	if (!node || sim_fault_do(&rule, &number, why, sizeof(why)) < 0)
 		sim_core->log(POLYCM_LOG_ERROR, NULL, "explored %s of node %s: %s",
 			      sim_action_name(decision->rule.action), decision->on,
 			      node ? why : "there is no such node");

@@ -277,6 +277,16 @@ static int read_limits(const struct scenario *scenario, const config_setting_t *
 	return r;
 }
 
+/*
+ * What is decided about a node is for all processes, as a rule of the file is: each needs the NIC
+ * thread.  It does in the runs that repeat this one, too, whichever faults they have.
+ */
+static bool touches_nodes(const struct explore_node_bounds *nodes)
+{
+	return sim_fabric_is_shared() && (nodes->port_down > 0 || nodes->freeze > 0 ||
+					  nodes->crash > 0 || nodes->removal > 0);
+}
+
 int sim_explore_read(const struct scenario *scenario, const config_setting_t *group)
 {
 	struct explore_limits limits = explore_limits;
@@ -297,7 +307,7 @@ int sim_explore_read(const struct scenario *scenario, const config_setting_t *gr
 	if (bounds.faults)
 		sim_explore_attend();
 	explore_limits = limits;
-	return 0;
+	return touches_nodes(&limits.nodes) ? sim_engine_need_thread() : 0;
 }
 
 int sim_explore_check_pause(const struct scenario *scenario, const config_setting_t *programs)

@@ -25,7 +25,7 @@ sim_fault_explorer_t sim_fault_explorer;
 static struct sim_fault *faults;
 static struct sim_fault *removed;	/* rules whose actions are not complete */
 static uint32_t last_number;
-static uint64_t began;			/* time 0 of the rules, on the real clock */
+static uint64_t began;			/* see time_0() */
 
 void fault_update_on(void)
 {
@@ -37,14 +37,31 @@ void fault_update_on(void)
  * Matching.
  */
 
+/* On the real clock, and on that of a system, the rules' time does not begin at 0. */
+static uint64_t time_0(void)
+{
+	if (!began && !sim_is_virtual())
+		began = sim_scenario_began();
+	return began;
+}
+
 uint64_t fault_now(void)
 {
-	return sim_now() - began;
+	uint64_t from = time_0();	/* may be now: the clock is read after it */
+
+	return sim_now() - from;
+}
+
+uint64_t fault_now_to_note(void)
+{
+	uint64_t from = time_0();
+
+	return sim_now_to_note() - from;
 }
 
 uint64_t fault_deadline(uint64_t ns)
 {
-	return ns < SIM_NEVER - began ? began + ns : SIM_NEVER - 1;
+	return ns < SIM_NEVER - time_0() ? time_0() + ns : SIM_NEVER - 1;
 }
 
 /* Other processes may count, too.  false: the count is at its maximum. */
@@ -279,8 +296,9 @@ static struct sim_fault *make(const struct polycm_sim_fault_rule *rule, uint64_t
 	return NULL;
 }
 
-int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number,
-		  char *ret_why, size_t why_size)
+/* now: a rule of a node, which acts as if a message had matched it. */
+static int add(const struct polycm_sim_fault_rule *rule, bool now, uint32_t *ret_number,
+	       char *ret_why, size_t why_size)
 {
 	struct sim_fault *fault;
 	uint64_t mask;
@@ -292,22 +310,34 @@ int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number
 	fault = make(rule, mask);
 	if (!fault)
 		return -ENOMEM;
-	if (!last_number && !sim_is_virtual())
-		began = sim_scenario_began();
+	(void)time_0();		/* the first one may begin it */
 	fault->number = ++last_number;
 	/* A timer fires, or other processes apply the rule: both need the NIC thread. */
 	if (!mask || (fault_is_node_action(rule->action) && sim_fabric_is_shared()))
 		r = sim_engine_need_thread();
 	if (!r && !mask)
-		r = fault_action_schedule(fault);
+		r = now ? fault_action_start(fault, fault_on(fault)) : fault_action_schedule(fault);
 	if (r < 0) {
 		fault_free(fault);
 		return r;
 	}
+	atomic_store(&fault->own.done, now);
 	DL_APPEND(faults, fault);
 	fault_update_on();
 	*ret_number = fault->number;
 	return 0;
+}
+
+int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number,
+		  char *ret_why, size_t why_size)
+{
+	return add(rule, false, ret_number, ret_why, why_size);
+}
+
+int sim_fault_do(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number, char *ret_why,
+		 size_t why_size)
+{
+	return add(rule, true, ret_number, ret_why, why_size);
 }
 
 static struct sim_fault *find(uint32_t number)

@@ -100,6 +100,9 @@ extern sim_fault_explorer_t sim_fault_explorer;
  */
 int sim_fault_add(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number,
 		  char *ret_why, size_t why_size);
+/* The same for what happens to a node: it happens now, also if this process ends at once. */
+int sim_fault_do(const struct polycm_sim_fault_rule *rule, uint32_t *ret_number, char *ret_why,
+		 size_t why_size);
 /*
  * The line of a file that the rule is from, for log lines.  If all processes of the
  * fabric have that file, they count together for the rule.

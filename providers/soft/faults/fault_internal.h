@@ -42,6 +42,7 @@ bool fault_apply(const struct polycm_sim_fault_rule *rule, size_t length, struct
 
 /* The time that windows of rules are in. */
 uint64_t fault_now(void);
+uint64_t fault_now_to_note(void);	/* as sim_now_to_note() */
 uint64_t fault_deadline(uint64_t ns);
 
 /* fault_missed.c: one line of log if it has never happened. */
