@@ -227,8 +227,9 @@ uint64_t turn_order_poll_length(struct turn_segment *segment, const struct turn_
 
 uint64_t turn_order_tick_length(const struct turn_segment *segment, const struct turn_thread *self)
 {
-	return segment->now - segment->eventful_at > TURN_LONGEST_TICKS && is_still(segment, self, true) ?
-		TURN_LONGEST_RARE_POLL : 0;
+	const bool long_ago = segment->now - segment->eventful_at > TURN_LONGEST_TICKS;
+
+	return long_ago && is_still(segment, self, true) ? TURN_LONGEST_RARE_POLL : 0;
 }
 
 /* It goes on; for what? */

@@ -237,7 +237,7 @@ static void test_polls_in_vain_are_rarer(void **state)
 	assert_int_equal(turn_order_poll_length(&segment, self), longest);
 }
 
-/* A thread that waits with a time-out again and again, and another one that does so or waits for ever. */
+/* A thread waits with a time-out again and again, and another one does so, too, or waits for ever. */
 static void test_ticks_are_rarer_where_nothing_else_happens(void **state)
 {
 	uint32_t one = waiting(0, TURN_ASLEEP, TURN_BEGIN + 1), two = waiting(1, TURN_FUTEX, TURN_NEVER);
