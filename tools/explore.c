@@ -43,8 +43,8 @@ void explore_usage(FILE *to)
 	      "  --failures N        stop after this many failing seeds; 0: no limit (10)\n"
 	      "  --shrink-runs N     limit of additional runs for each failing seed (200)\n"
 	      "  --output DIR        folder for the results (polycm-explore)\n"
-	      "  --shared-files      several programs change the files that are there; else each\n"
-	      "                      run finds files as they were, and what it writes goes\n"
+	      "  --own-files         several programs: each run finds files as they were, and what\n"
+	      "                      it writes is not kept\n"
 	      "  --on, --daemon NODE several programs, as for polycm run; without COMMAND those\n"
 	      "                      of the scenario file\n"
 	      "\n"
@@ -118,7 +118,7 @@ static int read_timeout(struct explore *explore, const char *text)
 }
 
 enum {
-	SEEDS, SCENARIO, TRANSPORT, JOBS, TIMEOUT, FAILURES, SHRINK_RUNS, OUTPUT, SHARED_FILES,
+	SEEDS, SCENARIO, TRANSPORT, JOBS, TIMEOUT, FAILURES, SHRINK_RUNS, OUTPUT, OWN_FILES,
 	ON, DAEMON, NUM_OPTIONS
 };
 
@@ -131,7 +131,7 @@ static const struct option options[] = {
 	{ "failures", required_argument, NULL, FAILURES },
 	{ "shrink-runs", required_argument, NULL, SHRINK_RUNS },
 	{ "output", required_argument, NULL, OUTPUT },
-	{ "shared-files", no_argument, NULL, SHARED_FILES },
+	{ "own-files", no_argument, NULL, OWN_FILES },
 	{ "on", required_argument, NULL, ON },
 	{ "daemon", required_argument, NULL, DAEMON },
 	{ "help", no_argument, NULL, 'h' },
@@ -147,7 +147,7 @@ static int read_values(struct explore *explore, const char *const *values)
 	    read_count("shrink-runs", values[SHRINK_RUNS], 0, UINT32_MAX, &explore->shrink_runs))
 		return STATUS_USAGE;
 	explore->scenario = values[SCENARIO];
-	explore->shares_files = values[SHARED_FILES];
+	explore->has_own_files = values[OWN_FILES];
 	if (values[OUTPUT])
 		explore->output = values[OUTPUT];
 	return 0;

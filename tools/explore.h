@@ -17,7 +17,7 @@ struct explore {
 	const char *scenario;		/* absolute, or NULL */
 	const char *output;		/* folder of what is kept */
 	char *work;			/* folder of what is not */
-	bool shares_files;		/* a system finds files as others left them */
+	bool has_own_files;		/* a system finds them as they were (system_overlay.c) */
 	char *usual_wait;		/* without faults, too; or NULL */
 	uint64_t first, last;		/* seeds */
 	char *points;			/* number of places at which threads can be held up, or NULL */
@@ -53,7 +53,6 @@ struct explore_faults {
 	char **lines;			/* groups as in a scenario file */
 	size_t num;
 	bool several_fabrics;
-	bool changes_files;		/* another run would find what programs changed in files */
 };
 
 /* --- explore_run.c: programs, as many at a time as there are jobs --- */
@@ -74,6 +73,8 @@ void explore_runs_begin(void);
 /* Begin one in a free place, which must be there; run stays the caller's. */
 void explore_start(const struct explore *explore, struct explore_run *run);
 bool explore_has_place(const struct explore *explore);
+/* The programs of a system may read a file from standard input. */
+bool explore_has_input(const struct explore *explore);
 /* One that has ended; NULL: none is running, or a signal asks for the end. */
 struct explore_run *explore_wait(const struct explore *explore);
 /* End one that is running; NULL: none is. */
@@ -184,8 +185,8 @@ const char *explore_faults_name(const struct explore_faults *faults);
 /* Why a run fails whose faults were all left out. */
 #define EXPLORE_ORDER_SUFFICES "the order of threads, which the seed decides, suffices"
 /* The command line that repeats it, behind `before'. */
-void explore_print_replay(FILE *to, const struct explore *explore, const struct explore_run *run,
-			  const char *before, const char *scenario);
+void explore_print_replay(FILE *to, const struct explore *explore, const char *before,
+			  const char *scenario);
 
 /* Failing runs, in the order of their seeds.  NULL: reported already. */
 struct explore_failing {

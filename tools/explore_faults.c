@@ -80,10 +80,6 @@ int explore_read_record(const char *path, struct explore_faults *ret_faults)
 	if (!file)
 		return errno == ENOENT ? 0 : -errno;
 	while ((len = getline(&line, &size, file)) > 0) {
-		if (!strcmp(line, SYSTEM_FILES_LINE)) {
-			ret_faults->changes_files = true;
-			continue;
-		}
 		if (line[len - 1] == '\n')
 			line[len - 1] = '\0';
 		if (!strncmp(line, SYSTEM_POINTS_LINE, strlen(SYSTEM_POINTS_LINE)))

@@ -214,7 +214,7 @@ int explore_write_page(const struct explore *explore, const struct explore_famil
 	fputs("\n\n## Faults\n\n", page);
 	write_faults(page, family);
 	fputs("\n## How to repeat it\n\n", page);
-	explore_print_replay(page, explore, run, "    ", scenario);
+	explore_print_replay(page, explore, "    ", scenario);
 	fputs("\nThe scenario file:\n\n", page);
 	write_file(page, scenario);
 	write_ladder(page, family);

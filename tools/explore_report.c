@@ -87,17 +87,19 @@ static void print_word(FILE *to, const char *word)
 	fputc('\'', to);
 }
 
-void explore_print_replay(FILE *to, const struct explore *explore, const struct explore_run *run,
-			  const char *before, const char *scenario)
+void explore_print_replay(FILE *to, const struct explore *explore, const char *before,
+			  const char *scenario)
 {
 	const char *transport = getenv("POLYCM_SIM_TRANSPORT");
+	char input[4096];
+	ssize_t len;
 
 	fprintf(to, "%spolycm run", before);
 	if (transport) {
 		fputs(" --transport", to);
 		print_word(to, transport);
 	}
-	if (run->faults.changes_files)
+	if (explore->is_system && explore->has_own_files)
 		fputs(" --own-files", to);
 	fputs(" --scenario", to);
 	print_word(to, scenario);
@@ -105,6 +107,12 @@ void explore_print_replay(FILE *to, const struct explore *explore, const struct 
 		fputs(" --", to);
 	for (char **word = explore->command + (explore->is_system ? 2 : 0); *word; word++)
 		print_word(to, *word);
+	if (explore_has_input(explore) &&
+	    (len = readlink("/proc/self/fd/0", input, sizeof(input) - 1)) > 0) {
+		input[len] = '\0';
+		fputs(" <", to);
+		print_word(to, input);
+	}
 	fputc('\n', to);
 }
 
@@ -323,7 +331,7 @@ static void print_files(const struct explore *explore, const struct explore_fami
 	const struct explore_run *run = family->run;
 	char *scenario = kept_name(explore, run, "scenario"), *page = kept_name(explore, run, "md");
 
-	explore_print_replay(stdout, explore, run, "  replay: ", scenario);
+	explore_print_replay(stdout, explore, "  replay: ", scenario);
 	if (family->trace) {
 		fputs("  ladder: polycm timeline --cm", stdout);
 		print_word(stdout, family->trace);
@@ -343,7 +351,7 @@ static void print_whole(const struct explore *explore, const struct explore_run 
 
 	printf("  not shortened: the scenario file has all of its %zu %s\n", run->faults.num,
 	       explore_faults_name(&run->faults));
-	explore_print_replay(stdout, explore, run, "  replay: ", scenario);
+	explore_print_replay(stdout, explore, "  replay: ", scenario);
 	free(scenario);
 }
 

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -121,10 +122,28 @@ static void add_to_request(const char *name, const char *value, void *arg)
  * Its start.
  */
 
+bool explore_has_input(const struct explore *explore)
+{
+	struct stat st;
+
+	return explore->is_system && !fstat(STDIN_FILENO, &st) && S_ISREG(st.st_mode);
+}
+
+/* Each run reads it from the same place on. */
+static int open_input(const struct explore *explore)
+{
+	int fd = explore_has_input(explore) ? open("/proc/self/fd/0", O_RDONLY) : -1;
+
+	if (fd < 0)
+		return open("/dev/null", O_RDONLY);
+	lseek(fd, lseek(STDIN_FILENO, 0, SEEK_CUR), SEEK_SET);
+	return fd;
+}
+
 /* In the child; the exit status says what failed.  socket: of a launcher that stays, or -1. */
 static _Noreturn void become(const struct explore *explore, const struct place *place, int socket)
 {
-	int in = open("/dev/null", O_RDONLY);
+	int in = open_input(explore);
 	int out = open(place->run->output, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 
 	setpgid(0, 0);
@@ -134,7 +153,7 @@ static _Noreturn void become(const struct explore *explore, const struct place *
 	close(in);
 	close(out);
 	set_variables(explore, place->run, set_or_unset, NULL);
-	if (explore->is_system && !explore->shares_files)
+	if (explore->is_system && explore->has_own_files)
 		setenv(SYSTEM_FILES_VARIABLE, explore->work, 1);
 	if (place->run->trace)
 		setenv(TRACE_VARIABLE, place->run->trace, 1);

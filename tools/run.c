@@ -69,7 +69,7 @@ void run_usage(FILE *to)
 	      "  --kill NODE@N     kill what runs on NODE, or the program of that name, before the\n"
 	      "                    N-th turn; --log info tells how many turns there were\n"
 	      "  --verify          run them twice, and tell the first turn that differs\n"
-	      "  --own-files       what they write to files goes with the run, and is not kept\n"
+	      "  --own-files       what they write to files only this run sees, and is not kept\n"
 	      "\n"
 	      "Each other option sets an environment variable; see 'polycm info --config'.\n"
 	      "The simulator's options (all but --provider, --faults, --log and --sockets)\n"

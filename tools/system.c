@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -376,10 +377,24 @@ static int read_programs(struct system *system)
 	return STATUS_USAGE;
 }
 
+/* What is closed would be a file of ours. */
+static void open_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **words)
 {
 	struct system system = { .values = values };
 	int status;
+
+	open_standard_files();
 
 	system_again_begin();
 	status = check_values(values);

@@ -83,15 +83,17 @@ void system_settle(const struct system *system, const struct system_program *pro
 
 /* --- system_overlay.c: files that members change --- */
 
-/* For polycm explore: its folder, whose files are the machine's; those of other folders are not. */
+/* By polycm explore --own-files: its folder, whose files are the machine's. */
 #define SYSTEM_FILES_VARIABLE "POLYCM_RUN_FILES"
 
+bool system_overlay_is_wanted(const struct system *system);
 /*
  * With mounts of their own: what the launcher and members change from here on in the working folder,
  * those for temporary files and the user's home, nobody else sees, and it goes with the launcher.
+ * False after an error message.
  */
-void system_overlay_enter(const struct system *system);
-/* Something is left that another run would find. */
+bool system_overlay_enter(const struct system *system);
+/* Another run would find something that is not as it was. */
 bool system_overlay_is_changed(void);
 
 /* --- system_net.c: its network --- */
@@ -226,7 +228,6 @@ const struct system_program *system_program_of(const struct system *system, uint
 #define SYSTEM_RECORD_VARIABLE "POLYCM_RUN_RECORD"
 #define SYSTEM_POINTS_VARIABLE "POLYCM_RUN_POINTS"
 #define SYSTEM_POINTS_LINE "points "
-#define SYSTEM_FILES_LINE "files\n"	/* members changed some that another run would find */
 
 /* scenario: NULL: none.  0 or an exit status. */
 int system_preempt_prepare(const struct system *system, const char *scenario, uint64_t seed);

@@ -23,7 +23,8 @@ struct shown {
 
 static struct shown *all;
 static int lost;	/* errno of the first output that could not be written; 0: none */
-static off_t input;	/* where the only program begins to read; -1: it has no input */
+static int input = -1;	/* what the only program reads; -1: nothing */
+static off_t input_at;	/* from there on */
 static bool is_input_known;
 
 static bool is_alone(const struct system *system)
@@ -44,21 +45,27 @@ static void flush(void)
 		lost = errno;
 }
 
-/* Of a file, which is the same in each run.  From others nobody knows when something comes. */
-static off_t find_input(const struct system *system)
+/*
+ * A file is the same in each run; from others nobody knows when something comes.  It is opened anew, so
+ * that nobody can write to it, nor moves the position of whoever has started polycm.
+ */
+static void find_input(const struct system *system)
 {
 	struct stat st;
 
+	is_input_known = true;
 	if (!is_alone(system) || fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
-		return -1;
-	return lseek(STDIN_FILENO, 0, SEEK_CUR);
+		return;
+	input_at = lseek(STDIN_FILENO, 0, SEEK_CUR);
+	input = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC);
+	if (input < 0)
+		input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
 int system_output_prepare(struct system *system)
 {
 	if (!is_input_known)
-		input = find_input(system);
-	is_input_known = true;
+		find_input(system);
 	all = tool_realloc(all, system->num, sizeof(*all));
 	for (size_t i = 0; i < system->num; i++)
 		all[i] = (struct shown){ .fds = { -1, -1 } };
@@ -95,12 +102,10 @@ struct turn_files system_output_files(size_t program)
 /* Again in each run. */
 static bool take_input(void)
 {
-	int none;
+	int from = input >= 0 ? input : open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	if (input >= 0)
-		return lseek(STDIN_FILENO, input, SEEK_SET) == input;
-	none = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return none >= 0 && dup2(none, STDIN_FILENO) >= 0;
+	return from >= 0 && dup2(from, STDIN_FILENO) >= 0 &&
+	       (input < 0 || lseek(STDIN_FILENO, input_at, SEEK_SET) == input_at);
 }
 
 int system_output_take(size_t program)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * system_overlay.c - files that members change.  For polycm explore and with --own-files each run finds
- * them as they were: over the folders in which programs usually write lies an overlay, whose upper
- * layer is in memory and goes with the run.
+ * system_overlay.c - files that members change.  With --own-files each run finds them as they were:
+ * over the folders in which programs usually write lies an overlay, whose upper layer is in memory and
+ * goes with the run.
  */
 #include "config.h"
 
@@ -23,18 +23,20 @@
 #define MOUNTS "/proc/self/mounts"
 #define LAYERS "files"			/* in the folder of the run */
 #define MOST_FOLDERS 4u
+#define NO_FOLDER MOST_FOLDERS
 
 /* One with an overlay. */
 struct folder {
 	char *path;
 	struct statx st;
-	int lower;		/* itself, without the overlay */
-	int upper;		/* what was changed in it; -1: it has no overlay */
+	int upper;		/* what was changed in it */
+	struct stat before;	/* of that */
 };
 
 /* What stays the machine's, though it is in such a folder: a mount, a file that polycm writes. */
 struct kept {
 	char *path;
+	size_t folder;		/* the innermost that it is in */
 	int fd;			/* from before: no overlay hides it */
 };
 
@@ -42,6 +44,11 @@ static struct folder folders[MOST_FOLDERS];
 static size_t num_folders;
 static struct kept *kept;
 static size_t num_kept;
+
+bool system_overlay_is_wanted(const struct system *system)
+{
+	return system->values[RUN_OWN_FILES] || getenv(SYSTEM_FILES_VARIABLE);
+}
 
 /* Or that itself. */
 static bool is_below(const char *path, const char *folder)
@@ -55,11 +62,17 @@ static bool is_below(const char *path, const char *folder)
  * Which folders.
  */
 
+/* Where nobody can write, nothing is changed. */
+static bool can_be_written(const char *path)
+{
+	return !access(path, W_OK) || errno != EROFS;
+}
+
 static void add_folder(const char *name)
 {
-	struct folder folder = { .path = name ? realpath(name, NULL) : NULL, .lower = -1, .upper = -1 };
+	struct folder folder = { .path = name ? realpath(name, NULL) : NULL, .upper = -1 };
 
-	if (folder.path && strcmp(folder.path, "/") != 0 &&
+	if (folder.path && strcmp(folder.path, "/") != 0 && can_be_written(folder.path) &&
 	    !statx(AT_FDCWD, folder.path, 0, STATX_BASIC_STATS | STATX_MNT_ID, &folder.st) &&
 	    S_ISDIR(folder.st.stx_mode))
 		folders[num_folders++] = folder;
@@ -79,7 +92,8 @@ static int compare_lengths(const void *a, const void *b)
 static bool is_covered(const struct folder *folder)
 {
 	for (const struct folder *other = folders; other < folder; other++)
-		if (is_below(folder->path, other->path) && folder->st.stx_mnt_id == other->st.stx_mnt_id)
+		if (is_below(folder->path, other->path) &&
+		    folder->st.stx_mnt_id == other->st.stx_mnt_id)
 			return true;
 	return false;
 }
@@ -107,27 +121,30 @@ static void find_folders(void)
  * What stays.
  */
 
-static bool is_kept(const char *path)
+static size_t folder_of(const char *path)
 {
-	for (size_t i = 0; i < num_kept; i++)
-		if (is_below(path, kept[i].path))
-			return true;
-	return false;
+	for (size_t i = num_folders; i--;)
+		if (is_below(path, folders[i].path) && strcmp(path, folders[i].path) != 0)
+			return i;
+	return NO_FOLDER;
 }
 
-static bool is_in_folder(const char *path)
+/* With a mount that it is in, unless there is an overlay in between. */
+static bool is_kept(const char *path, size_t folder)
 {
-	for (size_t i = 0; i < num_folders; i++)
-		if (is_below(path, folders[i].path) && strcmp(path, folders[i].path) != 0)
+	for (size_t i = 0; i < num_kept; i++)
+		if (kept[i].folder == folder && is_below(path, kept[i].path))
 			return true;
 	return false;
 }
 
 static void keep(const char *name)
 {
-	struct kept one = { .path = name ? realpath(name, NULL) : NULL };
+	struct kept one = { .path = name ? realpath(name, NULL) : NULL, .folder = NO_FOLDER };
 
-	if (!one.path || !is_in_folder(one.path) || is_kept(one.path) ||
+	if (one.path)
+		one.folder = folder_of(one.path);
+	if (one.folder == NO_FOLDER || is_kept(one.path, one.folder) ||
 	    (one.fd = open(one.path, O_PATH | O_CLOEXEC)) < 0) {
 		free(one.path);
 		return;
@@ -158,12 +175,12 @@ static void find_kept(const struct system *system)
 	keep(getenv(RUN_EXPLORE_VARIABLE));
 }
 
-/* Over FOLDER there is an overlay now: what is kept in it is there again.  0 or a negative errno. */
-static int show_kept(const char *folder)
+/* Over the folder there is an overlay now: what is kept in it is there again.  0 or a negative errno. */
+static int show_kept(size_t folder)
 {
 	for (size_t i = 0; i < num_kept; i++) {
 		char *from = tool_printf("/proc/self/fd/%d", kept[i].fd);
-		int err = is_below(kept[i].path, folder) &&
+		int err = kept[i].folder == folder &&
 			  mount(from, kept[i].path, NULL, MS_BIND | MS_REC, NULL) ? -errno : 0;
 
 		free(from);
@@ -179,13 +196,14 @@ static int show_kept(const char *folder)
 
 /*
  * Folders that were removed and made again, and others, are marked by extended attributes.  Who is
- * not privileged needs those of users, which Linux has in memory from 6.6 on.  NULL: there are none.
+ * not privileged needs those of users, which Linux has in memory from 6.6 on, and cannot have folders
+ * renamed that were there before.  NULL: there are none.
  */
 static const char *options_of(const char *layers)
 {
-	if (!setxattr(layers, "user.overlay.test", "y", 1, 0))
-		return ",userxattr";
-	return setxattr(layers, "trusted.overlay.test", "y", 1, 0) ? NULL : "";
+	if (!setxattr(layers, "trusted.overlay.test", "y", 1, 0))
+		return ",redirect_dir=on";
+	return setxattr(layers, "user.overlay.test", "y", 1, 0) ? NULL : ",userxattr";
 }
 
 /* A new folder, as FOLDER is to who must not write there, either.  0 or a negative errno. */
@@ -222,24 +240,22 @@ static char *quote(const char *path)
 }
 
 /* The layers are in this folder, and have the same names in each run.  0 or a negative errno. */
-static int cover(struct folder *folder, const char *options)
+static int cover(size_t i, const char *options)
 {
-	char *lower = quote(folder->path), *upper = tool_printf("%d", (int)(folder - folders));
+	struct folder *folder = &folders[i];
+	char *lower = quote(folder->path), *upper = tool_printf("%zu", i);
 	char *work = tool_printf("%s.work", upper);
 	char *text = tool_printf("lowerdir=%s,upperdir=%s,workdir=%s%s", lower, upper, work, options);
 	int err = make_upper(folder, upper);
 
-	folder->lower = open(folder->path, O_PATH | O_CLOEXEC);
-	if (!err && folder->lower < 0)
-		err = -errno;
 	if (!err && (mkdir(work, 0700) || mount("overlay", folder->path, "overlay", 0, text)))
 		err = -errno;
+	if (!err)
+		err = show_kept(i);
 	if (!err) {
-		err = show_kept(folder->path);
-		if (err)
-			umount2(folder->path, MNT_DETACH);
-		else
-			folder->upper = open(upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		folder->upper = open(upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (folder->upper < 0 || fstat(folder->upper, &folder->before))
+			err = -errno;
 	}
 	free(text);
 	free(work);
@@ -248,102 +264,91 @@ static int cover(struct folder *folder, const char *options)
 	return err;
 }
 
-static void tell(const char *folder, int err)
+static bool refuse(const char *path, int err)
 {
-	tool_error("run: what programs change in files of %s stays, and other runs see it: no overlay: "
-		   "%s", folder, strerror(-err));
+	tool_error("run: --own-files: there is no overlay for %s: %s%s", path, strerror(-err),
+		   err == -EINVAL ? "; a file system may be mounted below it" : "");
+	return false;
 }
 
-static void cover_all(void)
+static bool refuse_here(void)
 {
-	const char *options = options_of(".");
+	tool_error("run: --own-files: the working folder: %m");
+	return false;
+}
 
-	for (size_t i = 0; i < num_folders; i++) {
-		int err = options ? cover(&folders[i], options) : -EOPNOTSUPP;
+static bool cover_all(const struct system *system)
+{
+	char *layers = tool_printf("%s/" LAYERS, system->folder);
+	const char *options = NULL;
+	bool is_covered = true;
+	int err;
 
-		if (err)
-			tell(folders[i].path, err);
+	if (mkdir(layers, 0700) ||
+	    mount("tmpfs", layers, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700") || chdir(layers))
+		return refuse(layers, -errno);
+	options = options_of(".");
+	for (size_t i = 0; is_covered && i < num_folders; i++) {
+		err = options ? cover(i, options) : -EOPNOTSUPP;
+		is_covered = !err || refuse(folders[i].path, err);
 	}
+	/* The overlays hold it.  /proc/mounts is the same in each run without it. */
+	umount2(layers, MNT_DETACH);
+	free(layers);
+	return is_covered;
 }
 
-void system_overlay_enter(const struct system *system)
+bool system_overlay_enter(const struct system *system)
 {
-	char *layers, *here;
+	char *here = getcwd(NULL, 0);
+	bool is_covered;
 
-	if (!system->values[RUN_OWN_FILES] && !getenv(SYSTEM_FILES_VARIABLE))
-		return;
-	here = getcwd(NULL, 0);
-	layers = tool_printf("%s/" LAYERS, system->folder);
+	if (!here)
+		return refuse_here();
 	find_folders();
 	find_kept(system);
-	if (mkdir(layers, 0700) ||
-	    mount("tmpfs", layers, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700") || chdir(layers)) {
-		tell(layers, -errno);
-	} else {
-		cover_all();
-		/* The overlays hold it.  /proc/mounts is the same in each run without it. */
-		umount2(layers, MNT_DETACH);
-	}
+	is_covered = cover_all(system);
 	for (size_t i = 0; i < num_kept; i++)
 		close(kept[i].fd);
 	/* Into the overlay. */
-	if (here && chdir(here))
-		tool_error("run: %s: %m", here);
-	free(layers);
+	if (is_covered && chdir(here))
+		is_covered = refuse_here();
 	free(here);
+	return is_covered;
 }
 
-static bool differ(const struct stat *a, const struct stat *b)
+static bool is_same_time(struct timespec a, struct timespec b)
 {
-	return a->st_mode != b->st_mode || a->st_uid != b->st_uid || a->st_gid != b->st_gid;
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* It does not show what is in the lower one. */
-static bool is_opaque(int upper)
+static bool has_entries(int folder)
 {
-	char value;
-
-	return fgetxattr(upper, "user.overlay.opaque", &value, 1) > 0 ||
-	       fgetxattr(upper, "trusted.overlay.opaque", &value, 1) > 0;
-}
-
-static bool is_changed(int upper, int lower);
-
-/* A folder comes into the upper layer with the first change in it, and stays there. */
-static bool is_entry_changed(int upper, int lower, const char *name)
-{
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int up = openat(upper, name, flags), low = openat(lower, name, O_PATH | flags);
-	struct stat st, before;
-	bool changed = up < 0 || low < 0 || fstat(up, &st) || fstat(low, &before) ||
-		       differ(&st, &before) || is_opaque(up) || is_changed(up, low);
-
-	if (up >= 0)
-		close(up);
-	if (low >= 0)
-		close(low);
-	return changed;
-}
-
-static bool is_changed(int upper, int lower)
-{
-	int fd = openat(upper, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	bool changed = !dir;
+	bool has = !dir;
 
-	while (!changed && (entry = readdir(dir)))
-		changed = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			  is_entry_changed(upper, lower, entry->d_name);
+	while (!has && (entry = readdir(dir)))
+		has = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 	if (dir)
 		closedir(dir);
-	return changed;
+	return has;
+}
+
+/* Also for a moment: times tell that. */
+static bool is_changed(const struct folder *folder)
+{
+	struct stat st;
+
+	return fstat(folder->upper, &st) || !is_same_time(st.st_mtim, folder->before.st_mtim) ||
+	       !is_same_time(st.st_ctim, folder->before.st_ctim) || has_entries(folder->upper);
 }
 
 bool system_overlay_is_changed(void)
 {
 	for (size_t i = 0; i < num_folders; i++)
-		if (folders[i].upper >= 0 && is_changed(folders[i].upper, folders[i].lower))
+		if (is_changed(&folders[i]))
 			return true;
 	return false;
 }

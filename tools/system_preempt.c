@@ -227,8 +227,6 @@ int system_preempt_record(const struct system *system)
 	for (uint32_t i = 0; i < segment->num_preempted; i++)
 		record_one(system, &segment->preempted[i], file);
 	fprintf(file, SYSTEM_POINTS_LINE "%llu\n", (unsigned long long)segment->points);
-	if (system_overlay_is_changed())
-		fputs(SYSTEM_FILES_LINE, file);
 	if (!fclose(file))
 		return 0;
 fail:

@@ -128,6 +128,15 @@ static void fix_addresses(void)
 		tool_error("run: addresses of memory are not the same in each run: personality(): %m");
 }
 
+/* The user's would be changed. */
+static void refuse_own_files(const struct system *system)
+{
+	if (!system_overlay_is_wanted(system))
+		return;
+	tool_error("run: --own-files needs namespaces, which the system does not allow");
+	_exit(EXIT_FAILURE);
+}
+
 pid_t system_enter(struct system *system)
 {
 	bool entered = enter_namespaces();
@@ -143,6 +152,7 @@ pid_t system_enter(struct system *system)
 	take_processor();
 	fix_addresses();
 	if (!entered) {
+		refuse_own_files(system);
 		tool_error("run: process ids, paths and ports are not the same in each run, and "
 			   "nodes have no addresses for TCP: the system allows no namespaces");
 		system->seen = tool_printf("%s/shm", system->folder);
@@ -153,6 +163,7 @@ pid_t system_enter(struct system *system)
 	/* Numbers of System V objects would tell how many others made. */
 	unshare(CLONE_NEWIPC);
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL)) {
+		refuse_own_files(system);
 		tool_error("run: paths are not the same in each run: no mounts of its own: %m");
 		return 0;
 	}
@@ -162,7 +173,8 @@ pid_t system_enter(struct system *system)
 	else
 		system_show_counter(system);
 	enter_network(system);
-	system_overlay_enter(system);
+	if (system_overlay_is_wanted(system) && !system_overlay_enter(system))
+		_exit(EXIT_FAILURE);
 	if (!mount(system->seen, "/dev/shm", NULL, MS_BIND, NULL))
 		system->seen = "/dev/shm";
 	return 0;

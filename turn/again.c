@@ -25,6 +25,7 @@ struct thread {
 	void *robust;
 	size_t robust_size;
 	uint64_t mask;		/* of signals */
+	long input_at;		/* position in the file at standard input */
 };
 
 /* This member's copy: the launcher's is another one in the next run. */
@@ -64,6 +65,7 @@ static int prepare(struct thread *thread)
 	const uint64_t all = UINT64_MAX;
 	long err = TURN_RAW(SYS_prctl, PR_GET_TID_ADDRESS, &thread->tid);
 
+	thread->input_at = TURN_RAW(SYS_lseek, 0, 0, SEEK_CUR);
 	if (!err)
 		err = TURN_RAW(SYS_get_robust_list, 0, &thread->robust, &thread->robust_size);
 	/* A member that ends all processes does not end this one; it would, in another run. */
@@ -76,7 +78,7 @@ static int prepare(struct thread *thread)
  * Files of its own: what members do to flags and position of the launcher's would be there in the
  * next run.
  */
-static int renew_files(void)
+static int renew_files(const struct thread *thread)
 {
 	static const struct { const char *path; long flags; } files[] = {
 		{ "/proc/self/fd/0", O_RDONLY },
@@ -90,9 +92,11 @@ static int renew_files(void)
 
 		if (fd >= 0)
 			TURN_RAW(SYS_close, fd);
-		if (result < 0)
+		/* Who started polycm could open the input, and the user cannot. */
+		if (result < 0 && i)
 			return (int)result;
 	}
+	TURN_RAW(SYS_lseek, 0, thread->input_at, SEEK_SET);
 	return 0;
 }
 
@@ -137,5 +141,5 @@ int turn_again(uint32_t slot, char **environment)
 		program->pid = (int32_t)pid;
 	}
 	begin(&thread, environment);
-	return renew_files();
+	return renew_files(&thread);
 }

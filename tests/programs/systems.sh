@@ -222,6 +222,16 @@ family() {
 }
 check 'a family' family
 
+# Each seed reads it from where it is; the third line is what they fail with.
+input() {
+	printf '1\n2\n3\n' >lines && { read -r line && polycm explore --seeds 1-9 --failures 1 --jobs 2 --shrink-runs 0 \
+		--scenario input.scenario --on all sh -c 'read a; [ "$a" = 2 ] || exit 4; rping -s -a 10.0.0.1 -C 1 & sleep 1
+		rping -c -a 10.0.0.1 -C 1 || { read a; exit "$a"; }'; } <lines >out 2>err
+	[ $? -eq 1 ] && has out 'ended with exit status 3' " < $work/lines"
+}
+check 'standard input' eval 'programs "node = \"client\"; command = \"true\";" | sed "/^programs/,\$d" >input.scenario
+	echo "explore = { messages = \"REQ\"; rejection = 0.9; preemptions = 0; };" >>input.scenario; input'
+check 'no standard input' eval 'polycm run --on all sh -c "read x || echo none" <&- >out 2>err && has out none && lacks err rror'
 # It fails if it is held up.
 cat >last.pl <<'END'
 use Time::HiRes qw(time);
