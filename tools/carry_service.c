@@ -56,24 +56,34 @@ static bool is_same(const union turn_address *a, const union turn_address *b)
 	return IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
 }
 
-/* A listener at the same address with a port that is free, from the last one on; or -1. */
-static int listen_at(union turn_address address, uint16_t *ret_port)
+/* To a port that is free, from the last one on; 0, or -1 and errno. */
+static int bind_to_free(int fd, union turn_address address, uint16_t *ret_port)
 {
-	static const int on = 1;
 	static uint32_t next;
-	int fd = socket(address.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = -1;
 
-	if (fd < 0)
-		return -1;
-	/* What the kernel keeps of earlier clients (TIME_WAIT) does not take the port. */
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	errno = EADDRINUSE;
 	for (uint32_t i = 0; i < NUM_PORTS && r && errno == EADDRINUSE; i++) {
 		*ret_port = (uint16_t)(LAST_PORT - next++ % NUM_PORTS);
 		carry_set_port(&address, *ret_port);
 		r = bind(fd, &address.sa, carry_address_len(&address));
 	}
+	return r;
+}
+
+/* A listener at the same address; or -1. */
+static int listen_at(const union turn_address *address, uint16_t *ret_port)
+{
+	static const int on = 1;
+	int fd = socket(address->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r;
+
+	if (fd < 0)
+		return -1;
+	r = bind_to_free(fd, *address, ret_port);
+	/* What the kernel keeps of earlier clients (TIME_WAIT) need not take the port. */
+	if (r && errno == EADDRINUSE && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
+		r = bind_to_free(fd, *address, ret_port);
 	if (!r && !listen(fd, SOMAXCONN))
 		return fd;
 	close(fd);
@@ -93,7 +103,7 @@ struct carry_service *carry_service_for(const union turn_address *to)
 	service = tool_realloc(NULL, 1, sizeof(*service));
 	service->to = *to;
 	service->num_clients = 1;
-	service->listener = listen_at(*to, &service->port);
+	service->listener = listen_at(to, &service->port);
 	if (service->listener < 0) {
 		free(service);
 		return NULL;

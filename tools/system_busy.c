@@ -89,8 +89,11 @@ char *system_busy_words(const struct system_busy *before, const struct system_bu
 	const double waited = (double)(after->waited - before->waited) / 1e9;
 	const double meanwhile = (double)(after->at - before->at) / 1e9, stood = (double)pause / 1e9;
 
-	if (!before->is_known || !after->is_known)
+	if (!before->is_known)
 		return tool_strdup(": " COMPUTES);
+	/* It has just ended. */
+	if (!after->is_known)
+		return tool_strdup("");
 	if (used >= meanwhile / 2)
 		return tool_printf(", of which it used %.1f s of processor time: " COMPUTES, used);
 	if (stood >= meanwhile / 2)

@@ -78,6 +78,27 @@ static void write_text(const char *text, FILE *to)
 	fputc('"', to);
 }
 
+/* As one has that is a copy itself. */
+static bool names_a_file(const char *scenario)
+{
+	config_t config;
+	bool names;
+
+	config_init(&config);
+	names = config_read_file(&config, scenario) == CONFIG_TRUE && config_lookup(&config, "file");
+	config_destroy(&config);
+	return names;
+}
+
+static void write_name(const char *scenario, FILE *to)
+{
+	if (names_a_file(scenario))
+		return;
+	fputs("\nfile = ", to);
+	write_text(scenario, to);
+	fputs(";\n", to);
+}
+
 /* In front of the nodes, so that messages name its lines.  0 or -1. */
 static int copy_scenario(const char *scenario, FILE *to)
 {
@@ -92,9 +113,8 @@ static int copy_scenario(const char *scenario, FILE *to)
 	}
 	while ((num = fread(piece, 1, sizeof(piece), from)))
 		fwrite(piece, 1, num, to);
-	fputs("\nfile = ", to);
-	write_text(scenario, to);
-	fputs(";\n", to);
+	fputc('\n', to);
+	write_name(scenario, to);
 	failed = ferror(from) || ferror(to);
 	if (failed)
 		tool_error("run: the nodes cannot be added to %s: %m", scenario);

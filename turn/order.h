@@ -42,7 +42,7 @@ uint64_t turn_order_poll_length(struct turn_segment *segment, const struct turn_
  * A thread waits with a time-out, again and again (TURN_TICKS): how long it sleeps at least.  Where
  * nothing but that happens for long, it would take long to find out that others wait for ever.
  */
-#define TURN_LONGEST_TICKS (300 * TURN_SECOND)
+#define TURN_LONGEST_TICKS (60 * TURN_SECOND)
 uint64_t turn_order_tick_length(const struct turn_segment *segment, const struct turn_thread *self);
 /* So long: are all that wait on the word threads of the simulator in the caller's process? */
 bool turn_order_wakes_own(const struct turn_segment *segment, const struct turn_thread *self,

@@ -11,7 +11,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* std::random_device::_M_getval(), and that of programs that were built before C++11 */
+/* std::random_device::_M_getval(), and where libstdc++ is built without /dev/random */
 EXPORT unsigned int _ZNSt13random_device9_M_getvalEv(void *device);
 EXPORT unsigned int _ZNSt13random_device16_M_getval_pretr1Ev(void *device);
 

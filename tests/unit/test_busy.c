@@ -119,10 +119,15 @@ static void test_words(void **state)
 static void test_unknown(void **state)
 {
 	const struct system_busy before = { .at = SECOND }, after = { .at = 11 * SECOND };
+	const struct system_busy known = { .at = SECOND, .is_known = true };
 	char *words = system_busy_words(&before, &after, 0);
 
 	(void)state;
 	assert_string_equal(words, ": " COMPUTES);
+	free(words);
+	/* And of one that has ended meanwhile. */
+	words = system_busy_words(&known, &after, 0);
+	assert_string_equal(words, "");
 	free(words);
 }
 
