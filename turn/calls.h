@@ -12,6 +12,8 @@
  * Otherwise it is to be trapped, since it lets others go on first.
  */
 bool turn_calls_quickly(long number, long first);
+/* The same of a call that is not counted. */
+bool turn_calls_quietly(long number);
 /* A look at the time that is no call: others may go on first.  Virtual time. */
 uint64_t turn_calls_look(const ucontext_t *context);
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * turn/symbols.c - clocks as functions of the C library, which programs read often: without a trap,
- * unless the thread is to let others go on.  What is not read here is read by a system call, which
- * is trapped.
+ * turn/symbols.c - functions of the C library that programs call often, such as clocks: without a trap,
+ * unless the thread is to let others go on.  What is not done here is done by a system call, which is
+ * trapped.
  */
 #include "config.h"
 
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -15,6 +19,7 @@
 
 #include "calls.h"
 #include "clock.h"
+#include "raw.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -48,4 +53,58 @@ EXPORT time_t time(time_t *ret)
 	if (ret)
 		*ret = now.tv_sec;
 	return now.tv_sec;
+}
+
+/*
+ * Who polls a channel that does not block has its flags looked at each time.  The names are given to
+ * the linker only: headers may define fcntl() as fcntl64().
+ */
+
+typedef int fcntl_fn(int fd, int command, ...);
+
+EXPORT int own_fcntl(int fd, int command, ...) __asm__("fcntl");
+EXPORT int own_fcntl64(int fd, int command, ...) __asm__("fcntl64");
+
+static int get_flags(int fd)
+{
+	long flags = TURN_RAW(SYS_fcntl, fd, F_GETFL);
+
+	if (flags >= 0)
+		return (int)flags;
+	errno = (int)-flags;
+	return -1;
+}
+
+static int control(fcntl_fn **next, const char *name, int fd, int command, void *argument)
+{
+	if (command == F_GETFL && turn_calls_quietly(SYS_fcntl))
+		return get_flags(fd);
+	if (!*next)
+		*next = (fcntl_fn *)dlsym(RTLD_NEXT, name);
+	return (*next)(fd, command, argument);
+}
+
+/* The third argument is whatever the command takes, or missing, as in the C library. */
+int own_fcntl(int fd, int command, ...)
+{
+	static fcntl_fn *next;
+	va_list arguments;
+	int result;
+
+	va_start(arguments, command);
+	result = control(&next, "fcntl", fd, command, va_arg(arguments, void *));
+	va_end(arguments);
+	return result;
+}
+
+int own_fcntl64(int fd, int command, ...)
+{
+	static fcntl_fn *next;
+	va_list arguments;
+	int result;
+
+	va_start(arguments, command);
+	result = control(&next, "fcntl64", fd, command, va_arg(arguments, void *));
+	va_end(arguments);
+	return result;
 }
