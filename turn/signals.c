@@ -19,6 +19,8 @@
 #include "tell.h"
 #include "threads.h"
 
+#define TURN_SS_AUTODISARM (1 << 31)	/* not in the C library's headers */
+
 static uint64_t pending(void)
 {
 	uint64_t set = 0;
@@ -307,6 +309,25 @@ long turn_signal_action(const struct turn_call *call)
 	action.mask &= ~TURN_OWN_SIGNALS;
 	return TURN_RAW(SYS_rt_sigaction, call->arguments[0], &action, call->arguments[2],
 			call->arguments[3]);
+}
+
+/*
+ * The kernel takes the stack back to what it was when the call was caught, so it is set there, too.
+ * While a handler runs, one that disarms itself (SS_AUTODISARM) is only there.
+ */
+long turn_signal_stack(const struct turn_call *call)
+{
+	const stack_t *given = (const stack_t *)call->arguments[0];
+	stack_t *ret = (stack_t *)call->arguments[1], is, was = call->context->uc_stack;
+	long err = TURN_RAW(SYS_sigaltstack, given, &is);
+
+	if (err)
+		return err;
+	if (was.ss_flags & TURN_SS_AUTODISARM)
+		is = was;
+	if (given)
+		call->context->uc_stack = *given;
+	return turn_give(ret, &is, sizeof(is));
 }
 
 long turn_signal_wait(const struct turn_call *call)

@@ -28,6 +28,8 @@ uint64_t turn_signal_mask(const void *mask);
 long turn_kill(const struct turn_call *call);
 /* rt_sigaction(): SIGSYS is not the program's, and two others not alone (faults.h). */
 long turn_signal_action(const struct turn_call *call);
+/* sigaltstack(). */
+long turn_signal_stack(const struct turn_call *call);
 /* pause(), rt_sigsuspend(). */
 long turn_signal_wait(const struct turn_call *call);
 /* rt_sigtimedwait(). */

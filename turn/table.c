@@ -248,6 +248,7 @@ static call_fn *const calls[] = {
 	[SYS_rt_sigqueueinfo] = turn_kill,
 	[SYS_rt_tgsigqueueinfo] = turn_kill,
 	[SYS_rt_sigaction] = turn_signal_action,
+	[SYS_sigaltstack] = turn_signal_stack,
 	[SYS_prctl] = turn_prctl,
 	[SYS_seccomp] = turn_seccomp,
 	[SYS_pause] = turn_signal_wait,
@@ -285,7 +286,7 @@ static const bool is_quiet[] = {
 	[SYS_mlock] = true, [SYS_mlock2] = true, [SYS_munlock] = true, [SYS_membarrier] = true,
 	[SYS_get_mempolicy] = true, [SYS_mbind] = true, [SYS_set_mempolicy] = true,
 
-	[SYS_rt_sigpending] = true, [SYS_sigaltstack] = true, [SYS_set_robust_list] = true,
+	[SYS_rt_sigpending] = true, [SYS_set_robust_list] = true,
 	[SYS_get_robust_list] = true, [SYS_rseq] = true, [SYS_arch_prctl] = true,
 	[SYS_clock_getres] = true, [SYS_getcpu] = true,
 	[SYS_sched_getaffinity] = true, [SYS_sched_setaffinity] = true,

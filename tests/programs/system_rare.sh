@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# polycm run with several programs: what few programs do, and system calls that few make. Each run is the same, also
+# where a seccomp filter catches the calls, and nothing waits in the kernel.
+. "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
+
+: "${CC:=cc}"
+need "${CC%% *}"
+need_turns
+for member in system_signals; do
+	check "$member compiles" $CC -O1 -Wall -Wextra -o "$work/$member" "$abs_top_srcdir/tests/programs/$member.c" -pthread
+	chmod go+rx "$work/$member"
+done
+cd "$work" || exit 99
+
+# seeds ARG...: as it is on Linux, and the same again, with each seed.
+seeds() {
+	local seed
+
+	for seed in 1 2 3; do
+		same 2 --seed "$seed" --on a "$@" && has first.out '[a] ok' || return
+	done
+}
+# cases PROGRAM CASE...
+cases() {
+	local program=$1 case
+
+	shift
+	for case; do
+		check "$program: $case" seeds "./$program" "$case"
+	done
+}
+cases system_signals stacks
+finish
