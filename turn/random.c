@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * turn/random.c - see random.h.  Descriptors that were duplicated, or inherited by exec, give the
- * kernel's random numbers.
- */
+/* turn/random.c - see random.h. */
 #include "config.h"
 
 #include <errno.h>
@@ -11,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
 
 #include "descriptors.h"
 #include "hand.h"
@@ -18,12 +17,11 @@
 #include "random.h"
 #include "pointers.h"
 #include "raw.h"
-#include "threads.h"
 #include "traces.h"
 
-#define MOST_FDS 1024
-
-static uint64_t noted[MOST_FDS / 64];
+/* /dev/random and /dev/urandom */
+#define IS_RANDOM(st) (S_ISCHR((st).st_mode) && \
+		       ((st).st_rdev == makedev(1, 8) || (st).st_rdev == makedev(1, 9)))
 
 static long fill(void *to, size_t len)
 {
@@ -40,25 +38,47 @@ static long fill(void *to, size_t len)
 	return (long)len;
 }
 
+#define KNOWN_FLAGS 7l		/* GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE */
+
 long turn_random_get(const struct turn_call *call)
 {
+	if (call->arguments[2] & ~KNOWN_FLAGS)
+		return -EINVAL;
 	return fill((void *)call->arguments[0], (size_t)call->arguments[1]);
 }
 
 long turn_random_read(const struct turn_call *call)
 {
-	return fill((void *)call->arguments[1], (size_t)call->arguments[2]);
+	const struct iovec *parts = (const struct iovec *)call->arguments[1];
+	long sum = 0, len;
+
+	if (call->number != SYS_readv)
+		return fill((void *)call->arguments[1], (size_t)call->arguments[2]);
+	for (long i = 0; i < call->arguments[2]; i++) {
+		if (!turn_can_read(&parts[i], sizeof(*parts)))
+			return -EFAULT;
+		len = fill(parts[i].iov_base, parts[i].iov_len);
+		if (len < 0)
+			return sum ? sum : len;
+		sum += len;
+	}
+	return sum;
 }
 
+/* Whoever opened it, and whatever its number is by now. */
 bool turn_random_is(int fd)
 {
-	return fd >= 0 && fd < MOST_FDS && noted[fd / 64] >> (fd % 64) & 1;
+	struct stat st;
+
+	return turn_segment->reads_random && !TURN_RAW(SYS_fstat, fd, &st) && IS_RANDOM(st);
 }
 
-void turn_random_forget(int fd)
+static void note(int fd)
 {
-	if (fd >= 0 && fd < MOST_FDS && turn_spawned() == TURN_NOBODY)
-		noted[fd / 64] &= ~(UINT64_C(1) << (fd % 64));
+	struct stat st;
+
+	if (!TURN_RAW(SYS_fstat, fd, &st) && IS_RANDOM(st))
+		turn_segment->reads_random = true;
 }
 
 long turn_random_open(const struct turn_call *call)
@@ -81,11 +101,9 @@ long turn_random_open(const struct turn_call *call)
 		turn_traces_opened((int)fd, path, flags);
 	if (flags & O_TRUNC)
 		turn_pointers_shrunk();
-
-	if (fd < 0 || fd >= MOST_FDS || turn_spawned() != TURN_NOBODY)
+	if (fd < 0)
 		return fd;
-	turn_random_forget((int)fd);
-	if (!strcmp(path, "/dev/urandom") || !strcmp(path, "/dev/random"))
-		noted[fd / 64] |= UINT64_C(1) << (fd % 64);
+	if (!turn_segment->reads_random)
+		note((int)fd);
 	return fd;
 }

@@ -310,6 +310,7 @@ struct turn_segment {
 	uint64_t victims;	/* members that the turn's owner kills, one bit each */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
 	uint32_t ports, names;	/* of sockets, that were chosen */
+	bool reads_random;	/* somebody has opened a device of random numbers */
 	bool watches_files;	/* somebody is told when a file changes */
 	bool leaves_traces;	/* in namespaces: there can be no other run in them */
 	bool records;

@@ -50,30 +50,28 @@ static long watch(const struct turn_call *call)
 
 static long close_one(const struct turn_call *call)
 {
-	turn_random_forget((int)call->arguments[0]);
 	turn_timers_close((int)call->arguments[0]);
 	return turn_close(call);
 }
 
 static long duplicate(const struct turn_call *call)
 {
-	turn_random_forget((int)call->arguments[1]);
 	turn_timers_close((int)call->arguments[1]);
 	return turn_after_close(turn_through(call));
 }
 
 static long close_several(const struct turn_call *call)
 {
-	for (long fd = call->arguments[0]; fd <= call->arguments[1] && fd < MOST_FDS; fd++) {
-		turn_random_forget((int)fd);
+	for (long fd = call->arguments[0]; fd <= call->arguments[1] && fd < MOST_FDS; fd++)
 		turn_timers_close((int)fd);
-	}
 	return turn_after_close(turn_through(call));
 }
 
 static long read_one(const struct turn_call *call)
 {
-	return turn_random_is((int)call->arguments[0]) ? turn_random_read(call) : turn_input(call);
+	if (turn_random_is((int)call->arguments[0]))
+		return turn_random_read(call);
+	return call->number == SYS_pread64 ? turn_through(call) : turn_input(call);
 }
 
 static long set_cleared(const struct turn_call *call)
@@ -150,7 +148,8 @@ static call_fn *const calls[] = {
 	[SYS_epoll_pwait2] = turn_epoll,
 
 	[SYS_read] = read_one,
-	[SYS_readv] = turn_input, [SYS_preadv2] = turn_input,	/* at -1 it reads as readv() does */
+	[SYS_readv] = read_one, [SYS_pread64] = read_one,
+	[SYS_preadv2] = turn_input,	/* at -1 it reads as readv() does */
 	[SYS_recvfrom] = turn_input,
 	[SYS_recvmsg] = turn_input,
 	[SYS_accept] = turn_carried_accept, [SYS_accept4] = turn_carried_accept,
@@ -275,7 +274,7 @@ static const bool is_quiet[] = {
 	[SYS_access] = true, [SYS_faccessat] = true, [SYS_faccessat2] = true,
 	[SYS_readlink] = true, [SYS_readlinkat] = true, [SYS_getdents64] = true,
 	[SYS_getcwd] = true, [SYS_chdir] = true, [SYS_fchdir] = true, [SYS_umask] = true,
-	[SYS_lseek] = true, [SYS_pread64] = true, [SYS_preadv] = true,
+	[SYS_lseek] = true, [SYS_preadv] = true,
 	[SYS_fadvise64] = true, [SYS_fsync] = true, [SYS_fdatasync] = true, [SYS_msync] = true,
 
 	[SYS_socketpair] = true, [SYS_pipe] = true, [SYS_pipe2] = true,

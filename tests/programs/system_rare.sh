@@ -32,4 +32,6 @@ cases() {
 	done
 }
 cases system_signals stacks
+random='head -c 8 /dev/urandom | od -x; head -c 8 </dev/urandom | od -x; exec 7</dev/random; head -c 8 <&7 | od -x; echo ok'
+check 'random numbers, inherited' seeds sh -c "$random"
 finish
