@@ -359,6 +359,13 @@ bool system_has_ended(pid_t pid, bool wait);
 bool system_bury_awaited(struct system *system);
 /* Those that were killed; false: there are none. */
 bool system_bury_dead(struct system *system);
+
+/* --- system_stops.c --- */
+
+/* A member has sent SIGSTOP or SIGCONT to some, or stops itself: the turn goes on when that is so. */
+void system_await_stops(struct system *system);
+/* Some that had stopped were continued by the kernel, or from outside; true: there are such. */
+bool system_find_continued(struct system *system);
 /* What --kill asked for. */
 void system_kill_node(struct system *system);
 

@@ -127,7 +127,9 @@ static void bury(struct system *system, uint32_t number)
 		report_end(system, number, status);
 	if (segment->uses_tcp)
 		system_tcp_settle();
-	segment->changes++;
+	turn_order_change(segment);
+	/* The kernel continues those whose job nobody looks after any more. */
+	system_find_continued(system);
 	if (member->parent != TURN_NOBODY)
 		turn_order_interrupt(segment, member->parent);
 	/* Locks in memory that it shared may have gone with it. */

@@ -18,7 +18,8 @@ bool system_is_sound(const struct turn_segment *segment)
 	    segment->traced_thread >= TURN_MAX_THREADS || segment->traced_pid < 0 ||
 	    segment->traced_pid == 1 ||
 	    segment->ended > num_members || segment->turns == TURN_NEVER ||
-	    (num_members < 64 && segment->victims >> num_members) ||
+	    (num_members < 64 && (segment->victims | segment->stopping | segment->continuing) >>
+					 num_members) ||
 	    segment->num_preempted > TURN_MAX_PREEMPTIONS)
 		return false;
 	for (uint32_t i = 0; i < num_members; i++) {

@@ -168,7 +168,7 @@ static void break_run(struct run *run)
 	segment->owner = TURN_NOBODY;
 	segment->becoming = segment->ended = 0;
 	atomic_store(&segment->traced, TURN_NOT_TRACED);
-	segment->victims = 0;
+	segment->victims = segment->stopping = segment->continuing = 0;
 	segment->leaves_traces = true;
 }
 
@@ -336,7 +336,8 @@ int system_run(struct system *system)
 			system_output_copy(system);
 			continue;
 		}
-		if (next == TURN_NOBODY && !stopped && !system_bury_dead(system)) {
+		if (next == TURN_NOBODY && !stopped && !system_bury_dead(system) &&
+		    !system_find_continued(system)) {
 			if (system_is_over(system)) {
 				report_daemons(system);
 			} else {
@@ -353,6 +354,8 @@ int system_run(struct system *system)
 		}
 		if (!stopped && !run.is_broken && !system_bury_awaited(system))
 			break_run(&run);
+		if (!stopped && !run.is_broken)
+			system_await_stops(system);
 		if (stopped || run.is_broken) {
 			is_cut = true;
 			status = stopped ? 128 + stopped : EXIT_FAILURE;

@@ -19,6 +19,7 @@
 #include "points.h"
 #include "random.h"
 #include "record.h"
+#include "signals.h"
 #include "table.h"
 #include "timers.h"
 #include "trap.h"
@@ -165,6 +166,8 @@ long turn_call(struct turn_call *call)
 	if (turn_slot() == TURN_NOBODY)
 		return result;
 	turn_self()->then_next = TURN_MOVES;
+	if (turn_segment->sends_signals)
+		turn_signal_look(call);
 	turn_details_data(call, result);
 	turn_record_result(turn_segment, turn_self(), result);
 	return result;

@@ -6,6 +6,7 @@
 #ifndef TURN_HAND_H
 #define TURN_HAND_H
 
+#include "order.h"
 #include "segment.h"
 
 /* NULL: this process is no member of a system. */
@@ -39,7 +40,7 @@ void turn_end_member(void);
 /* Something happened that may make a descriptor ready. */
 static inline void turn_changed(void)
 {
-	turn_segment->changes++;
+	turn_order_change(turn_segment);
 }
 
 /* A call brought something: the thread does not only ask whether others did. */

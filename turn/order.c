@@ -351,6 +351,20 @@ void turn_order_interrupt(struct turn_segment *segment, uint32_t member)
 			interrupt(&segment->threads[i]);
 }
 
+void turn_order_change(struct turn_segment *segment)
+{
+	segment->changes++;
+	if (!segment->sends_signals)
+		return;
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		struct turn_thread *thread = &segment->threads[i];
+
+		if ((thread->state == TURN_FUTEX || thread->state == TURN_ASLEEP) &&
+		    !thread->held && thread->then != TURN_POLLS)
+			interrupt(thread);
+	}
+}
+
 void turn_order_interrupt_words(struct turn_segment *segment)
 {
 	for (uint32_t i = 0; i < segment->num_threads; i++)

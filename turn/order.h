@@ -64,6 +64,12 @@ uint32_t turn_order_requeue(struct turn_segment *segment, struct turn_word word,
 /* Who waits, of that member, goes on, and looks whether a signal is there. */
 void turn_order_interrupt(struct turn_segment *segment, uint32_t member);
 
+/*
+ * Something happened that may make a descriptor ready.  Where the kernel may send a signal with that,
+ * who waits for none looks for it, too.
+ */
+void turn_order_change(struct turn_segment *segment);
+
 /* Who waits on memory that several members share goes on, and looks at it again. */
 void turn_order_interrupt_words(struct turn_segment *segment);
 

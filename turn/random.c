@@ -17,6 +17,7 @@
 #include "random.h"
 #include "pointers.h"
 #include "raw.h"
+#include "terminals.h"
 #include "traces.h"
 
 /* /dev/random and /dev/urandom */
@@ -103,6 +104,7 @@ long turn_random_open(const struct turn_call *call)
 		turn_pointers_shrunk();
 	if (fd < 0)
 		return fd;
+	turn_terminals_opened((int)fd);
 	if (!turn_segment->reads_random)
 		note((int)fd);
 	return fd;

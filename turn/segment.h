@@ -31,6 +31,7 @@
 #define TURN_MAX_PATH 64u
 #define TURN_MAX_CONNECTS 4096u
 #define TURN_PORTS 65536u
+#define TURN_MAX_TERMINALS 256u
 #define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
 #define TURN_NEVER UINT64_MAX
 #define TURN_SECOND UINT64_C(1000000000)
@@ -186,7 +187,7 @@ struct turn_member {
 	uint32_t life;		/* enum turn_life */
 	int32_t pid;		/* as members see it */
 	bool is_filtered;	/* its calls are caught by a filter, which outlives exec */
-	bool stopped;		/* by SIGSTOP, until SIGCONT: it has no turn */
+	bool stopped;		/* by a signal, until SIGCONT: it has no turn */
 	uint32_t parent;	/* the member that forked it; TURN_NOBODY: the launcher */
 	uint64_t random;	/* state of what it gets for random numbers */
 	struct turn_files files;
@@ -308,9 +309,14 @@ struct turn_segment {
 	int32_t leaving;	/* thread that passed the turn on with its last call; 0: none */
 	int32_t leaving_pid;
 	uint64_t victims;	/* members that the turn's owner kills, one bit each */
+	/* And those that are to be stopped, or go on, when the launcher gives the turn again. */
+	uint64_t stopping, continuing;
+	_Atomic uint32_t goes_on;	/* who was to stop did not, or has continued */
+	bool sends_signals;	/* the kernel may, to any member, with what others do */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
 	uint32_t ports, names;	/* of sockets, that were chosen */
 	bool reads_random;	/* somebody has opened a device of random numbers */
+	uint64_t terminals[TURN_MAX_TERMINALS / 64];	/* pseudo terminals that were opened, by number */
 	bool watches_files;	/* somebody is told when a file changes */
 	bool leaves_traces;	/* in namespaces: there can be no other run in them */
 	bool records;

@@ -17,6 +17,7 @@
 #include "pointers.h"
 #include "raw.h"
 #include "signals.h"
+#include "terminals.h"
 
 #define MILLISECOND UINT64_C(1000000)
 
@@ -164,6 +165,7 @@ long turn_epoll(const struct turn_call *call)
 	long num;
 
 	do {
+		turn_terminals_settle_set((int)arguments[0]);
 		num = TURN_RAW(SYS_epoll_pwait, arguments[0], arguments[1], arguments[2], 0, NULL, 0);
 		if (!num)
 			num = turn_signal_result_with(call, has_mask ? (const void *)arguments[4] :

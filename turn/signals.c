@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "clock.h"
 #include "descriptors.h"
@@ -16,6 +17,7 @@
 #include "pointers.h"
 #include "raw.h"
 #include "signals.h"
+#include "stops.h"
 #include "tell.h"
 #include "threads.h"
 
@@ -30,7 +32,7 @@ static uint64_t pending(void)
 }
 
 /* What a signal does. */
-enum effect { NOTHING, ENDS, RUNS_HANDLER, RUNS_HANDLER_AND_RESTARTS };
+enum effect { NOTHING, ENDS, STOPS, RUNS_HANDLER, RUNS_HANDLER_AND_RESTARTS };
 
 static enum effect effect_of(int signal)
 {
@@ -45,18 +47,42 @@ static enum effect effect_of(int signal)
 	if (handler == (uintptr_t)SIG_IGN)
 		return NOTHING;
 	/* The kernel keeps what is blocked, though it will throw it away. */
+	if (handler == (uintptr_t)SIG_DFL && turn_stops_by(signal))
+		return STOPS;
 	if (handler == (uintptr_t)SIG_DFL)
 		return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH ||
 		       signal == SIGCONT ? NOTHING : ENDS;
 	return action.flags & SA_RESTART ? RUNS_HANDLER_AND_RESTARTS : RUNS_HANDLER;
 }
 
+/* The first one that is pending, and let through, with that effect; 0: none. */
+static int first_of(uint64_t mask, enum effect effect)
+{
+	const uint64_t there = pending() & ~mask;
+
+	for (int signal = 1; there && signal <= 64; signal++)
+		if (there & turn_signal_bit(signal) && effect_of(signal) == effect)
+			return signal;
+	return 0;
+}
+
+/* What stops the process does so here, and not where it has the turn. */
+static void stop(uint64_t mask)
+{
+	int signal;
+
+	while ((signal = first_of(mask, STOPS)))
+		turn_stops_now(signal);
+}
+
 /* 0, -EINTR or TURN_RESTART, for the pending signals that the mask lets through. */
 static long result_of(uint64_t mask)
 {
-	uint64_t there = pending() & ~mask;
 	long result = 0;
+	uint64_t there;
 
+	stop(mask);
+	there = pending() & ~mask;
 	for (int signal = 1; there && signal <= 64; signal++) {
 		enum effect effect = there & turn_signal_bit(signal) ? effect_of(signal) : NOTHING;
 
@@ -74,6 +100,31 @@ static uint64_t mask_of(const struct turn_call *call)
 
 	memcpy(&mask, &call->context->uc_sigmask, sizeof(mask));
 	return mask;
+}
+
+void turn_signal_look(const struct turn_call *call)
+{
+	stop(mask_of(call));
+}
+
+long turn_signal_read_behind(const struct turn_call *call, int fd)
+{
+	const struct turn_call all = {
+		.number = SYS_kill, .arguments = { 0, SIGTTIN }, .context = call->context,
+	};
+	const uint64_t mask = mask_of(call);
+	int32_t group = 0;
+
+	/* The other end of a terminal says so that nobody has that open. */
+	if (!TURN_RAW(SYS_ioctl, fd, TIOCGPTN, &group))
+		return -EIO;
+	if (TURN_RAW(SYS_ioctl, fd, TIOCGPGRP, &group) || group == TURN_RAW(SYS_getpgrp) ||
+	    mask & turn_signal_bit(SIGTTIN) || effect_of(SIGTTIN) == NOTHING)
+		return -EIO;
+	turn_kill(&all);
+	if (first_of(mask, STOPS) == SIGTTIN && !turn_stops_now(SIGTTIN))
+		return -EIO;
+	return result_of(mask) == -EINTR ? -EINTR : TURN_RESTART;
 }
 
 long turn_signal_result(const struct turn_call *call, bool can_restart)
@@ -217,26 +268,6 @@ static uint64_t targets_of(const struct turn_call *call)
 }
 
 /*
- * SIGSTOP and SIGCONT.  The kernel would stop a process though it had the turn, so it is not asked:
- * the process has no turn until it is to continue.
- */
-static void stop_or_continue(uint64_t targets, bool stop)
-{
-	for (uint32_t i = 0; i < turn_segment->num_members; i++) {
-		struct turn_member *member = &turn_segment->members[i];
-
-		if (!(targets >> i & 1))
-			continue;
-		if (member->life != TURN_OUTSIDE)
-			member->stopped = stop;
-		else if (stop)
-			TURN_RAW(SYS_kill, member->pid, SIGSTOP);
-	}
-	if (stop && targets >> turn_member & 1)
-		turn_pass();
-}
-
-/*
  * Their ends come at this place of the order: the launcher waits for them.  It is told first, since
  * this process may be one of them.
  */
@@ -261,13 +292,16 @@ long turn_kill(const struct turn_call *call)
 	const long signal = signal_of(call);
 	long result;
 
-	if (targets && (signal == SIGSTOP || signal == SIGCONT))
-		stop_or_continue(targets, signal == SIGSTOP);
-	if (targets && signal == SIGSTOP)
-		return 0;
 	if (targets && signal == SIGKILL)
 		return kill_all(call, targets);
-	result = turn_through(call);
+	if (targets && turn_stops_by((int)signal))
+		turn_segment->sends_signals = true;
+	if (targets && signal == SIGSTOP)
+		result = turn_stops_send(call, targets);
+	else if (targets && signal == SIGCONT)
+		result = turn_stops_continue(call, targets);
+	else
+		result = turn_through(call);
 	for (uint32_t i = 0; i < turn_segment->num_members; i++)
 		if (targets >> i & 1)
 			turn_order_interrupt(turn_segment, i);

@@ -21,6 +21,13 @@ long turn_signal_result(const struct turn_call *call, bool can_restart);
  * run at once where the mask is the call's.
  */
 long turn_signal_result_with(const struct turn_call *call, const void *mask);
+/* Behind a call that found nothing to do for signals: does one stop the process? */
+void turn_signal_look(const struct turn_call *call);
+/*
+ * A read of that terminal failed with EIO.  If the process is in its background the kernel would have
+ * sent SIGTTIN, had it not been blocked; it is sent then.  The result.
+ */
+long turn_signal_read_behind(const struct turn_call *call, int fd);
 /* The mask of a call, which does not block signals of ours. */
 uint64_t turn_signal_mask(const void *mask);
 

@@ -21,9 +21,11 @@
 #include "random.h"
 #include "signals.h"
 #include "sleep.h"
+#include "stops.h"
 #include "table.h"
 #include "tcp.h"
 #include "tell.h"
+#include "terminals.h"
 #include "threads.h"
 #include "timers.h"
 #include "traces.h"
@@ -127,8 +129,20 @@ static long create(const struct turn_call *call)
 	return fd;
 }
 
+static long may_signal(const struct turn_call *call)
+{
+	long result;
+
+	turn_stops_note(call);
+	result = change(call);
+	if (call->number == SYS_ioctl)
+		turn_terminals_control(call, result);
+	return result;
+}
+
 static long control(const struct turn_call *call)
 {
+	turn_stops_note(call);
 	switch (call->arguments[1]) {
 	case F_SETLK:
 	case F_SETLKW:
@@ -181,6 +195,7 @@ static call_fn *const calls[] = {
 
 	[SYS_flock] = turn_lock,
 	[SYS_fcntl] = control,
+	[SYS_ioctl] = may_signal, [SYS_mq_notify] = may_signal,
 	[SYS_inotify_init] = watch, [SYS_inotify_init1] = watch,
 	[SYS_fanotify_init] = watch,
 	[SYS_wait4] = turn_wait_child, [SYS_waitid] = turn_wait_child,

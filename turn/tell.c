@@ -12,6 +12,7 @@
 #include "hand.h"
 #include "raw.h"
 #include "shown.h"
+#include "stops.h"
 #include "tell.h"
 #include "tsc.h"
 
@@ -72,6 +73,7 @@ long turn_prctl(const struct turn_call *call)
 	case PR_SET_SYSCALL_USER_DISPATCH:
 		return -EINVAL;	/* as before Linux 5.11 */
 	}
+	turn_stops_note(call);
 	return turn_through(call);
 }
 

@@ -28,6 +28,7 @@
 #include "shown.h"
 #include "signals.h"
 #include "tcp.h"
+#include "terminals.h"
 #include "traces.h"
 
 static unsigned int flags_of_message(const struct turn_call *call)
@@ -386,12 +387,18 @@ static long put_out(const struct turn_call *call)
 		result = wait_and_write(call, fd);
 	if (result > 0 && (call->number == SYS_write || call->number == SYS_writev))
 		turn_shown(fd, (uint64_t)result);
+	if (result > 0)
+		turn_terminals_settle(fd);
 	return turn_done(result);
 }
 
 long turn_input(const struct turn_call *call)
 {
-	return turn_carried_error((int)call->arguments[0], take_in(call));
+	long result = take_in(call);
+
+	if (result == -EIO)
+		result = turn_signal_read_behind(call, (int)call->arguments[0]);
+	return turn_carried_error((int)call->arguments[0], result);
 }
 
 long turn_output(const struct turn_call *call)

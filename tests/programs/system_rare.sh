@@ -31,7 +31,10 @@ cases() {
 		check "$program: $case" seeds "./$program" "$case"
 	done
 }
-cases system_signals stacks
+cases system_signals stacks stops stops_itself of_parents of_terminals
 random='head -c 8 /dev/urandom | od -x; head -c 8 </dev/urandom | od -x; exec 7</dev/random; head -c 8 <&7 | od -x; echo ok'
 check 'random numbers, inherited' seeds sh -c "$random"
+jobs='set -m; sleep 5 & sleep 1; kill -STOP %1; sleep 1; jobs; kill -CONT %1; wait; date +%s; sleep 9 & kill -TSTP %1; sleep 1; jobs
+	bg %1; wait; date +%s; echo ok'
+check 'jobs of a shell' eval 'seeds bash -c "$jobs" && has first.out "[a] [1]+  Stopped " "[a] 1767225605" "[a] 1767225615"'
 finish

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * turn/terminals.c - see terminals.h.  The kernel does at once what is on its way to a terminal when
+ * somebody polls it.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#include "descriptors.h"
+#include "hand.h"
+#include "raw.h"
+#include "terminals.h"
+
+#define MASTERS makedev(5, 2)		/* /dev/ptmx */
+#define FIRST_SLAVES 136u		/* majors of /dev/pts */
+#define LAST_SLAVES 143u
+#define MOST_SHOWN 4096u		/* of the set's descriptors */
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER _IO('T', 0x41)	/* Linux 4.13 */
+#endif
+
+static uint64_t *word_of(unsigned int number)
+{
+	return number < TURN_MAX_TERMINALS ? &turn_segment->terminals[number / 64] : NULL;
+}
+
+static void set_open(unsigned int number, bool is_open)
+{
+	uint64_t *word = word_of(number);
+
+	if (word && is_open)
+		*word |= UINT64_C(1) << (number % 64);
+	else if (word)
+		*word &= ~(UINT64_C(1) << (number % 64));
+}
+
+void turn_terminals_opened(int fd)
+{
+	struct stat st;
+
+	if (!turn_segment->sends_signals || TURN_RAW(SYS_fstat, fd, &st) || !S_ISCHR(st.st_mode))
+		return;
+	if (major(st.st_rdev) >= FIRST_SLAVES && major(st.st_rdev) <= LAST_SLAVES)
+		set_open((major(st.st_rdev) - FIRST_SLAVES) * 256 + minor(st.st_rdev), true);
+}
+
+void turn_terminals_control(const struct turn_call *call, long result)
+{
+	unsigned int number;
+
+	if (result < 0)
+		return;
+	if (call->arguments[1] == TIOCGPTPEER)
+		turn_terminals_opened((int)result);
+	/* Nobody has opened the terminal yet. */
+	if (call->arguments[1] == TIOCSPTLCK &&
+	    !TURN_RAW(SYS_ioctl, call->arguments[0], TIOCGPTN, &number))
+		set_open(number, false);
+}
+
+/* Opening it would be seen, if nobody had it open. */
+static bool has_peer(int master)
+{
+	unsigned int number;
+	const uint64_t *word;
+
+	if (TURN_RAW(SYS_ioctl, master, TIOCGPTN, &number))
+		return false;
+	word = word_of(number);
+	return word && *word >> (number % 64) & 1 && !turn_has_failed(master);
+}
+
+void turn_terminals_settle(int fd)
+{
+	struct stat st;
+	long peer;
+
+	if (!turn_segment->sends_signals || TURN_RAW(SYS_fstat, fd, &st) ||
+	    !S_ISCHR(st.st_mode) || st.st_rdev != MASTERS || !has_peer(fd))
+		return;
+	peer = TURN_RAW(SYS_ioctl, fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (peer < 0)
+		return;
+	turn_is_ready((int)peer, POLLIN);
+	TURN_RAW(SYS_close, peer);
+}
+
+/* "/proc/self/fdinfo/7" */
+static long open_info(int fd)
+{
+	char path[64] = "/proc/self/fdinfo/", digits[16];
+	size_t len = strlen(path), num = 0;
+
+	if (fd < 0)
+		return -1;
+	for (unsigned int rest = (unsigned int)fd; !num || rest; rest /= 10)
+		digits[num++] = (char)('0' + rest % 10);
+	while (num)
+		path[len++] = digits[--num];
+	return TURN_RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+}
+
+void turn_terminals_settle_set(int epoll)
+{
+	static const char name[] = "tfd:";
+	char lines[MOST_SHOWN];
+	long info, got;
+
+	if (!turn_segment->sends_signals)
+		return;
+	info = open_info(epoll);
+	if (info < 0)
+		return;
+	got = TURN_RAW(SYS_read, info, lines, sizeof(lines) - 1);
+	TURN_RAW(SYS_close, info);
+	lines[got > 0 ? got : 0] = '\0';
+	for (const char *at = lines; (at = strstr(at, name));) {
+		int fd = 0;
+
+		for (at += strlen(name); *at == ' '; at++)
+			;
+		for (; *at >= '0' && *at <= '9'; at++)
+			fd = fd * 10 + (*at - '0');
+		turn_is_ready(fd, POLLIN);
+	}
+}
