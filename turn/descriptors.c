@@ -155,23 +155,6 @@ long turn_queue(const struct turn_call *call)
 	return result == -EAGAIN ? -ETIMEDOUT : turn_done(result);
 }
 
-long turn_between(const struct turn_call *call)
-{
-	const bool is_sendfile = call->number == SYS_sendfile;
-	const int in = (int)call->arguments[is_sendfile ? 1 : 0];
-	const int out = (int)call->arguments[is_sendfile ? 0 : call->number == SYS_splice ? 2 : 1];
-	long interrupted;
-
-	while ((turn_may_wait(in) && !turn_is_ready(in, POLLIN)) ||
-	       (turn_may_wait(out) && !turn_is_ready(out, POLLOUT))) {
-		interrupted = turn_signal_result(call, true);
-		if (interrupted)
-			return interrupted;
-		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
-	}
-	return turn_done(turn_after_close(turn_through(call)));
-}
-
 /*
  * A FIFO: the kernel would wait for the other end.  A writer asks again until there is a reader; a
  * reader is there at once, and then waits until somebody has written or could.

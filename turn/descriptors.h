@@ -21,8 +21,12 @@ long turn_input(const struct turn_call *call);
 long turn_output(const struct turn_call *call);
 /* read() and write() of a file of the file system. */
 long turn_file(const struct turn_call *call);
-/* splice(), tee(), sendfile(). */
+/* splice(), tee(), sendfile(), vmsplice().  In between.c. */
 long turn_between(const struct turn_call *call);
+long turn_between_memory(const struct turn_call *call);
+/* io_submit(), io_getevents(), io_pgetevents().  In requests.c. */
+long turn_requests_submit(const struct turn_call *call);
+long turn_requests_wait(const struct turn_call *call);
 /* open() or openat() of a FIFO without O_NONBLOCK; its flags are that argument. */
 long turn_open_fifo(const struct turn_call *call, unsigned int flags_at);
 long turn_connect(const struct turn_call *call);

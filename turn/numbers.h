@@ -40,6 +40,9 @@
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
 #ifndef SYS_faccessat2
 #define SYS_faccessat2 439
 #endif

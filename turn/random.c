@@ -39,6 +39,7 @@ static long fill(void *to, size_t len)
 	return (long)len;
 }
 
+#define KNOWN_MODE 07777
 #define KNOWN_FLAGS 7l		/* GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE */
 
 long turn_random_get(const struct turn_call *call)
@@ -74,12 +75,17 @@ bool turn_random_is(int fd)
 	return turn_segment->reads_random && !TURN_RAW(SYS_fstat, fd, &st) && IS_RANDOM(st);
 }
 
-static void note(int fd)
+/* The descriptor, if it is one. */
+static long noted(long fd)
 {
 	struct stat st;
 
-	if (!TURN_RAW(SYS_fstat, fd, &st) && IS_RANDOM(st))
+	if (fd < 0)
+		return fd;
+	turn_terminals_opened((int)fd);
+	if (!turn_segment->reads_random && !TURN_RAW(SYS_fstat, fd, &st) && IS_RANDOM(st))
 		turn_segment->reads_random = true;
+	return fd;
 }
 
 long turn_random_open(const struct turn_call *call)
@@ -102,10 +108,24 @@ long turn_random_open(const struct turn_call *call)
 		turn_traces_opened((int)fd, path, flags);
 	if (flags & O_TRUNC)
 		turn_pointers_shrunk();
-	if (fd < 0)
-		return fd;
-	turn_terminals_opened((int)fd);
-	if (!turn_segment->reads_random)
-		note((int)fd);
-	return fd;
+	return noted(fd);
+}
+
+/* As openat() of the same path, unless that is looked up in another way (RESOLVE_*). */
+long turn_random_open_how(const struct turn_call *call)
+{
+	const struct { uint64_t flags, mode, resolve; } *how = (const void *)call->arguments[2];
+	struct turn_call simple = *call;
+
+	if (!turn_can_read(how, sizeof(*how)) || (size_t)call->arguments[3] != sizeof(*how) ||
+	    how->flags & ~(uint64_t)INT32_MAX || how->mode & ~(uint64_t)KNOWN_MODE)
+		return turn_through(call);
+	if (how->resolve) {
+		turn_changed();
+		return noted(turn_through(call));
+	}
+	simple.number = SYS_openat;
+	simple.arguments[2] = (long)how->flags;
+	simple.arguments[3] = (long)how->mode;
+	return turn_random_open(&simple);
 }

@@ -316,7 +316,7 @@ struct turn_segment {
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
 	uint32_t ports, names;	/* of sockets, that were chosen */
 	bool reads_random;	/* somebody has opened a device of random numbers */
-	uint64_t terminals[TURN_MAX_TERMINALS / 64];	/* pseudo terminals that were opened, by number */
+	uint64_t terminals[TURN_MAX_TERMINALS / 64];	/* pseudo ones that were opened, by number */
 	bool watches_files;	/* somebody is told when a file changes */
 	bool leaves_traces;	/* in namespaces: there can be no other run in them */
 	bool records;

@@ -48,6 +48,8 @@ static unsigned int flags_of_message(const struct turn_call *call)
 
 static bool may_not_wait(const struct turn_call *call)
 {
+	if (call->number == SYS_preadv2 || call->number == SYS_pwritev2)
+		return call->arguments[5] & RWF_NOWAIT;
 	return flags_of_message(call) & MSG_DONTWAIT;
 }
 
@@ -216,12 +218,12 @@ static long wait_and_write(const struct turn_call *call, int fd)
 	struct rest rest = { .parts = &part, .num = 1 };
 
 	/* Too many, or not there: the kernel says so. */
-	if (call->number == SYS_writev &&
+	if (call->number != SYS_write &&
 	    ((unsigned long)call->arguments[2] > MOST_GIVEN ||
 	     !turn_can_read((const void *)call->arguments[1],
 			    (size_t)call->arguments[2] * sizeof(part))))
 		return turn_now(call);
-	if (call->number == SYS_writev)
+	if (call->number != SYS_write)
 		rest = (struct rest){ .parts = (const struct iovec *)call->arguments[1],
 				      .num = (size_t)call->arguments[2] };
 	if (length_of(&rest) > PIPE_BUF && is_pipe_or_stream(fd))
@@ -385,7 +387,8 @@ static long put_out(const struct turn_call *call)
 		result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
 	else
 		result = wait_and_write(call, fd);
-	if (result > 0 && (call->number == SYS_write || call->number == SYS_writev))
+	if (result > 0 && (call->number == SYS_write || call->number == SYS_writev ||
+			   call->number == SYS_pwritev2))
 		turn_shown(fd, (uint64_t)result);
 	if (result > 0)
 		turn_terminals_settle(fd);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * system_moves.c - a member of a system, for system_rare.sh: one case of calls by which few programs
+ * move data.  Where Linux lets them wait, others go on.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "member.h"
+
+#define LEN (1 << 20)
+#define HALF_A_SECOND 500000
+
+static char data[LEN];
+
+static void ends_well(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* A child that begins to read after half a second, to the end. */
+static pid_t slow_reader(const int ends[2], size_t expected)
+{
+	pid_t pid = fork();
+	size_t sum = 0;
+	ssize_t len;
+
+	CHECK(pid >= 0);
+	if (pid) {
+		close(ends[0]);
+		return pid;
+	}
+	close(ends[1]);
+	usleep(HALF_A_SECOND);
+	while ((len = read(ends[0], data, 60000)) > 0)
+		sum += (size_t)len;
+	CHECK(!len && sum == expected);
+	_exit(0);
+}
+
+static int file_of(size_t len)
+{
+	int fd = memfd_create("file", 0);
+
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)len));
+	return fd;
+}
+
+static void files(void)
+{
+	const int file = file_of(LEN);
+	int ends[2];
+	double began;
+	off_t at;
+	pid_t pid;
+
+	for (int i = 0; i < 2; i++) {
+		CHECK(!(i ? pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends)));
+		pid = slow_reader(ends, LEN);
+		began = seconds();
+		at = 0;
+		if (!i)
+			CHECK(sendfile(ends[1], file, &at, 2 * LEN) == LEN);
+		/* What there is room for. */
+		while (at < LEN)
+			CHECK(sendfile(ends[1], file, &at, 2 * LEN) > 0);
+		CHECK(seconds() - began >= 0.4 && !close(ends[1]));
+		ends_well(pid);
+	}
+	/* One that does not wait. */
+	CHECK(!pipe2(ends, O_NONBLOCK));
+	at = 0;
+	CHECK(sendfile(ends[1], file, &at, LEN) == 65536 && at == 65536);
+	CHECK(sendfile(ends[1], file, &at, LEN) < 0 && errno == EAGAIN);
+}
+
+static void pages(void)
+{
+	struct iovec part;
+	size_t sum = 0;
+	ssize_t len;
+	int ends[2];
+	pid_t pid;
+
+	CHECK(!pipe(ends));
+	pid = slow_reader(ends, LEN);
+	for (; sum < LEN; sum += (size_t)len) {
+		part = (struct iovec){ data + sum, LEN - sum };
+		len = vmsplice(ends[1], &part, 1, 0);
+		CHECK(len > 0);
+	}
+	CHECK(!close(ends[1]));
+	ends_well(pid);
+	CHECK(!pipe(ends));
+	pid = fork();
+	if (!pid) {
+		usleep(HALF_A_SECOND);
+		_exit(write(ends[1], "x", 1) != 1);
+	}
+	part.iov_len = 1;
+	CHECK(vmsplice(ends[0], &part, 1, SPLICE_F_NONBLOCK) < 0 && errno == EAGAIN);
+	CHECK(vmsplice(ends[0], &part, 1, 0) == 1);
+	ends_well(pid);
+}
+
+static void flags(void)
+{
+	struct open_how how = { .flags = O_RDONLY };
+	struct iovec part = { data, 4096 };
+	int ends[2], fd;
+	pid_t pid;
+
+	CHECK(!pipe(ends) && preadv2(ends[0], &part, 1, -1, RWF_NOWAIT) < 0 && errno == EAGAIN);
+	CHECK(write(ends[1], data, 65536) == 65536);
+	CHECK(pwritev2(ends[1], &part, 1, -1, RWF_NOWAIT) < 0 && errno == EAGAIN);
+	pid = slow_reader(ends, 65536 + 4096);
+	CHECK(pwritev2(ends[1], &part, 1, -1, 0) == 4096 && !close(ends[1]));
+	ends_well(pid);
+	CHECK(!mkfifo("fifo", 0600));
+	pid = fork();
+	if (!pid) {
+		usleep(HALF_A_SECOND);
+		fd = open("fifo", O_WRONLY);
+		_exit(write(fd, "x", 1) != 1);
+	}
+	fd = (int)syscall(SYS_openat2, AT_FDCWD, "fifo", &how, sizeof(how));
+	CHECK(fd >= 0 && !unlink("fifo") && read(fd, data, 2) == 1);
+	ends_well(pid);
+}
+
+/* Requests of descriptors that others serve. */
+static void requests(void)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	aio_context_t context = 0;
+	struct io_event event;
+	struct iocb request = { .aio_lio_opcode = IOCB_CMD_POLL, .aio_buf = POLLIN };
+	struct iocb *all[] = { &request };
+	double began = seconds();
+	int ends[2];
+	pid_t pid;
+
+	CHECK(!pipe(ends) && !syscall(SYS_io_setup, 8, &context));
+	request.aio_fildes = (uint32_t)ends[0];
+	CHECK(syscall(SYS_io_submit, context, 1, all) == 1);
+	CHECK(!syscall(SYS_io_getevents, context, 1, 1, &event, &second) && seconds() >= began + 1);
+	pid = fork();
+	if (!pid) {
+		usleep(HALF_A_SECOND);
+		_exit(write(ends[1], "x", 1) != 1);
+	}
+	CHECK(syscall(SYS_io_getevents, context, 1, 1, &event, NULL) == 1 && event.res & POLLIN);
+	ends_well(pid);
+	request.aio_lio_opcode = IOCB_CMD_PREAD;
+	request.aio_fildes = (uint32_t)file_of(10);
+	request.aio_buf = (uint64_t)data;
+	request.aio_nbytes = 4096;
+	CHECK(syscall(SYS_io_submit, context, 1, all) == 1);
+	CHECK(syscall(SYS_io_getevents, context, 1, 1, &event, NULL) == 1 && event.res == 10);
+}
+
+static const struct member_case cases[] = {
+	{ "files", files }, { "pages", pages }, { "flags", flags }, { "requests", requests },
+};
+
+int main(int argc, char **argv)
+{
+	return member_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
