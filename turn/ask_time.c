@@ -2,6 +2,7 @@
 /* turn/ask_time.c - see ask_time.h. */
 #include "config.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -21,6 +22,8 @@ static long look(const struct turn_call *call)
 {
 	struct timespec now;
 
+	if (!turn_clock_is_known((clockid_t)call->arguments[0]))
+		return -EINVAL;
 	turn_clock_look((clockid_t)call->arguments[0], &now);
 	return turn_give((void *)call->arguments[1], &now, sizeof(now));
 }
@@ -71,6 +74,8 @@ static long usage(const struct turn_call *call)
 
 	if (result)
 		return result;
+	/* What would differ from run to run. */
+	ret->ru_minflt = ret->ru_majflt = ret->ru_nvcsw = ret->ru_nivcsw = 0;
 	ret->ru_stime = (struct timeval){ 0 };
 	ret->ru_utime = (struct timeval){ (time_t)(time / TURN_SECOND),
 					  (suseconds_t)(time % TURN_SECOND / 1000) };

@@ -9,6 +9,7 @@
 #include "hand.h"
 #include "order.h"
 
+#define UNUSED_CLOCK 10		/* the kernel has none of this number any more */
 #define LOOK_NS 1000u
 #define CALL_NS 1000u
 #define YIELD_NS 1000u
@@ -21,6 +22,17 @@ static bool is_date(clockid_t clock)
 	       clock == CLOCK_REALTIME_ALARM || clock == CLOCK_TAI;
 }
 
+bool turn_clock_is_of_processor(clockid_t clock)
+{
+	return clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
+}
+
+/* Negative ones are of processes and threads, or of a device. */
+bool turn_clock_is_known(clockid_t clock)
+{
+	return clock <= CLOCK_TAI && clock != UNUSED_CLOCK;
+}
+
 long turn_clock_look(clockid_t clock, struct timespec *ret)
 {
 	uint64_t time;
@@ -30,7 +42,7 @@ long turn_clock_look(clockid_t clock, struct timespec *ret)
 	if (is_date(clock))
 		time += TURN_DATE - TURN_BEGIN;
 	/* Processor time, which would differ from run to run: all that went by. */
-	else if (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID)
+	else if (turn_clock_is_of_processor(clock))
 		time -= TURN_BEGIN;
 	if (ret) {
 		ret->tv_sec = (time_t)(time / TURN_SECOND);
@@ -56,6 +68,8 @@ uint64_t turn_clock_at(clockid_t clock, const struct timespec *time)
 	if (!time)
 		return TURN_NEVER;
 	at = ns_of(time);
+	if (turn_clock_is_of_processor(clock))
+		return at + TURN_BEGIN;
 	return at > offset ? at - offset : 0;
 }
 

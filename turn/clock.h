@@ -7,10 +7,14 @@
 #define TURN_CLOCK_H
 
 #include <stdint.h>
+#include <stdbool.h>
 #include <time.h>
 
 /* A look takes a microsecond, so that a loop that waits for a time ends. */
 long turn_clock_look(clockid_t clock, struct timespec *ret);
+/* Is there such a clock?  Is it one of processor time? */
+bool turn_clock_is_known(clockid_t clock);
+bool turn_clock_is_of_processor(clockid_t clock);
 /* When it is so late on that clock, or after so long; NULL: TURN_NEVER. */
 uint64_t turn_clock_at(clockid_t clock, const struct timespec *time);
 uint64_t turn_clock_after(const struct timespec *time);

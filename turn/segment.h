@@ -31,6 +31,7 @@
 #define TURN_MAX_PATH 64u
 #define TURN_MAX_CONNECTS 4096u
 #define TURN_PORTS 65536u
+#define TURN_MAX_TIMER_FDS 1024u
 #define TURN_MAX_TERMINALS 256u
 #define TURN_NOBODY UINT32_MAX	/* no thread; as the owner: the launcher */
 #define TURN_NEVER UINT64_MAX
@@ -227,6 +228,19 @@ struct turn_program {
 	int32_t pid;		/* that it forked last, or a negative errno */
 };
 
+/* When a timer expires. */
+struct turn_timing {
+	uint64_t deadline, interval;	/* TURN_NEVER: not set; 0: once */
+	int32_t clock;			/* clockid_t */
+};
+
+/* A timerfd (timer_fds.h). */
+struct turn_timer_fd {
+	struct turn_timing timing;
+	uint64_t number;	/* that the kernel has for the file, + 1; 0: it has none */
+	bool is_shared;		/* other processes have it, too, or had it */
+};
+
 /* A connect() over the simulated network (carried.h). */
 struct turn_connect {
 	uint64_t cookie;	/* of the socket (SO_COOKIE); 0: none */
@@ -317,6 +331,8 @@ struct turn_segment {
 	uint32_t ports, names;	/* of sockets, that were chosen */
 	bool reads_random;	/* somebody has opened a device of random numbers */
 	uint64_t terminals[TURN_MAX_TERMINALS / 64];	/* pseudo ones that were opened, by number */
+	uint32_t num_timer_fds;	/* that ever were */
+	struct turn_timer_fd timer_fds[TURN_MAX_TIMER_FDS];
 	bool watches_files;	/* somebody is told when a file changes */
 	bool leaves_traces;	/* in namespaces: there can be no other run in them */
 	bool records;

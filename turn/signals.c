@@ -20,6 +20,7 @@
 #include "stops.h"
 #include "tell.h"
 #include "threads.h"
+#include "timers.h"
 
 #define TURN_SS_AUTODISARM (1 << 31)	/* not in the C library's headers */
 
@@ -388,6 +389,8 @@ long turn_signal_take(const struct turn_call *call)
 	now.arguments[2] = (long)&none;
 	for (;;) {
 		result = turn_through(&now);
+		if (result > 0 && now.arguments[1])
+			turn_timers_taken((siginfo_t *)now.arguments[1]);
 		if (result != -EAGAIN || turn_order_passed(turn_segment, deadline))
 			return result;
 		if (turn_signal_result(call, false))

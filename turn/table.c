@@ -27,6 +27,7 @@
 #include "tell.h"
 #include "terminals.h"
 #include "threads.h"
+#include "timer_fds.h"
 #include "timers.h"
 #include "traces.h"
 #include "words.h"
@@ -52,20 +53,22 @@ static long watch(const struct turn_call *call)
 
 static long close_one(const struct turn_call *call)
 {
-	turn_timers_close((int)call->arguments[0]);
+	turn_timer_fds_close((int)call->arguments[0]);
 	return turn_close(call);
 }
 
 static long duplicate(const struct turn_call *call)
 {
-	turn_timers_close((int)call->arguments[1]);
-	return turn_after_close(turn_through(call));
+	const long fd = turn_through(call);
+
+	turn_timer_fds_copied((int)call->arguments[0], (int)fd);
+	return call->number == SYS_dup || call->number == SYS_fcntl ? fd : turn_after_close(fd);
 }
 
 static long close_several(const struct turn_call *call)
 {
 	for (long fd = call->arguments[0]; fd <= call->arguments[1] && fd < MOST_FDS; fd++)
-		turn_timers_close((int)fd);
+		turn_timer_fds_close((int)fd);
 	return turn_after_close(turn_through(call));
 }
 
@@ -149,6 +152,9 @@ static long control(const struct turn_call *call)
 	case F_OFD_SETLK:
 	case F_OFD_SETLKW:
 		return turn_lock(call);
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		return duplicate(call);
 	}
 	return turn_through(call);
 }
@@ -194,7 +200,7 @@ static call_fn *const calls[] = {
 	[SYS_close] = close_one, [SYS_shutdown] = turn_shutdown,
 	[SYS_close_range] = close_several,
 	[SYS_listen] = turn_listen,
-	[SYS_dup2] = duplicate, [SYS_dup3] = duplicate,
+	[SYS_dup] = duplicate, [SYS_dup2] = duplicate, [SYS_dup3] = duplicate,
 
 	[SYS_flock] = turn_lock,
 	[SYS_fcntl] = control,
@@ -255,9 +261,9 @@ static call_fn *const calls[] = {
 	[SYS_timer_gettime] = turn_timers_posix,
 	[SYS_timer_getoverrun] = turn_timers_posix,
 	[SYS_timer_delete] = turn_timers_posix,
-	[SYS_timerfd_create] = turn_timers_fd,
-	[SYS_timerfd_settime] = turn_timers_fd,
-	[SYS_timerfd_gettime] = turn_timers_fd,
+	[SYS_timerfd_create] = turn_timer_fds_call,
+	[SYS_timerfd_settime] = turn_timer_fds_call,
+	[SYS_timerfd_gettime] = turn_timer_fds_call,
 
 	[SYS_kill] = turn_kill,
 	[SYS_tkill] = turn_kill,
@@ -296,7 +302,7 @@ static const bool is_quiet[] = {
 	[SYS_fadvise64] = true, [SYS_fsync] = true, [SYS_fdatasync] = true, [SYS_msync] = true,
 
 	[SYS_socketpair] = true, [SYS_pipe] = true, [SYS_pipe2] = true,
-	[SYS_dup] = true, [SYS_memfd_create] = true, [SYS_epoll_create1] = true,
+	[SYS_memfd_create] = true, [SYS_epoll_create1] = true,
 	[SYS_getsockname] = true,
 
 	[SYS_mincore] = true,

@@ -21,6 +21,7 @@
 #include "spin.h"
 #include "tell.h"
 #include "threads.h"
+#include "timer_fds.h"
 #include "timers.h"
 
 #ifndef CLONE_PIDFD
@@ -81,6 +82,7 @@ static void begin_member(uint32_t member)
 	turn_member = member;
 	turn_segment->members[member].life = TURN_LIVES;
 	turn_timers_forget();
+	turn_timer_fds_inherited();
 }
 
 static void begin_on_stack(struct turn_raw_begin *arg)

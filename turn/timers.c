@@ -3,13 +3,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/timerfd.h>
 #include <time.h>
 
 #include "clock.h"
@@ -18,16 +15,14 @@
 #include "order.h"
 #include "pointers.h"
 #include "raw.h"
-#include "threads.h"
+#include "timer_fds.h"
 #include "timers.h"
 
-enum kind { UNUSED, ALARM, POSIX, DESCRIPTOR };
+enum kind { UNUSED, ALARM, POSIX };
 
 struct timer {
 	enum kind kind;
-	uint64_t deadline, interval;	/* TURN_NEVER: not set; 0: once */
-	clockid_t clock;
-	int fd;				/* of a timerfd */
+	struct turn_timing timing;
 	int signal;			/* 0: none */
 	int32_t tid;			/* the thread that gets it; 0: the process */
 	union sigval value;
@@ -45,17 +40,19 @@ static int num_timers;			/* up to the last that is used */
 
 uint64_t turn_timers_next(void)
 {
-	uint64_t next = TURN_NEVER;
+	uint64_t next = turn_timer_fds_next();
 
+	/* One of processor time expires when the process does something: time does not move for it. */
 	for (int i = 0; i < num_timers; i++)
-		if (timers[i].kind != UNUSED && timers[i].deadline < next)
-			next = timers[i].deadline;
+		if (timers[i].kind != UNUSED && timers[i].timing.deadline < next &&
+		    !turn_clock_is_of_processor(timers[i].timing.clock))
+			next = timers[i].timing.deadline;
 	return next;
 }
 
 static void send(const struct timer *timer, int id)
 {
-	const int32_t pid = turn_segment->members[turn_member].pid;
+	const long pid = TURN_RAW(SYS_getpid);
 	siginfo_t info;
 
 	memset(&info, 0, sizeof(info));
@@ -74,29 +71,52 @@ static void send(const struct timer *timer, int id)
 	turn_self()->interrupted = true;
 }
 
-static void expire(struct timer *timer, int id)
+uint64_t turn_timers_passed(struct turn_timing *timing)
 {
 	uint64_t times = 1;
 
-	if (timer->interval) {
-		times += (turn_segment->now - timer->deadline) / timer->interval;
-		timer->deadline += times * timer->interval;
+	if (timing->interval) {
+		times += (turn_segment->now - timing->deadline) / timing->interval;
+		timing->deadline += times * timing->interval;
 	} else {
-		timer->deadline = TURN_NEVER;
+		timing->deadline = TURN_NEVER;
 	}
-	if (timer->kind == DESCRIPTOR) {
-		TURN_RAW(SYS_write, timer->fd, &times, sizeof(times));
-		turn_changed();
-	} else if (timer->signal) {
-		timer->overrun = times > INT32_MAX ? INT32_MAX : (int)times - 1;
-		send(timer, id);
+	return times;
+}
+
+/* Its last signal is still to come: for this thread, or the process. */
+static bool is_pending(const struct timer *timer)
+{
+	uint64_t set = 0;
+
+	if (timer->tid && timer->tid != turn_self()->tid)
+		return false;
+	TURN_RAW(SYS_rt_sigpending, &set, TURN_SIGSET_SIZE);
+	return set & turn_signal_bit(timer->signal);
+}
+
+static void expire(struct timer *timer, int id)
+{
+	const uint64_t times = turn_timers_passed(&timer->timing);
+
+	if (!timer->signal)
+		return;
+	if (timer->kind == POSIX && is_pending(timer)) {
+		timer->overrun += times > INT32_MAX / 2 ? INT32_MAX / 2 : (int)times;
+		if (timer->overrun < 0)
+			timer->overrun = INT32_MAX;
+		return;
 	}
+	timer->overrun = times > INT32_MAX ? INT32_MAX : (int)times - 1;
+	send(timer, id);
 }
 
 void turn_timers_expire(void)
 {
+	turn_timer_fds_expire();
 	for (int i = 0; i < num_timers; i++)
-		if (timers[i].kind != UNUSED && turn_order_passed(turn_segment, timers[i].deadline))
+		if (timers[i].kind != UNUSED &&
+		    turn_order_passed(turn_segment, timers[i].timing.deadline))
 			expire(&timers[i], i);
 }
 
@@ -104,6 +124,15 @@ void turn_timers_forget(void)
 {
 	for (int i = 0; i < num_timers; i++)
 		timers[i].kind = UNUSED;
+}
+
+void turn_timers_taken(siginfo_t *info)
+{
+	const int id = info->si_timerid;
+
+	if (info->si_code == SI_TIMER && id >= 0 && id < num_timers && timers[id].kind == POSIX &&
+	    timers[id].signal == info->si_signo)
+		info->si_overrun = timers[id].overrun;
 }
 
 /* ------------------------------------------------------------------------
@@ -115,7 +144,7 @@ static struct timer *add(enum kind kind)
 	for (int i = 0; i < MOST_TIMERS; i++) {
 		if (timers[i].kind != UNUSED)
 			continue;
-		timers[i] = (struct timer){ .kind = kind, .deadline = TURN_NEVER, .fd = -1 };
+		timers[i] = (struct timer){ .kind = kind, .timing.deadline = TURN_NEVER };
 		if (i >= num_timers)
 			num_timers = i + 1;
 		return &timers[i];
@@ -128,18 +157,18 @@ static struct timespec time_of(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / TURN_SECOND), (long)(ns % TURN_SECOND) };
 }
 
-static struct itimerspec left_of(const struct timer *timer)
+struct itimerspec turn_timers_left(const struct turn_timing *timing)
 {
-	struct itimerspec left = { .it_interval = time_of(timer->interval) };
+	struct itimerspec left = { .it_interval = time_of(timing->interval) };
 
 	/* One that has expired but was not looked at has a moment left. */
-	if (timer->deadline != TURN_NEVER)
-		left.it_value = time_of(timer->deadline > turn_segment->now ?
-					timer->deadline - turn_segment->now : 1);
+	if (timing->deadline != TURN_NEVER)
+		left.it_value = time_of(timing->deadline > turn_segment->now ?
+					timing->deadline - turn_segment->now : 1);
 	return left;
 }
 
-static long set(struct timer *timer, const struct itimerspec *to, bool is_absolute)
+long turn_timers_set(struct turn_timing *timing, const struct itimerspec *to, bool is_absolute)
 {
 	const struct timespec *value = &to->it_value, *interval = &to->it_interval;
 
@@ -147,30 +176,39 @@ static long set(struct timer *timer, const struct itimerspec *to, bool is_absolu
 	    interval->tv_nsec < 0 || value->tv_nsec >= (long)TURN_SECOND ||
 	    interval->tv_nsec >= (long)TURN_SECOND)
 		return -EINVAL;
-	timer->interval = turn_clock_after(interval) - turn_segment->now;
-	timer->overrun = 0;
-	timer->deadline = TURN_NEVER;
+	timing->interval = turn_clock_after(interval) - turn_segment->now;
+	timing->deadline = TURN_NEVER;
 	if (value->tv_sec || value->tv_nsec)
-		timer->deadline = is_absolute ? turn_clock_at(timer->clock, value) :
-						turn_clock_after(value);
+		timing->deadline = is_absolute ? turn_clock_at(timing->clock, value) :
+						 turn_clock_after(value);
 	return 0;
+}
+
+static long set(struct timer *timer, const struct itimerspec *to, bool is_absolute)
+{
+	const long err = turn_timers_set(&timer->timing, to, is_absolute);
+
+	if (!err)
+		timer->overrun = 0;
+	return err;
 }
 
 /* ------------------------------------------------------------------------
  * alarm(), setitimer().
  */
 
-static struct timer *the_alarm(void)
+/* By the signal: that of real time, of the process's, or of what it computes. */
+static struct timer *the_alarm(int signal)
 {
 	struct timer *timer;
 
 	for (int i = 0; i < num_timers; i++)
-		if (timers[i].kind == ALARM)
+		if (timers[i].kind == ALARM && timers[i].signal == signal)
 			return &timers[i];
 	timer = add(ALARM);
 	if (timer) {
-		timer->clock = CLOCK_MONOTONIC;
-		timer->signal = SIGALRM;
+		timer->timing.clock = signal == SIGALRM ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
+		timer->signal = signal;
 	}
 	return timer;
 }
@@ -181,22 +219,24 @@ void turn_timers_keep(void)
 
 	member->alarm = 0;
 	for (int i = 0; i < num_timers; i++) {
-		if (timers[i].kind != ALARM || timers[i].deadline == TURN_NEVER)
+		if (timers[i].kind != ALARM || timers[i].signal != SIGALRM ||
+		    timers[i].timing.deadline == TURN_NEVER)
 			continue;
-		member->alarm = timers[i].deadline;
-		member->alarm_interval = timers[i].interval;
+		member->alarm = timers[i].timing.deadline;
+		member->alarm_interval = timers[i].timing.interval;
 	}
 }
 
 void turn_timers_resume(void)
 {
 	const struct turn_member *member = &turn_segment->members[turn_member];
-	struct timer *timer = member->alarm ? the_alarm() : NULL;
+	struct timer *timer = member->alarm ? the_alarm(SIGALRM) : NULL;
 
+	turn_timer_fds_find();
 	if (!timer)
 		return;
-	timer->deadline = member->alarm;
-	timer->interval = member->alarm_interval;
+	timer->timing.deadline = member->alarm;
+	timer->timing.interval = member->alarm_interval;
 }
 
 static struct itimerval as_values(const struct itimerspec *from)
@@ -209,7 +249,8 @@ static struct itimerval as_values(const struct itimerspec *from)
 
 static long set_alarm(struct timer *timer, unsigned int seconds)
 {
-	const struct itimerspec left = left_of(timer), to = { .it_value = { seconds, 0 } };
+	const struct itimerspec left = turn_timers_left(&timer->timing);
+	const struct itimerspec to = { .it_value = { seconds, 0 } };
 
 	set(timer, &to, false);
 	/* Rounded as the kernel does it: never to 0. */
@@ -219,19 +260,22 @@ static long set_alarm(struct timer *timer, unsigned int seconds)
 
 long turn_timers_interval(const struct turn_call *call)
 {
+	static const int signals[] = {
+		[ITIMER_REAL] = SIGALRM, [ITIMER_VIRTUAL] = SIGVTALRM, [ITIMER_PROF] = SIGPROF,
+	};
 	struct timer *timer;
 	const struct itimerval *given;
 	struct itimerval *ret, was;
 	struct itimerspec left;
 
-	if (call->number != SYS_alarm && call->arguments[0] != ITIMER_REAL)
-		return turn_through(call);
-	timer = the_alarm();
+	if (call->number != SYS_alarm && (unsigned long)call->arguments[0] > ITIMER_PROF)
+		return -EINVAL;
+	timer = the_alarm(call->number == SYS_alarm ? SIGALRM : signals[call->arguments[0]]);
 	if (!timer)
 		return -ENOMEM;
 	if (call->number == SYS_alarm)
 		return set_alarm(timer, (unsigned int)call->arguments[0]);
-	left = left_of(timer);
+	left = turn_timers_left(&timer->timing);
 	given = call->number == SYS_setitimer ? (const struct itimerval *)call->arguments[1] : NULL;
 	ret = (struct itimerval *)call->arguments[call->number == SYS_setitimer ? 2 : 1];
 	if (given) {
@@ -252,20 +296,28 @@ long turn_timers_interval(const struct turn_call *call)
  * timer_create().  Its number is its place.
  */
 
-static bool is_of_processor(clockid_t clock)
+static bool is_known(const struct sigevent *event)
 {
-	return clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
+	if (event->sigev_notify == SIGEV_NONE)
+		return true;
+	return (event->sigev_notify == SIGEV_SIGNAL || event->sigev_notify == SIGEV_THREAD_ID) &&
+	       event->sigev_signo > 0 && event->sigev_signo <= 64;
 }
 
 static long create(const struct turn_call *call)
 {
 	const struct sigevent *event = (const struct sigevent *)call->arguments[1];
 	int *ret_id = (int *)call->arguments[2];
-	struct timer *timer = turn_can_write(ret_id, sizeof(*ret_id)) ? add(POSIX) : NULL;
+	struct timer *timer;
 
+	if (!turn_clock_is_known((clockid_t)call->arguments[0]) || (event && !is_known(event)))
+		return -EINVAL;
+	if (!turn_can_write(ret_id, sizeof(*ret_id)))
+		return -EFAULT;
+	timer = add(POSIX);
 	if (!timer)
-		return turn_can_write(ret_id, sizeof(*ret_id)) ? -EAGAIN : -EFAULT;
-	timer->clock = (clockid_t)call->arguments[0];
+		return -EAGAIN;
+	timer->timing.clock = (clockid_t)call->arguments[0];
 	timer->signal = SIGALRM;
 	timer->value.sival_int = (int)(timer - timers);
 	if (event) {
@@ -286,11 +338,11 @@ long turn_timers_posix(const struct turn_call *call)
 	long err;
 
 	if (call->number == SYS_timer_create)
-		return is_of_processor((clockid_t)id) ? -ENOTSUP : create(call);
+		return create(call);
 	if (id < 0 || id >= num_timers || timers[id].kind != POSIX)
 		return -EINVAL;
 	timer = &timers[id];
-	left = left_of(timer);
+	left = turn_timers_left(&timer->timing);
 	switch (call->number) {
 	case SYS_timer_settime:
 		err = set(timer, (const struct itimerspec *)call->arguments[2],
@@ -303,80 +355,4 @@ long turn_timers_posix(const struct turn_call *call)
 	}
 	timer->kind = UNUSED;
 	return 0;
-}
-
-/* ------------------------------------------------------------------------
- * Timerfds.
- */
-
-static struct timer *of_fd(int fd)
-{
-	for (int i = 0; i < num_timers; i++)
-		if (timers[i].kind == DESCRIPTOR && timers[i].fd == fd)
-			return &timers[i];
-	return NULL;
-}
-
-void turn_timers_close(int fd)
-{
-	struct timer *timer = of_fd(fd);
-
-	if (timer && turn_spawned() == TURN_NOBODY)
-		timer->kind = UNUSED;
-}
-
-static long create_fd(const struct turn_call *call)
-{
-	struct timer *timer;
-	/* The flags of both are O_NONBLOCK and O_CLOEXEC. */
-	long fd = TURN_RAW(SYS_eventfd2, 0, call->arguments[1]);
-
-	if (fd < 0)
-		return fd;
-	turn_timers_close((int)fd);
-	timer = add(DESCRIPTOR);
-	if (!timer) {
-		TURN_RAW(SYS_close, fd);
-		return -EMFILE;
-	}
-	timer->clock = (clockid_t)call->arguments[0];
-	timer->fd = (int)fd;
-	return fd;
-}
-
-/* Expirations that nobody read are gone when it is set. */
-static void drain(int fd)
-{
-	const long flags = TURN_RAW(SYS_fcntl, fd, F_GETFL);
-	uint64_t number;
-
-	TURN_RAW(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
-	TURN_RAW(SYS_read, fd, &number, sizeof(number));
-	TURN_RAW(SYS_fcntl, fd, F_SETFL, flags);
-}
-
-long turn_timers_fd(const struct turn_call *call)
-{
-	struct timer *timer;
-	struct itimerspec left;
-	long err;
-
-	if (call->number == SYS_timerfd_create)
-		return create_fd(call);
-	timer = of_fd((int)call->arguments[0]);
-	/* Inherited, or duplicated: not known here. */
-	if (!timer)
-		return turn_through(call);
-	left = left_of(timer);
-	if (call->number == SYS_timerfd_gettime) {
-		return turn_give((void *)call->arguments[1], &left, sizeof(left));
-	}
-	err = set(timer, (const struct itimerspec *)call->arguments[2],
-		  call->arguments[1] & TFD_TIMER_ABSTIME);
-	if (err)
-		return err;
-	drain(timer->fd);
-	turn_timers_expire();
-	turn_changed();
-	return turn_give((void *)call->arguments[3], &left, sizeof(left));
 }

@@ -29,6 +29,7 @@
 #include "signals.h"
 #include "tcp.h"
 #include "terminals.h"
+#include "timer_fds.h"
 #include "traces.h"
 
 static unsigned int flags_of_message(const struct turn_call *call)
@@ -395,9 +396,21 @@ static long put_out(const struct turn_call *call)
 	return turn_done(result);
 }
 
+/* Some may have come with a message. */
+static void note_descriptors(const struct turn_call *call)
+{
+	if (call->number == SYS_recvmmsg ||
+	    (call->number == SYS_recvmsg &&
+	     ((const struct msghdr *)call->arguments[1])->msg_controllen))
+		turn_timer_fds_find();
+}
+
 long turn_input(const struct turn_call *call)
 {
 	long result = take_in(call);
+
+	if (result >= 0)
+		note_descriptors(call);
 
 	if (result == -EIO)
 		result = turn_signal_read_behind(call, (int)call->arguments[0]);

@@ -8,7 +8,7 @@
 : "${CC:=cc}"
 need "${CC%% *}"
 need_turns
-for member in system_signals system_moves; do
+for member in system_signals system_moves system_timers; do
 	check "$member compiles" $CC -O1 -Wall -Wextra -o "$work/$member" "$abs_top_srcdir/tests/programs/$member.c" -pthread
 	chmod go+rx "$work/$member"
 done
@@ -33,6 +33,7 @@ cases() {
 }
 cases system_signals stacks stops stops_itself of_parents of_terminals
 cases system_moves files pages flags requests
+cases system_timers copies inherited sent overruns processor
 random='head -c 8 /dev/urandom | od -x; head -c 8 </dev/urandom | od -x; exec 7</dev/random; head -c 8 <&7 | od -x; echo ok'
 check 'random numbers, inherited' seeds sh -c "$random"
 jobs='set -m; sleep 5 & sleep 1; kill -STOP %1; sleep 1; jobs; kill -CONT %1; wait; date +%s; sleep 9 & kill -TSTP %1; sleep 1; jobs
