@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,6 +38,9 @@ static int make_segment(struct system *system)
 	if (fd >= 0) {
 		errno = posix_fallocate(fd, 0, system->records ? size : (off_t)offsetof(
 						       struct turn_segment, record));
+		/* For members that give up root's rights; who is none cannot reach the folder. */
+		if (!errno && !geteuid() && fchmod(fd, 0666))
+			errno = EACCES;
 		if (!errno && !ftruncate(fd, size))
 			at = mmap(NULL, sizeof(struct turn_segment), PROT_READ | PROT_WRITE,
 				  MAP_SHARED, fd, 0);

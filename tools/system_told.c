@@ -27,6 +27,13 @@ static const char *const words[] = {
 	[TURN_CANNOT_BE_TRACED] =
 		"is not started: before Linux 5.11 (syscall user dispatch) polycm must trace it "
 		"meanwhile (ptrace), which the system does not allow",
+	[TURN_CANNOT_SEE] = "cannot see polycm's files where it begins, or may not read them: it runs "
+			    "in real time, and so does what it starts",
+	[TURN_WANTS_PIDS] = "asks for a namespace of process ids, which is refused (EPERM)",
+	[TURN_TRACES] = "wants to trace a process (ptrace), which is refused (EPERM): attach to it from "
+			"outside of the run",
+	[TURN_ASKS_URING] = "asks for io_uring, which is refused (ENOSYS), as on kernels without it",
+	[TURN_SETS_CLOCK] = "wants to set the machine's clock, which is refused (EPERM)",
 };
 
 _Static_assert(TURN_MAX_MEMBERS == 64 && TURN_MAX_THREADS == 256, "the messages above name both limits");

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <time.h>
@@ -82,6 +83,16 @@ static long usage(const struct turn_call *call)
 	return 0;
 }
 
+static long uptime(const struct turn_call *call)
+{
+	struct sysinfo *ret = (struct sysinfo *)call->arguments[0];
+	const long result = turn_through(call);
+
+	if (!result)
+		ret->uptime = (long)(turn_segment->now / TURN_SECOND);
+	return result;
+}
+
 long turn_ask_time(const struct turn_call *call)
 {
 	switch (call->number) {
@@ -93,6 +104,8 @@ long turn_ask_time(const struct turn_call *call)
 		return ticks(call);
 	case SYS_getrusage:
 		return usage(call);
+	case SYS_sysinfo:
+		return uptime(call);
 	}
 	return look(call);
 }

@@ -94,7 +94,7 @@ uint64_t turn_limit_of(int fd, int option)
  * As often as it takes, for calls that the kernel would not end before they have waited.
  */
 static long until(const struct turn_call *call, int fd, short events, uint64_t deadline,
-		  bool is_rest)
+		  bool can_restart, bool is_rest)
 {
 	const long flags = flags_of(fd);
 	long result, interrupted;
@@ -107,7 +107,7 @@ static long until(const struct turn_call *call, int fd, short events, uint64_t d
 		TURN_RAW(SYS_fcntl, fd, F_SETFL, flags);
 		if (result != -EAGAIN)
 			return result;
-		interrupted = turn_signal_result(call, true);
+		interrupted = turn_signal_result(call, can_restart);
 		if (interrupted)
 			return interrupted;
 		/* Room that is not enough for this call is no reason to ask at once. */
@@ -129,16 +129,22 @@ bool turn_may_wait(int fd)
 
 long turn_without_waiting(const struct turn_call *call, int fd, short events, int option)
 {
+	uint64_t deadline;
+
 	if (!turn_may_wait(fd))
 		return turn_now(call);
-	return until(call, fd, events, turn_limit_of(fd, option), false);
+	deadline = turn_limit_of(fd, option);
+	return until(call, fd, events, deadline, deadline == TURN_NEVER, false);
 }
 
 long turn_rest_without_waiting(const struct turn_call *call, int fd, short events, int option)
 {
+	uint64_t deadline;
+
 	if (!turn_may_wait(fd))
 		return turn_has_failed(fd) ? 0 : turn_now(call);
-	return until(call, fd, events, turn_limit_of(fd, option), true);
+	deadline = turn_limit_of(fd, option);
+	return until(call, fd, events, deadline, deadline == TURN_NEVER, true);
 }
 
 /* A queue of POSIX messages is a descriptor. */
@@ -151,7 +157,7 @@ long turn_queue(const struct turn_call *call)
 	if (!turn_may_wait(fd))
 		return turn_done(turn_through(call));
 	result = until(call, fd, events, turn_clock_at(CLOCK_REALTIME, (const struct timespec *)
-						       call->arguments[4]), false);
+						       call->arguments[4]), true, false);
 	return result == -EAGAIN ? -ETIMEDOUT : turn_done(result);
 }
 
@@ -246,7 +252,8 @@ long turn_connect(const struct turn_call *call)
  */
 
 /* Until the call, as one that does not wait, has another result than this one. */
-static long repeat(const struct turn_call *call, unsigned int argument, long value, long in_vain)
+static long repeat(const struct turn_call *call, unsigned int argument, long value, long in_vain,
+		   bool can_restart)
 {
 	long result, interrupted;
 
@@ -254,7 +261,7 @@ static long repeat(const struct turn_call *call, unsigned int argument, long val
 		result = with(call, argument, value);
 		if (result != in_vain)
 			return result;
-		interrupted = turn_signal_result(call, true);
+		interrupted = turn_signal_result(call, can_restart);
 		if (interrupted)
 			return interrupted;
 		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
@@ -267,11 +274,11 @@ long turn_lock(const struct turn_call *call)
 
 	turn_changed();
 	if (call->number == SYS_flock && !(how & (LOCK_NB | LOCK_UN)))
-		return repeat(call, 1, how | LOCK_NB, -EAGAIN);
+		return repeat(call, 1, how | LOCK_NB, -EAGAIN, true);
 	if (call->number == SYS_fcntl && how == F_SETLKW)
-		return repeat(call, 1, F_SETLK, -EAGAIN);
+		return repeat(call, 1, F_SETLK, -EAGAIN, true);
 	if (call->number == SYS_fcntl && how == F_OFD_SETLKW)
-		return repeat(call, 1, F_OFD_SETLK, -EAGAIN);
+		return repeat(call, 1, F_OFD_SETLK, -EAGAIN, true);
 	return turn_through(call);
 }
 
@@ -310,12 +317,18 @@ long turn_ipc(const struct turn_call *call)
 {
 	const unsigned int at = call->number == SYS_msgsnd ? 3 : 4;
 	const long flags = call->arguments[at], in_vain = call->number == SYS_msgsnd ? -EAGAIN : -ENOMSG;
+	long result;
 
 	if (call->number == SYS_semop || call->number == SYS_semtimedop)
 		return turn_done(change_semaphores(call));
 	if (flags & IPC_NOWAIT)
 		return turn_done(turn_through(call));
-	return turn_done(repeat(call, at, flags | IPC_NOWAIT, in_vain));
+	result = with(call, at, flags | IPC_NOWAIT);
+	if (result != in_vain)
+		return turn_done(result);
+	result = repeat(call, at, flags | IPC_NOWAIT, in_vain, false);
+	/* It was there before. */
+	return turn_done(result == -EINVAL ? -EIDRM : result);
 }
 
 long turn_wait_child(const struct turn_call *call)
@@ -326,19 +339,20 @@ long turn_wait_child(const struct turn_call *call)
 	long result, interrupted;
 
 	turn_changed();
-	if (call->number == SYS_wait4)
-		return options & WNOHANG ? turn_through(call) : repeat(call, 2, options | WNOHANG, 0);
 	if (options & WNOHANG)
 		return turn_through(call);
+	if (call->number == SYS_wait4)
+		return repeat(call, 2, options | WNOHANG, 0, true);
 	/* 0 says that there was a child, or none: only what is filled in tells. */
 	for (;;) {
 		siginfo_t own = { .si_pid = 0 };
 
 		result = TURN_RAW(SYS_waitid, call->arguments[0], call->arguments[1], &own,
 				  options | WNOHANG, call->arguments[4]);
-		if (result || own.si_pid) {
+		if (result || own.si_pid)
 			return turn_give(info, &own, sizeof(own)) ? -EFAULT : result;
-		}
+		if (call->arguments[0] == P_PIDFD && !turn_may_wait((int)call->arguments[1]))
+			return -EAGAIN;
 		interrupted = turn_signal_result(call, true);
 		if (interrupted)
 			return interrupted;

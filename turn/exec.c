@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "descriptors.h"
 #include "exec.h"
+#include "futex.h"
 #include "hand.h"
 #include "order.h"
 #include "outside.h"
@@ -43,6 +45,37 @@ void turn_exec_begin(const char *file, const char *preload)
 {
 	append(file_entry, sizeof(file_entry), file);
 	preload_len = append(preload_entry, sizeof(preload_entry), preload ? preload : "");
+}
+
+/* What makes a program one of the system, and where that finds the run. */
+bool turn_exec_can_be_seen(void)
+{
+	static const char name[] = "libpolycm-turn";
+	const char *all = preload_entry + sizeof(PRELOAD), *at = strstr(all, name), *begin = at;
+	const char *file = file_entry + sizeof(TURN_FILE_VARIABLE);
+	char path[512];
+	size_t len;
+	long fd;
+
+	if (!at)
+		return true;
+	while (begin > all && begin[-1] != ':' && begin[-1] != ' ')
+		begin--;
+	len = (size_t)(at - begin) + strcspn(at, ": ");
+	/* Without a slash it is looked for. */
+	if (len >= sizeof(path) || *begin != '/')
+		return true;
+	memcpy(path, begin, len);
+	path[len] = '\0';
+	for (int i = 0; i < 2; i++) {
+		fd = TURN_RAW(SYS_openat, AT_FDCWD, i ? file : path,
+			      (i ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+		if (fd == -ENOENT || fd == -EACCES || fd == -ENOTDIR)
+			return false;
+		if (fd >= 0)
+			TURN_RAW(SYS_close, fd);
+	}
+	return true;
 }
 
 static bool is_variable(const char *entry, const char *name)
@@ -177,6 +210,7 @@ static long become(const struct turn_call *call, bool is_outside, uint32_t told)
 	}
 	set_others(kept, false);
 	turn_timers_keep();
+	turn_futex_let_go();
 	result = is_outside ? turn_outside_exec(call, told) :
 		 is_filtered ? turn_traced_exec(call) : turn_through(call);
 	set_others(kept, true);

@@ -10,4 +10,7 @@ void turn_exec_begin(const char *file, const char *preload);
 /* execve(), execveat(). */
 long turn_exec(const struct turn_call *call);
 
+/* Will a program that begins here be one of the system?  Not where chroot() or a sandbox hides it. */
+bool turn_exec_can_be_seen(void);
+
 #endif

@@ -44,6 +44,15 @@ static bool has_handler(const struct turn_sigaction *action)
 	return (uintptr_t)action->handler > (uintptr_t)SIG_IGN;
 }
 
+void turn_faults_clear(void)
+{
+	struct turn_sigaction *all[] = { &of_segv, &of_trap, &of_asking };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (has_handler(all[i]))
+			*all[i] = (struct turn_sigaction){ .flags = 0 };
+}
+
 /* ------------------------------------------------------------------------
  * What is the program's.
  */

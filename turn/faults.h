@@ -24,4 +24,7 @@ long turn_faults_action(const struct turn_call *call);
 /* The program wants to block these signals from now on. */
 void turn_faults_note_mask(uint64_t mask);
 
+/* The program has no handlers any more. */
+void turn_faults_clear(void);
+
 #endif

@@ -292,10 +292,23 @@ long turn_futex(const struct turn_call *call)
 	return -ENOSYS;
 }
 
+/* Robust locks go with the thread, also in memory that others share. */
+void turn_futex_let_go(void)
+{
+	struct robust_list_head *head = NULL;
+	size_t len = 0;
+
+	if (TURN_RAW(SYS_get_robust_list, 0, &head, &len) || !turn_can_read(head, sizeof(*head)) ||
+	    (head->list.next == &head->list && !head->list_op_pending))
+		return;
+	turn_order_interrupt_words(turn_segment);
+}
+
 void turn_futex_end_thread(void)
 {
 	const struct turn_thread *self = turn_self();
 
+	turn_futex_let_go();
 	for (uint32_t i = 0; i < turn_segment->num_threads; i++) {
 		struct turn_thread *thread = &turn_segment->threads[i];
 		uint32_t value;

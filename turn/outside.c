@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "descriptors.h"
+#include "exec.h"
 #include "hand.h"
 #include "image.h"
 #include "order.h"
@@ -104,6 +105,8 @@ bool turn_outside_is(const struct turn_call *call, uint32_t *ret_told)
 		what = TURN_IS_UNREADABLE;
 	else if (gains)
 		what = TURN_GAINS_RIGHTS;
+	else if (image == TURN_IMAGE_FITS && !turn_exec_can_be_seen())
+		what = TURN_CANNOT_SEE;
 	else
 		return false;
 	*ret_told = turn_note(what, *path ? path : "a program");

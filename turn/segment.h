@@ -175,6 +175,11 @@ enum turn_notice {
 	TURN_IS_UNREADABLE,
 	TURN_CANNOT_BE_OUTSIDE,
 	TURN_CANNOT_BE_TRACED,
+	TURN_CANNOT_SEE,
+	TURN_WANTS_PIDS,
+	TURN_TRACES,
+	TURN_ASKS_URING,
+	TURN_SETS_CLOCK,
 };
 
 /* It is told in the order of what is written. */

@@ -346,6 +346,20 @@ long turn_signal_action(const struct turn_call *call)
 			call->arguments[3]);
 }
 
+void turn_signal_clear(void)
+{
+	const struct turn_sigaction none = { .flags = 0 };
+	struct turn_sigaction action;
+
+	turn_faults_clear();
+	of_sigsys = none;
+	for (int signal = 1; signal <= 64; signal++)
+		if (signal != SIGSYS && !turn_faults_action_of(signal) &&
+		    !TURN_RAW(SYS_rt_sigaction, signal, NULL, &action, TURN_SIGSET_SIZE) &&
+		    (uintptr_t)action.handler > (uintptr_t)SIG_IGN)
+			TURN_RAW(SYS_rt_sigaction, signal, &none, NULL, TURN_SIGSET_SIZE);
+}
+
 /*
  * The kernel takes the stack back to what it was when the call was caught, so it is set there, too.
  * While a handler runs, one that disarms itself (SS_AUTODISARM) is only there.

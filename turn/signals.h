@@ -35,6 +35,8 @@ uint64_t turn_signal_mask(const void *mask);
 long turn_kill(const struct turn_call *call);
 /* rt_sigaction(): SIGSYS is not the program's, and two others not alone (faults.h). */
 long turn_signal_action(const struct turn_call *call);
+/* In a child that asked for it: what has a handler has none. */
+void turn_signal_clear(void);
 /* sigaltstack(). */
 long turn_signal_stack(const struct turn_call *call);
 /* pause(), rt_sigsuspend(). */

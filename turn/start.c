@@ -42,6 +42,7 @@ static uint32_t number(const char *text)
 	return value;
 }
 
+/* NULL: it cannot be. */
 static struct turn_segment *map_segment(const char *path)
 {
 	struct turn_segment *segment;

@@ -193,7 +193,11 @@ static call_fn *const calls[] = {
 	[SYS_pidfd_send_signal] = turn_kill,
 
 	/* What would wait in the kernel, and is not known here. */
-	[SYS_io_uring_setup] = refuse,
+	[SYS_io_uring_setup] = turn_tell_uring,
+	[SYS_ptrace] = turn_tell_trace,
+	[SYS_unshare] = turn_tell_unshare,
+	[SYS_clock_settime] = turn_tell_clock, [SYS_settimeofday] = turn_tell_clock,
+	[SYS_clock_adjtime] = turn_tell_clock, [SYS_adjtimex] = turn_tell_clock,
 	[SYS_futex_waitv] = refuse,
 	[SYS_userfaultfd] = refuse,
 
@@ -245,6 +249,7 @@ static call_fn *const calls[] = {
 	[SYS_time] = turn_ask_time,
 	[SYS_times] = turn_ask_time,
 	[SYS_getrusage] = turn_ask_time,
+	[SYS_sysinfo] = turn_ask_time,
 	[SYS_nanosleep] = turn_sleep,
 	[SYS_clock_nanosleep] = turn_sleep_on_clock,
 	[SYS_sched_yield] = turn_yield,
@@ -318,7 +323,7 @@ static const bool is_quiet[] = {
 	[SYS_getpid] = true, [SYS_gettid] = true, [SYS_getppid] = true, [SYS_getpgrp] = true,
 	[SYS_getpgid] = true, [SYS_getsid] = true, [SYS_getuid] = true, [SYS_geteuid] = true,
 	[SYS_getgid] = true, [SYS_getegid] = true, [SYS_getresuid] = true, [SYS_getresgid] = true,
-	[SYS_getgroups] = true, [SYS_uname] = true, [SYS_sysinfo] = true,
+	[SYS_getgroups] = true, [SYS_uname] = true,
 	[SYS_getrlimit] = true, [SYS_prlimit64] = true,
 };
 

@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 
 #include "descriptors.h"
 #include "hand.h"
+#include "pointers.h"
 #include "raw.h"
 #include "shown.h"
 #include "stops.h"
@@ -53,6 +56,51 @@ void turn_tell(enum turn_notice what, const char *name)
 
 	if (number != TURN_NOBODY)
 		turn_shown_told(number);
+}
+
+long turn_tell_refused(enum turn_notice what, long result)
+{
+	turn_tell(what, NULL);
+	return result;
+}
+
+/* The kernel would stop a process that has the turn. */
+long turn_tell_trace(const struct turn_call *call)
+{
+	switch (call->arguments[0]) {
+	case PTRACE_TRACEME:
+	case PTRACE_ATTACH:
+	case PTRACE_SEIZE:
+		return turn_tell_refused(TURN_TRACES, -EPERM);
+	}
+	return turn_through(call);
+}
+
+/* Its processes would have other numbers than the launcher knows. */
+long turn_tell_unshare(const struct turn_call *call)
+{
+	if (call->arguments[0] & CLONE_NEWPID)
+		return turn_tell_refused(TURN_WANTS_PIDS, -EPERM);
+	turn_changed();
+	return turn_through(call);
+}
+
+long turn_tell_uring(const struct turn_call *call)
+{
+	(void)call;
+	return turn_tell_refused(TURN_ASKS_URING, -ENOSYS);
+}
+
+/* That is the machine's.  A read of the parameters (adjtimex()) changes none. */
+long turn_tell_clock(const struct turn_call *call)
+{
+	const unsigned int at = call->number == SYS_clock_adjtime ? 1 : 0;
+	const unsigned int *modes = (const unsigned int *)call->arguments[at];
+
+	if ((call->number == SYS_adjtimex || call->number == SYS_clock_adjtime) &&
+	    (!turn_can_read(modes, sizeof(*modes)) || !*modes))
+		return turn_through(call);
+	return turn_tell_refused(TURN_SETS_CLOCK, -EPERM);
 }
 
 /* As if it were there: programs that insist on one go on, and call what they would call. */

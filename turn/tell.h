@@ -11,6 +11,14 @@ void turn_tell(enum turn_notice what, const char *name);
 /* Its number in turn_segment.told, for who tells it later; TURN_NOBODY: it is told already. */
 uint32_t turn_note(enum turn_notice what, const char *name);
 
+/* The same, of what is refused; the call's result. */
+long turn_tell_refused(enum turn_notice what, long result);
+
+/* ptrace(), unshare(), io_uring_setup(), and calls that set clocks. */
+long turn_tell_trace(const struct turn_call *call);
+long turn_tell_unshare(const struct turn_call *call);
+long turn_tell_uring(const struct turn_call *call);
+long turn_tell_clock(const struct turn_call *call);
 /* prctl(), seccomp(): filters of calls are told and not installed. */
 long turn_prctl(const struct turn_call *call);
 long turn_seccomp(const struct turn_call *call);

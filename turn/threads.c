@@ -18,6 +18,7 @@
 #include "outside.h"
 #include "pointers.h"
 #include "raw.h"
+#include "signals.h"
 #include "spin.h"
 #include "tell.h"
 #include "threads.h"
@@ -32,6 +33,10 @@
 struct arguments {
 	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
 };
+
+#define FIRST_SIZE 64		/* of these, in Linux 5.3 */
+#define CLEARS_HANDLERS UINT64_C(0x100000000)	/* CLONE_CLEAR_SIGHAND */
+#define KNOWN_FLAGS UINT64_C(0x3ffffffff)	/* and CLONE_INTO_CGROUP */
 
 /* For a thread that begins on a stack of its own; by slot. */
 struct beginning {
@@ -279,6 +284,8 @@ static long clone_it(const struct turn_call *call, struct arguments *args, struc
 		turn_thread_begin(begin->slot);
 		begin_member(begin->member);
 		turn_trap_begin();
+		if (args->flags & CLEARS_HANDLERS)
+			turn_signal_clear();
 	}
 	return result;
 }
@@ -290,10 +297,16 @@ long turn_clone(const struct turn_call *call)
 	bool is_member;
 	long result;
 
+	if (call->number == SYS_clone3 && (size_t)call->arguments[1] < FIRST_SIZE)
+		return -EINVAL;
 	if (call->number == SYS_clone3 &&
 	    !turn_can_read((const void *)call->arguments[0], (size_t)call->arguments[1]))
 		return -EFAULT;
 	args = arguments_of(call);
+	if (args.flags & ~KNOWN_FLAGS)
+		return -EINVAL;
+	if (args.flags & CLONE_NEWPID)
+		return turn_tell_refused(TURN_WANTS_PIDS, -EPERM);
 	if (is_beside(&args))
 		return clone_beside(call, &args);
 	is_member = !(args.flags & CLONE_THREAD);

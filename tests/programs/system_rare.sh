@@ -8,7 +8,7 @@
 : "${CC:=cc}"
 need "${CC%% *}"
 need_turns
-for member in system_signals system_moves system_timers; do
+for member in system_signals system_moves system_timers system_limits; do
 	check "$member compiles" $CC -O1 -Wall -Wextra -o "$work/$member" "$abs_top_srcdir/tests/programs/$member.c" -pthread
 	chmod go+rx "$work/$member"
 done
@@ -34,6 +34,25 @@ cases() {
 cases system_signals stacks stops stops_itself of_parents of_terminals
 cases system_moves files pages flags requests
 cases system_timers copies inherited sent overruns processor
+cases system_limits restarts clones owners refused
+check 'what is refused is told' has first.out '[a] ok' 'polycm: a: system_limits wants to set the machine' \
+	'polycm: a: system_limits wants to trace a process' 'polycm: a: system_limits asks for a namespace of process ids' \
+	'polycm: a: system_limits asks for io_uring'
+plain=("${command[@]}")
+# Where libpolycm-turn is not to be found a program is told to be outside, and not taken for a member.
+hidden() {
+	user cp -R "$copy" hidden && user mkdir there || return
+	command=("${plain[@]//$copy/$work/hidden}")
+	run hidden 0 --on a sh -c 'mv hidden there/; sleep 0.01; mv there/hidden .; echo ok' &&
+		has hidden.out '[a] ok' "/sleep cannot see polycm's files where it begins"
+}
+check 'what a program needs is hidden from it' hidden
+command=("${plain[@]}")
+if [ "$(id -u)" -eq 0 ]; then
+	command=("${plain[@]:${#as_user[@]}}")
+	cases system_limits drops
+	command=("${plain[@]}")
+fi
 random='head -c 8 /dev/urandom | od -x; head -c 8 </dev/urandom | od -x; exec 7</dev/random; head -c 8 <&7 | od -x; echo ok'
 check 'random numbers, inherited' seeds sh -c "$random"
 jobs='set -m; sleep 5 & sleep 1; kill -STOP %1; sleep 1; jobs; kill -CONT %1; wait; date +%s; sleep 9 & kill -TSTP %1; sleep 1; jobs
