@@ -152,7 +152,7 @@ static long install(int signal, unsigned long flags)
 	const struct turn_sigaction action = {
 		.handler = on_fault,
 		.flags = SA_SIGINFO | SA_NODEFER | TURN_SA_RESTORER |
-			 (flags & (SA_ONSTACK | SA_RESTART)),
+			 (flags & (SA_ONSTACK | SA_RESTART)) | turn_trap_on_stack(),
 		.restorer = turn_raw_at.restorer,
 		.mask = ~turn_signal_bit(SIGSYS),
 	};
@@ -171,7 +171,8 @@ int turn_faults_install(void)
 			err = TURN_RAW(SYS_rt_sigaction, signals[i], NULL, action_of(signals[i]),
 				       TURN_SIGSET_SIZE);
 		if (!err)
-			err = install(signals[i], 0);
+			err = install(signals[i], has_handler(action_of(signals[i])) ?
+				      action_of(signals[i])->flags : 0);
 	}
 	is_installed = true;
 	return (int)err;

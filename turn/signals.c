@@ -22,6 +22,7 @@
 #include "threads.h"
 #include "timers.h"
 
+#define SMALLEST_STACK 2048u	/* MINSIGSTKSZ, as the kernel has it */
 #define TURN_SS_AUTODISARM (1 << 31)	/* not in the C library's headers */
 
 static uint64_t pending(void)
@@ -360,23 +361,41 @@ void turn_signal_clear(void)
 			TURN_RAW(SYS_rt_sigaction, signal, &none, NULL, TURN_SIGSET_SIZE);
 }
 
+static bool is_on(const stack_t *stack, const struct turn_call *call)
+{
+	const uint64_t at = (uint64_t)call->context->uc_mcontext.gregs[REG_RSP];
+
+	return !(stack->ss_flags & TURN_SS_AUTODISARM) && at > (uint64_t)stack->ss_sp &&
+	       at - (uint64_t)stack->ss_sp <= stack->ss_size;
+}
+
 /*
- * The kernel takes the stack back to what it was when the call was caught, so it is set there, too.
- * While a handler runs, one that disarms itself (SS_AUTODISARM) is only there.
+ * The kernel takes the stack back to what it was when the call was caught: so what it was, and what
+ * it is to be, is there.
  */
 long turn_signal_stack(const struct turn_call *call)
 {
 	const stack_t *given = (const stack_t *)call->arguments[0];
-	stack_t *ret = (stack_t *)call->arguments[1], is, was = call->context->uc_stack;
-	long err = TURN_RAW(SYS_sigaltstack, given, &is);
+	stack_t *now = &call->context->uc_stack, was = *now, next = { .ss_flags = SS_DISABLE };
+	const bool is_used = is_on(&was, call);
+	int mode;
 
-	if (err)
-		return err;
-	if (was.ss_flags & TURN_SS_AUTODISARM)
-		is = was;
-	if (given)
-		call->context->uc_stack = *given;
-	return turn_give(ret, &is, sizeof(is));
+	was.ss_flags = (was.ss_flags & TURN_SS_AUTODISARM) |
+		       (!was.ss_size ? SS_DISABLE : is_used ? SS_ONSTACK : 0);
+	if (given) {
+		mode = given->ss_flags & ~TURN_SS_AUTODISARM;
+		if (is_used)
+			return -EPERM;
+		if (mode != SS_DISABLE && mode != SS_ONSTACK && mode)
+			return -EINVAL;
+		if (mode != SS_DISABLE && given->ss_size < SMALLEST_STACK)
+			return -ENOMEM;
+		if (mode != SS_DISABLE)
+			next = *given;
+		*now = next;
+		turn_trap_note_stack(&next);
+	}
+	return turn_give((void *)call->arguments[1], &was, sizeof(was));
 }
 
 long turn_signal_wait(const struct turn_call *call)

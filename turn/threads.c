@@ -94,11 +94,15 @@ static void begin_on_stack(struct turn_raw_begin *arg)
 {
 	/* Its place is used again when this thread has gone on and ended. */
 	const struct beginning begin = *(const struct beginning *)arg;
+	const stack_t none = { .ss_flags = SS_DISABLE };
 
 	if (!begin.is_spawned)
 		turn_thread_begin(begin.slot);
 	if (begin.is_member && !begin.is_spawned)
 		begin_member(begin.member);
+	/* Its maker stands still in a handler, which may be on that stack. */
+	if (begin.is_spawned)
+		TURN_RAW(SYS_sigaltstack, &none, NULL);
 	turn_trap_begin();
 	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &begin.mask, NULL, TURN_SIGSET_SIZE);
 	turn_raw_resume(&begin.registers);

@@ -23,10 +23,12 @@
 #include "pointers.h"
 #include "raw.h"
 #include "spin.h"
+#include "threads.h"
 #include "trap.h"
 #include "tsc.h"
 
 #define CALL_LENGTH 2		/* of the instruction */
+#define LEAST_STACK 16384u	/* on which a handler of ours, and one of the program, have room */
 
 /* Linux 5.11. */
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
@@ -82,11 +84,19 @@ static void on_call(int signal, siginfo_t *info, void *context)
 	turn_spin_arm();
 }
 
+static unsigned long on_stack;
+static bool has_small_stack;
+
+unsigned long turn_trap_on_stack(void)
+{
+	return on_stack;
+}
+
 struct turn_sigaction turn_trap_action(void (*handler)(int signal, siginfo_t *info, void *context))
 {
 	return (struct turn_sigaction){
 		.handler = handler,
-		.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | TURN_SA_RESTORER,
+		.flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | TURN_SA_RESTORER | on_stack,
 		.restorer = turn_raw_at.restorer,
 		.mask = ~turn_signal_bit(SIGSYS),
 	};
@@ -100,6 +110,18 @@ static int install(void)
 	if (err)
 		return err;
 	return (int)TURN_RAW(SYS_rt_sigaction, SIGSYS, &action, NULL, TURN_SIGSET_SIZE);
+}
+
+void turn_trap_note_stack(const stack_t *stack)
+{
+	const unsigned long was = on_stack;
+
+	if (turn_spawned() != TURN_NOBODY || stack->ss_flags & SS_DISABLE)
+		return;
+	has_small_stack = has_small_stack || stack->ss_size < LEAST_STACK;
+	on_stack = has_small_stack ? 0 : SA_ONSTACK;
+	if (on_stack != was)
+		install();
 }
 
 static int begin_filter(bool is_inherited)

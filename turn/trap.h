@@ -45,6 +45,14 @@ struct turn_sigaction {
 struct turn_sigaction turn_trap_action(void (*handler)(int signal, siginfo_t *info, void *context));
 #define TURN_SA_RESTORER 0x04000000ul
 
+/*
+ * A thread has that stack for handlers from now on.  Handlers of ours run there, too, if all such stacks
+ * are large: a program may have them because its own stacks are as small as goroutines'.
+ */
+void turn_trap_note_stack(const stack_t *stack);
+/* SA_ONSTACK, or 0. */
+unsigned long turn_trap_on_stack(void);
+
 static inline uint64_t turn_signal_bit(int signal)
 {
 	return UINT64_C(1) << (signal - 1);

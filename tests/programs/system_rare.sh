@@ -31,7 +31,7 @@ cases() {
 		check "$program: $case" seeds "./$program" "$case"
 	done
 }
-cases system_signals stacks stops stops_itself of_parents of_terminals
+cases system_signals stacks small stops stops_itself of_parents of_terminals
 cases system_moves files pages flags requests
 cases system_timers copies inherited sent overruns processor
 cases system_limits restarts clones owners refused

@@ -14,10 +14,20 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "member.h"
+
+static volatile sig_atomic_t num_signals;
+
+static void count(int signal)
+{
+	(void)signal;
+	num_signals++;
+}
 
 static void handle(int signal, void (*handler)(int signal), int flags)
 {
@@ -68,17 +78,41 @@ static void stacks(void)
 	CHECK(!pthread_create(&thread, NULL, set_stacks, NULL) && !pthread_join(thread, NULL));
 }
 
+/* Of a language with stacks of its own: calls need no more room on them than in the kernel. */
+#define SMALL 2048u
+static ucontext_t outer, inner;
+
+static void call_on_small(void)
+{
+	for (int i = 0; i < 20; i++)
+		CHECK(syscall(SYS_getppid) > 0 && !syscall(SYS_sched_yield));
+	for (volatile int i = 0; num_signals < 3; i++)
+		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, NULL);
+}
+
+static void small(void)
+{
+	static unsigned char memory[16 * SMALL];
+	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
+	stack_t stack = { .ss_size = 32768, .ss_sp = malloc(32768) };
+
+	memset(memory, 0x5a, sizeof(memory));
+	CHECK(stack.ss_sp && !sigaltstack(&stack, NULL) && !getcontext(&inner));
+	handle(SIGALRM, count, SA_ONSTACK);
+	syscall(SYS_getppid);	/* so that it is found, which takes room */
+	CHECK(!setitimer(ITIMER_REAL, &often, NULL));
+	inner.uc_stack.ss_sp = memory + sizeof(memory) - SMALL;
+	inner.uc_stack.ss_size = SMALL;
+	inner.uc_link = &outer;
+	makecontext(&inner, call_on_small, 0);
+	CHECK(!swapcontext(&outer, &inner) && !setitimer(ITIMER_REAL, &never, NULL));
+	for (size_t i = 0; i < sizeof(memory) - SMALL; i++)
+		CHECK(memory[i] == 0x5a);
+}
+
 /* ------------------------------------------------------------------------
  * Processes that stop, and go on.
  */
-
-static volatile sig_atomic_t num_signals;
-
-static void count(int signal)
-{
-	(void)signal;
-	num_signals++;
-}
 
 /* A child in a group of its own that waits for signals. */
 static pid_t child_that_waits(void)
@@ -271,7 +305,7 @@ static void of_terminals(void)
 }
 
 static const struct member_case cases[] = {
-	{ "stacks", stacks }, { "stops", stops }, { "stops_itself", stops_itself },
+	{ "stacks", stacks }, { "small", small }, { "stops", stops }, { "stops_itself", stops_itself },
 	{ "of_parents", of_parents }, { "of_terminals", of_terminals },
 };
 
