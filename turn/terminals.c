@@ -94,6 +94,37 @@ void turn_terminals_settle(int fd)
 	TURN_RAW(SYS_close, peer);
 }
 
+/* Where each read begins with a byte that says what it is. */
+static bool has_packets(int master)
+{
+	int is = 0;
+
+	return TURN_RAW(SYS_ioctl, master, TIOCGPKT, &is) || is;
+}
+
+/* What is on its way the kernel moves when a read finds nothing. */
+long turn_terminals_read_rest(const struct turn_call *call, long len)
+{
+	const int fd = (int)call->arguments[0];
+	struct stat st;
+	long flags, more;
+
+	if (!turn_segment->sends_signals || len <= 0 || call->number != SYS_read ||
+	    TURN_RAW(SYS_fstat, fd, &st) || !S_ISCHR(st.st_mode) || st.st_rdev != MASTERS ||
+	    has_packets(fd))
+		return len;
+	flags = TURN_RAW(SYS_fcntl, fd, F_GETFL);
+	TURN_RAW(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
+	while (len < call->arguments[2]) {
+		more = TURN_RAW(SYS_read, fd, call->arguments[1] + len, call->arguments[2] - len);
+		if (more <= 0)
+			break;
+		len += more;
+	}
+	TURN_RAW(SYS_fcntl, fd, F_SETFL, flags);
+	return len;
+}
+
 /* "/proc/self/fdinfo/7" */
 static long open_info(int fd)
 {

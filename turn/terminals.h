@@ -14,6 +14,11 @@ void turn_terminals_opened(int fd);
 void turn_terminals_control(const struct turn_call *call, long result);
 /* Something was written. */
 void turn_terminals_settle(int fd);
+/*
+ * So much was read of a terminal's other end, or of something else: what comes behind it, as far as
+ * there is room.  All that was written is there, and not what the kernel has got to.  The sum.
+ */
+long turn_terminals_read_rest(const struct turn_call *call, long len);
 /* Before somebody looks at a set of epoll: what is on its way to terminals in it is there. */
 void turn_terminals_settle_set(int epoll);
 

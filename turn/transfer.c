@@ -409,6 +409,7 @@ long turn_input(const struct turn_call *call)
 {
 	long result = take_in(call);
 
+	result = turn_terminals_read_rest(call, result);
 	if (result >= 0)
 		note_descriptors(call);
 

@@ -254,7 +254,7 @@ static void of_parents(void)
 static void of_terminals(void)
 {
 	const struct winsize size = { .ws_row = 20, .ws_col = 30 };
-	char line[32];
+	char line[32], much[1024];
 	int master, terminal, status;
 	pid_t pid, job;
 
@@ -278,6 +278,11 @@ static void of_terminals(void)
 		ends_well(pid);
 		close(master);
 	}
+	/* All that was written is read. */
+	CHECK(!openpty(&master, &terminal, NULL, NULL, NULL));
+	for (int i = 0; i < 100; i++)
+		CHECK(write(terminal, "a\n", 2) == 2);
+	CHECK(read(master, much, sizeof(much)) == 300);
 	/* Who reads in the background is stopped, as is who is in front when somebody wants it. */
 	CHECK(!openpty(&master, &terminal, NULL, NULL, NULL));
 	pid = fork();
