@@ -22,6 +22,7 @@
 #include "pointers.h"
 #include "ports.h"
 #include "raw.h"
+#include "reuse.h"
 #include "tcp.h"
 
 /* Linux's own range, if nobody has changed it. */
@@ -419,11 +420,15 @@ void turn_ports_connect_failed(const struct turn_source *source)
 long turn_listen(const struct turn_call *call)
 {
 	struct turn_call roomy = *call;
+	long result;
 
 	choose((int)call->arguments[0], NULL);
 	if (turn_tcp_is((int)call->arguments[0]))
 		roomy.arguments[1] = INT_MAX;
-	return turn_done(turn_through(&roomy));
+	result = turn_through(&roomy);
+	if (!result)
+		turn_reuse_join((int)call->arguments[0]);
+	return turn_done(result);
 }
 
 /* A name of the kernel's choice, which nobody else has. */
@@ -464,5 +469,7 @@ long turn_bind(const struct turn_call *call)
 		result = bind_to_port(fd, &address, port, len);
 	if (result == -EADDRINUSE)
 		result = turn_through(call);
+	if (!result)
+		turn_reuse_join(fd);
 	return turn_done(result);
 }

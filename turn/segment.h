@@ -334,6 +334,7 @@ struct turn_segment {
 	bool sends_signals;	/* the kernel may, to any member, with what others do */
 	uint32_t ended;		/* member + 1 that gives up the turn by ending; 0: none */
 	uint32_t ports, names;	/* of sockets, that were chosen */
+	bool chooses_itself;	/* some program, among sockets of one port (reuse.h) */
 	bool reads_random;	/* somebody has opened a device of random numbers */
 	uint64_t terminals[TURN_MAX_TERMINALS / 64];	/* pseudo ones that were opened, by number */
 	uint32_t num_timer_fds;	/* that ever were */

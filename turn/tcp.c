@@ -19,6 +19,7 @@
 #include "hand.h"
 #include "pointers.h"
 #include "raw.h"
+#include "reuse.h"
 #include "tcp.h"
 
 #define BUFFER_SIZE 212992	/* what Linux allows to everybody, if nobody has changed it */
@@ -59,5 +60,6 @@ long turn_set_option(const struct turn_call *call)
 	if (keeps_back && (int)call->arguments[4] >= (int)sizeof(int) &&
 	    turn_tcp_is((int)call->arguments[0]))
 		return turn_can_read((const void *)call->arguments[3], sizeof(int)) ? 0 : -EFAULT;
+	turn_reuse_note_option(call);
 	return turn_done(turn_through(call));
 }

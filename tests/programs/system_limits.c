@@ -5,6 +5,8 @@
  */
 #define _GNU_SOURCE
 #include <linux/sched.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -155,6 +157,46 @@ static void owners(void)
 	}
 }
 
+/* Which of several sockets of one port gets it is the same in each run, and not always the same one. */
+static void shares(void)
+{
+	struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	socklen_t len = sizeof(address);
+	struct pollfd groups[4];
+	const int one = 1;
+	int fd, got[4] = { 0 };
+
+	for (int udp = 0; udp < 2; udp++) {
+		address.sin6_port = 0;
+		for (int i = 0; i < 4; i++) {
+			fd = socket(AF_INET6, udp ? SOCK_DGRAM : SOCK_STREAM, 0);
+			CHECK(fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)));
+			CHECK(!bind(fd, (struct sockaddr *)&address, sizeof(address)));
+			CHECK(udp || !listen(fd, 100));
+			CHECK(!getsockname(fd, (struct sockaddr *)&address, &len));
+			groups[i] = (struct pollfd){ .fd = fd, .events = POLLIN };
+		}
+		for (int i = 0; i < 40; i++) {
+			fd = socket(AF_INET6, udp ? SOCK_DGRAM : SOCK_STREAM, 0);
+			CHECK(!connect(fd, (struct sockaddr *)&address, sizeof(address)));
+			CHECK(!udp || send(fd, "x", 1, 0) == 1);
+			CHECK(poll(groups, 4, 1000) == 1);
+			for (int j = 0; j < 4; j++) {
+				char byte;
+
+				if (!groups[j].revents)
+					continue;
+				CHECK(udp ? read(groups[j].fd, &byte, 1) == 1 :
+					    accept(groups[j].fd, NULL, NULL) >= 0);
+				got[j]++;
+				printf(" %d", j);
+			}
+		}
+		puts("");
+	}
+	CHECK(got[0] && got[1] && got[2] && got[3]);
+}
+
 /* Root's rights are given up, and another program begins. */
 static void drops(void)
 {
@@ -171,6 +213,7 @@ static void drops(void)
 
 static const struct member_case cases[] = {
 	{ "refused", refused }, { "restarts", restarts }, { "clones", clones }, { "owners", owners },
+	{ "shares", shares },
 	{ "drops", drops },
 };
 
