@@ -14,13 +14,22 @@ for member in system_signals system_moves system_timers system_limits; do
 done
 cd "$work" || exit 99
 
-# seeds ARG...: as it is on Linux, and the same again, with each seed.
+plain=("${command[@]}")
+check 'the sandbox compiles' $CC -O1 -Wall -Wextra -o filter "$abs_top_srcdir/tests/programs/filter.c" -pthread
+chmod go+rx filter
+filtered=("${as_user[@]}" "$work/filter" sandbox dispatch "${plain[@]:${#as_user[@]}}")
+"$work/filter" sandbox dispatch true || filtered=("${plain[@]}")
+# seeds ARG...: as it is on Linux, the same again with each seed, and by a filter.
 seeds() {
 	local seed
 
 	for seed in 1 2 3; do
 		same 2 --seed "$seed" --on a "$@" && has first.out '[a] ok' || return
 	done
+	command=("${filtered[@]}")
+	run filter 0 --seed 3 --on a "$@"
+	command=("${plain[@]}")
+	has filter.out '[a] ok' && alike first filter
 }
 # cases PROGRAM CASE...
 cases() {
@@ -39,7 +48,6 @@ cases system_limits restarts clones owners refused
 check 'what is refused is told' has first.out '[a] ok' 'polycm: a: system_limits wants to set the machine' \
 	'polycm: a: system_limits wants to trace a process' 'polycm: a: system_limits asks for a namespace of process ids' \
 	'polycm: a: system_limits asks for io_uring'
-plain=("${command[@]}")
 # Where libpolycm-turn is not to be found a program is told to be outside, and not taken for a member.
 hidden() {
 	user cp -R "$copy" hidden && user mkdir there || return
@@ -51,7 +59,7 @@ check 'what a program needs is hidden from it' hidden
 command=("${plain[@]}")
 if [ "$(id -u)" -eq 0 ]; then
 	command=("${plain[@]:${#as_user[@]}}")
-	cases system_limits drops
+	check 'root gives up its rights' eval 'same 2 --on a ./system_limits drops && has first.out "[a] ok"'
 	command=("${plain[@]}")
 fi
 random='head -c 8 /dev/urandom | od -x; head -c 8 </dev/urandom | od -x; exec 7</dev/random; head -c 8 <&7 | od -x; echo ok'
