@@ -268,6 +268,47 @@ static long repeat(const struct turn_call *call, unsigned int argument, long val
 	}
 }
 
+/* Does that process, or one for which it waits, wait for this one? */
+static bool waits_for_own(int32_t pid)
+{
+	for (uint32_t steps = 0; pid && steps < TURN_MAX_MEMBERS; steps++) {
+		int32_t next = 0;
+
+		if (pid == turn_segment->members[turn_member].pid)
+			return true;
+		for (uint32_t i = 0; i < turn_segment->num_members; i++)
+			if (turn_is_alive(&turn_segment->members[i]) &&
+			    turn_segment->members[i].pid == pid)
+				next = turn_segment->members[i].locked_by;
+		pid = next;
+	}
+	return false;
+}
+
+/* F_SETLKW: the kernel finds processes that wait for each other's locks. */
+static long lock_of_process(const struct turn_call *call)
+{
+	int32_t *locked_by = &turn_segment->members[turn_member].locked_by;
+	struct flock other;
+	long result, interrupted;
+
+	for (;;) {
+		result = with(call, 1, F_SETLK);
+		if (result != -EAGAIN)
+			return result;
+		other = *(const struct flock *)call->arguments[2];
+		if (!TURN_RAW(SYS_fcntl, call->arguments[0], F_GETLK, &other) &&
+		    other.l_type != F_UNLCK && waits_for_own(other.l_pid))
+			return -EDEADLK;
+		interrupted = turn_signal_result(call, true);
+		if (interrupted)
+			return interrupted;
+		*locked_by = other.l_type == F_UNLCK ? 0 : other.l_pid;
+		turn_wait(TURN_DESCRIPTORS, TURN_NEVER);
+		*locked_by = 0;
+	}
+}
+
 long turn_lock(const struct turn_call *call)
 {
 	const long how = call->arguments[1];
@@ -276,7 +317,7 @@ long turn_lock(const struct turn_call *call)
 	if (call->number == SYS_flock && !(how & (LOCK_NB | LOCK_UN)))
 		return repeat(call, 1, how | LOCK_NB, -EAGAIN, true);
 	if (call->number == SYS_fcntl && how == F_SETLKW)
-		return repeat(call, 1, F_SETLK, -EAGAIN, true);
+		return lock_of_process(call);
 	if (call->number == SYS_fcntl && how == F_OFD_SETLKW)
 		return repeat(call, 1, F_OFD_SETLK, -EAGAIN, true);
 	return turn_through(call);

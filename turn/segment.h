@@ -194,6 +194,7 @@ struct turn_member {
 	int32_t pid;		/* as members see it */
 	bool is_filtered;	/* its calls are caught by a filter, which outlives exec */
 	bool stopped;		/* by a signal, until SIGCONT: it has no turn */
+	int32_t locked_by;	/* the process whose lock of a file it waits for; 0: none */
 	uint32_t parent;	/* the member that forked it; TURN_NOBODY: the launcher */
 	uint64_t random;	/* state of what it gets for random numbers */
 	struct turn_files files;

@@ -4,6 +4,7 @@
  * Linux does, or polycm.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -157,6 +158,26 @@ static void owners(void)
 	}
 }
 
+/* Two that wait for each other's locks of a file: the second one is told. */
+static void circle(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_len = 1 };
+	const int fd = memfd_create("file", 0);
+	pid_t pid = fork();
+
+	CHECK(fd >= 0 && pid >= 0);
+	lock.l_start = !pid;
+	CHECK(!fcntl(fd, F_SETLKW, &lock));
+	usleep(pid ? 100000 : 200000);
+	lock.l_start = !!pid;
+	if (!pid) {
+		CHECK(fcntl(fd, F_SETLKW, &lock) < 0 && errno == EDEADLK);
+		_exit(0);
+	}
+	CHECK(!fcntl(fd, F_SETLKW, &lock));
+	ends_well(pid);
+}
+
 /* Which of several sockets of one port gets it is the same in each run, and not always the same one. */
 static void shares(void)
 {
@@ -213,7 +234,7 @@ static void drops(void)
 
 static const struct member_case cases[] = {
 	{ "refused", refused }, { "restarts", restarts }, { "clones", clones }, { "owners", owners },
-	{ "shares", shares },
+	{ "shares", shares }, { "circle", circle },
 	{ "drops", drops },
 };
 

@@ -44,7 +44,7 @@ cases system_signals stacks small stops stops_itself of_parents of_terminals
 cases system_moves files pages flags requests
 cases system_timers copies inherited sent overruns processor
 ! grep -qF TCP "$work/probe" && cases system_limits shares
-cases system_limits restarts clones owners refused
+cases system_limits restarts clones owners circle refused
 check 'what is refused is told' has first.out '[a] ok' 'polycm: a: system_limits wants to set the machine' \
 	'polycm: a: system_limits wants to trace a process' 'polycm: a: system_limits asks for a namespace of process ids' \
 	'polycm: a: system_limits asks for io_uring'
