@@ -8,11 +8,13 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <termios.h>
 
 #include "carried.h"
 #include "clock.h"
@@ -77,13 +79,26 @@ bool turn_has_failed(int fd)
 	       ask.revents & (POLLERR | POLLHUP);
 }
 
+/* A read of a terminal that has no lines is content with nothing after some tenths of a second. */
+static uint64_t limit_of_terminal(int fd)
+{
+	struct turn_terminal { uint32_t flags[4]; uint8_t line, characters[19]; } is;
+
+	if (TURN_RAW(SYS_ioctl, fd, TCGETS, &is) || is.flags[3] & ICANON || is.characters[VMIN] ||
+	    !is.characters[VTIME])
+		return TURN_NEVER;
+	return turn_clock_after_ns(is.characters[VTIME] * (TURN_SECOND / 10));
+}
+
 uint64_t turn_limit_of(int fd, int option)
 {
 	struct timeval limit = { 0 };
 	socklen_t len = sizeof(limit);
+	long err = TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, option, &limit, &len);
 
-	if (TURN_RAW(SYS_getsockopt, fd, SOL_SOCKET, option, &limit, &len) < 0 ||
-	    (!limit.tv_sec && !limit.tv_usec))
+	if (err == -ENOTSOCK && option == SO_RCVTIMEO)
+		return limit_of_terminal(fd);
+	if (err < 0 || (!limit.tv_sec && !limit.tv_usec))
 		return TURN_NEVER;
 	return turn_clock_after_ns((uint64_t)limit.tv_sec * TURN_SECOND +
 				   (uint64_t)limit.tv_usec * 1000);

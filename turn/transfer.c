@@ -297,7 +297,7 @@ static long take_in(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
 	const bool is_message = call->number == SYS_recvmsg || call->number == SYS_recvfrom;
-	const long result = turn_carried_before_data(call, may_not_wait(call));
+	long result = turn_carried_before_data(call, may_not_wait(call));
 
 	if (result)
 		return result;
@@ -312,7 +312,9 @@ static long take_in(const struct turn_call *call)
 	/* What is there is taken at once. */
 	if (turn_is_ready(fd, POLLIN))
 		return taken(call, turn_now(call));
-	return taken(call, turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO));
+	result = turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO);
+	/* Only a terminal has such a limit and is no socket. */
+	return taken(call, result == -EAGAIN && !type_of(fd) ? 0 : result);
 }
 
 /* NULL: the call names none. */

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -255,6 +256,8 @@ static void of_terminals(void)
 {
 	const struct winsize size = { .ws_row = 20, .ws_col = 30 };
 	char line[32], much[1024];
+	struct termios settings;
+	double began;
 	int master, terminal, status;
 	pid_t pid, job;
 
@@ -278,7 +281,17 @@ static void of_terminals(void)
 		ends_well(pid);
 		close(master);
 	}
-	/* All that was written is read. */
+	/* A read that is content with nothing after a while. */
+	CHECK(!openpty(&master, &terminal, NULL, NULL, NULL) && !tcgetattr(terminal, &settings));
+	cfmakeraw(&settings);
+	settings.c_cc[VMIN] = 0;
+	settings.c_cc[VTIME] = 5;
+	CHECK(!tcsetattr(terminal, TCSANOW, &settings));
+	began = seconds();
+	CHECK(!read(terminal, line, sizeof(line)));
+	CHECK(seconds() >= began + 0.5 && seconds() < began + 0.7);
+	CHECK(write(master, "x", 1) == 1 && read(terminal, line, sizeof(line)) == 1);
+	/* All that was written is read: on Linux, that or a part of it. */
 	CHECK(!openpty(&master, &terminal, NULL, NULL, NULL));
 	for (int i = 0; i < 100; i++)
 		CHECK(write(terminal, "a\n", 2) == 2);
