@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,6 +24,7 @@
 
 #include "abi.h"
 #include "held_signals.h"
+#include "include/thread_local.h"
 #include "interposer.h"
 #include "live.h"
 #include "misuse.h"
@@ -329,6 +331,7 @@ static bool never_virtual(void *ctx)
 }
 
 /* The end of version 1.0's; never change it.  A longer one is of a newer version. */
+#define SPINS_PER_YIELD 64u	/* where time is real */
 #define MIN_CLOCK (offsetof(struct polycm_clock, owns_fd) + sizeof(void *))
 
 int polycm_clock_install(const struct polycm_clock *clock, void *ctx)
@@ -397,10 +400,15 @@ bool polycm_clock_owns_fd(int fd, char *text, size_t size)
 
 void polycm_clock_spin(void)
 {
+	static POLYCM_THREAD_LOCAL unsigned int spins;
 	const struct installed *in = current();
 
-	if (!in || !in->clock.is_virtual(in->ctx))
+	if (!in || !in->clock.is_virtual(in->ctx)) {
+		/* Whoever is to bring what the program asks for may need the processor. */
+		if (++spins % SPINS_PER_YIELD == 0)
+			sched_yield();
 		return;
+	}
 	polycm_time_moves();
 	in->clock.spin(in->ctx);
 }

@@ -34,7 +34,7 @@ int polycm_clock_idle(void);
 bool polycm_clock_virtual(void);
 int polycm_clock_wait(const struct polycm_clock_wait *wait);
 bool polycm_clock_owns_fd(int fd, char *text, size_t size);
-/* Nothing where time is real. */
+/* The program asks, without waiting, for what is not there; it may do so again and again. */
 void polycm_clock_spin(void);
 /* The installed clock's time; one of the program's reads if its call's frame is given. */
 uint64_t polycm_clock_read(const void *frame);

@@ -128,6 +128,24 @@ check 'who waits for ever is told soon beside a program that ticks' eval 'run ti
 	perl -e "select undef, undef, undef, 0.001 for 1 .. 1e8" --on b perl -e "pipe A, B; sysread A, \$x, 1" &&
 	has "$work/ticks.out" "b: perl, process 2, thread 1, waits longer than the limit of virtual time: data on descriptor" &&
 	[ "$(sed -n "s/^polycm: run: virtual time .* s, \([0-9]*\) turns, .*/\1/p" "$work/ticks.out")" -lt 400000 ]'
+cat >"$work/asks.c" <<'END'
+#include <fcntl.h>
+#include <rdma/rdma_cma.h>
+#include <unistd.h>
+int main(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_event *event;
+	fcntl(channel->fd, F_SETFL, O_NONBLOCK);
+	alarm(100);
+	while (rdma_get_cm_event(channel, &event))
+		;
+	return 1;
+}
+END
+check 'who asks for an event again and again lets time go on' eval '$CC -o "$work/asks" "$work/asks.c" -lrdmacm &&
+	chmod go+rx "$work/asks" && run asks 142 --on a "$work/asks" &&
+	[ "$(sed -n "s/^polycm: run: virtual time .* s, \([0-9]*\) turns, .*/\1/p" "$work/asks.out")" -lt 20000 ]'
 check 'a timer does not make polls cheaper' eval 'run alarm 142 --on a perl -e "alarm 3000; select undef, undef, undef, 0 while 1" &&
 	[ "$(sed -n "s/^polycm: run: virtual time .* s, \([0-9]*\) turns, .*/\1/p" "$work/alarm.out")" -lt 400000 ]'
 check 'a program polls in vain' eval 'run polls 75 --on a mckey -m 239.1.1.1 -b 10.0.0.1 &&
