@@ -181,12 +181,23 @@ static void clear_progress(const struct progress *progress)
  * All seeds.
  */
 
-/* Of several programs the first: "polycm run --on NODE COMMAND"; or the file that they are in. */
+/* Of "polycm run --on NODE COMMAND --on NODE COMMAND". */
+static bool has_several(const struct explore *explore)
+{
+	unsigned int num = 0;
+
+	for (char **word = explore->command + 2; *word; word++)
+		num += !strcmp(*word, "--on") || !strcmp(*word, "--daemon");
+	return num > 1;
+}
+
 static const char *name_of(const struct explore *explore)
 {
 	if (!explore->is_system)
 		return explore->command[0];
-	return explore->command[2] ? explore->command[4] : explore->scenario;
+	if (!explore->command[2])
+		return explore->scenario;
+	return has_several(explore) ? "the system" : explore->command[4];
 }
 
 static struct explore_run *new_run(const struct explore *explore, uint64_t seed)

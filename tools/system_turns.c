@@ -29,7 +29,7 @@ static volatile sig_atomic_t stopped;	/* a signal for the launcher */
 
 struct run {
 	struct system *system;
-	uint64_t progress;	/* turns and calls, when they grew last */
+	uint64_t progress;	/* progress_of(), when it grew last */
 	uint64_t since;		/* real_ns() */
 	uint64_t looked;	/* likewise */
 	uint64_t pause;		/* the longest between two looks since then */
@@ -84,14 +84,20 @@ static uint64_t real_ns(void)
 	return (uint64_t)now.tv_sec * TURN_SECOND + (uint64_t)now.tv_nsec;
 }
 
+/* Turns are none: threads that take locks in vain hand them on, and time may stand still all the same. */
+static uint64_t progress_of(const struct turn_segment *segment)
+{
+	return segment->calls + segment->now / (TURN_SECOND / 1000);
+}
+
 static void look_at_progress(struct run *run)
 {
 	const struct turn_segment *segment = run->system->segment;
 	const uint32_t owner = segment->owner;
 	const uint64_t now = real_ns();
 
-	if (segment->calls + segment->turns != run->progress) {
-		run->progress = segment->calls + segment->turns;
+	if (progress_of(segment) != run->progress) {
+		run->progress = progress_of(segment);
 		run->since = run->looked = now;
 		run->pause = 0;
 		run->busy.at = 0;

@@ -464,7 +464,7 @@ lacking() {
 		$CC -x c -shared -fPIC -o libmissing.so /dev/null && chmod go+rx lacks libmissing.so || return
 	! LD_BIND_NOW=1 ./lacks 2>/dev/null && exits 0 polycm explore --seeds 1-2 --on a ./lacks --on b true || return
 	rm libmissing.so
-	exits 2 polycm explore --seeds 1-2 --on a ./lacks --on b true && has err "./lacks fails without faults, too: a ended with exit status 127" &&
+	exits 2 polycm explore --seeds 1-2 --on a ./lacks --on b true && has err "the system fails without faults, too: a ended with exit status 127" &&
 		[ "$(wc -l <polycm-explore/seed-1.out)" -eq 2 ]
 }
 check 'explore a program that lacks a function' lacking
