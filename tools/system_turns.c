@@ -84,7 +84,7 @@ static uint64_t real_ns(void)
 	return (uint64_t)now.tv_sec * TURN_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Turns are none: threads that take locks in vain hand them on, and time may stand still all the same. */
+/* Not turns: threads that take locks in vain hand them on, and time may stand still. */
 static uint64_t progress_of(const struct turn_segment *segment)
 {
 	return segment->calls + segment->now / (TURN_SECOND / 1000);

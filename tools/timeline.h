@@ -103,6 +103,11 @@ void timeline_free(struct timeline *timeline);
 /* timeline_names.c: "host, process 0" becomes "host, rping", with the number if there are several. */
 void timeline_name_columns(struct timeline *timeline);
 
+/* --- timeline_gone.c --- */
+
+/* What others receive for a node whose program has ended. */
+void timeline_place_gone(struct timeline *timeline);
+
 /* --- timeline_tcp.c --- */
 
 /* A segment of a TCP connection of programs. */

@@ -447,6 +447,7 @@ int timeline_read(struct timeline *timeline, char *const *paths, size_t num)
 	timeline_clocks(timeline);
 	place_items(timeline);
 	timeline_place_tcp(timeline);
+	timeline_place_gone(timeline);
 	place_changes(timeline);
 	timeline_name_columns(timeline);
 	sort(timeline);

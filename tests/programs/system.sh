@@ -53,6 +53,10 @@ check 'three clients of a server' same 3 --daemon server rping -s -P -a 10.0.0.1
 } >"$work/again.scenario"
 check 'a READ is sent again' same 2 --scenario "$work/again.scenario" --until 60 \
 	--on server rping -s -a 10.0.0.1 -C 1 --on client rping -c -a 10.0.0.1 -C 1
+# The server takes the DREP for the client, which has ended.
+check 'a timeline has one column for each' eval 'run drawn 0 --seed 7 --on server rping -s -a 10.0.0.1 -C 1 \
+	--on client rping -c -a 10.0.0.1 -C 1 && exits 0 polycm timeline --cm "$work/drawn.trace" &&
+	[ "$(head -n 1 "$work/out" | tr -s " ")" = " client, rping server, rping" ] && has "$work/out" "DREP ──┤"'
 # A scenario without nodes has those of the command line.
 faults=(--scenario "$work/faults.scenario" --on server rping -s -a 10.0.0.1 -C 1 --on client rping -c -a 10.0.0.1 -C 1)
 echo 'faults = ( { action = "lose"; message = "REQ"; nth = 1; from = "client"; } )' >"$work/faults.scenario"
