@@ -50,6 +50,8 @@ int run_check_device(const struct run_option *option, const char *value);
 int run_check_node(const struct run_option *option, const char *value);
 int run_check_capture(const struct run_option *option, const char *value);
 
+/* Files, given or in the environment, can be read more than once; nothing is read. */
+int run_check_again(const char *const values[RUN_NUM_OPTIONS]);
 /* All that are given, and that the scenario's network can be made; NULL: not given. */
 int run_check_values(const char *const values[RUN_NUM_OPTIONS]);
 

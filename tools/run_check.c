@@ -208,6 +208,53 @@ int run_check_name(const struct run_option *option, const char *value)
 	return STATUS_USAGE;
 }
 
+static bool is_terminal(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool is = fd >= 0 && isatty(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+/* Why it cannot be read here and by each process of COMMAND, or NULL. */
+static const char *why_not_again(const char *path)
+{
+	static const char *const inputs[] = { "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0" };
+	struct stat st;
+
+	if (stat(path, &st))
+		return NULL;
+	if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))
+		return "a pipe can be read only once: give a file";
+	if (S_ISCHR(st.st_mode) && is_terminal(path))
+		return "a terminal can be read only once: give a file";
+	for (size_t i = 0; S_ISREG(st.st_mode) && i < sizeof(inputs) / sizeof(inputs[0]); i++)
+		if (!strcmp(path, inputs[i]))
+			return "programs may have another standard input: give the file's name";
+	return NULL;
+}
+
+int run_check_again(const char *const values[RUN_NUM_OPTIONS])
+{
+	static const unsigned int files[] = { RUN_SCENARIO, RUN_FAULT_FILE };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		const struct run_option *option = &run_options[files[i]];
+		const char *given = values[files[i]];
+		const char *path = given ? given : getenv(option->variable);
+		const char *why = path ? why_not_again(path) : NULL;
+
+		if (!why)
+			continue;
+		tool_error("%s%s%s%s: %s", given ? "--" : "", given ? option->name : option->variable,
+			   given ? " " : "=", path, why);
+		return STATUS_USAGE;
+	}
+	return 0;
+}
+
 /* check_network() lets the simulator check the contents. */
 int run_check_file(const struct run_option *option, const char *value)
 {
@@ -403,8 +450,10 @@ static int check_has_scenario(const char *const values[])
 int run_check_values(const char *const values[RUN_NUM_OPTIONS])
 {
 	struct hidden hidden;
-	int status = check_has_scenario(values);
+	int status = run_check_again(values);
 
+	if (!status)
+		status = check_has_scenario(values);
 	if (!status)
 		status = check_network(values);
 	if (status)

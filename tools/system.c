@@ -188,6 +188,8 @@ static int check_values(const char *const values[])
 		tool_error("run: --verify is not for polycm explore: leave it out");
 		return STATUS_USAGE;
 	}
+	if (run_check_again(values))
+		return STATUS_USAGE;
 	return check_provider(values[RUN_PROVIDER]);
 }
 
@@ -347,8 +349,10 @@ int system_write_nodes(char **words, const char *scenario, const char *transport
 {
 	const char *const values[RUN_NUM_VALUES] = { [RUN_SCENARIO] = scenario };
 	struct system system = { .values = values };
-	int status = add_programs(&system, words, words);
+	int status = run_check_again(values);
 
+	if (!status)
+		status = add_programs(&system, words, words);
 	*ret_written = !status && system_needs_nodes(&system);
 	return *ret_written ? system_write_scenario(&system, transport, path) : status;
 }

@@ -263,6 +263,27 @@ programs >none.scenario
 check 'no programs' eval 'exits 2 polycm run --scenario none.scenario &&
 	has err "run: no command is given, and none.scenario has no programs"'
 check 'no command' eval 'exits 2 polycm run && has err "run: no command is given"'
+# once TEXT COMMAND...: what can be read once only is refused, and not read.
+once() {
+	local text=$1 status
+
+	shift
+	"$@" >out 2>err < <(cat calm.scenario)
+	status=$?
+	[ "$status" -eq 2 ] && has err "$text: a pipe can be read only once: give a file" && counts err 1 .
+}
+for option in scenario faults; do
+	check "a pipe as --$option" eval 'once "--$option /dev/stdin" polycm run "--$option" /dev/stdin true &&
+		once "--$option /dev/stdin" polycm run "--$option" /dev/stdin --on server true'
+done
+check 'a scenario at standard input' eval 'polycm run --scenario /dev/stdin --on server true <calm.scenario >out 2>err
+	[ $? -eq 2 ] && has err "--scenario /dev/stdin: programs may have another standard input: give the file"'
+check 'a pipe with programs' once '--scenario /dev/stdin' polycm run --scenario /dev/stdin
+check 'explore: a pipe' eval 'once "--scenario /dev/stdin" polycm explore --scenario /dev/stdin --on server true &&
+	once "--scenario /dev/stdin" polycm explore --scenario /dev/stdin true'
+check 'a pipe in the environment' eval 'user mkfifo never && POLYCM_SIM_SCENARIO=never once POLYCM_SIM_SCENARIO=never polycm run true &&
+	POLYCM_SIM_SCENARIO=never once POLYCM_SIM_SCENARIO=never polycm run --on server true &&
+	POLYCM_FAULT_SCENARIO=never once POLYCM_FAULT_SCENARIO=never polycm explore --on server true'
 check 'a command of its own' eval 'programs "node = \"server\"; command = \"false\";" >other.scenario &&
 	exits 0 polycm run --scenario other.scenario --on server echo other && has out "other"'
 finish
