@@ -255,6 +255,8 @@ bool system_is_named(const struct system_program *program, const char *name);
 bool system_is_over(const struct system *system);
 /* It has ended, with what waitpid() says. */
 void system_ended(struct system *system, struct system_program *program, int status);
+/* The limit of virtual time is reached, and it has not begun, but would later. */
+bool system_begins_too_late(const struct system *system, const struct system_program *program);
 /* Nobody can go on: says who of the programs never began, or is not served. */
 void system_report_unserved(const struct system *system);
 /* All have ended: the first status that is not well, or what they do not agree on. */

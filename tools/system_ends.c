@@ -83,6 +83,14 @@ void system_ended(struct system *system, struct system_program *program, int sta
 	report(system, program, status);
 }
 
+bool system_begins_too_late(const struct system *system, const struct system_program *program)
+{
+	const struct turn_thread *first = &system->segment->threads[program->thread];
+
+	return !program->is_pending && !program->has_ended && !first->since_ns &&
+	       first->deadline != TURN_NEVER && first->deadline > system->segment->until;
+}
+
 void system_report_unserved(const struct system *system)
 {
 	for (size_t i = 0; i < system->num; i++) {
@@ -91,6 +99,11 @@ void system_report_unserved(const struct system *system)
 		if (program->is_pending)
 			tool_error("run: %s has not begun: it begins after \"%s\"",
 				   system_name(program), program->after);
+		else if (system_begins_too_late(system, program))
+			tool_error("run: %s has not begun: it begins at %.9g s, after the limit of "
+				   "virtual time (--until)", system_name(program),
+				   (double)(system->segment->threads[program->thread].deadline -
+					    TURN_BEGIN) / 1e9);
 		else if (program->begin.when == PROGRAMS_LAST && !program->has_ended)
 			tool_error("%s, the last program, did not end", system_name(program));
 	}

@@ -106,7 +106,8 @@ static bool is_shown(const struct system *system, const struct turn_thread *thre
 	const struct system_program *program = system_program_of(system, thread->member);
 
 	return thread->state != TURN_GONE && thread->state != TURN_FREE && program &&
-	       !program->is_pending && !program->is_carrier && !is_own(system, thread);
+	       !program->is_pending && !system_begins_too_late(system, program) &&
+	       !program->is_carrier && !is_own(system, thread);
 }
 
 /*

@@ -94,6 +94,10 @@ check 'one that never begins' eval 'runs never 75 "node = \"server\"; command = 
 	has never.out "polycm: run: client has not begun: it begins after \"server ended\"" \
 		"polycm: error: server: rping, process 1, thread 1, waits for what can never happen: "
 	lacks never.out "error: client"'
+check 'one that begins after the limit' eval 'runs beyond 75 "node = \"server\"; command = \"date\"; after = \"120 min\";" \
+	"node = \"client\"; command = \"sleep inf\";" && lacks beyond.out "error: server" &&
+	has beyond.out "run: server has not begun: it begins at 7200 s, after the limit of virtual time (--until)" \
+		"error: client: sleep, process 2, thread 1, waits longer than the limit"'
 check 'a last one that waits for ever' eval 'runs stuck 75 "node = \"server\"; command = \"true\";" \
 	"node = \"client\"; name = \"last\"; command = \"rping -s -a 10.0.0.2 -C 1\"; after = \"all\";" &&
 	has stuck.out "polycm: last, the last program, did not end"'
