@@ -146,7 +146,7 @@ static int read_values(struct explore *explore, const char *const *values)
 	    read_count("failures", values[FAILURES], 0, UINT32_MAX, &explore->failures) ||
 	    read_count("shrink-runs", values[SHRINK_RUNS], 0, UINT32_MAX, &explore->shrink_runs))
 		return STATUS_USAGE;
-	explore->scenario = values[SCENARIO];
+	explore->file = explore->scenario = values[SCENARIO];
 	explore->has_own_files = values[OWN_FILES];
 	if (values[OUTPUT])
 		explore->output = values[OUTPUT];
@@ -196,7 +196,7 @@ static const char *name_of(const struct explore *explore)
 	if (!explore->is_system)
 		return explore->command[0];
 	if (!explore->command[2])
-		return explore->scenario;
+		return explore->file;
 	return has_several(explore) ? "the system" : explore->command[4];
 }
 
@@ -386,7 +386,7 @@ static int find_programs(const struct explore *explore)
 
 /*
  * Where the scenario has no nodes: a file with those that are named, if any, and their transport.  Else
- * the scenario must have them.
+ * the scenario must have them; of its own programs it is checked with the rest.
  */
 static int set_nodes(struct explore *explore, const char **transport)
 {
@@ -397,7 +397,7 @@ static int set_nodes(struct explore *explore, const char **transport)
 
 	if (!is_written) {
 		free(path);
-		return status ? status :
+		return status || !explore->command[2] ? status :
 			system_check_nodes(explore->command + 2, explore->scenario);
 	}
 	explore->scenario = path;
@@ -419,7 +419,7 @@ static int prepare(struct explore *explore, const char *transport)
 		return EXIT_FAILURE;
 	}
 	unsetenv("POLYCM_SIM_EXPLORE");
-	if (explore->is_system && explore->command[2])
+	if (explore->is_system)
 		status = set_nodes(explore, &transport);
 	if (status)
 		return status;
@@ -432,7 +432,7 @@ static int prepare(struct explore *explore, const char *transport)
 	run_tell_tcp(explore->scenario, explore->is_system);
 	if (!explore->is_system || explore->command[2] || system_has_programs(explore->scenario))
 		return 0;
-	tool_error("explore: no command is given, and %s has no programs", explore->scenario);
+	tool_error("explore: no command is given, and %s has no programs", explore->file);
 	return STATUS_USAGE;
 }
 

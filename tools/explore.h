@@ -14,7 +14,8 @@
 struct explore {
 	char **command;
 	bool is_system;			/* it is `polycm run', with several programs behind it */
-	const char *scenario;		/* absolute, or NULL */
+	const char *file;		/* the scenario as it was given, or NULL */
+	const char *scenario;		/* with nodes; absolute, or NULL */
 	const char *output;		/* folder of what is kept */
 	char *work;			/* folder of what is not */
 	bool has_own_files;		/* a system finds them as they were (system_overlay.c) */

@@ -37,7 +37,7 @@ int carry_command(int argc, char **argv);
 int run_prepare(const char *scenario, const char *transport, const char *command);
 /*
  * system.c: if the scenario, which may be NULL, has no nodes: a scenario file with its text and those
- * that "--on NODE COMMAND ..." names.  0 or a status.
+ * that "--on NODE COMMAND ..." names, or without words those of the file's programs.  0 or a status.
  */
 int system_write_nodes(char **words, const char *scenario, const char *transport, const char *path,
 		       bool *ret_written);

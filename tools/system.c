@@ -38,7 +38,7 @@ static int no_command(const char *how, const char *node)
 }
 
 /* Messages, files of hosts and scenario files have it. */
-static bool is_name(const char *node)
+bool system_is_name(const char *node)
 {
 	if (!*node || *node == '-')
 		return false;
@@ -58,7 +58,7 @@ static int add_program(struct system *system, const char *how, const char *node,
 	while (words[num] && !begins_program(words[num]))
 		num++;
 	*ret_num = num;
-	if (!is_name(node)) {
+	if (!system_is_name(node)) {
 		tool_error("run: %s '%s': that is no name of a node", how, node);
 		return STATUS_USAGE;
 	}
@@ -351,8 +351,10 @@ int system_write_nodes(char **words, const char *scenario, const char *transport
 	struct system system = { .values = values };
 	int status = run_check_again(values);
 
-	if (!status)
+	if (!status && *words)
 		status = add_programs(&system, words, words);
+	else if (!status)
+		system_read_programs(&system, scenario);
 	*ret_written = !status && system_needs_nodes(&system);
 	return *ret_written ? system_write_scenario(&system, transport, path) : status;
 }
@@ -369,11 +371,14 @@ int system_check_nodes(char **words, const char *scenario)
 static int read_programs(struct system *system)
 {
 	const char *file = system_value(system, RUN_SCENARIO);
-	int status = system_check_options(system, scenario_of(system));
+	int status = 0;
 
+	system_read_programs(system, file);
+	/* Without nodes it is checked with those that the programs name. */
+	if (!system_needs_nodes(system))
+		status = system_check_options(system, scenario_of(system));
 	if (status)
 		return status;
-	system_read_programs(system, file);
 	system->from_file = true;
 	if (system->num)
 		return 0;

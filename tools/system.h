@@ -125,6 +125,8 @@ const void *system_address_bytes(const struct system_address *address);
 
 /* --- system.c --- */
 
+/* Can a node be called so? */
+bool system_is_name(const char *node);
 /* All of one run; its segment stays mapped, and what it printed is in its files. */
 int system_run_once(struct system *system);
 /* By a signal, which ended the run. */
@@ -235,8 +237,9 @@ int system_preempt_prepare(const struct system *system, const char *scenario, ui
 int system_preempt_begin_record(void);
 int system_preempt_record(const struct system *system);
 
-/* --- system_programs.c: those of a scenario file that was checked --- */
+/* --- system_programs.c: those of a scenario file --- */
 
+/* What the simulator refuses may be among them, or left out. */
 void system_read_programs(struct system *system, const char *path);
 
 /* --- system_begin.c --- */

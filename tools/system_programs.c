@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * system_programs.c - the programs of a scenario file, as a system.  The simulator checks the file,
- * and says what is wrong with it.
+ * and says what is wrong with it; a file without nodes is checked with those that programs name.
  */
 #include "config.h"
 
@@ -38,8 +38,12 @@ static void read_command(struct system_program *program, const config_setting_t 
 	const char *rest = config_setting_get_string(command);
 	size_t num = 0;
 
-	for (int i = 0; !rest && i < config_setting_length(command); i++)
-		add_word(program, &num, tool_strdup(config_setting_get_string_elem(command, i)));
+	for (int i = 0; !rest && i < config_setting_length(command); i++) {
+		const char *text = config_setting_get_string_elem(command, i);
+
+		if (text)
+			add_word(program, &num, tool_strdup(text));
+	}
 	for (char *word; rest; add_word(program, &num, word)) {
 		word = tool_strdup(rest);
 		if (programs_word(&rest, word) >= 0)
@@ -64,19 +68,29 @@ static void read_expect(struct system_program *program, const config_setting_t *
 static void add_program(struct system *system, const config_setting_t *group,
 			struct programs_entry *ret_entry)
 {
+	const config_setting_t *command = config_setting_get_member(group, "command");
 	const config_setting_t *expect = config_setting_get_member(group, "expect");
 	struct system_program *program;
+	const char *node;
 
+	if (!config_setting_lookup_string(group, "node", &node) || !system_is_name(node))
+		return;
 	system->programs = tool_realloc(system->programs, system->num + 1, sizeof(*program));
 	program = &system->programs[system->num++];
 	*program = (struct system_program){
-		.node = text_of(group, "node"),
+		.node = tool_strdup(node),
 		.name = text_of(group, "name"),
 		.after = text_of(group, "after"),
 		.is_daemon = flag_of(group, "daemon"),
 		.agree = flag_of(group, "agree"),
 	};
-	read_command(program, config_setting_get_member(group, "command"));
+	if (command)
+		read_command(program, command);
+	/* Of its node the others may speak, until the simulator refuses it. */
+	if (!program->command) {
+		program->command = tool_realloc(NULL, 1, sizeof(char *));
+		program->command[0] = NULL;
+	}
 	if (expect)
 		read_expect(program, expect);
 	*ret_entry = (struct programs_entry){
@@ -89,12 +103,10 @@ static void read_programs(struct system *system, const config_setting_t *list)
 {
 	struct programs_entry entries[PROGRAMS_MAX];
 
-	const config_setting_t *group;
-
 	for (int i = 0; system->num < PROGRAMS_MAX && i < config_setting_length(list); i++) {
-		group = config_setting_get_elem(list, (unsigned int)i);
-		if (config_setting_get_member(group, "node") &&
-		    config_setting_get_member(group, "command"))
+		const config_setting_t *group = config_setting_get_elem(list, (unsigned int)i);
+
+		if (config_setting_is_group(group))
 			add_program(system, group, &entries[system->num]);
 	}
 	for (uint32_t i = 0; i < system->num; i++)

@@ -54,6 +54,17 @@ static int check_name(const struct scenario *scenario, const config_setting_t *g
 	return 0;
 }
 
+/*
+ * polycm run gives a file those that its programs name.  Faults of a file without nodes are each
+ * process's own, so that runs could not be repeated.
+ */
+static bool has_nodes(const struct scenario *scenario)
+{
+	const config_setting_t *nodes = config_lookup(&scenario->config, "nodes");
+
+	return nodes && config_setting_length(nodes);
+}
+
 static int check_node(const struct scenario *scenario, const config_setting_t *group,
 		      const char *node)
 {
@@ -62,7 +73,8 @@ static int check_node(const struct scenario *scenario, const config_setting_t *g
 
 	if (!node)
 		return scenario_error(scenario, group, "a program needs a node");
-	if (programs_is_on_all(node) || sim_node_by_name(node))
+	/* Without nodes the whole list is refused, but not before what else is wrong. */
+	if (programs_is_on_all(node) || !has_nodes(scenario) || sim_node_by_name(node))
 		return 0;
 	sim_list_nodes(names, sizeof(names));
 	return scenario_error(scenario, at, "%s: expected \"" PROGRAMS_ALL "\" or the name of "
@@ -194,14 +206,6 @@ static int check_order(const struct scenario *scenario, const config_setting_t *
 			      scenario_show(at));
 }
 
-/* Faults of a file without nodes are each process's own, so that runs could not be repeated. */
-static bool has_nodes(const struct scenario *scenario)
-{
-	const config_setting_t *nodes = config_lookup(&scenario->config, "nodes");
-
-	return nodes && config_setting_length(nodes);
-}
-
 int scenario_check_programs(const struct scenario *scenario, const config_setting_t *list)
 {
 	struct programs programs = { .num = 0 };
@@ -209,9 +213,6 @@ int scenario_check_programs(const struct scenario *scenario, const config_settin
 
 	if (!config_setting_length(list))
 		return 0;
-	if (!has_nodes(scenario))
-		return scenario_error(scenario, list,
-				      "programs run on nodes of the file, which has none");
 	r = scenario_for_each(scenario, list, check_program, &programs);
 	if (r < 0)
 		return r;
@@ -220,7 +221,11 @@ int scenario_check_programs(const struct scenario *scenario, const config_settin
 	if (programs.num_agree == 1)
 		return scenario_error(scenario, list, "one program only has agree = true: with whom?");
 	r = check_order(scenario, list, &programs);
-	if (r < 0 || !programs.any_last)
-		return r;
-	return sim_explore_check_pause(scenario, list);
+	if (!r && programs.any_last)
+		r = sim_explore_check_pause(scenario, list);
+	if (!r && !has_nodes(scenario))
+		return scenario_error(scenario, list, "programs run on nodes of the file, which has "
+				      "none: add nodes = ( { name = \"server\"; devices = "
+				      "( { addresses = \"10.0.0.1/24\"; } ); } );");
+	return r;
 }

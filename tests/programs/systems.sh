@@ -102,6 +102,27 @@ check 'a last one that waits for ever' eval 'runs stuck 75 "node = \"server\"; c
 	"node = \"client\"; name = \"last\"; command = \"rping -s -a 10.0.0.2 -C 1\"; after = \"all\";" &&
 	has stuck.out "polycm: last, the last program, did not end"'
 
+# A file without nodes has those that its programs name.
+unnamed() {
+	local message=$1 node=$2
+
+	shift 2
+	programs "node = \"server\"; command = \"rping -s -a 10.0.0.1 -C 1\";" \
+		"node = \"client\"; $1 = \"rping -c -a 10.0.0.1 -C 1\";" "node = \"all\"; command = \"ibv_devinfo\";" |
+		sed '/^nodes/,/^);/d' >unnamed.scenario
+	echo "faults = ( { action = \"lose\"; message = \"$message\"; nth = 1; from = \"$node\"; } );" >>unnamed.scenario
+}
+check 'a file without nodes' eval 'unnamed REQ client command && exits 0 polycm run --log info --scenario unnamed.scenario &&
+	grep -q "run: virtual time [4-9]" err && counts out 2 "^\[all\] hca_id:" && exits 0 polycm run --transport iwarp --verify --scenario unnamed.scenario &&
+	exits 0 polycm explore --seeds 1-3 --failures 0 --scenario unnamed.scenario'
+check 'and a fault that they all see' eval 'unnamed DREQ client command && exits 2 polycm explore --scenario unnamed.scenario &&
+	has err "unnamed.scenario fails with the faults of the file alone, too"'
+check 'and mistakes' eval 'unnamed REQ nobody command && exits 2 polycm run --scenario unnamed.scenario &&
+	has err "error: unnamed.scenario:5: from = \"nobody\": expected the name of a node: server, client" &&
+	unnamed REQ client comand && exits 2 polycm run --scenario unnamed.scenario && counts err 1 . &&
+	has err "error: unnamed.scenario:3: a program has no member '"'comand'"'" &&
+	exits 2 polycm explore --scenario unnamed.scenario && has err "error: unnamed.scenario:3: a program has no member"'
+
 # A program that ends first does not know what others will send.
 missed() {
 	{

@@ -69,7 +69,10 @@ static const struct {
 	{ "programs = { };",
 	  "test.cfg:1: programs = { ... }: expected a list of groups: ( { ... }, { ... } )" },
 	{ "programs = ( { node = \"host\"; command = \"true\"; } );",
-	  "test.cfg:1: programs run on nodes of the file, which has none" },
+	  "test.cfg:1: programs run on nodes of the file, which has none: add nodes = ( { name = "
+	  "\"server\"; devices = ( { addresses = \"10.0.0.1/24\"; } ); } );" },
+	{ "programs = ( { node = \"host\"; comand = \"true\"; } );",
+	  "test.cfg:1: a program has no member 'comand'; nearest: 'command'" },
 	{ AB "programs = ( { } );", "test.cfg:2: a program needs a node" },
 	{ AB "programs = ( { node = \"c\"; } );",
 	  "test.cfg:2: node = \"c\": expected \"all\" or the name of a node: a, b" },
