@@ -386,13 +386,13 @@ static int read_programs(struct system *system)
 	return STATUS_USAGE;
 }
 
-/* What is closed would be a file of ours. */
+/* What is closed would be a file of ours.  It reads as empty, and nothing can be written to it. */
 static void open_standard_files(void)
 {
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDWR);
+		fd = open("/dev/null", O_RDONLY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);

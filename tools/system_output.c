@@ -125,7 +125,7 @@ static void print_line(const struct system *system, size_t program, int stream)
 	if (stream)
 		flush();
 	if (fprintf(stream ? stderr : stdout, "[%s] %.*s\n", system_name(&system->programs[program]),
-		    (int)shown->len[stream], shown->line[stream]) < 0 && !stream && !lost)
+		    (int)shown->len[stream], shown->line[stream]) < 0 && !lost)
 		lost = errno;
 	shown->len[stream] = 0;
 }
@@ -134,7 +134,7 @@ static void print_piece(int stream, const char *text, size_t len)
 {
 	if (stream)
 		flush();
-	if (fwrite(text, 1, len, stream ? stderr : stdout) < len && !stream && !lost)
+	if (fwrite(text, 1, len, stream ? stderr : stdout) < len && !lost)
 		lost = errno;
 }
 
@@ -216,6 +216,9 @@ bool system_output_is_closed(void)
 /* Who closes a pipe has read what it wants. */
 bool system_output_is_lost(void)
 {
+	/* A message of the launcher's own. */
+	if (!lost && ferror(stderr) && (fcntl(STDERR_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		lost = EBADF;
 	if (!lost || lost == EPIPE)
 		return false;
 	errno = lost;

@@ -187,6 +187,26 @@ as_it_is() {
 check 'a single program reads and prints as it does' as_it_is
 check 'output that cannot be written' eval 'polycm run --on a echo x 2>"$work/full.err" >/dev/full
 	[ $? -eq 74 ] && has "$work/full.err" "polycm: cannot write the output: No space left on device"'
+# closed OUT ERR STATUS COMMAND...: standard output or error is closed, or both.
+closed() {
+	local status expected=$3
+	local run=(polycm run "${@:4}")
+
+	case $1$2 in
+	closed) "${run[@]}" >&- 2>"$work/full.err" ;;
+	outclosed) "${run[@]}" >"$work/out" 2>&- ;;
+	closedclosed) "${run[@]}" >&- 2>&- ;;
+	esac
+	status=$?
+	[ "$status" -eq "$expected" ] && return
+	echo "status $status"
+	return 1
+}
+check 'closed output' eval 'closed closed "" 74 --on a echo x && has "$work/full.err" "polycm: cannot write the output: Bad file descriptor"'
+check 'closed output of a program that prints nothing' closed closed '' 0 --on a true --on b true
+check 'closed error' eval 'closed out closed 74 --on all sh -c "echo x; echo y >&2" && has "$work/out" x && ! grep y "$work/out" &&
+	closed out closed 74 --on a sh -c "echo y >&2" --on b true'
+check 'closed output and error' eval 'closed closed closed 74 --on all echo x && closed closed closed 3 --on all sh -c "echo x; exit 3"'
 check 'a daemon ends too early' eval 'run early 1 --daemon a true --on b sleep 5 &&
 	has "$work/early.out" "polycm: a, a daemon, ended before the others, at 0."'
 check 'children, pipes and signals' eval 'same 3 --on a bash -c "
