@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,6 +46,16 @@ static void flush(void)
 		lost = errno;
 }
 
+/* Others may leave one open that nobody means. */
+static void tell_pipe(const struct stat *st)
+{
+	int num = 0;
+
+	if ((S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode)) && !getenv(SYSTEM_RECORD_VARIABLE) &&
+	    !ioctl(STDIN_FILENO, FIONREAD, &num) && num > 0)
+		tool_error("run: standard input is a pipe, which is not read: give a file (<FILE)");
+}
+
 /*
  * A file is the same in each run; from others nobody knows when something comes.  It is opened anew, so
  * that nobody can write to it, nor moves the position of whoever has started polycm.
@@ -54,8 +65,12 @@ static void find_input(const struct system *system)
 	struct stat st;
 
 	is_input_known = true;
-	if (!is_alone(system) || fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode))
+	if (!is_alone(system) || fstat(STDIN_FILENO, &st))
 		return;
+	if (!S_ISREG(st.st_mode)) {
+		tell_pipe(&st);
+		return;
+	}
 	input_at = lseek(STDIN_FILENO, 0, SEEK_CUR);
 	input = open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC);
 	if (input < 0)

@@ -207,6 +207,18 @@ check 'closed output of a program that prints nothing' closed closed '' 0 --on a
 check 'closed error' eval 'closed out closed 74 --on all sh -c "echo x; echo y >&2" && has "$work/out" x && ! grep y "$work/out" &&
 	closed out closed 74 --on a sh -c "echo y >&2" --on b true'
 check 'closed output and error' eval 'closed closed closed 74 --on all echo x && closed closed closed 3 --on all sh -c "echo x; exit 3"'
+piped() {
+	local pipe line
+
+	rm -f "$work/pipe"
+	mkfifo "$work/pipe" && exec {pipe}<>"$work/pipe" && echo hello >&"$pipe" || return
+	polycm run --on all cat <&"$pipe" >"$work/out" 2>&1 && read -r line <&"$pipe" && [ "$line" = hello ] &&
+		counts "$work/out" 1 '' && has "$work/out" 'polycm: run: standard input is a pipe, which is not read: give a file (<FILE)' ||
+		return
+	polycm run --on all cat <&"$pipe" >"$work/out" 2>&1 && [ ! -s "$work/out" ] || return
+	exec {pipe}<&-
+}
+check 'a pipe at standard input' piped
 check 'a daemon ends too early' eval 'run early 1 --daemon a true --on b sleep 5 &&
 	has "$work/early.out" "polycm: a, a daemon, ended before the others, at 0."'
 check 'children, pipes and signals' eval 'same 3 --on a bash -c "
