@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -44,18 +45,32 @@ void system_files_begin(const struct system *system)
 	}
 }
 
+/* missing: "--trace FILE", or several; NULL: none. */
+static void tell_missing(const struct system *system, const char *missing)
+{
+	/* One that did not begin has said why.  polycm explore traces for itself. */
+	if (missing && system->segment->turns && !system->hides && !getenv(SYSTEM_RECORD_VARIABLE))
+		tool_error("run: no program used the simulated network: there is no %s", missing);
+}
+
 void system_files_end(const struct system *system)
 {
+	char *missing = NULL;
 	struct stat st;
 
 	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++) {
 		if (fds[i] < 0)
 			continue;
 		/* Nobody used the network. */
-		if (!fstat(fds[i], &st) && S_ISREG(st.st_mode) && !st.st_size)
-			unlink(system_value(system, options[i]));
+		if (!fstat(fds[i], &st) && S_ISREG(st.st_mode) && !st.st_size) {
+			unlink(path_of(system, i));
+			tool_append(&missing, "%s--%s %s", missing ? " and no " : "",
+				    system_files_name(i), path_of(system, i));
+		}
 		close(fds[i]);
 	}
+	tell_missing(system, missing);
+	free(missing);
 }
 
 /* 0 or a negative errno. */
