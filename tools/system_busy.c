@@ -96,6 +96,10 @@ char *system_busy_words(const struct system_busy *before, const struct system_bu
 		return tool_strdup("");
 	if (used >= meanwhile / 2)
 		return tool_printf(", of which it used %.1f s of processor time: " COMPUTES, used);
+	/* On a busy machine, too, one that waits uses next to nothing. */
+	if (used >= meanwhile / 10)
+		return tool_printf(", of which it used %.1f s of processor time, and waited %.1f s for "
+				   "it: " COMPUTES, used, waited);
 	if (stood >= meanwhile / 2)
 		return tool_printf(", of which it got only %.1f s of processor time: the machine stood "
 				   "still, or was so busy that polycm itself did not run for %.1f s",

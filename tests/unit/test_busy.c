@@ -92,8 +92,12 @@ static void test_words(void **state)
 		  "it: it waits in the kernel, as for a disk or for memory (state D)" },
 		{ 0, 0, 'T', 0.1, ", of which it got only 0.0 s of processor time, and waited 0.0 s for "
 		  "it: it is stopped, as by a debugger (state T)" },
-		{ 2, 3, 'R', 0.1, ", of which it got only 2.0 s of processor time, and waited 3.0 s for "
-		  "it: the machine did not let it run (state R)" },
+		{ 0.9, 3, 'R', 0.1, ", of which it got only 0.9 s of processor time, and waited 3.0 s "
+		  "for it: the machine did not let it run (state R)" },
+		{ 4.8, 5.2, 'R', 0.1, ", of which it used 4.8 s of processor time, and waited 5.2 s for "
+		  "it: " COMPUTES },
+		{ 1, 9, 'R', 9, ", of which it used 1.0 s of processor time, and waited 9.0 s for it: "
+		  COMPUTES },
 		{ 0.1, 9.7, 'R', 9.1, ", of which it got only 0.1 s of processor time: the machine "
 		  "stood still, or was so busy that polycm itself did not run for 9.1 s" },
 	};
