@@ -65,7 +65,7 @@ void run_usage(FILE *to)
 	      "                    NODE 'all': COMMAND sees the devices of all nodes\n"
 	      "  --daemon NODE     the same; COMMAND need not end: it gets SIGTERM when all that\n"
 	      "                    are behind --on have ended\n"
-	      "  --until SECONDS   end them at that virtual time (3600)\n"
+	      "  --until TIME      end them at that virtual time: seconds, or as in '2 min' (1 h)\n"
 	      "  --kill NODE@N     kill what runs on NODE, or the program of that name, before the\n"
 	      "                    N-th turn; --log info tells how many turns there were\n"
 	      "  --verify          run them twice, and tell the first turn that differs\n"

@@ -115,35 +115,84 @@ static int add_programs(struct system *system, char **argv, char **words)
 	return check_ends(system);
 }
 
+static void add_killable(const struct system *system, size_t num, const char *name, char **all)
+{
+	for (size_t i = 0; i < num; i++)
+		if (system_is_named(&system->programs[i], name))
+			return;
+	tool_append(all, "%s%s", *all ? ", " : "", name);
+}
+
+/* "server, client, one"; to be freed. */
+static char *killable(const struct system *system)
+{
+	char *all = NULL;
+
+	for (size_t i = 0; i < system->num; i++) {
+		const struct system_program *program = &system->programs[i];
+
+		add_killable(system, i, program->node, &all);
+		if (program->name && strcmp(program->name, program->node) != 0)
+			add_killable(system, i, program->name, &all);
+	}
+	return all;
+}
+
 /* "NODE@TURN" */
 static int read_kill(struct system *system, const char *text)
 {
 	const char *at = text ? strrchr(text, '@') : NULL;
-	char *rest;
+	char *rest, *all;
 
 	if (!text)
 		return 0;
-	if (at) {
-		errno = 0;
+	errno = 0;
+	if (at)
 		system->kill_at = strtoull(at + 1, &rest, 10);
-		system->killed = tool_printf("%.*s", (int)(at - text), text);
+	if (!at || *rest || errno || at[1] < '0' || at[1] > '9') {
+		tool_error("run: --kill %s: expected NODE@N or NAME@N, with a node or the name of a "
+			   "program", text);
+		return STATUS_USAGE;
 	}
-	for (size_t i = 0; at && !*rest && !errno && at[1] >= '0' && at[1] <= '9' && i < system->num;
-	     i++)
+	system->killed = tool_printf("%.*s", (int)(at - text), text);
+	for (size_t i = 0; i < system->num; i++)
 		if (system_is_named(&system->programs[i], system->killed))
 			return 0;
-	tool_error("run: --kill %s: expected NODE@N or NAME@N, with a node or the name of a program",
-		   text);
+	all = killable(system);
+	tool_error("run: --kill %s: no program has that name or runs on a node of that name; there "
+		   "are: %s", text, all);
+	free(all);
 	return STATUS_USAGE;
 }
 
+/* 0: it is no unit. */
+static double unit_in_seconds(const char *name)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {
+		{ "", 1 }, { "ns", 1e-9 }, { "us", 1e-6 }, { "ms", 1e-3 }, { "s", 1 },
+		{ "min", 60 }, { "h", 3600 },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(name, units[i].name))
+			return units[i].seconds;
+	return 0;
+}
+
+/* "90", "5 s", "2min" */
 static int read_until(struct system *system, const char *text)
 {
 	char *rest;
 	double seconds = text ? strtod(text, &rest) : UNTIL_S;
 
-	if (text && (rest == text || *rest || !(seconds > 0 && seconds <= MOST_UNTIL_S))) {
-		tool_error("run: --until: '%s' is no number of seconds", text);
+	if (text)
+		seconds *= rest > text ? unit_in_seconds(rest + strspn(rest, " ")) : 0;
+	if (!(seconds > 0 && seconds <= MOST_UNTIL_S)) {
+		tool_error("run: --until: '%s' is no time such as 90, '2 min' or 1h; a number alone "
+			   "is of seconds", text);
 		return STATUS_USAGE;
 	}
 	system->until = (uint64_t)(seconds * (double)TURN_SECOND);

@@ -293,6 +293,24 @@ programs >none.scenario
 check 'no programs' eval 'exits 2 polycm run --scenario none.scenario &&
 	has err "run: no command is given, and none.scenario has no programs"'
 check 'no command' eval 'exits 2 polycm run && has err "run: no command is given"'
+check 'somebody to kill who is not there' eval 'programs "node = \"server\"; command = \"true\";" \
+	"node = \"client\"; name = \"one\"; command = \"true\";" >killed.scenario &&
+	exits 2 polycm run --kill serve@3 --scenario killed.scenario && counts err 1 . &&
+	has err "run: --kill serve@3: no program has that name or runs on a node of that name; there are: server, client, one" &&
+	exits 2 polycm run --kill serve@3 --on a true --on b true --on a true && has err "; there are: a, b" &&
+	exits 2 polycm run --kill server --on server true && has err "run: --kill server: expected NODE@N"'
+units() {
+	local time
+
+	for time in 5400 5400s '90 min' 1.5h '5400000 ms'; do
+		exits 75 polycm run --until "$time" --on a sleep inf --on b sleep 2h &&
+			has err 'the limit of 5400 s of virtual time' || return
+	done
+	for time in '' 0 -1 s '1 day' 5ss 1e6h; do
+		exits 2 polycm run --until "$time" --on a true && has err "run: --until: '$time' is no time such as" || return
+	done
+}
+check 'units of --until' units
 # once TEXT COMMAND...: what can be read once only is refused, and not read.
 once() {
 	local text=$1 status
