@@ -134,5 +134,9 @@ int run_command(int argc, char **argv)
 	if (status)
 		return status;
 	run_tell_tcp(getenv(run_options[RUN_SCENARIO].variable), false);
+	if (values[RUN_SCENARIO] && !values[RUN_NODE] && system_has_programs(values[RUN_SCENARIO]))
+		tool_error("run: the programs of %s are not started, since a command is given: "
+			   "without it they are; with --on NODE it runs on a node in virtual time",
+			   values[RUN_SCENARIO]);
 	return become(argv + optind);
 }

@@ -311,6 +311,10 @@ units() {
 	done
 }
 check 'units of --until' units
+check 'programs beside a command' eval 'exits 0 polycm run --scenario killed.scenario true && counts err 1 . &&
+	has err "run: the programs of killed.scenario are not started, since a command is given: without it they are" &&
+	exits 0 polycm run --scenario killed.scenario --node client true && counts err 0 . &&
+	exits 0 polycm run --scenario killed.scenario --on client true && counts err 0 .'
 # once TEXT COMMAND...: what can be read once only is refused, and not read.
 once() {
 	local text=$1 status
