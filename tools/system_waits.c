@@ -33,11 +33,14 @@ static const char *purpose_of(const struct turn_thread *thread)
 }
 
 /* To be freed. */
-static char *wait_of(const struct turn_thread *thread)
+static char *wait_of(const struct system *system, const struct turn_thread *thread)
 {
 	const unsigned long long first = thread->arguments[0];
 	const char *purpose = purpose_of(thread);
 
+	/* Whatever it did, it cannot go on. */
+	if (system->segment->members[thread->member].stopped)
+		return tool_strdup("to be continued (SIGCONT), since its process is stopped (SIGSTOP)");
 	if (purpose)
 		return tool_strdup(purpose);
 
@@ -93,10 +96,14 @@ static bool is_own(const struct system *system, const struct turn_thread *thread
 /* Somebody would go on, but later than anybody may. */
 static bool reached_limit(const struct turn_segment *segment)
 {
-	for (uint32_t i = 0; i < segment->num_threads; i++)
-		if (segment->threads[i].state != TURN_GONE && segment->threads[i].state != TURN_FREE &&
-		    segment->threads[i].deadline != TURN_NEVER && segment->threads[i].then != TURN_LOOKS)
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		const struct turn_thread *thread = &segment->threads[i];
+
+		if (thread->state != TURN_GONE && thread->state != TURN_FREE &&
+		    !segment->members[thread->member].stopped && thread->deadline != TURN_NEVER &&
+		    thread->then != TURN_LOOKS)
 			return true;
+	}
 	return false;
 }
 
@@ -116,13 +123,17 @@ static bool is_shown(const struct system *system, const struct turn_thread *thre
  */
 static void report_wait(const struct system *system, const struct turn_thread *thread, char *stack)
 {
-	char *who = system_who(system, thread->member, thread->number), *what = wait_of(thread);
+	char *who = system_who(system, thread->member, thread->number), *what = wait_of(system, thread);
 
 	tool_error("error: %s, waits %s: %s", who, reached_limit(system->segment) ?
 		   "longer than the limit of virtual time" : "for what can never happen", what);
 	free(what);
 	free(who);
-	tool_error(SYSTEM_INDENT "since %.6f s", (double)(thread->since_ns - TURN_BEGIN) / 1e9);
+	/* One that was stopped before its first call. */
+	if (thread->since_ns)
+		tool_error(SYSTEM_INDENT "since %.6f s", (double)(thread->since_ns - TURN_BEGIN) / 1e9);
+	else
+		tool_error(SYSTEM_INDENT "since it was started");
 	for (char *frame = stack ? strtok(stack, "\n") : NULL; frame; frame = strtok(NULL, "\n"))
 		tool_error(SYSTEM_INDENT "at %s", frame);
 }

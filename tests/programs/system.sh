@@ -253,6 +253,10 @@ check 'a FIFO' eval 'rm -f "$work/fifo"; user mkfifo "$work/fifo"
 	same 3 --on a sh -c "echo through it >$work/fifo" --on b cat "$work/fifo" && has "$work/first.out" "[b] through it"'
 check 'a stopped process' eval 'same 3 --on a bash -c "(sleep 1; date +%s) & sleep 0.5; kill -STOP \$!; sleep 5
 	kill -CONT \$!; wait" && counts "$work/first.out" 1 "^1767225605$"'
+check 'a process that nobody continues' eval 'run stopped 75 --on a bash -c "sleep inf & kill -STOP \$!; wait" \
+	--on b bash -c "kill -STOP \$\$" && counts "$work/stopped.out" 2 \
+	"^polycm: error: [ab]: bash, process [23], thread 1, waits for what can never happen: to be continued .SIGCONT., since its process is stopped" &&
+	has "$work/stopped.out" "since it was started" && lacks "$work/stopped.out" "since 1844"'
 cat >"$work/device.cc" <<'END'
 #include <cstdio>
 #include <random>
