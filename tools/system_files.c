@@ -45,7 +45,7 @@ void system_files_begin(const struct system *system)
 	}
 }
 
-/* missing: "--trace FILE", or several; NULL: none. */
+/* missing: "--trace", or both; NULL: none. */
 static void tell_missing(const struct system *system, const char *missing)
 {
 	/* One that did not begin has said why.  polycm explore traces for itself. */
@@ -55,7 +55,7 @@ static void tell_missing(const struct system *system, const char *missing)
 
 void system_files_end(const struct system *system)
 {
-	char *missing = NULL;
+	char *missing = NULL;	/* not by path, in which runs that are the same differ */
 	struct stat st;
 
 	for (size_t i = 0; i < SYSTEM_NUM_FILES; i++) {
@@ -64,8 +64,8 @@ void system_files_end(const struct system *system)
 		/* Nobody used the network. */
 		if (!fstat(fds[i], &st) && S_ISREG(st.st_mode) && !st.st_size) {
 			unlink(path_of(system, i));
-			tool_append(&missing, "%s--%s %s", missing ? " and no " : "",
-				    system_files_name(i), path_of(system, i));
+			tool_append(&missing, "%s--%s", missing ? " and no " : "",
+				    system_files_name(i));
 		}
 		close(fds[i]);
 	}

@@ -82,10 +82,10 @@ whole_trace() {
 	exits 0 polycm run --trace trace --scenario trace.scenario &&
 		[ "$(grep -c '"state":"LISTEN"' trace)" -eq 2 ] || return
 	exits 0 polycm run --trace none --on a true && [ ! -e none ] && counts err 1 . &&
-		has err 'polycm: run: no program used the simulated network: there is no --trace none' || return
+		has err 'polycm: run: no program used the simulated network: there is no --trace' || return
 	user touch none
 	exits 0 polycm run --verify --trace none --pcap other --on a true && [ ! -e none ] &&
-		counts err 1 'run: no program used the simulated network: there is no --trace none and no --pcap other$' || return
+		counts err 1 'run: no program used the simulated network: there is no --trace and no --pcap$' || return
 	exits 127 polycm run --trace none --on a ./nowhere && lacks err 'no program used'
 }
 check 'a trace is of the whole run' whole_trace

@@ -2,6 +2,7 @@
 /* What programs ask of polycm carry, which may be anything, and the ports at which it serves them. */
 #include "config.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -283,17 +284,24 @@ static void test_services(void **state)
 /* The next one is tried if another program has a port; but not for any other error. */
 static void test_ports_of_others(void **state)
 {
-	const union turn_address first = carrier_address("127.0.0.1", 2000);
-	const union turn_address second = carrier_address("127.0.0.1", 2001);
+	const unsigned int pid = (unsigned int)getpid();
 	const union turn_address nowhere = carrier_address("192.0.2.1", 2002);
-	struct carry_service *service = carry_service_for(&first);
-	union turn_address taken;
+	union turn_address first, second, taken;
 	int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	uint16_t port = service->port;
+	struct carry_service *service;
+	uint16_t port;
+	char here[INET_ADDRSTRLEN];
 
 	(void)state;
+	/* Tests that run beside have ports at 127.0.0.1. */
+	taken.in.sin_addr.s_addr = htonl(0x7f000000 | (1u << 16) | (pid & 0xffff) << 4 | 1);
+	assert_non_null(inet_ntop(AF_INET, &taken.in.sin_addr, here, sizeof(here)));
+	first = carrier_address(here, 2000);
+	second = carrier_address(here, 2001);
+	service = carry_service_for(&first);
+	port = service->port;
 	carry_leave_service(service);
-	taken = carrier_address("127.0.0.1", (uint16_t)(port - 2));
+	taken = carrier_address(here, (uint16_t)(port - 2));
 	assert_int_equal(bind(other, &taken.sa, sizeof(taken.in)), 0);
 	num_binds = 0;
 	assert_null(carry_service_for(&nowhere));
