@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -59,10 +60,25 @@ static int make_page(void)
 				  PROT_READ | PROT_EXEC, 0, 0, 0);
 }
 
+/* Before the page can be executed, no handler may make a call from there: the launcher may ask. */
+static int make_page_undisturbed(void)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t mask;
+	int err;
+
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, TURN_SIGSET_SIZE);
+	err = make_page();
+	if (err)
+		turn_raw_move((char *)(uintptr_t)turn_raw_begin);
+	TURN_RAW(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, TURN_SIGSET_SIZE);
+	return err;
+}
+
 int turn_filter_prepare(bool is_inherited)
 {
 	if (!is_inherited)
-		return make_page();
+		return make_page_undisturbed();
 	/* As its member before exec had it. */
 	if (memcmp(page->code, turn_raw_begin, code_size()) != 0)
 		return -ENOEXEC;
