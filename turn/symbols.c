@@ -63,7 +63,8 @@ EXPORT time_t time(time_t *ret)
 typedef int fcntl_fn(int fd, int command, ...);
 
 EXPORT int own_fcntl(int fd, int command, ...) __asm__("fcntl");
-EXPORT int own_fcntl64(int fd, int command, ...) __asm__("fcntl64");
+/* The same where files are as long as a long says. */
+EXPORT int own_fcntl64(int fd, int command, ...) __asm__("fcntl64") __attribute__((alias("fcntl")));
 
 static int get_flags(int fd)
 {
@@ -75,15 +76,6 @@ static int get_flags(int fd)
 	return -1;
 }
 
-static int control(fcntl_fn **next, const char *name, int fd, int command, void *argument)
-{
-	if (command == F_GETFL && turn_calls_quietly(SYS_fcntl))
-		return get_flags(fd);
-	if (!*next)
-		*next = (fcntl_fn *)dlsym(RTLD_NEXT, name);
-	return (*next)(fd, command, argument);
-}
-
 /* The third argument is whatever the command takes, or missing, as in the C library. */
 int own_fcntl(int fd, int command, ...)
 {
@@ -91,20 +83,12 @@ int own_fcntl(int fd, int command, ...)
 	va_list arguments;
 	int result;
 
+	if (command == F_GETFL && turn_calls_quietly(SYS_fcntl))
+		return get_flags(fd);
+	if (!next)
+		next = (fcntl_fn *)dlsym(RTLD_NEXT, "fcntl");
 	va_start(arguments, command);
-	result = control(&next, "fcntl", fd, command, va_arg(arguments, void *));
-	va_end(arguments);
-	return result;
-}
-
-int own_fcntl64(int fd, int command, ...)
-{
-	static fcntl_fn *next;
-	va_list arguments;
-	int result;
-
-	va_start(arguments, command);
-	result = control(&next, "fcntl64", fd, command, va_arg(arguments, void *));
+	result = next(fd, command, va_arg(arguments, void *));
 	va_end(arguments);
 	return result;
 }
