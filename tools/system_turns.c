@@ -84,7 +84,7 @@ static uint64_t real_ns(void)
 	return (uint64_t)now.tv_sec * TURN_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* Not turns: threads that take locks in vain hand them on, and time may stand still. */
+/* The number of turns does not count: threads that only take locks give them to each other. */
 static uint64_t progress_of(const struct turn_segment *segment)
 {
 	return segment->calls + segment->now / (TURN_SECOND / 1000);

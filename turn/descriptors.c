@@ -135,6 +135,27 @@ static long until(const struct turn_call *call, int fd, short events, uint64_t d
 	}
 }
 
+bool turn_descriptor_info(int fd, char *lines, size_t size)
+{
+	char path[64] = "/proc/self/fdinfo/", digits[16];
+	size_t len = strlen(path), num = 0;
+	long info, got;
+
+	if (fd < 0)
+		return false;
+	for (unsigned int rest = (unsigned int)fd; !num || rest; rest /= 10)
+		digits[num++] = (char)('0' + rest % 10);
+	while (num)
+		path[len++] = digits[--num];
+	info = TURN_RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return false;
+	got = TURN_RAW(SYS_read, info, lines, size - 1);
+	TURN_RAW(SYS_close, info);
+	lines[got > 0 ? got : 0] = '\0';
+	return true;
+}
+
 bool turn_may_wait(int fd)
 {
 	const long flags = flags_of(fd);

@@ -43,6 +43,8 @@ long turn_wait_child(const struct turn_call *call);
 long turn_through(const struct turn_call *call);
 /* The kernel has something for it, or an error. */
 bool turn_is_ready(int fd, short events);
+/* What /proc/self/fdinfo says of it, as text; false: nothing. */
+bool turn_descriptor_info(int fd, char *lines, size_t size);
 /* It has an error, or its peer has gone: a call would take that. */
 bool turn_has_failed(int fd);
 /* A descriptor of a call that waits. */

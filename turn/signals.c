@@ -203,23 +203,9 @@ static long pid_in(const char *lines)
 /* -1: it has ended, or is no descriptor of a process, or nobody knows. */
 static long pid_of_descriptor(int fd)
 {
-	char path[64] = "/proc/self/fdinfo/", lines[512], digits[16];
-	size_t len = strlen(path), num = 0;
-	long info, got;
+	char lines[512];
 
-	if (fd < 0)
-		return -1;
-	for (unsigned int rest = (unsigned int)fd; num == 0 || rest; rest /= 10)
-		digits[num++] = (char)('0' + rest % 10);
-	while (num)
-		path[len++] = digits[--num];
-	info = TURN_RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (info < 0)
-		return -1;
-	got = TURN_RAW(SYS_read, info, lines, sizeof(lines) - 1);
-	TURN_RAW(SYS_close, info);
-	lines[got > 0 ? got : 0] = '\0';
-	return pid_in(lines);
+	return turn_descriptor_info(fd, lines, sizeof(lines)) ? pid_in(lines) : -1;
 }
 
 /* As kill() has it: of a process, of a group (0: the own one, or negative), or -1: all others. */

@@ -125,35 +125,13 @@ long turn_terminals_read_rest(const struct turn_call *call, long len)
 	return len;
 }
 
-/* "/proc/self/fdinfo/7" */
-static long open_info(int fd)
-{
-	char path[64] = "/proc/self/fdinfo/", digits[16];
-	size_t len = strlen(path), num = 0;
-
-	if (fd < 0)
-		return -1;
-	for (unsigned int rest = (unsigned int)fd; !num || rest; rest /= 10)
-		digits[num++] = (char)('0' + rest % 10);
-	while (num)
-		path[len++] = digits[--num];
-	return TURN_RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-}
-
 void turn_terminals_settle_set(int epoll)
 {
 	static const char name[] = "tfd:";
 	char lines[MOST_SHOWN];
-	long info, got;
 
-	if (!turn_segment->sends_signals)
+	if (!turn_segment->sends_signals || !turn_descriptor_info(epoll, lines, sizeof(lines)))
 		return;
-	info = open_info(epoll);
-	if (info < 0)
-		return;
-	got = TURN_RAW(SYS_read, info, lines, sizeof(lines) - 1);
-	TURN_RAW(SYS_close, info);
-	lines[got > 0 ? got : 0] = '\0';
 	for (const char *at = lines; (at = strstr(at, name));) {
 		int fd = 0;
 

@@ -110,22 +110,12 @@ void turn_timer_fds_inherited(void)
 static uint64_t number_of(int fd)
 {
 	static const char name[] = "eventfd-id:";
-	char path[64] = "/proc/self/fdinfo/", lines[512], digits[16];
-	size_t len = strlen(path), num = 0;
 	uint64_t number = 0;
 	const char *at;
-	long info, got;
+	char lines[512];
 
-	for (unsigned int rest = (unsigned int)fd; !num || rest; rest /= 10)
-		digits[num++] = (char)('0' + rest % 10);
-	while (num)
-		path[len++] = digits[--num];
-	info = TURN_RAW(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (info < 0)
+	if (!turn_descriptor_info(fd, lines, sizeof(lines)))
 		return 0;
-	got = TURN_RAW(SYS_read, info, lines, sizeof(lines) - 1);
-	TURN_RAW(SYS_close, info);
-	lines[got > 0 ? got : 0] = '\0';
 	at = strstr(lines, name);
 	if (!at)
 		return 0;

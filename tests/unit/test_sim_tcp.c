@@ -360,7 +360,7 @@ static void test_opening(void **state)
 	}
 }
 
-/* Its sender is told of the segment that it gives up; the receiver of nothing. */
+/* The sender is told when a segment is given up. The receiver is not. */
 static void test_gives_up(void **state)
 {
 	static const enum polycm_tcp_kind rows[] = { POLYCM_TCP_DATA, POLYCM_TCP_FIN };
