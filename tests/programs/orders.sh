@@ -8,12 +8,15 @@
 need rping dpkg-query
 need_turns
 # Other programs and C libraries make other calls, and so do sanitizers and checks of locks.
-versions="$(getconf GNU_LIBC_VERSION), rdmacm-utils $(dpkg-query -W -f '${Version}' rdmacm-utils)"
+versions="$(getconf GNU_LIBC_VERSION)$(dpkg-query -W -f ', ${Package} ${Version}' bash coreutils rdmacm-utils)"
 recorded=$(sed -n 1p "$abs_top_srcdir/tests/programs/orders.golden")
 [ "$versions" = "$recorded" ] || [ -n "${UPDATE_GOLDEN-}" ] || skip "recorded with $recorded; here are $versions"
 ! grep -qE '^(SANITIZER_CFLAGS|LOCK_ORDER_CPPFLAGS) = .' "$abs_top_builddir/Makefile" ||
 	skip 'recorded without sanitizers and without checks of the order of locks'
 
+# Programs open files of their language, and a shell asks who its user is where nothing tells its SHELL.
+export LC_ALL=C SHELL=/bin/sh
+unset BASH_ENV ENV
 cd "$work" || exit 99
 for transport in "${transports[@]}"; do
 	cat >"lossy-$transport.scenario" <<-END
