@@ -100,7 +100,8 @@ ssize_t stream_receive(struct rsocket *rs, struct msghdr *msg, size_t done, int 
 		return -EAGAIN;
 	if (s->unread)
 		return (ssize_t)read_bytes(s, msg, done, left, flags & MSG_PEEK);
-	if (s->state == STREAM_FAILED)
+	/* As librdmacm: the reason is told by SO_ERROR, and by the next send. */
+	if (s->state == STREAM_FAILED && !stream_was_connected(s))
 		return polycm_fail(s->failure, "the connection has failed");
 	if (s->state < STREAM_CONNECTED)
 		return polycm_fail(-ENOTCONN, "it is not connected");

@@ -157,7 +157,8 @@ static void sending_to_a_dead_peer(void **state)
 	assert_int_equal(rsend(r.client, "x", 1, 0), 1);
 	assert_int_equal(rsockets_poll(r.client, POLLIN, 100000), POLLIN | POLLERR);
 	assert_int_equal(error_of(r.client), ETIMEDOUT);
-	assert_errno(rrecv(r.client, buf, sizeof(buf), 0), ETIMEDOUT);
+	/* As after an orderly end: only a send and SO_ERROR tell the reason. */
+	assert_int_equal(rrecv(r.client, buf, sizeof(buf), 0), 0);
 	assert_errno(rsend(r.client, "x", 1, 0), ETIMEDOUT);
 	rsockets_close(&r);
 }
@@ -196,7 +197,7 @@ static void a_device_goes(void **state)
 	assert_int_equal(polycm_sim_fault_add(POLYCM_SIM_FAULT(.action = POLYCM_SIM_REMOVE_DEVICE,
 							       .on = r.client_node), NULL), 0);
 	assert_int_equal(rsockets_poll(r.client, POLLIN, 10000), POLLIN | POLLERR);
-	assert_errno(rrecv(r.client, buf, sizeof(buf), 0), ENODEV);
+	assert_int_equal(rrecv(r.client, buf, sizeof(buf), 0), 0);
 	rsockets_close(&r);
 }
 
