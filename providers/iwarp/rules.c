@@ -34,7 +34,8 @@ static const char *iwarp_connect_error_str(int status)
 {
 	switch (status) {
 	case -EINVAL:
-		return "invalid MPA reply, or its depths do not fit ours";
+		return "invalid MPA reply, data of the peer right behind it, or its depths do not "
+		       "fit ours";
 	case -EHOSTUNREACH:
 		return "no route to the peer for TCP";
 	case -ENOMEM:
