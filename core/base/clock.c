@@ -107,6 +107,7 @@ static void remove_queued(struct polycm_timer *timer)
 static void *run_timers(void *unused)
 {
 	(void)unused;
+	pthread_setname_np(pthread_self(), "polycm-timers");
 	pthread_mutex_lock(&clock_lock);
 	for (;;) {
 		struct polycm_timer *timer = queue;
@@ -180,7 +181,6 @@ static int start_thread(void)
 	pthread_attr_destroy(&attr);
 	if (r)
 		return polycm_fail(-r, "no thread for timers");
-	pthread_setname_np(thread, "polycm-timers");
 	thread_started = true;
 	return 0;
 }

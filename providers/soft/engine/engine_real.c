@@ -373,6 +373,8 @@ static void *nic_thread(void *arg)
 	bool rung = false;
 
 	(void)arg;
+	/* Another thread would do it through /proc, whose entries cost time when the process ends. */
+	pthread_setname_np(pthread_self(), "polycm-nic");
 	if (turns)
 		turns->serves();
 	take_turns_early();
@@ -411,7 +413,6 @@ int sim_engine_need_thread(void)
 	if (error)
 		return sim_refuse(-error, "the simulator cannot start its thread: raise the limit on "
 					  "threads or memory");
-	pthread_setname_np(sim_engine.thread, "polycm-nic");
 	sim_engine.thread_runs = true;
 	sim_engine.no_thread_logged = false;
 	return 0;
