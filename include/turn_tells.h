@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #define TURN_TELLS "polycm_turn_tells"
 
@@ -48,6 +49,11 @@ struct turn_tells {
 	void (*serves)(void);
 	/* A packet has left, which others may see without a call. */
 	void (*sent)(void);
+	/*
+	 * write(2) of what nobody in the run reads: no call of the thread.  It does not let others go
+	 * on, and costs less.
+	 */
+	ssize_t (*write_unseen)(int fd, const void *bytes, size_t len);
 	/* Its calls do not let others go on, until it says that they may; they must not wait. */
 	void (*keep_turn)(bool keeps);
 	/* --- For who carries TCP connections (turn/connects.h). --- */

@@ -46,6 +46,8 @@ void trace_members(struct trace_line *line, const char *format, ...)
 	va_list args;
 	int len;
 
+	if (line->is_unread)
+		return;
 	va_start(args, format);
 	len = vsnprintf(line->text + line->len, room, format, args);
 	va_end(args);
@@ -143,17 +145,18 @@ void trace_private_data(struct trace_line *line, const void *data, size_t len)
 
 void trace_begin(struct trace_line *line, uint64_t time_ns)
 {
+	line->is_unread = false;
 	line->len = 0;
 	trace_members(line, "{\"time\":%" PRIu64, time_ns);
 }
 
-static int write_all(int fd, const char *text, size_t len)
+static int write_all(int fd, trace_writer *writer, const char *text, size_t len)
 {
 	size_t done = 0;
 	ssize_t n;
 
 	while (done < len) {
-		n = write(fd, text + done, len - done);
+		n = writer(fd, text + done, len - done);
 		if (n > 0)
 			done += (size_t)n;
 		else if (!n || errno != EINTR)
@@ -162,7 +165,7 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-int trace_end(struct trace_line *line, int fd)
+int trace_end(struct trace_line *line, int fd, trace_writer *writer)
 {
 	int r, cancel_state;
 
@@ -170,7 +173,7 @@ int trace_end(struct trace_line *line, int fd)
 	line->len += sizeof(END) - 1;
 	/* Lines are written under locks, and write() is a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	r = write_all(fd, line->text, line->len);
+	r = write_all(fd, writer, line->text, line->len);
 	pthread_setcancelstate(cancel_state, NULL);
 	return r;
 }

@@ -3,12 +3,15 @@
 #ifndef COMMON_TRACE_LINE_H
 #define COMMON_TRACE_LINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 /* A line in the making.  A member that does not fit is left out. */
 struct trace_line {
+	bool is_unread;		/* by anybody: its members are not made */
 	size_t len;
 	char text[4096];
 };
@@ -31,10 +34,12 @@ void trace_address(struct trace_line *line, const char *name, const struct socka
 void trace_bytes(struct trace_line *line, const char *name, const void *bytes, size_t len);
 /* private_data_len, and private_data without the zeros at its end; nothing for 0 bytes. */
 void trace_private_data(struct trace_line *line, const void *data, size_t len);
+/* write(2), or what stands for it. */
+typedef ssize_t trace_writer(int fd, const void *text, size_t len);
 /*
  * Write the line at once, so that the trace is complete if the program dies, and lines of
  * several threads or processes do not mix.  0, or the negative errno of the failure.
  */
-int trace_end(struct trace_line *line, int fd);
+int trace_end(struct trace_line *line, int fd, trace_writer *writer);
 
 #endif

@@ -42,7 +42,7 @@ static void begin_line(struct trace_line *line, const char *kind, const struct t
 
 static void end_line(struct trace_line *line)
 {
-	int r = atomic_load(&failed) ? 0 : trace_end(line, file);
+	int r = atomic_load(&failed) ? 0 : trace_end(line, file, write);
 
 	if (r < 0 && !atomic_exchange(&failed, true))
 		sim_files_failed("trace", sim_core->setting(FILE_SETTING), -r);

@@ -224,7 +224,7 @@ static void *write_a_line(void *arg)
 
 	pthread_cancel(pthread_self());
 	trace_begin(&line, 1);
-	if (!trace_end(&line, *(int *)arg))
+	if (!trace_end(&line, *(int *)arg, write))
 		*(int *)arg = -1;
 	return NULL;
 }

@@ -39,7 +39,7 @@ static void full_lines_stay_whole(void **state)
 			trace_number(&guarded.line, "number", 7);
 		}
 		assert_true(guarded.line.len <= sizeof(guarded.line.text) - 3);
-		assert_int_equal(trace_end(&guarded.line, fds[1]), 0);
+		assert_int_equal(trace_end(&guarded.line, fds[1], write), 0);
 		len = read(fds[0], written, sizeof(written) - 1);
 		assert_true(len > 2);
 		written[len] = '\0';

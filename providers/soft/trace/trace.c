@@ -11,6 +11,7 @@
 
 #include "providers/common/write_error.h"
 #include "providers/soft/engine/engine.h"
+#include "providers/soft/engine/turns.h"
 #include "providers/soft/shm/segment.h"
 #include "trace.h"
 
@@ -19,6 +20,7 @@ struct trace_line sim_trace_current;
 
 static struct {
 	int fd;
+	bool is_null;		/* /dev/null */
 	int error;		/* of the first write that failed: nothing is written after it */
 	char path[256];		/* for people */
 } file = {
@@ -37,6 +39,7 @@ int sim_trace_start(const char *path)
 		return fd;
 	sim_trace_stop();
 	file.fd = fd;
+	file.is_null = !strcmp(path, "/dev/null");
 	file.error = 0;
 	(void)snprintf(file.path, sizeof(file.path), "%s", strcmp(path, "-") ? path : "standard error");
 	sim_trace_on = true;
@@ -59,6 +62,9 @@ int sim_trace_error(void)
 void sim_trace_begin(const char *kind)
 {
 	sim_trace_used = true;
+	sim_trace_current.is_unread = file.is_null;
+	if (file.is_null)
+		return;
 	trace_begin(&sim_trace_current, sim_now_to_note());
 	if (sim_segment_joined())
 		trace_number(&sim_trace_current, "process", sim_segment_slot());
@@ -67,9 +73,12 @@ void sim_trace_begin(const char *kind)
 
 void sim_trace_end(void)
 {
-	if (!sim_trace_on)
+	const struct turn_tells *turns;
+
+	if (!sim_trace_on || file.is_null)
 		return;
-	file.error = trace_end(&sim_trace_current, file.fd);
+	turns = sim_turns();
+	file.error = trace_end(&sim_trace_current, file.fd, turns ? turns->write_unseen : write);
 	if (!file.error)
 		return;
 	sim_trace_on = false;
