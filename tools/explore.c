@@ -215,6 +215,19 @@ static struct explore_run *new_run(const struct explore *explore, uint64_t seed)
 	return run;
 }
 
+/* Making files takes some file systems longer than using them again. */
+static struct explore_run *next_run(const struct explore *explore, struct explore_run **spares,
+				    uint64_t seed)
+{
+	struct explore_run *run = *spares;
+
+	if (!run)
+		return new_run(explore, seed);
+	*spares = run->next;
+	run->seed = seed;
+	return run;
+}
+
 static void add_failing(struct explore_failing *failing, struct explore_run *run)
 {
 	size_t at = failing->num;
@@ -233,13 +246,13 @@ static bool is_enough(const struct explore *explore, const struct progress *prog
 static void run_all(const struct explore *explore, struct progress *progress,
 		    struct explore_failing *failing)
 {
+	struct explore_run *run, *spares = NULL;
 	uint64_t next = explore->first;
-	struct explore_run *run;
 	bool more = true;
 
 	for (;;) {
 		while (more && explore_has_place(explore) && !is_enough(explore, progress)) {
-			explore_start(explore, new_run(explore, next));
+			explore_start(explore, next_run(explore, &spares, next));
 			more = next++ != explore->last;
 		}
 		run = explore_wait(explore);
@@ -248,7 +261,8 @@ static void run_all(const struct explore *explore, struct progress *progress,
 		progress->done++;
 		progress->with_faults += explore_has_faults(run->record);
 		if (run->result.end == ENDED_WELL) {
-			explore_free_run(run);
+			run->next = spares;
+			spares = run;
 		} else {
 			progress->failed++;
 			run->last_words = explore_last_words(explore, run->output);
@@ -258,6 +272,10 @@ static void run_all(const struct explore *explore, struct progress *progress,
 	}
 	while ((run = explore_stop()))
 		explore_free_run(run);
+	while ((run = spares)) {
+		spares = run->next;
+		explore_free_run(run);
+	}
 }
 
 static void summarise(const struct explore *explore, const struct progress *progress)

@@ -67,6 +67,7 @@ struct explore_run {
 	char *record, *output;		/* files; what was decided, and what the program said */
 	char *last_words;		/* the end of that, to compare failures (explore_words.c) */
 	struct explore_faults faults;	/* of one that failed */
+	struct explore_run *next;	/* whose files can be used again */
 };
 
 /* The signals are ready to be waited for. */

@@ -244,7 +244,8 @@ void explore_start(const struct explore *explore, struct explore_run *run)
 {
 	struct place *place;
 
-	unlink(run->record);
+	if (truncate(run->record, 0) < 0 && errno != ENOENT)
+		unlink(run->record);
 	place = ask(explore, run);
 	if (place) {
 		place->run = run;
