@@ -131,11 +131,26 @@ static struct mapping *find(uint64_t address)
 	return mapping;
 }
 
+/* pthread_join() waits for that word as for one that is shared, since the kernel wakes it so. */
+static bool is_id_of_thread(uint64_t address)
+{
+	for (uint32_t i = 0; i < turn_segment->num_threads; i++) {
+		const struct turn_thread *thread = &turn_segment->threads[i];
+
+		if (thread->member == turn_member && thread->cleared == address &&
+		    thread->state != TURN_FREE && thread->state != TURN_GONE)
+			return true;
+	}
+	return false;
+}
+
 struct turn_word turn_word_at(const void *address, bool is_private)
 {
 	struct turn_word word = { .space = (uint64_t)turn_member + 1, .at = (uint64_t)address };
-	const struct mapping *mapping = is_private ? NULL : find(word.at);
+	const struct mapping *mapping = NULL;
 
+	if (!is_private && !is_id_of_thread(word.at))
+		mapping = find(word.at);
 	if (mapping && mapping->is_shared) {
 		word.at = word.at - mapping->begin + mapping->offset;
 		/* No member has so great a number. */
