@@ -197,19 +197,40 @@ bool turn_order_wakes_own(const struct turn_segment *segment, const struct turn_
 	return true;
 }
 
-/* Can others be reached by nothing that is to come but by a thread that polls (or ticks)? */
-static bool is_still(const struct turn_segment *segment, const struct turn_thread *self,
-		     bool with_ticks)
+/* Does it go on without waiting, and not to poll? */
+static bool goes_on(const struct turn_thread *thread)
+{
+	return thread->state != TURN_FREE && thread->state != TURN_GONE && !waits(thread) &&
+	       !thread->serves && !(thread->passed && thread->polls);
+}
+
+static bool waits_until(const struct turn_segment *segment, const struct turn_thread *thread,
+			enum turn_then then)
+{
+	return waits(thread) && thread->then == then && thread->deadline <= segment->until;
+}
+
+/* Can others be reached by nothing that is to come but by a thread that polls? */
+static bool all_poll(const struct turn_segment *segment, const struct turn_thread *self)
 {
 	for (uint32_t i = 0; i < segment->num_threads; i++) {
 		const struct turn_thread *thread = &segment->threads[i];
 
-		if (thread == self || thread->state == TURN_FREE || thread->state == TURN_GONE)
-			continue;
-		if (!waits(thread) && !thread->serves && !(thread->passed && thread->polls))
+		if (thread != self &&
+		    (goes_on(thread) || waits_until(segment, thread, TURN_MOVES) ||
+		     waits_until(segment, thread, TURN_TICKS)))
 			return false;
-		if (waits(thread) && thread->deadline <= segment->until &&
-		    (thread->then == TURN_MOVES || (thread->then == TURN_TICKS && !with_ticks)))
+	}
+	return true;
+}
+
+/* Or by one that polls or ticks? */
+static bool all_poll_or_tick(const struct turn_segment *segment, const struct turn_thread *self)
+{
+	for (uint32_t i = 0; i < segment->num_threads; i++) {
+		const struct turn_thread *thread = &segment->threads[i];
+
+		if (thread != self && (goes_on(thread) || waits_until(segment, thread, TURN_MOVES)))
 			return false;
 	}
 	return true;
@@ -219,7 +240,7 @@ uint64_t turn_order_poll_length(struct turn_segment *segment, const struct turn_
 {
 	const uint64_t since = segment->now - segment->moved_at;
 
-	if (!is_long(segment) || !is_still(segment, self, false))
+	if (!is_long(segment) || !all_poll(segment, self))
 		return TURN_LONGEST_POLL;
 	segment->polls_rarely = true;
 	return smaller(since / TURN_POLLS_OF_STILLNESS, TURN_LONGEST_RARE_POLL);
@@ -229,7 +250,7 @@ uint64_t turn_order_tick_length(const struct turn_segment *segment, const struct
 {
 	const bool long_ago = segment->now - segment->eventful_at > TURN_LONGEST_TICKS;
 
-	return long_ago && is_still(segment, self, true) ? TURN_LONGEST_RARE_POLL : 0;
+	return long_ago && all_poll_or_tick(segment, self) ? TURN_LONGEST_RARE_POLL : 0;
 }
 
 /* It goes on; for what? */
