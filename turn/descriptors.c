@@ -156,6 +156,31 @@ bool turn_descriptor_info(int fd, char *lines, size_t size)
 	return true;
 }
 
+/* Behind "name:" at the begin of a line; the first line is another one's. */
+static const char *behind_name(const char *lines, const char *name)
+{
+	const size_t len = strlen(name);
+
+	while ((lines = strchr(lines, '\n')))
+		if (!strncmp(++lines, name, len) && lines[len] == ':')
+			return lines + len + 1;
+	return NULL;
+}
+
+const char *turn_descriptor_number(const char *lines, const char *name, uint64_t *ret)
+{
+	const char *at = behind_name(lines, name);
+
+	if (!at)
+		return NULL;
+	at += strspn(at, " \t");
+	if (*at < '0' || *at > '9')
+		return NULL;
+	for (*ret = 0; *at >= '0' && *at <= '9'; at++)
+		*ret = *ret * 10 + (uint64_t)(*at - '0');
+	return at;
+}
+
 bool turn_may_wait(int fd)
 {
 	const long flags = flags_of(fd);

@@ -45,6 +45,11 @@ long turn_through(const struct turn_call *call);
 bool turn_is_ready(int fd, short events);
 /* What /proc/self/fdinfo says of it, as text; false: nothing. */
 bool turn_descriptor_info(int fd, char *lines, size_t size);
+/*
+ * The number of the first of these lines that begins with "name:", and what is behind it; NULL: no
+ * line begins so, or there is no number.
+ */
+const char *turn_descriptor_number(const char *lines, const char *name, uint64_t *ret);
 /* It has an error, or its peer has gone: a call would take that. */
 bool turn_has_failed(int fd);
 /* A descriptor of a call that waits. */

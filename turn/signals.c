@@ -187,25 +187,16 @@ static uint32_t member_of_thread(long tid)
 	return TURN_NOBODY;
 }
 
-/* The number in one of these lines: "Pid:\t17".  -1: there is none. */
-static long pid_in(const char *lines)
-{
-	const char *at = strstr(lines, "\nPid:\t");
-	long pid = 0;
-
-	if (!at || at[6] < '0' || at[6] > '9')
-		return -1;
-	for (at += 6; *at >= '0' && *at <= '9'; at++)
-		pid = pid * 10 + (*at - '0');
-	return pid;
-}
-
 /* -1: it has ended, or is no descriptor of a process, or nobody knows. */
 static long pid_of_descriptor(int fd)
 {
 	char lines[512];
+	uint64_t pid;
 
-	return turn_descriptor_info(fd, lines, sizeof(lines)) ? pid_in(lines) : -1;
+	if (!turn_descriptor_info(fd, lines, sizeof(lines)) ||
+	    !turn_descriptor_number(lines, "Pid", &pid))
+		return -1;
+	return (long)pid;
 }
 
 /* As kill() has it: of a process, of a group (0: the own one, or negative), or -1: all others. */

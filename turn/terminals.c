@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -127,18 +126,12 @@ long turn_terminals_read_rest(const struct turn_call *call, long len)
 
 void turn_terminals_settle_set(int epoll)
 {
-	static const char name[] = "tfd:";
 	char lines[MOST_SHOWN];
+	const char *at = lines;
+	uint64_t fd;
 
 	if (!turn_segment->sends_signals || !turn_descriptor_info(epoll, lines, sizeof(lines)))
 		return;
-	for (const char *at = lines; (at = strstr(at, name));) {
-		int fd = 0;
-
-		for (at += strlen(name); *at == ' '; at++)
-			;
-		for (; *at >= '0' && *at <= '9'; at++)
-			fd = fd * 10 + (*at - '0');
-		turn_is_ready(fd, POLLIN);
-	}
+	while ((at = turn_descriptor_number(at, "tfd", &fd)))
+		turn_is_ready((int)fd, POLLIN);
 }

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -109,20 +108,12 @@ void turn_timer_fds_inherited(void)
 /* The kernel's number of an eventfd; 0: it is none, or the kernel tells none (before Linux 5.2). */
 static uint64_t number_of(int fd)
 {
-	static const char name[] = "eventfd-id:";
-	uint64_t number = 0;
-	const char *at;
+	uint64_t number;
 	char lines[512];
 
-	if (!turn_descriptor_info(fd, lines, sizeof(lines)))
+	if (!turn_descriptor_info(fd, lines, sizeof(lines)) ||
+	    !turn_descriptor_number(lines, "eventfd-id", &number))
 		return 0;
-	at = strstr(lines, name);
-	if (!at)
-		return 0;
-	for (at += strlen(name); *at == ' '; at++)
-		;
-	for (; *at >= '0' && *at <= '9'; at++)
-		number = number * 10 + (uint64_t)(*at - '0');
 	return number + 1;
 }
 
