@@ -78,13 +78,25 @@ static struct message sound_message(const struct client *client)
 	return message;
 }
 
+/* Its connect() succeeds, the server gets what it sends, and it ends. */
+static void assert_is_carried(const struct client *client)
+{
+	int server;
+
+	carrier_until(carrier_result(client) == 0);
+	carrier_until((server = carrier_accept()) >= 0);
+	say(client->fd, "a");
+	carrier_until(receives(server, "a"));
+	close(server);
+	close(client->fd);
+}
+
 static void test_sound_request(void **state)
 {
 	(void)state;
 	for (unsigned int num = 1; num <= 3; num++) {
 		struct client client = carrier_socket("127.0.0.2");
 		struct message message = sound_message(&client);
-		int server;
 
 		/* More than one descriptor: the first one counts. */
 		message.num_descriptors = num;
@@ -92,12 +104,7 @@ static void test_sound_request(void **state)
 		message.descriptors[2] = program;
 		send_message(&message);
 		assert_true(carry_take_request(requests));
-		carrier_until(carrier_result(&client) == 0);
-		carrier_until((server = carrier_accept()) >= 0);
-		say(client.fd, "a");
-		carrier_until(receives(server, "a"));
-		close(server);
-		close(client.fd);
+		assert_is_carried(&client);
 		carrier_until(!carry_connections);
 	}
 	assert_false(carry_take_request(requests));
@@ -210,7 +217,6 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *len, int flags)
 static void test_out_of_descriptors(void **state)
 {
 	struct client client = carrier_connect_to_server();
-	int server;
 
 	(void)state;
 	carrier_deliver(POLYCM_TCP_SYN);
@@ -223,12 +229,7 @@ static void test_out_of_descriptors(void **state)
 	assert_sent("SYN> SYN_ACK< REFUSED>");
 	/* What is left of it at our port is nobody's. */
 	carrier_connect_again(&client, NULL);
-	carrier_until(carrier_result(&client) == 0);
-	carrier_until((server = carrier_accept()) >= 0);
-	say(client.fd, "a");
-	carrier_until(receives(server, "a"));
-	close(server);
-	close(client.fd);
+	assert_is_carried(&client);
 }
 
 /* ------------------------------------------------------------------------
