@@ -138,13 +138,34 @@ static bool expected(struct reader *r, const char *what)
 	return false;
 }
 
-static bool read_value(struct reader *r, const char *name, int len);
+static bool opens(const struct word *word)
+{
+	return word->kind == MARK && strchr("{[(", *word->at);
+}
+
+/* In an array are numbers, texts and flags; whoever writes a group there means a list. */
+static bool expected_list(struct reader *r, const struct word *name)
+{
+	r->why_line = r->opened[r->depth];
+	snprintf(r->why, r->size, "%.*s%s[ ... ]: expected %s",
+		 name->len < MAX_SHOWN ? name->len : MAX_SHOWN, name->at, name->len ? " = " : "",
+		 is_mark(r, '{') ? "a list of groups: ( { ... }, { ... } )" :
+				   "a list: ( ... ), since brackets are inside of it");
+	return false;
+}
+
+/* The name is that of the member whose value it is; length 0: it is an element. */
+static bool read_value(struct reader *r, const struct word *name);
 
 /* Read elements with commas between them; libconfig 1.7 allows one after the last, 1.5 does not. */
-static bool read_elements(struct reader *r, char end, const char *between)
+static bool read_elements(struct reader *r, const struct word *name, char end, const char *between)
 {
+	static const struct word none = { .at = "" };
+
 	while (!is_mark(r, end)) {
-		if (!read_value(r, NULL, 0))
+		if (end == ']' && opens(&r->word))
+			return expected_list(r, name);
+		if (!read_value(r, &none))
 			return false;
 		if (!is_mark(r, ',') && !is_mark(r, end))
 			return expected(r, between);
@@ -173,7 +194,7 @@ static bool read_members(struct reader *r, const char *what)
 			return expected(r, text);
 		}
 		next(r);
-		if (!read_value(r, name.at, name.len))
+		if (!read_value(r, &name))
 			return false;
 		if (is_mark(r, ';') || is_mark(r, ','))
 			next(r);
@@ -181,8 +202,9 @@ static bool read_members(struct reader *r, const char *what)
 	return true;
 }
 
-static bool read_inside(struct reader *r, char open)
+static bool read_inside(struct reader *r, const struct word *name)
 {
+	const char open = *r->word.at;
 	bool good;
 
 	r->opened[++r->depth] = r->word.line;
@@ -192,8 +214,8 @@ static bool read_inside(struct reader *r, char open)
 		if (good && !is_mark(r, '}'))
 			good = expected(r, "'}'");
 	} else {
-		good = open == '(' ? read_elements(r, ')', "',' or ')'") :
-				     read_elements(r, ']', "',' or ']'");
+		good = open == '(' ? read_elements(r, name, ')', "',' or ')'") :
+				     read_elements(r, name, ']', "',' or ']'");
 	}
 	if (good) {
 		r->depth--;
@@ -202,12 +224,12 @@ static bool read_inside(struct reader *r, char open)
 	return good;
 }
 
-static bool read_value(struct reader *r, const char *name, int len)
+static bool read_value(struct reader *r, const struct word *name)
 {
 	char what[MAX_SHOWN + 60];
 
-	if (r->word.kind == MARK && strchr("{[(", *r->word.at))
-		return read_inside(r, *r->word.at);
+	if (opens(&r->word))
+		return read_inside(r, name);
 	if (r->word.kind == TEXT) {
 		while (r->word.kind == TEXT)	/* adjacent texts are one */
 			next(r);
@@ -217,8 +239,8 @@ static bool read_value(struct reader *r, const char *name, int len)
 		next(r);
 		return true;
 	}
-	snprintf(what, sizeof(what), "a value%s%.*s%s%s", name ? " for '" : "",
-		 len < MAX_SHOWN ? len : MAX_SHOWN, name ? name : "", name ? "'" : "",
+	snprintf(what, sizeof(what), "a value%s%.*s%s%s", name->len ? " for '" : "",
+		 name->len < MAX_SHOWN ? name->len : MAX_SHOWN, name->at, name->len ? "'" : "",
 		 r->word.kind == NAME || r->word.kind == WORD ? " (text stands in quotes)" : "");
 	return expected(r, what);
 }

@@ -255,6 +255,20 @@ static const struct {
 	{ "nodes = ( { name = \"a\"; ) );", "test.cfg:1: expected a member or '}', found ')'" },
 	{ "nodes = (\n{ name = \"a;\n}\n);", "test.cfg:2: the text in quotes that begins here does not "
 						 "end" },
+	{ "seed = 1;\nfaults = [\n{ action = \"lose\"; } ];",
+	  "test.cfg:2: faults = [ ... ]: expected a list of groups: ( { ... }, { ... } )" },
+	{ "links = [ 5, { } ]", "test.cfg:1: links = [ ... ]: expected a list of groups: "
+				"( { ... }, { ... } )" },
+	{ "nodes = ( { name = \"a\"; devices = [ { addresses = \"10.0.0.1/24\"; } ]; } );",
+	  "test.cfg:1: devices = [ ... ]: expected a list of groups: ( { ... }, { ... } )" },
+	{ "nodes = (\n[ { name = \"a\"; } ] );",
+	  "test.cfg:2: [ ... ]: expected a list of groups: ( { ... }, { ... } )" },
+	{ "links = ( { between = [ [ \"a\", \"b\" ] ]; } );",
+	  "test.cfg:1: between = [ ... ]: expected a list: ( ... ), since brackets are inside of it" },
+	{ "faults = [ {", "test.cfg:1: faults = [ ... ]: expected a list of groups: "
+			  "( { ... }, { ... } )" },
+	{ "faults = [ ];",
+	  "test.cfg:1: faults = [ ... ]: expected a list of groups: ( { ... }, { ... } )" },
 	{ "seed = 1; }", "test.cfg:1: expected the name of a member, such as nodes, found '}'" },
 	{ "\"seed\" = 1;", "test.cfg:1: expected the name of a member, such as nodes, found \"seed\"" },
 	{ "links = ( { between = [ \"a\" \"b\", 5 ]; } );",
