@@ -114,7 +114,8 @@ check 'two that wait for each other compile' $CC -O1 -Wall -Wextra -o "$work/con
 	"$abs_top_srcdir/tests/programs/connected.c" -lrdmacm -libverbs
 # At once, though each looks now and then whether the other lives.
 check 'nobody listens' eval 'run nobody 255 --on a true --on b rping -c -a 10.0.0.1 -C 1 &&
-	has "$work/nobody.out" "no process of this simulated network listens there" && lacks "$work/nobody.out" "in the folder"'
+	has "$work/nobody.out" "no process on node a of this simulated network listens there" &&
+	lacks "$work/nobody.out" "in the folder"'
 check 'two wait for each other' eval 'run stuck 75 --on a "$work/connected" --on b "$work/connected" 10.0.0.1 &&
 	has "$work/stuck.out" "polycm: run: nobody can go on, at 1." "polycm: error: b: $work/connected, process "'
 # That is why it sees its end.

@@ -90,7 +90,7 @@ static unsigned int peer_slot(struct ibcm *cm)
 	} else if (node->remote) {
 		cm->request_slot = sim_self_slot();
 	} else {
-		sim_fabric_log_no_listener(cm->id->id,
+		sim_fabric_log_no_listener(cm->id->id, node,
 					   sim_port_taken(node, ps, sim_addr_port(&cm->id->dst.sa)));
 	}
 	return sim_link_answers_for(cm->request_slot);

@@ -163,7 +163,7 @@ static void send_syn(struct iwcm *cm)
 
 	/* Nobody listens: any process of the host can send the RST. */
 	if (!sim_find_service(node, 0, &cm->id->dst.sa, &slot) && !node->remote)
-		sim_fabric_log_no_listener(cm->id->id,
+		sim_fabric_log_no_listener(cm->id->id, node,
 					   sim_port_taken(node, RDMA_PS_TCP,
 							  sim_addr_port(&cm->id->dst.sa)));
 	sim_link_meet(slot);

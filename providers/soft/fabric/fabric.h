@@ -123,10 +123,10 @@ bool sim_fabric_is_shared(void);
 /* The shared fabric's folder, or NULL; valid until the next call.  Takes the engine's lock. */
 const char *sim_fabric_place(void);
 /*
- * Log once that nobody listens where the id connects to, and whose servers it can reach.
- * taken: that port is bound at some address (sim_port_taken()).
+ * Log once that nobody listens where the id connects to, which is on that node, and whose servers it
+ * can reach.  taken: that port is bound at some address (sim_port_taken()).
  */
-void sim_fabric_log_no_listener(const struct polycm_id *id, bool taken);
+void sim_fabric_log_no_listener(const struct polycm_id *id, const struct sim_node *node, bool taken);
 
 int sim_node_add(const char *name, struct sim_node **ret_node);
 /* The newest device looks like the profile.  -ENOMEM. */

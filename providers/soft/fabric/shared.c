@@ -41,7 +41,7 @@ void sim_fabric_set_own(void)
 	own_network = true;
 }
 
-void sim_fabric_log_no_listener(const struct polycm_id *id, bool taken)
+void sim_fabric_log_no_listener(const struct polycm_id *id, const struct sim_node *node, bool taken)
 {
 	if (logged_no_listener || !(own_network || sim_fabric_is_shared()))
 		return;
@@ -52,7 +52,10 @@ void sim_fabric_log_no_listener(const struct polycm_id *id, bool taken)
 	else if (taken)
 		sim_core->log(POLYCM_LOG_WARN, id, "a process has that port, but listens at another "
 			      "address of this host, or not yet");
-	else if (sim_turns())	/* the network is of that run */
+	else if (sim_turns() && sim_first_node()->next)	/* the network is of that run */
+		sim_core->log(POLYCM_LOG_WARN, id, "no process on node %s of this simulated network "
+			      "listens there", node->name);
+	else if (sim_turns())
 		sim_core->log(POLYCM_LOG_WARN, id, "no process of this simulated network listens there");
 	else
 		sim_core->log(POLYCM_LOG_WARN, id, "no process of this simulated network listens there: "
