@@ -120,6 +120,9 @@ char *system_nodes_without(const char *scenario, const char *node);
 void system_show_hosts(const struct system *system);
 /* A file as /etc/hosts, with the names of nodes; 0, or -1 and errno. */
 int system_write_hosts(const struct system *system, const char *path);
+/* All of them, in a message; or only if there are several, which are what programs name. */
+void system_tell_nodes(const struct system *system);
+void system_tell_own_nodes(const struct system *system);
 /* 4 or 16 bytes. */
 const void *system_address_bytes(const struct system_address *address);
 

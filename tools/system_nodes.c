@@ -153,6 +153,47 @@ const void *system_address_bytes(const struct system_address *address)
 	return address->is_ipv6 ? address->bytes : address->bytes + 12;
 }
 
+/* To be freed. */
+static char *text_of(const struct system_address *address)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(address->is_ipv6 ? AF_INET6 : AF_INET, system_address_bytes(address), text,
+		  sizeof(text));
+	return tool_strdup(text);
+}
+
+void system_tell_nodes(const struct system *system)
+{
+	const char *node = NULL;
+	char *all = NULL;
+
+	for (size_t i = 0; i < system->num_addresses; i++) {
+		const struct system_address *address = &system->addresses[i];
+		const bool is_same = node && !strcmp(node, address->node);
+		char *text = text_of(address);
+
+		if (is_same)
+			tool_append(&all, ", %s", text);
+		else
+			tool_append(&all, "%s%s (%s", node ? "), " : "", address->node, text);
+		node = address->node;
+		free(text);
+	}
+	if (all)
+		tool_error("run: nodes: %s)", all);
+	free(all);
+}
+
+void system_tell_own_nodes(const struct system *system)
+{
+	const struct system_address *addresses = system->addresses;
+	const size_t num = system->num_addresses;
+
+	if (system->has_own_nodes && num && strcmp(addresses[0].node, addresses[num - 1].node) != 0)
+		system_tell_nodes(system);
+}
+
 int system_write_hosts(const struct system *system, const char *path)
 {
 	FILE *file = fopen(path, "we");
@@ -161,12 +202,10 @@ int system_write_hosts(const struct system *system, const char *path)
 		return -1;
 	fputs("127.0.0.1\tlocalhost\n::1\tlocalhost\n", file);
 	for (size_t i = 0; i < system->num_addresses; i++) {
-		const struct system_address *address = &system->addresses[i];
-		char text[INET6_ADDRSTRLEN];
+		char *text = text_of(&system->addresses[i]);
 
-		inet_ntop(address->is_ipv6 ? AF_INET6 : AF_INET, system_address_bytes(address), text,
-			  sizeof(text));
-		fprintf(file, "%s\t%s\n", text, address->node);
+		fprintf(file, "%s\t%s\n", text, system->addresses[i].node);
+		free(text);
 	}
 	return fclose(file) ? -1 : 0;
 }

@@ -324,8 +324,10 @@ int system_run(struct system *system)
 	bool is_reported = false, is_cut = false;
 	uint32_t next;
 
-	if (is_verbose(system))
+	if (is_verbose(system)) {
 		system_tell_counter();
+		system_tell_nodes(system);
+	}
 	while (any_alive(system)) {
 		if (system_is_over(system) && !is_reported) {
 			end_daemons(system);

@@ -163,6 +163,9 @@ void system_report_waits(const struct system *system)
 	char **stacks;
 
 	report_stop(segment);
+	/* A name that is misspelt is a node, too, and what is to be there is elsewhere. */
+	if (!getenv(SYSTEM_RECORD_VARIABLE))
+		system_tell_own_nodes(system);
 	system_report_unserved(system);
 	for (uint32_t i = 0; i < segment->num_threads; i++)
 		if (is_shown(system, &segment->threads[i]))

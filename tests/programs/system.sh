@@ -118,6 +118,16 @@ check 'nobody listens' eval 'run nobody 255 --on a true --on b rping -c -a 10.0.
 	lacks "$work/nobody.out" "in the folder"'
 check 'two wait for each other' eval 'run stuck 75 --on a "$work/connected" --on b "$work/connected" 10.0.0.1 &&
 	has "$work/stuck.out" "polycm: run: nobody can go on, at 1." "polycm: error: b: $work/connected, process "'
+# A name that is misspelt is a node of its own.
+nodes='polycm: run: nodes: server (10.0.0.1), serevr (10.0.0.2), client (10.0.0.3)'
+check 'the nodes, where nobody can go on' eval 'polycm run --on server true --on serevr "$work/connected" --on client true >"$work/nodes.out" 2>&1
+	has "$work/nodes.out" "polycm: run: nobody can go on, at 2." "$nodes" "polycm: error: serevr: "'
+check 'the nodes, at that level of log' eval 'run nodes 0 --on server true --on serevr true --on client true &&
+	counts "$work/nodes.out" 1 nodes && has "$work/nodes.out" "$nodes" &&
+	polycm run --verify --log info --scenario "$work/lossy.scenario" --on server true --on all true >"$work/nodes.out" 2>&1 &&
+	counts "$work/nodes.out" 1 "^polycm: run: nodes: server .10.0.0.1., client .10.0.0.2.$"'
+check 'no nodes, where one is as good as none' eval 'polycm run --on a "$work/connected" >"$work/nodes.out" 2>&1
+	has "$work/nodes.out" "nobody can go on" && lacks "$work/nodes.out" nodes'
 # That is why it sees its end.
 check 'one sees the end of the other' eval 'run end 7 --on a "$work/connected" \
 	--on b sh -c "$work/connected 10.0.0.1 & sleep 2; kill -9 \$!; wait" && has "$work/end.out" "polycm: a ended with exit status 7, at 3."'
