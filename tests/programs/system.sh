@@ -391,6 +391,8 @@ outside() {
 	check 'a static program in place of a member' eval 'run outside 5 --on a sh -c "exec $work/static"'
 	check 'a script of a static program' eval 'printf "#!$work/static\n" >"$work/script"; chmod +x "$work/script"
 		run outside 5 --on a sh -c "\"$work/script\"" && has "$work/outside.out" "$told"'
+	! command -v valgrind >"$work/outside.out" || check 'valgrind, and what it runs' eval 'run outside 3 \
+		--on a valgrind -q sh -c "exit 3" --on b sleep 2 && counts "$work/outside.out" 1 "^polycm: a: .*/memcheck[^ ]* $told$"'
 	check 'a program that cannot be read' eval 'cp "$work/static" "$work/unreadable"; chmod 111 "$work/unreadable"
 		user test -r "$work/unreadable" || {
 		run outside 5 --on a sh -c "exec $work/unreadable" </dev/null && has "$work/outside.out" "unreadable cannot be read" &&

@@ -48,6 +48,12 @@ cases system_limits restarts clones owners circle refused
 check 'what is refused is told' has first.out 'polycm: a: system_limits wants to set the machine' \
 	'polycm: a: system_limits wants to trace a process' 'polycm: a: system_limits asks for a namespace of process ids' \
 	'polycm: a: system_limits asks for io_uring'
+# What traces is told so, and ends.
+for tracer in 'strace -f' 'gdb -nx -batch -ex run'; do
+	! command -v "${tracer%% *}" >traced.out ||
+		check "${tracer%% *}" eval 'run traced 1 --on a $tracer true --on b sleep 1 &&
+			counts traced.out 1 "^polycm: a: ${tracer%% *} wants to trace a process .ptrace., which is refused"'
+done
 # Where libpolycm-turn is not to be found a program is told to be outside, and not taken for a member.
 hidden() {
 	user cp -R "$copy" hidden && user mkdir there || return
