@@ -21,12 +21,16 @@
 
 static long look(const struct turn_call *call)
 {
+	const clockid_t clock = (clockid_t)call->arguments[0];
+	void *ret = (void *)call->arguments[1];
+	const long err = turn_clock_check_look(clock);
 	struct timespec now;
 
-	if (!turn_clock_is_known((clockid_t)call->arguments[0]))
-		return -EINVAL;
-	turn_clock_look((clockid_t)call->arguments[0], &now);
-	return turn_give((void *)call->arguments[1], &now, sizeof(now));
+	/* A device's time is real. */
+	if (err || turn_clock_is_of_device(clock))
+		return err ? err : turn_through(call);
+	turn_clock_look(clock, &now);
+	return ret ? turn_give(ret, &now, sizeof(now)) : -EFAULT;
 }
 
 static long time_of_day(const struct turn_call *call)

@@ -2,14 +2,22 @@
 /* turn/clock.c - see clock.h. */
 #include "config.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 
 #include "clock.h"
 #include "hand.h"
 #include "order.h"
+#include "raw.h"
 
 #define UNUSED_CLOCK 10		/* the kernel has none of this number any more */
+/* Negative numbers have a kind, and whose they are: a descriptor, a process or a thread, 0: its own. */
+#define KIND(clock) ((clock) & 7)
+#define OWNER(clock) (~((clock) >> 3))
+#define OF_DEVICE 3
+#define OF_THREAD 4		/* and not 0: one bit of the kind */
 #define LOOK_NS 1000u
 #define CALL_NS 1000u
 #define YIELD_NS 1000u
@@ -27,10 +35,48 @@ bool turn_clock_is_of_processor(clockid_t clock)
 	return clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
 }
 
-/* Negative ones are of processes and threads, or of a device. */
-bool turn_clock_is_known(clockid_t clock)
+bool turn_clock_is_listed(clockid_t clock)
 {
-	return clock <= CLOCK_TAI && clock != UNUSED_CLOCK;
+	return clock >= 0 && clock <= CLOCK_TAI && clock != UNUSED_CLOCK;
+}
+
+bool turn_clock_is_of_device(clockid_t clock)
+{
+	return clock < 0 && KIND(clock) == OF_DEVICE;
+}
+
+/* The kernel knows who lives, and what a descriptor is. */
+long turn_clock_check_look(clockid_t clock)
+{
+	struct timespec now;
+
+	if (clock < 0)
+		return TURN_RAW(SYS_clock_gettime, clock, &now);
+	return turn_clock_is_listed(clock) ? 0 : -EINVAL;
+}
+
+long turn_clock_check_timer(clockid_t clock)
+{
+	if (clock == CLOCK_MONOTONIC_RAW || clock == CLOCK_REALTIME_COARSE ||
+	    clock == CLOCK_MONOTONIC_COARSE || turn_clock_is_of_device(clock))
+		return -EOPNOTSUPP;
+	/* Not as a look: of a process by its number, not by that of one of its threads. */
+	if (clock < 0)
+		return TURN_RAW(SYS_clock_getres, clock, NULL);
+	return turn_clock_is_listed(clock) ? 0 : -EINVAL;
+}
+
+static bool is_of_own_thread(clockid_t clock)
+{
+	return clock < 0 && KIND(clock) & OF_THREAD &&
+	       (!OWNER(clock) || OWNER(clock) == turn_self()->tid);
+}
+
+long turn_clock_check_sleep(clockid_t clock)
+{
+	if (clock == CLOCK_THREAD_CPUTIME_ID)
+		return -EOPNOTSUPP;
+	return is_of_own_thread(clock) ? -EINVAL : turn_clock_check_timer(clock);
 }
 
 long turn_clock_look(clockid_t clock, struct timespec *ret)

@@ -12,9 +12,17 @@
 
 /* A look takes a microsecond, so that a loop that waits for a time ends. */
 long turn_clock_look(clockid_t clock, struct timespec *ret);
-/* Is there such a clock?  Is it one of processor time? */
-bool turn_clock_is_known(clockid_t clock);
+/* It has a number of its own, and is there; a negative one is of a process, a thread or a device. */
+bool turn_clock_is_listed(clockid_t clock);
+bool turn_clock_is_of_device(clockid_t clock);
 bool turn_clock_is_of_processor(clockid_t clock);
+/*
+ * Can it be looked at, slept by, or have timers?  0; -EINVAL: there is no such clock; -EOPNOTSUPP: it
+ * cannot.  As Linux has it, but that those of alarms are there on each machine, for everybody.
+ */
+long turn_clock_check_look(clockid_t clock);
+long turn_clock_check_sleep(clockid_t clock);
+long turn_clock_check_timer(clockid_t clock);
 /* When it is so late on that clock, or after so long; NULL: TURN_NEVER. */
 uint64_t turn_clock_at(clockid_t clock, const struct timespec *time);
 uint64_t turn_clock_after(const struct timespec *time);

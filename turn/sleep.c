@@ -37,9 +37,10 @@ long turn_sleep(const struct turn_call *call)
 long turn_sleep_on_clock(const struct turn_call *call)
 {
 	const struct timespec *given = (const struct timespec *)call->arguments[2];
+	const long err = turn_clock_check_sleep((clockid_t)call->arguments[0]);
 
-	if (!turn_clock_is_known((clockid_t)call->arguments[0]))
-		return -EINVAL;
+	if (err)
+		return err;
 	if (call->arguments[1] & TIMER_ABSTIME)
 		return sleep_until(call, turn_clock_at((clockid_t)call->arguments[0], given), NULL);
 	return sleep_until(call, turn_clock_after(given), (struct timespec *)call->arguments[3]);

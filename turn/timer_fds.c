@@ -184,6 +184,12 @@ static uint32_t new_timer(void)
 	return TURN_NOBODY;
 }
 
+static bool can_be_timer_fd(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME ||
+	       clock == CLOCK_REALTIME_ALARM || clock == CLOCK_BOOTTIME_ALARM;
+}
+
 static long create(const struct turn_call *call)
 {
 	const clockid_t clock = (clockid_t)call->arguments[0];
@@ -191,9 +197,9 @@ static long create(const struct turn_call *call)
 	uint32_t timer;
 	long fd;
 
-	if (!turn_clock_is_known(clock) || turn_clock_is_of_processor(clock))
+	if (!can_be_timer_fd(clock) || call->arguments[1] & ~(TFD_NONBLOCK | TFD_CLOEXEC))
 		return -EINVAL;
-	/* The flags of both are O_NONBLOCK and O_CLOEXEC. */
+	/* An eventfd has the same flags, and another one. */
 	fd = TURN_RAW(SYS_eventfd2, 0, call->arguments[1]);
 	if (fd < 0)
 		return fd;

@@ -308,9 +308,12 @@ static long create(const struct turn_call *call)
 {
 	const struct sigevent *event = (const struct sigevent *)call->arguments[1];
 	int *ret_id = (int *)call->arguments[2];
+	const long err = turn_clock_check_timer((clockid_t)call->arguments[0]);
 	struct timer *timer;
 
-	if (!turn_clock_is_known((clockid_t)call->arguments[0]) || (event && !is_known(event)))
+	if (err)
+		return err;
+	if (event && !is_known(event))
 		return -EINVAL;
 	if (!turn_can_write(ret_id, sizeof(*ret_id)))
 		return -EFAULT;

@@ -42,7 +42,7 @@ cases() {
 }
 cases system_signals stacks small stops stops_itself of_parents of_terminals
 cases system_moves files pages flags requests
-cases system_timers copies inherited sent overruns processor
+cases system_timers copies inherited sent overruns processor clocks
 ! grep -qF TCP "$work/probe" && cases system_limits shares
 cases system_limits restarts clones owners circle refused
 check 'what is refused is told' has first.out 'polycm: a: system_limits wants to set the machine' \

@@ -5,12 +5,14 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -206,9 +208,105 @@ static void processor(void)
 	printf("%.6f\n", seconds());
 }
 
+/* The clock of a process or a thread (clock_getcpuclockid(3)), or of a device: kind 3. */
+#define CLOCK_OF(id, kind) ((clockid_t)(~(unsigned int)(id) << 3 | (kind)))
+
+/* It fails with that error; or 0. */
+#define IS(call, error)                                                                            \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		CHECK(((call) < 0 ? errno : 0) == (error));                                        \
+	} while (0)
+
+struct clock {
+	clockid_t clock;
+	int look, sleep, timer, timer_fd;	/* errors */
+};
+
+static void one_clock(const struct clock *one)
+{
+	struct timespec now = { 0 };
+	const struct timespec moment = { 0 };
+	struct sigevent none = { .sigev_notify = SIGEV_NONE };
+	timer_t timer;
+	int fd;
+
+	printf("%d\n", (int)one->clock);
+	IS(clock_gettime(one->clock, &now), one->look);
+	IS(syscall(SYS_clock_gettime, one->clock, &now), one->look);
+	IS(clock_getres(one->clock, NULL), one->look);
+	IS(syscall(SYS_clock_nanosleep, one->clock, 0, &moment, NULL), one->sleep);
+	IS(syscall(SYS_clock_nanosleep, one->clock, TIMER_ABSTIME, &moment, NULL), one->sleep);
+	IS(timer_create(one->clock, &none, &timer), one->timer);
+	if (!one->timer)
+		CHECK(!timer_delete(timer));
+	IS(fd = timerfd_create(one->clock, 0), one->timer_fd);
+	if (fd >= 0)
+		CHECK(!close(fd));
+}
+
+static void *of_thread(void *given)
+{
+	pause();
+	return given;
+}
+
+/* Those of alarms are left out: they need a clock in hardware, and rights. */
+static void clocks(void)
+{
+	int ends[2], piped = pipe(ends);
+	const pid_t own = getpid(), child = fork();
+	const struct clock all[] = {
+		{ CLOCK_REALTIME, 0, 0, 0, 0 },
+		{ CLOCK_MONOTONIC, 0, 0, 0, 0 },
+		{ CLOCK_PROCESS_CPUTIME_ID, 0, 0, 0, EINVAL },
+		{ CLOCK_THREAD_CPUTIME_ID, 0, EOPNOTSUPP, 0, EINVAL },
+		{ CLOCK_MONOTONIC_RAW, 0, EOPNOTSUPP, EOPNOTSUPP, EINVAL },
+		{ CLOCK_REALTIME_COARSE, 0, EOPNOTSUPP, EOPNOTSUPP, EINVAL },
+		{ CLOCK_MONOTONIC_COARSE, 0, EOPNOTSUPP, EOPNOTSUPP, EINVAL },
+		{ CLOCK_BOOTTIME, 0, 0, 0, 0 },
+		{ 10, EINVAL, EINVAL, EINVAL, EINVAL },
+		{ CLOCK_TAI, 0, 0, 0, EINVAL },
+		{ 12, EINVAL, EINVAL, EINVAL, EINVAL },
+		{ 77, EINVAL, EINVAL, EINVAL, EINVAL },
+		{ INT32_MAX, EINVAL, EINVAL, EINVAL, EINVAL },
+		{ INT32_MIN, EINVAL, EINVAL, EINVAL, EINVAL },
+		{ -1, EINVAL, EINVAL, EINVAL, EINVAL },
+		/* Of processes: what they compute in all, for themselves, and in a finer grain. */
+		{ CLOCK_OF(0, 0), 0, 0, 0, EINVAL }, { CLOCK_OF(0, 1), 0, 0, 0, EINVAL },
+		{ CLOCK_OF(0, 2), 0, 0, 0, EINVAL }, { CLOCK_OF(own, 2), 0, 0, 0, EINVAL },
+		{ CLOCK_OF(child, 2), 0, 0, 0, EINVAL },
+		{ CLOCK_OF(99999999, 2), EINVAL, EINVAL, EINVAL, EINVAL },
+		/* Of threads: one cannot sleep by its own. */
+		{ CLOCK_OF(0, 6), 0, EINVAL, 0, EINVAL }, { CLOCK_OF(own, 6), 0, EINVAL, 0, EINVAL },
+		{ CLOCK_OF(child, 6), EINVAL, EINVAL, EINVAL, EINVAL },
+		{ CLOCK_OF(0, 7), EINVAL, EINVAL, EINVAL, EINVAL },
+		/* Of devices: standard input is none, and nothing is open there. */
+		{ CLOCK_OF(0, 3), EINVAL, EOPNOTSUPP, EOPNOTSUPP, EINVAL },
+		{ CLOCK_OF(99, 3), EINVAL, EOPNOTSUPP, EOPNOTSUPP, EINVAL },
+	};
+	struct clock other = { 0, 0, 0, 0, EINVAL };
+	pthread_t thread;
+
+	CHECK(!piped);
+	if (!child) {
+		close(ends[1]);
+		_exit((int)read(ends[0], &other, sizeof(other)));
+	}
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		one_clock(&all[i]);
+	CHECK(!pthread_create(&thread, NULL, of_thread, NULL) &&
+	      !pthread_getcpuclockid(thread, &other.clock));
+	one_clock(&other);
+	CHECK(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child);
+	one_clock(&(const struct clock){ CLOCK_OF(child, 2), EINVAL, EINVAL, EINVAL, EINVAL });
+	IS(syscall(SYS_clock_gettime, CLOCK_MONOTONIC, NULL), EFAULT);
+	IS(timerfd_create(CLOCK_MONOTONIC, 1), EINVAL);
+}
+
 static const struct member_case cases[] = {
 	{ "copies", copies }, { "inherited", inherited }, { "sent", sent }, { "overruns", overruns },
-	{ "processor", processor },
+	{ "processor", processor }, { "clocks", clocks },
 };
 
 int main(int argc, char **argv)
