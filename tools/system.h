@@ -228,7 +228,8 @@ const struct system_program *system_program_of(const struct system *system, uint
 
 /*
  * For polycm explore: the file to which the launcher adds what happened, and the number of points
- * that a run passes, over which the seed chooses; without it nothing is chosen.
+ * that a run passes before the last programs, over which the seed chooses; without it nothing is
+ * chosen.
  */
 #define SYSTEM_RECORD_VARIABLE "POLYCM_RUN_RECORD"
 #define SYSTEM_POINTS_VARIABLE "POLYCM_RUN_POINTS"
@@ -238,6 +239,8 @@ const struct system_program *system_program_of(const struct system *system, uint
 int system_preempt_prepare(const struct system *system, const char *scenario, uint64_t seed);
 /* The file is opened before programs begin, since no more is to be written to it when the last do. */
 int system_preempt_begin_record(void);
+/* Before the last programs begin. */
+void system_preempt_end_choice(const struct system *system);
 int system_preempt_record(const struct system *system);
 
 /* --- system_programs.c: those of a scenario file --- */

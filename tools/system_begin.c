@@ -13,7 +13,6 @@
 
 #include "system.h"
 #include "turn/order.h"
-#include "turn/preempt.h"
 
 /* Who comes later begins later, when those before have had time to wait. */
 #define START_GAP TURN_SECOND
@@ -112,7 +111,7 @@ static bool begin_those(struct system *system)
 
 			if (is_last) {
 				let_faults_begin(false);
-				turn_preempt_end_choice(system->segment);
+				system_preempt_end_choice(system);
 			}
 			begin_at(system, program,
 				 now + (is_last ? PROGRAMS_PAUSE_S * TURN_SECOND : 0));

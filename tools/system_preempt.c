@@ -138,6 +138,16 @@ static uint32_t choose_program(const struct system *system, uint64_t *state)
 	return program;
 }
 
+/* Whose points can be chosen. */
+static uint32_t num_before_last(const struct system *system)
+{
+	uint32_t num = 0;
+
+	for (size_t i = 0; i < system->num; i++)
+		num += system->programs[i].begin.when != PROGRAMS_LAST;
+	return num;
+}
+
 static void choose(const struct system *system, const config_t *config, uint64_t seed,
 		   const char *points)
 {
@@ -151,12 +161,21 @@ static void choose(const struct system *system, const config_t *config, uint64_t
 	choice.num = numbers[turn_order_draw(&state) % (sizeof(numbers) / sizeof(numbers[0]))];
 	if (choice.num == MANY) {
 		choice.program = choose_program(system, &state);
-		choice.num *= (uint32_t)system->num;
+		choice.num *= num_before_last(system);
 	}
 	if (most >= 0 && choice.num > (unsigned int)most)
 		choice.num = (unsigned int)most;
 	choice.seed = state;
 	turn_preempt_choose(system->segment, &choice);
+}
+
+static uint64_t points_at_end;	/* of the choice; TURN_NEVER: it has not ended */
+
+void system_preempt_end_choice(const struct system *system)
+{
+	turn_preempt_end_choice(system->segment);
+	if (points_at_end == TURN_NEVER)
+		points_at_end = system->segment->points;
 }
 
 int system_preempt_prepare(const struct system *system, const char *scenario, uint64_t seed)
@@ -165,6 +184,7 @@ int system_preempt_prepare(const struct system *system, const char *scenario, ui
 	config_t config;
 	int status = 0;
 
+	points_at_end = TURN_NEVER;
 	config_init(&config);
 	/* Errors of the file are reported where the network is made of it. */
 	if (scenario && config_read_file(&config, scenario) == CONFIG_TRUE)
@@ -216,6 +236,7 @@ int system_preempt_begin_record(void)
 int system_preempt_record(const struct system *system)
 {
 	const struct turn_segment *segment = system->segment;
+	const bool has_end = points_at_end != TURN_NEVER;
 	FILE *file;
 
 	if (record < 0)
@@ -226,7 +247,8 @@ int system_preempt_record(const struct system *system)
 	record = -1;
 	for (uint32_t i = 0; i < segment->num_preempted; i++)
 		record_one(system, &segment->preempted[i], file);
-	fprintf(file, SYSTEM_POINTS_LINE "%llu\n", (unsigned long long)segment->points);
+	fprintf(file, SYSTEM_POINTS_LINE "%llu\n",
+		(unsigned long long)(has_end ? points_at_end : segment->points));
 	if (!fclose(file))
 		return 0;
 fail:

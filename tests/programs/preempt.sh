@@ -77,6 +77,21 @@ check 'a trace does not change it' [ "$(order --trace "$work/t" "${rping[@]}")" 
 with ''
 check 'a preemption does' [ "$(order "${rping[@]}")" != "$plain" ]
 
+# --- They are chosen among the places before the last programs, which nothing holds up. ---
+# points PROGRAM...: so many places polycm explore chooses from.
+points() {
+	local IFS=,
+
+	with "programs = ( { node = \"server\"; command = \"rping -s -P -a 10.0.0.1\"; daemon = true; }, $* );"
+	rm -f "$work/record"
+	POLYCM_RUN_RECORD=$work/record polycm run --scenario "$work/with.scenario" >"$work/out" 2>&1
+	sed -n 's/^points //p' "$work/record"
+}
+client='{ node = "client"; command = "rping -c -a 10.0.0.1 -C 5"; }'
+last='{ node = "client"; name = "last"; command = "rping -c -a 10.0.0.1 -C 5"; after = "all"; }'
+before_last=$(points "$client")
+check 'not among those of the last ones' eval '[ "$before_last" -gt 100 ] && [ "$(points "$client" "$last")" -eq "$before_last" ]'
+
 # --- None, if the scenario says so; and what is no preemption. ---
 sed -i 's/ lateness = 0.0;/ lateness = 0.0; preemptions = 0;/' "$work/calm.scenario"
 check 'none are chosen' exits 0 polycm explore --seeds 1-20 --scenario "$work/calm.scenario" --output "$work/results" "${pair[@]}"
