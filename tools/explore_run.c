@@ -57,7 +57,8 @@ void explore_runs_begin(void)
 	sigaddset(&awaited, SIGIO);	/* a launcher tells */
 	sigaddset(&awaited, SIGINT);
 	sigaddset(&awaited, SIGTERM);
-	sigaddset(&awaited, SIGHUP);
+	if (!tool_outlives_terminal())
+		sigaddset(&awaited, SIGHUP);
 	sigprocmask(SIG_BLOCK, &awaited, &before);
 }
 

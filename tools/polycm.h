@@ -74,6 +74,14 @@ int info_devices(const char *provider);
 int info_settings(const char *owner);
 
 /*
+ * signals.c: what whoever starts the command ignores or has blocked.  Before the first child: can it
+ * be waited for?  Did nohup start the command?  In a child, before its program: as a shell starts one.
+ */
+void tool_signals_of_children(void);
+bool tool_outlives_terminal(void);
+void tool_signals_as_usual(void);
+
+/*
  * option.c: reads all options, with ':' in front of letters; values[val] of one that is given is
  * its argument, or "" if it takes none.  -1, or the exit status: 0 after 'h', which prints the
  * usage, STATUS_USAGE after an error message.

@@ -321,7 +321,8 @@ static int await_launcher(void)
 	int status = 0;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &action, NULL);
+		if (signals[i] != SIGHUP || !tool_outlives_terminal())
+			sigaction(signals[i], &action, NULL);
 	hold_signals(SIG_UNBLOCK);
 	while (waitpid(launcher, &status, 0) < 0 && errno == EINTR)
 		;
@@ -453,7 +454,7 @@ int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **wor
 	int status;
 
 	open_standard_files();
-
+	tool_signals_of_children();
 	system_again_begin();
 	status = check_values(values);
 	if (!status)

@@ -34,7 +34,12 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 static bool faults(void)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO }, was;
+	sigset_t set;
 
+	/* A fault while it is blocked ends the process. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGSEGV);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	has_faulted = 0;
 	if (sigaction(SIGSEGV, &action, &was))
 		return false;

@@ -300,6 +300,7 @@ void system_become(const struct system *system, const struct system_program *pro
 	if (!status) {
 		/* kill(0, ...) is for the program's own processes. */
 		setpgid(0, 0);
+		tool_signals_as_usual();
 		system_settle(system, program);
 		execvp(program->command[0], program->command);
 		status = errno == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_EXECUTE;

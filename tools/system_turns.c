@@ -157,6 +157,8 @@ void system_catch_signals(void)
 	struct sigaction action = { .sa_handler = on_signal };
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (signals[i] == SIGHUP && tool_outlives_terminal())
+			continue;
 		/* stdio loses what is not written when a call is interrupted. */
 		action.sa_flags = signals[i] == SIGCHLD ? SA_RESTART : 0;
 		sigaction(signals[i], &action, NULL);
