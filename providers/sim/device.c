@@ -50,6 +50,12 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
+/* In one order whatever the program's language is. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
 static int unknown(const char *folder, char ret_why[DEVICE_WHY])
 {
 	struct dirent **entries;
@@ -58,7 +64,7 @@ static int unknown(const char *folder, char ret_why[DEVICE_WHY])
 
 	len = (size_t)snprintf(ret_why, DEVICE_WHY, "no device has that name (a file's has a slash); "
 			       "there are:");
-	num = scandir(folder, &entries, is_visible, alphasort);
+	num = scandir(folder, &entries, is_visible, by_name);
 	if (num < 0) {
 		snprintf(ret_why + len, DEVICE_WHY - len, " none: %.300s: %s", folder, strerror(errno));
 		return -ENOENT;

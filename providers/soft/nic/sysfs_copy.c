@@ -131,6 +131,12 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
+/* In one order whatever the program's language is. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
 int nic_sysfs_copied_list(const struct sim_device *device, const char *path, char *buf, size_t size,
 			  int len)
 {
@@ -140,7 +146,7 @@ int nic_sysfs_copied_list(const struct sim_device *device, const char *path, cha
 
 	if (!find(device, path, real) || len >= (int)size)
 		return len;
-	num = scandir(real, &entries, is_visible, alphasort);
+	num = scandir(real, &entries, is_visible, by_name);
 	if (num < 0)
 		return len;
 	if (len < 0 || is_counter(path)) {
