@@ -150,6 +150,7 @@ static const struct given {
 	[SYS_mq_timedsend] = { { A_TIME_OR_NULL(4) } },
 	[SYS_mq_timedreceive] = { { A_TIME_OR_NULL(4) } },
 	[SYS_semtimedop] = { { A_TIME_OR_NULL(3) } },
+	[SYS_recvmmsg] = { { A_TIME_OR_NULL(4) } },
 	[SYS_setitimer] = { { { 1, MEMORY_OR_NULL, TIMES } } },
 	[SYS_timer_create] = { { { 1, MEMORY_OR_NULL, sizeof(struct sigevent) } } },
 	[SYS_timer_settime] = { { { 2, MEMORY, TIMES } } },

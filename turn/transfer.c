@@ -25,6 +25,7 @@
 #include "pointers.h"
 #include "ports.h"
 #include "raw.h"
+#include "several.h"
 #include "shown.h"
 #include "signals.h"
 #include "tcp.h"
@@ -293,26 +294,38 @@ static long taken(const struct turn_call *call, long result)
 	return 0;
 }
 
+/* On a descriptor that may wait.  is_rest: of several messages. */
+static long receive(const struct turn_call *call, int fd, bool is_rest)
+{
+	const bool is_message = call->number == SYS_recvmsg || call->number == SYS_recvfrom;
+
+	if (may_not_wait(call))
+		return turn_now(call);
+	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd)) {
+		if (!(flags_of_message(call) & MSG_PEEK))
+			return move_message(call, fd, false);
+		if (turn_tcp_is(fd))
+			return peek_all(call, fd);
+	}
+	/* What is there is taken at once. */
+	if (turn_is_ready(fd, POLLIN) && !(is_rest && turn_has_failed(fd)))
+		return turn_now(call);
+	return (is_rest ? turn_rest_without_waiting : turn_without_waiting)(call, fd, POLLIN,
+									    SO_RCVTIMEO);
+}
+
 static long take_in(const struct turn_call *call)
 {
 	const int fd = (int)call->arguments[0];
-	const bool is_message = call->number == SYS_recvmsg || call->number == SYS_recvfrom;
 	long result = turn_carried_before_data(call, may_not_wait(call));
 
 	if (result)
 		return result;
 	if (may_not_wait(call) || !turn_may_wait(fd))
 		return taken(call, turn_now(call));
-	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd)) {
-		if (!(flags_of_message(call) & MSG_PEEK))
-			return taken(call, move_message(call, fd, false));
-		if (turn_tcp_is(fd))
-			return taken(call, peek_all(call, fd));
-	}
-	/* What is there is taken at once. */
-	if (turn_is_ready(fd, POLLIN))
-		return taken(call, turn_now(call));
-	result = turn_without_waiting(call, fd, POLLIN, SO_RCVTIMEO);
+	if (call->number == SYS_recvmmsg)
+		return taken(call, turn_several_receive(call, receive));
+	result = receive(call, fd, false);
 	/* Only a terminal has such a limit and is no socket. */
 	return taken(call, result == -EAGAIN && !type_of(fd) ? 0 : result);
 }
@@ -349,6 +362,15 @@ long turn_file(const struct turn_call *call)
 	return result;
 }
 
+/* On a descriptor that may wait.  is_rest: of several messages. */
+static long send_one(const struct turn_call *call, int fd, bool is_rest)
+{
+	if (is_stream(fd))
+		return is_rest && turn_has_failed(fd) ? 0 : move_message(call, fd, true);
+	return (is_rest ? turn_rest_without_waiting : turn_without_waiting)(call, fd, POLLOUT,
+									    SO_SNDTIMEO);
+}
+
 static long send_datagram(const struct turn_call *call, int fd, const struct sockaddr *to, socklen_t len)
 {
 	const bool waits = !may_not_wait(call) && turn_may_wait(fd);
@@ -358,7 +380,8 @@ static long send_datagram(const struct turn_call *call, int fd, const struct soc
 	long result;
 
 	if (waits && !is_connected)
-		return turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
+		return call->number == SYS_sendmmsg ? turn_several_send(call, send_one) :
+		       turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
 	result = turn_now(call);
 	if (is_connected)
 		turn_ports_after_send(fd);
@@ -384,10 +407,10 @@ static long put_out(const struct turn_call *call)
 		result = send_datagram(call, fd, to, len);
 	else if (may_not_wait(call) || !turn_may_wait(fd))
 		result = turn_now(call);
-	else if (is_message && is_stream(fd))
-		result = move_message(call, fd, true);
-	else if (is_message || call->number == SYS_sendmmsg)
-		result = turn_without_waiting(call, fd, POLLOUT, SO_SNDTIMEO);
+	else if (call->number == SYS_sendmmsg)
+		result = turn_several_send(call, send_one);
+	else if (is_message)
+		result = send_one(call, fd, false);
 	else
 		result = wait_and_write(call, fd);
 	if (result > 0 && (call->number == SYS_write || call->number == SYS_writev ||

@@ -176,8 +176,85 @@ static void requests(void)
 	CHECK(syscall(SYS_io_getevents, context, 1, 1, &event, NULL) == 1 && event.res == 10);
 }
 
+static void sends_after(int fd, size_t num)
+{
+	for (size_t i = 0; i < num; i++) {
+		if (i)
+			usleep(HALF_A_SECOND);
+		CHECK(send(fd, "abc" + i % 3, 1, 0) == 1);
+	}
+	_exit(0);
+}
+
+/* Several datagrams by one call, of which the kernel returns when all are there. */
+static void datagrams(void)
+{
+	struct timespec left = { .tv_nsec = HALF_A_SECOND * 1500 };
+	struct mmsghdr some[4] = { 0 };
+	struct iovec parts[4];
+	int ends[2];
+	pid_t pid;
+
+	for (size_t i = 0; i < 4; i++) {
+		parts[i] = (struct iovec){ data + i, 1 };
+		some[i].msg_hdr = (struct msghdr){ .msg_iov = &parts[i], .msg_iovlen = 1 };
+	}
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, ends));
+	CHECK(recvmmsg(ends[0], some, 4, MSG_DONTWAIT, NULL) < 0 && errno == EAGAIN);
+	pid = fork();
+	if (!pid)
+		sends_after(ends[1], 12);
+	usleep(HALF_A_SECOND / 2);
+	CHECK(recvmmsg(ends[0], some, 4, 0, NULL) == 4 && !memcmp(data, "abca", 4));
+	CHECK(some[0].msg_len == 1 && some[3].msg_len == 1);
+	CHECK(recvmmsg(ends[0], some, 4, MSG_WAITFORONE, NULL) == 1 && data[0] == 'b');
+	CHECK(recvmmsg(ends[0], some, 3, 0, &(struct timespec){ 9, 0 }) == 3);
+	/* When one has come it is looked at whether that was too late. */
+	CHECK(recvmmsg(ends[0], some, 4, 0, &left) == 2 && !left.tv_sec && !left.tv_nsec);
+	left = (struct timespec){ 0 };
+	CHECK(recvmmsg(ends[0], some, 4, 0, &left) == 1 && data[0] == 'b');
+	left.tv_sec = 3;
+	CHECK(recvmmsg(ends[0], some, 1, 0, &left) == 1 && data[0] == 'c' && left.tv_sec == 2);
+	CHECK(recvmmsg(ends[0], some, 4, 0, &(struct timespec){ -1, 0 }) < 0 && errno == EINVAL);
+	CHECK(recvmmsg(ends[0], some, 4, 0, (void *)8) < 0 && errno == EFAULT);
+	CHECK(recvmmsg(ends[0], (void *)8, 4, MSG_DONTWAIT, NULL) < 0 && errno == EFAULT);
+	ends_well(pid);
+}
+
+/* Several messages by one call, which waits for room. */
+static void messages(int type, unsigned int num, size_t len)
+{
+	const struct iovec part = { data, len };
+	static struct mmsghdr all[1000];
+	double began;
+	int ends[2];
+	pid_t pid;
+
+	memset(all, 0, sizeof(all));
+	for (unsigned int i = 0; i < num; i++)
+		all[i].msg_hdr = (struct msghdr){ .msg_iov = (struct iovec *)&part, .msg_iovlen = 1 };
+	CHECK(!socketpair(AF_UNIX, type, 0, ends));
+	pid = slow_reader(ends, num * len);
+	began = seconds();
+	CHECK(sendmmsg(ends[1], all, num, 0) == (int)num && seconds() - began >= 0.4);
+	for (unsigned int i = 0; i < num; i++)
+		CHECK(all[i].msg_len == len);
+	/* The end; of datagrams it is an empty one. */
+	CHECK(type == SOCK_STREAM ? !close(ends[1]) : !send(ends[1], data, 0, 0));
+	ends_well(pid);
+}
+
+static void several(void)
+{
+	datagrams();
+	messages(SOCK_DGRAM, 1000, 1);
+	messages(SOCK_SEQPACKET, 100, 5000);
+	messages(SOCK_STREAM, 3, LEN / 2);
+}
+
 static const struct member_case cases[] = {
 	{ "files", files }, { "pages", pages }, { "flags", flags }, { "requests", requests },
+	{ "several", several },
 };
 
 int main(int argc, char **argv)

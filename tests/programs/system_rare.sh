@@ -41,7 +41,7 @@ cases() {
 	done
 }
 cases system_signals stacks small stops stops_itself of_parents of_terminals
-cases system_moves files pages flags requests
+cases system_moves files pages flags requests several
 cases system_timers copies inherited sent overruns processor clocks
 ! grep -qF TCP "$work/probe" && cases system_limits shares
 cases system_limits restarts clones owners circle refused
