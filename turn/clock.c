@@ -22,6 +22,7 @@
 #define CALL_NS 1000u
 #define YIELD_NS 1000u
 #define YIELDS_ALIKE 4u		/* then each sleeps twice as long */
+#define LOCKS_ALIKE 64u		/* the same of locks, which who computes takes, too */
 #define MOST_DOUBLINGS 14u
 
 static bool is_date(clockid_t clock)
@@ -135,10 +136,10 @@ void turn_clock_sleep_until(uint64_t deadline)
 		turn_wait(TURN_ASLEEP, deadline);
 }
 
-void turn_clock_yield(void)
+static void yield(uint32_t doublings)
 {
 	struct turn_thread *self = turn_self();
-	const uint32_t doublings = self->yields++ / YIELDS_ALIKE, then = self->then_next;
+	const uint32_t then = self->then_next;
 	uint64_t ns = (uint64_t)YIELD_NS << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
 
 	if (self->keeps)
@@ -149,6 +150,16 @@ void turn_clock_yield(void)
 	self->polls = true;
 	turn_clock_sleep_until(turn_clock_after_ns(ns));
 	self->then_next = then;
+}
+
+void turn_clock_yield(void)
+{
+	yield(turn_self()->yields++ / YIELDS_ALIKE);
+}
+
+void turn_clock_yield_locks(uint64_t num)
+{
+	yield((uint32_t)(num / LOCKS_ALIKE));
 }
 
 void turn_clock_take(uint32_t num_calls)

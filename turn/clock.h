@@ -30,6 +30,8 @@ uint64_t turn_clock_after_ns(uint64_t ns);
 /* Sleep.  turn_clock_yield() sleeps longer the more often it is called in a row. */
 void turn_clock_sleep_until(uint64_t deadline);
 void turn_clock_yield(void);
+/* The same when so many batches of locks were taken in a row. */
+void turn_clock_yield_locks(uint64_t num);
 /* So many calls were made, each of a microsecond: the limit of time ends who never waits, too. */
 void turn_clock_take(uint32_t num_calls);
 

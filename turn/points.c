@@ -107,7 +107,7 @@ long turn_points_lock(void)
 	struct turn_thread *self = turn_self();
 
 	if (self->point.lock % IDLE_LOCKS == 0)
-		turn_clock_yield();
+		turn_clock_yield_locks(self->point.lock / IDLE_LOCKS);
 	hold();
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -200,6 +201,41 @@ static void busy(void)
 		for (int i = 0; i < 100; i++)
 			CHECK(write(fd, "x", 1) == 1 && lseek(fd, 0, SEEK_CUR) >= 0);
 	CHECK(!pthread_join(thread, NULL));
+}
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+
+static void *set_late(void *arg)
+{
+	sleep(60);
+	CHECK(!pthread_rwlock_wrlock(&lock));
+	is_set = 1;
+	CHECK(!pthread_rwlock_unlock(&lock));
+	return arg;
+}
+
+static bool is_set_with_lock(void)
+{
+	bool result;
+
+	CHECK(!pthread_rwlock_rdlock(&lock));
+	result = is_set;
+	CHECK(!pthread_rwlock_unlock(&lock));
+	return result;
+}
+
+/* Who computes takes many locks, too; and who waits so may wait for long. */
+static void locks(void)
+{
+	const double begin = seconds();
+	pthread_t thread;
+
+	for (int i = 0; i < 1000000; i++)
+		CHECK(!is_set_with_lock());
+	CHECK(seconds() - begin < 0.01 && !pthread_create(&thread, NULL, set_late, NULL));
+	while (!is_set_with_lock())
+		;
+	CHECK(seconds() - begin < 60.1 && !pthread_join(thread, NULL));
 }
 
 static void *round_of(void *arg)
@@ -419,7 +455,7 @@ static void signalled(void)
 static const struct member_case cases[] = {
 	{ "join", join }, { "first_ends", first_ends }, { "owner_dies", owner_dies },
 	{ "suspend", suspend }, { "restart", restart }, { "stream", stream },
-	{ "timers", timers }, { "busy", busy }, { "rounding", rounding },
+	{ "timers", timers }, { "busy", busy }, { "locks", locks }, { "rounding", rounding },
 	{ "time_left", time_left }, { "ticks", ticks }, { "caught", caught }, { "watch", watch },
 	{ "queues", queues }, { "signalled", signalled },
 };
