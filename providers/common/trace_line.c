@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace_line.h"
@@ -21,6 +22,7 @@
 
 int trace_file_open(const char *path)
 {
+	struct stat st;
 	int fd, err;
 
 	if (!strcmp(path, "-")) {
@@ -30,7 +32,9 @@ int trace_file_open(const char *path)
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
-	/* Pipes and devices cannot be locked or truncated, and need not be. */
+	/* Pipes and devices need no lock, and another run may have it. */
+	if (!fstat(fd, &st) && !S_ISREG(st.st_mode))
+		return fd;
 	if (!flock(fd, LOCK_EX | LOCK_NB) && ftruncate(fd, 0) < 0 && errno != EINVAL) {
 		err = -errno;
 		close(fd);

@@ -2,8 +2,12 @@
 /* Lines of a trace: a member that does not fit is left out, and the line stays whole. */
 #include "config.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "providers/common/trace_line.h"
@@ -54,10 +58,34 @@ static void full_lines_stay_whole(void **state)
 	close(fds[1]);
 }
 
+/* Members of all runs on a machine trace to one device, whose locks are nobody's business. */
+static void only_files_are_locked(void **state)
+{
+	char folder[] = "/tmp/test_trace_lineXXXXXX", path[64];
+	int reader, fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(path, sizeof(path), "%s/it", folder);
+	for (int is_file = 0; is_file < 2; is_file++) {
+		if (!is_file)
+			assert_int_equal(mkfifo(path, 0600), 0);
+		reader = open(path, O_RDWR | O_CREAT, 0600);
+		fd = trace_file_open(path);
+		assert_true(reader >= 0 && fd >= 0);
+		assert_int_equal(flock(reader, LOCK_EX | LOCK_NB), is_file ? -1 : 0);
+		close(fd);
+		close(reader);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(full_lines_stay_whole),
+		cmocka_unit_test(only_files_are_locked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
