@@ -8,10 +8,11 @@
 : "${CC:=cc}"
 need "${CC%% *}"
 need_turns
-cp "$abs_top_srcdir"/tests/programs/{threads.c,member.h,explore.c,explore_two.h} "$work/"
+cp "$abs_top_srcdir"/tests/programs/{threads.c,main_ends.c,member.h,explore.c,explore_two.h} "$work/"
 check 'the programs compile' eval '$CC -O2 -Wall -Wextra -Werror -o "$work/threads" "$work/threads.c" \
 	-lrdmacm -libverbs -pthread && $CC -DWITH_SIM -I"$abs_top_srcdir/include" -O2 -Wall -Wextra -Werror \
-	-o "$work/own" "$work/threads.c" "$library" -lrdmacm -libverbs -pthread && $CC -O2 -Wall -Wextra -Werror -o "$work/client" "$work/explore.c" -lrdmacm'
+	-o "$work/own" "$work/threads.c" "$library" -lrdmacm -libverbs -pthread && $CC -O2 -Wall -Wextra -Werror -o "$work/client" "$work/explore.c" -lrdmacm &&
+	$CC -O2 -Wall -Wextra -Werror -o "$work/main_ends" "$work/main_ends.c" -lrdmacm -pthread'
 chmod -R go+rX "$work"
 cd "$work" || exit 99
 cat >two.scenario <<'END'
@@ -30,6 +31,18 @@ repeats() {
 		counts first.out 24 'client [0-7] has number [0-9]*$'
 }
 check 'with a network of its own, as a test makes it' repeats ./own
+# ends STATUS OPTION...: with or without a thread of the simulator.
+ends() {
+	local status=$1
+
+	shift
+	run ends "$status" "$@" ./main_ends ${status/#0} &&
+		has ends.out 'main has ended' 'the last has ended' 'the process has ended'
+}
+for status in 0 3; do
+	check "main() ends only its thread, the last one ends with $status" eval 'ends $status && ends $status --clock virtual &&
+		ends $status --on all'
+done
 check 'what waits there for ever is told' eval 'run stuck 1 --on all ./own 0 1 &&
 	has stuck.out "rdma_get_cm_event waits for what can never happen: " "errno 35"'
 check 'eight clients at the same instant: each run is the same' repeats ./threads
