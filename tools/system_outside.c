@@ -48,6 +48,8 @@ static bool gains_rights(int fd)
 	       (fstatvfs(fd, &system) || !(system.f_flag & ST_NOSUID));
 }
 
+static const char is_static[] = "is linked statically";
+
 /* Why its time cannot be virtual; NULL: it can, or the kernel refuses it. */
 static const char *why_not(char *path)
 {
@@ -65,7 +67,7 @@ static const char *why_not(char *path)
 		gains = image != TURN_IMAGE_SCRIPT && gains_rights((int)file.fd);
 		close((int)file.fd);
 	}
-	return image == TURN_IMAGE_STATIC ? "is linked statically" :
+	return image == TURN_IMAGE_STATIC ? is_static :
 	       image == TURN_IMAGE_FOREIGN ? "is for another processor" :
 	       gains ? "is setuid or setgid, or has capabilities" : NULL;
 }
@@ -77,7 +79,9 @@ int system_check_program(const struct system_program *program)
 	const char *why = path ? why_not(path) : NULL;
 
 	if (why) {
-		tool_error("%s %s: its time cannot be virtual", program->command[0], why);
+		tool_error("%s %s: its time cannot be virtual%s", program->command[0], why,
+			   why == is_static ? "; link it with the shared C library (in Go: "
+					      "-ldflags=-linkmode=external)" : "");
 		status = STATUS_CANNOT_EXECUTE;
 	}
 	free(path);

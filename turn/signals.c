@@ -301,8 +301,7 @@ static long set_sigsys(const struct turn_sigaction *given, void *ret)
 
 	if (given && turn_spawned() == TURN_NOBODY)
 		of_sigsys = *given;
-	if ((uintptr_t)of_sigsys.handler > (uintptr_t)SIG_IGN)
-		turn_tell(TURN_HANDLES_SIGSYS, NULL);
+	turn_tell_handler((uintptr_t)of_sigsys.handler > (uintptr_t)SIG_IGN);
 	return turn_give(ret, &was, sizeof(was));
 }
 

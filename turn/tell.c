@@ -103,10 +103,27 @@ long turn_tell_clock(const struct turn_call *call)
 	return turn_tell_refused(TURN_SETS_CLOCK, -EPERM);
 }
 
+static bool has_filter, has_handler;
+
+/* Of those that have one for all signals nobody would want to know. */
+static void tell_handler(void)
+{
+	if (has_filter && has_handler)
+		turn_tell(TURN_HANDLES_SIGSYS, NULL);
+}
+
+void turn_tell_handler(bool is_set)
+{
+	has_handler = is_set;
+	tell_handler();
+}
+
 /* As if it were there: programs that insist on one go on, and call what they would call. */
 static long filter(bool wants_descriptor)
 {
+	has_filter = true;
 	turn_tell(TURN_FILTERS_CALLS, NULL);
+	tell_handler();
 	return wants_descriptor ? -EINVAL : 0;
 }
 

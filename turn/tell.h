@@ -3,6 +3,8 @@
 #ifndef TURN_TELL_H
 #define TURN_TELL_H
 
+#include <stdbool.h>
+
 #include "segment.h"
 #include "trap.h"
 
@@ -19,6 +21,8 @@ long turn_tell_trace(const struct turn_call *call);
 long turn_tell_unshare(const struct turn_call *call);
 long turn_tell_uring(const struct turn_call *call);
 long turn_tell_clock(const struct turn_call *call);
+/* The program has a handler for SIGSYS, or no more: told if it wants a filter, which may send that. */
+void turn_tell_handler(bool is_set);
 /* prctl(), seccomp(): filters of calls are told and not installed. */
 long turn_prctl(const struct turn_call *call);
 long turn_seccomp(const struct turn_call *call);

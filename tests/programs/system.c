@@ -374,6 +374,15 @@ static void caught(void)
 	CHECK(sleep(1) == 0 && getppid() > 0);
 }
 
+/* As programs do that tell of whatever signal ends them. */
+static void handles_all(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	for (int number = 1; number <= SIGSYS; number++)
+		CHECK(!sigaction(number, &action, NULL) || number == SIGKILL || number == SIGSTOP);
+}
+
 static void *change_files(void *arg)
 {
 	const char *folder = arg;
@@ -456,8 +465,9 @@ static const struct member_case cases[] = {
 	{ "join", join }, { "first_ends", first_ends }, { "owner_dies", owner_dies },
 	{ "suspend", suspend }, { "restart", restart }, { "stream", stream },
 	{ "timers", timers }, { "busy", busy }, { "locks", locks }, { "rounding", rounding },
-	{ "time_left", time_left }, { "ticks", ticks }, { "caught", caught }, { "watch", watch },
-	{ "queues", queues }, { "signalled", signalled },
+	{ "time_left", time_left }, { "ticks", ticks }, { "caught", caught },
+	{ "handles_all", handles_all }, { "watch", watch }, { "queues", queues },
+	{ "signalled", signalled },
 };
 
 int main(int argc, char **argv)

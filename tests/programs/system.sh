@@ -260,6 +260,8 @@ check 'too many processes' eval 'same 2 --on a "$work/system_children" many && c
 check 'its own handler and filter' eval 'same 2 --on a "$work/system" caught && counts "$work/first.out" 1 "^ok$" &&
 	has "$work/first.out" "polycm: a: system sets a handler for SIGSYS, which is never called" &&
 	counts "$work/first.out" 1 "^polycm: a: system asks for a seccomp filter, which is not installed"'
+check 'a handler for each signal is not told of' eval 'same 2 --on a "$work/system" handles_all &&
+	lacks "$work/first.out" SIGSYS && counts "$work/first.out" 1 "^ok$"'
 check 'a FIFO' eval 'rm -f "$work/fifo"; user mkfifo "$work/fifo"
 	same 3 --on a sh -c "echo through it >$work/fifo" --on b cat "$work/fifo" && has "$work/first.out" "[b] through it"'
 check 'a stopped process' eval 'same 3 --on a bash -c "(sleep 1; date +%s) & sleep 0.5; kill -STOP \$!; sleep 5
