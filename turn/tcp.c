@@ -51,15 +51,30 @@ long turn_socket(const struct turn_call *call)
 	return fd;
 }
 
+/* A close() that waits, in real time, until the peer has taken what was sent. */
+static bool lingers(const struct turn_call *call)
+{
+	const struct linger *linger = (const struct linger *)call->arguments[3];
+
+	return call->arguments[1] == SOL_SOCKET && call->arguments[2] == SO_LINGER &&
+	       (int)call->arguments[4] >= (int)sizeof(*linger) &&
+	       turn_can_read(linger, sizeof(*linger)) && linger->l_onoff && linger->l_linger &&
+	       turn_tcp_is((int)call->arguments[0]);
+}
+
 /* Nothing is kept back for more, so there is no more to say. */
 long turn_set_option(const struct turn_call *call)
 {
 	const bool keeps_back = call->arguments[1] == IPPROTO_TCP &&
 		(call->arguments[2] == TCP_NODELAY || call->arguments[2] == TCP_CORK);
+	const struct linger off = { .l_onoff = 0 };
 
 	if (keeps_back && (int)call->arguments[4] >= (int)sizeof(int) &&
 	    turn_tcp_is((int)call->arguments[0]))
 		return turn_can_read((const void *)call->arguments[3], sizeof(int)) ? 0 : -EFAULT;
 	turn_reuse_note_option(call);
+	if (lingers(call))
+		return TURN_RAW(SYS_setsockopt, call->arguments[0], SOL_SOCKET, SO_LINGER, &off,
+				sizeof(off));
 	return turn_done(turn_through(call));
 }

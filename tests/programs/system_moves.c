@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/openat2.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -252,9 +253,32 @@ static void several(void)
 	messages(SOCK_STREAM, 3, LEN / 2);
 }
 
+/* Of a connection whose peer reads nothing. */
+static void lingers(void)
+{
+	const struct linger linger = { .l_onoff = 1, .l_linger = 12 };
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	ssize_t sum = 0, num;
+	int peer;
+
+	CHECK(!bind(listener, (struct sockaddr *)&at, len) && !listen(listener, 1));
+	CHECK(!getsockname(listener, (struct sockaddr *)&at, &len));
+	CHECK(!connect(fd, (struct sockaddr *)&at, len));
+	peer = accept(listener, NULL, NULL);
+	while ((num = send(fd, data, LEN, MSG_DONTWAIT)) > 0)
+		sum += num;
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) && !close(fd));
+	/* It is all there, and then the end. */
+	while ((num = read(peer, data, LEN)) > 0)
+		sum -= num;
+	CHECK(!num && !sum);
+}
+
 static const struct member_case cases[] = {
 	{ "files", files }, { "pages", pages }, { "flags", flags }, { "requests", requests },
-	{ "several", several },
+	{ "several", several }, { "lingers", lingers },
 };
 
 int main(int argc, char **argv)

@@ -42,6 +42,7 @@ cases() {
 }
 cases system_signals stacks small stops stops_itself of_parents of_terminals
 cases system_moves files pages flags requests several
+check 'close() does not linger in real time' eval 'run lingers 0 --on a ./system_moves lingers && lacks lingers.out "real time"'
 cases system_timers copies inherited sent overruns processor clocks
 ! grep -qF TCP "$work/probe" && cases system_limits shares
 cases system_limits restarts clones owners circle refused
