@@ -146,6 +146,11 @@ setup_jobs() { nproc 2>/dev/null || echo 3; }
 setup_autoreconf() {
 	local srcdir=$1 input='' file
 
+	case $srcdir in
+	*[[:space:]\"\#\$\&\'\`\\]*)
+		setup_fail "configure and make need another path than '$srcdir': without blanks, quotes and \$, &, #, \\"
+		;;
+	esac
 	[ ! -e "$srcdir/config.status" ] ||
 		setup_fail "this checkout is configured in place: run 'make distclean' first"
 	[ -e "$srcdir/configure" ] && [ -e "$srcdir/Makefile.in" ] || input=missing
