@@ -478,7 +478,7 @@ int explore_command(int argc, char **argv)
 		tool_error("explore: no command is given; 'polycm help explore' tells more");
 		return STATUS_USAGE;
 	}
-	tool_signals_of_children();
+	tool_prepare_children();
 	status = values[ON] || values[DAEMON] ? 2 : 0;
 	set_command(&explore, argv + optind - status, (size_t)(argc - optind + status),
 		    status || optind == argc);

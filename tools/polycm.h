@@ -74,10 +74,12 @@ int info_devices(const char *provider);
 int info_settings(const char *owner);
 
 /*
- * signals.c: what whoever starts the command ignores or has blocked.  Before the first child: can it
- * be waited for?  Did nohup start the command?  In a child, before its program: as a shell starts one.
+ * caller.c: what whoever starts the command has closed, ignores or has blocked.  First of all: the
+ * standard files are open.  Before the first child: they are, and it can be waited for.  Did nohup
+ * start the command?  In a child, before its program: as a shell starts one.
  */
-void tool_signals_of_children(void);
+void tool_open_standard_files(void);
+void tool_prepare_children(void);
 bool tool_outlives_terminal(void);
 void tool_signals_as_usual(void);
 

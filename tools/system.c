@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -436,25 +435,12 @@ static int read_programs(struct system *system)
 	return STATUS_USAGE;
 }
 
-/* What is closed would be a file of ours.  It reads as empty, and nothing can be written to it. */
-static void open_standard_files(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDONLY);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-}
-
 int run_system(const char *const values[RUN_NUM_VALUES], char **argv, char **words)
 {
 	struct system system = { .values = values };
 	int status;
 
-	open_standard_files();
-	tool_signals_of_children();
+	tool_prepare_children();
 	system_again_begin();
 	status = check_values(values);
 	if (!status)

@@ -144,6 +144,7 @@ int timeline_command(int argc, char **argv)
 	long long id = -1;
 	int status = tool_options(argc, argv, ":h", options, timeline_usage, values);
 
+	tool_open_standard_files();
 	if (status >= 0)
 		return status;
 	if ((values[ID] && parse_id(values[ID], &id)) ||

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Whoever starts polycm may ignore signals or have them blocked, as nohup, services and runtimes of other languages do.
+# Whoever starts polycm may ignore signals, have them blocked or have closed files, as nohup, services and runtimes do.
 # Several programs start as usual nevertheless, and how they end is seen.
 . "${abs_top_srcdir:?start it with ./run}/tests/programs/lib.sh" || exit 99
 
@@ -28,6 +28,14 @@ check 'a child of one that ignores the ends of its children' eval 'run given 3 -
 	run given 0 --transport ib --verify --on a true'
 check 'explore' eval 'exits 2 polycm explore --seeds 1-3 -- sh -c "exit 3" && has err "fails without faults, too: exit status 3" &&
 	exits 2 polycm explore --seeds 1-3 --on a sh -c "exit 3" && has err "a ended with exit status 3"'
+# The same for files that are closed.
+closed() { "${usual[@]}" sh -c 'exec "$0" "$@" <&- >&- 2>&-' "$copy/bin/polycm" "$@"; }
+for on in -- '--on a'; do
+	# shellcheck disable=SC2086 # no words, or two
+	check "closed files: explore $on" eval 'rm -rf polycm-explore && exits 2 closed explore --seeds 1-3 $on \
+		sh -c "readlink /proc/self/fd/0; echo out; echo err >&2; exit 3" && counts polycm-explore/seed-1.out 1 "/dev/null$" &&
+		counts polycm-explore/seed-1.out 1 "out$" && counts polycm-explore/seed-1.out 1 "err$"'
+done
 # One program is started as nothing were in between.
 check 'one program' eval 'exits 0 polycm run grep SigIgn /proc/self/status && ignores $child out'
 

@@ -1,16 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* signals.c - see polycm.h. */
+/* caller.c - see polycm.h. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "polycm.h"
 
+/* What is closed would be a file of ours.  It reads as empty, and nothing can be written to it. */
+void tool_open_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Where SIGCHLD is ignored, the kernel buries children, and their statuses are lost. */
-void tool_signals_of_children(void)
+void tool_prepare_children(void)
 {
 	sigset_t set;
 
+	tool_open_standard_files();
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
