@@ -4,9 +4,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "polycm.h"
+
+#define SIZE_OF_SIGNALS ((NSIG - 1) / 8)	/* the system's sigset_t */
 
 /* What is closed would be a file of ours.  It reads as empty, and nothing can be written to it. */
 void tool_open_standard_files(void)
@@ -39,13 +42,17 @@ bool tool_outlives_terminal(void)
 	return !sigaction(SIGHUP, NULL, &action) && action.sa_handler == SIG_IGN;
 }
 
-/* The C library keeps some signals for itself, and says so. */
+/*
+ * The system is asked: the C library does not let go of the two signals that it has for itself, which
+ * its posix_spawn() ignores in a child.
+ */
 void tool_signals_as_usual(void)
 {
+	static const unsigned long usual[8];	/* the system's struct sigaction: all is 0 */
 	sigset_t none;
 
 	for (int i = 1; i <= SIGRTMAX; i++)
-		signal(i, SIG_DFL);
+		syscall(SYS_rt_sigaction, i, usual, NULL, SIZE_OF_SIGNALS);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
