@@ -224,16 +224,16 @@ static void service_ids_name_port_spaces(void **state)
 		uint64_t sid, mask, bound;
 		int error;
 	} cases[] = {
-		{ RDMA_PS_TCP, RDMA_IB_IP_PS_TCP | 7, ALL, RDMA_IB_IP_PS_TCP | 7, 0 },
-		{ RDMA_PS_IB, RDMA_IB_PS_IB | 7, ALL, RDMA_IB_PS_IB | 7, 0 },
-		{ RDMA_PS_IB, RDMA_IB_IP_PS_UDP | 7, ALL, RDMA_IB_IP_PS_UDP | 7, 0 },
+		{ RDMA_PS_TCP, RDMA_IB_IP_PS_TCP | 2007, ALL, RDMA_IB_IP_PS_TCP | 2007, 0 },
+		{ RDMA_PS_IB, RDMA_IB_PS_IB | 2007, ALL, RDMA_IB_PS_IB | 2007, 0 },
+		{ RDMA_PS_IB, RDMA_IB_IP_PS_UDP | 2007, ALL, RDMA_IB_IP_PS_UDP | 2007, 0 },
 		/* The mask leaves the port space open, or the port. */
 		{ RDMA_PS_UDP, 2000, 0xffff, RDMA_IB_IP_PS_UDP | 2000, 0 },
 		{ RDMA_PS_IB, 2000, 0xffff, RDMA_IB_PS_IB | 2000, 0 },
 		{ RDMA_PS_TCP, 0, 0, 0, 0 },
-		{ RDMA_PS_TCP, RDMA_IB_IP_PS_UDP | 7, ALL, 0, EPROTONOSUPPORT },
-		{ RDMA_PS_TCP, 0x1000000000000000 | 7, ALL, 0, EPROTONOSUPPORT },
-		{ RDMA_PS_IPOIB, RDMA_IB_IP_PS_UDP | 7, ALL, 0, EPROTONOSUPPORT },
+		{ RDMA_PS_TCP, RDMA_IB_IP_PS_UDP | 2007, ALL, 0, EPROTONOSUPPORT },
+		{ RDMA_PS_TCP, 0x1000000000000000 | 2007, ALL, 0, EPROTONOSUPPORT },
+		{ RDMA_PS_IPOIB, RDMA_IB_IP_PS_UDP | 2007, ALL, 0, EPROTONOSUPPORT },
 	};
 
 	(void)state;
