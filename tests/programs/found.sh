@@ -56,7 +56,8 @@ for ((n = 1; n <= ${#statuses[@]}; n++)); do
 	program=${programs[n - 1]}
 	if [ "$program" = valkey ] || ! command -v "$program" >/dev/null; then
 		echo "left out, $program is not installed: $(cat "$work/$n.title")"
-	elif grep -qE "no namespaces|no network of its own" "$work/probe" && grep -qE '^tcp =|/dev/tcp/|qperf' "$work/$n.part"; then
+	elif grep -qE "no namespaces|no network of its own" "$work/probe" &&
+	     grep -qE '^tcp =|/dev/tcp/|qperf|fi_pingpong' "$work/$n".{part,command}; then
 		echo "left out, there is no TCP: $(cat "$work/$n.title")"
 	else
 		check "$(cat "$work/$n.title")" shows "$n"
