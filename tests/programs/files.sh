@@ -7,7 +7,7 @@
 need rping
 need perl
 need_turns --own-files
-! grep -E 'no overlay|no namespaces|no mounts' "$work/probe" || skip 'the system allows no overlay for this user'
+! grep -E 'no overlay|needs namespaces|no mounts' "$work/probe" || skip 'the system allows no overlay for this user'
 # With characters that mount options treat as their own.
 here="$work/here: a,b\\c"
 user mkdir "$here" "$here/folder" "$here/home" "$here/tmp" && cd "$here" || exit 99

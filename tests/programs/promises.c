@@ -178,14 +178,15 @@ static void threads(void)
 /* In the order in which they end; all write to one pipe. */
 static void children(void)
 {
-	int ends[2], status;
+	int ends[2], status, which;
+	pid_t pids[5], pid;
 	char byte;
-	pid_t pid;
 
 	CHECK(!pipe(ends));
 	for (int i = 0; i < 5; i++) {
 		pid = fork();
 		CHECK(pid >= 0);
+		pids[i] = pid;
 		if (pid)
 			continue;
 		for (byte = 'a' + (char)i; byte < 'z'; byte = (char)(byte + 5))
@@ -193,8 +194,11 @@ static void children(void)
 		_exit(i);
 	}
 	close(ends[1]);
-	while ((pid = wait(&status)) > 0)
-		printf("%d: %d, ", (int)pid, WEXITSTATUS(status));
+	while ((pid = wait(&status)) > 0) {
+		for (which = 0; which < 5 && pids[which] != pid;)
+			which++;
+		printf("%d: %d, ", which, WEXITSTATUS(status));
+	}
 	while (read(ends[0], &byte, 1) == 1)
 		putchar(byte);
 	putchar('\n');

@@ -53,6 +53,7 @@ static void kill_group(const pid_t *pids, int num, int how)
 static void groups(void)
 {
 	pid_t pids[4], pid;
+	int which;
 
 	for (int round = 0; round < 12; round++) {
 		for (int i = 0; i < 4; i++) {
@@ -69,7 +70,9 @@ static void groups(void)
 		for (int i = 0; i < 4; i++) {
 			pid = waitpid(-1, NULL, i ? 0 : WNOHANG);
 			CHECK(pid > 0);
-			printf("%d %.6f\n", pid, seconds());
+			for (which = 0; which < 4 && pids[which] != pid;)
+				which++;
+			printf("%d %.6f\n", which, seconds());
 		}
 	}
 	pid = fork();
