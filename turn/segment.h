@@ -186,7 +186,7 @@ enum turn_notice {
 struct turn_told {
 	uint32_t what;		/* enum turn_notice */
 	uint32_t program;	/* whose output it stands in */
-	char name[120];		/* of what did it, for people */
+	char name[120];		/* of what did it, or its end, for people */
 };
 
 struct turn_member {

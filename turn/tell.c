@@ -29,15 +29,22 @@ uint32_t turn_note(enum turn_notice what, const char *name)
 	const uint32_t program = turn_segment->members[turn_member].files.program;
 	char own[16] = "";
 	struct turn_told *told;
+	size_t len;
 
 	if (!name) {
 		TURN_RAW(SYS_prctl, PR_GET_NAME, own);
 		name = own;
 	}
+	/* Paths have what tells them apart at their end. */
+	len = strlen(name);
+	if (len > sizeof(told->name) - 1) {
+		name += len - (sizeof(told->name) - 1);
+		len = sizeof(told->name) - 1;
+	}
 	for (uint32_t i = 0; i < turn_segment->num_told; i++) {
 		told = &turn_segment->told[i];
 		if (told->what == what && told->program == program &&
-		    !strncmp(told->name, name, sizeof(told->name) - 1))
+		    !strcmp(told->name, name))
 			return TURN_NOBODY;
 	}
 	if (turn_segment->num_told == TURN_MAX_TOLD)
@@ -46,7 +53,7 @@ uint32_t turn_note(enum turn_notice what, const char *name)
 	told->what = what;
 	told->program = program;
 	memset(told->name, 0, sizeof(told->name));
-	memcpy(told->name, name, strnlen(name, sizeof(told->name) - 1));
+	memcpy(told->name, name, len);
 	return turn_segment->num_told++;
 }
 
