@@ -47,6 +47,8 @@ struct turn_tells {
 	void (*waits_for)(enum turn_purpose purpose);
 	/* The calling thread is the simulator's: that it goes on is nothing that others could see. */
 	void (*serves)(void);
+	/* What the calling thread writes is polycm's, until it says that it is the program's. */
+	void (*writes_own)(bool is_own);
 	/* A packet has left, which others may see without a call. */
 	void (*sent)(void);
 	/*

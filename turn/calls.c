@@ -31,13 +31,39 @@
 /* The same of calls that are not counted, in a row. */
 #define QUIET_CALLS 1024u
 
+static bool is_look(long number)
+{
+	switch (number) {
+	case SYS_clock_gettime:
+	case SYS_gettimeofday:
+	case SYS_time:
+	case SYS_times:
+	case SYS_getrusage:
+	case TURN_CALL_COUNTER:
+		return true;
+	}
+	return false;
+}
+
 static void count(struct turn_thread *self, long number)
 {
 	self->calls++;
 	self->call = (uint32_t)number;
 	turn_order_note_call(turn_segment, turn_slot());
 	self->idle++;
+	self->looks = is_look(number) ? self->looks + 1 : 0;
 	self->quiet = 0;
+}
+
+/* Who writes down what time it is does not wait for a time. */
+void turn_calls_wrote(void)
+{
+	struct turn_thread *self = turn_self();
+
+	if (self->writes_own)
+		return;
+	self->idle -= self->looks;
+	self->looks = 0;
 }
 
 bool turn_calls_quickly(long number, long first)
@@ -47,7 +73,7 @@ bool turn_calls_quickly(long number, long first)
 	if (turn_slot() == TURN_NOBODY)
 		return false;
 	self = turn_self();
-	if ((self->idle + 1) % IDLE_CALLS == 0 || (self->calls + 1) % FAIR_CALLS == 0)
+	if ((self->idle + 1) / IDLE_CALLS > self->idle_told || (self->calls + 1) % FAIR_CALLS == 0)
 		return false;
 	memset(self->arguments, 0, sizeof(self->arguments));
 	self->arguments[0] = (uint64_t)first;
@@ -106,8 +132,10 @@ static void before(struct turn_thread *self, const struct turn_call *call,
 	count(self, call->number);
 	if (self->calls % FAIR_CALLS == 0)
 		let_others(FAIR_CALLS);
-	if (self->idle % IDLE_CALLS == 0)
+	if (self->idle / IDLE_CALLS > self->idle_told) {
+		self->idle_told = self->idle / IDLE_CALLS;
 		turn_clock_yield();
+	}
 	if (kind == POINT)
 		turn_points_pass();
 }

@@ -14,6 +14,8 @@
 bool turn_calls_quickly(long number, long first);
 /* The same of a call that is not counted. */
 bool turn_calls_quietly(long number);
+/* This thread has written to a file: what it asked for before was for that. */
+void turn_calls_wrote(void);
 /* A look at the time that is no call: others may go on first.  Virtual time. */
 uint64_t turn_calls_look(const ucontext_t *context);
 

@@ -37,6 +37,12 @@ void turn_pass_to_launcher(void);
 void turn_leave(void);
 void turn_end_member(void);
 
+/* What it asks for came, or it waited long enough: it begins anew to ask in vain. */
+static inline void turn_asks_anew(struct turn_thread *self)
+{
+	self->idle = self->looks = self->idle_told = self->yields = 0;
+}
+
 /* Something happened that may make a descriptor ready. */
 static inline void turn_changed(void)
 {
@@ -48,7 +54,8 @@ static inline void turn_progress(void)
 {
 	struct turn_thread *self = turn_self();
 
-	self->idle = self->yields = self->ticks = 0;
+	turn_asks_anew(self);
+	self->ticks = 0;
 	self->polls = false;
 }
 

@@ -107,6 +107,7 @@ struct turn_thread {
 	bool polls;		/* its calls in a row found nothing */
 	bool passed;		/* it let others go on, and waits for nothing */
 	bool keeps;		/* the turn, until it has done several things */
+	bool writes_own;	/* a log of polycm's, which changes nothing */
 	bool serves;		/* it is the simulator's: only what it sends is something that happens */
 	uint32_t then;		/* enum turn_then, of its wait */
 	uint32_t then_next;	/* and of those of its next call, or of the one it is in */
@@ -115,6 +116,8 @@ struct turn_thread {
 	uint64_t since;		/* in the order of waiting */
 	uint64_t calls;		/* that were trapped; its n-th is a place in its run */
 	uint32_t idle;		/* calls in a row that brought nothing */
+	uint32_t looks;		/* the last of them, which asked for the time */
+	uint32_t idle_told;	/* how often it let others go on for them */
 	uint32_t quiet;		/* calls in a row that nobody else sees */
 	uint32_t yields;	/* and how often it let others go on for it */
 	uint32_t ticks;		/* waits until their time-outs, since a call brought something */

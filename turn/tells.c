@@ -87,6 +87,12 @@ static void serves(void)
 	turn_self()->serves = true;
 }
 
+static void writes_own(bool is_own)
+{
+	if (turn_slot() != TURN_NOBODY)
+		turn_self()->writes_own = is_own;
+}
+
 static void keep_turn(bool keeps)
 {
 	turn_self()->keeps = keeps;
@@ -120,6 +126,7 @@ const struct turn_tells polycm_turn_tells = {
 	.next_wait_looks = next_wait_looks,
 	.waits_for = waits_for,
 	.serves = serves,
+	.writes_own = writes_own,
 	.sent = sent,
 	.write_unseen = write_unseen,
 	.keep_turn = keep_turn,

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "calls.h"
 #include "carried.h"
 #include "clock.h"
 #include "descriptors.h"
@@ -355,8 +356,10 @@ long turn_file(const struct turn_call *call)
 	const bool writes = call->number == SYS_write || call->number == SYS_writev;
 	long result = turn_through(call);
 
-	if (writes && result > 0)
+	if (writes && result > 0) {
 		turn_shown((int)call->arguments[0], (uint64_t)result);
+		turn_calls_wrote();
+	}
 	if (writes && turn_segment->watches_files)
 		turn_changed();
 	return result;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "turns.h"
 
 #define LINE_SIZE 2048
 
@@ -133,9 +134,11 @@ void (polycm_log_id)(enum polycm_log_level level, const struct polycm_id *id, co
 
 	/* Lines are written under locks, and write() is a place to be cancelled in. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	polycm_writes_own(true);
 	do {
 		n = write(STDERR_FILENO, line.text, line.len);
 	} while (n < 0 && errno == EINTR);
+	polycm_writes_own(false);
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 }

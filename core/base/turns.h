@@ -8,4 +8,7 @@
 /* What the calling thread waits for from here on, which is shown if nothing can end it. */
 void polycm_waits_for(enum turn_purpose purpose);
 
+/* What it writes from here on is ours. */
+void polycm_writes_own(bool is_own);
+
 #endif

@@ -238,6 +238,18 @@ static void locks(void)
 	CHECK(seconds() - begin < 60.1 && !pthread_join(thread, NULL));
 }
 
+/* Lines with the time, as programs log. */
+static void logs(void)
+{
+	const double begin = seconds();
+	FILE *file = fopen("/dev/null", "w");
+
+	CHECK(file && !setvbuf(file, NULL, _IOLBF, 1024));
+	for (int i = 0; i < 20000; i++)
+		CHECK(fprintf(file, "%f\n", seconds()) > 0);
+	CHECK(seconds() - begin < 0.1);
+}
+
 static void *round_of(void *arg)
 {
 	volatile double one = 1, three = 3;
@@ -464,7 +476,8 @@ static void signalled(void)
 static const struct member_case cases[] = {
 	{ "join", join }, { "first_ends", first_ends }, { "owner_dies", owner_dies },
 	{ "suspend", suspend }, { "restart", restart }, { "stream", stream },
-	{ "timers", timers }, { "busy", busy }, { "locks", locks }, { "rounding", rounding },
+	{ "timers", timers }, { "busy", busy }, { "locks", locks }, { "logs", logs },
+	{ "rounding", rounding },
 	{ "time_left", time_left }, { "ticks", ticks }, { "caught", caught },
 	{ "handles_all", handles_all }, { "watch", watch }, { "queues", queues },
 	{ "signalled", signalled },

@@ -252,7 +252,7 @@ cases() {
 		check "$program: $case" eval 'same 2 --on a "$work/$program" "$case" && counts "$work/first.out" 1 "^ok$"'
 	done
 }
-cases system join first_ends owner_dies suspend restart stream timers busy locks rounding time_left ticks watch queues
+cases system join first_ends owner_dies suspend restart stream timers busy locks logs rounding time_left ticks watch queues
 cases system_children kills groups spawn
 cases system_pointers pointers shrunk
 check 'too many processes' eval 'same 2 --on a "$work/system_children" many && counts "$work/first.out" 1 "^ok$" &&
