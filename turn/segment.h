@@ -40,7 +40,7 @@
 #define TURN_DATE (UINT64_C(1767225600) * TURN_SECOND)	/* and the date: 2026-01-01 */
 
 #define TURN_MAGIC UINT64_C(0x316e727574637970)	/* "pycturn1" */
-#define TURN_VERSION 11u
+#define TURN_VERSION 12u
 
 /* Environment of a member: the segment's file, and the slot of its first thread. */
 #define TURN_FILE_VARIABLE "LIBPOLYCM_TURN"

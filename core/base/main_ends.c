@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #define OURS "(polycm-"		/* so all are named */
-#define PAUSE_NS 10000000	/* 10 ms */
+/* Between two looks: longer each time, so the end comes at most a sixteenth late, and a second. */
+#define FIRST_PAUSE_NS 10000000L
+#define LAST_PAUSE_NS 999999999L
 
 static pthread_key_t key;
 
@@ -54,12 +56,17 @@ static bool others_are_left(void)
 
 static void *end_with_last(void *unused)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct timespec pause = { .tv_nsec = FIRST_PAUSE_NS };
 
 	(void)unused;
-	/* Not nanosleep(), which may be libpolycm-interpose's. */
-	while (others_are_left())
+	pthread_setname_np(pthread_self(), "polycm-last");
+	while (others_are_left()) {
+		/* Not nanosleep(), which may be libpolycm-interpose's. */
 		(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+		pause.tv_nsec += pause.tv_nsec / 16;
+		if (pause.tv_nsec > LAST_PAUSE_NS)
+			pause.tv_nsec = LAST_PAUSE_NS;
+	}
 	exit(0);
 }
 
@@ -70,7 +77,6 @@ static void main_ends(void *unused)
 	(void)unused;
 	if (pthread_create(&thread, NULL, end_with_last, NULL))
 		return;
-	pthread_setname_np(thread, "polycm-last");
 	pthread_detach(thread);
 }
 
