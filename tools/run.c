@@ -126,7 +126,8 @@ int run_command(int argc, char **argv)
 		return run_system(values, argv, argv + optind - 2);
 	if (!status && (values[RUN_KILL] || values[RUN_UNTIL] || values[RUN_VERIFY] ||
 			values[RUN_OWN_FILES])) {
-		tool_error("--kill, --until, --verify and --own-files are for programs behind --on");
+		tool_error("--kill, --until, --verify and --own-files are for programs behind --on: "
+			   "for a single program put '--on all' in front of the command");
 		return STATUS_USAGE;
 	}
 	if (!status)

@@ -250,7 +250,10 @@ int run_find(const char *command)
 		status = errno == ENOENT || errno == ENOTDIR ? STATUS_NOT_FOUND :
 							      STATUS_CANNOT_EXECUTE;
 	}
-	if (status)
+	if (status && *command == '-')
+		tool_error("%s is no command: options come before the first --on or --daemon",
+			   command);
+	else if (status)
 		tool_error("%s: %m", command);
 	free(path);
 	return status;

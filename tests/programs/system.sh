@@ -452,6 +452,8 @@ loops() {
 check 'explore: a program that loops' loops
 check 'explore: no such program' eval 'cd "$work" && exits 127 polycm explore --seeds 1 --on a true --on b /there/is/no/such &&
 	has err "polycm: /there/is/no/such: No such file or directory"'
+check 'an option behind a node' eval '! polycm run --on a true --on b --seed 7 true 2>err &&
+	has err "polycm: --seed is no command: options come before the first --on or --daemon"'
 
 # Each seed is as in a run of its own: order, output, process ids, random numbers, environment.
 pair=(--daemon server rping -s -P -a 10.0.0.1 --on client rping -c -a 10.0.0.1 -C 1)
