@@ -280,8 +280,8 @@ static void run_all(const struct explore *explore, struct progress *progress,
 
 static void summarise(const struct explore *explore, const struct progress *progress)
 {
-	printf("%llu seeds, %llu failed", (unsigned long long)progress->done,
-	       (unsigned long long)progress->failed);
+	printf("%llu seed%s, %llu failed", (unsigned long long)progress->done,
+	       progress->done == 1 ? "" : "s", (unsigned long long)progress->failed);
 	if (progress->causes)
 		printf(" by %u cause%s", progress->causes, progress->causes > 1 ? "s" : "");
 	printf(", %llu with faults%s, %.1f s\n", (unsigned long long)progress->with_faults,

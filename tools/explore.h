@@ -153,6 +153,7 @@ struct explore_family {
 	size_t needed;			/* so many; 0: none, or it does not repeat */
 	bool repeats;
 	bool is_whole;			/* nobody had the time to shorten it */
+	bool is_half;			/* --shrink-runs was too low to shorten it further */
 	bool saved;			/* its scenario file is there */
 	char *trace;			/* or NULL */
 	uint64_t *others;		/* seeds of the others */
@@ -185,7 +186,8 @@ int explore_write_page(const struct explore *explore, const struct explore_famil
 /* "faults", or "faults and preemptions". */
 const char *explore_faults_name(const struct explore_faults *faults);
 /* Why a run fails whose faults were all left out. */
-#define EXPLORE_ORDER_SUFFICES "the order of threads, which the seed decides, suffices"
+#define EXPLORE_REST_SUFFICES \
+	"what else the seed decides suffices (the order of threads, losses on links)"
 /* The command line that repeats it, behind `before'. */
 void explore_print_replay(FILE *to, const struct explore *explore, const char *before,
 			  const char *scenario);

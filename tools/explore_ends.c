@@ -367,14 +367,23 @@ bool explore_same(const struct explore_result *a, const struct explore_result *b
 	}
 }
 
+/* The address of a lock is blurred, so it says nothing. */
+static size_t len_without_place(const char *what)
+{
+	static const char place[] = ", at #";
+	const size_t len = strlen(what), end = sizeof(place) - 1;
+
+	return len > end && !strcmp(what + len - end, place) ? len - end : len;
+}
+
 /* "poll waits for ever: event channel ..." */
 static void wait_words(const char *wait, char *words, size_t size)
 {
 	const char *what = strstr(wait, WAITS);
 
 	if (what)
-		snprintf(words, size, "%.*s waits for ever: %s", (int)(what - wait), wait,
-			 what + strlen(WAITS));
+		snprintf(words, size, "%.*s waits for ever: %.*s", (int)(what - wait), wait,
+			 (int)len_without_place(what + strlen(WAITS)), what + strlen(WAITS));
 	else if (strstr(wait, WAITS_LONGER))
 		snprintf(words, size, "%s", wait);
 	else

@@ -168,8 +168,11 @@ static void write_faults(FILE *page, const struct explore_family *family)
 	const struct explore_faults *faults = &family->run->faults;
 
 	if (family->repeats && !family->needed)
-		fprintf(page, "None of %zu %s is needed: " EXPLORE_ORDER_SUFFICES ".\n\n", faults->num,
+		fprintf(page, "None of %zu %s is needed: " EXPLORE_REST_SUFFICES ".\n", faults->num,
 			explore_faults_name(faults));
+	else if (family->is_half)
+		fprintf(page, "%zu of %zu %s are left, perhaps more than are needed:\n\n",
+			family->needed, faults->num, explore_faults_name(faults));
 	else if (family->repeats)
 		fprintf(page, "%zu of %zu %s are needed:\n\n", family->needed, faults->num,
 			explore_faults_name(faults));

@@ -136,8 +136,12 @@ static void print_faults(const struct explore *explore, const struct explore_fam
 		return;
 	}
 	if (!family->needed)
-		printf("  none of %zu %s is needed: " EXPLORE_ORDER_SUFFICES "\n", faults->num,
+		printf("  none of %zu %s is needed: " EXPLORE_REST_SUFFICES "\n", faults->num,
 		       explore_faults_name(faults));
+	else if (family->is_half)
+		printf("  %zu of %zu %s are left, perhaps more than are needed: a higher "
+		       "--shrink-runs than %u may find fewer:\n", family->needed, faults->num,
+		       explore_faults_name(faults), explore->shrink_runs);
 	else
 		printf("  %zu of %zu %s are needed:\n", family->needed, faults->num,
 		       explore_faults_name(faults));
@@ -267,6 +271,7 @@ static struct explore_family shorten(const struct explore *explore, struct explo
 	family.keep = tool_realloc(NULL, faults->num + 1, sizeof(bool));
 	family.repeats = explore_shrink(explore, run, faults, family.keep, &num_runs);
 	family.needed = family.repeats ? explore_count(family.keep, faults->num) : 0;
+	family.is_half = family.needed > 1 && num_runs >= explore->shrink_runs;
 	family.saved = !explore_write_scenario(explore, scenario, run->seed, faults, family.keep);
 	cut |= !family.saved;
 	if (family.saved)

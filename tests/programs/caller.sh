@@ -62,7 +62,7 @@ explore_outlives() {
 	started=($!)
 	read -r -t "$limit" <one
 	kill -HUP "${started[0]}"
-	timeout -k 2 "$limit" sh -c 'echo line >two' && wait "${started[0]}" && has out '1 seeds, 0 failed'
+	timeout -k 2 "$limit" sh -c 'echo line >two' && wait "${started[0]}" && has out '1 seed, 0 failed'
 }
 check 'nohup: explore' explore_outlives
 finish

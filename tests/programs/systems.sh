@@ -239,7 +239,7 @@ check 'a status that is not expected' eval 'found "$requests" "node = \"server\"
 	"node = \"client\"; $client;" && has out ": client ended with exit status 255" " are needed:"'
 
 check 'a wait without end' eval 'found "messages = \"DREQ\"; loss = 0.5;" \
-	"node = \"server\"; command = \"rping -s -a 10.0.0.1 -C 1\";" "node = \"client\"; $client;" &&
+	"node = \"server\"; command = \"rping -s -a 10.0.0.1 -C 1\";" "node = \"client\"; $client;" && lacks out "#" &&
 	has out ": server: rping, process 1, thread 1, waits for ever: " "action = \"lose\"; message = \"DREQ\"; from = \"client\"" &&
 	page "## Who waits for what" "- server: rping, process 1, thread 1: "'
 # The reason of a REJ, which the client prints, makes no other failure.
