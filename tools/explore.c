@@ -296,8 +296,8 @@ static void summarise(const struct explore *explore, const struct progress *prog
 		       " and what ran beside" : "");
 	if (progress->done && !progress->with_faults)
 		tool_error("nothing went wrong in any run: either %s connects nothing through the "
-			   "simulator, or the group 'explore' leaves nothing that may",
-			   name_of(explore));
+			   "simulator, or the group 'explore' leaves nothing that may, or there are "
+			   "too few seeds", name_of(explore));
 	if (explore_is_cut())
 		printf("not all of what was found could be written to %s\n", explore->output);
 	else if (progress->causes)

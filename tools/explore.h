@@ -47,6 +47,7 @@ struct explore_result {
 	int number;			/* exit status, signal, or errno */
 	char wait[300];			/* who waits for what, what it does when its time is over, or
 					   how a system ended */
+	char before[100];		/* how a program of it ended before it waits, or "" */
 };
 
 /* Faults that the simulator wrote down, and preemptions that the launcher of several programs did. */
@@ -225,10 +226,10 @@ size_t explore_count(const bool *keep, size_t num);
 /*
  * The fewest faults that end the program in the same way, as keep[] says; the delay of one may be
  * longer then.
- * False: not even all of them do.  *ret_runs: how many runs it took.
+ * False: not even all of them do.  *ret_half: --shrink-runs was too low for more.
  */
 bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
-		    struct explore_faults *faults, bool *keep, unsigned int *ret_runs);
+		    struct explore_faults *faults, bool *keep, bool *ret_half);
 
 /* Does it fail in the same way with these faults?  Its last words then, to be freed, or NULL. */
 bool explore_fails_with(const struct explore *explore, const struct explore_run *failed,

@@ -401,7 +401,8 @@ static void unserved_words(const char *how, char *words, size_t size)
 
 const char *explore_words(const struct explore_result *result)
 {
-	static char words[sizeof(result->wait) + 100];
+	static char words[sizeof(result->wait) + sizeof(result->before) + 100];
+	size_t len;
 
 	switch (result->end) {
 	case ENDED_WELL:
@@ -416,6 +417,9 @@ const char *explore_words(const struct explore_result *result)
 	case ENDED_WAITING:
 	case ENDED_WAITING_BY_SIGNAL:
 		wait_words(result->wait, words, sizeof(words));
+		len = strlen(words);
+		if (*result->before)
+			snprintf(words + len, sizeof(words) - len, "; before that %s", result->before);
 		return words;
 	case ENDED_DAEMON:
 	case ENDED_PROGRAM:

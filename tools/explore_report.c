@@ -262,16 +262,15 @@ static struct explore_family shorten(const struct explore *explore, struct explo
 	struct explore_faults *faults = &run->faults;
 	struct explore_family family = { .run = run };
 	char *scenario = kept_name(explore, run, "scenario");
-	unsigned int num_runs = 0;
 
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "\rshortening the faults of seed %llu\033[K",
 			(unsigned long long)run->seed);
 	mkdir(explore->output, 0777);
 	family.keep = tool_realloc(NULL, faults->num + 1, sizeof(bool));
-	family.repeats = explore_shrink(explore, run, faults, family.keep, &num_runs);
+	family.repeats = explore_shrink(explore, run, faults, family.keep, &family.is_half);
 	family.needed = family.repeats ? explore_count(family.keep, faults->num) : 0;
-	family.is_half = family.needed > 1 && num_runs >= explore->shrink_runs;
+	family.is_half &= family.needed > 1;
 	family.saved = !explore_write_scenario(explore, scenario, run->seed, faults, family.keep);
 	cut |= !family.saved;
 	if (family.saved)

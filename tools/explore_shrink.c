@@ -19,19 +19,33 @@ struct shrinking {
 	const struct explore_run *failed;
 	struct explore_faults *faults;
 	struct explore_run run;
-	unsigned int runs;
+	unsigned int runs, limit;
+	bool cannot_write;
 };
+
+/* Of its runs, for the last step, which can say most. */
+#define KEPT_FOR_MERGE(runs) ((runs) / 10)
+
+static bool is_cut(const struct shrinking *shrinking)
+{
+	return shrinking->cannot_write || explore_interrupted();
+}
+
+static bool is_over(const struct shrinking *shrinking)
+{
+	return shrinking->runs >= shrinking->limit || is_cut(shrinking);
+}
 
 /* Does it still fail the same way with these? */
 static bool fails_with(struct shrinking *shrinking, const bool *keep)
 {
 	struct explore_run *run = &shrinking->run;
 
-	if (explore_interrupted())
+	if (is_cut(shrinking))
 		return false;
 	if (explore_write_scenario(shrinking->explore, run->scenario, run->seed, shrinking->faults,
 				   keep) < 0) {
-		shrinking->runs = shrinking->explore->shrink_runs;	/* it would fail again */
+		shrinking->cannot_write = true;	/* it would fail again */
 		return false;
 	}
 	shrinking->runs++;
@@ -65,7 +79,7 @@ static bool take_away(struct shrinking *shrinking, bool *keep, bool *fewer, size
 	size_t num = shrinking->faults->num, in = explore_count(keep, num);
 
 	for (size_t part = 0; part < parts; part++) {
-		if (shrinking->runs >= shrinking->explore->shrink_runs || explore_interrupted())
+		if (is_over(shrinking))
 			return false;
 		without(fewer, keep, num, part, parts, in);
 		if (fails_with(shrinking, fewer)) {
@@ -82,7 +96,7 @@ static void shrink(struct shrinking *shrinking, bool *keep)
 	bool *fewer = tool_realloc(NULL, num + 1, sizeof(*fewer));
 
 	/* In one part first: perhaps it was none of them. */
-	while (in && shrinking->runs < shrinking->explore->shrink_runs && !explore_interrupted()) {
+	while (in && !is_over(shrinking)) {
 		if (take_away(shrinking, keep, fewer, parts)) {
 			parts = parts > 2 ? parts - 1 : parts;
 		} else {
@@ -143,7 +157,7 @@ static bool fails_longer(struct shrinking *shrinking, const bool *fewer, size_t 
 {
 	char **line = &shrinking->faults->lines[i], *before = *line;
 
-	if (shrinking->runs >= shrinking->explore->shrink_runs)
+	if (is_over(shrinking))
 		return false;
 	*line = with_delay(before, delay);
 	if (fails_with(shrinking, fewer)) {
@@ -188,7 +202,7 @@ static void merge(struct shrinking *shrinking, bool *keep)
 	bool *fewer = tool_realloc(NULL, shrinking->faults->num + 1, sizeof(*fewer));
 
 	for (size_t i = 0; i < shrinking->faults->num; i++)
-		if (keep[i] && has_others(shrinking, keep, i) && !explore_interrupted())
+		if (keep[i] && has_others(shrinking, keep, i))
 			merge_into(shrinking, keep, fewer, i);
 	free(fewer);
 }
@@ -200,6 +214,7 @@ static struct shrinking begin(const struct explore *explore, const struct explor
 		.explore = explore,
 		.failed = failed,
 		.faults = faults,
+		.limit = explore->shrink_runs,
 		.run = {
 			.seed = failed->seed,
 			.scenario = tool_printf("%s/shrink.cfg", explore->work),
@@ -286,7 +301,7 @@ char *explore_trace(const struct explore *explore, struct explore_run *failed, c
 }
 
 bool explore_shrink(const struct explore *explore, const struct explore_run *failed,
-		    struct explore_faults *faults, bool *keep, unsigned int *ret_runs)
+		    struct explore_faults *faults, bool *keep, bool *ret_half)
 {
 	struct shrinking shrinking = begin(explore, failed, faults);
 	bool repeats;
@@ -295,10 +310,12 @@ bool explore_shrink(const struct explore *explore, const struct explore_run *fai
 		keep[i] = true;
 	repeats = fails_with(&shrinking, keep);
 	if (repeats) {
+		shrinking.limit -= KEPT_FOR_MERGE(explore->shrink_runs);
 		shrink(&shrinking, keep);
+		*ret_half = shrinking.runs >= shrinking.limit;
+		shrinking.limit = explore->shrink_runs;
 		merge(&shrinking, keep);
 	}
 	end(&shrinking);
-	*ret_runs = shrinking.runs;
 	return repeats;
 }

@@ -164,6 +164,8 @@ void explore_classify_system(struct explore_run *run)
 	if (waits || !result->at)
 		result->at = find_stop(run->output);
 	if (!words || (waits && kinds[kind].end > ENDED_UNSERVED)) {
+		if (words && kinds[kind].end == ENDED_PROGRAM)
+			snprintf(result->before, sizeof(result->before), "%s", words);
 		free(words);
 		return;
 	}

@@ -65,6 +65,12 @@ check 'by one preemption' grep -Eq '^  1 of [0-9]+ faults and preemptions are ne
 check 'and repeats' repeats 5 75
 check 'its ladder has the reject' eval 'polycm timeline --cm "$work"/results/seed-*.trace | grep -q REJ'
 
+# --- A client that comes before its server listens is refused, and then the server waits. ---
+early=(--on server rping -s -a 10.0.0.1 -C 1 --on client rping -c -a 10.0.0.1 -C 1)
+check 'a client that comes too early' explored 1-60 --scenario "$work/calm.scenario" --shrink-runs 20 "${early[@]}"
+check 'with few runs, too, by one preemption' grep -Eq '^  1 of [0-9]+ faults and preemptions are needed:$' "$work/found"
+check 'how it ended is told with who waits' grep -q 'waits for ever: .*; before that client ended with exit status 255$' "$work/found"
+
 # --- Nothing that only watches changes the order. ---
 order() {
 	polycm run --log info --scenario "$work/with.scenario" "$@" 2>&1 | sed -n 's/.* order //p'
