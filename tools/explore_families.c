@@ -2,7 +2,7 @@
 /*
  * explore_families.c - polycm explore: failures that are alike are of one family: they end alike,
  * need faults of the same kinds, and of a system the last lines of all programs are the same but for
- * numbers.
+ * numbers and names of programs.
  */
 #include "config.h"
 

@@ -97,6 +97,45 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static bool is_of_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-';
+}
+
+/* That word, wherever it is in the text, becomes #. */
+static void leave_word_out(char *text, const char *word, size_t len)
+{
+	char *from = text, *to = text;
+
+	while (*from) {
+		const bool begins = from == text || !is_of_word(from[-1]);
+
+		if (begins && !strncmp(from, word, len) && !is_of_word(from[len])) {
+			*to++ = '#';
+			from += len;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/* "served one": which client it was depends on who came first. */
+static void leave_names_out(char *const *lines, size_t num)
+{
+	size_t len, of_name;
+
+	for (size_t i = 0; i < num; i++) {
+		char *text = lines[i];
+
+		(void)text_behind(text, &len);
+		for (size_t j = 0; j < num; j++) {
+			(void)text_behind(lines[j], &of_name);
+			leave_word_out(text + len, lines[j] + 1, of_name - strlen("[] "));
+		}
+	}
+}
+
 /* Of each program, whichever spoke last. */
 static char *last_line_of_each(const char *output)
 {
@@ -121,6 +160,7 @@ static char *last_line_of_each(const char *output)
 	if (file)
 		fclose(file);
 	qsort(lines, num, sizeof(lines[0]), compare_lines);
+	leave_names_out(lines, num);
 	for (i = 0; i < num; i++) {
 		tool_append(&words, "%s", lines[i]);
 		free(lines[i]);

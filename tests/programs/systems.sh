@@ -251,6 +251,18 @@ family() {
 		[ "$(sed -n 's/.*reason = //p' found/*.scenario | sort -u | wc -l)" -gt 1 ]
 }
 check 'a family' family
+# Nor does the name of the program that it met.
+names() {
+	local line='{ rping -c -a 10.0.0.1 -C 1 >/dev/null 2>&1 || { echo \"$name failed\"; exit 3; }; }'
+
+	found 'messages = "REQ"; loss = 0; rejection = 0.4;' \
+		'node = "server"; command = [ "sh", "-c", "exec rping -s -P -a 10.0.0.1 >/dev/null 2>&1" ]; daemon = true;' \
+		'node = "client"; name = "one"; command = "echo begins";' 'node = "client"; name = "two"; command = "echo begins";' \
+		"node = \"client\"; name = \"load\"; command = [ \"sh\", \"-c\", \"for name in one two; do $line; done\" ];" &&
+		has out ', 4 failed by 1 cause, ' && grep -hE '^\[load\] (one|two) failed' found/*.out &&
+		lacks out 'none of'
+}
+check 'a family with names' names
 
 # Each seed reads it from where it is; the third line is what they fail with.
 input() {
