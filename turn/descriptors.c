@@ -70,13 +70,19 @@ bool turn_is_ready(int fd, short events)
 	return TURN_RAW(SYS_ppoll, &ask, 1, &now, NULL, TURN_SIGSET_SIZE) != 0;
 }
 
-bool turn_has_failed(int fd)
+/* The end of a stream is something to receive. */
+bool turn_rest_is_over(int fd, short events)
 {
 	struct pollfd ask = { .fd = fd };
 	struct timespec now = { 0 };
 
 	return TURN_RAW(SYS_ppoll, &ask, 1, &now, NULL, TURN_SIGSET_SIZE) == 1 &&
-	       ask.revents & (POLLERR | POLLHUP);
+	       ask.revents & (events & POLLOUT ? POLLERR | POLLHUP : POLLERR);
+}
+
+bool turn_has_failed(int fd)
+{
+	return turn_rest_is_over(fd, POLLOUT);
 }
 
 /* A read of a terminal that has no lines is content with nothing after some tenths of a second. */
@@ -115,7 +121,7 @@ static long until(const struct turn_call *call, int fd, short events, uint64_t d
 	long result, interrupted;
 
 	for (;;) {
-		if (is_rest && turn_has_failed(fd))
+		if (is_rest && turn_rest_is_over(fd, events))
 			return 0;
 		TURN_RAW(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
 		result = turn_now(call);
@@ -203,7 +209,7 @@ long turn_rest_without_waiting(const struct turn_call *call, int fd, short event
 	uint64_t deadline;
 
 	if (!turn_may_wait(fd))
-		return turn_has_failed(fd) ? 0 : turn_now(call);
+		return turn_rest_is_over(fd, events) ? 0 : turn_now(call);
 	deadline = turn_limit_of(fd, option);
 	return until(call, fd, events, deadline, deadline == TURN_NEVER, true);
 }

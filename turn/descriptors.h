@@ -52,6 +52,8 @@ bool turn_descriptor_info(int fd, char *lines, size_t size);
 const char *turn_descriptor_number(const char *lines, const char *name, uint64_t *ret);
 /* It has an error, or its peer has gone: a call would take that. */
 bool turn_has_failed(int fd);
+/* The same of a call that has done a part: what is left is for the next one.  POLLIN or POLLOUT. */
+bool turn_rest_is_over(int fd, short events);
 /* A descriptor of a call that waits. */
 bool turn_may_wait(int fd);
 /*

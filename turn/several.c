@@ -3,9 +3,13 @@
 #include "config.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "clock.h"
@@ -13,6 +17,7 @@
 #include "hand.h"
 #include "order.h"
 #include "pointers.h"
+#include "raw.h"
 #include "several.h"
 
 #define MOST_SENT 1024u		/* as the kernel has it */
@@ -35,7 +40,7 @@ static long one(const struct turn_call *call, struct mmsghdr *message, unsigned 
 	result = move(&part, fd, is_rest);
 	if (result < 0)
 		return result;
-	if (!result && is_rest && turn_has_failed(fd))
+	if (!result && is_rest && turn_rest_is_over(fd, receives ? POLLIN : POLLOUT))
 		return -EAGAIN;
 	/* Others may wait for it, or for the room, while this one waits for the next. */
 	turn_changed();
@@ -52,6 +57,18 @@ static long give_left(struct timespec *ret_left, uint64_t deadline)
 	return turn_give(ret_left, &left, sizeof(left));
 }
 
+/* Why the socket failed is told before what came.  0, or a negative error. */
+static long take_error(const struct turn_call *call)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (call->arguments[3] & MSG_ERRQUEUE ||
+	    TURN_RAW(SYS_getsockopt, call->arguments[0], SOL_SOCKET, SO_ERROR, &error, &len))
+		return 0;
+	return -error;
+}
+
 /* The time-out ends nothing: it is looked at when a message has come. */
 long turn_several_receive(const struct turn_call *call, turn_one_fn *receive)
 {
@@ -62,8 +79,10 @@ long turn_several_receive(const struct turn_call *call, turn_one_fn *receive)
 	const uint64_t deadline = turn_clock_after(limit);
 	const unsigned int num = (unsigned int)call->arguments[2];
 	unsigned int done = 0;
-	long err = 0;
+	long err = take_error(call);
 
+	if (err)
+		return err;
 	flags &= ~(unsigned int)MSG_WAITFORONE;
 	while (done < num) {
 		err = one(call, &messages[done], flags, done > 0, receive);
@@ -80,6 +99,20 @@ long turn_several_receive(const struct turn_call *call, turn_one_fn *receive)
 	return give_left(limit, deadline) ? -EFAULT : (long)done;
 }
 
+/* Its time-out or a signal ended a send of a stream: the next message must not follow. */
+static bool is_part(const struct mmsghdr *message)
+{
+	const struct iovec *parts = message->msg_hdr.msg_iov;
+	const size_t num = message->msg_hdr.msg_iovlen;
+	size_t len = 0;
+
+	if (!turn_can_read(parts, num * sizeof(*parts)))
+		return true;
+	for (size_t i = 0; i < num; i++)
+		len += parts[i].iov_len;
+	return message->msg_len < len;
+}
+
 long turn_several_send(const struct turn_call *call, turn_one_fn *send)
 {
 	struct mmsghdr *messages = (struct mmsghdr *)call->arguments[1];
@@ -90,9 +123,8 @@ long turn_several_send(const struct turn_call *call, turn_one_fn *send)
 		num = MOST_SENT;
 	while (done < num) {
 		err = one(call, &messages[done], (unsigned int)call->arguments[3], done > 0, send);
-		if (err)
+		if (err || is_part(&messages[done++]))
 			break;
-		done++;
 	}
 	return done ? (long)done : err;
 }

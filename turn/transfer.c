@@ -300,6 +300,8 @@ static long receive(const struct turn_call *call, int fd, bool is_rest)
 {
 	const bool is_message = call->number == SYS_recvmsg || call->number == SYS_recvfrom;
 
+	if (is_rest && turn_rest_is_over(fd, POLLIN))
+		return 0;
 	if (may_not_wait(call))
 		return turn_now(call);
 	if (is_message && flags_of_message(call) & MSG_WAITALL && is_stream(fd)) {
@@ -309,7 +311,7 @@ static long receive(const struct turn_call *call, int fd, bool is_rest)
 			return peek_all(call, fd);
 	}
 	/* What is there is taken at once. */
-	if (turn_is_ready(fd, POLLIN) && !(is_rest && turn_has_failed(fd)))
+	if (turn_is_ready(fd, POLLIN))
 		return turn_now(call);
 	return (is_rest ? turn_rest_without_waiting : turn_without_waiting)(call, fd, POLLIN,
 									    SO_RCVTIMEO);
@@ -369,7 +371,7 @@ long turn_file(const struct turn_call *call)
 static long send_one(const struct turn_call *call, int fd, bool is_rest)
 {
 	if (is_stream(fd))
-		return is_rest && turn_has_failed(fd) ? 0 : move_message(call, fd, true);
+		return is_rest && turn_rest_is_over(fd, POLLOUT) ? 0 : move_message(call, fd, true);
 	return (is_rest ? turn_rest_without_waiting : turn_without_waiting)(call, fd, POLLOUT,
 									    SO_SNDTIMEO);
 }

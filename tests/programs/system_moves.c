@@ -245,9 +245,74 @@ static void messages(int type, unsigned int num, size_t len)
 	ends_well(pid);
 }
 
+static void set_messages(struct mmsghdr *all, struct iovec *parts, size_t num, size_t len)
+{
+	memset(all, 0, num * sizeof(*all));
+	for (size_t i = 0; i < num; i++) {
+		parts[i] = (struct iovec){ data + i * len, len };
+		all[i].msg_hdr = (struct msghdr){ .msg_iov = &parts[i], .msg_iovlen = 1 };
+	}
+}
+
+/* A time-out that ends one message within ends the call: the rest of it is still to be sent. */
+static void part(void)
+{
+	const struct timeval limit = { .tv_usec = HALF_A_SECOND / 2 };
+	struct mmsghdr all[2];
+	struct iovec parts[2];
+	size_t sum = 0;
+	ssize_t num;
+	int ends[2];
+	pid_t pid;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	CHECK(!setsockopt(ends[1], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)));
+	set_messages(all, parts, 2, LEN / 2);
+	memset(data, 'a', LEN);
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		usleep(HALF_A_SECOND);
+		while ((num = read(ends[0], data, LEN)) > 0)
+			sum += (size_t)num;
+		_exit(num || sum >= LEN / 2);
+	}
+	close(ends[0]);
+	CHECK(sendmmsg(ends[1], all, 2, 0) == 1 && all[0].msg_len && all[0].msg_len < LEN / 2);
+	close(ends[1]);
+	ends_well(pid);
+}
+
+/* All messages that are still to come are empty; how a connection failed is told first. */
+static void ends(void)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0), peer;
+	struct mmsghdr all[3];
+	struct iovec parts[3];
+	int both[2];
+
+	set_messages(all, parts, 3, 5);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, both));
+	CHECK(write(both[1], "abc", 3) == 3 && !close(both[1]));
+	CHECK(recvmmsg(both[0], all, 3, 0, NULL) == 3 && all[0].msg_len == 3 && !all[1].msg_len);
+	CHECK(!bind(listener, (struct sockaddr *)&at, len) && !listen(listener, 1));
+	CHECK(!getsockname(listener, (struct sockaddr *)&at, &len));
+	CHECK(!connect(fd, (struct sockaddr *)&at, len));
+	peer = accept(listener, NULL, NULL);
+	CHECK(write(peer, "abc", 3) == 3);
+	CHECK(!setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) && !close(peer));
+	CHECK(recvmmsg(fd, all, 3, MSG_WAITFORONE, NULL) < 0 && errno == ECONNRESET);
+	CHECK(recvmmsg(fd, all, 3, 0, NULL) == 3 && all[0].msg_len == 3 && !all[2].msg_len);
+}
+
 static void several(void)
 {
 	datagrams();
+	part();
+	ends();
 	messages(SOCK_DGRAM, 1000, 1);
 	messages(SOCK_SEQPACKET, 100, 5000);
 	messages(SOCK_STREAM, 3, LEN / 2);
