@@ -7,38 +7,60 @@
 #include "config.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define OURS "(polycm-"		/* so all are named */
+#include "include/held_signals.h"
+
+#define OURS "polycm-"		/* so all are named */
+#define NAME_SIZE 16		/* of a thread, as the kernel has it */
 /* Between two looks: longer each time, so the end comes at most a sixteenth late, and a second. */
 #define FIRST_PAUSE_NS 10000000L
 #define LAST_PAUSE_NS 999999999L
 
 static pthread_key_t key;
+/* What main()'s thread was called when it began and when it ended: its threads begin with its name. */
+static char names_of_main[2][NAME_SIZE];
+static sigset_t mask_of_main;
 
-/* One that has ended stays as long as the process if it is main()'s. */
-static bool is_others(const char *tid)
+static bool is_of_program(const char *name)
 {
-	char path[64], text[64] = "";
-	const char *state;
+	return strncmp(name, OURS, strlen(OURS)) != 0 || !strcmp(name, names_of_main[0]) ||
+	       !strcmp(name, names_of_main[1]);
+}
+
+/*
+ * "17 (name) S ...".  One that has ended stays as long as the process if it is main()'s.  Any other
+ * may just have begun one that is not in the list: that is looked at next time.
+ */
+static bool is_others(const char *tid, bool is_of_main)
+{
+	char path[64], text[64] = "", *name, *end;
 	FILE *file;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat", tid);
 	file = fopen(path, "re");
 	if (!file)
-		return errno != ENOENT;
-	(void)!fgets(text, sizeof(text), file);
+		return true;
+	/* Not fgets(): a name may have more than one line. */
+	(void)!fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
-	state = strrchr(text, ')');
-	return state && !strstr(text, OURS) && state[1] && !strchr("ZXx", state[2]);
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (!name || !end || end[1] != ' ')
+		return true;
+	if (is_of_main && strchr("ZXx", end[2]))
+		return false;
+	*end = '\0';
+	return is_of_program(name + 1);
 }
 
 static bool others_are_left(void)
@@ -46,9 +68,12 @@ static bool others_are_left(void)
 	DIR *tasks = opendir("/proc/self/task");
 	struct dirent *task;
 	bool result = !tasks;
+	char of_main[24] = "";		/* its number there; in another namespace it is not getpid() */
 
+	(void)!readlink("/proc/self", of_main, sizeof(of_main) - 1);
 	while (tasks && !result && (task = readdir(tasks)))
-		result = task->d_name[0] != '.' && is_others(task->d_name);
+		result = task->d_name[0] != '.' &&
+			 is_others(task->d_name, !strcmp(task->d_name, of_main));
 	if (tasks)
 		closedir(tasks);
 	return result;
@@ -67,21 +92,29 @@ static void *end_with_last(void *unused)
 		if (pause.tv_nsec > LAST_PAUSE_NS)
 			pause.tv_nsec = LAST_PAUSE_NS;
 	}
+	/* Handlers of the end get signals as in the program's last thread. */
+	pthread_sigmask(SIG_SETMASK, &mask_of_main, NULL);
 	exit(0);
 }
 
 static void main_ends(void *unused)
 {
 	pthread_t thread;
+	int error;
 
 	(void)unused;
-	if (pthread_create(&thread, NULL, end_with_last, NULL))
-		return;
-	pthread_detach(thread);
+	(void)prctl(PR_GET_NAME, names_of_main[1]);
+	/* Those that come from here on are for the program's threads. */
+	hold_signals(&mask_of_main);
+	error = pthread_create(&thread, NULL, end_with_last, NULL);
+	release_signals(&mask_of_main);
+	if (!error)
+		pthread_detach(thread);
 }
 
 __attribute__((constructor)) static void begin(void)
 {
+	(void)prctl(PR_GET_NAME, names_of_main[0]);
 	/* What is not NULL is destroyed when the thread ends, and not when the process does. */
 	if (getpid() == gettid() && !pthread_key_create(&key, main_ends))
 		(void)pthread_setspecific(key, &key);

@@ -2,8 +2,11 @@
 /*
  * main_ends.c - a program whose main() ends its thread only: the process ends when its last thread
  * has ended, with status 0 and its handlers.  With an argument that thread ends it, with that status.
+ * Its threads may be called as those of polycm are, and a signal is for the one that waits for it.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,9 +17,18 @@ static pthread_t main_thread;
 
 static void *work(void *status)
 {
-	if (pthread_join(main_thread, NULL))
+	sigset_t set;
+	int signal;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	if (pthread_sigmask(SIG_BLOCK, &set, NULL) || pthread_join(main_thread, NULL))
 		return NULL;
 	printf("main has ended\n");
+	sleep(1);
+	if (kill(getpid(), SIGUSR1) || sigwait(&set, &signal))
+		return NULL;
+	pthread_setname_np(pthread_self(), "two\nlines");
 	sleep(1);
 	printf("the last has ended\n");
 	if (status)
@@ -41,6 +53,8 @@ int main(int argc, char **argv)
 	    rdma_listen(id, 1) || atexit(at_exit))
 		return 1;
 	main_thread = pthread_self();
+	if (pthread_setname_np(main_thread, "polycm-own"))
+		return 1;
 	if (pthread_create(&thread, NULL, work, argc > 1 ? argv[1] : NULL))
 		return 1;
 	pthread_detach(thread);
