@@ -89,6 +89,17 @@ whole_trace() {
 	exits 127 polycm run --trace none --on a ./nowhere && lacks err 'no program used'
 }
 check 'a trace is of the whole run' whole_trace
+# One that others read meanwhile is written as what programs print: more of it than a pipe holds waits for the reader.
+read_trace() {
+	local client='node = "client"; command = "rping -c -a 10.0.0.1 -C 100";'
+
+	runs piped 0 'node = "server"; command = [ "sh", "-c",
+		"POLYCM_SIM_TRACE=- rping -s -a 10.0.0.1 -C 100 2>&1 | { sleep 5; tail -n 1; }" ];' "$client" &&
+		has piped.out '"state":"DESTROYING"' || return
+	runs shown 0 'node = "server"; command = [ "sh", "-c", "POLYCM_SIM_TRACE=- rping -s -a 10.0.0.1 -C 100; echo ended" ];' \
+		"$client" && has shown.out '"state":"DESTROYING"' && [ "$(tail -n 1 shown.out)" = '[server] ended' ]
+}
+check 'a trace that is read meanwhile' read_trace
 check 'a server, clients, and a last one' runs rping 0 \
 	'node = "server"; command = "rping -s -P -a 10.0.0.1"; daemon = true;' \
 	'node = "client"; name = "one"; command = "rping -c -a 10.0.0.1 -C 2 -v"; after = "server";' \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "providers/common/write_error.h"
@@ -21,11 +22,27 @@ struct trace_line sim_trace_current;
 static struct {
 	int fd;
 	bool is_null;		/* /dev/null */
+	bool is_shown;		/* not a file of its own: others may read it at once, or have no room */
 	int error;		/* of the first write that failed: nothing is written after it */
 	char path[256];		/* for people */
 } file = {
 	.fd = -1,
 };
+
+static bool is_same(const struct stat *st, int fd)
+{
+	struct stat other;
+
+	return !fstat(fd, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
+static bool is_shown(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) || !S_ISREG(st.st_mode) || is_same(&st, STDOUT_FILENO) ||
+	       is_same(&st, STDERR_FILENO);
+}
 
 int sim_trace_start(const char *path)
 {
@@ -40,6 +57,7 @@ int sim_trace_start(const char *path)
 	sim_trace_stop();
 	file.fd = fd;
 	file.is_null = !strcmp(path, "/dev/null");
+	file.is_shown = is_shown(fd);
 	file.error = 0;
 	(void)snprintf(file.path, sizeof(file.path), "%s", strcmp(path, "-") ? path : "standard error");
 	sim_trace_on = true;
@@ -77,7 +95,7 @@ void sim_trace_end(void)
 
 	if (!sim_trace_on || file.is_null)
 		return;
-	turns = sim_turns();
+	turns = file.is_shown ? NULL : sim_turns();
 	file.error = trace_end(&sim_trace_current, file.fd, turns ? turns->write_unseen : write);
 	if (!file.error)
 		return;
