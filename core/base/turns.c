@@ -35,14 +35,14 @@ void polycm_writes_own(bool is_own)
 {
 	static _Atomic(const struct turn_tells *) here;
 	static atomic_bool looked;
-	const struct turn_tells *tells = atomic_load(&here);
+	const struct turn_tells *tells;
 
 	/* Not pthread_once(), which makes a call that is counted, and that only with a log. */
 	if (!atomic_load(&looked)) {
-		tells = find_tells();
-		atomic_store(&here, tells);
+		atomic_store(&here, find_tells());
 		atomic_store(&looked, true);
 	}
+	tells = atomic_load(&here);
 	if (tells)
 		tells->writes_own(is_own);
 }
