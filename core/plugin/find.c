@@ -11,7 +11,6 @@
 
 #include "plugin_internal.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -21,6 +20,7 @@
 #include <sys/stat.h>
 
 #include "core/base/log.h"
+#include "include/list_folder.h"
 #include "options.h"
 
 #define FILE_PREFIX "provider-"
@@ -123,11 +123,6 @@ static int look_at(struct search *search, const char *folder, const char *file)
 	return add_file(search, folder, name, file);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static bool is_known_folder(const struct search *search, const char *folder)
 {
 	struct stat st, other;
@@ -159,7 +154,7 @@ static int look_in(struct search *search, const char *folder, bool given)
 		return -ENOMEM;
 	longer[search->folders.num++] = copy;
 
-	num = scandir(copy, &entries, NULL, by_name);
+	num = list_folder(copy, &entries);
 	if (num < 0) {
 		polycm_log(given ? POLYCM_LOG_WARN : POLYCM_LOG_DEBUG,
 			   "no providers from folder %s: %s", copy, strerror(errno));

@@ -7,7 +7,6 @@
  */
 #include "config.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "include/list_folder.h"
 
 #define IN_TREE "/share/polycm/devices"
 #define CONFIGURED POLYCM_PKGDATADIR "/devices"
@@ -45,17 +45,6 @@ static void find_folder(char ret_folder[PATH_MAX])
 		snprintf(ret_folder, PATH_MAX, "%s", CONFIGURED);
 }
 
-static int is_visible(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
-}
-
-/* In one order whatever the program's language is. */
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int unknown(const char *folder, char ret_why[DEVICE_WHY])
 {
 	struct dirent **entries;
@@ -64,7 +53,7 @@ static int unknown(const char *folder, char ret_why[DEVICE_WHY])
 
 	len = (size_t)snprintf(ret_why, DEVICE_WHY, "no device has that name (a file's has a slash); "
 			       "there are:");
-	num = scandir(folder, &entries, is_visible, by_name);
+	num = list_folder(folder, &entries);
 	if (num < 0) {
 		snprintf(ret_why + len, DEVICE_WHY - len, " none: %.300s: %s", folder, strerror(errno));
 		return -ENOENT;

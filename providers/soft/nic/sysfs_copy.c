@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "include/list_folder.h"
 #include "providers/soft/fabric/profile.h"
 #include "sysfs.h"
 
@@ -126,17 +126,6 @@ static int append(const char *folder, const char *name, char *buf, size_t size, 
 	return len + snprintf(buf + len, size - (size_t)len, "%s\n", line);
 }
 
-static int is_visible(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
-}
-
-/* In one order whatever the program's language is. */
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 int nic_sysfs_copied_list(const struct sim_device *device, const char *path, char *buf, size_t size,
 			  int len)
 {
@@ -146,7 +135,7 @@ int nic_sysfs_copied_list(const struct sim_device *device, const char *path, cha
 
 	if (!find(device, path, real) || len >= (int)size)
 		return len;
-	num = scandir(real, &entries, is_visible, by_name);
+	num = list_folder(real, &entries);
 	if (num < 0)
 		return len;
 	if (len < 0 || is_counter(path)) {
