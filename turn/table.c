@@ -174,6 +174,7 @@ static call_fn *const calls[] = {
 	[SYS_recvmsg] = turn_input,
 	[SYS_accept] = turn_carried_accept, [SYS_accept4] = turn_carried_accept,
 	[SYS_write] = turn_output, [SYS_writev] = turn_output, [SYS_pwritev2] = turn_output,
+	[SYS_pwrite64] = turn_file, [SYS_pwritev] = turn_file,
 	[SYS_sendto] = turn_output, [SYS_sendmsg] = turn_output,
 	[SYS_recvmmsg] = turn_input, [SYS_sendmmsg] = turn_output,
 	[SYS_splice] = turn_between, [SYS_tee] = turn_between,

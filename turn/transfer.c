@@ -355,13 +355,14 @@ static const struct sockaddr *receiver_of(const struct turn_call *call, socklen_
 /* Nobody waits for it but who watches files; only that is a change. */
 long turn_file(const struct turn_call *call)
 {
-	const bool writes = call->number == SYS_write || call->number == SYS_writev;
+	const bool appends = call->number == SYS_write || call->number == SYS_writev;
+	const bool writes = appends || call->number == SYS_pwrite64 || call->number == SYS_pwritev;
 	long result = turn_through(call);
 
-	if (writes && result > 0) {
+	if (appends && result > 0)
 		turn_shown((int)call->arguments[0], (uint64_t)result);
+	if (writes && result > 0)
 		turn_calls_wrote();
-	}
 	if (writes && turn_segment->watches_files)
 		turn_changed();
 	return result;
