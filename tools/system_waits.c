@@ -84,13 +84,17 @@ static char *wait_of(const struct system *system, const struct turn_thread *thre
 		tool_printf("the system call %u", thread->call);
 }
 
-/* Of polycm itself: they wait for what the others cause. */
+/*
+ * Of polycm itself: they wait for what the others cause.  A program's threads have the name of its
+ * first one, which may begin so, too.
+ */
 static bool is_own(const struct system *system, const struct turn_thread *thread)
 {
-	char name[16];
+	const int32_t pid = system->segment->members[thread->member].pid;
+	char name[16], first[16];
 
-	return system_read_name(system->segment->members[thread->member].pid, thread->tid, name) &&
-	       !strncmp(name, "polycm-", 7);
+	return system_read_name(pid, thread->tid, name) && !strncmp(name, "polycm-", 7) &&
+	       system_read_name(pid, pid, first) && strcmp(name, first) != 0;
 }
 
 /* Somebody would go on, but later than anybody may. */

@@ -110,6 +110,9 @@ check 'one that never begins' eval 'runs never 75 "node = \"server\"; command = 
 	has never.out "polycm: run: client has not begun: it begins after \"server ended\"" \
 		"polycm: error: server: rping, process 1, thread 1, waits for what can never happen: "
 	lacks never.out "error: client"'
+check 'one that is called as threads of polycm are' eval 'cp "$(command -v rping)" polycm-rping && chmod go+rx polycm-rping &&
+	runs called 75 "node = \"server\"; command = \"./polycm-rping -s -a 10.0.0.1 -C 1\";" &&
+	counts called.out 2 "^polycm: error: server: .*polycm-rping, process 1, thread [12], waits for what can never happen: "'
 check 'one that begins after the limit' eval 'runs beyond 75 "node = \"server\"; command = \"date\"; after = \"120 min\";" \
 	"node = \"client\"; command = \"sleep inf\";" && lacks beyond.out "error: server" &&
 	has beyond.out "run: server has not begun: it begins at 7200 s, after the limit of virtual time (--until)" \
