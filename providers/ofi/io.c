@@ -245,6 +245,7 @@ static void *io_thread(void *arg)
 	struct io *own = arg;
 	bool stop = false, relied = false, misses;
 
+	pthread_setname_np(pthread_self(), "polycm-ofi");
 	while (!stop) {
 		wait_or_rest(own, relied);
 		misses = relied && is_fetched() && program_misses(own);
@@ -280,7 +281,6 @@ static int start_thread(struct io *new)
 	if (error)
 		return sim_refuse(-error, "the thread for the network cannot be started: raise the "
 					  "limit on threads or memory");
-	pthread_setname_np(new->thread, "polycm-ofi");
 	pthread_detach(new->thread);
 	return 0;
 }

@@ -325,6 +325,7 @@ static void *carrier_thread(void *arg)
 	bool sleeps;
 	int fd, ms;
 
+	pthread_setname_np(pthread_self(), "polycm-carrier");
 	sim_lock();
 	if (!own->stop && publish(own)) {
 		while (!own->stop) {
@@ -380,7 +381,6 @@ static int start_thread(struct loader *new)
 	release_signals(&old);
 	if (error)
 		return -error;
-	pthread_setname_np(thread, "polycm-carrier");
 	pthread_detach(thread);
 	return 0;
 }
