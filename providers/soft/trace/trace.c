@@ -21,7 +21,6 @@ struct trace_line sim_trace_current;
 
 static struct {
 	int fd;
-	bool is_null;		/* /dev/null */
 	bool is_shown;		/* not a file of its own: others may read it at once, or have no room */
 	int error;		/* of the first write that failed: nothing is written after it */
 	char path[256];		/* for people */
@@ -56,7 +55,7 @@ int sim_trace_start(const char *path)
 		return fd;
 	sim_trace_stop();
 	file.fd = fd;
-	file.is_null = !strcmp(path, "/dev/null");
+	sim_trace_current.is_unread = !strcmp(path, "/dev/null");
 	file.is_shown = is_shown(fd);
 	file.error = 0;
 	(void)snprintf(file.path, sizeof(file.path), "%s", strcmp(path, "-") ? path : "standard error");
@@ -80,8 +79,7 @@ int sim_trace_error(void)
 void sim_trace_begin(const char *kind)
 {
 	sim_trace_used = true;
-	sim_trace_current.is_unread = file.is_null;
-	if (file.is_null)
+	if (sim_trace_current.is_unread)
 		return;
 	trace_begin(&sim_trace_current, sim_now_to_note());
 	if (sim_segment_joined())
@@ -93,7 +91,7 @@ void sim_trace_end(void)
 {
 	const struct turn_tells *turns;
 
-	if (!sim_trace_on || file.is_null)
+	if (!sim_trace_on || sim_trace_current.is_unread)
 		return;
 	turns = file.is_shown ? NULL : sim_turns();
 	file.error = trace_end(&sim_trace_current, file.fd, turns ? turns->write_unseen : write);
