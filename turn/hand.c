@@ -165,7 +165,7 @@ static void end_wait(struct turn_thread *self, uint64_t begin)
 	self->ticks++;
 	/* Who waits for so long lets time go on, and need not wait longer each time. */
 	if (turn_segment->now - begin >= LONG_WAIT_NS)
-		turn_asks_anew(self);
+		turn_forget_idle_calls(self);
 }
 
 bool turn_wait(enum turn_state state, uint64_t deadline)

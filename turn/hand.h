@@ -37,8 +37,8 @@ void turn_pass_to_launcher(void);
 void turn_leave(void);
 void turn_end_member(void);
 
-/* What it asks for came, or it waited long enough: it begins anew to ask in vain. */
-static inline void turn_asks_anew(struct turn_thread *self)
+/* Its calls that bring nothing, for which it lets others go on, are counted from 0 again. */
+static inline void turn_forget_idle_calls(struct turn_thread *self)
 {
 	self->idle = self->looks = self->idle_told = self->yields = 0;
 }
@@ -54,7 +54,7 @@ static inline void turn_progress(void)
 {
 	struct turn_thread *self = turn_self();
 
-	turn_asks_anew(self);
+	turn_forget_idle_calls(self);
 	self->ticks = 0;
 	self->polls = false;
 }
